@@ -1,0 +1,90 @@
+#pragma once
+// Unit: one link of the chain that a model is (embedding, decoder blocks, head). LibTorch only: a unit knows nothing of
+// ranks, shards or stages, and the engine nothing of what a unit computes.
+//
+// A unit owns no memory. It declares parameters; whoever holds them (the engine, or hold_parameters() for inference)
+// points each `tensor` at a view of a flat buffer. At stage 3 that buffer is empty but between the unit's boundaries.
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace zero {
+
+/// One tensor as the outside world knows it (checkpoints, safetensors, metrics).
+struct TensorSpec {
+  std::string name;                 // Hugging Face name
+  std::vector<std::int64_t> shape;
+
+  std::int64_t numel() const;
+};
+
+/// How a parameter starts when no weights are loaded.
+enum class Init : std::uint8_t { normal, ones, zeros, kaiming_uniform };
+
+/// One leaf that a unit computes with. Its pieces are tensors of the outside world that stand side by side along dim 0
+/// (q, k, v, or gate and up), so that they make one matrix product. A plain parameter has one piece.
+struct Parameter {
+  std::vector<TensorSpec> pieces;
+  bool trainable = true;
+  Init init = Init::normal;
+  double init_scale = 0.02;         // normal: standard deviation; kaiming_uniform: bound
+  at::Tensor tensor;                // [sum of dim 0 of the pieces, the other dims], set by whoever holds the memory
+
+  std::vector<std::int64_t> shape() const;
+  std::int64_t numel() const;
+};
+
+/// A parameter of another unit that this unit uses too (tied embeddings). `tensor` is a leaf of its own that shares the
+/// owner's storage; its gradient is added to the owner's when the owner closes.
+struct BorrowedParameter {
+  int owner_unit = 0;
+  int owner_parameter = 0;
+  at::Tensor tensor;
+};
+
+/// The input of one micro-batch. B sequences of T tokens.
+struct Batch {
+  at::Tensor ids;         // [B, T] int64
+  at::Tensor targets;     // [B, T] int64; ignored_target where nothing is trained. Undefined when only logits are wanted.
+  at::Tensor positions;   // [B, T] int64 position of each token in its document; undefined: 0..T-1
+  at::Tensor documents;   // [B, T] int32 document number inside the row, -1 for padding; attention stays inside a document.
+                          // Undefined: each row is one document.
+};
+inline constexpr std::int64_t ignored_target = -100;
+
+class KvCache;
+
+/// What one pass through the chain carries beside the activations.
+struct Pass {
+  const Batch* batch = nullptr;
+  KvCache* cache = nullptr;      // generation only
+  bool training = false;         // dropout is drawn
+  std::uint64_t seed = 0;        // (seed, step, micro-batch) mixed: each unit and sample derives its own draws from it
+  std::int64_t first_sample = 0; // global number of the batch's first sequence
+};
+
+class Unit {
+ public:
+  virtual ~Unit() = default;
+
+  const std::string& name() const { return name_; }
+  std::vector<Parameter>& parameters() { return parameters_; }
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  std::vector<BorrowedParameter>& borrowed() { return borrowed_; }
+
+  /// The first unit gets an undefined x and reads pass.batch->ids. Blocks map [B, T, hidden] to the same shape. The last
+  /// unit returns the sum over trained tokens of the cross-entropy, a scalar in fp32 (fp64 when computing in fp64).
+  virtual at::Tensor forward(const at::Tensor& x, const Pass& pass) = 0;
+
+ protected:
+  explicit Unit(std::string name) : name_(std::move(name)) {}
+  std::vector<Parameter> parameters_;
+  std::vector<BorrowedParameter> borrowed_;
+
+ private:
+  std::string name_;
+};
+
+}  // namespace zero

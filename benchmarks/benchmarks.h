@@ -1,0 +1,5 @@
+#pragma once
+// The benchmarks of zero_bench. Each takes the arguments after its own name and returns an exit code.
+namespace zero {
+
+}  // namespace zero

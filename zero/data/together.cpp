@@ -1,0 +1,95 @@
+#include "zero/data/together.h"
+
+#include <ATen/ATen.h>
+
+#include <chrono>
+#include <cstring>
+#include <string>
+
+#include "comm/communicator.h"
+#include "comm/error.h"
+#include "comm/log.h"
+
+namespace zero {
+namespace {
+
+constexpr CallTag tag{Phase::setup, -1, -1};
+constexpr auto beat_interval = std::chrono::seconds(5);
+
+struct Outcome {
+  bool failed = false;
+  ExitCode code = ExitCode::ok;
+  std::string message;
+};
+
+Outcome outcome_of(const std::function<void()>& work) {
+  try {
+    work();
+    return {};
+  } catch (const Error& error) {
+    return {true, error.code(), error.what()};
+  } catch (const std::exception& error) {
+    return {true, ExitCode::failure, error.what()};
+  }
+}
+
+// Numbers travel in tensors of the backend's own memory, which on a GPU is the GPU's.
+at::Tensor tensor_of(Communicator& comm, std::initializer_list<std::int64_t> values) {
+  const at::Tensor tensor = comm.allocate(static_cast<std::int64_t>(values.size()), at::kLong);
+  tensor.copy_(at::tensor(at::IntArrayRef(values), at::kLong));
+  return tensor;
+}
+
+std::string broadcast_text(Communicator& comm, const std::string& mine, std::int64_t bytes, int root) {
+  if (bytes == 0) return {};
+  const at::Tensor letters = at::zeros({bytes}, at::kByte);
+  if (comm.rank() == root) std::memcpy(letters.data_ptr(), mine.data(), static_cast<std::size_t>(bytes));
+  const at::Tensor sent = comm.allocate(bytes, at::kByte);
+  sent.copy_(letters);
+  comm.broadcast(sent, root, tag);
+  const at::Tensor received = sent.cpu();
+  return {static_cast<const char*>(received.data_ptr()), static_cast<std::size_t>(bytes)};
+}
+
+void throw_as(ExitCode code, const std::string& message) {
+  if (code == ExitCode::bad_input) throw InputError(message);
+  throw Error(message, code);
+}
+
+}  // namespace
+
+void run_together(Communicator& comm, const std::function<void()>& work) {
+  const Outcome mine = outcome_of(work);
+  const at::Tensor shard = tensor_of(comm, {mine.failed, static_cast<int>(mine.code), static_cast<std::int64_t>(mine.message.size())});
+  const at::Tensor all = comm.allocate(3 * comm.size(), at::kLong);
+  comm.all_gather_into(all, shard, tag);
+  const at::Tensor outcomes = all.cpu();
+  const auto* entries = outcomes.const_data_ptr<std::int64_t>();
+  for (int rank = 0; rank < comm.size(); ++rank) {
+    const std::int64_t* entry = entries + 3 * rank;
+    if (entry[0] == 0) continue;
+    throw_as(static_cast<ExitCode>(entry[1]), broadcast_text(comm, mine.message, entry[2], rank));
+  }
+}
+
+void run_on_first(Communicator& comm, const std::function<void(const Heartbeat&)>& work) {
+  constexpr std::int64_t working = 0, ended = 1;
+  if (comm.rank() != 0) {
+    const at::Tensor state = tensor_of(comm, {working});
+    do comm.broadcast(state, 0, tag);
+    while (state.cpu().item<std::int64_t>() == working);
+    return run_together(comm, [] {});
+  }
+  auto last = std::chrono::steady_clock::now();
+  const Heartbeat beat = [&] {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last < beat_interval) return;
+    last = now;
+    comm.broadcast(tensor_of(comm, {working}), 0, tag);
+  };
+  const Outcome outcome = outcome_of([&] { work(beat); });
+  comm.broadcast(tensor_of(comm, {ended}), 0, tag);
+  run_together(comm, [&] { if (outcome.failed) throw_as(outcome.code, outcome.message); });
+}
+
+}  // namespace zero

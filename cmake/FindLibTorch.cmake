@@ -27,7 +27,7 @@ include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(LibTorch
   REQUIRED_VARS LibTorch_INCLUDE_DIR LibTorch_torch_LIBRARY LibTorch_torch_cpu_LIBRARY LibTorch_c10_LIBRARY
   VERSION_VAR LibTorch_VERSION
-  REASON_FAILURE_MESSAGE "set LIBTORCH_ROOT to the torch/ folder of an unpacked wheel; scripts/setup makes one in .deps/")
+  REASON_FAILURE_MESSAGE "set LIBTORCH_ROOT to the torch/ folder of an unpacked wheel (scripts/setup makes one in .deps/)")
 
 if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
   find_package(Threads REQUIRED)

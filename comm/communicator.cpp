@@ -1,0 +1,171 @@
+#include "comm/communicator.h"
+
+#include <ATen/Functions.h>
+
+#include <sstream>
+
+#include "comm/error.h"
+#include "comm/log.h"
+
+namespace zero {
+namespace {
+
+std::string shape_of(const at::Tensor& tensor) {
+  std::ostringstream out;
+  out << at::toString(tensor.scalar_type()) << " of " << tensor.numel();
+  return out.str();
+}
+
+void check_plain(const at::Tensor& tensor, const char* call, const char* argument) {
+  ZERO_CHECK(tensor.defined(), text(call, ": ", argument, " is undefined"));
+  ZERO_CHECK(tensor.is_contiguous(), text(call, ": ", argument, " (", shape_of(tensor), ") is not contiguous"));
+}
+
+bool can_sum(at::ScalarType type) {
+  switch (type) {
+    case at::kFloat: case at::kDouble: case at::kBFloat16: case at::kHalf: case at::kInt: case at::kLong: return true;
+    default: return false;
+  }
+}
+
+/// The options as the backends see them: fp64 is never summed in less, and integers are summed exactly.
+ReduceOptions checked(ReduceOptions options, at::ScalarType in, at::ScalarType out, const char* call) {
+  ZERO_CHECK(can_sum(in) && can_sum(out), text(call, ": no sums of ", at::toString(in), " into ", at::toString(out)));
+  const bool integral = c10::isIntegralType(in, false);
+  ZERO_CHECK(integral ? in == out : c10::isFloatingType(out),
+             text(call, ": sums of ", at::toString(in), " cannot go into ", at::toString(out)));
+  ZERO_CHECK(options.sum_type == at::kFloat || options.sum_type == at::kDouble,
+             text(call, ": sum_type is Float or Double, not ", at::toString(options.sum_type)));
+  if (integral) options.sum_type = in;
+  if (in == at::kDouble) options.sum_type = at::kDouble;
+  return options;
+}
+
+/// Where `part` lies in `whole` when they share memory: apart, as slice `rank`, or in another way.
+enum class Overlap { none, own_slice, other };
+Overlap overlap_of(const at::Tensor& part, const at::Tensor& whole, int rank) {
+  const char* p = static_cast<const char*>(part.const_data_ptr());
+  const char* w = static_cast<const char*>(whole.const_data_ptr());
+  if (part.nbytes() == 0 || p + part.nbytes() <= w || w + whole.nbytes() <= p) return Overlap::none;
+  const bool own = part.scalar_type() == whole.scalar_type() && p == w + static_cast<std::size_t>(rank) * part.nbytes();
+  return own ? Overlap::own_slice : Overlap::other;
+}
+
+}  // namespace
+
+const char* name_of(Phase phase) {
+  switch (phase) {
+    case Phase::setup: return "setup";
+    case Phase::forward: return "forward";
+    case Phase::backward: return "backward";
+    case Phase::reduce: return "reduce";
+    case Phase::optimizer: return "optimizer";
+    case Phase::publish: return "publish";
+    case Phase::validate: return "validate";
+    case Phase::save: return "save";
+    case Phase::other: return "other";
+  }
+  return "unknown";
+}
+
+const char* name_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::all_gather: return "all_gather";
+    case CollectiveKind::reduce_scatter: return "reduce_scatter";
+    case CollectiveKind::all_reduce: return "all_reduce";
+    case CollectiveKind::broadcast: return "broadcast";
+    case CollectiveKind::send: return "send";
+    case CollectiveKind::recv: return "recv";
+    case CollectiveKind::barrier: return "barrier";
+    case CollectiveKind::split: return "split";
+  }
+  return "unknown";
+}
+
+std::string CallRecord::describe() const {
+  std::ostringstream out;
+  out << '#' << sequence << ' ' << name_of(kind);
+  if (kind != CollectiveKind::barrier && kind != CollectiveKind::split) {
+    std::string type_name = at::toString(type);
+    for (char& c : type_name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    out << " of " << numel << ' ' << type_name;
+  }
+  if (kind == CollectiveKind::broadcast || kind == CollectiveKind::recv) out << " from rank " << peer;
+  if (kind == CollectiveKind::send) out << " to rank " << peer;
+  out << " (" << name_of(tag.phase);
+  if (tag.unit >= 0) out << ", unit " << tag.unit;
+  if (tag.group >= 0) out << ", group " << tag.group;
+  out << ')';
+  return out.str();
+}
+
+CallRecord Communicator::record(CollectiveKind kind, std::int64_t numel, at::ScalarType type, CallTag tag, int peer) {
+  CallRecord call;
+  call.sequence = sequence_++;
+  call.kind = kind;
+  call.numel = numel;
+  call.type = type;
+  call.peer = peer;
+  call.tag = tag;
+  if (observer_) observer_(call);
+  return call;
+}
+
+void Communicator::all_gather_into(const at::Tensor& full, const at::Tensor& shard, CallTag tag) {
+  check_plain(full, "all_gather", "full");
+  check_plain(shard, "all_gather", "shard");
+  ZERO_CHECK(full.scalar_type() == shard.scalar_type() && full.numel() == shard.numel() * size_,
+             text("all_gather over ", size_, " ranks: ", shape_of(shard), " does not fill ", shape_of(full)));
+  ZERO_CHECK(overlap_of(shard, full, rank_) != Overlap::other, "all_gather: the shard overlaps full outside its own slice");
+  do_all_gather(full, shard, record(CollectiveKind::all_gather, full.numel(), full.scalar_type(), tag));
+}
+
+void Communicator::reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options, CallTag tag) {
+  check_plain(shard, "reduce_scatter", "shard");
+  check_plain(full, "reduce_scatter", "full");
+  ZERO_CHECK(full.numel() == shard.numel() * size_,
+             text("reduce_scatter over ", size_, " ranks: ", shape_of(full), " does not divide into ", shape_of(shard)));
+  const Overlap overlap = overlap_of(shard, full, rank_);
+  ZERO_CHECK(overlap == Overlap::none || (overlap == Overlap::own_slice && !options.accumulate),
+             "reduce_scatter: the shard overlaps full outside its own slice, or accumulates onto it");
+  options = checked(options, full.scalar_type(), shard.scalar_type(), "reduce_scatter");
+  do_reduce_scatter(shard, full, options, record(CollectiveKind::reduce_scatter, full.numel(), full.scalar_type(), tag));
+}
+
+void Communicator::all_reduce(const at::Tensor& tensor, ReduceOptions options, CallTag tag) {
+  check_plain(tensor, "all_reduce", "tensor");
+  ZERO_CHECK(!options.accumulate, "all_reduce: accumulate is for reduce_scatter");
+  options = checked(options, tensor.scalar_type(), tensor.scalar_type(), "all_reduce");
+  do_all_reduce(tensor, options, record(CollectiveKind::all_reduce, tensor.numel(), tensor.scalar_type(), tag));
+}
+
+void Communicator::broadcast(const at::Tensor& tensor, int root, CallTag tag) {
+  check_plain(tensor, "broadcast", "tensor");
+  ZERO_CHECK(root >= 0 && root < size_, text("broadcast: root ", root, " of ", size_, " ranks"));
+  do_broadcast(tensor, root, record(CollectiveKind::broadcast, tensor.numel(), tensor.scalar_type(), tag, root));
+}
+
+void Communicator::send(const at::Tensor& tensor, int to, CallTag tag) {
+  check_plain(tensor, "send", "tensor");
+  ZERO_CHECK(to >= 0 && to < size_ && to != rank_, text("send: to rank ", to, " of ", size_, " by rank ", rank_));
+  do_send(tensor, to, record(CollectiveKind::send, tensor.numel(), tensor.scalar_type(), tag, to));
+}
+
+void Communicator::recv(const at::Tensor& tensor, int from, CallTag tag) {
+  check_plain(tensor, "recv", "tensor");
+  ZERO_CHECK(from >= 0 && from < size_ && from != rank_, text("recv: from rank ", from, " of ", size_, " by rank ", rank_));
+  do_recv(tensor, from, record(CollectiveKind::recv, tensor.numel(), tensor.scalar_type(), tag, from));
+}
+
+void Communicator::barrier(CallTag tag) { do_barrier(record(CollectiveKind::barrier, 0, at::kByte, tag)); }
+
+std::unique_ptr<Communicator> Communicator::split(int color, int key) {
+  ZERO_CHECK(color >= 0, text("split: color ", color, " is negative"));
+  return do_split(color, key, record(CollectiveKind::split, 0, at::kByte, {}));
+}
+
+at::Tensor Communicator::allocate(std::int64_t numel, at::ScalarType type) {
+  return at::empty({numel}, at::TensorOptions().dtype(type));
+}
+
+}  // namespace zero

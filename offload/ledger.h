@@ -54,4 +54,8 @@ class LedgerScope {
   Ledger* before_;
 };
 
+/// What the scopes of this thread say: `other` and nullptr (booked nowhere) where there is none.
+MemoryCategory current_category();
+Ledger* current_ledger();
+
 }  // namespace zero

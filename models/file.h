@@ -1,0 +1,52 @@
+#pragma once
+// Files as the readers and writers of this room use them: positioned reads that fail cleanly on a truncated file (a mapped
+// file would end the process with SIGBUS), and new files that appear under their name only when they are whole.
+#include <cstdint>
+#include <string>
+
+namespace zero {
+
+/// A regular file, open for reading.
+class File {
+ public:
+  /// InputError when it cannot be opened or is no regular file.
+  static File open(const std::string& path);
+  File(File&& other) noexcept;
+  File& operator=(File&&) = delete;
+  ~File();
+
+  const std::string& path() const { return path_; }
+  std::int64_t size() const { return size_; }  // when it was opened
+
+  /// Exactly `bytes` bytes from `offset`; InputError when the file ends before, also when it shrank since it was opened.
+  void read_at(void* to, std::int64_t bytes, std::int64_t offset) const;
+
+ private:
+  File(std::string path, int descriptor, std::int64_t size);
+  std::string path_;
+  int descriptor_;
+  std::int64_t size_;
+};
+
+/// A file that is written beside its target as PATH.tmp-PID. Unless published it is removed again.
+class NewFile {
+ public:
+  /// Error when it cannot be made.
+  explicit NewFile(const std::string& path);
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+  ~NewFile();
+
+  const std::string& path() const { return path_; }
+  void append(const void* from, std::int64_t bytes);
+  /// Syncs the content, renames it to its name and syncs the folder. Nothing may be appended afterwards.
+  void publish();
+
+ private:
+  [[noreturn]] void fail(const char* what) const;
+  std::string path_;
+  std::string temporary_;
+  int descriptor_ = -1;
+};
+
+}  // namespace zero

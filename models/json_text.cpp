@@ -1,0 +1,77 @@
+#include "models/json_text.h"
+
+#include <unordered_set>
+#include <vector>
+
+#include "comm/error.h"
+#include "comm/log.h"
+#include "models/file.h"
+
+namespace zero {
+namespace {
+
+using nlohmann::json;
+
+/// Watches the parser: refuses depth and double keys before they cost anything.
+class JsonGuard {
+ public:
+  JsonGuard(const std::string& path, int max_depth) : path_(path), max_depth_(max_depth) {}
+
+  void see(int depth, json::parse_event_t event, const json& parsed) {
+    switch (event) {
+      case json::parse_event_t::object_start:
+      case json::parse_event_t::array_start:
+        if (depth >= max_depth_) throw InputError(text(path_, ": JSON nested deeper than ", max_depth_, " levels"));
+        keys_.emplace_back();
+        break;
+      case json::parse_event_t::object_end:
+      case json::parse_event_t::array_end:
+        keys_.pop_back();
+        break;
+      case json::parse_event_t::key: {
+        const auto& key = parsed.get_ref<const std::string&>();
+        if (!keys_.back().insert(key).second) throw InputError(text(path_, ": key \"", key, "\" comes twice in one JSON object"));
+        break;
+      }
+      case json::parse_event_t::value:
+        break;
+    }
+  }
+
+ private:
+  const std::string& path_;
+  int max_depth_;
+  std::vector<std::unordered_set<std::string>> keys_;  // of every object that is open
+};
+
+}  // namespace
+
+json parse_json(std::string_view content, const std::string& path, const JsonLimits& limits) {
+  if (static_cast<std::int64_t>(content.size()) > limits.bytes)
+    throw InputError(text(path, ": JSON of ", content.size(), " bytes, at most ", limits.bytes, " are read"));
+  JsonGuard guard(path, limits.depth);
+  try {
+    return json::parse(content.begin(), content.end(), [&guard](int depth, json::parse_event_t event, json& parsed) {
+      guard.see(depth, event, parsed);
+      return true;
+    });
+  } catch (const json::exception& error) {
+    throw InputError(text(path, ": not valid JSON: ", error.what()));
+  }
+}
+
+std::string read_text_file(const std::string& path, std::int64_t max_bytes) {
+  const File file = File::open(path);
+  if (file.size() > max_bytes) throw InputError(text(path, ": ", file.size(), " bytes, at most ", max_bytes, " are read"));
+  std::string content(static_cast<std::size_t>(file.size()), '\0');
+  file.read_at(content.data(), file.size(), 0);
+  return content;
+}
+
+void write_text_file(const std::string& path, std::string_view content) {
+  NewFile file(path);
+  file.append(content.data(), static_cast<std::int64_t>(content.size()));
+  file.publish();
+}
+
+}  // namespace zero

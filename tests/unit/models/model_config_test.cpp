@@ -1,0 +1,138 @@
+#include "models/model_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "comm/error.h"
+#include "models/json_text.h"
+
+namespace zero {
+namespace {
+
+using testing::HasSubstr;
+
+std::string config_json(const std::string& extra = "", const std::string& sizes = R"("hidden_size": 64, "num_attention_heads": 4)") {
+  return R"({"model_type": "llama", "vocab_size": 512, "intermediate_size": 172, "num_hidden_layers": 3, )" + sizes +
+         (extra.empty() ? "" : ", " + extra) + "}";
+}
+
+std::string refusal(const std::string& json) {
+  try {
+    parse_model_config(json, "dir/config.json");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(ModelConfig, PresetsHaveTheirPublishedShapes) {
+  const ModelConfig small = preset_config("llama-15m");
+  EXPECT_EQ(small.head_dim, 48);
+  EXPECT_EQ(small.num_key_value_heads, 6);
+  EXPECT_TRUE(small.tie_word_embeddings);
+  const ModelConfig large = preset_config("tinyllama-1.1b");
+  EXPECT_EQ(large.head_dim, 64);
+  EXPECT_EQ(large.num_hidden_layers, 22);
+  EXPECT_FALSE(large.tie_word_embeddings);
+  for (const auto& name : preset_names()) EXPECT_NO_THROW(validate(preset_config(name), name));
+  EXPECT_THROW(preset_config("llama-7b"), InputError);
+}
+
+TEST(ModelConfig, ReadsWhatTransformersWrites) {
+  const std::string path = ZERO_TEST_DATA "/tiny-tied-bf16-sharded/model/config.json";
+  const ModelConfig config = parse_model_config(read_text_file(path), path);
+  EXPECT_EQ(config.vocab_size, 515);
+  EXPECT_EQ(config.num_key_value_heads, 3);
+  EXPECT_EQ(config.head_dim, 8);
+  EXPECT_EQ(config.rope_theta, 100000.0);
+  EXPECT_EQ(config.rms_norm_eps, 1e-6);
+  EXPECT_TRUE(config.tie_word_embeddings);
+  EXPECT_FALSE(config.rope_scaling);
+  EXPECT_EQ(config.eos_token_ids, std::vector<std::int64_t>{2});
+}
+
+TEST(ModelConfig, FillsWhatIsAbsentAsTransformersDoes) {
+  const ModelConfig config = parse_model_config(config_json(), "x");
+  EXPECT_EQ(config.num_key_value_heads, 4);
+  EXPECT_EQ(config.head_dim, 16);
+  EXPECT_EQ(config.rms_norm_eps, 1e-6);
+  EXPECT_EQ(config.max_position_embeddings, 2048);
+  EXPECT_EQ(config.bos_token_id, 1);
+}
+
+TEST(ModelConfig, ReadsBothSpellingsOfTheLlama3Rope) {
+  const std::string fields = R"("factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 4096)";
+  for (const std::string& rope : {R"("rope_theta": 500000.0, "rope_scaling": {"rope_type": "llama3", )" + fields + "}",
+                                  R"("rope_theta": 500000.0, "rope_scaling": {"type": "llama3", )" + fields + "}",
+                                  R"("rope_parameters": {"rope_theta": 500000.0, "rope_type": "llama3", )" + fields + "}"}) {
+    const ModelConfig config = parse_model_config(config_json(rope), "x");
+    ASSERT_TRUE(config.rope_scaling) << rope;
+    EXPECT_EQ(config.rope_theta, 500000.0);
+    EXPECT_EQ(config.rope_scaling->factor, 8.0);
+    EXPECT_EQ(config.rope_scaling->original_max_position_embeddings, 4096);
+  }
+}
+
+TEST(ModelConfig, WritesWhatItReadsAgain) {
+  ModelConfig config = preset_config("llama-110m");
+  config.rope_scaling = Llama3Scaling{.factor = 32.0};
+  config.eos_token_ids = {2, 7};
+  config.bos_token_id.reset();
+  config.rms_norm_eps = 1e-5;
+  const ModelConfig again = parse_model_config(format_model_config(config, "bfloat16"), "x");
+  EXPECT_EQ(format_model_config(again, "bfloat16"), format_model_config(config, "bfloat16"));
+  EXPECT_EQ(again.rope_scaling->factor, 32.0);
+  EXPECT_EQ(again.eos_token_ids, config.eos_token_ids);
+  EXPECT_FALSE(again.bos_token_id);
+}
+
+TEST(ModelConfig, RefusesWhatTheDecoderDoesNotDo) {
+  EXPECT_THAT(refusal(config_json(R"("attention_bias": true)")), HasSubstr("attention_bias"));
+  EXPECT_THAT(refusal(config_json(R"("mlp_bias": true)")), HasSubstr("mlp_bias"));
+  EXPECT_THAT(refusal(config_json(R"("hidden_act": "gelu")")), HasSubstr("hidden_act"));
+  EXPECT_THAT(refusal(config_json(R"("rope_scaling": {"type": "linear", "factor": 2.0})")), HasSubstr("linear"));
+  EXPECT_THAT(refusal(config_json(R"("rope_theta": 1e4, "rope_parameters": {"rope_theta": 5e5, "rope_type": "default"})")), HasSubstr("twice"));
+  EXPECT_THAT(refusal(config_json(R"("rope_parameters": {"rope_type": "llama3"})")), HasSubstr("needs factor"));
+  EXPECT_THAT(refusal(config_json(R"("quantization_config": {"bits": 4})")), HasSubstr("quantization_config"));
+  EXPECT_THAT(refusal(R"({"model_type": "mistral"})"), HasSubstr("mistral"));
+  EXPECT_THAT(refusal("{}"), HasSubstr("model_type"));
+  EXPECT_THAT(refusal(R"({"model_type": "llama"})"), HasSubstr("vocab_size is missing"));
+}
+
+TEST(ModelConfig, RefusesNonsense) {
+  EXPECT_THAT(refusal(config_json("", R"("hidden_size": 65, "num_attention_heads": 4)")), HasSubstr("no multiple"));
+  EXPECT_THAT(refusal(config_json("", R"("hidden_size": 64.5, "num_attention_heads": 4)")), HasSubstr("integer"));
+  EXPECT_THAT(refusal(config_json("", R"("hidden_size": -64, "num_attention_heads": 4)")), HasSubstr("hidden_size"));
+  EXPECT_THAT(refusal(config_json("", R"("hidden_size": 18446744073709551615, "num_attention_heads": 4)")), HasSubstr("integer"));
+  EXPECT_THAT(refusal(config_json("", R"("hidden_size": 64, "num_attention_heads": 0)")), HasSubstr("num_attention_heads"));
+  EXPECT_THAT(refusal(config_json(R"("num_key_value_heads": 3)")), HasSubstr("num_key_value_heads"));
+  EXPECT_THAT(refusal(config_json(R"("head_dim": 15)")), HasSubstr("even"));
+  EXPECT_THAT(refusal(config_json(R"("eos_token_id": 512)")), HasSubstr("vocabulary"));
+  EXPECT_THAT(refusal(config_json(R"("rms_norm_eps": "small")")), HasSubstr("rms_norm_eps"));
+  EXPECT_THAT(refusal("[1, 2]"), HasSubstr("object"));
+  EXPECT_THAT(refusal("{\"model_type\": \"llama\""), HasSubstr("JSON"));
+  EXPECT_THAT(refusal(R"({"model_type": "llama", "model_type": "llama"})"), HasSubstr("twice"));
+  EXPECT_THAT(refusal(std::string(100000, '[')), HasSubstr("deeper"));
+  EXPECT_THAT(refusal("{\"a\": \"\xff\"}"), HasSubstr("JSON"));
+  EXPECT_THAT(refusal(std::string(2 << 20, ' ')), HasSubstr("bytes"));
+}
+
+TEST(ModelConfig, SetsFieldsOfAPreset) {
+  ModelConfig config = preset_config("llama-15m");
+  set_model_field(config, "hidden_size", "256");
+  set_model_field(config, "num_attention_heads", "8");
+  set_model_field(config, "num_key_value_heads", "8");
+  EXPECT_EQ(config.head_dim, 32);
+  EXPECT_NO_THROW(validate(config, "model"));
+  set_model_field(config, "head_dim", "64");
+  set_model_field(config, "hidden_size", "512");
+  EXPECT_EQ(config.head_dim, 64);
+  EXPECT_THROW(set_model_field(config, "hiden_size", "256"), InputError);
+  EXPECT_THROW(set_model_field(config, "hidden_size", "\"wide\""), InputError);
+  config = preset_config("llama-15m");
+  set_model_field(config, "hidden_size", "256");
+  EXPECT_THROW(validate(config, "model"), InputError);  // 6 heads
+}
+
+}  // namespace
+}  // namespace zero

@@ -28,8 +28,9 @@ struct Given {
 
 template <class Formatter>
 std::string formatted(const toml::node& node) {
+  constexpr auto flags = Formatter::default_flags & ~toml::format_flags::allow_literal_strings;
   std::ostringstream out;
-  node.visit([&](const auto& concrete) { out << Formatter{concrete}; });
+  node.visit([&](const auto& concrete) { out << Formatter(concrete, flags); });
   return out.str();
 }
 

@@ -142,12 +142,12 @@ struct Config {
   MetricsConfig metrics;
 
   std::string source;                         // the file's name, for messages
-  std::map<std::string, std::string> origin;  // "section.key" -> "config.toml:12" or "--set section.key=value", of given keys
+  std::map<std::string, std::string> origin;  // of given keys: "zero.stage" -> "config.toml:12: [zero] stage = 3" or "--set zero.stage=3"
 
   /// Whether the user gave this key ("lora.r"), rather than its default standing.
   bool is_given(const std::string& key) const { return origin.count(key) > 0; }
 
-  /// Where a key was given, else the file's name. Starts messages about the key.
+  /// Place, key and value as given; of a key that was not given the file's name and the key. Starts messages about it.
   std::string where(const std::string& key) const;
 
   /// Same values; where they were given does not count.

@@ -1,0 +1,49 @@
+#pragma once
+// metrics.jsonl: one JSON object per logged step. Only rank 0 writes it.
+#include <cstdint>
+#include <fstream>
+#include <optional>
+#include <string>
+
+namespace zero {
+
+/// The figures of one step: values of that step, not means.
+struct StepMetrics {
+  std::int64_t step = 0;              // from 1
+  double loss = 0;                    // mean over all trained tokens of the global batch
+  double grad_norm = 0;               // global L2 norm before clipping
+  double lr = 0;
+  std::int64_t tokens = 0;            // input tokens so far
+  std::int64_t trained_tokens = 0;    // tokens so far that the loss covered
+  double seconds = 0;                 // since step 1 began
+  double tokens_per_second = 0;       // since the object before
+  std::int64_t peak_bytes = 0;        // ledger, fullest rank
+  std::optional<double> validation_loss;
+  std::optional<std::int64_t> skipped;  // fp16: steps skipped so far
+  std::optional<double> loss_scale;     // fp16
+};
+
+/// One line without its end: {"version": 1, "step": ...}. Numbers have as many digits as reading them back exactly takes;
+/// one that is not finite is null, which is JSON's only way to say so.
+std::string format_metrics(const StepMetrics& metrics);
+
+/// Writes the lines, each flushed, so that a run that dies keeps what it logged. Throws Error with the file's name and the
+/// system's reason when one cannot be written.
+class MetricsWriter {
+ public:
+  /// A new file; one that exists is emptied.
+  explicit MetricsWriter(const std::string& path);
+
+  /// Continues a run after `last_step`: objects of later steps and a torn last line are cut off. A missing file is made.
+  static MetricsWriter resume(const std::string& path, std::int64_t last_step);
+
+  void write(const StepMetrics& metrics);
+
+ private:
+  MetricsWriter(const std::string& path, std::ios::openmode mode);
+
+  std::string path_;
+  std::ofstream file_;
+};
+
+}  // namespace zero

@@ -63,4 +63,34 @@ void adamw_update(const AdamWSpan& span, const AdamWFactors& factors, Instructio
   run<float>(update, span, factors);
 }
 
+AdamWSpan slice(const AdamWSpan& span, std::int64_t begin, std::int64_t end) {
+  const auto moved = [begin](auto* pointer, c10::ScalarType type) {
+    using Byte = std::conditional_t<std::is_const_v<std::remove_pointer_t<decltype(pointer)>>, const char, char>;
+    return static_cast<Byte*>(pointer) + begin * static_cast<std::int64_t>(c10::elementSize(type));
+  };
+  AdamWSpan part = span;
+  part.master = moved(span.master, span.state_type);
+  part.m = moved(span.m, span.state_type);
+  part.v = moved(span.v, span.state_type);
+  part.gradient = moved(span.gradient, span.gradient_type);
+  if (span.weights) part.weights = moved(span.weights, span.weight_type);
+  part.n = end - begin;
+  return part;
+}
+
+void adamw_update(const AdamWSpan& span, const AdamWFactors& factors, const std::vector<DecayRange>& ranges, std::int64_t offset) {
+  if (ranges.empty()) return adamw_update(span, factors);
+  AdamWFactors without_decay = factors;
+  without_decay.weight_decay = 0;
+  std::int64_t done = offset;
+  for (const DecayRange& range : ranges) {
+    const std::int64_t begin = std::max(range.begin, offset), end = std::min(range.end, offset + span.n);
+    if (begin >= end) continue;
+    ZERO_CHECK(begin == done, text("decay ranges leave out elements ", done, " to ", begin));
+    adamw_update(slice(span, begin - offset, end - offset), range.decays ? factors : without_decay);
+    done = end;
+  }
+  ZERO_CHECK(done == offset + span.n, text("decay ranges end at ", done, ", the shard's part at ", offset + span.n));
+}
+
 }  // namespace zero

@@ -3,6 +3,7 @@
 #include <c10/core/ScalarType.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "offload/instruction_set.h"
 
@@ -38,5 +39,19 @@ struct AdamWSpan {
 /// Throws InternalError for a combination of types not listed above.
 void adamw_update(const AdamWSpan& span, const AdamWFactors& factors);
 void adamw_update(const AdamWSpan& span, const AdamWFactors& factors, InstructionSet set);
+
+/// Elements [begin, end) of a flat shard, with or without weight decay.
+struct DecayRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  bool decays = true;
+};
+
+/// Updates a span that starts at element `offset` of a shard whose parts decay or not. Ranges are ascending and cover the
+/// span (InternalError otherwise); no ranges: everything decays.
+void adamw_update(const AdamWSpan& span, const AdamWFactors& factors, const std::vector<DecayRange>& ranges, std::int64_t offset);
+
+/// The part of a span from element `begin` to `end`.
+AdamWSpan slice(const AdamWSpan& span, std::int64_t begin, std::int64_t end);
 
 }  // namespace zero

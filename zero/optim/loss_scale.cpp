@@ -1,0 +1,37 @@
+#include "zero/optim/loss_scale.h"
+
+#include <algorithm>
+
+#include "comm/error.h"
+#include "comm/log.h"
+
+namespace zero {
+
+LossScale::LossScale(const LossScaleOptions& options) : options_(options), scale_(options.start) {}
+
+bool LossScale::update(bool finite) {
+  if (finite) {
+    if (++clean_steps_ >= options_.growth_interval) {
+      scale_ = std::min(scale_ * 2, options_.ceiling);
+      clean_steps_ = 0;
+    }
+    return true;
+  }
+  ++skipped_steps_;
+  clean_steps_ = 0;
+  if (scale_ <= options_.floor) {
+    throw Error(text("gradients overflow fp16 even at a loss scale of ", scale_, ": training diverged, or a batch holds bad data; ",
+                     "lower optimizer.lr, or use training.precision = \"bf16\" or \"fp32\""));
+  }
+  scale_ = std::max(scale_ / 2, options_.floor);
+  return false;
+}
+
+void LossScale::restore(double scale, std::int64_t clean_steps, std::int64_t skipped_steps) {
+  ZERO_CHECK(scale >= options_.floor, text("a loss scale of ", scale, " is below the floor"));
+  scale_ = scale;
+  clean_steps_ = clean_steps;
+  skipped_steps_ = skipped_steps;
+}
+
+}  // namespace zero

@@ -1,0 +1,38 @@
+#pragma once
+// Dynamic loss scaling for fp16, by the rule of torch.amp.GradScaler: halve on overflow, double after a clean stretch.
+#include <cstdint>
+
+namespace zero {
+
+struct LossScaleOptions {
+  double start = 65536.0;
+  double floor = 1.0;                  // an overflow at this scale ends the run
+  double ceiling = 16777216.0;         // 2^24: beyond it the scaled loss of fp32 loses nothing but range
+  std::int64_t growth_interval = 2000; // clean steps before the scale doubles
+};
+
+/// Every rank holds one and feeds it the same verdicts, so all scales stay equal.
+class LossScale {
+ public:
+  explicit LossScale(const LossScaleOptions& options = {});
+
+  /// The loss is multiplied by it; gradients are divided by it before clipping.
+  double scale() const { return scale_; }
+  std::int64_t clean_steps() const { return clean_steps_; }
+  std::int64_t skipped_steps() const { return skipped_steps_; }
+
+  /// After the step's gradients are reduced, with the agreement of all ranks. Returns whether the step is taken.
+  /// Throws Error when gradients overflow at the floor.
+  bool update(bool finite);
+
+  /// For checkpoints.
+  void restore(double scale, std::int64_t clean_steps, std::int64_t skipped_steps);
+
+ private:
+  LossScaleOptions options_;
+  double scale_;
+  std::int64_t clean_steps_ = 0;
+  std::int64_t skipped_steps_ = 0;
+};
+
+}  // namespace zero

@@ -1,0 +1,66 @@
+#include "models/attention.h"
+
+#include <ATen/ATen.h>
+
+#include "comm/error.h"
+#include "models/kv_cache.h"
+
+namespace zero {
+
+namespace {
+
+struct Heads {
+  at::Tensor q, k, v;  // [B, T, heads or kv_heads, head_dim]
+};
+
+Heads split_and_rotate(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table, const at::Tensor& positions) {
+  const auto parts = qkv.view({qkv.size(0), qkv.size(1), -1, shape.head_dim})
+                         .split_with_sizes({shape.heads, shape.kv_heads, shape.kv_heads}, 2);
+  return {rotate(parts[0], table, positions), rotate(parts[1], table, positions), parts[2]};
+}
+
+/// [B, 1, T, T] bool, or undefined when every row is one document.
+at::Tensor document_mask(const at::Tensor& documents) {
+  if (!documents.defined()) return {};
+  const std::int64_t T = documents.size(1);
+  const at::Tensor document = documents.unsqueeze(2), theirs = documents.unsqueeze(1);
+  const at::Tensor all = at::arange(T, documents.options().dtype(at::kLong));
+  const at::Tensor distance = all.unsqueeze(1) - all.unsqueeze(0);
+  const at::Tensor same = (document == theirs).logical_and(document >= 0).logical_and(distance >= 0);
+  return same.logical_or(distance == 0).unsqueeze(1);
+}
+
+at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask, bool causal) {
+  const std::optional<at::Tensor> attn_mask = mask.defined() ? std::optional(mask) : std::nullopt;
+  return at::scaled_dot_product_attention(q, k, v, attn_mask, 0.0, causal && !mask.defined(), std::nullopt, q.size(1) != k.size(1));
+}
+
+/// Attention in LibTorch's operations, for every type and device.
+at::Tensor composed_attention(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table, const Batch& batch) {
+  const Heads heads = split_and_rotate(qkv, shape, table, batch.positions);
+  const at::Tensor y_BHTD = attend(heads.q.transpose(1, 2), heads.k.transpose(1, 2), heads.v.transpose(1, 2), document_mask(batch.documents), true);
+  return y_BHTD.transpose(1, 2).reshape({qkv.size(0), qkv.size(1), -1});
+}
+
+}  // namespace
+
+at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch) {
+  ZERO_CHECK(qkv.size(-1) == shape.qkv_width(), "qkv does not have the width of its heads");
+  const Rotary::Table table = rotary.table(qkv.size(1), qkv.scalar_type(), qkv.device());
+  return composed_attention(qkv, shape, table, batch);
+}
+
+at::Tensor cached_attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch, const CacheSlot& slot) {
+  KvCache& cache = slot.cache;
+  const Rotary::Table table = rotary.table(cache.capacity(), qkv.scalar_type(), qkv.device());
+  const std::int64_t T = qkv.size(1);
+  const at::Tensor positions = batch.positions.defined() ? batch.positions
+                                                         : at::arange(cache.length() - T, cache.length(), batch.ids.options())
+                                                               .expand({qkv.size(0), T});
+  const Heads heads = split_and_rotate(qkv, shape, table, positions);
+  const KvCache::KeysValues all = cache.append(slot.layer, heads.k, heads.v);
+  const at::Tensor y_BHTD = attend(heads.q.transpose(1, 2), all.k, all.v, cache.mask(), false);
+  return y_BHTD.transpose(1, 2).reshape({qkv.size(0), T, -1});
+}
+
+}  // namespace zero

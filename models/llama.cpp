@@ -1,0 +1,116 @@
+// The Llama decoder (Touvron et al. 2023) with the parameter names of transformers' LlamaForCausalLM.
+#include <ATen/ATen.h>
+
+#include "comm/error.h"
+#include "models/attention.h"
+#include "models/embedding.h"
+#include "models/head.h"
+#include "models/kv_cache.h"
+#include "models/linear.h"
+#include "models/model.h"
+
+namespace zero {
+
+namespace {
+
+Parameter matrix(std::vector<TensorSpec> pieces, const ModelConfig& config) {
+  return {std::move(pieces), true, Init::normal, config.initializer_range, {}};
+}
+
+Parameter norm(const std::string& name, const ModelConfig& config) {
+  return {{{name, {config.hidden_size}}}, true, Init::ones, 0, {}};
+}
+
+class Embedding : public Unit {
+ public:
+  explicit Embedding(const ModelConfig& config) : Unit("model.embed_tokens") {
+    parameters_ = {matrix({{"model.embed_tokens.weight", {config.vocab_size, config.hidden_size}}}, config)};
+  }
+
+  at::Tensor forward(const at::Tensor&, const Pass& pass) override {
+    if (pass.cache) pass.cache->begin_pass(*pass.batch);
+    return embed(pass.batch->ids, parameters_[0].tensor);
+  }
+};
+
+class Block : public Unit {
+ public:
+  Block(const ModelConfig& c, std::int64_t layer)
+      : Unit("model.layers." + std::to_string(layer)),
+        eps_(c.rms_norm_eps),
+        layer_(layer),
+        shape_{c.num_attention_heads, c.num_key_value_heads, c.head_dim},
+        rotary_(c.head_dim, c.rope_theta, c.rope_scaling) {
+    const std::int64_t q = c.num_attention_heads * c.head_dim, kv = c.num_key_value_heads * c.head_dim;
+    const std::string attention = name() + ".self_attn.", mlp = name() + ".mlp.";
+    const auto weight = [](const std::string& name, std::int64_t out, std::int64_t in) { return TensorSpec{name + ".weight", {out, in}}; };
+    parameters_ = {
+        norm(name() + ".input_layernorm.weight", c),
+        matrix({weight(attention + "q_proj", q, c.hidden_size), weight(attention + "k_proj", kv, c.hidden_size),
+                weight(attention + "v_proj", kv, c.hidden_size)}, c),
+        matrix({weight(attention + "o_proj", c.hidden_size, q)}, c),
+        norm(name() + ".post_attention_layernorm.weight", c),
+        matrix({weight(mlp + "gate_proj", c.intermediate_size, c.hidden_size), weight(mlp + "up_proj", c.intermediate_size, c.hidden_size)}, c),
+        matrix({weight(mlp + "down_proj", c.hidden_size, c.intermediate_size)}, c),
+    };
+  }
+
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
+    const at::Tensor qkv = linear(LinearInput::rms_norm(x, tensor(input_norm), eps_), tensor(qkv_proj));
+    const at::Tensor heads = pass.cache ? cached_attention(qkv, shape_, rotary_, *pass.batch, {*pass.cache, layer_})
+                                        : attention(qkv, shape_, rotary_, *pass.batch);
+    const at::Tensor middle = linear(LinearInput::plain(heads), tensor(o_proj), x);
+    const at::Tensor gate_up = linear(LinearInput::rms_norm(middle, tensor(post_attention_norm), eps_), tensor(gate_up_proj));
+    return linear(LinearInput::swiglu(gate_up), tensor(down_proj), middle);
+  }
+
+ private:
+  enum Index { input_norm, qkv_proj, o_proj, post_attention_norm, gate_up_proj, down_proj };
+  const at::Tensor& tensor(Index index) const { return parameters_[index].tensor; }
+
+  double eps_;
+  std::int64_t layer_;
+  AttentionShape shape_;
+  Rotary rotary_;
+};
+
+class Head : public Unit {
+ public:
+  explicit Head(const ModelConfig& config) : Unit("lm_head"), eps_(config.rms_norm_eps) {
+    parameters_ = {norm("model.norm.weight", config)};
+    if (config.tie_word_embeddings)
+      borrowed_ = {BorrowedParameter{0, 0, {}}};
+    else
+      parameters_.push_back(matrix({{"lm_head.weight", {config.vocab_size, config.hidden_size}}}, config));
+  }
+
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) override { return head_loss(x, weights(), pass.batch->targets); }
+
+  at::Tensor logits(const at::Tensor& x) const { return head_logits(x, weights()); }
+
+ private:
+  HeadWeights weights() const {
+    return {parameters_[0].tensor, borrowed_.empty() ? parameters_[1].tensor : borrowed_[0].tensor, eps_};
+  }
+
+  double eps_;
+};
+
+}  // namespace
+
+Model make_llama(const ModelConfig& config) {
+  Model model{config, {}};
+  model.units.push_back(std::make_unique<Embedding>(config));
+  for (std::int64_t layer = 0; layer < config.num_hidden_layers; ++layer)
+    model.units.push_back(std::make_unique<Block>(config, layer));
+  model.units.push_back(std::make_unique<Head>(config));
+  return model;
+}
+
+at::Tensor logits_of(Unit& head, const at::Tensor& x) {
+  const Head* llama_head = dynamic_cast<const Head*>(&head);
+  ZERO_CHECK(llama_head, "logits_of() needs the last unit of the chain, not " + head.name());
+  return llama_head->logits(x);
+}
+
+}  // namespace zero

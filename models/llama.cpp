@@ -31,6 +31,8 @@ class Embedding : public Unit {
     if (pass.cache) pass.cache->begin_pass(*pass.batch);
     return embed(pass.batch->ids, parameters_[0].tensor);
   }
+
+  bool backward_reads_weights() const override { return false; }
 };
 
 class Block : public Unit {

@@ -10,15 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "models/tensor_spec.h"
+
 namespace zero {
-
-/// One tensor as the outside world knows it (checkpoints, safetensors, metrics).
-struct TensorSpec {
-  std::string name;                 // Hugging Face name
-  std::vector<std::int64_t> shape;
-
-  std::int64_t numel() const;
-};
 
 /// How a parameter starts when no weights are loaded.
 enum class Init : std::uint8_t { normal, ones, zeros, kaiming_uniform };
@@ -77,6 +71,9 @@ class Unit {
   /// The first unit gets an undefined x and reads pass.batch->ids. Blocks map [B, T, hidden] to the same shape. The last
   /// unit returns the sum over trained tokens of the cross-entropy, a scalar in fp32 (fp64 when computing in fp64).
   virtual at::Tensor forward(const at::Tensor& x, const Pass& pass) = 0;
+
+  /// Whether the backward pass reads the unit's own weights. A lookup does not: its weights then stay away in backward.
+  virtual bool backward_reads_weights() const { return true; }
 
  protected:
   explicit Unit(std::string name) : name_(std::move(name)) {}

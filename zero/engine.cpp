@@ -1,0 +1,220 @@
+#include "zero/engine.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/AutogradState.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "comm/error.h"
+#include "comm/log.h"
+#include "offload/ledger.h"
+
+namespace zero {
+
+Engine::Engine(Chain chain, Communicator& communicator, const EngineOptions& options)
+    : chain_(std::move(chain)), communicator_(communicator), options_(options), adamw_(options.adamw) {
+  ZERO_CHECK(chain_.size() >= 2, "a chain has at least a first unit and a head");
+  // Hooks of the boundaries then run on the thread that calls backward, which owns the rank's communicators.
+  c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
+  split_ranks(options.shard_degree);
+  make_groups();
+  is_open_.assign(chain_.size(), false);
+  is_collected_.assign(chain_.size(), false);
+  for (int u = 0; u < int(chain_.size()); ++u)
+    bodies_.push_back([this, u](const at::Tensor& x) { return chain_[u]->forward(x, *pass_); });
+}
+
+Engine::~Engine() = default;
+
+void Engine::split_ranks(int shard_degree) {
+  const int ranks = communicator_.size();
+  const int degree = shard_degree == 0 ? ranks : shard_degree;
+  if (degree < 1 || ranks % degree != 0)
+    throw InputError(text("zero.shard_degree = ", shard_degree, ": must divide the number of ranks, ", ranks));
+  options_.plan.stage();
+  // One rank holds everything: nothing is sharded, gathered or copied.
+  if (degree == 1) options_.plan = ShardPlan::for_stage(0);
+  if (degree == ranks || options_.plan.stage() == 0) return;
+  shards_ = communicator_.split(communicator_.rank() / degree, communicator_.rank());
+  replicas_ = communicator_.split(communicator_.rank() % degree, communicator_.rank());
+}
+
+void Engine::make_slots(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts) {
+  // At any moment one unit is open, beside it the groups that it borrows from and those that span the model.
+  const std::int64_t element = c10::elementSize(options_.precision.compute);
+  std::int64_t gathered = 0, borrowing = 0, reduced = 0;
+  std::vector<std::int64_t> gather_sizes, reduce_sizes;
+  for (std::size_t g = 0; g < specs.size(); ++g) {
+    const std::int64_t bytes = layouts[g].numel() * element;
+    if (specs[g].spans_model()) {
+      gather_sizes.push_back(bytes);
+      reduce_sizes.push_back(bytes);
+      continue;
+    }
+    if (specs[g].trainable) reduced = std::max(reduced, bytes);
+    if (!specs[g].trainable && options_.keep_frozen) continue;
+    gathered = std::max(gathered, bytes);
+    if (!chain_[specs[g].unit]->borrowed().empty()) borrowing = std::max(borrowing, bytes);
+  }
+  if (gathered > 0) gather_sizes.push_back(gathered);
+  if (borrowing > 0) gather_sizes.push_back(borrowing);
+  if (reduced > 0) reduce_sizes.push_back(reduced);
+  if (options_.plan.parameters == Placement::sharded) gather_slots_ = std::make_unique<SlotPool>(communicator_, gather_sizes);
+  if (options_.plan.gradients == Placement::sharded) reduce_slots_ = std::make_unique<SlotPool>(communicator_, reduce_sizes);
+}
+
+void Engine::make_groups() {
+  GroupContext context{options_.plan, options_.precision, shards_ ? shards_.get() : &communicator_, replicas_.get()};
+  const std::vector<GroupSpec> specs = plan_groups(chain_);
+  std::vector<FlatLayout> layouts;
+  for (const GroupSpec& spec : specs) layouts.emplace_back(specs_of(chain_, spec), context.shards->size());
+  make_slots(specs, layouts);
+  context.gather_slots = gather_slots_.get();
+  context.reduce_slots = reduce_slots_.get();
+  context.keep_frozen = options_.keep_frozen;
+
+  needed_by_.resize(chain_.size());
+  for (std::size_t g = 0; g < specs.size(); ++g) {
+    groups_.push_back(std::make_unique<ParameterGroup>(int(g), specs[g], chain_, layouts[g], context));
+    (specs[g].spans_model() ? spanning_ : needed_by_[specs[g].unit]).push_back(groups_.back().get());
+  }
+  for (std::size_t u = 0; u < chain_.size(); ++u)
+    for (const BorrowedParameter& borrowed : chain_[u]->borrowed())
+      for (auto& group : groups_)
+        if (!group->spec().spans_model() && group->owns({borrowed.owner_unit, borrowed.owner_parameter}))
+          needed_by_[u].push_back(group.get());
+}
+
+void Engine::load(WeightSource& source) {
+  for (auto& group : groups_) group->load(source);
+}
+
+void Engine::open(int unit, Phase phase) {
+  if (is_open_[unit]) return;
+  for (ParameterGroup* group : needed_by_[unit]) group->materialize(phase);
+  is_open_[unit] = true;
+}
+
+void Engine::close(int unit) {
+  if (!is_open_[unit]) return;
+  for (ParameterGroup* group : needed_by_[unit]) group->release();
+  is_open_[unit] = false;
+}
+
+void Engine::close_all() {
+  for (int u = 0; u < int(chain_.size()); ++u) close(u);
+  if (spanning_open_)
+    for (ParameterGroup* group : spanning_) group->release();
+  spanning_open_ = false;
+}
+
+bool Engine::recomputes(int unit) const {
+  const bool block = unit > 0 && unit + 1 < int(chain_.size());
+  return block && options_.recompute_every > 0 && (unit - 1) % options_.recompute_every == 0;
+}
+
+at::Tensor Engine::run_unit(int unit, const at::Tensor& x) {
+  if (!recomputes(unit) || !at::GradMode::is_enabled()) return bodies_[unit](x);
+  std::vector<at::Tensor> trainable;
+  for (const Parameter& parameter : chain_[unit]->parameters())
+    if (parameter.trainable) trainable.push_back(parameter.tensor);
+  return recompute(bodies_[unit], x, trainable);
+}
+
+at::Tensor Engine::run_chain(const Pass& pass, const std::function<at::Tensor(Unit&, const at::Tensor&)>* head) {
+  MemoryScope scope(MemoryCategory::activations);
+  close_all();  // a forward whose backward never came
+  held_pass_ = pass;
+  pass_ = &held_pass_;
+  for (ParameterGroup* group : spanning_) group->materialize(Phase::forward);
+  spanning_open_ = true;
+  at::Tensor x;
+  const int last = int(chain_.size()) - 1;
+  for (int u = 0; u <= last; ++u) {
+    open(u, Phase::forward);
+    x = enter_unit(x, *this, u);
+    x = u == last && head ? (*head)(*chain_[u], x) : run_unit(u, x);
+    x = exit_unit(x, *this, u);
+    if (u < last) close(u);  // backward needs the last one first
+  }
+  return x;
+}
+
+at::Tensor Engine::forward(const Pass& pass, MicroBatch micro) {
+  micro_ = micro;
+  std::fill(is_collected_.begin(), is_collected_.end(), false);
+  return run_chain(pass, nullptr);
+}
+
+at::Tensor Engine::evaluate(const Pass& pass) {
+  at::NoGradGuard no_grad;
+  at::Tensor loss = run_chain(pass, nullptr);
+  close_all();
+  return loss;
+}
+
+at::Tensor Engine::evaluate(const Pass& pass, const std::function<at::Tensor(Unit&, const at::Tensor&)>& head) {
+  at::NoGradGuard no_grad;
+  at::Tensor result = run_chain(pass, &head);
+  close_all();
+  return result;
+}
+
+void Engine::before_backward(int unit) {
+  if (chain_[unit]->backward_reads_weights()) open(unit, Phase::backward);
+}
+
+void Engine::after_backward(int unit) {
+  if (is_collected_[unit]) return;
+  is_collected_[unit] = true;
+  at::NoGradGuard no_grad;
+  for (ParameterGroup* group : spanning_)
+    if (group->spec().trainable) group->collect_gradients(unit, micro_.first);
+  for (ParameterGroup* group : needed_by_[unit]) {
+    if (!group->spec().trainable || group->spec().unit != unit) continue;  // a borrowed group waits for its owner
+    group->collect_gradients(unit, micro_.first);
+    group->reduce_gradients(micro_.first, micro_.last);
+  }
+  close(unit);
+}
+
+void Engine::backward(const at::Tensor& loss, double scale) {
+  MemoryScope scope(MemoryCategory::activations);
+  loss.backward(at::full({}, scale, loss.options()));
+  // Units whose input carries no gradient are not told by autograd that they are done.
+  for (int u = int(chain_.size()) - 1; u >= 0; --u) after_backward(u);
+  for (ParameterGroup* group : spanning_)
+    if (group->spec().trainable) group->reduce_gradients(micro_.first, micro_.last);
+  close_all();
+}
+
+double Engine::gradient_norm() {
+  double sum = 0;
+  for (auto& group : groups_)
+    if (group->spec().trainable) sum += group->gradient_norm_part().sum_of_squares;
+  at::Tensor total = at::full({1}, sum, at::kDouble);
+  (shards_ ? *shards_ : communicator_).all_reduce(total, {at::kDouble, false}, {Phase::optimizer});
+  return std::sqrt(total.item<double>());
+}
+
+void Engine::step(double learning_rate, double gradient_factor) {
+  const AdamWFactors factors = adamw_.factors(++steps_done_, learning_rate, gradient_factor);
+  for (auto& group : groups_)
+    if (group->spec().trainable) group->update(factors);
+  for (auto& group : groups_)
+    if (group->spec().trainable) group->publish();
+}
+
+void Engine::export_weights(const ParameterGroup::TensorSink& sink, bool trainable_only) {
+  for (auto& group : groups_)
+    if (group->spec().trainable || !trainable_only) group->export_weights(sink);
+}
+
+void Engine::export_gradients(const ParameterGroup::TensorSink& sink) {
+  for (auto& group : groups_)
+    if (group->spec().trainable) group->export_gradients(sink);
+}
+
+}  // namespace zero

@@ -1,0 +1,103 @@
+#pragma once
+// Engine: runs a chain of units on this rank's micro-batches, and keeps its parameters, gradients and optimizer state
+// where the plan says. It owns the loop over the chain, so the order of use is known in advance and no hooks are needed.
+//
+// One training step, A micro-batches:
+//   for each micro-batch: loss = forward(pass, ...); backward(loss, 1 / trained tokens of the global batch, ...)
+//   norm = gradient_norm();  step(learning rate, clip factor)
+// All ranks make the same calls with batches of their own; a rank without work passes a batch of zero rows.
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "models/weight_source.h"
+#include "zero/boundary.h"
+#include "zero/parameter_group.h"
+#include "zero/recompute.h"
+
+namespace zero {
+
+struct EngineOptions {
+  ShardPlan plan;
+  Precision precision;
+  AdamWOptions adamw;
+  int shard_degree = 0;             // ranks that share one copy of the states (hybrid sharding); 0: all
+  bool keep_frozen = false;         // frozen weights stay whole at stage 3
+  int recompute_every = 0;          // every k-th block is recomputed in backward; 0: none, 1: all
+};
+
+/// Position of a micro-batch in its step.
+struct MicroBatch {
+  bool first = true;
+  bool last = true;
+};
+
+class Engine final : private UnitObserver {
+ public:
+  /// The chain outlives the engine; its parameters' tensors become the engine's. Collective. Throws InputError when
+  /// shard_degree does not divide the ranks.
+  Engine(Chain chain, Communicator& communicator, const EngineOptions& options);
+  ~Engine();
+
+  /// Fills the weights; each rank reads its own part. Collective.
+  void load(WeightSource& source);
+
+  /// The loss summed over the batch's trained tokens (not averaged), a scalar that requires grad.
+  at::Tensor forward(const Pass& pass, MicroBatch micro);
+  /// Gradients of scale x loss are added to those of the step and reduced as the stage wants it.
+  void backward(const at::Tensor& loss, double scale);
+
+  /// Without gradients: the summed loss; or what `head` makes of the last unit's input, with all its weights in place.
+  at::Tensor evaluate(const Pass& pass);
+  at::Tensor evaluate(const Pass& pass, const std::function<at::Tensor(Unit& head, const at::Tensor& x)>& head);
+
+  /// Global L2 norm of the gradients of the step; not finite when any gradient is not. Collective; the same on all ranks.
+  double gradient_norm();
+  /// One AdamW update with gradients times `gradient_factor`, then new weights are published. Collective.
+  void step(double learning_rate, double gradient_factor);
+
+  /// Every tensor whole, one group at a time, on all ranks. Collective. Gradients are those of the last step, unclipped.
+  void export_weights(const ParameterGroup::TensorSink& sink, bool trainable_only = false);
+  void export_gradients(const ParameterGroup::TensorSink& sink);
+
+  const std::vector<std::unique_ptr<ParameterGroup>>& groups() const { return groups_; }
+  std::int64_t steps_done() const { return steps_done_; }
+  Communicator& communicator() { return communicator_; }
+
+ private:
+  void make_groups();
+  void make_slots(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts);
+  void split_ranks(int shard_degree);
+  at::Tensor run_unit(int unit, const at::Tensor& x);
+  at::Tensor run_chain(const Pass& pass, const std::function<at::Tensor(Unit& head, const at::Tensor& x)>* head);
+  bool recomputes(int unit) const;
+
+  void open(int unit, Phase phase);
+  void close(int unit);
+  void close_all();
+  void before_backward(int unit) override;
+  void after_backward(int unit) override;
+
+  Chain chain_;
+  Communicator& communicator_;
+  EngineOptions options_;
+  std::unique_ptr<Communicator> shards_, replicas_;  // of hybrid sharding; null: all ranks share one copy
+  std::unique_ptr<SlotPool> gather_slots_, reduce_slots_;
+  std::vector<std::unique_ptr<ParameterGroup>> groups_;
+  std::vector<std::vector<ParameterGroup*>> needed_by_;  // by unit: its own groups, and those that it borrows from
+  std::vector<ParameterGroup*> spanning_;                // groups of the whole model
+  std::vector<UnitBody> bodies_;                         // by unit, for recompute
+
+  const Pass* pass_ = nullptr;   // of the forward under way, and of its backward
+  Pass held_pass_;
+  MicroBatch micro_;
+  std::vector<bool> is_open_;
+  std::vector<bool> is_collected_;
+  bool spanning_open_ = false;
+  AdamW adamw_;
+  std::int64_t steps_done_ = 0;
+};
+
+}  // namespace zero

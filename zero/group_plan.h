@@ -1,0 +1,36 @@
+#pragma once
+// GroupPlan: which parameters of a chain travel together. A group has one trainability, and is gathered, reduced and
+// updated as one flat vector.
+#include <vector>
+
+#include "models/unit.h"
+
+namespace zero {
+
+using Chain = std::vector<Unit*>;
+
+/// One leaf of the chain.
+struct ParameterRef {
+  int unit = 0;
+  int parameter = 0;
+
+  bool operator==(const ParameterRef&) const = default;
+};
+
+struct GroupSpec {
+  std::vector<ParameterRef> members;
+  bool trainable = true;
+  int unit = -1;  // the unit that it belongs to; -1: it spans the model
+
+  bool spans_model() const { return unit < 0; }
+};
+
+/// A unit's frozen parameters are one group, and so are its trainable ones where the whole unit is trained. Trainable
+/// parameters of partly frozen units (adapters) are tiny: those of all units make one group that spans the model, so
+/// that they are gathered once and reduced once a step.
+std::vector<GroupSpec> plan_groups(const Chain& chain);
+
+/// The tensors of each member, in order: what a FlatLayout is made of.
+std::vector<std::vector<TensorSpec>> specs_of(const Chain& chain, const GroupSpec& group);
+
+}  // namespace zero

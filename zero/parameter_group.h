@@ -1,0 +1,125 @@
+#pragma once
+// ParameterGroup: the parameters of one group as flat vectors, and what a rank holds of them.
+//
+// Held by a rank, for P elements, at rest:
+//                  stage 0   stage 1   stage 2   stage 3
+//   weights        P         P         P         P/N      compute type; leaves of the modules are views of the full vector
+//   gradient       P         P         P/N       P/N      gradient type
+//   master, m, v   P each    P/N       P/N       P/N      master type; no master where the weights are their own
+// A frozen group has weights alone. "Own range" is the part of the flat vector whose optimizer state this rank holds.
+#include <functional>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "models/weight_source.h"
+#include "offload/reduce_kernels.h"
+#include "zero/flat_layout.h"
+#include "zero/group_plan.h"
+#include "zero/optim/adamw.h"
+#include "zero/precision.h"
+#include "zero/shard_plan.h"
+#include "zero/slot_pool.h"
+#include "zero/storage.h"
+
+namespace zero {
+
+/// What all groups of an engine share.
+struct GroupContext {
+  ShardPlan plan;
+  Precision precision;
+  Communicator* shards = nullptr;    // the ranks over which states are sharded; at stage 0 all ranks
+  Communicator* replicas = nullptr;  // the ranks that hold the same shard; null when there is no other
+  SlotPool* gather_slots = nullptr;  // full weights of sharded groups, while they are needed
+  SlotPool* reduce_slots = nullptr;  // full gradients of one group on their way to the shards
+  bool keep_frozen = false;          // frozen weights stay whole at stage 3 too
+};
+
+/// Sharded: only the own part is held. Gathering: the full vector has memory, not yet its values. Full: leaves are usable.
+enum class GroupState : std::uint8_t { sharded, gathering, full };
+const char* name_of(GroupState state);
+
+class ParameterGroup {
+ public:
+  /// Points the members' leaves at the group's memory. Weights are not yet filled: load() does.
+  ParameterGroup(int index, GroupSpec spec, const Chain& chain, FlatLayout layout, const GroupContext& context);
+
+  const GroupSpec& spec() const { return spec_; }
+  const FlatLayout& layout() const { return layout_; }
+  GroupState state() const { return state_; }
+  bool owns(ParameterRef parameter) const;
+
+  /// Fills weights, master and moments (zero): every rank asks the source for its own range only. Collective.
+  void load(WeightSource& source);
+
+  /// Makes the leaves usable: an all-gather where weights are sharded, nothing elsewhere. Calls nest.
+  void materialize(Phase phase);
+  void release();
+
+  /// Packs the gradients of the members in that unit, those of borrowers included, and drops them from the leaves. A leaf
+  /// without a gradient counts as zeros. `first`: the first micro-batch of a step.
+  void collect_gradients(int unit, bool first);
+
+  /// After all members were collected. Stages 2 and 3 reduce every micro-batch into the shard, stages 0 and 1 reduce once
+  /// a step, after the last one.
+  void reduce_gradients(bool first, bool last);
+
+  /// Sum of squares of this rank's 1/N of the gradient: the same part at every stage, so that norms agree to the bit.
+  NormPart gradient_norm_part() const;
+
+  /// AdamW on the own range; writes the weights in compute type.
+  void update(const AdamWFactors& factors);
+  /// Makes the own range's new weights known where weights are resident and optimizer state is sharded. Collective.
+  void publish();
+
+  using TensorSink = std::function<void(const TensorSpec& spec, const at::Tensor& value)>;
+  /// Hands every tensor whole to the sink, in layout order, in master type: weights or gradients. Collective; one flat
+  /// vector of the group is alive meanwhile.
+  void export_weights(const TensorSink& sink);
+  void export_gradients(const TensorSink& sink);
+
+ private:
+  bool weights_sharded() const;
+  bool gradients_sharded() const { return context_.plan.gradients == Placement::sharded; }
+  at::Tensor own_weights() const;   // [own_numel], compute type
+  at::Tensor own_gradient() const;  // [own_numel], gradient type
+  at::Tensor shard_of(const at::Tensor& full) const;
+  CallTag tag(Phase phase) const { return {phase, spec_.unit, index_}; }
+
+  void allocate_weights();
+  void allocate_states();
+  void point_leaves(const Chain& chain);
+  void plan_decay();
+  void move_to(GroupState next);
+  void export_flat(const at::Tensor& own, const TensorSink& sink);
+
+  struct DecaySpan {
+    std::int64_t begin, end;
+    bool decays;
+  };
+  struct Leaf {
+    ParameterRef member;
+    at::Tensor tensor;
+    std::vector<at::Tensor> borrowed;  // leaves of other units over the same memory
+    std::int64_t offset, numel;
+  };
+
+  int index_;
+  GroupSpec spec_;
+  FlatLayout layout_;
+  GroupContext context_;
+  std::vector<Leaf> leaves_;
+  std::vector<DecaySpan> decay_;     // of the own range
+  std::int64_t own_begin_ = 0, own_numel_ = 0;
+
+  GroupState state_ = GroupState::sharded;
+  int users_ = 0;
+  int gather_slot_ = -1;
+  int reduce_slot_ = -1;
+  FlatStorage full_;                 // sharded weights: memory only while full
+  at::Tensor weights_;               // resident: [numel]; sharded: [shard_numel]
+  at::Tensor packed_;                // gradients on their way, compute type, [numel], while being collected
+  at::Tensor gradient_;              // [numel] or [shard_numel]
+  at::Tensor master_, moment1_, moment2_;  // [own_numel]; master_ undefined when the weights are their own
+};
+
+}  // namespace zero

@@ -1,0 +1,48 @@
+#include "zero/recompute.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+namespace zero {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::Variable;
+using torch::autograd::variable_list;
+
+// The trainable leaves come as a TensorList: autograd does not look into a std::vector argument.
+struct Recompute : torch::autograd::Function<Recompute> {
+  static Variable forward(AutogradContext* context, const Variable& x, at::TensorList trainable, std::int64_t body) {
+    context->saved_data["body"] = body;
+    context->saved_data["needs_x"] = x.requires_grad();
+    variable_list saved{x};
+    saved.insert(saved.end(), trainable.begin(), trainable.end());
+    context->save_for_backward(std::move(saved));
+    at::NoGradGuard no_grad;
+    return (*reinterpret_cast<const UnitBody*>(body))(x);
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    variable_list inputs = context->get_saved_variables();
+    const bool needs_x = context->saved_data["needs_x"].toBool();
+    const auto& body = *reinterpret_cast<const UnitBody*>(context->saved_data["body"].toInt());
+    at::AutoGradMode with_grad(true);
+    inputs[0] = inputs[0].detach();
+    inputs[0].set_requires_grad(needs_x);
+    const Variable y = body(inputs[0]);
+    const variable_list wanted(inputs.begin() + (needs_x ? 0 : 1), inputs.end());
+    variable_list found = torch::autograd::grad({y}, wanted, {gradients[0]}, false, false, true);
+    if (!needs_x) found.insert(found.begin(), Variable());
+    found.push_back(Variable());  // the body
+    return found;
+  }
+};
+
+}  // namespace
+
+at::Tensor recompute(const UnitBody& body, const at::Tensor& x, const std::vector<at::Tensor>& trainable) {
+  return Recompute::apply(x, at::TensorList(trainable), reinterpret_cast<std::int64_t>(&body));
+}
+
+}  // namespace zero

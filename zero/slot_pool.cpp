@@ -1,0 +1,35 @@
+#include "zero/slot_pool.h"
+
+#include <ATen/ATen.h>
+
+#include "comm/error.h"
+#include "offload/ledger.h"
+
+namespace zero {
+
+SlotPool::SlotPool(Communicator& communicator, const std::vector<std::int64_t>& sizes) {
+  MemoryScope scope(MemoryCategory::buffers);
+  for (std::int64_t bytes : sizes) slots_.push_back({communicator.allocate(bytes, at::kByte)});
+}
+
+int SlotPool::acquire(std::int64_t bytes) {
+  int best = -1;
+  for (int i = 0; i < int(slots_.size()); ++i) {
+    if (slots_[i].taken || slots_[i].buffer.numel() < bytes) continue;
+    if (best < 0 || slots_[i].buffer.numel() < slots_[best].buffer.numel()) best = i;
+  }
+  ZERO_CHECK(best >= 0, "none of " + std::to_string(slots_.size()) + " slots is free for " + std::to_string(bytes) + " bytes");
+  slots_[best].taken = true;
+  return best;
+}
+
+void SlotPool::release(int slot) {
+  ZERO_CHECK(slots_.at(slot).taken, "slot " + std::to_string(slot) + " was free already");
+  slots_[slot].taken = false;
+}
+
+at::Tensor SlotPool::tensor(int slot, std::int64_t numel, at::ScalarType type) const {
+  return slots_.at(slot).buffer.narrow(0, 0, numel * std::int64_t(c10::elementSize(type))).view(type);
+}
+
+}  // namespace zero

@@ -2,4 +2,6 @@
 // The benchmarks of zero_bench. Each takes the arguments after its own name and returns an exit code.
 namespace zero {
 
+int bench_optimizer(int argc, char** argv);
+
 }  // namespace zero

@@ -13,6 +13,7 @@ struct Benchmark {
 };
 
 const Benchmark benchmarks[] = {
+    {"optimizer", zero::bench_optimizer, "AdamW on host memory beside copy bandwidth and LibTorch"},
     {nullptr, nullptr, nullptr},
 };
 

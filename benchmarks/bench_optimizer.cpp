@@ -1,0 +1,126 @@
+// zero_bench optimizer: the host's AdamW beside the machine's copy bandwidth and LibTorch's fused AdamW, in one run.
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "benchmarks/benchmarks.h"
+#include "offload/adamw_kernel.h"
+#include "offload/cpu_allocator.h"
+#include "offload/reduce_kernels.h"
+
+namespace zero {
+namespace {
+
+struct Options {
+  std::int64_t elements = 100'000'000;
+  std::vector<int> threads{1, 2};
+  int repeats = 7;
+  bool json = false;
+};
+
+struct Row {
+  std::string what;
+  double bytes_per_element = 0;
+  double seconds = 0;
+};
+
+double median_seconds(int repeats, const std::function<void()>& run) {
+  std::vector<double> seconds;
+  run();
+  for (int i = 0; i < repeats; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    run();
+    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::nth_element(seconds.begin(), seconds.begin() + repeats / 2, seconds.end());
+  return seconds[static_cast<std::size_t>(repeats / 2)];
+}
+
+void copy_in_parallel(const at::Tensor& to, const at::Tensor& from) {
+  const std::int64_t pieces = at::get_num_threads(), bytes = static_cast<std::int64_t>(from.nbytes());
+  at::parallel_for(0, pieces, 1, [&](std::int64_t first, std::int64_t last) {
+    const std::int64_t begin = bytes / pieces * first, end = last == pieces ? bytes : bytes / pieces * last;
+    std::memcpy(to.data_ptr<float>() + begin / 4, from.data_ptr<float>() + begin / 4, static_cast<std::size_t>(end - begin));
+  });
+}
+
+std::vector<Row> measure(const Options& options) {
+  const std::int64_t n = options.elements;
+  const at::Tensor master = at::full({n}, 0.5f), m = at::full({n}, 1e-3f), v = at::full({n}, 1e-6f);
+  const at::Tensor gradient = at::full({n}, 1e-3f);
+  const at::Tensor gradient_16 = gradient.to(at::kBFloat16), weights_16 = master.to(at::kBFloat16);
+  AdamWFactors factors{.lr = 1e-5, .step = 10};
+  std::vector<Row> rows;
+  const auto time = [&](const std::string& what, double bytes, const std::function<void()>& run) {
+    rows.push_back({what, bytes, median_seconds(options.repeats, run)});
+  };
+  time("copy (read + written)", 8, [&] { copy_in_parallel(m, v); });
+  m.fill_(1e-3f);
+  AdamWSpan span{.master = master.data_ptr(), .m = m.data_ptr(), .v = v.data_ptr(), .gradient = gradient.data_ptr(), .n = n};
+  const auto update = [&] { adamw_update(span, factors); };
+  time("AdamW fp32", 28, update);
+  span.gradient = gradient_16.data_ptr();
+  span.gradient_type = at::kBFloat16;
+  span.weights = weights_16.data_ptr();
+  span.weight_type = at::kBFloat16;
+  time("AdamW bf16 gradient and weights", 28, update);
+  std::vector<at::Tensor> ps{master}, gs{gradient}, ms{m}, vs{v}, steps{at::full({}, 10.0f)};
+  time("LibTorch fused AdamW fp32", 28,
+       [&] { at::_fused_adamw_(ps, gs, ms, vs, {}, steps, 1e-5, 0.9, 0.999, 0.01, 1e-8, false, false); });
+  time("sum of squares fp32", 4, [&] { sum_of_squares(gradient); });
+  time("pack bf16 into fp32, adding", 10, [&] { pack(gradient, gradient_16, true); });
+  return rows;
+}
+
+void print(const Options& options, int threads, const std::vector<Row>& rows) {
+  const auto n = static_cast<double>(options.elements);
+  const double copy = rows.front().bytes_per_element * n / rows.front().seconds;
+  for (const Row& row : rows) {
+    const double speed = row.bytes_per_element * n / row.seconds;
+    if (options.json) {
+      const nlohmann::json line{{"version", 1},
+                                {"benchmark", "optimizer"},
+                                {"what", row.what},
+                                {"threads", threads},
+                                {"elements", options.elements},
+                                {"elements_per_second", n / row.seconds},
+                                {"bytes_per_element", row.bytes_per_element},
+                                {"bytes_per_second", speed},
+                                {"part_of_copy", speed / copy}};
+      std::puts(line.dump().c_str());
+    } else {
+      std::printf("%7d  %-32s %12.0f %8.0f %8.1f %8.0f %%\n", threads, row.what.c_str(), n / row.seconds / 1e6,
+                  row.bytes_per_element, speed / 1e9, 100 * speed / copy);
+    }
+  }
+}
+
+}  // namespace
+
+int bench_optimizer(int argc, char** argv) {
+  Options options;
+  CLI::App app("AdamW on host memory: elements per second, and its bytes as a part of the copy bandwidth", "zero_bench optimizer");
+  app.add_option("--elements", options.elements, "elements of the shard")->check(CLI::PositiveNumber);
+  app.add_option("--threads", options.threads, "numbers of threads")->delimiter(',');
+  app.add_option("--repeats", options.repeats, "the median of so many runs")->check(CLI::PositiveNumber);
+  app.add_flag("--json", options.json, "JSON lines");
+  CLI11_PARSE(app, argc, argv);
+  CpuAllocator allocator;
+  allocator.install();
+  if (!options.json) {
+    std::printf("%lld elements, kernel %s\n", static_cast<long long>(options.elements), name_of(best_instruction_set()));
+    std::printf("threads  %-32s %12s %8s %8s %10s\n", "", "10^6 el/s", "bytes/el", "GB/s", "of copy");
+  }
+  for (const int threads : options.threads) {
+    at::set_num_threads(threads);
+    print(options, threads, measure(options));
+  }
+  return 0;
+}
+
+}  // namespace zero

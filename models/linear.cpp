@@ -28,15 +28,14 @@ at::Tensor multiplied(const LinearInput& input, at::Tensor& rstd) {
 
 class LinearFunction : public torch::autograd::Function<LinearFunction> {
  public:
-  enum Argument { x_, norm_weight_, weight_, residual_ };
-
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& norm_weight, const at::Tensor& weight,
-                            const at::Tensor& residual, std::int64_t kind, double eps) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const std::optional<at::Tensor>& norm_weight, const std::optional<at::Tensor>& residual, Kind kind, double eps) {
     at::Tensor rstd;
-    const at::Tensor z = multiplied({static_cast<Kind>(kind), as_rows(x), norm_weight, eps}, rstd);
-    const at::Tensor y = residual.defined() ? at::addmm(as_rows(residual), z, weight.t()) : at::mm(z, weight.t());
-    context->save_for_backward({x, norm_weight, weight, rstd});
-    context->saved_data["kind"] = kind;
+    const at::Tensor z = multiplied({kind, as_rows(x), norm_weight.value_or(at::Tensor()), eps}, rstd);
+    const at::Tensor y = residual ? at::addmm(as_rows(*residual), z, weight.t()) : at::mm(z, weight.t());
+    context->save_for_backward({x, weight, norm_weight.value_or(at::Tensor()), rstd});
+    context->saved_data["kind"] = static_cast<std::int64_t>(kind);
+    context->saved_data["residual"] = residual.has_value();
     std::vector<std::int64_t> shape = x.sizes().vec();
     shape.back() = weight.size(0);
     return y.view(shape);
@@ -44,32 +43,38 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &x = saved[0], &norm_weight = saved[1], &weight = saved[2];
+    const at::Tensor &x = saved[0], &weight = saved[1], &norm_weight = saved[2];
     at::Tensor rstd = saved[3];
     const LinearInput input{static_cast<Kind>(context->saved_data["kind"].toInt()), as_rows(x), norm_weight, 0};
-    const at::Tensor dy = as_rows(grads[0]);
+    const bool normed = input.kind == Kind::rms_norm, has_residual = context->saved_data["residual"].toBool();
+    // Arguments that are absent have no edge, so later ones move up.
+    const bool want_x = context->needs_input_grad(0), want_weight = context->needs_input_grad(1);
+    const bool want_norm_weight = normed && context->needs_input_grad(2);
+    const bool want_residual = has_residual && context->needs_input_grad(normed ? 3 : 2);
 
-    at::Tensor dx, dnorm_weight, dweight;
-    if (context->needs_input_grad(weight_)) dweight = at::mm(dy.t(), multiplied(input, rstd));
-    const bool want_norm_weight = input.kind == Kind::rms_norm && context->needs_input_grad(norm_weight_);
-    if (context->needs_input_grad(x_) || want_norm_weight) {
+    const at::Tensor dy = as_rows(grads[0]);
+    at::Tensor dx, dweight, dnorm_weight;
+    if (want_weight) dweight = at::mm(dy.t(), multiplied(input, rstd));
+    if (want_x || want_norm_weight) {
       dx = at::mm(dy, weight);
       if (input.kind == Kind::swiglu) dx = swiglu_backward(dx, input.x);
-      if (input.kind == Kind::rms_norm) {
+      if (normed) {
         RmsNormGradients gradients = rms_norm_backward(dx, input.x, norm_weight, rstd, want_norm_weight);
         dx = gradients.x;
         dnorm_weight = gradients.weight;
       }
       dx = dx.view(x.sizes());
     }
-    return {dx, dnorm_weight, dweight, context->needs_input_grad(residual_) ? grads[0] : at::Tensor(), {}, {}};
+    return {dx, dweight, dnorm_weight, want_residual ? grads[0] : at::Tensor(), {}, {}};
   }
 };
+
+std::optional<at::Tensor> if_defined(const at::Tensor& t) { return t.defined() ? std::optional(t) : std::nullopt; }
 
 }  // namespace
 
 at::Tensor linear(const LinearInput& input, const at::Tensor& weight, const at::Tensor& residual) {
-  return LinearFunction::apply(input.x, input.norm_weight, weight, residual, static_cast<std::int64_t>(input.kind), input.eps);
+  return LinearFunction::apply(input.x, weight, if_defined(input.norm_weight), if_defined(residual), input.kind, input.eps);
 }
 
 }  // namespace zero

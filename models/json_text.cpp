@@ -49,6 +49,8 @@ class JsonGuard {
 json parse_json(std::string_view content, const std::string& path, const JsonLimits& limits) {
   if (static_cast<std::int64_t>(content.size()) > limits.bytes)
     throw InputError(text(path, ": JSON of ", content.size(), " bytes, at most ", limits.bytes, " are read"));
+  // the parser takes a zero byte for the end of the text and would pass over all behind it
+  if (content.find('\0') != std::string_view::npos) throw InputError(text(path, ": not valid JSON: has a zero byte"));
   JsonGuard guard(path, limits.depth);
   try {
     return json::parse(content.begin(), content.end(), [&guard](int depth, json::parse_event_t event, json& parsed) {

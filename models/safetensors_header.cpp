@@ -186,6 +186,8 @@ void check_layout(SafetensorsHeader& header, std::int64_t data_bytes, const std:
 
 SafetensorsHeader parse_safetensors_header(std::string_view content, std::int64_t data_bytes, const std::string& path) {
   if (content.empty() || content.front() != '{') throw InputError(text(path, ": header does not start with '{'; is it a safetensors file?"));
+  // the parser takes a zero byte for the end of the text and would pass over all behind it
+  if (content.find('\0') != std::string_view::npos) throw InputError(text(path, ": header is not valid JSON: has a zero byte"));
   SafetensorsHeader header;
   HeaderReader reader(header, path);
   nlohmann::json::sax_parse(content.begin(), content.end(), &reader);

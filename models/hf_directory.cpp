@@ -1,0 +1,97 @@
+#include "models/hf_directory.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "comm/error.h"
+#include "comm/log.h"
+#include "models/json_text.h"
+
+namespace zero {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* single_name = "model.safetensors";
+constexpr const char* index_name = "model.safetensors.index.json";
+
+bool is_inside(const fs::path& file, const fs::path& folder) {
+  const auto [end, ignored] = std::mismatch(folder.begin(), folder.end(), file.begin(), file.end());
+  return end == folder.end();
+}
+
+/// The path of a shard that an index names, when it may be opened. The index may come from anybody: a name must be one path
+/// component, and what it leads to must lie in the folder, or in the blobs/ of the hub's cache that the folder belongs to.
+std::string shard_path(const std::string& folder, const std::string& name, const std::string& index_path) {
+  const auto refuse = [&](const char* why) {
+    throw InputError(text(index_path, ": shard name \"", name.substr(0, 200), "\" ", why));
+  };
+  if (name.empty() || name == "." || name == ".." || name.find_first_of("/\\") != std::string::npos || name.find('\0') != std::string::npos)
+    refuse("is not a plain file name");
+  std::error_code failed;
+  const fs::path place = fs::canonical(fs::path(folder) / name, failed);
+  if (failed) refuse("is missing in the folder");
+  const fs::path home = fs::canonical(folder);
+  if (is_inside(place, home)) return (fs::path(folder) / name).string();
+  const bool cached = home.parent_path().filename() == "snapshots" && is_inside(place, home.parent_path().parent_path() / "blobs");
+  if (!cached) refuse("is a link that leaves the folder");
+  return (fs::path(folder) / name).string();
+}
+
+}  // namespace
+
+HfDirectory::HfDirectory(const std::string& folder) : folder_(folder) {
+  if (!fs::is_directory(folder)) throw InputError(text(folder, ": no such model directory"));
+  const std::string config_path = folder + "/config.json";
+  config_ = parse_model_config(read_text_file(config_path, 1 << 20), config_path);
+  const std::string single = folder + "/" + single_name;
+  const std::string index = folder + "/" + index_name;
+  if (fs::exists(single)) {
+    files_.push_back(std::make_unique<SafetensorsFile>(single));
+    for (const auto& tensor : files_.back()->tensors()) where_.emplace(tensor.name, files_.back().get());
+  } else if (fs::exists(index)) {
+    open_shards(index);
+  } else {
+    throw InputError(text(folder, ": holds neither ", single_name, " nor ", index_name,
+                          "; other formats are not read, transformers' save_pretrained writes this one"));
+  }
+}
+
+void HfDirectory::open_shards(const std::string& index_path) {
+  const auto index = parse_json(read_text_file(index_path), index_path, {.depth = 8});
+  if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
+    throw InputError(text(index_path, ": weight_map, an object from tensor to shard, is missing"));
+  std::unordered_map<std::string, const SafetensorsFile*> open;
+  for (const auto& [tensor, shard] : index["weight_map"].items()) {
+    if (!shard.is_string()) throw InputError(text(index_path, ": the shard of \"", tensor.substr(0, 200), "\" must be a string"));
+    const auto& name = shard.get_ref<const std::string&>();
+    auto& file = open[name];
+    if (!file) {
+      files_.push_back(std::make_unique<SafetensorsFile>(shard_path(folder_, name, index_path)));
+      file = files_.back().get();
+    }
+    if (!file->find(tensor)) throw InputError(text(index_path, ": tensor \"", tensor.substr(0, 200), "\" should be in ", name, ", but is not"));
+    where_.emplace(tensor, file);
+  }
+}
+
+std::vector<std::string> HfDirectory::names() const {
+  std::vector<std::string> all;
+  all.reserve(where_.size());
+  for (const auto& [name, file] : where_) all.push_back(name);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+const StoredTensor* HfDirectory::find(const std::string& name) const {
+  const auto place = where_.find(name);
+  return place == where_.end() ? nullptr : place->second->find(name);
+}
+
+void HfDirectory::read(const std::string& name, std::int64_t begin, std::int64_t count, const at::Tensor& out) const {
+  const auto place = where_.find(name);
+  if (place == where_.end()) throw InputError(text(folder_, ": has no tensor \"", name, "\""));
+  place->second->read(name, begin, count, out);
+}
+
+}  // namespace zero

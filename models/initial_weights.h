@@ -1,0 +1,40 @@
+#pragma once
+// RandomWeights: the weights that a model starts from. Every element is drawn from (seed, tensor name, its place in the
+// tensor) alone, so they do not depend on ranks, stage or the order of reading, and are the same bits on every machine.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/unit.h"
+#include "models/weight_source.h"
+
+namespace zero {
+
+struct InitialTensor {
+  TensorSpec tensor;
+  Init init = Init::normal;
+  double scale = 0.02;        // normal: standard deviation; kaiming_uniform: bound
+};
+
+class RandomWeights : public WeightSource {
+ public:
+  RandomWeights(const std::vector<InitialTensor>& tensors, std::uint64_t seed);
+  /// All parameters of the model, by their init and init_scale.
+  RandomWeights(const Model& model, std::uint64_t seed);
+
+  void check(const std::vector<TensorSpec>& tensors) override;
+  /// Values are drawn in fp32, then rounded or widened to out's type.
+  void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
+
+ private:
+  std::map<std::string, InitialTensor> tensors_;
+  std::uint64_t seed_;
+};
+
+/// Elements [begin, begin + count) of an endless tensor of N(0, 1) draws, or of draws uniform in [-1, 1), times `scale`.
+/// Normal draws are by Box and Muller; no draw is beyond 6.8.
+void draw_normal(std::uint64_t seed, const std::string& name, std::int64_t begin, std::int64_t count, float scale, float* out);
+void draw_uniform(std::uint64_t seed, const std::string& name, std::int64_t begin, std::int64_t count, float scale, float* out);
+
+}  // namespace zero

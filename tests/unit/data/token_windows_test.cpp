@@ -1,0 +1,124 @@
+#include "zero/data/token_windows.h"
+
+#include <gmock/gmock.h>
+
+#include <numeric>
+
+#include "comm/error.h"
+#include "comm/sim_world.h"
+#include "tests/unit/data/temporary_folder.h"
+
+namespace zero {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::uint16_t> count_up(int n, int first = 0) {
+  std::vector<std::uint16_t> ids(static_cast<std::size_t>(n));
+  std::iota(ids.begin(), ids.end(), static_cast<std::uint16_t>(first));
+  return ids;
+}
+
+TEST(TokenFile, ReadsBothWidthsAndKeepsWhatIsBehindTheHeader) {
+  const TemporaryFolder folder;
+  const TokenFile narrow(folder.write_ids("a.bin", count_up(5)), TokenType::uint16);
+  const TokenFile wide(folder.write_ids<std::uint32_t>("b.bin", {7, 70000, 4000000000U}), TokenType::uint32, 4);
+  std::int64_t ids[3];
+  narrow.read(2, 3, ids);
+  EXPECT_THAT(ids, ElementsAre(2, 3, 4));
+  ASSERT_EQ(wide.size(), 2);
+  wide.read(0, 2, ids);
+  EXPECT_EQ(ids[0], 70000);
+  EXPECT_EQ(ids[1], 4000000000);
+}
+
+TEST(TokenFile, RefusesMissingEmptyAndCutFiles) {
+  const TemporaryFolder folder;
+  const auto open = [](const std::string& path, TokenType type) { return message_of<InputError>([&] { TokenFile(path, type); }); };
+  EXPECT_THAT(open(folder.path("none.bin"), TokenType::uint16), HasSubstr("none.bin"));
+  EXPECT_THAT(open(folder.write("empty.bin", ""), TokenType::uint16), HasSubstr("is empty"));
+  EXPECT_THAT(open(folder.write("odd.bin", "abc"), TokenType::uint16), HasSubstr("3 bytes, which is no multiple of 2"));
+  EXPECT_THAT(open(folder.write("six.bin", "abcdef"), TokenType::uint32), HasSubstr("no multiple of 4"));
+  EXPECT_THAT(open(folder.path(""), TokenType::uint16), HasSubstr("not a file"));
+  EXPECT_THROW(token_type_of("int16"), InputError);
+}
+
+std::vector<TokenFile> open_two(const TemporaryFolder& folder) {
+  std::vector<TokenFile> files;
+  files.emplace_back(folder.path("a.bin"), TokenType::uint16);
+  files.emplace_back(folder.path("b.bin"), TokenType::uint16);
+  return files;
+}
+
+// Tokens 0 .. 12 in two files.
+std::vector<TokenFile> two_files(const TemporaryFolder& folder) {
+  folder.write_ids("a.bin", count_up(7));
+  folder.write_ids("b.bin", count_up(6, 7));
+  return open_two(folder);
+}
+
+TEST(TokenWindows, OverlapByOneTokenAndCrossFiles) {
+  const TemporaryFolder folder;
+  const TokenWindows windows(two_files(folder), 5, ShortTail::drop);
+  ASSERT_EQ(windows.size(), 2);  // 12 targets, 5 a window
+  EXPECT_THAT(windows.row(0).ids, ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(windows.row(0).targets, ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_THAT(windows.row(1).ids, ElementsAre(5, 6, 7, 8, 9));
+  EXPECT_THAT(windows.row(1).targets, ElementsAre(6, 7, 8, 9, 10));
+  EXPECT_EQ(windows.trained_tokens(1), 5);
+  EXPECT_THROW(windows.row(2), InternalError);
+}
+
+TEST(TokenWindows, KeepTheShorterTailForValidation) {
+  const TemporaryFolder folder;
+  const TokenWindows windows(two_files(folder), 5, ShortTail::keep);
+  ASSERT_EQ(windows.size(), 3);
+  EXPECT_THAT(windows.row(2).ids, ElementsAre(10, 11));
+  EXPECT_THAT(windows.row(2).targets, ElementsAre(11, 12));
+  EXPECT_EQ(windows.trained_tokens(2), 2);
+}
+
+TEST(TokenWindows, AnExactFitHasNoTail) {
+  const TemporaryFolder folder;
+  for (const ShortTail tail : {ShortTail::drop, ShortTail::keep})
+    EXPECT_EQ(TokenWindows(two_files(folder), 6, tail).size(), 2);
+}
+
+TEST(TokenWindows, RefuseFilesTooShortForOneRow) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(message_of<InputError>([&] { TokenWindows(two_files(folder), 13, ShortTail::drop); }),
+              HasSubstr("have 13 tokens, too few for one row: at least 14"));
+  EXPECT_EQ(TokenWindows(two_files(folder), 13, ShortTail::keep).size(), 1);
+}
+
+TEST(CheckTokenIds, NamesFileAndOffsetOnEveryRankWhicheverRankFindsIt) {
+  const TemporaryFolder folder;
+  std::vector<std::uint16_t> ids = count_up(20000);
+  ids[12345] = 40000;
+  ids[19000] = 50000;
+  two_files(folder);
+  folder.write_ids("big.bin", ids);
+  for (const int ranks : {1, 2, 3, 4}) {
+    std::vector<std::string> messages(static_cast<std::size_t>(ranks));
+    SimWorld(ranks).run([&](Communicator& comm, int rank) {
+      std::vector<TokenFile> files = open_two(folder);
+      files.emplace_back(folder.path("big.bin"), TokenType::uint16);
+      check_token_ids(files, 50001, comm);
+      messages[static_cast<std::size_t>(rank)] = message_of<InputError>([&] { check_token_ids(files, 32000, comm); });
+    });
+    for (const std::string& message : messages) EXPECT_THAT(message, HasSubstr("token 12345 (byte 24690): id 40000 is beyond the model's vocabulary of 32000"));
+  }
+}
+
+TEST(CheckTokenIds, TakesTheLastIdOfTheVocabulary) {
+  const TemporaryFolder folder;
+  std::vector<TokenFile> files = two_files(folder);
+  SimWorld(1).run([&](Communicator& comm, int) {
+    check_token_ids(files, 13, comm);
+    EXPECT_THROW(check_token_ids(files, 12, comm), InputError);
+  });
+}
+
+}  // namespace
+}  // namespace zero

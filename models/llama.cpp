@@ -37,12 +37,12 @@ class Embedding : public Unit {
 
 class Block : public Unit {
  public:
-  Block(const ModelConfig& c, std::int64_t layer)
+  Block(const ModelConfig& c, std::int64_t layer, std::shared_ptr<Rotary> rotary)
       : Unit("model.layers." + std::to_string(layer)),
         eps_(c.rms_norm_eps),
         layer_(layer),
         shape_{c.num_attention_heads, c.num_key_value_heads, c.head_dim},
-        rotary_(c.head_dim, c.rope_theta, c.rope_scaling) {
+        rotary_(std::move(rotary)) {
     const std::int64_t q = c.num_attention_heads * c.head_dim, kv = c.num_key_value_heads * c.head_dim;
     const std::string attention = name() + ".self_attn.", mlp = name() + ".mlp.";
     const auto weight = [](const std::string& name, std::int64_t out, std::int64_t in) { return TensorSpec{name + ".weight", {out, in}}; };
@@ -59,8 +59,8 @@ class Block : public Unit {
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
     const at::Tensor qkv = linear(LinearInput::rms_norm(x, tensor(input_norm), eps_), tensor(qkv_proj));
-    const at::Tensor heads = pass.cache ? cached_attention(qkv, shape_, rotary_, *pass.batch, {*pass.cache, layer_})
-                                        : attention(qkv, shape_, rotary_, *pass.batch);
+    const at::Tensor heads = pass.cache ? cached_attention(qkv, shape_, *rotary_, *pass.batch, {*pass.cache, layer_})
+                                        : attention(qkv, shape_, *rotary_, *pass.batch);
     const at::Tensor middle = linear(LinearInput::plain(heads), tensor(o_proj), x);
     const at::Tensor gate_up = linear(LinearInput::rms_norm(middle, tensor(post_attention_norm), eps_), tensor(gate_up_proj));
     return linear(LinearInput::swiglu(gate_up), tensor(down_proj), middle);
@@ -73,7 +73,7 @@ class Block : public Unit {
   double eps_;
   std::int64_t layer_;
   AttentionShape shape_;
-  Rotary rotary_;
+  std::shared_ptr<Rotary> rotary_;  // one table for all blocks
 };
 
 class Head : public Unit {
@@ -103,8 +103,9 @@ class Head : public Unit {
 Model make_llama(const ModelConfig& config) {
   Model model{config, {}};
   model.units.push_back(std::make_unique<Embedding>(config));
+  const auto rotary = std::make_shared<Rotary>(config.head_dim, config.rope_theta, config.rope_scaling);
   for (std::int64_t layer = 0; layer < config.num_hidden_layers; ++layer)
-    model.units.push_back(std::make_unique<Block>(config, layer));
+    model.units.push_back(std::make_unique<Block>(config, layer, rotary));
   model.units.push_back(std::make_unique<Head>(config));
   return model;
 }

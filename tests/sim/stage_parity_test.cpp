@@ -1,0 +1,96 @@
+// Stages agree: with each other, with any number of ranks, micro-batches and shard groups, and with themselves.
+#include <gtest/gtest.h>
+
+#include "tests/sim/training_run.h"
+
+namespace zero::testing {
+namespace {
+
+double largest_difference(const RunResult& a, const RunResult& b) {
+  double worst = 0;
+  for (std::size_t i = 0; i < a.losses.size(); ++i) {
+    worst = std::max(worst, std::abs(a.losses[i] - b.losses[i]));
+    worst = std::max(worst, std::abs(a.norms[i] - b.norms[i]));
+  }
+  EXPECT_EQ(a.weights.size(), b.weights.size());
+  for (const auto& [name, weight] : a.weights)
+    worst = std::max(worst, (weight.to(at::kDouble) - b.weights.at(name).to(at::kDouble)).abs().max().item<double>());
+  return worst;
+}
+
+void expect_equal_bits(const RunResult& a, const RunResult& b) {
+  EXPECT_EQ(a.losses, b.losses);
+  EXPECT_EQ(a.norms, b.norms);
+  ASSERT_EQ(a.weights.size(), b.weights.size());
+  for (const auto& [name, weight] : a.weights) EXPECT_TRUE(at::equal(weight, b.weights.at(name))) << name;
+}
+
+class StageParity : public ::testing::TestWithParam<std::tuple<int, int, bool>> {};
+
+// Against one rank that sees the whole batch at once, in fp64.
+TEST_P(StageParity, EqualsOneRankWithTheWholeBatch) {
+  const auto [stage, ranks, tied] = GetParam();
+  RunOptions reference;
+  reference.config = small_config(tied);
+  const RunResult expected = run_training(reference);
+  ASSERT_LT(expected.losses.back(), expected.losses.front());
+  for (int micro_batches : {1, 2}) {
+    for (int degree = 1; degree <= ranks; ++degree) {
+      if (ranks % degree) continue;
+      RunOptions options = reference;
+      options.stage = stage;
+      options.ranks = ranks;
+      options.micro_batches = micro_batches;
+      options.shard_degree = degree;
+      for (int every : {0, 1}) {
+        options.recompute_every = every;
+        EXPECT_LT(largest_difference(expected, run_training(options)), 1e-12)
+            << micro_batches << " micro-batches, shard_degree " << degree << ", recompute " << every;
+      }
+    }
+  }
+}
+
+TEST_P(StageParity, RepeatsBitForBitWhateverTheSchedule) {
+  const auto [stage, ranks, tied] = GetParam();
+  RunOptions options;
+  options.config = small_config(tied);
+  options.stage = stage;
+  options.ranks = ranks;
+  options.compute = at::kBFloat16;
+  options.master = at::kFloat;
+  const RunResult first = run_training(options);
+  options.schedule_seed = 99;
+  expect_equal_bits(first, run_training(options));
+}
+
+INSTANTIATE_TEST_SUITE_P(Matrix, StageParity,
+                         ::testing::Combine(::testing::Range(0, 4), ::testing::Range(1, 5), ::testing::Bool()),
+                         [](const auto& info) {
+                           return "stage" + std::to_string(std::get<0>(info.param)) + "_np" + std::to_string(std::get<1>(info.param)) +
+                                  (std::get<2>(info.param) ? "_tied" : "");
+                         });
+
+// With one micro-batch every stage sums the same numbers in the same order.
+class StageBits : public ::testing::TestWithParam<at::ScalarType> {};
+
+TEST_P(StageBits, StagesAgreeToTheLastBit) {
+  for (int ranks : {2, 3, 4}) {
+    RunOptions options;
+    options.config = small_config(false);
+    options.ranks = ranks;
+    options.compute = GetParam();
+    options.master = at::kFloat;
+    const RunResult stage0 = run_training(options);
+    for (int stage : {1, 2, 3}) {
+      options.stage = stage;
+      SCOPED_TRACE(::testing::Message() << "stage " << stage << ", " << ranks << " ranks");
+      expect_equal_bits(stage0, run_training(options));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, StageBits, ::testing::Values(at::kFloat, at::kBFloat16), [](const auto& info) { return std::string(c10::toString(info.param)); });
+
+}  // namespace
+}  // namespace zero::testing

@@ -1,0 +1,51 @@
+#pragma once
+// A short training run on simulated ranks, through the engine alone: the bench of the parity, traffic and memory tests.
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include "comm/sim_world.h"
+#include "models/model.h"
+#include "offload/ledger.h"
+#include "zero/engine.h"
+
+namespace zero::testing {
+
+struct RunOptions {
+  int stage = 0;
+  int ranks = 1;
+  int micro_batches = 1;         // of each rank in a step
+  int shard_degree = 0;
+  int steps = 8;
+  int global_batch = 24;
+  int seq_len = 6;
+  double max_norm = 0.5;
+  at::ScalarType compute = at::kDouble;
+  at::ScalarType master = at::kDouble;
+  int recompute_every = 0;
+  std::uint64_t schedule_seed = 0;
+  ModelConfig config;
+};
+
+struct RunResult {
+  std::vector<double> losses, norms;
+  std::map<std::string, at::Tensor> weights;         // after the last step, in master type
+  std::vector<std::vector<SimCall>> calls;           // by rank
+};
+
+/// A decoder small enough for fp64: 2 blocks, grouped-query attention, odd sizes.
+ModelConfig small_config(bool tied);
+
+/// The tokens of global sample `sample`: [seq_len + 1], learnable.
+std::vector<std::int64_t> sample_tokens(std::int64_t sample, int seq_len, std::int64_t vocab);
+
+/// `after_step` is called on every rank with its engine after each step, and once with step 0 before the first.
+using AfterStep = std::function<void(Engine& engine, int rank, int step)>;
+/// With `ledger_of`, each rank's allocations are booked in its ledger.
+using LedgerOf = std::function<Ledger&(int rank)>;
+RunResult run_training(const RunOptions& options, const AfterStep& after_step = {}, const LedgerOf& ledger_of = {});
+
+}  // namespace zero::testing

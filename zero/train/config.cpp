@@ -39,7 +39,8 @@ std::string shown(const toml::node& node) {
   std::string text = formatted<toml::toml_formatter>(node), line;
   for (char c : text)
     if (c != '\n' && !(c == ' ' && !line.empty() && line.back() == ' ')) line += c;
-  return line.size() > 80 ? line.substr(0, 77) + "..." : line;
+  if (line.size() > 80) line.replace(77, std::string::npos, "...");
+  return line;
 }
 
 std::string kind_of(const toml::node& node) {

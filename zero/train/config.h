@@ -141,8 +141,9 @@ struct Config {
   CheckpointConfig checkpoint;
   MetricsConfig metrics;
 
-  std::string source;                         // the file's name, for messages
-  std::map<std::string, std::string> origin;  // of given keys: "zero.stage" -> "config.toml:12: [zero] stage = 3" or "--set zero.stage=3"
+  std::string source;  // the file's name, for messages
+  // Of given keys, by "zero.stage": "config.toml:12: [zero] stage = 3" or "--set zero.stage=3".
+  std::map<std::string, std::string> origin;
 
   /// Whether the user gave this key ("lora.r"), rather than its default standing.
   bool is_given(const std::string& key) const { return origin.count(key) > 0; }

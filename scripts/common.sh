@@ -1,0 +1,24 @@
+# Shared by the scripts; sourced. Sets root to the project's folder.
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+
+die() {
+  echo "$(basename "$0"): $*" >&2
+  exit 1
+}
+
+# Cores this process may use: its affinity, and the quota of its control group where there is one.
+cores() {
+  local n quota="" period=""
+  n="$(nproc)"
+  if [ -r /sys/fs/cgroup/cpu.max ]; then
+    read -r quota period < /sys/fs/cgroup/cpu.max
+  elif [ -r /sys/fs/cgroup/cpu/cpu.cfs_quota_us ]; then
+    quota="$(cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us)"
+    period="$(cat /sys/fs/cgroup/cpu/cpu.cfs_period_us)"
+  fi
+  if [[ "$quota" =~ ^[0-9]+$ ]] && [ "$quota" -gt 0 ]; then
+    local allowed=$(((quota + period - 1) / period))
+    [ "$allowed" -lt "$n" ] && n="$allowed"
+  fi
+  echo "$n"
+}

@@ -1,1 +1,36 @@
-# Filled by the install rules.
+# cmake --install build/release --prefix P puts libraries, headers and programs below P; find_package(zero) then gives
+# zero::zero, the whole library, and one target per room (zero::zero_comm, ...). LibTorch is not copied: the package looks
+# for it where this build found it, or in LIBTORCH_ROOT.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+add_library(zero_all INTERFACE)
+set_target_properties(zero_all PROPERTIES EXPORT_NAME zero)
+add_library(zero::zero ALIAS zero_all)
+
+set(_rooms "")
+foreach(room comm offload models optim core data checkpoint train)
+  if(TARGET zero_${room})
+    list(APPEND _rooms zero_${room})
+    target_link_libraries(zero_all INTERFACE zero_${room})
+  endif()
+endforeach()
+install(TARGETS zero_all ${_rooms} EXPORT zero_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/zero COMPONENT library)
+
+# Headers keep their rooms: include/zero/comm/communicator.h is #include "comm/communicator.h".
+foreach(room comm offload models zero)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/zero COMPONENT library FILES_MATCHING PATTERN "*.h")
+endforeach()
+
+set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/zero)
+install(EXPORT zero_targets NAMESPACE zero:: FILE zeroTargets.cmake DESTINATION ${_package} COMPONENT library)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/zeroConfig.cmake.in ${PROJECT_BINARY_DIR}/zeroConfig.cmake INSTALL_DESTINATION ${_package})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/zeroConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/zeroConfig.cmake ${PROJECT_BINARY_DIR}/zeroConfigVersion.cmake ${PROJECT_SOURCE_DIR}/cmake/FindLibTorch.cmake
+  DESTINATION ${_package} COMPONENT library)
+
+get_property(_programs GLOBAL PROPERTY ZERO_PROGRAMS)
+if(_programs)
+  set_target_properties(${_programs} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  install(TARGETS ${_programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
+endif()

@@ -28,7 +28,7 @@ void check(const DataOptions& options) {
 TokenFile open_file(const std::string& file, const DataOptions& options, Communicator& comm) {
   if (std::filesystem::path(file).extension() == ".txt") return open_token_cache(file, *options.encoder, options.cache_folder, comm);
   std::optional<TokenFile> ids;
-  run_together(comm, [&] { ids.emplace(file, options.token_type); });
+  run_together(comm, [&] { ids.emplace(file, options.token_width); });
   return std::move(*ids);
 }
 

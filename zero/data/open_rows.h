@@ -16,7 +16,7 @@ class Communicator;
 
 struct DataOptions {
   std::vector<std::string> files;          // all .txt and .bin
-  TokenType token_type = TokenType::uint16;  // of .bin files
+  TokenWidth token_width = TokenWidth::uint16;  // of .bin files
   std::int64_t seq_len = 0;
   ShortTail tail = ShortTail::drop;        // keep: for validation
   std::int64_t vocab_size = 0;             // the model's: every id must be below

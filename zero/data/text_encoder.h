@@ -9,6 +9,8 @@
 
 namespace zero {
 
+class Tokenizer;
+
 struct TextEncoder {
   /// The ids of a text as one string, without BOS and EOS. Thread-safe.
   std::function<std::vector<int>(std::string_view)> encode;
@@ -20,5 +22,8 @@ struct TextEncoder {
   /// No piece spans a newline and no rule looks across one, so a text may be cut before a newline without changing ids.
   bool newline_stands_alone = false;
 };
+
+/// The encoder of a tokenizer, which must outlive it.
+TextEncoder text_encoder_of(const Tokenizer& tokenizer);
 
 }  // namespace zero

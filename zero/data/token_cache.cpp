@@ -30,7 +30,7 @@ static_assert(sizeof(Header) == 128);
 
 Header expected_header(const std::string& path, const TextEncoder& encoder) {
   Header header;
-  header.width = static_cast<std::uint32_t>(narrowest_token_type(encoder.vocab_size));
+  header.width = static_cast<std::uint32_t>(narrowest_token_width(encoder.vocab_size));
   header.source = fingerprint_of_file(path);
   header.tokenizer = encoder.fingerprint;
   header.rule = fingerprint_of(text(text_rule, "; BOS ", encoder.bos, ", EOS ", encoder.eos));
@@ -104,7 +104,7 @@ TokenFile open_token_cache(const std::string& path, const TextEncoder& encoder, 
   });
   std::optional<TokenFile> file;
   run_together(comm, [&] {
-    const auto type = static_cast<TokenType>(narrowest_token_type(encoder.vocab_size));
+    const auto type = static_cast<TokenWidth>(narrowest_token_width(encoder.vocab_size));
     if (!std::filesystem::exists(cache))
       throw Error(text("rank ", comm.rank(), " does not see ", cache, ", which rank 0 wrote: it must lie on a file system that all nodes share"));
     file.emplace(cache, type, static_cast<std::int64_t>(sizeof(Header)), path);

@@ -51,17 +51,17 @@ std::int64_t find(const unsigned char* tokens, std::int64_t limit, std::int64_t 
 
 }  // namespace
 
-TokenType token_type_of(const std::string& name) {
-  if (name == "uint16") return TokenType::uint16;
-  if (name == "uint32") return TokenType::uint32;
+TokenWidth token_width_of(const std::string& name) {
+  if (name == "uint16") return TokenWidth::uint16;
+  if (name == "uint32") return TokenWidth::uint32;
   throw InputError(text("token type '", name, "' is not known: it is uint16 or uint32"));
 }
 
-TokenType narrowest_token_type(std::int64_t vocab_size) {
-  return vocab_size <= 65536 ? TokenType::uint16 : TokenType::uint32;
+TokenWidth narrowest_token_width(std::int64_t vocab_size) {
+  return vocab_size <= 65536 ? TokenWidth::uint16 : TokenWidth::uint32;
 }
 
-TokenFile::TokenFile(const std::string& path, TokenType type, std::int64_t header_bytes, std::string name)
+TokenFile::TokenFile(const std::string& path, TokenWidth type, std::int64_t header_bytes, std::string name)
     : name_(name.empty() ? path : std::move(name)), type_(type), header_bytes_(header_bytes) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.fd < 0) throw InputError(text("cannot open ", path, ": ", std::strerror(errno)));
@@ -101,12 +101,12 @@ TokenFile& TokenFile::operator=(TokenFile&& other) noexcept {
 void TokenFile::read(std::int64_t first, std::int64_t count, std::int64_t* out) const {
   ZERO_CHECK(first >= 0 && count >= 0 && first + count <= size_, text(name_, ": tokens ", first, " + ", count, " of ", size_));
   const unsigned char* from = tokens() + first * static_cast<int>(type_);
-  type_ == TokenType::uint16 ? widen<std::uint16_t>(from, count, out) : widen<std::uint32_t>(from, count, out);
+  type_ == TokenWidth::uint16 ? widen<std::uint16_t>(from, count, out) : widen<std::uint32_t>(from, count, out);
 }
 
 std::int64_t TokenFile::find_beyond(std::int64_t limit, std::int64_t begin, std::int64_t end) const {
   ZERO_CHECK(0 <= begin && end <= size_, text(name_, ": tokens ", begin, " to ", end, " of ", size_));
-  return type_ == TokenType::uint16 ? find<std::uint16_t>(tokens(), limit, begin, end)
+  return type_ == TokenWidth::uint16 ? find<std::uint16_t>(tokens(), limit, begin, end)
                                     : find<std::uint32_t>(tokens(), limit, begin, end);
 }
 

@@ -22,8 +22,8 @@ std::vector<std::uint16_t> count_up(int n, int first = 0) {
 
 TEST(TokenFile, ReadsBothWidthsAndKeepsWhatIsBehindTheHeader) {
   const TemporaryFolder folder;
-  const TokenFile narrow(folder.write_ids("a.bin", count_up(5)), TokenType::uint16);
-  const TokenFile wide(folder.write_ids<std::uint32_t>("b.bin", {7, 70000, 4000000000U}), TokenType::uint32, 4);
+  const TokenFile narrow(folder.write_ids("a.bin", count_up(5)), TokenWidth::uint16);
+  const TokenFile wide(folder.write_ids<std::uint32_t>("b.bin", {7, 70000, 4000000000U}), TokenWidth::uint32, 4);
   std::int64_t ids[3];
   narrow.read(2, 3, ids);
   EXPECT_THAT(ids, ElementsAre(2, 3, 4));
@@ -35,19 +35,19 @@ TEST(TokenFile, ReadsBothWidthsAndKeepsWhatIsBehindTheHeader) {
 
 TEST(TokenFile, RefusesMissingEmptyAndCutFiles) {
   const TemporaryFolder folder;
-  const auto open = [](const std::string& path, TokenType type) { return message_of<InputError>([&] { TokenFile(path, type); }); };
-  EXPECT_THAT(open(folder.path("none.bin"), TokenType::uint16), HasSubstr("none.bin"));
-  EXPECT_THAT(open(folder.write("empty.bin", ""), TokenType::uint16), HasSubstr("is empty"));
-  EXPECT_THAT(open(folder.write("odd.bin", "abc"), TokenType::uint16), HasSubstr("3 bytes, which is no multiple of 2"));
-  EXPECT_THAT(open(folder.write("six.bin", "abcdef"), TokenType::uint32), HasSubstr("no multiple of 4"));
-  EXPECT_THAT(open(folder.path(""), TokenType::uint16), HasSubstr("not a file"));
-  EXPECT_THROW(token_type_of("int16"), InputError);
+  const auto open = [](const std::string& path, TokenWidth type) { return message_of<InputError>([&] { TokenFile(path, type); }); };
+  EXPECT_THAT(open(folder.path("none.bin"), TokenWidth::uint16), HasSubstr("none.bin"));
+  EXPECT_THAT(open(folder.write("empty.bin", ""), TokenWidth::uint16), HasSubstr("is empty"));
+  EXPECT_THAT(open(folder.write("odd.bin", "abc"), TokenWidth::uint16), HasSubstr("3 bytes, which is no multiple of 2"));
+  EXPECT_THAT(open(folder.write("six.bin", "abcdef"), TokenWidth::uint32), HasSubstr("no multiple of 4"));
+  EXPECT_THAT(open(folder.path(""), TokenWidth::uint16), HasSubstr("not a file"));
+  EXPECT_THROW(token_width_of("int16"), InputError);
 }
 
 std::vector<TokenFile> open_two(const TemporaryFolder& folder) {
   std::vector<TokenFile> files;
-  files.emplace_back(folder.path("a.bin"), TokenType::uint16);
-  files.emplace_back(folder.path("b.bin"), TokenType::uint16);
+  files.emplace_back(folder.path("a.bin"), TokenWidth::uint16);
+  files.emplace_back(folder.path("b.bin"), TokenWidth::uint16);
   return files;
 }
 
@@ -103,7 +103,7 @@ TEST(CheckTokenIds, NamesFileAndOffsetOnEveryRankWhicheverRankFindsIt) {
     std::vector<std::string> messages(static_cast<std::size_t>(ranks));
     SimWorld(ranks).run([&](Communicator& comm, int rank) {
       std::vector<TokenFile> files = open_two(folder);
-      files.emplace_back(folder.path("big.bin"), TokenType::uint16);
+      files.emplace_back(folder.path("big.bin"), TokenWidth::uint16);
       check_token_ids(files, 50001, comm);
       messages[static_cast<std::size_t>(rank)] = message_of<InputError>([&] { check_token_ids(files, 32000, comm); });
     });

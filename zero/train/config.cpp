@@ -20,11 +20,19 @@ constexpr std::size_t max_file_bytes = 1 << 20;
 // A value that was given, and the beginning of every message about it.
 struct Given {
   const toml::node& node;
-  std::string place;   // "config.toml:12" or "--set zero.stage=3"
-  std::string origin;  // place and, of a file, key and value
+  std::string origin;  // "config.toml:12: [zero] stage = 3" or "--set zero.stage=3"
 };
 
-[[noreturn]] void refuse(const std::string& where, const std::string& rule) { throw InputError(where + ": " + rule); }
+// Names and values come from the user: whatever they hold, a message stays one line.
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
+  return text;
+}
+
+[[noreturn]] void refuse(const std::string& where, const std::string& rule) {
+  throw InputError(one_line(where + ": " + rule));
+}
 
 template <class Formatter>
 std::string formatted(const toml::node& node) {
@@ -160,7 +168,7 @@ class Reader {
   }
 
   void read_override(const std::string& pair) {
-    const std::string place = "--set " + pair;
+    const std::string place = one_line("--set " + pair);
     const std::size_t equals = pair.find('='), dot = pair.find('.');
     if (equals == std::string::npos || dot == std::string::npos || dot > equals)
       refuse(place, "must have the form section.key=value, as in --set zero.stage=2");
@@ -168,7 +176,7 @@ class Reader {
     if (keys_of(section).empty()) refuse_unknown_section(section, place);
     const toml::table value = override_value(trimmed(pair.substr(equals + 1)), place);
     if (section == "lora" && !config_.lora) config_.lora.emplace();
-    read_key(section, name, {*value.get("value"), place, place});
+    read_key(section, name, {*value.get("value"), place});
   }
 
  private:
@@ -207,7 +215,7 @@ class Reader {
     if (name == "lora") config_.lora.emplace();
     for (const auto& [key, value] : *node.as_table()) {
       const std::string place = line_of(value.source()), key_name(key.str());
-      read_key(name, key_name, {value, place, place + ": [" + name + "] " + key_name + " = " + shown(value)});
+      read_key(name, key_name, {value, one_line(place + ": [" + name + "] " + key_name + " = " + shown(value))});
     }
   }
 

@@ -128,6 +128,12 @@ TEST(Config, OverridesAreTomlOrStringsAndTheLastWins) {
   EXPECT_THAT(refusal(least, {"stage=3"}), HasSubstr("section.key=value"));
 }
 
+TEST(Config, MessagesStayOneLine) {
+  EXPECT_EQ(refusal(least, {"zero.stage=\"a\nb\""}).find('\n'), std::string::npos);
+  EXPECT_EQ(refusal(least, {"zero\n.stage=1"}).find('\n'), std::string::npos);
+  EXPECT_EQ(refusal(least + "\"a\\nb\" = 3\n").find('\n'), std::string::npos);
+}
+
 TEST(Config, AnEmptyLoraSectionSwitchesItOn) {
   EXPECT_TRUE(parse_config(least + "[lora]\n", "c.toml").lora);
 }

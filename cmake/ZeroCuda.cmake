@@ -1,0 +1,55 @@
+# CUDA for the project: which nvcc, which architectures, NCCL and cudart, and how a room gets its kernels.
+# Nothing is detected from a GPU or a driver: the build machine has none.
+
+# before project languages are enabled: an installed toolkit's nvcc 13.0, else the one that scripts/setup_cuda fetched.
+macro(zero_enable_cuda)
+  get_filename_component(_site ${LIBTORCH_ROOT}/.. ABSOLUTE)
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+    find_program(ZERO_NVCC nvcc HINTS ${_site}/nvidia/cu13/bin NO_DEFAULT_PATH)
+    find_program(ZERO_NVCC nvcc)
+    if(NOT ZERO_NVCC)
+      message(FATAL_ERROR "no nvcc: scripts/setup cuda fetches one, or set CMAKE_CUDA_COMPILER")
+    endif()
+    set(CMAKE_CUDA_COMPILER ${ZERO_NVCC})
+  endif()
+  set(CMAKE_CUDA_ARCHITECTURES "80-real;90-real;100-real;100-virtual" CACHE STRING "GPUs that the kernels are compiled for")
+  set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)  # LibTorch's: two runtimes in a process do not see each other's errors
+  enable_language(CUDA)
+  set(CMAKE_CUDA_STANDARD 20)
+  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+
+  # The same libcudart.so.13 and libnccl.so.2 that LibTorch loads, from its wheels or from the system.
+  find_library(CUDART_LIBRARY NAMES cudart libcudart.so.13 HINTS ${_site}/nvidia/cu13/lib)
+  find_path(CUDART_INCLUDE_DIR cuda_runtime_api.h HINTS ${_site}/nvidia/cu13/include)
+  find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${NCCL_ROOT}/lib $ENV{NCCL_ROOT}/lib ${_site}/nvidia/nccl/lib)
+  find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${NCCL_ROOT}/include $ENV{NCCL_ROOT}/include ${_site}/nvidia/nccl/include NO_CMAKE_PATH)
+  foreach(part CUDART NCCL)
+    if(NOT ${part}_LIBRARY OR NOT ${part}_INCLUDE_DIR)
+      message(FATAL_ERROR "${part} was not found; scripts/setup cuda fetches it, or set ${part}_LIBRARY and ${part}_INCLUDE_DIR")
+    endif()
+  endforeach()
+  add_library(zero_cudart INTERFACE IMPORTED)
+  target_include_directories(zero_cudart SYSTEM INTERFACE ${CUDART_INCLUDE_DIR})
+  target_link_libraries(zero_cudart INTERFACE ${CUDART_LIBRARY})
+  # Programs themselves name NCCL: LibTorch's RPATH to its own would beat LD_LIBRARY_PATH otherwise.
+  add_library(zero_nccl INTERFACE IMPORTED)
+  target_include_directories(zero_nccl SYSTEM INTERFACE ${NCCL_INCLUDE_DIR})
+  target_link_libraries(zero_nccl INTERFACE -Wl,--no-as-needed ${NCCL_LIBRARY} -Wl,--as-needed)
+  message(STATUS "CUDA: ${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_COMPILER_VERSION}, NCCL ${NCCL_LIBRARY}")
+endmacro()
+
+# zero_cuda_part(room): cuda/*.cu (which see no LibTorch) and cuda/*.cpp of the room's folder; without CUDA cuda/absent.cpp alone.
+function(zero_cuda_part room)
+  if(NOT ZERO_CUDA)
+    target_sources(zero_${room} PRIVATE cuda/absent.cpp)
+    return()
+  endif()
+  file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cuda/*.cu)
+  file(GLOB callers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cuda/*.cpp)
+  list(FILTER callers EXCLUDE REGEX "/absent\\.cpp$")
+  add_library(zero_${room}_cuda OBJECT ${kernels})
+  target_include_directories(zero_${room}_cuda PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(zero_${room}_cuda PRIVATE -lineinfo --expt-relaxed-constexpr)
+  target_sources(zero_${room} PRIVATE ${callers} $<TARGET_OBJECTS:zero_${room}_cuda>)
+  target_link_libraries(zero_${room} PRIVATE zero_cudart)
+endfunction()

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "comm/error.h"
+#include "models/attention_function.h"
 #include "models/kv_cache.h"
 
 namespace zero {
@@ -46,8 +47,10 @@ at::Tensor composed_attention(const at::Tensor& qkv, const AttentionShape& shape
 
 at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch) {
   ZERO_CHECK(qkv.size(-1) == shape.qkv_width(), "qkv does not have the width of its heads");
-  const Rotary::Table table = rotary.table(qkv.size(1), qkv.scalar_type(), qkv.device());
-  return composed_attention(qkv, shape, table, batch);
+  const std::int64_t positions = batch.positions.defined() ? batch.positions.max().item<std::int64_t>() + 1 : qkv.size(1);
+  const Rotary::Table table = rotary.table(positions, qkv.scalar_type(), qkv.device());
+  const at::Tensor y = kernel_attention(qkv, shape, table, batch);
+  return y.defined() ? y : composed_attention(qkv, shape, table, batch);
 }
 
 at::Tensor cached_attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch, const CacheSlot& slot) {

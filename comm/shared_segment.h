@@ -1,0 +1,37 @@
+#pragma once
+// A piece of memory that the processes of one node share. Its name in /dev/shm lives only until all have mapped it, so nothing is
+// left behind, not even by a crash later on.
+#include <cstddef>
+#include <string>
+
+namespace zero {
+
+class SharedSegment {
+ public:
+  /// Makes a segment of `bytes` zeros under a new name. All of it is allocated at once: too little memory throws Error here,
+  /// with the system's limit and the remedy, and not a signal later.
+  static SharedSegment create(std::size_t bytes);
+  /// Maps the segment that another process made.
+  static SharedSegment open(const std::string& name, std::size_t bytes);
+
+  SharedSegment(SharedSegment&& other) noexcept;
+  SharedSegment& operator=(SharedSegment&&) = delete;
+  ~SharedSegment();
+
+  /// Takes the name away. Mappings stay.
+  void unlink();
+
+  std::byte* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+  const std::string& name() const { return name_; }
+
+ private:
+  SharedSegment(std::string name, int file, std::size_t bytes, bool owner);
+
+  std::string name_;
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  bool owner_ = false;
+};
+
+}  // namespace zero

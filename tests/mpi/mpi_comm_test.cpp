@@ -1,0 +1,139 @@
+// The MPI backend under mpirun: the conformance suite through shared memory and through messages, and what is its own.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "comm/agree.h"
+#include "comm/world.h"
+#include "tests/mpi/mpi_world.h"
+#include "tests/unit/comm/conformance.h"
+
+namespace zero {
+namespace {
+
+using testing::HasSubstr;
+using std::chrono::duration;
+
+std::unique_ptr<Communicator> make(MpiOptions options) { return make_mpi_communicator(mpi_world_handle(), options); }
+
+template <class Body>
+std::string failure_of(Body body) {
+  return outcome_of(body).message;
+}
+
+class MpiConformance : public testing::TestWithParam<std::tuple<ConformanceCase, SharedMemory>> {};
+
+TEST_P(MpiConformance, holds) {
+  const auto& [conformance, shared_memory] = GetParam();
+  auto communicator = make({.shared_memory = shared_memory});
+  conformance.body(*communicator);
+}
+
+INSTANTIATE_TEST_SUITE_P(mpi, MpiConformance,
+                         testing::Combine(testing::ValuesIn(conformance_cases()), testing::Values(SharedMemory::on, SharedMemory::off)),
+                         [](const auto& info) {
+                           return std::get<0>(info.param).name + (std::get<1>(info.param) == SharedMemory::on ? "_shared" : "_messages");
+                         });
+
+TEST(Mpi, tiny_slots_give_the_same_bits) {
+  auto usual = make({}), tiny = make({.slots = 2, .slot_bytes = 4096});
+  const std::int64_t n = 70001;
+  const at::Tensor a = sample(usual->rank(), n, at::kFloat), b = a.clone();
+  usual->all_reduce(a);
+  tiny->all_reduce(b);
+  EXPECT_TRUE(at::equal(a, b));
+  const at::Tensor full = sample(usual->rank(), n * usual->size(), at::kBFloat16);
+  const at::Tensor c = at::zeros({n}, at::kFloat), d = at::zeros({n}, at::kFloat), back = at::zeros({n * usual->size()}, at::kFloat);
+  usual->reduce_scatter(c, full);
+  tiny->reduce_scatter(d, full);
+  EXPECT_TRUE(at::equal(c, d));
+  tiny->all_gather_into(back, d);
+  EXPECT_TRUE(at::equal(back.narrow(0, n * usual->rank(), n), d));
+}
+
+TEST(Mpi, many_small_calls_stay_in_step) {
+  auto c = make({});
+  at::Tensor x = at::ones({3}, at::kLong);
+  for (std::int64_t i = 0; i < 2000; ++i) {
+    x.fill_(i);
+    c->all_reduce(x);
+    ASSERT_EQ(x[2].item<std::int64_t>(), i * c->size());
+  }
+}
+
+TEST(Mpi, leaves_no_name_in_dev_shm) {
+  auto c = make({.shared_memory = SharedMemory::on});
+  c->barrier();
+  for (const auto& file : std::filesystem::directory_iterator("/dev/shm"))
+    EXPECT_THAT(file.path().filename().string(), testing::Not(testing::StartsWith("zero-" + std::to_string(getpid()))));
+}
+
+TEST(Mpi, without_enough_shared_memory_takes_messages_or_refuses) {
+  if (mpi_world().size() == 1) GTEST_SKIP() << "one rank needs none";
+  const std::size_t too_much = std::size_t{1} << 46;
+  auto c = make({.slot_bytes = too_much});
+  const at::Tensor x = at::ones({5});
+  c->all_reduce(x);
+  EXPECT_EQ(x[0].item<float>(), static_cast<float>(c->size()));
+  const std::string refusal = failure_of([&] { make({.shared_memory = SharedMemory::on, .slot_bytes = too_much}); });
+  EXPECT_THAT(refusal, HasSubstr("comm.shared_memory = \"on\" cannot be honoured"));
+  EXPECT_THAT(refusal, HasSubstr("--shm-size"));
+}
+
+class MpiFailures : public testing::TestWithParam<SharedMemory> {};
+
+TEST_P(MpiFailures, the_deadline_names_call_and_rank) {
+  if (mpi_world().size() == 1) GTEST_SKIP() << "nobody to wait for";
+  auto c = make({.deadline = duration<double>(0.2), .shared_memory = GetParam()});
+  c->barrier();
+  const int last = c->size() - 1;
+  std::string message;
+  if (c->rank() != last)
+    message = failure_of([&] { c->reduce_scatter(at::zeros({4}), at::zeros({4 * c->size()}), {}, {Phase::backward, 3, 0}); });
+  mpi_world().agree([] {});
+  if (c->rank() == last) return;
+  EXPECT_THAT(message, HasSubstr("deadline of 0.2 s passed in #1 reduce_scatter"));
+  EXPECT_THAT(message, HasSubstr("(backward, unit 3, group 0)"));
+  EXPECT_THAT(message, HasSubstr("rank " + std::to_string(last)));
+}
+
+INSTANTIATE_TEST_SUITE_P(mpi, MpiFailures, testing::Values(SharedMemory::on, SharedMemory::off),
+                         [](const auto& info) { return info.param == SharedMemory::on ? "shared" : "messages"; });
+
+TEST(Mpi, a_mismatch_names_both_calls) {
+  if (mpi_world().size() == 1) GTEST_SKIP() << "nobody to disagree with";
+  auto c = make({.deadline = duration<double>(0.5), .shared_memory = SharedMemory::on});
+  const std::string message = failure_of([&] { c->all_reduce(at::zeros({c->rank() == 0 ? 4 : 5})); });
+  mpi_world().agree([] {});
+  EXPECT_THAT(message, HasSubstr("mismatch of collectives"));
+  EXPECT_THAT(message, HasSubstr("all_reduce of 4 float"));
+  EXPECT_THAT(message, HasSubstr("all_reduce of 5 float"));
+}
+
+TEST(World, agrees_on_a_failure) {
+  World& world = mpi_world();
+  const int last = world.size() - 1;
+  try {
+    world.agree([&] { if (world.rank() == last) throw InputError("no such file"); });
+    FAIL() << "no error";
+  } catch (const AgreedError& e) {
+    EXPECT_EQ(e.code(), ExitCode::bad_input);
+    EXPECT_EQ(std::string(e.what()), world.size() == 1 ? "no such file" : "rank " + std::to_string(last) + ": no such file");
+  }
+  EXPECT_EQ(failure_of([&] { world.agree([] { throw Error("all alike"); }); }), "all alike");
+  EXPECT_NO_THROW(world.agree([] {}));
+}
+
+TEST(World, knows_its_place) {
+  World& world = mpi_world();
+  EXPECT_EQ(world.nodes(), 1);
+  EXPECT_EQ(world.node(), 0);
+  EXPECT_EQ(world.local_size(), world.size());
+  EXPECT_EQ(world.local_rank(), world.rank());
+  EXPECT_EQ(world.communicator().size(), world.size());
+}
+
+}  // namespace
+}  // namespace zero

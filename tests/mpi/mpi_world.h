@@ -1,0 +1,9 @@
+#pragma once
+// The one world of a test program under mpirun.
+#include "comm/world.h"
+
+namespace zero {
+
+World& mpi_world();
+
+}  // namespace zero

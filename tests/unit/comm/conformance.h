@@ -1,0 +1,23 @@
+#pragma once
+// What every backend must do. The cases take the communicator of one rank; a test program runs each on its own backend.
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+
+namespace zero {
+
+struct ConformanceCase {
+  std::string name;
+  void (*body)(Communicator&);  // checks with EXPECT_...; all ranks run it
+};
+
+const std::vector<ConformanceCase>& conformance_cases();
+
+/// Made-up values that every rank can compute for every other rank. Not exactly summable, so that the order of sums shows.
+at::Tensor sample(int rank, std::int64_t numel, at::ScalarType type);
+
+/// The tree sum written as plainly as possible, in fp64, fp32 or integers: what sum_tree() must equal to the last bit.
+at::Tensor reference_sum(const std::vector<at::Tensor>& inputs, at::ScalarType sum_type);
+
+}  // namespace zero

@@ -1,0 +1,52 @@
+#include "comm/fake_communicator.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "comm/error.h"
+#include "comm/nccl.h"
+
+namespace zero {
+namespace {
+
+TEST(FakeCommunicator, repeats_the_own_shard) {
+  FakeCommunicator c(2, 4);
+  const at::Tensor full = at::zeros({12});
+  c.all_gather_into(full, at::arange(3, at::kFloat));
+  EXPECT_TRUE(at::equal(full, at::arange(3, at::kFloat).repeat({4})));
+}
+
+TEST(FakeCommunicator, gives_the_own_slice) {
+  FakeCommunicator c(2, 4);
+  const at::Tensor shard = at::ones({3});
+  c.reduce_scatter(shard, at::arange(12, at::kFloat));
+  EXPECT_TRUE(at::equal(shard, at::arange(6, 9, at::kFloat)));
+  c.reduce_scatter(shard, at::arange(12, at::kFloat), {.accumulate = true});
+  EXPECT_TRUE(at::equal(shard, 2 * at::arange(6, 9, at::kFloat)));
+}
+
+TEST(FakeCommunicator, checks_arguments_like_every_backend) {
+  FakeCommunicator c(2, 4);
+  EXPECT_THROW(c.reduce_scatter(at::zeros({3}), at::zeros({13})), InternalError);
+}
+
+TEST(FakeCommunicator, splits_as_planned) {
+  FakeCommunicator c(5, 64);
+  c.plan_split(5, 8);
+  auto part = c.split(0, 0);
+  EXPECT_EQ(part->rank(), 5);
+  EXPECT_EQ(part->size(), 8);
+}
+
+TEST(Nccl, absence_names_the_remedy) {
+  FakeCommunicator c(0, 1);
+  try {
+    make_nccl_communicator(c, 0);
+    FAIL() << "no error";
+  } catch (const InputError& e) {
+    EXPECT_NE(std::string(e.what()).find("cuda preset"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace zero

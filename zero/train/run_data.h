@@ -1,0 +1,25 @@
+#pragma once
+// From [data] to what the trainer takes its batches from.
+#include <memory>
+#include <optional>
+
+#include "models/model_config.h"
+#include "models/tokenizer.h"
+#include "zero/train/batch_arithmetic.h"
+#include "zero/train/config.h"
+#include "zero/train/trainer.h"
+
+namespace zero {
+
+/// The tokenizer of data.tokenizer, or of the model directory; none where only .bin files are read and none is there.
+/// InputError when a text needs one, or when it has more ids than the model.
+std::optional<Tokenizer> tokenizer_of(const Config& config, const ModelConfig& model);
+
+/// Opens and checks every file; texts are tokenised into a cache beside the outputs. Collective.
+TrainingData open_training_data(const Config& config, const BatchArithmetic& batch, const ModelConfig& model,
+                                const std::optional<Tokenizer>& tokenizer, Communicator& communicator);
+
+/// The steps of the run: training.steps, or what training.epochs amount to.
+std::int64_t steps_of(const Config& config, const TrainingData& data);
+
+}  // namespace zero

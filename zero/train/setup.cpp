@@ -1,0 +1,93 @@
+#include "zero/train/setup.h"
+
+#include <cstdio>
+
+#include "comm/error.h"
+#include "models/hf_directory.h"
+#include "models/model.h"
+
+namespace zero {
+namespace {
+
+at::ScalarType type_of(const std::string& precision) {
+  if (precision == "fp32") return at::kFloat;
+  return precision == "fp16" ? at::kHalf : at::kBFloat16;
+}
+
+}  // namespace
+
+ModelConfig model_config_of(const Config& config) {
+  if (config.model.path) return HfDirectory(*config.model.path).config();
+  ModelConfig model = preset_config(*config.model.preset);
+  for (const auto& [name, value] : config.model.fields) set_model_field(model, name, value);
+  validate(model, config.source);
+  return model;
+}
+
+Precision precision_of(const Config& config, const BatchArithmetic& batch) {
+  Precision precision;
+  precision.compute = type_of(config.training.precision);
+  precision.master = at::kFloat;
+  precision.sum = config.zero.reduce_dtype == "bf16" ? at::kBFloat16 : at::kFloat;
+  if (config.zero.gradient_dtype == "auto") {
+    precision.gradient = batch.accumulation > 1 ? at::kFloat : precision.compute;
+  } else {
+    precision.gradient = type_of(config.zero.gradient_dtype);
+  }
+  return precision;
+}
+
+EngineOptions engine_options_of(const Config& config, const BatchArithmetic& batch) {
+  EngineOptions options;
+  options.plan = ShardPlan::for_stage(int(config.zero.stage));
+  options.precision = precision_of(config, batch);
+  options.adamw = {config.optimizer.lr, config.optimizer.betas[0], config.optimizer.betas[1], config.optimizer.eps, config.optimizer.weight_decay};
+  options.shard_degree = int(config.zero.shard_degree);
+  options.keep_frozen = config.zero.frozen == "keep";
+  const std::string& mode = config.activation_checkpoint.mode;
+  options.recompute_every = mode == "none" ? 0 : mode == "full" ? 1 : int(config.activation_checkpoint.every);
+  return options;
+}
+
+ScheduleOptions schedule_of(const Config& config, std::int64_t steps) {
+  ScheduleOptions options;
+  const std::string& type = config.lr_scheduler.type;
+  options.type = type == "constant" ? ScheduleType::constant : type == "linear" ? ScheduleType::linear
+                 : type == "wsd"    ? ScheduleType::wsd      : ScheduleType::cosine;
+  options.lr = config.optimizer.lr;
+  options.steps = steps;
+  options.warmup_steps = config.lr_scheduler.warmup_steps;
+  options.min_lr_ratio = config.lr_scheduler.min_lr_ratio;
+  options.decay_ratio = config.lr_scheduler.decay_ratio;
+  return options;
+}
+
+std::uint64_t mix_seed(std::uint64_t seed, std::uint64_t number) {
+  std::uint64_t z = seed + (number + 1) * 0x9E3779B97F4A7C15ull;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+  return z ^ (z >> 31);
+}
+
+std::string state_table(const ModelConfig& model_config, const Config& config, const BatchArithmetic& batch) {
+  const Model model = make_llama(model_config);
+  const double p = double(model.numel()), mib = 1024.0 * 1024.0;
+  const Precision precision = precision_of(config, batch);
+  const double weight = double(c10::elementSize(precision.compute)), gradient = double(c10::elementSize(precision.gradient));
+  const double states = precision.weights_are_master() ? 8 : 12;
+  const double n = config.zero.shard_degree > 0 ? double(config.zero.shard_degree) : double(batch.ranks);
+  char line[160];
+  std::snprintf(line, sizeof line, "model states of one rank in MiB (%.1f M parameters, %d ranks)\n", p / 1e6, batch.ranks);
+  std::string table = line;
+  std::snprintf(line, sizeof line, "%8s %12s %12s %12s %12s\n", "stage", "parameters", "gradients", "optimizer", "sum");
+  table += line;
+  for (int stage = 0; stage <= 3; ++stage) {
+    const double w = p * weight / (stage >= 3 ? n : 1), g = p * gradient / (stage >= 2 ? n : 1), o = p * states / (stage >= 1 ? n : 1);
+    std::snprintf(line, sizeof line, "%7d%s %12.1f %12.1f %12.1f %12.1f\n", stage, stage == config.zero.stage ? "*" : " ", w / mib, g / mib, o / mib,
+                  (w + g + o) / mib);
+    table += line;
+  }
+  return table;
+}
+
+}  // namespace zero

@@ -1,0 +1,24 @@
+#pragma once
+// From a configuration to the options of each room. Pure functions.
+#include "models/model_config.h"
+#include "zero/engine.h"
+#include "zero/optim/schedule.h"
+#include "zero/train/batch_arithmetic.h"
+#include "zero/train/config.h"
+
+namespace zero {
+
+/// The model that [model] names: a preset with its fields changed, or the config.json of a directory.
+ModelConfig model_config_of(const Config& config);
+
+Precision precision_of(const Config& config, const BatchArithmetic& batch);
+EngineOptions engine_options_of(const Config& config, const BatchArithmetic& batch);
+ScheduleOptions schedule_of(const Config& config, std::int64_t steps);
+
+/// A seed for one purpose out of another: SplitMix64's mixing of both.
+std::uint64_t mix_seed(std::uint64_t seed, std::uint64_t number);
+
+/// Bytes of parameters, gradients and optimizer state that a rank holds at each stage, as a table for people.
+std::string state_table(const ModelConfig& model, const Config& config, const BatchArithmetic& batch);
+
+}  // namespace zero

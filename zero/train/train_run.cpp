@@ -1,0 +1,132 @@
+#include "zero/train/train_run.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <iostream>
+#include <thread>
+
+#include "comm/log.h"
+#include "models/initial_weights.h"
+#include "zero/train/output_dir.h"
+#include "zero/train/run_data.h"
+#include "zero/train/save_model.h"
+#include "zero/train/setup.h"
+#include "zero/train/trainer.h"
+
+namespace zero {
+namespace {
+
+/// The checked configuration and what follows from it without looking at data.
+struct Plan {
+  Config config;
+  BatchArithmetic batch;
+  ModelConfig model;
+  std::optional<Tokenizer> tokenizer;
+};
+
+Plan make_plan(const TrainArguments& arguments, int ranks) {
+  Plan plan;
+  plan.config = load_config(arguments.config, arguments.overrides);
+  refuse_unsupported(plan.config);
+  validate_for(plan.config, ranks);
+  check_files(plan.config);
+  plan.batch = BatchArithmetic::of(plan.config, ranks);
+  plan.model = model_config_of(plan.config);
+  validate_for_context(plan.config, plan.model.max_position_embeddings);
+  if (!arguments.dry_run) check_output_dir(plan.config.job.output_dir, arguments.overwrite);
+  plan.tokenizer = tokenizer_of(plan.config, plan.model);
+  return plan;
+}
+
+std::unique_ptr<WeightSource> weights_of(const Config& config, const Model& model) {
+  std::unique_ptr<WeightSource> weights;
+  if (config.model.path) {
+    weights = std::make_unique<HfWeights>(std::make_shared<HfDirectory>(*config.model.path));
+  } else {
+    weights = std::make_unique<RandomWeights>(model, std::uint64_t(config.training.seed));
+  }
+  weights->check(tensors_of(model));
+  return weights;
+}
+
+MpiOptions mpi_options_of(const Config& config) {
+  MpiOptions options;
+  options.deadline = std::chrono::duration<double>(config.comm.deadline_seconds);
+  options.shared_memory = config.comm.shared_memory == "on"    ? SharedMemory::on
+                          : config.comm.shared_memory == "off" ? SharedMemory::off
+                                                               : SharedMemory::automatic;
+  return options;
+}
+
+// Ranks of a node share its cores; OMP_NUM_THREADS has the last word.
+void set_threads(const World& world) {
+  if (!std::getenv("OMP_NUM_THREADS")) at::set_num_threads(std::max(1, int(std::thread::hardware_concurrency()) / world.local_size()));
+}
+
+void describe(const World& world, const Plan& plan, const Model& model, std::int64_t steps) {
+  log_info("model: ", model.numel(), " parameters in ", model.units.size(), " units, ", plan.config.training.precision);
+  log_info("stage ", plan.config.zero.stage, ": ", ShardPlan::for_stage(int(plan.config.zero.stage)).describe());
+  log_info(world.size(), " ranks on ", world.nodes(), " node(s), ", at::get_num_threads(), " thread(s) each; ", plan.batch.describe(), "; ", steps, " steps");
+}
+
+HfWriteOptions write_options_of(const Plan& plan) {
+  HfWriteOptions options;
+  const std::string& type = plan.config.checkpoint.export_dtype;
+  options.type = type == "bf16" ? at::kBFloat16 : type == "fp16" ? at::kHalf : at::kFloat;
+  if (plan.tokenizer) options.tokenizer_from = plan.config.data.tokenizer.empty() ? *plan.config.model.path : plan.config.data.tokenizer;
+  return options;
+}
+
+void print_dry_run(const Plan& plan) {
+  std::cout << resolved_toml(plan.config) << '\n' << plan.batch.describe() << '\n' << state_table(plan.model, plan.config, plan.batch);
+}
+
+}  // namespace
+
+int train_run(World& world, const TrainArguments& arguments) {
+  Ledger ledger;
+  LedgerScope booked(ledger);
+  Plan plan;
+  Model model;
+  std::unique_ptr<WeightSource> weights;
+  world.agree([&] {
+    plan = make_plan(arguments, world.size());
+    model = make_llama(plan.model);
+    if (!arguments.dry_run) weights = weights_of(plan.config, model);
+  });
+  if (arguments.dry_run) {
+    if (world.rank() == 0) print_dry_run(plan);
+    return 0;
+  }
+  set_threads(world);
+  world.configure(mpi_options_of(plan.config));
+  Communicator& communicator = world.communicator();
+  TrainingData data = open_training_data(plan.config, plan.batch, plan.model, plan.tokenizer, communicator);
+  const std::int64_t steps = steps_of(plan.config, data);
+
+  const std::string& output = plan.config.job.output_dir;
+  Records records;
+  world.agree([&] {
+    if (world.rank() != 0) return;
+    prepare_output_dir(output, resolved_toml(plan.config));
+    records.metrics = std::make_unique<MetricsWriter>(output + "/metrics.jsonl");
+    records.progress = std::make_unique<Progress>(std::cout, ProgressOptions{steps, 0, terminal_columns()});
+  });
+  const std::string matmul = "default";
+  if (world.rank() == 0) {
+    log_info(matmul);
+    describe(world, plan, model, steps);
+  }
+  Chain chain;
+  for (auto& unit : model.units) chain.push_back(unit.get());
+  Engine engine(chain, communicator, engine_options_of(plan.config, plan.batch));
+  world.agree([&] { engine.load(*weights); });
+
+  Trainer(plan.config, steps, engine, data, records, ledger).run();
+  save_model(engine, model, output + "/model", write_options_of(plan));
+  if (world.rank() == 0) log_info("the model is in ", output, "/model");
+  return 0;
+}
+
+}  // namespace zero

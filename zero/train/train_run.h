@@ -1,0 +1,20 @@
+#pragma once
+// One run of zero_train, from a configuration to the trained model: the order in which the rooms are entered.
+#include <string>
+#include <vector>
+
+#include "comm/world.h"
+
+namespace zero {
+
+struct TrainArguments {
+  std::string config;                   // path
+  std::vector<std::string> overrides;   // "section.key=value"
+  bool overwrite = false;
+  bool dry_run = false;
+};
+
+/// Everything the user can have got wrong is found before anything is written or allocated. Returns the exit code.
+int train_run(World& world, const TrainArguments& arguments);
+
+}  // namespace zero

@@ -41,7 +41,7 @@ class HfDirectory {
 struct HfWriteOptions {
   at::ScalarType type = at::kFloat;                 // of every tensor in the files
   std::int64_t max_shard_bytes = 5'000'000'000;
-  std::string tokenizer_from;                       // folder or tokenizer.model whose tokenizer files are copied; empty: none
+  std::string tokenizer_from = {};                  // folder or tokenizer.model whose tokenizer files are copied; empty: none
 };
 
 /// Writes a directory front to back. Readers see the new model only when finish() has given the last file its name.

@@ -1,0 +1,190 @@
+#include "models/hf_directory.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "comm/error.h"
+#include "models/json_text.h"
+#include "models/model.h"
+#include "models/weight_source.h"
+#include "tests/unit/models/temporary_folder.h"
+
+namespace zero {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+const std::string tiny = ZERO_TEST_DATA "/tiny/model";
+const std::string sharded = ZERO_TEST_DATA "/tiny-tied-bf16-sharded/model";
+
+at::Tensor whole(const HfDirectory& directory, const std::string& name) {
+  at::Tensor out = at::empty(directory.find(name)->shape, at::kFloat);
+  directory.read(name, 0, out.numel(), out);
+  return out;
+}
+
+std::string refusal(const std::string& folder) {
+  try {
+    HfDirectory directory(folder);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+void copy_model(const std::string& from, const TemporaryFolder& to) {
+  for (const auto& entry : fs::directory_iterator(from)) {
+    fs::copy(entry.path(), fs::path(to.path()) / entry.path().filename());
+    fs::permissions(fs::path(to.path()) / entry.path().filename(), fs::perms::owner_all);
+  }
+}
+
+TEST(HfDirectory, ReadsRangesOfOneFileAndOfShards) {
+  for (const auto& folder : {tiny, sharded}) {
+    const HfDirectory directory(folder);
+    for (const auto& name : directory.names()) {
+      const at::Tensor all = whole(directory, name).view({-1});
+      const at::Tensor part = at::empty({all.numel() / 3}, at::kFloat);
+      directory.read(name, all.numel() / 2, part.numel(), part);
+      EXPECT_TRUE(part.equal(all.narrow(0, all.numel() / 2, part.numel()))) << name;
+    }
+  }
+}
+
+TEST(HfDirectory, BothModelsHaveAllTheirTensors) {
+  for (const auto& folder : {tiny, sharded}) {
+    const auto directory = std::make_shared<HfDirectory>(folder);
+    HfWeights weights(directory);
+    const Model model = make_llama(directory->config());
+    EXPECT_NO_THROW(weights.check(tensors_of(model)));
+    EXPECT_EQ(tensors_of(model).size(), directory->names().size());
+  }
+}
+
+TEST(HfDirectory, WhatIsWrittenIsReadAgain) {
+  const HfDirectory source(tiny);
+  std::vector<TensorSpec> specs = tensors_of(make_llama(source.config()));
+  for (const std::int64_t limit : {std::int64_t{5'000'000'000}, std::int64_t{200'000}, std::int64_t{1}}) {
+    const TemporaryFolder folder;
+    HfWriter writer(folder.path(), source.config(), specs, {.max_shard_bytes = limit, .tokenizer_from = ZERO_TEST_DATA "/tinyllama-chat"});
+    for (const auto& spec : specs) writer.append(whole(source, spec.name));
+    writer.finish();
+    const HfDirectory copy(folder.path());
+    EXPECT_EQ(copy.names(), source.names());
+    for (const auto& name : copy.names()) EXPECT_TRUE(whole(copy, name).equal(whole(source, name))) << name;
+    EXPECT_EQ(fs::exists(folder / "model.safetensors"), limit > 1'000'000);
+    EXPECT_TRUE(fs::exists(folder / "tokenizer.model"));
+    EXPECT_TRUE(fs::exists(folder / "tokenizer_config.json"));
+    for (const auto& entry : fs::directory_iterator(folder.path())) EXPECT_THAT(entry.path().string(), testing::Not(HasSubstr(".tmp")));
+  }
+}
+
+TEST(HfDirectory, AnEarlierModelDoesNotShowThrough) {
+  const HfDirectory source(tiny);
+  const std::vector<TensorSpec> specs = tensors_of(make_llama(source.config()));
+  const TemporaryFolder folder;
+  for (const std::int64_t limit : {std::int64_t{5'000'000'000}, std::int64_t{300'000}, std::int64_t{5'000'000'000}}) {
+    HfWriter writer(folder.path(), source.config(), specs, {.type = at::kBFloat16, .max_shard_bytes = limit});
+    for (const auto& spec : specs) writer.append(at::full(spec.shape, static_cast<double>(limit % 97)));
+    writer.finish();
+    EXPECT_EQ(whole(HfDirectory(folder.path()), "model.norm.weight")[0].item<float>(), static_cast<float>(limit % 97));
+  }
+  EXPECT_FALSE(fs::exists(folder / "model.safetensors.index.json"));
+}
+
+TEST(HfDirectory, APartialModelIsNeverFinished) {
+  const HfDirectory source(tiny);
+  const TemporaryFolder folder;
+  HfWriter writer(folder.path(), source.config(), tensors_of(make_llama(source.config())));
+  writer.append(at::zeros({100}));
+  EXPECT_THROW(writer.finish(), InternalError);
+  EXPECT_FALSE(fs::exists(folder / "config.json"));
+}
+
+TEST(HfDirectory, ShardNamesStayInTheFolder) {
+  const std::string rest = R"(", "model.norm.weight": "model-00003-of-00003.safetensors"}})";
+  for (const std::string name : {"../secret.safetensors", "/etc/passwd", "a/b.safetensors", "..", ".", "", "a\\\\b", "x\\u0000y", "absent.safetensors", "link.safetensors"}) {
+    const TemporaryFolder folder, other;
+    copy_model(sharded, folder);
+    fs::copy(sharded + "/model-00001-of-00003.safetensors", other / "outside.safetensors");
+    fs::create_symlink(other / "outside.safetensors", folder / "link.safetensors");
+    write_text_file(folder / "model.safetensors.index.json", R"({"weight_map": {"model.embed_tokens.weight": ")" + name + rest);
+    EXPECT_THAT(refusal(folder.path()), HasSubstr("shard name")) << name;
+  }
+}
+
+TEST(HfDirectory, TheCacheOfTheHubIsRead) {
+  const TemporaryFolder hub;
+  fs::create_directories(hub / "models--x/blobs");
+  fs::create_directories(hub / "models--x/snapshots/abc");
+  for (const auto& entry : fs::directory_iterator(sharded)) {
+    const std::string name = entry.path().filename();
+    fs::copy(entry.path(), hub / ("models--x/blobs/" + name));
+    fs::create_symlink("../../blobs/" + name, hub / ("models--x/snapshots/abc/" + name));
+  }
+  EXPECT_EQ(refusal(hub / "models--x/snapshots/abc"), "accepted");
+}
+
+TEST(HfDirectory, BrokenDirectoriesAreRefused) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(refusal(folder / "absent"), HasSubstr("no such model directory"));
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("config.json"));
+  copy_model(sharded, folder);
+  write_text_file(folder / "model.safetensors.index.json", R"({"weight_map": {"nothing": "model-00001-of-00003.safetensors"}})");
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("but is not"));
+  write_text_file(folder / "model.safetensors.index.json", R"({"weight_map": {"nothing": 5}})");
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("must be a string"));
+  write_text_file(folder / "model.safetensors.index.json", R"([])");
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("weight_map"));
+  fs::remove(folder / "model.safetensors.index.json");
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("holds neither"));
+}
+
+std::string check_refusal(const std::string& folder, const std::vector<TensorSpec>& specs) {
+  HfWeights weights(std::make_shared<HfDirectory>(folder));
+  try {
+    weights.check(specs);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(HfWeights, MissingAndMisshapenTensorsAreNamed) {
+  EXPECT_THAT(check_refusal(tiny, {{"model.extra.weight", {3, 4}}}), testing::AllOf(HasSubstr("model.extra.weight"), HasSubstr("[3, 4]"), HasSubstr("missing")));
+  EXPECT_THAT(check_refusal(tiny, {{"model.norm.weight", {65}}}), testing::AllOf(HasSubstr("[64]"), HasSubstr("[65]")));
+  EXPECT_THAT(check_refusal(tiny, {{"model.norm.weight", {64, 1}}}), HasSubstr("[64, 1]"));
+  EXPECT_THAT(check_refusal(sharded, {{"lm_head.weight", {515, 48}}}), HasSubstr("tie_word_embeddings"));
+}
+
+/// A tied model that is stored with an embedding, with a head as well, or by the head's name alone.
+TEST(HfWeights, TiedModelsAreReadWithOrWithoutAStoredHead) {
+  const HfDirectory source(sharded);
+  const at::Tensor embedding = whole(source, "model.embed_tokens.weight");
+  for (const bool with_head : {true, false})
+    for (const bool with_embedding : {true, false}) {
+      if (!with_head && !with_embedding) continue;
+      const TemporaryFolder folder;
+      fs::copy(sharded + "/config.json", folder / "config.json");
+      std::vector<SafetensorsSpec> specs;
+      for (const auto& name : source.names())
+        if (with_embedding || name != "model.embed_tokens.weight") specs.push_back({name, at::kFloat, source.find(name)->shape});
+      if (with_head) specs.push_back({"lm_head.weight", at::kFloat, embedding.sizes().vec()});
+      SafetensorsWriter writer(folder / "model.safetensors", specs);
+      for (const auto& spec : specs) writer.append(spec.name == "lm_head.weight" ? embedding : whole(source, spec.name));
+      writer.finish();
+      const auto directory = std::make_shared<HfDirectory>(folder.path());
+      Model model = make_llama(directory->config());
+      hold_parameters(model, at::kFloat);
+      HfWeights weights(directory);
+      load_parameters(model, weights);
+      EXPECT_TRUE(model.units.front()->parameters().front().tensor.equal(embedding));
+    }
+}
+
+}  // namespace
+}  // namespace zero

@@ -82,6 +82,9 @@ class Communicator {
   /// Memory that this backend's collectives are fastest on (a registered arena where there is one). Uninitialised.
   virtual at::Tensor allocate(std::int64_t numel, at::ScalarType type);
 
+  /// Throws what went wrong in earlier calls, where a backend's calls return before they are done.
+  virtual void check() const {}
+
   /// Called with every record before the call runs, on the calling thread. For traces and tests.
   void set_observer(std::function<void(const CallRecord&)> observer) { observer_ = std::move(observer); }
 

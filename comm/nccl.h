@@ -1,13 +1,32 @@
 #pragma once
 // The NCCL backend: collectives of CUDA tensors. A build without CUDA has nccl_absent.cpp instead, whose function throws.
+#include <chrono>
 #include <memory>
 
 #include "comm/communicator.h"
 
 namespace zero {
 
+struct NcclOptions {
+  std::chrono::duration<double> deadline{300};  // longest time that a collective may be under way
+  int max_ctas = 8;                             // multiprocessors that the kernels of one communicator may take
+  int ranks_per_gpu = 1;                        // more than one needs NCCL 2.30 and is for tests of correctness only
+};
+
 /// The same ranks as `host`, on this rank's CUDA device. `host` carries the set-up and must outlive the result. Collective.
-/// Throws InputError in a build without NCCL.
-std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, int device);
+///
+/// A call returns when its kernel is on the current stream. A collective that is not done at its deadline, or that NCCL
+/// reports as failed, is aborted by a watchdog; the next call then throws an Error that names the collective and, where it can
+/// be known, the missing ranks. What an aborted step left in memory is worthless: nothing is saved without a call.
+///
+/// Sums: within a node, reduce_scatter and small all_reduces follow the tree of the contract, to the same bits as on the CPU;
+/// other sums follow NCCL's order. Partial sums are held in sum_type everywhere.
+///
+/// Throws InputError in a build without NCCL, when ranks have loaded different versions of it, and when ranks share a GPU
+/// although the loaded version cannot.
+std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, int device, const NcclOptions& options = {});
+
+/// Whether the NCCL that was loaded lets several ranks use one GPU; false in a build without NCCL.
+bool nccl_allows_ranks_on_one_gpu();
 
 }  // namespace zero

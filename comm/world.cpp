@@ -66,12 +66,13 @@ struct World::Impl {
 /// All ranks learn how all others ended. A failing rank does not wait long: others may be in a collective that it will never join.
 int World::Impl::end(const Outcome& own) {
   using Clock = std::chrono::steady_clock;
-  struct Ended { std::int64_t failed, code, length, hash; };
+  struct Ended { std::int64_t failed, code, length, hash, time; };
   const Ended mine{own.failed, static_cast<std::int64_t>(own.code), static_cast<std::int64_t>(own.message.size()),
-                   static_cast<std::int64_t>(std::hash<std::string>{}(own.message))};
+                   static_cast<std::int64_t>(std::hash<std::string>{}(own.message)),
+                   std::chrono::system_clock::now().time_since_epoch().count()};
   std::vector<Ended> all(size);
   MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Iallgather(&mine, 4, MPI_INT64_T, all.data(), 4, MPI_INT64_T, verdict, &request);
+  MPI_Iallgather(&mine, 5, MPI_INT64_T, all.data(), 5, MPI_INT64_T, verdict, &request);
   const auto start = Clock::now();
   for (int done = 0;;) {
     MPI_Test(&request, &done, MPI_STATUS_IGNORE);
@@ -82,15 +83,17 @@ int World::Impl::end(const Outcome& own) {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  const auto failed = [](const Ended& e) { return e.failed != 0; };
-  const auto first = std::find_if(all.begin(), all.end(), failed);
-  if (first != all.end()) {
-    const int lowest = static_cast<int>(first - all.begin());
+  // The rank that failed first has the cause: others may have failed for want of it.
+  const auto first = std::min_element(all.begin(), all.end(), [](const Ended& a, const Ended& b) {
+    return std::pair(!a.failed, a.time) < std::pair(!b.failed, b.time);
+  });
+  if (first->failed) {
+    const int cause = static_cast<int>(first - all.begin());
     const bool alike = std::all_of(all.begin(), all.end(), [&](const Ended& e) { return e.failed && e.hash == first->hash; });
     std::string message = own.message;
     message.resize(first->length);
-    MPI_Bcast(message.data(), static_cast<int>(first->length), MPI_CHAR, lowest, verdict);
-    if (rank == 0) print_error(alike ? message : text("rank ", lowest, ": ", message));
+    MPI_Bcast(message.data(), static_cast<int>(first->length), MPI_CHAR, cause, verdict);
+    if (rank == 0) print_error(alike ? message : text("rank ", cause, ": ", message));
   }
   std::int64_t code = 0;
   for (const Ended& e : all) code = std::max(code, e.code);

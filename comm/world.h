@@ -12,7 +12,7 @@ namespace zero {
 struct WorldOptions {
   MpiOptions mpi;                                      // of communicator()
   std::chrono::duration<double> phase_deadline{3600};  // of agree(): one rank may read or write for all others
-  std::chrono::duration<double> grace{2};              // a failing rank waits so long for the others to fail too, then aborts the job
+  std::chrono::duration<double> grace{1};              // a failing rank waits so long for the others to fail too, then aborts the job
 };
 
 class World {

@@ -1,0 +1,66 @@
+#pragma once
+// NcclWatchdog: knows the collectives that are under way on one GPU, and is the only one that ends them. Its thread looks at
+// the oldest of them; at the deadline, or when NCCL reports an error, it aborts every communicator it was told of.
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/call_board.h"
+#include "comm/communicator.h"
+
+struct ncclComm;
+
+namespace zero {
+
+class NcclWatchdog {
+ public:
+  NcclWatchdog(Communicator& host, int device, std::chrono::duration<double> deadline);
+  ~NcclWatchdog();
+
+  /// Guards every call of NCCL on this device.
+  std::mutex& nccl_lock() { return nccl_lock_; }
+
+  void watch(ncclComm* comm);
+  /// Waits for what is under way on it; aborts instead when something failed. The handle is gone afterwards.
+  void retire(ncclComm* comm);
+
+  /// Before a call: throws what went wrong earlier, and tells the board.
+  void announce(const CallRecord& call);
+  /// Polls until a call on the communicator is on its stream. The call itself returned `code`.
+  void settle(ncclComm* comm, int code, const char* what);
+  /// After it: an event on the stream (a cudaStream_t) tells when it is done.
+  void follow(const CallRecord& call, void* stream);
+
+  /// Throws Error when a collective failed or missed its deadline.
+  void check() const;
+
+ private:
+  struct Flight {
+    std::string words;
+    void* event;
+    std::chrono::steady_clock::time_point begin;
+  };
+  void run();
+  bool look();
+  void fail(const std::string& what);
+  void* take_event();
+
+  int device_;
+  std::chrono::duration<double> deadline_;
+  CallBoard board_;
+  std::mutex nccl_lock_;
+  mutable std::mutex lock_;          // of what follows
+  std::condition_variable wake_;
+  std::deque<Flight> flights_;
+  std::vector<void*> events_;        // not in use
+  std::vector<ncclComm*> comms_;
+  std::string failure_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace zero

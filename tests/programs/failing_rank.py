@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Runs a job of three ranks in which one fails, in every way and at every transport; checks time, exit code and message.
+
+usage: failing_rank.py FAILING_RANK_PROGRAM MPIRUN [options of mpirun ...]
+"""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+LIMIT = 10.0  # seconds in which a job must have ended everywhere
+
+# how a rank fails, exit code of the job (None: any but 0), what the output must say, what must be said once at most
+CASES = [
+    ("none", 0, [], []),
+    ("kill", None, [r"rank 1 .*signal 9"], []),
+    ("exit", None, [r"rank 1|process rank"], []),
+    ("leave", None, [], []),
+    ("throw", 2, [r"\[rank 1\] error: the file vanished|error: rank 1: the file vanished"], [r"the file vanished"]),
+    ("check", 1, [r"(\[rank 1\] error|error: rank 1): internal error: .*an invariant is broken"], [r"an invariant is broken"]),
+    ("stop", 1, [r"deadline of 2 s passed in #20 all_reduce of 100000 float \(backward, unit 20, group 0\)", r"rank 1"], []),
+    ("agree", 2, [r"error: rank 1: the file vanished"], [r"the file vanished"]),
+    ("alike", 2, [r"error: no such key"], [r"no such key"]),
+    ("code", 75, [], []),
+]
+
+
+def run(mpirun, program, kind, shared_memory):
+    """Exit code (None when it had to be killed), seconds and output of one job."""
+    start = time.monotonic()
+    job = subprocess.Popen(mpirun + ["-np", "3", program, kind, "1", shared_memory], stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    try:
+        output, _ = job.communicate(timeout=30)
+        return job.returncode, time.monotonic() - start, output
+    except subprocess.TimeoutExpired:
+        os.killpg(job.pid, signal.SIGKILL)
+        output, _ = job.communicate()
+        return None, time.monotonic() - start, output
+
+
+def main():
+    program, mpirun = sys.argv[1], sys.argv[2:]
+    shm_before = set(os.listdir("/dev/shm"))
+    wrong = 0
+    for kind, code, needed, once in CASES:
+        for shared_memory in ("on", "off"):
+            got, seconds, output = run(mpirun, program, kind, shared_memory)
+            faults = []
+            if got is None or seconds > LIMIT:
+                faults.append(f"took {seconds:.1f} s")
+            if got is not None and (got == 0 if code is None else got != code):
+                faults.append(f"exit code {got}, not {'0' if code == 0 else code or 'one of failure'}")
+            faults += [f"does not say {p}" for p in needed if not re.search(p, output)]
+            faults += [f"says {p} {len(re.findall(p, output))} times" for p in once if len(re.findall(p, output)) != 1]
+            left = [f for f in set(os.listdir("/dev/shm")) - shm_before if f.startswith("zero-")]
+            faults += [f"left /dev/shm/{f}" for f in left]
+            print(f"{kind:6} shared_memory={shared_memory:3} {seconds:5.1f} s  exit {got}  {'FAULT: ' + '; '.join(faults) if faults else 'ok'}")
+            if faults:
+                print("\n".join("    | " + line for line in output.splitlines()))
+                wrong += 1
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -9,7 +9,7 @@ set_target_properties(zero_all PROPERTIES EXPORT_NAME zero)
 add_library(zero::zero ALIAS zero_all)
 
 set(_rooms "")
-foreach(room comm offload models optim core data checkpoint train)
+foreach(room comm offload models optim core data checkpoint training)
   if(TARGET zero_${room})
     list(APPEND _rooms zero_${room})
     target_link_libraries(zero_all INTERFACE zero_${room})

@@ -142,7 +142,7 @@ CASES = [
     ("no_config", remove("config.toml"), [], ["config.toml"]),
     ("broken_toml", text("[job\n"), [], ["config.toml:1", "TOML"]),
     ("unknown_section", keys("[optimiser]\nlr = 1.0\n"), [], ["config.toml:", "[optimizer]"]),
-    ("misspelt_key", keys("sedd = 3\n"), [], ["config.toml:13", "sedd", "`seed`"]),
+    ("misspelt_key", keys("sedd = 3\n"), [], ["config.toml:14", "sedd", "`seed`"]),
     ("unknown_key", None, ["zero.bucket_bytes=5"], ["--set zero.bucket_bytes=5", "unknown key"]),
     ("wrong_type", None, ["training.seed=ten"], ["--set training.seed=ten", "must be an integer"]),
     ("impossible_value", None, ["optimizer.lr=-1"], ["lr", "at least 0"]),
@@ -170,8 +170,8 @@ CASES = [
     ("offsets_beyond_file", offsets_beyond_file, [], ["model.safetensors"]),
     ("missing_weight", missing_weight, [], ["model.norm.weight"]),
     ("other_shape", other_shape, [], ["lm_head.weight", "64", "512"]),
-    ("output_holds_a_run", held_output, [], ["out", "--resume", "--overwrite"]),
-    ("output_cannot_be_made", None, ["job.output_dir=tokens.bin/out"], ["tokens.bin/out"]),
+    ("output_holds_a_run", held_output, [], ["out", "--overwrite"]),
+    ("output_cannot_be_made", None, ["job.output_dir=tokens.bin/out"], ["tokens.bin/out", "tokens.bin is not a directory"]),
 ]
 
 

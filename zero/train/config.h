@@ -172,7 +172,8 @@ void validate_for(const Config& config, int ranks);
 /// Refuses a sequence longer than the model's context.
 void validate_for_context(const Config& config, std::int64_t max_position_embeddings);
 
-/// Refuses files and directories named by the configuration that do not exist or are of an unknown kind.
+/// Refuses files and directories named by the configuration that do not exist or are of an unknown kind, and an output
+/// directory that cannot be made.
 void check_files(const Config& config);
 
 /// Refuses, by name, known keys whose feature this build does not have yet.

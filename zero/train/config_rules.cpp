@@ -1,5 +1,7 @@
 #include "zero/train/config_rules.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <system_error>
 
@@ -101,6 +103,15 @@ void need_directory(const Config& config, const std::string& key, const std::str
   if (!fs::is_directory(path, ignored)) refuse(config, key, path + " is not a directory");
 }
 
+// The output directory is made later; the nearest part of its path that exists tells now whether it can be.
+void need_place_for(const Config& config, const std::string& key, const std::string& path) {
+  std::error_code ignored;
+  fs::path part = fs::absolute(path, ignored);
+  while (!fs::exists(part, ignored) && part.has_relative_path()) part = part.parent_path();
+  if (!fs::is_directory(part, ignored)) refuse(config, key, part.filename().string() + " is not a directory");
+  if (access(part.c_str(), W_OK | X_OK) != 0) refuse(config, key, part.string() + " is a directory that you may not write to");
+}
+
 }  // namespace
 
 std::string data_kind(const std::string& path) {
@@ -135,6 +146,7 @@ void validate_for_context(const Config& config, std::int64_t max_position_embedd
 }
 
 void check_files(const Config& config) {
+  need_place_for(config, "job.output_dir", config.job.output_dir);
   if (config.model.path) {
     need_directory(config, "model.path", *config.model.path);
     std::error_code ignored;

@@ -2,6 +2,7 @@
 // The benchmarks of zero_bench. Each takes the arguments after its own name and returns an exit code.
 namespace zero {
 
+int bench_collectives(int argc, char** argv);
 int bench_optimizer(int argc, char** argv);
 
 }  // namespace zero

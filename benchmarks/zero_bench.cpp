@@ -13,6 +13,7 @@ struct Benchmark {
 };
 
 const Benchmark benchmarks[] = {
+    {"collectives", zero::bench_collectives, "times and bandwidths of the collectives; start it under mpirun"},
     {"optimizer", zero::bench_optimizer, "AdamW on host memory beside copy bandwidth and LibTorch"},
     {nullptr, nullptr, nullptr},
 };

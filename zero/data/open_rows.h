@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "zero/data/conversation_rows.h"
 #include "zero/data/row_source.h"
 #include "zero/data/text_encoder.h"
 #include "zero/data/token_file.h"
@@ -15,17 +16,27 @@ namespace zero {
 class Communicator;
 
 struct DataOptions {
-  std::vector<std::string> files;          // all .txt and .bin
+  std::vector<std::string> files;            // .txt and .bin mixed, or all .jsonl
   TokenWidth token_width = TokenWidth::uint16;  // of .bin files
   std::int64_t seq_len = 0;
-  ShortTail tail = ShortTail::drop;        // keep: for validation
-  std::int64_t vocab_size = 0;             // the model's: every id must be below
-  std::string cache_folder;                // of tokenised texts, seen by all ranks
-  std::optional<TextEncoder> encoder;      // needed for texts
+  ShortTail tail = ShortTail::drop;          // keep: for validation
+  std::int64_t vocab_size = 0;               // the model's: every id must be below
+  std::string cache_folder;                  // of tokenised texts, seen by all ranks
+  std::optional<TextEncoder> encoder;        // needed for texts
+
+  // .jsonl
+  const Tokenizer* tokenizer = nullptr;      // needed; outlives the call
+  EncoderOptions conversations;
+  Overlong overlong = Overlong::truncate;
+  bool packing = false;
 };
 
-/// Opens, tokenises where needed, and looks at every id once. InputError on all ranks for whatever the user can mend.
-/// Collective.
+/// Opens, tokenises where needed, and looks at every id once. Error on all ranks, with the code of bad input for whatever
+/// the user can mend. Collective.
 std::shared_ptr<const RowSource> open_rows(const DataOptions& options, Communicator& comm);
+
+/// The first `count` examples of the .jsonl files as training sees them: cut at seq_len + 1 tokens if overlong ones are
+/// truncated. Not collective. InputError as from open_rows, or when a file is no .jsonl.
+std::vector<EncodedExample> preview_examples(const DataOptions& options, std::int64_t count);
 
 }  // namespace zero

@@ -1,0 +1,58 @@
+#pragma once
+// ConversationEncoder: an example as token ids, each marked as trained or not. No LibTorch.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/chat_template.h"
+#include "models/chat_tokenizer.h"
+#include "zero/data/conversation.h"
+
+namespace zero {
+
+class Tokenizer;
+
+/// What the loss of a conversation covers: the assistant's text and the token that ends it, or every token.
+enum class TrainOn : std::uint8_t { assistant, all };
+
+/// "assistant" or "all"; InputError otherwise.
+TrainOn train_on_of(const std::string& name);
+
+struct EncodedExample {
+  std::string text;                     // as rendered
+  std::vector<std::int32_t> ids;
+  std::vector<std::uint8_t> trained;    // 1 where the id is a target; the first never is
+  std::string place;
+};
+
+struct EncoderOptions {
+  std::string model_directory;          // of tokenizer_config.json and the chat template
+  std::string chat_template;            // a known name; empty: the directory's own
+  TrainOn train_on = TrainOn::assistant;
+};
+
+class ConversationEncoder {
+ public:
+  /// Keeps nothing of the tokenizer. A directory without a template is refused when the first conversation comes, since
+  /// prompts and texts need none. InputError when the template's end of turn is no special token of this tokenizer.
+  ConversationEncoder(const Tokenizer& tokenizer, EncoderOptions options);
+
+  /// Thread-safe. InputError that begins with the example's place when its template does not allow its order of roles.
+  EncodedExample encode(const Example& example) const;
+
+  /// InputError when conversations cannot be encoded.
+  const ChatTemplate& chat_template() const;
+
+ private:
+  EncodedExample encode_chat(const Example& example) const;
+  EncodedExample encode_plain(const Example& example) const;
+
+  EncoderOptions options_;
+  ChatTokenizer tokenizer_;
+  std::optional<std::int32_t> bos_, eos_;
+  std::optional<ChatTemplate> template_;
+  std::string no_template_;             // why there is none
+};
+
+}  // namespace zero

@@ -1,0 +1,40 @@
+#include "zero/data/preview.h"
+
+#include <algorithm>
+#include <iomanip>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "models/tokenizer.h"
+
+namespace zero {
+namespace {
+
+// Pieces that would break the table are written as C does.
+std::string printable(const std::string& piece) {
+  std::string result;
+  for (const char c : piece) {
+    if (c == '\n') result += "\\n";
+    else if (c == '\t') result += "\\t";
+    else if (static_cast<unsigned char>(c) < 0x20) result += ' ';
+    else result += c;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string preview_text(const EncodedExample& example, const Tokenizer& tokenizer) {
+  std::ostringstream out;
+  const auto trained = std::count(example.trained.begin(), example.trained.end(), 1);
+  out << example.place << ": " << example.ids.size() << " tokens, " << trained << " trained (*)\n";
+  for (std::size_t i = 0; i < example.ids.size(); ++i)
+    out << (example.trained[i] ? " * " : "   ") << std::setw(6) << example.ids[i] << "  " << printable(tokenizer.piece(example.ids[i])) << "\n";
+  return out.str();
+}
+
+std::string preview_json(const EncodedExample& example) {
+  return nlohmann::ordered_json{{"text", example.text}, {"ids", example.ids}, {"trained", example.trained}}.dump();
+}
+
+}  // namespace zero

@@ -1,0 +1,17 @@
+#pragma once
+// Preview: what training will see of an example, for people and for programs. No LibTorch.
+#include <string>
+
+#include "zero/data/conversation_encoder.h"
+
+namespace zero {
+
+class Tokenizer;
+
+/// A heading with place and counts, then a line per token: "*" where it is trained, its id, its piece.
+std::string preview_text(const EncodedExample& example, const Tokenizer& tokenizer);
+
+/// One line of JSON: "text", "ids", "trained" (0 or 1 per id).
+std::string preview_json(const EncodedExample& example);
+
+}  // namespace zero

@@ -3,9 +3,7 @@
 #include <sentencepiece_processor.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "comm/error.h"
@@ -87,21 +85,14 @@ struct Tokenizer::State {
   bool cut_at_newline = false, cut_at_space = false;
   std::unique_ptr<sentencepiece::SentencePieceProcessor> start;    // for the start of a text
   std::unique_ptr<sentencepiece::SentencePieceProcessor> inside;   // for what follows: no dummy prefix
-  std::unique_ptr<sentencepiece::SentencePieceProcessor> ranked;   // no dummy prefix, merges as transformers orders them
   std::vector<AddedToken> added;                                    // beyond the model's pieces, by id
-  std::map<std::string, std::int32_t, std::less<>> special;         // text to id
-  std::array<bool, 256> special_first{};                            // bytes that some special token begins with
 
   std::int64_t model_size() const { return start->GetPieceSize(); }
   void find_cuts(const TokenizerModelInfo& info);
-  void find_special();
   using Processor = sentencepiece::SentencePieceProcessor;
   void encode_plain(const Processor& processor, std::string_view text, std::vector<std::int32_t>& ids) const;
-  void encode_cut(const Processor& first, const Processor& later, std::string_view text, std::vector<std::int32_t>& ids) const;
-  void encode_segment(std::string_view text, bool at_start, std::vector<std::int32_t>& ids) const;
-  void encode_special(std::string_view text, std::vector<std::int32_t>& ids) const;
+  void encode_cut(std::string_view text, std::vector<std::int32_t>& ids) const;
   std::size_t next_cut(std::string_view text, std::size_t from) const;
-  const std::pair<const std::string, std::int32_t>* special_at(std::string_view text, std::size_t place) const;
 };
 
 /// BPE merges only what some piece holds side by side. So between a character and the next one the text may be cut when no
@@ -118,15 +109,6 @@ void Tokenizer::State::find_cuts(const TokenizerModelInfo& info) {
     while (piece.substr(place).starts_with(space_mark)) place += space_mark.size();
     if (piece.find(space_mark, place) != std::string_view::npos) cut_at_space = false;
   }
-}
-
-void Tokenizer::State::find_special() {
-  for (std::int64_t id = 0; id < model_size(); ++id) {
-    const int piece = static_cast<int>(id);
-    if (start->IsControl(piece) || start->IsUnknown(piece)) special.emplace(start->IdToPiece(piece), piece);
-  }
-  for (const auto& token : added) special.insert_or_assign(token.content, static_cast<std::int32_t>(token.id));
-  for (const auto& [content, id] : special) special_first[static_cast<unsigned char>(content.front())] = true;
 }
 
 void Tokenizer::State::encode_plain(const Processor& processor, std::string_view text, std::vector<std::int32_t>& ids) const {
@@ -146,46 +128,14 @@ std::size_t Tokenizer::State::next_cut(std::string_view text, std::size_t from) 
   return text.size();
 }
 
-void Tokenizer::State::encode_cut(const Processor& first, const Processor& later, std::string_view text, std::vector<std::int32_t>& ids) const {
-  const Processor* processor = &first;
+void Tokenizer::State::encode_cut(std::string_view text, std::vector<std::int32_t>& ids) const {
+  const Processor* processor = start.get();
   while (!text.empty()) {
     const std::size_t cut = next_cut(text, cut_every);
     encode_plain(*processor, text.substr(0, cut), ids);
     text.remove_prefix(cut);
-    processor = &later;
+    processor = inside.get();
   }
-}
-
-/// What stands between special tokens. A space goes before a text that does not begin with one, and not before what follows
-/// a special token (Metaspace with prepend_scheme "first").
-void Tokenizer::State::encode_segment(std::string_view text, bool at_start, std::vector<std::int32_t>& ids) const {
-  const bool prefix = at_start && dummy_prefix && !text.empty() && text.front() != ' ' && !text.starts_with(space_mark);
-  encode_cut(*ranked, *ranked, prefix ? " " + std::string(text) : std::string(text), ids);
-}
-
-/// The longest special token that begins at `place`, or null.
-const std::pair<const std::string, std::int32_t>* Tokenizer::State::special_at(std::string_view text, std::size_t place) const {
-  if (!special_first[static_cast<unsigned char>(text[place])]) return nullptr;
-  const std::pair<const std::string, std::int32_t>* longest = nullptr;
-  for (auto token = special.lower_bound(text.substr(place, 1)); token != special.end() && token->first.front() == text[place]; ++token)
-    if (text.substr(place).starts_with(token->first) && (!longest || token->first.size() > longest->first.size())) longest = &*token;
-  return longest;
-}
-
-void Tokenizer::State::encode_special(std::string_view text, std::vector<std::int32_t>& ids) const {
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i < text.size();) {
-    const auto* token = special_at(text, i);
-    if (!token) {
-      ++i;
-      continue;
-    }
-    encode_segment(text.substr(begin, i - begin), begin == 0, ids);
-    ids.push_back(token->second);
-    i += token->first.size();
-    begin = i;
-  }
-  encode_segment(text.substr(begin), begin == 0, ids);
 }
 
 Tokenizer::Tokenizer(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -206,7 +156,6 @@ Tokenizer Tokenizer::load(const std::string& path) {
   state->dummy_prefix = info.add_dummy_prefix;
   state->start = make_processor(content, state->path);
   state->inside = make_processor(without_dummy_prefix(content), state->path);
-  state->ranked = make_processor(without_dummy_prefix(info.model_type == 2 ? with_scores_by_id(content, state->path) : content), state->path);
   state->find_cuts(info);
   const fs::path home = folder ? fs::path(path) : fs::path(path).parent_path();
   for (auto& token : read_added_tokens(home.empty() ? "." : home)) {
@@ -217,7 +166,6 @@ Tokenizer Tokenizer::load(const std::string& path) {
     state->hash = fnv1a(token.content, state->hash);
     state->added.push_back(std::move(token));
   }
-  state->find_special();
   return Tokenizer(std::move(state));
 }
 
@@ -228,10 +176,7 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view content, EncodeOpti
     ids.push_back(*id);
   };
   if (options.bos) mark(bos(), "BOS");
-  if (options.special)
-    state_->encode_special(content, ids);
-  else
-    state_->encode_cut(*state_->start, *state_->inside, content, ids);
+  state_->encode_cut(content, ids);
   if (options.eos) mark(eos(), "EOS");
   return ids;
 }

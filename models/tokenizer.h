@@ -1,5 +1,6 @@
 #pragma once
-// Tokenizer: text to ids and back by a SentencePiece model, with the special tokens that its folder adds.
+// Tokenizer: text to ids and back by a SentencePiece model, with the tokens that its folder adds. Special tokens written
+// out in a text are text to it: prompts and conversations go through ChatTokenizer.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,9 +13,6 @@ namespace zero {
 struct EncodeOptions {
   bool bos = false;
   bool eos = false;
-  /// As transformers 5 does it by LlamaTokenizer: special tokens written out in the text become their ids, and merges go in
-  /// the order of ids. Else as SentencePiece does it.
-  bool special = false;
 };
 
 enum class TokenType { normal, unknown, control, user_defined, unused, byte };

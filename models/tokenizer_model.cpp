@@ -16,7 +16,6 @@ class MessageReader {
   /// Steps to the next field; false at the end. Then number and either value (varint) or bytes are set.
   bool next() {
     if (rest_.empty()) return false;
-    const char* const begin = rest_.data();
     const std::uint64_t tag = varint();
     number = static_cast<int>(tag >> 3 & 0x1FFFFFFF);
     bytes = {};
@@ -29,14 +28,12 @@ class MessageReader {
       default: refuse("an unknown wire type");
     }
     if (number == 0) refuse("field number 0");
-    raw = std::string_view(begin, static_cast<std::size_t>(rest_.data() - begin));
     return true;
   }
 
   int number = 0;
   std::uint64_t value = 0;
   std::string_view bytes;
-  std::string_view raw;  // the whole field with its tag
 
  private:
   [[noreturn]] void refuse(const char* what) const { throw InputError(text(path_, ": is no tokenizer.model of SentencePiece: ", what)); }
@@ -59,11 +56,6 @@ class MessageReader {
   std::string_view rest_;
   const std::string& path_;
 };
-
-void append_varint(std::string& out, std::uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
-  out += static_cast<char>(value);
-}
 
 }  // namespace
 
@@ -92,24 +84,6 @@ TokenizerModelInfo parse_tokenizer_model(std::string_view content, const std::st
 std::string without_dummy_prefix(std::string content) {
   // A message that stands twice is merged, the last value of a field wins: normalizer_spec { add_dummy_prefix: false }
   return content.append("\x1A\x02\x18\x00", 4);
-}
-
-std::string with_scores_by_id(std::string_view content, const std::string& path) {
-  std::string out;
-  float score = 0;
-  for (MessageReader model(content, path); model.next();) {
-    if (model.number != 1) {
-      out += model.raw;
-      continue;
-    }
-    out += '\x0A';  // a piece; of two scores in it the last one counts
-    append_varint(out, model.bytes.size() + 1 + sizeof score);
-    out += model.bytes;
-    out += '\x15';
-    out.append(reinterpret_cast<const char*>(&score), sizeof score);
-    score -= 1;
-  }
-  return out;
 }
 
 }  // namespace zero

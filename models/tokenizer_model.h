@@ -22,9 +22,4 @@ TokenizerModelInfo parse_tokenizer_model(std::string_view content, const std::st
 /// The same model but that encoding puts no space in front of the text.
 std::string without_dummy_prefix(std::string content);
 
-/// The same model with every piece's score replaced by minus its id, so that BPE merges in the order of the ids. That is
-/// what transformers does when it makes its own tokenizer of a tokenizer.model (5.x): where scores are not sorted, as those
-/// of Llama's runs of spaces, its ids differ from SentencePiece's.
-std::string with_scores_by_id(std::string_view content, const std::string& path);
-
 }  // namespace zero

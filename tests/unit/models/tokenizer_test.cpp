@@ -45,28 +45,6 @@ TEST(Tokenizer, GoldenIds) {
   }
 }
 
-TEST(Tokenizer, GoldenChats) {
-  const auto cases = parse_json(read_text_file(folder + "/chat-cases.json"), "cases");
-  ASSERT_GT(cases.size(), 3u);
-  for (const auto& one : cases) {
-    EXPECT_EQ(tokenizer().encode(one["text"].get<std::string>(), {.special = true}), one["ids"].get<Ids>());
-    EXPECT_EQ(tokenizer().encode(one["prompt_text"].get<std::string>(), {.special = true}), one["prompt_ids"].get<Ids>());
-  }
-}
-
-TEST(Tokenizer, SpecialTokensInText) {
-  // transformers 5.23, LlamaTokenizer, legacy false
-  EXPECT_EQ(tokenizer().encode("<s>Hello</s> world</s>  two", {.special = true}), (Ids{1, 10994, 2, 3186, 2, 259, 10184}));
-  EXPECT_EQ(tokenizer().encode("a <s> b", {.special = true}), (Ids{263, 29871, 1, 289}));
-  EXPECT_EQ(tokenizer().encode("</s></s>x", {.special = true}), (Ids{2, 2, 29916}));
-  EXPECT_EQ(tokenizer().encode("hi <unk> y", {.special = true}), (Ids{7251, 29871, 0, 343}));
-  EXPECT_EQ(tokenizer().encode("    Hello\n    Hello", {.special = true}), (Ids{268, 10994, 13, 268, 10994}));
-  EXPECT_EQ(tokenizer().encode(" this is \U0001F999.cpp", {.special = true}), (Ids{445, 338, 29871, 243, 162, 169, 156, 29889, 8223}));
-  EXPECT_EQ(tokenizer().encode("  ", {.special = true}), (Ids{259}));
-  EXPECT_EQ(tokenizer().encode("", {.special = true}), Ids{});
-  EXPECT_EQ(tokenizer().encode("x</s>"), whole("x</s>"));  // not asked for
-}
-
 TEST(Tokenizer, MarksAtBothEnds) {
   EXPECT_EQ(tokenizer().encode("", {.bos = true, .eos = true}), (Ids{1, 2}));
   EXPECT_EQ(tokenizer().encode("Hello", {.bos = true}), (Ids{1, 15043}));
@@ -131,7 +109,7 @@ TEST(Tokenizer, TokensThatTheFolderAdds) {
                   R"({"added_tokens_decoder": {"2": {"content": "</s>"}, "32000": {"content": "<|im_start|>"}, "32001": {"content": "<|im_end|>"}}})");
   const Tokenizer wider = Tokenizer::load(own.path());
   EXPECT_EQ(wider.vocab_size(), 32002);
-  EXPECT_EQ(wider.encode("<|im_start|>user<|im_end|>", {.special = true}), (Ids{32000, 1792, 32001}));
+  EXPECT_EQ(wider.id_of("<|im_end|>"), 32001);
   EXPECT_EQ(wider.decode({32000, 1792, 32001}), "user");
   EXPECT_NE(wider.hash(), tokenizer().hash());
   write_text_file(own / "tokenizer_config.json", R"({"added_tokens_decoder": {"32005": {"content": "<x>"}}})");

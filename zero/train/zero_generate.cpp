@@ -1,0 +1,223 @@
+// zero_generate: continues prompts by a model directory, or writes its logits.
+#include <CLI/CLI.hpp>
+
+#include <ATen/ATen.h>
+#include <c10/util/Exception.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "comm/error.h"
+#include "comm/log.h"
+#include "models/chat_tokenizer.h"
+#include "models/generator.h"
+#include "models/hf_directory.h"
+#include "models/json_text.h"
+#include "models/matmul_setting.h"
+#include "models/safetensors_writer.h"
+#include "models/tokenizer.h"
+#include "models/weight_source.h"
+
+namespace zero {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Ids = Generator::Ids;
+
+struct Arguments {
+  std::string model, tokenizer, prompt, prompts, ids, logits, precision = "fp32";
+  GenerateOptions options;
+  bool json = false;
+};
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+Model load_model(const std::shared_ptr<HfDirectory>& directory, const std::string& precision) {
+  const auto begin = Clock::now();
+  Model model = make_llama(directory->config());
+  hold_parameters(model, precision == "bf16" ? at::kBFloat16 : at::kFloat);
+  HfWeights weights(directory);
+  load_parameters(model, weights);
+  log_info(directory->folder(), ": ", model.numel(), " parameters in ", precision, ", read in ", seconds_since(begin), " s");
+  return model;
+}
+
+/// generation_config.json has the last word, as in transformers: chat models stop at other tokens than config.json tells.
+std::vector<std::int64_t> stop_ids(const HfDirectory& directory) {
+  const std::string path = directory.folder() + "/generation_config.json";
+  if (!std::filesystem::exists(path)) return directory.config().eos_token_ids;
+  const auto file = parse_json(read_text_file(path, 1 << 20), path);
+  if (!file.is_object() || !file.contains("eos_token_id")) return directory.config().eos_token_ids;
+  const auto ids = file["eos_token_id"].is_array() ? file["eos_token_id"] : nlohmann::json::array({file["eos_token_id"]});
+  std::vector<std::int64_t> all;
+  for (const auto& id : ids) {
+    if (id.is_null()) continue;
+    if (!id.is_number_integer()) throw InputError(text(path, ": eos_token_id must be an integer or a list of integers"));
+    all.push_back(id.get<std::int64_t>());
+  }
+  return all;
+}
+
+/// A JSON list of ids when the file is text of that shape, else little-endian uint16.
+Ids read_ids(const std::string& path) {
+  const std::string content = read_text_file(path, 1 << 30);
+  const bool list = content.find('[') == content.find_first_not_of(" \t\r\n") && content.find('[') != std::string::npos &&
+                    content.find_first_not_of("[]0123456789, \t\r\n") == std::string::npos;
+  Ids ids;
+  if (list) {
+    for (const auto& id : parse_json(content, path, {.bytes = 1 << 30, .depth = 1})) {
+      if (!id.is_number_unsigned() || id.get<std::uint64_t>() > INT32_MAX) throw InputError(text(path, ": ", id.dump(), " is no token id"));
+      ids.push_back(id.get<std::int32_t>());
+    }
+  } else {
+    if (content.size() % 2 != 0) throw InputError(text(path, ": ", content.size(), " bytes are no whole number of uint16 ids, nor is it a JSON list"));
+    for (std::size_t i = 0; i < content.size(); i += 2)
+      ids.push_back(static_cast<unsigned char>(content[i]) | static_cast<unsigned char>(content[i + 1]) << 8);
+  }
+  if (ids.empty()) throw InputError(text(path, ": holds no token ids"));
+  return ids;
+}
+
+void write_logits(Model& model, const std::string& ids_path, const std::string& path) {
+  const at::Tensor logits_1TV = Generator(model).logits(read_ids(ids_path));
+  SafetensorsWriter writer(path, {{"logits", at::kFloat, logits_1TV.sizes().vec()}});
+  writer.append(logits_1TV);
+  writer.finish();
+  log_info(path, ": logits [1, ", logits_1TV.size(1), ", ", logits_1TV.size(2), "]");
+}
+
+std::vector<std::string> read_lines(const std::string& path) {
+  std::vector<std::string> lines;
+  std::istringstream content(read_text_file(path));
+  for (std::string line; std::getline(content, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    lines.push_back(line);
+  }
+  if (lines.empty()) throw InputError(text(path, ": holds no prompt"));
+  return lines;
+}
+
+class Prompter {
+ public:
+  Prompter(const std::string& path, const HfDirectory& directory)
+      : tokenizer_(Tokenizer::load(path.empty() ? directory.folder() : path)),
+        chat_(tokenizer_, std::filesystem::path(tokenizer_.model_path()).parent_path().string()) {}
+
+  Ids encode(const std::string& prompt) const {
+    Ids ids = chat_.encode(prompt).ids;
+    const auto bos = tokenizer_.bos();
+    if (bos && (ids.empty() || ids.front() != *bos)) ids.insert(ids.begin(), *bos);
+    return ids;
+  }
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+
+ private:
+  Tokenizer tokenizer_;
+  ChatTokenizer chat_;
+};
+
+void print(const std::string& content) {
+  std::fwrite(content.data(), 1, content.size(), stdout);
+  std::fflush(stdout);
+}
+
+void print_json(const std::string& prompt, const Ids& made, const Tokenizer& tokenizer) {
+  TextStream stream(tokenizer, false);
+  std::string content;
+  for (const std::int32_t id : made) content += stream.next(id);
+  nlohmann::ordered_json line{{"prompt", prompt}, {"text", content + stream.finish()}, {"ids", made}};
+  print(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+void generate(Model& model, const HfDirectory& directory, Arguments arguments) {
+  const Prompter prompter(arguments.tokenizer, directory);
+  const bool one = arguments.prompts.empty();
+  const std::vector<std::string> prompts = one ? std::vector{arguments.prompt} : read_lines(arguments.prompts);
+  std::vector<Ids> ids;
+  for (const auto& prompt : prompts) ids.push_back(prompter.encode(prompt));
+  arguments.options.stop_ids = stop_ids(directory);
+
+  const bool as_text = one && !arguments.json;
+  if (as_text) print(prompts.front());
+  TextStream stream(prompter.tokenizer(), false);
+  const auto begin = Clock::now();
+  double first = 0;
+  const auto made = Generator(model).generate(ids, arguments.options, [&](std::int64_t, std::int32_t id) {
+    if (first == 0) first = seconds_since(begin);
+    if (as_text) print(stream.next(id));
+  });
+  const double total = seconds_since(begin);
+  if (as_text) print(stream.finish() + "\n");
+  if (!as_text)
+    for (std::size_t row = 0; row < prompts.size(); ++row) print_json(prompts[row], made[row], prompter.tokenizer());
+  std::size_t read = 0, written = 0;
+  for (const auto& row : ids) read += row.size();
+  for (const auto& row : made) written += row.size();
+  log_info("prompt: ", read, " tokens in ", first, " s; then ", written - made.size(), " in ", total - first, " s, ",
+           total > first ? static_cast<double>(written - made.size()) / (total - first) : 0, " a second");
+}
+
+void describe(CLI::App& app, Arguments& arguments) {
+  app.add_option("model", arguments.model, "model directory: config.json, *.safetensors, tokenizer.model")->required();
+  auto* prompt = app.add_option("--prompt", arguments.prompt, "text to continue; prompt and continuation go to standard output as they come");
+  auto* prompts = app.add_option("--prompts", arguments.prompts, "file with one prompt a line, continued as one batch; prints a JSON line for each: prompt, text, ids");
+  auto* ids = app.add_option("--ids", arguments.ids, "file of token ids, a JSON list such as [1, 15043] or raw little-endian uint16, for --logits");
+  auto* logits = app.add_option("--logits", arguments.logits, "safetensors file to write: \"logits\" [1, T, vocabulary] in fp32 for the T ids of --ids");
+  ids->needs(logits)->excludes(prompt)->excludes(prompts);
+  logits->needs(ids);
+  prompt->excludes(prompts);
+  app.add_option("--max-new-tokens", arguments.options.max_new_tokens, "tokens to add at most")->capture_default_str()->check(CLI::Range(0, 1 << 30));
+  SamplingOptions& sampling = arguments.options.sampling;
+  app.add_option("--temperature", sampling.temperature, "0: always the likeliest token (greedy)")->capture_default_str();
+  app.add_option("--top-k", sampling.top_k, "draw from the k likeliest tokens; 0: from all")->capture_default_str();
+  app.add_option("--top-p", sampling.top_p, "draw from the fewest tokens whose probabilities reach p")->capture_default_str();
+  app.add_option("--repetition-penalty", sampling.repetition_penalty, "above 1: tokens seen before become less likely")->capture_default_str();
+  app.add_option("--seed", sampling.seed, "of the draws")->capture_default_str();
+  app.add_option("--precision", arguments.precision, "of weights and arithmetic")->capture_default_str()->check(CLI::IsMember({"fp32", "bf16"}));
+  app.add_option("--tokenizer", arguments.tokenizer, "tokenizer.model or a folder with one, where the model directory has none");
+  app.add_flag("--json", arguments.json, "print a JSON line for --prompt, too");
+}
+
+int run(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("Continues text by a Llama model directory, or writes the model's logits.", "zero_generate");
+  describe(app, arguments);
+  try {
+    app.parse(argc, argv);
+    if (arguments.ids.empty() && app.count("--prompt") + app.count("--prompts") == 0)
+      throw CLI::RequiredError("one of --prompt, --prompts, or --ids with --logits");
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    throw InputError(std::string(error.what()) + " (zero_generate --help lists the arguments)");
+  }
+  validate(arguments.options.sampling);
+  log_info(choose_fast_matmul());
+  const auto directory = std::make_shared<HfDirectory>(arguments.model);
+  Model model = load_model(directory, arguments.precision);
+  if (!arguments.ids.empty())
+    write_logits(model, arguments.ids, arguments.logits);
+  else
+    generate(model, *directory, std::move(arguments));
+  return 0;
+}
+
+}  // namespace
+}  // namespace zero
+
+int main(int argc, char** argv) {
+  zero::start_log(0, 1);
+  try {
+    return zero::run(argc, argv);
+  } catch (const zero::Error& error) {
+    zero::log_error(error.what());
+    return static_cast<int>(error.code());
+  } catch (const c10::Error& error) {
+    zero::log_error(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    zero::log_error(error.what());
+  }
+  return static_cast<int>(zero::ExitCode::failure);
+}

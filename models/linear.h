@@ -4,6 +4,10 @@
 // backward pass and what lies between is computed again: it costs one pass over memory, and saves an activation.
 #include <ATen/core/Tensor.h>
 
+#include <vector>
+
+#include "models/low_rank.h"
+
 namespace zero {
 
 /// What is multiplied: x itself, its RMSNorm, or SwiGLU of x = [gate, up].
@@ -20,7 +24,8 @@ struct LinearInput {
   double eps = 0;
 };
 
-/// input W^T (+ residual): [B, T, out] for weight [out, in]. Gradients are computed only for tensors that require them.
-at::Tensor linear(const LinearInput& input, const at::Tensor& weight, const at::Tensor& residual = {});
+/// input W^T (+ what the adapters add) (+ residual): [B, T, out] for weight [out, in]. Gradients are computed only for
+/// tensors that require them: a frozen weight costs none.
+at::Tensor linear(const LinearInput& input, const at::Tensor& weight, const at::Tensor& residual = {}, const std::vector<LowRank>& adapters = {});
 
 }  // namespace zero

@@ -58,17 +58,35 @@ class Block : public Unit {
   }
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
-    const at::Tensor qkv = linear(LinearInput::rms_norm(x, tensor(input_norm), eps_), tensor(qkv_proj));
+    const at::Tensor qkv = project(LinearInput::rms_norm(x, tensor(input_norm), eps_), qkv_proj, {}, pass);
     const at::Tensor heads = pass.cache ? cached_attention(qkv, shape_, *rotary_, *pass.batch, {*pass.cache, layer_})
                                         : attention(qkv, shape_, *rotary_, *pass.batch);
-    const at::Tensor middle = linear(LinearInput::plain(heads), tensor(o_proj), x);
-    const at::Tensor gate_up = linear(LinearInput::rms_norm(middle, tensor(post_attention_norm), eps_), tensor(gate_up_proj));
-    return linear(LinearInput::swiglu(gate_up), tensor(down_proj), middle);
+    const at::Tensor middle = project(LinearInput::plain(heads), o_proj, x, pass);
+    const at::Tensor gate_up = project(LinearInput::rms_norm(middle, tensor(post_attention_norm), eps_), gate_up_proj, {}, pass);
+    return project(LinearInput::swiglu(gate_up), down_proj, middle, pass);
   }
 
  private:
   enum Index { input_norm, qkv_proj, o_proj, post_attention_norm, gate_up_proj, down_proj };
-  const at::Tensor& tensor(Index index) const { return parameters_[index].tensor; }
+  const at::Tensor& tensor(int index) const { return parameters_[index].tensor; }
+
+  at::Tensor project(const LinearInput& input, Index weight, const at::Tensor& residual, const Pass& pass) const {
+    std::vector<LowRank> adapters;
+    for (const Adapter& adapter : adapters_)
+      if (adapter.parameter == weight) adapters.push_back(low_rank(adapter, pass, input.x.size(1)));
+    return linear(input, tensor(weight), residual, adapters);
+  }
+
+  LowRank low_rank(const Adapter& adapter, const Pass& pass, std::int64_t sequence) const {
+    LowRank tensors{tensor(adapter.a), tensor(adapter.b), adapter.magnitude < 0 ? at::Tensor() : tensor(adapter.magnitude)};
+    tensors.begin = adapter.begin;
+    tensors.scale = adapter.scale;
+    tensors.dropout = pass.training ? adapter.dropout : 0.0;
+    tensors.seed = pass.seed ^ adapter.seed;
+    tensors.first_sample = pass.first_sample;
+    tensors.sequence = sequence;
+    return tensors;
+  }
 
   double eps_;
   std::int64_t layer_;

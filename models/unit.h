@@ -24,6 +24,7 @@ struct Parameter {
   bool trainable = true;
   Init init = Init::normal;
   double init_scale = 0.02;         // normal: standard deviation; kaiming_uniform: bound
+  double lr_scale = 1.0;            // its learning rate is that of the run times this
   at::Tensor tensor;                // [sum of dim 0 of the pieces, the other dims], set by whoever holds the memory
 
   std::vector<std::int64_t> shape() const;
@@ -36,6 +37,17 @@ struct BorrowedParameter {
   int owner_unit = 0;
   int owner_parameter = 0;
   at::Tensor tensor;
+};
+
+/// A low-rank adapter on rows [begin, begin + rows) of one of the unit's parameters. Its tensors are parameters of the unit
+/// too, by index; magnitude is -1 where there is none.
+struct Adapter {
+  int parameter = 0;
+  std::int64_t begin = 0;
+  int a = 0, b = 0, magnitude = -1;
+  double scale = 1.0;
+  double dropout = 0.0;
+  std::uint64_t seed = 0;           // of this module
 };
 
 /// The input of one micro-batch. B sequences of T tokens.
@@ -67,6 +79,8 @@ class Unit {
   std::vector<Parameter>& parameters() { return parameters_; }
   const std::vector<Parameter>& parameters() const { return parameters_; }
   std::vector<BorrowedParameter>& borrowed() { return borrowed_; }
+  std::vector<Adapter>& adapters() { return adapters_; }
+  const std::vector<Adapter>& adapters() const { return adapters_; }
 
   /// The first unit gets an undefined x and reads pass.batch->ids. Blocks map [B, T, hidden] to the same shape. The last
   /// unit returns the sum over trained tokens of the cross-entropy, a scalar in fp32 (fp64 when computing in fp64).
@@ -79,6 +93,7 @@ class Unit {
   explicit Unit(std::string name) : name_(std::move(name)) {}
   std::vector<Parameter> parameters_;
   std::vector<BorrowedParameter> borrowed_;
+  std::vector<Adapter> adapters_;
 
  private:
   std::string name_;

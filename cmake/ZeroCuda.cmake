@@ -14,13 +14,12 @@ macro(zero_enable_cuda)
   endif()
   set(CMAKE_CUDA_ARCHITECTURES "80-real;90-real;100-real;100-virtual" CACHE STRING "GPUs that the kernels are compiled for")
   set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)  # LibTorch's: two runtimes in a process do not see each other's errors
+  set(CMAKE_CUDA_STANDARD 17)  # the newest that CMake 3.25 knows a flag of nvcc for
   enable_language(CUDA)
-  set(CMAKE_CUDA_STANDARD 20)
-  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 
   # The same libcudart.so.13 and libnccl.so.2 that LibTorch loads, from its wheels or from the system.
   find_library(CUDART_LIBRARY NAMES cudart libcudart.so.13 HINTS ${_site}/nvidia/cu13/lib)
-  find_path(CUDART_INCLUDE_DIR cuda_runtime_api.h HINTS ${_site}/nvidia/cu13/include)
+  find_path(CUDART_INCLUDE_DIR crt/host_defines.h HINTS ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES} NO_DEFAULT_PATH)
   find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${NCCL_ROOT}/lib $ENV{NCCL_ROOT}/lib ${_site}/nvidia/nccl/lib)
   find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${NCCL_ROOT}/include $ENV{NCCL_ROOT}/include ${_site}/nvidia/nccl/include NO_CMAKE_PATH)
   foreach(part CUDART NCCL)

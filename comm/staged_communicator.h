@@ -1,0 +1,32 @@
+#pragma once
+// StagedCommunicator: collectives of a device's tensors through host memory and a CPU backend, for ranks that share a GPU which
+// NCCL will not let them share. Correct and slow: every call waits for the device.
+#include <functional>
+
+#include "comm/communicator.h"
+
+namespace zero {
+
+class StagedCommunicator final : public Communicator {
+ public:
+  /// Takes over a communicator of CPU tensors. Tensors of `device` are staged over pinned memory.
+  StagedCommunicator(std::unique_ptr<Communicator> host, at::Device device);
+
+  at::Tensor allocate(std::int64_t numel, at::ScalarType type) override;
+
+ private:
+  at::Tensor stage(const at::Tensor& tensor, bool with_contents) const;
+  void do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord& call) override;
+  void do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options, const CallRecord& call) override;
+  void do_all_reduce(const at::Tensor& tensor, ReduceOptions options, const CallRecord& call) override;
+  void do_broadcast(const at::Tensor& tensor, int root, const CallRecord& call) override;
+  void do_send(const at::Tensor& tensor, int to, const CallRecord& call) override;
+  void do_recv(const at::Tensor& tensor, int from, const CallRecord& call) override;
+  void do_barrier(const CallRecord& call) override;
+  std::unique_ptr<Communicator> do_split(int color, int key, const CallRecord& call) override;
+
+  std::unique_ptr<Communicator> host_;
+  at::Device device_;
+};
+
+}  // namespace zero

@@ -1,0 +1,51 @@
+#include "comm/stream.h"
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+namespace zero {
+namespace {
+
+c10::Stream current_stream(c10::Device device) { return c10::impl::VirtualGuardImpl(device.type()).getStream(device); }
+
+}  // namespace
+
+StreamMark::StreamMark(c10::Device device) {
+  if (!device.is_cpu()) device_ = device;
+}
+
+void StreamMark::set() {
+  is_set_ = true;
+  if (!device_) return;
+  if (!event_) event_.emplace(device_->type(), c10::EventFlag::PYTORCH_DEFAULT);
+  event_->record(current_stream(*device_));
+}
+
+void StreamMark::wait() const {
+  if (device_ && is_set_) event_->block(current_stream(*device_));
+}
+
+bool StreamMark::done() const { return !device_ || !is_set_ || event_->query(); }
+
+void StreamMark::wait_on_host() const {
+  if (device_ && is_set_) event_->synchronize();
+}
+
+StreamLane::StreamLane(c10::Device device) : here_(device), there_(device) {
+  if (!device.is_cpu()) stream_ = c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device, false);
+}
+
+void StreamLane::follow_current() {
+  here_.set();
+  const Guard lane = enter();
+  here_.wait();
+}
+
+void StreamLane::join() {
+  {
+    const Guard lane = enter();
+    there_.set();
+  }
+  there_.wait();
+}
+
+}  // namespace zero

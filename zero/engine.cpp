@@ -14,7 +14,8 @@
 namespace zero {
 
 Engine::Engine(Chain chain, Communicator& communicator, const EngineOptions& options)
-    : chain_(std::move(chain)), communicator_(communicator), options_(options), adamw_(options.adamw) {
+    : chain_(std::move(chain)), communicator_(communicator), options_(options), gather_lane_(options.device), reduce_lane_(options.device),
+      adamw_(options.adamw) {
   ZERO_CHECK(chain_.size() >= 2, "a chain has at least a first unit and a head");
   // Hooks of the boundaries then run on the thread that calls backward, which owns the rank's communicators.
   c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
@@ -36,13 +37,17 @@ void Engine::split_ranks(int shard_degree) {
   options_.plan.stage();
   // One rank holds everything: nothing is sharded, gathered or copied.
   if (degree == 1) options_.plan = ShardPlan::for_stage(0);
-  if (degree == ranks || options_.plan.stage() == 0) return;
-  shards_ = communicator_.split(communicator_.rank() / degree, communicator_.rank());
-  replicas_ = communicator_.split(communicator_.rank() % degree, communicator_.rank());
+  if (degree < ranks && options_.plan.stage() > 0) {
+    shards_ = communicator_.split(communicator_.rank() / degree, communicator_.rank());
+    replicas_ = communicator_.split(communicator_.rank() % degree, communicator_.rank());
+  }
+  Communicator& sharing = shards_ ? *shards_ : communicator_;
+  if (options_.overlap && sharing.size() > 1) reductions_ = sharing.split(0, sharing.rank());
 }
 
 void Engine::make_slots(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts) {
-  // At any moment one unit is open, beside it the groups that it borrows from and those that span the model.
+  // At any moment one unit is open and perhaps the next one on its way, beside it the groups that it borrows from and those
+  // that span the model.
   const std::int64_t element = c10::elementSize(options_.precision.compute);
   std::int64_t gathered = 0, borrowing = 0, reduced = 0;
   std::vector<std::int64_t> gather_sizes, reduce_sizes;
@@ -58,15 +63,23 @@ void Engine::make_slots(const std::vector<GroupSpec>& specs, const std::vector<F
     gathered = std::max(gathered, bytes);
     if (!chain_[specs[g].unit]->borrowed().empty()) borrowing = std::max(borrowing, bytes);
   }
-  if (gathered > 0) gather_sizes.push_back(gathered);
+  const std::size_t depth = options_.overlap ? 2 : 1;
+  if (gathered > 0) gather_sizes.insert(gather_sizes.end(), depth, gathered);
   if (borrowing > 0) gather_sizes.push_back(borrowing);
-  if (reduced > 0) reduce_sizes.push_back(reduced);
-  if (options_.plan.parameters == Placement::sharded) gather_slots_ = std::make_unique<SlotPool>(communicator_, gather_sizes);
-  if (options_.plan.gradients == Placement::sharded) reduce_slots_ = std::make_unique<SlotPool>(communicator_, reduce_sizes);
+  if (reduced > 0) reduce_sizes.insert(reduce_sizes.end(), depth, reduced);
+  Communicator& gathers = shards_ ? *shards_ : communicator_;
+  Communicator& sums = reductions_ ? *reductions_ : gathers;
+  if (options_.plan.parameters == Placement::sharded) gather_slots_ = std::make_unique<SlotPool>(gathers, gather_sizes);
+  if (options_.plan.gradients == Placement::sharded) reduce_slots_ = std::make_unique<SlotPool>(sums, reduce_sizes);
 }
 
 void Engine::make_groups() {
-  GroupContext context{options_.plan, options_.precision, shards_ ? shards_.get() : &communicator_, replicas_.get()};
+  GroupContext context{options_.plan, options_.precision, options_.device};
+  context.shards = shards_ ? shards_.get() : &communicator_;
+  context.reductions = reductions_ ? reductions_.get() : context.shards;
+  context.replicas = replicas_.get();
+  context.gather_lane = &gather_lane_;
+  context.reduce_lane = &reduce_lane_;
   const std::vector<GroupSpec> specs = plan_groups(chain_);
   std::vector<FlatLayout> layouts;
   for (const GroupSpec& spec : specs) layouts.emplace_back(specs_of(chain_, spec), context.shards->size());
@@ -97,6 +110,12 @@ void Engine::open(int unit, Phase phase) {
   is_open_[unit] = true;
 }
 
+void Engine::prefetch(int unit, Phase phase) {
+  if (!options_.overlap || unit < 0 || unit >= int(chain_.size()) || is_open_[unit]) return;
+  if (phase == Phase::backward && !chain_[unit]->backward_reads_weights()) return;
+  for (ParameterGroup* group : needed_by_[unit]) group->prefetch(phase);
+}
+
 void Engine::close(int unit) {
   if (!is_open_[unit]) return;
   for (ParameterGroup* group : needed_by_[unit]) group->release();
@@ -108,6 +127,7 @@ void Engine::close_all() {
   if (spanning_open_)
     for (ParameterGroup* group : spanning_) group->release();
   spanning_open_ = false;
+  for (auto& group : groups_) group->forget();
 }
 
 bool Engine::recomputes(int unit) const {
@@ -126,6 +146,7 @@ at::Tensor Engine::run_unit(int unit, const at::Tensor& x) {
 at::Tensor Engine::run_chain(const Pass& pass, const std::function<at::Tensor(Unit&, const at::Tensor&)>* head) {
   MemoryScope scope(MemoryCategory::activations);
   close_all();  // a forward whose backward never came
+  gather_lane_.follow_current();  // the optimizer's new weights
   held_pass_ = pass;
   pass_ = &held_pass_;
   for (ParameterGroup* group : spanning_) group->materialize(Phase::forward);
@@ -134,6 +155,7 @@ at::Tensor Engine::run_chain(const Pass& pass, const std::function<at::Tensor(Un
   const int last = int(chain_.size()) - 1;
   for (int u = 0; u <= last; ++u) {
     open(u, Phase::forward);
+    prefetch(u + 1, Phase::forward);
     x = enter_unit(x, *this, u);
     x = u == last && head ? (*head)(*chain_[u], x) : run_unit(u, x);
     x = exit_unit(x, *this, u);
@@ -164,6 +186,7 @@ at::Tensor Engine::evaluate(const Pass& pass, const std::function<at::Tensor(Uni
 
 void Engine::before_backward(int unit) {
   if (chain_[unit]->backward_reads_weights()) open(unit, Phase::backward);
+  prefetch(unit - 1, Phase::backward);
 }
 
 void Engine::after_backward(int unit) {
@@ -188,6 +211,7 @@ void Engine::backward(const at::Tensor& loss, double scale) {
   for (ParameterGroup* group : spanning_)
     if (group->spec().trainable) group->reduce_gradients(micro_.first, micro_.last);
   close_all();
+  if (micro_.last) reduce_lane_.join();
 }
 
 double Engine::gradient_norm() {

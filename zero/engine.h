@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/stream.h"
 #include "models/weight_source.h"
 #include "zero/boundary.h"
 #include "zero/parameter_group.h"
@@ -26,6 +27,9 @@ struct EngineOptions {
   int shard_degree = 0;             // ranks that share one copy of the states (hybrid sharding); 0: all
   bool keep_frozen = false;         // frozen weights stay whole at stage 3
   int recompute_every = 0;          // every k-th block is recomputed in backward; 0: none, 1: all
+  at::Device device = at::kCPU;     // of weights, states and batches; the communicator must take its tensors
+  bool overlap = false;             // gathers run ahead by one unit and sums beside the computation, each on a communicator of
+                                    // its own, for a second gather slot and a second reduce buffer. Changes no result.
 };
 
 /// Position of a micro-batch in its step.
@@ -65,6 +69,7 @@ class Engine final : private UnitObserver {
   const std::vector<std::unique_ptr<ParameterGroup>>& groups() const { return groups_; }
   std::int64_t steps_done() const { return steps_done_; }
   Communicator& communicator() { return communicator_; }
+  at::Device device() const { return options_.device; }
 
  private:
   void make_groups();
@@ -75,6 +80,7 @@ class Engine final : private UnitObserver {
   bool recomputes(int unit) const;
 
   void open(int unit, Phase phase);
+  void prefetch(int unit, Phase phase);
   void close(int unit);
   void close_all();
   void before_backward(int unit) override;
@@ -84,6 +90,8 @@ class Engine final : private UnitObserver {
   Communicator& communicator_;
   EngineOptions options_;
   std::unique_ptr<Communicator> shards_, replicas_;  // of hybrid sharding; null: all ranks share one copy
+  std::unique_ptr<Communicator> reductions_;         // the sharing ranks once more, to overlap; null: the same communicator
+  StreamLane gather_lane_, reduce_lane_;
   std::unique_ptr<SlotPool> gather_slots_, reduce_slots_;
   std::vector<std::unique_ptr<ParameterGroup>> groups_;
   std::vector<std::vector<ParameterGroup*>> needed_by_;  // by unit: its own groups, and those that it borrows from

@@ -58,9 +58,15 @@ bool ParameterGroup::owns(ParameterRef parameter) const {
   return std::find(spec_.members.begin(), spec_.members.end(), parameter) != spec_.members.end();
 }
 
+// What collectives read and write lies where the backend is fastest on it.
+at::Tensor ParameterGroup::zeros(std::int64_t numel, at::ScalarType type, Communicator& communicator) const {
+  if (context_.device.is_cpu()) return at::zeros({numel}, type);
+  return communicator.allocate(numel, type).zero_();
+}
+
 void ParameterGroup::allocate_weights() {
   MemoryScope scope(MemoryCategory::parameters);
-  weights_ = at::zeros({weights_sharded() ? layout_.shard_numel() : layout_.numel()}, context_.precision.compute);
+  weights_ = zeros(weights_sharded() ? layout_.shard_numel() : layout_.numel(), context_.precision.compute, *context_.shards);
   if (weights_sharded()) full_ = FlatStorage(layout_.numel(), context_.precision.compute, weights_.device());
   state_ = weights_sharded() ? GroupState::sharded : GroupState::full;
 }
@@ -68,12 +74,13 @@ void ParameterGroup::allocate_weights() {
 void ParameterGroup::allocate_states() {
   {
     MemoryScope scope(MemoryCategory::gradients);
-    gradient_ = at::zeros({gradients_sharded() ? layout_.shard_numel() : layout_.numel()}, context_.precision.gradient);
+    gradient_ = zeros(gradients_sharded() ? layout_.shard_numel() : layout_.numel(), context_.precision.gradient, *context_.reductions);
   }
   MemoryScope scope(MemoryCategory::optimizer);
-  if (!context_.precision.weights_are_master()) master_ = at::zeros({own_numel_}, context_.precision.master);
-  moment1_ = at::zeros({own_numel_}, context_.precision.master);
-  moment2_ = at::zeros({own_numel_}, context_.precision.master);
+  const at::TensorOptions options = at::TensorOptions().dtype(context_.precision.master).device(context_.device);
+  if (!context_.precision.weights_are_master()) master_ = at::zeros({own_numel_}, options);
+  moment1_ = at::zeros({own_numel_}, options);
+  moment2_ = at::zeros({own_numel_}, options);
 }
 
 void ParameterGroup::point_leaves(const Chain& chain) {
@@ -124,18 +131,27 @@ void ParameterGroup::load(WeightSource& source) {
 void ParameterGroup::move_to(GroupState next) {
   const bool legal = (state_ == GroupState::sharded && next == GroupState::gathering) ||
                      (state_ == GroupState::gathering && next == GroupState::full) ||
+                     (state_ == GroupState::gathering && next == GroupState::sharded) ||
                      (state_ == GroupState::full && next == GroupState::sharded);
   ZERO_CHECK(legal, text("group ", index_, " of unit ", spec_.unit, " on rank ", context_.shards->rank(), " cannot go from ",
                          name_of(state_), " to ", name_of(next)));
   state_ = next;
 }
 
-void ParameterGroup::materialize(Phase phase) {
-  if (!weights_sharded() || users_++ > 0) return;
+void ParameterGroup::prefetch(Phase phase) {
+  if (!weights_sharded() || state_ != GroupState::sharded) return;
   move_to(GroupState::gathering);
+  const StreamLane::Guard lane = context_.gather_lane->enter();
   gather_slot_ = context_.gather_slots->acquire(full_.bytes());
   full_.attach(context_.gather_slots->memory(gather_slot_));
   context_.shards->all_gather_into(full_.tensor(), weights_, tag(phase));
+  context_.gather_slots->mark_filled(gather_slot_);
+}
+
+void ParameterGroup::materialize(Phase phase) {
+  if (!weights_sharded() || users_++ > 0) return;
+  prefetch(phase);
+  context_.gather_slots->await_filled(gather_slot_);
   move_to(GroupState::full);
 }
 
@@ -143,6 +159,16 @@ void ParameterGroup::release() {
   if (!weights_sharded()) return;
   ZERO_CHECK(users_ > 0, text("group ", index_, " is released more often than materialized"));
   if (--users_ > 0) return;
+  put_back();
+}
+
+void ParameterGroup::forget() {
+  if (state_ != GroupState::gathering) return;
+  context_.gather_slots->await_filled(gather_slot_);
+  put_back();
+}
+
+void ParameterGroup::put_back() {
   move_to(GroupState::sharded);
   full_.detach();
   context_.gather_slots->release(std::exchange(gather_slot_, -1));
@@ -180,17 +206,22 @@ void ParameterGroup::collect_gradients(int unit, bool first) {
 }
 
 void ParameterGroup::reduce_gradients(bool first, bool last) {
+  if (!gradients_sharded() && !last) return;
+  context_.reduce_lane->follow_current();
+  const StreamLane::Guard lane = context_.reduce_lane->enter();
+  issue_reduction(first, last);
+}
+
+void ParameterGroup::issue_reduction(bool first, bool last) {
   const ReduceOptions sum{context_.precision.sum, false};
   if (gradients_sharded()) {
-    context_.shards->reduce_scatter(gradient_, packed_, {context_.precision.sum, !first}, tag(Phase::reduce));
+    context_.reductions->reduce_scatter(gradient_, packed_, {context_.precision.sum, !first}, tag(Phase::reduce));
     packed_.reset();
     context_.reduce_slots->release(std::exchange(reduce_slot_, -1));
-  } else if (!last) {
-    return;
   } else if (context_.plan.optimizer == Placement::resident) {
-    context_.shards->all_reduce(gradient_, sum, tag(Phase::reduce));
+    context_.reductions->all_reduce(gradient_, sum, tag(Phase::reduce));
   } else {
-    context_.shards->reduce_scatter(own_gradient(), gradient_, sum, tag(Phase::reduce));
+    context_.reductions->reduce_scatter(own_gradient(), gradient_, sum, tag(Phase::reduce));
   }
   if (last && context_.replicas) context_.replicas->all_reduce(own_gradient(), sum, tag(Phase::reduce));
 }

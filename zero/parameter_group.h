@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/stream.h"
 #include "models/weight_source.h"
 #include "offload/reduce_kernels.h"
 #include "zero/flat_layout.h"
@@ -27,10 +28,14 @@ namespace zero {
 struct GroupContext {
   ShardPlan plan;
   Precision precision;
+  at::Device device = at::kCPU;
   Communicator* shards = nullptr;    // the ranks over which states are sharded; at stage 0 all ranks
+  Communicator* reductions = nullptr;  // the same ranks, for sums of gradients; may be the same communicator
   Communicator* replicas = nullptr;  // the ranks that hold the same shard; null when there is no other
   SlotPool* gather_slots = nullptr;  // full weights of sharded groups, while they are needed
   SlotPool* reduce_slots = nullptr;  // full gradients of one group on their way to the shards
+  StreamLane* gather_lane = nullptr;   // gathers of weights and sums of gradients run in these, beside the computation
+  StreamLane* reduce_lane = nullptr;
   bool keep_frozen = false;          // frozen weights stay whole at stage 3 too
 };
 
@@ -51,9 +56,13 @@ class ParameterGroup {
   /// Fills weights, master and moments (zero): every rank asks the source for its own range only. Collective.
   void load(WeightSource& source);
 
+  /// Starts the all-gather where weights are sharded, if it has not been started. materialize() or forget() must follow.
+  void prefetch(Phase phase);
   /// Makes the leaves usable: an all-gather where weights are sharded, nothing elsewhere. Calls nest.
   void materialize(Phase phase);
   void release();
+  /// Gives up a prefetch that nobody came for.
+  void forget();
 
   /// Packs the gradients of the members in that unit, those of borrowers included, and drops them from the leaves. A leaf
   /// without a gradient counts as zeros. `first`: the first micro-batch of a step.
@@ -85,6 +94,9 @@ class ParameterGroup {
   at::Tensor shard_of(const at::Tensor& full) const;
   CallTag tag(Phase phase) const { return {phase, spec_.unit, index_}; }
 
+  void put_back();
+  void issue_reduction(bool first, bool last);
+  at::Tensor zeros(std::int64_t numel, at::ScalarType type, Communicator& communicator) const;
   void allocate_weights();
   void allocate_states();
   void point_leaves(const Chain& chain);

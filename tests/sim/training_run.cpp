@@ -54,6 +54,7 @@ EngineOptions engine_options(const RunOptions& run) {
                        run.master == at::kDouble ? at::kDouble : at::kFloat};
   options.shard_degree = run.shard_degree;
   options.recompute_every = run.recompute_every;
+  options.overlap = run.overlap;
   return options;
 }
 

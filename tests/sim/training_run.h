@@ -26,6 +26,7 @@ struct RunOptions {
   at::ScalarType compute = at::kDouble;
   at::ScalarType master = at::kDouble;
   int recompute_every = 0;
+  bool overlap = false;
   std::uint64_t schedule_seed = 0;
   ModelConfig config;
 };

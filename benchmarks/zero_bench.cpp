@@ -14,7 +14,9 @@ struct Benchmark {
 
 const Benchmark benchmarks[] = {
     {"collectives", zero::bench_collectives, "times and bandwidths of the collectives; start it under mpirun"},
+    {"model", zero::bench_model, "forward and backward of one rank, and the parts of a block"},
     {"optimizer", zero::bench_optimizer, "AdamW on host memory beside copy bandwidth and LibTorch"},
+    {"step", zero::bench_step, "a training step at each stage: seconds, tokens per second, bytes"},
     {nullptr, nullptr, nullptr},
 };
 

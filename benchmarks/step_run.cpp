@@ -1,0 +1,190 @@
+#include "benchmarks/step_run.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "benchmarks/process_memory.h"
+#include "benchmarks/timed_communicator.h"
+#include "models/initial_weights.h"
+#include "models/model.h"
+#include "zero/engine.h"
+
+namespace zero {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int sampled_steps = 2;  // beyond the timed ones, for the memory that the kernel counts
+
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+std::uint64_t splitmix64(std::uint64_t i) {
+  std::uint64_t z = i + 0x9E3779B97F4A7C15ull;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+  return z ^ (z >> 31);
+}
+
+/// Rows first..first + local_batch of the endless data set; the last position of a row has no target.
+Batch draw_batch(const StepWork& work, std::int64_t first) {
+  Batch batch;
+  batch.ids = at::empty({work.local_batch, work.seq}, at::kLong);
+  batch.targets = at::empty({work.local_batch, work.seq}, at::kLong);
+  auto* ids = batch.ids.data_ptr<std::int64_t>();
+  auto* targets = batch.targets.data_ptr<std::int64_t>();
+  const auto choices = static_cast<std::uint64_t>(std::min<std::int64_t>(work.model.vocab_size, 512));
+  for (std::int64_t i = 0; i < work.local_batch * work.seq; ++i)
+    ids[i] = static_cast<std::int64_t>(splitmix64(static_cast<std::uint64_t>(first * work.seq + i)) % choices);
+  for (std::int64_t i = 0; i < work.local_batch * work.seq; ++i)
+    targets[i] = (i + 1) % work.seq == 0 ? ignored_target : ids[i + 1];
+  return batch;
+}
+
+EngineOptions engine_options(const StepWork& work, int stage) {
+  EngineOptions options;
+  options.plan = ShardPlan::for_stage(stage);
+  options.precision.compute = work.bf16 ? at::kBFloat16 : at::kFloat;
+  options.precision.gradient = work.micro_batches > 1 ? at::kFloat : options.precision.compute;
+  options.adamw = {.lr = work.lr, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1};
+  options.recompute_every = work.recompute_every;
+  return options;
+}
+
+class StepRun {
+ public:
+  StepRun(const StepWork& work, int stage, Communicator& communicator)
+      : work_(work), communicator_(communicator), model_(make_llama(work.model)), engine_(chain_of(model_), communicator_, engine_options(work, stage)) {
+    if (work.weights.empty()) {
+      RandomWeights weights(model_, 0);
+      engine_.load(weights);
+    } else {
+      HfWeights weights(std::make_shared<const HfDirectory>(work.weights));
+      weights.check(tensors_of(model_));
+      engine_.load(weights);
+    }
+  }
+
+  /// The step's mean loss over the global batch.
+  double step(int index) {
+    double sum = 0;
+    for (std::int64_t a = 0; a < work_.micro_batches; ++a) sum += micro_batch(index, a);
+    const auto norm_start = Clock::now();
+    engine_.gradient_norm();
+    parts_.norm += since(norm_start);
+    const auto step_start = Clock::now();
+    engine_.step(work_.lr, 1.0);
+    parts_.optimizer += since(step_start);
+    const at::Tensor total = at::full({1}, sum, at::kDouble);
+    communicator_.all_reduce(total, {at::kDouble, false});
+    return total.item<double>() / trained_tokens();
+  }
+
+  void reset_parts() {
+    parts_ = {};
+    communicator_.reset();
+  }
+
+  StepParts parts(int steps) const {
+    StepParts p = parts_;
+    p.gather = communicator_.seconds(Phase::forward) + communicator_.seconds(Phase::backward);
+    p.reduce = communicator_.seconds(Phase::reduce);
+    p.publish = communicator_.seconds(Phase::publish);
+    p.forward -= communicator_.seconds(Phase::forward);
+    p.backward -= communicator_.seconds(Phase::backward) + p.reduce;
+    p.optimizer -= p.publish;
+    for (double* part : {&p.forward, &p.backward, &p.norm, &p.optimizer, &p.gather, &p.reduce, &p.publish}) *part /= steps;
+    return p;
+  }
+
+ private:
+  static Chain chain_of(const Model& model) {
+    Chain chain;
+    for (const auto& unit : model.units) chain.push_back(unit.get());
+    return chain;
+  }
+
+  double trained_tokens() const {
+    return double(work_.local_batch * work_.micro_batches * communicator_.size()) * double(work_.seq - 1);
+  }
+
+  double micro_batch(int index, std::int64_t a) {
+    const std::int64_t first = ((index * work_.micro_batches + a) * communicator_.size() + communicator_.rank()) * work_.local_batch;
+    const Batch batch = draw_batch(work_, first);
+    Pass pass;
+    pass.batch = &batch;
+    pass.training = true;
+    pass.first_sample = first;
+    const auto start = Clock::now();
+    const at::Tensor loss = engine_.forward(pass, {a == 0, a + 1 == work_.micro_batches});
+    const auto middle = Clock::now();
+    engine_.backward(loss, 1.0 / trained_tokens());
+    parts_.backward += since(middle);
+    parts_.forward += std::chrono::duration<double>(middle - start).count();
+    return loss.item<double>();
+  }
+
+  const StepWork& work_;
+  TimedCommunicator communicator_;
+  Model model_;
+  Engine engine_;
+  StepParts parts_;
+};
+
+StepMemory memory_of(const Ledger& ledger) {
+  StepMemory memory;
+  for (int c = 0; c < memory_categories; ++c) {
+    memory.rest[c] = double(ledger.live(MemoryCategory(c)));
+    memory.peak[c] = double(ledger.peak(MemoryCategory(c)));
+  }
+  memory.rest_sum = double(ledger.live());
+  memory.peak_sum = double(ledger.peak());
+  return memory;
+}
+
+/// Both structs are doubles alone: every one becomes the mean, or the largest, over ranks.
+template <class Numbers, class Fold>
+Numbers over_ranks(const Numbers& mine, Communicator& communicator, const Fold& fold) {
+  constexpr std::int64_t count = sizeof(Numbers) / sizeof(double);
+  const at::Tensor own = at::from_blob(const_cast<Numbers*>(&mine), {count}, at::kDouble).clone();
+  const at::Tensor all = at::empty({communicator.size() * count}, at::kDouble);
+  communicator.all_gather_into(all, own);
+  const at::Tensor folded = fold(all.view({communicator.size(), count})).contiguous();
+  Numbers result;
+  std::copy_n(folded.template data_ptr<double>(), count, reinterpret_cast<double*>(&result));
+  return result;
+}
+
+}  // namespace
+
+StepResult run_steps(const StepWork& work, int stage, Communicator& communicator, Ledger& ledger, CpuAllocator& allocator) {
+  allocator.trim();
+  reset_peak_resident_bytes();
+  StepResult result;
+  StepMemory memory;
+  StepParts parts;
+  {
+    StepRun run(work, stage, communicator);
+    for (int s = 0; s < work.steps; ++s) {
+      if (s == work.warmup) {
+        run.reset_parts();
+        ledger.reset_peak();
+      }
+      communicator.barrier();
+      const auto start = Clock::now();
+      result.losses.push_back(run.step(s));
+      if (s >= work.warmup) result.seconds.push_back(since(start));
+    }
+    parts = run.parts(work.steps - work.warmup);
+    memory = memory_of(ledger);
+    PssSampler sampler(std::chrono::milliseconds(20));
+    for (int s = 0; s < sampled_steps; ++s) run.step(work.steps + s);
+    memory.pss = double(sampler.peak());
+    memory.resident = double(peak_resident_bytes());
+  }
+  result.parts = over_ranks(parts, communicator, [](const at::Tensor& all) { return all.mean(0); });
+  result.memory = over_ranks(memory, communicator, [](const at::Tensor& all) { return all.amax(0); });
+  return result;
+}
+
+}  // namespace zero

@@ -1,0 +1,26 @@
+#include "offload/host_arena.h"
+
+#include <sys/mman.h>
+
+#include "comm/error.h"
+#include "comm/log.h"
+
+namespace zero {
+
+HostArena::HostArena(int slots, std::size_t slot_bytes, MemoryCategory category)
+    : slots_(slots), slot_bytes_((slot_bytes + 4095) / 4096 * 4096), category_(category), ledger_(current_ledger()) {
+  const std::size_t bytes = static_cast<std::size_t>(slots_) * slot_bytes_;
+  void* map = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (map == MAP_FAILED) throw Error(text("no memory for ", slots_, " buffers of ", slot_bytes_, " bytes"));
+  ::madvise(map, bytes, MADV_HUGEPAGE);
+  base_ = static_cast<std::byte*>(map);
+  if (ledger_) ledger_->add(category_, static_cast<std::int64_t>(bytes));
+}
+
+HostArena::~HostArena() {
+  const std::size_t bytes = static_cast<std::size_t>(slots_) * slot_bytes_;
+  ::munmap(base_, bytes);
+  if (ledger_) ledger_->add(category_, -static_cast<std::int64_t>(bytes));
+}
+
+}  // namespace zero

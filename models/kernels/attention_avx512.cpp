@@ -116,10 +116,11 @@ void forward_block(const View<T>& view, const ForwardParts<T>& w, std::int64_t h
 
   for (std::int64_t k_begin = view.first(q_begin) / block * block; k_begin <= q_begin; k_begin += block) {
     product<T, false>({w.q, words_d}, {reinterpret_cast<std::int32_t*>(w.k_transposed) + k_begin, all}, {w.scores, block}, {block, block, words_d});
+    const bool all_seen = k_begin < q_begin && view.first(q_begin + rows - 1) <= k_begin;
+    __mmask16 masks[4] = {0xffff, 0xffff, 0xffff, 0xffff};
     for (std::int64_t r = 0; r < block; ++r) {
       const std::int64_t t = q_begin + (r < rows ? r : rows - 1);
-      __mmask16 masks[4];
-      for (int c = 0; c < 4; ++c) masks[c] = columns_within(k_begin + 16 * c, view.first(t), t);
+      for (int c = 0; !all_seen && c < 4; ++c) masks[c] = columns_within(k_begin + 16 * c, view.first(t), t);
       softmax_row(w, r, scale, masks, D);
     }
     product<T, true>({w.p, words_block}, {w.v + k_begin * D, D}, {w.out, D}, {block, D, words_block});

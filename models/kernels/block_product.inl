@@ -50,11 +50,13 @@ void product(const Words& a, const Words& b, const Sums& c, const Size& size) {
       const Sums sums{c.at + m * c.stride + n, c.stride};
       if (left >= 64)
         product_4<T, 4, add>(rows, columns, sums, size.words);
+      else if (left >= 48)
+        product_4<T, 3, add>(rows, columns, sums, size.words);
       else if (left >= 32)
         product_4<T, 2, add>(rows, columns, sums, size.words);
       else
         product_4<T, 1, add>(rows, columns, sums, size.words);
     }
-    n += left >= 64 ? 64 : left >= 32 ? 32 : 16;
+    n += left >= 64 ? 64 : left / 16 * 16;
   }
 }

@@ -1,0 +1,124 @@
+#include "zero/data/conversation.h"
+
+#include <gmock/gmock.h>
+
+#include <random>
+
+#include "comm/error.h"
+#include "tests/unit/data/temporary_folder.h"
+
+namespace zero {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::vector<Message> messages_of(std::string_view line) {
+  const Example example = parse_example(line, "f.jsonl:3");
+  EXPECT_EQ(example.kind, Example::Kind::chat);
+  EXPECT_EQ(example.place, "f.jsonl:3");
+  return example.messages;
+}
+
+TEST(Conversation, TellsTheShapesApartByTheirKeys) {
+  const std::vector<Message> turn = {{"user", "a"}, {"assistant", "b"}};
+  EXPECT_EQ(messages_of(R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}], "id": 7})"), turn);
+  EXPECT_EQ(messages_of(R"({"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]})"), turn);
+  EXPECT_EQ(messages_of(R"({"instruction": "a", "input": "", "output": "b"})"), turn);
+  const Example completion = parse_example(R"({"prompt": "p", "completion": "c"})", "x:1");
+  EXPECT_EQ(completion.kind, Example::Kind::completion);
+  EXPECT_EQ(completion.prompt + "|" + completion.text, "p|c");
+  const Example plain = parse_example(R"({"text": "t\u00e9"})", "x:1");
+  EXPECT_EQ(plain.kind, Example::Kind::text);
+  EXPECT_EQ(plain.text, "té");
+}
+
+TEST(Conversation, AlpacaTakesInputSystemAndHistory) {
+  EXPECT_THAT(messages_of(R"({"instruction": "a", "input": "i", "output": "b", "system": "s", "history": [["q", "r"]]})"),
+              ElementsAre(Message{"system", "s"}, Message{"user", "q"}, Message{"assistant", "r"}, Message{"user", "a\ni"}, Message{"assistant", "b"}));
+}
+
+TEST(Conversation, RefusesWithThePlaceAndTheRule) {
+  const auto refused = [](std::string_view line) {
+    const std::string message = message_of<InputError>([&] { parse_example(line, "f.jsonl:3"); });
+    EXPECT_THAT(message, StartsWith("f.jsonl:3: ")) << line;
+    return message;
+  };
+  EXPECT_THAT(refused(R"({"messages": [)"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(refused(R"([1])"), HasSubstr("must be a JSON object"));
+  EXPECT_THAT(refused(R"({"question": "x"})"), HasSubstr("keys must be messages"));
+  EXPECT_THAT(refused(R"({"messages": []})"), HasSubstr("empty conversation"));
+  EXPECT_THAT(refused(R"({"messages": {}})"), HasSubstr("must be a list"));
+  EXPECT_THAT(refused(R"({"messages": [{"role": "tool", "content": "x"}]})"), HasSubstr("unknown role \"tool\""));
+  EXPECT_THAT(refused(R"({"messages": [{"role": "human", "content": "x"}]})"), HasSubstr("unknown role"));
+  EXPECT_THAT(refused(R"({"messages": [{"role": "user", "content": null}]})"), HasSubstr("must be a text, not null"));
+  EXPECT_THAT(refused(R"({"messages": [{"role": "user"}]})"), HasSubstr("\"content\" is missing"));
+  EXPECT_THAT(refused(R"({"conversations": []})"), HasSubstr("empty conversation"));
+  EXPECT_THAT(refused(R"({"instruction": "a", "output": 5})"), HasSubstr("must be a text, not number"));
+  EXPECT_THAT(refused(R"({"instruction": "a", "output": "b", "history": [["x"]]})"), HasSubstr("pairs of texts"));
+  EXPECT_THAT(refused(R"({"text": ")" "\xff" R"("})"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(refused(R"({"text": )" + std::string(100, '[') + std::string(100, ']') + "}"), HasSubstr("nested deeper"));
+}
+
+std::vector<std::string> texts_of(const std::string& path, std::int64_t cap = 1 << 20) {
+  std::vector<std::string> texts;
+  read_examples(path, [&](const Example& example) { texts.push_back(example.place.substr(example.place.rfind(':')) + example.text); return true; }, cap);
+  return texts;
+}
+
+TEST(ReadExamples, NumbersLinesAndPassesOverBlankOnes) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(texts_of(folder.write("a.jsonl", "\xef\xbb\xbf{\"text\": \"x\"}\r\n\n  \n{\"text\": \"y\"}")), ElementsAre(":1x", ":4y"));
+  EXPECT_THAT(message_of<InputError>([&] { texts_of(folder.write("b.jsonl", "{\"text\": \"x\"}\n\noops\n")); }), HasSubstr("b.jsonl:3: not valid JSON"));
+  EXPECT_THAT(message_of<InputError>([&] { texts_of(folder.write("c.jsonl", "\n \n")); }), HasSubstr("holds no example"));
+  EXPECT_THAT(message_of<InputError>([&] { texts_of(folder.path("none.jsonl")); }), HasSubstr("none.jsonl"));
+}
+
+TEST(ReadExamples, CapsALineAndStopsWhenAsked) {
+  const TemporaryFolder folder;
+  const std::string line = "{\"text\": \"" + std::string(3 << 20, 'x') + "\"}\n";
+  const std::string path = folder.write("long.jsonl", "{\"text\": \"\"}\n" + line + line);
+  EXPECT_EQ(texts_of(path, 4 << 20).size(), 3U);
+  EXPECT_THAT(message_of<InputError>([&] { texts_of(path, 1 << 20); }), HasSubstr("long.jsonl:2: the line is longer than 1048576 bytes"));
+  int seen = 0;
+  read_examples(path, [&](const Example&) { return ++seen < 2; });
+  EXPECT_EQ(seen, 2);
+}
+
+// Whatever a line holds, it is an example or an InputError.
+TEST(Conversation, A100000MutatedLinesNeverCrash) {
+  const std::vector<std::string> seeds = {
+      R"({"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "a \u00e9 \ud83d\ude00"}, {"role": "assistant", "content": "b"}]})",
+      R"({"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}], "system": null})",
+      R"({"instruction": "a", "input": "i", "output": "b", "history": [["q", "r"]]})", R"({"prompt": "p", "completion": "c"})", R"({"text": "t"})"};
+  const std::vector<std::string> pieces = {"{", "}", "[", "]", "\"", ":", ",", "\\", "\\u", "\\ud800", "null", "true", "-1e999", "0", "\"role\"", "\"messages\"",
+                                           "\"text\"", "\xff", std::string(1, '\0'), "\n", "\xf0\x9f", "[[[[[[[[[[", "{\"a\":"};
+  std::mt19937_64 random(1);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  int taken = 0, refused = 0;
+  for (int i = 0; i < 100000; ++i) {
+    std::string line = seeds[below(seeds.size())];
+    for (std::size_t change = below(4); change-- > 0;) {
+      const std::size_t at = below(line.size() + 1), count = below(9);
+      switch (below(4)) {
+        case 0: line.erase(at, count); break;
+        case 1: line.insert(at, pieces[below(pieces.size())]); break;
+        case 2: if (at < line.size()) line[at] = static_cast<char>(random()); break;
+        default: line.insert(at, line.substr(below(line.size() + 1), count * 8)); break;
+      }
+    }
+    try {
+      const Example example = parse_example(line, "x:1");
+      EXPECT_EQ(example.kind == Example::Kind::chat, !example.messages.empty());
+      ++taken;
+    } catch (const InputError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(taken, 20000);
+  EXPECT_GT(refused, 20000);
+}
+
+}  // namespace
+}  // namespace zero

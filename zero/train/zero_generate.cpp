@@ -141,12 +141,14 @@ void generate(Model& model, const HfDirectory& directory, Arguments arguments) {
   arguments.options.stop_ids = stop_ids(directory);
 
   const bool as_text = one && !arguments.json;
-  if (as_text) print(prompts.front());
   TextStream stream(prompter.tokenizer(), false);
   const auto begin = Clock::now();
   double first = 0;
   const auto made = Generator(model).generate(ids, arguments.options, [&](std::int64_t, std::int32_t id) {
-    if (first == 0) first = seconds_since(begin);
+    if (first == 0) {
+      first = seconds_since(begin);
+      if (as_text) print(prompts.front());  // not before: the prompt may still be refused
+    }
     if (as_text) print(stream.next(id));
   });
   const double total = seconds_since(begin);

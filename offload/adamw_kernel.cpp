@@ -80,14 +80,15 @@ AdamWSpan slice(const AdamWSpan& span, std::int64_t begin, std::int64_t end) {
 
 void adamw_update(const AdamWSpan& span, const AdamWFactors& factors, const std::vector<DecayRange>& ranges, std::int64_t offset) {
   if (ranges.empty()) return adamw_update(span, factors);
-  AdamWFactors without_decay = factors;
-  without_decay.weight_decay = 0;
   std::int64_t done = offset;
   for (const DecayRange& range : ranges) {
     const std::int64_t begin = std::max(range.begin, offset), end = std::min(range.end, offset + span.n);
     if (begin >= end) continue;
     ZERO_CHECK(begin == done, text("decay ranges leave out elements ", done, " to ", begin));
-    adamw_update(slice(span, begin - offset, end - offset), range.decays ? factors : without_decay);
+    AdamWFactors of_range = factors;
+    if (!range.decays) of_range.weight_decay = 0;
+    of_range.lr *= range.lr_scale;
+    adamw_update(slice(span, begin - offset, end - offset), of_range);
     done = end;
   }
   ZERO_CHECK(done == offset + span.n, text("decay ranges end at ", done, ", the shard's part at ", offset + span.n));

@@ -40,11 +40,12 @@ struct AdamWSpan {
 void adamw_update(const AdamWSpan& span, const AdamWFactors& factors);
 void adamw_update(const AdamWSpan& span, const AdamWFactors& factors, InstructionSet set);
 
-/// Elements [begin, end) of a flat shard, with or without weight decay.
+/// Elements [begin, end) of a flat shard, with or without weight decay, at a multiple of the step's learning rate.
 struct DecayRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   bool decays = true;
+  double lr_scale = 1.0;
 };
 
 /// Updates a span that starts at element `offset` of a shard whose parts decay or not. Ranges are ascending and cover the

@@ -70,6 +70,7 @@ PageArena::Block PageArena::allocate(std::size_t bytes) {
   free_.erase(best);
   if (taken < range) free_.emplace(offset + taken, range - taken);
   live_bytes_ += taken;
+  peak_bytes_ = std::max(peak_bytes_, live_bytes_);
   if (best_missing > 0 || taken != need) commit(offset, offset + taken);
   return {base_ + offset, taken};
 }
@@ -83,11 +84,16 @@ void PageArena::commit(std::size_t begin, std::size_t end) {
     ++resident_pages_;
     grew = true;
   }
-  if (grew) shrink_slack(slack_limit());
+  if (grew) shrink_to(resident_limit());
 }
 
-std::size_t PageArena::slack_limit() const {
-  return std::max(options_.slack_bytes, static_cast<std::size_t>(options_.slack_fraction * static_cast<double>(live_bytes_)));
+std::size_t PageArena::resident_limit() const {
+  return peak_bytes_ + std::max(options_.slack_bytes, static_cast<std::size_t>(options_.slack_fraction * static_cast<double>(peak_bytes_)));
+}
+
+std::size_t PageArena::trim() {
+  peak_bytes_ = live_bytes_;
+  return shrink_to(0);
 }
 
 void PageArena::release(Block block) {
@@ -108,14 +114,14 @@ void PageArena::release(Block block) {
   }
 }
 
-std::size_t PageArena::shrink_slack(std::size_t limit) {
+std::size_t PageArena::shrink_to(std::size_t limit) {
   std::size_t given_back = 0;
   // From the highest address down: the low ranges are the ones that are filled again first.
   for (auto it = free_.rbegin(); it != free_.rend(); ++it) {
     const std::size_t first = (it->first + page_bytes - 1) / page_bytes;
     const std::size_t last = std::min((it->first + it->second) / page_bytes, pages_ever_used_);
     for (std::size_t page = last; page-- > first;) {
-      if (resident_bytes() - std::min(live_bytes_, resident_bytes()) <= limit) return given_back;
+      if (resident_bytes() <= limit) return given_back;
       if (!resident_[page]) continue;
       ::madvise(base_ + page * page_bytes, page_bytes, MADV_DONTNEED);
       resident_[page] = false;

@@ -3,8 +3,8 @@
 //
 // Addresses are plentiful, pages are not: a hole between live blocks costs memory only while pages stand behind it. So the
 // arena reserves far more addresses than the machine has memory, keeps the pages of freed blocks for the next step (no new
-// faults), and gives pages of holes back as soon as new ones would bring the slack above its limit. What malloc loses by
-// fragmentation is thereby bounded, whatever the order of allocations.
+// faults), and gives pages of holes back as soon as new ones would bring the whole above the peak of the live bytes and a
+// little slack. What malloc loses by fragmentation is thereby bounded, whatever the order of allocations.
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -14,8 +14,8 @@ namespace zero {
 
 struct PageArenaOptions {
   std::size_t reserve_bytes = 0;                    // 0: twice the physical memory, 64 GiB at least
-  std::size_t slack_bytes = std::size_t{64} << 20;  // pages kept behind free ranges: this much,
-  double slack_fraction = 0.03;                     // or this part of the live bytes, whichever is more
+  std::size_t slack_bytes = std::size_t{32} << 20;  // pages may exceed the peak of live bytes by this much,
+  double slack_fraction = 0.02;                     // or by this part of it, whichever is more
   bool huge_pages = true;                           // advise transparent huge pages
 };
 
@@ -39,8 +39,8 @@ class PageArena {
   Block allocate(std::size_t bytes);
   void release(Block block);
 
-  /// Gives back every page that stands wholly behind free addresses; returns how many bytes.
-  std::size_t trim() { return shrink_slack(0); }
+  /// Gives back every page that stands wholly behind free addresses, and begins a new peak; returns how many bytes.
+  std::size_t trim();
 
   std::size_t live_bytes() const { return live_bytes_; }
   std::size_t resident_bytes() const { return resident_pages_ * page_bytes; }  // pages touched and not given back
@@ -49,13 +49,14 @@ class PageArena {
  private:
   std::size_t missing_pages(std::size_t begin, std::size_t end) const;
   void commit(std::size_t begin, std::size_t end);
-  std::size_t shrink_slack(std::size_t limit);
-  std::size_t slack_limit() const;
+  std::size_t shrink_to(std::size_t resident_limit);
+  std::size_t resident_limit() const;
 
   PageArenaOptions options_;
   std::byte* base_ = nullptr;
   std::size_t reserved_bytes_ = 0;
   std::size_t live_bytes_ = 0;
+  std::size_t peak_bytes_ = 0;                // of live_bytes_, since the last trim
   std::size_t resident_pages_ = 0;
   std::size_t pages_ever_used_ = 0;           // none beyond it was ever resident
   std::vector<bool> resident_;                // one per page

@@ -24,8 +24,8 @@ struct Parameter {
   bool trainable = true;
   Init init = Init::normal;
   double init_scale = 0.02;         // normal: standard deviation; kaiming_uniform: bound
-  double lr_scale = 1.0;            // its learning rate is that of the run times this
   at::Tensor tensor;                // [sum of dim 0 of the pieces, the other dims], set by whoever holds the memory
+  double lr_scale = 1.0;            // its learning rate is that of the run times this
 
   std::vector<std::int64_t> shape() const;
   std::int64_t numel() const;

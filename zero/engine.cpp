@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/AutogradState.h>
+#include <c10/core/CachingDeviceAllocator.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +10,9 @@
 
 #include "comm/error.h"
 #include "comm/log.h"
+#include "offload/device_step.h"
 #include "offload/ledger.h"
+#include "zero/optim/clip.h"
 
 namespace zero {
 
@@ -21,6 +24,10 @@ Engine::Engine(Chain chain, Communicator& communicator, const EngineOptions& opt
   c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
   split_ranks(options.shard_degree);
   make_groups();
+  if (on_device()) {
+    numbers_ = at::zeros({StepNumbers::count}, at::TensorOptions().dtype(at::kDouble).device(options_.device));
+    norm_scratch_ = at::zeros({device_norm_blocks}, numbers_.options());
+  }
   is_open_.assign(chain_.size(), false);
   is_collected_.assign(chain_.size(), false);
   for (int u = 0; u < int(chain_.size()); ++u)
@@ -35,8 +42,8 @@ void Engine::split_ranks(int shard_degree) {
   if (degree < 1 || ranks % degree != 0)
     throw InputError(text("zero.shard_degree = ", shard_degree, ": must divide the number of ranks, ", ranks));
   options_.plan.stage();
-  // One rank holds everything: nothing is sharded, gathered or copied.
-  if (degree == 1) options_.plan = ShardPlan::for_stage(0);
+  // One rank holds everything: nothing is sharded, gathered or copied, unless weights live elsewhere.
+  if (degree == 1 && !options_.homes.weights) options_.plan = ShardPlan::for_stage(0);
   if (degree < ranks && options_.plan.stage() > 0) {
     shards_ = communicator_.split(communicator_.rank() / degree, communicator_.rank());
     replicas_ = communicator_.split(communicator_.rank() % degree, communicator_.rank());
@@ -87,6 +94,14 @@ void Engine::make_groups() {
   context.gather_slots = gather_slots_.get();
   context.reduce_slots = reduce_slots_.get();
   context.keep_frozen = options_.keep_frozen;
+  context.make_states = options_.homes.optimizer;
+  if (options_.homes.weights && options_.plan.parameters == Placement::sharded) {
+    std::vector<std::int64_t> bytes;
+    for (std::size_t g = 0; g < specs.size(); ++g)
+      bytes.push_back(!specs[g].trainable && options_.keep_frozen ? 0 : layouts[g].shard_numel() * std::int64_t(c10::elementSize(options_.precision.compute)));
+    weight_store_ = options_.homes.weights(bytes);
+    context.weight_store = weight_store_.get();
+  }
 
   needed_by_.resize(chain_.size());
   for (std::size_t g = 0; g < specs.size(); ++g) {
@@ -100,6 +115,15 @@ void Engine::make_groups() {
           needed_by_[u].push_back(group.get());
 }
 
+std::int64_t Engine::peak_device_bytes() const {
+  if (!on_device()) return 0;
+  std::int64_t bytes = at::getDeviceAllocator(options_.device.type())->getDeviceStats(options_.device.index()).allocated_bytes[0].peak;
+  for (const Communicator* each : {static_cast<const Communicator*>(&communicator_), static_cast<const Communicator*>(shards_.get()),
+                                   static_cast<const Communicator*>(replicas_.get()), static_cast<const Communicator*>(reductions_.get())})
+    if (each) bytes += each->own_device_bytes();
+  return bytes;
+}
+
 void Engine::load(WeightSource& source) {
   for (auto& group : groups_) group->load(source);
 }
@@ -108,6 +132,13 @@ void Engine::open(int unit, Phase phase) {
   if (is_open_[unit]) return;
   for (ParameterGroup* group : needed_by_[unit]) group->materialize(phase);
   is_open_[unit] = true;
+  if (weight_store_) fetch(phase == Phase::backward ? unit - 1 : unit + 1);
+}
+
+// Shards that live elsewhere are brought to this rank while the unit before them is at work.
+void Engine::fetch(int unit) {
+  if (unit < 0 || unit >= int(chain_.size())) return;
+  for (ParameterGroup* group : needed_by_[unit]) group->fetch();
 }
 
 void Engine::prefetch(int unit, Phase phase) {
@@ -214,7 +245,19 @@ void Engine::backward(const at::Tensor& loss, double scale) {
   if (micro_.last) reduce_lane_.join();
 }
 
+void Engine::sum_squares_on_device() {
+  const at::Tensor sum = numbers_.narrow(0, StepNumbers::sum_of_squares, 1);
+  sum.zero_();
+  for (auto& group : groups_)
+    if (group->spec().trainable) device_add_sum_of_squares(group->gradient_part(), norm_scratch_, numbers_);
+  (shards_ ? *shards_ : communicator_).all_reduce(sum, {at::kDouble, false}, {Phase::optimizer});
+}
+
 double Engine::gradient_norm() {
+  if (on_device()) {
+    sum_squares_on_device();
+    return std::sqrt(numbers_[StepNumbers::sum_of_squares].item<double>());
+  }
   double sum = 0;
   for (auto& group : groups_)
     if (group->spec().trainable) sum += group->gradient_norm_part().sum_of_squares;
@@ -225,10 +268,48 @@ double Engine::gradient_norm() {
 
 void Engine::step(double learning_rate, double gradient_factor) {
   const AdamWFactors factors = adamw_.factors(++steps_done_, learning_rate, gradient_factor);
+  if (on_device()) {
+    // Without clipping of its own, the factor is what the loss scale divides by.
+    device_judge_step(numbers_, {learning_rate, 0, 1 / gradient_factor, factors.beta1, factors.beta2});
+    return step_on_device(factors);
+  }
+  std::vector<ParameterGroup*> trained;
   for (auto& group : groups_)
-    if (group->spec().trainable) group->update(factors);
+    if (group->spec().trainable) trained.push_back(group.get());
+  for (std::size_t g = 0; g < trained.size(); ++g) {
+    if (g + 1 < trained.size()) trained[g + 1]->prefetch_update();
+    trained[g]->update(factors);
+  }
   for (auto& group : groups_)
     if (group->spec().trainable) group->publish();
+}
+
+void Engine::step_on_device(const AdamWFactors& factors) {
+  for (auto& group : groups_)
+    if (group->spec().trainable) group->update_on_device(factors, numbers_);
+  for (auto& group : groups_)
+    if (group->spec().trainable) group->publish();
+}
+
+PendingStep Engine::update(const UpdateRule& rule, const at::Tensor& loss_sum) {
+  if (!on_device()) {
+    const double norm = gradient_norm() / rule.loss_scale;
+    const bool finite = std::isfinite(norm);
+    if (finite) step(rule.lr, clip_factor(norm, rule.max_norm) / rule.loss_scale);
+    return PendingStep({loss_sum.item<double>(), norm, finite});
+  }
+  at::NoGradGuard no_grad;
+  communicator_.check();
+  sum_squares_on_device();
+  const AdamWFactors factors = adamw_.factors(++steps_done_, rule.lr, 1.0);
+  device_judge_step(numbers_, {rule.lr, rule.max_norm, rule.loss_scale, factors.beta1, factors.beta2});
+  step_on_device(factors);
+  numbers_.narrow(0, StepNumbers::loss, 1).copy_(loss_sum.view({1}));
+  at::Tensor pinned = at::empty({StepNumbers::count}, at::TensorOptions().dtype(at::kDouble).pinned_memory(true));
+  pinned.copy_(numbers_, /*non_blocking=*/true);
+  StreamMark mark(options_.device);
+  mark.set();
+  return PendingStep(std::move(pinned), std::move(mark));
 }
 
 void Engine::export_weights(const ParameterGroup::TensorSink& sink, bool trainable_only) {

@@ -16,9 +16,16 @@
 #include "models/weight_source.h"
 #include "zero/boundary.h"
 #include "zero/parameter_group.h"
+#include "zero/pending_step.h"
 #include "zero/recompute.h"
 
 namespace zero {
+
+/// Homes of states other than memory; an empty factory means memory.
+struct StateHomes {
+  OptimizerStoreFactory optimizer;
+  std::function<std::unique_ptr<ShardStore>(const std::vector<std::int64_t>& bytes)> weights;  // of stage 3's shards
+};
 
 struct EngineOptions {
   ShardPlan plan;
@@ -26,10 +33,19 @@ struct EngineOptions {
   AdamWOptions adamw;
   int shard_degree = 0;             // ranks that share one copy of the states (hybrid sharding); 0: all
   bool keep_frozen = false;         // frozen weights stay whole at stage 3
+  StateHomes homes;
   int recompute_every = 0;          // every k-th block is recomputed in backward; 0: none, 1: all
   at::Device device = at::kCPU;     // of weights, states and batches; the communicator must take its tensors
+  Communicator* host = nullptr;     // the same ranks for host tensors; null: the communicator takes them
   bool overlap = false;             // gathers run ahead by one unit and sums beside the computation, each on a communicator of
                                     // its own, for a second gather slot and a second reduce buffer. Changes no result.
+};
+
+/// What an update needs beside the gradients. Gradients carry the loss scale.
+struct UpdateRule {
+  double lr = 1e-3;
+  double max_norm = 1.0;  // 0: no clipping
+  double loss_scale = 1.0;
 };
 
 /// Position of a micro-batch in its step.
@@ -62,14 +78,21 @@ class Engine final : private UnitObserver {
   /// One AdamW update with gradients times `gradient_factor`, then new weights are published. Collective.
   void step(double learning_rate, double gradient_factor);
 
-  /// Every tensor whole, one group at a time, on all ranks. Collective. Gradients are those of the last step, unclipped.
+  /// gradient_norm() and step() in one, with gradients clipped to max_norm; no step when the norm is not finite. On a GPU
+  /// nothing waits for the device. `loss_sum`: of the step on this rank, a scalar on the engine's device. Collective.
+  PendingStep update(const UpdateRule& rule, const at::Tensor& loss_sum);
+
+  /// Every tensor whole, one group at a time, on all ranks, in host memory. Collective. Gradients are those of the last step, unclipped.
   void export_weights(const ParameterGroup::TensorSink& sink, bool trainable_only = false);
   void export_gradients(const ParameterGroup::TensorSink& sink);
 
   const std::vector<std::unique_ptr<ParameterGroup>>& groups() const { return groups_; }
   std::int64_t steps_done() const { return steps_done_; }
   Communicator& communicator() { return communicator_; }
+  Communicator& host() { return options_.host ? *options_.host : communicator_; }
   at::Device device() const { return options_.device; }
+  /// The most bytes that this rank has held on its GPU; 0 on the CPU, where the ledger knows.
+  std::int64_t peak_device_bytes() const;
 
  private:
   void make_groups();
@@ -79,7 +102,12 @@ class Engine final : private UnitObserver {
   at::Tensor run_chain(const Pass& pass, const std::function<at::Tensor(Unit& head, const at::Tensor& x)>* head);
   bool recomputes(int unit) const;
 
+  bool on_device() const { return !options_.device.is_cpu(); }
+  void sum_squares_on_device();
+  void step_on_device(const AdamWFactors& factors);
+
   void open(int unit, Phase phase);
+  void fetch(int unit);
   void prefetch(int unit, Phase phase);
   void close(int unit);
   void close_all();
@@ -92,6 +120,7 @@ class Engine final : private UnitObserver {
   std::unique_ptr<Communicator> shards_, replicas_;  // of hybrid sharding; null: all ranks share one copy
   std::unique_ptr<Communicator> reductions_;         // the sharing ranks once more, to overlap; null: the same communicator
   StreamLane gather_lane_, reduce_lane_;
+  std::unique_ptr<ShardStore> weight_store_;
   std::unique_ptr<SlotPool> gather_slots_, reduce_slots_;
   std::vector<std::unique_ptr<ParameterGroup>> groups_;
   std::vector<std::vector<ParameterGroup*>> needed_by_;  // by unit: its own groups, and those that it borrows from
@@ -105,6 +134,7 @@ class Engine final : private UnitObserver {
   std::vector<bool> is_collected_;
   bool spanning_open_ = false;
   AdamW adamw_;
+  at::Tensor numbers_, norm_scratch_;  // on a GPU: StepNumbers
   std::int64_t steps_done_ = 0;
 };
 

@@ -6,6 +6,7 @@
 
 #include "comm/error.h"
 #include "comm/log.h"
+#include "offload/device_step.h"
 #include "offload/ledger.h"
 
 namespace zero {
@@ -35,7 +36,7 @@ ParameterGroup::ParameterGroup(int index, GroupSpec spec, const Chain& chain, Fl
   point_leaves(chain);
   if (!spec_.trainable) return;
   allocate_states();
-  plan_decay();
+  plan_decay(chain);
 }
 
 bool ParameterGroup::weights_sharded() const {
@@ -46,8 +47,10 @@ at::Tensor ParameterGroup::shard_of(const at::Tensor& full) const {
   return full.narrow(0, layout_.shard_begin(context_.shards->rank()), layout_.shard_numel());
 }
 
-at::Tensor ParameterGroup::own_weights() const {
-  return weights_sharded() ? weights_ : weights_.narrow(0, own_begin_, own_numel_);
+HeldTensor ParameterGroup::own_weights(bool changes) const {
+  if (!weights_sharded()) return HeldTensor(weights_.narrow(0, own_begin_, own_numel_));
+  if (context_.weight_store) return HeldTensor(*context_.weight_store, index_, context_.precision.compute, changes);
+  return HeldTensor(weights_);
 }
 
 at::Tensor ParameterGroup::own_gradient() const {
@@ -66,8 +69,9 @@ at::Tensor ParameterGroup::zeros(std::int64_t numel, at::ScalarType type, Commun
 
 void ParameterGroup::allocate_weights() {
   MemoryScope scope(MemoryCategory::parameters);
-  weights_ = zeros(weights_sharded() ? layout_.shard_numel() : layout_.numel(), context_.precision.compute, *context_.shards);
-  if (weights_sharded()) full_ = FlatStorage(layout_.numel(), context_.precision.compute, weights_.device());
+  const bool elsewhere = weights_sharded() && context_.weight_store;
+  if (!elsewhere) weights_ = zeros(weights_sharded() ? layout_.shard_numel() : layout_.numel(), context_.precision.compute, *context_.shards);
+  if (weights_sharded()) full_ = FlatStorage(layout_.numel(), context_.precision.compute, context_.device);
   state_ = weights_sharded() ? GroupState::sharded : GroupState::full;
 }
 
@@ -77,10 +81,14 @@ void ParameterGroup::allocate_states() {
     gradient_ = zeros(gradients_sharded() ? layout_.shard_numel() : layout_.numel(), context_.precision.gradient, *context_.reductions);
   }
   MemoryScope scope(MemoryCategory::optimizer);
+  const bool has_master = !context_.precision.weights_are_master();
+  if (context_.make_states) {
+    states_ = context_.make_states("group" + std::to_string(index_), own_numel_, context_.precision.master, has_master);
+    return;
+  }
   const at::TensorOptions options = at::TensorOptions().dtype(context_.precision.master).device(context_.device);
-  if (!context_.precision.weights_are_master()) master_ = at::zeros({own_numel_}, options);
-  moment1_ = at::zeros({own_numel_}, options);
-  moment2_ = at::zeros({own_numel_}, options);
+  const auto zeros = [&] { return at::zeros({own_numel_}, options); };
+  states_ = std::make_unique<ResidentOptimizerStore>(has_master ? zeros() : at::Tensor(), zeros(), zeros());
 }
 
 void ParameterGroup::point_leaves(const Chain& chain) {
@@ -104,25 +112,57 @@ void ParameterGroup::point_leaves(const Chain& chain) {
   context_.gather_slots->release(std::exchange(gather_slot_, -1));
 }
 
-void ParameterGroup::plan_decay() {
+void ParameterGroup::plan_decay(const Chain& chain) {
   // Decay is a matter of the original tensor's dimensions. Padding holds zeros, which stay zeros either way.
   for (const FlatPiece& piece : layout_.pieces(own_begin_, own_numel_)) {
-    const bool decays = AdamW::decays(layout_.tensors()[piece.tensor].spec.shape);
+    const FlatTensor& tensor = layout_.tensors()[piece.tensor];
+    const ParameterRef member = spec_.members[tensor.parameter];
+    const bool decays = AdamW::decays(tensor.spec.shape);
+    const double lr_scale = chain[member.unit]->parameters()[member.parameter].lr_scale;
     if (!decay_.empty()) decay_.back().end = piece.range_begin;
-    if (decay_.empty() || decay_.back().decays != decays) decay_.push_back({decay_.empty() ? 0 : piece.range_begin, 0, decays});
+    if (decay_.empty() || decay_.back().decays != decays || decay_.back().lr_scale != lr_scale)
+      decay_.push_back({decay_.empty() ? 0 : piece.range_begin, 0, decays, lr_scale});
   }
   if (decay_.empty()) decay_.push_back({0, 0, false});  // a shard of padding alone
   decay_.back().end = own_numel_;
 }
 
+// Elements of the own range from `begin` on, padding as zeros.
+void ParameterGroup::read_range(WeightSource& source, std::int64_t begin, const at::Tensor& values) const {
+  values.zero_();
+  for (const FlatPiece& piece : layout_.pieces(own_begin_ + begin, values.numel()))
+    source.read(layout_.tensors()[piece.tensor].spec, piece.tensor_begin, piece.count, values.narrow(0, piece.range_begin, piece.count));
+}
+
+// The same into memory of any device.
+void ParameterGroup::read_into(WeightSource& source, std::int64_t begin, const at::Tensor& values) const {
+  if (values.is_cpu()) return read_range(source, begin, values);
+  for (std::int64_t done = 0; done < values.numel(); done += load_chunk) {
+    const at::Tensor part = values.narrow(0, done, std::min(load_chunk, values.numel() - done)), on_host = at::empty(part.sizes(), part.options().device(at::kCPU));
+    read_range(source, begin + done, on_host);
+    part.copy_(on_host);
+  }
+}
+
 void ParameterGroup::load(WeightSource& source) {
-  for (const FlatPiece& piece : layout_.pieces(own_begin_, own_numel_)) {
-    for (std::int64_t done = 0; done < piece.count; done += load_chunk) {
-      const std::int64_t count = std::min(load_chunk, piece.count - done);
-      const at::Tensor values = at::empty({count}, context_.precision.master);
-      source.read(layout_.tensors()[piece.tensor].spec, piece.tensor_begin + done, count, values);
-      own_weights().narrow(0, piece.range_begin + done, count).copy_(values);
-      if (master_.defined()) master_.narrow(0, piece.range_begin + done, count).copy_(values);
+  {
+    const HeldTensor weights = own_weights(true);
+    const at::TensorOptions host = at::TensorOptions().dtype(context_.precision.master), options = host.device(context_.device);
+    if (states_ && states_->has_master()) {
+      states_->for_each_chunk(StateAccess::write, [&](const StateChunk& chunk) {
+        const std::int64_t count = chunk.end - chunk.begin;
+        const at::Tensor master = at::from_blob(chunk.master, {count}, options);
+        read_into(source, chunk.begin, master);
+        at::from_blob(chunk.m, {count}, options).zero_();
+        at::from_blob(chunk.v, {count}, options).zero_();
+        weights.tensor().narrow(0, chunk.begin, count).copy_(master);
+      });
+    } else {
+      for (std::int64_t begin = 0; begin < own_numel_; begin += load_chunk) {
+        const at::Tensor values = at::empty({std::min(load_chunk, own_numel_ - begin)}, host);
+        read_range(source, begin, values);
+        weights.tensor().narrow(0, begin, values.numel()).copy_(values);
+      }
     }
   }
   publish();
@@ -144,7 +184,7 @@ void ParameterGroup::prefetch(Phase phase) {
   const StreamLane::Guard lane = context_.gather_lane->enter();
   gather_slot_ = context_.gather_slots->acquire(full_.bytes());
   full_.attach(context_.gather_slots->memory(gather_slot_));
-  context_.shards->all_gather_into(full_.tensor(), weights_, tag(phase));
+  context_.shards->all_gather_into(full_.tensor(), own_weights(false).tensor(), tag(phase));
   context_.gather_slots->mark_filled(gather_slot_);
 }
 
@@ -197,7 +237,12 @@ void ParameterGroup::collect_gradients(int unit, bool first) {
     for (at::Tensor& source : sources) {
       at::Tensor& gradient = source.mutable_grad();
       if (!gradient.defined()) continue;
-      pack(part, gradient, add);
+      if (context_.device.is_cpu()) {
+        pack(part, gradient, add);
+      } else {
+        at::NoGradGuard no_grad;
+        add ? part.add_(gradient.reshape({-1})) : part.copy_(gradient.reshape({-1}));
+      }
       gradient.reset();
       add = true;
     }
@@ -227,47 +272,69 @@ void ParameterGroup::issue_reduction(bool first, bool last) {
 }
 
 NormPart ParameterGroup::gradient_norm_part() const {
-  return sum_of_squares(gradients_sharded() ? gradient_ : shard_of(gradient_));
+  return sum_of_squares(gradient_part());
+}
+
+at::Tensor ParameterGroup::gradient_part() const { return gradients_sharded() ? gradient_ : shard_of(gradient_); }
+
+void ParameterGroup::update_on_device(const AdamWFactors& factors, const at::Tensor& numbers) {
+  const HeldTensor weights = own_weights(true);
+  const at::Tensor gradient = own_gradient();
+  states_->for_each_chunk(StateAccess::read_write, [&](const StateChunk& chunk) {
+    ZERO_CHECK(chunk.begin == 0 && chunk.end == own_numel_, "states in device memory are one chunk");
+    AdamWSpan span{chunk.master, chunk.m, chunk.v, context_.precision.master, gradient.data_ptr(), context_.precision.gradient};
+    span.weights = chunk.master ? weights.tensor().data_ptr() : nullptr;
+    if (!chunk.master) span.master = weights.tensor().data_ptr();
+    span.weight_type = context_.precision.compute;
+    span.n = own_numel_;
+    for (const DecayRange& range : decay_) {
+      AdamWFactors own = factors;
+      if (!range.decays) own.weight_decay = 0;
+      device_adamw_update(slice(span, range.begin, range.end), own, range.lr_scale, numbers);
+    }
+  });
+}
+
+void ParameterGroup::fetch() {
+  if (weights_sharded() && context_.weight_store) context_.weight_store->fetch(index_);
+}
+
+void ParameterGroup::prefetch_update() {
+  states_->prefetch();
+  fetch();
 }
 
 void ParameterGroup::update(const AdamWFactors& factors) {
-  const at::Tensor weights = own_weights(), gradient = own_gradient();
-  for (const DecaySpan& range : decay_) {
-    const auto from_begin = [&](const at::Tensor& tensor) {
-      return static_cast<void*>(static_cast<char*>(tensor.data_ptr()) + range.begin * std::int64_t(tensor.element_size()));
-    };
-    AdamWSpan span;
-    span.master = from_begin(master_.defined() ? master_ : weights);
-    span.m = from_begin(moment1_);
-    span.v = from_begin(moment2_);
-    span.state_type = context_.precision.master;
-    span.gradient = from_begin(gradient);
-    span.gradient_type = context_.precision.gradient;
-    span.weights = master_.defined() ? from_begin(weights) : nullptr;
-    span.weight_type = context_.precision.compute;
-    span.n = range.end - range.begin;
-    AdamWFactors with_decay = factors;
-    if (!range.decays) with_decay.weight_decay = 0;
-    adamw_update(span, with_decay);
-  }
+  const HeldTensor weights = own_weights(true);
+  const at::Tensor gradient = own_gradient();
+  states_->update(factors, decay_, {gradient.data_ptr(), context_.precision.gradient, weights.tensor().data_ptr(), context_.precision.compute});
 }
 
 void ParameterGroup::publish() {
   if (weights_sharded() || own_numel_ == layout_.numel()) return;
-  context_.shards->all_gather_into(weights_, own_weights(), tag(Phase::publish));
+  context_.shards->all_gather_into(weights_, own_weights(false).tensor(), tag(Phase::publish));
 }
 
 void ParameterGroup::export_flat(const at::Tensor& own, const TensorSink& sink) {
   at::Tensor full = own;
   if (own.numel() != layout_.numel()) {
-    full = at::empty({layout_.numel()}, own.options());
+    full = context_.device.is_cpu() ? at::empty({layout_.numel()}, own.options()) : context_.shards->allocate(layout_.numel(), own.scalar_type());
     context_.shards->all_gather_into(full, own, tag(Phase::save));
   }
   for (const FlatTensor& tensor : layout_.tensors())
-    sink(tensor.spec, full.narrow(0, tensor.offset, tensor.spec.numel()).view(tensor.spec.shape));
+    sink(tensor.spec, full.narrow(0, tensor.offset, tensor.spec.numel()).view(tensor.spec.shape).to(at::kCPU));
 }
 
-void ParameterGroup::export_weights(const TensorSink& sink) { export_flat(master_.defined() ? master_ : own_weights(), sink); }
+void ParameterGroup::export_weights(const TensorSink& sink) {
+  if (!states_ || !states_->has_master()) return export_flat(own_weights(false).tensor(), sink);
+  const at::TensorOptions options = at::TensorOptions().dtype(context_.precision.master).device(context_.device);
+  const at::Tensor own = at::empty({own_numel_}, options);
+  states_->for_each_chunk(StateAccess::read, [&](const StateChunk& chunk) {
+    const std::int64_t count = chunk.end - chunk.begin;
+    own.narrow(0, chunk.begin, count).copy_(at::from_blob(chunk.master, {count}, options));
+  });
+  export_flat(own, sink);
+}
 
 void ParameterGroup::export_gradients(const TensorSink& sink) { export_flat(own_gradient(), sink); }
 

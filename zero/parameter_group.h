@@ -13,9 +13,12 @@
 #include "comm/communicator.h"
 #include "comm/stream.h"
 #include "models/weight_source.h"
+#include "offload/optimizer_store.h"
 #include "offload/reduce_kernels.h"
+#include "offload/shard_store.h"
 #include "zero/flat_layout.h"
 #include "zero/group_plan.h"
+#include "zero/held_tensor.h"
 #include "zero/optim/adamw.h"
 #include "zero/precision.h"
 #include "zero/shard_plan.h"
@@ -23,6 +26,9 @@
 #include "zero/storage.h"
 
 namespace zero {
+
+/// Makes the home of a group's master weights and moments.
+using OptimizerStoreFactory = std::function<std::unique_ptr<OptimizerStore>(const std::string& name, std::int64_t elements, at::ScalarType type, bool has_master)>;
 
 /// What all groups of an engine share.
 struct GroupContext {
@@ -36,6 +42,8 @@ struct GroupContext {
   SlotPool* reduce_slots = nullptr;  // full gradients of one group on their way to the shards
   StreamLane* gather_lane = nullptr;   // gathers of weights and sums of gradients run in these, beside the computation
   StreamLane* reduce_lane = nullptr;
+  ShardStore* weight_store = nullptr;  // home of sharded weights, one shard per group; null: tensors
+  OptimizerStoreFactory make_states;   // home of optimizer states; empty: tensors
   bool keep_frozen = false;          // frozen weights stay whole at stage 3 too
 };
 
@@ -74,9 +82,17 @@ class ParameterGroup {
 
   /// Sum of squares of this rank's 1/N of the gradient: the same part at every stage, so that norms agree to the bit.
   NormPart gradient_norm_part() const;
+  /// The part itself, gradient type.
+  at::Tensor gradient_part() const;
 
   /// AdamW on the own range; writes the weights in compute type.
   void update(const AdamWFactors& factors);
+  /// The same in device memory, with the step's numbers there (offload/device_step.h).
+  void update_on_device(const AdamWFactors& factors, const at::Tensor& numbers);
+  /// Begins to bring in what update() will need, where that takes time.
+  void prefetch_update();
+  /// Begins to bring the own weights to this rank, where they live elsewhere.
+  void fetch();
   /// Makes the own range's new weights known where weights are resident and optimizer state is sharded. Collective.
   void publish();
 
@@ -89,7 +105,7 @@ class ParameterGroup {
  private:
   bool weights_sharded() const;
   bool gradients_sharded() const { return context_.plan.gradients == Placement::sharded; }
-  at::Tensor own_weights() const;   // [own_numel], compute type
+  HeldTensor own_weights(bool changes) const;  // [own_numel], compute type
   at::Tensor own_gradient() const;  // [own_numel], gradient type
   at::Tensor shard_of(const at::Tensor& full) const;
   CallTag tag(Phase phase) const { return {phase, spec_.unit, index_}; }
@@ -100,14 +116,12 @@ class ParameterGroup {
   void allocate_weights();
   void allocate_states();
   void point_leaves(const Chain& chain);
-  void plan_decay();
+  void plan_decay(const Chain& chain);
   void move_to(GroupState next);
   void export_flat(const at::Tensor& own, const TensorSink& sink);
+  void read_into(WeightSource& source, std::int64_t begin, const at::Tensor& values) const;
+  void read_range(WeightSource& source, std::int64_t begin, const at::Tensor& values) const;
 
-  struct DecaySpan {
-    std::int64_t begin, end;
-    bool decays;
-  };
   struct Leaf {
     ParameterRef member;
     at::Tensor tensor;
@@ -120,7 +134,7 @@ class ParameterGroup {
   FlatLayout layout_;
   GroupContext context_;
   std::vector<Leaf> leaves_;
-  std::vector<DecaySpan> decay_;     // of the own range
+  std::vector<DecayRange> decay_;    // of the own range
   std::int64_t own_begin_ = 0, own_numel_ = 0;
 
   GroupState state_ = GroupState::sharded;
@@ -128,10 +142,10 @@ class ParameterGroup {
   int gather_slot_ = -1;
   int reduce_slot_ = -1;
   FlatStorage full_;                 // sharded weights: memory only while full
-  at::Tensor weights_;               // resident: [numel]; sharded: [shard_numel]
+  at::Tensor weights_;               // resident: [numel]; sharded: [shard_numel], undefined when a store is their home
   at::Tensor packed_;                // gradients on their way, compute type, [numel], while being collected
   at::Tensor gradient_;              // [numel] or [shard_numel]
-  at::Tensor master_, moment1_, moment2_;  // [own_numel]; master_ undefined when the weights are their own
+  std::unique_ptr<OptimizerStore> states_; // of the own range; without a master when the weights are their own
 };
 
 }  // namespace zero

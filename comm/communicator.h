@@ -82,6 +82,9 @@ class Communicator {
   /// Memory that this backend's collectives are fastest on (a registered arena where there is one). Uninitialised.
   virtual at::Tensor allocate(std::int64_t numel, at::ScalarType type);
 
+  /// Bytes that allocate() holds on the device and no allocator of LibTorch counts.
+  virtual std::int64_t own_device_bytes() const { return 0; }
+
   /// Throws what went wrong in earlier calls, where a backend's calls return before they are done.
   virtual void check() const {}
 

@@ -84,6 +84,7 @@ class NcclCommunicator final : public Communicator {
   }
 
   at::Tensor allocate(std::int64_t numel, at::ScalarType type) override { return NcclGroup::allocate(group_, numel, type); }
+  std::int64_t own_device_bytes() const override { return group_->bytes(); }
   void check() const override { device_.watchdog->check(); }
 
   /// NCCL connects and allocates at the first use of each kind: once here, and not in the first step.

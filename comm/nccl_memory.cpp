@@ -28,6 +28,8 @@ NcclGroup::~NcclGroup() { watchdog_->retire(comm_); }
 NcclGroup::Block NcclGroup::take(std::size_t bytes) {
   Block block;
   const std::size_t rounded = (bytes + NCCL_WIN_REQUIRED_ALIGNMENT - 1) / NCCL_WIN_REQUIRED_ALIGNMENT * NCCL_WIN_REQUIRED_ALIGNMENT;
+  block.bytes = static_cast<std::int64_t>(rounded);
+  bytes_ += block.bytes;
   std::unique_lock lock(watchdog_->nccl_lock());
   check_nccl(ncclMemAlloc(&block.memory, rounded), "ncclMemAlloc");
   if (ranks_ == 1) return block;
@@ -55,6 +57,7 @@ void NcclGroup::give_back(const Block& block) {
       deregister(comm_, static_cast<ncclWindow_t>(block.handle));
   if (block.registration == Registration::buffer) ncclCommDeregister(comm_, block.handle);
   ncclMemFree(block.memory);
+  bytes_ -= block.bytes;
 }
 
 void NcclGroup::log_registration(Registration registration, std::size_t bytes) {

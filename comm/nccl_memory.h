@@ -20,6 +20,7 @@ class NcclGroup {
 
   ncclComm* comm() const { return comm_; }
   NcclWatchdog& watchdog() const { return *watchdog_; }
+  std::int64_t bytes() const { return bytes_; }
 
   /// Zeroed bytes on the device; registered as a symmetric window where the library has them, else as a plain buffer.
   /// Collective. The tensor keeps the group alive.
@@ -30,6 +31,7 @@ class NcclGroup {
   struct Block {
     void* memory = nullptr;
     void* handle = nullptr;
+    std::int64_t bytes = 0;
     Registration registration = Registration::none;
   };
   Block take(std::size_t bytes);
@@ -41,6 +43,7 @@ class NcclGroup {
   int device_;
   int ranks_;
   bool logged_ = false;
+  std::int64_t bytes_ = 0;
 };
 
 }  // namespace zero

@@ -4,6 +4,7 @@
 
 #include "comm/error.h"
 #include "models/attention_function.h"
+#include "models/cuda/device_rows.h"
 #include "models/kv_cache.h"
 
 namespace zero {
@@ -43,10 +44,24 @@ at::Tensor composed_attention(const at::Tensor& qkv, const AttentionShape& shape
   return y_BHTD.transpose(1, 2).reshape({qkv.size(0), qkv.size(1), -1});
 }
 
+/// On a GPU: rotation by a kernel, attention by one of LibTorch's fused ones. The heads stay views of the rotated qkv.
+at::Tensor device_attention(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table, const Batch& batch) {
+  const at::Tensor rotated = cuda::rotate_qkv(qkv, table, batch.positions, shape.heads + shape.kv_heads);
+  auto parts = rotated.view({qkv.size(0), qkv.size(1), -1, shape.head_dim}).split_with_sizes({shape.heads, shape.kv_heads, shape.kv_heads}, 2);
+  for (at::Tensor& part : parts) part = part.transpose(1, 2);
+  const at::Tensor mask = document_mask(batch.documents);
+  // The kernel that takes fp32 or a mask knows no groups of heads.
+  if (qkv.scalar_type() == at::kFloat || mask.defined())
+    for (int i : {1, 2}) parts[i] = parts[i].repeat_interleave(shape.heads / shape.kv_heads, 1);
+  return attend(parts[0], parts[1], parts[2], mask, true).transpose(1, 2).reshape({qkv.size(0), qkv.size(1), -1});
+}
+
 }  // namespace
 
 at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch) {
   ZERO_CHECK(qkv.size(-1) == shape.qkv_width(), "qkv does not have the width of its heads");
+  if (cuda::takes_type(qkv))  // a row's positions are below its length; asking the device would wait for it
+    return device_attention(qkv, shape, rotary.table(qkv.size(1), qkv.scalar_type(), qkv.device()), batch);
   const std::int64_t positions = batch.positions.defined() ? batch.positions.max().item<std::int64_t>() + 1 : qkv.size(1);
   const Rotary::Table table = rotary.table(positions, qkv.scalar_type(), qkv.device());
   const at::Tensor y = kernel_attention(qkv, shape, table, batch);

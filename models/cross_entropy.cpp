@@ -4,6 +4,7 @@
 
 #include "comm/error.h"
 #include "comm/log.h"
+#include "models/cuda/device_rows.h"
 #include "models/precise_type.h"
 #include "models/row_dispatch.h"
 
@@ -30,6 +31,7 @@ float value_of(kernels::Bf16 x) { return c10::detail::f32_from_bits(x.bits); }
 }  // namespace
 
 CrossEntropy cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
+  if (cuda::takes_type(logits)) return cuda::cross_entropy(logits, targets);
   check_targets(targets, logits.size(1));
   CrossEntropy out;
   const bool done = with_row_kernels(logits, [&]<class T>(T) {
@@ -53,6 +55,7 @@ CrossEntropy cross_entropy(const at::Tensor& logits, const at::Tensor& targets) 
 }
 
 void cross_entropy_backward_(at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse, const at::Tensor& scale) {
+  if (cuda::takes_type(logits)) return cuda::cross_entropy_backward_(logits, targets, lse, scale);
   const bool done = with_row_kernels(logits, [&]<class T>(T) {
     const float factor = scale.item<float>();
     by_rows(logits.size(0), logits.size(1), [&](std::int64_t begin, std::int64_t end) {

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "models/cross_entropy.h"
+#include "models/cuda/device_rows.h"
 #include "models/precise_type.h"
 #include "models/rms_norm.h"
 #include "models/unit.h"
@@ -30,6 +31,7 @@ struct Rows {
 
 Rows trained_rows(const at::Tensor& x, const at::Tensor& targets) {
   Rows rows{x.reshape({-1, x.size(-1)}).contiguous(), targets.reshape({-1}), {}};
+  if (cuda::takes_type(x)) return rows;  // its kernels pass over them, and nobody waits for a count
   const at::Tensor trained = rows.targets != ignored_target;
   if (trained.all().item<bool>()) return rows;
   rows.kept = trained.nonzero().squeeze(1);
@@ -125,6 +127,7 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
 
 at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const at::Tensor& targets, std::int64_t logits_bytes) {
   const bool graph = at::GradMode::is_enabled();
+  if (logits_bytes == 0) logits_bytes = x.is_cuda() ? default_device_logits_bytes : default_logits_bytes;
   const Options options{weights.eps, logits_bytes, graph && (x.requires_grad() || weights.norm.requires_grad()),
                         graph && weights.output.requires_grad()};
   return HeadLossFunction::apply(x, weights.norm, weights.output, targets, options);

@@ -13,6 +13,8 @@ struct HeadWeights {
 
 /// The most that the logits of one piece of tokens may take.
 inline constexpr std::int64_t default_logits_bytes = 32 << 20;
+/// The same on a GPU, where small products do not fill the device.
+inline constexpr std::int64_t default_device_logits_bytes = 1 << 30;
 
 /// Sum over the trained tokens of the cross-entropy, [] in fp32 (fp64 in fp64). x [B, T, hidden], targets [B, T] int64;
 /// tokens with ignored_target are left out of the products altogether.
@@ -20,7 +22,7 @@ inline constexpr std::int64_t default_logits_bytes = 32 << 20;
 /// gradient in place; several pieces are taken back at once in the forward pass, so that nothing is computed twice, with
 /// the output matrix's gradient summed in fp32.
 at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const at::Tensor& targets,
-                     std::int64_t logits_bytes = default_logits_bytes);
+                     std::int64_t logits_bytes = 0);
 
 /// logits [B, T, vocabulary] in fp32 (fp64 in fp64), without gradient.
 at::Tensor head_logits(const at::Tensor& x, const HeadWeights& weights);

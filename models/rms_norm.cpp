@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "models/cuda/device_rows.h"
 #include "models/precise_type.h"
 #include "models/row_dispatch.h"
 
@@ -41,6 +42,7 @@ void backward_rows(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& 
 }  // namespace
 
 RmsNormed rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
+  if (cuda::takes(x)) return cuda::rms_norm(x, weight, eps);
   RmsNormed out;
   const bool done = with_row_kernels(x, [&]<class T>(T) {
     out = {at::empty_like(x), at::empty({x.size(0)}, x.options().dtype(at::kFloat))};
@@ -56,6 +58,7 @@ RmsNormed rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
 }
 
 at::Tensor rms_norm_again(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd) {
+  if (cuda::takes(x)) return cuda::rms_norm_again(x, weight, rstd);
   at::Tensor y;
   const bool done = with_row_kernels(x, [&]<class T>(T) {
     y = at::empty_like(x);
@@ -69,6 +72,7 @@ at::Tensor rms_norm_again(const at::Tensor& x, const at::Tensor& weight, const a
 // With n = x * rstd and g = dy * weight: dx = rstd * (g - n * mean(g * n)), dweight = sum over rows of dy * n.
 RmsNormGradients rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd,
                                    bool want_weight) {
+  if (cuda::takes(x)) return cuda::rms_norm_backward(dy, x, weight, rstd, want_weight);
   RmsNormGradients gradients;
   const bool done = with_row_kernels(x, [&]<class T>(T) {
     gradients.x = at::empty_like(x);

@@ -2,12 +2,14 @@
 
 #include <ATen/ATen.h>
 
+#include "models/cuda/device_rows.h"
 #include "models/precise_type.h"
 #include "models/row_dispatch.h"
 
 namespace zero {
 
 at::Tensor swiglu(const at::Tensor& gate_up) {
+  if (cuda::takes(gate_up)) return cuda::swiglu(gate_up);
   const std::int64_t inner = gate_up.size(1) / 2;
   at::Tensor y;
   const bool done = with_row_kernels(gate_up, [&]<class T>(T) {
@@ -23,6 +25,7 @@ at::Tensor swiglu(const at::Tensor& gate_up) {
 
 // With s = sigmoid(gate): d up = dy * gate * s, d gate = dy * up * s * (1 + gate * (1 - s)).
 at::Tensor swiglu_backward(const at::Tensor& dy, const at::Tensor& gate_up) {
+  if (cuda::takes(gate_up)) return cuda::swiglu_backward(dy, gate_up);
   const std::int64_t inner = dy.size(1);
   at::Tensor dgate_up;
   const bool done = with_row_kernels(gate_up, [&]<class T>(T) {

@@ -173,10 +173,8 @@ void refuse_unsupported(const Config& config) {
   refuse_if(!(config.data.overlong == defaults.data.overlong), "data.overlong");
   refuse_if(!config.data.chat_template.empty(), "data.chat_template");
   refuse_if(config.training.precision == "fp16", "training.precision");
-  refuse_if(config.training.device == "cuda", "training.device");
   refuse_if(config.zero.frozen != defaults.zero.frozen, "zero.frozen");
   refuse_if(config.zero.reduce_dtype != defaults.zero.reduce_dtype, "zero.reduce_dtype");
-  refuse_if(config.comm.ranks_per_gpu != defaults.comm.ranks_per_gpu, "comm.ranks_per_gpu");
   refuse_if(config.activation_checkpoint.mode != "none", "activation_checkpoint.mode");
   refuse_if(config.offload.optimizer != "none", "offload.optimizer");
   refuse_if(config.offload.parameters != "none", "offload.parameters");

@@ -8,11 +8,11 @@
 namespace zero {
 
 void FirstStepDump::add_logits(const Pass& pass) {
-  Communicator& communicator = engine_.communicator();
-  const at::Tensor logits = engine_.evaluate(pass, [](Unit& head, const at::Tensor& x) { return logits_of(head, x); }).to(at::kFloat).contiguous();
+  Communicator& communicator = engine_.host();
+  const at::Tensor logits = engine_.evaluate(pass, [](Unit& head, const at::Tensor& x) { return logits_of(head, x); }).to(at::kCPU, at::kFloat).contiguous();
   const at::Tensor sums = at::empty({2}, at::kDouble);
-  sums[0].fill_(engine_.evaluate(pass).to(at::kDouble));
-  sums[1].fill_((pass.batch->targets != ignored_target).sum().to(at::kDouble));
+  sums[0].fill_(engine_.evaluate(pass).to(at::kCPU, at::kDouble));
+  sums[1].fill_((pass.batch->targets != ignored_target).sum().to(at::kCPU, at::kDouble));
   communicator.all_reduce(sums, {at::kDouble, false});
   loss_sum_ += sums[0].item<double>();
   trained_ += sums[1].item<std::int64_t>();

@@ -21,7 +21,7 @@ void save_model(Engine& engine, const Model& model, const std::string& folder, c
   attempt([&] { writer = std::make_unique<HfWriter>(folder, model.config, tensors_of(model), options); });
   engine.export_weights([&](const TensorSpec&, const at::Tensor& value) { attempt([&] { writer->append(value); }); });
   attempt([&] { writer->finish(); });
-  run_together(engine.communicator(), [&] {
+  run_together(engine.host(), [&] {
     if (failure) std::rethrow_exception(failure);
   });
 }

@@ -2,11 +2,16 @@
 
 #include <ATen/Parallel.h>
 
+#include <c10/core/DeviceGuard.h>
+
 #include <algorithm>
 #include <iostream>
 #include <thread>
 
+#include "comm/device_choice.h"
 #include "comm/log.h"
+#include "comm/stream.h"
+#include "models/device_setting.h"
 #include "models/initial_weights.h"
 #include "zero/train/output_dir.h"
 #include "zero/train/run_data.h"
@@ -23,6 +28,7 @@ struct Plan {
   BatchArithmetic batch;
   ModelConfig model;
   std::optional<Tokenizer> tokenizer;
+  c10::Device device = at::kCPU;
 };
 
 Plan make_plan(const TrainArguments& arguments, int ranks) {
@@ -92,6 +98,7 @@ int train_run(World& world, const TrainArguments& arguments) {
   std::unique_ptr<WeightSource> weights;
   world.agree([&] {
     plan = make_plan(arguments, world.size());
+    plan.device = choose_device({plan.config.training.device, int(plan.config.comm.ranks_per_gpu)}, world.local_rank(), world.local_size());
     model = make_llama(plan.model);
     if (!arguments.dry_run) weights = weights_of(plan.config, model);
   });
@@ -102,6 +109,11 @@ int train_run(World& world, const TrainArguments& arguments) {
   set_threads(world);
   world.configure(mpi_options_of(plan.config));
   Communicator& communicator = world.communicator();
+  check_same_device_type(plan.device, communicator);
+  const c10::OptionalDeviceGuard device_guard(plan.device);
+  std::string device_line;
+  if (plan.device.is_cuda())
+    device_line = prepare_device(plan.device.index(), precision_of(plan.config, plan.batch).compute, plan.config.job.deterministic);
   TrainingData data = open_training_data(plan.config, plan.batch, plan.model, plan.tokenizer, communicator);
   const std::int64_t steps = steps_of(plan.config, data);
 
@@ -116,11 +128,19 @@ int train_run(World& world, const TrainArguments& arguments) {
   const std::string matmul = "default";
   if (world.rank() == 0) {
     log_info(matmul);
+    if (!device_line.empty()) log_info(device_line);
     describe(world, plan, model, steps);
   }
   Chain chain;
   for (auto& unit : model.units) chain.push_back(unit.get());
-  Engine engine(chain, communicator, engine_options_of(plan.config, plan.batch));
+  const std::unique_ptr<Communicator> on_device =
+      make_device_communicator(communicator, plan.device, {mpi_options_of(plan.config).deadline, int(plan.config.comm.ranks_per_gpu)});
+  EngineOptions engine_options = engine_options_of(plan.config, plan.batch);
+  engine_options.device = plan.device;
+  engine_options.host = &communicator;
+  engine_options.overlap = on_device != nullptr && world.size() > 1;
+  const ComputeStream compute(plan.device);
+  Engine engine(chain, on_device ? *on_device : communicator, engine_options);
   world.agree([&] { engine.load(*weights); });
 
   Trainer(plan.config, steps, engine, data, records, ledger).run();

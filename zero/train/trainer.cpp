@@ -26,21 +26,33 @@ void Trainer::run() {
 
 void Trainer::train_step(std::int64_t step) {
   const std::int64_t trained = data_.training->trained_tokens(step);
-  const double scale = (loss_scale_ ? loss_scale_->scale() : 1.0) / double(trained);
-  const double loss_sum = forward_backward(step, scale);
+  const double loss_scale = loss_scale_ ? loss_scale_->scale() : 1.0;
+  const at::Tensor loss_sum = forward_backward(step, loss_scale / double(trained));
   if (dump_ && step == 0) dump_->finish();
-  const double norm = engine_.gradient_norm() / (loss_scale_ ? loss_scale_->scale() : 1.0);
   tokens_ += data_.training->input_tokens(step);
   trained_tokens_ += trained;
-  update(step, norm);
-  record(step, loss_sum / double(trained), norm);
+  PendingStep pending = engine_.update({learning_rate(schedule_, step), config_.training.max_norm, loss_scale}, loss_sum);
+  issued_.push_back({step, std::move(pending), double(trained), tokens_, trained_tokens_});
+  const bool runs_ahead = !engine_.device().is_cpu() && !validates(step) && step + 1 < steps_;
+  while (issued_.size() > (runs_ahead ? 1 : 0)) settle();
 }
 
-double Trainer::forward_backward(std::int64_t step, double scale) {
-  double loss_sum = 0;
+namespace {
+
+/// On the engine's device; the copy waits for nothing.
+Batch to_device(const Batch& batch, at::Device device) {
+  if (device.is_cpu()) return batch;
+  const auto move = [&](const at::Tensor& t) { return t.defined() ? t.pin_memory().to(device, /*non_blocking=*/true) : t; };
+  return {move(batch.ids), move(batch.targets), move(batch.positions), move(batch.documents)};
+}
+
+}  // namespace
+
+at::Tensor Trainer::forward_backward(std::int64_t step, double scale) {
+  at::Tensor loss_sum = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(engine_.device()));
   const std::int64_t micro_batches = data_.training->micro_batches();
   for (std::int64_t a = 0; a < micro_batches; ++a) {
-    const Batch batch = data_.training->batch(step, a);
+    const Batch batch = to_device(data_.training->batch(step, a), engine_.device());
     Pass pass;
     pass.batch = &batch;
     pass.training = true;
@@ -49,48 +61,56 @@ double Trainer::forward_backward(std::int64_t step, double scale) {
     if (dump_ && step == 0) dump_->add_logits(pass);
     const at::Tensor loss = engine_.forward(pass, {a == 0, a + 1 == micro_batches});
     engine_.backward(loss, scale);
-    loss_sum += loss.item<double>();
+    loss_sum.add_(loss.detach());
   }
   return loss_sum;
 }
 
-bool Trainer::update(std::int64_t step, double norm) {
-  const bool finite = std::isfinite(norm);
+bool Trainer::validates(std::int64_t step) const {
+  const std::int64_t interval = config_.training.validation_interval;
+  return data_.validation && interval > 0 && ((step + 1) % interval == 0 || step + 1 == steps_);
+}
+
+void Trainer::settle() {
+  Issued issued = std::move(issued_.front());
+  issued_.pop_front();
+  const StepFindings findings = issued.pending.wait();
+  judge(issued.step, findings);
+  record(issued, findings);
+}
+
+void Trainer::judge(std::int64_t step, const StepFindings& findings) {
   if (loss_scale_) {
     const double scale = loss_scale_->scale();
-    if (!loss_scale_->update(finite)) {
+    if (!loss_scale_->update(findings.taken))
       log_warning("step ", step + 1, ": gradients overflow at loss scale ", scale, "; the step is skipped, the scale is now ", loss_scale_->scale());
-      return false;
-    }
-    engine_.step(learning_rate(schedule_, step), clip_factor(norm, config_.training.max_norm) / scale);
-    return true;
+    return;
   }
-  if (!finite)
-    throw Error(text("step ", step + 1, ": the gradients' norm is ", norm, ". Nothing was updated. The loss has diverged or the data are at "
+  if (!findings.taken)
+    throw Error(text("step ", step + 1, ": the gradients' norm is ", findings.norm, ". Nothing was updated. The loss has diverged or the data are at "
                      "fault: lower optimizer.lr, lengthen lr_scheduler.warmup_steps, or look at the step's data"));
-  engine_.step(learning_rate(schedule_, step), clip_factor(norm, config_.training.max_norm));
-  return true;
 }
 
 double Trainer::validation_loss() {
   double sum = 0;
   for (std::int64_t m = 0; m < data_.validation->micro_batches(); ++m) {
-    const Batch batch = data_.validation->batch(m);
+    const Batch batch = to_device(data_.validation->batch(m), engine_.device());
     Pass pass;
     pass.batch = &batch;
     sum += engine_.evaluate(pass).item<double>();
   }
   const at::Tensor total = at::full({1}, sum, at::kDouble);
-  engine_.communicator().all_reduce(total, {at::kDouble, false}, {Phase::validate});
+  engine_.host().all_reduce(total, {at::kDouble, false}, {Phase::validate});
   return total.item<double>() / double(data_.validation->trained_tokens());
 }
 
-void Trainer::record(std::int64_t step, double local_loss, double norm) {
+void Trainer::record(const Issued& issued, const StepFindings& findings) {
+  const std::int64_t step = issued.step;
   // Each rank's part of the loss, and its peak: one small gather a step.
-  Communicator& communicator = engine_.communicator();
+  Communicator& communicator = engine_.host();
   const at::Tensor mine = at::empty({2}, at::kDouble);
-  mine.data_ptr<double>()[0] = local_loss;
-  mine.data_ptr<double>()[1] = double(ledger_.peak());
+  mine.data_ptr<double>()[0] = findings.loss_sum / issued.trained;
+  mine.data_ptr<double>()[1] = double(engine_.device().is_cpu() ? ledger_.peak() : engine_.peak_device_bytes());
   const at::Tensor all = at::empty({communicator.size(), 2}, at::kDouble);
   communicator.all_gather_into(all.view({-1}), mine, {Phase::other});
   StepMetrics metrics;
@@ -100,16 +120,15 @@ void Trainer::record(std::int64_t step, double local_loss, double norm) {
   }
   if (!std::isfinite(metrics.loss) && !loss_scale_) throw Error(text("step ", step + 1, ": the loss is ", metrics.loss));
 
-  const std::int64_t interval = config_.training.validation_interval;
-  if (data_.validation && interval > 0 && ((step + 1) % interval == 0 || step + 1 == steps_)) metrics.validation_loss = validation_loss();
+  if (validates(step)) metrics.validation_loss = validation_loss();
 
   metrics.step = step + 1;
-  metrics.grad_norm = norm;
+  metrics.grad_norm = findings.norm;
   metrics.lr = learning_rate(schedule_, step);
-  metrics.tokens = tokens_;
-  metrics.trained_tokens = trained_tokens_;
+  metrics.tokens = issued.tokens;
+  metrics.trained_tokens = issued.trained_tokens;
   metrics.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  metrics.tokens_per_second = double(tokens_ - last_tokens_) / std::max(1e-9, metrics.seconds - last_seconds_);
+  metrics.tokens_per_second = double(issued.tokens - last_tokens_) / std::max(1e-9, metrics.seconds - last_seconds_);
   if (loss_scale_) {
     metrics.skipped = loss_scale_->skipped_steps();
     metrics.loss_scale = loss_scale_->scale();
@@ -119,7 +138,7 @@ void Trainer::record(std::int64_t step, double local_loss, double norm) {
   if (records_.progress) records_.progress->show(metrics);
   if (due) {
     last_seconds_ = metrics.seconds;
-    last_tokens_ = tokens_;
+    last_tokens_ = issued.tokens;
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // Trainer: the training loop. One readable step over an engine, its data and its records.
 #include <chrono>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -35,15 +36,26 @@ class Trainer {
   /// Everything outlives the trainer. `steps` is the length of the run.
   Trainer(const Config& config, std::int64_t steps, Engine& engine, TrainingData& data, Records& records, Ledger& ledger);
 
-  /// Trains from the first step to the last. Throws Error when a gradient is not finite (fp16 skips the step instead).
+  /// Trains from the first step to the last. Throws Error when a gradient is not finite (fp16 skips the step instead). On a GPU
+  /// what a step found is read when the next one is under way, so errors and the loss scale come a step later.
   void run();
 
  private:
+  /// A step whose findings have not been read.
+  struct Issued {
+    std::int64_t step = 0;
+    PendingStep pending;
+    double trained = 0;          // tokens of the step
+    std::int64_t tokens = 0;     // of the run, this step included
+    std::int64_t trained_tokens = 0;
+  };
   void train_step(std::int64_t step);
-  double forward_backward(std::int64_t step, double scale);
-  bool update(std::int64_t step, double norm);
+  at::Tensor forward_backward(std::int64_t step, double scale);
+  bool validates(std::int64_t step) const;
+  void settle();
+  void judge(std::int64_t step, const StepFindings& findings);
   double validation_loss();
-  void record(std::int64_t step, double loss_sum, double norm);
+  void record(const Issued& issued, const StepFindings& findings);
 
   const Config& config_;
   std::int64_t steps_;
@@ -55,6 +67,7 @@ class Trainer {
   std::optional<LossScale> loss_scale_;
   std::optional<FirstStepDump> dump_;
 
+  std::deque<Issued> issued_;
   std::chrono::steady_clock::time_point begin_;
   double last_seconds_ = 0;
   std::int64_t last_tokens_ = 0;

@@ -13,7 +13,9 @@ macro(zero_enable_cuda)
     set(CMAKE_CUDA_COMPILER ${ZERO_NVCC})
   endif()
   set(CMAKE_CUDA_ARCHITECTURES "80-real;90-real;100-real;100-virtual" CACHE STRING "GPUs that the kernels are compiled for")
-  set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)  # LibTorch's: two runtimes in a process do not see each other's errors
+  # The runtime is LibTorch's shared one, linked below by its path (a compiler from wheels knows no folder to find it in): two
+  # runtimes in a process do not see each other's errors.
+  set(CMAKE_CUDA_RUNTIME_LIBRARY None)
   set(CMAKE_CUDA_STANDARD 17)  # the newest that CMake 3.25 knows a flag of nvcc for
   enable_language(CUDA)
 
@@ -29,6 +31,10 @@ macro(zero_enable_cuda)
   endforeach()
   add_library(zero_cudart INTERFACE IMPORTED)
   target_include_directories(zero_cudart SYSTEM INTERFACE ${CUDART_INCLUDE_DIR})
+  # LibTorch's CUDA headers name cuSPARSE's and others, which a bare toolkit lacks.
+  if(EXISTS ${_site}/nvidia/cu13/include)
+    target_include_directories(zero_cudart SYSTEM INTERFACE ${_site}/nvidia/cu13/include)
+  endif()
   target_link_libraries(zero_cudart INTERFACE ${CUDART_LIBRARY})
   # Programs themselves name NCCL: LibTorch's RPATH to its own would beat LD_LIBRARY_PATH otherwise.
   add_library(zero_nccl INTERFACE IMPORTED)

@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -50,6 +51,29 @@ struct Messages::Impl {
   int size = 1;
   std::array<Lane, 2> lanes;
 
+  /// A rank of the group as people know it.
+  struct Identity {
+    int world_rank;
+    std::array<char, 60> node;
+    std::string node_name() const { return node.data(); }
+  };
+  std::vector<Identity> identities;
+  bool several_nodes = false;
+
+  void learn_names() {
+    Identity own{};
+    MPI_Comm_rank(MPI_COMM_WORLD, &own.world_rank);
+    gethostname(own.node.data(), own.node.size() - 1);
+    identities.resize(static_cast<std::size_t>(size));
+    check_mpi(MPI_Allgather(&own, sizeof own, MPI_BYTE, identities.data(), sizeof own, MPI_BYTE, comm), "MPI_Allgather");
+    several_nodes = std::any_of(identities.begin(), identities.end(), [&](const Identity& i) { return i.node != own.node; });
+  }
+
+  std::string name(int r) const {
+    const Identity& identity = identities[static_cast<std::size_t>(r)];
+    return text("rank ", identity.world_rank, several_nodes ? " on node " + identity.node_name() : "");
+  }
+
   /// Gives up: receives are cancelled, so that MPI writes no more into memory that may go away.
   [[noreturn]] void give_up(Lane& lane, const CallRecord& call) {
     std::vector<int> missing;
@@ -65,10 +89,10 @@ struct Messages::Impl {
     std::sort(missing.begin(), missing.end());
     missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
     std::string names;
-    for (int r : missing) names += text(names.empty() ? "" : ", ", r);
+    for (int r : missing) names += text(names.empty() ? "" : ", ", name(r));
     lane.clear();
-    throw Error(text("deadline of ", deadline.count(), " s passed in ", call.describe(), " on rank ", rank, " of ", size,
-                     ": no answer from rank ", names));
+    throw Error(text("deadline of ", deadline.count(), " s passed in ", call.describe(), " on ", name(rank), " among ", size,
+                     " ranks: no answer from ", names));
   }
 
   void check_lengths(Lane& lane, const CallRecord& call) {
@@ -91,6 +115,7 @@ Messages::Messages(int handle, std::chrono::duration<double> deadline) : impl_(s
   check_mpi(MPI_Comm_set_errhandler(impl_->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check_mpi(MPI_Comm_rank(impl_->comm, &impl_->rank), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(impl_->comm, &impl_->size), "MPI_Comm_size");
+  impl_->learn_names();
 }
 
 Messages::~Messages() {

@@ -164,20 +164,8 @@ void refuse_unsupported(const Config& config) {
     if (used) refuse(config, key, "is not supported by this version");
   };
   const Config defaults;
-  if (config.lora) throw InputError(config.source + ": [lora] is not supported by this version; remove the section");
-  for (const auto* files : {&config.data.train, &config.data.validation})
-    for (const std::string& file : *files)
-      refuse_if(data_kind(file) == "jsonl", files == &config.data.train ? "data.train" : "data.validation");
-  refuse_if(!(config.data.train_on == defaults.data.train_on), "data.train_on");
-  refuse_if(config.data.packing, "data.packing");
-  refuse_if(!(config.data.overlong == defaults.data.overlong), "data.overlong");
-  refuse_if(!config.data.chat_template.empty(), "data.chat_template");
-  refuse_if(config.training.precision == "fp16", "training.precision");
-  refuse_if(config.zero.frozen != defaults.zero.frozen, "zero.frozen");
+  refuse_if(config.lora && config.lora->quantization != "none", "lora.quantization");
   refuse_if(config.zero.reduce_dtype != defaults.zero.reduce_dtype, "zero.reduce_dtype");
-  refuse_if(config.activation_checkpoint.mode != "none", "activation_checkpoint.mode");
-  refuse_if(config.offload.optimizer != "none", "offload.optimizer");
-  refuse_if(config.offload.parameters != "none", "offload.parameters");
   refuse_if(config.checkpoint.interval != 0, "checkpoint.interval");
 }
 

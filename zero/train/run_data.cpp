@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iostream>
 
 #include "comm/error.h"
 #include "comm/log.h"
 #include "zero/data/open_rows.h"
+#include "zero/data/preview.h"
 #include "zero/train/config_rules.h"
 
 namespace zero {
@@ -17,6 +19,13 @@ bool needs_tokenizer(const Config& config) {
          std::any_of(config.data.validation.begin(), config.data.validation.end(), is_text);
 }
 
+// Where tokenizer_config.json and the chat template are looked for: the model's directory, else beside the tokenizer.
+std::string directory_of(const Config& config) {
+  if (config.model.path) return *config.model.path;
+  const std::filesystem::path tokenizer(config.data.tokenizer);
+  return std::filesystem::is_directory(tokenizer) ? tokenizer.string() : tokenizer.parent_path().string();
+}
+
 DataOptions options_of(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer) {
   DataOptions options;
   options.files = config.data.train;
@@ -25,15 +34,14 @@ DataOptions options_of(const Config& config, const ModelConfig& model, const std
   options.vocab_size = model.vocab_size;
   // Beside the runs and not inside one: several runs on the same text share it.
   options.cache_folder = (std::filesystem::path(config.job.output_dir).lexically_normal().parent_path() / "token_cache").string();
-  if (tokenizer) {
-    TextEncoder encoder;
-    encoder.encode = [&tokenizer = *tokenizer](std::string_view text) { return tokenizer.encode(text); };
-    encoder.fingerprint = fingerprint_of_file(tokenizer->model_path());
-    encoder.vocab_size = tokenizer->vocab_size();
-    encoder.bos = tokenizer->bos().value_or(-1);
-    encoder.eos = tokenizer->eos().value_or(-1);
-    options.encoder = std::move(encoder);
-  }
+  if (!tokenizer) return options;
+  options.encoder = text_encoder_of(*tokenizer);
+  options.tokenizer = &*tokenizer;
+  options.conversations.model_directory = directory_of(config);
+  options.conversations.chat_template = config.data.chat_template;
+  options.conversations.train_on = train_on_of(config.data.train_on);
+  options.overlong = overlong_of(config.data.overlong);
+  options.packing = config.data.packing;
   return options;
 }
 
@@ -70,6 +78,11 @@ TrainingData open_training_data(const Config& config, const BatchArithmetic& bat
   if (communicator.rank() == 0) log_info("validation data: ", held_out->describe());
   data.validation = std::make_unique<ValidationLoader>(std::move(held_out), communicator.rank(), batch.ranks, batch.local_batch_size);
   return data;
+}
+
+void print_preview(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer, const PreviewOptions& preview) {
+  for (const EncodedExample& example : preview_examples(options_of(config, model, tokenizer), preview.examples))
+    std::cout << (preview.json ? preview_json(example) : preview_text(example, *tokenizer)) << '\n';
 }
 
 std::int64_t steps_of(const Config& config, const TrainingData& data) {

@@ -19,6 +19,14 @@ std::optional<Tokenizer> tokenizer_of(const Config& config, const ModelConfig& m
 TrainingData open_training_data(const Config& config, const BatchArithmetic& batch, const ModelConfig& model,
                                 const std::optional<Tokenizer>& tokenizer, Communicator& communicator);
 
+struct PreviewOptions {
+  std::int64_t examples = 0;   // 0: no preview
+  bool json = false;           // one object per line instead of a line per token
+};
+
+/// Prints the first examples of data.train as training will see them.
+void print_preview(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer, const PreviewOptions& preview);
+
 /// The steps of the run: training.steps, or what training.epochs amount to.
 std::int64_t steps_of(const Config& config, const TrainingData& data);
 

@@ -12,11 +12,14 @@
 #include "comm/log.h"
 #include "comm/stream.h"
 #include "models/device_setting.h"
-#include "models/initial_weights.h"
+#include "models/matmul_setting.h"
 #include "zero/train/output_dir.h"
 #include "zero/train/run_data.h"
+#include "zero/train/run_model.h"
+#include "zero/train/save_adapter.h"
 #include "zero/train/save_model.h"
 #include "zero/train/setup.h"
+#include "zero/train/state_homes.h"
 #include "zero/train/trainer.h"
 
 namespace zero {
@@ -40,20 +43,9 @@ Plan make_plan(const TrainArguments& arguments, int ranks) {
   plan.batch = BatchArithmetic::of(plan.config, ranks);
   plan.model = model_config_of(plan.config);
   validate_for_context(plan.config, plan.model.max_position_embeddings);
-  if (!arguments.dry_run) check_output_dir(plan.config.job.output_dir, arguments.overwrite);
+  if (!arguments.dry_run && arguments.preview.examples == 0) check_output_dir(plan.config.job.output_dir, arguments.overwrite);
   plan.tokenizer = tokenizer_of(plan.config, plan.model);
   return plan;
-}
-
-std::unique_ptr<WeightSource> weights_of(const Config& config, const Model& model) {
-  std::unique_ptr<WeightSource> weights;
-  if (config.model.path) {
-    weights = std::make_unique<HfWeights>(std::make_shared<HfDirectory>(*config.model.path));
-  } else {
-    weights = std::make_unique<RandomWeights>(model, std::uint64_t(config.training.seed));
-  }
-  weights->check(tensors_of(model));
-  return weights;
 }
 
 MpiOptions mpi_options_of(const Config& config) {
@@ -94,14 +86,14 @@ int train_run(World& world, const TrainArguments& arguments) {
   Ledger ledger;
   LedgerScope booked(ledger);
   Plan plan;
-  Model model;
-  std::unique_ptr<WeightSource> weights;
+  RunModel run;
   world.agree([&] {
     plan = make_plan(arguments, world.size());
     plan.device = choose_device({plan.config.training.device, int(plan.config.comm.ranks_per_gpu)}, world.local_rank(), world.local_size());
-    model = make_llama(plan.model);
-    if (!arguments.dry_run) weights = weights_of(plan.config, model);
+    run = make_run_model(plan.config, plan.model, !arguments.dry_run && arguments.preview.examples == 0);
+    if (arguments.preview.examples > 0 && world.rank() == 0) print_preview(plan.config, plan.model, plan.tokenizer, arguments.preview);
   });
+  if (arguments.preview.examples > 0) return 0;
   if (arguments.dry_run) {
     if (world.rank() == 0) print_dry_run(plan);
     return 0;
@@ -125,27 +117,34 @@ int train_run(World& world, const TrainArguments& arguments) {
     records.metrics = std::make_unique<MetricsWriter>(output + "/metrics.jsonl");
     records.progress = std::make_unique<Progress>(std::cout, ProgressOptions{steps, 0, terminal_columns()});
   });
-  const std::string matmul = "default";
+  const std::string matmul = choose_fast_matmul();
   if (world.rank() == 0) {
     log_info(matmul);
     if (!device_line.empty()) log_info(device_line);
-    describe(world, plan, model, steps);
+    describe(world, plan, run.model, steps);
+    if (run.lora) log_info(trainable_line(run.model));
   }
   Chain chain;
-  for (auto& unit : model.units) chain.push_back(unit.get());
+  for (auto& unit : run.model.units) chain.push_back(unit.get());
   const std::unique_ptr<Communicator> on_device =
       make_device_communicator(communicator, plan.device, {mpi_options_of(plan.config).deadline, int(plan.config.comm.ranks_per_gpu)});
   EngineOptions engine_options = engine_options_of(plan.config, plan.batch);
   engine_options.device = plan.device;
+  world.agree([&] { engine_options.homes = state_homes_of(plan.config, world.rank()); });
   engine_options.host = &communicator;
   engine_options.overlap = on_device != nullptr && world.size() > 1;
   const ComputeStream compute(plan.device);
   Engine engine(chain, on_device ? *on_device : communicator, engine_options);
-  world.agree([&] { engine.load(*weights); });
+  world.agree([&] { engine.load(*run.weights); });
 
   Trainer(plan.config, steps, engine, data, records, ledger).run();
-  save_model(engine, model, output + "/model", write_options_of(plan));
-  if (world.rank() == 0) log_info("the model is in ", output, "/model");
+  const std::string saved = output + (run.lora ? "/adapter" : "/model");
+  if (run.lora) {
+    save_adapter(engine, *run.lora, saved, plan.config.model.path.value_or(plan.config.model.preset.value_or("")));
+  } else {
+    save_model(engine, run.model, saved, write_options_of(plan));
+  }
+  if (world.rank() == 0) log_info("the ", run.lora ? "adapter" : "model", " is in ", saved);
   return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "comm/world.h"
+#include "zero/train/run_data.h"
 
 namespace zero {
 
@@ -12,6 +13,7 @@ struct TrainArguments {
   std::vector<std::string> overrides;   // "section.key=value"
   bool overwrite = false;
   bool dry_run = false;
+  PreviewOptions preview;
 };
 
 /// Everything the user can have got wrong is found before anything is written or allocated. Returns the exit code.

@@ -1,0 +1,57 @@
+#include "zero/train/save_adapter.h"
+
+#include <filesystem>
+#include <memory>
+
+#include "comm/error.h"
+#include "models/peft_directory.h"
+#include "models/safetensors_writer.h"
+#include "zero/data/together.h"
+
+namespace zero {
+namespace {
+
+// Adapters carry their full names; modules that are saved whole get the prefix that PEFT gives them.
+std::string peft_name(const std::string& name) { return name.starts_with(peft_prefix) ? name : peft_prefix + name; }
+
+std::vector<SafetensorsSpec> trained_specs(Engine& engine) {
+  std::vector<SafetensorsSpec> specs;
+  for (const auto& group : engine.groups()) {
+    if (!group->spec().trainable) continue;
+    for (const FlatTensor& tensor : group->layout().tensors()) specs.push_back({peft_name(tensor.spec.name), at::kFloat, tensor.spec.shape});
+  }
+  return specs;
+}
+
+}  // namespace
+
+void save_adapter(Engine& engine, const LoraOptions& options, const std::string& folder, const std::string& base) {
+  const bool writes = engine.host().rank() == 0;
+  std::unique_ptr<SafetensorsWriter> writer;
+  std::exception_ptr failure;
+  const auto attempt = [&](const auto& work) {
+    if (!writes || failure) return;
+    try {
+      work();
+    } catch (...) {
+      failure = std::current_exception();  // the gathers go on, so that all ranks meet at the end
+    }
+  };
+  attempt([&] {
+    std::filesystem::create_directories(folder);
+    const std::vector<SafetensorsSpec> specs = trained_specs(engine);
+    for (const SafetensorsSpec& spec : specs)
+      for (std::int64_t size : spec.shape) ZERO_CHECK(size > 0, "tensor " + spec.name + " of the adapter is empty");
+    writer = std::make_unique<SafetensorsWriter>(folder + "/adapter_model.safetensors", specs);
+  });
+  engine.export_weights([&](const TensorSpec&, const at::Tensor& value) { attempt([&] { writer->append(value); }); }, true);
+  attempt([&] {
+    writer->finish();
+    write_adapter_config(folder, options, base);
+  });
+  run_together(engine.host(), [&] {
+    if (failure) std::rethrow_exception(failure);
+  });
+}
+
+}  // namespace zero

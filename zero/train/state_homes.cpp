@@ -1,0 +1,29 @@
+#include "zero/train/state_homes.h"
+
+#include "comm/log.h"
+#include "offload/disk_tier.h"
+
+namespace zero {
+
+StateHomes state_homes_of(const Config& config, int rank) {
+  StateHomes homes;
+  std::shared_ptr<DiskTier> tier;
+  DiskTierOptions options;
+  options.directory = config.offload.nvme_dir;
+  options.rank = rank;
+  if (config.offload.optimizer == "nvme") {
+    tier = DiskTier::create(options);
+    if (rank == 0) log_info("optimizer states are on disk in ", options.directory, ", through ", tier->io_name());
+    homes.optimizer = [tier](const std::string& name, std::int64_t elements, at::ScalarType type, bool has_master) {
+      return tier->make_store(name, elements, type, has_master);
+    };
+  }
+  if (config.offload.parameters == "cpu") {
+    homes.weights = [](const std::vector<std::int64_t>& bytes) { return make_host_shard_store(bytes); };
+  } else if (config.offload.parameters == "nvme") {
+    homes.weights = [tier, options](const std::vector<std::int64_t>& bytes) { return make_disk_shard_store(bytes, {options}, tier); };
+  }
+  return homes;
+}
+
+}  // namespace zero

@@ -1,0 +1,12 @@
+#pragma once
+// [offload] as homes of states: memory, or a disk tier that the stores of a rank share.
+#include "zero/engine.h"
+#include "zero/train/config.h"
+
+namespace zero {
+
+/// `rank` names the rank's own folder inside offload.nvme_dir. On a CPU run "cpu" is memory, as is "none". Error where the
+/// folder cannot be used: another run holds it, the disk is full, io is refused.
+StateHomes state_homes_of(const Config& config, int rank);
+
+}  // namespace zero

@@ -13,6 +13,7 @@
 #include "offload/device_step.h"
 #include "offload/ledger.h"
 #include "zero/optim/clip.h"
+#include "zero/slot_sizes.h"
 
 namespace zero {
 
@@ -53,31 +54,12 @@ void Engine::split_ranks(int shard_degree) {
 }
 
 void Engine::make_slots(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts) {
-  // At any moment one unit is open and perhaps the next one on its way, beside it the groups that it borrows from and those
-  // that span the model.
   const std::int64_t element = c10::elementSize(options_.precision.compute);
-  std::int64_t gathered = 0, borrowing = 0, reduced = 0;
-  std::vector<std::int64_t> gather_sizes, reduce_sizes;
-  for (std::size_t g = 0; g < specs.size(); ++g) {
-    const std::int64_t bytes = layouts[g].numel() * element;
-    if (specs[g].spans_model()) {
-      gather_sizes.push_back(bytes);
-      reduce_sizes.push_back(bytes);
-      continue;
-    }
-    if (specs[g].trainable) reduced = std::max(reduced, bytes);
-    if (!specs[g].trainable && options_.keep_frozen) continue;
-    gathered = std::max(gathered, bytes);
-    if (!chain_[specs[g].unit]->borrowed().empty()) borrowing = std::max(borrowing, bytes);
-  }
-  const std::size_t depth = options_.overlap ? 2 : 1;
-  if (gathered > 0) gather_sizes.insert(gather_sizes.end(), depth, gathered);
-  if (borrowing > 0) gather_sizes.push_back(borrowing);
-  if (reduced > 0) reduce_sizes.insert(reduce_sizes.end(), depth, reduced);
+  const SlotSizes sizes = slot_sizes(chain_, specs, layouts, {element, options_.keep_frozen, options_.overlap});
   Communicator& gathers = shards_ ? *shards_ : communicator_;
   Communicator& sums = reductions_ ? *reductions_ : gathers;
-  if (options_.plan.parameters == Placement::sharded) gather_slots_ = std::make_unique<SlotPool>(gathers, gather_sizes);
-  if (options_.plan.gradients == Placement::sharded) reduce_slots_ = std::make_unique<SlotPool>(sums, reduce_sizes);
+  if (options_.plan.parameters == Placement::sharded) gather_slots_ = std::make_unique<SlotPool>(gathers, sizes.gather);
+  if (options_.plan.gradients == Placement::sharded) reduce_slots_ = std::make_unique<SlotPool>(sums, sizes.reduce);
 }
 
 void Engine::make_groups() {

@@ -1,0 +1,129 @@
+#include "zero/train/memory_plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "offload/disk_file.h"
+#include "offload/disk_tier.h"
+#include "offload/shard_store.h"
+#include "zero/slot_sizes.h"
+#include "zero/train/setup.h"
+
+namespace zero {
+namespace {
+
+constexpr std::int64_t load_chunk_bytes = (4 << 20) * 4;  // of ParameterGroup::load
+
+std::int64_t bytes_of(at::ScalarType type) { return std::int64_t(c10::elementSize(type)); }
+std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
+std::int64_t sum(const std::vector<std::int64_t>& values) { return std::accumulate(values.begin(), values.end(), std::int64_t(0)); }
+
+/// Ranks that share one copy of the states.
+int sharing_ranks(const MemoryWork& work) { return work.engine.shard_degree > 0 ? work.engine.shard_degree : work.ranks; }
+
+// As the engine: where one rank holds everything nothing is sharded, unless weights live elsewhere.
+ShardPlan effective_plan(const MemoryWork& work) {
+  return sharing_ranks(work) == 1 && !work.parameters_in_store ? ShardPlan::for_stage(0) : work.engine.plan;
+}
+
+struct GroupBytes {
+  std::int64_t all, own;   // elements
+  bool trainable;
+};
+
+class Planner {
+ public:
+  Planner(const Model& model, const MemoryWork& work) : work_(work), plan_(effective_plan(work)), precision_(work.engine.precision) {
+    Chain chain;
+    for (const auto& unit : model.units) chain.push_back(unit.get());
+    const std::vector<GroupSpec> specs = plan_groups(chain);
+    std::vector<FlatLayout> layouts;
+    for (const GroupSpec& spec : specs) layouts.emplace_back(specs_of(chain, spec), sharing_ranks(work));
+    for (std::size_t g = 0; g < specs.size(); ++g) add_group(specs[g], layouts[g]);
+    const SlotSizes slots = slot_sizes(chain, specs, layouts, {bytes_of(precision_.compute), work.engine.keep_frozen, work.engine.overlap});
+    if (sharded(plan_.parameters)) bytes_.gather_slots = sum(slots.gather);
+    if (sharded(plan_.gradients)) bytes_.reduce_slots = sum(slots.reduce);
+    add_disk_buffers();
+    bytes_.save += largest_export_;
+    bytes_.load = load_chunk_bytes;
+    ActivationWork activations = work.activations;
+    activations.compute = precision_.compute;
+    activations.recompute_every = work.engine.recompute_every;
+    bytes_.activations = plan_activations(model, activations);
+    bytes_.batch = 2 * 8 * activations.batch * activations.seq_len;
+  }
+
+  const MemoryPlan& bytes() const { return bytes_; }
+
+ private:
+  static bool sharded(Placement placement) { return placement == Placement::sharded; }
+
+  void add_group(const GroupSpec& spec, const FlatLayout& layout) {
+    const std::int64_t all = layout.numel(), shard = layout.shard_numel();
+    const bool weights_sharded = sharded(plan_.parameters) && (spec.trainable || !work_.engine.keep_frozen);
+    const std::int64_t weights = (weights_sharded ? shard : all) * bytes_of(precision_.compute);
+    if (weights_sharded && work_.parameters_on_disk) {
+      bytes_.disk += round_up(weights, DiskFile::block);
+      largest_stored_ = std::max(largest_stored_, weights);
+    } else {
+      bytes_.parameters += weights;
+    }
+    const std::int64_t own = sharded(plan_.optimizer) ? shard : all;
+    largest_export_ = std::max(largest_export_, export_bytes(spec.trainable, own, all));
+    if (!spec.trainable) return;
+    bytes_.gradients += (sharded(plan_.gradients) ? shard : all) * bytes_of(precision_.gradient);
+    const std::int64_t states = (precision_.weights_are_master() ? 2 : 3) * bytes_of(precision_.master);
+    if (work_.optimizer_on_disk) {
+      bytes_.disk += std::max(round_up(own, DiskFile::block), DiskFile::block) * states;
+    } else {
+      bytes_.optimizer += own * states;
+    }
+  }
+
+  // A group is written from one flat vector of all ranks' parts, beside the own part where it is copied from the master.
+  std::int64_t export_bytes(bool trainable, std::int64_t own, std::int64_t all) const {
+    const bool copied = trainable && !precision_.weights_are_master();
+    const std::int64_t element = bytes_of(copied ? precision_.master : precision_.compute);
+    return ((copied ? own : 0) + (own < all ? all : 0)) * element;
+  }
+
+  void add_disk_buffers() {
+    const DiskTierOptions tier;
+    if (work_.optimizer_on_disk) bytes_.optimizer += tier.buffers * std::int64_t(tier.chunk_bytes);
+    if (work_.parameters_on_disk && sharded(plan_.parameters)) bytes_.parameters += DiskShardOptions().slots * round_up(largest_stored_, DiskFile::block);
+  }
+
+  const MemoryWork& work_;
+  ShardPlan plan_;
+  Precision precision_;
+  MemoryPlan bytes_;
+  std::int64_t largest_stored_ = 0, largest_export_ = 0;
+};
+
+}  // namespace
+
+std::int64_t MemoryPlan::peak() const { return std::max({training_peak(), at_rest() + load, at_rest() + save}); }
+
+MemoryPlan plan_memory(const Model& model, const MemoryWork& work) { return Planner(model, work).bytes(); }
+
+MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch, int threads) {
+  MemoryWork work;
+  work.engine = engine_options_of(config, batch);
+  work.optimizer_on_disk = config.offload.optimizer == "nvme";
+  work.parameters_on_disk = config.offload.parameters == "nvme";
+  work.parameters_in_store = config.offload.parameters != "none";
+  work.ranks = batch.ranks;
+  work.activations.batch = batch.local_batch_size;
+  work.activations.seq_len = config.training.seq_len;
+  work.activations.threads = threads;
+  return work;
+}
+
+PaperBytes paper_bytes(double parameters, const ShardPlan& plan, const Precision& precision, int ranks) {
+  const auto share = [&](Placement placement, double bytes) { return parameters * bytes / (placement == Placement::sharded ? ranks : 1); };
+  const double states = double(bytes_of(precision.master)) * (precision.weights_are_master() ? 2 : 3);
+  return {share(plan.parameters, double(bytes_of(precision.compute))), share(plan.gradients, double(bytes_of(precision.gradient))),
+          share(plan.optimizer, states)};
+}
+
+}  // namespace zero

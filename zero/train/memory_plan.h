@@ -1,0 +1,53 @@
+#pragma once
+// MemoryPlan: the bytes that a rank will hold, by what they are for, between steps and at the peak of a step. A pure function
+// of model, options and batch: the same layouts and slot sizes that the engine makes, and a walk through the activations.
+#include <cstdint>
+
+#include "zero/engine.h"
+#include "zero/train/config.h"
+#include "zero/train/activation_plan.h"
+#include "zero/train/batch_arithmetic.h"
+
+namespace zero {
+
+/// What is trained, by how many ranks, and where states live.
+struct MemoryWork {
+  EngineOptions engine;               // `homes` are not looked at: the next two say what they would be
+  bool optimizer_on_disk = false;
+  bool parameters_on_disk = false;
+  bool parameters_in_store = false;   // weights' shards have a home of their own, in memory or on disk
+  int ranks = 1;
+  ActivationWork activations;         // `compute` and `recompute_every` are taken from `engine`
+};
+
+/// Bytes of one rank.
+struct MemoryPlan {
+  std::int64_t parameters = 0, gradients = 0, optimizer = 0;  // in memory between steps, with padding and a disk tier's buffers
+  std::int64_t gather_slots = 0, reduce_slots = 0;
+  std::int64_t batch = 0;             // token ids and targets
+  ActivationBytes activations;
+  std::int64_t load = 0;              // beyond what is held between steps, while weights are loaded
+  std::int64_t save = 0;              // the same, while the model is written at the end
+  std::int64_t disk = 0;              // files of the tier
+
+  std::int64_t at_rest() const { return parameters + gradients + optimizer + gather_slots + reduce_slots + activations.at_rest; }
+  /// While training: what the ledger's peak will be.
+  std::int64_t training_peak() const { return at_rest() - activations.at_rest + batch + activations.peak(); }
+  /// Of the whole run.
+  std::int64_t peak() const;
+};
+
+MemoryPlan plan_memory(const Model& model, const MemoryWork& work);
+
+/// The work of a run that the configuration describes. `threads` of each rank.
+MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch, int threads);
+
+/// Bytes of parameters, gradients and optimizer state of one rank by the ZeRO paper: weights and gradients of `weight` and
+/// `gradient` bytes an element, optimizer states of `states` (Rajbhandari et al. 2020, figure 1).
+struct PaperBytes {
+  double parameters = 0, gradients = 0, optimizer = 0;
+  double sum() const { return parameters + gradients + optimizer; }
+};
+PaperBytes paper_bytes(double parameters, const ShardPlan& plan, const Precision& precision, int ranks);
+
+}  // namespace zero

@@ -1,6 +1,7 @@
 // Times of the collectives over message sizes, as nccl-tests count them: the size is that of the full vector; algorithm bandwidth is
 // size / time; bus bandwidth scales it by what any algorithm must move, (n-1)/n for all_gather and reduce_scatter, 2(n-1)/n for all_reduce.
 #include <ATen/Functions.h>
+#include <c10/core/DeviceGuard.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -10,6 +11,8 @@
 #include <vector>
 
 #include "benchmarks/benchmarks.h"
+#include "comm/device_choice.h"
+#include "comm/stream.h"
 #include "comm/world.h"
 
 namespace zero {
@@ -22,6 +25,7 @@ struct Arguments {
   std::string shared_memory = "auto";
   int slots = MpiOptions{}.slots;
   std::size_t slot_bytes = MpiOptions{}.slot_bytes;
+  std::string device = "cpu";
   bool json = false;
 };
 
@@ -32,13 +36,16 @@ struct Timed {
 };
 
 /// Median seconds of a call on the slowest rank; every repeat begins together.
-double seconds_of(Communicator& c, const std::function<void()>& call, int repeats) {
+double seconds_of(Communicator& c, const std::function<void()>& call, int repeats, at::Device device) {
   using Clock = std::chrono::steady_clock;
   std::vector<double> all;
+  StreamMark done(device);
   for (int i = -2; i < repeats; ++i) {  // two to warm up
     c.barrier();
     const auto start = Clock::now();
     call();
+    done.set();
+    done.wait_on_host();
     const std::chrono::duration<double> took = Clock::now() - start;
     if (i >= 0) all.push_back(took.count());
   }
@@ -65,14 +72,19 @@ int measure(World& world, const Arguments& arguments) {
   options.slots = arguments.slots;
   options.slot_bytes = arguments.slot_bytes;
   world.configure(options);
-  Communicator& c = world.communicator();
+  Communicator& host = world.communicator();
+  const at::Device device = choose_device({arguments.device, 1}, world.local_rank(), world.local_size());
+  const c10::OptionalDeviceGuard guard(device);
+  const ComputeStream stream(device);
+  const auto on_device = make_device_communicator(host, device);
+  Communicator& c = on_device ? *on_device : host;
   const at::ScalarType type = arguments.type == "bf16" ? at::kBFloat16 : at::kFloat;
   const double share = static_cast<double>(c.size() - 1) / c.size();
   if (c.rank() == 0 && !arguments.json)
     std::printf("%-15s %5s  %12s  %12s  %10s  %10s\n", "collective", "ranks", "bytes", "us", "alg GB/s", "bus GB/s");
   for (std::int64_t bytes = arguments.smallest; bytes <= arguments.largest; bytes *= 4) {
     const std::int64_t n = bytes / static_cast<std::int64_t>(c10::elementSize(type)) / c.size();
-    const at::Tensor full = at::zeros({n * c.size()}, type), shard = at::zeros({n}, type), own = full.narrow(0, n * c.rank(), n);
+    const at::Tensor full = c.allocate(n * c.size(), type).zero_(), shard = c.allocate(n, type).zero_(), own = full.narrow(0, n * c.rank(), n);
     const std::vector<Timed> all = {
         {"all_gather", share, [&] { c.all_gather_into(full, shard); }},
         {"gather_in_place", share, [&] { c.all_gather_into(full, own); }},
@@ -81,7 +93,7 @@ int measure(World& world, const Arguments& arguments) {
         {"broadcast", 1, [&] { c.broadcast(full, 0); }},
     };
     for (const Timed& timed : all) {
-      const double seconds = seconds_of(c, timed.call, bytes < (1 << 20) ? 200 : 15);
+      const double seconds = seconds_of(host, timed.call, bytes < (1 << 20) ? 200 : 15, device);
       if (c.rank() == 0) print(arguments, c.size(), timed, n * c.size() * static_cast<std::int64_t>(c10::elementSize(type)), seconds);
     }
   }
@@ -99,6 +111,7 @@ int bench_collectives(int argc, char** argv) {
   app.add_option("--shared-memory", arguments.shared_memory)->check(CLI::IsMember({"auto", "on", "off"}))->capture_default_str();
   app.add_option("--slots", arguments.slots, "of the shared window, per rank")->capture_default_str();
   app.add_option("--slot-bytes", arguments.slot_bytes)->capture_default_str();
+  app.add_option("--device", arguments.device)->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
   app.add_flag("--json", arguments.json, "one object per line");
   CLI11_PARSE(app, argc, argv);
   return World::run([&](World& world) { return measure(world, arguments); });

@@ -131,6 +131,8 @@ int run(Options options, World& world) {
 }  // namespace
 
 int bench_step(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i)
+    if (std::string(argv[i]).ends_with("cuda") && std::string(argv[i - (i > 1)]).starts_with("--device")) return bench_device_step(argc, argv);
   Options options;
   CLI::App app("A training step at each ZeRO stage, on synthetic tokens. Start it by mpirun for several ranks.", "zero_bench step");
   add_options(app, options);

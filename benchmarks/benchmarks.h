@@ -5,6 +5,7 @@ namespace zero {
 int bench_collectives(int argc, char** argv);
 int bench_model(int argc, char** argv);
 int bench_optimizer(int argc, char** argv);
-int bench_step(int argc, char** argv);
+int bench_step(int argc, char** argv);         // --device cuda: bench_device_step
+int bench_device_step(int argc, char** argv);
 
 }  // namespace zero

@@ -39,6 +39,7 @@ if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
     ${LibTorch_torch_cpu_LIBRARY} ${LibTorch_c10_LIBRARY} Threads::Threads)
   if(LibTorch_CUDA)
     # Its kernels register themselves when the library is loaded: nothing names a symbol of it.
-    target_link_libraries(LibTorch::LibTorch INTERFACE -Wl,--no-as-needed ${LibTorch_torch_cuda_LIBRARY} ${LibTorch_c10_cuda_LIBRARY} -Wl,--as-needed)
+    target_link_libraries(LibTorch::LibTorch INTERFACE
+      -Wl,--push-state,--no-as-needed,${LibTorch_torch_cuda_LIBRARY},--pop-state ${LibTorch_c10_cuda_LIBRARY})
   endif()
 endif()

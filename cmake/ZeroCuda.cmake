@@ -39,7 +39,8 @@ macro(zero_enable_cuda)
   # Programs themselves name NCCL: LibTorch's RPATH to its own would beat LD_LIBRARY_PATH otherwise.
   add_library(zero_nccl INTERFACE IMPORTED)
   target_include_directories(zero_nccl SYSTEM INTERFACE ${NCCL_INCLUDE_DIR})
-  target_link_libraries(zero_nccl INTERFACE -Wl,--no-as-needed ${NCCL_LIBRARY} -Wl,--as-needed)
+  get_filename_component(_nccl_folder ${NCCL_LIBRARY} DIRECTORY)
+  target_link_libraries(zero_nccl INTERFACE -Wl,--push-state,--no-as-needed,${NCCL_LIBRARY},--pop-state,-rpath,${_nccl_folder})
   message(STATUS "CUDA: ${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_COMPILER_VERSION}, NCCL ${NCCL_LIBRARY}")
 endmacro()
 

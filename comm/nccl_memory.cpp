@@ -51,11 +51,16 @@ NcclGroup::Block NcclGroup::take(std::size_t bytes) {
 }
 
 void NcclGroup::give_back(const Block& block) {
+  cudaDeviceSynchronize();  // kernels may still use it, and unmapping waits for nobody
   std::lock_guard lock(watchdog_->nccl_lock());
-  if (block.registration == Registration::window)
-    if (const auto deregister = found<decltype(ncclCommWindowDeregister)>("ncclCommWindowDeregister"))
-      deregister(comm_, static_cast<ncclWindow_t>(block.handle));
-  if (block.registration == Registration::buffer) ncclCommDeregister(comm_, block.handle);
+  if (!watchdog_->has_failed()) {
+    ncclResult_t state = ncclSuccess;
+    if (block.registration == Registration::window)
+      if (const auto deregister = found<decltype(ncclCommWindowDeregister)>("ncclCommWindowDeregister"))
+        state = deregister(comm_, static_cast<ncclWindow_t>(block.handle));
+    if (block.registration == Registration::buffer) state = ncclCommDeregister(comm_, block.handle);
+    while (state == ncclInProgress && ncclCommGetAsyncError(comm_, &state) == ncclSuccess) std::this_thread::yield();
+  }
   ncclMemFree(block.memory);
   bytes_ -= block.bytes;
 }
@@ -76,6 +81,7 @@ at::Tensor NcclGroup::allocate(const std::shared_ptr<NcclGroup>& group, std::int
   const Block block = group->take(bytes);
   group->log_registration(block.registration, bytes);
   check_cuda(cudaMemset(block.memory, 0, bytes), "cudaMemset");
+  check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // other streams do not follow the default one
   return at::from_blob(block.memory, {numel}, [group, block](void*) { group->give_back(block); }, options);
 }
 

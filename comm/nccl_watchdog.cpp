@@ -67,6 +67,11 @@ void NcclWatchdog::check() const {
   if (!failure_.empty()) throw Error(failure_);
 }
 
+bool NcclWatchdog::has_failed() const {
+  std::lock_guard guard(lock_);
+  return !failure_.empty();
+}
+
 void NcclWatchdog::announce(const CallRecord& call) {
   check();
   board_.publish(call);

@@ -37,6 +37,8 @@ class NcclWatchdog {
 
   /// Throws Error when a collective failed or missed its deadline.
   void check() const;
+  /// Whether that has happened: the communicators are gone then.
+  bool has_failed() const;
 
  private:
   struct Flight {

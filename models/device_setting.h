@@ -13,4 +13,7 @@ namespace zero {
 /// Returns a line for the log.
 std::string prepare_device(int device, at::ScalarType compute, bool deterministic);
 
+/// From now on, an operation of LibTorch that makes the host wait for the GPU is an error (or no longer one). For tests.
+void forbid_waiting(bool forbidden);
+
 }  // namespace zero

@@ -24,6 +24,7 @@ at::Tensor rotate_qkv(const at::Tensor&, const Rotary::Table&, const at::Tensor&
 
 namespace zero {
 
+void forbid_waiting(bool) { throw InputError("this build has no CUDA; build the cuda preset"); }
 std::string prepare_device(int, at::ScalarType, bool) { throw InputError("this build has no CUDA; build the cuda preset"); }
 
 }  // namespace zero

@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAFunctions.h>
 
 #include <cstdlib>
 #include <sstream>
@@ -34,6 +35,10 @@ std::string prepare_device(int device, at::ScalarType compute, bool deterministi
        << " multiprocessors, " << (properties->totalGlobalMem >> 30) << " GiB); attention by "
        << (compute == at::kFloat ? "the memory-efficient kernel" : cudnn ? "cuDNN, else flash" : "flash") << (deterministic ? "; deterministic" : "");
   return line.str();
+}
+
+void forbid_waiting(bool forbidden) {
+  c10::cuda::warning_state().set_sync_debug_mode(forbidden ? c10::cuda::SyncDebugMode::L_ERROR : c10::cuda::SyncDebugMode::L_DISABLED);
 }
 
 }  // namespace zero

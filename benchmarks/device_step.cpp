@@ -1,0 +1,237 @@
+// zero_bench step --device cuda: tokens per second, memory, exposed communication and model FLOP utilisation of a step on GPUs.
+#include <ATen/ATen.h>
+#include <c10/core/DeviceGuard.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "benchmarks/benchmarks.h"
+#include "comm/device_choice.h"
+#include "comm/error.h"
+#include "comm/log.h"
+#include "comm/stream.h"
+#include "comm/world.h"
+#include "models/device_setting.h"
+#include "models/initial_weights.h"
+#include "models/model.h"
+#include "zero/engine.h"
+
+namespace zero {
+namespace {
+
+struct Options {
+  std::string device = "cuda";
+  std::string preset = "llama-110m";
+  std::string precision = "bf16";
+  std::vector<std::int64_t> local_batches{4};
+  std::int64_t seq = 2048;
+  int stage = 3;
+  int steps = 20;
+  int warmup = 5;
+  int recompute_every = 0;
+  int ranks_per_gpu = 1;
+  double peak_tflops = 989;   // of the data sheet: H100 and H200 in bf16 without sparsity
+  bool deterministic = false;
+  bool forbid_waiting = false;
+  bool json = false;
+};
+
+/// The ranks without their collectives: what a step would take if communication were free. Results are worthless.
+class FreeCommunicator final : public Communicator {
+ public:
+  FreeCommunicator(Communicator& like, at::Device device) : Communicator(like.rank(), like.size()), device_(device) {}
+  at::Tensor allocate(std::int64_t numel, at::ScalarType type) override { return at::zeros({numel}, at::TensorOptions().dtype(type).device(device_)); }
+
+ private:
+  void do_all_gather(const at::Tensor&, const at::Tensor&, const CallRecord&) override {}
+  void do_reduce_scatter(const at::Tensor& shard, const at::Tensor&, ReduceOptions, const CallRecord&) override { shard.zero_(); }
+  void do_all_reduce(const at::Tensor&, ReduceOptions, const CallRecord&) override {}
+  void do_broadcast(const at::Tensor&, int, const CallRecord&) override {}
+  void do_send(const at::Tensor&, int, const CallRecord&) override {}
+  void do_recv(const at::Tensor&, int, const CallRecord&) override {}
+  void do_barrier(const CallRecord&) override {}
+  std::unique_ptr<Communicator> do_split(int, int, const CallRecord&) override { return std::make_unique<FreeCommunicator>(*this, device_); }
+  at::Device device_;
+};
+
+/// FLOP of one token, forward and backward, as torchtitan counts them; with `causal`, attention at half.
+double flop_per_token(const Model& model, std::int64_t seq, bool causal) {
+  const ModelConfig& c = model.config;
+  const double embedding = c.tie_word_embeddings ? 0 : double(c.vocab_size) * double(c.hidden_size);
+  return 6 * (double(model.numel()) - embedding) +
+         (causal ? 6.0 : 12.0) * double(c.num_hidden_layers) * double(c.num_attention_heads) * double(c.head_dim) * double(seq);
+}
+
+void wait_for(at::Device device) {
+  StreamMark mark(device);
+  mark.set();
+  mark.wait_on_host();
+}
+
+template <class Work>
+double seconds_of(at::Device device, const Work& work) {
+  wait_for(device);
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  wait_for(device);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// TFLOP/s of a large product of random matrices.
+double matmul_rate(at::Device device, at::ScalarType type) {
+  constexpr std::int64_t n = 8192;
+  const at::TensorOptions options = at::TensorOptions().dtype(type).device(device);
+  const at::Tensor a = at::empty({n, n}, options).uniform_(-1, 1), b = at::empty({n, n}, options).uniform_(-1, 1);
+  at::Tensor c = at::mm(a, b);
+  std::vector<double> rates;
+  for (int i = 0; i < 12; ++i) rates.push_back(2.0 * n * n * n / seconds_of(device, [&] { at::mm_out(c, a, b); }) / 1e12);
+  std::nth_element(rates.begin(), rates.begin() + 6, rates.end());
+  return rates[6];
+}
+
+struct Measured {
+  double median = 0, exposed = 0;  // seconds of a step
+  double loss = 0;
+  std::int64_t peak_bytes = 0;
+};
+
+class DeviceRun {
+ public:
+  DeviceRun(const Options& options, std::int64_t local_batch, Communicator& host, Communicator& communicator, at::Device device)
+      : options_(options), local_batch_(local_batch), device_(device), model_(make_llama(preset_config(options.preset))) {
+    EngineOptions engine;
+    engine.plan = ShardPlan::for_stage(options.stage);
+    engine.precision.compute = engine.precision.gradient = options.precision == "bf16" ? at::kBFloat16 : at::kFloat;
+    engine.recompute_every = options.recompute_every;
+    engine.device = device;
+    engine.host = &host;
+    engine.overlap = communicator.size() > 1;
+    Chain chain;
+    for (const auto& unit : model_.units) chain.push_back(unit.get());
+    engine_ = std::make_unique<Engine>(chain, communicator, engine);
+    RandomWeights weights(model_, 0);
+    engine_->load(weights);
+    const at::Tensor tokens = (at::arange(local_batch * (options.seq + 1), at::kLong) * 2654435761 + communicator.rank()).remainder(509).view({local_batch, -1});
+    batch_.ids = tokens.narrow(1, 0, options.seq).contiguous().to(device);
+    batch_.targets = tokens.narrow(1, 1, options.seq).contiguous().to(device);
+  }
+
+  /// Median of steps in runs of five, so that the host runs ahead as in training.
+  double median_step() {
+    for (int i = 0; i < options_.warmup; ++i) step();
+    if (options_.forbid_waiting) {
+      forbid_waiting(true);
+      step();
+      forbid_waiting(false);
+    }
+    std::vector<double> all;
+    for (int i = 0; i < std::max(3, options_.steps / 5); ++i) all.push_back(seconds_of(device_, [&] {
+      for (int k = 0; k < 5; ++k) step();
+    }) / 5);
+    std::nth_element(all.begin(), all.begin() + all.size() / 2, all.end());
+    return all[all.size() / 2];
+  }
+
+  double loss() { return pending_->wait().loss_sum / double(local_batch_ * options_.seq); }
+  const Model& model() const { return model_; }
+  const Engine& engine() const { return *engine_; }
+
+ private:
+  void step() {
+    Pass pass;
+    pass.batch = &batch_;
+    pass.training = true;
+    const at::Tensor loss = engine_->forward(pass, {});
+    engine_->backward(loss, 1.0 / double(local_batch_ * options_.seq * engine_->communicator().size()));
+    pending_.emplace(engine_->update({1e-4, 1.0, 1.0}, loss.detach()));
+  }
+
+  const Options& options_;
+  std::int64_t local_batch_;
+  at::Device device_;
+  Model model_;
+  std::unique_ptr<Engine> engine_;
+  Batch batch_;
+  std::optional<PendingStep> pending_;
+};
+
+void print(const Options& options, std::int64_t local_batch, int ranks, const DeviceRun& run, const Measured& m, double matmul) {
+  const double tokens = double(local_batch * options.seq) / m.median;  // of one GPU
+  const double full = flop_per_token(run.model(), options.seq, false) * tokens / 1e12, causal = flop_per_token(run.model(), options.seq, true) * tokens / 1e12;
+  if (options.json) {
+    std::puts(nlohmann::json{{"version", 1}, {"benchmark", "device_step"}, {"engine", "zero"}, {"model", options.preset}, {"dtype", options.precision},
+                             {"stage", options.stage}, {"world", ranks}, {"seq", options.seq}, {"batch", local_batch}, {"median_step_s", m.median},
+                             {"tokens_per_s_per_gpu", tokens}, {"peak_bytes", m.peak_bytes}, {"exposed_s", m.exposed}, {"mfu", full / options.peak_tflops},
+                             {"mfu_causal", causal / options.peak_tflops}, {"matmul_tflops", matmul}, {"loss", m.loss}}.dump().c_str());
+  } else {
+    std::printf("%-15s %5d %6lld %9.2f %12.0f %10.2f %10.2f %8.1f%% %8.1f%% %9.0f %8.4f\n", options.preset.c_str(), options.stage, (long long)local_batch,
+                m.median * 1e3, tokens, double(m.peak_bytes) / double(1 << 30), m.exposed * 1e3, 100 * full / options.peak_tflops,
+                100 * causal / options.peak_tflops, matmul, m.loss);
+  }
+  std::fflush(stdout);
+}
+
+int run(const Options& options, World& world) {
+  const c10::Device device = choose_device({options.device, options.ranks_per_gpu}, world.local_rank(), world.local_size());
+  if (device.is_cpu()) throw InputError("this benchmark is for GPUs; leave --device away for the CPU");
+  const c10::OptionalDeviceGuard guard(device);
+  const at::ScalarType type = options.precision == "bf16" ? at::kBFloat16 : at::kFloat;
+  const std::string line = prepare_device(device.index(), type, options.deterministic);
+  Communicator& host = world.communicator();
+  const auto communicator = make_device_communicator(host, device, {std::chrono::seconds(120), options.ranks_per_gpu});
+  const ComputeStream compute(device);
+  const double matmul = matmul_rate(device, type);
+  if (world.rank() == 0) {
+    log_info(line);
+    if (!options.json)
+      std::printf("%-15s %5s %6s %9s %12s %10s %10s %9s %9s %9s %8s\n", "model", "stage", "batch", "ms", "tok/s/GPU", "peak GiB", "exposed ms", "MFU", "causal",
+                  "mm TF/s", "loss");
+  }
+  for (const std::int64_t local_batch : options.local_batches) {
+    Measured measured;
+    try {
+      DeviceRun with(options, local_batch, host, *communicator, device);
+      measured.median = with.median_step();
+      measured.loss = with.loss();
+      measured.peak_bytes = with.engine().peak_device_bytes();
+      if (world.size() > 1) {
+        FreeCommunicator free(*communicator, device);
+        measured.exposed = measured.median - DeviceRun(options, local_batch, host, free, device).median_step();
+      }
+      if (world.rank() == 0) print(options, local_batch, world.size(), with, measured, matmul);
+    } catch (const c10::OutOfMemoryError&) {
+      if (world.size() > 1) throw;  // other ranks may be in a collective
+      std::printf("%-15s %5d %6lld out of memory\n", options.preset.c_str(), options.stage, (long long)local_batch);
+    }
+    at::getDeviceAllocator(device.type())->emptyCache();
+  }
+  return 0;
+}
+
+}  // namespace
+
+int bench_device_step(int argc, char** argv) {
+  Options options;
+  CLI::App app("A training step on GPUs, on synthetic tokens, one rank per GPU. Start it by mpirun for several.", "zero_bench step --device cuda");
+  app.add_option("--device", options.device)->check(CLI::IsMember({"cuda"}));
+  app.add_option("--preset", options.preset, "the model")->capture_default_str();
+  app.add_option("--seq", options.seq, "tokens of a sequence")->capture_default_str()->check(CLI::Range(2, 1 << 20));
+  app.add_option("--local-batch", options.local_batches, "sequences of a micro-batch, one or several in turn")->delimiter(',')->check(CLI::PositiveNumber);
+  app.add_option("--precision", options.precision)->check(CLI::IsMember({"fp32", "bf16"}))->capture_default_str();
+  app.add_option("--stages", options.stage, "one stage")->check(CLI::Range(0, 3))->capture_default_str();
+  app.add_option("--steps", options.steps)->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--warmup", options.warmup)->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--recompute-every", options.recompute_every);
+  app.add_option("--ranks-per-gpu", options.ranks_per_gpu)->check(CLI::Range(1, 2));
+  app.add_option("--peak-tflops", options.peak_tflops, "what the utilisation is measured by")->capture_default_str();
+  app.add_flag("--forbid-waiting", options.forbid_waiting, "one step in which an operation that waits for the GPU is an error");
+  app.add_flag("--deterministic", options.deterministic);
+  app.add_flag("--json", options.json, "JSON lines");
+  CLI11_PARSE(app, argc, argv);
+  return World::run([&](World& world) { return run(options, world); });
+}
+
+}  // namespace zero

@@ -1,0 +1,126 @@
+// Every kernel against LibTorch's operations in fp64 on the CPU. Skipped without a GPU.
+#include <ATen/ATen.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <gtest/gtest.h>
+
+#include "models/cuda/device_rows.h"
+#include "models/rotary.h"
+#include "offload/adamw_kernel.h"
+#include "offload/device_step.h"
+
+namespace zero {
+namespace {
+
+const at::Device gpu(at::kCUDA, 0);
+
+class Kernels : public testing::TestWithParam<at::ScalarType> {
+ protected:
+  void SetUp() override {
+    if (at::detail::getCUDAHooks().deviceCount() == 0) GTEST_SKIP() << "no GPU";
+  }
+  /// Values that differ everywhere and are exact in the type, on the CPU in fp64.
+  at::Tensor values(at::IntArrayRef shape, double shift = 0) const {
+    const at::Tensor all = at::arange(c10::multiply_integers(shape), at::kDouble).view(shape);
+    return ((all * 0.7391 + shift).sin() * 1.7).to(GetParam()).to(at::kDouble);
+  }
+  at::Tensor up(const at::Tensor& t) const { return t.to(gpu, GetParam()).contiguous(); }
+  double tolerance() const { return GetParam() == at::kFloat ? 3e-6 : GetParam() == at::kHalf ? 2e-3 : 1.2e-2; }
+
+  void expect_near(const at::Tensor& got, const at::Tensor& want, const char* what) const {
+    const at::Tensor g = got.to(at::kCPU, at::kDouble);
+    ASSERT_EQ(g.sizes(), want.sizes()) << what;
+    EXPECT_LT(((g - want).norm() / want.norm()).item<double>(), tolerance()) << what;
+  }
+};
+
+TEST_P(Kernels, RmsNorm) {
+  for (std::int64_t hidden : {64, 288, 2048, 8192}) {
+    const at::Tensor x = values({37, hidden}), w = values({hidden}, 0.3), dy = values({37, hidden}, 0.9);
+    const at::Tensor rstd = (x.square().mean(1) + 1e-5).rsqrt(), n = x * rstd.unsqueeze(1), g = dy * w;
+    ASSERT_TRUE(cuda::takes(up(x)));
+    const RmsNormed out = cuda::rms_norm(up(x), up(w), 1e-5);
+    expect_near(out.y, n * w, "y");
+    EXPECT_TRUE(at::equal(out.y, cuda::rms_norm_again(up(x), up(w), out.rstd)));
+    const RmsNormGradients back = cuda::rms_norm_backward(up(dy), up(x), up(w), out.rstd, true);
+    expect_near(back.x, (g - n * (g * n).mean(1, true)) * rstd.unsqueeze(1), "dx");
+    expect_near(back.weight, (dy * n).sum(0), "dweight");
+    const RmsNormGradients again = cuda::rms_norm_backward(up(dy), up(x), up(w), out.rstd, true);
+    EXPECT_TRUE(at::equal(back.weight, again.weight)) << "bits change between runs";
+  }
+}
+
+TEST_P(Kernels, Swiglu) {
+  const std::int64_t inner = 176;
+  const at::Tensor x = values({41, 2 * inner}) * 3, dy = values({41, inner}, 0.2);
+  const at::Tensor gate = x.narrow(1, 0, inner), rest = x.narrow(1, inner, inner), s = gate.sigmoid();
+  expect_near(cuda::swiglu(up(x)), gate * s * rest, "y");
+  expect_near(cuda::swiglu_backward(up(dy), up(x)), at::cat({dy * rest * s * (1 + gate * (1 - s)), dy * gate * s}, 1), "d");
+}
+
+TEST_P(Kernels, CrossEntropy) {
+  const at::Tensor logits = values({33, 1003}) * 5, targets = at::arange(33, at::kLong) * 30;
+  targets[7] = -100;
+  const at::Tensor kept = targets >= 0, lse = logits.logsumexp(1);
+  const at::Tensor losses = (lse - logits.gather(1, targets.clamp_min(0).unsqueeze(1)).squeeze(1)) * kept;
+  at::Tensor on_gpu = up(logits);
+  const CrossEntropy out = cuda::cross_entropy(on_gpu, targets.to(gpu));
+  EXPECT_NEAR(out.loss.item<double>() / losses.sum().item<double>(), 1, 1e-5);
+  cuda::cross_entropy_backward_(on_gpu, targets.to(gpu), out.lse, at::full({}, 0.5, at::TensorOptions().device(gpu)));
+  at::Tensor d = logits.softmax(1);
+  d.scatter_add_(1, targets.clamp_min(0).unsqueeze(1), at::full({33, 1}, -1.0, at::kDouble));
+  expect_near(on_gpu, d * kept.unsqueeze(1) * 0.5, "dlogits");
+  targets[3] = 5000;
+  EXPECT_TRUE(std::isnan(cuda::cross_entropy(up(logits), targets.to(gpu)).loss.item<double>()));
+}
+
+TEST_P(Kernels, RotationAndItsGradient) {
+  const std::int64_t heads = 6, kv = 2, d = 16, T = 11;
+  Rotary rotary(d, 10000, std::nullopt);
+  const at::Tensor qkv = values({2, T, (heads + 2 * kv) * d});
+  const Rotary::Table table = rotary.table(T, at::kFloat, gpu), exact = Rotary(d, 10000, std::nullopt).table(T, at::kDouble, at::kCPU);
+  const at::Tensor parts = qkv.view({2, T, -1, d});
+  const at::Tensor want = at::cat({rotate(parts.narrow(2, 0, heads + kv), exact, {}), parts.narrow(2, heads + kv, kv)}, 2).view(qkv.sizes());
+  const at::Tensor in = up(qkv).set_requires_grad(true);
+  const at::Tensor out = cuda::rotate_qkv(in, table, {}, heads + kv);
+  expect_near(out.detach(), want, "turned");
+  out.backward(out.detach());  // turning back gives the input
+  expect_near(in.grad(), qkv, "gradient");
+}
+
+TEST_P(Kernels, AdamWAndItsVerdict) {
+  const std::int64_t n = 100003;
+  const auto f32 = [&](double shift) { return values({n}, shift).to(at::kFloat); };
+  const at::Tensor master = f32(0), gradient = up(values({n}, 0.5)), on_cpu = gradient.to(at::kCPU).contiguous();
+  at::Tensor p = master.clone(), m = at::zeros_like(p), v = at::zeros_like(p), w = p.to(GetParam());
+  at::Tensor dp = master.to(gpu), dm = at::zeros_like(dp), dv = at::zeros_like(dp), dw = dp.to(GetParam());
+  const at::TensorOptions f64 = at::TensorOptions().dtype(at::kDouble).device(gpu);
+  const at::Tensor numbers = at::zeros({StepNumbers::count}, f64), scratch = at::zeros({device_norm_blocks}, f64);
+  const auto span = [&](at::Tensor& a, at::Tensor& b, at::Tensor& c, const at::Tensor& g, at::Tensor& to) {
+    return AdamWSpan{a.data_ptr(), b.data_ptr(), c.data_ptr(), at::kFloat, g.data_ptr(), GetParam(), to.data_ptr(), GetParam(), n};
+  };
+  for (int step = 1; step <= 3; ++step) {
+    numbers.narrow(0, StepNumbers::sum_of_squares, 1).zero_();
+    device_add_sum_of_squares(gradient, scratch, numbers);
+    device_judge_step(numbers, {1e-2, 1.0, 1.0, 0.9, 0.95});
+    const double norm = on_cpu.to(at::kDouble).norm().item<double>();
+    EXPECT_NEAR(numbers[StepNumbers::norm].item<double>() / norm, 1, 1e-12);
+    AdamWFactors factors{1e-2, 0.9, 0.95, 1e-8, 0.1, std::min(1.0, 1.0 / (norm + 1e-6)), step};
+    adamw_update(span(p, m, v, on_cpu, w), factors);
+    device_adamw_update(span(dp, dm, dv, gradient, dw), factors, 1.0, numbers);
+  }
+  EXPECT_LT((dp.cpu() - p).abs().max().item<double>(), 1e-6);
+  const at::Tensor before = dp.clone();
+  gradient[17] = std::numeric_limits<double>::infinity();
+  numbers.narrow(0, StepNumbers::sum_of_squares, 1).zero_();
+  device_add_sum_of_squares(gradient, scratch, numbers);
+  device_judge_step(numbers, {1e-2, 1.0, 1.0, 0.9, 0.95});
+  device_adamw_update(span(dp, dm, dv, gradient, dw), {}, 1.0, numbers);
+  EXPECT_EQ(numbers[StepNumbers::finite].item<double>(), 0);
+  EXPECT_EQ(numbers[StepNumbers::steps].item<double>(), 3);
+  EXPECT_TRUE(at::equal(dp, before)) << "an update with an infinite gradient";
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, Kernels, testing::Values(at::kFloat, at::kBFloat16, at::kHalf), [](const auto& info) { return at::toString(info.param); });
+
+}  // namespace
+}  // namespace zero

@@ -277,15 +277,22 @@ min_lr_ratio = {case["min_lr_ratio"]}
         finally:
             self.nodes.mend()
 
-    def stopped_rank(self):
-        def stop(_):
+    def spoiled_rank(self, signal_number, patterns):
+        def spoil(_):
             pids = subprocess.run(["ip", "netns", "pids", self.nodes.names[1]], capture_output=True, text=True).stdout.split()
             for pid in sorted(map(int, pids)):
                 with open(f"/proc/{pid}/environ", "rb") as file:
                     if b"OMPI_COMM_WORLD_RANK=3\0" in file.read():
-                        return os.kill(pid, signal.SIGSTOP)
+                        return os.kill(pid, signal_number)
             raise Fault("rank 3 was not found")
-        return self.must_fail(stop, [rf"deadline of {DEADLINE} s passed in #\d+ \w+ of \d+ \w+", rf"rank 3 on node {self.nodes.names[1]}"])
+        return self.must_fail(spoil, patterns)
+
+    def stopped_rank(self):
+        return self.spoiled_rank(signal.SIGSTOP, [rf"deadline of {DEADLINE} s passed in #\d+ \w+ of \d+ \w+", rf"rank 3 on node {self.nodes.names[1]}"])
+
+    def killed_rank(self):
+        """mpirun sees it and ends the job at once."""
+        return self.spoiled_rank(signal.SIGKILL, [rf"rank 3 .*node {self.nodes.names[1]} exited on signal 9"])
 
 
 def main():
@@ -299,7 +306,7 @@ def main():
     cases += [(f"golden hybrid stage {stage}", lambda b, stage=stage: b.golden(stage, 2)) for stage in (1, 2, 3)]
     cases += [(f"traffic stage {stage}", lambda b, stage=stage: b.traffic(stage, 0)) for stage in range(4)]
     cases += [("traffic hybrid stage 3", lambda b: b.traffic(3, 2))]
-    cases += [("cut cable", lambda b: b.cut_cable(0)), ("cut cable hybrid", lambda b: b.cut_cable(2)), ("stopped rank", lambda b: b.stopped_rank())]
+    cases += [("cut cable", lambda b: b.cut_cable(0)), ("cut cable hybrid", lambda b: b.cut_cable(2)), ("stopped rank", lambda b: b.stopped_rank()), ("killed rank", lambda b: b.killed_rank())]
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
         nodes = TwoNodes(folder)

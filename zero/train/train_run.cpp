@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "comm/device_choice.h"
+#include "comm/error.h"
 #include "comm/log.h"
 #include "comm/stream.h"
 #include "models/device_setting.h"
@@ -80,6 +81,13 @@ void print_dry_run(const Plan& plan) {
   std::cout << resolved_toml(plan.config) << '\n' << plan.batch.describe() << '\n' << state_table(plan.model, plan.config, plan.batch);
 }
 
+c10::Device device_of(const Config& config, const World& world) {
+  const c10::Device device = choose_device({config.training.device, int(config.comm.ranks_per_gpu)}, world.local_rank(), world.local_size());
+  if (device.is_cuda() && (config.offload.optimizer != "none" || config.offload.parameters != "none"))
+    throw InputError(config.source + ": [offload] does not go together with a GPU in this version; set training.device = \"cpu\", or remove the section");
+  return device;
+}
+
 }  // namespace
 
 int train_run(World& world, const TrainArguments& arguments) {
@@ -89,7 +97,7 @@ int train_run(World& world, const TrainArguments& arguments) {
   RunModel run;
   world.agree([&] {
     plan = make_plan(arguments, world.size());
-    plan.device = choose_device({plan.config.training.device, int(plan.config.comm.ranks_per_gpu)}, world.local_rank(), world.local_size());
+    plan.device = device_of(plan.config, world);
     run = make_run_model(plan.config, plan.model, !arguments.dry_run && arguments.preview.examples == 0);
     if (arguments.preview.examples > 0 && world.rank() == 0) print_preview(plan.config, plan.model, plan.tokenizer, arguments.preview);
   });

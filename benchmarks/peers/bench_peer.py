@@ -21,6 +21,7 @@ ap.add_argument("--warmup", type=int, default=2)
 ap.add_argument("--lora", action="store_true", help="PEFT rank 8 on q_proj,v_proj")
 ap.add_argument("--lr", type=float, default=1e-3)
 ap.add_argument("--wd", type=float, default=0.1)
+ap.add_argument("--decay-matrices", action="store_true", help="weight decay on tensors of two or more dimensions alone (ddp, fsdp2)")
 ap.add_argument("--matmul", default="highest", choices=["highest", "medium"],
                 help="torch.set_float32_matmul_precision: on AMD 'highest' stays in MKL's slow path, 'medium' goes to oneDNN")
 ap.add_argument("--bucket", type=float, default=0, help="DeepSpeed bucket sizes in elements instead of its defaults")
@@ -64,6 +65,13 @@ def build_model():
                                          bias="none", task_type="CAUSAL_LM"))
     m.train()
     return m, v
+
+
+def decay_groups(params):
+    """What the optimizer gets: one group, or one with decay and one without (DTensors keep their dimensions)."""
+    if not a.decay_matrices:
+        return params
+    return [{"params": [p for p in params if p.dim() >= 2]}, {"params": [p for p in params if p.dim() < 2], "weight_decay": 0.0}]
 
 
 def splitmix64(i):
@@ -186,7 +194,7 @@ def main():
         from torch.nn.parallel import DistributedDataParallel as DDP
         net = DDP(model, gradient_as_bucket_view=True)
         if a.engine == "ddp":
-            opt = torch.optim.AdamW(train, fused=True, **adam)
+            opt = torch.optim.AdamW(decay_groups(train), fused=True, **adam)
         else:
             from torch.distributed.optim import ZeroRedundancyOptimizer
             opt = ZeroRedundancyOptimizer(train, torch.optim.AdamW, parameters_as_bucket_view=True, fused=True, **adam)
@@ -202,7 +210,7 @@ def main():
         fully_shard(model, **kw)
         net = model
         train = [p for p in model.parameters() if p.requires_grad]
-        opt = torch.optim.AdamW(train, fused=True, **adam)
+        opt = torch.optim.AdamW(decay_groups(train), fused=True, **adam)
     else:
         import deepspeed
         from deepspeed.ops.adam import DeepSpeedCPUAdam

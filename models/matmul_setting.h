@@ -5,9 +5,9 @@
 
 namespace zero {
 
-/// Measures the error and the speed of the other path on this machine and takes it, for the CPU alone, where its error is
-/// that of fp32 and it is faster. Gives one sentence for the log. Changes a setting of the whole process: call it once, at
-/// the start, before other threads compute.
+/// On processors that are not Intel's, measures the error of the other path and takes it, for the CPU alone, where it is
+/// that of fp32. The choice depends on the processor and never on a timing, or a run would not repeat bit for bit. Gives
+/// one sentence for the log. Changes a setting of the whole process: call it once, at the start, before other threads compute.
 std::string choose_fast_matmul();
 
 }  // namespace zero

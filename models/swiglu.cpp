@@ -9,7 +9,7 @@
 namespace zero {
 
 at::Tensor swiglu(const at::Tensor& gate_up) {
-  if (cuda::takes(gate_up)) return cuda::swiglu(gate_up);
+  if (cuda::takes_rows(gate_up)) return cuda::swiglu(gate_up);
   const std::int64_t inner = gate_up.size(1) / 2;
   at::Tensor y;
   const bool done = with_row_kernels(gate_up, [&]<class T>(T) {
@@ -25,7 +25,7 @@ at::Tensor swiglu(const at::Tensor& gate_up) {
 
 // With s = sigmoid(gate): d up = dy * gate * s, d gate = dy * up * s * (1 + gate * (1 - s)).
 at::Tensor swiglu_backward(const at::Tensor& dy, const at::Tensor& gate_up) {
-  if (cuda::takes(gate_up)) return cuda::swiglu_backward(dy, gate_up);
+  if (cuda::takes_rows(gate_up)) return cuda::swiglu_backward(dy, gate_up);
   const std::int64_t inner = dy.size(1);
   at::Tensor dgate_up;
   const bool done = with_row_kernels(gate_up, [&]<class T>(T) {

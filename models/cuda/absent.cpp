@@ -10,6 +10,7 @@ namespace {
 }  // namespace
 
 bool takes_type(const at::Tensor&) { return false; }
+bool takes_rows(const at::Tensor&) { return false; }
 bool takes(const at::Tensor&) { return false; }
 RmsNormed rms_norm(const at::Tensor&, const at::Tensor&, double) { absent(); }
 at::Tensor rms_norm_again(const at::Tensor&, const at::Tensor&, const at::Tensor&) { absent(); }

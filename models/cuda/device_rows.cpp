@@ -36,11 +36,12 @@ bool takes_type(const at::Tensor& tensor) {
   return tensor.is_cuda() && (type == at::kFloat || type == at::kBFloat16 || type == at::kHalf);
 }
 
-bool takes(const at::Tensor& rows) {
+bool takes_rows(const at::Tensor& rows) {
   // SwiGLU's rows are two of its vectors long.
-  return takes_type(rows) && rows.is_contiguous() && rows.size(-1) % 16 == 0 && rows.size(-1) <= max_hidden &&
-         reinterpret_cast<std::uintptr_t>(rows.const_data_ptr()) % 16 == 0;
+  return takes_type(rows) && rows.is_contiguous() && rows.size(-1) % 16 == 0 && reinterpret_cast<std::uintptr_t>(rows.const_data_ptr()) % 16 == 0;
 }
+
+bool takes(const at::Tensor& rows) { return takes_rows(rows) && rows.size(-1) <= max_hidden; }
 
 RmsNormed rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
   RmsNormed out{at::empty_like(x), at::empty({x.size(0)}, precise(x))};

@@ -11,7 +11,9 @@ namespace zero::cuda {
 
 /// A CUDA tensor of fp32, bf16 or fp16: what the rotation and the cross-entropy take.
 bool takes_type(const at::Tensor& tensor);
-/// What the norm and SwiGLU take: such a tensor, contiguous, of rows that are whole 16-byte pieces and not longer than a block holds.
+/// What SwiGLU takes: such a tensor, contiguous, of rows that are whole 16-byte pieces.
+bool takes_rows(const at::Tensor& rows);
+/// What the norm takes: such rows, not longer than a block holds.
 bool takes(const at::Tensor& rows);
 
 RmsNormed rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);

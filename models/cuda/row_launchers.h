@@ -40,8 +40,8 @@ struct RmsNormBackwardJob {
   int hidden;
 };
 void rms_norm_backward(const RmsNormBackwardJob& job, Stream stream);
-/// Rows up to this long fit into a block's shared memory.
-inline constexpr int max_hidden = 12288;
+/// Rows up to this long fit into the 48 KiB of shared memory that a block has, beside a few sums.
+inline constexpr int max_hidden = 12160;
 
 /// y [rows, inner] = silu(gate) * up of gate_up [rows, 2 inner]; with dy: dgate_up instead.
 struct SwigluJob {

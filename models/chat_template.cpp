@@ -163,6 +163,14 @@ std::string token_text(const nlohmann::json& config, const char* key, const char
   return "";
 }
 
+nlohmann::json read_tokenizer_config(const std::filesystem::path& folder) {
+  const std::string path = folder / "tokenizer_config.json";
+  nlohmann::json config = nlohmann::json::object();
+  if (std::filesystem::exists(path)) config = parse_json(read_text_file(path), path);
+  if (!config.is_object()) throw InputError(text(path, ": must be a JSON object"));
+  return config;
+}
+
 // chat_template is a string, or a list of {"name", "template"} of which "default" counts.
 std::optional<std::string> template_of(const nlohmann::json& config) {
   const auto found = config.find("chat_template");
@@ -172,6 +180,17 @@ std::optional<std::string> template_of(const nlohmann::json& config) {
   for (const nlohmann::json& entry : *found)
     if (entry.is_object() && entry.value("name", nlohmann::json()) == "default" && entry.contains("template") && entry["template"].is_string())
       return entry["template"].get<std::string>();
+  return std::nullopt;
+}
+
+struct FoundTemplate {
+  std::string jinja, place;
+};
+
+std::optional<FoundTemplate> find_template(const std::filesystem::path& folder, const nlohmann::json& config) {
+  const std::string path = folder / "chat_template.jinja";
+  if (std::filesystem::exists(path)) return FoundTemplate{read_text_file(path), path};
+  if (const auto jinja = template_of(config)) return FoundTemplate{*jinja, folder / "tokenizer_config.json"};
   return std::nullopt;
 }
 
@@ -217,17 +236,17 @@ ChatTemplate ChatTemplate::named(const std::string& name, const std::string& bos
 }
 
 ChatTemplate ChatTemplate::load(const std::string& directory, const std::string& name) {
-  const auto folder = std::filesystem::path(directory);
-  const std::string config_path = folder / "tokenizer_config.json", jinja_path = folder / "chat_template.jinja";
-  nlohmann::json config = nlohmann::json::object();
-  if (std::filesystem::exists(config_path)) config = parse_json(read_text_file(config_path), config_path);
-  if (!config.is_object()) throw InputError(text(config_path, ": must be a JSON object"));
+  const nlohmann::json config = read_tokenizer_config(directory);
   const std::string bos = token_text(config, "bos_token", "<s>"), eos = token_text(config, "eos_token", "</s>");
   if (!name.empty()) return named(name, bos, eos);
-  if (std::filesystem::exists(jinja_path)) return recognise(read_text_file(jinja_path), bos, eos, jinja_path);
-  if (const auto jinja = template_of(config)) return recognise(*jinja, bos, eos, config_path);
+  if (const auto found = find_template(directory, config)) return recognise(found->jinja, bos, eos, found->place);
   throw InputError(text(directory, " has no chat template (chat_template in tokenizer_config.json, or chat_template.jinja); set "
                         "data.chat_template to one of ", list_of_names()));
+}
+
+std::optional<std::string> ChatTemplate::jinja_of(const std::string& directory) {
+  const auto found = find_template(directory, read_tokenizer_config(directory));
+  return found ? std::optional(found->jinja) : std::nullopt;
 }
 
 RenderedChat ChatTemplate::write(const std::vector<Message>& messages, bool add_prompt) const {

@@ -49,6 +49,9 @@ class ChatTemplate {
   /// not empty. BOS and EOS come from tokenizer_config.json, else <s> and </s>. InputError when there is no template.
   static ChatTemplate load(const std::string& directory, const std::string& name = "");
 
+  /// The Jinja string of a model directory, known or not, for files that carry it on; nothing when there is none.
+  static std::optional<std::string> jinja_of(const std::string& directory);
+
   static const std::vector<std::string>& names();
 
   /// The conversation as training text. InputError for an order of roles that the template does not allow.

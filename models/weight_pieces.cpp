@@ -1,0 +1,38 @@
+#include "models/weight_pieces.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "comm/error.h"
+#include "comm/log.h"
+
+namespace zero {
+namespace {
+
+void check_values(const at::Tensor& piece, const TensorSpec& tensor, at::ScalarType type) {
+  const auto [low, high] = at::aminmax(piece);
+  const double largest = std::max(-low.item<double>(), high.item<double>());
+  if (!(largest <= std::numeric_limits<float>::max()))  // NaN, too
+    throw InputError(text("tensor \"", tensor.name, "\" holds values that are not finite: the weights are broken"));
+  if (type == at::kHalf && largest > 65504.0)
+    throw InputError(text("tensor \"", tensor.name, "\" holds ", largest, ", more than fp16 can; choose bf16 or fp32"));
+}
+
+}  // namespace
+
+void read_in_pieces(WeightSource& weights, const TensorSpec& tensor, const PieceOptions& options, const std::function<void(const at::Tensor&)>& take) {
+  const std::int64_t columns = tensor.shape.back(), rows = tensor.numel() / columns;
+  const std::int64_t fit = options.max_elements / columns / options.rows_together;
+  const std::int64_t step = std::min(rows, std::max<std::int64_t>(fit, 1) * options.rows_together);
+  const at::Tensor buffer = at::empty({step, columns}, at::kFloat);
+  for (std::int64_t row = 0; row < rows; row += step) {
+    const at::Tensor piece = buffer.narrow(0, 0, std::min(step, rows - row));
+    weights.read(tensor, row * columns, piece.numel(), piece.view({-1}));
+    check_values(piece, tensor, options.type);
+    take(piece);
+  }
+}
+
+}  // namespace zero

@@ -1,17 +1,23 @@
-// zero_generate: continues prompts by a model directory, or writes its logits.
+// zero_generate: continues prompts by a model directory, chats with it, or writes its logits.
 #include <CLI/CLI.hpp>
 
 #include <ATen/ATen.h>
 #include <c10/util/Exception.h>
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "comm/error.h"
 #include "comm/log.h"
+#include "models/adapted_weights.h"
+#include "models/chat_history.h"
 #include "models/chat_tokenizer.h"
 #include "models/generator.h"
 #include "models/hf_directory.h"
@@ -20,6 +26,7 @@
 #include "models/safetensors_writer.h"
 #include "models/tokenizer.h"
 #include "models/weight_source.h"
+#include "zero/train/chat_loop.h"
 
 namespace zero {
 namespace {
@@ -28,20 +35,27 @@ using Clock = std::chrono::steady_clock;
 using Ids = Generator::Ids;
 
 struct Arguments {
-  std::string model, tokenizer, prompt, prompts, ids, logits, precision = "fp32";
+  std::string model, adapter, tokenizer, prompt, prompts, ids, logits, precision = "fp32", system, chat_template;
   GenerateOptions options;
-  bool json = false;
+  bool json = false, chat = false;
 };
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-Model load_model(const std::shared_ptr<HfDirectory>& directory, const std::string& precision) {
+std::shared_ptr<WeightSource> open_weights(const std::shared_ptr<HfDirectory>& directory, const std::string& adapter) {
+  auto base = std::make_shared<HfWeights>(directory);
+  if (adapter.empty()) return base;
+  return std::make_shared<MergedWeights>(base, std::make_shared<PeftDirectory>(adapter));
+}
+
+Model load_model(const std::shared_ptr<HfDirectory>& directory, const Arguments& arguments) {
   const auto begin = Clock::now();
   Model model = make_llama(directory->config());
-  hold_parameters(model, precision == "bf16" ? at::kBFloat16 : at::kFloat);
-  HfWeights weights(directory);
-  load_parameters(model, weights);
-  log_info(directory->folder(), ": ", model.numel(), " parameters in ", precision, ", read in ", seconds_since(begin), " s");
+  const auto weights = open_weights(directory, arguments.adapter);
+  hold_parameters(model, arguments.precision == "bf16" ? at::kBFloat16 : at::kFloat);
+  load_parameters(model, *weights);
+  log_info(directory->folder(), arguments.adapter.empty() ? "" : " with " + arguments.adapter, ": ", model.numel(), " parameters in ", arguments.precision,
+           ", read in ", seconds_since(begin), " s");
   return model;
 }
 
@@ -113,6 +127,11 @@ class Prompter {
     return ids;
   }
   const Tokenizer& tokenizer() const { return tokenizer_; }
+  const ChatTokenizer& chat() const { return chat_; }
+  std::string folder() const {
+    const auto parent = std::filesystem::path(tokenizer_.model_path()).parent_path();
+    return parent.empty() ? "." : parent.string();
+  }
 
  private:
   Tokenizer tokenizer_;
@@ -162,8 +181,20 @@ void generate(Model& model, const HfDirectory& directory, Arguments arguments) {
            total > first ? static_cast<double>(written - made.size()) / (total - first) : 0, " a second");
 }
 
+void chat(Model& model, const HfDirectory& directory, Arguments arguments) {
+  const Prompter prompter(arguments.tokenizer, directory);
+  const ChatTemplate chat_template = ChatTemplate::load(prompter.folder(), arguments.chat_template);
+  const std::int64_t context = model.config.max_position_embeddings;
+  ChatHistory history(chat_template, prompter.chat(), context, std::min(arguments.options.max_new_tokens, context / 4));
+  if (!arguments.system.empty()) history.set_system(arguments.system);
+  arguments.options.stop_ids = stop_ids(directory);
+  Generator generator(model);
+  chat_loop(generator, history, prompter.tokenizer(), arguments.options, {std::cin, print, ::isatty(STDIN_FILENO) != 0});
+}
+
 void describe(CLI::App& app, Arguments& arguments) {
   app.add_option("model", arguments.model, "model directory: config.json, *.safetensors, tokenizer.model")->required();
+  app.add_option("--adapter", arguments.adapter, "LoRA adapter (a PEFT directory) to merge into the model");
   auto* prompt = app.add_option("--prompt", arguments.prompt, "text to continue; prompt and continuation go to standard output as they come");
   auto* prompts = app.add_option("--prompts", arguments.prompts, "file with one prompt a line, continued as one batch; prints a JSON line for each: prompt, text, ids");
   auto* ids = app.add_option("--ids", arguments.ids, "file of token ids, a JSON list such as [1, 15043] or raw little-endian uint16, for --logits");
@@ -171,7 +202,11 @@ void describe(CLI::App& app, Arguments& arguments) {
   ids->needs(logits)->excludes(prompt)->excludes(prompts);
   logits->needs(ids);
   prompt->excludes(prompts);
-  app.add_option("--max-new-tokens", arguments.options.max_new_tokens, "tokens to add at most")->capture_default_str()->check(CLI::Range(0, 1 << 30));
+  auto* chat = app.add_flag("--chat", arguments.chat, "answer the lines of standard input, each with what was said before in the context, until its end or /exit");
+  chat->excludes(prompt)->excludes(prompts)->excludes(ids);
+  app.add_option("--system", arguments.system, "system message of the chat")->needs(chat);
+  app.add_option("--chat-template", arguments.chat_template, "name of the chat's template, where the model directory has none")->needs(chat);
+  app.add_option("--max-new-tokens", arguments.options.max_new_tokens, "tokens to add at most; to an answer of a chat too (there 512 if not given)")->capture_default_str()->check(CLI::Range(0, 1 << 30));
   SamplingOptions& sampling = arguments.options.sampling;
   app.add_option("--temperature", sampling.temperature, "0: always the likeliest token (greedy)")->capture_default_str();
   app.add_option("--top-k", sampling.top_k, "draw from the k likeliest tokens; 0: from all")->capture_default_str();
@@ -180,17 +215,18 @@ void describe(CLI::App& app, Arguments& arguments) {
   app.add_option("--seed", sampling.seed, "of the draws")->capture_default_str();
   app.add_option("--precision", arguments.precision, "of weights and arithmetic")->capture_default_str()->check(CLI::IsMember({"fp32", "bf16"}));
   app.add_option("--tokenizer", arguments.tokenizer, "tokenizer.model or a folder with one, where the model directory has none");
-  app.add_flag("--json", arguments.json, "print a JSON line for --prompt, too");
+  app.add_flag("--json", arguments.json, "print a JSON line for --prompt, too")->excludes(chat);
 }
 
 int run(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app("Continues text by a Llama model directory, or writes the model's logits.", "zero_generate");
+  CLI::App app("Continues text by a Llama model directory, chats with it, or writes the model's logits.", "zero_generate");
   describe(app, arguments);
   try {
     app.parse(argc, argv);
-    if (arguments.ids.empty() && app.count("--prompt") + app.count("--prompts") == 0)
-      throw CLI::RequiredError("one of --prompt, --prompts, or --ids with --logits");
+    if (arguments.ids.empty() && !arguments.chat && app.count("--prompt") + app.count("--prompts") == 0)
+      throw CLI::RequiredError("one of --prompt, --prompts, --chat, or --ids with --logits");
+    if (arguments.chat && app.count("--max-new-tokens") == 0) arguments.options.max_new_tokens = 512;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     throw InputError(std::string(error.what()) + " (zero_generate --help lists the arguments)");
@@ -198,9 +234,11 @@ int run(int argc, char** argv) {
   validate(arguments.options.sampling);
   log_info(choose_fast_matmul());
   const auto directory = std::make_shared<HfDirectory>(arguments.model);
-  Model model = load_model(directory, arguments.precision);
+  Model model = load_model(directory, arguments);
   if (!arguments.ids.empty())
     write_logits(model, arguments.ids, arguments.logits);
+  else if (arguments.chat)
+    chat(model, *directory, std::move(arguments));
   else
     generate(model, *directory, std::move(arguments));
   return 0;

@@ -1,4 +1,5 @@
-"""Draws loss, learning rate and gradient norm of runs over their steps; called by scripts/plot."""
+"""Draws loss, learning rate and gradient norm of runs over their steps, or the bytes of `zero_bench memory --json` as stacked
+bars; called by scripts/plot."""
 import argparse
 import json
 import os
@@ -29,12 +30,54 @@ def series(objects, key):
     return [p[0] for p in pairs], [p[1] for p in pairs]
 
 
+CATEGORIES = ["parameters", "gradients", "optimizer", "buffers", "activations", "other"]
+
+
+def read_memory(path):
+    """The objects of `zero_bench memory --json`; None where the file holds something else."""
+    if os.path.isdir(path):
+        return None
+    with open(path) as lines:
+        objects = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("\n")]
+    return objects if objects and all(o.get("benchmark") == "memory" for o in objects) else None
+
+
+def plot_memory(rows, out):
+    """One pair of bars a row, predicted and measured (hatched), stacked by category; the paper's formula as a line across."""
+    figure, axis = plt.subplots(figsize=(max(8, 0.8 * len(rows)), 6))
+    mib, width = 2.0**20, 0.38
+    colors = plt.get_cmap("tab10").colors
+    for x, row in enumerate(rows):
+        for side, kind in ((-1, "predicted"), (1, "measured")):
+            bottom = 0.0
+            for color, category in zip(colors, CATEGORIES):
+                bytes_ = row.get(kind, {}).get("peak", {}).get(category, 0) / mib
+                axis.bar(x + side * width / 2, bytes_, width, bottom=bottom, color=color, hatch="//" if side > 0 else None, edgecolor="white",
+                         linewidth=0.3, label=category if x == 0 and side < 0 else None)
+                bottom += bytes_
+        states = sum(row["paper"].values()) / mib
+        axis.hlines(states, x - width, x + width, color="black", linewidth=1.5, label="ZeRO paper: states" if x == 0 else None)
+    axis.set_xticks(range(len(rows)), [f"{r['world']} ranks\nstage {r['stage']}" for r in rows], fontsize=8)
+    axis.set_ylabel("MiB per rank, largest of each category while training")
+    models = sorted({f"{os.path.basename(os.path.normpath(r['model']))}, {r['dtype']}, {r['batch']} x {r['seq']} tokens" for r in rows})
+    axis.set_title("; ".join(models) + "\nplain: predicted, hatched: measured", fontsize=10)
+    axis.grid(axis="y", alpha=0.3)
+    axis.legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(out, dpi=120)
+
+
 def main():
     parser = argparse.ArgumentParser(prog="scripts/plot", description=__doc__)
-    parser.add_argument("runs", nargs="+", help="output directories or metrics.jsonl files")
+    parser.add_argument("runs", nargs="+", help="output directories or metrics.jsonl files; or one file of zero_bench memory --json")
     parser.add_argument("-o", "--out", help="default: plot.png beside the first run's metrics.jsonl")
     args = parser.parse_args()
     try:
+        memory = read_memory(args.runs[0]) if len(args.runs) == 1 else None
+        if memory:
+            out = args.out or os.path.splitext(args.runs[0])[0] + ".png"
+            plot_memory(memory, out)
+            return print(out)
         runs = [read_run(path) for path in args.runs]
     except (OSError, ValueError) as error:
         sys.exit(f"scripts/plot: {error}")

@@ -3,6 +3,7 @@
 namespace zero {
 
 int bench_collectives(int argc, char** argv);
+int bench_memory(int argc, char** argv);
 int bench_model(int argc, char** argv);
 int bench_optimizer(int argc, char** argv);
 int bench_step(int argc, char** argv);         // --device cuda: bench_device_step

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "benchmarks/process_memory.h"
+#include "offload/process_memory.h"
 #include "benchmarks/timed_communicator.h"
 #include "models/initial_weights.h"
 #include "models/model.h"
@@ -48,6 +48,7 @@ EngineOptions engine_options(const StepWork& work, int stage) {
   options.precision.gradient = work.micro_batches > 1 ? at::kFloat : options.precision.compute;
   options.adamw = {.lr = work.lr, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1};
   options.recompute_every = work.recompute_every;
+  if (work.adjust) work.adjust(options);
   return options;
 }
 

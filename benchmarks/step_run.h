@@ -5,6 +5,7 @@
 // min(vocabulary, 512), targets are the inputs shifted by one, AdamW with constant settings. Like zero_train, and unlike
 // the peers, a step also takes the gradients' norm; weights of one dimension do not decay.
 #include <array>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "models/model_config.h"
 #include "offload/cpu_allocator.h"
 #include "offload/ledger.h"
+#include "zero/engine.h"
 
 namespace zero {
 
@@ -26,6 +28,7 @@ struct StepWork {
   int warmup = 2;                   // of the steps: not timed
   int recompute_every = 0;
   double lr = 1e-3;
+  std::function<void(EngineOptions&)> adjust;  // of the engine's options, last; may be empty
 };
 
 /// Seconds of one step on one rank, collectives apart. They sum to the step, but for the drawing of tokens.

@@ -145,8 +145,10 @@ class Walk {
       time_.take(head.product, gradient);
       time_.take(head.sum, gradient);
       time_.give(head.product, gradient);
-      time_.touch(head.next_piece, logit);  // a piece is there until the next one is
+      time_.take(head.next_piece, logit);  // a piece is there until the next one is
       time_.give(head.piece, logit);
+      time_.touch(head.product + (head.product > 0 ? head.sum : 0), gradient);  // LibTorch casts it whole before it adds
+      time_.give(head.next_piece, logit);
     }
     time_.give(head.normed + head.picked);
   }

@@ -7,6 +7,7 @@
 #include "offload/disk_tier.h"
 #include "offload/shard_store.h"
 #include "zero/slot_sizes.h"
+#include "zero/train/config_rules.h"
 #include "zero/train/setup.h"
 
 namespace zero {
@@ -116,6 +117,8 @@ MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch, in
   work.activations.batch = batch.local_batch_size;
   work.activations.seq_len = config.training.seq_len;
   work.activations.threads = threads;
+  for (const std::string& file : config.data.train)
+    if (data_kind(file) == "jsonl") work.activations.masked_targets = true;
   return work;
 }
 

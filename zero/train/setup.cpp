@@ -1,10 +1,7 @@
 #include "zero/train/setup.h"
 
-#include <cstdio>
-
 #include "comm/error.h"
 #include "models/hf_directory.h"
-#include "models/model.h"
 
 namespace zero {
 namespace {
@@ -67,27 +64,6 @@ std::uint64_t mix_seed(std::uint64_t seed, std::uint64_t number) {
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
   return z ^ (z >> 31);
-}
-
-std::string state_table(const ModelConfig& model_config, const Config& config, const BatchArithmetic& batch) {
-  const Model model = make_llama(model_config);
-  const double p = double(model.numel()), mib = 1024.0 * 1024.0;
-  const Precision precision = precision_of(config, batch);
-  const double weight = double(c10::elementSize(precision.compute)), gradient = double(c10::elementSize(precision.gradient));
-  const double states = precision.weights_are_master() ? 8 : 12;
-  const double n = config.zero.shard_degree > 0 ? double(config.zero.shard_degree) : double(batch.ranks);
-  char line[160];
-  std::snprintf(line, sizeof line, "model states of one rank in MiB (%.1f M parameters, %d ranks)\n", p / 1e6, batch.ranks);
-  std::string table = line;
-  std::snprintf(line, sizeof line, "%8s %12s %12s %12s %12s\n", "stage", "parameters", "gradients", "optimizer", "sum");
-  table += line;
-  for (int stage = 0; stage <= 3; ++stage) {
-    const double w = p * weight / (stage >= 3 ? n : 1), g = p * gradient / (stage >= 2 ? n : 1), o = p * states / (stage >= 1 ? n : 1);
-    std::snprintf(line, sizeof line, "%7d%s %12.1f %12.1f %12.1f %12.1f\n", stage, stage == config.zero.stage ? "*" : " ", w / mib, g / mib, o / mib,
-                  (w + g + o) / mib);
-    table += line;
-  }
-  return table;
 }
 
 }  // namespace zero

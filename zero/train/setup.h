@@ -18,7 +18,4 @@ ScheduleOptions schedule_of(const Config& config, std::int64_t steps);
 /// A seed for one purpose out of another: SplitMix64's mixing of both.
 std::uint64_t mix_seed(std::uint64_t seed, std::uint64_t number);
 
-/// Bytes of parameters, gradients and optimizer state that a rank holds at each stage, as a table for people.
-std::string state_table(const ModelConfig& model, const Config& config, const BatchArithmetic& batch);
-
 }  // namespace zero

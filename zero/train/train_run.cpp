@@ -22,6 +22,7 @@
 #include "zero/train/setup.h"
 #include "zero/train/state_homes.h"
 #include "zero/train/trainer.h"
+#include "zero/train/verdict.h"
 
 namespace zero {
 namespace {
@@ -77,8 +78,15 @@ HfWriteOptions write_options_of(const Plan& plan) {
   return options;
 }
 
-void print_dry_run(const Plan& plan) {
-  std::cout << resolved_toml(plan.config) << '\n' << plan.batch.describe() << '\n' << state_table(plan.model, plan.config, plan.batch);
+/// Rank 0 prints what the run will take of its node; a node that lacks it ends the run here.
+void give_verdict(World& world, const Plan& plan, const Model& model, bool dry_run) {
+  world.agree([&] {
+    const NodeBudget budget = node_budget(plan.config, world.local_size(), plan.device);
+    const Verdict verdict = judge_memory(plan.config, plan.batch, model, budget);
+    if (world.rank() == 0 && dry_run) std::cout << resolved_toml(plan.config) << '\n' << plan.batch.describe() << '\n';
+    if (world.rank() == 0) std::cout << verdict.table << std::flush;
+    require_fit(plan.config, verdict, budget);
+  });
 }
 
 c10::Device device_of(const Config& config, const World& world) {
@@ -102,11 +110,9 @@ int train_run(World& world, const TrainArguments& arguments) {
     if (arguments.preview.examples > 0 && world.rank() == 0) print_preview(plan.config, plan.model, plan.tokenizer, arguments.preview);
   });
   if (arguments.preview.examples > 0) return 0;
-  if (arguments.dry_run) {
-    if (world.rank() == 0) print_dry_run(plan);
-    return 0;
-  }
   set_threads(world);
+  give_verdict(world, plan, run.model, arguments.dry_run);
+  if (arguments.dry_run) return 0;
   world.configure(mpi_options_of(plan.config));
   Communicator& communicator = world.communicator();
   check_same_device_type(plan.device, communicator);

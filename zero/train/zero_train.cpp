@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
     app.add_option("config", arguments.config, "the configuration, a TOML file")->required();
     app.add_option("--set", arguments.overrides, "section.key=value, over the file; may be repeated")->expected(1)->take_all();
     app.add_flag("--overwrite", arguments.overwrite, "replace a run that job.output_dir holds");
-    app.add_flag("--dry-run", arguments.dry_run, "print the resolved configuration, batch arithmetic and bytes of model states, and stop");
+    app.add_flag("--dry-run", arguments.dry_run, "print the resolved configuration, batch arithmetic and the memory verdict, and stop");
     app.add_option("--preview", arguments.preview.examples, "print so many examples as training will see them, and stop")->check(CLI::PositiveNumber);
     app.add_flag("--json", arguments.preview.json, "with --preview: one JSON object per example");
     try {

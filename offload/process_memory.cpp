@@ -1,4 +1,4 @@
-#include "benchmarks/process_memory.h"
+#include "offload/process_memory.h"
 
 #include <algorithm>
 #include <fstream>

@@ -1,0 +1,239 @@
+// zero_bench memory: bytes of each category per rank, predicted and measured, beside the ZeRO paper's formula.
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "benchmarks/benchmarks.h"
+#include "benchmarks/step_run.h"
+#include "comm/error.h"
+#include "comm/fake_communicator.h"
+#include "comm/log.h"
+#include "comm/world.h"
+#include "models/matmul_setting.h"
+#include "offload/process_memory.h"
+#include "zero/train/run_model.h"
+#include "zero/train/setup.h"
+#include "zero/train/state_homes.h"
+#include "zero/train/verdict.h"
+
+namespace zero {
+namespace {
+
+constexpr double mib = 1024.0 * 1024.0;
+
+struct Options {
+  std::string config;
+  std::vector<std::string> overrides;
+  std::vector<int> stages{0, 1, 2, 3};
+  std::vector<int> fake_ranks;
+  int steps = 3;
+  bool predict_only = false;
+  bool json = false;
+};
+
+/// One stage on one number of ranks.
+struct Row {
+  int ranks = 1, stage = 0;
+  MemoryPlan plan;
+  PaperBytes paper;
+  double process = 0;                 // predicted Pss beside the ledger
+  std::optional<StepResult> measured;
+};
+
+/// What all rows share.
+struct Bench {
+  Options options;
+  Config config;
+  World* world;
+  CpuAllocator* allocator;
+  Ledger* ledger;
+  std::int64_t process_now = 0;
+};
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+using ByCategory = std::array<double, memory_categories>;
+
+ByCategory predicted(const MemoryPlan& p, bool at_peak) {
+  ByCategory bytes{};
+  const auto set = [&](MemoryCategory category, std::int64_t value) { bytes[int(category)] = double(value); };
+  set(MemoryCategory::parameters, p.parameters);
+  set(MemoryCategory::gradients, p.gradients);
+  set(MemoryCategory::optimizer, p.optimizer);
+  set(MemoryCategory::buffers, p.gather_slots + p.reduce_slots);
+  set(MemoryCategory::activations, at_peak ? p.activations.peak() : p.activations.at_rest);
+  if (at_peak) set(MemoryCategory::other, p.batch);
+  return bytes;
+}
+
+Row predict(const Bench& bench, int stage, int ranks) {
+  Config config = bench.config;
+  config.zero.stage = stage;
+  if (stage < 3) config.offload.parameters = "none";
+  config.training.global_batch_size = config.training.local_batch_size * ranks * (BatchArithmetic::of(bench.config, bench.world->size()).accumulation);
+  const BatchArithmetic batch = BatchArithmetic::of(config, ranks);
+  const RunModel run = make_run_model(config, model_config_of(config), false);
+  MemoryWork work = memory_work_of(config, batch, at::get_num_threads());
+  work.activations.masked_targets = true;  // the last token of a row has no target here
+  Row row{ranks, stage, plan_memory(run.model, work), paper_bytes(double(run.model.numel()), work.engine.plan, work.engine.precision, ranks), 0, {}};
+  row.process = double(process_peak(bench.process_now, row.plan.training_peak()));
+  return row;
+}
+
+StepWork work_of(const Bench& bench, int stage, int rank) {
+  const Config& config = bench.config;
+  StepWork work;
+  work.model = model_config_of(config);
+  work.weights = config.model.path.value_or("");
+  work.seq = config.training.seq_len;
+  work.local_batch = config.training.local_batch_size;
+  work.micro_batches = BatchArithmetic::of(config, bench.world->size()).accumulation;
+  work.bf16 = config.training.precision == "bf16";
+  work.steps = bench.options.steps;
+  work.warmup = std::min(1, bench.options.steps - 1);
+  work.adjust = [&bench, stage, rank](EngineOptions& options) {
+    Config own = bench.config;
+    own.zero.stage = stage;
+    if (stage < 3) own.offload.parameters = "none";
+    options = engine_options_of(own, BatchArithmetic::of(own, bench.world->size()));
+    options.homes = state_homes_of(own, rank);
+  };
+  return work;
+}
+
+/// Whether every rank of the node may take what the row needs; alike on all ranks.
+bool fits(const Bench& bench, const Row& row, int processes_here) {
+  const NodeMemory memory = node_memory();
+  const bool mine = memory.available < 0 || double(processes_here) * (double(row.plan.peak()) + row.process - double(bench.process_now)) < double(memory.available);
+  at::Tensor no = at::full({1}, mine ? 0.0 : 1.0, at::kDouble);
+  bench.world->communicator().all_reduce(no, {at::kDouble, false});
+  return no.item<double>() == 0;
+}
+
+void measure(const Bench& bench, Row& row, Communicator& communicator) {
+  if (bench.options.predict_only || !fits(bench, row, bench.world->local_size())) return;
+  const StepWork work = work_of(bench, row.stage, communicator.rank());
+  row.measured = run_steps(work, row.stage, communicator, *bench.ledger, *bench.allocator);
+}
+
+nlohmann::json object_of(const ByCategory& bytes) {
+  nlohmann::json object;
+  for (int c = 0; c < memory_categories; ++c) object[name_of(MemoryCategory(c))] = bytes[c];
+  return object;
+}
+
+void print_json(const Bench& bench, const Row& row) {
+  const Config& c = bench.config;
+  const MemoryPlan& p = row.plan;
+  nlohmann::json line{{"version", 1}, {"benchmark", "memory"}, {"model", c.model.path ? *c.model.path : *c.model.preset}, {"dtype", c.training.precision},
+                      {"world", row.ranks}, {"fake", !bench.options.fake_ranks.empty()}, {"stage", row.stage}, {"seq", c.training.seq_len},
+                      {"batch", c.training.local_batch_size}, {"accum", BatchArithmetic::of(c, bench.world->size()).accumulation},
+                      {"checkpointing", c.activation_checkpoint.mode}, {"offload", {c.offload.optimizer, c.offload.parameters}}};
+  line["paper"] = {{"parameters", row.paper.parameters}, {"gradients", row.paper.gradients}, {"optimizer", row.paper.optimizer}};
+  line["predicted"] = {{"rest", object_of(predicted(p, false))}, {"peak", object_of(predicted(p, true))}, {"rest_sum", p.at_rest()}, {"peak_sum", p.training_peak()},
+                       {"logits", p.activations.logits}, {"unit_gradients", p.activations.unit_gradients}, {"gather_slots", p.gather_slots},
+                       {"reduce_slots", p.reduce_slots}, {"disk", p.disk}, {"process", row.process}};
+  if (row.measured) {
+    const StepMemory& m = row.measured->memory;
+    line["measured"] = {{"rest", object_of(m.rest)}, {"peak", object_of(m.peak)}, {"rest_sum", m.rest_sum}, {"peak_sum", m.peak_sum}, {"pss", m.pss}, {"vmhwm", m.resident}};
+    line["median_step_s"] = median(row.measured->seconds);
+  }
+  std::puts(line.dump().c_str());
+  std::fflush(stdout);
+}
+
+void print_heads() {
+  std::printf("\nMiB per rank, predicted | measured; states is the ZeRO paper's formula for parameters, gradients and optimizer\n");
+  std::printf("ranks stage   states |      parameters        gradients        optimizer          buffers      activations |     at rest            at peak    error |         peak Pss    error | step s  source\n");
+}
+
+std::string cell(double value) {
+  char words[32];
+  std::snprintf(words, sizeof words, "%8.1f", value / mib);
+  return words;
+}
+
+std::string pair(double predicted, std::optional<double> measured) { return cell(predicted) + (measured ? cell(*measured) : "       -"); }
+
+std::string error_of(double predicted, std::optional<double> measured) {
+  char words[32] = "       -";
+  if (measured) std::snprintf(words, sizeof words, "%+7.2f%%", 100 * (predicted / *measured - 1));
+  return words;
+}
+
+void print_row(const Row& row) {
+  const StepMemory* m = row.measured ? &row.measured->memory : nullptr;
+  const auto seen = [&](double StepMemory::*field) { return m ? std::optional(m->*field) : std::nullopt; };
+  const ByCategory rest = predicted(row.plan, false), peak = predicted(row.plan, true);
+  std::printf("%5d %5d %s |", row.ranks, row.stage, cell(row.paper.sum()).c_str());
+  for (int c = 0; c <= int(MemoryCategory::buffers); ++c) std::printf(" %s", pair(rest[c], m ? std::optional(m->rest[c]) : std::nullopt).c_str());
+  const int activations = int(MemoryCategory::activations);
+  std::printf(" %s |", pair(peak[activations], m ? std::optional(m->peak[activations]) : std::nullopt).c_str());
+  const double at_rest = double(row.plan.at_rest()), at_peak = double(row.plan.training_peak()), pss = at_peak + row.process;
+  std::printf("%s  %s %s | %s %s |", pair(at_rest, seen(&StepMemory::rest_sum)).c_str(), pair(at_peak, seen(&StepMemory::peak_sum)).c_str(),
+              error_of(at_peak, seen(&StepMemory::peak_sum)).c_str(), pair(pss, seen(&StepMemory::pss)).c_str(), error_of(pss, seen(&StepMemory::pss)).c_str());
+  if (m) std::printf(" %6.2f  measured\n", median(row.measured->seconds));
+  else std::printf("      -  predicted\n");
+  std::fflush(stdout);
+}
+
+int run(const Options& options, World& world) {
+  const std::int64_t process_now = pss_bytes();
+  CpuAllocator allocator;
+  allocator.install();
+  Ledger ledger;
+  LedgerScope scope(ledger);
+  if (!std::getenv("OMP_NUM_THREADS")) at::set_num_threads(std::max(1, int(std::thread::hardware_concurrency()) / world.local_size()));
+  if (!options.fake_ranks.empty() && world.size() > 1) throw InputError("--fake-ranks pretends all ranks but one: start it without mpirun");
+  Bench bench{options, {}, &world, &allocator, &ledger, process_now};
+  world.agree([&] {
+    bench.config = load_config(options.config, options.overrides);
+    if (bench.config.lora && !options.predict_only) throw InputError(bench.config.source + ": [lora] can only be predicted: add --predict");
+    if (bench.config.training.precision == "fp16" && !options.predict_only) throw InputError(bench.config.where("training.precision") + ": can only be predicted: add --predict");
+    validate_for_context(bench.config, model_config_of(bench.config).max_position_embeddings);
+    validate_for(bench.config, world.size());
+  });
+  const std::string matmul = choose_fast_matmul();
+  const bool tell = world.rank() == 0;
+  if (tell && !options.json) {
+    std::printf("%s, %s, %lld sequences of %lld tokens in a micro-batch, %d threads a rank\n%s\n", options.config.c_str(), bench.config.training.precision.c_str(),
+                (long long)bench.config.training.local_batch_size, (long long)bench.config.training.seq_len, at::get_num_threads(), matmul.c_str());
+    print_heads();
+  }
+  const std::vector<int> worlds = options.fake_ranks.empty() ? std::vector<int>{world.size()} : options.fake_ranks;
+  for (const int ranks : worlds)
+    for (const int stage : options.stages) {
+      Row row = predict(bench, stage, ranks);
+      FakeCommunicator fake(0, ranks);
+      measure(bench, row, options.fake_ranks.empty() ? world.communicator() : fake);
+      if (tell) options.json ? print_json(bench, row) : print_row(row);
+    }
+  return 0;
+}
+
+}  // namespace
+
+int bench_memory(int argc, char** argv) {
+  Options options;
+  CLI::App app("Bytes of a training step at each ZeRO stage, predicted and measured on synthetic tokens. Start it by mpirun for several ranks.", "zero_bench memory");
+  app.add_option("config", options.config, "a configuration of zero_train")->required();
+  app.add_option("--set", options.overrides, "section.key=value, over the file; may be repeated")->expected(1)->take_all();
+  app.add_option("--stages", options.stages, "in turn, in one process")->delimiter(',')->check(CLI::Range(0, 3));
+  app.add_option("--fake-ranks", options.fake_ranks, "look at one rank of so many pretended ones, in turn")->delimiter(',')->check(CLI::PositiveNumber);
+  app.add_option("--steps", options.steps, "of each stage, the first not timed")->check(CLI::PositiveNumber);
+  app.add_flag("--predict", options.predict_only, "measure nothing");
+  app.add_flag("--json", options.json, "JSON lines");
+  CLI11_PARSE(app, argc, argv);
+  return World::run([&](World& world) { return run(options, world); });
+}
+
+}  // namespace zero

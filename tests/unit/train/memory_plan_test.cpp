@@ -1,0 +1,160 @@
+// The plan of bytes beside the ZeRO paper's numbers and beside what the allocator hands out.
+#include "zero/train/memory_plan.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include "comm/fake_communicator.h"
+#include "models/initial_weights.h"
+#include "offload/cpu_allocator.h"
+#include "zero/train/config.h"
+
+namespace zero {
+namespace {
+
+ModelConfig paper_model() {
+  ModelConfig config;  // 7.5 billion parameters
+  config.hidden_size = 4096;
+  config.intermediate_size = 10900;
+  config.num_hidden_layers = 36;
+  config.num_attention_heads = config.num_key_value_heads = 32;
+  config.head_dim = 128;
+  return config;
+}
+
+// Figure 1 of Rajbhandari et al. 2020: 64 ranks, 12 bytes of optimizer state an element, gradients in 16 bits.
+TEST(MemoryPlan, GivesThePapersNumbers) {
+  const Model model = make_llama(paper_model());
+  ASSERT_NEAR(double(model.numel()), 7.5e9, 2e6);
+  const double gigabytes[] = {120, 31.4, 16.6, 1.9};
+  for (int stage = 0; stage <= 3; ++stage) {
+    MemoryWork work;
+    work.engine.plan = ShardPlan::for_stage(stage);
+    work.engine.precision = {at::kHalf, at::kFloat, at::kHalf, at::kFloat};
+    work.ranks = 64;
+    const MemoryPlan plan = plan_memory(model, work);
+    EXPECT_NEAR(double(plan.parameters + plan.gradients + plan.optimizer) / 1e9, gigabytes[stage], 0.05) << "stage " << stage;
+    EXPECT_NEAR(paper_bytes(7.5e9, work.engine.plan, work.engine.precision, 64).sum() / 1e9, gigabytes[stage], 0.05) << "stage " << stage;
+  }
+}
+
+TEST(MemoryPlan, CountsWhatLiesOnDisk) {
+  const Model model = make_llama(preset_config("llama-110m"));
+  MemoryWork work;
+  work.engine.plan = ShardPlan::for_stage(3);
+  work.ranks = 2;
+  const MemoryPlan resident = plan_memory(model, work);
+  work.optimizer_on_disk = work.parameters_on_disk = work.parameters_in_store = true;
+  const MemoryPlan plan = plan_memory(model, work);
+  EXPECT_EQ(plan.optimizer, 4 * (16 << 20));  // the tier's buffers, whatever the model
+  EXPECT_LT(plan.parameters, resident.parameters);
+  EXPECT_GE(plan.disk, resident.parameters + resident.optimizer);
+  EXPECT_LT(plan.disk, resident.parameters + resident.optimizer + std::int64_t(model.units.size()) * 16 * 4096);
+}
+
+struct Case {
+  std::string name;
+  int stage = 0;
+  at::ScalarType compute = at::kBFloat16;
+  int recompute_every = 0;
+  std::int64_t micro_batches = 1;
+  bool tied = false, masked = false;
+  std::int64_t vocabulary = 3000, seq_len = 128;
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+class MeasuredPeak : public ::testing::TestWithParam<Case> {
+ protected:
+  static void SetUpTestSuite() {
+    allocator_ = std::make_unique<CpuAllocator>();
+    allocator_->install();
+  }
+  static void TearDownTestSuite() { allocator_.reset(); }
+  static std::unique_ptr<CpuAllocator> allocator_;
+};
+std::unique_ptr<CpuAllocator> MeasuredPeak::allocator_;
+
+ModelConfig model_of(const Case& c) {
+  ModelConfig config;
+  config.vocab_size = c.vocabulary;
+  config.hidden_size = 192;
+  config.intermediate_size = 512;
+  config.num_hidden_layers = 4;
+  config.num_attention_heads = 6;
+  config.num_key_value_heads = 2;
+  config.head_dim = 32;
+  config.tie_word_embeddings = c.tied;
+  return config;
+}
+
+/// Two training steps on one of `ranks` pretended ranks.
+void train(Model& model, const Case& c, const EngineOptions& options, int ranks, Ledger& ledger) {
+  Chain chain;
+  for (auto& unit : model.units) chain.push_back(unit.get());
+  FakeCommunicator communicator(0, ranks);
+  Engine engine(chain, communicator, options);
+  RandomWeights weights(model, 0);
+  engine.load(weights);
+  ledger.reset_peak();
+  for (int step = 0; step < 2; ++step) {
+    for (std::int64_t a = 0; a < c.micro_batches; ++a) {
+      Batch batch;
+      batch.ids = at::arange(2 * c.seq_len, at::kLong).remainder(c.vocabulary).view({2, c.seq_len});
+      batch.targets = batch.ids.clone();
+      if (c.masked) batch.targets.select(1, 0).fill_(ignored_target);
+      Pass pass;
+      pass.batch = &batch;
+      pass.training = true;
+      const at::Tensor loss = engine.forward(pass, {a == 0, a + 1 == c.micro_batches});
+      engine.backward(loss, 1.0 / double(2 * c.seq_len));
+    }
+    engine.update({1e-3, 1.0, 1.0}, at::zeros({}, at::kDouble));
+  }
+}
+
+TEST_P(MeasuredPeak, IsTheOneThatWasPlanned) {
+  const Case& c = GetParam();
+  Model model = make_llama(model_of(c));
+  MemoryWork work;
+  work.engine.plan = ShardPlan::for_stage(c.stage);
+  work.engine.precision = {c.compute, at::kFloat, c.micro_batches > 1 ? at::kFloat : c.compute, at::kFloat};
+  work.engine.recompute_every = c.recompute_every;
+  work.ranks = 4;
+  work.activations.batch = 2;
+  work.activations.seq_len = c.seq_len;
+  work.activations.threads = at::get_num_threads();
+  work.activations.masked_targets = c.masked;
+  const MemoryPlan plan = plan_memory(model, work);
+
+  Ledger ledger;
+  {
+    LedgerScope scope(ledger);
+    train(model, c, work.engine, work.ranks, ledger);
+  }
+  EXPECT_EQ(ledger.peak(MemoryCategory::parameters), plan.parameters);
+  EXPECT_EQ(ledger.peak(MemoryCategory::gradients), plan.gradients);
+  EXPECT_EQ(ledger.peak(MemoryCategory::optimizer), plan.optimizer);
+  EXPECT_EQ(ledger.peak(MemoryCategory::buffers), plan.gather_slots + plan.reduce_slots);
+  EXPECT_NEAR(double(plan.activations.peak()) / double(ledger.peak(MemoryCategory::activations)), 1, 0.02);
+  EXPECT_NEAR(double(plan.training_peak()) / double(ledger.peak()), 1, 0.02);
+}
+
+// fp32 but for the largest: oneDNN takes scratch for products of bf16 from the same allocator, which only counts where all is small.
+constexpr at::ScalarType fp32 = at::kFloat;
+INSTANTIATE_TEST_SUITE_P(Runs, MeasuredPeak,
+                         ::testing::Values(Case{.name = "stage0", .compute = fp32}, Case{.name = "stage1_masked", .stage = 1, .compute = fp32, .masked = true},
+                                           Case{.name = "stage2_accumulating", .stage = 2, .compute = fp32, .micro_batches = 2},
+                                           Case{.name = "stage3", .stage = 3, .compute = fp32},
+                                           Case{.name = "stage3_recomputing", .stage = 3, .compute = fp32, .recompute_every = 1},
+                                           Case{.name = "selective", .compute = fp32, .recompute_every = 2, .seq_len = 512},
+                                           Case{.name = "tied", .stage = 3, .compute = fp32, .tied = true},
+                                           Case{.name = "few_tokens", .stage = 3, .compute = fp32, .seq_len = 8},
+                                           Case{.name = "pieces_masked", .stage = 2, .compute = fp32, .masked = true, .vocabulary = 32000, .seq_len = 256},
+                                           Case{.name = "pieces_bf16", .stage = 3, .vocabulary = 32000, .seq_len = 300},
+                                           Case{.name = "pieces_bf16_tied", .stage = 1, .tied = true, .vocabulary = 32000, .seq_len = 300}),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace zero

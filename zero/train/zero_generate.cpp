@@ -181,9 +181,17 @@ void generate(Model& model, const HfDirectory& directory, Arguments arguments) {
            total > first ? static_cast<double>(written - made.size()) / (total - first) : 0, " a second");
 }
 
+ChatTemplate load_template(const std::string& folder, const std::string& name) {
+  try {
+    return ChatTemplate::load(folder, name);
+  } catch (const InputError& error) {
+    throw InputError(text(error.what(), "; for zero_generate that is --chat-template"));
+  }
+}
+
 void chat(Model& model, const HfDirectory& directory, Arguments arguments) {
   const Prompter prompter(arguments.tokenizer, directory);
-  const ChatTemplate chat_template = ChatTemplate::load(prompter.folder(), arguments.chat_template);
+  const ChatTemplate chat_template = load_template(prompter.folder(), arguments.chat_template);
   const std::int64_t context = model.config.max_position_embeddings;
   ChatHistory history(chat_template, prompter.chat(), context, std::min(arguments.options.max_new_tokens, context / 4));
   if (!arguments.system.empty()) history.set_system(arguments.system);

@@ -1,0 +1,186 @@
+// Adapters on disk: what is refused, what is merged, and how a fresh one starts.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "comm/error.h"
+#include "models/adapted_weights.h"
+#include "models/json_text.h"
+#include "models/initial_weights.h"
+#include "models/safetensors_writer.h"
+#include "tests/unit/models/small_model.h"
+#include "tests/unit/models/temporary_folder.h"
+
+namespace zero::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+template <class Work>
+std::string refusal(const Work& work) {
+  try {
+    work();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+LoraOptions small_lora() {
+  LoraOptions options;
+  options.r = 3;
+  options.alpha = 7;
+  options.target_modules = {"q_proj", "v_proj", "down_proj"};
+  return options;
+}
+
+/// The base of small_config() from a seed.
+std::shared_ptr<WeightSource> base_weights() { return std::make_shared<RandomWeights>(make_llama(small_config()), 3); }
+
+Model adapted_model(const LoraOptions& options) {
+  Model model = make_llama(small_config());
+  add_lora(model, options);
+  return model;
+}
+
+/// A random adapter of the model that add_lora makes, all but the tensor named `without`.
+void write_adapter(const std::string& folder, const LoraOptions& options, const std::string& without = "") {
+  std::vector<SafetensorsSpec> specs;
+  for (const TensorSpec& tensor : tensors_of(adapted_model(options)))
+    if (tensor.name.starts_with(peft_prefix) && tensor.name != without) specs.push_back({tensor.name, at::kFloat, tensor.shape});
+  SafetensorsWriter writer(folder + "/adapter_model.safetensors", specs);
+  std::uint64_t seed = 50;
+  for (const SafetensorsSpec& spec : specs) {
+    const at::Tensor noise = 0.3 * random(spec.shape, seed++, at::kFloat);
+    writer.append(spec.shape.size() == 1 ? 1 + noise : noise);
+  }
+  writer.finish();
+  write_adapter_config(folder, options, "somewhere");
+}
+
+at::Tensor logits(Model& model, WeightSource& weights) {
+  hold_parameters(model, at::kFloat);
+  load_parameters(model, weights);
+  const Batch batch{at::arange(20, at::kLong).view({2, 10}), {}, {}, {}};
+  return run_logits(model, batch);
+}
+
+TEST(Adapters, MergedIntoTheBaseComputeTheSame) {
+  for (const auto& [dora, rslora] : {std::pair{false, false}, {false, true}, {true, false}, {true, true}}) {
+    TemporaryFolder folder;
+    LoraOptions options = small_lora();
+    options.use_dora = dora;
+    options.use_rslora = rslora;
+    write_adapter(folder.path(), options);
+    const auto directory = std::make_shared<PeftDirectory>(folder.path());
+    Model adapted = adapted_model(directory->options()), plain = make_llama(small_config()), base = make_llama(small_config());
+    AdaptedWeights beside(base_weights(), directory);
+    MergedWeights merged(base_weights(), directory);
+    const at::Tensor expected = logits(adapted, beside);
+    EXPECT_LT(deviation(logits(plain, merged), expected), 1e-5) << dora << rslora;
+    EXPECT_GT(deviation(logits(base, *base_weights()), expected), 1e-2) << dora << rslora;
+  }
+}
+
+TEST(Adapters, StartAsTheBase) {
+  for (const bool dora : {false, true}) {
+    LoraOptions options = small_lora();
+    options.use_dora = dora;
+    Model adapted = adapted_model(options), base = make_llama(small_config());
+    FreshAdapter fresh(base_weights(), std::make_shared<RandomWeights>(adapted, 3));
+    EXPECT_LT(deviation(logits(adapted, fresh), logits(base, *base_weights())), 1e-6) << dora;
+  }
+}
+
+TEST(Adapters, DrawKaimingOrGaussianAsPeft) {
+  for (const LoraInit init : {LoraInit::kaiming, LoraInit::gaussian}) {
+    LoraOptions options = small_lora();
+    options.r = 16;
+    options.init = init;
+    Model model = adapted_model(options);
+    RandomWeights drawn(model, 3);
+    for (const auto& parameter : model.units[1]->parameters()) {
+      const TensorSpec& spec = parameter.pieces[0];
+      if (!spec.name.ends_with("lora_A.weight")) continue;
+      const at::Tensor a = at::empty({spec.numel()}, at::kFloat);
+      drawn.read(spec, 0, spec.numel(), a);
+      const double in = double(spec.shape[1]), bound = 1 / std::sqrt(in), deviation = init == LoraInit::kaiming ? bound / std::sqrt(3.0) : 1.0 / 16;
+      EXPECT_NEAR(a.std().item<double>() / deviation, 1, 0.15) << spec.name;
+      EXPECT_LE(a.abs().max().item<double>(), init == LoraInit::kaiming ? bound : 1.0);
+    }
+  }
+}
+
+TEST(Adapters, PrintTrainableParametersAsPeft) {
+  LoraOptions options;
+  Model model = make_llama(preset_config("tinyllama-1.1b"));
+  add_lora(model, options);
+  EXPECT_EQ(trainable_line(model), "trainable params: 1,126,400 || all params: 1,101,174,784 || trainable%: 0.1023");
+}
+
+TEST(Adapters, RefuseTargetsThatMatchNothing) {
+  Model model = make_llama(small_config());
+  LoraOptions options;
+  options.target_modules = {"q_proj", "query"};
+  EXPECT_THAT(refusal([&] { add_lora(model, options); }), ::testing::AllOf(HasSubstr("\"query\""), HasSubstr("q_proj")));
+  options = {};
+  options.modules_to_save = {"score"};
+  Model other = make_llama(small_config());
+  EXPECT_THAT(refusal([&] { add_lora(other, options); }), HasSubstr("\"score\""));
+}
+
+TEST(Adapters, RefuseAnotherBase) {
+  TemporaryFolder folder;
+  write_adapter(folder.path(), small_lora());
+  const auto directory = std::make_shared<PeftDirectory>(folder.path());
+  for (const int change : {0, 1}) {
+    ModelConfig config = small_config();
+    if (change == 0) config.num_hidden_layers = 1;  // tensors that the model has no place for
+    if (change == 1) config.intermediate_size = 64; // another shape
+    Model model = make_llama(config);
+    const auto base = std::make_shared<RandomWeights>(model, 3);
+    EXPECT_THAT(refusal([&] { MergedWeights(base, directory).check(tensors_of(model)); }), HasSubstr("belongs to another base"));
+    add_lora(model, directory->options());
+    EXPECT_THAT(refusal([&] { AdaptedWeights(base, directory).check(tensors_of(model)); }), HasSubstr("belongs to another base"));
+  }
+}
+
+TEST(Adapters, RefuseAMissingTensor) {
+  for (const std::string missing : {"lora_A", "lora_B"}) {
+    TemporaryFolder folder;
+    const std::string name = std::string(peft_prefix) + "model.layers.1.self_attn.v_proj." + missing + ".weight";
+    write_adapter(folder.path(), small_lora(), name);
+    const auto directory = std::make_shared<PeftDirectory>(folder.path());
+    Model model = adapted_model(directory->options()), plain = make_llama(small_config());
+    EXPECT_THAT(refusal([&] { AdaptedWeights(base_weights(), directory).check(tensors_of(model)); }), HasSubstr(name));
+    EXPECT_THAT(refusal([&] { MergedWeights(base_weights(), directory).check(tensors_of(plain)); }), HasSubstr("v_proj"));
+  }
+}
+
+TEST(Adapters, RefuseKeysThatAreNotDone) {
+  TemporaryFolder folder;
+  write_adapter(folder.path(), small_lora());
+  const std::string path = folder / "adapter_config.json";
+  const auto good = nlohmann::json::parse(read_text_file(path, 1 << 20));
+  const auto refused = [&](const std::string& key, const nlohmann::json& value) {
+    nlohmann::json config = good;
+    config[key] = value;
+    write_text_file(path, config.dump());
+    return refusal([&] { PeftDirectory{folder.path()}; });
+  };
+  const std::pair<const char*, nlohmann::json> cases[] = {
+      {"peft_type", "IA3"}, {"bias", "all"}, {"fan_in_fan_out", true}, {"rank_pattern", {{"q_proj", 4}}}, {"layers_to_transform", {0}},
+      {"target_modules", ".*q_proj"}, {"target_modules", nlohmann::json::array()}, {"target_modules", 3}, {"r", 0}, {"r", "eight"},
+      {"lora_dropout", 1.0}, {"lora_bias", true}, {"target_parameters", {"x"}}, {"exclude_modules", {"q_proj"}}, {"layer_replication", {{0, 1}}}};
+  for (const auto& [key, value] : cases) EXPECT_THAT(refused(key, value), HasSubstr(std::string("\"") + key + "\"")) << value;
+  write_text_file(path, "{\"r\": ");
+  EXPECT_THAT(refusal([&] { PeftDirectory{folder.path()}; }), HasSubstr("adapter_config.json"));
+  std::filesystem::remove(path);
+  EXPECT_THAT(refusal([&] { PeftDirectory{folder.path()}; }), HasSubstr("holds no adapter_config.json"));
+}
+
+}  // namespace
+}  // namespace zero::test

@@ -12,6 +12,7 @@
 #include "comm/log.h"
 #include "offload/device_step.h"
 #include "offload/ledger.h"
+#include "offload/nf4.h"
 #include "zero/optim/clip.h"
 #include "zero/slot_sizes.h"
 
@@ -21,6 +22,8 @@ Engine::Engine(Chain chain, Communicator& communicator, const EngineOptions& opt
     : chain_(std::move(chain)), communicator_(communicator), options_(options), gather_lane_(options.device), reduce_lane_(options.device),
       adamw_(options.adamw) {
   ZERO_CHECK(chain_.size() >= 2, "a chain has at least a first unit and a head");
+  if (on_device() && options_.quantize_frozen)
+    throw InputError("lora.quantization = \"nf4\" is done on the CPU only so far: set training.device = \"cpu\", or quantization = \"none\"");
   // Hooks of the boundaries then run on the thread that calls backward, which owns the rank's communicators.
   c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
   split_ranks(options.shard_degree);
@@ -55,10 +58,11 @@ void Engine::split_ranks(int shard_degree) {
 
 void Engine::make_slots(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts) {
   const std::int64_t element = c10::elementSize(options_.precision.compute);
-  const SlotSizes sizes = slot_sizes(chain_, specs, layouts, {element, options_.keep_frozen, options_.overlap});
+  const bool parameters_sharded = options_.plan.parameters == Placement::sharded;
+  const SlotSizes sizes = slot_sizes(chain_, specs, layouts, {element, options_.keep_frozen, options_.overlap, options_.quantize_frozen, parameters_sharded});
   Communicator& gathers = shards_ ? *shards_ : communicator_;
   Communicator& sums = reductions_ ? *reductions_ : gathers;
-  if (options_.plan.parameters == Placement::sharded) gather_slots_ = std::make_unique<SlotPool>(gathers, sizes.gather);
+  if (parameters_sharded || options_.quantize_frozen) gather_slots_ = std::make_unique<SlotPool>(gathers, sizes.gather);
   if (options_.plan.gradients == Placement::sharded) reduce_slots_ = std::make_unique<SlotPool>(sums, sizes.reduce);
 }
 
@@ -70,17 +74,24 @@ void Engine::make_groups() {
   context.gather_lane = &gather_lane_;
   context.reduce_lane = &reduce_lane_;
   const std::vector<GroupSpec> specs = plan_groups(chain_);
+  const auto quantized = [&](const GroupSpec& spec) { return options_.quantize_frozen && quantizes(spec, int(chain_.size())); };
   std::vector<FlatLayout> layouts;
-  for (const GroupSpec& spec : specs) layouts.emplace_back(specs_of(chain_, spec), context.shards->size());
+  for (const GroupSpec& spec : specs) layouts.emplace_back(specs_of(chain_, spec), context.shards->size(), quantized(spec) ? nf4_block : 32);
   make_slots(specs, layouts);
   context.gather_slots = gather_slots_.get();
   context.reduce_slots = reduce_slots_.get();
   context.keep_frozen = options_.keep_frozen;
+  context.quantize_frozen = options_.quantize_frozen;
   context.make_states = options_.homes.optimizer;
   if (options_.homes.weights && options_.plan.parameters == Placement::sharded) {
     std::vector<std::int64_t> bytes;
-    for (std::size_t g = 0; g < specs.size(); ++g)
-      bytes.push_back(!specs[g].trainable && options_.keep_frozen ? 0 : layouts[g].shard_numel() * std::int64_t(c10::elementSize(options_.precision.compute)));
+    for (std::size_t g = 0; g < specs.size(); ++g) {
+      const bool elsewhere = specs[g].trainable || !options_.keep_frozen;
+      const at::ScalarType type = options_.precision.compute;
+      bytes.push_back(!elsewhere            ? 0
+                      : quantized(specs[g]) ? FrozenCodec(layouts[g], layouts[g].shards(), type).shard_bytes()
+                                            : layouts[g].shard_numel() * std::int64_t(c10::elementSize(type)));
+    }
     weight_store_ = options_.homes.weights(bytes);
     context.weight_store = weight_store_.get();
   }

@@ -20,6 +20,8 @@ std::vector<GroupSpec> plan_groups(const Chain& chain) {
   return groups;
 }
 
+bool quantizes(const GroupSpec& spec, int units) { return !spec.trainable && spec.unit > 0 && spec.unit + 1 < units; }
+
 std::vector<std::vector<TensorSpec>> specs_of(const Chain& chain, const GroupSpec& group) {
   std::vector<std::vector<TensorSpec>> specs;
   for (const ParameterRef& member : group.members) specs.push_back(chain[member.unit]->parameters()[member.parameter].pieces);

@@ -30,6 +30,9 @@ struct GroupSpec {
 /// that they are gathered once and reduced once a step.
 std::vector<GroupSpec> plan_groups(const Chain& chain);
 
+/// Whether a group's weights are quantised where frozen ones are: those of blocks are, embedding and head are not.
+bool quantizes(const GroupSpec& spec, int units);
+
 /// The tensors of each member, in order: what a FlatLayout is made of.
 std::vector<std::vector<TensorSpec>> specs_of(const Chain& chain, const GroupSpec& group);
 

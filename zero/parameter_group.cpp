@@ -29,7 +29,9 @@ const char* name_of(GroupState state) {
 
 ParameterGroup::ParameterGroup(int index, GroupSpec spec, const Chain& chain, FlatLayout layout, const GroupContext& context)
     : index_(index), spec_(std::move(spec)), layout_(std::move(layout)), context_(context) {
-  const bool whole = context_.plan.optimizer == Placement::resident;
+  if (context_.quantize_frozen && quantizes(spec_, int(chain.size())))
+    codec_ = std::make_unique<FrozenCodec>(layout_, weights_sharded() ? layout_.shards() : 1, context_.precision.compute);
+  const bool whole = context_.plan.optimizer == Placement::resident || (codec_ && !weights_sharded());
   own_begin_ = whole ? 0 : layout_.shard_begin(context_.shards->rank());
   own_numel_ = whole ? layout_.numel() : layout_.shard_numel();
   allocate_weights();
@@ -48,8 +50,8 @@ at::Tensor ParameterGroup::shard_of(const at::Tensor& full) const {
 }
 
 HeldTensor ParameterGroup::own_weights(bool changes) const {
-  if (!weights_sharded()) return HeldTensor(weights_.narrow(0, own_begin_, own_numel_));
-  if (context_.weight_store) return HeldTensor(*context_.weight_store, index_, context_.precision.compute, changes);
+  if (!weights_sharded()) return HeldTensor(codec_ ? weights_ : weights_.narrow(0, own_begin_, own_numel_));
+  if (context_.weight_store) return HeldTensor(*context_.weight_store, index_, rest_type(), changes);
   return HeldTensor(weights_);
 }
 
@@ -70,9 +72,10 @@ at::Tensor ParameterGroup::zeros(std::int64_t numel, at::ScalarType type, Commun
 void ParameterGroup::allocate_weights() {
   MemoryScope scope(MemoryCategory::parameters);
   const bool elsewhere = weights_sharded() && context_.weight_store;
-  if (!elsewhere) weights_ = zeros(weights_sharded() ? layout_.shard_numel() : layout_.numel(), context_.precision.compute, *context_.shards);
-  if (weights_sharded()) full_ = FlatStorage(layout_.numel(), context_.precision.compute, context_.device);
-  state_ = weights_sharded() ? GroupState::sharded : GroupState::full;
+  const std::int64_t count = codec_ ? codec_->shard_bytes() : weights_sharded() ? layout_.shard_numel() : layout_.numel();
+  if (!elsewhere) weights_ = zeros(count, rest_type(), *context_.shards);
+  if (comes_and_goes()) full_ = FlatStorage(layout_.numel(), context_.precision.compute, context_.device);
+  state_ = comes_and_goes() ? GroupState::sharded : GroupState::full;
 }
 
 void ParameterGroup::allocate_states() {
@@ -93,8 +96,8 @@ void ParameterGroup::allocate_states() {
 
 void ParameterGroup::point_leaves(const Chain& chain) {
   // LibTorch checks the bounds of a view when it is made, so a sharded group needs its memory for a moment.
-  if (weights_sharded()) full_.attach(context_.gather_slots->memory(gather_slot_ = context_.gather_slots->acquire(full_.bytes())));
-  const at::Tensor& flat = weights_sharded() ? full_.tensor() : weights_;
+  if (comes_and_goes()) full_.attach(context_.gather_slots->memory(gather_slot_ = context_.gather_slots->acquire(full_.bytes())));
+  const at::Tensor& flat = comes_and_goes() ? full_.tensor() : weights_;
   for (int i = 0; i < int(spec_.members.size()); ++i) {
     const ParameterRef member = spec_.members[i];
     Parameter& parameter = chain[member.unit]->parameters()[member.parameter];
@@ -107,7 +110,7 @@ void ParameterGroup::point_leaves(const Chain& chain) {
           leaf.borrowed.push_back(borrowed.tensor = make_leaf(flat, offset, parameter));
     leaves_.push_back(std::move(leaf));
   }
-  if (!weights_sharded()) return;
+  if (!comes_and_goes()) return;
   full_.detach();
   context_.gather_slots->release(std::exchange(gather_slot_, -1));
 }
@@ -144,7 +147,18 @@ void ParameterGroup::read_into(WeightSource& source, std::int64_t begin, const a
   }
 }
 
+void ParameterGroup::load_encoded(WeightSource& source) {
+  const HeldTensor bytes = own_weights(true);
+  const int shard = weights_sharded() ? context_.shards->rank() : 0;
+  for (std::int64_t begin = 0; begin < own_numel_; begin += load_chunk) {
+    const at::Tensor values = at::empty({std::min(load_chunk, own_numel_ - begin)}, at::kFloat);
+    read_range(source, begin, values);
+    codec_->encode(shard, begin, values, bytes.tensor());
+  }
+}
+
 void ParameterGroup::load(WeightSource& source) {
+  if (codec_) return load_encoded(source);
   {
     const HeldTensor weights = own_weights(true);
     const at::TensorOptions host = at::TensorOptions().dtype(context_.precision.master), options = host.device(context_.device);
@@ -179,24 +193,35 @@ void ParameterGroup::move_to(GroupState next) {
 }
 
 void ParameterGroup::prefetch(Phase phase) {
-  if (!weights_sharded() || state_ != GroupState::sharded) return;
+  if (!comes_and_goes() || state_ != GroupState::sharded) return;
   move_to(GroupState::gathering);
   const StreamLane::Guard lane = context_.gather_lane->enter();
   gather_slot_ = context_.gather_slots->acquire(full_.bytes());
   full_.attach(context_.gather_slots->memory(gather_slot_));
-  context_.shards->all_gather_into(full_.tensor(), own_weights(false).tensor(), tag(phase));
+  if (codec_ && weights_sharded()) {
+    code_slot_ = context_.gather_slots->acquire(codec_->all_bytes());
+    context_.shards->all_gather_into(context_.gather_slots->tensor(code_slot_, codec_->all_bytes(), at::kByte), own_weights(false).tensor(), tag(phase));
+  } else if (!codec_) {
+    context_.shards->all_gather_into(full_.tensor(), own_weights(false).tensor(), tag(phase));
+  }
   context_.gather_slots->mark_filled(gather_slot_);
 }
 
+void ParameterGroup::decode_into_full() {
+  codec_->decode(code_slot_ < 0 ? weights_ : context_.gather_slots->tensor(code_slot_, codec_->all_bytes(), at::kByte), full_.tensor());
+  if (code_slot_ >= 0) context_.gather_slots->release(std::exchange(code_slot_, -1));
+}
+
 void ParameterGroup::materialize(Phase phase) {
-  if (!weights_sharded() || users_++ > 0) return;
+  if (!comes_and_goes() || users_++ > 0) return;
   prefetch(phase);
   context_.gather_slots->await_filled(gather_slot_);
+  if (codec_) decode_into_full();
   move_to(GroupState::full);
 }
 
 void ParameterGroup::release() {
-  if (!weights_sharded()) return;
+  if (!comes_and_goes()) return;
   ZERO_CHECK(users_ > 0, text("group ", index_, " is released more often than materialized"));
   if (--users_ > 0) return;
   put_back();
@@ -212,6 +237,7 @@ void ParameterGroup::put_back() {
   move_to(GroupState::sharded);
   full_.detach();
   context_.gather_slots->release(std::exchange(gather_slot_, -1));
+  if (code_slot_ >= 0) context_.gather_slots->release(std::exchange(code_slot_, -1));
 }
 
 void ParameterGroup::collect_gradients(int unit, bool first) {
@@ -326,6 +352,11 @@ void ParameterGroup::export_flat(const at::Tensor& own, const TensorSink& sink) 
 }
 
 void ParameterGroup::export_weights(const TensorSink& sink) {
+  if (codec_) {
+    materialize(Phase::save);
+    export_flat(full_.tensor(), sink);
+    return release();
+  }
   if (!states_ || !states_->has_master()) return export_flat(own_weights(false).tensor(), sink);
   const at::TensorOptions options = at::TensorOptions().dtype(context_.precision.master).device(context_.device);
   const at::Tensor own = at::empty({own_numel_}, options);

@@ -6,7 +6,7 @@
 //   weights        P         P         P         P/N      compute type; leaves of the modules are views of the full vector
 //   gradient       P         P         P/N       P/N      gradient type
 //   master, m, v   P each    P/N       P/N       P/N      master type; no master where the weights are their own
-// A frozen group has weights alone. "Own range" is the part of the flat vector whose optimizer state this rank holds.
+// A frozen group has weights alone; quantised, at rest in NF4 at every stage, its full vector comes and goes as at stage 3. "Own range" is the part of the flat vector whose optimizer state this rank holds.
 #include <functional>
 #include <vector>
 
@@ -17,6 +17,7 @@
 #include "offload/reduce_kernels.h"
 #include "offload/shard_store.h"
 #include "zero/flat_layout.h"
+#include "zero/frozen_codec.h"
 #include "zero/group_plan.h"
 #include "zero/held_tensor.h"
 #include "zero/optim/adamw.h"
@@ -45,6 +46,7 @@ struct GroupContext {
   ShardStore* weight_store = nullptr;  // home of sharded weights, one shard per group; null: tensors
   OptimizerStoreFactory make_states;   // home of optimizer states; empty: tensors
   bool keep_frozen = false;          // frozen weights stay whole at stage 3 too
+  bool quantize_frozen = false;      // frozen blocks are held and gathered in NF4
 };
 
 /// Sharded: only the own part is held. Gathering: the full vector has memory, not yet its values. Full: leaves are usable.
@@ -104,8 +106,10 @@ class ParameterGroup {
 
  private:
   bool weights_sharded() const;
+  bool comes_and_goes() const { return weights_sharded() || codec_; }  // the full vector
+  at::ScalarType rest_type() const { return codec_ ? at::kByte : context_.precision.compute; }
   bool gradients_sharded() const { return context_.plan.gradients == Placement::sharded; }
-  HeldTensor own_weights(bool changes) const;  // [own_numel], compute type
+  HeldTensor own_weights(bool changes) const;  // [own_numel], compute type; of a codec, its bytes
   at::Tensor own_gradient() const;  // [own_numel], gradient type
   at::Tensor shard_of(const at::Tensor& full) const;
   CallTag tag(Phase phase) const { return {phase, spec_.unit, index_}; }
@@ -113,6 +117,8 @@ class ParameterGroup {
   void put_back();
   void issue_reduction(bool first, bool last);
   at::Tensor zeros(std::int64_t numel, at::ScalarType type, Communicator& communicator) const;
+  void decode_into_full();
+  void load_encoded(WeightSource& source);
   void allocate_weights();
   void allocate_states();
   void point_leaves(const Chain& chain);
@@ -141,8 +147,10 @@ class ParameterGroup {
   int users_ = 0;
   int gather_slot_ = -1;
   int reduce_slot_ = -1;
-  FlatStorage full_;                 // sharded weights: memory only while full
-  at::Tensor weights_;               // resident: [numel]; sharded: [shard_numel], undefined when a store is their home
+  std::unique_ptr<FrozenCodec> codec_; // of quantised weights, else null
+  int code_slot_ = -1;               // gathered bytes of a codec
+  FlatStorage full_;                 // weights that come and go: memory only while full
+  at::Tensor weights_;               // resident: [numel]; sharded: [shard_numel], undefined when a store is their home; of a codec, bytes
   at::Tensor packed_;                // gradients on their way, compute type, [numel], while being collected
   at::Tensor gradient_;              // [numel] or [shard_numel]
   std::unique_ptr<OptimizerStore> states_; // of the own range; without a master when the weights are their own

@@ -13,9 +13,11 @@ struct SlotOptions {
   std::int64_t element_bytes = 2;   // of the compute type
   bool keep_frozen = false;         // frozen weights are never gathered
   bool overlap = false;             // the next unit's weights and the last one's gradients beside the present ones
+  bool quantize_frozen = false;     // frozen blocks are held in NF4 and come and go at every stage
+  bool parameters_sharded = true;
 };
 
-/// Bytes of each buffer. Those for gathering exist where parameters are sharded, those for reducing where gradients are.
+/// Bytes of each buffer. Those for gathering exist where weights come and go, those for reducing where gradients are sharded.
 struct SlotSizes {
   std::vector<std::int64_t> gather, reduce;
 };

@@ -35,7 +35,27 @@ std::vector<std::int64_t> sample_tokens(std::int64_t sample, int seq_len, std::i
 
 namespace {
 
-Batch batch_of(std::int64_t first, int rows, int seq_len, std::int64_t vocab) {
+/// Tokens of a sample that are trained; the rest of its row is padding.
+int length_of(std::int64_t sample, const RunOptions& run) { return run.ragged ? 1 + int(sample * 7 % run.seq_len) : run.seq_len; }
+
+double trained_tokens(std::int64_t first, const RunOptions& run) {
+  double tokens = 0;
+  for (int i = 0; i < run.global_batch; ++i) tokens += length_of(first + i, run);
+  return tokens;
+}
+
+void pad(Batch& batch, std::int64_t first, const RunOptions& run) {
+  batch.documents = at::zeros(batch.ids.sizes(), at::kInt);
+  for (int b = 0; b < batch.ids.size(0); ++b) {
+    const int length = length_of(first + b, run), rest = run.seq_len - length;
+    batch.targets[b].narrow(0, length, rest).fill_(ignored_target);
+    batch.documents[b].narrow(0, length, rest).fill_(-1);
+  }
+}
+
+Batch batch_of(std::int64_t first, int rows, const RunOptions& run) {
+  const int seq_len = run.seq_len;
+  const std::int64_t vocab = run.config.vocab_size;
   Batch batch;
   batch.ids = at::empty({rows, seq_len}, at::kLong);
   batch.targets = at::empty({rows, seq_len}, at::kLong);
@@ -44,6 +64,7 @@ Batch batch_of(std::int64_t first, int rows, int seq_len, std::int64_t vocab) {
     std::copy(tokens.begin(), tokens.end() - 1, batch.ids.data_ptr<std::int64_t>() + b * seq_len);
     std::copy(tokens.begin() + 1, tokens.end(), batch.targets.data_ptr<std::int64_t>() + b * seq_len);
   }
+  if (run.ragged) pad(batch, first, run);
   return batch;
 }
 
@@ -55,7 +76,21 @@ EngineOptions engine_options(const RunOptions& run) {
   options.shard_degree = run.shard_degree;
   options.recompute_every = run.recompute_every;
   options.overlap = run.overlap;
+  options.keep_frozen = run.keep_frozen;
+  options.quantize_frozen = run.quantize_frozen;
   return options;
+}
+
+Model model_of(const RunOptions& run) {
+  Model model = make_llama(run.config);
+  if (!run.lora) return model;
+  add_lora(model, *run.lora);
+  for (auto& unit : model.units)
+    for (const Adapter& adapter : unit->adapters()) {
+      unit->parameters()[adapter.b].init = Init::normal;
+      unit->parameters()[adapter.b].init_scale = 0.2;
+    }
+  return model;
 }
 
 }  // namespace
@@ -68,23 +103,27 @@ RunResult run_training(const RunOptions& run, const AfterStep& after_step, const
   world.run([&](Communicator& communicator, int rank) {
     std::optional<LedgerScope> booked;
     if (ledger_of) booked.emplace(ledger_of(rank));
-    Model model = make_llama(run.config);
+    Model model = model_of(run);
     Chain chain;
     for (auto& unit : model.units) chain.push_back(unit.get());
-    Engine engine(chain, communicator, engine_options(run));
+    EngineOptions options = engine_options(run);
+    if (run.homes_of) options.homes = run.homes_of(rank);
+    Engine engine(chain, communicator, options);
     RandomWeights weights(model, 7);
     engine.load(weights);
     if (after_step) after_step(engine, rank, 0);
     const int rows = run.global_batch / (run.ranks * run.micro_batches);
-    const double tokens = double(run.global_batch) * run.seq_len;
     for (int step = 0; step < run.steps; ++step) {
+      const double tokens = trained_tokens(std::int64_t(step) * run.global_batch, run);
       double loss_sum = 0;
       for (int a = 0; a < run.micro_batches; ++a) {
         const std::int64_t first = std::int64_t(step) * run.global_batch + (a * run.ranks + rank) * rows;
-        const Batch batch = batch_of(first, rows, run.seq_len, run.config.vocab_size);
+        const Batch batch = batch_of(first, rows, run);
         Pass pass;
         pass.batch = &batch;
         pass.training = true;
+        pass.seed = std::uint64_t(step) + 1;
+        pass.first_sample = first;
         const at::Tensor loss = engine.forward(pass, {a == 0, a + 1 == run.micro_batches});
         engine.backward(loss, 1.0 / tokens);
         loss_sum += loss.item<double>();

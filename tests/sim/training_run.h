@@ -2,12 +2,14 @@
 // A short training run on simulated ranks, through the engine alone: the bench of the parity, traffic and memory tests.
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <ATen/ATen.h>
 
 #include "comm/sim_world.h"
+#include "models/lora.h"
 #include "models/model.h"
 #include "offload/ledger.h"
 #include "zero/engine.h"
@@ -27,8 +29,13 @@ struct RunOptions {
   at::ScalarType master = at::kDouble;
   int recompute_every = 0;
   bool overlap = false;
+  std::function<StateHomes(int rank)> homes_of;  // empty: all states in memory
   std::uint64_t schedule_seed = 0;
   ModelConfig config;
+  std::optional<LoraOptions> lora;   // adapters whose B matrices start random, so that every gradient shows
+  bool ragged = false;               // samples of different length: what is beyond a sample's end is padding
+  bool keep_frozen = false;
+  bool quantize_frozen = false;
 };
 
 struct RunResult {

@@ -1,0 +1,94 @@
+#include "tests/sim/golden_case.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "models/model.h"
+#include "zero/optim/clip.h"
+#include "zero/optim/schedule.h"
+
+namespace zero::testing {
+namespace {
+
+double relative(double value, double expected) { return std::abs(value - expected) / std::max(std::abs(expected), 1e-12); }
+
+// PEFT puts the adapter's name into the names of tensors in memory, but not into those of its files.
+std::string name_in_memory(const std::string& name) {
+  for (const std::string part : {".lora_A", ".lora_B"})
+    if (const auto at = name.find(part + ".weight"); at != std::string::npos) return name.substr(0, at) + part + ".default.weight";
+  return name;
+}
+
+}  // namespace
+
+GoldenCase::GoldenCase(const std::string& name) : folder(std::string(ZERO_TEST_DATA) + "/" + name), expected(folder + "/expect.safetensors") {
+  settings = nlohmann::json::parse(std::ifstream(folder + "/case.json"));
+  std::ifstream file(folder + "/tokens.bin", std::ios::binary);
+  for (std::uint16_t token; file.read(reinterpret_cast<char*>(&token), 2);) tokens.push_back(token);
+}
+
+Batch GoldenCase::batch(std::int64_t first_window, std::int64_t rows) const {
+  const std::int64_t seq = settings["seq"];
+  Batch batch{at::empty({rows, seq}, at::kLong), at::empty({rows, seq}, at::kLong), {}, {}};
+  for (std::int64_t b = 0; b < rows; ++b)
+    for (std::int64_t t = 0; t < seq; ++t) {
+      batch.ids.data_ptr<std::int64_t>()[b * seq + t] = tokens[(first_window + b) * seq + t];
+      batch.targets.data_ptr<std::int64_t>()[b * seq + t] = tokens[(first_window + b) * seq + t + 1];
+    }
+  return batch;
+}
+
+EngineOptions GoldenCase::engine_options(int stage) const {
+  EngineOptions options;
+  options.plan = ShardPlan::for_stage(stage);
+  options.precision = {at::kFloat, at::kFloat, at::kFloat, at::kFloat};
+  options.adamw = {settings["lr"], settings["betas"][0], settings["betas"][1], settings["eps"], settings["weight_decay"]};
+  return options;
+}
+
+void train_and_compare(const GoldenCase& golden, Engine& engine, int rank, int micro_batches) {
+  const auto& s = golden.settings;
+  Communicator& communicator = engine.communicator();
+  const std::int64_t global = s["batch"], steps = s["steps"], rows = global / (communicator.size() * micro_batches);
+  const double tokens = golden.tokens_per_step();
+  const ScheduleOptions schedule{ScheduleType::cosine, s["lr"], steps, s["warmup_steps"], s["min_lr_ratio"]};
+  const at::Tensor losses = golden.expected.read("step.loss"), norms = golden.expected.read("step.grad_norm"), rates = golden.expected.read("step.lr");
+  const at::Tensor logits = golden.expected.read("logits");
+  for (std::int64_t step = 0; step < steps; ++step) {
+    double sum = 0;
+    for (int a = 0; a < micro_batches; ++a) {
+      const std::int64_t in_step = (a * communicator.size() + rank) * rows;
+      const Batch batch = golden.batch(step * global + in_step, rows);
+      Pass pass;
+      pass.batch = &batch;
+      if (step == 0) {
+        const at::Tensor got = engine.evaluate(pass, [](Unit& head, const at::Tensor& x) { return logits_of(head, x); });
+        EXPECT_LT((got - logits.narrow(0, in_step, rows)).abs().max().item<double>(), 3e-5);
+      }
+      const at::Tensor loss = engine.forward(pass, {a == 0, a + 1 == micro_batches});
+      engine.backward(loss, 1.0 / tokens);
+      sum += loss.item<double>();
+    }
+    if (step == 0) {
+      engine.export_gradients([&](const TensorSpec& spec, const at::Tensor& value) {
+        const at::Tensor want = golden.expected.read("grad." + name_in_memory(spec.name));
+        EXPECT_LT((value - want).abs().max().item<double>(), 3e-5 * want.abs().max().item<double>()) << spec.name;
+      });
+    }
+    const double norm = engine.gradient_norm(), rate = learning_rate(schedule, step);
+    const at::Tensor total = at::full({1}, sum, at::kDouble);
+    communicator.all_reduce(total, {at::kDouble, false});
+    EXPECT_LT(relative(total.item<double>() / tokens, losses[step].item<double>()), 1e-5);
+    EXPECT_LT(relative(norm, norms[step].item<double>()), 1e-5);
+    EXPECT_LT(relative(rate, rates[step].item<double>()), 1e-12);
+    engine.step(rate, clip_factor(norm, s["clip_grad_norm"]));
+  }
+  engine.export_weights([&](const TensorSpec& spec, const at::Tensor& value) {
+    EXPECT_LT((value - golden.expected.read("final." + name_in_memory(spec.name))).abs().max().item<double>(), 1e-4) << spec.name;
+  }, /*trainable_only=*/true);
+}
+
+}  // namespace zero::testing

@@ -1,0 +1,36 @@
+#pragma once
+// A golden case, made by transformers and PEFT: a run's settings, its tokens and what came of it.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/safetensors.h"
+#include "models/unit.h"
+#include "zero/engine.h"
+
+namespace zero::testing {
+
+struct GoldenCase {
+  /// The case of that name under tests/data.
+  explicit GoldenCase(const std::string& name);
+
+  /// Windows [first, first + rows) of the case's tokens.
+  Batch batch(std::int64_t first_window, std::int64_t rows) const;
+  /// Tokens of all windows of one step.
+  double tokens_per_step() const { return double(settings["batch"]) * double(settings["seq"]); }
+  /// fp32 everywhere, AdamW as the case has it.
+  EngineOptions engine_options(int stage) const;
+
+  std::string folder;
+  SafetensorsFile expected;
+  nlohmann::json settings;
+  std::vector<std::int64_t> tokens;
+};
+
+/// Trains the case's steps on this rank; expects logits and gradients of the first batch, each step's loss, norm and rate, and
+/// the trained tensors after the last step.
+void train_and_compare(const GoldenCase& golden, Engine& engine, int rank, int micro_batches);
+
+}  // namespace zero::testing

@@ -1,0 +1,268 @@
+// LoRA through the engine: the golden case of PEFT, agreement of stages, ranks and batches, dropout, learning rates of its own.
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "models/adapted_weights.h"
+#include "models/hf_directory.h"
+#include "models/safetensors_writer.h"
+#include "offload/cpu_allocator.h"
+#include "tests/sim/golden_case.h"
+#include "tests/sim/training_run.h"
+
+namespace zero::testing {
+namespace {
+
+double largest_difference(const RunResult& a, const RunResult& b) {
+  double worst = 0;
+  for (std::size_t i = 0; i < a.losses.size(); ++i) {
+    worst = std::max(worst, std::abs(a.losses[i] - b.losses[i]));
+    worst = std::max(worst, std::abs(a.norms[i] - b.norms[i]));
+  }
+  EXPECT_EQ(a.weights.size(), b.weights.size());
+  for (const auto& [name, weight] : a.weights)
+    worst = std::max(worst, (weight.to(at::kDouble) - b.weights.at(name).to(at::kDouble)).abs().max().item<double>());
+  return worst;
+}
+
+// The adapter's tensors whole, as PEFT's file has them.
+void save(Engine& engine, int rank, const std::string& folder, const LoraOptions& options) {
+  std::vector<SafetensorsSpec> specs;
+  std::vector<at::Tensor> values;
+  engine.export_weights([&](const TensorSpec& spec, const at::Tensor& value) {
+    specs.push_back({spec.name, at::kFloat, spec.shape});
+    values.push_back(value.clone());
+  }, /*trainable_only=*/true);
+  if (rank != 0) return;
+  std::filesystem::create_directories(folder);
+  SafetensorsWriter writer(folder + "/adapter_model.safetensors", specs);
+  for (const at::Tensor& value : values) writer.append(value);
+  writer.finish();
+  write_adapter_config(folder, options, "model");
+}
+
+void expect_merged_logits(const GoldenCase& golden, const std::string& adapter) {
+  const auto directory = std::make_shared<HfDirectory>(golden.folder + "/model");
+  MergedWeights merged(std::make_shared<HfWeights>(directory), std::make_shared<PeftDirectory>(adapter));
+  Model model = make_llama(directory->config());
+  hold_parameters(model, at::kFloat);
+  load_parameters(model, merged);
+  const at::NoGradGuard no_grad;
+  const Batch batch = golden.batch(0, golden.settings["batch"]);
+  Pass pass;
+  pass.batch = &batch;
+  at::Tensor x;
+  for (std::size_t u = 0; u + 1 < model.units.size(); ++u) x = model.units[u]->forward(x, pass);
+  const at::Tensor want = golden.expected.read("merged.logits");
+  EXPECT_LT((logits_of(*model.units.back(), x) - want).abs().max().item<double>(), 1e-4);
+}
+
+class GoldenLora : public ::testing::TestWithParam<std::tuple<int, int>> {};
+
+TEST_P(GoldenLora, TrainsAsPeftDoes) {
+  const auto [stage, ranks] = GetParam();
+  const GoldenCase golden("tiny-lora");
+  const int micro_batches = ranks == 4 ? 3 : (stage + ranks) % 2 ? 2 : 1;
+  const auto scratch = std::filesystem::temp_directory_path() / ("zero-lora-" + std::to_string(::getpid()));
+  SimWorld({.ranks = ranks}).run([&, stage = stage](Communicator& communicator, int rank) {
+    const auto directory = std::make_shared<HfDirectory>(golden.folder + "/model");
+    const auto adapter = std::make_shared<PeftDirectory>(golden.folder + "/adapter");
+    Model model = make_llama(directory->config());
+    add_lora(model, adapter->options());
+    Chain chain;
+    for (auto& unit : model.units) chain.push_back(unit.get());
+    Engine engine(chain, communicator, golden.engine_options(stage));
+    AdaptedWeights weights(std::make_shared<HfWeights>(directory), adapter);
+    weights.check(tensors_of(model));
+    engine.load(weights);
+    train_and_compare(golden, engine, rank, micro_batches);
+    save(engine, rank, scratch, adapter->options());
+  });
+  expect_merged_logits(golden, scratch);
+  std::filesystem::remove_all(scratch);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, GoldenLora, ::testing::Combine(::testing::Range(0, 4), ::testing::Range(1, 5)));
+
+RunOptions lora_run() {
+  RunOptions run;
+  run.config = small_config(false);
+  run.lora.emplace();
+  run.lora->r = 3;
+  run.lora->alpha = 6;
+  run.lora->target_modules = {"all-linear"};
+  run.ragged = true;
+  return run;
+}
+
+class LoraParity : public ::testing::TestWithParam<std::tuple<int, int>> {};
+
+// Against one rank that sees the whole batch at once, in fp64, although samples differ in length.
+TEST_P(LoraParity, EqualsOneRankWithTheWholeBatch) {
+  const auto [stage, ranks] = GetParam();
+  for (const bool dora : {false, true}) {
+    RunOptions reference = lora_run();
+    reference.steps = 4;
+    reference.lora->use_dora = dora;
+    reference.lora->dropout = dora ? 0 : 0.3;
+    const RunResult expected = run_training(reference);
+    ASSERT_LT(expected.losses.back(), expected.losses.front());
+    for (const int micro_batches : {1, 2, 3})
+      for (const int every : {0, 1})
+        for (const bool keep : {false, true}) {
+          if (24 % (ranks * micro_batches) || (keep && (stage != 3 || every))) continue;
+          RunOptions run = reference;
+          run.stage = stage;
+          run.ranks = ranks;
+          run.micro_batches = micro_batches;
+          run.recompute_every = every;
+          run.keep_frozen = keep;
+          EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12)
+              << micro_batches << " micro-batches, recompute " << every << ", dora " << dora << ", keep " << keep;
+        }
+  }
+}
+
+TEST_P(LoraParity, GivesEqualLossCurvesInFp32) {
+  const auto [stage, ranks] = GetParam();
+  RunOptions reference = lora_run();
+  reference.compute = reference.master = at::kFloat;
+  reference.global_batch = 144;  // divides by all
+  reference.steps = 4;
+  const RunResult expected = run_training(reference);
+  for (int micro_batches = 1; micro_batches <= 4; ++micro_batches) {
+    RunOptions run = reference;
+    run.stage = stage;
+    run.ranks = ranks;
+    run.micro_batches = micro_batches;
+    const RunResult got = run_training(run);
+    for (std::size_t step = 0; step < got.losses.size(); ++step)
+      EXPECT_LT(std::abs(got.losses[step] / expected.losses[step] - 1), 1e-5) << micro_batches << " micro-batches, step " << step;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Matrix, LoraParity, ::testing::Combine(::testing::Range(0, 4), ::testing::Range(1, 5)));
+
+TEST(Lora, TrainsModulesThatAreSavedWhole) {
+  for (const bool tied : {false, true}) {
+    RunOptions reference = lora_run();
+    reference.config = small_config(tied);
+    reference.lora->modules_to_save = {"embed_tokens", "norm"};
+    if (!tied) reference.lora->modules_to_save.push_back("lm_head");
+    const RunResult expected = run_training(reference);
+    for (const int stage : {1, 2, 3}) {
+      RunOptions run = reference;
+      run.stage = stage;
+      run.ranks = 3;
+      EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12) << "stage " << stage << ", tied " << tied;
+    }
+  }
+}
+
+TEST(Lora, LeavesTheBaseAlone) {
+  RunOptions run = lora_run();
+  run.stage = 3;
+  run.ranks = 2;
+  run.steps = 0;
+  const RunResult before = run_training(run);
+  run.steps = 3;
+  const RunResult after = run_training(run);
+  int changed = 0;
+  for (const auto& [name, weight] : before.weights) {
+    const bool adapter = name.find("lora_") != std::string::npos;
+    EXPECT_EQ(at::equal(weight, after.weights.at(name)), !adapter) << name;
+    changed += adapter;
+  }
+  EXPECT_EQ(changed, 2 * 7 * 2);
+}
+
+// The first AdamW step moves every element by its learning rate (but for eps and decay).
+TEST(Lora, MovesBByItsOwnLearningRate) {
+  RunOptions run = lora_run();
+  run.lora->loraplus_lr_ratio = 16;
+  for (const auto& [stage, ranks] : {std::pair{0, 1}, {2, 3}, {3, 4}}) {
+    run.stage = stage;
+    run.ranks = ranks;
+    run.steps = 0;
+    const RunResult before = run_training(run);
+    run.steps = 1;
+    const RunResult after = run_training(run);
+    for (const auto& [name, weight] : before.weights) {
+      if (name.find("lora_") == std::string::npos) continue;
+      const double rate = 0.01 * (name.ends_with("lora_B.weight") ? 16 : 1);
+      const at::Tensor moved = (after.weights.at(name) - weight * (1 - rate * AdamWOptions().weight_decay)).abs();
+      EXPECT_NEAR(moved.median().item<double>(), rate, 1e-3 * rate) << name;
+    }
+  }
+}
+
+// A step's dropout is the same for any ranks and batches (above), but another in the next step, and absent outside training.
+TEST(Lora, DrawsNewDropoutEachStep) {
+  RunOptions run = lora_run();
+  run.steps = 2;
+  const RunResult without = run_training(run);
+  run.lora->dropout = 0.5;
+  const RunResult with = run_training(run);
+  EXPECT_GT(std::abs(with.losses[0] - without.losses[0]), 1e-6);
+  run.lora->seed = 1;
+  EXPECT_NE(run_training(run).losses[0], with.losses[0]);
+}
+
+// Blocks are cut at the same places for any number of ranks, so the quantised base is the same.
+TEST(QuantizedBase, GivesTheSameAtAnyStageAndRanks) {
+  RunOptions reference = lora_run();
+  reference.steps = 4;
+  reference.quantize_frozen = true;
+  const RunResult expected = run_training(reference);
+  RunOptions plain = reference;
+  plain.quantize_frozen = false;
+  const double difference = std::abs(run_training(plain).losses[0] - expected.losses[0]);
+  EXPECT_GT(difference, 1e-6);
+  EXPECT_LT(difference, 0.2);
+  for (const auto& [stage, ranks] : {std::pair{0, 2}, {1, 3}, {2, 2}, {3, 1}, {3, 2}, {3, 3}, {3, 4}})
+    for (const bool keep : {false, true})
+      for (const bool overlap : {false, true}) {
+        RunOptions run = reference;
+        run.stage = stage;
+        run.ranks = ranks;
+        run.keep_frozen = keep;
+        run.overlap = overlap;
+        run.recompute_every = ranks == 3;
+        EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12) << "stage " << stage << ", " << ranks << " ranks, keep " << keep;
+      }
+}
+
+std::int64_t parameter_bytes(RunOptions run) {
+  CpuAllocator allocator;
+  allocator.install();
+  std::vector<Ledger> ledgers(run.ranks);
+  std::int64_t bytes = 0;
+  run.steps = 1;
+  run_training(run, [&](Engine&, int rank, int step) {
+    if (rank == 0 && step == 1) bytes = ledgers[rank].live(MemoryCategory::parameters);
+  }, [&](int rank) -> Ledger& { return ledgers[rank]; });
+  return bytes;
+}
+
+TEST(QuantizedBase, TakesAQuarterOfTheBlocks) {
+  RunOptions run = lora_run();
+  run.config.hidden_size = 96;
+  run.config.intermediate_size = 256;
+  run.config.vocab_size = 8;
+  run.config.head_dim = 16;
+  run.compute = at::kBFloat16;
+  run.master = at::kFloat;
+  for (const auto& [stage, ranks] : {std::pair{0, 1}, {3, 2}}) {
+    run.stage = stage;
+    run.ranks = ranks;
+    run.quantize_frozen = false;
+    const double whole = double(parameter_bytes(run));
+    run.quantize_frozen = true;
+    EXPECT_LT(double(parameter_bytes(run)), 0.4 * whole) << "stage " << stage;
+  }
+}
+
+}  // namespace
+}  // namespace zero::testing

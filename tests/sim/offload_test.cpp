@@ -1,0 +1,57 @@
+// States that live on disk or in a host store give the same bits as states in memory, at every stage.
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "offload/disk_tier.h"
+#include "tests/sim/training_run.h"
+
+namespace zero::testing {
+namespace {
+
+enum class Home { host, disk };
+
+class Offload : public ::testing::TestWithParam<std::tuple<int, Home, at::ScalarType>> {};
+
+TEST_P(Offload, EqualsResidentStatesBitForBit) {
+  const auto [stage, home, compute] = GetParam();
+  const std::string folder = ::testing::TempDir() + "/offload_" + std::to_string(::getpid()) + "_" + std::to_string(stage);
+  RunOptions options;
+  options.config = small_config(true);
+  options.stage = stage;
+  options.ranks = 3;
+  options.steps = 4;
+  options.compute = compute;
+  options.master = at::kFloat;
+  const RunResult resident = run_training(options);
+  options.homes_of = [&, home = home](int rank) {
+    StateHomes homes;
+    DiskTierOptions disk;
+    disk.directory = folder;
+    disk.rank = rank;
+    disk.chunk_bytes = 3 * 4096 * 4;  // several chunks a shard
+    const std::shared_ptr<DiskTier> tier = home == Home::disk ? DiskTier::create(disk) : nullptr;
+    if (tier)
+      homes.optimizer = [tier](const std::string& name, std::int64_t elements, at::ScalarType type, bool has_master) {
+        return tier->make_store(name, elements, type, has_master);
+      };
+    homes.weights = [tier, disk](const std::vector<std::int64_t>& bytes) {
+      return tier ? make_disk_shard_store(bytes, {disk}, tier) : make_host_shard_store(bytes);
+    };
+    return homes;
+  };
+  const RunResult elsewhere = run_training(options);
+  EXPECT_EQ(resident.losses, elsewhere.losses);
+  EXPECT_EQ(resident.norms, elsewhere.norms);
+  ASSERT_EQ(resident.weights.size(), elsewhere.weights.size());
+  for (const auto& [name, weight] : resident.weights) EXPECT_TRUE(at::equal(weight, elsewhere.weights.at(name))) << name;
+  std::filesystem::remove_all(folder);
+}
+
+INSTANTIATE_TEST_SUITE_P(Stages, Offload,
+                         ::testing::Combine(::testing::Range(0, 4), ::testing::Values(Home::host, Home::disk), ::testing::Values(at::kFloat, at::kBFloat16)));
+
+}  // namespace
+}  // namespace zero::testing

@@ -1,0 +1,60 @@
+// fp16: an overflow on one rank makes all ranks skip the same step and leaves the weights as they were, to the bit.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "models/initial_weights.h"
+#include "tests/sim/training_run.h"
+#include "zero/optim/loss_scale.h"
+
+namespace zero::testing {
+namespace {
+
+std::map<std::string, at::Tensor> weights_of(Engine& engine) {
+  std::map<std::string, at::Tensor> weights;
+  engine.export_weights([&](const TensorSpec& spec, const at::Tensor& value) { weights[spec.name] = value.clone(); });
+  return weights;
+}
+
+class Overflow : public ::testing::TestWithParam<int> {};
+
+TEST_P(Overflow, OnOneRankSkipsTheStepOnAll) {
+  constexpr int ranks = 3, planted_step = 1, steps = 3;
+  SimWorld({.ranks = ranks}).run([&](Communicator& communicator, int rank) {
+    const ModelConfig config = small_config(false);
+    Model model = make_llama(config);
+    Chain chain;
+    for (auto& unit : model.units) chain.push_back(unit.get());
+    EngineOptions options;
+    options.plan = ShardPlan::for_stage(GetParam());
+    options.precision = {at::kHalf, at::kFloat, at::kHalf, at::kFloat};
+    Engine engine(chain, communicator, options);
+    RandomWeights weights(model, 3);
+    engine.load(weights);
+    LossScale loss_scale({.start = 1024});
+    for (int step = 0; step < steps; ++step) {
+      Batch batch{at::full({1, 6}, rank + step, at::kLong), at::full({1, 6}, rank + step + 1, at::kLong), {}, {}};
+      Pass pass;
+      pass.batch = &batch;
+      const at::Tensor loss = engine.forward(pass, {});
+      const bool plant = step == planted_step && rank == 1;
+      engine.backward(loss, plant ? std::numeric_limits<double>::infinity() : loss_scale.scale() / (6.0 * ranks));
+      const auto before = weights_of(engine);
+      const double scale_before = loss_scale.scale();
+      const StepFindings findings = engine.update({.lr = 0.01, .max_norm = 1.0, .loss_scale = loss_scale.scale()}, loss.detach().to(at::kDouble)).wait();
+      EXPECT_EQ(findings.taken, step != planted_step) << "rank " << rank << ", step " << step;
+      EXPECT_EQ(loss_scale.update(findings.taken), findings.taken);
+      const auto after = weights_of(engine);
+      bool same = true;
+      for (const auto& [name, value] : before) same = same && at::equal(value, after.at(name));
+      EXPECT_EQ(same, step == planted_step) << "rank " << rank << ", step " << step;
+      EXPECT_EQ(loss_scale.scale(), step == planted_step ? scale_before / 2 : scale_before);
+    }
+    EXPECT_EQ(loss_scale.skipped_steps(), 1);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Stages, Overflow, ::testing::Range(0, 4));
+
+}  // namespace
+}  // namespace zero::testing

@@ -67,7 +67,7 @@ struct Pass {
   const Batch* batch = nullptr;
   KvCache* cache = nullptr;      // generation only
   bool training = false;         // dropout is drawn
-  std::uint64_t seed = 0;        // (seed, step, micro-batch) mixed: each unit and sample derives its own draws from it
+  std::uint64_t seed = 0;        // (run's seed, step) mixed: each unit and sample derives its own draws from it
   std::int64_t first_sample = 0; // global number of the batch's first sequence
 };
 

@@ -6,6 +6,8 @@
 #include "offload/disk_file.h"
 #include "offload/disk_tier.h"
 #include "offload/shard_store.h"
+#include "offload/nf4.h"
+#include "zero/frozen_codec.h"
 #include "zero/slot_sizes.h"
 #include "zero/train/config_rules.h"
 #include "zero/train/setup.h"
@@ -39,10 +41,11 @@ class Planner {
     for (const auto& unit : model.units) chain.push_back(unit.get());
     const std::vector<GroupSpec> specs = plan_groups(chain);
     std::vector<FlatLayout> layouts;
-    for (const GroupSpec& spec : specs) layouts.emplace_back(specs_of(chain, spec), sharing_ranks(work));
-    for (std::size_t g = 0; g < specs.size(); ++g) add_group(specs[g], layouts[g]);
-    const SlotSizes slots = slot_sizes(chain, specs, layouts, {bytes_of(precision_.compute), work.engine.keep_frozen, work.engine.overlap});
-    if (sharded(plan_.parameters)) bytes_.gather_slots = sum(slots.gather);
+    for (const GroupSpec& spec : specs) layouts.emplace_back(specs_of(chain, spec), sharing_ranks(work), quantized(spec, chain) ? nf4_block : 32);
+    for (std::size_t g = 0; g < specs.size(); ++g) add_group(specs[g], layouts[g], quantized(specs[g], chain));
+    const SlotSizes slots = slot_sizes(chain, specs, layouts, {bytes_of(precision_.compute), work.engine.keep_frozen, work.engine.overlap,
+                                                               work.engine.quantize_frozen, sharded(plan_.parameters)});
+    if (sharded(plan_.parameters) || work.engine.quantize_frozen) bytes_.gather_slots = sum(slots.gather);
     if (sharded(plan_.gradients)) bytes_.reduce_slots = sum(slots.reduce);
     add_disk_buffers();
     bytes_.save += largest_export_;
@@ -59,10 +62,16 @@ class Planner {
  private:
   static bool sharded(Placement placement) { return placement == Placement::sharded; }
 
-  void add_group(const GroupSpec& spec, const FlatLayout& layout) {
+  bool quantized(const GroupSpec& spec, const Chain& chain) const { return work_.engine.quantize_frozen && quantizes(spec, int(chain.size())); }
+
+  void add_group(const GroupSpec& spec, const FlatLayout& layout, bool quantized) {
     const std::int64_t all = layout.numel(), shard = layout.shard_numel();
     const bool weights_sharded = sharded(plan_.parameters) && (spec.trainable || !work_.engine.keep_frozen);
-    const std::int64_t weights = (weights_sharded ? shard : all) * bytes_of(precision_.compute);
+    std::int64_t weights = (weights_sharded ? shard : all) * bytes_of(precision_.compute);
+    if (quantized) {
+      const FrozenCodec codec(layout, weights_sharded ? layout.shards() : 1, precision_.compute);
+      weights = weights_sharded ? codec.shard_bytes() : codec.all_bytes();
+    }
     if (weights_sharded && work_.parameters_on_disk) {
       bytes_.disk += round_up(weights, DiskFile::block);
       largest_stored_ = std::max(largest_stored_, weights);

@@ -70,6 +70,8 @@ RunModel make_run_model(const Config& config, const ModelConfig& model, bool wit
   if (run.lora) add_lora(run.model, *run.lora);
   if (!with_weights) return run;
   run.weights = weights_of(config, run);
+  if (run.lora && run.lora->init == LoraInit::pissa && config.lora->adapter.empty())
+    run.weights = run.pissa = std::make_shared<PissaWeights>(run.weights, *run.lora);
   run.weights->check(tensors_of(run.model));
   return run;
 }

@@ -6,6 +6,7 @@
 
 #include "models/lora.h"
 #include "models/model.h"
+#include "models/pissa.h"
 #include "models/weight_source.h"
 #include "zero/train/config.h"
 
@@ -15,6 +16,7 @@ struct RunModel {
   Model model;
   std::shared_ptr<WeightSource> weights;   // null where none was asked for
   std::optional<LoraOptions> lora;
+  std::shared_ptr<PissaWeights> pissa;     // the weights again, where adapters start by PiSSA
 };
 
 /// [lora] as options; with lora.adapter the directory's adapter_config.json decides, and keys given beside it must agree

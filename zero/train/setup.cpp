@@ -41,6 +41,7 @@ EngineOptions engine_options_of(const Config& config, const BatchArithmetic& bat
   options.adamw = {config.optimizer.lr, config.optimizer.betas[0], config.optimizer.betas[1], config.optimizer.eps, config.optimizer.weight_decay};
   options.shard_degree = int(config.zero.shard_degree);
   options.keep_frozen = config.zero.frozen == "keep";
+  options.quantize_frozen = config.lora && config.lora->quantization == "nf4";
   const std::string& mode = config.activation_checkpoint.mode;
   options.recompute_every = mode == "none" ? 0 : mode == "full" ? 1 : int(config.activation_checkpoint.every);
   return options;

@@ -154,7 +154,7 @@ int train_run(World& world, const TrainArguments& arguments) {
   Trainer(plan.config, steps, engine, data, records, ledger).run();
   const std::string saved = output + (run.lora ? "/adapter" : "/model");
   if (run.lora) {
-    save_adapter(engine, *run.lora, saved, plan.config.model.path.value_or(plan.config.model.preset.value_or("")));
+    save_adapter(engine, *run.lora, run.pissa.get(), saved, plan.config.model.path.value_or(plan.config.model.preset.value_or("")));
   } else {
     save_model(engine, run.model, saved, write_options_of(plan));
   }

@@ -15,18 +15,6 @@
 namespace zero::testing {
 namespace {
 
-double largest_difference(const RunResult& a, const RunResult& b) {
-  double worst = 0;
-  for (std::size_t i = 0; i < a.losses.size(); ++i) {
-    worst = std::max(worst, std::abs(a.losses[i] - b.losses[i]));
-    worst = std::max(worst, std::abs(a.norms[i] - b.norms[i]));
-  }
-  EXPECT_EQ(a.weights.size(), b.weights.size());
-  for (const auto& [name, weight] : a.weights)
-    worst = std::max(worst, (weight.to(at::kDouble) - b.weights.at(name).to(at::kDouble)).abs().max().item<double>());
-  return worst;
-}
-
 // The adapter's tensors whole, as PEFT's file has them.
 void save(Engine& engine, int rank, const std::string& folder, const LoraOptions& options) {
   std::vector<SafetensorsSpec> specs;

@@ -6,18 +6,6 @@
 namespace zero::testing {
 namespace {
 
-double largest_difference(const RunResult& a, const RunResult& b) {
-  double worst = 0;
-  for (std::size_t i = 0; i < a.losses.size(); ++i) {
-    worst = std::max(worst, std::abs(a.losses[i] - b.losses[i]));
-    worst = std::max(worst, std::abs(a.norms[i] - b.norms[i]));
-  }
-  EXPECT_EQ(a.weights.size(), b.weights.size());
-  for (const auto& [name, weight] : a.weights)
-    worst = std::max(worst, (weight.to(at::kDouble) - b.weights.at(name).to(at::kDouble)).abs().max().item<double>());
-  return worst;
-}
-
 void expect_equal_bits(const RunResult& a, const RunResult& b) {
   EXPECT_EQ(a.losses, b.losses);
   EXPECT_EQ(a.norms, b.norms);

@@ -1,5 +1,7 @@
 #include "tests/sim/training_run.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 
 #include "models/initial_weights.h"
@@ -144,6 +146,18 @@ RunResult run_training(const RunOptions& run, const AfterStep& after_step, const
   });
   for (int r = 0; r < run.ranks; ++r) result.calls.push_back(world.calls(r));
   return result;
+}
+
+double largest_difference(const RunResult& a, const RunResult& b) {
+  double worst = 0;
+  for (std::size_t i = 0; i < a.losses.size(); ++i) {
+    worst = std::max(worst, std::abs(a.losses[i] - b.losses[i]));
+    worst = std::max(worst, std::abs(a.norms[i] - b.norms[i]));
+  }
+  EXPECT_EQ(a.weights.size(), b.weights.size());
+  for (const auto& [name, weight] : a.weights)
+    worst = std::max(worst, (weight.to(at::kDouble) - b.weights.at(name).to(at::kDouble)).abs().max().item<double>());
+  return worst;
 }
 
 }  // namespace zero::testing

@@ -56,4 +56,7 @@ using AfterStep = std::function<void(Engine& engine, int rank, int step)>;
 using LedgerOf = std::function<Ledger&(int rank)>;
 RunResult run_training(const RunOptions& options, const AfterStep& after_step = {}, const LedgerOf& ledger_of = {});
 
+/// Of the losses, norms and weights of two runs.
+double largest_difference(const RunResult& a, const RunResult& b);
+
 }  // namespace zero::testing

@@ -6,7 +6,7 @@
 #include "comm/error.h"
 #include "models/peft_directory.h"
 #include "models/safetensors_writer.h"
-#include "zero/data/together.h"
+#include "zero/train/first_rank_work.h"
 
 namespace zero {
 namespace {
@@ -28,32 +28,21 @@ std::vector<SafetensorsSpec> trained_specs(Engine& engine, bool pissa) {
 }  // namespace
 
 void save_adapter(Engine& engine, const LoraOptions& options, PissaWeights* pissa, const std::string& folder, const std::string& base) {
-  const bool writes = engine.host().rank() == 0;
   std::unique_ptr<SafetensorsWriter> writer;
-  std::exception_ptr failure;
-  const auto attempt = [&](const auto& work) {
-    if (!writes || failure) return;
-    try {
-      work();
-    } catch (...) {
-      failure = std::current_exception();  // the gathers go on, so that all ranks meet at the end
-    }
-  };
-  attempt([&] {
+  FirstRankWork first(engine.host());
+  first.attempt([&] {
     std::filesystem::create_directories(folder);
     const std::vector<SafetensorsSpec> specs = trained_specs(engine, pissa != nullptr);
     for (const SafetensorsSpec& spec : specs)
       for (std::int64_t size : spec.shape) ZERO_CHECK(size > 0, "tensor " + spec.name + " of the adapter is empty");
     writer = std::make_unique<SafetensorsWriter>(folder + "/adapter_model.safetensors", specs);
   });
-  engine.export_weights([&](const TensorSpec& spec, const at::Tensor& value) { attempt([&] { writer->append(pissa ? pissa->as_plain(spec, value) : value); }); }, true);
-  attempt([&] {
+  engine.export_weights([&](const TensorSpec& spec, const at::Tensor& value) { first.attempt([&] { writer->append(pissa ? pissa->as_plain(spec, value) : value); }); }, true);
+  first.attempt([&] {
     writer->finish();
     write_adapter_config(folder, pissa ? plain_options(options) : options, base);
   });
-  run_together(engine.host(), [&] {
-    if (failure) std::rethrow_exception(failure);
-  });
+  first.finish();
 }
 
 }  // namespace zero

@@ -14,7 +14,6 @@
 #include "offload/ledger.h"
 #include "offload/nf4.h"
 #include "zero/optim/clip.h"
-#include "zero/slot_sizes.h"
 
 namespace zero {
 
@@ -59,11 +58,36 @@ void Engine::split_ranks(int shard_degree) {
 void Engine::make_slots(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts) {
   const std::int64_t element = c10::elementSize(options_.precision.compute);
   const bool parameters_sharded = options_.plan.parameters == Placement::sharded;
-  const SlotSizes sizes = slot_sizes(chain_, specs, layouts, {element, options_.keep_frozen, options_.overlap, options_.quantize_frozen, parameters_sharded});
+  const SlotSizes sizes = slot_sizes(chain_, specs, layouts, {element, options_.keep_frozen, options_.overlap, options_.quantize_frozen, parameters_sharded, options_.quantize_scales});
+  reserve(specs, layouts, sizes);
   Communicator& gathers = shards_ ? *shards_ : communicator_;
   Communicator& sums = reductions_ ? *reductions_ : gathers;
   if (parameters_sharded || options_.quantize_frozen) gather_slots_ = std::make_unique<SlotPool>(gathers, sizes.gather);
   if (options_.plan.gradients == Placement::sharded) reduce_slots_ = std::make_unique<SlotPool>(sums, sizes.reduce);
+}
+
+// All that collectives read and write beside passing values: slots, and what groups keep at rest.
+void Engine::reserve(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts, const SlotSizes& slots) {
+  if (options_.quantize_frozen || options_.homes.weights) return;  // on the CPU only, which registers nothing
+  const std::int64_t weight = c10::elementSize(options_.precision.compute), gradient = c10::elementSize(options_.precision.gradient);
+  std::vector<std::int64_t> gathered = slots.gather, summed = options_.plan.gradients == Placement::sharded ? slots.reduce : std::vector<std::int64_t>();
+  std::int64_t largest_sum = 0;
+  for (std::size_t g = 0; g < specs.size(); ++g) {
+    const RestNumel rest = rest_numel(specs[g], layouts[g], options_.plan, options_.keep_frozen);
+    gathered.push_back(rest.weights * weight);
+    if (rest.gradient == 0) continue;
+    summed.push_back(rest.gradient * gradient);
+    const bool passes_slot = options_.plan.gradients == Placement::sharded;
+    if (options_.plan.optimizer == Placement::sharded) largest_sum = std::max(largest_sum, layouts[g].numel() * (passes_slot ? weight : gradient));
+  }
+  Communicator& gathers = shards_ ? *shards_ : communicator_;
+  if (reductions_) {
+    gathers.reserve(gathered);
+    reductions_->reserve(summed, largest_sum);
+  } else {
+    gathered.insert(gathered.end(), summed.begin(), summed.end());
+    gathers.reserve(gathered, largest_sum);
+  }
 }
 
 void Engine::make_groups() {
@@ -82,6 +106,7 @@ void Engine::make_groups() {
   context.reduce_slots = reduce_slots_.get();
   context.keep_frozen = options_.keep_frozen;
   context.quantize_frozen = options_.quantize_frozen;
+  context.quantize_scales = options_.quantize_scales;
   context.make_states = options_.homes.optimizer;
   if (options_.homes.weights && options_.plan.parameters == Placement::sharded) {
     std::vector<std::int64_t> bytes;
@@ -89,7 +114,7 @@ void Engine::make_groups() {
       const bool elsewhere = specs[g].trainable || !options_.keep_frozen;
       const at::ScalarType type = options_.precision.compute;
       bytes.push_back(!elsewhere            ? 0
-                      : quantized(specs[g]) ? FrozenCodec(layouts[g], layouts[g].shards(), type).shard_bytes()
+                      : quantized(specs[g]) ? FrozenCodec(layouts[g], layouts[g].shards(), {type, options_.quantize_scales}).shard_bytes()
                                             : layouts[g].shard_numel() * std::int64_t(c10::elementSize(type)));
     }
     weight_store_ = options_.homes.weights(bytes);
@@ -170,7 +195,7 @@ at::Tensor Engine::run_unit(int unit, const at::Tensor& x) {
 at::Tensor Engine::run_chain(const Pass& pass, const std::function<at::Tensor(Unit&, const at::Tensor&)>* head) {
   MemoryScope scope(MemoryCategory::activations);
   close_all();  // a forward whose backward never came
-  gather_lane_.follow_current();  // the optimizer's new weights
+  if (gather_slots_) gather_lane_.follow_current();  // the optimizer's new weights
   held_pass_ = pass;
   pass_ = &held_pass_;
   for (ParameterGroup* group : spanning_) group->materialize(Phase::forward);
@@ -297,20 +322,23 @@ PendingStep Engine::update(const UpdateRule& rule, const at::Tensor& loss_sum) {
   const AdamWFactors factors = adamw_.factors(++steps_done_, rule.lr, 1.0);
   device_judge_step(numbers_, {rule.lr, rule.max_norm, rule.loss_scale, factors.beta1, factors.beta2});
   step_on_device(factors);
+  if (!rule.reports) return PendingStep(StepFindings{});
   numbers_.narrow(0, StepNumbers::loss, 1).copy_(loss_sum.view({1}));
   at::Tensor pinned = at::empty({StepNumbers::count}, at::TensorOptions().dtype(at::kDouble).pinned_memory(true));
   pinned.copy_(numbers_, /*non_blocking=*/true);
   StreamMark mark(options_.device);
   mark.set();
-  return PendingStep(std::move(pinned), std::move(mark));
+  return PendingStep(std::move(pinned), std::move(mark), &communicator_);
 }
 
 void Engine::export_weights(const ParameterGroup::TensorSink& sink, bool trainable_only) {
+  communicator_.check();
   for (auto& group : groups_)
     if (group->spec().trainable || !trainable_only) group->export_weights(sink);
 }
 
 void Engine::export_gradients(const ParameterGroup::TensorSink& sink) {
+  communicator_.check();
   for (auto& group : groups_)
     if (group->spec().trainable) group->export_gradients(sink);
 }

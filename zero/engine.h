@@ -18,6 +18,7 @@
 #include "zero/parameter_group.h"
 #include "zero/pending_step.h"
 #include "zero/recompute.h"
+#include "zero/slot_sizes.h"
 
 namespace zero {
 
@@ -40,6 +41,7 @@ struct EngineOptions {
   Communicator* host = nullptr;     // the same ranks for host tensors; null: the communicator takes them
   bool overlap = false;             // gathers run ahead by one unit and sums beside the computation, each on a communicator of
                                     // its own, for a second gather slot and a second reduce buffer. Changes no result.
+  bool quantize_scales = false;     // beside quantize_frozen: the scales of the NF4 blocks are held in 8 bits
 };
 
 /// What an update needs beside the gradients. Gradients carry the loss scale.
@@ -47,6 +49,7 @@ struct UpdateRule {
   double lr = 1e-3;
   double max_norm = 1.0;  // 0: no clipping
   double loss_scale = 1.0;
+  bool reports = true;    // false: nobody asks for the findings, and on a GPU nothing is brought to the host
 };
 
 /// Position of a micro-batch in its step.
@@ -98,6 +101,7 @@ class Engine final : private UnitObserver {
  private:
   void make_groups();
   void make_slots(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts);
+  void reserve(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts, const SlotSizes& slots);
   void split_ranks(int shard_degree);
   at::Tensor run_unit(int unit, const at::Tensor& x);
   at::Tensor run_chain(const Pass& pass, const std::function<at::Tensor(Unit& head, const at::Tensor& x)>* head);

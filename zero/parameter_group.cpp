@@ -8,6 +8,7 @@
 #include "comm/log.h"
 #include "offload/device_step.h"
 #include "offload/ledger.h"
+#include "offload/nf4.h"
 
 namespace zero {
 namespace {
@@ -20,7 +21,18 @@ at::Tensor make_leaf(const at::Tensor& flat, std::int64_t offset, const Paramete
   return leaf.set_requires_grad(parameter.trainable);
 }
 
+bool shards_weights(const GroupSpec& spec, const ShardPlan& plan, bool keep_frozen) {
+  return plan.parameters == Placement::sharded && (spec.trainable || !keep_frozen);
+}
+
 }  // namespace
+
+RestNumel rest_numel(const GroupSpec& spec, const FlatLayout& layout, const ShardPlan& plan, bool keep_frozen) {
+  RestNumel numel;
+  numel.weights = shards_weights(spec, plan, keep_frozen) ? layout.shard_numel() : layout.numel();
+  if (spec.trainable) numel.gradient = plan.gradients == Placement::sharded ? layout.shard_numel() : layout.numel();
+  return numel;
+}
 
 const char* name_of(GroupState state) {
   static const char* const names[] = {"sharded", "gathering", "full"};
@@ -30,7 +42,7 @@ const char* name_of(GroupState state) {
 ParameterGroup::ParameterGroup(int index, GroupSpec spec, const Chain& chain, FlatLayout layout, const GroupContext& context)
     : index_(index), spec_(std::move(spec)), layout_(std::move(layout)), context_(context) {
   if (context_.quantize_frozen && quantizes(spec_, int(chain.size())))
-    codec_ = std::make_unique<FrozenCodec>(layout_, weights_sharded() ? layout_.shards() : 1, context_.precision.compute);
+    codec_ = std::make_unique<FrozenCodec>(layout_, weights_sharded() ? layout_.shards() : 1, FrozenFormat{context_.precision.compute, context_.quantize_scales});
   const bool whole = context_.plan.optimizer == Placement::resident || (codec_ && !weights_sharded());
   own_begin_ = whole ? 0 : layout_.shard_begin(context_.shards->rank());
   own_numel_ = whole ? layout_.numel() : layout_.shard_numel();
@@ -41,9 +53,7 @@ ParameterGroup::ParameterGroup(int index, GroupSpec spec, const Chain& chain, Fl
   plan_decay(chain);
 }
 
-bool ParameterGroup::weights_sharded() const {
-  return context_.plan.parameters == Placement::sharded && (spec_.trainable || !context_.keep_frozen);
-}
+bool ParameterGroup::weights_sharded() const { return shards_weights(spec_, context_.plan, context_.keep_frozen); }
 
 at::Tensor ParameterGroup::shard_of(const at::Tensor& full) const {
   return full.narrow(0, layout_.shard_begin(context_.shards->rank()), layout_.shard_numel());
@@ -65,14 +75,13 @@ bool ParameterGroup::owns(ParameterRef parameter) const {
 
 // What collectives read and write lies where the backend is fastest on it.
 at::Tensor ParameterGroup::zeros(std::int64_t numel, at::ScalarType type, Communicator& communicator) const {
-  if (context_.device.is_cpu()) return at::zeros({numel}, type);
   return communicator.allocate(numel, type).zero_();
 }
 
 void ParameterGroup::allocate_weights() {
   MemoryScope scope(MemoryCategory::parameters);
   const bool elsewhere = weights_sharded() && context_.weight_store;
-  const std::int64_t count = codec_ ? codec_->shard_bytes() : weights_sharded() ? layout_.shard_numel() : layout_.numel();
+  const std::int64_t count = codec_ ? codec_->shard_bytes() : rest_numel(spec_, layout_, context_.plan, context_.keep_frozen).weights;
   if (!elsewhere) weights_ = zeros(count, rest_type(), *context_.shards);
   if (comes_and_goes()) full_ = FlatStorage(layout_.numel(), context_.precision.compute, context_.device);
   state_ = comes_and_goes() ? GroupState::sharded : GroupState::full;
@@ -81,7 +90,7 @@ void ParameterGroup::allocate_weights() {
 void ParameterGroup::allocate_states() {
   {
     MemoryScope scope(MemoryCategory::gradients);
-    gradient_ = zeros(gradients_sharded() ? layout_.shard_numel() : layout_.numel(), context_.precision.gradient, *context_.reductions);
+    gradient_ = zeros(rest_numel(spec_, layout_, context_.plan, context_.keep_frozen).gradient, context_.precision.gradient, *context_.reductions);
   }
   MemoryScope scope(MemoryCategory::optimizer);
   const bool has_master = !context_.precision.weights_are_master();
@@ -150,11 +159,19 @@ void ParameterGroup::read_into(WeightSource& source, std::int64_t begin, const a
 void ParameterGroup::load_encoded(WeightSource& source) {
   const HeldTensor bytes = own_weights(true);
   const int shard = weights_sharded() ? context_.shards->rank() : 0;
+  at::Tensor largest, own;  // of the blocks of all shards, and of this one's
+  if (codec_->quantizes_scales()) {
+    largest = at::zeros({layout_.numel() / nf4_block}, at::kFloat);
+    own = largest.narrow(0, shard * own_numel_ / nf4_block, own_numel_ / nf4_block);
+  }
   for (std::int64_t begin = 0; begin < own_numel_; begin += load_chunk) {
     const at::Tensor values = at::empty({std::min(load_chunk, own_numel_ - begin)}, at::kFloat);
     read_range(source, begin, values);
-    codec_->encode(shard, begin, values, bytes.tensor());
+    codec_->encode(shard, begin, values, bytes.tensor(), own);
   }
+  if (!own.defined()) return;
+  if (weights_sharded()) context_.shards->all_gather_into(largest, own, tag(Phase::setup));
+  codec_->encode_all_scales(shard, largest, bytes.tensor());
 }
 
 void ParameterGroup::load(WeightSource& source) {

@@ -44,10 +44,17 @@ struct GroupContext {
   StreamLane* gather_lane = nullptr;   // gathers of weights and sums of gradients run in these, beside the computation
   StreamLane* reduce_lane = nullptr;
   ShardStore* weight_store = nullptr;  // home of sharded weights, one shard per group; null: tensors
-  OptimizerStoreFactory make_states;   // home of optimizer states; empty: tensors
+  OptimizerStoreFactory make_states = {};   // home of optimizer states; empty: tensors
   bool keep_frozen = false;          // frozen weights stay whole at stage 3 too
   bool quantize_frozen = false;      // frozen blocks are held and gathered in NF4
+  bool quantize_scales = false;      // and their scales in 8 bits
 };
+
+/// Elements of a group that every rank holds at rest and that collectives read or write. Without a codec.
+struct RestNumel {
+  std::int64_t weights = 0, gradient = 0;
+};
+RestNumel rest_numel(const GroupSpec& spec, const FlatLayout& layout, const ShardPlan& plan, bool keep_frozen);
 
 /// Sharded: only the own part is held. Gathering: the full vector has memory, not yet its values. Full: leaves are usable.
 enum class GroupState : std::uint8_t { sharded, gathering, full };

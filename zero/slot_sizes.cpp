@@ -25,7 +25,7 @@ SlotSizes slot_sizes(const Chain& chain, const std::vector<GroupSpec>& specs, co
     const bool sharded = options.parameters_sharded && (specs[g].trainable || !options.keep_frozen);
     const bool quantized = options.quantize_frozen && quantizes(specs[g], int(chain.size()));
     if (!sharded && !quantized) continue;
-    if (sharded && quantized) codes = std::max(codes, FrozenCodec(layouts[g], layouts[g].shards(), type_of(options.element_bytes)).all_bytes());
+    if (sharded && quantized) codes = std::max(codes, FrozenCodec(layouts[g], layouts[g].shards(), {type_of(options.element_bytes), options.quantize_scales}).all_bytes());
     gathered = std::max(gathered, bytes);
     if (!chain[specs[g].unit]->borrowed().empty()) borrowing = std::max(borrowing, bytes);
   }

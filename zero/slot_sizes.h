@@ -15,6 +15,7 @@ struct SlotOptions {
   bool overlap = false;             // the next unit's weights and the last one's gradients beside the present ones
   bool quantize_frozen = false;     // frozen blocks are held in NF4 and come and go at every stage
   bool parameters_sharded = true;
+  bool quantize_scales = false;     // of the NF4 blocks
 };
 
 /// Bytes of each buffer. Those for gathering exist where weights come and go, those for reducing where gradients are sharded.

@@ -9,6 +9,7 @@
 #include "models/hf_directory.h"
 #include "models/safetensors_writer.h"
 #include "offload/cpu_allocator.h"
+#include "offload/shard_store.h"
 #include "tests/sim/golden_case.h"
 #include "tests/sim/training_run.h"
 
@@ -199,10 +200,13 @@ TEST(Lora, DrawsNewDropoutEachStep) {
 }
 
 // Blocks are cut at the same places for any number of ranks, so the quantised base is the same.
-TEST(QuantizedBase, GivesTheSameAtAnyStageAndRanks) {
+class QuantizedBaseParity : public ::testing::TestWithParam<bool> {};
+
+TEST_P(QuantizedBaseParity, GivesTheSameAtAnyStageAndRanks) {
   RunOptions reference = lora_run();
   reference.steps = 4;
   reference.quantize_frozen = true;
+  reference.quantize_scales = GetParam();
   const RunResult expected = run_training(reference);
   RunOptions plain = reference;
   plain.quantize_frozen = false;
@@ -220,6 +224,27 @@ TEST(QuantizedBase, GivesTheSameAtAnyStageAndRanks) {
         run.recompute_every = ranks == 3;
         EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12) << "stage " << stage << ", " << ranks << " ranks, keep " << keep;
       }
+}
+
+INSTANTIATE_TEST_SUITE_P(Scales, QuantizedBaseParity, ::testing::Bool(), [](const auto& info) { return info.param ? "quantized" : "whole"; });
+
+TEST(QuantizedBase, GivesTheSameInShardGroupsAndStores) {
+  RunOptions reference = lora_run();
+  reference.quantize_frozen = reference.quantize_scales = true;
+  reference.steps = 3;
+  const RunResult expected = run_training(reference);
+  RunOptions run = reference;
+  run.stage = 3;
+  run.ranks = 4;
+  run.shard_degree = 2;
+  EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12) << "shard groups";
+  run.shard_degree = 0;
+  run.homes_of = [](int) {
+    StateHomes homes;
+    homes.weights = &make_host_shard_store;
+    return homes;
+  };
+  EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12) << "shards in a store";
 }
 
 std::int64_t parameter_bytes(RunOptions run) {
@@ -248,7 +273,14 @@ TEST(QuantizedBase, TakesAQuarterOfTheBlocks) {
     run.quantize_frozen = false;
     const double whole = double(parameter_bytes(run));
     run.quantize_frozen = true;
-    EXPECT_LT(double(parameter_bytes(run)), 0.4 * whole) << "stage " << stage;
+    const std::int64_t once = parameter_bytes(run);
+    EXPECT_LT(double(once), 0.4 * whole) << "stage " << stage;
+    run.quantize_scales = true;
+    const std::int64_t blocks = (96 * (96 + 2 * 2 * 16 + 96) + 3 * 96 * 256) / 64 * 2 / ranks;  // of both layers, of a rank
+    const std::int64_t saved = once - parameter_bytes(run);
+    EXPECT_LE(saved, 3 * blocks) << "stage " << stage;
+    EXPECT_GE(saved, 3 * blocks - 2 * (8 * 8 + 3 * 64)) << "stage " << stage;  // of a layer: headers of 8 groups at most, 3 runs rounded up
+    run.quantize_scales = false;
   }
 }
 

@@ -80,6 +80,7 @@ EngineOptions engine_options(const RunOptions& run) {
   options.overlap = run.overlap;
   options.keep_frozen = run.keep_frozen;
   options.quantize_frozen = run.quantize_frozen;
+  options.quantize_scales = run.quantize_scales;
   return options;
 }
 

@@ -36,6 +36,7 @@ struct RunOptions {
   bool ragged = false;               // samples of different length: what is beyond a sample's end is padding
   bool keep_frozen = false;
   bool quantize_frozen = false;
+  bool quantize_scales = false;
 };
 
 struct RunResult {

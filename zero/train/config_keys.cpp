@@ -201,9 +201,9 @@ std::vector<ConfigKey> make_keys() {
       {"lora", "adapter", at<&C::lora, &Lora::adapter>, anything(),
        "A PEFT directory to start from: its adapter_config.json decides, and keys also given here must agree."},
       {"lora", "quantization", at<&C::lora, &Lora::quantization>, one_of({"none", "nf4"}),
-       "Of the frozen base (QLoRA)."},
+       "Of the frozen base (QLoRA): matrices of the blocks in 4.5 bits an element, at every stage."},
       {"lora", "double_quantization", at<&C::lora, &Lora::double_quantization>, anything(),
-       "nf4: the scales are quantized too."},
+       "nf4: the scales take 8 bits too; 4.13 bits an element."},
 
       {"checkpoint", "interval", at<&C::checkpoint, &CheckpointConfig::interval>, at_least(0),
        "Steps between checkpoints; 0: only at the end."},

@@ -164,7 +164,6 @@ void refuse_unsupported(const Config& config) {
     if (used) refuse(config, key, "is not supported by this version");
   };
   const Config defaults;
-  refuse_if(config.lora && config.lora->double_quantization, "lora.double_quantization");
   refuse_if(config.zero.reduce_dtype != defaults.zero.reduce_dtype, "zero.reduce_dtype");
   refuse_if(config.checkpoint.interval != 0, "checkpoint.interval");
 }

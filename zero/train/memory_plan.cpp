@@ -44,12 +44,12 @@ class Planner {
     for (const GroupSpec& spec : specs) layouts.emplace_back(specs_of(chain, spec), sharing_ranks(work), quantized(spec, chain) ? nf4_block : 32);
     for (std::size_t g = 0; g < specs.size(); ++g) add_group(specs[g], layouts[g], quantized(specs[g], chain));
     const SlotSizes slots = slot_sizes(chain, specs, layouts, {bytes_of(precision_.compute), work.engine.keep_frozen, work.engine.overlap,
-                                                               work.engine.quantize_frozen, sharded(plan_.parameters)});
+                                                               work.engine.quantize_frozen, sharded(plan_.parameters), work.engine.quantize_scales});
     if (sharded(plan_.parameters) || work.engine.quantize_frozen) bytes_.gather_slots = sum(slots.gather);
     if (sharded(plan_.gradients)) bytes_.reduce_slots = sum(slots.reduce);
     add_disk_buffers();
     bytes_.save += largest_export_;
-    bytes_.load = load_chunk_bytes;
+    bytes_.load = load_chunk_bytes + largest_scales_;
     ActivationWork activations = work.activations;
     activations.compute = precision_.compute;
     activations.recompute_every = work.engine.recompute_every;
@@ -69,8 +69,9 @@ class Planner {
     const bool weights_sharded = sharded(plan_.parameters) && (spec.trainable || !work_.engine.keep_frozen);
     std::int64_t weights = (weights_sharded ? shard : all) * bytes_of(precision_.compute);
     if (quantized) {
-      const FrozenCodec codec(layout, weights_sharded ? layout.shards() : 1, precision_.compute);
+      const FrozenCodec codec(layout, weights_sharded ? layout.shards() : 1, {precision_.compute, work_.engine.quantize_scales});
       weights = weights_sharded ? codec.shard_bytes() : codec.all_bytes();
+      if (codec.quantizes_scales()) largest_scales_ = std::max(largest_scales_, all / nf4_block * 4);
     }
     if (weights_sharded && work_.parameters_on_disk) {
       bytes_.disk += round_up(weights, DiskFile::block);
@@ -107,7 +108,7 @@ class Planner {
   ShardPlan plan_;
   Precision precision_;
   MemoryPlan bytes_;
-  std::int64_t largest_stored_ = 0, largest_export_ = 0;
+  std::int64_t largest_stored_ = 0, largest_export_ = 0, largest_scales_ = 0;
 };
 
 }  // namespace

@@ -42,6 +42,7 @@ EngineOptions engine_options_of(const Config& config, const BatchArithmetic& bat
   options.shard_degree = int(config.zero.shard_degree);
   options.keep_frozen = config.zero.frozen == "keep";
   options.quantize_frozen = config.lora && config.lora->quantization == "nf4";
+  options.quantize_scales = config.lora && config.lora->double_quantization;
   const std::string& mode = config.activation_checkpoint.mode;
   options.recompute_every = mode == "none" ? 0 : mode == "full" ? 1 : int(config.activation_checkpoint.every);
   return options;

@@ -7,6 +7,7 @@
 
 #include "comm/fake_communicator.h"
 #include "models/initial_weights.h"
+#include "models/lora.h"
 #include "offload/cpu_allocator.h"
 #include "zero/train/config.h"
 
@@ -140,6 +141,40 @@ TEST_P(MeasuredPeak, IsTheOneThatWasPlanned) {
   EXPECT_NEAR(double(plan.activations.peak()) / double(ledger.peak(MemoryCategory::activations)), 1, 0.02);
   EXPECT_NEAR(double(plan.training_peak()) / double(ledger.peak()), 1, 0.02);
 }
+
+class QuantizedBase : public MeasuredPeak {};
+
+// Shards and gathered bytes of an NF4 base, to the byte, and what loading adds.
+TEST_P(QuantizedBase, TakesWhatWasPlanned) {
+  for (const bool quantize_scales : {false, true}) {
+    Model model = make_llama(model_of(GetParam()));
+    add_lora(model, {});
+    MemoryWork work;
+    work.engine.plan = ShardPlan::for_stage(GetParam().stage);
+    work.engine.precision = {at::kBFloat16, at::kFloat, at::kBFloat16, at::kFloat};
+    work.engine.quantize_frozen = true;
+    work.engine.quantize_scales = quantize_scales;
+    work.ranks = 4;
+    const MemoryPlan plan = plan_memory(model, work);
+
+    Ledger ledger;
+    LedgerScope scope(ledger);
+    Chain chain;
+    for (auto& unit : model.units) chain.push_back(unit.get());
+    FakeCommunicator communicator(0, work.ranks);
+    Engine engine(chain, communicator, work.engine);
+    RandomWeights weights(model, 0);
+    EXPECT_EQ(ledger.live(MemoryCategory::parameters), plan.parameters) << quantize_scales;
+    EXPECT_EQ(ledger.live(MemoryCategory::buffers), plan.gather_slots + plan.reduce_slots) << quantize_scales;
+    const std::int64_t before = ledger.live();
+    engine.load(weights);
+    EXPECT_LE(ledger.peak() - before, plan.load) << quantize_scales;
+    EXPECT_EQ(ledger.live(), before);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Stages, QuantizedBase, ::testing::Values(Case{.name = "stage0"}, Case{.name = "stage2", .stage = 2}, Case{.name = "stage3", .stage = 3}),
+                         [](const auto& info) { return info.param.name; });
 
 // fp32 but for the largest: oneDNN takes scratch for products of bf16 from the same allocator, which only counts where all is small.
 constexpr at::ScalarType fp32 = at::kFloat;

@@ -1,0 +1,31 @@
+#pragma once
+// A flat vector through a codec, shard by shard as ranks would do it.
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "offload/nf4.h"
+#include "zero/frozen_codec.h"
+
+namespace zero {
+
+/// `flat` is encoded in pieces of `chunk` elements.
+inline at::Tensor encoded_and_decoded(const FlatLayout& layout, int shards, const at::Tensor& flat, FrozenFormat format, std::int64_t chunk) {
+  const FrozenCodec codec(layout, shards, format);
+  const at::Tensor bytes = at::zeros({codec.all_bytes()}, at::kByte), largest = at::zeros({layout.numel() / nf4_block}, at::kFloat);
+  const std::int64_t numel = layout.numel() / shards, blocks = numel / nf4_block;
+  const auto shard_bytes = [&](int s) { return bytes.narrow(0, s * codec.shard_bytes(), codec.shard_bytes()); };
+  for (int s = 0; s < shards; ++s)
+    for (std::int64_t begin = 0; begin < numel; begin += chunk) {
+      const std::int64_t count = std::min(chunk, numel - begin);
+      const at::Tensor own = format.quantize_scales ? largest.narrow(0, s * blocks, blocks) : at::Tensor();
+      codec.encode(s, begin, flat.narrow(0, s * numel + begin, count), shard_bytes(s), own);
+    }
+  if (format.quantize_scales)
+    for (int s = 0; s < shards; ++s) codec.encode_all_scales(s, largest, shard_bytes(s));
+  const at::Tensor full = at::empty({layout.numel()}, format.type);
+  codec.decode(bytes, full);
+  return full;
+}
+
+}  // namespace zero

@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
+#include <map>
+#include <sstream>
 
 #include "comm/error.h"
 #include "comm/log.h"
@@ -19,29 +20,37 @@ struct CallBoard::Place {
   std::array<char, 120> words;  // may be torn while its rank writes: for people only
 };
 
-std::vector<int> nodes_of_ranks(Communicator& host) {
+struct CallBoard::Sign {
+  int rank = 0;
+  std::uint64_t issued = 0;
+  std::string words;
+};
+
+std::vector<std::string> node_names_of_ranks(Communicator& host) {
   constexpr int width = 256;
   const at::Tensor mine = at::zeros({width}, at::kByte), all = at::empty({width * host.size()}, at::kByte);
   gethostname(reinterpret_cast<char*>(mine.data_ptr<std::uint8_t>()), width - 1);
   host.all_gather_into(all, mine, {Phase::setup});
   const char* names = reinterpret_cast<const char*>(all.const_data_ptr<std::uint8_t>());
-  std::vector<int> nodes;
-  for (int r = 0; r < host.size(); ++r) {
-    int first = 0;
-    while (std::strcmp(names + first * width, names + r * width) != 0) ++first;
-    nodes.push_back(first == r ? (nodes.empty() ? 0 : *std::max_element(nodes.begin(), nodes.end()) + 1) : nodes[first]);
-  }
+  std::vector<std::string> nodes;
+  for (int r = 0; r < host.size(); ++r) nodes.emplace_back(names + r * width);
   return nodes;
 }
 
-CallBoard::CallBoard(Communicator& host) : ranks_(host.size()) {
-  const std::vector<int> nodes = nodes_of_ranks(host);
+bool is_one_node(const std::vector<std::string>& nodes) {
+  return std::all_of(nodes.begin(), nodes.end(), [&](const std::string& node) { return node == nodes.front(); });
+}
+
+CallBoard::CallBoard(Communicator& host, BoardOptions options)
+    : last_words_(std::move(options.last_words)), nodes_(options.nodes.empty() ? node_names_of_ranks(host) : std::move(options.nodes)) {
+  ZERO_CHECK(int(nodes_.size()) == host.size(), "a node's name for each rank");
+  const std::string& own = nodes_[host.rank()];
   for (int r = 0; r < host.size(); ++r) {
-    if (nodes[r] != nodes[host.rank()]) continue;
+    if (nodes_[r] != own) continue;
     if (r == host.rank()) own_place_ = int(local_ranks_.size());
     local_ranks_.push_back(r);
   }
-  const auto node = host.split(nodes[host.rank()], host.rank());
+  const auto node = host.split(local_ranks_.front(), host.rank());
   const std::size_t bytes = sizeof(Place) * local_ranks_.size();
   const at::Tensor name = at::zeros({64}, at::kByte);
   char* letters = reinterpret_cast<char*>(name.data_ptr<std::uint8_t>());
@@ -66,29 +75,66 @@ CallBoard::Place& CallBoard::place(int local_rank) const { return reinterpret_ca
 
 void CallBoard::publish(const CallRecord& call) {
   ++issued_;
+  words_ = call.describe();
   if (!segment_) return;
   Place& own = place(own_place_);
-  const std::string words = call.describe();
   own.words.fill(0);
-  std::memcpy(own.words.data(), words.data(), std::min(words.size(), own.words.size() - 1));
+  std::memcpy(own.words.data(), words_.data(), std::min(words_.size(), own.words.size() - 1));
   own.issued.store(issued_, std::memory_order_release);
+}
+
+std::vector<CallBoard::Sign> CallBoard::signs_of_this_node() const {
+  std::vector<Sign> signs;
+  for (int i = 0; segment_ && i < int(local_ranks_.size()); ++i) {
+    const std::uint64_t issued = place(i).issued.load(std::memory_order_acquire);
+    char words[sizeof(Place::words)];
+    std::memcpy(words, place(i).words.data(), sizeof words);
+    words[sizeof words - 1] = 0;
+    signs.push_back({local_ranks_[i], issued, words});
+  }
+  return signs;
 }
 
 std::string CallBoard::who_is_behind() const {
   std::string found;
-  if (segment_) {
-    for (std::size_t i = 0; i < local_ranks_.size(); ++i) {
-      if (int(i) == own_place_) continue;
-      const std::uint64_t issued = place(int(i)).issued.load(std::memory_order_acquire);
-      if (issued >= issued_) continue;
-      char words[sizeof(Place::words)];
-      std::memcpy(words, place(int(i)).words.data(), sizeof words);
-      words[sizeof words - 1] = 0;
-      found += text(found.empty() ? "" : "; ", "rank ", local_ranks_[i], " is missing, its last call was ", words[0] ? words : "none");
+  for (const Sign& sign : signs_of_this_node())
+    if (sign.rank != local_ranks_[own_place_] && sign.issued < issued_)
+      found += text(found.empty() ? "" : "; ", "rank ", sign.rank, " is missing, its last call was ", sign.words.empty() ? "none" : sign.words);
+  if (local_ranks_.size() < nodes_.size() && !last_words_)
+    found += text(found.empty() ? "no rank of this node is behind: the missing one is on another node" : "; ranks of other nodes are not seen from here");
+  return found;
+}
+
+std::string CallBoard::ask_other_nodes(std::chrono::duration<double> patience) const {
+  std::vector<int> others;
+  for (int r = 0; r < int(nodes_.size()); ++r)
+    if (nodes_[r] != nodes_[local_ranks_.front()]) others.push_back(r);
+  if (others.empty() || !last_words_) return {};
+
+  // A line for each rank of the node: its number, its calls, the last one in words.
+  std::vector<Sign> own = signs_of_this_node();
+  if (own.empty()) own.push_back({local_ranks_[own_place_], issued_, words_});
+  std::string told;
+  for (const Sign& sign : own) told += text(sign.rank, ' ', sign.issued, ' ', sign.words.empty() ? "none" : sign.words, '\n');
+
+  std::map<int, Sign> heard;
+  for (const std::string& answer : last_words_->exchange(told, others, patience)) {
+    std::istringstream lines(answer);
+    for (Sign sign; lines >> sign.rank >> sign.issued && std::getline(lines >> std::ws, sign.words);) {
+      Sign& known = heard[sign.rank];
+      if (sign.issued >= known.issued) known = sign;
     }
   }
-  if (int(local_ranks_.size()) < ranks_)
-    found += text(found.empty() ? "no rank of this node is behind: the missing one is on another node" : "; ranks of other nodes are not seen from here");
+
+  std::string found;
+  const auto say = [&](const auto&... words) { found += text(found.empty() ? "" : "; ", words...); };
+  std::map<std::string, std::string> silent;  // node -> its ranks
+  for (int r : others) {
+    const auto sign = heard.find(r);
+    if (sign == heard.end()) silent[nodes_[r]] += text(silent[nodes_[r]].empty() ? "" : ", ", r);
+    else if (sign->second.issued < issued_) say("rank ", r, " on node ", nodes_[r], " is missing, its last call was ", sign->second.words);
+  }
+  for (const auto& [node, ranks] : silent) say("no answer from node ", node, " (ranks ", ranks, ") within ", patience.count(), " s");
   return found;
 }
 

@@ -1,6 +1,9 @@
 #pragma once
-// CallBoard: what each rank of a node is doing, in memory that they share, so that the one that is missing in a collective can
-// be named although the backend itself does not know it. Written by a rank's own thread, read by any thread of the others.
+// CallBoard: what each rank is doing, so that the one that is missing in a collective can be named although the backend itself does
+// not know it. Ranks of a node write into memory that they share, which any thread reads; ranks of other nodes are asked once,
+// after a failure.
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,31 +13,47 @@
 
 namespace zero {
 
+struct BoardOptions {
+  std::unique_ptr<LastWords> last_words;  // to the ranks of other nodes; null: they cannot be asked
+  std::vector<std::string> nodes;         // the name of each rank's node; empty: the host names
+};
+
 class CallBoard {
  public:
   /// Ranks of `host` that share a node share a board. Collective.
-  explicit CallBoard(Communicator& host);
+  explicit CallBoard(Communicator& host, BoardOptions options = {});
   ~CallBoard();
 
   /// This rank is about to issue the call.
   void publish(const CallRecord& call);
 
-  /// For people: the ranks of this node that have issued fewer calls than this one and what each issued last; and the ranks of
-  /// other nodes as not seen from here. Empty when nobody of this node is behind and there is no other node.
+  /// For people: the ranks of this node that have issued fewer calls than this one and what each issued last; ranks of other
+  /// nodes, where they cannot be asked, as not seen from here. Empty when there is nobody to name.
   std::string who_is_behind() const;
+
+  /// The same of other nodes, whose ranks are asked, and the nodes from which no word came within `patience`. Empty without other
+  /// nodes. By the thread that publishes, once; ranks that have not failed themselves do not answer, but those of their node tell of them.
+  std::string ask_other_nodes(std::chrono::duration<double> patience) const;
 
  private:
   struct Place;
+  struct Sign;  // of life
   Place& place(int local_rank) const;
+  std::vector<Sign> signs_of_this_node() const;
 
+  std::unique_ptr<LastWords> last_words_;
+  std::vector<std::string> nodes_;                // by rank of `host`
   std::unique_ptr<class SharedSegment> segment_;  // null where shared memory cannot be had, or the node has one rank
   std::vector<int> local_ranks_;                  // their ranks in `host`, ascending
   int own_place_ = 0;
-  int ranks_ = 1;
-  std::uint64_t issued_ = 0;
+  std::atomic<std::uint64_t> issued_ = 0;
+  std::string words_;                             // of the last call
 };
 
-/// A number for each rank's node, equal on ranks that share one; by the nodes' lowest ranks. Collective.
-std::vector<int> nodes_of_ranks(Communicator& host);
+/// The host name of each rank's node. Collective.
+std::vector<std::string> node_names_of_ranks(Communicator& host);
+
+/// Whether all names are one.
+bool is_one_node(const std::vector<std::string>& nodes);
 
 }  // namespace zero

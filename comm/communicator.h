@@ -15,6 +15,9 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
+
+#include "comm/last_words.h"
 
 namespace zero {
 
@@ -79,8 +82,17 @@ class Communicator {
   /// A communicator of the ranks that pass the same color, ordered by (key, rank). Collective.
   std::unique_ptr<Communicator> split(int color, int key);
 
-  /// Memory that this backend's collectives are fastest on (a registered arena where there is one). Uninitialised.
+  /// Memory that this backend's collectives are fastest on (from the arena where there is one). Uninitialised.
   virtual at::Tensor allocate(std::int64_t numel, at::ScalarType type);
+
+  /// Before the allocate() calls that need it: where a backend registers memory, all these pieces (bytes each) will come out of one
+  /// registered arena, at the same offsets on all ranks, which allocate in the same order. `largest_sum`: bytes of the largest
+  /// vector that reduce_scatter will be given, 0 for none. A second call makes another arena; the first one stays as long as its
+  /// tensors do. Collective.
+  virtual void reserve(const std::vector<std::int64_t>& pieces, std::int64_t largest_sum = 0) {}
+
+  /// How ranks tell each other what they last did after a failure; null where the backend cannot. Collective.
+  virtual std::unique_ptr<LastWords> last_words() { return nullptr; }
 
   /// Bytes that allocate() holds on the device and no allocator of LibTorch counts.
   virtual std::int64_t own_device_bytes() const { return 0; }

@@ -10,6 +10,7 @@
 #include "comm/error.h"
 #include "comm/log.h"
 #include "comm/message_transport.h"
+#include "comm/mpi_last_words.h"
 #include "comm/shared_transport.h"
 #include "comm/sum_tree.h"
 
@@ -107,6 +108,8 @@ class MpiCommunicator final : public Communicator {
         options_(options),
         messages_(std::move(messages)),
         transport_(make_transport(*messages_, options)) {}
+
+  std::unique_ptr<LastWords> last_words() override { return make_mpi_last_words(messages_->handle()); }
 
  private:
   void do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord& call) override {

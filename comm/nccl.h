@@ -11,13 +11,14 @@ struct NcclOptions {
   std::chrono::duration<double> deadline{300};  // longest time that a collective may be under way
   int max_ctas = 8;                             // multiprocessors that the kernels of one communicator may take
   int ranks_per_gpu = 1;                        // more than one needs NCCL 2.30 and is for tests of correctness only
+  bool one_rank_too = false;                    // a group of one goes through NCCL as well, for tests; else nothing travels
 };
 
 /// The same ranks as `host`, on this rank's CUDA device. `host` carries the set-up and must outlive the result. Collective.
 ///
 /// A call returns when its kernel is on the current stream. A collective that is not done at its deadline, or that NCCL
-/// reports as failed, is aborted by a watchdog; the next call then throws an Error that names the collective and, where it can
-/// be known, the missing ranks. What an aborted step left in memory is worthless: nothing is saved without a call.
+/// reports as failed, is aborted by a watchdog; the next call then throws an Error that names the collective and the missing ranks,
+/// those of other nodes as `host` learns of them. What an aborted step left in memory is worthless: nothing is saved without check().
 ///
 /// Sums: within a node, reduce_scatter and small all_reduces follow the tree of the contract, to the same bits as on the CPU;
 /// other sums follow NCCL's order. Partial sums are held in sum_type everywhere.

@@ -68,54 +68,102 @@ ncclComm* connect(Communicator& host, const Device& device) {
   {
     std::lock_guard nccl(device.watchdog->nccl_lock());
     code = ncclCommInitRankConfig(&comm, host.size(), id, host.rank(), &config);
-    check_nccl(code, "ncclCommInitRankConfig", comm);
+    if (comm) device.watchdog->watch(comm);
   }
   device.watchdog->settle(comm, code, "ncclCommInitRankConfig");
   return comm;
 }
 
+/// The calls of one thread between its begin and its end are issued together. Ended in any case: an open group would swallow
+/// whatever the thread calls next.
+class GroupedCalls {
+ public:
+  GroupedCalls() { check_nccl(ncclGroupStart(), "ncclGroupStart"); }
+  ~GroupedCalls() {
+    if (open_) ncclGroupEnd();
+  }
+  GroupedCalls(const GroupedCalls&) = delete;
+  GroupedCalls& operator=(const GroupedCalls&) = delete;
+  int end() {
+    open_ = false;
+    return ncclGroupEnd();
+  }
+
+ private:
+  bool open_ = true;
+};
+
 class NcclCommunicator final : public Communicator {
  public:
   NcclCommunicator(std::unique_ptr<Communicator> host, Device device)
       : Communicator(host->rank(), host->size()), host_(std::move(host)), device_(std::move(device)) {
-    const std::vector<int> nodes = nodes_of_ranks(*host_);
-    one_node_ = std::all_of(nodes.begin(), nodes.end(), [](int node) { return node == 0; });
-    group_ = std::make_shared<NcclGroup>(device_.watchdog, connect(*host_, device_), device_.index, size());
+    one_node_ = is_one_node(node_names_of_ranks(*host_));
+    if (size() > 1 || device_.options.one_rank_too) group_ = std::make_shared<NcclGroup>(device_.watchdog, connect(*host_, device_), device_.index);
+    warm_up();
   }
 
-  at::Tensor allocate(std::int64_t numel, at::ScalarType type) override { return NcclGroup::allocate(group_, numel, type); }
-  std::int64_t own_device_bytes() const override { return group_->bytes(); }
+  at::Tensor allocate(std::int64_t numel, at::ScalarType type) override {
+    const at::Tensor piece = arena_ ? arena_->take(numel, type) : at::Tensor();
+    return piece.defined() ? piece : at::empty({numel}, at::TensorOptions().dtype(type).device(place()));
+  }
+
+  void reserve(const std::vector<std::int64_t>& pieces, std::int64_t largest_sum) override {
+    if (alone()) return;
+    std::vector<std::int64_t> all = pieces;
+    const std::int64_t exchanged = exchanges() ? largest_sum : 0;
+    all.push_back(exchanged);
+    scratch_ = at::Tensor();
+    arena_.reset();
+    arena_ = std::make_shared<NcclArena>(group_, ArenaMap::bytes_for(all));
+    if (rank() == 0)
+      log_info("NCCL, ", size(), " ranks: one arena of ", arena_->bytes() >> 10, " KiB for ", pieces.size(), " buffers", exchanged ? " and the parts of sums" : "",
+               ", registered ", arena_->registration());
+    warm_up();
+    if (exchanged) scratch_ = allocate(exchanged, at::kByte);
+  }
+
+  std::int64_t own_device_bytes() const override { return arena_ ? arena_->bytes() : 0; }
   void check() const override { device_.watchdog->check(); }
 
-  /// NCCL connects and allocates at the first use of each kind: once here, and not in the first step.
+ private:
+  at::Device place() const { return at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(device_.index)); }
+  cudaStream_t stream() const { return c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(device_.index)).stream(); }
+  bool alone() const { return !group_; }
+  /// Whether sums of gradients are an exchange and one sum along the tree.
+  bool exchanges() const { return one_node_ && size() <= 127; }
+
+  /// NCCL connects and allocates at the first use of each kind: once here, in the arena where there is one, and not in the first step.
   void warm_up() {
+    if (alone()) return;
+    const std::int64_t part = small / size() + 1;  // all_reduce goes another way above `small`
     for (at::ScalarType type : {at::kFloat, at::kBFloat16}) {
-      const at::Tensor full = allocate(64 * size(), type), shard = allocate(64, type);
+      const at::Tensor full = allocate(part * size(), type).zero_(), shard = allocate(part, type).zero_();
       all_gather_into(full, shard, {Phase::setup});
       reduce_scatter(shard, full, {}, {Phase::setup});
       all_reduce(full, {}, {Phase::setup});
+      all_reduce(shard.narrow(0, 0, 1), {}, {Phase::setup});
       broadcast(full, 0, {Phase::setup});
     }
     barrier({Phase::setup});
   }
 
- private:
-  cudaStream_t stream() const { return c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(device_.index)).stream(); }
-
   /// `issue` makes the NCCL calls of one record, as one group.
   template <class Issue>
   void run(const CallRecord& call, Issue issue) {
-    device_.watchdog->announce(call);
+    NcclWatchdog& watchdog = *device_.watchdog;
+    watchdog.announce(call);
     int code = ncclSuccess;
     {
-      std::lock_guard nccl(device_.watchdog->nccl_lock());
-      check_nccl(ncclGroupStart(), "ncclGroupStart");
-      issue(group_->comm(), stream());
-      code = ncclGroupEnd();
-      check_nccl(code, name_of(call.kind), group_->comm());
+      std::lock_guard nccl(watchdog.nccl_lock());
+      if (!watchdog.has_failed()) {
+        GroupedCalls calls;
+        issue(group_->comm(), stream());
+        code = calls.end();
+      }
     }
-    device_.watchdog->settle(group_->comm(), code, name_of(call.kind));
-    device_.watchdog->follow(call, stream());
+    watchdog.check();
+    watchdog.settle(group_->comm(), code, name_of(call.kind));
+    watchdog.follow(call, stream());
   }
 
   void check_place(const at::Tensor& tensor) const {
@@ -125,7 +173,7 @@ class NcclCommunicator final : public Communicator {
   void do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord& call) override {
     check_place(full);
     if (shard.numel() == 0) return;
-    if (size() == 1) return copy(full, shard);
+    if (alone()) return copy(full, shard);
     run(call, [&](ncclComm_t comm, cudaStream_t stream) {
       check_nccl(ncclAllGather(shard.data_ptr(), full.data_ptr(), shard.numel(), nccl_type(full.scalar_type()), comm, stream), "ncclAllGather", comm);
     });
@@ -134,8 +182,8 @@ class NcclCommunicator final : public Communicator {
   void do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options, const CallRecord& call) override {
     check_place(full);
     if (shard.numel() == 0) return;
-    if (size() == 1) return sum_into(shard, full.const_data_ptr(), 1, full.scalar_type(), options);
-    if (one_node_ && size() <= 127) return exchange_and_sum(shard, full, options, call);
+    if (alone()) return sum_into(shard, full.const_data_ptr(), 1, full.scalar_type(), options);
+    if (exchanges()) return exchange_and_sum(shard, full, options, call);
     reduce_in_order_of_nccl(shard, full, options, call);
   }
 
@@ -166,7 +214,7 @@ class NcclCommunicator final : public Communicator {
 
   void do_all_reduce(const at::Tensor& tensor, ReduceOptions options, const CallRecord& call) override {
     check_place(tensor);
-    if (size() == 1 || tensor.numel() == 0) return;
+    if (alone() || tensor.numel() == 0) return;
     if (tensor.numel() <= small && size() <= 127) return gather_and_sum(tensor, options, call);
     const at::Tensor wide = tensor.to(options.sum_type);
     run(call, [&](ncclComm_t comm, cudaStream_t stream) {
@@ -185,7 +233,7 @@ class NcclCommunicator final : public Communicator {
 
   void do_broadcast(const at::Tensor& tensor, int root, const CallRecord& call) override {
     check_place(tensor);
-    if (size() == 1 || tensor.numel() == 0) return;
+    if (alone() || tensor.numel() == 0) return;
     run(call, [&](ncclComm_t comm, cudaStream_t stream) {
       check_nccl(ncclBroadcast(tensor.data_ptr(), tensor.data_ptr(), tensor.nbytes(), ncclUint8, root, comm, stream), "ncclBroadcast", comm);
     });
@@ -217,9 +265,7 @@ class NcclCommunicator final : public Communicator {
 
   std::unique_ptr<Communicator> do_split(int color, int key, const CallRecord& call) override {
     device_.watchdog->announce(call);
-    auto part = std::make_unique<NcclCommunicator>(host_->split(color, key), device_);
-    part->warm_up();
-    return part;
+    return std::make_unique<NcclCommunicator>(host_->split(color, key), device_);
   }
 
   void copy(const at::Tensor& to, const at::Tensor& from) const {
@@ -235,7 +281,7 @@ class NcclCommunicator final : public Communicator {
   /// Reused by one call after the other of this communicator, which all run on one stream: its own.
   at::Tensor scratch(std::int64_t bytes) {
     if (!scratch_.defined() || scratch_.numel() < bytes) {
-      check_cuda(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+      if (scratch_.defined()) check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
       scratch_ = at::Tensor();
       scratch_ = allocate(bytes, at::kByte);
     }
@@ -245,7 +291,8 @@ class NcclCommunicator final : public Communicator {
   std::unique_ptr<Communicator> host_;
   Device device_;
   bool one_node_ = true;
-  std::shared_ptr<NcclGroup> group_;
+  std::shared_ptr<NcclGroup> group_;  // null: alone, nothing travels
+  std::shared_ptr<NcclArena> arena_;  // null until reserved
   at::Tensor scratch_;
 };
 
@@ -264,10 +311,11 @@ std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, int dev
   // Ranks that share a GPU hang when it is short of resources: found out early.
   if (options.ranks_per_gpu > 1) own.deadline = std::min<std::chrono::duration<double>>(own.deadline, std::chrono::seconds(60));
   check_cuda(cudaSetDevice(device), "cudaSetDevice");
-  auto communicator = std::make_unique<NcclCommunicator>(host.split(0, host.rank()),
-                                                         Device{device, own, std::make_shared<NcclWatchdog>(host, device, own.deadline)});
-  communicator->warm_up();
-  return communicator;
+  BoardOptions board;
+  board.nodes = node_names_of_ranks(host);
+  if (!is_one_node(board.nodes)) board.last_words = host.last_words();
+  auto watchdog = std::make_shared<NcclWatchdog>(host, device, own.deadline, std::move(board));
+  return std::make_unique<NcclCommunicator>(host.split(0, host.rank()), Device{device, own, std::move(watchdog)});
 }
 
 }  // namespace zero

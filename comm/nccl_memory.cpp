@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 #include <nccl.h>
 
+#include <exception>
+
 #include "comm/cuda_check.h"
 #include "comm/nccl_library.h"
 
@@ -16,73 +18,72 @@ Function* found(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
 }
 
+std::int64_t whole_pages(std::int64_t bytes) { return (bytes + NCCL_WIN_REQUIRED_ALIGNMENT - 1) / NCCL_WIN_REQUIRED_ALIGNMENT * NCCL_WIN_REQUIRED_ALIGNMENT; }
+
 }  // namespace
 
-NcclGroup::NcclGroup(std::shared_ptr<NcclWatchdog> watchdog, ncclComm* comm, int device, int ranks)
-    : watchdog_(std::move(watchdog)), comm_(comm), device_(device), ranks_(ranks) {
-  watchdog_->watch(comm);
-}
-
-NcclGroup::~NcclGroup() { watchdog_->retire(comm_); }
-
-NcclGroup::Block NcclGroup::take(std::size_t bytes) {
-  Block block;
-  const std::size_t rounded = (bytes + NCCL_WIN_REQUIRED_ALIGNMENT - 1) / NCCL_WIN_REQUIRED_ALIGNMENT * NCCL_WIN_REQUIRED_ALIGNMENT;
-  block.bytes = static_cast<std::int64_t>(rounded);
-  bytes_ += block.bytes;
-  std::unique_lock lock(watchdog_->nccl_lock());
-  check_nccl(ncclMemAlloc(&block.memory, rounded), "ncclMemAlloc");
-  if (ranks_ == 1) return block;
-  const auto window_register = found<decltype(ncclCommWindowRegister)>("ncclCommWindowRegister");
-  if (window_register) {
-    const int code = window_register(comm_, block.memory, rounded, reinterpret_cast<ncclWindow_t*>(&block.handle), NCCL_WIN_COLL_SYMMETRIC);
-    lock.unlock();
-    watchdog_->settle(comm_, code, "ncclCommWindowRegister");
-    lock.lock();
-    if (block.handle) block.registration = Registration::window;  // NCCL gives none where the hardware has no symmetric memory
+NcclArena::NcclArena(std::shared_ptr<NcclGroup> group, std::int64_t bytes) : group_(std::move(group)), map_(whole_pages(bytes)) {
+  check_cuda(cudaSetDevice(group_->device()), "cudaSetDevice");
+  {
+    std::lock_guard lock(group_->watchdog().nccl_lock());
+    check_nccl(ncclMemAlloc(&memory_, static_cast<std::size_t>(map_.bytes())), "ncclMemAlloc");
   }
-  if (!block.handle) {
-    const int code = ncclCommRegister(comm_, block.memory, rounded, &block.handle);
-    lock.unlock();
-    watchdog_->settle(comm_, code, "ncclCommRegister");
-    if (block.handle) block.registration = Registration::buffer;
-  }
-  return block;
-}
-
-void NcclGroup::give_back(const Block& block) {
-  cudaDeviceSynchronize();  // kernels may still use it, and unmapping waits for nobody
-  std::lock_guard lock(watchdog_->nccl_lock());
-  if (!watchdog_->has_failed()) {
-    ncclResult_t state = ncclSuccess;
-    if (block.registration == Registration::window)
-      if (const auto deregister = found<decltype(ncclCommWindowDeregister)>("ncclCommWindowDeregister"))
-        state = deregister(comm_, static_cast<ncclWindow_t>(block.handle));
-    if (block.registration == Registration::buffer) state = ncclCommDeregister(comm_, block.handle);
-    while (state == ncclInProgress && ncclCommGetAsyncError(comm_, &state) == ncclSuccess) std::this_thread::yield();
-  }
-  ncclMemFree(block.memory);
-  bytes_ -= block.bytes;
-}
-
-void NcclGroup::log_registration(Registration registration, std::size_t bytes) {
-  if (std::exchange(logged_, true)) return;
-  const char* how = registration == Registration::window   ? "registered as symmetric windows"
-                    : registration == Registration::buffer ? "registered as buffers"
-                                                           : "not registered";
-  log_info("NCCL: buffers of ", ranks_, " ranks come from ncclMemAlloc, ", how, " (the first has ", bytes, " bytes)");
-}
-
-at::Tensor NcclGroup::allocate(const std::shared_ptr<NcclGroup>& group, std::int64_t numel, at::ScalarType type) {
-  const auto options = at::TensorOptions().dtype(type).device(at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(group->device_)));
-  const std::size_t bytes = static_cast<std::size_t>(numel) * c10::elementSize(type);
-  if (bytes == 0) return at::empty({0}, options);
-  check_cuda(cudaSetDevice(group->device_), "cudaSetDevice");
-  const Block block = group->take(bytes);
-  group->log_registration(block.registration, bytes);
-  check_cuda(cudaMemset(block.memory, 0, bytes), "cudaMemset");
+  enrol();
+  check_cuda(cudaMemset(memory_, 0, static_cast<std::size_t>(map_.bytes())), "cudaMemset");
   check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // other streams do not follow the default one
-  return at::from_blob(block.memory, {numel}, [group, block](void*) { group->give_back(block); }, options);
+}
+
+/// A window's handle arrives while the call is settled. With NCCL_LOCAL_REGISTER=0 there is none and nothing is registered.
+void NcclArena::enrol() {
+  NcclWatchdog& watchdog = group_->watchdog();
+  const auto bytes = static_cast<std::size_t>(map_.bytes());
+  int code = ncclSuccess;
+  if (const auto window_register = found<decltype(ncclCommWindowRegister)>("ncclCommWindowRegister")) {
+    {
+      std::lock_guard lock(watchdog.nccl_lock());
+      if (!watchdog.has_failed())
+        code = window_register(group_->comm(), memory_, bytes, reinterpret_cast<ncclWindow_t*>(&handle_), NCCL_WIN_COLL_SYMMETRIC);
+    }
+    watchdog.check();
+    watchdog.settle(group_->comm(), code, "ncclCommWindowRegister");
+    if (handle_) registration_ = Registration::window;
+  }
+  if (handle_) return;
+  {
+    std::lock_guard lock(watchdog.nccl_lock());
+    if (!watchdog.has_failed()) code = ncclCommRegister(group_->comm(), memory_, bytes, &handle_);
+  }
+  watchdog.check();
+  watchdog.settle(group_->comm(), code, "ncclCommRegister");
+  if (handle_) registration_ = Registration::buffer;
+}
+
+NcclArena::~NcclArena() {
+  if (!memory_ || std::uncaught_exceptions() > 0 || group_->watchdog().has_failed()) return;
+  cudaDeviceSynchronize();  // kernels may still use it, and unmapping waits for nobody
+  std::lock_guard lock(group_->watchdog().nccl_lock());
+  if (group_->watchdog().has_failed()) return;
+  ncclResult_t state = ncclSuccess;
+  if (registration_ == Registration::window)
+    if (const auto deregister = found<decltype(ncclCommWindowDeregister)>("ncclCommWindowDeregister"))
+      state = deregister(group_->comm(), static_cast<ncclWindow_t>(handle_));
+  if (registration_ == Registration::buffer) state = ncclCommDeregister(group_->comm(), handle_);
+  while (state == ncclInProgress && ncclCommGetAsyncError(group_->comm(), &state) == ncclSuccess) std::this_thread::yield();
+  ncclMemFree(memory_);
+}
+
+at::Tensor NcclArena::take(std::int64_t numel, at::ScalarType type) {
+  const at::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(group_->device()));
+  const auto options = at::TensorOptions().dtype(type).device(device);
+  if (numel == 0) return at::empty({0}, options);
+  const std::int64_t offset = map_.take(numel * static_cast<std::int64_t>(c10::elementSize(type)));
+  if (offset < 0) return {};
+  auto give_back = [arena = shared_from_this(), offset](void*) { arena->map_.give_back(offset); };
+  return at::from_blob(static_cast<char*>(memory_) + offset, {numel}, std::move(give_back), options, device);
+}
+
+const char* NcclArena::registration() const {
+  return registration_ == Registration::window ? "as a window" : registration_ == Registration::buffer ? "as a buffer" : "not";
 }
 
 }  // namespace zero

@@ -4,6 +4,8 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <exception>
+#include <utility>
 
 #include "comm/cuda_check.h"
 #include "comm/error.h"
@@ -15,13 +17,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds look_every{50};
+constexpr std::chrono::seconds patience{5};  // with other nodes' answers: their deadlines passed about when ours did
 
 cudaEvent_t event_of(void* event) { return static_cast<cudaEvent_t>(event); }
 
 }  // namespace
 
-NcclWatchdog::NcclWatchdog(Communicator& host, int device, std::chrono::duration<double> deadline)
-    : device_(device), deadline_(deadline), board_(host), thread_([this] { run(); }) {}
+NcclWatchdog::NcclWatchdog(Communicator& host, int device, std::chrono::duration<double> deadline, BoardOptions board)
+    : device_(device), deadline_(deadline), board_(host, std::move(board)), thread_([this] { run(); }) {}
 
 NcclWatchdog::~NcclWatchdog() {
   {
@@ -46,7 +49,8 @@ void NcclWatchdog::retire(ncclComm* comm) {
     const auto at = std::find(comms_.begin(), comms_.end(), comm);
     if (at == comms_.end()) return;  // aborted already
     comms_.erase(at);
-    failed = !failure_.empty();
+    // An exception ends the job: other ranks may never come to the calls that finalizing waits for.
+    failed = !failure_.empty() || std::uncaught_exceptions() > 0;
   }
   std::lock_guard nccl(nccl_lock_);
   if (failed) {
@@ -63,8 +67,12 @@ void NcclWatchdog::retire(ncclComm* comm) {
 }
 
 void NcclWatchdog::check() const {
+  if (!has_failed()) return;
+  std::string others;
+  if (std::exchange(must_ask_, false)) others = board_.ask_other_nodes(patience);
   std::lock_guard guard(lock_);
-  if (!failure_.empty()) throw Error(failure_);
+  if (!others.empty()) failure_ += ": " + others;
+  throw Error(failure_);
 }
 
 bool NcclWatchdog::has_failed() const {
@@ -84,7 +92,8 @@ void NcclWatchdog::settle(ncclComm* comm, int code, const char* what) {
     check();
     {
       std::lock_guard nccl(nccl_lock_);
-      check_nccl(ncclCommGetAsyncError(comm, &state), what, comm);
+      if (has_failed()) continue;  // the handle may be gone
+      if (const ncclResult_t asked = ncclCommGetAsyncError(comm, &state); asked != ncclSuccess) state = asked;
     }
     if (state != ncclInProgress) break;
     if (Clock::now() - begin > deadline_) {
@@ -94,7 +103,8 @@ void NcclWatchdog::settle(ncclComm* comm, int code, const char* what) {
     std::this_thread::yield();
   }
   if (state != ncclSuccess) {
-    fail(text(what, ": ", ncclGetErrorString(state)));
+    const char* detail = ncclGetLastError(nullptr);
+    fail(text(what, ": ", ncclGetErrorString(state), detail && *detail ? ": " : "", detail ? detail : "", " (NCCL_DEBUG=WARN tells more)"));
     check();
   }
 }
@@ -179,10 +189,11 @@ void NcclWatchdog::fail(const std::string& what) {
     std::lock_guard guard(lock_);
     if (!failure_.empty()) return;
     const std::string behind = board_.who_is_behind();
+    must_ask_ = behind.empty();
     failure_ = text(what, behind.empty() ? "" : ": ", behind);
+    log_error(failure_);
     comms.swap(comms_);
   }
-  log_error(failure_);
   std::lock_guard nccl(nccl_lock_);
   for (ncclComm* comm : comms) ncclCommAbort(comm);
 }

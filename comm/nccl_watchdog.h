@@ -18,24 +18,28 @@ namespace zero {
 
 class NcclWatchdog {
  public:
-  NcclWatchdog(Communicator& host, int device, std::chrono::duration<double> deadline);
+  /// Collective.
+  NcclWatchdog(Communicator& host, int device, std::chrono::duration<double> deadline, BoardOptions board = {});
   ~NcclWatchdog();
 
-  /// Guards every call of NCCL on this device.
+  /// Guards every call of NCCL on this device. While it is held and has_failed() is false, no communicator goes away.
   std::mutex& nccl_lock() { return nccl_lock_; }
 
   void watch(ncclComm* comm);
-  /// Waits for what is under way on it; aborts instead when something failed. The handle is gone afterwards.
+  /// Waits for what is under way on it; aborts instead when something failed or an exception is on its way. The handle is gone
+  /// afterwards.
   void retire(ncclComm* comm);
 
   /// Before a call: throws what went wrong earlier, and tells the board.
   void announce(const CallRecord& call);
-  /// Polls until a call on the communicator is on its stream. The call itself returned `code`.
+  /// Polls until a call on the communicator is on its stream. The call itself returned `code`. A communicator whose call failed is
+  /// of no further use: all are aborted.
   void settle(ncclComm* comm, int code, const char* what);
   /// After it: an event on the stream (a cudaStream_t) tells when it is done.
   void follow(const CallRecord& call, void* stream);
 
-  /// Throws Error when a collective failed or missed its deadline.
+  /// Throws Error when a collective failed or missed its deadline; before the first time, asks other nodes who is missing. By the
+  /// thread that makes the calls, and not under nccl_lock().
   void check() const;
   /// Whether that has happened: the communicators are gone then.
   bool has_failed() const;
@@ -60,7 +64,8 @@ class NcclWatchdog {
   std::deque<Flight> flights_;
   std::vector<void*> events_;        // not in use
   std::vector<ncclComm*> comms_;
-  std::string failure_;
+  mutable std::string failure_;
+  mutable bool must_ask_ = false;    // nobody of this node is missing
   bool ending_ = false;
   std::thread thread_;
 };

@@ -3,6 +3,7 @@
 // way to pinned memory, and the host that reads it a step later waits for nothing.
 #include <ATen/core/Tensor.h>
 
+#include "comm/communicator.h"
 #include "comm/stream.h"
 
 namespace zero {
@@ -16,15 +17,18 @@ struct StepFindings {
 class PendingStep {
  public:
   explicit PendingStep(const StepFindings& findings) : findings_(findings) {}
-  /// `numbers`: StepNumbers in pinned memory, whole when the mark is done.
-  PendingStep(at::Tensor numbers, StreamMark mark) : numbers_(std::move(numbers)), mark_(std::move(mark)) {}
+  /// `numbers`: StepNumbers in pinned memory, whole when the mark is done. `communicator`: whose failure makes them worthless.
+  PendingStep(at::Tensor numbers, StreamMark mark, const Communicator* communicator)
+      : numbers_(std::move(numbers)), mark_(std::move(mark)), communicator_(communicator) {}
 
+  /// Throws what went wrong in the step's collectives.
   StepFindings wait();
 
  private:
   StepFindings findings_;
   at::Tensor numbers_;   // undefined: the findings are there
   StreamMark mark_;
+  const Communicator* communicator_ = nullptr;
 };
 
 }  // namespace zero

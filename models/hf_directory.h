@@ -42,6 +42,7 @@ struct HfWriteOptions {
   at::ScalarType type = at::kFloat;                 // of every tensor in the files
   std::int64_t max_shard_bytes = 5'000'000'000;
   std::string tokenizer_from = {};                  // folder or tokenizer.model whose tokenizer files are copied; empty: none
+  std::string base = {};                            // model directory whose generation_config.json stays; empty, or without one: made from the configuration
 };
 
 /// Writes a directory front to back. Readers see the new model only when finish() has given the last file its name.
@@ -66,6 +67,7 @@ class HfWriter {
   void finish_shard();
   void write_index() const;
   void copy_tokenizer() const;
+  void write_generation_config() const;
   void remove_stale() const;
 
   std::string folder_;

@@ -32,11 +32,17 @@ std::string shard_name(std::size_t number, std::size_t count) {
   return name;
 }
 
+void copy_to(const fs::path& from, const fs::path& to) {
+  if (fs::exists(to) && fs::equivalent(from, to)) return;
+  write_text_file(to.string(), read_text_file(from.string()));
+}
+
 }  // namespace
 
 const std::vector<std::string>& tokenizer_file_names() {
-  static const std::vector<std::string> names{"tokenizer.model",    "tokenizer.json",         "tokenizer_config.json",
-                                              "added_tokens.json",  "special_tokens_map.json", "chat_template.jinja"};
+  static const std::vector<std::string> names{"tokenizer.model",         "tokenizer.json",      "tokenizer_config.json", "added_tokens.json",
+                                              "special_tokens_map.json", "chat_template.jinja", "chat_template.json",    "vocab.json",
+                                              "merges.txt"};
   return names;
 }
 
@@ -83,15 +89,22 @@ void HfWriter::finish_shard() {
 void HfWriter::finish() {
   ZERO_CHECK(shard_ == shards_.size(), text(folder_, ": ", shards_[shard_].name, " ends at element ", written_, " of ", shards_[shard_].elements));
   copy_tokenizer();
+  write_generation_config();
+  write_text_file(folder_ + "/config.json", format_model_config(config_, torch_dtype(options_.type)));
+  if (shards_.size() > 1) write_index();
+  remove_stale();
+}
+
+/// A base's own knows stop tokens and a way of drawing that config.json does not.
+void HfWriter::write_generation_config() const {
+  const std::string name = "/generation_config.json";
+  if (!options_.base.empty() && fs::exists(options_.base + name)) return copy_to(options_.base + name, folder_ + name);
   nlohmann::ordered_json generation;
   generation["_from_model_config"] = true;
   if (config_.bos_token_id) generation["bos_token_id"] = *config_.bos_token_id;
   if (config_.eos_token_ids.size() == 1) generation["eos_token_id"] = config_.eos_token_ids.front();
   if (config_.eos_token_ids.size() > 1) generation["eos_token_id"] = config_.eos_token_ids;
-  write_text_file(folder_ + "/generation_config.json", generation.dump(2) + "\n");
-  write_text_file(folder_ + "/config.json", format_model_config(config_, torch_dtype(options_.type)));
-  if (shards_.size() > 1) write_index();
-  remove_stale();
+  write_text_file(folder_ + name, generation.dump(2) + "\n");
 }
 
 void HfWriter::write_index() const {
@@ -122,15 +135,10 @@ void HfWriter::remove_stale() const {
 
 void HfWriter::copy_tokenizer() const {
   if (options_.tokenizer_from.empty()) return;
-  const auto copy = [&](const fs::path& from, const std::string& name) {
-    const fs::path to = fs::path(folder_) / name;
-    if (fs::exists(to) && fs::equivalent(from, to)) return;
-    write_text_file(to.string(), read_text_file(from.string()));
-  };
-  const fs::path source = options_.tokenizer_from;
-  if (!fs::is_directory(source)) return copy(source, "tokenizer.model");
+  const fs::path source = options_.tokenizer_from, to = folder_;
+  if (!fs::is_directory(source)) return copy_to(source, to / "tokenizer.model");
   for (const auto& name : tokenizer_file_names())
-    if (fs::exists(source / name)) copy(source / name, name);
+    if (fs::exists(source / name)) copy_to(source / name, to / name);
 }
 
 }  // namespace zero

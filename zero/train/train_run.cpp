@@ -74,7 +74,8 @@ HfWriteOptions write_options_of(const Plan& plan) {
   HfWriteOptions options;
   const std::string& type = plan.config.checkpoint.export_dtype;
   options.type = type == "bf16" ? at::kBFloat16 : type == "fp16" ? at::kHalf : at::kFloat;
-  if (plan.tokenizer) options.tokenizer_from = plan.config.data.tokenizer.empty() ? *plan.config.model.path : plan.config.data.tokenizer;
+  options.base = plan.config.model.path.value_or("");
+  options.tokenizer_from = plan.config.data.tokenizer.empty() ? options.base : plan.config.data.tokenizer;
   return options;
 }
 
@@ -93,6 +94,8 @@ c10::Device device_of(const Config& config, const World& world) {
   const c10::Device device = choose_device({config.training.device, int(config.comm.ranks_per_gpu)}, world.local_rank(), world.local_size());
   if (device.is_cuda() && (config.offload.optimizer != "none" || config.offload.parameters != "none"))
     throw InputError(config.source + ": [offload] does not go together with a GPU in this version; set training.device = \"cpu\", or remove the section");
+  if (device.is_cuda() && config.lora && config.lora->quantization != "none")
+    throw InputError(config.where("lora.quantization") + ": an NF4 base does not go together with a GPU in this version; set training.device = \"cpu\", or quantization = \"none\"");
   return device;
 }
 

@@ -12,7 +12,6 @@
 #include "comm/log.h"
 #include "models/adapted_weights.h"
 #include "models/gguf_model.h"
-#include "models/json_text.h"
 #include "models/model.h"
 #include "models/weight_pieces.h"
 
@@ -63,13 +62,11 @@ void write_directory(const HfDirectory& directory, const Model& model, WeightSou
   weights.check(tensors);
   HfWriteOptions options{.type = type_of(arguments.type, directory)};
   options.tokenizer_from = arguments.tokenizer.empty() ? directory.folder() : arguments.tokenizer;
+  options.base = directory.folder();
   HfWriter writer(arguments.out, model.config, tensors, options);
   for (const TensorSpec& tensor : tensors)
     read_in_pieces(weights, tensor, {options.type}, [&](const at::Tensor& values) { writer.append(values); });
   writer.finish();
-  // it may know stop tokens and a way of drawing that config.json does not
-  const std::string generation = "/generation_config.json";
-  if (fs::exists(directory.folder() + generation)) write_text_file(arguments.out + generation, read_text_file(directory.folder() + generation));
 }
 
 /// Where the tokenizer is: as told, in the model directory, or nowhere.

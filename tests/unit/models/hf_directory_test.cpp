@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <map>
 
 #include "comm/error.h"
 #include "models/json_text.h"
@@ -81,6 +83,28 @@ TEST(HfDirectory, WhatIsWrittenIsReadAgain) {
     EXPECT_TRUE(fs::exists(folder / "tokenizer_config.json"));
     for (const auto& entry : fs::directory_iterator(folder.path())) EXPECT_THAT(entry.path().string(), testing::Not(HasSubstr(".tmp")));
   }
+}
+
+// What a base brings beside weights goes along; what an option names has the last word.
+TEST(HfDirectory, TokenizerTemplateAndWayOfDrawingGoAlong) {
+  const HfDirectory source(tiny);
+  const std::vector<TensorSpec> specs = tensors_of(make_llama(source.config()));
+  const TemporaryFolder base, folder;
+  const std::map<std::string, std::string> files{{"generation_config.json", R"({"eos_token_id": [2, 17, 5], "temperature": 0.6, "do_sample": true})"},
+                                                 {"special_tokens_map.json", R"({"eos_token": "</s>"})"}, {"chat_template.jinja", "{{ messages }}"},
+                                                 {"tokenizer.json", "{}"}, {"tokenizer_config.json", R"({"chat_template": "x"})"}};
+  for (const auto& [name, content] : files) std::ofstream(base / name) << content;
+  std::ofstream(base / "pytorch_model.bin") << "not this";
+  const auto write = [&](const std::string& base_folder) {
+    HfWriter writer(folder.path(), source.config(), specs, {.tokenizer_from = base.path(), .base = base_folder});
+    for (const auto& spec : specs) writer.append(whole(source, spec.name));
+    writer.finish();
+  };
+  write(base.path());
+  for (const auto& [name, content] : files) EXPECT_EQ(read_text_file(folder / name), content) << name;
+  EXPECT_FALSE(fs::exists(folder / "pytorch_model.bin"));
+  write(TemporaryFolder().path());  // without one it is made of the configuration
+  EXPECT_THAT(read_text_file(folder / "generation_config.json"), testing::AllOf(HasSubstr("_from_model_config"), testing::Not(HasSubstr("17"))));
 }
 
 TEST(HfDirectory, AnEarlierModelDoesNotShowThrough) {

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "models/lora.h"
 #include "models/safetensors.h"
 #include "tests/unit/models/small_model.h"
 
@@ -94,8 +95,8 @@ at::Tensor tokens(at::IntArrayRef shape, std::uint64_t seed) {
 }
 
 /// Three documents of 5, 3 and 4 tokens and two columns of padding in one row, against each document in a row of its own.
-void packed_equals_separate(at::ScalarType type, double tolerance) {
-  Model model = random_model(small_config(), type);
+void packed_equals_separate(Model model, double tolerance) {
+  const at::ScalarType type = model.units[0]->parameters()[0].tensor.scalar_type();
   const std::vector<std::int64_t> lengths{5, 3, 4};
   const at::Tensor ids = tokens({1, 14}, 3), targets = tokens({1, 14}, 4);
   Batch packed{ids, targets.clone(), at::zeros({1, 14}, at::kLong), at::full({1, 14}, -1, at::kInt)};
@@ -119,8 +120,24 @@ void packed_equals_separate(at::ScalarType type, double tolerance) {
   for (const auto& [name, grad] : together) EXPECT_LT(deviation(grad, separate.at(name)), tolerance) << name;
 }
 
-TEST(Llama, PackedEqualsSeparate) { packed_equals_separate(at::kDouble, 1e-12); }
-TEST(Llama, PackedEqualsSeparateFp32) { packed_equals_separate(at::kFloat, 1e-5); }
+TEST(Llama, PackedEqualsSeparate) { packed_equals_separate(random_model(small_config()), 1e-12); }
+TEST(Llama, PackedEqualsSeparateFp32) { packed_equals_separate(random_model(small_config(), at::kFloat), 1e-5); }
+
+Model adapted_model(at::ScalarType type, bool dora) {
+  Model model = make_llama(small_config());
+  LoraOptions options;
+  options.target_modules = {"all-linear"};
+  options.use_dora = dora;
+  add_lora(model, options);
+  return with_random_weights(std::move(model), type);
+}
+
+TEST(Llama, PackedEqualsSeparateWithAdapters) {
+  for (const bool dora : {false, true}) {
+    packed_equals_separate(adapted_model(at::kDouble, dora), 1e-12);
+    packed_equals_separate(adapted_model(at::kFloat, dora), 1e-5);
+  }
+}
 
 TEST(Llama, FrozenWeightsGetNoGradientAndChangeNoOther) {
   Model model = random_model(small_config());

@@ -36,19 +36,23 @@ inline void share_with_borrowers(Model& model) {
     }
 }
 
-/// Random weights of the same values in every type; everything trainable.
-inline Model random_model(const ModelConfig& config, at::ScalarType type = at::kDouble) {
-  Model model = make_llama(config);
+/// Random weights of the same values in every type.
+inline Model with_random_weights(Model model, at::ScalarType type) {
   hold_parameters(model, type);
   std::uint64_t seed = 1;
   for (auto& unit : model.units)
     for (Parameter& parameter : unit->parameters()) {
       const at::Tensor noise = random(parameter.shape(), seed++);
       parameter.tensor.copy_(parameter.init == Init::ones ? 1 + 0.2 * noise : 0.15 * noise);
-      parameter.tensor.set_requires_grad(true);
+      parameter.tensor.set_requires_grad(parameter.trainable);
     }
   share_with_borrowers(model);
   return model;
+}
+
+/// Everything trainable.
+inline Model random_model(const ModelConfig& config, at::ScalarType type = at::kDouble) {
+  return with_random_weights(make_llama(config), type);
 }
 
 /// The chain up to the head's input.

@@ -1,0 +1,122 @@
+// What an engine reserves of a communicator is what it then allocates there.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "comm/arena_map.h"
+#include "models/model.h"
+#include "zero/engine.h"
+
+namespace zero {
+namespace {
+
+/// Rank 1 of 4, whose collectives do nothing; keeps what is asked of each communicator.
+class Recorder final : public Communicator {
+ public:
+  struct Asked {
+    std::vector<std::int64_t> reserved, allocated;
+    std::int64_t largest_sum = 0, largest_seen = 0;
+    int reserves = 0;
+  };
+  using Log = std::map<const Communicator*, Asked>;
+
+  Recorder(int rank, int size, Log& log) : Communicator(rank, size), log_(log) { log_[this]; }
+  void reserve(const std::vector<std::int64_t>& pieces, std::int64_t largest_sum) override {
+    log_[this].reserved = pieces;
+    log_[this].largest_sum = largest_sum;
+    ++log_[this].reserves;
+  }
+  at::Tensor allocate(std::int64_t numel, at::ScalarType type) override {
+    log_[this].allocated.push_back(numel * std::int64_t(c10::elementSize(type)));
+    return at::empty({numel}, type);
+  }
+
+ private:
+  void do_all_gather(const at::Tensor&, const at::Tensor&, const CallRecord&) override {}
+  void do_reduce_scatter(const at::Tensor&, const at::Tensor& full, ReduceOptions, const CallRecord&) override {
+    log_[this].largest_seen = std::max(log_[this].largest_seen, std::int64_t(full.nbytes()));
+  }
+  void do_all_reduce(const at::Tensor&, ReduceOptions, const CallRecord&) override {}
+  void do_broadcast(const at::Tensor&, int, const CallRecord&) override {}
+  void do_send(const at::Tensor&, int, const CallRecord&) override {}
+  void do_recv(const at::Tensor&, int, const CallRecord&) override {}
+  void do_barrier(const CallRecord&) override {}
+  std::unique_ptr<Communicator> do_split(int, int, const CallRecord&) override {
+    return size() == 4 && !halves_ ? std::make_unique<Recorder>(rank(), size(), log_) : std::make_unique<Recorder>(rank() % 2, 2, log_);
+  }
+
+ public:
+  bool halves_ = false;  // split gives groups of two
+
+ private:
+  Log& log_;
+};
+
+struct Case {
+  int stage;
+  bool overlap, bf16, halves;
+};
+
+class EngineArena : public testing::TestWithParam<Case> {};
+
+TEST_P(EngineArena, what_is_reserved_is_allocated) {
+  const auto [stage, overlap, bf16, halves] = GetParam();
+  ModelConfig config;
+  config.vocab_size = 96;
+  config.hidden_size = 32;
+  config.intermediate_size = 48;
+  config.num_hidden_layers = 2;
+  config.num_attention_heads = 4;
+  config.num_key_value_heads = 2;
+  config.head_dim = 8;
+  config.max_position_embeddings = 64;
+  const Model model = make_llama(config);
+  Chain chain;
+  for (const auto& unit : model.units) chain.push_back(unit.get());
+
+  Recorder::Log log;
+  Recorder communicator(1, 4, log);
+  communicator.halves_ = halves;
+  EngineOptions options;
+  options.plan = ShardPlan::for_stage(stage);
+  options.overlap = overlap;
+  options.precision.compute = options.precision.gradient = bf16 ? at::kBFloat16 : at::kFloat;
+  options.shard_degree = halves ? 2 : 0;
+  Engine engine(chain, communicator, options);
+
+  int arenas = 0;
+  for (auto& [who, asked] : log) {
+    if (asked.reserves == 0) {
+      EXPECT_TRUE(asked.allocated.empty()) << "allocated where nothing was reserved";
+      continue;
+    }
+    ++arenas;
+    EXPECT_EQ(asked.reserves, 1);
+    ArenaMap map(ArenaMap::bytes_for(asked.reserved));
+    for (std::int64_t bytes : asked.allocated) EXPECT_GE(map.take(bytes), 0);
+    EXPECT_EQ(map.taken(), map.bytes()) << "reserved more than is used";
+  }
+  EXPECT_EQ(arenas, overlap ? 2 : 1);
+
+  Batch batch;
+  batch.ids = at::zeros({1, 8}, at::kLong);
+  batch.targets = at::ones({1, 8}, at::kLong);
+  Pass pass;
+  pass.batch = &batch;
+  pass.training = true;
+  engine.backward(engine.forward(pass, {}), 1.0);
+  for (auto& [who, asked] : log) EXPECT_EQ(asked.largest_seen, asked.largest_sum);
+}
+
+INSTANTIATE_TEST_SUITE_P(Plans, EngineArena,
+                         testing::Values(Case{0, false, false, false}, Case{0, true, true, false}, Case{1, true, true, false}, Case{2, false, true, false},
+                                         Case{2, true, false, false}, Case{3, false, true, false}, Case{3, true, true, false}, Case{3, true, true, true}),
+                         [](const auto& info) {
+                           const Case& c = info.param;
+                           return "stage" + std::to_string(c.stage) + (c.overlap ? "_overlap" : "") + (c.bf16 ? "_bf16" : "") + (c.halves ? "_hybrid" : "");
+                         });
+
+}  // namespace
+}  // namespace zero

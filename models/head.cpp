@@ -52,12 +52,18 @@ struct PieceSums {
     }
     if (!options.want_output) return;
     const at::Tensor mine = z.narrow(0, begin, dlogits.size(0));
-    if (!doutput.defined())
-      doutput = at::mm(dlogits.t(), mine).to(precise_type(z.scalar_type()));
-    else if (doutput.scalar_type() == z.scalar_type())
+    const at::ScalarType wide = precise_type(z.scalar_type());
+    if (!doutput.defined()) doutput = at::zeros({dlogits.size(1), z.size(1)}, z.options().dtype(wide));
+    if (wide == z.scalar_type()) {
       doutput.addmm_(dlogits.t(), mine);
-    else
-      doutput.add_(at::mm(dlogits.t(), mine));
+      return;
+    }
+    // LibTorch's CPU would cast the whole product before it adds: by rows of the vocabulary.
+    const std::int64_t all = dlogits.size(1), step = z.is_cuda() ? all : head_sum_rows;
+    for (std::int64_t row = 0; row < all; row += step) {
+      const std::int64_t rows = std::min(step, all - row);
+      doutput.narrow(0, row, rows).add_(at::mm(dlogits.narrow(1, row, rows).t(), mine));
+    }
   }
 };
 

@@ -16,6 +16,9 @@ inline constexpr std::int64_t default_logits_bytes = 32 << 20;
 /// The same on a GPU, where small products do not fill the device.
 inline constexpr std::int64_t default_device_logits_bytes = 1 << 30;
 
+/// Rows of the vocabulary whose gradient is summed in fp32 at once, on the CPU.
+inline constexpr std::int64_t head_sum_rows = 4096;
+
 /// Sum over the trained tokens of the cross-entropy, [] in fp32 (fp64 in fp64). x [B, T, hidden], targets [B, T] int64;
 /// tokens with ignored_target are left out of the products altogether.
 /// While the trained tokens fit into one piece its logits are kept for the backward pass, which turns them into their own

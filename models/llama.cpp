@@ -8,6 +8,7 @@
 #include "models/kv_cache.h"
 #include "models/linear.h"
 #include "models/model.h"
+#include "models/recompute.h"
 
 namespace zero {
 
@@ -58,10 +59,9 @@ class Block : public Unit {
   }
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
-    const at::Tensor qkv = project(LinearInput::rms_norm(x, tensor(input_norm), eps_), qkv_proj, {}, pass);
-    const at::Tensor heads = pass.cache ? cached_attention(qkv, shape_, *rotary_, *pass.batch, {*pass.cache, layer_})
-                                        : attention(qkv, shape_, *rotary_, *pass.batch);
-    const at::Tensor middle = project(LinearInput::plain(heads), o_proj, x, pass);
+    const bool again = pass.recompute_attention && at::GradMode::is_enabled();
+    const at::Tensor middle = again ? recompute([this, pass](const at::Tensor& x) { return attend(x, pass); }, x, attention_leaves())
+                                    : attend(x, pass);
     const at::Tensor gate_up = project(LinearInput::rms_norm(middle, tensor(post_attention_norm), eps_), gate_up_proj, {}, pass);
     return project(LinearInput::swiglu(gate_up), down_proj, middle, pass);
   }
@@ -69,6 +69,24 @@ class Block : public Unit {
  private:
   enum Index { input_norm, qkv_proj, o_proj, post_attention_norm, gate_up_proj, down_proj };
   const at::Tensor& tensor(int index) const { return parameters_[index].tensor; }
+
+  // The attention half: x and what attention adds to it.
+  at::Tensor attend(const at::Tensor& x, const Pass& pass) const {
+    const at::Tensor qkv = project(LinearInput::rms_norm(x, tensor(input_norm), eps_), qkv_proj, {}, pass);
+    const at::Tensor heads = pass.cache ? cached_attention(qkv, shape_, *rotary_, *pass.batch, {*pass.cache, layer_})
+                                        : attention(qkv, shape_, *rotary_, *pass.batch);
+    return project(LinearInput::plain(heads), o_proj, x, pass);
+  }
+
+  std::vector<at::Tensor> attention_leaves() const {
+    std::vector<int> used{input_norm, qkv_proj, o_proj};
+    for (const Adapter& adapter : adapters_)
+      if (adapter.parameter == qkv_proj || adapter.parameter == o_proj) used.insert(used.end(), {adapter.a, adapter.b, adapter.magnitude});
+    std::vector<at::Tensor> leaves;
+    for (const int index : used)
+      if (index >= 0 && parameters_[index].trainable) leaves.push_back(tensor(index));
+    return leaves;
+  }
 
   at::Tensor project(const LinearInput& input, Index weight, const at::Tensor& residual, const Pass& pass) const {
     std::vector<LowRank> adapters;

@@ -69,6 +69,7 @@ struct Pass {
   bool training = false;         // dropout is drawn
   std::uint64_t seed = 0;        // (run's seed, step) mixed: each unit and sample derives its own draws from it
   std::int64_t first_sample = 0; // global number of the batch's first sequence
+  bool recompute_attention = false; // blocks keep nothing of their attention half, and run it again in backward
 };
 
 class Unit {

@@ -197,6 +197,7 @@ at::Tensor Engine::run_chain(const Pass& pass, const std::function<at::Tensor(Un
   close_all();  // a forward whose backward never came
   if (gather_slots_) gather_lane_.follow_current();  // the optimizer's new weights
   held_pass_ = pass;
+  held_pass_.recompute_attention = options_.recompute_attention;
   pass_ = &held_pass_;
   for (ParameterGroup* group : spanning_) group->materialize(Phase::forward);
   spanning_open_ = true;

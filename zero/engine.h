@@ -17,7 +17,7 @@
 #include "zero/boundary.h"
 #include "zero/parameter_group.h"
 #include "zero/pending_step.h"
-#include "zero/recompute.h"
+#include "models/recompute.h"
 #include "zero/slot_sizes.h"
 
 namespace zero {
@@ -41,6 +41,7 @@ struct EngineOptions {
   Communicator* host = nullptr;     // the same ranks for host tensors; null: the communicator takes them
   bool overlap = false;             // gathers run ahead by one unit and sums beside the computation, each on a communicator of
                                     // its own, for a second gather slot and a second reduce buffer. Changes no result.
+  bool recompute_attention = false; // the attention half of every block is recomputed instead
   bool quantize_scales = false;     // beside quantize_frozen: the scales of the NF4 blocks are held in 8 bits
 };
 
@@ -130,7 +131,7 @@ class Engine final : private UnitObserver {
   std::vector<std::unique_ptr<ParameterGroup>> groups_;
   std::vector<std::vector<ParameterGroup*>> needed_by_;  // by unit: its own groups, and those that it borrows from
   std::vector<ParameterGroup*> spanning_;                // groups of the whole model
-  std::vector<UnitBody> bodies_;                         // by unit, for recompute
+  std::vector<RecomputedBody> bodies_;                         // by unit, for recompute
 
   const Pass* pass_ = nullptr;   // of the forward under way, and of its backward
   Pass held_pass_;

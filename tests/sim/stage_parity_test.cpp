@@ -30,10 +30,11 @@ TEST_P(StageParity, EqualsOneRankWithTheWholeBatch) {
       options.ranks = ranks;
       options.micro_batches = micro_batches;
       options.shard_degree = degree;
-      for (int every : {0, 1}) {
+      for (const auto& [every, attention] : {std::pair(0, false), std::pair(1, false), std::pair(0, true)}) {
         options.recompute_every = every;
+        options.recompute_attention = attention;
         EXPECT_LT(largest_difference(expected, run_training(options)), 1e-12)
-            << micro_batches << " micro-batches, shard_degree " << degree << ", recompute " << every;
+            << micro_batches << " micro-batches, shard_degree " << degree << ", recompute " << every << (attention ? ", attention" : "");
       }
     }
   }

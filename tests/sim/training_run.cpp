@@ -77,6 +77,7 @@ EngineOptions engine_options(const RunOptions& run) {
                        run.master == at::kDouble ? at::kDouble : at::kFloat};
   options.shard_degree = run.shard_degree;
   options.recompute_every = run.recompute_every;
+  options.recompute_attention = run.recompute_attention;
   options.overlap = run.overlap;
   options.keep_frozen = run.keep_frozen;
   options.quantize_frozen = run.quantize_frozen;

@@ -37,6 +37,7 @@ struct RunOptions {
   bool keep_frozen = false;
   bool quantize_frozen = false;
   bool quantize_scales = false;
+  bool recompute_attention = false;
 };
 
 struct RunResult {

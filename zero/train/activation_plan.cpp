@@ -90,14 +90,25 @@ class Walk {
  private:
   bool recomputed(int unit) const { return work_.recompute_every > 0 && (unit - 1) % work_.recompute_every == 0; }
 
+  // Up to the heads, whose projection makes the residual's middle.
+  std::int64_t attention_forward() {
+    time_.touch(w_.x + w_.rstd + w_.qkv);  // the normed rows beside the product
+    time_.take(w_.rstd + w_.qkv);
+    time_.take(w_.heads + w_.lse);
+    time_.touch(w_.workspace);
+    return attention_saved();
+  }
+  std::int64_t attention_saved() const { return w_.rstd + w_.qkv + w_.heads + w_.lse; }
+  std::int64_t drop_attention() {
+    time_.give(attention_saved());
+    return attention_saved();
+  }
+
   // A block's input was booked as the output of the unit before.
   void block_forward(bool drops) {
-    std::int64_t saved = 0;
-    time_.touch(w_.x + w_.rstd + w_.qkv);  // the normed rows beside the product
-    saved += time_.take(w_.rstd + w_.qkv);
-    saved += time_.take(w_.heads + w_.lse);
-    time_.touch(w_.workspace);
+    std::int64_t saved = attention_forward();
     saved += time_.take(w_.x);  // the residual's middle
+    if (work_.recompute_attention) saved -= drop_attention();
     time_.touch(w_.x + w_.rstd + w_.gate_up);
     saved += time_.take(w_.rstd + w_.gate_up);
     time_.touch(w_.inner + w_.x);
@@ -120,6 +131,10 @@ class Walk {
     time_.touch(z * w_.x + 2 * w_.x);  // normed rows, their gradient, the input's gradient
     time_.give(w_.gate_up + w_.rstd + w_.x);  // the input's gradient is added to the residual's; the middle goes
 
+    if (work_.recompute_attention) {
+      attention_forward();
+      time_.take(w_.x);  // the middle once more
+    }
     time_.take(weight(o), gradient);
     time_.take(w_.heads);              // gradient of the heads
     time_.take(w_.qkv);                // of q, k, v
@@ -129,7 +144,7 @@ class Walk {
     time_.take(weight(qkv), gradient);
     time_.touch(z * w_.x + 2 * w_.x);
     time_.give(w_.qkv + w_.rstd);
-    if (again) time_.give(w_.x);
+    if (again || work_.recompute_attention) time_.give(w_.x);
     drop_gradients();
   }
 
@@ -142,12 +157,10 @@ class Walk {
     } else {
       time_.take(head.dz);
       time_.take(head.piece, logit);
-      time_.take(head.product, gradient);
       time_.take(head.sum, gradient);
-      time_.give(head.product, gradient);
       time_.take(head.next_piece, logit);  // a piece is there until the next one is
       time_.give(head.piece, logit);
-      time_.touch(head.product + (head.product > 0 ? head.sum : 0), gradient);  // LibTorch casts it whole before it adds
+      time_.touch(head.product, gradient);
       time_.give(head.next_piece, logit);
     }
     time_.give(head.normed + head.picked);
@@ -202,7 +215,8 @@ class Walk {
       weight = gradient_bytes(owner.parameters().at(walk.tied() ? 0 : 1), work);
       sum_is_gradient = element == 4;
       sum = one_piece ? 0 : weight / element * 4;
-      product = sum_is_gradient ? 0 : weight;
+      const std::int64_t some_rows = std::min(head_sum_rows, c.vocab_size) * (weight / c.vocab_size);
+      product = sum_is_gradient ? 0 : some_rows + some_rows / element * 4;  // and their cast, which LibTorch makes before it adds
     }
   };
 

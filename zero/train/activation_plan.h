@@ -17,6 +17,7 @@ struct ActivationWork {
   int threads = 1;                    // of a rank: each has a workspace for attention
   std::int64_t logits_bytes = 0;      // of one piece; 0: the default of the CPU
   bool masked_targets = false;        // some targets are not trained
+  bool recompute_attention = false;   // as EngineOptions
 };
 
 /// Bytes. The parts of the peak are those alive at its moment.

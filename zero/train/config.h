@@ -85,8 +85,8 @@ struct CommConfig {
 };
 
 struct CheckpointingConfig {            // [activation_checkpoint]
-  std::string mode = "none";            // none | full | selective
-  std::int64_t every = 2;               // selective: every k-th unit
+  std::string mode = "none";            // none | full | selective | attention
+  std::int64_t every = 2;               // selective: every k-th block
   bool operator==(const CheckpointingConfig&) const = default;
 };
 

@@ -172,10 +172,10 @@ std::vector<ConfigKey> make_keys() {
        "Windows shared by the ranks of a node."},
       {"comm", "ranks_per_gpu", at<&C::comm, &CommConfig::ranks_per_gpu>, at_least(1), "Ranks that may share a GPU."},
 
-      {"activation_checkpoint", "mode", at<&C::activation_checkpoint, &Check::mode>, one_of({"none", "full", "selective"}),
-       "Which units are computed again in backward."},
+      {"activation_checkpoint", "mode", at<&C::activation_checkpoint, &Check::mode>, one_of({"none", "full", "selective", "attention"}),
+       "What is computed again in backward: nothing, every block, every k-th block, or the attention half of every block."},
       {"activation_checkpoint", "every", at<&C::activation_checkpoint, &Check::every>, at_least(1),
-       "selective: every k-th unit."},
+       "selective: every k-th block."},
 
       {"offload", "optimizer", at<&C::offload, &OffloadConfig::optimizer>, one_of({"none", "cpu", "nvme"}),
        "Where master weights and moments live."},

@@ -53,6 +53,7 @@ class Planner {
     ActivationWork activations = work.activations;
     activations.compute = precision_.compute;
     activations.recompute_every = work.engine.recompute_every;
+    activations.recompute_attention = work.engine.recompute_attention;
     bytes_.activations = plan_activations(model, activations);
     bytes_.batch = 2 * 8 * activations.batch * activations.seq_len;
   }

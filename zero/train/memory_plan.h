@@ -17,7 +17,7 @@ struct MemoryWork {
   bool parameters_on_disk = false;
   bool parameters_in_store = false;   // weights' shards have a home of their own, in memory or on disk
   int ranks = 1;
-  ActivationWork activations;         // `compute` and `recompute_every` are taken from `engine`
+  ActivationWork activations;         // what is recomputed, and in which type, is taken from `engine`
 };
 
 /// Bytes of one rank.

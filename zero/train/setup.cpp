@@ -44,7 +44,8 @@ EngineOptions engine_options_of(const Config& config, const BatchArithmetic& bat
   options.quantize_frozen = config.lora && config.lora->quantization == "nf4";
   options.quantize_scales = config.lora && config.lora->double_quantization;
   const std::string& mode = config.activation_checkpoint.mode;
-  options.recompute_every = mode == "none" ? 0 : mode == "full" ? 1 : int(config.activation_checkpoint.every);
+  options.recompute_every = mode == "full" ? 1 : mode == "selective" ? int(config.activation_checkpoint.every) : 0;
+  options.recompute_attention = mode == "attention";
   return options;
 }
 

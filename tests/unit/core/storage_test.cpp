@@ -9,7 +9,7 @@
 
 #include "comm/error.h"
 #include "zero/boundary.h"
-#include "zero/recompute.h"
+#include "models/recompute.h"
 
 namespace zero {
 namespace {
@@ -75,7 +75,7 @@ struct TwoUnits : UnitObserver {
 };
 
 at::Tensor run(TwoUnits& units, const at::Tensor& x, bool again) {
-  const UnitBody bodies[] = {[&](const at::Tensor& h) { return at::tanh(at::mm(h, units.weights[0])); },
+  const RecomputedBody bodies[] = {[&](const at::Tensor& h) { return at::tanh(at::mm(h, units.weights[0])); },
                              [&](const at::Tensor& h) { return at::tanh(at::mm(h, units.weights[1])); }};
   at::Tensor h = x;
   for (int u = 0; u < 2; ++u) {

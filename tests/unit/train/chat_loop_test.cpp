@@ -34,7 +34,9 @@ struct Talker {
     std::istringstream in(input);
     Generator generator(model);
     ChatHistory history(words, chat, 256, 16);
-    chat_loop(generator, history, tokenizer, {.max_new_tokens = 8}, {in, [&](const std::string& more) { output += more; }, sign});
+    GenerateOptions options;
+    options.max_new_tokens = 8;
+    chat_loop(generator, history, tokenizer, options, {in, [&](const std::string& more) { output += more; }, sign});
     return history.messages();
   }
 };

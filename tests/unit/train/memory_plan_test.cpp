@@ -62,6 +62,7 @@ struct Case {
   std::int64_t micro_batches = 1;
   bool tied = false, masked = false;
   std::int64_t vocabulary = 3000, seq_len = 128;
+  bool recompute_attention = false;
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
@@ -122,6 +123,7 @@ TEST_P(MeasuredPeak, IsTheOneThatWasPlanned) {
   work.engine.plan = ShardPlan::for_stage(c.stage);
   work.engine.precision = {c.compute, at::kFloat, c.micro_batches > 1 ? at::kFloat : c.compute, at::kFloat};
   work.engine.recompute_every = c.recompute_every;
+  work.engine.recompute_attention = c.recompute_attention;
   work.ranks = 4;
   work.activations.batch = 2;
   work.activations.seq_len = c.seq_len;
@@ -184,6 +186,7 @@ INSTANTIATE_TEST_SUITE_P(Runs, MeasuredPeak,
                                            Case{.name = "stage3", .stage = 3, .compute = fp32},
                                            Case{.name = "stage3_recomputing", .stage = 3, .compute = fp32, .recompute_every = 1},
                                            Case{.name = "selective", .compute = fp32, .recompute_every = 2, .seq_len = 512},
+                                           Case{.name = "attention_again", .stage = 3, .compute = fp32, .seq_len = 512, .recompute_attention = true},
                                            Case{.name = "tied", .stage = 3, .compute = fp32, .tied = true},
                                            Case{.name = "few_tokens", .stage = 3, .compute = fp32, .seq_len = 8},
                                            Case{.name = "pieces_masked", .stage = 2, .compute = fp32, .masked = true, .vocabulary = 32000, .seq_len = 256},

@@ -20,14 +20,20 @@ std::vector<TensorSpec> of_base(const std::vector<TensorSpec>& tensors) {
   return found;
 }
 
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::string words;
+  for (const std::int64_t size : shape) words += (words.empty() ? "[" : ", ") + std::to_string(size);
+  return words + "]";
+}
+
 [[noreturn]] void throw_other_base(const PeftDirectory& adapter, const std::string& what) {
-  throw InputError(adapter.folder() + ": " + what + ": the adapter belongs to another base model");
+  throw InputError(adapter.folder() + ": " + what + ": the adapter belongs to another base model, or adapter_config.json to another adapter");
 }
 
 void check_stored(const PeftDirectory& adapter, const std::string& name, const std::vector<std::int64_t>& shape) {
   const StoredTensor* stored = adapter.weights().find(name);
   if (!stored) throw_other_base(adapter, "tensor \"" + name + "\" is missing");
-  if (stored->shape != shape) throw_other_base(adapter, "tensor \"" + name + "\" has another shape than the model gives it");
+  if (stored->shape != shape) throw_other_base(adapter, "tensor \"" + name + "\" has " + shape_text(stored->shape) + ", where the model and r want " + shape_text(shape));
 }
 
 std::string module_of(const std::string& weight_name) { return weight_name.substr(0, weight_name.rfind(".weight")); }

@@ -43,6 +43,9 @@ std::string shard_path(const std::string& folder, const std::string& name, const
 HfDirectory::HfDirectory(const std::string& folder) : folder_(folder) {
   if (!fs::is_directory(folder)) throw InputError(text(folder, ": no such model directory"));
   const std::string config_path = folder + "/config.json";
+  if (!fs::exists(config_path) && fs::exists(folder + "/adapter_config.json"))
+    throw InputError(text(folder, ": is an adapter; name its base model's directory here, and this one as the adapter"));
+  if (!fs::exists(config_path)) throw InputError(text(folder, ": has no config.json; it must be a Hugging Face model directory"));
   config_ = parse_model_config(read_text_file(config_path, 1 << 20), config_path);
   const std::string single = folder + "/" + single_name;
   const std::string index = folder + "/" + index_name;

@@ -77,6 +77,8 @@ std::vector<std::string> expand_targets(const std::vector<std::string>& targets)
 }
 
 void add_lora(Model& model, const LoraOptions& options) {
+  if (const auto& given = options.target_modules; given.size() > 1 && std::find(given.begin(), given.end(), "all-linear") != given.end())
+    throw InputError("lora.target_modules: \"all-linear\" stands for every projection: give it alone");
   const std::vector<std::string> targets = expand_targets(options.target_modules);
   std::set<std::string> unmatched(targets.begin(), targets.end()), unsaved(options.modules_to_save.begin(), options.modules_to_save.end());
   for (std::size_t u = 0; u < model.units.size(); ++u) {

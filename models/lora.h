@@ -27,7 +27,8 @@ struct LoraOptions {
 };
 
 /// Freezes the model and adds adapters to the blocks' projections that target_modules name (a module's whole name, or its
-/// end behind a dot). Before anybody holds parameters. InputError when a name matches nothing, with the names that exist.
+/// end behind a dot). Before anybody holds parameters. InputError when a name matches nothing, with the names that exist;
+/// its message begins with the key ("lora.target_modules: ").
 void add_lora(Model& model, const LoraOptions& options);
 
 /// target_modules as a sorted list of plain module names ("q_proj"), "all-linear" expanded.

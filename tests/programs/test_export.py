@@ -124,6 +124,7 @@ def check_refusals(bin, data, folder):
         ([export, lora + "/model", out, "--adapter", broken], "adapter_model.safetensors"),
         ([export, tiny, out, "--adapter", lora + "/adapter"], "another base model"),
         ([export, folder + "/nowhere", out], "nowhere"),
+        ([export, lora + "/adapter", out], "is an adapter"),
         ([export, lora + "/model", lora + "/model", "--overwrite"], "name another place"),
         ([export, lora + "/model", folder + "/talker"], "--overwrite"),
         ([export, lora + "/model", folder, "--gguf", "F32"], "folder"),

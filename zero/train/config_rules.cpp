@@ -86,7 +86,10 @@ void check_offload(const Config& config) {
 }
 
 void check_lora(const Config& config) {
-  if (!config.lora) return;
+  if (!config.lora) {
+    if (config.zero.frozen != Config().zero.frozen) refuse(config, "zero.frozen", "concerns the frozen base of [lora], a section that is missing");
+    return;
+  }
   if (config.lora->double_quantization && config.lora->quantization == "none")
     refuse(config, "lora.double_quantization", "needs [lora] quantization = \"nf4\"");
 }

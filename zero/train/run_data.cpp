@@ -23,7 +23,8 @@ bool needs_tokenizer(const Config& config) {
 std::string directory_of(const Config& config) {
   if (config.model.path) return *config.model.path;
   const std::filesystem::path tokenizer(config.data.tokenizer);
-  return std::filesystem::is_directory(tokenizer) ? tokenizer.string() : tokenizer.parent_path().string();
+  if (std::filesystem::is_directory(tokenizer)) return tokenizer.string();
+  return tokenizer.has_parent_path() ? tokenizer.parent_path().string() : ".";
 }
 
 DataOptions options_of(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer) {

@@ -1,6 +1,7 @@
 #include "zero/train/run_model.h"
 
-#include <cmath>
+#include <algorithm>
+#include <limits>
 
 #include "comm/error.h"
 #include "comm/log.h"
@@ -39,6 +40,27 @@ void check_agreement(const Config& config, const LoraOptions& given, const LoraO
   must_agree("use_dora", given.use_dora == stored.use_dora);
 }
 
+// What is wrong with the options is told with the line that gave them, or the adapter's file.
+void add_adapters(Model& model, const LoraOptions& options, const Config& config) {
+  try {
+    add_lora(model, options);
+  } catch (const InputError& error) {
+    const std::string what = error.what(), key = what.substr(0, what.find(':'));
+    if (!key.starts_with("lora.")) throw;
+    const bool of_adapter = !config.lora->adapter.empty() && !config.is_given(key);
+    throw InputError((of_adapter ? config.lora->adapter + "/adapter_config.json: " + key.substr(5) : config.where(key)) + what.substr(key.size()));
+  }
+}
+
+// Of all adapters' products, the smallest that a side of the weight allows.
+std::int64_t useful_rank(Model& model) {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (auto& unit : model.units)
+    for (const Adapter& adapter : unit->adapters())
+      least = std::min({least, unit->parameters()[adapter.a].shape()[1], unit->parameters()[adapter.b].shape()[0]});
+  return least;
+}
+
 std::shared_ptr<WeightSource> weights_of(const Config& config, const RunModel& run) {
   const auto drawn = std::make_shared<RandomWeights>(run.model, std::uint64_t(config.training.seed));
   std::shared_ptr<WeightSource> base = drawn;
@@ -67,13 +89,24 @@ RunModel make_run_model(const Config& config, const ModelConfig& model, bool wit
   RunModel run;
   run.model = make_llama(model);
   run.lora = lora_options_of(config);
-  if (run.lora) add_lora(run.model, *run.lora);
+  if (run.lora) add_adapters(run.model, *run.lora, config);
   if (!with_weights) return run;
   run.weights = weights_of(config, run);
   if (run.lora && run.lora->init == LoraInit::pissa && config.lora->adapter.empty())
     run.weights = run.pissa = std::make_shared<PissaWeights>(run.weights, *run.lora);
   run.weights->check(tensors_of(run.model));
   return run;
+}
+
+std::vector<std::string> doubts_about(const Config& config, RunModel& run) {
+  std::vector<std::string> doubts;
+  if (!run.lora) return doubts;
+  if (config.model.preset)
+    doubts.push_back(config.where("model.preset") + ": the adapter's base is random weights, which are not saved: nobody can use the adapter without them; "
+                     "[model] path names a base that others have");
+  if (const std::int64_t rank = useful_rank(run.model); run.lora->r > rank)
+    doubts.push_back(text(config.where("lora.r"), ": the smallest adapted matrix has a side of ", rank, "; a higher rank costs memory and adds nothing there"));
+  return doubts;
 }
 
 }  // namespace zero

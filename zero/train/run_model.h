@@ -26,4 +26,7 @@ std::optional<LoraOptions> lora_options_of(const Config& config);
 /// Builds the model, adds adapters, and checks that every weight is there in its shape. Reads no weights yet.
 RunModel make_run_model(const Config& config, const ModelConfig& model, bool with_weights);
 
+/// What may not be what the user meant, a sentence each.
+std::vector<std::string> doubts_about(const Config& config, RunModel& run);
+
 }  // namespace zero

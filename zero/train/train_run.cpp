@@ -140,6 +140,7 @@ int train_run(World& world, const TrainArguments& arguments) {
     if (!device_line.empty()) log_info(device_line);
     describe(world, plan, run.model, steps);
     if (run.lora) log_info(trainable_line(run.model));
+    for (const std::string& doubt : doubts_about(plan.config, run)) log_warning(doubt);
   }
   Chain chain;
   for (auto& unit : run.model.units) chain.push_back(unit.get());

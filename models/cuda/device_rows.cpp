@@ -59,7 +59,8 @@ at::Tensor rms_norm_again(const at::Tensor& x, const at::Tensor& weight, const a
 RmsNormGradients rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd, bool want_weight) {
   ZERO_CHECK(dy.is_contiguous() && x.size(1) <= max_hidden, "rms_norm_backward: rows are not contiguous or too long");
   RmsNormGradients out{at::empty_like(x), {}};
-  const std::int64_t most = 2 * at::cuda::getCurrentDeviceProperties()->multiProcessorCount;
+  // Enough blocks to hide the latency of a row's sums behind other rows.
+  const std::int64_t most = 4 * at::cuda::getCurrentDeviceProperties()->multiProcessorCount;
   const int parts = int(std::min<std::int64_t>(want_weight ? most : 65535, x.size(0)));
   const at::Tensor partial = want_weight ? at::empty({parts, x.size(1)}, precise(x)) : at::Tensor();
   rms_norm_backward(RmsNormBackwardJob{dy.const_data_ptr(), x.const_data_ptr(), weight.const_data_ptr(), rstd.const_data_ptr<float>(), out.x.data_ptr(),

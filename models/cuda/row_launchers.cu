@@ -163,6 +163,13 @@ __global__ void __launch_bounds__(threads) rotate_kernel(RotateJob job) {
   for (int i = turned * 2 + threadIdx.x; i < job.width; i += threads) out[i] = in[i];
 }
 
+/// The part of a row's logits that is whole vectors: all of it where rows begin at multiples of 16 bytes, else nothing.
+template <class T>
+__device__ int whole_packs(const CrossEntropyJob& job) {
+  const bool aligned = job.vocabulary % Pack<T>::size == 0 && reinterpret_cast<std::uintptr_t>(job.logits) % 16 == 0;
+  return aligned ? job.vocabulary / Pack<T>::size : 0;
+}
+
 // One pass: each thread keeps its running maximum and the sum of exponentials below it.
 template <class T>
 __global__ void __launch_bounds__(threads) cross_entropy_kernel(CrossEntropyJob job) {
@@ -170,7 +177,18 @@ __global__ void __launch_bounds__(threads) cross_entropy_kernel(CrossEntropyJob 
   const std::int64_t row = blockIdx.x, target = job.targets[row];
   const T* logits = static_cast<const T*>(job.logits) + row * job.vocabulary;
   float highest = -INFINITY, sum = 0;
-  for (int i = threadIdx.x; i < job.vocabulary; i += threads) {
+  const int packs = whole_packs<T>(job);
+  for (int i = threadIdx.x; i < packs; i += threads) {
+    const Pack<T> p = reinterpret_cast<const Pack<T>*>(logits)[i];
+    float top = highest;
+#pragma unroll
+    for (int k = 0; k < Pack<T>::size; ++k) top = fmaxf(top, load(p.at[k]));
+    if (top > highest) sum *= __expf(highest - top);
+    highest = top;
+#pragma unroll
+    for (int k = 0; k < Pack<T>::size; ++k) sum += __expf(load(p.at[k]) - highest);  // NaN included: it stays one
+  }
+  for (int i = packs * Pack<T>::size + threadIdx.x; i < job.vocabulary; i += threads) {
     const float x = load(logits[i]);
     if (x > highest) {
       sum = sum * __expf(highest - x) + 1.0f;
@@ -198,7 +216,17 @@ __global__ void __launch_bounds__(threads) cross_entropy_backward_kernel(CrossEn
   const std::int64_t row = blockIdx.x, target = job.targets[row];
   T* logits = static_cast<T*>(job.logits) + row * job.vocabulary;
   const float lse = job.lse[row], scale = target < 0 ? 0.0f : *job.scale;
-  for (int i = threadIdx.x; i < job.vocabulary; i += threads) {
+  const int packs = whole_packs<T>(job);
+  for (int i = threadIdx.x; i < packs; i += threads) {
+    Pack<T> d = reinterpret_cast<Pack<T>*>(logits)[i];
+#pragma unroll
+    for (int k = 0; k < Pack<T>::size; ++k) {
+      const float p = target < 0 ? 0.0f : __expf(load(d.at[k]) - lse);
+      d.at[k] = store<T>((p - (i * Pack<T>::size + k == target ? 1.0f : 0.0f)) * scale);
+    }
+    reinterpret_cast<Pack<T>*>(logits)[i] = d;
+  }
+  for (int i = packs * Pack<T>::size + threadIdx.x; i < job.vocabulary; i += threads) {
     const float p = target < 0 ? 0.0f : __expf(load(logits[i]) - lse);
     logits[i] = store<T>((p - (i == target ? 1.0f : 0.0f)) * scale);
   }

@@ -41,12 +41,28 @@ __device__ double block_sum(double value, double* shared) {
   return shared[0];
 }
 
+/// 16 bytes of elements.
+template <class T>
+struct alignas(16) Pack {
+  static constexpr int size = 16 / sizeof(T);
+  T at[size];
+};
+
 template <class T>
 __global__ void __launch_bounds__(threads) squares_kernel(const T* flat, std::int64_t n, double* scratch) {
   __shared__ double shared[threads];
   double sum = 0;
-  const std::int64_t stride = std::int64_t(gridDim.x) * threads;
-  for (std::int64_t i = std::int64_t(blockIdx.x) * threads + threadIdx.x; i < n; i += stride) {
+  const std::int64_t first = std::int64_t(blockIdx.x) * threads + threadIdx.x, stride = std::int64_t(gridDim.x) * threads;
+  const std::int64_t packs = reinterpret_cast<std::uintptr_t>(flat) % 16 == 0 ? n / Pack<T>::size : 0;
+  for (std::int64_t i = first; i < packs; i += stride) {
+    const Pack<T> pack = reinterpret_cast<const Pack<T>*>(flat)[i];
+#pragma unroll
+    for (int k = 0; k < Pack<T>::size; ++k) {
+      const double x = load<double>(pack.at[k]);
+      sum += x * x;
+    }
+  }
+  for (std::int64_t i = packs * Pack<T>::size + first; i < n; i += stride) {
     const double x = load<double>(flat[i]);
     sum += x * x;
   }

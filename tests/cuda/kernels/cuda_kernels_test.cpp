@@ -58,19 +58,25 @@ TEST_P(Kernels, Swiglu) {
 }
 
 TEST_P(Kernels, CrossEntropy) {
-  const at::Tensor logits = values({33, 1003}) * 5, targets = at::arange(33, at::kLong) * 30;
-  targets[7] = -100;
-  const at::Tensor kept = targets >= 0, lse = logits.logsumexp(1);
-  const at::Tensor losses = (lse - logits.gather(1, targets.clamp_min(0).unsqueeze(1)).squeeze(1)) * kept;
-  at::Tensor on_gpu = up(logits);
-  const CrossEntropy out = cuda::cross_entropy(on_gpu, targets.to(gpu));
-  EXPECT_NEAR(out.loss.item<double>() / losses.sum().item<double>(), 1, 1e-5);
-  cuda::cross_entropy_backward_(on_gpu, targets.to(gpu), out.lse, at::full({}, 0.5, at::TensorOptions().device(gpu)));
-  at::Tensor d = logits.softmax(1);
-  d.scatter_add_(1, targets.clamp_min(0).unsqueeze(1), at::full({33, 1}, -1.0, at::kDouble));
-  expect_near(on_gpu, d * kept.unsqueeze(1) * 0.5, "dlogits");
-  targets[3] = 5000;
-  EXPECT_TRUE(std::isnan(cuda::cross_entropy(up(logits), targets.to(gpu)).loss.item<double>()));
+  for (std::int64_t vocabulary : {1003, 1024}) {  // rows that begin anywhere, and at whole vectors
+    const at::Tensor logits = values({33, vocabulary}) * 5, targets = at::arange(33, at::kLong) * 30;
+    targets[7] = -100;
+    const at::Tensor kept = targets >= 0, exact = logits.to(GetParam()).to(at::kDouble), lse = exact.logsumexp(1);
+    const at::Tensor losses = (lse - exact.gather(1, targets.clamp_min(0).unsqueeze(1)).squeeze(1)) * kept;
+    at::Tensor on_gpu = up(logits);
+    const CrossEntropy out = cuda::cross_entropy(on_gpu, targets.to(gpu));
+    EXPECT_NEAR(out.loss.item<double>() / losses.sum().item<double>(), 1, 1e-5) << vocabulary;
+    cuda::cross_entropy_backward_(on_gpu, targets.to(gpu), out.lse, at::full({}, 0.5, at::TensorOptions().device(gpu)));
+    at::Tensor d = exact.softmax(1);
+    d.scatter_add_(1, targets.clamp_min(0).unsqueeze(1), at::full({33, 1}, -1.0, at::kDouble));
+    expect_near(on_gpu, d * kept.unsqueeze(1) * 0.5, "dlogits");
+    targets[3] = 5000;
+    EXPECT_TRUE(std::isnan(cuda::cross_entropy(up(logits), targets.to(gpu)).loss.item<double>()));
+    at::Tensor spoilt = up(logits);
+    spoilt[5][500] = std::numeric_limits<double>::quiet_NaN();
+    targets[3] = 0;
+    EXPECT_TRUE(std::isnan(cuda::cross_entropy(spoilt, targets.to(gpu)).loss.item<double>()));
+  }
 }
 
 TEST_P(Kernels, RotationAndItsGradient) {

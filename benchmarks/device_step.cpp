@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/benchmarks.h"
+#include "benchmarks/captured_work.h"
 #include "comm/device_choice.h"
 #include "comm/error.h"
 #include "comm/log.h"
@@ -36,6 +37,7 @@ struct Options {
   double peak_tflops = 989;   // of the data sheet: H100 and H200 in bf16 without sparsity
   bool deterministic = false;
   bool forbid_waiting = false;
+  bool graph = false;
   bool json = false;
 };
 
@@ -109,6 +111,7 @@ class DeviceRun {
     engine.device = device;
     engine.host = &host;
     engine.overlap = communicator.size() > 1;
+    at::getDeviceAllocator(device.type())->resetPeakStats(device.index());
     Chain chain;
     for (const auto& unit : model_.units) chain.push_back(unit.get());
     engine_ = std::make_unique<Engine>(chain, communicator, engine);
@@ -121,32 +124,52 @@ class DeviceRun {
 
   /// Median of steps in runs of five, so that the host runs ahead as in training.
   double median_step() {
-    for (int i = 0; i < options_.warmup; ++i) step();
+    warm_up();
     if (options_.forbid_waiting) {
       forbid_waiting(true);
       step();
       forbid_waiting(false);
     }
+    return median_of([&] { step(); });
+  }
+
+  /// The same with the step as a CUDA graph. Throws Error when it cannot be recorded.
+  double median_replay() {
+    warm_up();
+    wait_for(device_);
+    CapturedWork captured([&] { step(false); });
+    return median_of([&] { captured.replay(); });
+  }
+
+  /// Of one more step.
+  double loss() {
+    step();
+    return pending_->wait().loss_sum / double(local_batch_ * options_.seq);
+  }
+  const Engine& engine() const { return *engine_; }
+
+ private:
+  void warm_up() {
+    for (int i = 0; i < options_.warmup; ++i) step();
+  }
+
+  template <class Work>
+  double median_of(const Work& work) {
     std::vector<double> all;
     for (int i = 0; i < std::max(3, options_.steps / 5); ++i) all.push_back(seconds_of(device_, [&] {
-      for (int k = 0; k < 5; ++k) step();
+      for (int k = 0; k < 5; ++k) work();
     }) / 5);
     std::nth_element(all.begin(), all.begin() + all.size() / 2, all.end());
     return all[all.size() / 2];
   }
 
-  double loss() { return pending_->wait().loss_sum / double(local_batch_ * options_.seq); }
-  const Model& model() const { return model_; }
-  const Engine& engine() const { return *engine_; }
-
- private:
-  void step() {
+  void step(bool reports = true) {
     Pass pass;
     pass.batch = &batch_;
     pass.training = true;
     const at::Tensor loss = engine_->forward(pass, {});
     engine_->backward(loss, 1.0 / double(local_batch_ * options_.seq * engine_->communicator().size()));
-    pending_.emplace(engine_->update({1e-4, 1.0, 1.0}, loss.detach()));
+    pending_.emplace(engine_->update({1e-4, 1.0, 1.0, reports}, loss.detach()));
   }
 
   const Options& options_;
@@ -158,9 +181,10 @@ class DeviceRun {
   std::optional<PendingStep> pending_;
 };
 
-void print(const Options& options, std::int64_t local_batch, int ranks, const DeviceRun& run, const Measured& m, double matmul) {
+void print(const Options& options, std::int64_t local_batch, int ranks, const Measured& m, double matmul) {
+  const Model model = make_llama(preset_config(options.preset));
   const double tokens = double(local_batch * options.seq) / m.median;  // of one GPU
-  const double full = flop_per_token(run.model(), options.seq, false) * tokens / 1e12, causal = flop_per_token(run.model(), options.seq, true) * tokens / 1e12;
+  const double full = flop_per_token(model, options.seq, false) * tokens / 1e12, causal = flop_per_token(model, options.seq, true) * tokens / 1e12;
   if (options.json) {
     std::puts(nlohmann::json{{"version", 1}, {"benchmark", "device_step"}, {"engine", "zero"}, {"model", options.preset}, {"dtype", options.precision},
                              {"stage", options.stage}, {"world", ranks}, {"seq", options.seq}, {"batch", local_batch}, {"median_step_s", m.median},
@@ -174,10 +198,49 @@ void print(const Options& options, std::int64_t local_batch, int ranks, const De
   std::fflush(stdout);
 }
 
+/// The step as a CUDA graph beside the same one issued call by call. What cannot be recorded is told, and no failure.
+void compare_with_graph(const Options& options, std::int64_t local_batch, Communicator& host, Communicator& communicator, at::Device device, double eager_loss,
+                        double eager) {
+  nlohmann::json line{{"version", 1}, {"benchmark", "device_graph"}, {"model", options.preset}, {"dtype", options.precision}, {"seq", options.seq},
+                      {"batch", local_batch}, {"median_step_s", eager}, {"loss", eager_loss}};
+  std::string words;
+  try {
+    DeviceRun run(options, local_batch, host, communicator, device);
+    const double replayed = run.median_replay(), loss = run.loss();
+    line.update({{"median_replay_s", replayed}, {"gain", 1 - replayed / eager}, {"replay_loss", loss}});
+    words = text("replayed as a CUDA graph ", replayed * 1e3, " ms for ", eager * 1e3, " ms, gain ", 100 * (1 - replayed / eager), " %; loss ", loss, " for ",
+                 eager_loss);
+  } catch (const std::exception& error) {
+    line["failure"] = error.what();
+    words = text("no CUDA graph: ", error.what());
+  }
+  if (options.json) std::puts(line.dump().c_str());
+  else std::printf("%-15s       %6lld %s\n", options.preset.c_str(), (long long)local_batch, words.c_str());
+  std::fflush(stdout);
+}
+
+void measure(const Options& options, std::int64_t local_batch, World& world, Communicator& communicator, at::Device device, double matmul) {
+  Communicator& host = world.communicator();
+  Measured measured;
+  {
+    DeviceRun run(options, local_batch, host, communicator, device);
+    measured.median = run.median_step();
+    measured.peak_bytes = run.engine().peak_device_bytes();
+    measured.loss = run.loss();
+  }
+  if (world.size() > 1) {
+    FreeCommunicator free(communicator, device);
+    measured.exposed = measured.median - DeviceRun(options, local_batch, host, free, device).median_step();
+  }
+  if (world.rank() == 0) print(options, local_batch, world.size(), measured, matmul);
+  if (options.graph) compare_with_graph(options, local_batch, host, communicator, device, measured.loss, measured.median);
+}
+
 int run(const Options& options, World& world) {
   const c10::Device device = choose_device({options.device, options.ranks_per_gpu}, world.local_rank(), world.local_size());
   if (device.is_cpu()) throw InputError("this benchmark is for GPUs; leave --device away for the CPU");
   const c10::OptionalDeviceGuard guard(device);
+  if (options.graph && world.size() > 1) throw InputError("--graph is for one rank");
   const at::ScalarType type = options.precision == "bf16" ? at::kBFloat16 : at::kFloat;
   const std::string line = prepare_device(device.index(), type, options.deterministic);
   Communicator& host = world.communicator();
@@ -191,17 +254,8 @@ int run(const Options& options, World& world) {
                   "mm TF/s", "loss");
   }
   for (const std::int64_t local_batch : options.local_batches) {
-    Measured measured;
     try {
-      DeviceRun with(options, local_batch, host, *communicator, device);
-      measured.median = with.median_step();
-      measured.loss = with.loss();
-      measured.peak_bytes = with.engine().peak_device_bytes();
-      if (world.size() > 1) {
-        FreeCommunicator free(*communicator, device);
-        measured.exposed = measured.median - DeviceRun(options, local_batch, host, free, device).median_step();
-      }
-      if (world.rank() == 0) print(options, local_batch, world.size(), with, measured, matmul);
+      measure(options, local_batch, world, *communicator, device, matmul);
     } catch (const c10::OutOfMemoryError&) {
       if (world.size() > 1) throw;  // other ranks may be in a collective
       std::printf("%-15s %5d %6lld out of memory\n", options.preset.c_str(), options.stage, (long long)local_batch);
@@ -228,6 +282,7 @@ int bench_device_step(int argc, char** argv) {
   app.add_option("--ranks-per-gpu", options.ranks_per_gpu)->check(CLI::Range(1, 2));
   app.add_option("--peak-tflops", options.peak_tflops, "what the utilisation is measured by")->capture_default_str();
   app.add_flag("--forbid-waiting", options.forbid_waiting, "one step in which an operation that waits for the GPU is an error");
+  app.add_flag("--graph", options.graph, "beside it the step recorded as a CUDA graph (an experiment; one rank)");
   app.add_flag("--deterministic", options.deterministic);
   app.add_flag("--json", options.json, "JSON lines");
   CLI11_PARSE(app, argc, argv);

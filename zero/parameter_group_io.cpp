@@ -1,0 +1,104 @@
+// How a group's values come from files and go back to them.
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "offload/nf4.h"
+#include "zero/parameter_group.h"
+
+namespace zero {
+namespace {
+
+constexpr std::int64_t load_chunk = 4 << 20;  // elements: bounds what loading adds to the peak
+
+}  // namespace
+
+// Elements of the own range from `begin` on, padding as zeros.
+void ParameterGroup::read_range(WeightSource& source, std::int64_t begin, const at::Tensor& values) const {
+  values.zero_();
+  for (const FlatPiece& piece : layout_.pieces(own_begin_ + begin, values.numel()))
+    source.read(layout_.tensors()[piece.tensor].spec, piece.tensor_begin, piece.count, values.narrow(0, piece.range_begin, piece.count));
+}
+
+// The same into memory of any device.
+void ParameterGroup::read_into(WeightSource& source, std::int64_t begin, const at::Tensor& values) const {
+  if (values.is_cpu()) return read_range(source, begin, values);
+  for (std::int64_t done = 0; done < values.numel(); done += load_chunk) {
+    const at::Tensor part = values.narrow(0, done, std::min(load_chunk, values.numel() - done)), on_host = at::empty(part.sizes(), part.options().device(at::kCPU));
+    read_range(source, begin + done, on_host);
+    part.copy_(on_host);
+  }
+}
+
+void ParameterGroup::load_encoded(WeightSource& source) {
+  const HeldTensor bytes = own_weights(true);
+  const int shard = weights_sharded() ? context_.shards->rank() : 0;
+  at::Tensor largest, own;  // of the blocks of all shards, and of this one's
+  if (codec_->quantizes_scales()) {
+    largest = at::zeros({layout_.numel() / nf4_block}, at::kFloat);
+    own = largest.narrow(0, shard * own_numel_ / nf4_block, own_numel_ / nf4_block);
+  }
+  for (std::int64_t begin = 0; begin < own_numel_; begin += load_chunk) {
+    const at::Tensor values = at::empty({std::min(load_chunk, own_numel_ - begin)}, at::kFloat);
+    read_range(source, begin, values);
+    codec_->encode(shard, begin, values, bytes.tensor(), own);
+  }
+  if (!own.defined()) return;
+  if (weights_sharded()) context_.shards->all_gather_into(largest, own, tag(Phase::setup));
+  codec_->encode_all_scales(shard, largest, bytes.tensor());
+}
+
+void ParameterGroup::load(WeightSource& source) {
+  if (codec_) return load_encoded(source);
+  {
+    const HeldTensor weights = own_weights(true);
+    const at::TensorOptions host = at::TensorOptions().dtype(context_.precision.master), options = host.device(context_.device);
+    if (states_ && states_->has_master()) {
+      states_->for_each_chunk(StateAccess::write, [&](const StateChunk& chunk) {
+        const std::int64_t count = chunk.end - chunk.begin;
+        const at::Tensor master = at::from_blob(chunk.master, {count}, options);
+        read_into(source, chunk.begin, master);
+        at::from_blob(chunk.m, {count}, options).zero_();
+        at::from_blob(chunk.v, {count}, options).zero_();
+        weights.tensor().narrow(0, chunk.begin, count).copy_(master);
+      });
+    } else {
+      for (std::int64_t begin = 0; begin < own_numel_; begin += load_chunk) {
+        const at::Tensor values = at::empty({std::min(load_chunk, own_numel_ - begin)}, host);
+        read_range(source, begin, values);
+        weights.tensor().narrow(0, begin, values.numel()).copy_(values);
+      }
+    }
+  }
+  publish();
+}
+
+void ParameterGroup::export_flat(const at::Tensor& own, const TensorSink& sink) {
+  at::Tensor full = own;
+  if (own.numel() != layout_.numel()) {
+    full = context_.device.is_cpu() ? at::empty({layout_.numel()}, own.options()) : context_.shards->allocate(layout_.numel(), own.scalar_type());
+    context_.shards->all_gather_into(full, own, tag(Phase::save));
+  }
+  for (const FlatTensor& tensor : layout_.tensors())
+    sink(tensor.spec, full.narrow(0, tensor.offset, tensor.spec.numel()).view(tensor.spec.shape).to(at::kCPU));
+}
+
+void ParameterGroup::export_weights(const TensorSink& sink) {
+  if (codec_) {
+    materialize(Phase::save);
+    export_flat(full_.tensor(), sink);
+    return release();
+  }
+  if (!states_ || !states_->has_master()) return export_flat(own_weights(false).tensor(), sink);
+  const at::TensorOptions options = at::TensorOptions().dtype(context_.precision.master).device(context_.device);
+  const at::Tensor own = at::empty({own_numel_}, options);
+  states_->for_each_chunk(StateAccess::read, [&](const StateChunk& chunk) {
+    const std::int64_t count = chunk.end - chunk.begin;
+    own.narrow(0, chunk.begin, count).copy_(at::from_blob(chunk.master, {count}, options));
+  });
+  export_flat(own, sink);
+}
+
+void ParameterGroup::export_gradients(const TensorSink& sink) { export_flat(own_gradient(), sink); }
+
+}  // namespace zero

@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "comm/call_board.h"
 #include "tests/mpi/mpi_world.h"
 
 namespace zero {
@@ -38,6 +39,36 @@ TEST(LastWords, a_silent_rank_is_not_waited_for) {
     for (std::size_t i = 0; i < peers.size(); ++i) EXPECT_EQ(told[i], peers[i] == silent ? "" : "here");
   }
   world.communicator().barrier();
+}
+
+// The last rank is behind and says nothing; the others of its node tell of it. On one machine the halves of the job pretend to be nodes.
+TEST(LastWords, the_board_names_a_silent_rank_of_another_node) {
+  World& world = mpi_world();
+  if (world.size() < 3) GTEST_SKIP() << "its node needs another rank";
+  Communicator& host = world.communicator();
+  BoardOptions options;
+  options.nodes = node_names_of_ranks(host);
+  if (is_one_node(options.nodes))
+    for (int r = 0; r < world.size(); ++r) options.nodes[r] = r < world.size() / 2 ? "a" : "b";
+  const std::string node = options.nodes.back();
+  const bool same_node = options.nodes[world.rank()] == node;
+  options.last_words = host.last_words();
+  CallBoard board(host, std::move(options));
+  CallRecord call;
+  call.kind = CollectiveKind::reduce_scatter;
+  call.numel = 64;
+  board.publish(call);
+  const int silent = world.size() - 1;
+  call.kind = CollectiveKind::all_gather;
+  if (world.rank() != silent) board.publish(call);
+  host.barrier();
+  const std::string words = "rank " + std::to_string(silent) + " is missing, its last call was #0 reduce_scatter of 64 byte (other)";
+  if (world.rank() != silent) {
+    EXPECT_EQ(board.who_is_behind(), same_node ? words : "");
+    const std::string elsewhere = board.ask_other_nodes(std::chrono::seconds(2));
+    EXPECT_EQ(elsewhere, same_node ? "" : "rank " + std::to_string(silent) + " on node " + node + words.substr(words.find(" is missing")));
+  }
+  host.barrier();
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ void StreamMark::wait_on_host() const {
   if (device_ && is_set_) event_->synchronize();
 }
 
-StreamLane::StreamLane(c10::Device device) : here_(device), there_(device) {
-  if (!device.is_cpu()) stream_ = c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device, false);
+StreamLane::StreamLane(c10::Device device, bool urgent) : here_(device), there_(device) {
+  if (!device.is_cpu()) stream_ = c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device, urgent);
 }
 
 void StreamLane::follow_current() {

@@ -38,7 +38,9 @@ class StreamMark {
 class StreamLane {
  public:
   StreamLane() = default;
-  explicit StreamLane(c10::Device device);
+  /// `urgent`: what is ready in it gets multiprocessors before other lanes' work that has not begun. For communication, which
+  /// would wait behind every large kernel otherwise.
+  explicit StreamLane(c10::Device device, bool urgent = false);
 
   /// While the result lives, the lane is the current stream.
   class Guard {

@@ -119,6 +119,7 @@ class NcclCommunicator final : public Communicator {
       log_info("NCCL, ", size(), " ranks: one arena of ", arena_->bytes() >> 10, " KiB for ", pieces.size(), " buffers", exchanged ? " and the parts of sums" : "",
                ", registered ", arena_->registration());
     warm_up();
+    scratch_ = at::Tensor();  // the warm-up's stands where the buffers belong
     if (exchanged) scratch_ = allocate(exchanged, at::kByte);
   }
 

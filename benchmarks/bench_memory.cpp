@@ -105,7 +105,7 @@ StepWork work_of(const Bench& bench, int stage, int rank) {
     own.zero.stage = stage;
     if (stage < 3) own.offload.parameters = "none";
     options = engine_options_of(own, BatchArithmetic::of(own, bench.world->size()));
-    options.homes = state_homes_of(own, rank);
+    options.homes = state_homes_of(own, rank, at::kCPU);
   };
   return work;
 }

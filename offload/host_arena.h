@@ -8,10 +8,11 @@
 namespace zero {
 
 /// Slots of equal size in one mapping, 4096-aligned, zero at first. Booked in the creating thread's ledger under the
-/// category; not from the tensors' allocator, whose blocks have headers and other neighbours.
+/// category; not from the tensors' allocator, whose blocks have headers and other neighbours. `locked`: pages are locked for
+/// a GPU's copies.
 class HostArena {
  public:
-  HostArena(int slots, std::size_t slot_bytes, MemoryCategory category);  // rounded up to 4096; Error when there is no memory
+  HostArena(int slots, std::size_t slot_bytes, MemoryCategory category, bool locked = false);  // rounded up to 4096; Error when there is no memory
   ~HostArena();
   HostArena(const HostArena&) = delete;
   HostArena& operator=(const HostArena&) = delete;
@@ -25,6 +26,7 @@ class HostArena {
   std::size_t slot_bytes_;
   MemoryCategory category_;
   Ledger* ledger_;
+  bool locked_;
   std::byte* base_ = nullptr;
 };
 

@@ -37,4 +37,9 @@ void ResidentOptimizerStore::for_each_chunk(StateAccess, const std::function<voi
   visit({0, elements(), master_.defined() ? master_.data_ptr() : nullptr, m_.data_ptr(), v_.data_ptr()});
 }
 
+std::unique_ptr<OptimizerStore> make_host_optimizer_store(std::int64_t elements, c10::ScalarType state_type, bool has_master) {
+  const auto zeros = [&] { return at::zeros({elements}, state_type); };
+  return std::make_unique<ResidentOptimizerStore>(has_master ? zeros() : at::Tensor(), zeros(), zeros());
+}
+
 }  // namespace zero

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "offload/adamw_kernel.h"
@@ -69,5 +70,8 @@ class ResidentOptimizerStore final : public OptimizerStore {
  private:
   at::Tensor master_, m_, v_;
 };
+
+/// One in host memory, all zeros.
+std::unique_ptr<OptimizerStore> make_host_optimizer_store(std::int64_t elements, c10::ScalarType state_type, bool has_master);
 
 }  // namespace zero

@@ -2,19 +2,21 @@
 
 #include <ATen/ATen.h>
 
-#include "comm/error.h"
+#include "offload/host_tensor.h"
 
 namespace zero {
 namespace {
 
 class HostShardStore final : public ShardStore {
  public:
-  explicit HostShardStore(const std::vector<std::int64_t>& bytes) : ShardStore(bytes) {
+  HostShardStore(const std::vector<std::int64_t>& bytes, c10::Device device) : ShardStore(bytes) {
     const MemoryScope scope(MemoryCategory::parameters);
-    for (const std::int64_t size : bytes) data_.push_back(at::zeros({size}, at::kByte));
+    for (const std::int64_t size : bytes)
+      data_.push_back(device.is_cpu() ? at::zeros({size}, at::kByte) : host_tensor(size, at::kByte, {MemoryCategory::parameters, device}));
   }
   void* acquire(int shard) override { return data_.at(static_cast<std::size_t>(shard)).data_ptr(); }
   void release(int, bool) override {}
+  bool keeps_addresses() const override { return true; }
 
  private:
   std::vector<at::Tensor> data_;
@@ -22,8 +24,8 @@ class HostShardStore final : public ShardStore {
 
 }  // namespace
 
-std::unique_ptr<ShardStore> make_host_shard_store(const std::vector<std::int64_t>& bytes) {
-  return std::make_unique<HostShardStore>(bytes);
+std::unique_ptr<ShardStore> make_host_shard_store(const std::vector<std::int64_t>& bytes, c10::Device device) {
+  return std::make_unique<HostShardStore>(bytes, device);
 }
 
 }  // namespace zero

@@ -25,6 +25,8 @@ class ShardStore {
   virtual void* acquire(int shard) = 0;
   /// `changed`: the bytes were written to and are to be kept.
   virtual void release(int shard, bool changed) = 0;
+  /// Whether a shard's bytes stay where they are after release(), so that a copy under way may go on.
+  virtual bool keeps_addresses() const { return false; }
 
  protected:
   explicit ShardStore(std::vector<std::int64_t> bytes) : bytes_(std::move(bytes)) {}
@@ -33,8 +35,8 @@ class ShardStore {
   std::vector<std::int64_t> bytes_;
 };
 
-/// All shards in host memory, booked as parameters.
-std::unique_ptr<ShardStore> make_host_shard_store(const std::vector<std::int64_t>& bytes);
+/// All shards in host memory, booked as parameters; page-locked when they are for a GPU.
+std::unique_ptr<ShardStore> make_host_shard_store(const std::vector<std::int64_t>& bytes, c10::Device device = c10::kCPU);
 
 struct DiskShardOptions {
   DiskTierOptions tier;       // directory, rank, io, checksums; the rest is not used

@@ -18,7 +18,7 @@
 namespace zero {
 
 Engine::Engine(Chain chain, Communicator& communicator, const EngineOptions& options)
-    : chain_(std::move(chain)), communicator_(communicator), options_(options), gather_lane_(options.device), reduce_lane_(options.device),
+    : chain_(std::move(chain)), communicator_(communicator), options_(options), gather_lane_(options.device, true), reduce_lane_(options.device, true),
       adamw_(options.adamw) {
   ZERO_CHECK(chain_.size() >= 2, "a chain has at least a first unit and a head");
   if (on_device() && options_.quantize_frozen)
@@ -68,13 +68,14 @@ void Engine::make_slots(const std::vector<GroupSpec>& specs, const std::vector<F
 
 // All that collectives read and write beside passing values: slots, and what groups keep at rest.
 void Engine::reserve(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts, const SlotSizes& slots) {
-  if (options_.quantize_frozen || options_.homes.weights) return;  // on the CPU only, which registers nothing
+  if (options_.quantize_frozen) return;  // on the CPU only, which registers nothing
   const std::int64_t weight = c10::elementSize(options_.precision.compute), gradient = c10::elementSize(options_.precision.gradient);
   std::vector<std::int64_t> gathered = slots.gather, summed = options_.plan.gradients == Placement::sharded ? slots.reduce : std::vector<std::int64_t>();
   std::int64_t largest_sum = 0;
   for (std::size_t g = 0; g < specs.size(); ++g) {
     const RestNumel rest = rest_numel(specs[g], layouts[g], options_.plan, options_.keep_frozen);
-    gathered.push_back(rest.weights * weight);
+    const bool elsewhere = options_.homes.weights && options_.plan.parameters == Placement::sharded && (specs[g].trainable || !options_.keep_frozen);
+    if (!elsewhere) gathered.push_back(rest.weights * weight);
     if (rest.gradient == 0) continue;
     summed.push_back(rest.gradient * gradient);
     const bool passes_slot = options_.plan.gradients == Placement::sharded;
@@ -108,6 +109,7 @@ void Engine::make_groups() {
   context.quantize_frozen = options_.quantize_frozen;
   context.quantize_scales = options_.quantize_scales;
   context.make_states = options_.homes.optimizer;
+  context.through_host = on_device() || options_.homes.through_host;
   if (options_.homes.weights && options_.plan.parameters == Placement::sharded) {
     std::vector<std::int64_t> bytes;
     for (std::size_t g = 0; g < specs.size(); ++g) {
@@ -287,7 +289,7 @@ double Engine::gradient_norm() {
 
 void Engine::step(double learning_rate, double gradient_factor) {
   const AdamWFactors factors = adamw_.factors(++steps_done_, learning_rate, gradient_factor);
-  if (on_device()) {
+  if (!updates_on_host()) {
     // Without clipping of its own, the factor is what the loss scale divides by.
     device_judge_step(numbers_, {learning_rate, 0, 1 / gradient_factor, factors.beta1, factors.beta2});
     return step_on_device(factors);
@@ -311,7 +313,8 @@ void Engine::step_on_device(const AdamWFactors& factors) {
 }
 
 PendingStep Engine::update(const UpdateRule& rule, const at::Tensor& loss_sum) {
-  if (!on_device()) {
+  if (updates_on_host()) {
+    communicator_.check();
     const double norm = gradient_norm() / rule.loss_scale;
     const bool finite = std::isfinite(norm);
     if (finite) step(rule.lr, clip_factor(norm, rule.max_norm) / rule.loss_scale);

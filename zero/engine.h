@@ -26,6 +26,7 @@ namespace zero {
 struct StateHomes {
   OptimizerStoreFactory optimizer;
   std::function<std::unique_ptr<ShardStore>(const std::vector<std::int64_t>& bytes)> weights;  // of stage 3's shards
+  bool through_host = false;        // what is held elsewhere passes through buffers of the host, as it always does on a GPU
 };
 
 struct EngineOptions {
@@ -109,6 +110,7 @@ class Engine final : private UnitObserver {
   bool recomputes(int unit) const;
 
   bool on_device() const { return !options_.device.is_cpu(); }
+  bool updates_on_host() const { return !on_device() || options_.homes.optimizer; }
   void sum_squares_on_device();
   void step_on_device(const AdamWFactors& factors);
 

@@ -93,11 +93,18 @@ void ParameterGroup::allocate_states() {
   const bool has_master = !context_.precision.weights_are_master();
   if (context_.make_states) {
     states_ = context_.make_states("group" + std::to_string(index_), own_numel_, context_.precision.master, has_master);
+    if (!context_.through_host) return;
+    HostUpdate::Shape shape{own_numel_, context_.precision.gradient, {}};
+    if (!weights_sharded() || !context_.weight_store) shape.weights = context_.precision.compute;
+    host_update_ = std::make_unique<HostUpdate>(shape, context_.device);
     return;
   }
-  const at::TensorOptions options = at::TensorOptions().dtype(context_.precision.master).device(context_.device);
-  const auto zeros = [&] { return at::zeros({own_numel_}, options); };
+  const auto zeros = [&] { return at::zeros({own_numel_}, state_options()); };
   states_ = std::make_unique<ResidentOptimizerStore>(has_master ? zeros() : at::Tensor(), zeros(), zeros());
+}
+
+at::TensorOptions ParameterGroup::state_options() const {
+  return at::TensorOptions().dtype(context_.precision.master).device(context_.make_states ? at::kCPU : context_.device);
 }
 
 void ParameterGroup::point_leaves(const Chain& chain) {
@@ -156,9 +163,18 @@ void ParameterGroup::prefetch(Phase phase) {
     code_slot_ = context_.gather_slots->acquire(codec_->all_bytes());
     context_.shards->all_gather_into(context_.gather_slots->tensor(code_slot_, codec_->all_bytes(), at::kByte), own_weights(false).tensor(), tag(phase));
   } else if (!codec_) {
-    context_.shards->all_gather_into(full_.tensor(), own_weights(false).tensor(), tag(phase));
+    gather_weights(phase);
   }
   context_.gather_slots->mark_filled(gather_slot_);
+}
+
+void ParameterGroup::gather_weights(Phase phase) {
+  const HeldTensor own = own_weights(false);
+  if (!context_.weight_store || !context_.through_host) return context_.shards->all_gather_into(full_.tensor(), own.tensor(), tag(phase));
+  // Through the slot, not the full vector: autograd counts what is written to a variable.
+  const at::Tensor place = shard_of(context_.gather_slots->tensor(gather_slot_, layout_.numel(), context_.precision.compute));
+  place.copy_(own.tensor(), /*non_blocking=*/context_.weight_store->keeps_addresses());
+  context_.shards->all_gather_into(full_.tensor(), place, tag(phase));
 }
 
 void ParameterGroup::decode_into_full() {
@@ -249,6 +265,7 @@ void ParameterGroup::issue_reduction(bool first, bool last) {
     context_.reductions->reduce_scatter(own_gradient(), gradient_, sum, tag(Phase::reduce));
   }
   if (last && context_.replicas) context_.replicas->all_reduce(own_gradient(), sum, tag(Phase::reduce));
+  if (last && host_update_) host_update_->send(own_gradient());
 }
 
 NormPart ParameterGroup::gradient_norm_part() const {
@@ -286,6 +303,7 @@ void ParameterGroup::prefetch_update() {
 
 void ParameterGroup::update(const AdamWFactors& factors) {
   const HeldTensor weights = own_weights(true);
+  if (host_update_) return host_update_->update(*states_, factors, decay_, weights.tensor());
   const at::Tensor gradient = own_gradient();
   states_->update(factors, decay_, {gradient.data_ptr(), context_.precision.gradient, weights.tensor().data_ptr(), context_.precision.compute});
 }

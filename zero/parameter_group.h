@@ -20,6 +20,7 @@
 #include "zero/frozen_codec.h"
 #include "zero/group_plan.h"
 #include "zero/held_tensor.h"
+#include "zero/host_update.h"
 #include "zero/optim/adamw.h"
 #include "zero/precision.h"
 #include "zero/shard_plan.h"
@@ -44,7 +45,8 @@ struct GroupContext {
   StreamLane* gather_lane = nullptr;   // gathers of weights and sums of gradients run in these, beside the computation
   StreamLane* reduce_lane = nullptr;
   ShardStore* weight_store = nullptr;  // home of sharded weights, one shard per group; null: tensors
-  OptimizerStoreFactory make_states = {};   // home of optimizer states; empty: tensors
+  OptimizerStoreFactory make_states = {};   // home of optimizer states, on the host; empty: tensors of the device
+  bool through_host = false;         // weights and gradients are not where the homes are: they are copied there and back
   bool keep_frozen = false;          // frozen weights stay whole at stage 3 too
   bool quantize_frozen = false;      // frozen blocks are held and gathered in NF4
   bool quantize_scales = false;      // and their scales in 8 bits
@@ -123,6 +125,8 @@ class ParameterGroup {
 
   void put_back();
   void issue_reduction(bool first, bool last);
+  at::TensorOptions state_options() const;
+  void gather_weights(Phase phase);
   at::Tensor zeros(std::int64_t numel, at::ScalarType type, Communicator& communicator) const;
   void decode_into_full();
   void load_encoded(WeightSource& source);
@@ -161,6 +165,7 @@ class ParameterGroup {
   at::Tensor packed_;                // gradients on their way, compute type, [numel], while being collected
   at::Tensor gradient_;              // [numel] or [shard_numel]
   std::unique_ptr<OptimizerStore> states_; // of the own range; without a master when the weights are their own
+  std::unique_ptr<HostUpdate> host_update_; // where the states are on the host and the rest is on a device
 };
 
 }  // namespace zero

@@ -52,7 +52,7 @@ void ParameterGroup::load(WeightSource& source) {
   if (codec_) return load_encoded(source);
   {
     const HeldTensor weights = own_weights(true);
-    const at::TensorOptions host = at::TensorOptions().dtype(context_.precision.master), options = host.device(context_.device);
+    const at::TensorOptions options = state_options(), host = options.device(at::kCPU);
     if (states_ && states_->has_master()) {
       states_->for_each_chunk(StateAccess::write, [&](const StateChunk& chunk) {
         const std::int64_t count = chunk.end - chunk.begin;
@@ -68,6 +68,7 @@ void ParameterGroup::load(WeightSource& source) {
         read_range(source, begin, values);
         weights.tensor().narrow(0, begin, values.numel()).copy_(values);
       }
+      if (host_update_) host_update_->take_weights(weights.tensor());
     }
   }
   publish();
@@ -89,9 +90,9 @@ void ParameterGroup::export_weights(const TensorSink& sink) {
     export_flat(full_.tensor(), sink);
     return release();
   }
-  if (!states_ || !states_->has_master()) return export_flat(own_weights(false).tensor(), sink);
-  const at::TensorOptions options = at::TensorOptions().dtype(context_.precision.master).device(context_.device);
-  const at::Tensor own = at::empty({own_numel_}, options);
+  if (!states_ || !states_->has_master()) return export_flat(own_weights(false).tensor().to(context_.device), sink);
+  const at::TensorOptions options = state_options();
+  const at::Tensor own = at::empty({own_numel_}, options.device(context_.device));
   states_->for_each_chunk(StateAccess::read, [&](const StateChunk& chunk) {
     const std::int64_t count = chunk.end - chunk.begin;
     own.narrow(0, chunk.begin, count).copy_(at::from_blob(chunk.master, {count}, options));

@@ -1,5 +1,6 @@
 #include "comm/error.h"
 #include "offload/device_step.h"
+#include "offload/host_tensor.h"
 
 namespace zero {
 namespace {
@@ -11,5 +12,7 @@ namespace {
 void device_add_sum_of_squares(const at::Tensor&, const at::Tensor&, const at::Tensor&) { absent(); }
 void device_judge_step(const at::Tensor&, const StepRule&) { absent(); }
 void device_adamw_update(const AdamWSpan&, const AdamWFactors&, double, const at::Tensor&) { absent(); }
+void lock_pages(void*, std::size_t) { absent(); }
+void unlock_pages(void*) noexcept {}
 
 }  // namespace zero

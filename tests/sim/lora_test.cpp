@@ -242,7 +242,7 @@ TEST(QuantizedBase, GivesTheSameInShardGroupsAndStores) {
   run.shard_degree = 0;
   run.homes_of = [](int) {
     StateHomes homes;
-    homes.weights = &make_host_shard_store;
+    homes.weights = [](const std::vector<std::int64_t>& bytes) { return make_host_shard_store(bytes); };
     return homes;
   };
   EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12) << "shards in a store";

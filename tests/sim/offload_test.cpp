@@ -13,10 +13,11 @@ namespace {
 
 enum class Home { host, disk };
 
-class Offload : public ::testing::TestWithParam<std::tuple<int, Home, at::ScalarType>> {};
+// stage, home, type of computing, and whether gradients and weights pass through buffers of the host, as on a GPU
+class Offload : public ::testing::TestWithParam<std::tuple<int, Home, at::ScalarType, bool>> {};
 
 TEST_P(Offload, EqualsResidentStatesBitForBit) {
-  const auto [stage, home, compute] = GetParam();
+  const auto [stage, home, compute, through_host] = GetParam();
   const std::string folder = ::testing::TempDir() + "/offload_" + std::to_string(::getpid()) + "_" + std::to_string(stage);
   RunOptions options;
   options.config = small_config(true);
@@ -25,18 +26,19 @@ TEST_P(Offload, EqualsResidentStatesBitForBit) {
   options.steps = 4;
   options.compute = compute;
   options.master = at::kFloat;
+  options.micro_batches = 2;
   const RunResult resident = run_training(options);
-  options.homes_of = [&, home = home](int rank) {
+  options.homes_of = [&, home = home, through_host = through_host](int rank) {
     StateHomes homes;
+    homes.through_host = through_host;
     DiskTierOptions disk;
     disk.directory = folder;
     disk.rank = rank;
     disk.chunk_bytes = 3 * 4096 * 4;  // several chunks a shard
     const std::shared_ptr<DiskTier> tier = home == Home::disk ? DiskTier::create(disk) : nullptr;
-    if (tier)
-      homes.optimizer = [tier](const std::string& name, std::int64_t elements, at::ScalarType type, bool has_master) {
-        return tier->make_store(name, elements, type, has_master);
-      };
+    homes.optimizer = [tier](const std::string& name, std::int64_t elements, at::ScalarType type, bool has_master) {
+      return tier ? tier->make_store(name, elements, type, has_master) : make_host_optimizer_store(elements, type, has_master);
+    };
     homes.weights = [tier, disk](const std::vector<std::int64_t>& bytes) {
       return tier ? make_disk_shard_store(bytes, {disk}, tier) : make_host_shard_store(bytes);
     };
@@ -51,7 +53,7 @@ TEST_P(Offload, EqualsResidentStatesBitForBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Stages, Offload,
-                         ::testing::Combine(::testing::Range(0, 4), ::testing::Values(Home::host, Home::disk), ::testing::Values(at::kFloat, at::kBFloat16)));
+                         ::testing::Combine(::testing::Range(0, 4), ::testing::Values(Home::host, Home::disk), ::testing::Values(at::kFloat, at::kBFloat16), ::testing::Bool()));
 
 }  // namespace
 }  // namespace zero::testing

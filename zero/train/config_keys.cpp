@@ -178,9 +178,9 @@ std::vector<ConfigKey> make_keys() {
        "selective: every k-th block."},
 
       {"offload", "optimizer", at<&C::offload, &OffloadConfig::optimizer>, one_of({"none", "cpu", "nvme"}),
-       "Where master weights and moments live."},
+       "Where master weights and moments live, and where they are updated. On a CPU run \"cpu\" is what \"none\" is."},
       {"offload", "parameters", at<&C::offload, &OffloadConfig::parameters>, one_of({"none", "cpu", "nvme"}),
-       "Where parameter shards live; stage 3."},
+       "Where parameter shards live; stage 3, on a GPU only beside an offloaded optimizer."},
       {"offload", "nvme_dir", at<&C::offload, &OffloadConfig::nvme_dir>, anything(), "Folder of the nvme files."},
 
       {"lora", "r", at<&C::lora, &Lora::r>, at_least(1),

@@ -74,9 +74,12 @@ class Planner {
       weights = weights_sharded ? codec.shard_bytes() : codec.all_bytes();
       if (codec.quantizes_scales()) largest_scales_ = std::max(largest_scales_, all / nf4_block * 4);
     }
+    const bool weights_elsewhere = weights_sharded && work_.parameters_in_store;
     if (weights_sharded && work_.parameters_on_disk) {
       bytes_.disk += round_up(weights, DiskFile::block);
       largest_stored_ = std::max(largest_stored_, weights);
+    } else if (weights_elsewhere && work_.on_device) {
+      bytes_.pinned += weights;
     } else {
       bytes_.parameters += weights;
     }
@@ -88,9 +91,12 @@ class Planner {
     if (work_.optimizer_on_disk) {
       bytes_.disk += std::max(round_up(own, DiskFile::block), DiskFile::block) * states;
     } else {
-      bytes_.optimizer += own * states;
+      (through_host() ? bytes_.host : bytes_.optimizer) += own * states;
     }
+    if (through_host()) bytes_.pinned += own * (bytes_of(precision_.gradient) + (weights_elsewhere ? 0 : bytes_of(precision_.compute)));
   }
+
+  bool through_host() const { return work_.on_device && work_.optimizer_in_store; }
 
   // A group is written from one flat vector of all ranks' parts, beside the own part where it is copied from the master.
   std::int64_t export_bytes(bool trainable, std::int64_t own, std::int64_t all) const {
@@ -101,8 +107,9 @@ class Planner {
 
   void add_disk_buffers() {
     const DiskTierOptions tier;
-    if (work_.optimizer_on_disk) bytes_.optimizer += tier.buffers * std::int64_t(tier.chunk_bytes);
-    if (work_.parameters_on_disk && sharded(plan_.parameters)) bytes_.parameters += DiskShardOptions().slots * round_up(largest_stored_, DiskFile::block);
+    if (work_.optimizer_on_disk) (work_.on_device ? bytes_.host : bytes_.optimizer) += tier.buffers * std::int64_t(tier.chunk_bytes);
+    if (work_.parameters_on_disk && sharded(plan_.parameters))
+      (work_.on_device ? bytes_.host : bytes_.parameters) += DiskShardOptions().slots * round_up(largest_stored_, DiskFile::block);
   }
 
   const MemoryWork& work_;
@@ -124,6 +131,7 @@ MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch, in
   work.optimizer_on_disk = config.offload.optimizer == "nvme";
   work.parameters_on_disk = config.offload.parameters == "nvme";
   work.parameters_in_store = config.offload.parameters != "none";
+  work.optimizer_in_store = config.offload.optimizer != "none";
   work.ranks = batch.ranks;
   work.activations.batch = batch.local_batch_size;
   work.activations.seq_len = config.training.seq_len;

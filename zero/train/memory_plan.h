@@ -16,8 +16,10 @@ struct MemoryWork {
   bool optimizer_on_disk = false;
   bool parameters_on_disk = false;
   bool parameters_in_store = false;   // weights' shards have a home of their own, in memory or on disk
+  bool optimizer_in_store = false;    // the same of optimizer states
   int ranks = 1;
   ActivationWork activations;         // what is recomputed, and in which type, is taken from `engine`
+  bool on_device = false;             // a GPU computes: homes are on the host, reached through page-locked buffers
 };
 
 /// Bytes of one rank.
@@ -29,6 +31,8 @@ struct MemoryPlan {
   std::int64_t load = 0;              // beyond what is held between steps, while weights are loaded
   std::int64_t save = 0;              // the same, while the model is written at the end
   std::int64_t disk = 0;              // files of the tier
+  std::int64_t host = 0;              // of a GPU run, in host memory: homes of states, a disk tier's buffers
+  std::int64_t pinned = 0;            // of a GPU run, page-locked host memory
 
   std::int64_t at_rest() const { return parameters + gradients + optimizer + gather_slots + reduce_slots + activations.at_rest; }
   /// While training: what the ledger's peak will be.

@@ -18,7 +18,7 @@ std::string directory_note(const Config& config) {
   return config.offload.nvme_dir.empty() ? ", offload.nvme_dir = \"a folder on a local disk\"" : "";
 }
 
-std::vector<Change> changes_of(const Config& config, bool may_offload) {
+std::vector<Change> changes_of(const Config& config, bool on_device) {
   std::vector<Change> changes;
   Change stage{"zero.stage", {}, [first = config.zero.stage + 1](Config& c, std::size_t i) { c.zero.stage = first + std::int64_t(i); }};
   for (std::int64_t s = config.zero.stage + 1; s <= 3; ++s) stage.values.push_back(std::to_string(s));
@@ -29,11 +29,16 @@ std::vector<Change> changes_of(const Config& config, bool may_offload) {
   Change gradients{"zero.gradient_dtype", {}, [](Config& c, std::size_t) { c.zero.gradient_dtype = "bf16"; }};
   if (config.training.precision == "bf16" && config.zero.gradient_dtype != "bf16") gradients.values = {"\"bf16\""};
   changes.push_back(gradients);
-  Change optimizer{"offload.optimizer", {}, [](Config& c, std::size_t) { c.offload.optimizer = "nvme"; }};
-  if (may_offload && config.offload.optimizer != "nvme") optimizer.values = {"\"nvme\"" + directory_note(config)};
+  // On the CPU the host is where everything lives.
+  const std::vector<std::string> homes = on_device ? std::vector<std::string>{"cpu", "nvme"} : std::vector<std::string>{"nvme"};
+  const auto milder = [&](const std::string& now) { return now == "nvme" ? homes.size() : now == "cpu" && on_device ? 1u : 0u; };
+  const std::size_t first_optimizer = milder(config.offload.optimizer), first_parameters = milder(config.offload.parameters);
+  Change optimizer{"offload.optimizer", {}, [=](Config& c, std::size_t i) { c.offload.optimizer = homes[first_optimizer + i]; }};
+  for (std::size_t i = first_optimizer; i < homes.size(); ++i)
+    optimizer.values.push_back("\"" + homes[i] + "\"" + (homes[i] == "nvme" ? directory_note(config) : ""));
   changes.push_back(optimizer);
-  Change parameters{"offload.parameters", {}, [](Config& c, std::size_t) { c.offload.parameters = "nvme"; }};
-  if (may_offload && config.offload.parameters != "nvme") parameters.values = {"\"nvme\""};
+  Change parameters{"offload.parameters", {}, [=](Config& c, std::size_t i) { c.offload.parameters = homes[first_parameters + i]; }};
+  for (std::size_t i = first_parameters; i < homes.size(); ++i) parameters.values.push_back("\"" + homes[i] + "\"");
   changes.push_back(parameters);
   Change batch{"training.local_batch_size", {}, {}};
   std::vector<std::int64_t> sizes;
@@ -46,14 +51,23 @@ std::vector<Change> changes_of(const Config& config, bool may_offload) {
   return changes;
 }
 
+struct Search {
+  std::vector<Change> changes;
+  int ranks;
+  bool on_device;
+  FitTest fits;
+};
+
 /// Goes through the ways of the changes chosen by `mask`, from the last change on.
-std::string try_ways(const Config& config, int ranks, const std::vector<Change>& changes, unsigned mask, const FitTest& fits) {
+std::string try_ways(const Config& config, const Search& search, unsigned mask) {
+  const std::vector<Change>& changes = search.changes;
   int last = int(changes.size()) - 1;
   while (last >= 0 && !(mask >> last & 1u)) --last;
   if (last < 0) {
-    if (config.offload.parameters != "none" && config.zero.stage != 3) return "";
+    const bool away = config.offload.parameters != "none";
+    if (away && (config.zero.stage != 3 || (search.on_device && config.offload.optimizer == "none"))) return "";
     try {
-      return fits(config, BatchArithmetic::of(config, ranks)) ? " " : "";
+      return search.fits(config, BatchArithmetic::of(config, search.ranks)) ? " " : "";
     } catch (const InputError&) {
       return "";  // the batch does not divide
     }
@@ -62,7 +76,7 @@ std::string try_ways(const Config& config, int ranks, const std::vector<Change>&
   for (std::size_t i = 0; i < change.values.size(); ++i) {
     Config other = config;
     change.apply(other, i);
-    const std::string rest = try_ways(other, ranks, changes, mask & ~(1u << last), fits);
+    const std::string rest = try_ways(other, search, mask & ~(1u << last));
     if (rest.empty()) continue;
     return (rest == " " ? "" : rest + ", ") + change.key + " = " + change.values[i];
   }
@@ -71,12 +85,12 @@ std::string try_ways(const Config& config, int ranks, const std::vector<Change>&
 
 }  // namespace
 
-std::string nearest_fit(const Config& config, const BatchArithmetic& batch, bool may_offload, const FitTest& fits) {
+std::string nearest_fit(const Config& config, const BatchArithmetic& batch, bool on_device, const FitTest& fits) {
   Config start = config;
   start.training.global_batch_size = batch.global_batch_size;  // a smaller micro-batch changes memory, not the training
-  const std::vector<Change> changes = changes_of(config, may_offload);
-  for (unsigned mask = 1; mask < 1u << changes.size(); ++mask)
-    if (const std::string found = try_ways(start, batch.ranks, changes, mask, fits); !found.empty()) return found;
+  const Search search{changes_of(config, on_device), batch.ranks, on_device, fits};
+  for (unsigned mask = 1; mask < 1u << search.changes.size(); ++mask)
+    if (const std::string found = try_ways(start, search, mask); !found.empty()) return found;
   return "";
 }
 

@@ -5,7 +5,7 @@
 
 namespace zero {
 
-StateHomes state_homes_of(const Config& config, int rank) {
+StateHomes state_homes_of(const Config& config, int rank, at::Device device) {
   StateHomes homes;
   std::shared_ptr<DiskTier> tier;
   DiskTierOptions options;
@@ -18,8 +18,12 @@ StateHomes state_homes_of(const Config& config, int rank) {
       return tier->make_store(name, elements, type, has_master);
     };
   }
+  if (config.offload.optimizer == "cpu" && !device.is_cpu())
+    homes.optimizer = [](const std::string&, std::int64_t elements, at::ScalarType type, bool has_master) {
+      return make_host_optimizer_store(elements, type, has_master);
+    };
   if (config.offload.parameters == "cpu") {
-    homes.weights = [](const std::vector<std::int64_t>& bytes) { return make_host_shard_store(bytes); };
+    homes.weights = [device](const std::vector<std::int64_t>& bytes) { return make_host_shard_store(bytes, device); };
   } else if (config.offload.parameters == "nvme") {
     homes.weights = [tier, options](const std::vector<std::int64_t>& bytes) { return make_disk_shard_store(bytes, {options}, tier); };
   }

@@ -5,8 +5,8 @@
 
 namespace zero {
 
-/// `rank` names the rank's own folder inside offload.nvme_dir. On a CPU run "cpu" is memory, as is "none". Error where the
+/// `rank` names the rank's own folder inside offload.nvme_dir. "cpu" is the host's memory: on a CPU run the same as "none" for the optimizer. `device`: of the run. Error where the
 /// folder cannot be used: another run holds it, the disk is full, io is refused.
-StateHomes state_homes_of(const Config& config, int rank);
+StateHomes state_homes_of(const Config& config, int rank, at::Device device);
 
 }  // namespace zero

@@ -92,8 +92,8 @@ void give_verdict(World& world, const Plan& plan, const Model& model, bool dry_r
 
 c10::Device device_of(const Config& config, const World& world) {
   const c10::Device device = choose_device({config.training.device, int(config.comm.ranks_per_gpu)}, world.local_rank(), world.local_size());
-  if (device.is_cuda() && (config.offload.optimizer != "none" || config.offload.parameters != "none"))
-    throw InputError(config.source + ": [offload] does not go together with a GPU in this version; set training.device = \"cpu\", or remove the section");
+  if (device.is_cuda() && config.offload.parameters != "none" && config.offload.optimizer == "none")
+    throw InputError(config.where("offload.parameters") + ": on a GPU the weights live on the host only where the optimizer does; set offload.optimizer too");
   if (device.is_cuda() && config.lora && config.lora->quantization != "none")
     throw InputError(config.where("lora.quantization") + ": an NF4 base does not go together with a GPU in this version; set training.device = \"cpu\", or quantization = \"none\"");
   return device;
@@ -148,7 +148,7 @@ int train_run(World& world, const TrainArguments& arguments) {
       make_device_communicator(communicator, plan.device, {mpi_options_of(plan.config).deadline, int(plan.config.comm.ranks_per_gpu)});
   EngineOptions engine_options = engine_options_of(plan.config, plan.batch);
   engine_options.device = plan.device;
-  world.agree([&] { engine_options.homes = state_homes_of(plan.config, world.rank()); });
+  world.agree([&] { engine_options.homes = state_homes_of(plan.config, world.rank(), plan.device); });
   engine_options.host = &communicator;
   engine_options.overlap = on_device != nullptr && world.size() > 1;
   const ComputeStream compute(plan.device);

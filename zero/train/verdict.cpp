@@ -31,12 +31,13 @@ Verdict weigh(const Config& config, const BatchArithmetic& batch, const Model& m
   MemoryWork work = memory_work_of(config, batch, budget.threads);
   const bool on_device = budget.device_free.has_value();
   if (on_device) {
+    work.on_device = true;
     work.engine.overlap = batch.ranks > 1;
     work.activations.logits_bytes = default_device_logits_bytes;
   }
   Verdict verdict;
   verdict.plan = plan_memory(model, work);
-  const std::int64_t in_memory = on_device ? 0 : verdict.plan.peak();
+  const std::int64_t in_memory = on_device ? verdict.plan.host + verdict.plan.pinned : verdict.plan.peak();
   verdict.process = process_peak(budget.process, in_memory);
   verdict.rank_peak = in_memory + verdict.process;
   verdict.node_peak = verdict.rank_peak * budget.ranks_here;
@@ -99,7 +100,8 @@ std::string table_of(const Config& config, const BatchArithmetic& batch, const M
   table.row("loading and saving", 0, p.peak() - p.training_peak());
   table.row(on_device ? "process, on the host" : "process and pool", budget.process, v.process);
   table.row("sum", p.at_rest() + budget.process, p.peak() + v.process);
-  table.row("pinned memory", 0, 0);
+  table.row("states on the host", p.host, p.host);
+  table.row("page-locked memory", p.pinned, p.pinned);
   table.row("disk", p.disk, p.disk);
   table.line(stage_line(config, batch, model, budget));
   table.line(text("this node: ", budget.ranks_here, budget.ranks_here == 1 ? " rank takes " : " ranks take ", in_gib(v.node_peak), " of ", in_gib(v.node_offer),
@@ -131,7 +133,7 @@ Verdict judge_memory(const Config& config, const BatchArithmetic& batch, const M
   Verdict verdict = weigh(config, batch, model, budget);
   if (!verdict.fits) {
     const auto fits = [&](const Config& other, const BatchArithmetic& its) { return weigh(other, its, model, budget).fits; };
-    verdict.nearest = nearest_fit(config, batch, !budget.device_free, fits);
+    verdict.nearest = nearest_fit(config, batch, budget.device_free.has_value(), fits);
   }
   verdict.table = table_of(config, batch, model, budget, verdict);
   return verdict;

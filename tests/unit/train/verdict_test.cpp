@@ -74,11 +74,28 @@ TEST(Verdict, CountsTheDisk) {
 }
 
 TEST(Verdict, LowersTheBatchLast) {
-  const Config config = config_of("[activation_checkpoint]\nmode = \"full\"\n", {"training.local_batch_size=64", "zero.gradient_dtype=bf16"});
+  const Config config = config_of("[activation_checkpoint]\nmode = \"full\"\n", {"training.local_batch_size=64", "zero.gradient_dtype=bf16",
+                                                                                "offload.optimizer=nvme", "offload.parameters=nvme", "offload.nvme_dir=d"});
   NodeBudget budget = budget_of(24 * gib);
-  budget.device_free = 11 * gib;  // a GPU, where nothing is offloaded
+  budget.device_free = 4 * gib;
   const std::string nearest = judge(config, budget).nearest;
   EXPECT_THAT(nearest, ::testing::StartsWith("training.local_batch_size = "));
+}
+
+TEST(Verdict, PutsStatesOnTheHostWhereTheGpuIsShort) {
+  const Config config = config_of();
+  NodeBudget budget = budget_of(48 * gib);
+  budget.device_free = 6 * gib;
+  const Verdict verdict = judge(config, budget);
+  EXPECT_FALSE(verdict.fits);
+  EXPECT_EQ(verdict.nearest, "offload.optimizer = \"cpu\"");
+  const Config offloaded = config_of("[offload]\noptimizer = \"cpu\"\n");
+  const Verdict its = judge(offloaded, budget);
+  EXPECT_TRUE(its.fits);
+  EXPECT_EQ(its.plan.optimizer, 0);
+  EXPECT_EQ(its.plan.host, verdict.plan.optimizer);
+  EXPECT_EQ(its.plan.pinned, verdict.plan.gradients + verdict.plan.parameters);  // in bf16, of the own shard
+  EXPECT_GT(its.rank_peak, its.plan.host + its.plan.pinned);
 }
 
 TEST(NearestFit, PrefersMildChangesTogetherToOneHarshChange) {
@@ -86,7 +103,7 @@ TEST(NearestFit, PrefersMildChangesTogetherToOneHarshChange) {
   const auto fits = [](const Config& c, const BatchArithmetic&) {
     return (c.zero.stage >= 2 && c.activation_checkpoint.mode == "full") || c.offload.optimizer == "nvme";
   };
-  EXPECT_EQ(nearest_fit(config, BatchArithmetic::of(config, 2), true, fits), "zero.stage = 2, activation_checkpoint.mode = \"full\"");
+  EXPECT_EQ(nearest_fit(config, BatchArithmetic::of(config, 2), false, fits), "zero.stage = 2, activation_checkpoint.mode = \"full\"");
 }
 
 }  // namespace

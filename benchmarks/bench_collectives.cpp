@@ -83,7 +83,8 @@ int measure(World& world, const Arguments& arguments) {
   if (c.rank() == 0 && !arguments.json)
     std::printf("%-15s %5s  %12s  %12s  %10s  %10s\n", "collective", "ranks", "bytes", "us", "alg GB/s", "bus GB/s");
   for (std::int64_t bytes = arguments.smallest; bytes <= arguments.largest; bytes *= 4) {
-    const std::int64_t n = bytes / static_cast<std::int64_t>(c10::elementSize(type)) / c.size();
+    const std::int64_t element = c10::elementSize(type), n = bytes / element / c.size();
+    c.reserve({n * c.size() * element, n * element}, n * c.size() * element);
     const at::Tensor full = c.allocate(n * c.size(), type).zero_(), shard = c.allocate(n, type).zero_(), own = full.narrow(0, n * c.rank(), n);
     const std::vector<Timed> all = {
         {"all_gather", share, [&] { c.all_gather_into(full, shard); }},
@@ -94,7 +95,7 @@ int measure(World& world, const Arguments& arguments) {
     };
     for (const Timed& timed : all) {
       const double seconds = seconds_of(host, timed.call, bytes < (1 << 20) ? 200 : 15, device);
-      if (c.rank() == 0) print(arguments, c.size(), timed, n * c.size() * static_cast<std::int64_t>(c10::elementSize(type)), seconds);
+      if (c.rank() == 0) print(arguments, c.size(), timed, n * c.size() * element, seconds);
     }
   }
   return 0;

@@ -120,6 +120,7 @@ bool fits(const Bench& bench, const Row& row, int processes_here) {
 }
 
 void measure(const Bench& bench, Row& row, Communicator& communicator) {
+  bench.allocator->trim();  // what the stage before held
   if (bench.options.predict_only || !fits(bench, row, bench.world->local_size())) return;
   const StepWork work = work_of(bench, row.stage, communicator.rank());
   row.measured = run_steps(work, row.stage, communicator, *bench.ledger, *bench.allocator);

@@ -74,7 +74,7 @@ void Engine::reserve(const std::vector<GroupSpec>& specs, const std::vector<Flat
   std::int64_t largest_sum = 0;
   for (std::size_t g = 0; g < specs.size(); ++g) {
     const RestNumel rest = rest_numel(specs[g], layouts[g], options_.plan, options_.keep_frozen);
-    const bool elsewhere = options_.homes.weights && options_.plan.parameters == Placement::sharded && (specs[g].trainable || !options_.keep_frozen);
+    const bool elsewhere = options_.homes.weights && shards_weights(specs[g], options_.plan, options_.keep_frozen);
     if (!elsewhere) gathered.push_back(rest.weights * weight);
     if (rest.gradient == 0) continue;
     summed.push_back(rest.gradient * gradient);
@@ -113,7 +113,7 @@ void Engine::make_groups() {
   if (options_.homes.weights && options_.plan.parameters == Placement::sharded) {
     std::vector<std::int64_t> bytes;
     for (std::size_t g = 0; g < specs.size(); ++g) {
-      const bool elsewhere = specs[g].trainable || !options_.keep_frozen;
+      const bool elsewhere = shards_weights(specs[g], options_.plan, options_.keep_frozen);
       const at::ScalarType type = options_.precision.compute;
       bytes.push_back(!elsewhere            ? 0
                       : quantized(specs[g]) ? FrozenCodec(layouts[g], layouts[g].shards(), {type, options_.quantize_scales}).shard_bytes()

@@ -18,11 +18,11 @@ at::Tensor make_leaf(const at::Tensor& flat, std::int64_t offset, const Paramete
   return leaf.set_requires_grad(parameter.trainable);
 }
 
+}  // namespace
+
 bool shards_weights(const GroupSpec& spec, const ShardPlan& plan, bool keep_frozen) {
   return plan.parameters == Placement::sharded && (spec.trainable || !keep_frozen);
 }
-
-}  // namespace
 
 RestNumel rest_numel(const GroupSpec& spec, const FlatLayout& layout, const ShardPlan& plan, bool keep_frozen) {
   RestNumel numel;

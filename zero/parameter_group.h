@@ -52,6 +52,9 @@ struct GroupContext {
   bool quantize_scales = false;      // and their scales in 8 bits
 };
 
+/// Whether a rank holds a part of the group's weights only.
+bool shards_weights(const GroupSpec& spec, const ShardPlan& plan, bool keep_frozen);
+
 /// Elements of a group that every rank holds at rest and that collectives read or write. Without a codec.
 struct RestNumel {
   std::int64_t weights = 0, gradient = 0;

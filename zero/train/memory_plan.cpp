@@ -67,7 +67,7 @@ class Planner {
 
   void add_group(const GroupSpec& spec, const FlatLayout& layout, bool quantized) {
     const std::int64_t all = layout.numel(), shard = layout.shard_numel();
-    const bool weights_sharded = sharded(plan_.parameters) && (spec.trainable || !work_.engine.keep_frozen);
+    const bool weights_sharded = shards_weights(spec, plan_, work_.engine.keep_frozen);
     std::int64_t weights = (weights_sharded ? shard : all) * bytes_of(precision_.compute);
     if (quantized) {
       const FrozenCodec codec(layout, weights_sharded ? layout.shards() : 1, {precision_.compute, work_.engine.quantize_scales});

@@ -31,8 +31,8 @@ std::vector<Change> changes_of(const Config& config, bool on_device) {
   changes.push_back(gradients);
   // On the CPU the host is where everything lives.
   const std::vector<std::string> homes = on_device ? std::vector<std::string>{"cpu", "nvme"} : std::vector<std::string>{"nvme"};
-  const auto milder = [&](const std::string& now) { return now == "nvme" ? homes.size() : now == "cpu" && on_device ? 1u : 0u; };
-  const std::size_t first_optimizer = milder(config.offload.optimizer), first_parameters = milder(config.offload.parameters);
+  const auto tried = [&](const std::string& now) { return now == "nvme" ? homes.size() : now == "cpu" && on_device ? 1u : 0u; };
+  const std::size_t first_optimizer = tried(config.offload.optimizer), first_parameters = tried(config.offload.parameters);
   Change optimizer{"offload.optimizer", {}, [=](Config& c, std::size_t i) { c.offload.optimizer = homes[first_optimizer + i]; }};
   for (std::size_t i = first_optimizer; i < homes.size(); ++i)
     optimizer.values.push_back("\"" + homes[i] + "\"" + (homes[i] == "nvme" ? directory_note(config) : ""));

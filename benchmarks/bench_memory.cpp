@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <thread>
 
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/step_run.h"
@@ -193,7 +192,7 @@ int run(const Options& options, World& world) {
   allocator.install();
   Ledger ledger;
   LedgerScope scope(ledger);
-  if (!std::getenv("OMP_NUM_THREADS")) at::set_num_threads(std::max(1, int(std::thread::hardware_concurrency()) / world.local_size()));
+  if (!std::getenv("OMP_NUM_THREADS")) at::set_num_threads(world.cores());
   if (!options.fake_ranks.empty() && world.size() > 1) throw InputError("--fake-ranks pretends all ranks but one: start it without mpirun");
   Bench bench{options, {}, &world, &allocator, &ledger, process_now};
   world.agree([&] {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/step_run.h"
@@ -103,7 +102,7 @@ void add_options(CLI::App& app, Options& options) {
 int run(Options options, World& world) {
   StepWork& work = options.work;
   if (work.warmup >= work.steps) throw InputError(text("--warmup ", work.warmup, " leaves none of ", work.steps, " steps to be timed"));
-  if (options.threads <= 0) options.threads = std::max(1, int(std::thread::hardware_concurrency()) / world.local_size());
+  if (options.threads <= 0) options.threads = world.cores();
   at::set_num_threads(options.threads);
   CpuAllocator allocator;
   allocator.install();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "comm/agree.h"
+#include "comm/core_share.h"
 #include "comm/error.h"
 #include "comm/log.h"
 #include "comm/messages.h"
@@ -32,7 +33,7 @@ void print_error(const std::string& message) {
 
 struct World::Impl {
   WorldOptions options;
-  int rank = 0, size = 1, local_rank = 0, local_size = 1, node = 0, nodes = 1;
+  int rank = 0, size = 1, local_rank = 0, local_size = 1, node = 0, nodes = 1, cores = 1;
   std::unique_ptr<Communicator> control;  // agreements: messages, since it exists before the configuration is known
   std::unique_ptr<Communicator> communicator;
   MPI_Comm verdict = MPI_COMM_NULL;       // of the end
@@ -52,6 +53,10 @@ struct World::Impl {
     MPI_Comm_size(local, &local_size);
     int first = rank;
     check_mpi(MPI_Bcast(&first, 1, MPI_INT, 0, local), "MPI_Bcast");
+    std::vector<CoreSet> of_ranks(local_size);
+    const CoreSet own = own_cores();
+    check_mpi(MPI_Allgather(&own, sizeof own, MPI_BYTE, of_ranks.data(), sizeof own, MPI_BYTE, local), "MPI_Allgather");
+    cores = core_share(of_ranks, local_rank);
     MPI_Comm_free(&local);
     std::vector<int> firsts(size);
     check_mpi(MPI_Allgather(&first, 1, MPI_INT, firsts.data(), 1, MPI_INT, MPI_COMM_WORLD), "MPI_Allgather");
@@ -141,6 +146,7 @@ int World::local_rank() const { return impl_->local_rank; }
 int World::local_size() const { return impl_->local_size; }
 int World::node() const { return impl_->node; }
 int World::nodes() const { return impl_->nodes; }
+int World::cores() const { return impl_->cores; }
 
 std::string World::node_name() const {
   std::array<char, 256> name{};

@@ -35,6 +35,7 @@ class World {
   int local_size() const;
   int node() const;        // nodes are numbered by their lowest rank
   int nodes() const;
+  int cores() const;       // of the node that this rank may count as its own (comm/core_share.h)
   std::string node_name() const;
 
   /// Other options for communicator(), before its first use: the configuration is read after the start.

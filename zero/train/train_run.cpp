@@ -45,7 +45,8 @@ Plan make_plan(const TrainArguments& arguments, int ranks) {
   plan.batch = BatchArithmetic::of(plan.config, ranks);
   plan.model = model_config_of(plan.config);
   validate_for_context(plan.config, plan.model.max_position_embeddings);
-  if (!arguments.dry_run && arguments.preview.examples == 0) check_output_dir(plan.config.job.output_dir, arguments.overwrite);
+  const FormerRun former = arguments.resume ? FormerRun::resumed : arguments.overwrite ? FormerRun::overwritten : FormerRun::refused;
+  if (!arguments.dry_run && arguments.preview.examples == 0) check_output_dir(plan.config.job.output_dir, former);
   plan.tokenizer = tokenizer_of(plan.config, plan.model);
   return plan;
 }
@@ -60,8 +61,12 @@ MpiOptions mpi_options_of(const Config& config) {
 }
 
 // Ranks of a node share its cores; OMP_NUM_THREADS has the last word.
-void set_threads(const World& world) {
-  if (!std::getenv("OMP_NUM_THREADS")) at::set_num_threads(std::max(1, int(std::thread::hardware_concurrency()) / world.local_size()));
+void set_threads(const World& world, c10::Device device) {
+  if (std::getenv("OMP_NUM_THREADS")) return;
+  at::set_num_threads(world.cores());
+  const int cores = int(std::thread::hardware_concurrency());
+  if (world.rank() == 0 && device.is_cpu() && world.cores() == 1 && cores >= 2 * world.local_size())
+    log_warning("this rank may use one of the ", cores, " cores of its node. mpirun --bind-to none, or srun --cpus-per-task=N, gives ranks more");
 }
 
 void describe(const World& world, const Plan& plan, const Model& model, std::int64_t steps) {
@@ -113,7 +118,7 @@ int train_run(World& world, const TrainArguments& arguments) {
     if (arguments.preview.examples > 0 && world.rank() == 0) print_preview(plan.config, plan.model, plan.tokenizer, arguments.preview);
   });
   if (arguments.preview.examples > 0) return 0;
-  set_threads(world);
+  set_threads(world, plan.device);
   give_verdict(world, plan, run.model, arguments.dry_run);
   if (arguments.dry_run) return 0;
   world.configure(mpi_options_of(plan.config));

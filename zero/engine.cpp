@@ -144,8 +144,21 @@ std::int64_t Engine::peak_device_bytes() const {
   return bytes;
 }
 
-void Engine::load(WeightSource& source) {
-  for (auto& group : groups_) group->load(source);
+void Engine::load(WeightSource& source, bool frozen_only) {
+  for (auto& group : groups_)
+    if (!frozen_only || !group->spec().trainable) group->load(source);
+}
+
+void Engine::resume(std::int64_t steps_done) {
+  for (auto& group : groups_)
+    if (group->spec().trainable) group->publish();
+  steps_done_ = steps_done;
+  if (on_device()) numbers_[StepNumbers::steps].fill_(double(steps_done));
+}
+
+// A step that overflowed is issued on a GPU and not taken there.
+std::int64_t Engine::steps_done() const {
+  return updates_on_host() ? steps_done_ : std::int64_t(numbers_[StepNumbers::steps].item<double>());
 }
 
 void Engine::open(int unit, Phase phase) {

@@ -67,8 +67,11 @@ class Engine final : private UnitObserver {
   Engine(Chain chain, Communicator& communicator, const EngineOptions& options);
   ~Engine();
 
-  /// Fills the weights; each rank reads its own part. Collective.
-  void load(WeightSource& source);
+  /// Fills the weights; each rank reads its own part. `frozen_only`: trained ones get theirs by ParameterGroup::visit_states().
+  /// Collective.
+  void load(WeightSource& source, bool frozen_only = false);
+  /// After the states of all trained groups were written: makes the weights known, and counts from so many steps on. Collective.
+  void resume(std::int64_t steps_done);
 
   /// The loss summed over the batch's trained tokens (not averaged), a scalar that requires grad.
   at::Tensor forward(const Pass& pass, MicroBatch micro);
@@ -93,7 +96,9 @@ class Engine final : private UnitObserver {
   void export_gradients(const ParameterGroup::TensorSink& sink);
 
   const std::vector<std::unique_ptr<ParameterGroup>>& groups() const { return groups_; }
-  std::int64_t steps_done() const { return steps_done_; }
+  /// Updates that were taken. On a GPU waits for the device.
+  std::int64_t steps_done() const;
+  const EngineOptions& options() const { return options_; }
   Communicator& communicator() { return communicator_; }
   Communicator& host() { return options_.host ? *options_.host : communicator_; }
   at::Device device() const { return options_.device; }

@@ -78,6 +78,14 @@ class ParameterGroup {
   /// Fills weights, master and moments (zero): every rank asks the source for its own range only. Collective.
   void load(WeightSource& source);
 
+  /// The flat elements whose states this rank holds: [own_begin, own_begin + own_numel).
+  std::int64_t own_begin() const { return own_begin_; }
+  std::int64_t own_numel() const { return own_numel_; }
+  /// Master weights (never null: where weights are their own, those) and moments of the own range, in host memory and master
+  /// type, in ascending chunks counted from own_begin(). `read` leaves them; `write` sets them all, and the own weights with
+  /// them: publish() must follow. Of a trained group.
+  void visit_states(StateAccess access, const std::function<void(const StateChunk&)>& visit);
+
   /// Starts the all-gather where weights are sharded, if it has not been started. materialize() or forget() must follow.
   void prefetch(Phase phase);
   /// Makes the leaves usable: an all-gather where weights are sharded, nothing elsewhere. Calls nest.

@@ -2,16 +2,53 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <array>
 
+#include "comm/error.h"
 #include "offload/nf4.h"
 #include "zero/parameter_group.h"
 
 namespace zero {
 namespace {
 
-constexpr std::int64_t load_chunk = 4 << 20;  // elements: bounds what loading adds to the peak
+constexpr std::int64_t load_chunk = 4 << 20;   // elements: bounds what loading adds to the peak
+constexpr std::int64_t state_piece = 1 << 20;  // elements: of states on their way from and to a GPU
+
+/// The three states of a chunk wherever they are, handed to `visit` in pieces of host memory.
+void visit_on_host(StateAccess access, std::int64_t begin, const std::array<at::Tensor, 3>& states, const std::function<void(const StateChunk&)>& visit) {
+  const std::int64_t count = states[0].numel();
+  if (std::all_of(states.begin(), states.end(), [](const at::Tensor& t) { return t.is_cpu(); }))
+    return visit({begin, begin + count, states[0].data_ptr(), states[1].data_ptr(), states[2].data_ptr()});
+  for (std::int64_t done = 0; done < count; done += state_piece) {
+    const std::int64_t n = std::min(state_piece, count - done);
+    std::array<at::Tensor, 3> pieces;
+    for (int s = 0; s < 3; ++s) {
+      const at::Tensor part = states[s].narrow(0, done, n);
+      pieces[s] = access == StateAccess::write ? at::empty({n}, part.options().device(at::kCPU)) : part.to(at::kCPU);
+    }
+    visit({begin + done, begin + done + n, pieces[0].data_ptr(), pieces[1].data_ptr(), pieces[2].data_ptr()});
+    if (access == StateAccess::read) continue;
+    for (int s = 0; s < 3; ++s) states[s].narrow(0, done, n).copy_(pieces[s]);
+  }
+}
 
 }  // namespace
+
+void ParameterGroup::visit_states(StateAccess access, const std::function<void(const StateChunk&)>& visit) {
+  ZERO_CHECK(spec_.trainable && access != StateAccess::read_write, "states of trained groups are read or written");
+  const at::NoGradGuard no_grad;
+  const bool writes = access == StateAccess::write;
+  const HeldTensor weights = own_weights(writes);
+  const at::TensorOptions options = state_options();
+  states_->for_each_chunk(access, [&](const StateChunk& chunk) {
+    const std::int64_t count = chunk.end - chunk.begin;
+    const at::Tensor own = weights.tensor().narrow(0, chunk.begin, count);
+    const auto state = [&](void* place) { return at::from_blob(place, {count}, options); };
+    visit_on_host(access, chunk.begin, {chunk.master ? state(chunk.master) : own, state(chunk.m), state(chunk.v)}, visit);
+    if (writes && chunk.master) own.copy_(state(chunk.master));
+  });
+  if (writes && host_update_) host_update_->take_weights(weights.tensor());
+}
 
 // Elements of the own range from `begin` on, padding as zeros.
 void ParameterGroup::read_range(WeightSource& source, std::int64_t begin, const at::Tensor& values) const {

@@ -11,6 +11,15 @@ struct LossScaleOptions {
   std::int64_t growth_interval = 2000; // clean steps before the scale doubles
 };
 
+/// What a run that resumes must know.
+struct LossScaleState {
+  double scale = 0;
+  std::int64_t clean_steps = 0;
+  std::int64_t skipped_steps = 0;
+
+  bool operator==(const LossScaleState&) const = default;
+};
+
 /// Every rank holds one and feeds it the same verdicts, so all scales stay equal.
 class LossScale {
  public:
@@ -26,7 +35,9 @@ class LossScale {
   bool update(bool finite);
 
   /// For checkpoints.
+  LossScaleState state() const { return {scale_, clean_steps_, skipped_steps_}; }
   void restore(double scale, std::int64_t clean_steps, std::int64_t skipped_steps);
+  void restore(const LossScaleState& state) { restore(state.scale, state.clean_steps, state.skipped_steps); }
 
  private:
   LossScaleOptions options_;

@@ -114,7 +114,7 @@ struct LoraSection {                    // PEFT's names; the section's presence 
 };
 
 struct CheckpointConfig {
-  std::int64_t interval = 0;            // steps; 0: only at the end
+  std::int64_t interval = 0;            // steps; 0: none, but where a signal stops the run
   std::int64_t keep = 2;
   std::string export_dtype = "fp32";    // fp32 | bf16 | fp16
   bool operator==(const CheckpointConfig&) const = default;

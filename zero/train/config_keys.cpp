@@ -206,8 +206,8 @@ std::vector<ConfigKey> make_keys() {
        "nf4: the scales take 8 bits too; 4.13 bits an element."},
 
       {"checkpoint", "interval", at<&C::checkpoint, &CheckpointConfig::interval>, at_least(0),
-       "Steps between checkpoints; 0: only at the end."},
-      {"checkpoint", "keep", at<&C::checkpoint, &CheckpointConfig::keep>, at_least(1), "Checkpoints that stay."},
+       "Steps between checkpoints; there is one at the end too. 0: none, but where a signal stops the run."},
+      {"checkpoint", "keep", at<&C::checkpoint, &CheckpointConfig::keep>, at_least(1), "Newest checkpoints that stay. The disk needs room for one more."},
       {"checkpoint", "export_dtype", at<&C::checkpoint, &CheckpointConfig::export_dtype>, one_of({"fp32", "bf16", "fp16"}),
        "Type of the weights in model/ at the end."},
 

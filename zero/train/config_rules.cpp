@@ -168,7 +168,6 @@ void refuse_unsupported(const Config& config) {
   };
   const Config defaults;
   refuse_if(config.zero.reduce_dtype != defaults.zero.reduce_dtype, "zero.reduce_dtype");
-  refuse_if(config.checkpoint.interval != 0, "checkpoint.interval");
 }
 
 std::string Config::where(const std::string& key) const {

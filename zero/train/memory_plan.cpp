@@ -7,6 +7,7 @@
 #include "offload/disk_tier.h"
 #include "offload/shard_store.h"
 #include "offload/nf4.h"
+#include "zero/checkpoint/state_shares.h"
 #include "zero/frozen_codec.h"
 #include "zero/slot_sizes.h"
 #include "zero/train/config_rules.h"
@@ -56,6 +57,7 @@ class Planner {
     activations.recompute_attention = work.engine.recompute_attention;
     bytes_.activations = plan_activations(model, activations);
     bytes_.batch = 2 * 8 * activations.batch * activations.seq_len;
+    bytes_.checkpoint = checkpoint_bytes(trained_, work.ranks, bytes_of(precision_.master));
   }
 
   const MemoryPlan& bytes() const { return bytes_; }
@@ -86,6 +88,7 @@ class Planner {
     const std::int64_t own = sharded(plan_.optimizer) ? shard : all;
     largest_export_ = std::max(largest_export_, export_bytes(spec.trainable, own, all));
     if (!spec.trainable) return;
+    trained_.push_back(layout);
     bytes_.gradients += (sharded(plan_.gradients) ? shard : all) * bytes_of(precision_.gradient);
     const std::int64_t states = (precision_.weights_are_master() ? 2 : 3) * bytes_of(precision_.master);
     if (work_.optimizer_on_disk) {
@@ -116,6 +119,7 @@ class Planner {
   ShardPlan plan_;
   Precision precision_;
   MemoryPlan bytes_;
+  std::vector<FlatLayout> trained_;
   std::int64_t largest_stored_ = 0, largest_export_ = 0, largest_scales_ = 0;
 };
 

@@ -33,6 +33,7 @@ struct MemoryPlan {
   std::int64_t disk = 0;              // files of the tier
   std::int64_t host = 0;              // of a GPU run, in host memory: homes of states, a disk tier's buffers
   std::int64_t pinned = 0;            // of a GPU run, page-locked host memory
+  std::int64_t checkpoint = 0;        // on disk, of all ranks together
 
   std::int64_t at_rest() const { return parameters + gradients + optimizer + gather_slots + reduce_slots + activations.at_rest; }
   /// While training: what the ledger's peak will be.

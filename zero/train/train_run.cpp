@@ -5,6 +5,7 @@
 #include <c10/core/DeviceGuard.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <thread>
 
@@ -14,13 +15,19 @@
 #include "comm/stream.h"
 #include "models/device_setting.h"
 #include "models/matmul_setting.h"
+#include "zero/data/together.h"
+#include "zero/train/checkpoints.h"
+#include "zero/train/decisive_settings.h"
 #include "zero/train/output_dir.h"
+#include "zero/train/resume.h"
 #include "zero/train/run_data.h"
 #include "zero/train/run_model.h"
 #include "zero/train/save_adapter.h"
 #include "zero/train/save_model.h"
 #include "zero/train/setup.h"
+#include "zero/train/shared_directory.h"
 #include "zero/train/state_homes.h"
+#include "zero/train/stop_signal.h"
 #include "zero/train/trainer.h"
 #include "zero/train/verdict.h"
 
@@ -92,6 +99,7 @@ void give_verdict(World& world, const Plan& plan, const Model& model, bool dry_r
     if (world.rank() == 0 && dry_run) std::cout << resolved_toml(plan.config) << '\n' << plan.batch.describe() << '\n';
     if (world.rank() == 0) std::cout << verdict.table << std::flush;
     require_fit(plan.config, verdict, budget);
+    if (!dry_run) require_checkpoint_room(plan.config, verdict, budget);
   });
 }
 
@@ -102,6 +110,39 @@ c10::Device device_of(const Config& config, const World& world) {
   if (device.is_cuda() && config.lora && config.lora->quantization != "none")
     throw InputError(config.where("lora.quantization") + ": an NF4 base does not go together with a GPU in this version; set training.device = \"cpu\", or quantization = \"none\"");
   return device;
+}
+
+/// What a checkpoint tells of the run.
+RunDescription describe_run(const World& world, const Plan& plan) {
+  RunDescription run;
+  run.ranks = world.size();
+  run.stage = int(plan.config.zero.stage);
+  run.settings = decisive_settings(plan.config, plan.batch, plan.model);
+  run.configuration = resolved_toml(plan.config);
+  run.directory = std::filesystem::current_path().string();
+  run.model_config = format_model_config(plan.model, "float32");
+  return run;
+}
+
+void check_length(const Plan& plan, const RunPosition& position, std::int64_t steps) {
+  if (position.steps <= steps) return;
+  throw InputError(text(plan.config.where(plan.config.training.steps ? "training.steps" : "training.epochs"), ": the run is to end after ", steps,
+                        " steps, and its checkpoint is of step ", position.steps, ": name more"));
+}
+
+Records open_records(World& world, const Plan& plan, FormerRun former, std::int64_t done, std::int64_t steps) {
+  const std::string& output = plan.config.job.output_dir;
+  Records records;
+  world.agree([&] {
+    if (world.rank() != 0) return;
+    prepare_output_dir(output, former, resolved_toml(plan.config));
+    const std::string path = output + "/metrics.jsonl";
+    records.metrics = std::make_unique<MetricsWriter>(former == FormerRun::resumed ? MetricsWriter::resume(path, done) : MetricsWriter(path));
+    records.progress = std::make_unique<Progress>(std::cout, ProgressOptions{steps, 0, terminal_columns()});
+  });
+  if (world.nodes() > 1 && plan.config.checkpoint.interval > 0)
+    require_shared(output, world.communicator(), [&](const std::function<void()>& phase) { world.agree(phase); });
+  return records;
 }
 
 }  // namespace
@@ -128,17 +169,17 @@ int train_run(World& world, const TrainArguments& arguments) {
   std::string device_line;
   if (plan.device.is_cuda())
     device_line = prepare_device(plan.device.index(), precision_of(plan.config, plan.batch).compute, plan.config.job.deterministic);
+  FileCalls calls;
+  CheckpointFolders folders(calls, checkpoints_root(plan.config));
+  RunDescription description;   // rank 0 compares and writes it
+  run_on_first(communicator, [&](const Heartbeat&) { description = describe_run(world, plan); });
+  const bool resumes = arguments.resume && check_resume({plan.config, description, arguments.accepted_changes}, folders, calls, communicator);
   TrainingData data = open_training_data(plan.config, plan.batch, plan.model, plan.tokenizer, communicator);
   const std::int64_t steps = steps_of(plan.config, data);
 
   const std::string& output = plan.config.job.output_dir;
   Records records;
-  world.agree([&] {
-    if (world.rank() != 0) return;
-    prepare_output_dir(output, resolved_toml(plan.config));
-    records.metrics = std::make_unique<MetricsWriter>(output + "/metrics.jsonl");
-    records.progress = std::make_unique<Progress>(std::cout, ProgressOptions{steps, 0, terminal_columns()});
-  });
+  if (!resumes) records = open_records(world, plan, FormerRun::overwritten, 0, steps);
   const std::string matmul = choose_fast_matmul();
   if (world.rank() == 0) {
     log_info(matmul);
@@ -158,9 +199,21 @@ int train_run(World& world, const TrainArguments& arguments) {
   engine_options.overlap = on_device != nullptr && world.size() > 1;
   const ComputeStream compute(plan.device);
   Engine engine(chain, on_device ? *on_device : communicator, engine_options);
-  world.agree([&] { engine.load(*run.weights); });
+  world.agree([&] { engine.load(*run.weights, /*frozen_only=*/resumes); });
+  const Agreement agree = [&](const std::function<void()>& phase) { world.agree(phase); };
+  RunPosition position;
+  if (resumes) {
+    position = resume_states(engine, folders, calls, agree);
+    check_length(plan, position, steps);
+    records = open_records(world, plan, FormerRun::resumed, position.steps, steps);
+    log_info("resumed after step ", position.steps, " of ", steps);
+  }
 
-  Trainer(plan.config, steps, engine, data, records, ledger).run();
+  Checkpoints checkpoints(plan.config.checkpoint, {engine, std::move(description), folders.root(), calls, agree});
+  const StopSignal stop;
+  Trainer trainer(plan.config, steps, engine, {data, records, ledger, &checkpoints, &stop});
+  if (resumes) trainer.resume(position);
+  if (trainer.run() == RunEnd::stopped) return static_cast<int>(ExitCode::stopped);
   const std::string saved = output + (run.lora ? "/adapter" : "/model");
   if (run.lora) {
     save_adapter(engine, *run.lora, run.pissa.get(), saved, plan.config.model.path.value_or(plan.config.model.preset.value_or("")));
@@ -168,6 +221,7 @@ int train_run(World& world, const TrainArguments& arguments) {
     save_model(engine, run.model, saved, write_options_of(plan));
   }
   if (world.rank() == 0) log_info("the ", run.lora ? "adapter" : "model", " is in ", saved);
+  if (checkpoints.failed()) throw Error(text("the run is finished, but its last checkpoint could not be written"));
   return 0;
 }
 

@@ -12,6 +12,8 @@ struct TrainArguments {
   std::string config;                   // path
   std::vector<std::string> overrides;   // "section.key=value"
   bool overwrite = false;
+  bool resume = false;
+  std::vector<std::string> accepted_changes;   // settings that may differ from the checkpoint's
   bool dry_run = false;
   PreviewOptions preview;
 };

@@ -11,17 +11,45 @@
 
 namespace zero {
 
-Trainer::Trainer(const Config& config, std::int64_t steps, Engine& engine, TrainingData& data, Records& records, Ledger& ledger)
-    : config_(config), steps_(steps), engine_(engine), data_(data), records_(records), ledger_(ledger),
-      schedule_(schedule_of(config, steps)) {
+Trainer::Trainer(const Config& config, std::int64_t steps, Engine& engine, const TrainerParts& parts)
+    : config_(config), steps_(steps), engine_(engine), data_(parts.data), records_(parts.records), ledger_(parts.ledger),
+      checkpoints_(parts.checkpoints), stop_(parts.stop), schedule_(schedule_of(config, steps)) {
   if (config.training.precision == "fp16") loss_scale_.emplace();
   if (!config.metrics.dump_first_step.empty()) dump_.emplace(config.metrics.dump_first_step, engine);
 }
 
-void Trainer::run() {
-  begin_ = std::chrono::steady_clock::now();
-  for (std::int64_t step = 0; step < steps_; ++step) train_step(step);
+void Trainer::resume(const RunPosition& position) {
+  steps_done_ = position.steps;
+  tokens_ = last_tokens_ = position.tokens;
+  trained_tokens_ = position.trained_tokens;
+  last_seconds_ = position.seconds;
+  if (loss_scale_ && position.loss_scale) loss_scale_->restore(*position.loss_scale);
+}
+
+RunEnd Trainer::run() {
+  begin_ = std::chrono::steady_clock::now() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(last_seconds_));
+  while (steps_done_ < steps_) {
+    train_step(steps_done_++);
+    const bool stops = stop_agreed_ && checkpoints_ && steps_done_ < steps_;
+    if (!stops && !saves_after(steps_done_ - 1)) continue;
+    while (!issued_.empty()) settle();
+    if (records_.progress) records_.progress->finish();
+    const bool saved = checkpoints_->save(position());
+    if (!stops) continue;
+    if (!saved) throw Error(text("stopped on request after step ", steps_done_, ", without a checkpoint of it"));
+    log_info("stopped on request after step ", steps_done_, " of ", steps_, ": go on with --resume");
+    return RunEnd::stopped;
+  }
   if (records_.progress) records_.progress->finish();
+  return RunEnd::finished;
+}
+
+bool Trainer::saves_after(std::int64_t step) const { return checkpoints_ && checkpoints_->due(step + 1, steps_); }
+
+RunPosition Trainer::position() const {
+  RunPosition position{steps_done_, tokens_, trained_tokens_, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(), engine_.steps_done(), {}};
+  if (loss_scale_) position.loss_scale = loss_scale_->state();
+  return position;
 }
 
 void Trainer::train_step(std::int64_t step) {
@@ -33,7 +61,7 @@ void Trainer::train_step(std::int64_t step) {
   trained_tokens_ += trained;
   PendingStep pending = engine_.update({learning_rate(schedule_, step), config_.training.max_norm, loss_scale}, loss_sum);
   issued_.push_back({step, std::move(pending), double(trained), tokens_, trained_tokens_});
-  const bool runs_ahead = !engine_.device().is_cpu() && !validates(step) && step + 1 < steps_;
+  const bool runs_ahead = !engine_.device().is_cpu() && !validates(step) && !saves_after(step) && step + 1 < steps_;
   while (issued_.size() > (runs_ahead ? 1 : 0)) settle();
 }
 
@@ -107,17 +135,19 @@ double Trainer::validation_loss() {
 
 void Trainer::record(const Issued& issued, const StepFindings& findings) {
   const std::int64_t step = issued.step;
-  // Each rank's part of the loss, and its peak: one small gather a step.
+  // Each rank's part of the loss, its peak, and whether it was asked to stop: one small gather a step.
   Communicator& communicator = engine_.host();
-  const at::Tensor mine = at::empty({2}, at::kDouble);
+  const at::Tensor mine = at::empty({3}, at::kDouble);
   mine.data_ptr<double>()[0] = findings.loss_sum / issued.trained;
   mine.data_ptr<double>()[1] = double(engine_.device().is_cpu() ? ledger_.peak() : engine_.peak_device_bytes());
-  const at::Tensor all = at::empty({communicator.size(), 2}, at::kDouble);
+  mine.data_ptr<double>()[2] = stop_ && stop_->requested();
+  const at::Tensor all = at::empty({communicator.size(), 3}, at::kDouble);
   communicator.all_gather_into(all.view({-1}), mine, {Phase::other});
   StepMetrics metrics;
   for (int r = 0; r < communicator.size(); ++r) {
     metrics.loss += all[r][0].item<double>();
     metrics.peak_bytes = std::max(metrics.peak_bytes, std::int64_t(all[r][1].item<double>()));
+    stop_agreed_ = stop_agreed_ || all[r][2].item<double>() != 0;
   }
   if (!std::isfinite(metrics.loss) && !loss_scale_) throw Error(text("step ", step + 1, ": the loss is ", metrics.loss));
 

@@ -12,10 +12,12 @@
 #include "zero/optim/loss_scale.h"
 #include "zero/optim/schedule.h"
 #include "zero/train/batch_arithmetic.h"
+#include "zero/train/checkpoints.h"
 #include "zero/train/config.h"
 #include "zero/train/first_step_dump.h"
 #include "zero/train/metrics.h"
 #include "zero/train/progress.h"
+#include "zero/train/stop_signal.h"
 
 namespace zero {
 
@@ -31,14 +33,31 @@ struct Records {
   std::unique_ptr<Progress> progress;
 };
 
+/// What a trainer works with beside the engine; all of it outlives the trainer.
+struct TrainerParts {
+  TrainingData& data;
+  Records& records;
+  Ledger& ledger;
+  Checkpoints* checkpoints = nullptr;   // null: none are written, whatever signals arrive
+  const StopSignal* stop = nullptr;     // null: nobody asks to stop
+};
+
+/// How a run came to its end.
+enum class RunEnd : std::uint8_t { finished, stopped };
+
 class Trainer {
  public:
-  /// Everything outlives the trainer. `steps` is the length of the run.
-  Trainer(const Config& config, std::int64_t steps, Engine& engine, TrainingData& data, Records& records, Ledger& ledger);
+  /// `steps` is the length of the run.
+  Trainer(const Config& config, std::int64_t steps, Engine& engine, const TrainerParts& parts);
 
-  /// Trains from the first step to the last. Throws Error when a gradient is not finite (fp16 skips the step instead). On a GPU
-  /// what a step found is read when the next one is under way, so errors and the loss scale come a step later.
-  void run();
+  /// Continues a run whose states the engine has.
+  void resume(const RunPosition& position);
+
+  /// Trains until the last step, or until a signal has reached any rank; then all ranks stop after the same step with a
+  /// checkpoint. Throws Error when a gradient is not finite (fp16 skips the step instead), and when a stop finds no room for
+  /// its checkpoint. On a GPU what a step found is read when the next one is under way, so errors, the loss scale and requests
+  /// to stop come a step later.
+  RunEnd run();
 
  private:
   /// A step whose findings have not been read.
@@ -52,6 +71,8 @@ class Trainer {
   void train_step(std::int64_t step);
   at::Tensor forward_backward(std::int64_t step, double scale);
   bool validates(std::int64_t step) const;
+  bool saves_after(std::int64_t step) const;
+  RunPosition position() const;
   void settle();
   void judge(std::int64_t step, const StepFindings& findings);
   double validation_loss();
@@ -63,12 +84,16 @@ class Trainer {
   TrainingData& data_;
   Records& records_;
   Ledger& ledger_;
+  Checkpoints* checkpoints_;
+  const StopSignal* stop_;
   ScheduleOptions schedule_;
   std::optional<LossScale> loss_scale_;
   std::optional<FirstStepDump> dump_;
 
+  bool stop_agreed_ = false;    // a signal has reached some rank
+  std::int64_t steps_done_ = 0;
   std::deque<Issued> issued_;
-  std::chrono::steady_clock::time_point begin_;
+  std::chrono::steady_clock::time_point begin_;   // of step 1, as if the run had never been interrupted
   double last_seconds_ = 0;
   std::int64_t last_tokens_ = 0;
   std::int64_t tokens_ = 0;

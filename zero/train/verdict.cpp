@@ -12,6 +12,7 @@
 #include "offload/page_arena.h"
 #include "offload/process_memory.h"
 #include "zero/train/nearest_fit.h"
+#include "zero/train/resume.h"
 
 namespace zero {
 namespace {
@@ -74,6 +75,13 @@ std::string stage_line(const Config& config, const BatchArithmetic& batch, const
   return line;
 }
 
+std::string checkpoint_line(const Config& config, const MemoryPlan& plan, const NodeBudget& budget) {
+  std::string line = "a checkpoint takes " + in_gib(plan.checkpoint) + " on disk";
+  if (config.checkpoint.interval == 0) return line + "; one is written where a signal stops the run";
+  line += text(", those of the run ", in_gib(checkpoints_bytes(config, plan)));
+  return budget.checkpoint_room < 0 ? line : line + " of " + in_gib(budget.checkpoint_room);
+}
+
 std::string answer(const Verdict& verdict, const NodeBudget& budget) {
   if (verdict.fits) return "it fits";
   return "it does NOT fit" + (verdict.nearest.empty() ? std::string() : "; the nearest configuration that does: " + verdict.nearest);
@@ -107,6 +115,7 @@ std::string table_of(const Config& config, const BatchArithmetic& batch, const M
   table.line(text("this node: ", budget.ranks_here, budget.ranks_here == 1 ? " rank takes " : " ranks take ", in_gib(v.node_peak), " of ", in_gib(v.node_offer),
                   " (", budget.memory.source, ")", p.disk > 0 ? text(", on disk ", in_gib(p.disk * budget.ranks_here), budget.disk_free >= 0 ? " of " + in_gib(budget.disk_free) : "") : "",
                   on_device ? text("; the GPU ", in_gib(p.peak()), " of ", in_gib(*budget.device_free)) : "", ": ", answer(v, budget)));
+  table.line(checkpoint_line(config, p, budget));
   return table.text();
 }
 
@@ -124,9 +133,21 @@ NodeBudget node_budget(const Config& config, int ranks_here, at::Device device) 
   budget.memory = node_memory();
   if (!config.offload.nvme_dir.empty()) budget.disk_free = free_disk_bytes(config.offload.nvme_dir);
   budget.process = pss_bytes();
+  FileCalls calls;
+  if (const std::int64_t free = free_disk_bytes(config.job.output_dir); free >= 0)
+    budget.checkpoint_room = free + CheckpointFolders(calls, checkpoints_root(config)).bytes();
   if (!device.is_cpu())
     budget.device_free = std::int64_t(at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).first) / std::max<std::int64_t>(1, config.comm.ranks_per_gpu);
   return budget;
+}
+
+std::int64_t checkpoints_bytes(const Config& config, const MemoryPlan& plan) { return (config.checkpoint.keep + 1) * plan.checkpoint; }
+
+void require_checkpoint_room(const Config& config, const Verdict& verdict, const NodeBudget& budget) {
+  const std::int64_t needed = checkpoints_bytes(config, verdict.plan);
+  if (config.checkpoint.interval == 0 || budget.checkpoint_room < 0 || needed <= budget.checkpoint_room) return;
+  throw InputError(text(config.where("checkpoint.keep"), ": ", config.checkpoint.keep, " checkpoints of ", in_gib(verdict.plan.checkpoint), " and the one being written take ",
+                        in_gib(needed), " of ", in_gib(budget.checkpoint_room), " under job.output_dir: free some space, lower keep, or name another output_dir"));
 }
 
 Verdict judge_memory(const Config& config, const BatchArithmetic& batch, const Model& model, const NodeBudget& budget) {

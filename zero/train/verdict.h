@@ -17,6 +17,7 @@ struct NodeBudget {
   std::int64_t disk_free = -1;        // under offload.nvme_dir; -1: unknown or not wanted
   std::int64_t process = 0;           // Pss of a rank now: what is loaded before anything is allocated
   std::optional<std::int64_t> device_free;  // on a GPU: what is left beside its context
+  std::int64_t checkpoint_room = -1;  // where job.output_dir is: free, and taken by its checkpoints; -1: unknown
 };
 
 /// Of the node that this process runs on, now. `device` is the rank's.
@@ -39,6 +40,12 @@ struct Verdict {
 
 /// `model` as it will be trained. A pure function of its arguments.
 Verdict judge_memory(const Config& config, const BatchArithmetic& batch, const Model& model, const NodeBudget& budget);
+
+/// Bytes that the checkpoints of a run take at most: those that stay and the one being written.
+std::int64_t checkpoints_bytes(const Config& config, const MemoryPlan& plan);
+
+/// Throws InputError, with numbers, where [checkpoint] interval is on and the disk has no room for them.
+void require_checkpoint_room(const Config& config, const Verdict& verdict, const NodeBudget& budget);
 
 /// Throws InputError with what is needed, what is there and what fits, where the verdict says no.
 void require_fit(const Config& config, const Verdict& verdict, const NodeBudget& budget);

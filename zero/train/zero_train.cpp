@@ -16,7 +16,10 @@ int main(int argc, char** argv) {
     CLI::App app("Trains a Llama model with ZeRO sharding over the ranks that mpirun starts.", "zero_train");
     app.add_option("config", arguments.config, "the configuration, a TOML file")->required();
     app.add_option("--set", arguments.overrides, "section.key=value, over the file; may be repeated")->expected(1)->take_all();
-    app.add_flag("--overwrite", arguments.overwrite, "replace a run that job.output_dir holds");
+    auto* overwrite = app.add_flag("--overwrite", arguments.overwrite, "replace a run that job.output_dir holds");
+    auto* resume = app.add_flag("--resume", arguments.resume, "go on from the newest checkpoint of the run that job.output_dir holds")->excludes(overwrite);
+    app.add_option("--accept-change", arguments.accepted_changes, "with --resume: a key that may have another value than the checkpoint's; may be repeated")
+        ->expected(1)->take_all()->needs(resume);
     app.add_flag("--dry-run", arguments.dry_run, "print the resolved configuration, batch arithmetic and the memory verdict, and stop");
     app.add_option("--preview", arguments.preview.examples, "print so many examples as training will see them, and stop")->check(CLI::PositiveNumber);
     app.add_flag("--json", arguments.preview.json, "with --preview: one JSON object per example");

@@ -1,0 +1,120 @@
+#include "zero/checkpoint/checkpoint_folders.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+#include "comm/log.h"
+
+namespace zero {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view prefix = "step-", temporary = ".tmp", damaged = ".damaged";
+
+std::optional<std::int64_t> step_of(std::string_view name) {
+  if (!name.starts_with(prefix)) return std::nullopt;
+  name.remove_prefix(prefix.size());
+  if (name.size() < 8 || name.size() > 18 || name.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  return std::stoll(std::string(name));
+}
+
+bool is_temporary(std::string_view name) { return name.ends_with(temporary) && step_of(name.substr(0, name.size() - temporary.size())); }
+bool is_damaged(std::string_view name) { return name.ends_with(damaged) && step_of(name.substr(0, name.size() - damaged.size())); }
+
+}  // namespace
+
+std::string CheckpointFolders::path(std::int64_t step) const {
+  char name[32];
+  std::snprintf(name, sizeof name, "/step-%08lld", static_cast<long long>(step));
+  return root_ + name;
+}
+
+std::vector<std::string> CheckpointFolders::names() const {
+  std::vector<std::string> found;
+  std::error_code none;
+  for (const fs::directory_entry& entry : fs::directory_iterator(root_, none)) found.push_back(entry.path().filename().string());
+  return found;
+}
+
+std::vector<std::int64_t> CheckpointFolders::steps() const {
+  std::vector<std::int64_t> steps;
+  for (const std::string& name : names())
+    if (const auto step = step_of(name)) steps.push_back(*step);
+  std::sort(steps.rbegin(), steps.rend());
+  return steps;
+}
+
+bool CheckpointFolders::has_remains() const {
+  const auto all = names();
+  return std::any_of(all.begin(), all.end(), [](const std::string& name) { return is_temporary(name) || is_damaged(name); });
+}
+
+std::int64_t CheckpointFolders::bytes() const {
+  std::int64_t sum = 0;
+  std::error_code none;
+  for (const std::string& name : names())
+    for (const fs::directory_entry& entry : fs::directory_iterator(root_ + "/" + name, none))
+      if (entry.is_regular_file(none)) sum += static_cast<std::int64_t>(entry.file_size(none));
+  return sum;
+}
+
+void CheckpointFolders::begin(std::int64_t step) {
+  if (calls_.make_directory(root_) == 0) {
+    check_call(calls_.sync_directory(fs::path(root_).parent_path().string()), root_, "made durable");
+  } else if (errno != EEXIST) {
+    fail_call(root_, "made");
+  }
+  remove(temporary_path(step));
+  check_call(calls_.make_directory(temporary_path(step)), temporary_path(step), "made");
+}
+
+void CheckpointFolders::publish(std::int64_t step) {
+  check_call(calls_.sync_directory(temporary_path(step)), temporary_path(step), "synced");
+  check_call(calls_.rename(temporary_path(step), path(step)), temporary_path(step), "renamed");
+  check_call(calls_.sync_directory(root_), root_, "synced");
+}
+
+void CheckpointFolders::prune(std::int64_t keep) {
+  const std::vector<std::int64_t> all = steps();
+  for (std::size_t i = static_cast<std::size_t>(std::max<std::int64_t>(keep, 1)); i < all.size(); ++i) {
+    // A complete one must not lose files under its name.
+    remove(temporary_path(all[i]));
+    check_call(calls_.rename(path(all[i]), temporary_path(all[i])), path(all[i]), "renamed");
+    remove(temporary_path(all[i]));
+  }
+}
+
+int CheckpointFolders::sweep() {
+  int removed = 0;
+  for (const std::string& name : names()) {
+    if (!is_temporary(name)) continue;
+    remove(root_ + "/" + name);
+    ++removed;
+  }
+  return removed;
+}
+
+void CheckpointFolders::set_aside_after(std::int64_t step) {
+  for (const std::int64_t other : steps()) {
+    if (other <= step) continue;
+    const std::string aside = path(other) + std::string(damaged);
+    remove(aside);
+    check_call(calls_.rename(path(other), aside), path(other), "renamed");
+    log_warning(path(other), " is set aside as ", aside, ": remove it when you have looked at it");
+  }
+}
+
+void CheckpointFolders::discard(std::int64_t step) { remove(temporary_path(step)); }
+
+void CheckpointFolders::remove(const std::string& folder) {
+  std::error_code none;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, none))
+    if (calls_.remove(entry.path().string()) < 0 && errno != ENOENT) fail_call(entry.path().string(), "removed");
+  if (calls_.remove(folder) < 0 && errno != ENOENT) fail_call(folder, "removed");
+}
+
+}  // namespace zero

@@ -1,0 +1,50 @@
+#pragma once
+// CheckpointFolders: the checkpoints of a run by their names. step-NNNNNNNN is complete, because it got this name when all
+// that it holds was durable; with .tmp behind it, it is being written or removed, or was when the run ended; with .damaged
+// it did not verify when a run was resumed, and waits for its owner to look at it.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "zero/checkpoint/file_calls.h"
+
+namespace zero {
+
+class CheckpointFolders {
+ public:
+  /// `root`: the folder "checkpoints" of a run, which need not exist.
+  CheckpointFolders(FileCalls& calls, const std::string& root) : calls_(calls), root_(root) {}
+
+  const std::string& root() const { return root_; }
+  std::string path(std::int64_t step) const;
+  std::string temporary_path(std::int64_t step) const { return path(step) + ".tmp"; }
+
+  /// Steps of the complete ones, newest first.
+  std::vector<std::int64_t> steps() const;
+  /// Whether there is any other trace: unfinished or damaged ones.
+  bool has_remains() const;
+  /// Bytes of all files below the root.
+  std::int64_t bytes() const;
+
+  /// An empty temporary folder for a step, and the root where it is missing.
+  void begin(std::int64_t step);
+  /// The temporary folder, all of which is durable, gets its name, and the name is made durable.
+  void publish(std::int64_t step);
+  /// Removes complete ones beyond the newest `keep`.
+  void prune(std::int64_t keep);
+  /// Removes what was being written or removed when a run ended. Returns how many.
+  int sweep();
+  /// Gives those after `step` the name of damaged ones.
+  void set_aside_after(std::int64_t step);
+  /// Removes the temporary folder of a step that was given up.
+  void discard(std::int64_t step);
+
+ private:
+  std::vector<std::string> names() const;
+  void remove(const std::string& folder);
+
+  FileCalls& calls_;
+  std::string root_;
+};
+
+}  // namespace zero

@@ -1,0 +1,187 @@
+#include "zero/checkpoint/manifest.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "comm/error.h"
+#include "comm/log.h"
+#include "offload/checksum.h"
+
+namespace zero {
+namespace {
+
+using nlohmann::ordered_json;
+
+// The text starts with {"checksum":"0123456789abcdef", and the digits are of the text with zeros in their place.
+const std::string opening = "{\"checksum\":\"";
+constexpr std::size_t digits = 16;
+
+std::string hex(std::uint64_t number) {
+  char word[digits + 1];
+  std::snprintf(word, sizeof word, "%016llx", static_cast<unsigned long long>(number));
+  return word;
+}
+
+std::uint64_t checksum_of_text(std::string content) {
+  content.replace(opening.size(), digits, digits, '0');
+  content.resize((content.size() + 31) / 32 * 32, '\0');
+  return checksum(reinterpret_cast<const std::byte*>(content.data()), content.size());
+}
+
+ordered_json json_of(const RunPosition& position) {
+  ordered_json json = {{"steps", position.steps},     {"tokens", position.tokens},   {"trained_tokens", position.trained_tokens},
+                       {"seconds", position.seconds}, {"updates", position.updates}};
+  if (const auto& scale = position.loss_scale)
+    json["loss_scale"] = {{"scale", scale->scale}, {"clean_steps", scale->clean_steps}, {"skipped_steps", scale->skipped_steps}};
+  return json;
+}
+
+RunPosition position_of(const ordered_json& json) {
+  RunPosition position;
+  position.steps = json.at("steps");
+  position.tokens = json.at("tokens");
+  position.trained_tokens = json.at("trained_tokens");
+  position.seconds = json.at("seconds");
+  position.updates = json.at("updates");
+  if (const auto found = json.find("loss_scale"); found != json.end())
+    position.loss_scale = {found->at("scale"), found->at("clean_steps"), found->at("skipped_steps")};
+  return position;
+}
+
+ordered_json json_of(const RunDescription& run) {
+  ordered_json settings = ordered_json::object();
+  for (const auto& [key, value] : run.settings) settings[key] = value;
+  return {{"ranks", run.ranks},         {"stage", run.stage}, {"settings", settings}, {"directory", run.directory}, {"configuration", run.configuration},
+          {"model_config", run.model_config}};
+}
+
+RunDescription run_of(const ordered_json& json) {
+  RunDescription run;
+  run.ranks = json.at("ranks");
+  run.stage = json.at("stage");
+  for (const auto& [key, value] : json.at("settings").items()) run.settings.emplace_back(key, value.get<std::string>());
+  run.directory = json.at("directory");
+  run.configuration = json.at("configuration");
+  run.model_config = json.at("model_config");
+  return run;
+}
+
+ordered_json json_of(const SavedGroup& group) {
+  ordered_json tensors = ordered_json::array();
+  for (const FlatTensor& tensor : group.tensors)
+    tensors.push_back({{"name", tensor.spec.name}, {"shape", tensor.spec.shape}, {"offset", tensor.offset}});
+  return {{"numel", group.numel}, {"tensors", tensors}};
+}
+
+SavedGroup group_of(const ordered_json& json) {
+  SavedGroup group;
+  group.numel = json.at("numel");
+  for (const auto& tensor : json.at("tensors")) group.tensors.push_back({{tensor.at("name"), tensor.at("shape")}, tensor.at("offset"), 0});
+  return group;
+}
+
+ordered_json json_of(const SavedFile& file) {
+  ordered_json sections = ordered_json::array();
+  for (const ShardSection& section : file.sections) sections.push_back({section.group, section.begin, section.count});
+  return {{"name", file.name}, {"bytes", file.mark.bytes}, {"checksum", hex(file.mark.checksum)}, {"sections", sections}};
+}
+
+SavedFile file_of(const ordered_json& json) {
+  SavedFile file{json.at("name"), {}, {json.at("bytes"), std::stoull(json.at("checksum").get<std::string>(), nullptr, 16)}};
+  for (const auto& section : json.at("sections")) file.sections.push_back({section.at(0), section.at(1), section.at(2)});
+  return file;
+}
+
+// What the readers rely on, should a file have been made by other hands.
+void check(const Manifest& manifest, const std::string& path) {
+  const auto require = [&](bool holds, const char* what) {
+    if (!holds) throw Error(text(path, ": ", what));
+  };
+  require(manifest.position.steps >= 0 && manifest.chunk_elements > 0 && manifest.chunk_elements <= (1 << 26) && (manifest.element_bytes == 4 || manifest.element_bytes == 8),
+          "numbers out of their range");
+  for (const SavedGroup& group : manifest.groups)
+    for (const FlatTensor& tensor : group.tensors) {
+      std::int64_t count = 1;
+      for (const std::int64_t size : tensor.spec.shape) require(size > 0 && !__builtin_mul_overflow(count, size, &count), "a tensor without a size");
+      require(tensor.offset >= 0 && tensor.offset <= group.numel && count <= group.numel - tensor.offset, "a tensor outside of its group");
+    }
+  for (const SavedFile& file : manifest.files) {
+    require(!file.name.empty() && file.name.find('/') == std::string::npos && file.name != "." && file.name != "..", "a file outside of the folder");
+    for (const ShardSection& section : file.sections)
+      require(section.group >= 0 && section.group < int(manifest.groups.size()) && section.begin >= 0 && section.count >= 0 &&
+                  section.begin <= manifest.groups[section.group].numel && section.count <= manifest.groups[section.group].numel - section.begin,
+              "a section outside of its group");
+  }
+}
+
+}  // namespace
+
+std::int64_t Manifest::bytes() const {
+  std::int64_t sum = 0;
+  for (const SavedFile& file : files) sum += file.mark.bytes;
+  return sum;
+}
+
+std::string format_manifest(const Manifest& manifest) {
+  ordered_json json = {{"checksum", std::string(digits, '0')}, {"version", Manifest::current_version}};
+  json["position"] = json_of(manifest.position);
+  json["chunk_elements"] = manifest.chunk_elements;
+  json["element_bytes"] = manifest.element_bytes;
+  json["files"] = ordered_json::array();
+  for (const SavedFile& file : manifest.files) json["files"].push_back(json_of(file));
+  json["groups"] = ordered_json::array();
+  for (const SavedGroup& group : manifest.groups) json["groups"].push_back(json_of(group));
+  json["run"] = json_of(manifest.run);
+  std::string content = json.dump() + "\n";
+  ZERO_CHECK(content.starts_with(opening), "a manifest begins with its checksum");
+  return content.replace(opening.size(), digits, hex(checksum_of_text(content)));
+}
+
+Manifest parse_manifest(const std::string& content, const std::string& path) {
+  if (content.size() < opening.size() + digits || !content.starts_with(opening) || content.substr(opening.size(), digits) != hex(checksum_of_text(content)))
+    throw Error(path + ": is not what was written: its checksum does not agree");
+  try {
+    const ordered_json json = ordered_json::parse(content);
+    if (json.at("version") != Manifest::current_version)
+      throw Error(text(path, ": is of version ", json.at("version").dump(), ", and this program reads version ", Manifest::current_version));
+    Manifest manifest;
+    manifest.position = position_of(json.at("position"));
+    manifest.chunk_elements = json.at("chunk_elements");
+    manifest.element_bytes = json.at("element_bytes");
+    for (const auto& file : json.at("files")) manifest.files.push_back(file_of(file));
+    for (const auto& group : json.at("groups")) manifest.groups.push_back(group_of(group));
+    manifest.run = run_of(json.at("run"));
+    check(manifest, path);
+    return manifest;
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw Error(path + ": is no manifest of a checkpoint: " + error.what());
+  }
+}
+
+Manifest read_manifest(FileCalls& calls, const std::string& folder) {
+  const std::string path = folder + "/manifest.json";
+  const int file = calls.open(path);
+  check_call(file, path, "opened");
+  std::string content;
+  std::array<char, 1 << 16> piece;
+  for (;;) {
+    const ssize_t moved = calls.read(file, piece.data(), piece.size(), static_cast<std::int64_t>(content.size()));
+    if (moved < 0 && errno == EINTR) continue;
+    if (moved <= 0) {
+      const int reason = errno;
+      calls.close(file);
+      errno = reason;
+      check_call(moved, path, "read");
+      return parse_manifest(content, path);
+    }
+    content.append(piece.data(), static_cast<std::size_t>(moved));
+  }
+}
+
+}  // namespace zero

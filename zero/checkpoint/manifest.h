@@ -1,0 +1,76 @@
+#pragma once
+// Manifest: manifest.json of a checkpoint, its last file to be written: what the run was, where it stood, which states lie
+// in which file, and by which marks the files are known.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "zero/checkpoint/file_calls.h"
+#include "zero/checkpoint/shard_format.h"
+#include "zero/checkpoint/shard_writer.h"
+#include "zero/flat_layout.h"
+#include "zero/optim/loss_scale.h"
+
+namespace zero {
+
+/// Where a run stands after so many steps.
+struct RunPosition {
+  std::int64_t steps = 0;             // done; the data of the next step follow from it
+  std::int64_t tokens = 0;            // input tokens so far
+  std::int64_t trained_tokens = 0;
+  double seconds = 0;                 // of training so far
+  std::int64_t updates = 0;           // of the optimizer: fewer than steps where fp16 overflowed
+  std::optional<LossScaleState> loss_scale;
+
+  bool operator==(const RunPosition&) const = default;
+};
+
+/// What the run was. The core does not look into it.
+struct RunDescription {
+  std::vector<std::pair<std::string, std::string>> settings;   // that decide results: key, value
+  std::string configuration;        // resolved TOML
+  std::string directory;            // that its relative paths start from
+  std::string model_config;         // config.json
+  int ranks = 1;
+  int stage = 0;
+};
+
+/// A trained group's flat vector: its tensors by offset.
+struct SavedGroup {
+  std::vector<FlatTensor> tensors;
+  std::int64_t numel = 0;
+};
+
+struct SavedFile {
+  std::string name;
+  std::vector<ShardSection> sections;
+  FileMark mark;
+};
+
+struct Manifest {
+  static constexpr int current_version = 1;
+
+  RunDescription run;
+  RunPosition position;
+  std::int64_t chunk_elements = ShardFormat::default_chunk_elements;
+  std::int64_t element_bytes = 4;     // of one state: 4 fp32, 8 fp64
+  std::vector<SavedGroup> groups;
+  std::vector<SavedFile> files;
+
+  /// Of all shard files.
+  std::int64_t bytes() const;
+};
+
+/// The file's text. It begins with a checksum of all the rest.
+std::string format_manifest(const Manifest& manifest);
+
+/// Error that names `path` when a byte differs from what was written, for another version, and for contents that contradict
+/// each other.
+Manifest parse_manifest(const std::string& content, const std::string& path);
+
+/// Reads FOLDER/manifest.json.
+Manifest read_manifest(FileCalls& calls, const std::string& folder);
+
+}  // namespace zero

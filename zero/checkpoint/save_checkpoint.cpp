@@ -1,0 +1,113 @@
+#include "zero/checkpoint/save_checkpoint.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "comm/error.h"
+#include "comm/log.h"
+#include "zero/checkpoint/state_shares.h"
+
+namespace zero {
+namespace {
+
+std::string shard_name(int rank) {
+  char name[32];
+  std::snprintf(name, sizeof name, "rank-%05d.states", rank);
+  return name;
+}
+
+/// The own sections, durable when it returns.
+FileMark write_shard(Engine& engine, const std::string& path, const ShardFormat& format, FileCalls& calls) {
+  ShardWriter writer(calls, path, format);
+  std::size_t section = 0;
+  for (const auto& group : engine.groups()) {
+    if (!group->spec().trainable) continue;
+    const ShardSection& own = format.sections()[section++];
+    if (own.count == 0) continue;
+    group->visit_states(StateAccess::read, [&](const StateChunk& chunk) {
+      const std::int64_t at = group->own_begin() + chunk.begin;
+      const std::int64_t begin = std::max(own.begin, at), end = std::min(own.begin + own.count, at + chunk.end - chunk.begin);
+      const auto from = [&](const void* states) { return static_cast<const std::byte*>(states) + (begin - at) * format.element_bytes(); };
+      if (begin < end) writer.append(from(chunk.master), from(chunk.m), from(chunk.v), end - begin);
+    });
+  }
+  return writer.finish();
+}
+
+/// Every rank's mark, by rank. Collective.
+std::vector<FileMark> gather(Communicator& communicator, const FileMark& mark) {
+  const at::Tensor mine = at::empty({2}, at::kLong), all = at::empty({2 * communicator.size()}, at::kLong);
+  mine.data_ptr<std::int64_t>()[0] = mark.bytes;
+  std::memcpy(mine.data_ptr<std::int64_t>() + 1, &mark.checksum, sizeof mark.checksum);
+  communicator.all_gather_into(all, mine, {Phase::save});
+  std::vector<FileMark> marks(static_cast<std::size_t>(communicator.size()));
+  for (std::size_t r = 0; r < marks.size(); ++r) {
+    marks[r].bytes = all.const_data_ptr<std::int64_t>()[2 * r];
+    std::memcpy(&marks[r].checksum, all.const_data_ptr<std::int64_t>() + 2 * r + 1, sizeof marks[r].checksum);
+  }
+  return marks;
+}
+
+void write_manifest(const Manifest& manifest, const std::string& folder, FileCalls& calls) {
+  std::string content = format_manifest(manifest);
+  const auto bytes = static_cast<std::int64_t>(content.size());
+  const std::string path = folder + "/manifest.json";
+  const int file = calls.create(path, /*direct=*/false);
+  check_call(file, path, "made");
+  std::int64_t done = 0;
+  while (done < bytes) {
+    const ssize_t moved = calls.write(file, content.data() + done, static_cast<std::size_t>(bytes - done), done);
+    if (moved < 0 && errno == EINTR) continue;
+    if (moved <= 0) break;
+    done += moved;
+  }
+  const bool whole = done == bytes && calls.sync(file) == 0;
+  const int reason = errno;
+  calls.close(file);
+  errno = reason;
+  check_call(whole ? 0 : -1, path, "written");
+}
+
+/// A checkpoint that cannot be removed does no harm to the new one.
+void prune(CheckpointFolders& folders, std::int64_t keep) {
+  try {
+    folders.prune(keep);
+  } catch (const Error& error) {
+    log_warning("an old checkpoint stays: ", error.what());
+  }
+}
+
+}  // namespace
+
+void save_checkpoint(Engine& engine, const RunDescription& run, const RunPosition& position, CheckpointFolders& folders, FileCalls& calls,
+                     const Agreement& agree, const SaveOptions& options) {
+  Communicator& communicator = engine.host();
+  const int rank = communicator.rank(), ranks = communicator.size();
+  const std::string temporary = folders.temporary_path(position.steps);
+  Manifest manifest{run, position, options.chunk_elements, std::int64_t(c10::elementSize(engine.options().precision.master)), saved_groups(engine), {}};
+
+  // 1. An empty temporary folder.
+  agree([&] { if (rank == 0) folders.begin(position.steps); });
+  // 2. Every rank's states, synced. Nobody goes on before all are.
+  FileMark mark;
+  agree([&] {
+    engine.communicator().check();
+    mark = write_shard(engine, temporary + "/" + shard_name(rank), ShardFormat(sections_of(engine, rank, ranks), manifest.chunk_elements, manifest.element_bytes), calls);
+  });
+  // 3. What is known of every file.
+  const std::vector<FileMark> marks = gather(communicator, mark);
+  for (int r = 0; r < ranks; ++r) manifest.files.push_back({shard_name(r), sections_of(engine, r, ranks), marks[std::size_t(r)]});
+  // 4. The manifest, synced; then the name that says complete; then room for the next one.
+  agree([&] {
+    if (rank != 0) return;
+    write_manifest(manifest, temporary, calls);
+    folders.publish(position.steps);
+    prune(folders, options.keep);
+  });
+}
+
+}  // namespace zero

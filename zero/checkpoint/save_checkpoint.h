@@ -1,0 +1,25 @@
+#pragma once
+// Saving: from the states of all ranks to one complete folder, or to none.
+#include <functional>
+
+#include "zero/checkpoint/checkpoint_folders.h"
+#include "zero/checkpoint/manifest.h"
+#include "zero/engine.h"
+
+namespace zero {
+
+/// Runs a phase on every rank; what fails on one is thrown on all (comm/agree.h).
+using Agreement = std::function<void(const std::function<void()>& phase)>;
+
+struct SaveOptions {
+  std::int64_t keep = 2;
+  std::int64_t chunk_elements = ShardFormat::default_chunk_elements;
+};
+
+/// Writes the checkpoint of `position`. When it returns, the folder is complete and durable, and older ones beyond `keep` are
+/// gone; when it throws, it does on all ranks, the older ones are as they were, and what was begun lies in the step's
+/// temporary folder. Each rank holds one chunk of states beside its own. Collective.
+void save_checkpoint(Engine& engine, const RunDescription& run, const RunPosition& position, CheckpointFolders& folders, FileCalls& calls,
+                     const Agreement& agree, const SaveOptions& options = {});
+
+}  // namespace zero

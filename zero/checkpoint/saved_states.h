@@ -1,0 +1,60 @@
+#pragma once
+// SavedStates: the states in a checkpoint by tensor and range, however many ranks wrote them, and whatever the layout that
+// they are wanted in.
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "zero/checkpoint/manifest.h"
+#include "zero/checkpoint/shard_reader.h"
+#include "zero/engine.h"
+
+namespace zero {
+
+class SavedStates {
+ public:
+  /// Reads the manifest of a folder; shard files are opened when something is asked of them. Error that names the file and
+  /// what is wrong, from every member.
+  SavedStates(FileCalls& calls, const std::string& folder);
+
+  const Manifest& manifest() const { return manifest_; }
+  const std::string& folder() const { return folder_; }
+  /// All tensors, in the order of the groups.
+  std::vector<TensorSpec> tensors() const;
+  bool holds(const std::string& name) const { return places_.contains(name); }
+
+  /// Elements [begin, begin + count) of the flattened tensor, verified. Reading in ascending order reads each block once.
+  void read(const std::string& name, std::int64_t begin, std::int64_t count, const StateSpan& to);
+  /// Reads and verifies every file.
+  void verify();
+
+ private:
+  struct Place {
+    int group;
+    std::int64_t offset;
+    std::vector<std::int64_t> shape;
+  };
+  struct Extent {
+    std::int64_t begin, end;   // flat elements of the group
+    int file, section;
+  };
+  ShardReader& reader(int file);
+  const Extent& extent_of(int group, std::int64_t element) const;
+
+  FileCalls& calls_;
+  std::string folder_;
+  Manifest manifest_;
+  std::map<std::string, Place> places_;
+  std::vector<std::vector<Extent>> extents_;   // by group, by begin
+  std::unique_ptr<ShardReader> reader_;        // of one file at a time
+  int open_file_ = -1;
+};
+
+/// Throws InputError that names the first trained tensor of the engine that the checkpoint does not hold, or the other way round.
+void check_same_tensors(const SavedStates& saved, const Engine& engine);
+
+/// Fills the states of the engine's trained groups that this rank holds; Engine::resume() must follow. Holds one chunk beside them.
+void restore_states(SavedStates& saved, Engine& engine);
+
+}  // namespace zero

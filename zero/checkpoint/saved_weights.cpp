@@ -1,0 +1,27 @@
+#include "zero/checkpoint/saved_weights.h"
+
+#include <ATen/ATen.h>
+
+#include <map>
+
+#include "comm/error.h"
+
+namespace zero {
+
+void SavedWeights::check(const std::vector<TensorSpec>& tensors) {
+  std::map<std::string, std::vector<std::int64_t>> stored;
+  for (const TensorSpec& spec : states_->tensors()) stored[spec.name] = spec.shape;
+  for (const TensorSpec& spec : tensors) {
+    const auto found = stored.find(spec.name);
+    if (found == stored.end() || found->second != spec.shape) throw InputError(states_->folder() + ": holds no " + spec.name + " of the model's shape");
+  }
+}
+
+void SavedWeights::read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) {
+  const at::ScalarType type = states_->manifest().element_bytes == 8 ? at::kDouble : at::kFloat;
+  const at::Tensor values = out.scalar_type() == type && out.is_contiguous() ? out : at::empty({count}, type);
+  states_->read(tensor.name, begin, count, {values.data_ptr(), nullptr, nullptr});
+  if (!values.is_same(out)) out.view({-1}).copy_(values);
+}
+
+}  // namespace zero

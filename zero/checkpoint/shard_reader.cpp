@@ -1,0 +1,82 @@
+#include "zero/checkpoint/shard_reader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "comm/error.h"
+#include "comm/log.h"
+#include "offload/checksum.h"
+
+namespace zero {
+
+ShardReader::ShardReader(FileCalls& calls, const std::string& path, ShardFormat format, const FileMark& mark)
+    : calls_(calls), path_(path), format_(std::move(format)) {
+  if (mark.bytes != format_.bytes()) throw Error(text(path_, ": the manifest gives it ", mark.bytes, " bytes, its sections take ", format_.bytes()));
+  file_ = calls_.open(path_);
+  check_call(file_, path_, "opened");
+  try {
+    struct stat status {};
+    check_call(::fstat(file_, &status), path_, "looked at");
+    if (status.st_size != mark.bytes) throw Error(text(path_, ": has ", status.st_size, " bytes and was written with ", mark.bytes));
+    ::posix_fadvise(file_, 0, 0, POSIX_FADV_SEQUENTIAL);
+    buffer_ = std::make_unique<HostArena>(1, static_cast<std::size_t>(std::max(format_.largest_chunk_bytes(), format_.table_bytes())), MemoryCategory::buffers);
+    read_bytes(format_.table_offset(), format_.table_bytes());
+    if (checksum(data(), static_cast<std::size_t>(format_.table_bytes())) != mark.checksum)
+      throw Error(text(path_, ": its table of checksums (byte ", format_.table_offset(), " on) is not the one that was written"));
+    table_.resize(static_cast<std::size_t>(format_.chunks()));
+    std::memcpy(table_.data(), data(), table_.size() * sizeof(std::uint64_t));
+  } catch (...) {
+    calls_.close(file_);
+    throw;
+  }
+}
+
+ShardReader::~ShardReader() {
+  ::posix_fadvise(file_, 0, 0, POSIX_FADV_DONTNEED);  // nobody reads it again soon
+  calls_.close(file_);
+}
+
+void ShardReader::read_bytes(std::int64_t offset, std::int64_t bytes) {
+  for (std::int64_t done = 0; done < bytes;) {
+    const ssize_t moved = calls_.read(file_, data() + done, static_cast<std::size_t>(bytes - done), offset + done);
+    if (moved < 0 && errno == EINTR) continue;
+    if (moved < 0) fail_call(path_, text("read at byte ", offset + done));
+    if (moved == 0) throw Error(text(path_, ": ends at byte ", offset + done, ": it was cut short"));
+    done += moved;
+  }
+}
+
+void ShardReader::bring(std::int64_t index) {
+  if (index == chunk_) return;
+  chunk_ = -1;
+  const ShardChunk chunk = format_.chunk(index);
+  read_bytes(chunk.offset, chunk.bytes);
+  if (checksum(data(), static_cast<std::size_t>(chunk.bytes)) != table_[static_cast<std::size_t>(index)])
+    throw Error(text(path_, ": bytes ", chunk.offset, " to ", chunk.offset + chunk.bytes, " (block ", index, ") are not what was written"));
+  chunk_ = index;
+}
+
+void ShardReader::read(int section, std::int64_t begin, std::int64_t count, const StateSpan& to) {
+  const std::int64_t width = format_.element_bytes();
+  void* const places[] = {to.master, to.m, to.v};
+  for (std::int64_t done = 0; done < count;) {
+    const std::int64_t index = format_.chunk_of(section, begin + done);
+    bring(index);
+    const ShardChunk chunk = format_.chunk(index);
+    const std::int64_t first = begin + done - chunk.begin, n = std::min(count - done, chunk.count - first);
+    for (int s = 0; s < 3; ++s)
+      if (places[s])
+        std::memcpy(static_cast<std::byte*>(places[s]) + done * width, data() + (s * chunk.count + first) * width, static_cast<std::size_t>(n * width));
+    done += n;
+  }
+}
+
+void ShardReader::verify() {
+  for (std::int64_t index = 0; index < format_.chunks(); ++index) bring(index);
+}
+
+}  // namespace zero

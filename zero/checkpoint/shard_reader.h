@@ -1,0 +1,49 @@
+#pragma once
+// ShardReader: ranges of one shard file's states. Nothing is handed out that was not verified. Holds one chunk and the table.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "offload/host_arena.h"
+#include "zero/checkpoint/file_calls.h"
+#include "zero/checkpoint/shard_format.h"
+#include "zero/checkpoint/shard_writer.h"
+
+namespace zero {
+
+/// Where the states of a range go, in the state type; null: not wanted.
+struct StateSpan {
+  void* master = nullptr;
+  void* m = nullptr;
+  void* v = nullptr;
+};
+
+class ShardReader {
+ public:
+  /// Reads the table. Error that names the file, the place and what is wrong, from every member.
+  ShardReader(FileCalls& calls, const std::string& path, ShardFormat format, const FileMark& mark);
+  ~ShardReader();
+  ShardReader(const ShardReader&) = delete;
+  ShardReader& operator=(const ShardReader&) = delete;
+
+  /// Elements [begin, begin + count) of the group's flat vector, all inside the section.
+  void read(int section, std::int64_t begin, std::int64_t count, const StateSpan& to);
+  /// Reads every chunk.
+  void verify();
+
+ private:
+  std::byte* data() const { return buffer_->slot(0); }
+  void bring(std::int64_t chunk);
+  void read_bytes(std::int64_t offset, std::int64_t bytes);
+
+  FileCalls& calls_;
+  std::string path_;
+  ShardFormat format_;
+  int file_ = -1;
+  std::vector<std::uint64_t> table_;
+  std::unique_ptr<HostArena> buffer_;
+  std::int64_t chunk_ = -1;   // in the buffer
+};
+
+}  // namespace zero

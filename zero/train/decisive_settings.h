@@ -1,0 +1,31 @@
+#pragma once
+// DecisiveSettings: what a run's results depend on beside its states, as text by key. A run that resumes must agree with its
+// checkpoint in them; in all else (ranks, stage, homes of states, micro-batches, precision, length, records) it may differ.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/model_config.h"
+#include "zero/train/batch_arithmetic.h"
+#include "zero/train/config.h"
+
+namespace zero {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+/// Every decisive key with its value as TOML; the model as the fields of its config.json; data and tokenizer files, and the
+/// base of adapters, by size and content (see file_mark), not by name. Reads those files.
+Settings decisive_settings(const Config& config, const BatchArithmetic& batch, const ModelConfig& model);
+
+/// Throws InputError with key, both values and what to do, where `now` and `then` differ in a key that is not in `accepted`.
+/// `checkpoint` names where `then` is from.
+void require_same_settings(const Config& config, const Settings& now, const Settings& then, const std::vector<std::string>& accepted, const std::string& checkpoint);
+
+/// The other keys whose values changed, for people: "zero.stage 3 -> 1, training.steps 100 -> 200"; empty when none has.
+std::string other_changes(const Config& now, const Config& then);
+
+/// "4351213 bytes, 08d71c2c33e1": size and the beginning of a SHA-256, of all bytes up to 64 MiB, of a larger file of 64
+/// pieces of 1 MiB from its begin to its end. Of a directory: of its files together.
+std::string file_mark(const std::string& path);
+
+}  // namespace zero

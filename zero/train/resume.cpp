@@ -1,0 +1,100 @@
+#include "zero/train/resume.h"
+
+#include <ATen/ATen.h>
+
+#include <limits>
+
+#include "comm/agree.h"
+#include "comm/log.h"
+#include "zero/checkpoint/saved_states.h"
+#include "zero/data/together.h"
+#include "zero/train/output_dir.h"
+
+namespace zero {
+namespace {
+
+/// Rank 0's number, on all ranks: file systems may show the ranks of other nodes another folder.
+std::int64_t told_by_first(Communicator& communicator, std::int64_t number) {
+  const at::Tensor told = at::full({1}, number, at::kLong);
+  communicator.broadcast(told, 0, {Phase::setup});
+  return told.item<std::int64_t>();
+}
+
+/// The newest complete one before a step; -1: there is none.
+std::int64_t newest_before(const CheckpointFolders& folders, std::int64_t limit) {
+  for (const std::int64_t step : folders.steps())
+    if (step < limit) return step;
+  return -1;
+}
+
+std::optional<Manifest> newest_manifest(const CheckpointFolders& folders, FileCalls& calls) {
+  for (const std::int64_t step : folders.steps()) {
+    try {
+      return read_manifest(calls, folders.path(step));
+    } catch (const Error&) {  // told of when its states are wanted
+    }
+  }
+  return std::nullopt;
+}
+
+void tell_changes(const ResumeRequest& request, const Manifest& then) {
+  std::string changes;
+  try {
+    changes = other_changes(request.config, parse_config(then.run.configuration, "the checkpoint's configuration"));
+  } catch (const InputError&) {  // of another version, whose keys differ
+  }
+  if (then.run.ranks != request.now.ranks) changes = text("ranks ", then.run.ranks, " -> ", request.now.ranks, changes.empty() ? "" : ", ", changes);
+  if (!changes.empty()) log_info("changed since the checkpoint: ", changes);
+}
+
+}  // namespace
+
+std::string checkpoints_root(const Config& config) { return config.job.output_dir + "/checkpoints"; }
+
+bool check_resume(const ResumeRequest& request, const CheckpointFolders& folders, FileCalls& calls, Communicator& communicator) {
+  bool found = false;
+  run_on_first(communicator, [&](const Heartbeat&) {
+    const std::string& output = request.config.job.output_dir;
+    const std::optional<Manifest> then = newest_manifest(folders, calls);
+    if (then) {
+      found = true;
+      require_same_settings(request.config, request.now.settings, then->run.settings, request.accepted, folders.path(then->position.steps));
+      return tell_changes(request, *then);
+    }
+    if (!folders.steps().empty()) throw InputError(folders.root() + ": no checkpoint there has a readable manifest.json: begin anew with --overwrite");
+    if (holds_result(output)) throw InputError("job.output_dir = \"" + output + "\" holds a finished run without checkpoints: there is nothing to resume; --overwrite begins anew");
+    log_info(output, " has no checkpoint yet: the run begins at step 0");
+  });
+  return told_by_first(communicator, found) != 0;
+}
+
+RunPosition resume_states(Engine& engine, CheckpointFolders& folders, FileCalls& calls, const Agreement& agree) {
+  Communicator& communicator = engine.host();
+  std::int64_t step = std::numeric_limits<std::int64_t>::max();
+  for (;;) {
+    step = told_by_first(communicator, newest_before(folders, step));
+    if (step < 0) throw InputError(folders.root() + ": no checkpoint there verifies: begin anew with --overwrite");
+    RunPosition position;
+    try {
+      agree([&] {
+        SavedStates saved(calls, folders.path(step));
+        check_same_tensors(saved, engine);
+        restore_states(saved, engine);
+        position = saved.manifest().position;
+      });
+    } catch (const AgreedError& error) {
+      if (error.code() == ExitCode::bad_input) throw;
+      if (communicator.rank() == 0) log_error("the checkpoint of step ", step, " does not verify: ", error.what(), ". The one before is taken");
+      continue;
+    }
+    engine.resume(position.updates);
+    agree([&] {
+      if (communicator.rank() != 0) return;
+      folders.set_aside_after(step);
+      if (const int removed = folders.sweep()) log_info("removed ", removed, " unfinished checkpoint(s) from ", folders.root());
+    });
+    return position;
+  }
+}
+
+}  // namespace zero

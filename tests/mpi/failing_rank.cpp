@@ -1,4 +1,5 @@
-// A job that trains nothing: ranks meet until one of them fails as told. usage: failing_rank KIND RANK SHARED_MEMORY(on|off)
+// A job that trains nothing: ranks meet until one of them fails as told, or (where) tell their places.
+// usage: failing_rank KIND RANK SHARED_MEMORY(on|off|auto)
 #include <ATen/Functions.h>
 #include <unistd.h>
 
@@ -23,8 +24,14 @@ void fail(const std::string& kind, World& world) {
   if (kind == "check") ZERO_CHECK(false, "an invariant is broken");
 }
 
-int meet(World& world, const std::string& kind, int failing, bool shared_memory) {
-  world.configure({.deadline = std::chrono::seconds(2), .shared_memory = shared_memory ? SharedMemory::on : SharedMemory::off});
+int meet(World& world, const std::string& kind, int failing, SharedMemory shared_memory) {
+  if (kind == "where") {
+    // One write: lines of several ranks must not mix.
+    const std::string line = text("rank ", world.rank(), " is ", world.local_rank(), " of ", world.local_size(), " on node ", world.node(), " of ", world.nodes(), ", ",
+                                  world.node_name(), ", with ", world.cores(), " cores\n");
+    return ::write(1, line.data(), line.size()) == ssize_t(line.size()) ? 0 : 1;
+  }
+  world.configure({.deadline = std::chrono::seconds(2), .shared_memory = shared_memory});
   Communicator& c = world.communicator();
   if (kind == "agree") world.agree([&] { if (world.rank() == failing) throw InputError("the file vanished"); });
   if (kind == "alike") throw InputError("no such key");
@@ -41,5 +48,7 @@ int meet(World& world, const std::string& kind, int failing, bool shared_memory)
 
 int main(int argc, char** argv) {
   if (argc != 4) return 2;
-  return zero::World::run([&](zero::World& world) { return zero::meet(world, argv[1], std::stoi(argv[2]), std::string(argv[3]) == "on"); });
+  const std::string shared(argv[3]);
+  const zero::SharedMemory memory = shared == "on" ? zero::SharedMemory::on : shared == "off" ? zero::SharedMemory::off : zero::SharedMemory::automatic;
+  return zero::World::run([&](zero::World& world) { return zero::meet(world, argv[1], std::stoi(argv[2]), memory); });
 }

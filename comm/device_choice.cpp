@@ -21,13 +21,19 @@ c10::Device choose_device(const DeviceRequest& request, int local_rank, int loca
                      "process may use; or set it to \"cpu\"");
   if (places < local_size)
     throw InputError(text("training.device = \"cuda\": ", local_size, " ranks on a node with ", gpus, gpus == 1 ? " GPU" : " GPUs", " and comm.ranks_per_gpu = ",
-                          request.ranks_per_gpu, ". Start at most ", places, " ranks on each node (mpirun --map-by ppr:", places, ":node)"));
+                          request.ranks_per_gpu, ". Start at most ", places, " ranks on each node (mpirun --map-by ppr:", places,
+                          ":node), and let each see all GPUs of its node (srun --gpu-bind=none)"));
   return c10::Device(at::kCUDA, static_cast<c10::DeviceIndex>(local_rank / request.ranks_per_gpu));
 }
 
 c10::Device choose_device(const DeviceRequest& request, int local_rank, int local_size) {
   const bool has_cuda = at::detail::getCUDAHooks().hasCUDA() || at::globalContext().hasCUDART();
-  return choose_device(request, local_rank, local_size, has_cuda ? at::detail::getCUDAHooks().deviceCount() : 0, has_cuda);
+  const int gpus = has_cuda ? at::detail::getCUDAHooks().deviceCount() : 0;
+  const c10::Device device = choose_device(request, local_rank, local_size, gpus, has_cuda);
+  if (request.device == "auto" && device.is_cpu() && gpus > 0 && local_rank == 0)
+    log_warning("training.device = \"auto\" takes the CPU: this node's ", local_size, " ranks see ", gpus, gpus == 1 ? " GPU" : " GPUs",
+                ". Start one rank for each GPU, and let each see all GPUs of its node (srun --gpu-bind=none)");
+  return device;
 }
 
 void check_same_device_type(c10::Device device, Communicator& host) {

@@ -1,6 +1,7 @@
 #include "comm/communicator.h"
 
 #include <ATen/Functions.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 
 #include <sstream>
 
@@ -50,6 +51,9 @@ Overlap overlap_of(const at::Tensor& part, const at::Tensor& whole, int rank) {
   const bool own = part.scalar_type() == whole.scalar_type() && p == w + static_cast<std::size_t>(rank) * part.nbytes();
   return own ? Overlap::own_slice : Overlap::other;
 }
+
+/// What a backend does to a tensor is no operation of the program: it takes part in no graph, and counts as no write to a variable.
+using InvisibleToAutograd = at::AutoDispatchBelowADInplaceOrView;
 
 }  // namespace
 
@@ -117,6 +121,7 @@ void Communicator::all_gather_into(const at::Tensor& full, const at::Tensor& sha
   ZERO_CHECK(full.scalar_type() == shard.scalar_type() && full.numel() == shard.numel() * size_,
              text("all_gather over ", size_, " ranks: ", shape_of(shard), " does not fill ", shape_of(full)));
   ZERO_CHECK(overlap_of(shard, full, rank_) != Overlap::other, "all_gather: the shard overlaps full outside its own slice");
+  const InvisibleToAutograd guard;
   do_all_gather(full, shard, record(CollectiveKind::all_gather, full.numel(), full.scalar_type(), tag));
 }
 
@@ -129,6 +134,7 @@ void Communicator::reduce_scatter(const at::Tensor& shard, const at::Tensor& ful
   ZERO_CHECK(overlap == Overlap::none || (overlap == Overlap::own_slice && !options.accumulate),
              "reduce_scatter: the shard overlaps full outside its own slice, or accumulates onto it");
   options = checked(options, full.scalar_type(), shard.scalar_type(), "reduce_scatter");
+  const InvisibleToAutograd guard;
   do_reduce_scatter(shard, full, options, record(CollectiveKind::reduce_scatter, full.numel(), full.scalar_type(), tag));
 }
 
@@ -136,24 +142,28 @@ void Communicator::all_reduce(const at::Tensor& tensor, ReduceOptions options, C
   check_plain(tensor, "all_reduce", "tensor");
   ZERO_CHECK(!options.accumulate, "all_reduce: accumulate is for reduce_scatter");
   options = checked(options, tensor.scalar_type(), tensor.scalar_type(), "all_reduce");
+  const InvisibleToAutograd guard;
   do_all_reduce(tensor, options, record(CollectiveKind::all_reduce, tensor.numel(), tensor.scalar_type(), tag));
 }
 
 void Communicator::broadcast(const at::Tensor& tensor, int root, CallTag tag) {
   check_plain(tensor, "broadcast", "tensor");
   ZERO_CHECK(root >= 0 && root < size_, text("broadcast: root ", root, " of ", size_, " ranks"));
+  const InvisibleToAutograd guard;
   do_broadcast(tensor, root, record(CollectiveKind::broadcast, tensor.numel(), tensor.scalar_type(), tag, root));
 }
 
 void Communicator::send(const at::Tensor& tensor, int to, CallTag tag) {
   check_plain(tensor, "send", "tensor");
   ZERO_CHECK(to >= 0 && to < size_ && to != rank_, text("send: to rank ", to, " of ", size_, " by rank ", rank_));
+  const InvisibleToAutograd guard;
   do_send(tensor, to, record(CollectiveKind::send, tensor.numel(), tensor.scalar_type(), tag, to));
 }
 
 void Communicator::recv(const at::Tensor& tensor, int from, CallTag tag) {
   check_plain(tensor, "recv", "tensor");
   ZERO_CHECK(from >= 0 && from < size_ && from != rank_, text("recv: from rank ", from, " of ", size_, " by rank ", rank_));
+  const InvisibleToAutograd guard;
   do_recv(tensor, from, record(CollectiveKind::recv, tensor.numel(), tensor.scalar_type(), tag, from));
 }
 

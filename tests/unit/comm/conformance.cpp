@@ -150,6 +150,21 @@ void sums_alike_in_every_message(Communicator& c) {
   EXPECT_SAME(shard, whole.narrow(0, shard.numel() * c.rank(), shard.numel()));
 }
 
+/// Weights come and go while a graph holds them: what a collective writes is no write of the program.
+void is_invisible_to_autograd(Communicator& c) {
+  const std::int64_t n = 257;
+  at::Tensor weights = at::zeros({n * c.size()}), bias = at::zeros({n});
+  weights.set_requires_grad(true);
+  const at::Tensor y = (weights * weights).narrow(0, 0, n) + bias * bias.detach();
+  const at::Tensor all = weights.detach(), shard = at::full({n}, 2.0f);
+  c.all_gather_into(all, shard);
+  c.all_reduce(bias);
+  c.broadcast(bias, 0);
+  c.reduce_scatter(bias, all);
+  y.sum().backward();
+  EXPECT_EQ(weights.grad()[0].item<float>(), 4.0f) << "by the weights that were gathered";
+}
+
 void splits(Communicator& c) {
   const int color = c.rank() % 2;
   auto part = c.split(color, -c.rank());  // the key turns the order round
@@ -250,6 +265,7 @@ const std::vector<ConformanceCase>& conformance_cases() {
       {"sends_and_receives", sends_and_receives},
       {"repeats_bit_for_bit", repeats_bit_for_bit},
       {"sums_alike_in_every_message", sums_alike_in_every_message},
+      {"is_invisible_to_autograd", is_invisible_to_autograd},
       {"splits", splits},
       {"interleaves_groups", interleaves_groups},
       {"records_calls", records_calls},

@@ -1,0 +1,108 @@
+#pragma once
+// An emulated GPU for machines that have none: CUDA's runtime, NCCL, and LibTorch's operations on CUDA tensors, in host memory. Programs
+// of the cuda preset that link this library first run their GPU path as it is, kernels included (kernel_host.h), and see devices of
+// compute capability 9.0.
+//
+// Work is queued per stream and done as late as the host lets it: only when somebody waits or asks, and then in an order that a seed
+// draws among what events allow. What a program forgot to order goes wrong here often, and repeatably. Numbers, order and errors can be
+// shown so; speed, and what only hardware does, cannot.
+//
+// Environment: ZERO_EMULATED_GPUS (default 4), ZERO_EMULATED_SEED (0), ZERO_EMULATED_NCCL (the version that it says it is, 22809).
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <vector>
+
+namespace zero::emulated {
+
+/// One piece of work. It is begun when it is first in its stream and `ready` (none: always).
+struct Task {
+  std::function<void()> run;
+  std::function<bool()> ready;
+};
+
+/// A point in a stream: the latest of `recorded` marks is passed when `passed` has reached its number.
+struct Mark {
+  std::uint64_t recorded = 0, passed = 0;
+  double seconds = 0;  // when it was passed, on the host's clock
+};
+
+/// All emulated devices of the process: their streams share one scheduler. Every function may be called by any thread.
+class Scheduler {
+ public:
+  static Scheduler& get();
+
+  void enqueue(cudaStream_t stream, Task task);
+  void record(const std::shared_ptr<Mark>& mark, cudaStream_t stream);
+  void wait(cudaStream_t stream, const std::shared_ptr<Mark>& mark);
+  /// Runs other work, too, until the stream is empty or the mark passed.
+  void synchronize(cudaStream_t stream);
+  void synchronize(const Mark& mark);
+  void synchronize();
+  /// After some work, if there is any: whether it is done.
+  bool query(cudaStream_t stream);
+  bool query(const Mark& mark);
+
+  /// From now on the stream's tasks go to `into` instead, and those of streams that wait for its marks.
+  void begin_capture(cudaStream_t stream);
+  std::vector<Task> end_capture(cudaStream_t stream);
+  bool captures(cudaStream_t stream);
+
+ private:
+  Scheduler();
+  bool step();
+  template <class Done>
+  void run_until(Done done);
+
+  std::recursive_mutex lock_;
+  std::map<cudaStream_t, std::deque<Task>> streams_;
+  std::map<cudaStream_t, std::vector<Task>> captured_;
+  std::map<const Mark*, cudaStream_t> captured_marks_;
+  std::mt19937_64 random_;
+  std::size_t waiting_ = 0;
+};
+
+/// Ranges of memory that the device made or was told of.
+enum class Place { pageable, pinned, device };
+
+class MemoryMap {
+ public:
+  static MemoryMap& get();
+
+  /// Filled with NaN; 512-byte aligned. Null when there is no room.
+  void* allocate(std::size_t bytes, Place place);
+  void release(void* begin);
+  void enrol(void* begin, std::size_t bytes);
+  void forget(void* begin);
+  Place place_of(const void* address);
+  /// Ends the process when [begin, begin + bytes) is not inside one range of the device.
+  void check_device(const void* begin, std::size_t bytes, const char* what);
+  std::size_t free_bytes();
+  static std::size_t total_bytes();
+
+ private:
+  struct Range {
+    std::size_t bytes;
+    Place place;
+    bool own;
+  };
+  std::map<const char*, Range>::iterator find(const void* address);
+
+  std::mutex lock_;
+  std::map<const char*, Range> ranges_;
+  std::size_t used_ = 0;
+};
+
+/// Says what is not emulated, and where it was called, and ends the process.
+[[noreturn]] void not_emulated(const char* what);
+
+std::int64_t environment(const char* name, std::int64_t otherwise);
+
+}  // namespace zero::emulated

@@ -1,0 +1,74 @@
+#pragma once
+// What a .cu file needs to be compiled for the host: the threads of a block are fibers of one thread, and blocks follow one another.
+// The build rewrites launches, f<<<...>>>(x) to Launch(...) << [=] { f(x); }, and `extern __shared__` arrays; it includes this file first.
+//
+// Fibers change at __syncthreads() and at warp shuffles only; between two of these a block's threads run one after the other, in an order
+// that changes from launch to launch. A kernel that reads what another thread has not written yet is found by its result.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime_api.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+namespace zero::emulated {
+
+/// Indices of the fiber that runs.
+struct Coordinates {
+  uint3 thread{}, block{};
+  dim3 threads, blocks;
+};
+Coordinates& coordinates();
+
+void sync_threads();
+/// The value that the lane `lane ^ mask` of the same warp gives in the same call.
+std::uint64_t exchange(std::uint64_t value, int mask);
+void* shared_bytes();
+
+template <class T>
+T* dynamic_shared() {
+  return static_cast<T*>(shared_bytes());
+}
+
+/// Launch(blocks, threads, shared bytes, stream) << body: the body once per thread, when its turn in the stream comes.
+class Launch {
+ public:
+  Launch(dim3 blocks, dim3 threads, std::size_t shared = 0, cudaStream_t stream = nullptr)
+      : blocks_(blocks), threads_(threads), shared_(shared), stream_(stream) {}
+  void operator<<(std::function<void()> body) const;
+
+  dim3 blocks() const { return blocks_; }
+  dim3 threads() const { return threads_; }
+  std::size_t shared() const { return shared_; }
+
+ private:
+  dim3 blocks_, threads_;
+  std::size_t shared_;
+  cudaStream_t stream_;
+};
+
+}  // namespace zero::emulated
+
+#undef __global__
+#undef __device__
+#undef __shared__
+#undef __launch_bounds__
+#define __global__
+#define __device__
+#define __shared__ static thread_local
+#define __launch_bounds__(...)
+#define threadIdx (::zero::emulated::coordinates().thread)
+#define blockIdx (::zero::emulated::coordinates().block)
+#define blockDim (::zero::emulated::coordinates().threads)
+#define gridDim (::zero::emulated::coordinates().blocks)
+#define __syncthreads ::zero::emulated::sync_threads
+
+inline float __shfl_xor_sync(unsigned, float value, int mask) {
+  return __builtin_bit_cast(float, static_cast<std::uint32_t>(::zero::emulated::exchange(__builtin_bit_cast(std::uint32_t, value), mask)));
+}
+inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
+inline float __expf(float x) { return std::exp(x); }
+inline float __logf(float x) { return std::log(x); }
+using std::isfinite;

@@ -1,0 +1,30 @@
+#pragma once
+// Tensors of the emulated device as tasks see them: descriptions that own nothing, so that memory which a program gave back too early is
+// read too late here as well.
+#include <ATen/ATen.h>
+
+#include "tests/cuda/emulated/device.h"
+
+namespace zero::emulated {
+
+class Described {
+ public:
+  /// A CPU tensor is kept as a copy: operations take such numbers by value.
+  explicit Described(const at::Tensor& tensor);
+  /// The memory as a tensor of the CPU; undefined for an undefined tensor.
+  at::Tensor on_cpu() const;
+
+ private:
+  void* data_ = nullptr;
+  std::vector<std::int64_t> sizes_, strides_;
+  at::ScalarType type_ = at::kFloat;
+  at::Tensor own_;
+};
+
+/// Queues `work` on the current stream of the tensor's device; it runs below autograd.
+void defer(const at::Tensor& on, std::function<void()> work);
+
+/// The host waits for the current stream: an error where LibTorch's sync debug mode says so.
+void wait_for_stream();
+
+}  // namespace zero::emulated

@@ -1,0 +1,144 @@
+#include <c10/util/Backtrace.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "tests/cuda/emulated/device.h"
+
+namespace zero::emulated {
+namespace {
+
+constexpr std::size_t most_waiting = 4096;  // tasks; beyond, the host works some off
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
+void not_emulated(const char* what) {
+  std::fprintf(stderr, "emulated GPU: %s\n%s\n", what, c10::get_backtrace(1).c_str());
+  std::abort();
+}
+
+std::int64_t environment(const char* name, std::int64_t otherwise) {
+  const char* value = std::getenv(name);
+  return value && *value ? std::atoll(value) : otherwise;
+}
+
+// Never destroyed: threads and destructors of other libraries may still call when the process ends.
+Scheduler& Scheduler::get() {
+  static auto* scheduler = new Scheduler;
+  return *scheduler;
+}
+
+Scheduler::Scheduler() : random_(static_cast<std::uint64_t>(environment("ZERO_EMULATED_SEED", 0))) {}
+
+/// One task of one stream, drawn among those that are ready; false when none is.
+bool Scheduler::step() {
+  std::vector<std::deque<Task>*> able;
+  for (auto& [stream, tasks] : streams_)
+    if (!tasks.empty() && (!tasks.front().ready || tasks.front().ready())) able.push_back(&tasks);
+  if (able.empty()) return false;
+  std::deque<Task>& tasks = *able[random_() % able.size()];
+  const Task task = std::move(tasks.front());
+  tasks.pop_front();
+  --waiting_;
+  if (task.run) task.run();
+  return true;
+}
+
+/// Not ready may mean that another rank is awaited: the lock is open between the looks, so that other threads can abort it.
+template <class Done>
+void Scheduler::run_until(Done done) {
+  for (;;) {
+    {
+      std::lock_guard guard(lock_);
+      if (done()) return;
+      if (step()) continue;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+void Scheduler::enqueue(cudaStream_t stream, Task task) {
+  std::unique_lock guard(lock_);
+  if (const auto captured = captured_.find(stream); captured != captured_.end()) {
+    captured->second.push_back(std::move(task));
+    return;
+  }
+  streams_[stream].push_back(std::move(task));
+  ++waiting_;
+  // Mostly the host runs ahead; now and then the device catches up a little.
+  if (random_() % 8 == 0)
+    for (auto n = random_() % 8; n > 0 && step();) --n;
+  while (waiting_ > most_waiting && step()) {}
+}
+
+void Scheduler::record(const std::shared_ptr<Mark>& mark, cudaStream_t stream) {
+  std::lock_guard guard(lock_);
+  if (captured_.count(stream)) {
+    captured_marks_[mark.get()] = stream;
+    return;
+  }
+  captured_marks_.erase(mark.get());
+  const std::uint64_t number = ++mark->recorded;
+  enqueue(stream, {[mark, number] {
+                     mark->passed = number;
+                     mark->seconds = now();
+                   }, {}});
+}
+
+void Scheduler::wait(cudaStream_t stream, const std::shared_ptr<Mark>& mark) {
+  std::lock_guard guard(lock_);
+  // A stream that waits for a captured one is captured with it: one sequence serves both.
+  if (const auto origin = captured_marks_.find(mark.get()); origin != captured_marks_.end()) {
+    if (!captured_.count(stream)) not_emulated("capture that spreads to another stream");
+    return;
+  }
+  if (mark->passed >= mark->recorded) return;
+  enqueue(stream, {{}, [mark, number = mark->recorded] { return mark->passed >= number; }});
+}
+
+void Scheduler::synchronize(cudaStream_t stream) {
+  run_until([&] { return streams_[stream].empty(); });
+}
+
+void Scheduler::synchronize(const Mark& mark) {
+  run_until([&] { return mark.passed >= mark.recorded; });
+}
+
+void Scheduler::synchronize() {
+  run_until([&] { return waiting_ == 0; });
+}
+
+bool Scheduler::query(cudaStream_t stream) {
+  std::lock_guard guard(lock_);
+  for (auto n = random_() % 16; n > 0 && step();) --n;
+  return streams_[stream].empty();
+}
+
+bool Scheduler::query(const Mark& mark) {
+  std::lock_guard guard(lock_);
+  for (auto n = random_() % 16; n > 0 && step();) --n;
+  return mark.passed >= mark.recorded;
+}
+
+void Scheduler::begin_capture(cudaStream_t stream) {
+  std::lock_guard guard(lock_);
+  captured_[stream].clear();
+}
+
+std::vector<Task> Scheduler::end_capture(cudaStream_t stream) {
+  std::lock_guard guard(lock_);
+  std::vector<Task> tasks = std::move(captured_[stream]);
+  captured_.erase(stream);
+  return tasks;
+}
+
+bool Scheduler::captures(cudaStream_t stream) {
+  std::lock_guard guard(lock_);
+  return captured_.count(stream) > 0;
+}
+
+}  // namespace zero::emulated

@@ -115,9 +115,9 @@ RunResult run_training(const RunOptions& run, const AfterStep& after_step, const
     Engine engine(chain, communicator, options);
     RandomWeights weights(model, 7);
     engine.load(weights);
-    if (after_step) after_step(engine, rank, 0);
+    if (after_step) after_step(engine, rank, run.first_step);
     const int rows = run.global_batch / (run.ranks * run.micro_batches);
-    for (int step = 0; step < run.steps; ++step) {
+    for (int step = run.first_step; step < run.steps; ++step) {
       const double tokens = trained_tokens(std::int64_t(step) * run.global_batch, run);
       double loss_sum = 0;
       for (int a = 0; a < run.micro_batches; ++a) {

@@ -38,6 +38,7 @@ struct RunOptions {
   bool quantize_frozen = false;
   bool quantize_scales = false;
   bool recompute_attention = false;
+  int first_step = 0;                // of a run that resumes: `after_step` brings the states at its first call, with this step
 };
 
 struct RunResult {

@@ -10,7 +10,6 @@
 #include "comm/log.h"
 
 namespace zero {
-namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view prefix = "step-", temporary = ".tmp", damaged = ".damaged";
@@ -23,7 +22,6 @@ std::optional<std::int64_t> step_of(std::string_view name) {
 }
 
 bool is_temporary(std::string_view name) { return name.ends_with(temporary) && step_of(name.substr(0, name.size() - temporary.size())); }
-bool is_damaged(std::string_view name) { return name.ends_with(damaged) && step_of(name.substr(0, name.size() - damaged.size())); }
 
 }  // namespace
 
@@ -33,38 +31,30 @@ std::string CheckpointFolders::path(std::int64_t step) const {
   return root_ + name;
 }
 
-std::vector<std::string> CheckpointFolders::names() const {
-  std::vector<std::string> found;
-  std::error_code none;
-  for (const fs::directory_entry& entry : fs::directory_iterator(root_, none)) found.push_back(entry.path().filename().string());
-  return found;
-}
-
 std::vector<std::int64_t> CheckpointFolders::steps() const {
   std::vector<std::int64_t> steps;
-  for (const std::string& name : names())
+  for (const std::string& name : calls_.list(root_))
     if (const auto step = step_of(name)) steps.push_back(*step);
   std::sort(steps.rbegin(), steps.rend());
   return steps;
 }
 
-bool CheckpointFolders::has_remains() const {
-  const auto all = names();
-  return std::any_of(all.begin(), all.end(), [](const std::string& name) { return is_temporary(name) || is_damaged(name); });
-}
-
 std::int64_t CheckpointFolders::bytes() const {
   std::int64_t sum = 0;
-  std::error_code none;
-  for (const std::string& name : names())
-    for (const fs::directory_entry& entry : fs::directory_iterator(root_ + "/" + name, none))
-      if (entry.is_regular_file(none)) sum += static_cast<std::int64_t>(entry.file_size(none));
+  for (const std::string& name : calls_.list(root_))
+    for (const std::string& file : calls_.list(root_ + "/" + name))
+      if (const int opened = calls_.open(root_ + "/" + name + "/" + file); opened >= 0) {
+        sum += std::max<std::int64_t>(calls_.size(opened), 0);
+        calls_.close(opened);
+      }
   return sum;
 }
 
 void CheckpointFolders::begin(std::int64_t step) {
   if (calls_.make_directory(root_) == 0) {
-    check_call(calls_.sync_directory(fs::path(root_).parent_path().string()), root_, "made durable");
+    // The run's own directory may be as new.
+    const std::filesystem::path output = std::filesystem::absolute(root_).lexically_normal().parent_path();
+    for (const std::filesystem::path& folder : {output, output.parent_path()}) check_call(calls_.sync_directory(folder.string()), folder.string(), "synced");
   } else if (errno != EEXIST) {
     fail_call(root_, "made");
   }
@@ -84,13 +74,14 @@ void CheckpointFolders::prune(std::int64_t keep) {
     // A complete one must not lose files under its name.
     remove(temporary_path(all[i]));
     check_call(calls_.rename(path(all[i]), temporary_path(all[i])), path(all[i]), "renamed");
+    check_call(calls_.sync_directory(root_), root_, "synced");
     remove(temporary_path(all[i]));
   }
 }
 
 int CheckpointFolders::sweep() {
   int removed = 0;
-  for (const std::string& name : names()) {
+  for (const std::string& name : calls_.list(root_)) {
     if (!is_temporary(name)) continue;
     remove(root_ + "/" + name);
     ++removed;
@@ -111,9 +102,8 @@ void CheckpointFolders::set_aside_after(std::int64_t step) {
 void CheckpointFolders::discard(std::int64_t step) { remove(temporary_path(step)); }
 
 void CheckpointFolders::remove(const std::string& folder) {
-  std::error_code none;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, none))
-    if (calls_.remove(entry.path().string()) < 0 && errno != ENOENT) fail_call(entry.path().string(), "removed");
+  for (const std::string& name : calls_.list(folder))
+    if (calls_.remove(folder + "/" + name) < 0 && errno != ENOENT) fail_call(folder + "/" + name, "removed");
   if (calls_.remove(folder) < 0 && errno != ENOENT) fail_call(folder, "removed");
 }
 

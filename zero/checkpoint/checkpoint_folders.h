@@ -21,8 +21,6 @@ class CheckpointFolders {
 
   /// Steps of the complete ones, newest first.
   std::vector<std::int64_t> steps() const;
-  /// Whether there is any other trace: unfinished or damaged ones.
-  bool has_remains() const;
   /// Bytes of all files below the root.
   std::int64_t bytes() const;
 
@@ -40,7 +38,6 @@ class CheckpointFolders {
   void discard(std::int64_t step);
 
  private:
-  std::vector<std::string> names() const;
   void remove(const std::string& folder);
 
   FileCalls& calls_;

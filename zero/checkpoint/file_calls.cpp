@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include "comm/error.h"
 #include "comm/log.h"
@@ -38,7 +39,23 @@ int FileCalls::create(const std::string& path, bool direct) {
   return file < 0 && direct && errno == EINVAL ? ::open(path.c_str(), flags, 0644) : file;
 }
 
-int FileCalls::open(const std::string& path) { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }
+int FileCalls::open(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);   // a fifo must not hang the job
+  if (file >= 0) ::posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
+  return file;
+}
+
+std::int64_t FileCalls::size(int file) {
+  struct stat status {};
+  return ::fstat(file, &status) < 0 ? -1 : status.st_size;
+}
+
+std::vector<std::string> FileCalls::list(const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(path, none)) names.push_back(entry.path().filename().string());
+  return names;
+}
 
 int FileCalls::allocate(int file, std::int64_t bytes) {
   const int result = bytes > 0 ? ::fallocate(file, 0, 0, bytes) : 0;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace zero {
 
@@ -17,6 +18,9 @@ class FileCalls {
   /// A new file, open for writing; past the page cache where `direct` is asked for and the file system can.
   virtual int create(const std::string& path, bool direct);
   virtual int open(const std::string& path);   // for reading
+  virtual std::int64_t size(int file);
+  /// Names in a directory, in no order; none where there is no such directory.
+  virtual std::vector<std::string> list(const std::string& path);
   /// Sets blocks aside, so that a full disk shows before anything is written. Does nothing where the file system cannot.
   virtual int allocate(int file, std::int64_t bytes);
   virtual ssize_t write(int file, const void* data, std::size_t bytes, std::int64_t offset);

@@ -1,8 +1,5 @@
 #include "zero/checkpoint/shard_reader.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -19,10 +16,9 @@ ShardReader::ShardReader(FileCalls& calls, const std::string& path, ShardFormat 
   file_ = calls_.open(path_);
   check_call(file_, path_, "opened");
   try {
-    struct stat status {};
-    check_call(::fstat(file_, &status), path_, "looked at");
-    if (status.st_size != mark.bytes) throw Error(text(path_, ": has ", status.st_size, " bytes and was written with ", mark.bytes));
-    ::posix_fadvise(file_, 0, 0, POSIX_FADV_SEQUENTIAL);
+    const std::int64_t bytes = calls_.size(file_);
+    check_call(bytes, path_, "looked at");
+    if (bytes != mark.bytes) throw Error(text(path_, ": has ", bytes, " bytes and was written with ", mark.bytes));
     buffer_ = std::make_unique<HostArena>(1, static_cast<std::size_t>(std::max(format_.largest_chunk_bytes(), format_.table_bytes())), MemoryCategory::buffers);
     read_bytes(format_.table_offset(), format_.table_bytes());
     if (checksum(data(), static_cast<std::size_t>(format_.table_bytes())) != mark.checksum)
@@ -35,10 +31,7 @@ ShardReader::ShardReader(FileCalls& calls, const std::string& path, ShardFormat 
   }
 }
 
-ShardReader::~ShardReader() {
-  ::posix_fadvise(file_, 0, 0, POSIX_FADV_DONTNEED);  // nobody reads it again soon
-  calls_.close(file_);
-}
+ShardReader::~ShardReader() { calls_.close(file_); }
 
 void ShardReader::read_bytes(std::int64_t offset, std::int64_t bytes) {
   for (std::int64_t done = 0; done < bytes;) {

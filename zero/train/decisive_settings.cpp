@@ -99,8 +99,8 @@ void require_same_settings(const Config& config, const Settings& now, const Sett
   for (const std::string& key : keys) {
     const std::string was = value_in(before, key), is = value_in(after, key);
     if (was == is || std::find(accepted.begin(), accepted.end(), key) != accepted.end()) continue;
-    throw InputError(text(config.where(key), ": is ", is, " now, and ", was, " in ", checkpoint, ": give it the value that it had, or begin another run, or pass --accept-change ", key,
-                          " to go on with the new one"));
+    throw InputError(text(config.where(key), ": is ", is, " now, and ", was, " in ", checkpoint, ": give it the value that it had, or begin another run",
+                          key.starts_with("model.") ? "" : text(", or pass --accept-change ", key, " to go on with the new one")));
   }
 }
 

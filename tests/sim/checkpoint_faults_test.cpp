@@ -1,0 +1,258 @@
+// What a checkpoint withstands: a kill at any call of any rank, the loss of power, a failing disk, altered files.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstring>
+#include <set>
+
+#include "tests/sim/checkpoint_bench.h"
+
+namespace zero::testing {
+namespace {
+
+constexpr int ranks = 2;
+
+RunOptions tiny_run() {
+  RunOptions run;
+  run.config = small_config(false);
+  run.stage = 3;
+  run.ranks = ranks;
+  run.steps = 0;
+  run.compute = at::kFloat;
+  run.master = at::kFloat;
+  return run;
+}
+
+/// Runs the body on every rank with an engine.
+void with_engines(const std::function<void(Engine& engine, int rank)>& body) {
+  run_training(tiny_run(), [&](Engine& engine, int rank, int) { body(engine, rank); });
+}
+
+/// The newest checkpoint that verifies, as a reader finds it; -1: none.
+std::int64_t newest_good(MemoryDisk& disk) {
+  const auto calls = disk.calls();
+  const CheckpointFolders folders(*calls, "/disk/checkpoints");
+  for (const std::int64_t step : folders.steps()) {
+    try {
+      SavedStates(*calls, folders.path(step)).verify();
+      return step;
+    } catch (const Error&) {
+    }
+  }
+  return -1;
+}
+
+/// Whether every folder with the name of a complete one is.
+bool all_good(MemoryDisk& disk) {
+  const auto calls = disk.calls();
+  const CheckpointFolders folders(*calls, "/disk/checkpoints");
+  for (const std::int64_t step : folders.steps()) SavedStates(*calls, folders.path(step)).verify();
+  return true;
+}
+
+/// Saves step 1, then step 2 with one rank's calls planned. What the second save threw; empty: nothing.
+std::string save_twice(Engine& engine, int rank, MemoryDisk& disk, int planned_rank, CallPlan plan, std::int64_t keep) {
+  save_at(engine, 1, *disk.calls(), keep);
+  const auto calls = disk.calls(rank == planned_rank ? &plan : nullptr);
+  try {
+    save_at(engine, 2, *calls, keep);
+  } catch (const AgreedError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// One fresh disk for all ranks, with a barrier around its life.
+template <class Body>
+void on_fresh_disk(Engine& engine, int rank, std::unique_ptr<MemoryDisk>& disk, const Body& body) {
+  if (rank == 0) disk = std::make_unique<MemoryDisk>("/disk");
+  engine.host().barrier();
+  body(*disk);
+  engine.host().barrier();
+}
+
+TEST(CheckpointFaults, AKillAtAnyCallLeavesACompleteCheckpoint) {
+  std::unique_ptr<MemoryDisk> disk;
+  std::atomic<int> points = 0;
+  with_engines([&](Engine& engine, int rank) {
+    for (int victim = 0; victim < ranks; ++victim)
+      for (const std::int64_t keep : {1, 2})
+        for (int call = 0;; ++call) {
+          bool over = false;
+          on_fresh_disk(engine, rank, disk, [&](MemoryDisk& at) {
+            const std::string failure = save_twice(engine, rank, at, victim, {.kill_at = call}, keep);
+            over = failure.empty();
+            engine.host().barrier();
+            if (rank != 0) return;
+            ++points;
+            const std::int64_t found = newest_good(at);
+            EXPECT_TRUE(over ? found == 2 : found == 1 || found == 2) << "rank " << victim << " killed at call " << call << ": " << found;
+            EXPECT_TRUE(all_good(at)) << "rank " << victim << " killed at call " << call;
+          });
+          // What the next run does: it sweeps, and saves the same step.
+          on_fresh_disk(engine, rank, disk, [](MemoryDisk&) {});
+          if (over) break;
+        }
+  });
+  EXPECT_GT(points, 60);   // the calls of two ranks, with and without an old checkpoint to remove
+}
+
+TEST(CheckpointFaults, AfterAKillTheNextRunSweepsAndSavesTheSameStep) {
+  std::unique_ptr<MemoryDisk> disk;
+  with_engines([&](Engine& engine, int rank) {
+    for (const int call : {3, 5, 9})
+      on_fresh_disk(engine, rank, disk, [&](MemoryDisk& at) {
+        ASSERT_FALSE(save_twice(engine, rank, at, 0, {.kill_at = call}, 2).empty());
+        engine.host().barrier();
+        if (rank == 0) {
+          const auto calls = at.calls();
+          EXPECT_EQ(CheckpointFolders(*calls, "/disk/checkpoints").sweep(), 1);
+        }
+        engine.host().barrier();
+        save_at(engine, 2, *at.calls());
+        engine.host().barrier();
+        if (rank == 0) {
+          EXPECT_EQ(newest_good(at), 2);
+        }
+      });
+  });
+}
+
+// After every call of three saves (the last two with an old checkpoint to remove) the power goes, many times over.
+TEST(CheckpointFaults, ALossOfPowerLeavesACompleteCheckpoint) {
+  MemoryDisk disk("/disk");
+  std::mt19937 random(17);
+  std::int64_t durable = -1, states = 0;
+  std::set<std::int64_t> found;
+  std::atomic<int> step = 1;
+  disk.observer = [&](const MemoryDisk& now) {
+    for (int i = 0; i < 200; ++i, ++states) {
+      MemoryDisk left = now.after_power_loss(random);
+      const std::int64_t newest = newest_good(left);
+      found.insert(newest);
+      ASSERT_TRUE(newest == durable || newest == step) << "step " << newest << ", where " << durable << " was durable and " << step << " being saved";
+    }
+  };
+  with_engines([&](Engine& engine, int rank) {
+    for (int s = 1; s <= 3; ++s) {
+      save_at(engine, s, *disk.calls(), 1);
+      engine.host().barrier();
+      if (rank == 0) durable = s, step = s + 1;
+      engine.host().barrier();
+    }
+  });
+  EXPECT_GE(states, 10000);
+  EXPECT_EQ(found, (std::set<std::int64_t>{-1, 1, 2, 3}));
+}
+
+struct Failure {
+  int error;
+  const char* words;
+};
+
+TEST(CheckpointFaults, AFailingCallIsOneMessageOnAllRanksAndLeavesTheOlderOne) {
+  std::unique_ptr<MemoryDisk> disk;
+  with_engines([&](Engine& engine, int rank) {
+    for (const Failure failure : {Failure{ENOSPC, "free some space"}, Failure{EIO, "the disk fails"}})
+      for (int victim = 0; victim < ranks; ++victim)
+        for (int call = 0;; ++call) {
+          bool over = false;
+          on_fresh_disk(engine, rank, disk, [&](MemoryDisk& at) {
+            const std::string said = save_twice(engine, rank, at, victim, {.fail_at = call, .fail_with = failure.error, .fails_on = true}, 1);
+            over = said.empty() && newest_good(at) == 2;
+            engine.host().barrier();
+            EXPECT_TRUE(all_good(at)) << call;
+            if (said.empty()) return;   // an old one that stays is a warning
+            EXPECT_GE(newest_good(at), 1) << call;
+            EXPECT_THAT(said, ::testing::AllOf(::testing::HasSubstr("/disk"), ::testing::HasSubstr(std::strerror(failure.error)), ::testing::HasSubstr(failure.words)));
+          });
+          if (over && call > 40) break;
+        }
+  });
+}
+
+TEST(CheckpointFaults, WritesThatMoveAPartAreGoneOnWith) {
+  MemoryDisk disk("/disk");
+  with_engines([&](Engine& engine, int rank) {
+    CallPlan plan{.short_writes_of = 5000};
+    const auto calls = disk.calls(rank == 1 ? &plan : nullptr);
+    save_at(engine, 1, *calls);
+  });
+  EXPECT_EQ(newest_good(disk), 1);
+}
+
+/// Whether a reader refuses step 2 after a change of its files, and takes step 1.
+bool falls_back(const MemoryDisk& whole, const std::function<void(MemoryDisk&)>& damage) {
+  MemoryDisk disk(whole);
+  damage(disk);
+  return newest_good(disk) == 1;
+}
+
+class DamagedFiles : public ::testing::Test {
+ protected:
+  DamagedFiles() {
+    with_engines([&](Engine& engine, int) {
+      save_at(engine, 1, *disk_.calls());
+      // Other states of the same sizes.
+      for (const auto& group : engine.groups())
+        group->visit_states(StateAccess::write, [](const StateChunk& chunk) {
+          for (void* part : {chunk.master, chunk.m, chunk.v}) std::memset(part, 1, std::size_t(chunk.end - chunk.begin) * sizeof(float));
+        });
+      save_at(engine, 2, *disk_.calls());
+    });
+    EXPECT_EQ(newest_good(disk_), 2);
+    for (const std::string& file : disk_.files())
+      if (file.find("step-00000002") != std::string::npos) files_.push_back(file);
+    EXPECT_EQ(files_.size(), ranks + 1u);
+  }
+
+  MemoryDisk disk_{"/disk"};
+  std::vector<std::string> files_;
+  std::mt19937 random_{3};
+};
+
+TEST_F(DamagedFiles, ABitThatFlipsAnywhereIsFound) {
+  for (const std::string& file : files_) {
+    const std::size_t bytes = disk_.content(file).size();
+    const bool all = file.ends_with("manifest.json");
+    for (std::size_t i = 0; i < (all ? bytes : 1000); ++i) {
+      const std::size_t place = all ? i : random_() % bytes;
+      const auto bit = std::byte(1 << random_() % 8);
+      ASSERT_TRUE(falls_back(disk_, [&](MemoryDisk& disk) { disk.content(file)[place] ^= bit; })) << file << ", byte " << place;
+    }
+  }
+}
+
+TEST_F(DamagedFiles, AFileThatIsCutOrLongerIsFound) {
+  for (const std::string& file : files_)
+    for (int i = 0; i < 70; ++i)
+      ASSERT_TRUE(falls_back(disk_, [&](MemoryDisk& disk) {
+        auto& content = disk.content(file);
+        content.resize(i == 0 ? content.size() + 1 : i == 1 ? 0 : random_() % content.size());
+      })) << file;
+}
+
+TEST_F(DamagedFiles, FilesThatChangePlacesAreFound) {
+  EXPECT_TRUE(falls_back(disk_, [&](MemoryDisk& disk) { std::swap(disk.content(files_[1]), disk.content(files_[2])); }));
+  for (const std::string& file : files_) {   // of the other step
+    std::string other = file;
+    other.replace(other.find("00000002"), 8, "00000001");
+    if (file.ends_with("manifest.json")) continue;
+    EXPECT_TRUE(falls_back(disk_, [&](MemoryDisk& disk) { disk.content(file) = disk.content(other); })) << file;
+  }
+}
+
+TEST_F(DamagedFiles, TheMessageNamesFileAndBlock) {
+  disk_.content(files_[1])[5] ^= std::byte(1);
+  const auto calls = disk_.calls();
+  try {
+    SavedStates(*calls, "/disk/checkpoints/step-00000002").verify();
+    FAIL() << "not found";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::AllOf(::testing::HasSubstr(files_[1]), ::testing::HasSubstr("block 0")));
+  }
+}
+
+}  // namespace
+}  // namespace zero::testing

@@ -1,0 +1,181 @@
+// A run that resumes: the same bits in the same layout, the same states and losses in any other.
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "offload/disk_tier.h"
+#include "offload/shard_store.h"
+#include "tests/sim/checkpoint_bench.h"
+
+namespace zero::testing {
+namespace {
+
+enum class Home : std::uint8_t { memory, host, through_host, disk };
+
+constexpr int half = 3, whole = 6;
+
+struct Half {
+  int stage, ranks;
+  Home home = Home::memory;
+  int shard_degree = 0;
+};
+
+std::function<StateHomes(int)> homes_of(const Half& half, const std::string& folder) {
+  if (half.home == Home::memory) return {};
+  return [=](int rank) {
+    StateHomes homes;
+    homes.through_host = half.home == Home::through_host;
+    DiskTierOptions disk;
+    disk.directory = folder;
+    disk.rank = rank;
+    disk.chunk_bytes = 3 * 4096 * 8;  // several chunks a shard
+    const std::shared_ptr<DiskTier> tier = half.home == Home::disk ? DiskTier::create(disk) : nullptr;
+    homes.optimizer = [tier](const std::string& name, std::int64_t elements, at::ScalarType type, bool has_master) {
+      return tier ? tier->make_store(name, elements, type, has_master) : make_host_optimizer_store(elements, type, has_master);
+    };
+    if (half.home != Home::through_host)
+      homes.weights = [tier, disk](const std::vector<std::int64_t>& bytes) {
+        return tier ? make_disk_shard_store(bytes, {disk}, tier) : make_host_shard_store(bytes);
+      };
+    return homes;
+  };
+}
+
+class Bench {
+ public:
+  explicit Bench(const RunOptions& run) : run_(run), folder_(::testing::TempDir() + "/resume_" + std::to_string(::getpid())) {
+    run_.steps = whole;
+  }
+  ~Bench() { std::filesystem::remove_all(folder_); }
+
+  RunResult undisturbed(const Half& layout) { return run_training(options(layout)); }
+
+  /// Saves in the middle; the states then.
+  States save(const Half& layout) {
+    States states;
+    RunOptions run = options(layout);
+    run.steps = half;
+    run_training(run, [&](Engine& engine, int, int step) {
+      if (step != half) return;
+      add_states(engine, states);
+      save_at(engine, step, *disk_.calls());
+    });
+    return states;
+  }
+
+  RunResult resume(const Half& layout, States& states) {
+    RunOptions run = options(layout);
+    run.first_step = half;
+    return run_training(run, [&](Engine& engine, int, int step) {
+      if (step != half) return;
+      restore_from(engine, step, *disk_.calls());
+      EXPECT_EQ(engine.steps_done(), half);
+      add_states(engine, states);
+    });
+  }
+
+ private:
+  RunOptions options(const Half& layout) const {
+    RunOptions run = run_;
+    run.stage = layout.stage;
+    run.ranks = layout.ranks;
+    run.shard_degree = layout.shard_degree;
+    run.homes_of = homes_of(layout, folder_);
+    return run;
+  }
+
+  RunOptions run_;
+  std::string folder_;
+  MemoryDisk disk_{"/disk"};
+};
+
+/// Of the steps after the resumption, and of the weights.
+double difference_after(const RunResult& undisturbed, const RunResult& resumed) {
+  RunResult a = undisturbed, b = resumed;
+  for (RunResult* result : {&a, &b}) {
+    result->losses.erase(result->losses.begin(), result->losses.begin() + half);
+    result->norms.erase(result->norms.begin(), result->norms.begin() + half);
+  }
+  return largest_difference(a, b);
+}
+
+RunOptions base(at::ScalarType compute, at::ScalarType master, bool lora) {
+  RunOptions run;
+  run.config = small_config(/*tied=*/!lora);
+  run.compute = compute;
+  run.master = master;
+  if (!lora) return run;
+  run.lora.emplace();
+  run.lora->r = 3;
+  run.lora->target_modules = {"all-linear"};
+  run.lora->dropout = 0.2;
+  return run;
+}
+
+// An orthogonal array of strength 2: each pair of two columns' levels stands in one of the 16 rows (a, b), over GF(4).
+int times(int x, int y) {
+  static const int table[4][4] = {{0, 0, 0, 0}, {0, 1, 2, 3}, {0, 2, 3, 1}, {0, 3, 1, 2}};
+  return table[x][y];
+}
+int level(int row, int column) {
+  const int a = row / 4, b = row % 4;
+  return column == 0 ? a : b ^ times(a, column - 1);
+}
+
+class AnyLayout : public ::testing::TestWithParam<std::tuple<int, bool>> {};
+
+TEST_P(AnyLayout, ResumesWhatAnyOtherSaved) {
+  const auto [row, lora] = GetParam();
+  Half saving{level(row, 0), 1 + level(row, 1)}, loading{level(row, 2), 1 + level(row, 3), Home(level(row, 4))};
+  saving.home = Home(level(row, 4) ^ 1);
+  if (saving.ranks == 4 && row % 2) saving.shard_degree = 2;
+  if (loading.ranks == 4 && row % 3) loading.shard_degree = 2;
+  Bench bench(base(at::kDouble, at::kDouble, lora));
+  const RunResult undisturbed = bench.undisturbed(saving);
+  const States then = bench.save(saving);
+  States now;
+  const RunResult resumed = bench.resume(loading, now);
+  expect_equal(then, now);
+  EXPECT_LT(difference_after(undisturbed, resumed), 1e-12);
+}
+
+INSTANTIATE_TEST_SUITE_P(Pairs, AnyLayout, ::testing::Combine(::testing::Range(0, 16), ::testing::Bool()));
+
+// stage, type of computing, home, LoRA
+class SameLayout : public ::testing::TestWithParam<std::tuple<int, at::ScalarType, Home, bool>> {};
+
+TEST_P(SameLayout, GivesTheSameBits) {
+  const auto [stage, compute, home, lora] = GetParam();
+  for (const int ranks : {2, 3}) {
+    const Half layout{stage, ranks, home};
+    RunOptions run = base(compute, at::kFloat, lora);
+    run.micro_batches = ranks == 2 ? 2 : 1;
+    Bench bench(run);
+    const RunResult undisturbed = bench.undisturbed(layout);
+    const States then = bench.save(layout);
+    States now;
+    const RunResult resumed = bench.resume(layout, now);
+    expect_equal(then, now);
+    EXPECT_EQ(difference_after(undisturbed, resumed), 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, SameLayout,
+                         ::testing::Combine(::testing::Range(0, 4), ::testing::Values(at::kFloat, at::kBFloat16, at::kHalf),
+                                            ::testing::Values(Home::memory, Home::through_host, Home::disk), ::testing::Bool()));
+
+TEST(Resume, RefusesTheStatesOfAnotherModel) {
+  Bench bench(base(at::kFloat, at::kFloat, false)), other(base(at::kFloat, at::kFloat, true));
+  MemoryDisk disk("/disk");
+  RunOptions run = base(at::kFloat, at::kFloat, false);
+  run.steps = 0;
+  run_training(run, [&](Engine& engine, int, int step) { save_at(engine, step, *disk.calls()); });
+  run = base(at::kFloat, at::kFloat, true);
+  run.steps = 0;
+  EXPECT_THROW(run_training(run, [&](Engine& engine, int, int step) { restore_from(engine, step, *disk.calls()); }), InputError);
+}
+
+}  // namespace
+}  // namespace zero::testing

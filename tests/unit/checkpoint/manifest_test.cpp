@@ -1,0 +1,73 @@
+#include "zero/checkpoint/manifest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "comm/error.h"
+
+namespace zero {
+namespace {
+
+Manifest example() {
+  Manifest manifest;
+  manifest.run.settings = {{"optimizer.betas", "[0.9, 0.95]"}, {"data.train", "7 bytes, ab"}};
+  manifest.run.configuration = "[job]\noutput_dir = \"ü\"\n";
+  manifest.run.directory = "/somewhere";
+  manifest.run.model_config = "{}";
+  manifest.run.ranks = 3;
+  manifest.position = {12, (std::int64_t{1} << 53) + 1, 7, 1.0 / 3, 11, LossScaleState{1024, 5, 1}};
+  manifest.groups = {{{{{"w", {2, 3}}, 0, 0}, {{"b", {3}}, 32, 0}}, 64}};
+  manifest.files = {{"rank-00000.states", {{0, 0, 35}}, {8192, 0xfedcba9876543210}}};
+  return manifest;
+}
+
+std::string refusal(const std::string& content) {
+  try {
+    parse_manifest(content, "m.json");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Manifest, ReadsBackWhatItWrote) {
+  const Manifest manifest = example(), back = parse_manifest(format_manifest(manifest), "m.json");
+  EXPECT_EQ(back.position, manifest.position);
+  EXPECT_EQ(back.run.settings, manifest.run.settings);
+  EXPECT_EQ(back.run.configuration, manifest.run.configuration);
+  EXPECT_EQ(back.files[0].mark, manifest.files[0].mark);
+  EXPECT_EQ(back.files[0].sections, manifest.files[0].sections);
+  EXPECT_EQ(back.groups[0].tensors[1].spec.name, "b");
+  EXPECT_EQ(back.groups[0].tensors[1].offset, 32);
+  EXPECT_EQ(format_manifest(back), format_manifest(manifest));
+}
+
+TEST(Manifest, EveryByteCounts) {
+  const std::string good = format_manifest(example());
+  ASSERT_EQ(refusal(good), "");
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] = char(bad[i] ^ 1);
+    EXPECT_NE(refusal(bad), "") << i;
+  }
+  for (std::size_t length = 0; length < good.size(); ++length) EXPECT_NE(refusal(good.substr(0, length)), "") << length;
+  for (const char more : {'\n', ' ', '\0'}) EXPECT_NE(refusal(good + more), "");
+}
+
+TEST(Manifest, ContentsThatContradictEachOtherAreRefused) {
+  const auto refused = [](const std::function<void(Manifest&)>& spoil) {
+    Manifest manifest = example();
+    spoil(manifest);
+    return refusal(format_manifest(manifest)) != "";
+  };
+  EXPECT_TRUE(refused([](Manifest& m) { m.files[0].name = "../states"; }));
+  EXPECT_TRUE(refused([](Manifest& m) { m.files[0].sections[0].group = 1; }));
+  EXPECT_TRUE(refused([](Manifest& m) { m.files[0].sections[0].count = 65; }));
+  EXPECT_TRUE(refused([](Manifest& m) { m.files[0].sections[0].begin = -1; }));
+  EXPECT_TRUE(refused([](Manifest& m) { m.groups[0].tensors[1].offset = 62; }));
+  EXPECT_TRUE(refused([](Manifest& m) { m.groups[0].tensors[1].spec.shape = {std::int64_t{1} << 40, std::int64_t{1} << 40}; }));
+  EXPECT_TRUE(refused([](Manifest& m) { m.element_bytes = 3; }));
+}
+
+}  // namespace
+}  // namespace zero

@@ -14,34 +14,40 @@ namespace {
 // Adapters carry their full names; modules that are saved whole get the prefix that PEFT gives them.
 std::string peft_name(const std::string& name) { return name.starts_with(peft_prefix) ? name : peft_prefix + name; }
 
-std::vector<SafetensorsSpec> trained_specs(Engine& engine, bool pissa) {
-  std::vector<SafetensorsSpec> specs;
+std::vector<TensorSpec> trained_tensors(Engine& engine) {
+  std::vector<TensorSpec> tensors;
   for (const auto& group : engine.groups()) {
     if (!group->spec().trainable) continue;
-    for (const FlatTensor& tensor : group->layout().tensors()) {
-      specs.push_back({peft_name(tensor.spec.name), at::kFloat, pissa ? PissaWeights::plain_shape(tensor.spec) : tensor.spec.shape});
-    }
+    for (const FlatTensor& tensor : group->layout().tensors()) tensors.push_back(tensor.spec);
   }
-  return specs;
+  return tensors;
 }
 
 }  // namespace
 
+AdapterWriter::AdapterWriter(const std::string& folder, const std::vector<TensorSpec>& tensors, PissaWeights* pissa) : folder_(folder), pissa_(pissa) {
+  std::filesystem::create_directories(folder);
+  std::vector<SafetensorsSpec> specs;
+  for (const TensorSpec& tensor : tensors) {
+    specs.push_back({peft_name(tensor.name), at::kFloat, pissa ? PissaWeights::plain_shape(tensor) : tensor.shape});
+    for (const std::int64_t size : specs.back().shape) ZERO_CHECK(size > 0, "tensor " + tensor.name + " of the adapter is empty");
+  }
+  writer_ = std::make_unique<SafetensorsWriter>(folder + "/adapter_model.safetensors", specs);
+}
+
+void AdapterWriter::append(const TensorSpec& tensor, const at::Tensor& value) { writer_->append(pissa_ ? pissa_->as_plain(tensor, value) : value); }
+
+void AdapterWriter::finish(const LoraOptions& options, const std::string& base) {
+  writer_->finish();
+  write_adapter_config(folder_, pissa_ ? plain_options(options) : options, base);
+}
+
 void save_adapter(Engine& engine, const LoraOptions& options, PissaWeights* pissa, const std::string& folder, const std::string& base) {
-  std::unique_ptr<SafetensorsWriter> writer;
+  std::unique_ptr<AdapterWriter> writer;
   FirstRankWork first(engine.host());
-  first.attempt([&] {
-    std::filesystem::create_directories(folder);
-    const std::vector<SafetensorsSpec> specs = trained_specs(engine, pissa != nullptr);
-    for (const SafetensorsSpec& spec : specs)
-      for (std::int64_t size : spec.shape) ZERO_CHECK(size > 0, "tensor " + spec.name + " of the adapter is empty");
-    writer = std::make_unique<SafetensorsWriter>(folder + "/adapter_model.safetensors", specs);
-  });
-  engine.export_weights([&](const TensorSpec& spec, const at::Tensor& value) { first.attempt([&] { writer->append(pissa ? pissa->as_plain(spec, value) : value); }); }, true);
-  first.attempt([&] {
-    writer->finish();
-    write_adapter_config(folder, pissa ? plain_options(options) : options, base);
-  });
+  first.attempt([&] { writer = std::make_unique<AdapterWriter>(folder, trained_tensors(engine), pissa); });
+  engine.export_weights([&](const TensorSpec& spec, const at::Tensor& value) { first.attempt([&] { writer->append(spec, value); }); }, true);
+  first.attempt([&] { writer->finish(options, base); });
   first.finish();
 }
 

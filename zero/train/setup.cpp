@@ -49,6 +49,16 @@ EngineOptions engine_options_of(const Config& config, const BatchArithmetic& bat
   return options;
 }
 
+HfWriteOptions write_options_of(const Config& config) {
+  HfWriteOptions options;
+  options.type = type_of(config.checkpoint.export_dtype);
+  options.base = config.model.path.value_or("");
+  options.tokenizer_from = config.data.tokenizer.empty() ? options.base : config.data.tokenizer;
+  return options;
+}
+
+std::string base_name_of(const Config& config) { return config.model.path.value_or(config.model.preset.value_or("")); }
+
 ScheduleOptions schedule_of(const Config& config, std::int64_t steps) {
   ScheduleOptions options;
   const std::string& type = config.lr_scheduler.type;

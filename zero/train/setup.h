@@ -1,5 +1,6 @@
 #pragma once
 // From a configuration to the options of each room. Pure functions.
+#include "models/hf_directory.h"
 #include "models/model_config.h"
 #include "zero/engine.h"
 #include "zero/optim/schedule.h"
@@ -13,6 +14,10 @@ ModelConfig model_config_of(const Config& config);
 
 Precision precision_of(const Config& config, const BatchArithmetic& batch);
 EngineOptions engine_options_of(const Config& config, const BatchArithmetic& batch);
+/// Of model/: the tensors' type, and where tokenizer files and generation_config.json come from.
+HfWriteOptions write_options_of(const Config& config);
+/// What an adapter calls its base: the path as given, or the preset.
+std::string base_name_of(const Config& config);
 ScheduleOptions schedule_of(const Config& config, std::int64_t steps);
 
 /// A seed for one purpose out of another: SplitMix64's mixing of both.

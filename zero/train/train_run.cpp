@@ -82,15 +82,6 @@ void describe(const World& world, const Plan& plan, const Model& model, std::int
   log_info(world.size(), " ranks on ", world.nodes(), " node(s), ", at::get_num_threads(), " thread(s) each; ", plan.batch.describe(), "; ", steps, " steps");
 }
 
-HfWriteOptions write_options_of(const Plan& plan) {
-  HfWriteOptions options;
-  const std::string& type = plan.config.checkpoint.export_dtype;
-  options.type = type == "bf16" ? at::kBFloat16 : type == "fp16" ? at::kHalf : at::kFloat;
-  options.base = plan.config.model.path.value_or("");
-  options.tokenizer_from = plan.config.data.tokenizer.empty() ? options.base : plan.config.data.tokenizer;
-  return options;
-}
-
 /// Rank 0 prints what the run will take of its node; a node that lacks it ends the run here.
 void give_verdict(World& world, const Plan& plan, const Model& model, bool dry_run) {
   world.agree([&] {
@@ -107,8 +98,6 @@ c10::Device device_of(const Config& config, const World& world) {
   const c10::Device device = choose_device({config.training.device, int(config.comm.ranks_per_gpu)}, world.local_rank(), world.local_size());
   if (device.is_cuda() && config.offload.parameters != "none" && config.offload.optimizer == "none")
     throw InputError(config.where("offload.parameters") + ": on a GPU the weights live on the host only where the optimizer does; set offload.optimizer too");
-  if (device.is_cuda() && config.lora && config.lora->quantization != "none")
-    throw InputError(config.where("lora.quantization") + ": an NF4 base does not go together with a GPU in this version; set training.device = \"cpu\", or quantization = \"none\"");
   return device;
 }
 
@@ -216,9 +205,9 @@ int train_run(World& world, const TrainArguments& arguments) {
   if (trainer.run() == RunEnd::stopped) return static_cast<int>(ExitCode::stopped);
   const std::string saved = output + (run.lora ? "/adapter" : "/model");
   if (run.lora) {
-    save_adapter(engine, *run.lora, run.pissa.get(), saved, plan.config.model.path.value_or(plan.config.model.preset.value_or("")));
+    save_adapter(engine, *run.lora, run.pissa.get(), saved, base_name_of(plan.config));
   } else {
-    save_model(engine, run.model, saved, write_options_of(plan));
+    save_model(engine, run.model, saved, write_options_of(plan.config));
   }
   if (world.rank() == 0) log_info("the ", run.lora ? "adapter" : "model", " is in ", saved);
   if (checkpoints.failed()) throw Error(text("the run is finished, but its last checkpoint could not be written"));

@@ -1,4 +1,4 @@
-// zero_export: a model directory, with a LoRA adapter merged in if wanted, as Hugging Face directory or as GGUF file.
+// zero_export: a model directory or a checkpoint, with a LoRA adapter merged in if wanted, as Hugging Face directory or as GGUF file.
 #include <CLI/CLI.hpp>
 
 #include <ATen/ATen.h>
@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "comm/error.h"
 #include "comm/log.h"
@@ -14,6 +15,7 @@
 #include "models/gguf_model.h"
 #include "models/model.h"
 #include "models/weight_pieces.h"
+#include "zero/train/checkpoint_export.h"
 
 namespace zero {
 namespace {
@@ -25,13 +27,14 @@ struct Arguments {
   bool overwrite = false;
 };
 
-std::shared_ptr<WeightSource> open_weights(const std::shared_ptr<HfDirectory>& directory, const std::string& adapter) {
-  auto base = std::make_shared<HfWeights>(directory);
-  if (adapter.empty()) return base;
-  return std::make_shared<MergedWeights>(base, std::make_shared<PeftDirectory>(adapter));
-}
+/// What is exported: a model directory's weights, or a checkpoint's, and how they are written where nothing else is asked for.
+struct Source {
+  ModelConfig config;
+  std::shared_ptr<WeightSource> weights;
+  HfWriteOptions options;
+};
 
-/// The type of the base's tensors, where nothing else is asked for.
+/// The type of the base's tensors.
 at::ScalarType stored_type(const HfDirectory& directory) {
   const StoredTensor* embedding = directory.find("model.embed_tokens.weight");
   if (!embedding) embedding = directory.find("lm_head.weight");
@@ -39,9 +42,22 @@ at::ScalarType stored_type(const HfDirectory& directory) {
   return type == at::kBFloat16 || type == at::kHalf ? type : at::kFloat;
 }
 
-at::ScalarType type_of(const std::string& name, const HfDirectory& directory) {
-  if (name.empty()) return stored_type(directory);
-  return name == "fp32" ? at::kFloat : name == "bf16" ? at::kBFloat16 : at::kHalf;
+Source open_directory(const std::string& folder) {
+  const auto directory = std::make_shared<HfDirectory>(folder);
+  HfWriteOptions options{.type = stored_type(*directory)};
+  options.tokenizer_from = options.base = folder;
+  return {directory->config(), std::make_shared<HfWeights>(directory), options};
+}
+
+Source open_source(const Arguments& arguments, const CheckpointExport* checkpoint) {
+  Source source = checkpoint ? Source{checkpoint->model(), checkpoint->weights(), checkpoint->options()} : open_directory(arguments.model);
+  if (!arguments.adapter.empty()) source.weights = std::make_shared<MergedWeights>(source.weights, std::make_shared<PeftDirectory>(arguments.adapter));
+  if (!arguments.type.empty()) source.options.type = arguments.type == "fp32" ? at::kFloat : arguments.type == "bf16" ? at::kBFloat16 : at::kHalf;
+  if (!arguments.tokenizer.empty()) source.options.tokenizer_from = arguments.tokenizer;
+  const std::string& tokenizer = source.options.tokenizer_from;
+  if (!tokenizer.empty() && !fs::exists(tokenizer))
+    throw InputError(text(tokenizer, ": does not exist, and the tokenizer files are to be copied from there: name another place by --tokenizer"));
+  return source;
 }
 
 /// Nothing is exported over what it is made of, nor over anything that lies there unless that is asked for.
@@ -57,38 +73,43 @@ void check_out(const Arguments& arguments) {
   if (!empty && !arguments.overwrite) throw InputError(text(arguments.out, ": exists; name another place, or give --overwrite"));
 }
 
-void write_directory(const HfDirectory& directory, const Model& model, WeightSource& weights, const Arguments& arguments) {
+void write_directory(const Source& source, const Model& model, const Arguments& arguments) {
   const std::vector<TensorSpec> tensors = tensors_of(model);
-  weights.check(tensors);
-  HfWriteOptions options{.type = type_of(arguments.type, directory)};
-  options.tokenizer_from = arguments.tokenizer.empty() ? directory.folder() : arguments.tokenizer;
-  options.base = directory.folder();
-  HfWriter writer(arguments.out, model.config, tensors, options);
+  source.weights->check(tensors);
+  HfWriter writer(arguments.out, model.config, tensors, source.options);
   for (const TensorSpec& tensor : tensors)
-    read_in_pieces(weights, tensor, {options.type}, [&](const at::Tensor& values) { writer.append(values); });
+    read_in_pieces(*source.weights, tensor, {source.options.type}, [&](const at::Tensor& values) { writer.append(values); });
   writer.finish();
 }
 
-/// Where the tokenizer is: as told, in the model directory, or nowhere.
-std::string find_tokenizer(const HfDirectory& directory, const std::string& given) {
-  if (!given.empty()) return given;
-  if (fs::exists(directory.folder() + "/tokenizer.model")) return directory.folder();
-  if (fs::exists(directory.folder() + "/tokenizer.json"))
-    throw InputError(text(directory.folder(), ": has tokenizer.json only; a GGUF file is made of a SentencePiece tokenizer.model, name one by --tokenizer"));
-  log_warning(directory.folder(), " has no tokenizer: the file will take token ids only; name a tokenizer.model by --tokenizer");
+/// Where the tokenizer of a GGUF file is: as told, where the model's is, or nowhere.
+std::string find_tokenizer(const Source& source, const Arguments& arguments) {
+  const std::string& folder = source.options.tokenizer_from;
+  if (!arguments.tokenizer.empty()) return arguments.tokenizer;
+  if (!folder.empty() && (!fs::is_directory(folder) || fs::exists(folder + "/tokenizer.model"))) return folder;
+  if (!folder.empty() && fs::exists(folder + "/tokenizer.json"))
+    throw InputError(text(folder, ": has tokenizer.json only; a GGUF file is made of a SentencePiece tokenizer.model, name one by --tokenizer"));
+  log_warning(arguments.model, " has no tokenizer: the file will take token ids only; name a tokenizer.model by --tokenizer");
   return "";
 }
 
-void write_file(const HfDirectory& directory, const Model& model, WeightSource& weights, const Arguments& arguments) {
+void write_file(const Source& source, const Model& model, const Arguments& arguments) {
   GgufOptions options;
   options.type = ggml_type_of(arguments.gguf);
-  options.tokenizer = find_tokenizer(directory, arguments.tokenizer);
-  options.name = fs::absolute(directory.folder()).lexically_normal().filename().string();
-  write_gguf(arguments.out, model, weights, options);
+  options.tokenizer = find_tokenizer(source, arguments);
+  options.name = fs::absolute(arguments.model).lexically_normal().filename().string();
+  write_gguf(arguments.out, model, *source.weights, options);
+}
+
+/// A checkpoint of adapters is exported as the adapter that it is.
+void write_adapter(const CheckpointExport& checkpoint, const Arguments& arguments) {
+  if (!arguments.gguf.empty() || !arguments.adapter.empty() || !arguments.type.empty() || !arguments.tokenizer.empty())
+    throw InputError(text(arguments.model, ": is a checkpoint of an adapter, which is written as such: export it without further options, then merge it into its model by --adapter"));
+  checkpoint.write_adapter(arguments.out);
 }
 
 void describe(CLI::App& app, Arguments& arguments) {
-  app.add_option("model", arguments.model, "model directory: config.json, *.safetensors, tokenizer files")->required();
+  app.add_option("model", arguments.model, "model directory (config.json, *.safetensors, tokenizer files), or a checkpoint of zero_train")->required();
   app.add_option("out", arguments.out, "folder to write; with --gguf the file")->required();
   app.add_option("--adapter", arguments.adapter, "LoRA adapter (a PEFT directory) to merge into the model");
   auto* type = app.add_option("--type", arguments.type, "of the tensors in a folder: fp32, bf16 or fp16; default: as the model is stored")
@@ -102,7 +123,7 @@ void describe(CLI::App& app, Arguments& arguments) {
 
 int run(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app("Writes a model directory, with an adapter merged in, as Hugging Face directory or GGUF file.", "zero_export");
+  CLI::App app("Writes a model directory or a checkpoint, with an adapter merged in, as Hugging Face directory or GGUF file.", "zero_export");
   describe(app, arguments);
   try {
     app.parse(argc, argv);
@@ -112,13 +133,19 @@ int run(int argc, char** argv) {
   }
   const auto begin = std::chrono::steady_clock::now();
   check_out(arguments);
-  const auto directory = std::make_shared<HfDirectory>(arguments.model);
-  const auto weights = open_weights(directory, arguments.adapter);
-  const Model model = make_llama(directory->config());
+  std::optional<CheckpointExport> checkpoint;
+  if (CheckpointExport::is_checkpoint(arguments.model)) checkpoint.emplace(arguments.model);
+  if (checkpoint && checkpoint->is_adapter()) {
+    write_adapter(*checkpoint, arguments);
+    log_info(arguments.out, ": the adapter of ", arguments.model);
+    return 0;
+  }
+  const Source source = open_source(arguments, checkpoint ? &*checkpoint : nullptr);
+  const Model model = make_llama(source.config);
   if (arguments.gguf.empty())
-    write_directory(*directory, model, *weights, arguments);
+    write_directory(source, model, arguments);
   else
-    write_file(*directory, model, *weights, arguments);
+    write_file(source, model, arguments);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   log_info(arguments.out, ": ", model.numel(), " parameters, written in ", seconds.count(), " s");
   return 0;

@@ -1,0 +1,38 @@
+#pragma once
+// A checkpoint as the model or adapter that its run would have written.
+#include <memory>
+#include <string>
+
+#include "models/hf_directory.h"
+#include "models/model.h"
+#include "models/weight_source.h"
+#include "zero/checkpoint/saved_states.h"
+#include "zero/train/config.h"
+
+namespace zero {
+
+class CheckpointExport {
+ public:
+  /// Whether a folder is a checkpoint.
+  static bool is_checkpoint(const std::string& folder);
+
+  /// InputError for a folder that does not verify.
+  explicit CheckpointExport(const std::string& folder);
+
+  bool is_adapter() const { return config_.lora.has_value(); }
+  const ModelConfig& model() const { return model_; }
+  /// Of a model: its weights.
+  std::shared_ptr<WeightSource> weights() const;
+  /// Of a model: as the run would have written it. Paths are those that the run saw.
+  HfWriteOptions options() const;
+  /// Of an adapter: writes it as the run would have.
+  void write_adapter(const std::string& folder) const;
+
+ private:
+  FileCalls calls_;
+  std::shared_ptr<SavedStates> states_;
+  Config config_;
+  ModelConfig model_;
+};
+
+}  // namespace zero

@@ -1,0 +1,283 @@
+"""Runs zero_train as a user does whose machine is unkind: ranks are killed, signals arrive, files are damaged. What a run that
+was resumed leaves must be the undisturbed run's to the bit.
+
+usage: test_checkpoints.py BIN TESTS_DATA [-k NAME] [--kills N] [--seed N]        exits 1 when something is wrong
+"""
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+DEADLINE_SECONDS = 60
+CONFIG = {
+    "job": {"output_dir": "out"},
+    "model": {"path": "model"},
+    "data": {"train": ["tokens.bin"]},
+    "training": {"steps": 60, "seq_len": 24, "local_batch_size": 1, "global_batch_size": 4, "precision": "bf16", "device": "cpu"},
+    "checkpoint": {"interval": 1},
+}
+
+
+class Place:
+    """A folder with a small model, its tokens and a configuration."""
+
+    def __init__(self, folder, bin, data):
+        self.folder, self.bin = folder, bin
+        shutil.copytree(os.path.join(data, "tiny", "model"), self.path("model"))
+        shutil.copy(os.path.join(data, "tiny", "tokens.bin"), self.path("tokens.bin"))
+        with open(self.path("config.toml"), "w") as file:
+            for section, keys in CONFIG.items():
+                file.write(f"[{section}]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in keys.items()))
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def start(self, *options, ranks=2, out="out"):
+        """zero_train under mpirun; its messages go to a file."""
+        command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks)] + (["--allow-run-as-root"] if os.getuid() == 0 else [])
+        command += [self.bin + "/zero_train", "config.toml", "--set", f"job.output_dir={out}", *options]
+        with open(self.path("said"), "w") as said:
+            return subprocess.Popen(command, cwd=self.folder, stdout=said, stderr=subprocess.STDOUT, start_new_session=True, env=dict(os.environ, OMP_NUM_THREADS="1"))
+
+    def wait(self, process):
+        """(exit code, what it said)"""
+        code = process.wait(timeout=DEADLINE_SECONDS)
+        with open(self.path("said")) as file:
+            return code, file.read()
+
+    def run(self, *options, **more):
+        return self.wait(self.start(*options, **more))
+
+    def metrics(self, out="out"):
+        """Objects without times, which no two runs share."""
+        if not os.path.exists(self.path(out, "metrics.jsonl")):
+            return []
+        with open(self.path(out, "metrics.jsonl")) as file:
+            lines = [json.loads(line) for line in file if line.endswith("\n")]
+        return [{k: v for k, v in line.items() if k not in ("seconds", "tokens_per_second", "peak_bytes")} for line in lines]
+
+    def checkpoints(self, out="out"):
+        folder = self.path(out, "checkpoints")
+        return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+
+    def result(self, out="out"):
+        """Bytes of every file of the model, by name."""
+        folder, found = self.path(out, "model"), {}
+        for name in os.listdir(folder):
+            with open(os.path.join(folder, name), "rb") as file:
+                found[name] = file.read()
+        return found
+
+    def expect_same(self, out, reference):
+        assert self.result(out) == self.result(reference), "the models differ"
+        assert self.metrics(out) == self.metrics(reference), "the metrics differ"
+
+
+def ranks_of(process):
+    """Process ids of the ranks of an mpirun."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat") as file:
+                words = file.read().rpartition(")")[2].split()
+            with open(f"/proc/{name}/comm") as file:
+                program = file.read().strip()
+        except OSError:
+            continue
+        if int(words[1]) == process.pid and program == "zero_train" and words[0] != "Z":
+            found.append(int(name))
+    return found
+
+
+def wait_for_steps(place, process, steps, out="out"):
+    """Until so many objects are in metrics.jsonl; False when the run ended before."""
+    end = time.time() + DEADLINE_SECONDS
+    while len(place.metrics(out)) < steps:
+        if process.poll() is not None:
+            return False
+        assert time.time() < end, f"no {steps} steps in {DEADLINE_SECONDS} s"
+        time.sleep(0.002)
+    return True
+
+
+def wait_for_words(place, process, words):
+    """Until the run has said so; False when it ended before."""
+    end = time.time() + DEADLINE_SECONDS
+    while True:
+        with open(place.path("said")) as file:
+            if words in file.read():
+                return True
+        if process.poll() is not None:
+            return False
+        assert time.time() < end, f"{words!r} was not said in {DEADLINE_SECONDS} s"
+        time.sleep(0.002)
+
+
+def check_kills(place, args):
+    """Ranks of one run, and of what resumes it, are killed again and again, in steps and in checkpoints."""
+    code, said = place.run(out="undisturbed")
+    assert code == 0, said
+    kills = 0
+    process = place.start()
+    while kills < args.kills:
+        if args.random.random() < 0.2:  # while it starts, or resumes
+            time.sleep(args.random.random())
+        else:
+            done = len(place.metrics()) if kills else 0
+            if not wait_for_words(place, process, "resumed after" if done else "steps\n") or not wait_for_steps(place, process, done + args.random.randint(0, 4)):
+                break
+            time.sleep(args.random.random() * 0.03)
+        alive = ranks_of(process)
+        if process.poll() is not None:
+            break
+        if not alive:
+            continue
+        os.kill(args.random.choice(alive), signal.SIGKILL)
+        code, said = place.wait(process)
+        if code == 0:
+            break  # it had ended
+        kills += 1
+        steps = len(place.metrics())
+        complete = [name for name in place.checkpoints() if re.fullmatch(r"step-\d{8}", name)]
+        assert not steps or not complete or int(complete[-1][5:]) >= steps - 1, (steps, complete)  # at most the step that was not saved yet
+        process = place.start("--resume") if os.path.exists(place.path("out/config.toml")) else place.start()
+    code, said = place.wait(process)
+    assert code == 0, said
+    assert kills >= args.kills * 3 // 4, f"only {kills} kills"
+    place.expect_same("out", "undisturbed")
+    assert place.checkpoints() == ["step-00000059", "step-00000060"], place.checkpoints()
+    print(f"{kills} kills", end=", ")
+
+
+def check_signals(place, args):
+    code, said = place.run("--set", "checkpoint.interval=0", "--set", "training.steps=80", out="undisturbed")
+    assert code == 0 and place.checkpoints("undisturbed") == [], said
+    options = ("--set", "checkpoint.interval=0", "--set", "training.steps=80")
+    for number, to in ((signal.SIGTERM, "a rank"), (signal.SIGUSR1, "a rank"), (signal.SIGUSR1, "mpirun"), (signal.SIGTERM, "all ranks")):
+        process = place.start(*options)
+        assert wait_for_steps(place, process, args.random.randint(1, 40))
+        targets = {"mpirun": [process.pid], "all ranks": ranks_of(process), "a rank": ranks_of(process)[:1]}[to]
+        for target in targets:
+            os.kill(target, number)
+        code, said = place.wait(process)
+        assert code == 75, (to, code, said)
+        assert said.count("stopped on request after step") == 1, said
+        assert place.checkpoints() == [f"step-{len(place.metrics()):08d}"], (place.checkpoints(), len(place.metrics()))
+        code, said = place.run(*options, "--resume")
+        assert code == 0, said
+        place.expect_same("out", "undisturbed")
+        shutil.rmtree(place.path("out"))
+
+
+def check_second_signal(place, args):
+    process = place.start("--set", "training.steps=100000", "--set", "checkpoint.interval=0")
+    assert wait_for_steps(place, process, 2)
+    first, other = ranks_of(process)[:2]
+    os.kill(other, signal.SIGSTOP)  # the step does not end
+    os.kill(first, signal.SIGTERM)
+    time.sleep(2.1)
+    assert process.poll() is None
+    os.kill(first, signal.SIGTERM)
+    code, said = place.wait(process)
+    assert code not in (0, 75), said
+
+
+def check_damage(place, args):
+    options = ("--set", "training.steps=9", "--set", "checkpoint.interval=3", "--set", "checkpoint.keep=5")
+    code, said = place.run(*options, out="undisturbed")
+    assert code == 0, said
+    shutil.copytree(place.path("undisturbed"), place.path("out"))
+    shutil.rmtree(place.path("out/checkpoints/step-00000009"))
+    os.makedirs(place.path("out/checkpoints/step-00000007.tmp"))
+    with open(place.path("out/checkpoints/step-00000006/rank-00001.states"), "r+b") as file:
+        file.seek(1000)
+        file.write(b"\xff\x00")
+    code, said = place.run(*options, "--resume", "--set", "zero.stage=1", ranks=4)
+    assert code == 0, said
+    assert "rank-00001.states" in said and "block 0" in said and "resumed after step 3" in said and "ranks 2 -> 4" in said, said
+    assert place.checkpoints() == ["step-00000003", "step-00000006", "step-00000006.damaged", "step-00000009"], place.checkpoints()
+    for name in place.checkpoints():
+        with open(place.path("out/checkpoints", name, "manifest.json"), "r+b") as file:
+            file.write(b" ")
+    code, said = place.run(*options, "--resume")
+    assert code == 2 and "no checkpoint there" in said and said.count("error: ") == 1, (code, said)
+
+
+def check_fp16(place, args):
+    options = ("--set", "training.precision=fp16", "--set", "checkpoint.interval=4", "--set", "training.steps=12")
+    code, said = place.run(*options, out="undisturbed")
+    assert code == 0, said
+    shutil.copytree(place.path("undisturbed"), place.path("out"))
+    shutil.rmtree(place.path("out/checkpoints/step-00000012"))
+    code, said = place.run(*options, "--resume")
+    assert code == 0, said
+    place.expect_same("out", "undisturbed")
+
+
+def check_export(place, args):
+    for more in ((), ("--set", "lora.r=2", "--set", "lora.init_lora_weights=pissa")):
+        code, said = place.run("--set", "training.steps=3", *more, "--set", "checkpoint.export_dtype=bf16")
+        assert code == 0, said
+        done = subprocess.run([place.bin + "/zero_export", place.path("out/checkpoints/step-00000003"), place.path("exported")], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert subprocess.run(["diff", "-r", place.path("exported"), place.path("out/adapter" if more else "out/model")]).returncode == 0
+        shutil.rmtree(place.path("out"))
+        shutil.rmtree(place.path("exported"))
+
+
+def check_refusals(place, args):
+    def refused(*options, pieces, **more):
+        code, said = place.run(*options, **more)
+        messages = [line for line in said.splitlines() if re.match(r"(\[rank \d+\] )?error: ", line)]
+        assert code == 2 and len(messages) == 1 and all(piece in messages[0] for piece in pieces), (options, code, said)
+
+    refused("--resume", pieces=["holds no run to resume", "--resume"])
+    refused("--resume", "--overwrite", pieces=["--overwrite"])
+    refused("--accept-change", "optimizer.lr", pieces=["--resume"])
+    refused("--set", "checkpoint.keep=100000000000", pieces=["checkpoint.keep", "GiB", "output_dir"])
+    code, said = place.run("--set", "training.steps=2", "--set", "checkpoint.interval=0")
+    assert code == 0, said
+    refused("--resume", pieces=["finished run without checkpoints"])
+    refused("--set", "training.steps=3", pieces=["--resume"])
+    shutil.rmtree(place.path("out/model"))
+    code, said = place.run("--resume", "--set", "training.steps=2")
+    assert code == 0 and "no checkpoint yet: the run begins at step 0" in said, said
+    for pair, pieces in (("optimizer.betas=[0.8, 0.95]", ["--set optimizer.betas", "[0.9, 0.95]", "--accept-change optimizer.betas"]),
+                         ("training.seq_len=12", ["seq_len", "12", "24"]), ("training.global_batch_size=8", ["global_batch_size", "8", "4"]),
+                         ("training.seed=3", ["seed", "3", "0"]), ("training.steps=1", ["steps", "step 2"])):
+        refused("--resume", "--set", "training.steps=2", "--set", pair, pieces=pieces)
+    with open(place.path("tokens.bin"), "r+b") as file:
+        file.seek(100)
+        file.write(b"\x07\x00")
+    refused("--resume", "--set", "training.steps=4", pieces=["[data] train", "bytes, "])
+    code, said = place.run("--resume", "--set", "training.steps=4", "--accept-change", "data.train")
+    assert code == 0 and "training.steps 2 -> 4" in said and len(place.metrics()) == 4, said
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bin")
+    parser.add_argument("data")
+    parser.add_argument("-k", default="", help="only checks whose name holds this")
+    parser.add_argument("--kills", type=int, default=12)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    args.random = random.Random(args.seed)
+    checks = [check for check in (check_kills, check_signals, check_second_signal, check_damage, check_fp16, check_export, check_refusals) if args.k in check.__name__]
+    for check in checks:
+        begin = time.time()
+        with tempfile.TemporaryDirectory(prefix="zero-checkpoints-") as folder:
+            check(Place(folder, os.path.abspath(args.bin), os.path.abspath(args.data)), args)
+        print(f"{check.__name__} ok, {time.time() - begin:.1f} s", flush=True)
+    sys.exit(not checks)
+
+
+if __name__ == "__main__":
+    main()

@@ -41,7 +41,8 @@ class Scheduler {
 
   void enqueue(cudaStream_t stream, Task task);
   void record(const std::shared_ptr<Mark>& mark, cudaStream_t stream);
-  void wait(cudaStream_t stream, const std::shared_ptr<Mark>& mark);
+  /// False where CUDA refuses: a captured stream may not wait for what is not captured.
+  bool wait(cudaStream_t stream, const std::shared_ptr<Mark>& mark);
   /// Runs other work, too, until the stream is empty or the mark passed.
   void synchronize(cudaStream_t stream);
   void synchronize(const Mark& mark);
@@ -63,8 +64,9 @@ class Scheduler {
 
   std::recursive_mutex lock_;
   std::map<cudaStream_t, std::deque<Task>> streams_;
-  std::map<cudaStream_t, std::vector<Task>> captured_;
-  std::map<const Mark*, cudaStream_t> captured_marks_;
+  using Captured = std::shared_ptr<std::vector<Task>>;  // of all streams of one capture, in the order of the calls
+  std::map<cudaStream_t, Captured> captured_;
+  std::map<const Mark*, Captured> captured_marks_;
   std::mt19937_64 random_;
   std::size_t waiting_ = 0;
 };

@@ -133,7 +133,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) { return Scheduler::get().syn
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return Scheduler::get().synchronize(stream), cudaSuccess; }
 cudaError_t cudaStreamQuery(cudaStream_t stream) { return Scheduler::get().query(stream) ? cudaSuccess : cudaErrorNotReady; }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-  return Scheduler::get().wait(stream, event_of(event)->mark), cudaSuccess;
+  return Scheduler::get().wait(stream, event_of(event)->mark) ? cudaSuccess : failed(cudaErrorStreamCaptureIsolation);
 }
 
 // Events.

@@ -64,7 +64,7 @@ void Scheduler::run_until(Done done) {
 void Scheduler::enqueue(cudaStream_t stream, Task task) {
   std::unique_lock guard(lock_);
   if (const auto captured = captured_.find(stream); captured != captured_.end()) {
-    captured->second.push_back(std::move(task));
+    captured->second->push_back(std::move(task));
     return;
   }
   streams_[stream].push_back(std::move(task));
@@ -77,8 +77,8 @@ void Scheduler::enqueue(cudaStream_t stream, Task task) {
 
 void Scheduler::record(const std::shared_ptr<Mark>& mark, cudaStream_t stream) {
   std::lock_guard guard(lock_);
-  if (captured_.count(stream)) {
-    captured_marks_[mark.get()] = stream;
+  if (const auto captured = captured_.find(stream); captured != captured_.end()) {
+    captured_marks_[mark.get()] = captured->second;
     return;
   }
   captured_marks_.erase(mark.get());
@@ -89,15 +89,16 @@ void Scheduler::record(const std::shared_ptr<Mark>& mark, cudaStream_t stream) {
                    }, {}});
 }
 
-void Scheduler::wait(cudaStream_t stream, const std::shared_ptr<Mark>& mark) {
+bool Scheduler::wait(cudaStream_t stream, const std::shared_ptr<Mark>& mark) {
   std::lock_guard guard(lock_);
-  // A stream that waits for a captured one is captured with it: one sequence serves both.
   if (const auto origin = captured_marks_.find(mark.get()); origin != captured_marks_.end()) {
-    if (!captured_.count(stream)) not_emulated("capture that spreads to another stream");
-    return;
+    captured_[stream] = origin->second;  // the capture spreads
+    return true;
   }
-  if (mark->passed >= mark->recorded) return;
-  enqueue(stream, {{}, [mark, number = mark->recorded] { return mark->passed >= number; }});
+  if (mark->recorded == 0) return true;
+  if (captured_.count(stream)) return false;
+  if (mark->passed < mark->recorded) enqueue(stream, {{}, [mark, number = mark->recorded] { return mark->passed >= number; }});
+  return true;
 }
 
 void Scheduler::synchronize(cudaStream_t stream) {
@@ -126,14 +127,15 @@ bool Scheduler::query(const Mark& mark) {
 
 void Scheduler::begin_capture(cudaStream_t stream) {
   std::lock_guard guard(lock_);
-  captured_[stream].clear();
+  captured_[stream] = std::make_shared<std::vector<Task>>();
 }
 
 std::vector<Task> Scheduler::end_capture(cudaStream_t stream) {
   std::lock_guard guard(lock_);
-  std::vector<Task> tasks = std::move(captured_[stream]);
-  captured_.erase(stream);
-  return tasks;
+  const Captured all = captured_.at(stream);
+  std::erase_if(captured_, [&](const auto& entry) { return entry.second == all; });
+  std::erase_if(captured_marks_, [&](const auto& entry) { return entry.second == all; });
+  return std::move(*all);
 }
 
 bool Scheduler::captures(cudaStream_t stream) {

@@ -16,13 +16,13 @@
 namespace zero {
 
 struct CallBoard::Place {
-  std::atomic<std::uint64_t> issued;
+  std::atomic<std::uint64_t> issued, done;
   std::array<char, 120> words;  // may be torn while its rank writes: for people only
 };
 
 struct CallBoard::Sign {
   int rank = 0;
-  std::uint64_t issued = 0;
+  std::uint64_t issued = 0, done = 0;
   std::string words;
 };
 
@@ -83,6 +83,11 @@ void CallBoard::publish(const CallRecord& call) {
   own.issued.store(issued_, std::memory_order_release);
 }
 
+void CallBoard::finish() {
+  ++done_;
+  if (segment_) place(own_place_).done.store(done_, std::memory_order_release);
+}
+
 std::vector<CallBoard::Sign> CallBoard::signs_of_this_node() const {
   std::vector<Sign> signs;
   for (int i = 0; segment_ && i < int(local_ranks_.size()); ++i) {
@@ -90,16 +95,22 @@ std::vector<CallBoard::Sign> CallBoard::signs_of_this_node() const {
     char words[sizeof(Place::words)];
     std::memcpy(words, place(i).words.data(), sizeof words);
     words[sizeof words - 1] = 0;
-    signs.push_back({local_ranks_[i], issued, words});
+    signs.push_back({local_ranks_[i], issued, place(i).done.load(std::memory_order_acquire), words});
   }
   return signs;
+}
+
+/// What the rank is behind this one in; empty when it is not. A device that hangs is behind although its host has issued all.
+std::string CallBoard::lag_of(const Sign& sign) const {
+  if (sign.issued < issued_) return text("is missing, its last call was ", sign.words.empty() ? "none" : sign.words);
+  if (sign.issued == issued_ && sign.done < done_) return text("has issued it, but its device is ", done_ - sign.done, " calls behind");
+  return {};
 }
 
 std::string CallBoard::who_is_behind() const {
   std::string found;
   for (const Sign& sign : signs_of_this_node())
-    if (sign.rank != local_ranks_[own_place_] && sign.issued < issued_)
-      found += text(found.empty() ? "" : "; ", "rank ", sign.rank, " is missing, its last call was ", sign.words.empty() ? "none" : sign.words);
+    if (const std::string lag = lag_of(sign); sign.rank != local_ranks_[own_place_] && !lag.empty()) found += text(found.empty() ? "" : "; ", "rank ", sign.rank, ' ', lag);
   if (local_ranks_.size() < nodes_.size() && !last_words_)
     found += text(found.empty() ? "no rank of this node is behind: the missing one is on another node" : "; ranks of other nodes are not seen from here");
   return found;
@@ -111,16 +122,16 @@ std::string CallBoard::ask_other_nodes(std::chrono::duration<double> patience) c
     if (nodes_[r] != nodes_[local_ranks_.front()]) others.push_back(r);
   if (others.empty() || !last_words_) return {};
 
-  // A line for each rank of the node: its number, its calls, the last one in words.
+  // A line for each rank of the node: its number, its calls, those that are done, the last one in words.
   std::vector<Sign> own = signs_of_this_node();
-  if (own.empty()) own.push_back({local_ranks_[own_place_], issued_, words_});
+  if (own.empty()) own.push_back({local_ranks_[own_place_], issued_, done_, words_});
   std::string told;
-  for (const Sign& sign : own) told += text(sign.rank, ' ', sign.issued, ' ', sign.words.empty() ? "none" : sign.words, '\n');
+  for (const Sign& sign : own) told += text(sign.rank, ' ', sign.issued, ' ', sign.done, ' ', sign.words.empty() ? "none" : sign.words, '\n');
 
   std::map<int, Sign> heard;
   for (const std::string& answer : last_words_->exchange(told, others, patience)) {
     std::istringstream lines(answer);
-    for (Sign sign; lines >> sign.rank >> sign.issued && std::getline(lines >> std::ws, sign.words);) {
+    for (Sign sign; lines >> sign.rank >> sign.issued >> sign.done && std::getline(lines >> std::ws, sign.words);) {
       Sign& known = heard[sign.rank];
       if (sign.issued >= known.issued) known = sign;
     }
@@ -132,7 +143,7 @@ std::string CallBoard::ask_other_nodes(std::chrono::duration<double> patience) c
   for (int r : others) {
     const auto sign = heard.find(r);
     if (sign == heard.end()) silent[nodes_[r]] += text(silent[nodes_[r]].empty() ? "" : ", ", r);
-    else if (sign->second.issued < issued_) say("rank ", r, " on node ", nodes_[r], " is missing, its last call was ", sign->second.words);
+    else if (const std::string lag = lag_of(sign->second); !lag.empty()) say("rank ", r, " on node ", nodes_[r], ' ', lag);
   }
   for (const auto& [node, ranks] : silent) say("no answer from node ", node, " (ranks ", ranks, ") within ", patience.count(), " s");
   return found;

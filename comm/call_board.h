@@ -26,9 +26,12 @@ class CallBoard {
 
   /// This rank is about to issue the call.
   void publish(const CallRecord& call);
+  /// One more of its calls is done, in their order. By any thread.
+  void finish();
 
-  /// For people: the ranks of this node that have issued fewer calls than this one and what each issued last; ranks of other
-  /// nodes, where they cannot be asked, as not seen from here. Empty when there is nobody to name.
+  /// For people: the ranks of this node that have issued fewer calls than this one and what each issued last; where all have
+  /// issued as many, those whose devices have done fewer; ranks of other nodes, where they cannot be asked, as not seen from here. Empty
+  /// when there is nobody to name.
   std::string who_is_behind() const;
 
   /// The same of other nodes, whose ranks are asked, and the nodes from which no word came within `patience`. Empty without other
@@ -40,13 +43,14 @@ class CallBoard {
   struct Sign;  // of life
   Place& place(int local_rank) const;
   std::vector<Sign> signs_of_this_node() const;
+  std::string lag_of(const Sign& sign) const;
 
   std::unique_ptr<LastWords> last_words_;
   std::vector<std::string> nodes_;                // by rank of `host`
   std::unique_ptr<class SharedSegment> segment_;  // null where shared memory cannot be had, or the node has one rank
   std::vector<int> local_ranks_;                  // their ranks in `host`, ascending
   int own_place_ = 0;
-  std::atomic<std::uint64_t> issued_ = 0;
+  std::atomic<std::uint64_t> issued_ = 0, done_ = 0;
   std::string words_;                             // of the last call
 };
 

@@ -72,6 +72,8 @@ void NcclWatchdog::check() const {
   if (std::exchange(must_ask_, false)) others = board_.ask_other_nodes(patience);
   std::lock_guard guard(lock_);
   if (!others.empty()) failure_ += ": " + others;
+  said_ = true;
+  wake_.notify_all();
   throw Error(failure_);
 }
 
@@ -140,8 +142,13 @@ void NcclWatchdog::run() {
     guard.unlock();
     const bool well = look();
     guard.lock();
-    if (!well) return;
+    if (!well) return say_unless_thrown(guard);
   }
+}
+
+/// The thread that makes the calls tells the user; this one does when that one does not come back.
+void NcclWatchdog::say_unless_thrown(std::unique_lock<std::mutex>& guard) {
+  if (!wake_.wait_for(guard, 2 * patience, [this] { return ending_ || said_; })) log_error(failure_);
 }
 
 /// Takes out what is done; false when a failure ended everything.
@@ -159,6 +166,7 @@ bool NcclWatchdog::look() {
     if (state == cudaSuccess) {
       events_.push_back(oldest.event);
       flights_.pop_front();
+      board_.finish();
       continue;
     }
     guard.unlock();
@@ -191,7 +199,6 @@ void NcclWatchdog::fail(const std::string& what) {
     const std::string behind = board_.who_is_behind();
     must_ask_ = behind.empty();
     failure_ = text(what, behind.empty() ? "" : ": ", behind);
-    log_error(failure_);
     comms.swap(comms_);
   }
   std::lock_guard nccl(nccl_lock_);

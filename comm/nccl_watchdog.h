@@ -51,6 +51,7 @@ class NcclWatchdog {
     std::chrono::steady_clock::time_point begin;
   };
   void run();
+  void say_unless_thrown(std::unique_lock<std::mutex>& guard);
   bool look();
   void fail(const std::string& what);
   void* take_event();
@@ -60,12 +61,13 @@ class NcclWatchdog {
   CallBoard board_;
   std::mutex nccl_lock_;
   mutable std::mutex lock_;          // of what follows
-  std::condition_variable wake_;
+  mutable std::condition_variable wake_;
   std::deque<Flight> flights_;
   std::vector<void*> events_;        // not in use
   std::vector<ncclComm*> comms_;
   mutable std::string failure_;
   mutable bool must_ask_ = false;    // nobody of this node is missing
+  mutable bool said_ = false;        // check() has thrown it
   bool ending_ = false;
   std::thread thread_;
 };

@@ -94,5 +94,16 @@ TEST(CallBoardBetweenNodes, a_rank_that_never_called_is_named) {
   });
 }
 
+TEST(CallBoard, a_device_that_hangs_is_named_though_its_host_has_issued_all) {
+  SimWorld({.ranks = 3}).run([&](Communicator& c, int rank) {
+    CallBoard board(c, {nullptr, {"a", "a", "a"}});
+    for (int i = 0; i < 3; ++i) board.publish({});
+    for (int i = 0; i < (rank == 1 ? 0 : 2); ++i) board.finish();
+    c.barrier();
+    EXPECT_EQ(board.who_is_behind(), rank == 1 ? "" : "rank 1 has issued it, but its device is 2 calls behind");
+    c.barrier();
+  });
+}
+
 }  // namespace
 }  // namespace zero

@@ -5,7 +5,9 @@
 #include <c10/core/DeviceGuard.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <iomanip>
 #include <iostream>
 #include <thread>
 
@@ -192,10 +194,12 @@ int train_run(World& world, const TrainArguments& arguments) {
   const Agreement agree = [&](const std::function<void()>& phase) { world.agree(phase); };
   RunPosition position;
   if (resumes) {
+    const auto begin = std::chrono::steady_clock::now();
     position = resume_states(engine, folders, calls, agree);
+    const std::chrono::duration<double> reading = std::chrono::steady_clock::now() - begin;
     check_length(plan, position, steps);
     records = open_records(world, plan, FormerRun::resumed, position.steps, steps);
-    log_info("resumed after step ", position.steps, " of ", steps);
+    log_info("resumed after step ", position.steps, " of ", steps, ", states read in ", std::fixed, std::setprecision(2), reading.count(), " s");
   }
 
   Checkpoints checkpoints(plan.config.checkpoint, {engine, std::move(description), folders.root(), calls, agree});

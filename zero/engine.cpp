@@ -21,8 +21,6 @@ Engine::Engine(Chain chain, Communicator& communicator, const EngineOptions& opt
     : chain_(std::move(chain)), communicator_(communicator), options_(options), gather_lane_(options.device, true), reduce_lane_(options.device, true),
       adamw_(options.adamw) {
   ZERO_CHECK(chain_.size() >= 2, "a chain has at least a first unit and a head");
-  if (on_device() && options_.quantize_frozen)
-    throw InputError("lora.quantization = \"nf4\" is done on the CPU only so far: set training.device = \"cpu\", or quantization = \"none\"");
   // Hooks of the boundaries then run on the thread that calls backward, which owns the rank's communicators.
   c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
   split_ranks(options.shard_degree);
@@ -55,6 +53,13 @@ void Engine::split_ranks(int shard_degree) {
   if (options_.overlap && sharing.size() > 1) reductions_ = sharing.split(0, sharing.rank());
 }
 
+bool Engine::quantized(const GroupSpec& spec) const { return options_.quantize_frozen && quantizes(spec, int(chain_.size())); }
+
+// For sizes only: it has no device.
+FrozenCodec Engine::codec_of(const FlatLayout& layout, bool sharded) const {
+  return FrozenCodec(layout, sharded ? layout.shards() : 1, {options_.precision.compute, options_.quantize_scales});
+}
+
 void Engine::make_slots(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts) {
   const std::int64_t element = c10::elementSize(options_.precision.compute);
   const bool parameters_sharded = options_.plan.parameters == Placement::sharded;
@@ -68,14 +73,13 @@ void Engine::make_slots(const std::vector<GroupSpec>& specs, const std::vector<F
 
 // All that collectives read and write beside passing values: slots, and what groups keep at rest.
 void Engine::reserve(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts, const SlotSizes& slots) {
-  if (options_.quantize_frozen) return;  // on the CPU only, which registers nothing
   const std::int64_t weight = c10::elementSize(options_.precision.compute), gradient = c10::elementSize(options_.precision.gradient);
   std::vector<std::int64_t> gathered = slots.gather, summed = options_.plan.gradients == Placement::sharded ? slots.reduce : std::vector<std::int64_t>();
   std::int64_t largest_sum = 0;
   for (std::size_t g = 0; g < specs.size(); ++g) {
     const RestNumel rest = rest_numel(specs[g], layouts[g], options_.plan, options_.keep_frozen);
-    const bool elsewhere = options_.homes.weights && shards_weights(specs[g], options_.plan, options_.keep_frozen);
-    if (!elsewhere) gathered.push_back(rest.weights * weight);
+    const bool sharded = shards_weights(specs[g], options_.plan, options_.keep_frozen), elsewhere = options_.homes.weights && sharded;
+    if (!elsewhere) gathered.push_back(quantized(specs[g]) ? codec_of(layouts[g], sharded).shard_bytes() : rest.weights * weight);
     if (rest.gradient == 0) continue;
     summed.push_back(rest.gradient * gradient);
     const bool passes_slot = options_.plan.gradients == Placement::sharded;
@@ -99,7 +103,6 @@ void Engine::make_groups() {
   context.gather_lane = &gather_lane_;
   context.reduce_lane = &reduce_lane_;
   const std::vector<GroupSpec> specs = plan_groups(chain_);
-  const auto quantized = [&](const GroupSpec& spec) { return options_.quantize_frozen && quantizes(spec, int(chain_.size())); };
   std::vector<FlatLayout> layouts;
   for (const GroupSpec& spec : specs) layouts.emplace_back(specs_of(chain_, spec), context.shards->size(), quantized(spec) ? nf4_block : 32);
   make_slots(specs, layouts);
@@ -116,7 +119,7 @@ void Engine::make_groups() {
       const bool elsewhere = shards_weights(specs[g], options_.plan, options_.keep_frozen);
       const at::ScalarType type = options_.precision.compute;
       bytes.push_back(!elsewhere            ? 0
-                      : quantized(specs[g]) ? FrozenCodec(layouts[g], layouts[g].shards(), {type, options_.quantize_scales}).shard_bytes()
+                      : quantized(specs[g]) ? codec_of(layouts[g], true).shard_bytes()
                                             : layouts[g].shard_numel() * std::int64_t(c10::elementSize(type)));
     }
     weight_store_ = options_.homes.weights(bytes);

@@ -35,7 +35,7 @@ struct EngineOptions {
   AdamWOptions adamw;
   int shard_degree = 0;             // ranks that share one copy of the states (hybrid sharding); 0: all
   bool keep_frozen = false;         // frozen weights stay whole at stage 3
-  bool quantize_frozen = false;     // frozen blocks are held and gathered in NF4 at every stage (CPU)
+  bool quantize_frozen = false;     // frozen blocks are held and gathered in NF4 at every stage
   StateHomes homes;
   int recompute_every = 0;          // every k-th block is recomputed in backward; 0: none, 1: all
   at::Device device = at::kCPU;     // of weights, states and batches; the communicator must take its tensors
@@ -107,6 +107,8 @@ class Engine final : private UnitObserver {
 
  private:
   void make_groups();
+  bool quantized(const GroupSpec& spec) const;
+  FrozenCodec codec_of(const FlatLayout& layout, bool sharded) const;
   void make_slots(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts);
   void reserve(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts, const SlotSizes& slots);
   void split_ranks(int shard_degree);

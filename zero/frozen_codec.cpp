@@ -43,6 +43,7 @@ struct RunBytes {
 }  // namespace
 
 FrozenCodec::FrozenCodec(const FlatLayout& layout, int shards, FrozenFormat format) : format_(format), shard_numel_(layout.numel() / shards) {
+  if (!format_.device.is_cpu()) device_ = std::make_unique<DeviceNf4>(format_.device);
   ZERO_CHECK(shard_numel_ % nf4_block == 0, text("a shard of ", shard_numel_, " elements is not whole blocks"));
   const std::vector<bool> matrix = matrix_blocks(layout);
   if (format_.quantize_scales) find_scaled_tensors(layout, matrix);
@@ -111,7 +112,8 @@ void FrozenCodec::encode_run(const Run& run, std::int64_t begin, const at::Tenso
     const RunBytes in(bytes.data_ptr<std::uint8_t>() + run.place, run.blocks, run.groups.size());
     const std::int64_t first = (from - run.begin) / nf4_block;
     float* scales = largest ? largest + (from - begin) / nf4_block : in.largest() + first;
-    return nf4_encode(part.data_ptr<float>(), {in.codes + first * nf4_block / 2, scales, (to - from) / nf4_block});
+    const Nf4Blocks out{in.codes + first * nf4_block / 2, scales, (to - from) / nf4_block};
+    return part.is_cpu() ? nf4_encode(part.data_ptr<float>(), out) : device_->encode(part, out);
   }
   const std::int64_t size = c10::elementSize(format_.type);
   bytes.narrow(0, run.place + (from - run.begin) * size, (to - from) * size).view(format_.type).copy_(part);
@@ -123,12 +125,21 @@ void FrozenCodec::encode_all_scales(int shard, const at::Tensor& largest, const 
   std::vector<float> means;
   for (const BlockRange& tensor : scaled_) means.push_back(mean_scale(values + tensor.begin, tensor.end - tensor.begin));
   for (const Run& run : shards_.at(shard)) {
-    const RunBytes out(bytes.data_ptr<std::uint8_t>() + run.place, run.blocks, run.groups.size());
-    for (std::size_t g = 0; g < run.groups.size(); ++g) {
-      const ScaleGroup& group = run.groups[g];
-      out.headers()[g] = scale_header(values + group.whole_begin, group.whole_end - group.whole_begin, means[group.tensor]);
-      encode_scales(values + group.begin, group.end - group.begin, out.headers()[g], out.scale_codes + group.begin - run.begin / nf4_block);
-    }
+    const std::int64_t codes = run.blocks * nf4_block / 2, scales = std::int64_t(run.groups.size() * sizeof(Nf4ScaleHeader)) + run.blocks;
+    if (run.groups.empty()) continue;
+    const at::Tensor to = bytes.narrow(0, run.place + codes, scales), on_host = bytes.is_cpu() ? to : at::empty({scales}, at::kByte);
+    encode_scales_of(run, values, means, on_host.data_ptr<std::uint8_t>());
+    if (!bytes.is_cpu()) to.copy_(on_host);
+  }
+}
+
+void FrozenCodec::encode_scales_of(const Run& run, const float* largest, const std::vector<float>& means, std::uint8_t* after_codes) const {
+  auto* headers = reinterpret_cast<Nf4ScaleHeader*>(after_codes);
+  std::uint8_t* codes = after_codes + run.groups.size() * sizeof(Nf4ScaleHeader);
+  for (std::size_t g = 0; g < run.groups.size(); ++g) {
+    const ScaleGroup& group = run.groups[g];
+    headers[g] = scale_header(largest + group.whole_begin, group.whole_end - group.whole_begin, means[group.tensor]);
+    encode_scales(largest + group.begin, group.end - group.begin, headers[g], codes + group.begin - run.begin / nf4_block);
   }
 }
 
@@ -149,15 +160,31 @@ void FrozenCodec::decode_quantized(const Run& run, std::uint8_t* start, const at
   }
 }
 
+// Groups of one tensor follow each other without a gap: one launch.
+void FrozenCodec::decode_on_device(const Run& run, std::uint8_t* start, const at::Tensor& out) const {
+  const RunBytes in(start, run.blocks, run.groups.size());
+  if (!format_.quantize_scales) return device_->decode(Nf4Blocks{in.codes, in.largest(), run.blocks}, out);
+  for (std::size_t g = 0, next; g < run.groups.size(); g = next) {
+    const ScaleGroup& first = run.groups[g];
+    for (next = g + 1; next < run.groups.size() && run.groups[next].tensor == first.tensor;) ++next;
+    const std::int64_t begin = first.begin - run.begin / nf4_block, blocks = run.groups[next - 1].end - first.begin;
+    device_->decode(Nf4DoubleBlocks{in.codes + begin * nf4_block / 2, in.scale_codes + begin, in.headers() + g, first.begin - first.whole_begin, blocks},
+                    out.narrow(0, begin * nf4_block, blocks * nf4_block));
+  }
+}
+
 void FrozenCodec::decode(const at::Tensor& bytes, const at::Tensor& full) const {
   ZERO_CHECK(bytes.numel() >= all_bytes(), "bytes of all shards are needed");
+  ZERO_CHECK(full.is_cpu() == !device_ && bytes.is_cpu() == !device_, "bytes are decoded on the codec's device");
   for (std::size_t s = 0; s < shards_.size(); ++s)
     for (const Run& run : shards_[s]) {
       std::uint8_t* start = bytes.data_ptr<std::uint8_t>() + std::int64_t(s) * shard_bytes_ + run.place;
       const std::int64_t numel = run.blocks * nf4_block;
       const at::Tensor out = full.narrow(0, run.begin, numel);
       if (run.quantized)
-        decode_quantized(run, start, out);
+        device_ ? decode_on_device(run, start, out) : decode_quantized(run, start, out);
+      else if (device_)
+        device_->copy(start, out);
       else  // past autograd, whose version counters must not see the weights come back (storage.h)
         std::memcpy(out.data_ptr(), start, std::size_t(numel) * c10::elementSize(format_.type));
     }

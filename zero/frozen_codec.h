@@ -9,8 +9,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "offload/device_nf4.h"
 #include "zero/flat_layout.h"
 
 namespace zero {
@@ -18,6 +20,7 @@ namespace zero {
 struct FrozenFormat {
   at::ScalarType type = at::kBFloat16;  // of what is not a matrix
   bool quantize_scales = false;
+  at::Device device = at::kCPU;         // where bytes are decoded
 };
 
 class FrozenCodec {
@@ -31,11 +34,12 @@ class FrozenCodec {
 
   /// Elements [begin, begin + values.numel()) of a shard, fp32, both multiples of nf4_block, into the shard's bytes. Where scales
   /// are quantised, the blocks' largest values go to `largest` ([blocks of a shard], fp32), and encode_all_scales() must follow.
+  /// All on the same device, the host or the codec's.
   void encode(int shard, std::int64_t begin, const at::Tensor& values, const at::Tensor& bytes, const at::Tensor& largest = {}) const;
-  /// `largest`: of all shards' blocks, in order.
+  /// `largest`: of all shards' blocks, in order; host memory. `bytes`: anywhere.
   void encode_all_scales(int shard, const at::Tensor& largest, const at::Tensor& bytes) const;
 
-  /// The bytes of all shards to the whole flat vector, in its type. Host memory.
+  /// The bytes of all shards to the whole flat vector, in its type. On the codec's device; on a GPU in the current stream.
   void decode(const at::Tensor& bytes, const at::Tensor& full) const;
 
  private:
@@ -58,9 +62,12 @@ class FrozenCodec {
   void find_scaled_tensors(const FlatLayout& layout, const std::vector<bool>& matrix);
   void add_groups(Run& run) const;
   void encode_run(const Run& run, std::int64_t begin, const at::Tensor& values, const at::Tensor& bytes, float* largest) const;
+  void encode_scales_of(const Run& run, const float* largest, const std::vector<float>& means, std::uint8_t* after_codes) const;
   void decode_quantized(const Run& run, std::uint8_t* start, const at::Tensor& out) const;
+  void decode_on_device(const Run& run, std::uint8_t* start, const at::Tensor& out) const;
 
   FrozenFormat format_;
+  std::unique_ptr<DeviceNf4> device_; // null: the host decodes
   std::int64_t shard_numel_ = 0;
   std::int64_t shard_bytes_ = 0;
   std::vector<BlockRange> scaled_;    // blocks of each tensor, whose scales share a mean

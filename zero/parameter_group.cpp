@@ -39,7 +39,7 @@ const char* name_of(GroupState state) {
 ParameterGroup::ParameterGroup(int index, GroupSpec spec, const Chain& chain, FlatLayout layout, const GroupContext& context)
     : index_(index), spec_(std::move(spec)), layout_(std::move(layout)), context_(context) {
   if (context_.quantize_frozen && quantizes(spec_, int(chain.size())))
-    codec_ = std::make_unique<FrozenCodec>(layout_, weights_sharded() ? layout_.shards() : 1, FrozenFormat{context_.precision.compute, context_.quantize_scales});
+    codec_ = std::make_unique<FrozenCodec>(layout_, weights_sharded() ? layout_.shards() : 1, FrozenFormat{context_.precision.compute, context_.quantize_scales, context_.device});
   const bool whole = context_.plan.optimizer == Placement::resident || (codec_ && !weights_sharded());
   own_begin_ = whole ? 0 : layout_.shard_begin(context_.shards->rank());
   own_numel_ = whole ? layout_.numel() : layout_.shard_numel();
@@ -161,20 +161,22 @@ void ParameterGroup::prefetch(Phase phase) {
   full_.attach(context_.gather_slots->memory(gather_slot_));
   if (codec_ && weights_sharded()) {
     code_slot_ = context_.gather_slots->acquire(codec_->all_bytes());
-    context_.shards->all_gather_into(context_.gather_slots->tensor(code_slot_, codec_->all_bytes(), at::kByte), own_weights(false).tensor(), tag(phase));
+    const at::Tensor codes = context_.gather_slots->tensor(code_slot_, codec_->all_bytes(), at::kByte);
+    gather_weights(codes, codes, phase);
   } else if (!codec_) {
-    gather_weights(phase);
+    gather_weights(full_.tensor(), context_.gather_slots->tensor(gather_slot_, layout_.numel(), context_.precision.compute), phase);
   }
   context_.gather_slots->mark_filled(gather_slot_);
 }
 
-void ParameterGroup::gather_weights(Phase phase) {
+// The slot is the memory of `full`. What comes from the host is written there: autograd counts what is written to a variable.
+void ParameterGroup::gather_weights(const at::Tensor& full, const at::Tensor& slot, Phase phase) {
   const HeldTensor own = own_weights(false);
-  if (!context_.weight_store || !context_.through_host) return context_.shards->all_gather_into(full_.tensor(), own.tensor(), tag(phase));
-  // Through the slot, not the full vector: autograd counts what is written to a variable.
-  const at::Tensor place = shard_of(context_.gather_slots->tensor(gather_slot_, layout_.numel(), context_.precision.compute));
+  if (!context_.weight_store || !context_.through_host) return context_.shards->all_gather_into(full, own.tensor(), tag(phase));
+  const std::int64_t numel = own.tensor().numel();
+  const at::Tensor place = slot.narrow(0, context_.shards->rank() * numel, numel);
   place.copy_(own.tensor(), /*non_blocking=*/context_.weight_store->keeps_addresses());
-  context_.shards->all_gather_into(full_.tensor(), place, tag(phase));
+  context_.shards->all_gather_into(full, place, tag(phase));
 }
 
 void ParameterGroup::decode_into_full() {

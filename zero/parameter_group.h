@@ -137,7 +137,7 @@ class ParameterGroup {
   void put_back();
   void issue_reduction(bool first, bool last);
   at::TensorOptions state_options() const;
-  void gather_weights(Phase phase);
+  void gather_weights(const at::Tensor& full, const at::Tensor& slot, Phase phase);
   at::Tensor zeros(std::int64_t numel, at::ScalarType type, Communicator& communicator) const;
   void decode_into_full();
   void load_encoded(WeightSource& source);

@@ -67,22 +67,28 @@ void ParameterGroup::read_into(WeightSource& source, std::int64_t begin, const a
   }
 }
 
+// Encoded where the bytes live. Scales pass the ranks on the device that collectives run on, and are judged on the host.
 void ParameterGroup::load_encoded(WeightSource& source) {
+  const at::NoGradGuard no_grad;
   const HeldTensor bytes = own_weights(true);
   const int shard = weights_sharded() ? context_.shards->rank() : 0;
-  at::Tensor largest, own;  // of the blocks of all shards, and of this one's
+  const at::Device home = bytes.tensor().device();
+  at::Tensor largest, own, encoded;  // of the blocks of all shards, and of this one's
   if (codec_->quantizes_scales()) {
-    largest = at::zeros({layout_.numel() / nf4_block}, at::kFloat);
-    own = largest.narrow(0, shard * own_numel_ / nf4_block, own_numel_ / nf4_block);
+    const std::int64_t blocks = own_numel_ / nf4_block;
+    largest = at::zeros({layout_.numel() / nf4_block}, at::TensorOptions().dtype(at::kFloat).device(context_.device));
+    own = largest.narrow(0, shard * blocks, blocks);
+    encoded = home == context_.device ? own : at::zeros({blocks}, at::kFloat);
   }
   for (std::int64_t begin = 0; begin < own_numel_; begin += load_chunk) {
     const at::Tensor values = at::empty({std::min(load_chunk, own_numel_ - begin)}, at::kFloat);
     read_range(source, begin, values);
-    codec_->encode(shard, begin, values, bytes.tensor(), own);
+    codec_->encode(shard, begin, values.to(home), bytes.tensor(), encoded);
   }
   if (!own.defined()) return;
+  if (home != context_.device) own.copy_(encoded);
   if (weights_sharded()) context_.shards->all_gather_into(largest, own, tag(Phase::setup));
-  codec_->encode_all_scales(shard, largest, bytes.tensor());
+  codec_->encode_all_scales(shard, largest.to(at::kCPU), bytes.tensor());
 }
 
 void ParameterGroup::load(WeightSource& source) {

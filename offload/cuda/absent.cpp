@@ -1,4 +1,5 @@
 #include "comm/error.h"
+#include "offload/device_nf4.h"
 #include "offload/device_step.h"
 #include "offload/host_tensor.h"
 
@@ -12,6 +13,11 @@ namespace {
 void device_add_sum_of_squares(const at::Tensor&, const at::Tensor&, const at::Tensor&) { absent(); }
 void device_judge_step(const at::Tensor&, const StepRule&) { absent(); }
 void device_adamw_update(const AdamWSpan&, const AdamWFactors&, double, const at::Tensor&) { absent(); }
+DeviceNf4::DeviceNf4(at::Device) { absent(); }
+void DeviceNf4::encode(const at::Tensor&, const Nf4Blocks&) const { absent(); }
+void DeviceNf4::decode(const Nf4Blocks&, const at::Tensor&) const { absent(); }
+void DeviceNf4::decode(const Nf4DoubleBlocks&, const at::Tensor&) const { absent(); }
+void DeviceNf4::copy(const void*, const at::Tensor&) const { absent(); }
 void lock_pages(void*, std::size_t) { absent(); }
 void unlock_pages(void*) noexcept {}
 

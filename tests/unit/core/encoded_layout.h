@@ -9,10 +9,11 @@
 
 namespace zero {
 
-/// `flat` is encoded in pieces of `chunk` elements.
+/// `flat` is encoded in pieces of `chunk` elements, on its device, which is the format's.
 inline at::Tensor encoded_and_decoded(const FlatLayout& layout, int shards, const at::Tensor& flat, FrozenFormat format, std::int64_t chunk) {
   const FrozenCodec codec(layout, shards, format);
-  const at::Tensor bytes = at::zeros({codec.all_bytes()}, at::kByte), largest = at::zeros({layout.numel() / nf4_block}, at::kFloat);
+  const at::TensorOptions here = at::TensorOptions().device(flat.device());
+  const at::Tensor bytes = at::zeros({codec.all_bytes()}, here.dtype(at::kByte)), largest = at::zeros({layout.numel() / nf4_block}, here.dtype(at::kFloat));
   const std::int64_t numel = layout.numel() / shards, blocks = numel / nf4_block;
   const auto shard_bytes = [&](int s) { return bytes.narrow(0, s * codec.shard_bytes(), codec.shard_bytes()); };
   for (int s = 0; s < shards; ++s)
@@ -22,8 +23,8 @@ inline at::Tensor encoded_and_decoded(const FlatLayout& layout, int shards, cons
       codec.encode(s, begin, flat.narrow(0, s * numel + begin, count), shard_bytes(s), own);
     }
   if (format.quantize_scales)
-    for (int s = 0; s < shards; ++s) codec.encode_all_scales(s, largest, shard_bytes(s));
-  const at::Tensor full = at::empty({layout.numel()}, format.type);
+    for (int s = 0; s < shards; ++s) codec.encode_all_scales(s, largest.to(at::kCPU), shard_bytes(s));
+  const at::Tensor full = at::empty({layout.numel()}, here.dtype(format.type));
   codec.decode(bytes, full);
   return full;
 }

@@ -57,12 +57,13 @@ class Recorder final : public Communicator {
 struct Case {
   int stage;
   bool overlap, bf16, halves;
+  bool nf4 = false;  // all but the last unit frozen, blocks quantised
 };
 
 class EngineArena : public testing::TestWithParam<Case> {};
 
 TEST_P(EngineArena, what_is_reserved_is_allocated) {
-  const auto [stage, overlap, bf16, halves] = GetParam();
+  const auto [stage, overlap, bf16, halves, nf4] = GetParam();
   ModelConfig config;
   config.vocab_size = 96;
   config.hidden_size = 32;
@@ -76,6 +77,9 @@ TEST_P(EngineArena, what_is_reserved_is_allocated) {
   Chain chain;
   for (const auto& unit : model.units) chain.push_back(unit.get());
 
+  for (std::size_t u = 0; nf4 && u + 1 < chain.size(); ++u)
+    for (Parameter& parameter : chain[u]->parameters()) parameter.trainable = false;
+
   Recorder::Log log;
   Recorder communicator(1, 4, log);
   communicator.halves_ = halves;
@@ -84,6 +88,8 @@ TEST_P(EngineArena, what_is_reserved_is_allocated) {
   options.overlap = overlap;
   options.precision.compute = options.precision.gradient = bf16 ? at::kBFloat16 : at::kFloat;
   options.shard_degree = halves ? 2 : 0;
+  options.quantize_frozen = nf4;
+  options.quantize_scales = nf4 && overlap;
   Engine engine(chain, communicator, options);
 
   int arenas = 0;
@@ -112,10 +118,11 @@ TEST_P(EngineArena, what_is_reserved_is_allocated) {
 
 INSTANTIATE_TEST_SUITE_P(Plans, EngineArena,
                          testing::Values(Case{0, false, false, false}, Case{0, true, true, false}, Case{1, true, true, false}, Case{2, false, true, false},
-                                         Case{2, true, false, false}, Case{3, false, true, false}, Case{3, true, true, false}, Case{3, true, true, true}),
+                                         Case{2, true, false, false}, Case{3, false, true, false}, Case{3, true, true, false}, Case{3, true, true, true},
+                                         Case{0, false, true, false, true}, Case{3, false, true, false, true}, Case{3, true, true, false, true}),
                          [](const auto& info) {
                            const Case& c = info.param;
-                           return "stage" + std::to_string(c.stage) + (c.overlap ? "_overlap" : "") + (c.bf16 ? "_bf16" : "") + (c.halves ? "_hybrid" : "");
+                           return "stage" + std::to_string(c.stage) + (c.overlap ? "_overlap" : "") + (c.bf16 ? "_bf16" : "") + (c.halves ? "_hybrid" : "") + (c.nf4 ? "_nf4" : "");
                          });
 
 }  // namespace

@@ -1,8 +1,5 @@
 #include "tests/cuda/emulated/kernel_host.h"
 
-#include <setjmp.h>
-#include <ucontext.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -17,37 +14,53 @@
 namespace zero::emulated {
 namespace {
 
-constexpr std::size_t stack_bytes = 64 << 10;
+constexpr std::size_t stack_words = 8 << 10;
 
-/// A stack that runs one thread of a block after the other. It begins with swapcontext and changes with setjmp and longjmp, which make
-/// no system calls.
+// zero_switch_stack(&left, entered): saves the registers that a call keeps on this stack and goes on where `entered` was left.
+asm(R"(
+.globl zero_switch_stack
+.hidden zero_switch_stack
+zero_switch_stack:
+  push %rbp
+  push %rbx
+  push %r12
+  push %r13
+  push %r14
+  push %r15
+  mov %rsp, (%rdi)
+  mov %rsi, %rsp
+  pop %r15
+  pop %r14
+  pop %r13
+  pop %r12
+  pop %rbx
+  pop %rbp
+  ret
+)");
+extern "C" void zero_switch_stack(void** left, void* entered);
+
+/// A stack that runs one thread of a block after the other.
 class Fiber {
  public:
-  Fiber() : stack_(new char[stack_bytes]) {}
+  Fiber() : stack_(new std::uintptr_t[stack_words]) {
+    // As if it had been left at the entry of enter(), whose stack is aligned as a call leaves it.
+    std::uintptr_t* top = stack_.get() + stack_words - 1;
+    top -= (reinterpret_cast<std::uintptr_t>(top) / sizeof *top + 1) % 2;
+    *--top = reinterpret_cast<std::uintptr_t>(&Fiber::enter);
+    inside_ = top - 6;
+  }
 
   /// Goes on until the body has ended or is paused; true when it has ended.
   bool run(const std::function<void()>* body) {
     if (body) body_ = body;
     current_ = this;
-    if (_setjmp(outside_) == 0) {
-      if (begun_) _longjmp(inside_, 1);
-      begun_ = true;
-      ucontext_t context, unused;
-      getcontext(&context);
-      context.uc_stack.ss_sp = stack_.get();
-      context.uc_stack.ss_size = stack_bytes;
-      context.uc_link = nullptr;
-      makecontext(&context, &Fiber::enter, 0);
-      swapcontext(&unused, &context);
-    }
+    zero_switch_stack(&outside_, inside_);
     return !body_;
   }
-  void pause() {
-    if (_setjmp(inside_) == 0) _longjmp(outside_, 1);
-  }
+  void pause() { zero_switch_stack(&inside_, outside_); }
 
  private:
-  static void enter() {
+  [[noreturn]] static void enter() {
     Fiber& own = *current_;
     for (;;) {
       (*own.body_)();
@@ -57,10 +70,9 @@ class Fiber {
   }
 
   static thread_local Fiber* current_;
-  std::unique_ptr<char[]> stack_;
-  jmp_buf inside_{}, outside_{};
+  std::unique_ptr<std::uintptr_t[]> stack_;
+  void *inside_ = nullptr, *outside_ = nullptr;
   const std::function<void()>* body_ = nullptr;
-  bool begun_ = false;
 };
 
 thread_local Fiber* Fiber::current_ = nullptr;

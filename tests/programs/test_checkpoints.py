@@ -189,6 +189,22 @@ def check_second_signal(place, args):
     assert code not in (0, 75), said
 
 
+def check_two_at_once(place, args):
+    """A run that is queued again while the old one lives."""
+    process = place.start("--set", "training.steps=100000")
+    assert wait_for_steps(place, process, 2)
+    for options in (("--resume",), ("--overwrite",)):
+        command = ["--oversubscribe"] + (["--allow-run-as-root"] if os.getuid() == 0 else [])
+        second = subprocess.run(["mpirun", *command, "-np", "1", place.bin + "/zero_train", "config.toml", "--set", "training.steps=100000", *options], cwd=place.folder,
+                                capture_output=True, text=True, timeout=DEADLINE_SECONDS)
+        assert second.returncode == 2 and "is in use by a run" in second.stderr, second.stderr
+    os.kill(process.pid, signal.SIGUSR1)
+    code, said = place.wait(process)
+    assert code == 75, said
+    code, said = place.run("--resume", "--set", f"training.steps={len(place.metrics()) + 1}")
+    assert code == 0, said
+
+
 def check_damage(place, args):
     options = ("--set", "training.steps=9", "--set", "checkpoint.interval=3", "--set", "checkpoint.keep=5")
     code, said = place.run(*options, out="undisturbed")
@@ -270,7 +286,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     args.random = random.Random(args.seed)
-    checks = [check for check in (check_kills, check_signals, check_second_signal, check_damage, check_fp16, check_export, check_refusals) if args.k in check.__name__]
+    checks = [check for check in (check_kills, check_signals, check_second_signal, check_two_at_once, check_damage, check_fp16, check_export, check_refusals) if args.k in check.__name__]
     for check in checks:
         begin = time.time()
         with tempfile.TemporaryDirectory(prefix="zero-checkpoints-") as folder:

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <chrono>
+#include <iomanip>
 #include <limits>
 
 #include "comm/agree.h"
@@ -51,13 +53,13 @@ void tell_changes(const ResumeRequest& request, const Manifest& then) {
 
 std::string checkpoints_root(const Config& config) { return config.job.output_dir + "/checkpoints"; }
 
-bool check_resume(const ResumeRequest& request, const CheckpointFolders& folders, FileCalls& calls, Communicator& communicator) {
-  bool found = false;
+std::optional<std::int64_t> check_resume(const ResumeRequest& request, const CheckpointFolders& folders, FileCalls& calls, Communicator& communicator) {
+  std::int64_t step = -1;
   run_on_first(communicator, [&](const Heartbeat&) {
     const std::string& output = request.config.job.output_dir;
     const std::optional<Manifest> then = newest_manifest(folders, calls);
     if (then) {
-      found = true;
+      step = then->position.steps;
       require_same_settings(request.config, request.now.settings, then->run.settings, request.accepted, folders.path(then->position.steps));
       return tell_changes(request, *then);
     }
@@ -65,11 +67,13 @@ bool check_resume(const ResumeRequest& request, const CheckpointFolders& folders
     if (holds_result(output)) throw InputError("job.output_dir = \"" + output + "\" holds a finished run without checkpoints: there is nothing to resume; --overwrite begins anew");
     log_info(output, " has no checkpoint yet: the run begins at step 0");
   });
-  return told_by_first(communicator, found) != 0;
+  step = told_by_first(communicator, step);
+  return step < 0 ? std::nullopt : std::optional(step);
 }
 
 RunPosition resume_states(Engine& engine, CheckpointFolders& folders, FileCalls& calls, const Agreement& agree) {
   Communicator& communicator = engine.host();
+  const auto begin = std::chrono::steady_clock::now();
   std::int64_t step = std::numeric_limits<std::int64_t>::max();
   for (;;) {
     step = told_by_first(communicator, newest_before(folders, step));
@@ -88,6 +92,8 @@ RunPosition resume_states(Engine& engine, CheckpointFolders& folders, FileCalls&
       continue;
     }
     engine.resume(position.updates);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    log_info("resumed after step ", step, ", states read in ", std::fixed, std::setprecision(2), seconds.count(), " s");
     agree([&] {
       if (communicator.rank() != 0) return;
       folders.set_aside_after(step);

@@ -5,9 +5,7 @@
 #include <c10/core/DeviceGuard.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
-#include <iomanip>
 #include <iostream>
 #include <thread>
 
@@ -23,6 +21,7 @@
 #include "zero/train/output_dir.h"
 #include "zero/train/resume.h"
 #include "zero/train/run_data.h"
+#include "zero/train/run_lock.h"
 #include "zero/train/run_model.h"
 #include "zero/train/save_adapter.h"
 #include "zero/train/save_model.h"
@@ -115,10 +114,10 @@ RunDescription describe_run(const World& world, const Plan& plan) {
   return run;
 }
 
-void check_length(const Plan& plan, const RunPosition& position, std::int64_t steps) {
-  if (position.steps <= steps) return;
+void check_length(const Plan& plan, std::int64_t done, std::int64_t steps) {
+  if (done <= steps) return;
   throw InputError(text(plan.config.where(plan.config.training.steps ? "training.steps" : "training.epochs"), ": the run is to end after ", steps,
-                        " steps, and its checkpoint is of step ", position.steps, ": name more"));
+                        " steps, and its checkpoint is of step ", done, ": name more"));
 }
 
 Records open_records(World& world, const Plan& plan, FormerRun former, std::int64_t done, std::int64_t steps) {
@@ -160,17 +159,26 @@ int train_run(World& world, const TrainArguments& arguments) {
   std::string device_line;
   if (plan.device.is_cuda())
     device_line = prepare_device(plan.device.index(), precision_of(plan.config, plan.batch).compute, plan.config.job.deterministic);
+  const std::string& output = plan.config.job.output_dir;
   FileCalls calls;
   CheckpointFolders folders(calls, checkpoints_root(plan.config));
-  RunDescription description;   // rank 0 compares and writes it
-  run_on_first(communicator, [&](const Heartbeat&) { description = describe_run(world, plan); });
-  const bool resumes = arguments.resume && check_resume({plan.config, description, arguments.accepted_changes}, folders, calls, communicator);
+  RunDescription description;     // these two are rank 0's
+  std::optional<RunLock> lock;
+  run_on_first(communicator, [&](const Heartbeat&) {
+    description = describe_run(world, plan);
+    if (arguments.resume) lock.emplace(output);
+  });
+  std::optional<std::int64_t> done;   // steps of the run that goes on
+  if (arguments.resume) done = check_resume({plan.config, description, arguments.accepted_changes}, folders, calls, communicator);
   TrainingData data = open_training_data(plan.config, plan.batch, plan.model, plan.tokenizer, communicator);
   const std::int64_t steps = steps_of(plan.config, data);
+  if (done) check_length(plan, *done, steps);
 
-  const std::string& output = plan.config.job.output_dir;
   Records records;
-  if (!resumes) records = open_records(world, plan, FormerRun::overwritten, 0, steps);
+  if (!done) {
+    run_on_first(communicator, [&](const Heartbeat&) { if (!lock) lock.emplace(output); });
+    records = open_records(world, plan, FormerRun::overwritten, 0, steps);
+  }
   const std::string matmul = choose_fast_matmul();
   if (world.rank() == 0) {
     log_info(matmul);
@@ -179,6 +187,7 @@ int train_run(World& world, const TrainArguments& arguments) {
     if (run.lora) log_info(trainable_line(run.model));
     for (const std::string& doubt : doubts_about(plan.config, run)) log_warning(doubt);
   }
+  const StopSignal stop;
   Chain chain;
   for (auto& unit : run.model.units) chain.push_back(unit.get());
   const std::unique_ptr<Communicator> on_device =
@@ -190,22 +199,17 @@ int train_run(World& world, const TrainArguments& arguments) {
   engine_options.overlap = on_device != nullptr && world.size() > 1;
   const ComputeStream compute(plan.device);
   Engine engine(chain, on_device ? *on_device : communicator, engine_options);
-  world.agree([&] { engine.load(*run.weights, /*frozen_only=*/resumes); });
+  world.agree([&] { engine.load(*run.weights, /*frozen_only=*/done.has_value()); });
   const Agreement agree = [&](const std::function<void()>& phase) { world.agree(phase); };
   RunPosition position;
-  if (resumes) {
-    const auto begin = std::chrono::steady_clock::now();
+  if (done) {
     position = resume_states(engine, folders, calls, agree);
-    const std::chrono::duration<double> reading = std::chrono::steady_clock::now() - begin;
-    check_length(plan, position, steps);
     records = open_records(world, plan, FormerRun::resumed, position.steps, steps);
-    log_info("resumed after step ", position.steps, " of ", steps, ", states read in ", std::fixed, std::setprecision(2), reading.count(), " s");
   }
 
   Checkpoints checkpoints(plan.config.checkpoint, {engine, std::move(description), folders.root(), calls, agree});
-  const StopSignal stop;
   Trainer trainer(plan.config, steps, engine, {data, records, ledger, &checkpoints, &stop});
-  if (resumes) trainer.resume(position);
+  if (done) trainer.resume(position);
   if (trainer.run() == RunEnd::stopped) return static_cast<int>(ExitCode::stopped);
   const std::string saved = output + (run.lora ? "/adapter" : "/model");
   if (run.lora) {

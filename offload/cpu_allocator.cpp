@@ -57,7 +57,8 @@ struct CpuAllocator::State {
       : poison(options.poison), arena(options.arena), small(small_options(options.arena)) {}
 
   Header* take(std::size_t bytes);
-  void give(Header* header);
+  /// Whether this was the last block of a pool without an allocator: the caller then ends the pool.
+  bool give(Header* header);
 
   const bool poison;
   mutable std::mutex mutex;
@@ -66,6 +67,7 @@ struct CpuAllocator::State {
   std::array<Header*, size_classes> free_lists{};
   std::size_t live_bytes = 0;
   std::size_t live_blocks = 0;
+  bool orphaned = false;      // blocks outlive the allocator
 
  private:
   static PageArenaOptions small_options(PageArenaOptions options) {
@@ -84,7 +86,8 @@ void free_block(void* data) {
   if (header->owner->poison) std::memset(data, 0xFF, header->booked);
   if (header->ledger) header->ledger->add(header->category, -static_cast<std::int64_t>(header->booked));
   header->mark = free_mark;
-  header->owner->give(header);
+  CpuAllocator::State* owner = header->owner;
+  if (owner->give(header)) delete owner;
 }
 
 }  // namespace
@@ -129,7 +132,7 @@ Header* CpuAllocator::State::take(std::size_t bytes) {
   return header;
 }
 
-void CpuAllocator::State::give(Header* header) {
+bool CpuAllocator::State::give(Header* header) {
   const std::lock_guard lock(mutex);
   live_bytes -= header->booked;
   --live_blocks;
@@ -139,18 +142,17 @@ void CpuAllocator::State::give(Header* header) {
     header->next_free = free_lists[header->size_class];
     free_lists[header->size_class] = header;
   }
+  return orphaned && live_blocks == 0;
 }
 
 CpuAllocator::CpuAllocator(const CpuAllocatorOptions& options) : state_(std::make_unique<State>(options)) {}
 
 CpuAllocator::~CpuAllocator() {
   if (before_ && c10::GetCPUAllocator() == this) c10::SetCPUAllocator(before_);
-  bool in_use = false;
-  {
-    const std::lock_guard lock(state_->mutex);
-    in_use = state_->live_blocks > 0;
-  }
-  if (in_use) static_cast<void>(state_.release());  // blocks outlive us, and free_block() needs their owner
+  State& state = *state_;
+  const std::lock_guard lock(state.mutex);
+  state.orphaned = state.live_blocks > 0;
+  if (state.orphaned) static_cast<void>(state_.release());  // free_block() needs their owner
 }
 
 void CpuAllocator::install() {

@@ -21,7 +21,7 @@ struct CpuAllocatorOptions {
 class CpuAllocator final : public c10::Allocator {
  public:
   explicit CpuAllocator(const CpuAllocatorOptions& options = {});
-  /// Puts the allocator before back. Blocks still alive stay valid: their memory is then left to the end of the process.
+  /// Puts the allocator before back. Blocks still alive stay valid: the pool ends with the last of them.
   ~CpuAllocator() override;
   CpuAllocator(const CpuAllocator&) = delete;
   CpuAllocator& operator=(const CpuAllocator&) = delete;

@@ -39,6 +39,7 @@ struct Options {
   bool forbid_waiting = false;
   bool graph = false;
   bool json = false;
+  std::int64_t matmul = 8192;
 };
 
 /// The ranks without their collectives: what a step would take if communication were free. Results are worthless.
@@ -82,14 +83,13 @@ double seconds_of(at::Device device, const Work& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// TFLOP/s of a large product of random matrices.
-double matmul_rate(at::Device device, at::ScalarType type) {
-  constexpr std::int64_t n = 8192;
+/// TFLOP/s of a product of two random n x n matrices.
+double matmul_rate(std::int64_t n, at::Device device, at::ScalarType type) {
   const at::TensorOptions options = at::TensorOptions().dtype(type).device(device);
   const at::Tensor a = at::empty({n, n}, options).uniform_(-1, 1), b = at::empty({n, n}, options).uniform_(-1, 1);
   at::Tensor c = at::mm(a, b);
   std::vector<double> rates;
-  for (int i = 0; i < 12; ++i) rates.push_back(2.0 * n * n * n / seconds_of(device, [&] { at::mm_out(c, a, b); }) / 1e12);
+  for (int i = 0; i < 12; ++i) rates.push_back(2.0 * double(n) * double(n) * double(n) / seconds_of(device, [&] { at::mm_out(c, a, b); }) / 1e12);
   std::nth_element(rates.begin(), rates.begin() + 6, rates.end());
   return rates[6];
 }
@@ -246,7 +246,7 @@ int run(const Options& options, World& world) {
   Communicator& host = world.communicator();
   const auto communicator = make_device_communicator(host, device, {std::chrono::seconds(120), options.ranks_per_gpu});
   const ComputeStream compute(device);
-  const double matmul = matmul_rate(device, type);
+  const double matmul = matmul_rate(options.matmul, device, type);
   if (world.rank() == 0) {
     log_info(line);
     if (!options.json)
@@ -281,6 +281,7 @@ int bench_device_step(int argc, char** argv) {
   app.add_option("--recompute-every", options.recompute_every);
   app.add_option("--ranks-per-gpu", options.ranks_per_gpu)->check(CLI::Range(1, 2));
   app.add_option("--peak-tflops", options.peak_tflops, "what the utilisation is measured by")->capture_default_str();
+  app.add_option("--matmul", options.matmul, "edge of the matrix product that is measured beside it")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_flag("--forbid-waiting", options.forbid_waiting, "one step in which an operation that waits for the GPU is an error");
   app.add_flag("--graph", options.graph, "beside it the step recorded as a CUDA graph (an experiment; one rank)");
   app.add_flag("--deterministic", options.deterministic);

@@ -72,6 +72,11 @@ class TwoNodes:
             subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL)
             shutil.rmtree(f"/etc/netns/{name}", ignore_errors=True)
 
+    def pids(self, names=None):
+        """Processes of the nodes, of all where none are named."""
+        inside = lambda name: subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True).stdout.split()
+        return [int(pid) for name in names or self.names for pid in inside(name)]
+
     def cut(self):
         run("ip", "-n", self.names[0], "link", "set", "eth0", "down")
 
@@ -114,8 +119,10 @@ class Fault(Exception):
 
 
 class Bench:
-    def __init__(self, program, data, nodes, folder):
+    def __init__(self, program, data, nodes, folder, settings=None):
+        """settings: of every run, beside the case's."""
         self.program, self.data, self.nodes, self.folder = os.path.abspath(program), os.path.abspath(data), nodes, folder
+        self.settings = settings or {}
         with open(os.path.join(data, "tiny", "case.json")) as file:
             self.case = json.load(file)
         header, _ = safetensors_header(os.path.join(data, "tiny", "model", "model.safetensors"))
@@ -135,7 +142,8 @@ class Bench:
         self.count += 1
         output = os.path.join(self.folder, f"run{self.count}")
         case = self.case
-        settings = {"job.output_dir": output, "training.steps": steps, "zero.stage": stage, "zero.shard_degree": degree, "comm.deadline_seconds": deadline}
+        settings = {"job.output_dir": output, "training.steps": steps, "zero.stage": stage, "zero.shard_degree": degree, "comm.deadline_seconds": deadline,
+                    **self.settings}
         config = os.path.join(self.folder, "config.toml")
         with open(config, "w") as file:
             file.write(f"""[job]
@@ -179,27 +187,25 @@ min_lr_ratio = {case["min_lr_ratio"]}
         return job.returncode, output
 
     def kill(self, job):
-        for name in self.nodes.names:
-            pids = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True).stdout.split()
-            for pid in pids:
-                try:
-                    os.kill(int(pid), signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+        for pid in self.nodes.pids():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
 
-    def complete(self, steps, stage, degree=0):
-        job, output = self.start(steps, stage, degree)
+    def complete(self, steps, stage, degree=0, extra=()):
+        job, output = self.start(steps, stage, degree, extra=extra)
         code, text = self.finish(job, 120)
         if code != 0:
             raise Fault(f"exit code {code}\n{text}")
         with open(os.path.join(output, "metrics.jsonl")) as file:
             lines = [json.loads(line) for line in file]
-        if "2 node(s)" not in text:
-            raise Fault(f"the ranks did not see two nodes\n{text}")
+        if f"{len(self.nodes.names)} node(s)" not in text:
+            raise Fault(f"the ranks did not see {len(self.nodes.names)} node(s)\n{text}")
         return [line for line in lines if "loss" in line]
 
-    def golden(self, stage, degree):
-        metrics = self.complete(self.case["steps"], stage, degree)
+    def golden(self, stage, degree, extra=()):
+        metrics = self.complete(self.case["steps"], stage, degree, extra)
         worst = 0
         for key, name in (("loss", "step.loss"), ("grad_norm", "step.grad_norm")):
             want = expected(self.data, name)
@@ -242,13 +248,13 @@ min_lr_ratio = {case["min_lr_ratio"]}
             time.sleep(0.05)
         raise Fault("the job does not get going")
 
-    def must_fail(self, spoil, patterns, degree=0):
-        job, output = self.start(100000, 3, degree, DEADLINE)
-        self.wait_for_steps(job, output, 5)
+    def must_fail(self, spoil, patterns, degree=0, deadline=DEADLINE, first_steps=5):
+        job, output = self.start(100000, 3, degree, deadline)
+        self.wait_for_steps(job, output, first_steps)
         begin = time.monotonic()
         spoil(job)
         try:
-            code, text = self.finish(job, DEADLINE + PATIENCE)
+            code, text = self.finish(job, deadline + PATIENCE)
         finally:
             self.kill(job)
         seconds = time.monotonic() - begin
@@ -265,7 +271,7 @@ min_lr_ratio = {case["min_lr_ratio"]}
     def wait_until_empty(self, seconds):
         begin = time.monotonic()
         while True:
-            pids = [pid for name in self.nodes.names for pid in subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True).stdout.split()]
+            pids = self.nodes.pids()
             if not pids or time.monotonic() - begin > seconds:
                 return pids
             time.sleep(0.1)
@@ -277,15 +283,14 @@ min_lr_ratio = {case["min_lr_ratio"]}
         finally:
             self.nodes.mend()
 
-    def spoiled_rank(self, signal_number, patterns):
+    def spoiled_rank(self, signal_number, patterns, rank=3, **how):
         def spoil(_):
-            pids = subprocess.run(["ip", "netns", "pids", self.nodes.names[1]], capture_output=True, text=True).stdout.split()
-            for pid in sorted(map(int, pids)):
+            for pid in sorted(self.nodes.pids()):
                 with open(f"/proc/{pid}/environ", "rb") as file:
-                    if b"OMPI_COMM_WORLD_RANK=3\0" in file.read():
+                    if f"OMPI_COMM_WORLD_RANK={rank}\0".encode() in file.read():
                         return os.kill(pid, signal_number)
-            raise Fault("rank 3 was not found")
-        return self.must_fail(spoil, patterns)
+            raise Fault(f"rank {rank} was not found")
+        return self.must_fail(spoil, patterns, **how)
 
     def stopped_rank(self):
         return self.spoiled_rank(signal.SIGSTOP, [rf"deadline of {DEADLINE} s passed in #\d+ \w+ of \d+ \w+", rf"rank 3 on node {self.nodes.names[1]}"])
@@ -293,6 +298,22 @@ min_lr_ratio = {case["min_lr_ratio"]}
     def killed_rank(self):
         """mpirun sees it and ends the job at once."""
         return self.spoiled_rank(signal.SIGKILL, [rf"rank 3 .*node {self.nodes.names[1]} exited on signal 9"])
+
+
+def faults(cases, bench, options):
+    """Runs the cases that are asked for, a line each; how many went wrong."""
+    wrong = 0
+    for name, case in cases:
+        if options.k not in name:
+            continue
+        begin = time.monotonic()
+        try:
+            said = case(bench)
+        except Fault as fault:
+            wrong += 1
+            said = "FAULT: " + (str(fault) if options.v else str(fault).split("\n")[0])
+        print(f"{name:32} {time.monotonic() - begin:5.1f} s  {said}", flush=True)
+    return wrong
 
 
 def main():
@@ -307,7 +328,6 @@ def main():
     cases += [(f"traffic stage {stage}", lambda b, stage=stage: b.traffic(stage, 0)) for stage in range(4)]
     cases += [("traffic hybrid stage 3", lambda b: b.traffic(3, 2))]
     cases += [("cut cable", lambda b: b.cut_cable(0)), ("cut cable hybrid", lambda b: b.cut_cable(2)), ("stopped rank", lambda b: b.stopped_rank()), ("killed rank", lambda b: b.killed_rank())]
-    wrong = 0
     with tempfile.TemporaryDirectory() as folder:
         nodes = TwoNodes(folder)
         try:
@@ -316,20 +336,9 @@ def main():
             except (subprocess.CalledProcessError, OSError) as error:
                 print(f"skipped: no network namespaces here ({getattr(error, 'stderr', b'') or error})")
                 return SKIPPED
-            bench = Bench(options.program, options.data, nodes, folder)
-            for name, case in cases:
-                if options.k not in name:
-                    continue
-                begin = time.monotonic()
-                try:
-                    said = case(bench)
-                except Fault as fault:
-                    wrong += 1
-                    said = "FAULT: " + (str(fault) if options.v else str(fault).split("\n")[0])
-                print(f"{name:24} {time.monotonic() - begin:5.1f} s  {said}", flush=True)
+            return 1 if faults(cases, Bench(options.program, options.data, nodes, folder), options) else 0
         finally:
             nodes.__exit__()
-    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

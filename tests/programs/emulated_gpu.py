@@ -19,7 +19,7 @@ from two_nodes import Bench, TwoNodes, faults
 DEADLINE = 20  # an emulated step takes a second
 
 
-class OneNode:
+class OneNode(TwoNodes):
     """This machine, with so many ranks and GPUs."""
     names = ["here"]
 
@@ -35,8 +35,8 @@ class OneNode:
                                     env={**os.environ, "OMP_NUM_THREADS": "1", **self.environment})
         return self.job
 
-    def pids(self):
-        """mpirun gives each rank a process group of its own."""
+    def pids(self, names=None):
+        """All that were started in the folder: mpirun gives each rank a process group of its own."""
         found = subprocess.run(["pgrep", "-f", self.folder], capture_output=True, text=True).stdout.split()
         return [int(pid) for pid in found if int(pid) != os.getpid()]
 

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 
-from two_nodes import PATIENCE, SKIPPED, Bench, Fault, TwoNodes
+from two_nodes import PATIENCE, SKIPPED, Bench, Fault, TwoNodes, faults
 
 SEARCH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 NEEDED = ["munged", "slurmctld", "slurmd", "srun", "sbatch", "scancel", "scontrol", "sinfo"]
@@ -262,27 +262,13 @@ def main():
                 print("skipped: this Slurm has no PMIx")
                 return SKIPPED
             bench = Cases(cluster, options.bin_dir, options.data, options.examples)
-            for name, case in cases:
-                if options.k not in name:
-                    continue
-                begin = time.monotonic()
-                try:
-                    said = case(bench)
-                except Fault as fault:
-                    wrong += 1
-                    said = "FAULT: " + (str(fault) if options.v else str(fault).split("\n")[0])
-                print(f"{name:24} {time.monotonic() - begin:5.1f} s  {said}", flush=True)
+            wrong = faults(cases, bench, options)
         except Fault as fault:
             print(f"FAULT: {fault}")
             wrong += 1
         finally:
             cluster.__exit__()
-            for name in nodes.names:
-                for pid in subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True).stdout.split():
-                    try:
-                        os.kill(int(pid), signal.SIGKILL)
-                    except ProcessLookupError:
-                        pass
+            nodes.kill()
             nodes.__exit__()
             reap()
     return 1 if wrong else 0

@@ -77,6 +77,13 @@ class TwoNodes:
         inside = lambda name: subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True).stdout.split()
         return [int(pid) for name in names or self.names for pid in inside(name)]
 
+    def kill(self):
+        for pid in self.pids():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
     def cut(self):
         run("ip", "-n", self.names[0], "link", "set", "eth0", "down")
 
@@ -181,17 +188,10 @@ min_lr_ratio = {case["min_lr_ratio"]}
         try:
             output, _ = job.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
-            self.kill(job)
+            self.nodes.kill()
             output, _ = job.communicate()
             raise Fault(f"the job did not end within {seconds} s\n{output}")
         return job.returncode, output
-
-    def kill(self, job):
-        for pid in self.nodes.pids():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
 
     def complete(self, steps, stage, degree=0, extra=()):
         job, output = self.start(steps, stage, degree, extra=extra)
@@ -256,7 +256,7 @@ min_lr_ratio = {case["min_lr_ratio"]}
         try:
             code, text = self.finish(job, deadline + PATIENCE)
         finally:
-            self.kill(job)
+            self.nodes.kill()
         seconds = time.monotonic() - begin
         if code == 0:
             raise Fault("the job claims success")

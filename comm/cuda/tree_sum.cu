@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(threads) tree_sum_kernel(TreeSum job) {
         stored = !full;
       }
     }
-    S sum[V];
+    S sum[V]{};
     bool begun = false;
 #pragma unroll
     for (int level = 0; level < levels; ++level) {

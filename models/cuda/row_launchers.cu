@@ -173,7 +173,8 @@ __device__ int whole_packs(const CrossEntropyJob& job) {
 // One pass: each thread keeps its running maximum and the sum of exponentials below it.
 template <class T>
 __global__ void __launch_bounds__(threads) cross_entropy_kernel(CrossEntropyJob job) {
-  __shared__ float maxima[warps], sums[warps];
+  __shared__ float maxima[warps];
+  __shared__ float sums[warps];
   const std::int64_t row = blockIdx.x, target = job.targets[row];
   const T* logits = static_cast<const T*>(job.logits) + row * job.vocabulary;
   float highest = -INFINITY, sum = 0;

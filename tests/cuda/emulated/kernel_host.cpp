@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
-#include <numeric>
 #include <random>
 #include <utility>
 #include <vector>
@@ -77,11 +76,14 @@ class Fiber {
 
 thread_local Fiber* Fiber::current_ = nullptr;
 
-/// One block of a launch. Threads that reach no barrier share one fiber after the other; a thread that waits keeps its own.
+using Warp = std::vector<unsigned>;  // the numbers of its threads, in the order in which they run
+
+/// One block of a launch. A warp runs from one barrier of the block to the next before another one does, so that warps are as far
+/// apart as a GPU may let them be; its lanes meet at shuffles. A thread that reaches neither shares its fiber with the next one.
 class Block {
  public:
-  Block(const Launch& launch, const std::function<void()>& body, const std::vector<unsigned>& order)
-      : body_(body), order_(order), threads_(order.size()), shared_(launch.shared() + 16) {
+  Block(const Launch& launch, const std::function<void()>& body, const std::vector<Warp>& warps)
+      : body_(body), warps_(warps), threads_(launch.threads().x), shared_(launch.shared() + 16) {
     place_.threads = launch.threads();
     place_.blocks = launch.blocks();
   }
@@ -89,23 +91,32 @@ class Block {
   void run(unsigned index) {
     place_.block = {index % place_.blocks.x, index / place_.blocks.x, 0};
     std::fill(shared_.begin(), shared_.end(), std::byte{0xff});
+    arrays_.clear();
     current_ = this;
-    std::vector<unsigned> going = order_;
-    for (unsigned t : going) threads_[t].begun = false;
-    while (!going.empty()) going.erase(std::remove_if(going.begin(), going.end(), [this](unsigned t) { return advance(t); }), going.end());
+    for (Thread& thread : threads_) thread.state = State::fresh;
+    for (bool going = true; going;) {
+      going = false;
+      for (const Warp& warp : warps_) going |= run_to_barrier(warp);
+    }
     current_ = nullptr;
   }
 
-  void wait() { threads_[running_].fiber->pause(); }
+  void wait_for_block() { pause(State::at_barrier); }
 
-  /// Two buffers in turn: nobody gives again into one before all have read it.
+  /// Two buffers in turn: nobody gives again into one before all lanes have read it.
   std::uint64_t exchange(std::uint64_t value, int mask) {
     Thread& self = threads_[running_];
     const Thread& other = threads_[running_ ^ static_cast<unsigned>(mask)];
     const int turn = self.turn ^= 1;
     self.given[turn] = value;
-    wait();  // all threads of the block give theirs
+    pause(State::at_shuffle);  // all lanes of the warp give theirs
     return other.given[turn];
+  }
+
+  void share(void* array, std::size_t bytes) {
+    if (std::find(arrays_.begin(), arrays_.end(), array) != arrays_.end()) return;
+    arrays_.push_back(array);
+    std::memset(array, 0xff, bytes);
   }
 
   static Block& current() { return *current_; }
@@ -113,34 +124,59 @@ class Block {
   void* shared() { return shared_.data() + (16 - reinterpret_cast<std::uintptr_t>(shared_.data()) % 16) % 16; }
 
  private:
+  enum class State : std::uint8_t { fresh, at_shuffle, at_barrier, ended };
   struct Thread {
     std::unique_ptr<Fiber> fiber;
     std::uint64_t given[2]{};
     int turn = 0;
-    bool begun = false;
+    State state = State::fresh;
   };
 
-  /// Runs the thread to its next barrier or its end; true at its end.
-  bool advance(unsigned t) {
+  void pause(State state) {
+    Thread& self = threads_[running_];
+    self.state = state;
+    self.fiber->pause();
+  }
+
+  /// False when no thread of the warp is left.
+  bool run_to_barrier(const Warp& warp) {
+    bool left = false;
+    for (unsigned t : warp)
+      if (threads_[t].state != State::ended) advance(t);
+    for (bool shuffling = true; shuffling;) {
+      shuffling = left = false;
+      for (unsigned t : warp) {
+        if (threads_[t].state == State::at_shuffle) advance(t);
+        shuffling |= threads_[t].state == State::at_shuffle;
+        left |= threads_[t].state == State::at_barrier;
+      }
+    }
+    return left;
+  }
+
+  /// Runs the thread until it pauses or ends.
+  void advance(unsigned t) {
     Thread& thread = threads_[t];
     running_ = t;
     place_.thread = {t, 0, 0};
-    if (!thread.begun) {
+    const bool fresh = thread.state == State::fresh;
+    if (fresh) {
       if (spare_.empty()) spare_.push_back(std::make_unique<Fiber>());
       thread.fiber = std::move(spare_.back());
       spare_.pop_back();
     }
-    const bool ended = thread.fiber->run(std::exchange(thread.begun, true) ? nullptr : &body_);
-    if (ended) spare_.push_back(std::move(thread.fiber));
-    return ended;
+    if (!thread.fiber->run(fresh ? &body_ : nullptr)) return;
+    thread.state = State::ended;
+    spare_.push_back(std::move(thread.fiber));
   }
 
   static thread_local Block* current_;
   static thread_local std::vector<std::unique_ptr<Fiber>> spare_;
   const std::function<void()>& body_;
-  const std::vector<unsigned>& order_;
+  const std::vector<Warp>& warps_;
   std::vector<Thread> threads_;
   std::vector<std::byte> shared_;
+  std::vector<void*> arrays_;
   Coordinates place_;
   unsigned running_ = 0;
 };
@@ -148,11 +184,21 @@ class Block {
 thread_local Block* Block::current_ = nullptr;
 thread_local std::vector<std::unique_ptr<Fiber>> Block::spare_;
 
+std::vector<Warp> warps_in_some_order(unsigned threads, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<Warp> warps((threads + 31) / 32);
+  for (unsigned t = 0; t < threads; ++t) warps[t / 32].push_back(t);
+  for (Warp& warp : warps) std::shuffle(warp.begin(), warp.end(), random);
+  std::shuffle(warps.begin(), warps.end(), random);
+  return warps;
+}
+
 }  // namespace
 
 Coordinates& coordinates() { return Block::current().place(); }
-void sync_threads() { Block::current().wait(); }
+void sync_threads() { Block::current().wait_for_block(); }
 std::uint64_t exchange(std::uint64_t value, int mask) { return Block::current().exchange(value, mask); }
+void share(void* array, std::size_t bytes) { Block::current().share(array, bytes); }
 void* shared_bytes() { return Block::current().shared(); }
 
 void Launch::operator<<(std::function<void()> body) const {
@@ -161,10 +207,8 @@ void Launch::operator<<(std::function<void()> body) const {
   if (threads_.x % 32 != 0 && threads_.x != 1) not_emulated("a block that is not whole warps");
   const unsigned turn = launches++;
   Scheduler::get().enqueue(stream_, {[launch = *this, body = std::move(body), turn] {
-                                       std::vector<unsigned> order(launch.threads().x);
-                                       std::iota(order.begin(), order.end(), 0u);
-                                       std::shuffle(order.begin(), order.end(), std::mt19937(turn));
-                                       Block block(launch, body, order);
+                                       const std::vector<Warp> warps = warps_in_some_order(launch.threads().x, turn);
+                                       Block block(launch, body, warps);
                                        for (unsigned b = 0; b < launch.blocks().x * launch.blocks().y; ++b) block.run(b);
                                      }, {}});
 }

@@ -1,9 +1,10 @@
 #pragma once
 // What a .cu file needs to be compiled for the host: the threads of a block are fibers of one thread, and blocks follow one another.
-// The build rewrites launches, f<<<...>>>(x) to Launch(...) << [=] { f(x); }, and `extern __shared__` arrays; it includes this file first.
+// The build rewrites launches, f<<<...>>>(x) to Launch(...) << [=] { f(x); }, and __shared__ arrays, one to a line; it includes this file first.
 //
-// Fibers change at __syncthreads() and at warp shuffles only; between two of these a block's threads run one after the other, in an order
-// that changes from launch to launch. A kernel that reads what another thread has not written yet is found by its result.
+// A block's threads run one after the other, a warp from one __syncthreads() to the next before another warp, in an order that
+// changes from launch to launch. A kernel that reads what another thread has not written yet, or writes what another warp has still to
+// read, is found by its result.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime_api.h>
@@ -25,7 +26,9 @@ Coordinates& coordinates();
 void sync_threads();
 /// The value that the lane `lane ^ mask` of the same warp gives in the same call.
 std::uint64_t exchange(std::uint64_t value, int mask);
+/// The launch's own shared memory, and an array that all threads of a block share: NaN when the block begins.
 void* shared_bytes();
+void share(void* array, std::size_t bytes);
 
 template <class T>
 T* dynamic_shared() {
@@ -53,11 +56,9 @@ class Launch {
 
 #undef __global__
 #undef __device__
-#undef __shared__
 #undef __launch_bounds__
 #define __global__
 #define __device__
-#define __shared__ static thread_local
 #define __launch_bounds__(...)
 #define threadIdx (::zero::emulated::coordinates().thread)
 #define blockIdx (::zero::emulated::coordinates().block)

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -20,13 +21,12 @@ std::size_t MemoryMap::free_bytes() {
 
 void* MemoryMap::allocate(std::size_t bytes, Place place) {
   std::lock_guard guard(lock_);
-  const std::size_t whole = (bytes + 511) / 512 * 512;
-  if (place == Place::device && used_ + whole > total_bytes()) return nullptr;
-  void* begin = std::aligned_alloc(512, whole ? whole : 512);
-  if (!begin) return nullptr;
-  std::memset(begin, 0xff, whole);
-  ranges_[static_cast<const char*>(begin)] = {whole, place, true};
-  if (place == Place::device) used_ += whole;
+  if (place == Place::device && used_ + bytes > total_bytes()) return nullptr;
+  void* begin = nullptr;
+  if (posix_memalign(&begin, 512, std::max<std::size_t>(bytes, 1)) != 0) return nullptr;
+  std::memset(begin, 0xff, bytes);
+  ranges_[static_cast<const char*>(begin)] = {bytes, place, true};
+  if (place == Place::device) used_ += bytes;
   return begin;
 }
 

@@ -72,7 +72,6 @@ def main():
     between = [("stage 3, 2 nodes", golden(3, 4)), ("stage 2, 2 nodes hybrid", golden(2, 4, degree=2))]
     program = os.path.join(options.programs, "zero_train")
     settings = {"training.device": "cuda"}
-    os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"  # LibTorch warns of the operations that are replaced
     with tempfile.TemporaryDirectory() as folder:
         wrong = faults(cases, Bench(program, options.data, OneNode(folder), folder, settings), options)
     with tempfile.TemporaryDirectory() as folder:

@@ -115,7 +115,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_backward(const Tensor& grad
 
 }  // namespace
 
-TORCH_LIBRARY_IMPL(aten, CUDA, library) {
+void register_attention(torch::Library& library) {
   library.impl("_scaled_dot_product_cudnn_attention", cudnn);
   library.impl("_scaled_dot_product_cudnn_attention_backward", cudnn_backward);
   library.impl("_scaled_dot_product_flash_attention", flash);

@@ -10,7 +10,6 @@
 #include <ATen/core/stack.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
-#include <torch/library.h>
 
 #include <set>
 
@@ -250,30 +249,7 @@ bool stays(const c10::OperatorName& name, const c10::FunctionSchema& schema) {
   return false;
 }
 
-struct Registrations {
-  std::vector<c10::RegistrationHandleRAII> all;
-
-  Registrations() {
-    c10::WarningUtils::set_warnAlways(false);
-    c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
-    for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
-      const auto op = dispatcher.findSchema(name);
-      if (!op || name.name.rfind("aten::", 0) != 0 || stays(name, op->schema())) continue;
-      if (!op->hasKernelForDispatchKey(c10::DispatchKey::CUDA) || !op->hasKernelForDispatchKey(c10::DispatchKey::CPU)) continue;
-      all.push_back(dispatcher.registerImpl(name, c10::DispatchKey::CUDA, c10::KernelFunction::makeFromBoxedFunction<&on_emulated>(), std::nullopt, nullptr,
-                                            "emulated"));
-    }
-  }
-};
-
-const auto* registrations = new Registrations;  // never taken back
-
-}  // namespace
-
-TORCH_LIBRARY_IMPL(aten, CUDA, library) { library.impl("copy_", copy); }
-
-// What LibTorch knows no shapes of.
-TORCH_LIBRARY_IMPL(aten, Meta, library) {
+void register_meta(torch::Library& library) {  // what LibTorch knows no shapes of
   library.impl("embedding_dense_backward", [](const at::Tensor& grad, const at::Tensor&, c10::SymInt rows, c10::SymInt, bool) {
     return at::empty({rows.expect_int(), grad.size(-1)}, grad.options());
   });
@@ -283,5 +259,36 @@ TORCH_LIBRARY_IMPL(aten, Meta, library) {
     return at::empty(sizes, self.options());
   });
 }
+
+class Silence final : public c10::WarningHandler {
+  void process(const c10::Warning&) override {}
+};
+
+/// All of it, when the library is loaded.
+struct Registrations {
+  std::vector<c10::RegistrationHandleRAII> boxed;
+  torch::Library device{torch::Library::IMPL, "aten", c10::DispatchKey::CUDA, __FILE__, __LINE__};
+  torch::Library meta{torch::Library::IMPL, "aten", c10::DispatchKey::Meta, __FILE__, __LINE__};
+
+  Registrations() {
+    Silence silence;  // LibTorch warns of kernels that are replaced
+    const c10::WarningUtils::WarningHandlerGuard guard(&silence);
+    register_meta(meta);
+    register_attention(device);
+    device.impl("copy_", copy);
+    c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
+    for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+      const auto op = dispatcher.findSchema(name);
+      if (!op || name.name.rfind("aten::", 0) != 0 || stays(name, op->schema())) continue;
+      if (!op->hasKernelForDispatchKey(c10::DispatchKey::CUDA) || !op->hasKernelForDispatchKey(c10::DispatchKey::CPU)) continue;
+      boxed.push_back(dispatcher.registerImpl(name, c10::DispatchKey::CUDA, c10::KernelFunction::makeFromBoxedFunction<&on_emulated>(), std::nullopt, nullptr,
+                                              "emulated"));
+    }
+  }
+};
+
+const auto* registrations = new Registrations;  // never taken back
+
+}  // namespace
 
 }  // namespace zero::emulated

@@ -2,6 +2,7 @@
 // Tensors of the emulated device as tasks see them: descriptions that own nothing, so that memory which a program gave back too early is
 // read too late here as well.
 #include <ATen/ATen.h>
+#include <torch/library.h>
 
 #include "tests/cuda/emulated/device.h"
 
@@ -26,5 +27,8 @@ void defer(const at::Tensor& on, std::function<void()> work);
 
 /// The host waits for the current stream: an error where LibTorch's sync debug mode says so.
 void wait_for_stream();
+
+/// The fused attention kernels (attention.cpp).
+void register_attention(torch::Library& library);
 
 }  // namespace zero::emulated

@@ -20,6 +20,7 @@ import time
 
 from two_nodes import PATIENCE, SKIPPED, Bench, Fault, TwoNodes, faults
 
+CRASHED = 128 + signal.SIGSEGV
 SEARCH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 NEEDED = ["munged", "slurmctld", "slurmd", "srun", "sbatch", "scancel", "scontrol", "sinfo"]
 
@@ -173,7 +174,12 @@ class Cases:
 
     def failure(self, kind, want, patterns):
         begin = time.monotonic()
-        code, text = self.srun("-N2", "--ntasks-per-node=2", "--wait=5", self.failing, kind, "3", "auto")
+        start = lambda: self.srun("-N2", "--ntasks-per-node=2", "--wait=5", self.failing, kind, "3", "auto")
+        code, text = start()
+        # Open MPI 4.1's TCP part calls a null pointer inside MPI_Init now and then on a busy machine: before any line of ours.
+        again = code == CRASHED and "Failing at address: (nil)" in text and not re.search(r"(?m)^(\[rank \d\] )?error: ", text)
+        if again:
+            code, text = start()
         if want is None and code == 0:
             raise Fault(f"the job claims success\n{text}")
         if want is not None:
@@ -182,7 +188,7 @@ class Cases:
             found = len(re.findall(pattern, text))
             if found != 1 and not (found and kind == "stop"):  # each of the others misses the deadline for itself
                 raise Fault(f"says {pattern!r} {found} times\n{text}")
-        return f"exit code {code} after {time.monotonic() - begin:.1f} s"
+        return f"exit code {code} after {time.monotonic() - begin:.1f} s" + (", after a crash in MPI_Init" if again else "")
 
     def allocation(self):
         """mpirun takes nodes and ranks from Slurm; its exit code is the job's."""

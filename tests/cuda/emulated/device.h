@@ -7,7 +7,8 @@
 // draws among what events allow. What a program forgot to order goes wrong here often, and repeatably. Numbers, order and errors can be
 // shown so; speed, and what only hardware does, cannot.
 //
-// Environment: ZERO_EMULATED_GPUS (default 4), ZERO_EMULATED_SEED (0), ZERO_EMULATED_NCCL (the version that it says it is, 22809).
+// Environment: ZERO_EMULATED_GPUS (default 4), ZERO_EMULATED_SEED (0), ZERO_EMULATED_NCCL (the version that it says it is, 22809),
+// ZERO_EMULATED_VERBOSE (1: names the operations for which the host waits).
 #include <cuda_runtime_api.h>
 
 #include <cstddef>

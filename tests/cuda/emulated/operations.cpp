@@ -6,7 +6,6 @@
 #include <ATen/core/CachingHostAllocator.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/cuda/CUDAContext.h>
 #include <ATen/core/stack.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
@@ -89,7 +88,6 @@ class Call {
   void run(Stack& stack) {
     if (!any_.defined()) not_emulated(("no tensor of the device in " + toString(op_.operator_name())).c_str());
     if (returns_other_than_tensors() || !infer()) return run_at_once(stack);
-    std::vector<c10::IValue> described;
     std::vector<std::vector<Described>> tensors(args_.size());
     for (std::size_t i = 0; i < args_.size(); ++i)
       changed(args_[i], [&](const at::Tensor& t) {
@@ -206,16 +204,16 @@ void on_emulated(const c10::OperatorHandle& op, Stack* stack) { Call(op, *stack)
 
 /// A copy between host and device waits for the stream unless the host's memory is pinned and the caller does not ask for it.
 at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) {
-  if (self.is_same(source)) return self;
-  if (self.numel() == 0) return self;
+  if (self.is_same(source) || self.numel() == 0) return self;
   const at::Tensor& device = self.is_cuda() ? self : source;
   const at::Tensor& host = self.is_cuda() ? source : self;
-  if (host.is_cuda()) {
+  const bool pinned = !host.is_cuda() && MemoryMap::get().place_of(host.const_data_ptr()) == Place::pinned;
+  // Between devices; and from pageable memory, which Described reads before the call returns.
+  if (host.is_cuda() || (self.is_cuda() && non_blocking && !pinned)) {
     const Described to(self), from(source);
     defer(device, [to, from] { to.on_cpu().copy_(from.on_cpu()); });
     return self;
   }
-  const bool pinned = MemoryMap::get().place_of(host.const_data_ptr()) == Place::pinned;
   if (pinned && non_blocking) {
     const auto view = [](const at::Tensor& t) { return at::from_blob(t.data_ptr(), t.sizes(), t.strides(), at::TensorOptions().dtype(t.dtype())); };
     const Described on_device(device);
@@ -226,11 +224,6 @@ at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) 
       up ? ours.copy_(beside) : beside.copy_(ours);
     });
     at::getHostAllocator(at::kCUDA)->record_event(host.data_ptr(), host.storage().data_ptr().get_context(), c10::cuda::getCurrentCUDAStream(device.get_device()).unwrap());
-    return self;
-  }
-  if (self.is_cuda() && non_blocking) {  // pageable memory is read before the call returns
-    const Described to(self), from(source);
-    defer(device, [to, from] { to.on_cpu().copy_(from.on_cpu()); });
     return self;
   }
   wait_for_stream();

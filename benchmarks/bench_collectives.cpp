@@ -114,7 +114,7 @@ int bench_collectives(int argc, char** argv) {
   app.add_option("--slot-bytes", arguments.slot_bytes)->capture_default_str();
   app.add_option("--device", arguments.device)->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
   app.add_flag("--json", arguments.json, "one object per line");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto code = parse(app, argc, argv)) return *code;
   return World::run([&](World& world) { return measure(world, arguments); });
 }
 

@@ -16,6 +16,7 @@
 #include "comm/world.h"
 #include "models/matmul_setting.h"
 #include "offload/process_memory.h"
+#include "zero/train/byte_count.h"
 #include "zero/train/run_model.h"
 #include "zero/train/setup.h"
 #include "zero/train/state_homes.h"
@@ -23,8 +24,6 @@
 
 namespace zero {
 namespace {
-
-constexpr double mib = 1024.0 * 1024.0;
 
 struct Options {
   std::string config;
@@ -83,7 +82,7 @@ Row predict(const Bench& bench, int stage, int ranks) {
   const RunModel run = make_run_model(config, model_config_of(config), false);
   MemoryWork work = memory_work_of(config, batch, at::get_num_threads());
   work.activations.masked_targets = true;  // the last token of a row has no target here
-  Row row{ranks, stage, plan_memory(run.model, work), paper_bytes(double(run.model.numel()), work.engine.plan, work.engine.precision, ranks), 0, {}};
+  Row row{ranks, stage, plan_memory(run.model, work), paper_bytes(double(run.model.trainable_numel()), frozen_bytes(run.model, work.engine), work.engine, ranks), 0, {}};
   row.process = double(process_peak(bench.process_now, row.plan.training_peak()));
   return row;
 }
@@ -151,38 +150,46 @@ void print_json(const Bench& bench, const Row& row) {
   std::fflush(stdout);
 }
 
-void print_heads() {
-  std::printf("\nMiB per rank, predicted | measured; states is the ZeRO paper's formula for parameters, gradients and optimizer\n");
-  std::printf("ranks stage   states |      parameters        gradients        optimizer          buffers      activations |     at rest            at peak    error |         peak Pss    error | step s  source\n");
+// Columns of bytes: the formula's (or the disk's, where states lie there), five categories, and the peaks of ledger and process.
+using Columns = std::array<std::string, 8>;
+
+std::string joined(const Columns& cells) {
+  std::string all;
+  for (const std::string& cell : cells) all += std::string(cell.size() < 11 ? 11 - cell.size() : 1, ' ') + cell;
+  return all;
 }
 
-std::string cell(double value) {
+void print_heads(const Bench& bench) {
+  const OffloadConfig& offload = bench.config.offload;
+  const bool disk = offload.optimizer == "nvme" || offload.parameters == "nvme";
+  std::printf("\nbytes of one rank: states at rest, activations at their peak, peaks of the ledger and of the process\n%s\n",
+              disk ? "disk: of the states that lie there" : "formula: the ZeRO paper's for parameters, gradients and optimizer");
+  std::printf("ranks stage%s\n", joined({disk ? "disk" : "formula", "parameters", "gradients", "optimizer", "buffers", "activations", "peak", "process"}).c_str());
+}
+
+std::string error_of(double predicted, double measured) {
   char words[32];
-  std::snprintf(words, sizeof words, "%8.1f", value / mib);
+  std::snprintf(words, sizeof words, "%+.2f %%", 100 * (predicted / measured - 1));
   return words;
 }
 
-std::string pair(double predicted, std::optional<double> measured) { return cell(predicted) + (measured ? cell(*measured) : "       -"); }
-
-std::string error_of(double predicted, std::optional<double> measured) {
-  char words[32] = "       -";
-  if (measured) std::snprintf(words, sizeof words, "%+7.2f%%", 100 * (predicted / *measured - 1));
-  return words;
-}
+std::string cell(double bytes) { return bytes_text(std::int64_t(bytes)); }
 
 void print_row(const Row& row) {
-  const StepMemory* m = row.measured ? &row.measured->memory : nullptr;
-  const auto seen = [&](double StepMemory::*field) { return m ? std::optional(m->*field) : std::nullopt; };
   const ByCategory rest = predicted(row.plan, false), peak = predicted(row.plan, true);
-  std::printf("%5d %5d %s |", row.ranks, row.stage, cell(row.paper.sum()).c_str());
-  for (int c = 0; c <= int(MemoryCategory::buffers); ++c) std::printf(" %s", pair(rest[c], m ? std::optional(m->rest[c]) : std::nullopt).c_str());
   const int activations = int(MemoryCategory::activations);
-  std::printf(" %s |", pair(peak[activations], m ? std::optional(m->peak[activations]) : std::nullopt).c_str());
-  const double at_rest = double(row.plan.at_rest()), at_peak = double(row.plan.training_peak()), pss = at_peak + row.process;
-  std::printf("%s  %s %s | %s %s |", pair(at_rest, seen(&StepMemory::rest_sum)).c_str(), pair(at_peak, seen(&StepMemory::peak_sum)).c_str(),
-              error_of(at_peak, seen(&StepMemory::peak_sum)).c_str(), pair(pss, seen(&StepMemory::pss)).c_str(), error_of(pss, seen(&StepMemory::pss)).c_str());
-  if (m) std::printf(" %6.2f  measured\n", median(row.measured->seconds));
-  else std::printf("      -  predicted\n");
+  const double at_peak = double(row.plan.training_peak()), pss = at_peak + row.process;
+  const auto columns = [&](const std::string& first, const ByCategory& still, double kept, double top, double process) {
+    return Columns{first, cell(still[0]), cell(still[1]), cell(still[2]), cell(still[3]), cell(kept), cell(top), cell(process)};
+  };
+  std::printf("%5d %5d%s\n", row.ranks, row.stage, joined(columns(cell(row.plan.disk > 0 ? double(row.plan.disk) : row.paper.sum()), rest, peak[activations], at_peak, pss)).c_str());
+  if (row.measured) {
+    const StepMemory& m = row.measured->memory;
+    std::printf("   measured%s\n", joined(columns("", m.rest, m.peak[activations], m.peak_sum, m.pss)).c_str());
+    char step[32];
+    std::snprintf(step, sizeof step, "%.2f s", median(row.measured->seconds));
+    std::printf("       step%s\n", joined({step, "", "", "", "", "error", error_of(at_peak, m.peak_sum), error_of(pss, m.pss)}).c_str());
+  }
   std::fflush(stdout);
 }
 
@@ -199,7 +206,7 @@ int run(const Options& options, World& world) {
     bench.config = load_config(options.config, options.overrides);
     if (bench.config.lora && !options.predict_only) throw InputError(bench.config.source + ": [lora] can only be predicted: add --predict");
     if (bench.config.training.precision == "fp16" && !options.predict_only) throw InputError(bench.config.where("training.precision") + ": can only be predicted: add --predict");
-    validate_for_context(bench.config, model_config_of(bench.config).max_position_embeddings);
+    validate_for_model(bench.config, model_config_of(bench.config));
     validate_for(bench.config, world.size());
   });
   const std::string matmul = choose_fast_matmul();
@@ -207,7 +214,7 @@ int run(const Options& options, World& world) {
   if (tell && !options.json) {
     std::printf("%s, %s, %lld sequences of %lld tokens in a micro-batch, %d threads a rank\n%s\n", options.config.c_str(), bench.config.training.precision.c_str(),
                 (long long)bench.config.training.local_batch_size, (long long)bench.config.training.seq_len, at::get_num_threads(), matmul.c_str());
-    print_heads();
+    print_heads(bench);
   }
   const std::vector<int> worlds = options.fake_ranks.empty() ? std::vector<int>{world.size()} : options.fake_ranks;
   for (const int ranks : worlds)
@@ -232,7 +239,7 @@ int bench_memory(int argc, char** argv) {
   app.add_option("--steps", options.steps, "of each stage, the first not timed")->check(CLI::PositiveNumber);
   app.add_flag("--predict", options.predict_only, "measure nothing");
   app.add_flag("--json", options.json, "JSON lines");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto code = parse(app, argc, argv)) return *code;
   return World::run([&](World& world) { return run(options, world); });
 }
 

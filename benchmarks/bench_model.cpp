@@ -121,7 +121,7 @@ int bench_model(int argc, char** argv) {
   app.add_option("--seq", o.length, "tokens of a sequence");
   app.add_option("--threads", o.threads, "threads");
   app.add_option("--repeats", o.repeats, "timed repeats; the shortest counts");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto code = parse(app, argc, argv)) return *code;
   c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
   at::set_num_threads(o.threads);
   std::puts(choose_fast_matmul().c_str());

@@ -134,7 +134,7 @@ int bench_optimizer(int argc, char** argv) {
   app.add_option("--repeats", options.repeats, "the median of so many runs")->check(CLI::PositiveNumber);
   app.add_option("--directory", options.directory, "also with the states in files there (24 bytes of disk traffic per element)");
   app.add_flag("--json", options.json, "JSON lines");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto code = parse(app, argc, argv)) return *code;
   CpuAllocator allocator;
   allocator.install();
   if (!options.json) {

@@ -135,7 +135,7 @@ int bench_step(int argc, char** argv) {
   Options options;
   CLI::App app("A training step at each ZeRO stage, on synthetic tokens. Start it by mpirun for several ranks.", "zero_bench step");
   add_options(app, options);
-  CLI11_PARSE(app, argc, argv);
+  if (const auto code = parse(app, argc, argv)) return *code;
   return World::run([&](World& world) { return run(options, world); });
 }
 

@@ -1,5 +1,11 @@
 #pragma once
 // The benchmarks of zero_bench. Each takes the arguments after its own name and returns an exit code.
+#include <optional>
+
+namespace CLI {
+class App;
+}
+
 namespace zero {
 
 int bench_collectives(int argc, char** argv);
@@ -8,5 +14,8 @@ int bench_model(int argc, char** argv);
 int bench_optimizer(int argc, char** argv);
 int bench_step(int argc, char** argv);         // --device cuda: bench_device_step
 int bench_device_step(int argc, char** argv);
+
+/// What every benchmark does with its command line: the exit code where it has nothing to measure (zero/train/command_line.h).
+std::optional<int> parse(CLI::App& app, int argc, char** argv);
 
 }  // namespace zero

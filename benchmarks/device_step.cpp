@@ -286,7 +286,7 @@ int bench_device_step(int argc, char** argv) {
   app.add_flag("--graph", options.graph, "beside it the step recorded as a CUDA graph (an experiment; one rank)");
   app.add_flag("--deterministic", options.deterministic);
   app.add_flag("--json", options.json, "JSON lines");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto code = parse(app, argc, argv)) return *code;
   return World::run([&](World& world) { return run(options, world); });
 }
 

@@ -1,8 +1,10 @@
 // zero_bench: measures what the project promises. Every benchmark prints a table for people, or JSON lines with --json.
 #include <cstdio>
-#include <cstring>
+#include <string_view>
 
 #include "benchmarks/benchmarks.h"
+#include "cmake/version.h"
+#include "zero/train/command_line.h"
 
 namespace {
 
@@ -21,17 +23,22 @@ const Benchmark benchmarks[] = {
     {nullptr, nullptr, nullptr},
 };
 
-int usage() {
-  std::fputs("usage: zero_bench BENCHMARK [options]\n", stderr);
-  for (const Benchmark* b = benchmarks; b->name; ++b) std::fprintf(stderr, "  %-12s %s\n", b->name, b->what);
-  return 2;
+void print_usage(std::FILE* out) {
+  std::fputs("usage: zero_bench BENCHMARK [options]       zero_bench BENCHMARK --help lists its options\n", out);
+  for (const Benchmark* b = benchmarks; b->name; ++b) std::fprintf(out, "  %-12s %s\n", b->name, b->what);
 }
 
 }  // namespace
 
+std::optional<int> zero::parse(CLI::App& app, int argc, char** argv) { return parse_or_refuse(app, argc, argv, version_text("zero_bench")); }
+
 int main(int argc, char** argv) {
-  if (argc < 2) return usage();
+  const std::string_view word = argc < 2 ? "" : argv[1];
+  if (word == "--help" || word == "-h") return print_usage(stdout), 0;
+  if (word == "--version") return std::puts(zero::version_text("zero_bench").c_str()), 0;
   for (const Benchmark* b = benchmarks; b->name; ++b)
-    if (std::strcmp(argv[1], b->name) == 0) return b->run(argc - 1, argv + 1);
-  return usage();
+    if (word == b->name) return b->run(argc - 1, argv + 1);
+  if (argc > 1) std::fprintf(stderr, "error: %s: is no benchmark\n", argv[1]);
+  print_usage(stderr);
+  return 2;
 }

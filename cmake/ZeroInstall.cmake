@@ -1,6 +1,7 @@
 # cmake --install build/release --prefix P puts libraries, headers and programs below P; find_package(zero) then gives
-# zero::zero, the whole library, and one target per room (zero::zero_comm, ...). LibTorch is not copied: the package looks
-# for it where this build found it, or in LIBTORCH_ROOT.
+# zero::zero, the whole library, and one target per room (zero::zero_comm, ...). Programs and package look for LibTorch in
+# P/lib/zero/libtorch first, then where this build found it; the package before both in LIBTORCH_ROOT, the programs in
+# LD_LIBRARY_PATH. `--component libtorch` copies it to the first of these (the CPU build; 0.5 GB), and P needs nothing of the build then.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -22,6 +23,7 @@ foreach(room comm offload models zero)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/zero COMPONENT library FILES_MATCHING PATTERN "*.h")
 endforeach()
 
+set(_libtorch ${CMAKE_INSTALL_LIBDIR}/zero/libtorch)
 set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/zero)
 install(EXPORT zero_targets NAMESPACE zero:: FILE zeroTargets.cmake DESTINATION ${_package} COMPONENT library)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/zeroConfig.cmake.in ${PROJECT_BINARY_DIR}/zeroConfig.cmake INSTALL_DESTINATION ${_package})
@@ -31,6 +33,16 @@ install(FILES ${PROJECT_BINARY_DIR}/zeroConfig.cmake ${PROJECT_BINARY_DIR}/zeroC
 
 get_property(_programs GLOBAL PROPERTY ZERO_PROGRAMS)
 if(_programs)
-  set_target_properties(${_programs} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  file(RELATIVE_PATH _from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR}/zero/libtorch/lib)
+  set(_rpath "$ORIGIN/${_from_bin}" ${LIBTORCH_ROOT}/lib)  # the link path alone leaves out what lies in the project's folder
+  if(ZERO_CUDA)
+    get_filename_component(_cudart_folder ${CUDART_LIBRARY} DIRECTORY)
+    list(APPEND _rpath ${_cudart_folder})
+  endif()
+  set_target_properties(${_programs} PROPERTIES INSTALL_RPATH "${_rpath}" INSTALL_RPATH_USE_LINK_PATH ON)
   install(TARGETS ${_programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
+endif()
+if(NOT LibTorch_CUDA)
+  install(DIRECTORY ${LIBTORCH_ROOT}/lib ${LIBTORCH_ROOT}/include DESTINATION ${_libtorch} COMPONENT libtorch EXCLUDE_FROM_ALL PATTERN "libtorch_python*" EXCLUDE)
+  install(FILES ${LIBTORCH_ROOT}/version.py ${LIBTORCH_ROOT}/build-version DESTINATION ${_libtorch} COMPONENT libtorch EXCLUDE_FROM_ALL OPTIONAL)
 endif()

@@ -33,3 +33,16 @@ function(zero_program name source)
   target_precompile_headers(${name} REUSE_FROM zero_torch_pch)
   set_property(GLOBAL APPEND PROPERTY ZERO_PROGRAMS ${name})
 endfunction()
+
+# What programs say of themselves (cmake/version.h). Git is asked at every build.
+find_package(Git QUIET)
+add_custom_target(zero_commit BYPRODUCTS ${PROJECT_BINARY_DIR}/generated/zero_commit.h
+  COMMAND ${CMAKE_COMMAND} -D SOURCE=${PROJECT_SOURCE_DIR} -D GIT=${GIT_EXECUTABLE} -D HEADER=${PROJECT_BINARY_DIR}/generated/zero_commit.h
+  -P ${PROJECT_SOURCE_DIR}/cmake/write_commit.cmake VERBATIM)
+function(zero_add_version)
+  add_library(zero_version STATIC ${PROJECT_SOURCE_DIR}/cmake/version.cpp)
+  add_dependencies(zero_version zero_commit)
+  target_include_directories(zero_version PRIVATE ${PROJECT_BINARY_DIR}/generated)
+  target_compile_definitions(zero_version PRIVATE ZERO_VERSION="${PROJECT_VERSION}" ZERO_HAS_CUDA=$<BOOL:${ZERO_CUDA}>)
+  target_link_libraries(zero_version PUBLIC zero_comm)
+endfunction()

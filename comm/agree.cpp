@@ -2,6 +2,8 @@
 
 #include <ATen/Functions.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "comm/log.h"
@@ -27,27 +29,27 @@ Outcome outcome_of(const std::function<void()>& phase) {
 
 void agree(Communicator& group, const std::function<void()>& phase) {
   const Outcome own = outcome_of(phase);
-  // What each rank tells: failed, code, length and hash of the message.
-  const at::Tensor all = at::zeros({4 * group.size()}, at::kLong);
-  const at::Tensor mine = all.narrow(0, 4 * group.rank(), 4);
-  auto* words = mine.data_ptr<std::int64_t>();
-  words[0] = own.failed;
-  words[1] = static_cast<std::int64_t>(own.code);
-  words[2] = static_cast<std::int64_t>(own.message.size());
-  words[3] = static_cast<std::int64_t>(std::hash<std::string>{}(own.message));
+  const std::int64_t now = std::chrono::system_clock::now().time_since_epoch().count();
+  struct Told { std::int64_t failed, code, length, hash, time; };  // by each rank
+  constexpr std::int64_t width = sizeof(Told) / sizeof(std::int64_t);
+  const at::Tensor all = at::zeros({width * group.size()}, at::kLong);
+  const at::Tensor mine = all.narrow(0, width * group.rank(), width);
+  *reinterpret_cast<Told*>(mine.data_ptr()) = {own.failed, static_cast<std::int64_t>(own.code), static_cast<std::int64_t>(own.message.size()),
+                                               static_cast<std::int64_t>(std::hash<std::string>{}(own.message)), now};
   group.all_gather_into(all, mine);
-  const auto* told = all.const_data_ptr<std::int64_t>();
-  int lowest = -1;
-  bool alike = true;
-  for (int r = group.size() - 1; r >= 0; --r)
-    if (told[4 * r]) lowest = r;
-  if (lowest < 0) return;
-  for (int r = 0; r < group.size(); ++r) alike &= told[4 * r] && told[4 * r + 3] == told[4 * lowest + 3];
-  const at::Tensor message = at::zeros({told[4 * lowest + 2]}, at::kByte);
-  if (group.rank() == lowest && !own.message.empty()) std::memcpy(message.data_ptr(), own.message.data(), own.message.size());
-  group.broadcast(message, lowest);
-  const std::string words_of_lowest(static_cast<const char*>(message.const_data_ptr()), message.numel());
-  throw AgreedError(alike ? words_of_lowest : text("rank ", lowest, ": ", words_of_lowest), static_cast<ExitCode>(told[4 * lowest + 1]));
+  const auto* told = reinterpret_cast<const Told*>(all.const_data_ptr());
+  // The rank that failed first has the cause: others may have failed for want of it, at the end of their patience.
+  const Told* first = nullptr;
+  for (int r = 0; r < group.size(); ++r)
+    if (told[r].failed && (!first || told[r].time < first->time)) first = told + r;
+  if (!first) return;
+  const int cause = static_cast<int>(first - told);
+  const bool alike = std::all_of(told, told + group.size(), [&](const Told& t) { return t.failed && t.hash == first->hash; });
+  const at::Tensor message = at::zeros({first->length}, at::kByte);
+  if (group.rank() == cause && !own.message.empty()) std::memcpy(message.data_ptr(), own.message.data(), own.message.size());
+  group.broadcast(message, cause);
+  const std::string words(static_cast<const char*>(message.const_data_ptr()), message.numel());
+  throw AgreedError(alike ? words : text("rank ", cause, ": ", words), static_cast<ExitCode>(first->code));
 }
 
 }  // namespace zero

@@ -26,7 +26,8 @@ struct Outcome {
 Outcome outcome_of(const std::function<void()>& phase);
 
 /// Every rank of the group runs the phase (which need not use the group in the same way on all), then all learn whether any
-/// failed; if so all throw the same AgreedError: code and message of the lowest failing rank, named unless all failed alike. Collective.
+/// failed; if so all throw the same AgreedError: code and message of the rank
+/// that failed first by its node's clock, named unless all failed alike. Collective.
 void agree(Communicator& group, const std::function<void()>& phase);
 
 }  // namespace zero

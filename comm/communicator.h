@@ -12,6 +12,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -87,8 +88,8 @@ class Communicator {
 
   /// Before the allocate() calls that need it: where a backend registers memory, all these pieces (bytes each) will come out of one
   /// registered arena, at the same offsets on all ranks, which allocate in the same order. `largest_sum`: bytes of the largest
-  /// vector that reduce_scatter will be given, 0 for none. A second call makes another arena; the first one stays as long as its
-  /// tensors do. Collective.
+  /// vector that reduce_scatter or all_reduce will be given, 0 for none. A second call makes another arena; the first one stays
+  /// as long as its tensors do. Collective.
   virtual void reserve(const std::vector<std::int64_t>& pieces, std::int64_t largest_sum = 0) {}
 
   /// How ranks tell each other what they last did after a failure; null where the backend cannot. Collective.
@@ -99,6 +100,10 @@ class Communicator {
 
   /// Throws what went wrong in earlier calls, where a backend's calls return before they are done.
   virtual void check() const {}
+
+  /// This rank has failed and will make no more calls, nor will those split from this one: what is under way on its device ends without
+  /// the other ranks, so that nothing here waits for them.
+  virtual void abandon() noexcept {}
 
   /// Called with every record before the call runs, on the calling thread. For traces and tests.
   void set_observer(std::function<void(const CallRecord&)> observer) { observer_ = std::move(observer); }
@@ -122,6 +127,22 @@ class Communicator {
   int size_;
   std::uint64_t sequence_ = 0;
   std::function<void(const CallRecord&)> observer_;
+};
+
+/// Abandons a communicator when an exception ends its scope. As an object's last member it does so before the others let go of
+/// memory, for which a device waits until its work is done.
+class AbandonOnError {
+ public:
+  explicit AbandonOnError(Communicator& communicator) : communicator_(communicator) {}
+  ~AbandonOnError() {
+    if (std::uncaught_exceptions() > exceptions_) communicator_.abandon();
+  }
+  AbandonOnError(const AbandonOnError&) = delete;
+  AbandonOnError& operator=(const AbandonOnError&) = delete;
+
+ private:
+  Communicator& communicator_;
+  int exceptions_ = std::uncaught_exceptions();
 };
 
 }  // namespace zero

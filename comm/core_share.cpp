@@ -16,6 +16,15 @@ CoreSet own_cores() {
   return cores;
 }
 
+void run_on_cores(const CoreSet& cores) {
+  if (cores.none()) return;
+  constexpr std::size_t bits = 8 * sizeof(unsigned long);
+  std::array<unsigned long, CoreSet().size() / bits> words{};
+  for (std::size_t core = 0; core < cores.size(); ++core)
+    if (cores[core]) words[core / bits] |= 1ul << (core % bits);
+  sched_setaffinity(0, sizeof words, reinterpret_cast<const cpu_set_t*>(words.data()));
+}
+
 int core_share(const std::vector<CoreSet>& of_ranks, int me) {
   double share = 0;
   for (std::size_t core = 0; core < of_ranks[me].size(); ++core)

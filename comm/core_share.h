@@ -11,6 +11,9 @@ using CoreSet = std::bitset<4096>;
 /// Of this process (its affinity); empty when the system does not tell.
 CoreSet own_cores();
 
+/// Lets the calling thread run on these cores; where the system refuses, it stays where it is. An empty set changes nothing.
+void run_on_cores(const CoreSet& cores);
+
 /// The share of rank `me` of a node, given the cores of all its ranks: each core is divided evenly among the ranks that may run on
 /// it. Rounded down, at least 1.
 int core_share(const std::vector<CoreSet>& of_ranks, int me);

@@ -1,5 +1,7 @@
 #include "comm/log.h"
 
+#include "comm/log_output.h"
+
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -18,12 +20,13 @@ spdlog::level::level_enum level_of(LogLevel level) {
   return spdlog::level::info;
 }
 
-/// The process's logger: spdlog's registry owns it, so that libraries linked twice still share one.
-std::shared_ptr<spdlog::logger> logger() {
-  static const char* const name = "zero";
+constexpr const char* on_output = "zero on standard output";
+
+/// The process's loggers: spdlog's registry owns them, so that libraries linked twice still share them.
+std::shared_ptr<spdlog::logger> logger(const char* name = "zero") {
   if (auto known = spdlog::get(name)) return known;
   try {
-    auto made = spdlog::stderr_logger_mt(name);
+    auto made = name == on_output ? spdlog::stdout_logger_mt(name) : spdlog::stderr_logger_mt(name);
     made->set_pattern("%v");
     made->flush_on(spdlog::level::debug);
     return made;
@@ -41,8 +44,11 @@ void start_log(int rank, int size, LogLevel level) {
   log->set_pattern(size == 1 || first ? "%v" : "[rank " + std::to_string(rank) + "] %v");
 }
 
+void log_to_standard_output() { logger(on_output)->set_level(logger()->level()); }
+
 void log_line(LogLevel level, const std::string& text) {
-  auto log = logger();
+  auto log = level < LogLevel::warning ? spdlog::get(on_output) : nullptr;
+  if (!log) log = logger();
   if (!log->should_log(level_of(level))) return;
   // The text goes in as an argument: braces in it are not a format.
   const char* mark = level == LogLevel::warning ? "warning: " : level == LogLevel::error ? "error: " : "";

@@ -110,7 +110,7 @@ class NcclCommunicator final : public Communicator {
   void reserve(const std::vector<std::int64_t>& pieces, std::int64_t largest_sum) override {
     if (alone()) return;
     std::vector<std::int64_t> all = pieces;
-    const std::int64_t exchanged = exchanges() ? largest_sum : 0;
+    const std::int64_t exchanged = exchanges() ? std::min(largest_sum, device_.options.piece_bytes) : 0;
     all.push_back(exchanged);
     scratch_ = at::Tensor();
     arena_.reset();
@@ -125,6 +125,7 @@ class NcclCommunicator final : public Communicator {
 
   std::int64_t own_device_bytes() const override { return arena_ ? arena_->bytes() : 0; }
   void check() const override { device_.watchdog->check(); }
+  void abandon() noexcept override { device_.watchdog->abandon(); }
 
  private:
   at::Device place() const { return at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(device_.index)); }
@@ -188,40 +189,76 @@ class NcclCommunicator final : public Communicator {
     reduce_in_order_of_nccl(shard, full, options, call);
   }
 
+  /// f(begin, count) for the pieces of `numel` elements of which `element_bytes` are held at a time.
+  template <class F>
+  void in_pieces(std::int64_t numel, std::int64_t element_bytes, F f) const {
+    const std::int64_t most = std::max<std::int64_t>(8, device_.options.piece_bytes / element_bytes / 8 * 8);  // pieces begin at whole vectors
+    for (std::int64_t begin = 0; begin < numel; begin += most) f(begin, std::min(most, numel - begin));
+  }
+
   /// Inside a node: each rank gets all parts of its slice in the type that travels and sums them once, along the tree.
   void exchange_and_sum(const at::Tensor& shard, const at::Tensor& full, const ReduceOptions& options, const CallRecord& call) {
-    const std::int64_t part = shard.numel() * full.element_size();
-    const at::Tensor parts = scratch(full.nbytes());
-    run(call, [&](ncclComm_t comm, cudaStream_t stream) {
-      for (int r = 0; r < size(); ++r) {
-        check_nccl(ncclSend(bytes_of(full) + r * part, part, ncclUint8, r, comm, stream), "ncclSend", comm);
-        check_nccl(ncclRecv(bytes_of(parts) + r * part, part, ncclUint8, r, comm, stream), "ncclRecv", comm);
-      }
+    const std::int64_t element = full.element_size(), slice = shard.numel() * element;
+    in_pieces(shard.numel(), element * size(), [&](std::int64_t begin, std::int64_t count) {
+      const std::int64_t part = count * element;
+      const at::Tensor parts = scratch(part * size());
+      run(call, [&](ncclComm_t comm, cudaStream_t stream) {
+        for (int r = 0; r < size(); ++r) {
+          check_nccl(ncclSend(bytes_of(full) + r * slice + begin * element, part, ncclUint8, r, comm, stream), "ncclSend", comm);
+          check_nccl(ncclRecv(bytes_of(parts) + r * part, part, ncclUint8, r, comm, stream), "ncclRecv", comm);
+        }
+      });
+      sum_into(shard.narrow(0, begin, count), parts.const_data_ptr(), size(), full.scalar_type(), options);
     });
-    sum_into(shard, parts.const_data_ptr(), size(), full.scalar_type(), options);
   }
 
   /// Between nodes: a ring crosses each link once, so the sum is NCCL's, in sum_type.
   void reduce_in_order_of_nccl(const at::Tensor& shard, const at::Tensor& full, const ReduceOptions& options, const CallRecord& call) {
-    const at::Tensor wide = full.to(options.sum_type);
-    const bool direct = !options.accumulate && shard.scalar_type() == options.sum_type;
-    const at::Tensor sum = direct ? shard : at::empty({shard.numel()}, wide.options());
-    run(call, [&](ncclComm_t comm, cudaStream_t stream) {
-      check_nccl(ncclReduceScatter(wide.data_ptr(), sum.data_ptr(), sum.numel(), nccl_type(options.sum_type), ncclSum, comm, stream),
-                 "ncclReduceScatter", comm);
+    const at::Tensor slices = full.view({size(), shard.numel()});
+    const bool direct = !options.accumulate && shard.scalar_type() == options.sum_type && full.scalar_type() == options.sum_type;
+    const auto reduce = [&](const at::Tensor& from, const at::Tensor& to) {
+      run(call, [&](ncclComm_t comm, cudaStream_t stream) {
+        check_nccl(ncclReduceScatter(from.data_ptr(), to.data_ptr(), to.numel(), nccl_type(options.sum_type), ncclSum, comm, stream), "ncclReduceScatter", comm);
+      });
+    };
+    if (direct) return reduce(full, shard);
+    in_pieces(shard.numel(), c10::elementSize(options.sum_type) * size(), [&](std::int64_t begin, std::int64_t count) {
+      const at::Tensor wide = slices.narrow(1, begin, count).to(options.sum_type).contiguous(), sum = at::empty({count}, wide.options());
+      reduce(wide, sum);
+      sum_into(shard.narrow(0, begin, count), sum.const_data_ptr(), 1, options.sum_type, options);
     });
-    if (!direct) sum_into(shard, sum.const_data_ptr(), 1, options.sum_type, options);
   }
 
   void do_all_reduce(const at::Tensor& tensor, ReduceOptions options, const CallRecord& call) override {
     check_place(tensor);
     if (alone() || tensor.numel() == 0) return;
     if (tensor.numel() <= small && size() <= 127) return gather_and_sum(tensor, options, call);
-    const at::Tensor wide = tensor.to(options.sum_type);
+    exchanges() ? exchange_sum_and_gather(tensor, options, call) : all_reduce_in_order_of_nccl(tensor, options, call);
+  }
+
+  /// Inside a node: as a reduce_scatter and an all_gather, in place. The last elements, fewer than ranks, are summed by all.
+  void exchange_sum_and_gather(const at::Tensor& tensor, const ReduceOptions& options, const CallRecord& call) {
+    const std::int64_t part = tensor.numel() / size(), rest = tensor.numel() % size();
+    const at::Tensor whole = tensor.narrow(0, 0, part * size()), own = whole.narrow(0, rank() * part, part);
+    exchange_and_sum(own, whole, options, call);
     run(call, [&](ncclComm_t comm, cudaStream_t stream) {
-      check_nccl(ncclAllReduce(wide.data_ptr(), wide.data_ptr(), wide.numel(), nccl_type(options.sum_type), ncclSum, comm, stream), "ncclAllReduce", comm);
+      check_nccl(ncclAllGather(own.data_ptr(), whole.data_ptr(), part, nccl_type(tensor.scalar_type()), comm, stream), "ncclAllGather", comm);
     });
-    if (!wide.is_same(tensor)) sum_into(tensor, wide.const_data_ptr(), 1, options.sum_type, options);
+    if (rest > 0) gather_and_sum(tensor.narrow(0, part * size(), rest), options, call);
+  }
+
+  void all_reduce_in_order_of_nccl(const at::Tensor& tensor, const ReduceOptions& options, const CallRecord& call) {
+    const auto reduce = [&](const at::Tensor& wide) {
+      run(call, [&](ncclComm_t comm, cudaStream_t stream) {
+        check_nccl(ncclAllReduce(wide.data_ptr(), wide.data_ptr(), wide.numel(), nccl_type(options.sum_type), ncclSum, comm, stream), "ncclAllReduce", comm);
+      });
+    };
+    if (tensor.scalar_type() == options.sum_type) return reduce(tensor);
+    in_pieces(tensor.numel(), c10::elementSize(options.sum_type), [&](std::int64_t begin, std::int64_t count) {
+      const at::Tensor piece = tensor.narrow(0, begin, count), wide = piece.to(options.sum_type);
+      reduce(wide);
+      sum_into(piece, wide.const_data_ptr(), 1, options.sum_type, options);
+    });
   }
 
   void gather_and_sum(const at::Tensor& tensor, const ReduceOptions& options, const CallRecord& call) {

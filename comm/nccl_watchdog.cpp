@@ -201,6 +201,22 @@ void NcclWatchdog::fail(const std::string& what) {
     failure_ = text(what, behind.empty() ? "" : ": ", behind);
     comms.swap(comms_);
   }
+  end_all(comms);
+}
+
+void NcclWatchdog::abandon() noexcept {
+  std::vector<ncclComm*> comms;
+  {
+    std::lock_guard guard(lock_);
+    if (!failure_.empty()) return;
+    failure_ = "this rank has given up";
+    said_ = true;  // there is an error that tells more
+    comms.swap(comms_);
+  }
+  end_all(comms);
+}
+
+void NcclWatchdog::end_all(const std::vector<ncclComm*>& comms) {
   std::lock_guard nccl(nccl_lock_);
   for (ncclComm* comm : comms) ncclCommAbort(comm);
 }

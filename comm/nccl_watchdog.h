@@ -38,6 +38,9 @@ class NcclWatchdog {
   /// After it: an event on the stream (a cudaStream_t) tells when it is done.
   void follow(const CallRecord& call, void* stream);
 
+  /// Aborts all communicators without a word: the rank has failed elsewhere. check() throws from now on.
+  void abandon() noexcept;
+
   /// Throws Error when a collective failed or missed its deadline; before the first time, asks other nodes who is missing. By the
   /// thread that makes the calls, and not under nccl_lock().
   void check() const;
@@ -54,6 +57,7 @@ class NcclWatchdog {
   void say_unless_thrown(std::unique_lock<std::mutex>& guard);
   bool look();
   void fail(const std::string& what);
+  void end_all(const std::vector<ncclComm*>& comms);
   void* take_event();
 
   int device_;

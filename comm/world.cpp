@@ -34,6 +34,7 @@ void print_error(const std::string& message) {
 struct World::Impl {
   WorldOptions options;
   int rank = 0, size = 1, local_rank = 0, local_size = 1, node = 0, nodes = 1, cores = 1;
+  CoreSet node_cores;
   std::unique_ptr<Communicator> control;  // agreements: messages, since it exists before the configuration is known
   std::unique_ptr<Communicator> communicator;
   MPI_Comm verdict = MPI_COMM_NULL;       // of the end
@@ -57,6 +58,7 @@ struct World::Impl {
     const CoreSet own = own_cores();
     check_mpi(MPI_Allgather(&own, sizeof own, MPI_BYTE, of_ranks.data(), sizeof own, MPI_BYTE, local), "MPI_Allgather");
     cores = core_share(of_ranks, local_rank);
+    for (const CoreSet& of_rank : of_ranks) node_cores |= of_rank;
     MPI_Comm_free(&local);
     std::vector<int> firsts(size);
     check_mpi(MPI_Allgather(&first, 1, MPI_INT, firsts.data(), 1, MPI_INT, MPI_COMM_WORLD), "MPI_Allgather");
@@ -147,6 +149,7 @@ int World::local_size() const { return impl_->local_size; }
 int World::node() const { return impl_->node; }
 int World::nodes() const { return impl_->nodes; }
 int World::cores() const { return impl_->cores; }
+const CoreSet& World::node_cores() const { return impl_->node_cores; }
 
 std::string World::node_name() const {
   std::array<char, 256> name{};

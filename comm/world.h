@@ -5,6 +5,7 @@
 #include <string>
 
 #include "comm/communicator.h"
+#include "comm/core_share.h"
 #include "comm/mpi_communicator.h"
 
 namespace zero {
@@ -36,6 +37,7 @@ class World {
   int node() const;        // nodes are numbered by their lowest rank
   int nodes() const;
   int cores() const;       // of the node that this rank may count as its own (comm/core_share.h)
+  const CoreSet& node_cores() const;  // that any rank of this node may run on
   std::string node_name() const;
 
   /// Other options for communicator(), before its first use: the configuration is read after the start.

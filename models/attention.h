@@ -1,6 +1,6 @@
 #pragma once
 // Causal attention with grouped keys and values (Ainslie et al. 2023), scaled by 1/sqrt(head_dim), softmax in fp32 (fp64 in
-// fp64). A token attends to itself and to earlier tokens of its own document; padding attends to itself alone.
+// fp64). A token attends to itself and to earlier tokens of its own document; padding attends to padding alone.
 #include <ATen/core/Tensor.h>
 
 #include "models/rotary.h"
@@ -17,8 +17,11 @@ struct AttentionShape {
 };
 
 /// qkv [B, T, (heads + 2 kv_heads) head_dim], q first, before rotation: used up, its contents are undefined afterwards.
-/// Uses positions and documents of the batch. Gives [B, T, heads * head_dim].
+/// Uses positions and documents of the batch, and what stands for these on a GPU. Gives [B, T, heads * head_dim].
 at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch);
+
+/// Which tokens of its row each token attends to, [B, 1, T, T] bool, for documents [B, T]; undefined for undefined ones.
+at::Tensor document_mask(const at::Tensor& documents);
 
 class KvCache;
 

@@ -9,6 +9,7 @@
 #include "comm/log.h"
 #include "models/json_text.h"
 #include "models/known_chat_templates.h"
+#include "models/utf8.h"
 
 namespace zero {
 namespace {
@@ -27,18 +28,16 @@ bool is_space(std::string_view character) {
   return std::find(std::begin(wide), std::end(wide), character) != std::end(wide);
 }
 
-bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
-
 std::string_view strip(std::string_view text) {
   while (!text.empty()) {
     std::size_t length = 1;
-    while (length < text.size() && continues(text[length])) ++length;
+    while (length < text.size() && utf8_continues(text[length])) ++length;
     if (!is_space(text.substr(0, length))) break;
     text.remove_prefix(length);
   }
   while (!text.empty()) {
     std::size_t begin = text.size() - 1;
-    while (begin > 0 && continues(text[begin])) --begin;
+    while (begin > 0 && utf8_continues(text[begin])) --begin;
     if (!is_space(text.substr(begin))) break;
     text.remove_suffix(text.size() - begin);
   }
@@ -60,9 +59,10 @@ class Writer {
     chat_.trained.push_back({begin, chat_.text.size()});
     return *this;
   }
-  // A message's content: trained with the mark behind it when the assistant wrote it.
-  Writer& content(const Message& message, std::string_view words, const std::string& mark) {
-    return message.role == "assistant" ? answer(words, mark) : add(words, mark);
+  // What a message says: trained when the assistant wrote it and nobody said otherwise.
+  template <class... Pieces>
+  Writer& said(const Message& message, const Pieces&... pieces) {
+    return message.role == "assistant" && message.trained.value_or(true) ? answer(pieces...) : add(pieces...);
   }
   RenderedChat take() { return std::move(chat_); }
 
@@ -87,7 +87,7 @@ std::vector<Message> alternating_turns(const std::vector<Message>& messages, con
 RenderedChat write_zephyr(const std::vector<Message>& messages, const ChatTemplateSettings& settings, bool add_prompt) {
   Writer out;
   for (const Message& message : messages) {
-    out.add("<|", message.role, "|>\n").content(message, message.content, settings.eos).add("\n");
+    out.add("<|", message.role, "|>\n").said(message, message.content, settings.eos).add("\n");
   }
   if (add_prompt && !messages.empty()) out.add("<|assistant|>\n");
   return out.take();
@@ -100,7 +100,7 @@ RenderedChat write_llama2(const std::vector<Message>& messages, const ChatTempla
     std::string content = turns[i].content;
     if (i == 0 && starts_with_system(messages)) content = text("<<SYS>>\n", messages[0].content, "\n<</SYS>>\n\n", content);
     if (turns[i].role == "user") out.add(settings.bos, "[INST] ", strip(content), " [/INST]");
-    else if (turns[i].role == "assistant") out.add(" ").answer(strip(content), " ", settings.eos);
+    else if (turns[i].role == "assistant") out.add(" ").said(turns[i], strip(content), " ", settings.eos);
   }
   return out.take();
 }
@@ -109,7 +109,7 @@ RenderedChat write_llama3(const std::vector<Message>& messages, const ChatTempla
   Writer out;
   for (const Message& message : messages) {
     if (&message == messages.data()) out.add(settings.bos);
-    out.add("<|start_header_id|>", message.role, "<|end_header_id|>\n\n").content(message, strip(message.content), "<|eot_id|>");
+    out.add("<|start_header_id|>", message.role, "<|end_header_id|>\n\n").said(message, strip(message.content), "<|eot_id|>");
   }
   if (add_prompt) out.add("<|start_header_id|>assistant<|end_header_id|>\n\n");
   return out.take();
@@ -120,7 +120,7 @@ RenderedChat write_chatml(const std::vector<Message>& messages, const ChatTempla
   if (settings.starts_with_bos) out.add(settings.bos);
   if (settings.default_system && !messages.empty() && !starts_with_system(messages)) out.add(system_open, *settings.default_system, system_close);
   for (const Message& message : messages) {
-    out.add("<|im_start|>", message.role, "\n").content(message, message.content, "<|im_end|>").add("\n");
+    out.add("<|im_start|>", message.role, "\n").said(message, message.content, "<|im_end|>").add("\n");
   }
   if (add_prompt) out.add("<|im_start|>assistant\n");
   return out.take();
@@ -133,18 +133,19 @@ RenderedChat write_alpaca(const std::vector<Message>& messages, const ChatTempla
   if (starts_with_system(messages)) out.add(strip(messages[0].content), "\n\n");
   for (const Message& message : turns) {
     if (message.role == "user") out.add("### Instruction:\n", strip(message.content), "\n\n");
-    else if (message.role == "assistant") out.add("### Response:\n").answer(strip(message.content), settings.eos).add("\n\n");
+    else if (message.role == "assistant") out.add("### Response:\n").said(message, strip(message.content), settings.eos).add("\n\n");
   }
   if (add_prompt && !turns.empty() && turns.back().role == "user") out.add(settings.answer_prompt);
   return out.take();
 }
 
-// A ChatML source with its default system message cut out, and that message.
+// A ChatML source with its default system message cut out, and that message: words, not an expression that makes them.
 std::pair<std::string, std::optional<std::string>> without_system(const std::string& canonical) {
   const std::size_t open = canonical.find(system_open);
   const std::size_t close = open == std::string::npos ? open : canonical.find(system_close, open);
   if (close == std::string::npos) return {canonical, std::nullopt};
   const std::size_t begin = open + system_open.size();
+  if (canonical.substr(begin, close - begin).find(jinja_separator) != std::string::npos) return {canonical, std::nullopt};
   return {canonical.substr(0, begin) + "SYSTEM" + canonical.substr(close), canonical.substr(begin, close - begin)};
 }
 
@@ -219,7 +220,7 @@ ChatTemplate ChatTemplate::recognise(const std::string& jinja, const std::string
   const auto [source, default_system] = without_system(canonical_jinja(jinja));
   for (const KnownChatTemplate& known : known_chat_templates()) {
     if (canonical_jinja(known.jinja) != source) continue;
-    ChatTemplateSettings settings{bos, eos, default_system};
+    ChatTemplateSettings settings{.bos = bos, .eos = eos, .default_system = default_system, .answer_prompt = {}};
     settings.starts_with_bos = known.jinja.starts_with("{{ bos_token }}");
     settings.answer_prompt = known.jinja.find("{{ '### Instruction:\n' }}") == std::string_view::npos ? "### Response:\n" : "### Instruction:\n";
     return {std::string(known.name), jinja, std::move(settings)};

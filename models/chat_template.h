@@ -13,6 +13,7 @@ namespace zero {
 struct Message {
   std::string role;      // "system", "user" or "assistant"
   std::string content;   // UTF-8
+  std::optional<bool> trained = std::nullopt;   // whether data said that it is, or is not
   bool operator==(const Message&) const = default;
 };
 
@@ -25,7 +26,7 @@ struct TextSpan {
 
 struct RenderedChat {
   std::string text;
-  std::vector<TextSpan> trained;   // each answer of the assistant with the mark that ends it
+  std::vector<TextSpan> trained;   // each answer of the assistant with the mark that ends it, but those said to be not
 };
 
 /// What a template says beside its words.

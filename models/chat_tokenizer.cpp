@@ -10,9 +10,11 @@
 
 #include "comm/error.h"
 #include "comm/log.h"
+#include "models/added_token_finder.h"
 #include "models/json_text.h"
 #include "models/merge_table.h"
 #include "models/tokenizer.h"
+#include "models/utf8.h"
 
 namespace zero {
 namespace {
@@ -95,15 +97,15 @@ Prefix read_prefix(const std::string& path, const Tokenizer& tokenizer) {
 struct ChatTokenizer::State {
   PieceIds pieces;
   std::array<std::int32_t, 256> bytes{};                        // ids of the pieces <0x00> to <0xFF>; -1: none
-  std::map<std::string, std::int32_t, std::less<>> specials;
-  std::array<bool, 256> special_first{};
+  std::map<std::string, std::int32_t, std::less<>> specials;    // tokens that stand for themselves
+  AddedTokenFinder finder;
   std::int32_t unknown = 0;
   Prefix prefix = Prefix::first;
   MergeTable merges;
 
+  explicit State(const Tokenizer& tokenizer) : finder(tokenizer.added_tokens()) {}
   void add_part(std::string_view text, std::size_t begin, std::size_t end, TokenizedText& out) const;
   void add_character(std::string_view character, TextSpan span, std::vector<Symbol>& symbols) const;
-  const std::pair<const std::string, std::int32_t>* special_at(std::string_view rest) const;
 };
 
 // A character that is no piece becomes its bytes, and where the vocabulary lacks those one unknown token for a run of them.
@@ -131,7 +133,7 @@ void ChatTokenizer::State::add_part(std::string_view text, std::size_t begin, st
   if (!marked && (prefix == Prefix::always || (prefix == Prefix::first && begin == 0))) add_character(space_mark, {begin, begin}, symbols);
   for (std::size_t i = begin; i < end;) {
     std::size_t next = i + 1;
-    while (next < end && (static_cast<unsigned char>(text[next]) & 0xc0) == 0x80) ++next;
+    while (next < end && utf8_continues(text[next])) ++next;
     add_character(text[i] == ' ' ? space_mark : text.substr(i, next - i), {i, next}, symbols);
     i = next;
   }
@@ -143,30 +145,20 @@ void ChatTokenizer::State::add_part(std::string_view text, std::size_t begin, st
   }
 }
 
-const std::pair<const std::string, std::int32_t>* ChatTokenizer::State::special_at(std::string_view rest) const {
-  if (!special_first[static_cast<unsigned char>(rest.front())]) return nullptr;
-  const std::pair<const std::string, std::int32_t>* longest = nullptr;
-  for (auto token = specials.lower_bound(rest.substr(0, 1)); token != specials.end() && token->first.front() == rest.front(); ++token)
-    if (rest.starts_with(token->first)) longest = &*token;  // in ascending order: a longer one comes later
-  return longest;
-}
-
 ChatTokenizer::ChatTokenizer(const Tokenizer& tokenizer, const std::string& directory) {
-  auto state = std::make_unique<State>();
+  tokenizer.require_plain_merges("prompts, chats and .jsonl");
+  auto state = std::make_unique<State>(tokenizer);
   state->bytes.fill(-1);
-  for (std::int64_t id = 0; id < tokenizer.vocab_size(); ++id) {
-    const TokenType type = tokenizer.type(id);
+  for (std::int64_t id = 0; id < tokenizer.model_size(); ++id) {
     const std::string& piece = tokenizer.piece(id);
     const auto number = static_cast<std::int32_t>(id);
-    if (type == TokenType::byte) state->bytes[static_cast<std::size_t>(std::stoi(piece.substr(3, 2), nullptr, 16))] = number;
-    if (type == TokenType::control || type == TokenType::unknown || type == TokenType::user_defined) state->specials.insert_or_assign(piece, number);
+    if (tokenizer.type(id) == TokenType::byte) state->bytes[static_cast<std::size_t>(std::stoi(piece.substr(3, 2), nullptr, 16))] = number;
     state->pieces.emplace(piece, number);
   }
-  for (const auto& [content, id] : state->specials) state->special_first[static_cast<unsigned char>(content.front())] = true;
+  for (const AddedToken& token : tokenizer.added_tokens()) state->specials.emplace(token.content, static_cast<std::int32_t>(token.id));
   state->unknown = tokenizer.unk().value_or(0);
-  const auto folder = std::filesystem::path(directory);
-  state->prefix = read_prefix(folder / "tokenizer_config.json", tokenizer);
-  const std::string list = folder / "tokenizer.json";
+  state->prefix = read_prefix(std::filesystem::path(directory) / "tokenizer_config.json", tokenizer);
+  const std::string list = std::filesystem::path(tokenizer.model_path()).parent_path() / "tokenizer.json";
   state->merges = std::filesystem::exists(list) ? MergeTable::of_list(read_merges(list), state->pieces, list) : MergeTable::of_pieces(state->pieces);
   state_ = std::move(state);
 }
@@ -177,17 +169,14 @@ ChatTokenizer::~ChatTokenizer() = default;
 TokenizedText ChatTokenizer::encode(std::string_view content) const {
   if (content.size() > (std::size_t{1} << 31) - 2) throw InputError("a conversation of 2 GiB or more cannot be encoded as one text");
   TokenizedText out;
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i < content.size();) {
-    const auto* token = state_->special_at(content.substr(i));
-    if (!token) { ++i; continue; }
-    state_->add_part(content, begin, i, out);
-    begin = i + token->first.size();
-    out.ids.push_back(token->second);
-    out.spans.push_back({i, begin});
-    i = begin;
+  for (const TextPart& part : state_->finder.split(content)) {
+    if (part.id < 0) {
+      state_->add_part(content, part.span.begin, part.span.end, out);
+      continue;
+    }
+    out.ids.push_back(part.id);
+    out.spans.push_back(part.span);
   }
-  state_->add_part(content, begin, content.size(), out);
   return out;
 }
 

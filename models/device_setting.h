@@ -8,7 +8,7 @@ namespace zero {
 
 /// Attention goes to LibTorch's fused kernels alone, so that a fall to the one that holds all scores is an error and not a
 /// loss of memory: cuDNN's first on Hopper and newer, flash elsewhere and where `deterministic` asks; in fp32 the
-/// memory-efficient one. fp32 products are IEEE (no TF32). With `deterministic`, operations without a deterministic kernel are
+/// memory-efficient one. (Documents in one row are apart from this choice: attention.cpp.) fp32 products are IEEE (no TF32). With `deterministic`, operations without a deterministic kernel are
 /// errors, and cuBLAS has a workspace that repeats (the environment must not have been read before).
 /// Returns a line for the log.
 std::string prepare_device(int device, at::ScalarType compute, bool deterministic);

@@ -22,7 +22,7 @@ class EmbeddingFunction : public torch::autograd::Function<EmbeddingFunction> {
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const at::Tensor ids = context->get_saved_variables()[0].reshape({-1});
-    const at::Tensor dy = grads[0].reshape({ids.numel(), -1});
+    const at::Tensor dy = grads[0].reshape({ids.numel(), grads[0].size(2)});
     if (dy.is_cuda()) return {at::embedding_dense_backward(dy, ids, context->saved_data["vocabulary"].toInt(), -1, false), {}};
     const auto [used, place] = at::_unique(ids, /*sorted=*/true, /*return_inverse=*/true);
     at::Tensor sums = at::zeros({used.numel(), dy.size(1)}, dy.options().dtype(precise_type(dy.scalar_type())));

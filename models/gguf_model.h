@@ -7,13 +7,14 @@
 
 #include "models/ggml_type.h"
 #include "models/model.h"
+#include "models/tokenizer_files.h"
 #include "models/weight_source.h"
 
 namespace zero {
 
 struct GgufOptions {
   GgmlType type = GgmlType::f16;            // of matrices; vectors are always F32, and what Q8_0's blocks do not divide F16
-  std::string tokenizer = {};               // as Tokenizer::load takes it; empty: a file without tokenizer
+  TokenizerSource tokenizer = {};           // empty: a file without tokenizer
   std::string name = {};                    // general.name
 };
 

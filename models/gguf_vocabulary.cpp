@@ -1,20 +1,17 @@
 #include "models/gguf_vocabulary.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <optional>
 
 #include "comm/error.h"
 #include "comm/log.h"
-#include "models/chat_template.h"
 #include "models/json_text.h"
 #include "models/tokenizer.h"
 
 namespace zero {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::int32_t control = 3, user_defined = 4, unused = 5;
@@ -32,27 +29,11 @@ std::int32_t number_of(TokenType type) {
   throw InternalError("unknown type of token");
 }
 
-fs::path folder_of(const std::string& path) {
-  const fs::path folder = fs::is_directory(path) ? fs::path(path) : fs::path(path).parent_path();
-  return folder.empty() ? "." : folder;
-}
-
-json read_object(const fs::path& path) {
-  if (!fs::exists(path)) return json::object();
-  json file = parse_json(read_text_file(path), path);
-  if (!file.is_object()) throw InputError(text(path.string(), ": must be a JSON object"));
-  return file;
-}
-
 /// By the added tokens' ids, whether the folder calls them special. Their form was checked by Tokenizer::load.
-std::map<std::int64_t, bool> added_tokens(const fs::path& folder) {
+std::map<std::int64_t, bool> added_tokens(const json& config) {
   std::map<std::int64_t, bool> special;
-  const json config = read_object(folder / "tokenizer_config.json");
   const json decoder = config.value("added_tokens_decoder", json::object());
   for (const auto& [id, token] : decoder.items()) special[std::stoll(id)] = token.value("special", json()) == true;
-  if (!special.empty()) return special;
-  const json older = read_object(folder / "added_tokens.json");
-  for (const auto& [content, id] : older.items()) special[id.get<std::int64_t>()] = false;
   return special;
 }
 
@@ -81,37 +62,37 @@ void add_ids(GgufMetadata& metadata, const Tokenizer& tokenizer, const json& con
 }
 
 /// The template's own words, and the token that ends a turn where one can be told.
-void add_template(GgufMetadata& metadata, const fs::path& folder, const Tokenizer& tokenizer) {
-  const auto jinja = ChatTemplate::jinja_of(folder);
+void add_template(GgufMetadata& metadata, const TokenizerSource& source) {
+  const auto jinja = chat_template_of(source);
   if (!jinja) return;
   metadata.add("tokenizer.chat_template", *jinja);
-  try {
-    if (const auto id = tokenizer.id_of(ChatTemplate::load(folder).end_of_turn())) metadata.add_uint32("tokenizer.ggml.eot_token_id", *id);
-  } catch (const InputError& unknown) {
-    log_info("note: ", unknown.what(), "; it is written as it is");
-  }
+  if (const auto id = end_of_turn_of(source))
+    metadata.add_uint32("tokenizer.ggml.eot_token_id", *id);
+  else
+    log_info("note: the chat template is none of those known here, or its end of turn is no token: it is written as it is");
 }
 
 }  // namespace
 
 GgufVocabulary gguf_vocabulary(const std::string& path, std::int64_t vocab_size) {
   const Tokenizer tokenizer = Tokenizer::load(path);
-  const auto added = added_tokens(folder_of(path));
+  tokenizer.require_plain_merges("prompts of a GGUF file");  // llama.cpp merges by scores
+  const auto added = added_tokens(json::parse(tokenizer_config_of({path, tokenizer_home(path)})));
   GgufVocabulary vocabulary;
   for (std::int64_t id = 0; id < std::min(vocab_size, tokenizer.vocab_size()); ++id) {
     const auto extra = added.find(id);
     std::string token = tokenizer.piece(id);
     std::int32_t type = number_of(tokenizer.type(id));
-    if (extra != added.end() && type == control && !extra->second && !looks_special(token)) {
-      type = user_defined;
-      token = with_spaces(std::move(token));
+    if (extra != added.end() && (type == control || type == user_defined)) {
+      type = extra->second || looks_special(token) ? control : user_defined;
+      if (type == user_defined) token = with_spaces(std::move(token));
     }
     vocabulary.tokens.push_back(std::move(token));
     vocabulary.scores.push_back(extra != added.end() ? score_of_added : tokenizer.score(id));
     vocabulary.types.push_back(type);
   }
   for (std::int64_t id = vocab_size; id < tokenizer.vocab_size(); ++id) {
-    if (tokenizer.type(id) != TokenType::control)
+    if (tokenizer.type(id) != TokenType::control && !added.contains(id))
       throw InputError(text(path, ": the tokenizer has ", tokenizer.vocab_size(), " tokens, the model ", vocab_size, ": they do not belong together"));
     log_warning(path, ": token ", id, " (", tokenizer.piece(id), ") is left out, the model has ", vocab_size, " tokens");
   }
@@ -123,12 +104,11 @@ GgufVocabulary gguf_vocabulary(const std::string& path, std::int64_t vocab_size)
   return vocabulary;
 }
 
-void add_tokenizer(GgufMetadata& metadata, const std::string& path, const ModelConfig& config) {
-  if (path.empty()) return metadata.add("tokenizer.ggml.model", "no_vocab");
-  const GgufVocabulary vocabulary = gguf_vocabulary(path, config.vocab_size);
-  const Tokenizer tokenizer = Tokenizer::load(path);
-  const fs::path folder = folder_of(path);
-  const json settings = read_object(folder / "tokenizer_config.json");
+void add_tokenizer(GgufMetadata& metadata, const TokenizerSource& source, const ModelConfig& config) {
+  if (source.tokenizer.empty()) return metadata.add("tokenizer.ggml.model", "no_vocab");
+  const GgufVocabulary vocabulary = gguf_vocabulary(source.tokenizer, config.vocab_size);
+  const Tokenizer tokenizer = Tokenizer::load(source.tokenizer);
+  const json settings = json::parse(tokenizer_config_of(source));
   metadata.add("tokenizer.ggml.model", "llama");
   metadata.add("tokenizer.ggml.pre", "default");
   metadata.add("tokenizer.ggml.tokens", vocabulary.tokens);
@@ -138,7 +118,7 @@ void add_tokenizer(GgufMetadata& metadata, const std::string& path, const ModelC
   metadata.add_bool("tokenizer.ggml.add_bos_token", settings.value("add_bos_token", json()) != false);
   metadata.add_bool("tokenizer.ggml.add_eos_token", settings.value("add_eos_token", json()) == true);
   metadata.add_bool("tokenizer.ggml.add_space_prefix", tokenizer.add_dummy_prefix() && settings.value("add_prefix_space", json()) != false);
-  add_template(metadata, folder, tokenizer);
+  add_template(metadata, source);
 }
 
 }  // namespace zero

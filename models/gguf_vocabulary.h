@@ -6,6 +6,7 @@
 
 #include "models/gguf_metadata.h"
 #include "models/model_config.h"
+#include "models/tokenizer_files.h"
 
 namespace zero {
 
@@ -19,7 +20,7 @@ struct GgufVocabulary {
 /// Tokenizer::load. InputError when the model has fewer rows than the tokenizer pieces.
 GgufVocabulary gguf_vocabulary(const std::string& path, std::int64_t vocab_size);
 
-/// Adds what llama.cpp needs to encode and decode text. `path` empty: says that the file has no tokenizer.
-void add_tokenizer(GgufMetadata& metadata, const std::string& path, const ModelConfig& config);
+/// Adds what llama.cpp needs to encode and decode text, and to chat. Without a tokenizer it says that the file has none.
+void add_tokenizer(GgufMetadata& metadata, const TokenizerSource& source, const ModelConfig& config);
 
 }  // namespace zero

@@ -143,7 +143,7 @@ at::Tensor head_logits(const at::Tensor& x, const HeadWeights& weights) {
   const at::NoGradGuard no_grad;
   const at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
   const at::Tensor logits = at::mm(rms_norm(rows, weights.norm, weights.eps).y, weights.output.t());
-  return logits.view({x.size(0), x.size(1), -1}).to(precise_type(logits.scalar_type()));
+  return logits.view({x.size(0), x.size(1), weights.output.size(0)}).to(precise_type(logits.scalar_type()));
 }
 
 }  // namespace zero

@@ -13,13 +13,14 @@
 #include "models/safetensors.h"
 #include "models/safetensors_writer.h"
 #include "models/tensor_spec.h"
+#include "models/tokenizer_files.h"
 
 namespace zero {
 
 class HfDirectory {
  public:
   /// Reads config.json and every safetensors header. InputError when a file is missing or breaks a rule, when a shard's name
-  /// is more than one path component or leads out of the folder, or when the index and the shards disagree.
+  /// is more than one path component, or when the index and the shards disagree.
   explicit HfDirectory(const std::string& folder);
 
   const std::string& folder() const { return folder_; }
@@ -41,8 +42,8 @@ class HfDirectory {
 struct HfWriteOptions {
   at::ScalarType type = at::kFloat;                 // of every tensor in the files
   std::int64_t max_shard_bytes = 5'000'000'000;
-  std::string tokenizer_from = {};                  // folder or tokenizer.model whose tokenizer files are copied; empty: none
-  std::string base = {};                            // model directory whose generation_config.json stays; empty, or without one: made from the configuration
+  TokenizerSource tokenizer = {};                   // what goes along, with the end of its answers among the model's end tokens
+  std::string base = {};                            // model directory whose generation_config.json and further fields of config.json stay; empty: there is none
 };
 
 /// Writes a directory front to back. Readers see the new model only when finish() has given the last file its name.
@@ -66,8 +67,7 @@ class HfWriter {
   void plan(const std::vector<TensorSpec>& tensors);
   void finish_shard();
   void write_index() const;
-  void copy_tokenizer() const;
-  void write_generation_config() const;
+  void write_config() const;
   void remove_stale() const;
 
   std::string folder_;
@@ -77,9 +77,7 @@ class HfWriter {
   std::size_t shard_ = 0;                       // the one being written
   std::int64_t written_ = 0;                    // elements of it
   std::unique_ptr<SafetensorsWriter> writer_;
+  std::vector<std::unique_ptr<SafetensorsWriter>> whole_;  // shards that wait for their names, which they get together at the end
 };
-
-/// The tokenizer files that a model directory may hold, by name.
-const std::vector<std::string>& tokenizer_file_names();
 
 }  // namespace zero

@@ -7,6 +7,7 @@
 
 #include "comm/error.h"
 #include "comm/log.h"
+#include "models/generation_config.h"
 #include "models/hf_directory.h"
 #include "models/json_text.h"
 
@@ -25,6 +26,17 @@ const char* torch_dtype(at::ScalarType type) {
   }
 }
 
+/// config.json of the model with what its base's says beside the decoder's own fields (pad_token_id, pretraining_tp, ...).
+std::string config_json(const ModelConfig& config, at::ScalarType type, const std::string& base) {
+  // an older or newer spelling of a field that is written, or a pointer to files that do not go along
+  static const std::set<std::string> dropped{"dtype", "rope_parameters", "quantization_config", "auto_map", "_name_or_path"};
+  auto file = nlohmann::ordered_json::parse(format_model_config(config, torch_dtype(type)));
+  const auto further = base.empty() ? nlohmann::json::object() : read_json_object(base + "/config.json", {.bytes = 1 << 20, .depth = 32});
+  for (const auto& [name, value] : further.items())
+    if (name == "use_cache" || (!file.contains(name) && !dropped.contains(name))) file[name] = value;
+  return file.dump(2) + "\n";
+}
+
 std::string shard_name(std::size_t number, std::size_t count) {
   if (count == 1) return "model.safetensors";
   char name[64];
@@ -32,19 +44,7 @@ std::string shard_name(std::size_t number, std::size_t count) {
   return name;
 }
 
-void copy_to(const fs::path& from, const fs::path& to) {
-  if (fs::exists(to) && fs::equivalent(from, to)) return;
-  write_text_file(to.string(), read_text_file(from.string()));
-}
-
 }  // namespace
-
-const std::vector<std::string>& tokenizer_file_names() {
-  static const std::vector<std::string> names{"tokenizer.model",         "tokenizer.json",      "tokenizer_config.json", "added_tokens.json",
-                                              "special_tokens_map.json", "chat_template.jinja", "chat_template.json",    "vocab.json",
-                                              "merges.txt"};
-  return names;
-}
 
 HfWriter::HfWriter(const std::string& folder, const ModelConfig& config, const std::vector<TensorSpec>& tensors, HfWriteOptions options)
     : folder_(folder), config_(config), options_(std::move(options)) {
@@ -80,31 +80,26 @@ void HfWriter::append(const at::Tensor& piece) {
 }
 
 void HfWriter::finish_shard() {
-  writer_->finish();
-  writer_.reset();
+  whole_.push_back(std::move(writer_));
   written_ = 0;
   ++shard_;
 }
 
 void HfWriter::finish() {
   ZERO_CHECK(shard_ == shards_.size(), text(folder_, ": ", shards_[shard_].name, " ends at element ", written_, " of ", shards_[shard_].elements));
-  copy_tokenizer();
-  write_generation_config();
-  write_text_file(folder_ + "/config.json", format_model_config(config_, torch_dtype(options_.type)));
+  write_tokenizer_files(folder_, options_.tokenizer);
+  write_config();
+  for (const auto& shard : whole_) shard->finish();
   if (shards_.size() > 1) write_index();
   remove_stale();
 }
 
-/// A base's own knows stop tokens and a way of drawing that config.json does not.
-void HfWriter::write_generation_config() const {
-  const std::string name = "/generation_config.json";
-  if (!options_.base.empty() && fs::exists(options_.base + name)) return copy_to(options_.base + name, folder_ + name);
-  nlohmann::ordered_json generation;
-  generation["_from_model_config"] = true;
-  if (config_.bos_token_id) generation["bos_token_id"] = *config_.bos_token_id;
-  if (config_.eos_token_ids.size() == 1) generation["eos_token_id"] = config_.eos_token_ids.front();
-  if (config_.eos_token_ids.size() > 1) generation["eos_token_id"] = config_.eos_token_ids;
-  write_text_file(folder_ + name, generation.dump(2) + "\n");
+/// The model ends its text where its generation_config.json says, and where an answer of its chats ends.
+void HfWriter::write_config() const {
+  write_generation_config(folder_, config_, options_.base, stop_ids_of(config_, options_.base, options_.tokenizer));
+  ModelConfig config = config_;
+  config.eos_token_ids = stop_ids_of(config_, "", options_.tokenizer);
+  write_text_file(folder_ + "/config.json", config_json(config, options_.type, options_.base));
 }
 
 void HfWriter::write_index() const {
@@ -131,14 +126,6 @@ void HfWriter::remove_stale() const {
     if (std::regex_match(name, weights) && !kept.contains(name)) stale.push_back(entry.path());
   }
   for (const auto& path : stale) fs::remove(path);
-}
-
-void HfWriter::copy_tokenizer() const {
-  if (options_.tokenizer_from.empty()) return;
-  const fs::path source = options_.tokenizer_from, to = folder_;
-  if (!fs::is_directory(source)) return copy_to(source, to / "tokenizer.model");
-  for (const auto& name : tokenizer_file_names())
-    if (fs::exists(source / name)) copy_to(source / name, to / name);
 }
 
 }  // namespace zero

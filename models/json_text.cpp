@@ -1,5 +1,6 @@
 #include "models/json_text.h"
 
+#include <filesystem>
 #include <unordered_set>
 #include <vector>
 
@@ -60,6 +61,25 @@ json parse_json(std::string_view content, const std::string& path, const JsonLim
   } catch (const json::exception& error) {
     throw InputError(text(path, ": not valid JSON: ", error.what()));
   }
+}
+
+json read_json_object(const std::string& path, const JsonLimits& limits) {
+  if (!std::filesystem::exists(path)) return json::object();
+  json file = parse_json(read_text_file(path, limits.bytes), path, limits);
+  if (!file.is_object()) throw InputError(text(path, ": must be a JSON object"));
+  return file;
+}
+
+void refuse_json(const std::string& path, std::string_view key, std::string_view rule, const json& value) {
+  std::string shown = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (shown.size() > 100) shown = shown.substr(0, 100) + "...";
+  throw InputError(text(path, ": \"", key.substr(0, 200), "\" must be ", rule, ", not ", shown));
+}
+
+std::int64_t json_index(const json& value, std::string_view key, std::int64_t largest, const std::string& path) {
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > static_cast<std::uint64_t>(largest))
+    refuse_json(path, key, text("a whole number from 0 to ", largest), value);
+  return value.get<std::int64_t>();
 }
 
 std::string read_text_file(const std::string& path, std::int64_t max_bytes) {

@@ -68,7 +68,7 @@ const std::vector<KnownChatTemplate>& known_chat_templates() {
 
 namespace {
 
-constexpr char separator = '\x1f';  // stands between the parts of a canonical source
+constexpr char separator = jinja_separator;
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)); }
@@ -92,6 +92,9 @@ class Expression {
     return result;
   }
 
+  // Whether canonical() understood all of it: every string ends, and has no escape but the usual ones.
+  bool plain() const { return plain_; }
+
  private:
   void add(std::string part) { parts_.push_back(std::move(part)); }
 
@@ -111,14 +114,18 @@ class Expression {
   }
 
   std::string unquoted() {
+    static constexpr std::string_view escapes = "nrt\\'\"", meanings = "\n\r\t\\'\"";
     const char quote = source_[at_++];
     std::string value;
     for (; at_ < source_.size() && source_[at_] != quote; ++at_) {
-      if (source_[at_] != '\\' || at_ + 1 == source_.size()) { value += source_[at_]; continue; }
-      const char escaped = source_[++at_];
-      value += escaped == 'n' ? '\n' : escaped == 't' ? '\t' : escaped == 'r' ? '\r' : escaped;
+      if (source_[at_] != '\\') { value += source_[at_]; continue; }
+      const std::size_t known = ++at_ < source_.size() ? escapes.find(source_[at_]) : std::string_view::npos;
+      if (known == std::string_view::npos) plain_ = false;
+      else value += meanings[known];
+      if (at_ == source_.size()) break;
     }
-    ++at_;
+    if (at_ < source_.size()) ++at_;
+    else plain_ = false;
     return value;
   }
 
@@ -134,6 +141,7 @@ class Expression {
 
   std::string_view source_;
   std::size_t at_ = 0;
+  bool plain_ = true;
   std::vector<std::string> parts_;
 };
 
@@ -145,6 +153,7 @@ void trim_end(std::string& text, std::string_view blanks) {
 
 std::string canonical_jinja(std::string_view source) {
   if (source.ends_with('\n')) source.remove_suffix(1);
+  if (source.find(jinja_separator) != std::string_view::npos) return std::string(source);
   std::string result, data;  // data: literal text since the last tag
   bool eat_all = false, eat_newline = false, line_starts = true;
   const auto take_data = [&](std::string_view piece) {
@@ -181,7 +190,11 @@ std::string canonical_jinja(std::string_view source) {
     }
     if (!data.empty()) result += "text" + std::string(1, separator) + data + separator;
     data.clear();
-    if (kind != '#') result += std::string(1, kind) + separator + Expression(body).canonical();
+    if (kind != '#') {
+      Expression expression(body);
+      result += std::string(1, kind) + separator + expression.canonical();
+      if (!expression.plain()) return std::string(source);
+    }
     at = close + 2;
   }
   if (!data.empty()) result += "text" + std::string(1, separator) + data + separator;

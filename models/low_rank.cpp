@@ -3,19 +3,18 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include "models/cuda/device_rows.h"
 #include "models/philox.h"
 #include "models/precise_type.h"
 
 namespace zero {
 
-namespace {
-
-/// Zero or 1 / (1 - p) for every element of z.
 at::Tensor dropout_mask(const LowRank& adapter, const at::Tensor& z) {
+  if (cuda::takes_type(z)) return cuda::dropout_mask(adapter, z);
   const std::int64_t rows = z.size(0), columns = z.size(1);
-  const at::Tensor mask = at::empty({rows, columns}, z.options().dtype(at::kFloat));
-  const auto threshold = static_cast<std::uint32_t>(adapter.dropout * 4294967296.0);
-  const float kept = static_cast<float>(1.0 / (1.0 - adapter.dropout));
+  const at::Tensor mask = at::empty({rows, columns}, at::kFloat);
+  const std::uint32_t threshold = adapter.dropout_threshold();
+  const float kept = adapter.kept_scale();
   float* out = mask.data_ptr<float>();
   at::parallel_for(0, rows, 16, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
@@ -27,8 +26,10 @@ at::Tensor dropout_mask(const LowRank& adapter, const at::Tensor& z) {
       }
     }
   });
-  return mask.to(z.scalar_type());
+  return mask.to(z.options());
 }
+
+namespace {
 
 at::Tensor columns_of(const LowRank& adapter, const at::Tensor& y) { return y.narrow(1, adapter.begin, adapter.rows()); }
 

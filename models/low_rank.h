@@ -23,7 +23,13 @@ struct LowRank {
   std::int64_t sequence = 1;      // place in it, so that they do not depend on how sequences are divided into batches
 
   std::int64_t rows() const { return b.size(0); }
+  /// A draw below it zeroes its element; the others are multiplied by kept_scale().
+  std::uint32_t dropout_threshold() const { return static_cast<std::uint32_t>(dropout * 4294967296.0); }
+  float kept_scale() const { return static_cast<float>(1.0 / (1.0 - dropout)); }
 };
+
+/// Zero or 1 / (1 - p) for every element of z [n, in], in its type and on its device: the same draws on every device, keyed as above.
+at::Tensor dropout_mask(const LowRank& adapter, const at::Tensor& z);
 
 /// y [n, out] += what the adapter adds for z [n, in]; rows with a magnitude are rescaled, so y must not hold a residual yet.
 void add_low_rank(const LowRank& adapter, const at::Tensor& z, const at::Tensor& weight, at::Tensor& y);

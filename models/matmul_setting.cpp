@@ -26,7 +26,7 @@ double error_of(const at::Tensor& a, const at::Tensor& b) {
 std::string choose_fast_matmul() {
   const at::NoGradGuard no_grad;
   __builtin_cpu_init();
-  if (__builtin_cpu_is("intel")) return "fp32 matrix products: LibTorch's own choice, which is made for this processor";
+  if (__builtin_cpu_is("intel")) return "fp32 matrix products: LibTorch's own library, which is made for this processor";
   const auto generator = at::make_generator<at::CPUGeneratorImpl>(std::uint64_t{1});
   const at::Tensor a = at::randn({256, 768}, generator, at::kFloat), b = at::randn({768, 768}, generator, at::kFloat);
   set(at::Float32Precision::NONE);
@@ -36,8 +36,10 @@ std::string choose_fast_matmul() {
   const bool as_exact = other <= std::max(4 * usual, 2e-6);
   if (!as_exact) set(at::Float32Precision::NONE);
   char line[200];
-  std::snprintf(line, sizeof line, "fp32 matrix products: %s (its error %.1e, LibTorch's own choice %.1e)",
-                as_exact ? "oneDNN" : "LibTorch's own choice, since oneDNN is less exact here", other, usual);
+  if (as_exact)
+    std::snprintf(line, sizeof line, "fp32 matrix products: oneDNN, whose error here (%.0e of the largest entry) is fp32's own", other);
+  else
+    std::snprintf(line, sizeof line, "fp32 matrix products: LibTorch's own library, since oneDNN is less exact here (error %.0e, not %.0e)", other, usual);
   return line;
 }
 

@@ -57,17 +57,17 @@ constexpr std::array<FixedField, 6> fixed_fields{{
 
 std::int64_t to_integer(const json& value, const std::string& name, const std::string& path) {
   if (value.is_number_unsigned() ? value.get<std::uint64_t>() >> 62 != 0 : !value.is_number_integer())
-    refuse(path, text(name, " must be an integer, not ", value.dump()));
+    refuse_json(path, name, "an integer", value);
   return value.get<std::int64_t>();
 }
 
 double to_number(const json& value, const std::string& name, const std::string& path) {
-  if (!value.is_number() || !std::isfinite(value.get<double>())) refuse(path, text(name, " must be a number, not ", value.dump()));
+  if (!value.is_number() || !std::isfinite(value.get<double>())) refuse_json(path, name, "a number", value);
   return value.get<double>();
 }
 
 bool to_bool(const json& value, const std::string& name, const std::string& path) {
-  if (!value.is_boolean()) refuse(path, text(name, " must be true or false, not ", value.dump()));
+  if (!value.is_boolean()) refuse_json(path, name, "true or false", value);
   return value.get<bool>();
 }
 
@@ -87,14 +87,14 @@ Llama3Scaling to_llama3(const json& rope, std::int64_t context, const std::strin
 
 /// The object of rope_parameters, or of its older spelling rope_scaling (with "type" for "rope_type" in the oldest files).
 void set_rope(ModelConfig& config, const json& rope, const std::string& path) {
-  if (!rope.is_object()) refuse(path, "rope_parameters (or rope_scaling) must be an object or null");
+  if (!rope.is_object()) refuse_json(path, "rope_parameters", "an object or null", rope);
   if (rope.contains("rope_theta")) config.rope_theta = to_number(rope["rope_theta"], "rope_theta", path);
   if (rope.contains("partial_rotary_factor") && rope["partial_rotary_factor"] != 1.0)
     refuse(path, "partial_rotary_factor other than 1 is not supported");
   std::string type = "default";
   for (const char* key : {"type", "rope_type"})
     if (rope.contains(key)) {
-      if (!rope[key].is_string()) refuse(path, text(key, " must be a string"));
+      if (!rope[key].is_string()) refuse_json(path, key, "a string", rope[key]);
       type = rope[key].get<std::string>();
     }
   config.rope_scaling.reset();
@@ -210,6 +210,8 @@ ModelConfig parse_model_config(const std::string& content, const std::string& pa
   config.bos_token_id = 1;
   config.eos_token_ids = {2};
   const auto given = [&file](const char* name) { return file.contains(name) && !file[name].is_null(); };
+  for (const char* name : {"rope_parameters", "rope_scaling"})
+    if (given(name) && !file[name].is_object()) refuse_json(path, name, "an object or null", file[name]);
   if (given("rope_parameters") && given("rope_scaling") && file["rope_parameters"] != file["rope_scaling"])
     refuse(path, "rope_parameters and rope_scaling (its older name) contradict each other; remove one");
   if (given("rope_theta") && given("rope_parameters") && file["rope_parameters"].value("rope_theta", file["rope_theta"]) != file["rope_theta"])

@@ -13,7 +13,8 @@ namespace zero {
 class PeftDirectory {
  public:
   /// InputError when a file is missing or broken, or asks for what is not done here (bias, rank_pattern, layers_to_transform,
-  /// another peft_type, DoRA with dropout, ...): a key with meaning is never passed over.
+  /// another peft_type, DoRA with dropout, ...). Keys are read by a list of those known: one that is not on it must be "off"
+  /// (null, false, empty). A start that changed the base's weights (pissa, olora, loftq, corda, lora_ga) is refused.
   explicit PeftDirectory(const std::string& folder);
 
   const std::string& folder() const { return folder_; }

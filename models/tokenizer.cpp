@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <map>
 
 #include "comm/error.h"
 #include "comm/log.h"
 #include "models/json_text.h"
 #include "models/tokenizer_model.h"
+#include "models/utf8.h"
 
 namespace zero {
 namespace {
@@ -18,50 +19,11 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view space_mark = "\u2581";
 constexpr std::int64_t max_model_bytes = 256 << 20;
-constexpr std::int64_t max_added_tokens = 100'000;
 constexpr std::size_t cut_every = 1 << 14;
 
 std::uint64_t fnv1a(std::string_view content, std::uint64_t hash = 0xCBF29CE484222325u) {
   for (const unsigned char c : content) hash = (hash ^ c) * 0x100000001B3u;
   return hash;
-}
-
-struct AddedToken {
-  std::int64_t id = 0;
-  std::string content;
-};
-
-std::int64_t added_id(const nlohmann::json& id, const std::string& path) {
-  if (!id.is_number_unsigned() || id.get<std::uint64_t>() > 1u << 28) throw InputError(text(path, ": a token's id must be a small whole number"));
-  return id.get<std::int64_t>();
-}
-
-/// The tokens that a folder adds to the model's own, from tokenizer_config.json or its older companion added_tokens.json.
-std::vector<AddedToken> read_added_tokens(const fs::path& folder) {
-  std::vector<AddedToken> added;
-  const std::string config_path = folder / "tokenizer_config.json", old_path = folder / "added_tokens.json";
-  if (fs::exists(config_path)) {
-    const auto config = parse_json(read_text_file(config_path, 16 << 20), config_path);
-    const auto tokens = config.is_object() && config.contains("added_tokens_decoder") ? config["added_tokens_decoder"] : nlohmann::json::object();
-    if (!tokens.is_object()) throw InputError(text(config_path, ": added_tokens_decoder must be an object"));
-    for (const auto& [id, token] : tokens.items()) {
-      const bool digits = !id.empty() && id.size() < 10 && std::all_of(id.begin(), id.end(), [](unsigned char c) { return c >= '0' && c <= '9'; });
-      if (!digits || !token.is_object() || !token.contains("content") || !token["content"].is_string() || token["content"] == "")
-        throw InputError(text(config_path, ": added_tokens_decoder: \"", id.substr(0, 40), "\" must be an id with an object that has content"));
-      added.push_back({std::stoll(id), token["content"].get<std::string>()});
-    }
-  }
-  if (added.empty() && fs::exists(old_path)) {
-    const auto tokens = parse_json(read_text_file(old_path, 16 << 20), old_path);
-    if (!tokens.is_object()) throw InputError(text(old_path, ": must be an object from token to id"));
-    for (const auto& [content, id] : tokens.items()) {
-      if (content.empty()) throw InputError(text(old_path, ": has an empty token"));
-      added.push_back({added_id(id, old_path), content});
-    }
-  }
-  if (static_cast<std::int64_t>(added.size()) > max_added_tokens) throw InputError(text(folder.string(), ": more than ", max_added_tokens, " added tokens"));
-  std::sort(added.begin(), added.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
-  return added;
 }
 
 std::unique_ptr<sentencepiece::SentencePieceProcessor> make_processor(const std::string& content, const std::string& path) {
@@ -71,9 +33,11 @@ std::unique_ptr<sentencepiece::SentencePieceProcessor> make_processor(const std:
   return processor;
 }
 
-/// Length of the UTF-8 character that begins with this byte; 0 for a byte that begins none.
-std::size_t utf8_length(unsigned char first) {
-  return first < 0x80 ? 1 : first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xF0 && first < 0xF5 ? 4 : 0;
+TokenType type_of_piece(const sentencepiece::SentencePieceProcessor& processor, int piece) {
+  if (processor.IsControl(piece)) return TokenType::control;
+  if (processor.IsUnknown(piece)) return TokenType::unknown;
+  if (processor.IsByte(piece)) return TokenType::byte;
+  return processor.IsUnused(piece) ? TokenType::unused : TokenType::normal;
 }
 
 }  // namespace
@@ -85,13 +49,22 @@ struct Tokenizer::State {
   bool cut_at_newline = false, cut_at_space = false;
   std::unique_ptr<sentencepiece::SentencePieceProcessor> start;    // for the start of a text
   std::unique_ptr<sentencepiece::SentencePieceProcessor> inside;   // for what follows: no dummy prefix
-  std::vector<AddedToken> added;                                    // beyond the model's pieces, by id
+  std::vector<std::string> further;                                 // tokens beyond the model's pieces, by id
+  std::vector<TokenType> types;                                     // of every id
+  std::vector<AddedToken> added;                                    // see added_tokens()
+  std::optional<std::int32_t> bos, eos;
+  const char* beside_merges = nullptr;
 
   std::int64_t model_size() const { return start->GetPieceSize(); }
+  const std::string& piece(std::int64_t id) const;
+  std::optional<std::int32_t> id_of(std::string_view piece) const;
+  void add_tokens(TokenizerFolder told, const TokenizerModelInfo& info, const std::string& home);
+  std::optional<std::int32_t> mark(const std::optional<std::string>& name, int otherwise, const std::string& home) const;
+  void hash_tokens();
   void find_cuts(const TokenizerModelInfo& info);
   using Processor = sentencepiece::SentencePieceProcessor;
-  void encode_plain(const Processor& processor, std::string_view text, std::vector<std::int32_t>& ids) const;
-  void encode_cut(std::string_view text, std::vector<std::int32_t>& ids) const;
+  void encode_plain(const Processor& processor, std::string_view content, std::vector<std::int32_t>& ids) const;
+  void encode_cut(std::string_view text, bool at_start, std::vector<std::int32_t>& ids) const;
   std::size_t next_cut(std::string_view text, std::size_t from) const;
 };
 
@@ -104,6 +77,7 @@ void Tokenizer::State::find_cuts(const TokenizerModelInfo& info) {
   for (std::int64_t id = 0; id < model_size() && local; ++id) {
     const std::string_view piece = start->IdToPiece(static_cast<int>(id));
     if (piece.find('\n') != std::string_view::npos && piece.size() > 1) cut_at_newline = false;
+    if (piece.find(' ') != std::string_view::npos) cut_at_space = false;  // of a user-defined piece
     // a space mark behind anything but space marks
     std::size_t place = 0;
     while (piece.substr(place).starts_with(space_mark)) place += space_mark.size();
@@ -111,10 +85,10 @@ void Tokenizer::State::find_cuts(const TokenizerModelInfo& info) {
   }
 }
 
-void Tokenizer::State::encode_plain(const Processor& processor, std::string_view text, std::vector<std::int32_t>& ids) const {
+void Tokenizer::State::encode_plain(const Processor& processor, std::string_view content, std::vector<std::int32_t>& ids) const {
   std::vector<int> some;
-  const auto status = processor.Encode({text.data(), text.size()}, &some);
-  ZERO_CHECK(status.ok(), path + ": " + status.ToString());
+  const auto status = processor.Encode({content.data(), content.size()}, &some);
+  if (!status.ok()) throw InputError(text(path, ": SentencePiece cannot encode with it: ", status.ToString()));
   ids.insert(ids.end(), some.begin(), some.end());
 }
 
@@ -128,8 +102,8 @@ std::size_t Tokenizer::State::next_cut(std::string_view text, std::size_t from) 
   return text.size();
 }
 
-void Tokenizer::State::encode_cut(std::string_view text, std::vector<std::int32_t>& ids) const {
-  const Processor* processor = start.get();
+void Tokenizer::State::encode_cut(std::string_view text, bool at_start, std::vector<std::int32_t>& ids) const {
+  const Processor* processor = at_start ? start.get() : inside.get();
   while (!text.empty()) {
     const std::size_t cut = next_cut(text, cut_every);
     encode_plain(*processor, text.substr(0, cut), ids);
@@ -149,7 +123,7 @@ Tokenizer Tokenizer::load(const std::string& path) {
   state->path = folder ? path + "/tokenizer.model" : path;
   if (!fs::exists(state->path))
     throw InputError(text(state->path, ": is missing; a SentencePiece tokenizer.model is needed",
-                          folder && fs::exists(path + "/tokenizer.json") ? ", tokenizer.json alone is not read" : ""));
+                          folder && fs::exists(path + "/tokenizer.json") ? "; the tokenizer.json beside it is not read. Token ids need no tokenizer: zero_train takes them as .bin, zero_generate as --ids with --logits" : ""));
   const std::string content = read_text_file(state->path, max_model_bytes);
   const TokenizerModelInfo info = parse_tokenizer_model(content, state->path);
   state->hash = fnv1a(content);
@@ -157,16 +131,79 @@ Tokenizer Tokenizer::load(const std::string& path) {
   state->start = make_processor(content, state->path);
   state->inside = make_processor(without_dummy_prefix(content), state->path);
   state->find_cuts(info);
+  state->beside_merges = info.beside_merges();
   const fs::path home = folder ? fs::path(path) : fs::path(path).parent_path();
-  for (auto& token : read_added_tokens(home.empty() ? "." : home)) {
-    if (token.id < state->model_size()) continue;  // a piece of the model, told again
-    if (token.id != state->model_size() + static_cast<std::int64_t>(state->added.size()))
-      throw InputError(text(home.string(), ": added token \"", token.content, "\" has the id ", token.id, "; ids must follow on the model's ",
-                            state->model_size(), " without gap"));
-    state->hash = fnv1a(token.content, state->hash);
-    state->added.push_back(std::move(token));
-  }
+  TokenizerFolder told = read_tokenizer_folder(home.empty() ? "." : home);
+  const auto bos = told.bos, eos = told.eos;
+  state->add_tokens(std::move(told), info, home.string());
+  state->bos = state->mark(bos, state->start->bos_id(), home.string());
+  state->eos = state->mark(eos, state->start->eos_id(), home.string());
+  state->hash_tokens();
   return Tokenizer(std::move(state));
+}
+
+/// Joins the model's own control and user-defined pieces with what the folder tells.
+void Tokenizer::State::add_tokens(TokenizerFolder told, const TokenizerModelInfo& info, const std::string& home) {
+  for (int id = 0; id < model_size(); ++id) types.push_back(type_of_piece(*start, id));
+  for (const std::int32_t id : info.user_defined) types[static_cast<std::size_t>(id)] = TokenType::user_defined;
+  std::map<std::int64_t, AddedToken> tokens;
+  for (std::int64_t id = 0; id < model_size(); ++id) {
+    const TokenType type = types[static_cast<std::size_t>(id)];
+    const bool special = type == TokenType::control || type == TokenType::unknown;
+    if (special || type == TokenType::user_defined) tokens[id] = {.id = id, .content = piece(id), .special = special};
+  }
+  const auto add = [&](AddedToken token) {
+    TokenType& type = types[static_cast<std::size_t>(token.id)];
+    token.special = token.special || type == TokenType::control || type == TokenType::unknown;
+    if (type == TokenType::normal || type == TokenType::unused || type == TokenType::user_defined)
+      type = token.special ? TokenType::control : TokenType::user_defined;
+    tokens[token.id] = std::move(token);
+  };
+  for (AddedToken& token : told.tokens) {
+    const auto next = model_size() + static_cast<std::int64_t>(further.size());
+    if (token.id > next)
+      throw InputError(text(home, ": added token \"", token.content, "\" has the id ", token.id, "; ids must follow on the model's ", model_size(), " without gap"));
+    if (token.id < model_size() && piece(token.id) != token.content)
+      throw InputError(text(home, ": added token \"", token.content, "\" has the id ", token.id, ", which is the piece \"", piece(token.id), "\" of tokenizer.model"));
+    if (token.id == next) {
+      further.push_back(token.content);
+      types.push_back(TokenType::normal);
+    }
+    add(std::move(token));
+  }
+  for (AddedToken& token : told.named) {
+    const auto id = id_of(token.content);
+    if (!id) continue;
+    token.id = *id;
+    if (!tokens.contains(*id)) add(std::move(token));  // flags of a token that is told elsewhere count there
+  }
+  for (auto& [id, token] : tokens) added.push_back(std::move(token));
+}
+
+/// The id of BOS or EOS: what the folder names, else the model's own.
+std::optional<std::int32_t> Tokenizer::State::mark(const std::optional<std::string>& name, int otherwise, const std::string& home) const {
+  if (!name) return otherwise < 0 ? std::nullopt : std::optional<std::int32_t>(otherwise);
+  if (name->empty()) return std::nullopt;
+  const auto id = id_of(*name);
+  if (!id) throw InputError(text(home, ": names \"", *name, "\" as BOS or EOS, which is no token of the tokenizer: mend tokenizer_config.json or give the token an id there"));
+  return id;
+}
+
+void Tokenizer::State::hash_tokens() {
+  for (const AddedToken& token : added)
+    hash = fnv1a(text(token.id, token.special, token.lstrip, token.rstrip, token.single_word, token.normalized, token.content, '\n'), hash);
+}
+
+const std::string& Tokenizer::State::piece(std::int64_t id) const {
+  return id < model_size() ? start->IdToPiece(static_cast<int>(id)) : further[static_cast<std::size_t>(id - model_size())];
+}
+
+std::optional<std::int32_t> Tokenizer::State::id_of(std::string_view piece) const {
+  for (std::size_t i = 0; i < further.size(); ++i)
+    if (further[i] == piece) return static_cast<std::int32_t>(model_size() + static_cast<std::int64_t>(i));
+  const int id = start->PieceToId({piece.data(), piece.size()});
+  if (start->IdToPiece(id) != piece) return std::nullopt;
+  return id;
 }
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view content, EncodeOptions options) const {
@@ -176,7 +213,7 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view content, EncodeOpti
     ids.push_back(*id);
   };
   if (options.bos) mark(bos(), "BOS");
-  state_->encode_cut(content, ids);
+  state_->encode_cut(content, !options.inside, ids);
   if (options.eos) mark(eos(), "EOS");
   return ids;
 }
@@ -188,41 +225,34 @@ std::string Tokenizer::decode(const std::vector<std::int32_t>& ids) const {
   return content + stream.finish();
 }
 
-std::int64_t Tokenizer::vocab_size() const { return state_->model_size() + static_cast<std::int64_t>(state_->added.size()); }
+std::int64_t Tokenizer::vocab_size() const { return static_cast<std::int64_t>(state_->types.size()); }
+std::int64_t Tokenizer::model_size() const { return state_->model_size(); }
 
 const std::string& Tokenizer::piece(std::int64_t id) const {
   if (id < 0 || id >= vocab_size()) throw InputError(text("token id ", id, " is outside the tokenizer's vocabulary of ", vocab_size()));
-  if (id >= state_->model_size()) return state_->added[static_cast<std::size_t>(id - state_->model_size())].content;
-  return state_->start->IdToPiece(static_cast<int>(id));
+  return state_->piece(id);
 }
 
-std::optional<std::int32_t> Tokenizer::id_of(std::string_view piece) const {
-  for (const auto& token : state_->added)
-    if (token.content == piece) return static_cast<std::int32_t>(token.id);
-  const int id = state_->start->PieceToId({piece.data(), piece.size()});
-  if (state_->start->IdToPiece(id) != piece) return std::nullopt;
-  return id;
+void Tokenizer::require_plain_merges(std::string_view use) const {
+  if (!state_->beside_merges) return;
+  throw InputError(text(state_->path, ": ", state_->beside_merges, ", which serves texts (.txt) only; ", use,
+                        " would get other ids than the model was trained on: they need a model made by spm_train --model_type=bpe "
+                        "--normalization_rule_name=identity --remove_extra_whitespaces=false, or token ids (.bin, --ids)"));
 }
 
+const char* Tokenizer::beside_merges() const { return state_->beside_merges; }
+std::optional<std::int32_t> Tokenizer::id_of(std::string_view piece) const { return state_->id_of(piece); }
 float Tokenizer::score(std::int64_t id) const { return id < state_->model_size() ? state_->start->GetScore(static_cast<int>(id)) : 0.0f; }
-
-TokenType Tokenizer::type(std::int64_t id) const {
-  if (id >= state_->model_size()) return TokenType::control;
-  const int piece = static_cast<int>(id);
-  if (state_->start->IsControl(piece)) return TokenType::control;
-  if (state_->start->IsUnknown(piece)) return TokenType::unknown;
-  if (state_->start->IsByte(piece)) return TokenType::byte;
-  return state_->start->IsUnused(piece) ? TokenType::unused : TokenType::normal;
+TokenType Tokenizer::type(std::int64_t id) const { return state_->types.at(static_cast<std::size_t>(id)); }
+const std::vector<AddedToken>& Tokenizer::added_tokens() const { return state_->added; }
+std::optional<std::int32_t> Tokenizer::bos() const { return state_->bos; }
+std::optional<std::int32_t> Tokenizer::eos() const { return state_->eos; }
+std::optional<std::int32_t> Tokenizer::unk() const {
+  const int id = state_->start->unk_id();
+  return id < 0 ? std::nullopt : std::optional<std::int32_t>(id);
 }
-
-namespace {
-std::optional<std::int32_t> some(int id) { return id < 0 ? std::nullopt : std::optional<std::int32_t>(id); }
-}  // namespace
-
-std::optional<std::int32_t> Tokenizer::bos() const { return some(state_->start->bos_id()); }
-std::optional<std::int32_t> Tokenizer::eos() const { return some(state_->start->eos_id()); }
-std::optional<std::int32_t> Tokenizer::unk() const { return some(state_->start->unk_id()); }
 bool Tokenizer::add_dummy_prefix() const { return state_->dummy_prefix; }
+std::size_t Tokenizer::next_cut(std::string_view text, std::size_t from) const { return state_->next_cut(text, from); }
 bool Tokenizer::newline_stands_alone() const { return state_->cut_at_newline; }
 std::uint64_t Tokenizer::hash() const { return state_->hash; }
 const std::string& Tokenizer::model_path() const { return state_->path; }
@@ -254,7 +284,7 @@ std::string TextStream::complete(bool all) {
   while (i < held_.size()) {
     const std::size_t length = utf8_length(static_cast<unsigned char>(held_[i]));
     std::size_t have = length == 0 ? 0 : 1;
-    while (have < length && i + have < held_.size() && (static_cast<unsigned char>(held_[i + have]) & 0xC0) == 0x80) ++have;
+    while (have < length && i + have < held_.size() && utf8_continues(held_[i + have])) ++have;
     if (length != 0 && have == length) {
       out.append(held_, i, length);
       i += length;

@@ -8,19 +8,22 @@
 #include <string_view>
 #include <vector>
 
+#include "models/added_tokens.h"
+
 namespace zero {
 
 struct EncodeOptions {
   bool bos = false;
   bool eos = false;
+  bool inside = false;   // the text goes on where another was cut at next_cut(): nothing is put in front of it
 };
 
 enum class TokenType { normal, unknown, control, user_defined, unused, byte };
 
 class Tokenizer {
  public:
-  /// `path` is a tokenizer.model, or a folder that holds one and perhaps tokenizer_config.json or added_tokens.json with
-  /// further tokens. InputError names what is missing or broken.
+  /// `path` is a tokenizer.model, or a folder that holds one. What lies beside it (models/added_tokens.h) adds tokens and
+  /// names BOS and EOS. InputError names what is missing or broken, or does not fit the model.
   static Tokenizer load(const std::string& path);
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
@@ -31,18 +34,34 @@ class Tokenizer {
   /// of BPE can ever cross, so the ids are those of the whole.
   std::vector<std::int32_t> encode(std::string_view text, EncodeOptions options = {}) const;
 
-  /// Control tokens give nothing. InputError for an id outside the vocabulary.
+  /// Special tokens give nothing, other added ones their text. InputError for an id outside the vocabulary.
   std::string decode(const std::vector<std::int32_t>& ids) const;
 
   std::int64_t vocab_size() const;                                 // added tokens counted
+  std::int64_t model_size() const;                                 // pieces of the model alone: ids below it
   const std::string& piece(std::int64_t id) const;                 // as the model writes it, with U+2581 for a space
   std::optional<std::int32_t> id_of(std::string_view piece) const;
   float score(std::int64_t id) const;
   TokenType type(std::int64_t id) const;
-  std::optional<std::int32_t> bos() const;
+  std::optional<std::int32_t> bos() const;                          // bos_token of the folder, else of the model
   std::optional<std::int32_t> eos() const;
   std::optional<std::int32_t> unk() const;
   bool add_dummy_prefix() const;
+
+  /// The tokens that stand for themselves in prompts and conversations: control and user-defined pieces, and what the
+  /// folder adds. By id.
+  const std::vector<AddedToken>& added_tokens() const;
+
+  /// Nothing, when encoding is no more than byte-pair merges over a text's characters. Else InputError with what it is
+  /// and the remedy; `use` says what needs it: "a GGUF file".
+  void require_plain_merges(std::string_view use) const;
+
+  /// What it does beside merges: "is a unigram model"; nullptr: nothing.
+  const char* beside_merges() const;
+
+  /// The first place from `from` on where a text may be cut so that the ids of both parts, the second one encoded as `inside`,
+  /// are those of the whole; the text's end when there is none.
+  std::size_t next_cut(std::string_view text, std::size_t from) const;
 
   /// No piece holds a newline beside another character and nothing else looks across one: ids of a text that is cut before
   /// a newline are those of the whole, but for the dummy prefix of the second part.

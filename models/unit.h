@@ -57,6 +57,10 @@ struct Batch {
   at::Tensor positions;   // [B, T] int64 position of each token in its document; undefined: 0..T-1
   at::Tensor documents;   // [B, T] int32 document number inside the row, -1 for padding; attention stays inside a document.
                           // Undefined: each row is one document.
+  // What attention on a GPU needs of the documents, made once for all layers (models/device_batch.h); else undefined.
+  at::Tensor spans = {};  // [spans + 1] int32: first token of each document among the B T tokens of all rows, and B T
+  std::int64_t longest_span = 0;
+  at::Tensor bias = {};   // [B, 1, T, T]: 0 where a token attends, else -inf
 };
 inline constexpr std::int64_t ignored_target = -100;
 

@@ -3,19 +3,13 @@
 // for nothing. In a build without CUDA the constructor throws (cuda/absent.cpp).
 #include <ATen/core/Tensor.h>
 
+#include <vector>
+
+#include "offload/cuda/nf4_kernels.h"
 #include "offload/nf4.h"
 #include "offload/nf4_scales.h"
 
 namespace zero {
-
-/// Blocks whose scales are quantised: consecutive ones of one tensor, in device memory.
-struct Nf4DoubleBlocks {
-  const std::uint8_t* codes = nullptr;        // [32 blocks]
-  const std::uint8_t* scale_codes = nullptr;  // [blocks]
-  const Nf4ScaleHeader* headers = nullptr;    // of their groups
-  std::int64_t skipped = 0;                   // blocks of the first group that lie before the first of these
-  std::int64_t blocks = 0;
-};
 
 class DeviceNf4 {
  public:
@@ -24,12 +18,11 @@ class DeviceNf4 {
   /// values: fp32 [64 blocks], on 16 bytes.
   void encode(const at::Tensor& values, const Nf4Blocks& out) const;
 
-  /// Codes begin on 8 bytes. `out`: [64 blocks], fp32, bf16, fp16 or fp64, contiguous, on 16 bytes. Nothing that autograd sees.
-  void decode(const Nf4Blocks& blocks, const at::Tensor& out) const;
-  void decode(const Nf4DoubleBlocks& blocks, const at::Tensor& out) const;
-
-  /// out.nbytes() of what is not quantised, past autograd too.
-  void copy(const void* from, const at::Tensor& out) const;
+  /// What decode() goes by, in ascending order, brought to the device. The host waits.
+  at::Tensor table_of(const std::vector<cuda::Nf4Piece>& pieces) const;
+  /// All pieces of a table to `out`, [64 blocks] in fp32, bf16, fp16 or fp64, contiguous, on 16 bytes: one launch, and nothing that
+  /// autograd sees. `bytes`: kByte, on 16 bytes.
+  void decode(const at::Tensor& table, const at::Tensor& bytes, const at::Tensor& out) const;
 
  private:
   void* stream() const;

@@ -9,7 +9,7 @@ die() {
 # Cores this process may use: its affinity, and the quota of its control group where there is one.
 cores() {
   local n quota="" period=""
-  n="$(nproc)"
+  n="$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)"  # nproc obeys both
   if [ -r /sys/fs/cgroup/cpu.max ]; then
     read -r quota period < /sys/fs/cgroup/cpu.max
   elif [ -r /sys/fs/cgroup/cpu/cpu.cfs_quota_us ]; then

@@ -1,4 +1,4 @@
-"""Draws loss, learning rate and gradient norm of runs over their steps, or the bytes of `zero_bench memory --json` as stacked
+"""Draws loss, learning rate, gradient norm and tokens per second of runs over their steps, or the bytes of `zero_bench memory --json` as stacked
 bars; called by scripts/plot."""
 import argparse
 import json
@@ -16,9 +16,14 @@ def read_run(path):
     file = os.path.join(path, "metrics.jsonl") if os.path.isdir(path) else path
     objects = []
     with open(file) as lines:
-        for line in lines:
-            if line.endswith("\n"):
+        for number, line in enumerate(lines, 1):
+            if not line.endswith("\n"):
+                continue
+            try:
                 objects.append(json.loads(line))
+                objects[-1]["step"]
+            except (ValueError, TypeError, KeyError):
+                raise ValueError(f"{file}:{number}: is no object of a run's metrics; name a run's output directory or its metrics.jsonl") from None
     if not objects:
         raise ValueError(f"{file} holds no step yet")
     return os.path.basename(os.path.normpath(os.path.dirname(os.path.abspath(file)))), objects
@@ -38,7 +43,10 @@ def read_memory(path):
     if os.path.isdir(path):
         return None
     with open(path) as lines:
-        objects = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("\n")]
+        try:
+            objects = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("\n")]
+        except ValueError:
+            return None
     return objects if objects and all(o.get("benchmark") == "memory" for o in objects) else None
 
 
@@ -83,18 +91,19 @@ def main():
         sys.exit(f"scripts/plot: {error}")
     out = args.out or os.path.join(args.runs[0] if os.path.isdir(args.runs[0]) else os.path.dirname(args.runs[0]) or ".", "plot.png")
 
-    figure, axes = plt.subplots(3, 1, sharex=True, figsize=(8, 9), height_ratios=[2, 1, 1])
+    figure, axes = plt.subplots(4, 1, sharex=True, figsize=(8, 11), height_ratios=[2, 1, 1, 1])
     for name, objects in runs:
         line, = axes[0].plot(*series(objects, "loss"), label=name, linewidth=1)
         if any("validation_loss" in o for o in objects):
             axes[0].plot(*series(objects, "validation_loss"), "o--", color=line.get_color(), label=f"{name}, validation", markersize=4)
         axes[1].plot(*series(objects, "lr"), linewidth=1)
         axes[2].plot(*series(objects, "grad_norm"), linewidth=1)
-    for axis, label in zip(axes, ("loss", "learning rate", "gradient norm")):
+        axes[3].plot(*series(objects, "tokens_per_second"), linewidth=1)
+    for axis, label in zip(axes, ("loss", "learning rate", "gradient norm", "tokens/s")):
         axis.set_ylabel(label)
         axis.grid(alpha=0.3)
     axes[0].legend()
-    axes[2].set_xlabel("step")
+    axes[3].set_xlabel("step")
     figure.tight_layout()
     figure.savefig(out, dpi=120)
     print(out)

@@ -83,7 +83,7 @@ void Engine::reserve(const std::vector<GroupSpec>& specs, const std::vector<Flat
     if (rest.gradient == 0) continue;
     summed.push_back(rest.gradient * gradient);
     const bool passes_slot = options_.plan.gradients == Placement::sharded;
-    if (options_.plan.optimizer == Placement::sharded) largest_sum = std::max(largest_sum, layouts[g].numel() * (passes_slot ? weight : gradient));
+    largest_sum = std::max(largest_sum, layouts[g].numel() * (passes_slot ? weight : gradient));
   }
   Communicator& gathers = shards_ ? *shards_ : communicator_;
   if (reductions_) {
@@ -316,16 +316,16 @@ void Engine::step(double learning_rate, double gradient_factor) {
   for (std::size_t g = 0; g < trained.size(); ++g) {
     if (g + 1 < trained.size()) trained[g + 1]->prefetch_update();
     trained[g]->update(factors);
+    trained[g]->publish();
   }
-  for (auto& group : groups_)
-    if (group->spec().trainable) group->publish();
 }
 
 void Engine::step_on_device(const AdamWFactors& factors) {
-  for (auto& group : groups_)
-    if (group->spec().trainable) group->update_on_device(factors, numbers_);
-  for (auto& group : groups_)
-    if (group->spec().trainable) group->publish();
+  for (auto& group : groups_) {
+    if (!group->spec().trainable) continue;
+    group->update_on_device(factors, numbers_);
+    group->publish();
+  }
 }
 
 PendingStep Engine::update(const UpdateRule& rule, const at::Tensor& loss_sum) {

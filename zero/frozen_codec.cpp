@@ -63,6 +63,11 @@ FrozenCodec::FrozenCodec(const FlatLayout& layout, int shards, FrozenFormat form
     shard_bytes_ = std::max(shard_bytes_, place);
     shards_.push_back(std::move(runs));
   }
+  if (!device_) return;
+  std::vector<cuda::Nf4Piece> pieces;
+  for (int s = 0; s < shards; ++s)
+    for (const Run& run : shards_[s]) add_pieces(run, s * shard_bytes_ + run.place, pieces);
+  table_ = device_->table_of(pieces);
 }
 
 // A block belongs to the tensor of its first element. The padding at the end is zeros: a tensor of its own.
@@ -160,31 +165,31 @@ void FrozenCodec::decode_quantized(const Run& run, std::uint8_t* start, const at
   }
 }
 
-// Groups of one tensor follow each other without a gap: one launch.
-void FrozenCodec::decode_on_device(const Run& run, std::uint8_t* start, const at::Tensor& out) const {
-  const RunBytes in(start, run.blocks, run.groups.size());
-  if (!format_.quantize_scales) return device_->decode(Nf4Blocks{in.codes, in.largest(), run.blocks}, out);
-  for (std::size_t g = 0, next; g < run.groups.size(); g = next) {
-    const ScaleGroup& first = run.groups[g];
-    for (next = g + 1; next < run.groups.size() && run.groups[next].tensor == first.tensor;) ++next;
-    const std::int64_t begin = first.begin - run.begin / nf4_block, blocks = run.groups[next - 1].end - first.begin;
-    device_->decode(Nf4DoubleBlocks{in.codes + begin * nf4_block / 2, in.scale_codes + begin, in.headers() + g, first.begin - first.whole_begin, blocks},
-                    out.narrow(0, begin * nf4_block, blocks * nf4_block));
+// `start`: place of the run's bytes among those of all shards. Groups of one tensor follow each other without a gap.
+void FrozenCodec::add_pieces(const Run& run, std::int64_t start, std::vector<cuda::Nf4Piece>& pieces) const {
+  const std::int64_t first = run.begin / nf4_block, after_codes = start + run.blocks * nf4_block / 2;
+  if (!run.quantized) return pieces.push_back({first, start});
+  if (!format_.quantize_scales) return pieces.push_back({first, start, after_codes});
+  const std::int64_t scale_codes = after_codes + std::int64_t(run.groups.size() * sizeof(Nf4ScaleHeader));
+  for (std::size_t g = 0; g < run.groups.size(); ++g) {
+    const ScaleGroup& group = run.groups[g];
+    if (g > 0 && run.groups[g - 1].tensor == group.tensor) continue;
+    const std::int64_t before = group.begin - first;
+    pieces.push_back({group.begin, start + before * nf4_block / 2, scale_codes + before, after_codes + std::int64_t(g * sizeof(Nf4ScaleHeader)), group.begin - group.whole_begin});
   }
 }
 
 void FrozenCodec::decode(const at::Tensor& bytes, const at::Tensor& full) const {
   ZERO_CHECK(bytes.numel() >= all_bytes(), "bytes of all shards are needed");
   ZERO_CHECK(full.is_cpu() == !device_ && bytes.is_cpu() == !device_, "bytes are decoded on the codec's device");
+  if (device_) return device_->decode(table_, bytes.narrow(0, 0, all_bytes()), full);
   for (std::size_t s = 0; s < shards_.size(); ++s)
     for (const Run& run : shards_[s]) {
       std::uint8_t* start = bytes.data_ptr<std::uint8_t>() + std::int64_t(s) * shard_bytes_ + run.place;
       const std::int64_t numel = run.blocks * nf4_block;
       const at::Tensor out = full.narrow(0, run.begin, numel);
       if (run.quantized)
-        device_ ? decode_on_device(run, start, out) : decode_quantized(run, start, out);
-      else if (device_)
-        device_->copy(start, out);
+        decode_quantized(run, start, out);
       else  // past autograd, whose version counters must not see the weights come back (storage.h)
         std::memcpy(out.data_ptr(), start, std::size_t(numel) * c10::elementSize(format_.type));
     }

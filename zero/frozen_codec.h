@@ -64,10 +64,11 @@ class FrozenCodec {
   void encode_run(const Run& run, std::int64_t begin, const at::Tensor& values, const at::Tensor& bytes, float* largest) const;
   void encode_scales_of(const Run& run, const float* largest, const std::vector<float>& means, std::uint8_t* after_codes) const;
   void decode_quantized(const Run& run, std::uint8_t* start, const at::Tensor& out) const;
-  void decode_on_device(const Run& run, std::uint8_t* start, const at::Tensor& out) const;
+  void add_pieces(const Run& run, std::int64_t start, std::vector<cuda::Nf4Piece>& pieces) const;
 
   FrozenFormat format_;
   std::unique_ptr<DeviceNf4> device_; // null: the host decodes
+  at::Tensor table_;                  // of the device: all runs of all shards
   std::int64_t shard_numel_ = 0;
   std::int64_t shard_bytes_ = 0;
   std::vector<BlockRange> scaled_;    // blocks of each tensor, whose scales share a mean

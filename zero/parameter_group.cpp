@@ -37,7 +37,7 @@ const char* name_of(GroupState state) {
 }
 
 ParameterGroup::ParameterGroup(int index, GroupSpec spec, const Chain& chain, FlatLayout layout, const GroupContext& context)
-    : index_(index), spec_(std::move(spec)), layout_(std::move(layout)), context_(context) {
+    : index_(index), spec_(std::move(spec)), layout_(std::move(layout)), context_(context), published_(context.device) {
   if (context_.quantize_frozen && quantizes(spec_, int(chain.size())))
     codec_ = std::make_unique<FrozenCodec>(layout_, weights_sharded() ? layout_.shards() : 1, FrozenFormat{context_.precision.compute, context_.quantize_scales, context_.device});
   const bool whole = context_.plan.optimizer == Placement::resident || (codec_ && !weights_sharded());
@@ -57,6 +57,7 @@ at::Tensor ParameterGroup::shard_of(const at::Tensor& full) const {
 }
 
 HeldTensor ParameterGroup::own_weights(bool changes) const {
+  if (changes) await_published();
   if (!weights_sharded()) return HeldTensor(codec_ ? weights_ : weights_.narrow(0, own_begin_, own_numel_));
   if (context_.weight_store) return HeldTensor(*context_.weight_store, index_, rest_type(), changes);
   return HeldTensor(weights_);
@@ -185,6 +186,7 @@ void ParameterGroup::decode_into_full() {
 }
 
 void ParameterGroup::materialize(Phase phase) {
+  await_published();
   if (!comes_and_goes() || users_++ > 0) return;
   prefetch(phase);
   context_.gather_slots->await_filled(gather_slot_);
@@ -312,7 +314,15 @@ void ParameterGroup::update(const AdamWFactors& factors) {
 
 void ParameterGroup::publish() {
   if (weights_sharded() || own_numel_ == layout_.numel()) return;
+  context_.gather_lane->follow_current();
+  const StreamLane::Guard lane = context_.gather_lane->enter();
   context_.shards->all_gather_into(weights_, own_weights(false).tensor(), tag(Phase::publish));
+  published_.set();
+  is_publishing_ = true;
+}
+
+void ParameterGroup::await_published() const {
+  if (std::exchange(is_publishing_, false)) published_.wait();
 }
 
 }  // namespace zero

@@ -8,6 +8,7 @@
 //   master, m, v   P each    P/N       P/N       P/N      master type; no master where the weights are their own
 // A frozen group has weights alone; quantised, at rest in NF4 at every stage, its full vector comes and goes as at stage 3. "Own range" is the part of the flat vector whose optimizer state this rank holds.
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -83,8 +84,13 @@ class ParameterGroup {
   std::int64_t own_numel() const { return own_numel_; }
   /// Master weights (never null: where weights are their own, those) and moments of the own range, in host memory and master
   /// type, in ascending chunks counted from own_begin(). `read` leaves them; `write` sets them all, and the own weights with
-  /// them: publish() must follow. Of a trained group.
-  void visit_states(StateAccess access, const std::function<void(const StateChunk&)>& visit);
+  /// them: publish() must follow. Of a trained group. A `read` of some elements alone, counted as chunks are, may leave out chunks that
+  /// hold none of them, and does so where it spares their way from a GPU.
+  struct StateRange {
+    std::int64_t begin = 0, end = std::numeric_limits<std::int64_t>::max();
+  };
+  void visit_states(StateAccess access, const std::function<void(const StateChunk&)>& visit) { visit_states(access, StateRange(), visit); }
+  void visit_states(StateAccess access, const StateRange& wanted, const std::function<void(const StateChunk&)>& visit);
 
   /// Starts the all-gather where weights are sharded, if it has not been started. materialize() or forget() must follow.
   void prefetch(Phase phase);
@@ -115,7 +121,8 @@ class ParameterGroup {
   void prefetch_update();
   /// Begins to bring the own weights to this rank, where they live elsewhere.
   void fetch();
-  /// Makes the own range's new weights known where weights are resident and optimizer state is sharded. Collective.
+  /// Begins to make the own range's new weights known where weights are resident and optimizer state is sharded: in the gather lane,
+  /// beside what the current stream does next. materialize() and whatever writes weights wait for it. Collective.
   void publish();
 
   using TensorSink = std::function<void(const TensorSpec& spec, const at::Tensor& value)>;
@@ -134,6 +141,7 @@ class ParameterGroup {
   at::Tensor shard_of(const at::Tensor& full) const;
   CallTag tag(Phase phase) const { return {phase, spec_.unit, index_}; }
 
+  void await_published() const;
   void put_back();
   void issue_reduction(bool first, bool last);
   at::TensorOptions state_options() const;
@@ -175,6 +183,8 @@ class ParameterGroup {
   at::Tensor weights_;               // resident: [numel]; sharded: [shard_numel], undefined when a store is their home; of a codec, bytes
   at::Tensor packed_;                // gradients on their way, compute type, [numel], while being collected
   at::Tensor gradient_;              // [numel] or [shard_numel]
+  StreamMark published_;             // the end of the last publish(), until somebody has waited for it
+  mutable bool is_publishing_ = false;
   std::unique_ptr<OptimizerStore> states_; // of the own range; without a master when the weights are their own
   std::unique_ptr<HostUpdate> host_update_; // where the states are on the host and the rest is on a device
 };

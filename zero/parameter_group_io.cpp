@@ -1,5 +1,6 @@
 // How a group's values come from files and go back to them.
 #include <ATen/ATen.h>
+#include <c10/util/ScopeExit.h>
 
 #include <algorithm>
 #include <array>
@@ -14,13 +15,15 @@ namespace {
 constexpr std::int64_t load_chunk = 4 << 20;   // elements: bounds what loading adds to the peak
 constexpr std::int64_t state_piece = 1 << 20;  // elements: of states on their way from and to a GPU
 
-/// The three states of a chunk wherever they are, handed to `visit` in pieces of host memory.
-void visit_on_host(StateAccess access, std::int64_t begin, const std::array<at::Tensor, 3>& states, const std::function<void(const StateChunk&)>& visit) {
+/// The three states of a chunk wherever they are, handed to `visit` in pieces of host memory, those without a wanted element left out.
+void visit_on_host(StateAccess access, const ParameterGroup::StateRange& wanted, std::int64_t begin, const std::array<at::Tensor, 3>& states,
+                   const std::function<void(const StateChunk&)>& visit) {
   const std::int64_t count = states[0].numel();
   if (std::all_of(states.begin(), states.end(), [](const at::Tensor& t) { return t.is_cpu(); }))
     return visit({begin, begin + count, states[0].data_ptr(), states[1].data_ptr(), states[2].data_ptr()});
   for (std::int64_t done = 0; done < count; done += state_piece) {
     const std::int64_t n = std::min(state_piece, count - done);
+    if (begin + done + n <= wanted.begin || wanted.end <= begin + done) continue;
     std::array<at::Tensor, 3> pieces;
     for (int s = 0; s < 3; ++s) {
       const at::Tensor part = states[s].narrow(0, done, n);
@@ -34,17 +37,18 @@ void visit_on_host(StateAccess access, std::int64_t begin, const std::array<at::
 
 }  // namespace
 
-void ParameterGroup::visit_states(StateAccess access, const std::function<void(const StateChunk&)>& visit) {
+void ParameterGroup::visit_states(StateAccess access, const StateRange& wanted, const std::function<void(const StateChunk&)>& visit) {
   ZERO_CHECK(spec_.trainable && access != StateAccess::read_write, "states of trained groups are read or written");
   const at::NoGradGuard no_grad;
   const bool writes = access == StateAccess::write;
+  const StateRange touched = writes ? StateRange() : wanted;  // a write sets all of them
   const HeldTensor weights = own_weights(writes);
   const at::TensorOptions options = state_options();
   states_->for_each_chunk(access, [&](const StateChunk& chunk) {
     const std::int64_t count = chunk.end - chunk.begin;
     const at::Tensor own = weights.tensor().narrow(0, chunk.begin, count);
     const auto state = [&](void* place) { return at::from_blob(place, {count}, options); };
-    visit_on_host(access, chunk.begin, {chunk.master ? state(chunk.master) : own, state(chunk.m), state(chunk.v)}, visit);
+    visit_on_host(access, touched, chunk.begin, {chunk.master ? state(chunk.master) : own, state(chunk.m), state(chunk.v)}, visit);
     if (writes && chunk.master) own.copy_(state(chunk.master));
   });
   if (writes && host_update_) host_update_->take_weights(weights.tensor());
@@ -123,15 +127,18 @@ void ParameterGroup::export_flat(const at::Tensor& own, const TensorSink& sink) 
     full = context_.device.is_cpu() ? at::empty({layout_.numel()}, own.options()) : context_.shards->allocate(layout_.numel(), own.scalar_type());
     context_.shards->all_gather_into(full, own, tag(Phase::save));
   }
-  for (const FlatTensor& tensor : layout_.tensors())
-    sink(tensor.spec, full.narrow(0, tensor.offset, tensor.spec.numel()).view(tensor.spec.shape).to(at::kCPU));
+  for (const FlatTensor& tensor : layout_.tensors()) {
+    const at::Tensor value = full.narrow(0, tensor.offset, tensor.spec.numel()).view(tensor.spec.shape).to(at::kCPU);
+    context_.shards->check();  // the copy has waited for the gather: one that was aborted brought nothing
+    sink(tensor.spec, value);
+  }
 }
 
 void ParameterGroup::export_weights(const TensorSink& sink) {
   if (codec_) {
     materialize(Phase::save);
-    export_flat(full_.tensor(), sink);
-    return release();
+    const auto end = c10::make_scope_exit([&] { release(); });  // also where the sink throws
+    return export_flat(full_.tensor(), sink);
   }
   if (!states_ || !states_->has_master()) return export_flat(own_weights(false).tensor().to(context_.device), sink);
   const at::TensorOptions options = state_options();

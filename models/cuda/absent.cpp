@@ -19,6 +19,7 @@ at::Tensor swiglu(const at::Tensor&) { absent(); }
 at::Tensor swiglu_backward(const at::Tensor&, const at::Tensor&) { absent(); }
 CrossEntropy cross_entropy(const at::Tensor&, const at::Tensor&) { absent(); }
 void cross_entropy_backward_(at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&) { absent(); }
+at::Tensor dropout_mask(const LowRank&, const at::Tensor&) { absent(); }
 at::Tensor rotate_qkv(const at::Tensor&, const Rotary::Table&, const at::Tensor&, std::int64_t) { absent(); }
 
 }  // namespace zero::cuda

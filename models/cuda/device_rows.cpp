@@ -97,6 +97,13 @@ void cross_entropy_backward_(at::Tensor& logits, const at::Tensor& targets, cons
                                          factor.const_data_ptr<float>()}, stream_for(logits));
 }
 
+at::Tensor dropout_mask(const LowRank& adapter, const at::Tensor& z) {
+  const at::Tensor mask = at::empty({z.size(0), z.size(1)}, z.options());
+  dropout_mask(DropoutMaskJob{mask.data_ptr(), z.size(0), int(z.size(1)), adapter.sequence, adapter.first_sample, adapter.seed,
+                              adapter.dropout_threshold(), adapter.kept_scale()}, stream_for(z));
+  return mask;
+}
+
 namespace {
 
 struct Turn {

@@ -1,9 +1,10 @@
 #pragma once
-// The operations of rms_norm.h, swiglu.h, cross_entropy.h and the rotation of attention on a GPU, by fused kernels. In a build
+// The operations of rms_norm.h, swiglu.h, cross_entropy.h, the rotation of attention and the draws of dropout on a GPU, by kernels. In a build
 // without CUDA takes() is always false (absent.cpp), and callers go on to LibTorch's operations.
 #include <ATen/core/Tensor.h>
 
 #include "models/cross_entropy.h"
+#include "models/low_rank.h"
 #include "models/rms_norm.h"
 #include "models/rotary.h"
 
@@ -26,6 +27,9 @@ at::Tensor swiglu_backward(const at::Tensor& dy, const at::Tensor& gate_up);
 /// Rows with a negative target count nothing. A target beyond the vocabulary makes the loss NaN: nothing waits for the device.
 CrossEntropy cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
 void cross_entropy_backward_(at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse, const at::Tensor& scale);
+
+/// The adapter's dropout for rows like z's: [n, in] of z's type, zero or 1 / (1 - p), to the bits of the CPU's. For takes_type().
+at::Tensor dropout_mask(const LowRank& adapter, const at::Tensor& z);
 
 /// qkv [B, T, width] with its first `turned` heads rotated, through autograd.
 at::Tensor rotate_qkv(const at::Tensor& qkv, const Rotary::Table& table, const at::Tensor& positions, std::int64_t turned);

@@ -233,6 +233,37 @@ __global__ void __launch_bounds__(threads) cross_entropy_backward_kernel(CrossEn
   }
 }
 
+__device__ std::uint32_t high_product(std::uint32_t a, std::uint32_t b) { return std::uint32_t(std::uint64_t(a) * b >> 32); }
+
+// A thread draws one block of philox.h, four words, which lie eight columns apart: eight threads in a row write 32 columns.
+template <class T>
+__global__ void __launch_bounds__(threads) dropout_mask_kernel(DropoutMaskJob job) {
+  const std::int64_t row_blocks = (job.columns + 31) / 32 * 8, all = job.rows * row_blocks;
+  for (std::int64_t i = std::int64_t(blockIdx.x) * threads + threadIdx.x; i < all; i += std::int64_t(gridDim.x) * threads) {
+    const std::int64_t row = i / row_blocks, block = i % row_blocks;
+    const std::uint64_t stream = std::uint64_t(job.first_sample + row / job.sequence) << 32 | std::uint64_t(row % job.sequence);
+    std::uint32_t word[4] = {std::uint32_t(block), std::uint32_t(std::uint64_t(block) >> 32), std::uint32_t(stream), std::uint32_t(stream >> 32)};
+    std::uint32_t low_key = std::uint32_t(job.seed), high_key = std::uint32_t(job.seed >> 32);
+#pragma unroll
+    for (int round = 0; round < 10; ++round) {
+      const std::uint32_t high0 = high_product(word[0], 0xD2511F53u), high1 = high_product(word[2], 0xCD9E8D57u);
+      const std::uint32_t low0 = word[0] * 0xD2511F53u, low1 = word[2] * 0xCD9E8D57u;
+      word[0] = high1 ^ word[1] ^ low_key;
+      word[1] = low1;
+      word[2] = high0 ^ word[3] ^ high_key;
+      word[3] = low0;
+      low_key += 0x9E3779B9u;
+      high_key += 0xBB67AE85u;
+    }
+    T* out = static_cast<T*>(job.mask) + row * job.columns;
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+      const std::int64_t column = block / 8 * 32 + w * 8 + block % 8;
+      if (column < job.columns) out[column] = store<T>(word[w] < job.threshold ? 0.0f : job.kept);
+    }
+  }
+}
+
 void check_launch(const char* what) {
   const cudaError_t error = cudaGetLastError();
   if (error != cudaSuccess) throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
@@ -284,6 +315,13 @@ void cross_entropy(const CrossEntropyJob& job, Stream stream) {
   if (job.rows == 0) return;
   by_type(stream.type, [&](auto t) { cross_entropy_kernel<decltype(t)><<<unsigned(job.rows), threads, 0, stream_of(stream)>>>(job); });
   check_launch("cross_entropy");
+}
+
+void dropout_mask(const DropoutMaskJob& job, Stream stream) {
+  if (job.rows == 0 || job.columns == 0) return;
+  const std::int64_t blocks = (job.rows * ((job.columns + 31) / 32 * 8) + threads - 1) / threads;
+  by_type(stream.type, [&](auto t) { dropout_mask_kernel<decltype(t)><<<unsigned(blocks < 65536 ? blocks : 65536), threads, 0, stream_of(stream)>>>(job); });
+  check_launch("dropout_mask");
 }
 
 void cross_entropy_backward(const CrossEntropyJob& job, Stream stream) {

@@ -1,5 +1,5 @@
 #pragma once
-// Kernels over rows in GPU memory: norm, SwiGLU, rotation, cross-entropy. Everything inside is fp32, rounded once. No float
+// Kernels over rows in GPU memory: norm, SwiGLU, rotation, cross-entropy, dropout. Everything inside is fp32, rounded once. No float
 // atomics: the same bits every time. Sees neither LibTorch nor CUDA's headers; a stream is a cudaStream_t. A launch that fails
 // throws std::runtime_error.
 #include <cstdint>
@@ -82,5 +82,19 @@ struct CrossEntropyJob {
 };
 void cross_entropy(const CrossEntropyJob& job, Stream stream);
 void cross_entropy_backward(const CrossEntropyJob& job, Stream stream);
+
+/// mask [rows, columns] <- 0 where the draw is below the threshold, else `kept`: the draws of philox.h, whose stream is the row's
+/// (sample << 32 | place), sample = first_sample + row / sequence, place = row % sequence.
+struct DropoutMaskJob {
+  void* mask;
+  std::int64_t rows;
+  int columns;
+  std::int64_t sequence;
+  std::int64_t first_sample;
+  std::uint64_t seed;
+  std::uint32_t threshold;
+  float kept;
+};
+void dropout_mask(const DropoutMaskJob& job, Stream stream);
 
 }  // namespace zero::cuda

@@ -15,9 +15,8 @@ void device_judge_step(const at::Tensor&, const StepRule&) { absent(); }
 void device_adamw_update(const AdamWSpan&, const AdamWFactors&, double, const at::Tensor&) { absent(); }
 DeviceNf4::DeviceNf4(at::Device) { absent(); }
 void DeviceNf4::encode(const at::Tensor&, const Nf4Blocks&) const { absent(); }
-void DeviceNf4::decode(const Nf4Blocks&, const at::Tensor&) const { absent(); }
-void DeviceNf4::decode(const Nf4DoubleBlocks&, const at::Tensor&) const { absent(); }
-void DeviceNf4::copy(const void*, const at::Tensor&) const { absent(); }
+at::Tensor DeviceNf4::table_of(const std::vector<cuda::Nf4Piece>&) const { absent(); }
+void DeviceNf4::decode(const at::Tensor&, const at::Tensor&, const at::Tensor&) const { absent(); }
 void lock_pages(void*, std::size_t) { absent(); }
 void unlock_pages(void*) noexcept {}
 

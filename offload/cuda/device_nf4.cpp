@@ -1,10 +1,10 @@
 #include "offload/device_nf4.h"
 
 #include <ATen/ATen.h>
-#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAStream.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "comm/error.h"
 #include "offload/cuda/nf4_kernels.h"
@@ -38,10 +38,6 @@ cuda::Nf4Type type_of(at::ScalarType type) {
   }
 }
 
-void check_out(const at::Tensor& out, std::int64_t blocks) {
-  ZERO_CHECK(out.is_cuda() && out.is_contiguous() && out.numel() == blocks * nf4_block, "NF4 blocks are decoded to a flat tensor of their size");
-}
-
 }  // namespace
 
 DeviceNf4::DeviceNf4(at::Device device) : tables_(make_tables(device)) {}
@@ -53,19 +49,17 @@ void DeviceNf4::encode(const at::Tensor& values, const Nf4Blocks& out) const {
   cuda::nf4_encode({values.const_data_ptr<float>(), out.codes, out.largest, out.blocks, parts_of(tables_)}, stream());
 }
 
-void DeviceNf4::decode(const Nf4Blocks& blocks, const at::Tensor& out) const {
-  check_out(out, blocks.blocks);
-  cuda::nf4_decode({blocks.codes, blocks.largest, nullptr, nullptr, 0, blocks.blocks, parts_of(tables_), out.data_ptr(), type_of(out.scalar_type())}, stream());
+at::Tensor DeviceNf4::table_of(const std::vector<cuda::Nf4Piece>& pieces) const {
+  const at::Tensor table = at::empty({std::int64_t(pieces.size() * sizeof(cuda::Nf4Piece))}, at::kByte);
+  std::memcpy(table.data_ptr(), pieces.data(), table.nbytes());
+  return table.to(tables_.device());
 }
 
-void DeviceNf4::decode(const Nf4DoubleBlocks& blocks, const at::Tensor& out) const {
-  check_out(out, blocks.blocks);
-  cuda::nf4_decode({blocks.codes, nullptr, blocks.scale_codes, &blocks.headers->largest, blocks.skipped, blocks.blocks, parts_of(tables_),
-                    out.data_ptr(), type_of(out.scalar_type())}, stream());
-}
-
-void DeviceNf4::copy(const void* from, const at::Tensor& out) const {
-  C10_CUDA_CHECK(cudaMemcpyAsync(out.data_ptr(), from, out.nbytes(), cudaMemcpyDeviceToDevice, static_cast<cudaStream_t>(stream())));
+void DeviceNf4::decode(const at::Tensor& table, const at::Tensor& bytes, const at::Tensor& out) const {
+  ZERO_CHECK(out.is_cuda() && out.is_contiguous() && out.numel() % nf4_block == 0, "NF4 blocks are decoded to a flat tensor of whole ones");
+  const auto* pieces = reinterpret_cast<const cuda::Nf4Piece*>(table.const_data_ptr<std::uint8_t>());
+  cuda::nf4_decode({pieces, int(table.numel() / std::int64_t(sizeof(cuda::Nf4Piece))), bytes.const_data_ptr<std::uint8_t>(), out.numel() / nf4_block,
+                    parts_of(tables_), out.data_ptr(), type_of(out.scalar_type())}, stream());
 }
 
 }  // namespace zero

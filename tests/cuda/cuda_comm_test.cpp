@@ -2,9 +2,14 @@
 // there are fewer GPUs than ranks, NCCL or staged messages with two ranks on one. Skipped without a GPU.
 #include <ATen/ATen.h>
 #include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "comm/device_choice.h"
+#include "comm/error.h"
+#include "comm/nccl.h"
 #include "comm/staged_communicator.h"
 #include "tests/cuda/device_adapter.h"
 #include "tests/mpi/mpi_world.h"
@@ -39,6 +44,68 @@ TEST_P(CudaConformance, holds) {
 
 INSTANTIATE_TEST_SUITE_P(cuda, CudaConformance, testing::Combine(testing::ValuesIn(conformance_cases()), testing::Values(Path::chosen, Path::staged)),
                          [](const auto& info) { return std::get<0>(info.param).name + (std::get<1>(info.param) == Path::staged ? "_staged" : "_chosen"); });
+
+/// The ranks' GPUs through NCCL; one for each is needed.
+class Nccl : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (gpus() < mpi_world().local_size() || mpi_world().size() < 2) GTEST_SKIP() << "two ranks with a GPU each are needed";
+    device_ = choose_device({"cuda", 1}, mpi_world().local_rank(), mpi_world().local_size());
+  }
+  std::unique_ptr<Communicator> connect(const NcclOptions& options) const { return make_nccl_communicator(mpi_world().communicator(), device_.index(), options); }
+
+  c10::Device device_ = at::kCPU;
+};
+
+// Many pieces, and an end that ranks do not divide.
+TEST_F(Nccl, LargeSumsGoInPiecesAndHaveTheBitsOfTheCpu) {
+  Communicator& host = mpi_world().communicator();
+  NcclOptions options{std::chrono::seconds(60)};
+  options.piece_bytes = 1 << 15;
+  const auto nccl = connect(options);
+  const auto random = [&](std::int64_t numel, at::ScalarType type) {
+    return at::randn({numel}, at::make_generator<at::CPUGeneratorImpl>(host.rank() + 1), at::kFloat).to(type);
+  };
+  at::DeviceAllocator* const allocator = at::getDeviceAllocator(device_.type());
+  for (const at::ScalarType type : {at::kBFloat16, at::kFloat}) {
+    const std::int64_t numel = 150000 * host.size() + 1, part = 70008;
+    const at::Tensor want = random(numel, type), got = want.to(device_);
+    host.all_reduce(want);
+    allocator->resetPeakStats(device_.index());
+    const std::int64_t before = allocator->getDeviceStats(device_.index()).allocated_bytes[0].current;
+    nccl->all_reduce(got);
+    EXPECT_TRUE(at::equal(got.to(at::kCPU), want)) << type;
+    EXPECT_LT(allocator->getDeviceStats(device_.index()).allocated_bytes[0].peak - before, 4 * options.piece_bytes) << type << ": a copy of the whole";
+    const at::Tensor full = random(part * host.size(), type), shard = random(part, at::kFloat), on_gpu = shard.to(device_);
+    host.reduce_scatter(shard, full, {at::kFloat, true});
+    nccl->reduce_scatter(on_gpu, full.to(device_), {at::kFloat, true});
+    EXPECT_TRUE(at::equal(on_gpu.to(at::kCPU), shard)) << type;
+  }
+  nccl->check();
+}
+
+/// Lets go of memory for which the device must be done.
+struct LocksPages {
+  c10::Device device;
+  ~LocksPages() { at::detail::getCUDAHooks().deviceSynchronize(device.index()); }
+};
+
+// The first rank is in a collective that nobody else comes to, and fails.
+TEST_F(Nccl, ARankThatFailsAloneDoesNotWaitForTheOthers) {
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    const auto nccl = connect({std::chrono::seconds(40)});
+    const LocksPages memory{device_};
+    const AbandonOnError abandon(*nccl);
+    const at::Tensor tensor = at::ones({1000}, at::TensorOptions().device(device_));
+    if (mpi_world().rank() == 0) nccl->all_reduce(tensor);
+    throw Error("out of memory");
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "out of memory");
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+  mpi_world().communicator().barrier();
+}
 
 }  // namespace
 }  // namespace zero

@@ -4,17 +4,19 @@
 usage: emulated_gpu.py BIN_EMULATED TESTS_DATA [-k NAME] [-v]      exits 1 on a fault
 
 Checked: the golden case at stages 0 to 3 on one and two ranks, through NCCL and staged through MPI, under
-two orders of the device's work, with states offloaded; between two nodes, fully and in hybrid sharding, where namespaces can be made; that
+two orders of the device's work, with states offloaded; between two nodes, fully and in hybrid sharding, where namespaces can be made;
+adapters with dropout, a quantised base, and conversations, each in a row of its own and several in one, beside the same run on the CPU; that
 a stopped rank ends the job within the deadline and is named.
 """
 import argparse
+import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 
-from two_nodes import Bench, TwoNodes, faults
+from two_nodes import Bench, Fault, TwoNodes, faults
 
 DEADLINE = 20  # an emulated step takes a second
 
@@ -49,6 +51,82 @@ def golden(stage, ranks, degree=0, settings=(), **environment):
     return case
 
 
+ADAPTERS = """
+[lora]
+r = 4
+lora_dropout = 0.3
+target_modules = "all-linear"
+"""
+QUANTIZED = ADAPTERS + """
+quantization = "nf4"
+double_quantization = true
+"""
+
+
+def adapters_config(bench, lora):
+    return f"""[model]
+path = {json.dumps(os.path.join(bench.data, "tiny-lora", "model"))}
+[data]
+train = [{json.dumps(os.path.join(bench.data, "tiny-lora", "tokens.bin"))}]
+[training]
+steps = 3
+seq_len = 24
+local_batch_size = 2
+global_batch_size = 4
+[optimizer]
+lr = 0.01
+{lora}
+"""
+
+
+def conversations_config(bench, packing):
+    examples = os.path.join(bench.data, "..", "..", "examples", "data")
+    some = os.path.join(bench.folder, "some.jsonl")
+    with open(os.path.join(examples, "humaneval-chat.jsonl")) as file, open(some, "w") as to:
+        to.writelines(file.readlines()[:24])
+    return f"""[model]
+preset = "llama-tiny"
+vocab_size = 32000
+[data]
+train = [{json.dumps(some)}]
+tokenizer = {json.dumps(os.path.join(examples, "tinyllama-tokenizer.model"))}
+chat_template = "zephyr"
+packing = {str(packing).lower()}
+[training]
+steps = 2
+seq_len = 208
+local_batch_size = 2
+global_batch_size = 4
+[optimizer]
+lr = 0.01
+"""
+
+
+def beside_cpu(config_of, ranks, limit, settings=()):
+    """The largest relative difference of loss and norm between the run on the device and the one on the CPU in fp32."""
+    def case(bench):
+        bench.nodes.has(ranks)
+        path = os.path.join(bench.folder, "beside.toml")
+        with open(path, "w") as file:
+            file.write('[job]\noutput_dir = "out"\n' + config_of(bench))
+        runs = []
+        for device, more in (("cuda", settings), ("cpu", ("training.precision='fp32'",))):
+            bench.count += 1
+            output = os.path.join(bench.folder, f"run{bench.count}")
+            words = [f"job.output_dir={json.dumps(output)}", f"training.device={json.dumps(device)}", "training.precision='fp32'", *more]
+            job = bench.nodes.start(bench.program, path, *(word for setting in words for word in ("--set", setting)))
+            code, text = bench.finish(job, 240)
+            if code != 0:
+                raise Fault(f"exit code {code} on {device}\n{text}")
+            with open(os.path.join(output, "metrics.jsonl")) as file:
+                runs.append([line for line in map(json.loads, file) if "loss" in line])
+        worst = max(abs(a[key] - b[key]) / abs(b[key]) for a, b in zip(*runs) for key in ("loss", "grad_norm"))
+        if len(runs[0]) != len(runs[1]) or not worst < limit:
+            raise Fault(f"relative difference {worst:.2e}")
+        return f"largest relative difference of loss and norm from the CPU's {worst:.1e}"
+    return case
+
+
 def stopped_rank(bench):
     bench.nodes.has(2)
     return bench.spoiled_rank(signal.SIGSTOP, [rf"was not done within {DEADLINE} s", r"rank 1 (is missing|has issued it)"], rank=1, deadline=DEADLINE,
@@ -68,6 +146,11 @@ def main():
     cases += [("stage 3, 2 ranks, other order", golden(3, 2, SEED=1)),
               ("stage 3, 2 ranks staged", golden(3, 2, settings=["comm.ranks_per_gpu=2"], GPUS=1)),
               ("stage 3, 2 ranks offloaded", golden(3, 2, settings=offloaded)),
+              ("dropout, 1 rank", beside_cpu(lambda b: adapters_config(b, ADAPTERS), 1, 1e-5)),
+              ("dropout and NF4, 2 ranks", beside_cpu(lambda b: adapters_config(b, QUANTIZED), 2, 1e-5)),
+              ("conversations", beside_cpu(lambda b: conversations_config(b, False), 1, 1e-5)),
+              ("packed conversations", beside_cpu(lambda b: conversations_config(b, True), 2, 1e-5)),
+              ("packed conversations, bf16", beside_cpu(lambda b: conversations_config(b, True), 1, 3e-2, ["training.precision='bf16'"])),
               ("stopped rank", stopped_rank)]
     between = [("stage 3, 2 nodes", golden(3, 4)), ("stage 2, 2 nodes hybrid", golden(2, 4, degree=2))]
     program = os.path.join(options.programs, "zero_train")

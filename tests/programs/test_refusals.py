@@ -26,7 +26,7 @@ class Place:
     """A folder of one case: a small model, its tokens and a good configuration, for the case to spoil."""
 
     def __init__(self, folder, data):
-        self.folder = folder
+        self.folder, self.data = folder, data
         shutil.copytree(os.path.join(data, "tiny", "model"), self.path("model"))
         shutil.copy(os.path.join(data, "tiny", "tokens.bin"), self.path("tokens.bin"))
         for folder, _, names in os.walk(self.folder):  # the originals may be read-only
@@ -130,6 +130,45 @@ def keys(extra):
     return lambda place: place.config(CONFIG, extra)
 
 
+def small_vocabulary(place):
+    shutil.copy(os.path.join(place.data, "tinyllama-chat", "tokenizer.model"), place.path("tokenizer.model"))
+    with open(place.path("rows.jsonl"), "w") as file:
+        file.write('{"text": "a"}\n')
+    text('[job]\noutput_dir = "out"\n[model]\npreset = "llama-tiny"\n[data]\ntrain = "rows.jsonl"\ntokenizer = "tokenizer.model"\n'
+         "[training]\nsteps = 1\nseq_len = 8\n")(place)
+
+
+def trains_on(name, content, tokenizer="added-tokens/tokenizer.model", keep=bytes):
+    """Data of the given bytes, with a tokenizer of tests/data that `keep` may change."""
+    def act(place):
+        os.mkdir(place.path("tokenizer"))
+        with open(os.path.join(place.data, tokenizer), "rb") as source, open(place.path("tokenizer/tokenizer.model"), "wb") as target:
+            target.write(keep(source.read()))
+        with open(place.path("tokenizer/tokenizer_config.json"), "w") as file:
+            file.write('{"tokenizer_class": "LlamaTokenizer"}')
+        with open(place.path(name), "wb") as file:
+            file.write(content)
+        place.config(CONFIG | {"data": {"train": [name], "tokenizer": "tokenizer/tokenizer.model", "chat_template": "zephyr"}, "model": {"path": "model"}})
+    return act
+
+
+def answer(keys):
+    return ('{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", ' + keys + "}]}\n").encode()
+
+
+def fill_character_map(model):
+    """The normaliser's table leads everywhere: behind its name, a tag, the map's length (3 bytes) and the table's (4)."""
+    begin = model.rindex(b"nmt_nfkc\x12") + len(b"nmt_nfkc\x12") + 3 + 4
+    return model[:begin] + b"\xff" * 200000 + model[begin + 200000:]
+
+
+def tokenizer_json_alone(place):
+    with open(place.path("model/tokenizer.json"), "w") as file:
+        file.write("{}")
+    with open(place.path("a.txt"), "w") as file:
+        file.write("God said")
+
+
 def remove(name):
     def act(place):
         path = place.path(name)
@@ -144,8 +183,23 @@ CASES = [
     ("unknown_section", keys("[optimiser]\nlr = 1.0\n"), [], ["config.toml:", "[optimizer]"]),
     ("misspelt_key", keys("sedd = 3\n"), [], ["config.toml:14", "sedd", "`seed`"]),
     ("unknown_key", None, ["zero.bucket_bytes=5"], ["--set zero.bucket_bytes=5", "unknown key"]),
+    ("key_of_another_tool", None, ["training.learning_rate=1e-3"], ["learning_rate", "`lr` in [optimizer]"]),
+    ("section_of_another_tool", keys("[zero_optimization]\nstage = 3\n"), [], ["config.toml:14", "zero_optimization", "`stage` in [zero]"]),
+    ("configuration_of_deepspeed", text('{"train_batch_size": 8, "zero_optimization": {"stage": 2}}\n'), [], ["config.toml:1", "DeepSpeed", "`global_batch_size` in [training]"]),
+    ("configuration_in_yaml", text("output_dir: out\nbatch_size: 2\n"), [], ["config.toml:1", "YAML", "`local_batch_size` in [training]"]),
+    ("configuration_is_a_folder", lambda place: (os.remove(place.path("config.toml")), os.mkdir(place.path("config.toml"))), [], ["config.toml", "is a directory"]),
+    ("name_of_the_hub", None, ["model.path=TinyLlama/TinyLlama-1.1B"], ["does not exist", "hf download TinyLlama/TinyLlama-1.1B --local-dir"]),
+    ("validation_that_never_comes", None, ["data.validation=tokens.bin"], ["--set data.validation=tokens.bin", "validation_interval"]),
+    ("vocabulary_too_small", small_vocabulary, [], ["32000 ids", "set vocab_size = 32000 in [model]"]),
+    ("output_in_the_kernel", None, ["job.output_dir=/proc/x"], ["--set job.output_dir=/proc/x", "holds no files"]),
+    ("output_of_a_long_name", None, ["job.output_dir=" + 300 * "a"], ["300 characters"]),
+    ("tokenizer_of_a_long_name", None, ["data.tokenizer=" + 300 * "a"], ["data.tokenizer", "cannot be looked at: File name too long"]),
+    ("model_is_a_file", None, ["model.path=tokens.bin"], ["tokens.bin is not a directory"]),
+    ("training_file_is_a_folder", lambda place: os.mkdir(place.path("a.txt")), ["data.train=a.txt"], ["a.txt", "is not a file"]),
+    ("dump_into_nowhere", None, ["metrics.dump_first_step=none/a.safetensors"], ["none is no directory"]),
+    ("nul_in_a_path", None, ['data.train=["a\\u0000.bin"]'], ["NUL"]),
     ("wrong_type", None, ["training.seed=ten"], ["--set training.seed=ten", "must be an integer"]),
-    ("impossible_value", None, ["optimizer.lr=-1"], ["lr", "at least 0"]),
+    ("impossible_value", None, ["optimizer.lr=-1"], ["lr", "between 0 and 1e30"]),
     ("no_stage", None, ["zero.stage=4"], ["zero.stage=4", "0, 1, 2 or 3"]),
     ("steps_and_epochs", None, ["training.epochs=2"], ["epochs", "steps", "config.toml:"]),
     ("preset_and_path", None, ["model.preset=llama-tiny"], ["preset", "path"]),
@@ -165,6 +219,17 @@ CASES = [
     ("no_model_config", remove("model/config.json"), [], ["config.json"]),
     ("no_weights", remove("model/model.safetensors"), [], ["safetensors"]),
     ("no_tokenizer", None, ["data.train=a.txt"], ["a.txt"]),
+    ("tokenizer_json_alone", tokenizer_json_alone, ["data.train=a.txt"], ["tokenizer.json, which is not read", ".bin"]),
+    ("text_in_latin1", trains_on("a.txt", ("God said\n für alle" * 99).encode("latin1")), [], ["a.txt: byte 11 (0xFC) is not UTF-8", "iconv"]),
+    ("text_in_utf16", trains_on("a.txt", ("God said" * 99).encode("utf-16-le")), [], ["a.txt: byte 1 is zero", "UTF-16"]),
+    ("examples_for_a_unigram_model", trains_on("a.jsonl", b'{"text": "a"}\n', "normalisers/nfkc.model"), [], ["is a unigram model", "--model_type=bpe"]),
+    ("hostile_tokenizer", trains_on("a.txt", b"God said " * 999, "normalisers/nfkc.model", fill_character_map), [],
+     ["tokenizer.model: the normaliser's character map", "damaged"]),
+    ("tool_calls", trains_on("a.jsonl", answer('"content": null, "tool_calls": [{"id": "x"}]')), [], ["a.jsonl:1: message 2: \"tool_calls\": tools"]),
+    ("half_a_weight", trains_on("a.jsonl", b"\n" + answer('"content": "b", "weight": 0.5')), [], ["a.jsonl:2: message 2: \"weight\" must be 0 or 1"]),
+    ("untrained_but_all", trains_on("a.jsonl", answer('"content": "b", "weight": 0')), ["data.train_on=all"], ["a.jsonl:1: message 2", "data.train_on"]),
+    ("broken_row_of_a_list", trains_on("a.json", b'[{"instruction": "a", "output": "b"},\n {"instruction": "c"}]'), [], ["a.json: row 2: no known kind"]),
+    ("no_list", trains_on("a.json", b'{"text": "a"}\n'), [], ["a.json: does not begin with [", ".jsonl"]),
     ("unknown_kind_of_file", None, ["data.train=a.csv"], ["a.csv", ".jsonl"]),
     ("token_beyond_vocabulary", token_beyond_vocabulary, [], ["tokens.bin", "60000", "512"]),
     ("half_a_token", odd_bytes, [], ["tokens.bin"]),
@@ -177,6 +242,7 @@ CASES = [
     ("missing_weight", missing_weight, [], ["model.norm.weight"]),
     ("other_shape", other_shape, [], ["lm_head.weight", "64", "512"]),
     ("output_holds_a_run", held_output, [], ["out", "--overwrite"]),
+    ("several_mistakes", held_output, ["data.train=none.bin", "zero.shard_degree=3"], ["shard_degree", "none.bin does not exist", "--overwrite"]),
     ("output_cannot_be_made", None, ["job.output_dir=tokens.bin/out"], ["tokens.bin/out", "tokens.bin is not a directory"]),
 ]
 
@@ -217,7 +283,7 @@ def faults(program, data, case):
         code, out, err = run(program, place, pairs)
         if code is None:
             return [f"no end within {DEADLINE_SECONDS} s"], ""
-        messages = [line for line in err.splitlines() if re.match(r"(\[rank \d+\] )?error: ", line)]
+        messages = [line for line in err.replace("\n  and: ", " and: ").splitlines() if re.match(r"(\[rank \d+\] )?error: ", line)]
         found = []
         if code != 2:
             found.append(f"exit code {code}, not 2")

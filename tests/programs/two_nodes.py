@@ -200,8 +200,8 @@ min_lr_ratio = {case["min_lr_ratio"]}
             raise Fault(f"exit code {code}\n{text}")
         with open(os.path.join(output, "metrics.jsonl")) as file:
             lines = [json.loads(line) for line in file]
-        if f"{len(self.nodes.names)} node(s)" not in text:
-            raise Fault(f"the ranks did not see {len(self.nodes.names)} node(s)\n{text}")
+        if f"on {len(self.nodes.names)} node{'s' if len(self.nodes.names) > 1 else ''}," not in text:
+            raise Fault(f"the ranks did not see {len(self.nodes.names)} nodes\n{text}")
         return [line for line in lines if "loss" in line]
 
     def golden(self, stage, degree, extra=()):

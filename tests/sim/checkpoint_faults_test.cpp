@@ -172,6 +172,40 @@ TEST(CheckpointFaults, AFailingCallIsOneMessageOnAllRanksAndLeavesTheOlderOne) {
   });
 }
 
+/// A folder with the name of a later step, in which only somebody's file is.
+void add_husk(FileCalls& calls, const std::string& folder) {
+  ASSERT_EQ(calls.make_directory(folder), 0);
+  const int file = calls.create(folder + "/notes", false);
+  ASSERT_GE(file, 0);
+  ASSERT_EQ(calls.write(file, "x", 1, 0), 1);
+  calls.close(file);
+}
+
+TEST(CheckpointFaults, AFolderWithoutAManifestIsNoCheckpointAndKeepsItsFiles) {
+  MemoryDisk disk("/disk");
+  with_engines([&](Engine& engine, int rank) {
+    const auto calls = disk.calls();
+    save_at(engine, 1, *calls, 1);
+    engine.host().barrier();
+    if (rank == 0)
+      for (const int step : {3, 7}) add_husk(*calls, "/disk/checkpoints/step-0000000" + std::to_string(step));
+    engine.host().barrier();
+    for (const int step : {2, 3, 4}) {
+      save_at(engine, step, *calls, 1);
+      engine.host().barrier();
+      if (rank == 0) {
+        EXPECT_EQ(CheckpointFolders(*calls, "/disk/checkpoints").steps(), std::vector<std::int64_t>{step});
+        if (step == 3) calls->close(calls->create("/disk/checkpoints/step-00000003/notes", false));   // outlives the checkpoint
+      }
+      engine.host().barrier();
+    }
+  });
+  EXPECT_EQ(newest_good(disk), 4);
+  const std::vector<std::string> files = disk.files();
+  for (const char* kept : {"step-00000003.kept/notes", "step-00000003.kept-2/notes", "step-00000007/notes"})
+    EXPECT_THAT(files, ::testing::Contains("/disk/checkpoints/" + std::string(kept)));
+}
+
 TEST(CheckpointFaults, WritesThatMoveAPartAreGoneOnWith) {
   MemoryDisk disk("/disk");
   with_engines([&](Engine& engine, int rank) {

@@ -114,6 +114,51 @@ TEST(CollectiveSequence, OfEachStage) {
   EXPECT_EQ(sequence_of(3, 2), joined({stage3, stage3, scalars}));
 }
 
+/// A store that says when it is updated.
+class Telling final : public OptimizerStore {
+ public:
+  Telling(std::unique_ptr<OptimizerStore> inner, std::function<void()> tell)
+      : OptimizerStore(inner->elements(), inner->state_type(), inner->has_master()), inner_(std::move(inner)), tell_(std::move(tell)) {}
+  void for_each_chunk(StateAccess access, const std::function<void(const StateChunk&)>& visit) override {
+    if (access == StateAccess::read_write) tell_();
+    inner_->for_each_chunk(access, visit);
+  }
+
+ private:
+  std::unique_ptr<OptimizerStore> inner_;
+  std::function<void()> tell_;
+};
+
+// New weights of a group travel while the next one is updated, and are there before the next forward pass.
+TEST(CollectiveSequence, AGroupIsPublishedBeforeTheNextOneIsUpdated) {
+  for (const int stage : {1, 2}) {
+    std::vector<std::string> order;  // on rank 0
+    RunOptions options;
+    options.config = small_config(false);
+    options.stage = stage;
+    options.ranks = 2;
+    options.global_batch = 2;
+    options.steps = 1;
+    options.homes_of = [&](int rank) {
+      StateHomes homes;
+      homes.optimizer = [&order, rank](const std::string& name, std::int64_t elements, at::ScalarType type, bool has_master) -> std::unique_ptr<OptimizerStore> {
+        return std::make_unique<Telling>(make_host_optimizer_store(elements, type, has_master), [&order, rank, name] {
+          if (rank == 0) order.push_back("update " + name);
+        });
+      };
+      return homes;
+    };
+    run_training(options, [&](Engine& engine, int rank, int step) {
+      if (rank != 0 || step != 0) return;
+      engine.communicator().set_observer([&order](const CallRecord& call) {
+        if (call.tag.phase == Phase::publish) order.push_back("publish group" + std::to_string(call.tag.group));
+      });
+    });
+    EXPECT_EQ(order, (std::vector<std::string>{"update group0", "publish group0", "update group1", "publish group1", "update group2", "publish group2",
+                                               "update group3", "publish group3"}));
+  }
+}
+
 TEST(CollectiveSequence, EveryRankIssuesTheSame) {
   for (int stage = 0; stage < 4; ++stage) {
     const RunResult run = run_steps(stage, 2, 2, 2, true);

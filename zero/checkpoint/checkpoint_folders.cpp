@@ -12,7 +12,7 @@
 namespace zero {
 namespace {
 
-constexpr std::string_view prefix = "step-", temporary = ".tmp", damaged = ".damaged";
+constexpr std::string_view prefix = "step-", temporary = ".tmp", damaged = ".damaged", kept = ".kept";
 
 std::optional<std::int64_t> step_of(std::string_view name) {
   if (!name.starts_with(prefix)) return std::nullopt;
@@ -20,6 +20,8 @@ std::optional<std::int64_t> step_of(std::string_view name) {
   if (name.size() < 8 || name.size() > 18 || name.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
   return std::stoll(std::string(name));
 }
+
+bool is_part(std::string_view name) { return name == "manifest.json" || (name.starts_with("rank-") && name.ends_with(".states")); }
 
 bool is_temporary(std::string_view name) { return name.ends_with(temporary) && step_of(name.substr(0, name.size() - temporary.size())); }
 
@@ -32,6 +34,17 @@ std::string CheckpointFolders::path(std::int64_t step) const {
 }
 
 std::vector<std::int64_t> CheckpointFolders::steps() const {
+  std::vector<std::int64_t> steps = names();
+  std::erase_if(steps, [&](std::int64_t step) { return !is_complete(step); });
+  return steps;
+}
+
+bool CheckpointFolders::is_complete(std::int64_t step) const {
+  const std::vector<std::string> files = calls_.list(path(step));
+  return std::find(files.begin(), files.end(), "manifest.json") != files.end();
+}
+
+std::vector<std::int64_t> CheckpointFolders::names() const {
   std::vector<std::int64_t> steps;
   for (const std::string& name : calls_.list(root_))
     if (const auto step = step_of(name)) steps.push_back(*step);
@@ -64,7 +77,12 @@ void CheckpointFolders::begin(std::int64_t step) {
 
 void CheckpointFolders::publish(std::int64_t step) {
   check_call(calls_.sync_directory(temporary_path(step)), temporary_path(step), "synced");
-  check_call(calls_.rename(temporary_path(step), path(step)), temporary_path(step), "renamed");
+  int renamed = calls_.rename(temporary_path(step), path(step));
+  if (renamed < 0 && (errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR) && !is_complete(step)) {
+    put_aside(path(step));
+    renamed = calls_.rename(temporary_path(step), path(step));
+  }
+  check_call(renamed, temporary_path(step), "renamed");
   check_call(calls_.sync_directory(root_), root_, "synced");
 }
 
@@ -90,7 +108,7 @@ int CheckpointFolders::sweep() {
 }
 
 void CheckpointFolders::set_aside_after(std::int64_t step) {
-  for (const std::int64_t other : steps()) {
+  for (const std::int64_t other : names()) {
     if (other <= step) continue;
     const std::string aside = path(other) + std::string(damaged);
     remove(aside);
@@ -102,9 +120,26 @@ void CheckpointFolders::set_aside_after(std::int64_t step) {
 void CheckpointFolders::discard(std::int64_t step) { remove(temporary_path(step)); }
 
 void CheckpointFolders::remove(const std::string& folder) {
+  if (gone(folder)) return;
   for (const std::string& name : calls_.list(folder))
-    if (calls_.remove(folder + "/" + name) < 0 && errno != ENOENT) fail_call(folder + "/" + name, "removed");
-  if (calls_.remove(folder) < 0 && errno != ENOENT) fail_call(folder, "removed");
+    if (is_part(name)) gone(folder + "/" + name);
+  if (!gone(folder)) put_aside(folder);
+}
+
+// Removes a file, a link or an empty folder; false for a folder that is not empty.
+bool CheckpointFolders::gone(const std::string& path) {
+  if (calls_.remove(path) == 0 || errno == ENOENT) return true;
+  if (errno != ENOTEMPTY && errno != EEXIST) fail_call(path, "removed");
+  return false;
+}
+
+void CheckpointFolders::put_aside(const std::string& folder) {
+  const std::vector<std::string> taken = calls_.list(root_);
+  const std::string name = std::filesystem::path(folder).stem().string() + std::string(kept);
+  std::string free = name;
+  for (int number = 2; std::find(taken.begin(), taken.end(), free) != taken.end(); ++number) free = text(name, "-", number);
+  check_call(calls_.rename(folder, root_ + "/" + free), folder, "renamed");
+  log_warning(folder, " holds files that no run writes, which stay in ", root_, "/", free);
 }
 
 }  // namespace zero

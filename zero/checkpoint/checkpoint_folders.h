@@ -1,7 +1,8 @@
 #pragma once
 // CheckpointFolders: the checkpoints of a run by their names. step-NNNNNNNN is complete, because it got this name when all
 // that it holds was durable; with .tmp behind it, it is being written or removed, or was when the run ended; with .damaged
-// it did not verify when a run was resumed, and waits for its owner to look at it.
+// it did not verify when a run was resumed, and waits for its owner to look at it; with .kept it holds files that no run writes,
+// which stayed when the checkpoint that they were put beside was removed.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,14 +20,17 @@ class CheckpointFolders {
   std::string path(std::int64_t step) const;
   std::string temporary_path(std::int64_t step) const { return path(step) + ".tmp"; }
 
-  /// Steps of the complete ones, newest first.
+  /// Steps of the complete ones, newest first: those that hold a manifest.
   std::vector<std::int64_t> steps() const;
+  /// Steps whose names are taken, by complete ones or by what is none, newest first.
+  std::vector<std::int64_t> names() const;
   /// Bytes of all files below the root.
   std::int64_t bytes() const;
 
   /// An empty temporary folder for a step, and the root where it is missing.
   void begin(std::int64_t step);
-  /// The temporary folder, all of which is durable, gets its name, and the name is made durable.
+  /// The temporary folder, all of which is durable, gets its name, and the name is made durable. What is no checkpoint and has
+  /// this name is put aside.
   void publish(std::int64_t step);
   /// Removes complete ones beyond the newest `keep`.
   void prune(std::int64_t keep);
@@ -36,9 +40,13 @@ class CheckpointFolders {
   void set_aside_after(std::int64_t step);
   /// Removes the temporary folder of a step that was given up.
   void discard(std::int64_t step);
+  /// Removes a folder of these names with the files of a checkpoint; of a link the link. With other files in it, it is put aside.
+  void remove(const std::string& folder);
 
  private:
-  void remove(const std::string& folder);
+  bool is_complete(std::int64_t step) const;
+  bool gone(const std::string& path);
+  void put_aside(const std::string& folder);
 
   FileCalls& calls_;
   std::string root_;

@@ -9,6 +9,7 @@
 
 #include "comm/error.h"
 #include "comm/log.h"
+#include "models/utf8.h"
 #include "offload/checksum.h"
 
 namespace zero {
@@ -53,11 +54,42 @@ RunPosition position_of(const ordered_json& json) {
   return position;
 }
 
+bool is_utf8(const std::string& bytes) {
+  try {
+    require_utf8(bytes, "");
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+// JSON holds UTF-8, and a path any bytes: %XX stands for those that are not ASCII, and for %.
+std::string escaped(const std::string& bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    char word[4];
+    std::snprintf(word, sizeof word, "%%%02X", byte);
+    text += byte >= 0x80 || c == '%' ? word : std::string(1, c);
+  }
+  return text;
+}
+
+std::string unescaped(const std::string& text) {
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') bytes += text[i];
+    else bytes += static_cast<char>(std::stoi(text.substr(std::exchange(i, i + 2) + 1, 2), nullptr, 16));
+  }
+  return bytes;
+}
+
 ordered_json json_of(const RunDescription& run) {
   ordered_json settings = ordered_json::object();
   for (const auto& [key, value] : run.settings) settings[key] = value;
-  return {{"ranks", run.ranks},         {"stage", run.stage}, {"settings", settings}, {"directory", run.directory}, {"configuration", run.configuration},
-          {"model_config", run.model_config}};
+  const bool plain = is_utf8(run.directory);
+  return {{"ranks", run.ranks}, {"stage", run.stage}, {"settings", settings}, {plain ? "directory" : "escaped_directory", plain ? run.directory : escaped(run.directory)},
+          {"configuration", run.configuration}, {"model_config", run.model_config}};
 }
 
 RunDescription run_of(const ordered_json& json) {
@@ -65,7 +97,7 @@ RunDescription run_of(const ordered_json& json) {
   run.ranks = json.at("ranks");
   run.stage = json.at("stage");
   for (const auto& [key, value] : json.at("settings").items()) run.settings.emplace_back(key, value.get<std::string>());
-  run.directory = json.at("directory");
+  run.directory = json.contains("escaped_directory") ? unescaped(json.at("escaped_directory")) : json.at("directory").get<std::string>();
   run.configuration = json.at("configuration");
   run.model_config = json.at("model_config");
   return run;

@@ -28,7 +28,8 @@ FileMark write_shard(Engine& engine, const std::string& path, const ShardFormat&
     if (!group->spec().trainable) continue;
     const ShardSection& own = format.sections()[section++];
     if (own.count == 0) continue;
-    group->visit_states(StateAccess::read, [&](const StateChunk& chunk) {
+    const std::int64_t first = own.begin - group->own_begin();
+    group->visit_states(StateAccess::read, {first, first + own.count}, [&](const StateChunk& chunk) {
       const std::int64_t at = group->own_begin() + chunk.begin;
       const std::int64_t begin = std::max(own.begin, at), end = std::min(own.begin + own.count, at + chunk.end - chunk.begin);
       const auto from = [&](const void* states) { return static_cast<const std::byte*>(states) + (begin - at) * format.element_bytes(); };

@@ -1,14 +1,13 @@
 #include "zero/data/conversation.h"
 
-#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "comm/error.h"
 #include "comm/log.h"
-#include "models/file.h"
 #include "models/json_text.h"
+#include "zero/data/example_keys.h"
 
 namespace zero {
 namespace {
@@ -19,20 +18,32 @@ constexpr JsonLimits limits{.bytes = std::int64_t{1} << 30, .depth = 32};
 
 class Reader {
  public:
-  Reader(const json& line, const std::string& place) : line_(line), place_(place) {}
+  Reader(const json& line, const std::string& place, std::set<std::string>* ignored) : line_(line), place_(place), ignored_(ignored) {}
 
   Example example() const {
-    if (has("messages")) return chat(turns(line_["messages"], "messages", "role", "content"));
-    if (has("conversations")) return chat(share_gpt());
+    if (has("messages")) {
+      check({"messages", "system"});
+      return chat(with_system(turns("messages", "role", "content")));
+    }
+    if (has("conversations")) {
+      check({"conversations", "system"});
+      return chat(with_system(turns("conversations", "from", "value")));
+    }
     if (has("prompt") && has("completion")) {
+      check({"prompt", "completion"});
+      if (has("label") && line_["label"].is_boolean()) refuse("\"label\": examples that were liked or not (KTO) are not trained; keep the liked ones, without the key");
       Example example;
       example.kind = Example::Kind::completion;
       example.prompt = string_of(line_, "prompt");
       example.text = string_of(line_, "completion");
       return example;
     }
-    if (has("instruction") && has("output")) return chat(alpaca());
+    if (has("instruction") && has("output")) {
+      check({"instruction", "input", "output", "system", "history"});
+      return chat(alpaca());
+    }
     if (has("text")) {
+      check({"text"});
       Example example;
       example.kind = Example::Kind::text;
       example.text = string_of(line_, "text");
@@ -45,6 +56,13 @@ class Reader {
   [[noreturn]] void refuse(const std::string& why) const { throw InputError(text(place_, ": ", why)); }
 
   bool has(const char* key) const { return line_.contains(key); }
+
+  // Of the whole example.
+  void check(const std::vector<std::string_view>& known) const {
+    check_keys(line_, known, place_, ignored_);
+    for (const char* key : {"weight", "train", "training"})
+      if (has(key) && !line_[key].is_null()) refuse(text("\"", key, "\" of a whole example is not honoured: say it in its messages, or leave the example out"));
+  }
 
   std::string string_of(const json& object, const char* key) const {
     const auto found = object.find(key);
@@ -60,10 +78,22 @@ class Reader {
     return example;
   }
 
-  Message message(const json& turn, const char* role_key, const char* content_key) const {
+  Message message(const json& turn, std::size_t number, const char* list, const char* role_key, const char* content_key) const {
     if (!turn.is_object()) refuse(text("a message must be an object with \"", role_key, "\" and \"", content_key, "\""));
+    const std::string place = text(place_, ": message ", number);
+    check_keys(turn, {role_key, content_key, "weight", "train", "training"}, place, ignored_, text(list, "[]."));
     const std::string role = string_of(turn, role_key);
-    return {role_of(role, std::string_view(role_key) == "from"), string_of(turn, content_key)};
+    return {role_of(role, std::string_view(role_key) == "from"), content_of(turn, content_key, number), trained_flag(turn, place)};
+  }
+
+  // A text, or a list with one part that is a text.
+  std::string content_of(const json& turn, const char* key, std::size_t number) const {
+    const auto found = turn.find(key);
+    if (found == turn.end() || !found->is_array()) return string_of(turn, key);
+    const json part = found->size() == 1 && found->front().is_object() ? found->front() : json::object();
+    if (part.value("type", json()) != "text" || !part.contains("text"))
+      refuse(text("message ", number, ": \"", key, "\" is a list; taken are a text, or a list of one part {\"type\": \"text\", \"text\": ...}: only text is trained"));
+    return string_of(part, "text");
   }
 
   std::string role_of(const std::string& name, bool share_gpt) const {
@@ -76,22 +106,23 @@ class Reader {
     refuse(text("unknown role \"", name.substr(0, 40), "\": roles are ", share_gpt ? "system, human or user, gpt or assistant" : "system, user, assistant"));
   }
 
-  std::vector<Message> turns(const json& list, const char* name, const char* role_key, const char* content_key) const {
+  std::vector<Message> turns(const char* name, const char* role_key, const char* content_key) const {
+    const json& list = line_[name];
     if (!list.is_array()) refuse(text("\"", name, "\" must be a list of messages"));
     if (list.empty()) refuse(text("\"", name, "\" is an empty conversation"));
     std::vector<Message> messages;
-    for (const json& turn : list) messages.push_back(message(turn, role_key, content_key));
+    for (const json& turn : list) messages.push_back(message(turn, messages.size() + 1, name, role_key, content_key));
     return messages;
   }
 
   std::vector<Message> with_system(std::vector<Message> messages) const {
     if (!has("system") || line_["system"].is_null()) return messages;
     const std::string system = string_of(line_, "system");
-    if (!system.empty()) messages.insert(messages.begin(), {"system", system});
+    if (system.empty()) return messages;
+    if (messages.front().role == "system") refuse("has a message of the system and \"system\" beside it");
+    messages.insert(messages.begin(), {"system", system});
     return messages;
   }
-
-  std::vector<Message> share_gpt() const { return with_system(turns(line_["conversations"], "conversations", "from", "value")); }
 
   std::vector<Message> alpaca() const {
     std::vector<Message> messages = history();
@@ -120,50 +151,17 @@ class Reader {
 
   const json& line_;
   const std::string& place_;
+  std::set<std::string>* ignored_;
 };
-
-bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r\n") == std::string_view::npos; }
 
 }  // namespace
 
-Example parse_example(std::string_view line, const std::string& place) {
+Example parse_example(std::string_view line, const std::string& place, std::set<std::string>* ignored) {
   const json parsed = parse_json(line, place, limits);
-  if (!parsed.is_object()) throw InputError(text(place, ": a line must be a JSON object, not ", parsed.type_name()));
-  Example example = Reader(parsed, place).example();
+  if (!parsed.is_object()) throw InputError(text(place, ": an example must be a JSON object, not ", parsed.type_name()));
+  Example example = Reader(parsed, place, ignored).example();
   example.place = place;
   return example;
-}
-
-void read_examples(const std::string& path, const std::function<bool(const Example&)>& take, std::int64_t max_line_bytes) {
-  const File file = File::open(path);
-  std::int64_t number = 0, found = 0;
-  bool more = true;
-  const auto end_line = [&](std::string_view line) {
-    ++number;
-    if (number == 1 && line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
-    if (is_blank(line)) return;
-    ++found;
-    more = take(parse_example(line, text(path, ":", number)));
-  };
-  std::string held;  // a line's beginning
-  std::vector<char> block(1 << 20);
-  for (std::int64_t offset = 0; offset < file.size() && more;) {
-    const std::int64_t count = std::min<std::int64_t>(static_cast<std::int64_t>(block.size()), file.size() - offset);
-    file.read_at(block.data(), count, offset);
-    offset += count;
-    std::string_view rest(block.data(), static_cast<std::size_t>(count));
-    for (std::size_t end = rest.find('\n'); end != std::string_view::npos && more; end = rest.find('\n')) {
-      held.append(rest.substr(0, end));
-      end_line(held);
-      held.clear();
-      rest.remove_prefix(end + 1);
-    }
-    held.append(rest);
-    if (static_cast<std::int64_t>(held.size()) > max_line_bytes)
-      throw InputError(text(path, ":", number + 1, ": the line is longer than ", max_line_bytes, " bytes; an example is one line"));
-  }
-  if (more) end_line(held);
-  if (found == 0) throw InputError(text(path, ": holds no example"));
 }
 
 }  // namespace zero

@@ -1,12 +1,14 @@
 #pragma once
-// Examples for fine-tuning: one line of a .jsonl file each, its shape told by its keys. No LibTorch.
+// Examples for fine-tuning: one line of a .jsonl file each, or one object of a .json file that is a list. Their shape is
+// told by their keys. No LibTorch.
 //   {"messages": [{"role", "content"}, ...]}                      a conversation; roles system, user, assistant
 //   {"conversations": [{"from", "value"}, ...]}                   ShareGPT; human or user, gpt or assistant, system
 //   {"instruction", "input"?, "output", "system"?, "history"?}    Alpaca; input follows the instruction on a new line
 //   {"prompt", "completion"}                                      no template; the completion and EOS are trained
 //   {"text"}                                                      no template; all of it is trained
+// Conversations and Alpaca may have "system". Messages may say "weight", "train" or "training" (zero/data/example_keys.h).
 #include <cstdint>
-#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,16 +23,13 @@ struct Example {
   std::vector<Message> messages;   // chat
   std::string prompt;              // completion
   std::string text;                // completion: what follows the prompt
-  std::string place;               // "data/chat.jsonl:17", for messages
+  std::string place;               // "data/chat.jsonl:17" or "data/alpaca.json: row 17", for messages
   bool operator==(const Example&) const = default;
 };
 
 /// One line. InputError that begins with `place`: broken JSON, no known shape, an unknown role, an empty conversation,
-/// content that is no text, deeper than 32 levels.
-Example parse_example(std::string_view line, const std::string& place);
-
-/// Calls `take` with the examples of a file in order until it says false; blank lines are passed over. InputError when the file cannot be read,
-/// holds none, or has a line longer than max_line_bytes.
-void read_examples(const std::string& path, const std::function<bool(const Example&)>& take, std::int64_t max_line_bytes = 16 << 20);
+/// content that is no text, a key that is not honoured, deeper than 32 levels. Names of keys that mean nothing here go
+/// into `ignored`.
+Example parse_example(std::string_view line, const std::string& place, std::set<std::string>* ignored = nullptr);
 
 }  // namespace zero

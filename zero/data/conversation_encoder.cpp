@@ -21,6 +21,17 @@ std::vector<std::uint8_t> mask_of(const std::vector<TextSpan>& tokens, const std
   return mask;
 }
 
+// What messages say about training must be what the run can do.
+void require_possible_flags(const Example& example, TrainOn train_on) {
+  for (std::size_t i = 0; i < example.messages.size(); ++i) {
+    const Message& message = example.messages[i];
+    const bool all = train_on == TrainOn::all;
+    if (all ? message.trained != false : message.role == "assistant" || message.trained != true) continue;
+    throw InputError(text(example.place, ": message ", i + 1, " of the ", message.role, " says that it is ", all ? "not " : "", "trained (weight, train), but data.train_on = ",
+                          all ? "\"all\" trains every message" : "\"assistant\" trains the assistant's messages only", ": change the one or the other"));
+  }
+}
+
 }  // namespace
 
 TrainOn train_on_of(const std::string& name) {
@@ -55,11 +66,13 @@ EncodedExample ConversationEncoder::encode(const Example& example) const {
   if (options_.train_on == TrainOn::all) std::fill(encoded.trained.begin(), encoded.trained.end(), std::uint8_t{1});
   if (!encoded.trained.empty()) encoded.trained[0] = 0;
   encoded.place = example.place;
+  encoded.kind = example.kind;
   return encoded;
 }
 
 EncodedExample ConversationEncoder::encode_chat(const Example& example) const {
   const ChatTemplate& chat = chat_template();
+  require_possible_flags(example, options_.train_on);
   RenderedChat rendered;
   try {
     rendered = chat.render(example.messages);
@@ -74,7 +87,7 @@ EncodedExample ConversationEncoder::encode_chat(const Example& example) const {
   return encoded;
 }
 
-// BOS + text + EOS, as a tokenizer that adds its marks has it.
+// BOS + text + EOS, as a tokenizer that adds its marks has it; marks that the text writes out itself come once.
 EncodedExample ConversationEncoder::encode_plain(const Example& example) const {
   EncodedExample encoded;
   encoded.text = example.prompt + example.text;
@@ -84,9 +97,9 @@ EncodedExample ConversationEncoder::encode_plain(const Example& example) const {
     encoded.ids.push_back(id);
     encoded.trained.push_back(trained);
   };
-  if (bos_) add(*bos_, 0);
+  if (bos_ && (tokens.ids.empty() || tokens.ids.front() != *bos_)) add(*bos_, 0);
   for (std::size_t i = 0; i < mask.size(); ++i) add(tokens.ids[i], mask[i]);
-  if (eos_) add(*eos_, 1);
+  if (eos_ && (tokens.ids.empty() || tokens.ids.back() != *eos_)) add(*eos_, 1);
   return encoded;
 }
 

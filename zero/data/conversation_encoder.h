@@ -24,6 +24,7 @@ struct EncodedExample {
   std::vector<std::int32_t> ids;
   std::vector<std::uint8_t> trained;    // 1 where the id is a target; the first never is
   std::string place;
+  Example::Kind kind = Example::Kind::text;
 };
 
 struct EncoderOptions {
@@ -38,7 +39,9 @@ class ConversationEncoder {
   /// prompts and texts need none. InputError when the template's end of turn is no special token of this tokenizer.
   ConversationEncoder(const Tokenizer& tokenizer, EncoderOptions options);
 
-  /// Thread-safe. InputError that begins with the example's place when its template does not allow its order of roles.
+  /// Thread-safe. Texts, and prompts with completions, get BOS in front and EOS behind unless they write them out themselves.
+  /// InputError that begins with the example's place when its template does not allow its order of roles, or when what its
+  /// messages say about training cannot be done.
   EncodedExample encode(const Example& example) const;
 
   /// InputError when conversations cannot be encoded.

@@ -2,6 +2,7 @@
 // Fingerprints of inputs, by which a cache knows that it still belongs to them. No LibTorch.
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 

@@ -29,7 +29,11 @@ at::Tensor stack(const std::vector<Row>& rows, std::int64_t longest, std::vector
 
 }  // namespace
 
-Batch make_batch(const std::vector<Row>& rows, std::int64_t empty_length) {
+std::int64_t BatchLength::of(std::int64_t longest) const {
+  return std::max(longest, std::min((longest + multiple - 1) / multiple * multiple, most));
+}
+
+Batch make_batch(const std::vector<Row>& rows, std::int64_t empty_length, const BatchLength& length) {
   std::int64_t longest = rows.empty() ? empty_length : 1;
   bool packed = false;
   for (const Row& row : rows) {
@@ -37,6 +41,7 @@ Batch make_batch(const std::vector<Row>& rows, std::int64_t empty_length) {
     longest = std::max(longest, static_cast<std::int64_t>(row.ids.size()));
     packed = packed || !row.documents.empty();
   }
+  longest = length.of(longest);
   Batch batch;
   batch.ids = stack<std::int64_t>(rows, longest, &Row::ids, filling_id, 0);
   batch.targets = stack<std::int64_t>(rows, longest, &Row::targets, ignored_target, 0);
@@ -75,7 +80,7 @@ Batch Loader::batch(std::int64_t step, std::int64_t micro_batch) {
   const std::vector<std::int64_t>& numbers = rows_of(step);
   std::vector<Row> rows;
   for (std::int64_t i = 0; i < options_.local_batch_size; ++i) rows.push_back(source_->row(numbers[static_cast<std::size_t>(first + i)]));
-  return make_batch(rows);
+  return make_batch(rows, 1, options_.length);
 }
 
 std::int64_t Loader::trained_tokens(std::int64_t step) {
@@ -94,8 +99,8 @@ std::int64_t Loader::first_sample(std::int64_t step, std::int64_t micro_batch) c
   return step * options_.global_batch_size + (micro_batch * options_.ranks + options_.rank) * options_.local_batch_size;
 }
 
-ValidationLoader::ValidationLoader(std::shared_ptr<const RowSource> source, int rank, int ranks, std::int64_t local_batch_size)
-    : source_(std::move(source)), rank_(rank), ranks_(ranks), local_batch_size_(local_batch_size) {
+ValidationLoader::ValidationLoader(std::shared_ptr<const RowSource> source, int rank, int ranks, std::int64_t local_batch_size, BatchLength length)
+    : source_(std::move(source)), rank_(rank), ranks_(ranks), local_batch_size_(local_batch_size), length_(length) {
   for (std::int64_t row = 0; row < source_->size(); ++row) trained_tokens_ += source_->trained_tokens(row);
 }
 
@@ -110,7 +115,7 @@ Batch ValidationLoader::batch(std::int64_t micro_batch) const {
   const std::int64_t begin = first + count * rank_ / ranks_, end = first + count * (rank_ + 1) / ranks_;
   std::vector<Row> rows;
   for (std::int64_t row = begin; row < end; ++row) rows.push_back(source_->row(row));
-  return make_batch(rows, count > 0 ? source_->length(first) : 1);
+  return make_batch(rows, count > 0 ? source_->length(first) : 1, length_);
 }
 
 }  // namespace zero

@@ -10,16 +10,26 @@
 
 namespace zero {
 
-/// Rows as one batch [B, T], T the longest of them. Shorter rows are filled up at their end with id 0, ignored_target,
-/// document -1. positions and documents stay undefined unless a row has several documents: causal attention never looks
-/// from a token at the filling behind it. Without rows: [0, empty_length].
-Batch make_batch(const std::vector<Row>& rows, std::int64_t empty_length = 1);
+/// The lengths that batches may have: the longest row's, rounded up to a multiple, though not beyond `most` (where a row itself
+/// is longer, that row's). A device whose kernels are made anew for each length then sees few.
+struct BatchLength {
+  std::int64_t multiple = 1;
+  std::int64_t most = 0;
+
+  std::int64_t of(std::int64_t longest) const;
+};
+
+/// Rows as one batch [B, T], T the length for the longest of them. Shorter rows are filled up at their end with id 0,
+/// ignored_target, document -1. positions and documents stay undefined unless a row has several documents: causal attention
+/// never looks from a token at the filling behind it. Without rows: [0, empty_length].
+Batch make_batch(const std::vector<Row>& rows, std::int64_t empty_length = 1, const BatchLength& length = {});
 
 struct LoaderOptions {
   int rank = 0;
   int ranks = 1;
   std::int64_t local_batch_size = 1;   // rows in one micro-batch of one rank
   std::int64_t global_batch_size = 1;  // rows of one step: a multiple of ranks x local_batch_size
+  BatchLength length = {};
 };
 
 /// The training batches. Micro-batch a of rank r (N ranks) takes the step's rows from (a*N + r) * local_batch_size on.
@@ -62,7 +72,7 @@ class Loader {
 /// micro-batch gets an empty one.
 class ValidationLoader {
  public:
-  ValidationLoader(std::shared_ptr<const RowSource> source, int rank, int ranks, std::int64_t local_batch_size);
+  ValidationLoader(std::shared_ptr<const RowSource> source, int rank, int ranks, std::int64_t local_batch_size, BatchLength length = {});
 
   /// The same on every rank.
   std::int64_t micro_batches() const;
@@ -76,6 +86,7 @@ class ValidationLoader {
   int rank_;
   int ranks_;
   std::int64_t local_batch_size_;
+  BatchLength length_;
   std::int64_t trained_tokens_ = 0;
 };
 

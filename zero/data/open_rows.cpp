@@ -7,17 +7,18 @@
 #include "comm/communicator.h"
 #include "comm/error.h"
 #include "comm/log.h"
+#include "zero/data/example_file.h"
+#include "zero/data/text_cutter.h"
 #include "zero/data/together.h"
-#include "zero/data/token_cache.h"
 
 namespace zero {
 namespace {
 
-std::string kind_of(const std::string& file) { return std::filesystem::path(file).extension(); }
+constexpr std::int64_t looked_at = 1000;  // examples of a file, for keys that are not read
 
-bool has_conversations(const DataOptions& options) {
-  return std::any_of(options.files.begin(), options.files.end(), [](const std::string& file) { return kind_of(file) == ".jsonl"; });
-}
+std::string kind_of(const std::string& file) { return std::filesystem::path(file).extension(); }
+bool is_examples(const std::string& file) { return kind_of(file) == ".jsonl" || kind_of(file) == ".json"; }
+bool has_conversations(const DataOptions& options) { return std::any_of(options.files.begin(), options.files.end(), is_examples); }
 
 // Refuses what needs no look into a file, before the first of them is tokenised.
 void check(const DataOptions& options) {
@@ -25,29 +26,43 @@ void check(const DataOptions& options) {
   const bool conversations = has_conversations(options);
   for (const std::string& file : options.files) {
     const std::string kind = kind_of(file);
-    if (kind != ".txt" && kind != ".bin" && kind != ".jsonl")
-      throw InputError(text(file, ": its kind is not known; text is .txt, token ids .bin, conversations .jsonl"));
-    if (conversations && kind != ".jsonl")
-      throw InputError(text(file, ": conversations (.jsonl) and streams of tokens (.txt, .bin) cannot be joined; train on one kind"));
+    if (kind != ".txt" && kind != ".bin" && !is_examples(file))
+      throw InputError(text(file, ": its kind is not known; text is .txt, token ids .bin, conversations .jsonl or .json"));
+    if (conversations && !is_examples(file))
+      throw InputError(text(file, ": conversations (.jsonl, .json) and streams of tokens (.txt, .bin) cannot be joined; train on one kind"));
     if (!std::filesystem::exists(file)) throw InputError(text(file, " does not exist"));
-    if ((kind == ".txt" && !options.encoder) || (kind == ".jsonl" && !options.tokenizer))
+    if ((kind == ".txt" && !options.encoder) || (is_examples(file) && !options.tokenizer))
       throw InputError(text(file, " needs a tokenizer: set data.tokenizer, or give a model directory that has tokenizer.model"));
   }
 }
 
-// Every rank reads and encodes the examples itself.
+void warn_of_ignored_keys(const DataOptions& options) {
+  for (const std::string& file : options.files) {
+    std::string names;
+    for (const std::string& key : ignored_keys(file, looked_at)) names += (names.empty() ? "" : ", ") + key;
+    if (!names.empty()) log_warning(file, ": keys that are not read: ", names);
+  }
+}
+
 std::shared_ptr<const RowSource> open_conversations(const DataOptions& options, Communicator& comm) {
-  std::shared_ptr<const RowSource> rows;
+  const ConversationRowsOptions kept{options.seq_len, options.overlong, options.packing, options.vocab_size};
+  std::shared_ptr<const ConversationEncoder> encoder;
+  Fingerprint encoding{};
   run_together(comm, [&] {
-    const ConversationEncoder encoder(*options.tokenizer, options.conversations);
-    rows = std::make_shared<ConversationRows>(
-        options.files, encoder, ConversationRowsOptions{options.seq_len, options.overlong, options.packing, options.vocab_size});
+    encoder = std::make_shared<ConversationEncoder>(*options.tokenizer, options.conversations);
+    encoding = fingerprint_of(*options.tokenizer, options.conversations);
+    if (comm.rank() == 0) warn_of_ignored_keys(options);
   });
+  std::vector<CachedTokens> files;
+  for (const std::string& file : options.files)
+    files.push_back(open_token_cache(example_recipe(file, encoder, encoding, kept), options.cache_folder, options.cores, comm));
+  std::shared_ptr<const RowSource> rows;
+  run_together(comm, [&] { rows = std::make_shared<ConversationRows>(std::move(files), kept); });
   return rows;
 }
 
 TokenFile open_file(const std::string& file, const DataOptions& options, Communicator& comm) {
-  if (kind_of(file) == ".txt") return open_token_cache(file, *options.encoder, options.cache_folder, comm);
+  if (kind_of(file) == ".txt") return open_token_cache(text_recipe(file, *options.encoder), options.cache_folder, options.cores, comm).ids;
   std::optional<TokenFile> ids;
   run_together(comm, [&] { ids.emplace(file, options.token_width); });
   return std::move(*ids);
@@ -66,17 +81,18 @@ std::shared_ptr<const RowSource> open_rows(const DataOptions& options, Communica
 
 std::vector<EncodedExample> preview_examples(const DataOptions& options, std::int64_t count) {
   check(options);
-  if (!has_conversations(options)) throw InputError("a preview shows examples of .jsonl files; a stream of tokens has none");
+  if (!has_conversations(options)) throw InputError("a preview shows examples of .jsonl and .json files; a stream of tokens has none");
   const ConversationEncoder encoder(*options.tokenizer, options.conversations);
-  const auto most = static_cast<std::size_t>(options.seq_len) + 1;
   std::vector<EncodedExample> examples;
   for (const std::string& file : options.files)
     read_examples(file, [&](const Example& example) {
       if (static_cast<std::int64_t>(examples.size()) >= count) return false;
-      examples.push_back(encoder.encode(example));
-      if (options.overlong == Overlong::drop || examples.back().ids.size() <= most) return true;
-      examples.back().ids.resize(most);
-      examples.back().trained.resize(most);
+      ExampleCounts counts;
+      EncodedExample encoded = encoder.encode(example);
+      std::vector<EncodedExample> windows = trained_windows(encoded, options.seq_len, options.overlong, counts);
+      if (windows.empty()) windows.push_back(std::move(encoded));  // shown, so that it is seen why it is left out
+      for (EncodedExample& window : windows)
+        if (static_cast<std::int64_t>(examples.size()) < count) examples.push_back(std::move(window));
       return true;
     });
   return examples;

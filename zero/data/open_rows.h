@@ -16,15 +16,16 @@ namespace zero {
 class Communicator;
 
 struct DataOptions {
-  std::vector<std::string> files;            // .txt and .bin mixed, or all .jsonl
+  std::vector<std::string> files;            // .txt and .bin mixed, or all .jsonl and .json
   TokenWidth token_width = TokenWidth::uint16;  // of .bin files
   std::int64_t seq_len = 0;
   ShortTail tail = ShortTail::drop;          // keep: for validation
   std::int64_t vocab_size = 0;               // the model's: every id must be below
-  std::string cache_folder;                  // of tokenised texts, seen by all ranks
+  std::string cache_folder;                  // of tokenised texts and conversations, seen by all ranks
+  CoreSet cores;                             // that rank 0 may tokenise on; none: its own
   std::optional<TextEncoder> encoder;        // needed for texts
 
-  // .jsonl
+  // .jsonl and .json
   const Tokenizer* tokenizer = nullptr;      // needed; outlives the call
   EncoderOptions conversations;
   Overlong overlong = Overlong::truncate;
@@ -35,8 +36,8 @@ struct DataOptions {
 /// the user can mend. Collective.
 std::shared_ptr<const RowSource> open_rows(const DataOptions& options, Communicator& comm);
 
-/// The first `count` examples of the .jsonl files as training sees them: cut at seq_len + 1 tokens if overlong ones are
-/// truncated. Not collective. InputError as from open_rows, or when a file is no .jsonl.
+/// The first `count` rows of the .jsonl or .json files as training sees them before they are packed; an example that is not
+/// trained is shown whole. Not collective. InputError as from open_rows, or when a file is none of those.
 std::vector<EncodedExample> preview_examples(const DataOptions& options, std::int64_t count);
 
 }  // namespace zero

@@ -34,7 +34,7 @@ std::string preview_text(const EncodedExample& example, const Tokenizer& tokeniz
 }
 
 std::string preview_json(const EncodedExample& example) {
-  return nlohmann::ordered_json{{"text", example.text}, {"ids", example.ids}, {"trained", example.trained}}.dump();
+  return nlohmann::ordered_json{{"text", example.text}, {"ids", example.ids}, {"trained", example.trained}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace zero

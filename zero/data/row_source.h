@@ -31,6 +31,9 @@ class RowSource {
 
   /// One line for people: what there is, and what was left out.
   virtual std::string describe() const = 0;
+
+  /// For people, what of the files is not trained though it could be; empty when there is nothing to say.
+  virtual std::string warning() const { return ""; }
 };
 
 }  // namespace zero

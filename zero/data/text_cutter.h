@@ -1,20 +1,17 @@
 #pragma once
 // Token ids of a long text, piece by piece, equal to those of the text encoded as one string: BOS, the text with its
-// newlines, EOS. Where the tokenizer allows it the text is cut before newlines, so that memory does not grow with it.
-#include <cstdint>
-#include <functional>
+// newlines, EOS. A byte order mark at the start is passed over. The text is cut where the tokenizer allows it, so that memory does not grow with it.
 #include <string>
-#include <vector>
 
 #include "zero/data/text_encoder.h"
+#include "zero/data/token_cache.h"
 
 namespace zero {
 
 /// The name of this rule. Changes whenever ids of the same text and tokenizer would.
-inline constexpr const char* text_rule = "one document per file: BOS + whole text + EOS, version 1";
+inline constexpr const char* text_rule = "one document per file: BOS + whole text + EOS, version 2";
 
-/// Calls `emit` with the ids of the file at `path` in order, a piece at a time. InputError when it cannot be read or is empty.
-void encode_text_file(const std::string& path, const TextEncoder& encoder,
-                      const std::function<void(const std::vector<int>&)>& emit, std::int64_t piece_bytes = 1 << 20);
+/// How the ids of the text file at `path` are made. InputError from its encode for what is no UTF-8 (models/utf8.h).
+CacheRecipe text_recipe(const std::string& path, const TextEncoder& encoder);
 
 }  // namespace zero

@@ -12,8 +12,8 @@ TextEncoder text_encoder_of(const Tokenizer& tokenizer) {
   encoder.vocab_size = tokenizer.vocab_size();
   encoder.bos = tokenizer.bos().value_or(-1);
   encoder.eos = tokenizer.eos().value_or(-1);
-  encoder.newline_stands_alone = tokenizer.newline_stands_alone();
-  encoder.encode = [&tokenizer](std::string_view text) { return tokenizer.encode(text); };
+  encoder.encode = [&tokenizer](std::string_view text, bool inside) { return tokenizer.encode(text, {.inside = inside}); };
+  encoder.next_cut = [&tokenizer](std::string_view text, std::size_t from) { return tokenizer.next_cut(text, from); };
   return encoder;
 }
 

@@ -12,15 +12,14 @@ namespace zero {
 class Tokenizer;
 
 struct TextEncoder {
-  /// The ids of a text as one string, without BOS and EOS. Thread-safe.
-  std::function<std::vector<int>(std::string_view)> encode;
+  /// The ids of a text, without BOS and EOS. `inside`: it goes on where another was cut. Called by several threads.
+  std::function<std::vector<int>(std::string_view text, bool inside)> encode;
+  /// The first place from `from` on where a text may be cut without changing ids; the text's end when there is none.
+  std::function<std::size_t(std::string_view text, std::size_t from)> next_cut;
   Fingerprint fingerprint{};        // of the tokenizer's files
   std::int64_t vocab_size = 0;      // every id is below
   int bos = 1;                      // -1: none
   int eos = 2;                      // -1: none
-
-  /// No piece spans a newline and no rule looks across one, so a text may be cut before a newline without changing ids.
-  bool newline_stands_alone = false;
 };
 
 /// The encoder of a tokenizer, which must outlive it.

@@ -1,37 +1,26 @@
 #include "zero/data/together.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/ThreadLocalState.h>
 
 #include <chrono>
 #include <cstring>
+#include <future>
+#include <optional>
 #include <string>
 
+#include "comm/agree.h"
 #include "comm/communicator.h"
 #include "comm/error.h"
 #include "comm/log.h"
+#include "offload/ledger.h"
 
 namespace zero {
 namespace {
 
 constexpr CallTag tag{Phase::setup, -1, -1};
-constexpr auto beat_interval = std::chrono::seconds(5);
-
-struct Outcome {
-  bool failed = false;
-  ExitCode code = ExitCode::ok;
-  std::string message;
-};
-
-Outcome outcome_of(const std::function<void()>& work) {
-  try {
-    work();
-    return {};
-  } catch (const Error& error) {
-    return {true, error.code(), error.what()};
-  } catch (const std::exception& error) {
-    return {true, ExitCode::failure, error.what()};
-  }
-}
+constexpr auto beat_interval = std::chrono::milliseconds(500);  // well below every deadline that is worth setting
 
 // Numbers travel in tensors of the backend's own memory, which on a GPU is the GPU's.
 at::Tensor tensor_of(Communicator& comm, std::initializer_list<std::int64_t> values) {
@@ -51,9 +40,35 @@ std::string broadcast_text(Communicator& comm, const std::string& mine, std::int
   return {static_cast<const char*>(received.data_ptr()), static_cast<std::size_t>(bytes)};
 }
 
+/// What work on another thread must find as it is on this one.
+class CallingThread {
+ public:
+  CallingThread() : threads_(at::get_num_threads()), category_(current_category()), ledger_(current_ledger()) {}
+
+  /// Takes it over for the thread that it lives on.
+  class Guard {
+   public:
+    explicit Guard(const CallingThread& caller) : state_(caller.state_), category_(caller.category_) {
+      at::set_num_threads(caller.threads_);
+      if (caller.ledger_) ledger_.emplace(*caller.ledger_);
+    }
+
+   private:
+    at::ThreadLocalStateGuard state_;
+    MemoryScope category_;
+    std::optional<LedgerScope> ledger_;
+  };
+
+ private:
+  at::ThreadLocalState state_;
+  int threads_;
+  MemoryCategory category_;
+  Ledger* ledger_;
+};
+
 void throw_as(ExitCode code, const std::string& message) {
   if (code == ExitCode::bad_input) throw InputError(message);
-  throw Error(message, code);
+  throw AgreedError(message, code);
 }
 
 }  // namespace
@@ -72,7 +87,7 @@ void run_together(Communicator& comm, const std::function<void()>& work) {
   }
 }
 
-void run_on_first(Communicator& comm, const std::function<void(const Heartbeat&)>& work) {
+void run_on_first(Communicator& comm, const std::function<void()>& work) {
   constexpr std::int64_t working = 0, ended = 1;
   if (comm.rank() != 0) {
     const at::Tensor state = tensor_of(comm, {working});
@@ -80,16 +95,20 @@ void run_on_first(Communicator& comm, const std::function<void(const Heartbeat&)
     while (state.cpu().item<std::int64_t>() == working);
     return run_together(comm, [] {});
   }
-  auto last = std::chrono::steady_clock::now();
-  const Heartbeat beat = [&] {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last < beat_interval) return;
-    last = now;
-    comm.broadcast(tensor_of(comm, {working}), 0, tag);
-  };
-  const Outcome outcome = outcome_of([&] { work(beat); });
+  std::future<Outcome> outcome = std::async(std::launch::async, [&work, here = CallingThread()] {
+    const CallingThread::Guard as_caller(here);
+    return outcome_of(work);
+  });
+  while (outcome.wait_for(beat_interval) != std::future_status::ready) comm.broadcast(tensor_of(comm, {working}), 0, tag);
+  const Outcome found = outcome.get();
   comm.broadcast(tensor_of(comm, {ended}), 0, tag);
-  run_together(comm, [&] { if (outcome.failed) throw_as(outcome.code, outcome.message); });
+  run_together(comm, [&] { if (found.failed) throw_as(found.code, found.message); });
+}
+
+std::string told_by(Communicator& comm, int root, const std::string& mine) {
+  const at::Tensor length = tensor_of(comm, {static_cast<std::int64_t>(mine.size())});
+  comm.broadcast(length, root, tag);
+  return broadcast_text(comm, mine, length.cpu().item<std::int64_t>(), root);
 }
 
 }  // namespace zero

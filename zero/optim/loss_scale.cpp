@@ -1,6 +1,7 @@
 #include "zero/optim/loss_scale.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "comm/error.h"
 #include "comm/log.h"
@@ -25,6 +26,15 @@ bool LossScale::update(bool finite) {
   }
   scale_ = std::max(scale_ / 2, options_.floor);
   return false;
+}
+
+void LossScale::require_trained(std::int64_t steps, double last_loss) const {
+  const bool all_skipped = steps > 0 && skipped_steps_ >= steps;
+  if (!all_skipped && std::isfinite(last_loss)) return;
+  const std::string what = all_skipped ? text("all ", steps, " steps were skipped, since gradients overflow fp16; the loss scale has come down to ", scale_)
+                                       : text("the loss is ", last_loss, " after the last step, with ", skipped_steps_, " of ", steps, " steps skipped");
+  throw Error(what + ": no model is written, and earlier checkpoints stay. " + (all_skipped ? "Train longer, lower" : "Lower") +
+              " optimizer.lr, or use training.precision = \"bf16\" or \"fp32\"");
 }
 
 void LossScale::restore(double scale, std::int64_t clean_steps, std::int64_t skipped_steps) {

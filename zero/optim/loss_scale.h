@@ -34,6 +34,10 @@ class LossScale {
   /// Throws Error when gradients overflow at the floor.
   bool update(bool finite);
 
+  /// After the last of `steps` steps: throws Error where every one was skipped, or where the last loss is not finite. The weights
+  /// are then no result of training.
+  void require_trained(std::int64_t steps, double last_loss) const;
+
   /// For checkpoints.
   LossScaleState state() const { return {scale_, clean_steps_, skipped_steps_}; }
   void restore(double scale, std::int64_t clean_steps, std::int64_t skipped_steps);

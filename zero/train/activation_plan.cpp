@@ -32,15 +32,22 @@ class Timeline {
   Bytes live_{}, peak_{};
 };
 
+/// Of the CPU's attention.
 std::int64_t workspace_bytes(const ActivationWork& work, std::int64_t head_dim) {
+  if (work.on_device) return 0;
   const auto of = [&](const auto* kernels) { return kernels ? work.threads * std::int64_t(kernels->workspace_bytes(work.seq_len, head_dim) + 64) : 0; };
   if (work.compute == at::kFloat) return of(kernels::attention_kernels<float>());
   return work.compute == at::kBFloat16 ? of(kernels::attention_kernels<kernels::Bf16>()) : 0;
 }
 
-/// Bytes of a tensor of the block: n tokens by its width.
+/// Of a document, in the sums of a GPU's backward pass: it is rounded up to as many tokens.
+constexpr std::int64_t span_rounding = 128;
+
+/// Bytes of a tensor of the block: n tokens by its width. On a GPU: `repeated` keys and values, which fp32's attention wants once per
+/// head, `sums` of the queries' gradient in fp32 while bf16's and fp16's runs backward (documents taken to be span_rounding
+/// tokens long), and the `bias` that all layers share where fp32 meets several documents.
 struct Widths {
-  std::int64_t x, qkv, heads, lse, gate_up, inner, rstd, workspace;
+  std::int64_t x, qkv, heads, lse, gate_up, inner, rstd, workspace, repeated = 0, sums = 0, bias = 0;
 
   Widths(const ModelConfig& c, const ActivationWork& work) {
     const std::int64_t n = work.batch * work.seq_len, row = n * std::int64_t(c10::elementSize(work.compute));
@@ -52,6 +59,11 @@ struct Widths {
     gate_up = 2 * inner;
     rstd = 4 * n;
     workspace = workspace_bytes(work, c.head_dim);
+    if (!work.on_device) return;
+    const bool wide = work.compute == at::kFloat;
+    if (wide && c.num_key_value_heads < c.num_attention_heads) repeated = 2 * heads;
+    if (wide && work.packed) bias = 4 * n * work.seq_len;
+    if (!wide) sums = 4 * (work.packed ? n + (n + span_rounding - 1) / span_rounding * span_rounding : n) * c.num_attention_heads * c.head_dim;
   }
 };
 
@@ -69,6 +81,7 @@ class Walk {
     ActivationBytes bytes;
     bytes.at_rest = 4 * work_.seq_len * c.head_dim;  // cosines and sines of half the head, fp32
     time_.take(bytes.at_rest);
+    time_.take(w_.bias);
     time_.take(w_.x);  // the embedding's output
     const int last = int(model_.units.size()) - 1;
     for (int u = 1; u < last; ++u) block_forward(recomputed(u));
@@ -94,11 +107,11 @@ class Walk {
   std::int64_t attention_forward() {
     time_.touch(w_.x + w_.rstd + w_.qkv);  // the normed rows beside the product
     time_.take(w_.rstd + w_.qkv);
-    time_.take(w_.heads + w_.lse);
+    time_.take(w_.repeated + w_.heads + w_.lse);
     time_.touch(w_.workspace);
     return attention_saved();
   }
-  std::int64_t attention_saved() const { return w_.rstd + w_.qkv + w_.heads + w_.lse; }
+  std::int64_t attention_saved() const { return w_.rstd + w_.qkv + w_.repeated + w_.heads + w_.lse; }
   std::int64_t drop_attention() {
     time_.give(attention_saved());
     return attention_saved();
@@ -138,8 +151,8 @@ class Walk {
     time_.take(weight(o), gradient);
     time_.take(w_.heads);              // gradient of the heads
     time_.take(w_.qkv);                // of q, k, v
-    time_.touch(w_.workspace);
-    time_.give(2 * w_.heads + w_.lse + w_.qkv);
+    time_.touch(w_.workspace + w_.sums + w_.repeated);  // the gradients of what was repeated are as large
+    time_.give(2 * w_.heads + w_.lse + w_.qkv + w_.repeated);
 
     time_.take(weight(qkv), gradient);
     time_.touch(z * w_.x + 2 * w_.x);

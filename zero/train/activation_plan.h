@@ -18,6 +18,8 @@ struct ActivationWork {
   std::int64_t logits_bytes = 0;      // of one piece; 0: the default of the CPU
   bool masked_targets = false;        // some targets are not trained
   bool recompute_attention = false;   // as EngineOptions
+  bool on_device = false;             // a GPU computes, by LibTorch's fused attention
+  bool packed = false;                // rows hold several documents
 };
 
 /// Bytes. The parts of the peak are those alive at its moment.

@@ -40,6 +40,13 @@ auto as_input(const Work& work) {
 
 bool CheckpointExport::is_checkpoint(const std::string& folder) { return fs::exists(fs::path(folder) / "manifest.json"); }
 
+bool CheckpointExport::holds_adapter(const std::string& folder) {
+  return as_input([&] {
+    FileCalls calls;
+    return parse_config(read_manifest(calls, folder).run.configuration, folder + "/manifest.json").lora.has_value();
+  });
+}
+
 CheckpointExport::CheckpointExport(const std::string& folder) {
   as_input([&] {
     states_ = std::make_shared<SavedStates>(calls_, folder);
@@ -48,6 +55,13 @@ CheckpointExport::CheckpointExport(const std::string& folder) {
   const RunDescription& run = states_->manifest().run;
   config_ = parse_config(run.configuration, folder + "/manifest.json");
   model_ = parse_model_config(run.model_config, folder + "/manifest.json");
+}
+
+std::vector<ReadPath> CheckpointExport::reads() const {
+  Config seen = seen_from(states_->manifest().run.directory, config_);
+  seen.data.train.clear();
+  seen.data.validation.clear();
+  return read_paths_of(seen);
 }
 
 std::shared_ptr<WeightSource> CheckpointExport::weights() const { return std::make_shared<SavedWeights>(states_); }
@@ -64,7 +78,7 @@ void CheckpointExport::write_adapter(const std::string& folder) const {
     states_->read(tensor.name, 0, tensor.numel(), {value.data_ptr(), nullptr, nullptr});
     writer.append(tensor, value);
   }
-  writer.finish(*run.lora, base_name_of(config_));
+  writer.finish(*run.lora, base_name_of(config_), tokenizer_source_of(seen));
 }
 
 }  // namespace zero

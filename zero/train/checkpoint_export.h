@@ -2,12 +2,14 @@
 // A checkpoint as the model or adapter that its run would have written.
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "models/hf_directory.h"
 #include "models/model.h"
 #include "models/weight_source.h"
 #include "zero/checkpoint/saved_states.h"
 #include "zero/train/config.h"
+#include "zero/train/read_paths.h"
 
 namespace zero {
 
@@ -16,11 +18,15 @@ class CheckpointExport {
   /// Whether a folder is a checkpoint.
   static bool is_checkpoint(const std::string& folder);
 
+  /// Whether a checkpoint is one of adapters. Reads its manifest; InputError when that is broken.
+  static bool holds_adapter(const std::string& folder);
+
   /// InputError for a folder that does not verify.
   explicit CheckpointExport(const std::string& folder);
 
-  bool is_adapter() const { return config_.lora.has_value(); }
   const ModelConfig& model() const { return model_; }
+  /// What is read beside the checkpoint: base, tokenizer, adapter. Paths are those that the run saw.
+  std::vector<ReadPath> reads() const;
   /// Of a model: its weights.
   std::shared_ptr<WeightSource> weights() const;
   /// Of a model: as the run would have written it. Paths are those that the run saw.

@@ -1,10 +1,15 @@
 #include "zero/train/checkpoints.h"
 
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <iomanip>
 
 #include "comm/agree.h"
 #include "comm/log.h"
+#include "zero/data/together.h"
+#include "zero/train/disk_room.h"
+#include "zero/train/shared_directory.h"
 
 namespace zero {
 
@@ -16,29 +21,86 @@ bool Checkpoints::due(std::int64_t steps, std::int64_t total) const {
 
 bool Checkpoints::save(const RunPosition& position) {
   const auto begin = std::chrono::steady_clock::now();
-  try {
-    save_checkpoint(parts_.engine, parts_.run, position, folders_, parts_.calls, parts_.agree, {.keep = config_.keep});
-  } catch (const AgreedError& error) {
-    failed_ = true;
-    give_up(position, error.what());
+  const std::optional<std::string> failure = save_into(folders_, position);
+  failed_ = failure.has_value();
+  if (failed_) {
+    if (parts_.engine.host().rank() == 0) tell_of_failure(position, *failure);
     return false;
   }
-  failed_ = false;
+  saved_steps_ = position.steps;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   log_info("checkpoint ", folders_.path(position.steps), ", written in ", std::fixed, std::setprecision(2), seconds.count(), " s");
   return true;
 }
 
-void Checkpoints::give_up(const RunPosition& position, const std::string& why) {
-  if (parts_.engine.host().rank() != 0) return;
+void Checkpoints::tell_of_failure(const RunPosition& position, const std::string& why) const {
   const std::vector<std::int64_t> left = folders_.steps();
   log_error("the checkpoint of step ", position.steps, " is given up: ", why, ". ",
             left.empty() ? std::string("There is no older one") : "The newest one is " + folders_.path(left.front()));
+}
+
+std::optional<std::string> Checkpoints::save_into(CheckpointFolders& folders, const RunPosition& position) {
   try {
-    folders_.discard(position.steps);
-  } catch (const Error& error) {
-    log_warning("what was begun of it stays: ", error.what());
+    save_checkpoint(parts_.engine, parts_.run, position, folders, parts_.calls, parts_.agree, {.keep = config_.keep});
+    return std::nullopt;
+  } catch (const AgreedError& error) {
+    if (parts_.engine.host().rank() == 0) discard(folders, position);
+    return error.what();
   }
+}
+
+void Checkpoints::discard(CheckpointFolders& folders, const RunPosition& position) const {
+  try {
+    folders.discard(position.steps);
+  } catch (const Error& error) {
+    log_warning("what was begun of a checkpoint stays: ", error.what());
+  }
+}
+
+std::optional<std::string> Checkpoints::save_anywhere(const RunPosition& position) {
+  if (saved_steps_ == position.steps) return folders_.path(position.steps);
+  if (!save_into(folders_, position)) return folders_.path(position.steps);
+  // Rank 0 names them: other ranks may see others, and must make the same calls.
+  const int places = std::stoi(told_by(parts_.engine.host(), 0, std::to_string(parts_.spare_places.size())));
+  for (int i = 0; i < places; ++i)
+    if (const auto saved = save_into_place(std::size_t(i) < parts_.spare_places.size() ? parts_.spare_places[std::size_t(i)] : "", position)) return saved;
+  return std::nullopt;
+}
+
+std::int64_t Checkpoints::bytes_needed() const {
+  std::int64_t elements = 0;
+  for (const auto& group : parts_.engine.groups())
+    if (group->spec().trainable) elements += group->layout().numel();
+  return 3 * elements * std::int64_t(c10::elementSize(parts_.engine.options().precision.master)) + (1 << 20);
+}
+
+// A folder with a name of its own: nothing that lies there is touched.
+std::optional<std::string> Checkpoints::save_into_place(const std::string& place, const RunPosition& position) {
+  Communicator& ranks = parts_.engine.host();
+  std::string folder;
+  if (ranks.rank() == 0 && room_in(place) > bytes_needed()) {
+    folder = (std::filesystem::absolute(place) / "zero-checkpoint-XXXXXX").string();
+    if (!::mkdtemp(folder.data())) folder.clear();
+  }
+  folder = told_by(ranks, 0, folder);
+  if (folder.empty()) return std::nullopt;
+  CheckpointFolders folders(parts_.calls, folder);
+  try {
+    require_shared(folder, ranks, parts_.agree);
+    if (!save_into(folders, position)) return folders.path(position.steps);
+  } catch (const AgreedError&) {  // of several nodes that do not share it
+  }
+  std::error_code none;
+  if (ranks.rank() == 0) std::filesystem::remove(folder, none);
+  return std::nullopt;
+}
+
+std::string Checkpoints::remedy(const std::optional<std::string>& saved) const {
+  if (!saved) return "The trained states found room nowhere and are lost";
+  const std::string there = "The trained states are in " + *saved + ": ";
+  const std::string again = "run again with --resume, or `zero_export " + *saved + " OUT` makes the result of them in a folder OUT";
+  const bool at_home = std::filesystem::path(*saved).parent_path() == std::filesystem::path(folders_.root());
+  return there + (at_home ? "when the cause is mended, " : "when the cause is mended, make the folder " + folders_.root() + ", move this one into it and ") + again;
 }
 
 }  // namespace zero

@@ -2,7 +2,10 @@
 
 #include <toml++/toml.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -10,6 +13,8 @@
 #include "comm/error.h"
 #include "zero/train/config_keys.h"
 #include "zero/train/config_rules.h"
+#include "zero/train/foreign_keys.h"
+#include "zero/train/mistakes.h"
 #include "zero/train/nearest_key.h"
 
 namespace zero {
@@ -102,6 +107,14 @@ std::optional<Value> value_for(std::optional<T>*, const toml::node& node) {
   return value_for(static_cast<T*>(nullptr), node);
 }
 
+// A path would end at a NUL, whatever stands behind it.
+bool has_nul(const Value& value) {
+  const auto holds = [](const std::string& text) { return text.find('\0') != std::string::npos; };
+  if (auto* one = std::get_if<std::string>(&value)) return holds(*one);
+  if (auto* list = std::get_if<std::vector<std::string>>(&value)) return std::any_of(list->begin(), list->end(), holds);
+  return false;
+}
+
 bool is_finite(const Value& value) {
   if (auto* number = std::get_if<double>(&value)) return std::isfinite(*number);
   if (auto* pair = std::get_if<std::array<double, 2>>(&value)) return std::isfinite((*pair)[0]) && std::isfinite((*pair)[1]);
@@ -136,34 +149,37 @@ std::string section_with(const std::string& name) {
 }
 
 [[noreturn]] void refuse_unknown_section(const std::string& name, const std::string& where) {
-  const std::string home = section_with(name), near = nearest_key(name, section_names());
+  const std::string home = section_with(name), near = nearest_key(name, section_names()), foreign = foreign_key_hint("", name);
   if (!home.empty()) refuse(where, "unknown section; `" + name + "` is a key of [" + home + "]");
+  if (!foreign.empty()) refuse(where, "unknown section; " + foreign);
   if (!near.empty()) refuse(where, "unknown section; the nearest known one is [" + near + "]");
   refuse(where, "unknown section; known are " + joined(section_names()));
 }
 
 [[noreturn]] void refuse_unknown_key(const std::string& section, const std::string& name, const std::string& where) {
-  const std::string home = section_with(name), near = nearest_key(name, keys_of(section));
+  const std::string home = section_with(name), near = nearest_key(name, keys_of(section)), foreign = foreign_key_hint(section, name);
   if (!home.empty()) refuse(where, "unknown key in [" + section + "]; `" + name + "` is a key of [" + home + "]");
+  if (!foreign.empty()) refuse(where, "unknown key in [" + section + "]; " + foreign);
   if (!near.empty()) refuse(where, "unknown key in [" + section + "]; the nearest known key is `" + near + "`");
   refuse(where, "unknown key in [" + section + "]; known are " + joined(keys_of(section)));
 }
 
-// [model] takes any field of config.json; what is nearly preset or path, or a key of another section, is a mistake.
+// [model] takes any field of config.json; what is nearly preset or path, or a key of another section or tool, is a mistake.
 bool is_model_field(const std::string& name) {
-  return section_with(name).empty() && edit_distance(name, "preset") > 2 && edit_distance(name, "path") > 1;
+  return section_with(name).empty() && foreign_key_hint("model", name).empty() && edit_distance(name, "preset") > 2 && edit_distance(name, "path") > 1;
 }
 
 class Reader {
  public:
-  explicit Reader(Config& config) : config_(config) {}
+  Reader(Config& config, Mistakes& mistakes) : config_(config), mistakes_(mistakes) {}
 
   void read_file(std::string_view text) {
     try {
       const toml::table root = toml::parse(text, config_.source);
-      for (const auto& [name, node] : root) read_section(std::string(name.str()), node);
+      for (const auto& [name, node] : root) mistakes_.allow([&] { read_section(std::string(name.str()), node); });
     } catch (const toml::parse_error& error) {
-      refuse(line_of(error.source()), "not valid TOML: " + std::string(error.description()));
+      const std::string hint = foreign_text_hint(text);
+      refuse(line_of(error.source()), "not valid TOML: " + (hint.empty() ? std::string(error.description()) : hint));
     }
   }
 
@@ -208,14 +224,16 @@ class Reader {
     if (!node.is_table()) {
       const std::string where = place + ": " + name + " = " + shown(node);
       if (known) refuse(where, "must be a section, [" + name + "]");
-      const std::string home = section_with(name);
-      refuse(where, home.empty() ? "unknown key outside of any section" : "must stand in section [" + home + "]");
+      const std::string home = section_with(name), foreign = foreign_key_hint("", name);
+      if (home.empty()) refuse(where, "unknown key outside of any section" + (foreign.empty() ? "" : "; " + foreign));
+      refuse(where, "must stand in section [" + home + "]");
     }
     if (!known) refuse_unknown_section(name, place + ": [" + name + "]");
     if (name == "lora") config_.lora.emplace();
     for (const auto& [key, value] : *node.as_table()) {
       const std::string place = line_of(value.source()), key_name(key.str());
-      read_key(name, key_name, {value, one_line(place + ": [" + name + "] " + key_name + " = " + shown(value))});
+      const Given given{value, one_line(place + ": [" + name + "] " + key_name + " = " + shown(value))};
+      mistakes_.allow([&] { read_key(name, key_name, given); });
     }
   }
 
@@ -232,6 +250,7 @@ class Reader {
     std::optional<Value> value = std::visit([&](auto* target) { return value_for(target, given.node); }, field);
     if (!value && key.flag_word && given.node.is_boolean()) value = Value(std::string(*given.node.value<bool>() ? "true" : "false"));
     if (!value) refuse(given.origin, "must be " + with_article(type_name(field)) + ", but is " + kind_of(given.node));
+    if (has_nul(*value)) refuse(given.origin, "must not hold the character NUL");
     if (!is_finite(*value)) refuse(given.origin, "must be finite");
     if (!key.rule.accepts(*value)) refuse(given.origin, "must be " + key.rule.text);
     write_field(field, *value);
@@ -239,19 +258,20 @@ class Reader {
   }
 
   Config& config_;
+  Mistakes& mistakes_;
 };
 
-void check_required(const Config& config) {
+void check_required(const Config& config, Mistakes& mistakes) {
   for (const ConfigKey& key : config_keys())
     if (key.required && !config.is_given(key.full_name()))
-      refuse(config.where(key.full_name()), "is missing and has no default. " + key.doc);
+      mistakes.allow([&] { refuse(config.where(key.full_name()), "is missing and has no default. " + key.doc); });
 }
 
 std::string read_text(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) refuse(path, "is a directory; the configuration is a TOML file");
   std::ifstream file(path, std::ios::binary);
-  if (!file) refuse(path, "cannot be opened; the configuration is a TOML file, for example examples/pretrain.toml");
+  if (!file) refuse(path, std::string("cannot be opened: ") + std::strerror(errno) + "; the configuration is a TOML file, for example examples/pretrain.toml");
   std::string text(max_file_bytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
@@ -265,10 +285,13 @@ std::string read_text(const std::string& path) {
 Config parse_config(std::string_view text, const std::string& source, const std::vector<std::string>& overrides) {
   Config config;
   config.source = source;
-  Reader reader(config);
+  Mistakes mistakes;
+  Reader reader(config, mistakes);
   reader.read_file(text);
-  for (const std::string& pair : overrides) reader.read_override(pair);
-  check_required(config);
+  for (const std::string& pair : overrides) mistakes.allow([&] { reader.read_override(pair); });
+  mistakes.tell();  // what is missing or contradicts may follow from what is refused
+  check_required(config, mistakes);
+  mistakes.tell();
   check_contradictions(config);
   return config;
 }

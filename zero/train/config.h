@@ -11,6 +11,8 @@
 
 namespace zero {
 
+struct ModelConfig;
+
 struct JobConfig {
   std::string output_dir;      // required
   bool deterministic = false;  // GPU only; the CPU path always repeats bit for bit
@@ -71,7 +73,7 @@ struct SchedulerConfig {
 struct ZeroConfig {
   std::int64_t stage = 3;               // 0 | 1 | 2 | 3
   std::int64_t shard_degree = 0;        // ranks in a sharding group; 0: all
-  std::string reduce_dtype = "fp32";    // fp32 | bf16
+  std::string reduce_dtype = "fp32";    // fp32
   std::string gradient_dtype = "auto";  // auto | fp32 | bf16
   std::string frozen = "shard";         // frozen weights at stage 3: shard | keep
   bool operator==(const ZeroConfig&) const = default;
@@ -156,8 +158,9 @@ struct Config {
 };
 
 /// Reads a configuration file of at most 1 MiB and applies `overrides` ("section.key=value", TOML values, else strings).
-/// Throws InputError with place, key, rule and remedy on the first mistake: TOML syntax, unknown key (names the nearest
-/// known one), wrong type, impossible value, missing key, contradiction. Looks at no other file.
+/// Throws InputError with place, key, rule and remedy of every mistake that does not follow from another one: TOML syntax,
+/// unknown key (names the nearest known one, or what another tool's key is called here), wrong type, impossible value, missing
+/// key, contradiction. Looks at no other file.
 Config load_config(const std::string& path, const std::vector<std::string>& overrides = {});
 
 /// The same from text; `source` is the name used in messages.
@@ -169,14 +172,14 @@ std::string resolved_toml(const Config& config);
 /// Refuses what depends on the number of ranks: global batch, shard_degree.
 void validate_for(const Config& config, int ranks);
 
-/// Refuses a sequence longer than the model's context.
-void validate_for_context(const Config& config, std::int64_t max_position_embeddings);
+/// Refuses a sequence longer than the model's context, and sizes whose bytes are beyond all machines and 64 bits.
+void validate_for_model(const Config& config, const ModelConfig& model);
 
-/// Refuses files and directories named by the configuration that do not exist or are of an unknown kind, and an output
-/// directory that cannot be made.
+/// Refuses a warm-up longer than the run of `steps` steps; `why` tells where their number comes from.
+void validate_for_steps(const Config& config, std::int64_t steps, const std::string& why);
+
+/// Refuses files and directories named by the configuration that do not exist or are of an unknown kind, and places that
+/// cannot be written to: the output directory, offload.nvme_dir, metrics.dump_first_step.
 void check_files(const Config& config);
-
-/// Refuses, by name, known keys whose feature this build does not have yet.
-void refuse_unsupported(const Config& config);
 
 }  // namespace zero

@@ -1,14 +1,20 @@
 #include "zero/train/config_rules.h"
 
+#include <linux/limits.h>
+#include <linux/magic.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <filesystem>
 #include <system_error>
 
 #include "comm/error.h"
+#include "comm/log.h"
 #include "models/model_config.h"
 #include "zero/train/batch_arithmetic.h"
 #include "zero/train/config_keys.h"
+#include "zero/train/mistakes.h"
 
 namespace zero {
 namespace {
@@ -47,10 +53,11 @@ void check_model(const Config& config) {
     }
     key = "model.preset";
     validate(model, "[model]");
-    if (config.is_given("training.seq_len")) validate_for_context(config, model.max_position_embeddings);
+    validate_for_model(config, model);
   } catch (const InputError& error) {
     const std::string what = error.what();
-    if (what.rfind(config.where("training.seq_len"), 0) == 0) throw;
+    for (const char* place : {"training.seq_len", "training.local_batch_size", "model.preset"})
+      if (what.starts_with(config.where(place) + ": ")) throw;
     refuse(config, key, what);
   }
 }
@@ -58,7 +65,7 @@ void check_model(const Config& config) {
 void check_data(const Config& config) {
   const auto check = [&](const std::vector<std::string>& files, const std::string& key) {
     for (const std::string& file : files) {
-      if (data_kind(file).empty()) refuse(config, key, file + " must end in .txt, .jsonl or .bin: the ending tells how it is read");
+      if (data_kind(file).empty()) refuse(config, key, file + " must end in .txt, .jsonl, .json or .bin: the ending tells how it is read");
       if (data_kind(file) != "bin" && config.model.preset && config.data.tokenizer.empty())
         refuse(config, key, file + " is text, and a preset has no tokenizer: give [data] tokenizer, a SentencePiece model");
     }
@@ -67,13 +74,13 @@ void check_data(const Config& config) {
   check(config.data.validation, "data.validation");
   if (config.training.validation_interval > 0 && config.data.validation.empty())
     refuse(config, "training.validation_interval", "needs files in [data] validation");
+  if (!config.data.validation.empty() && !config.is_given("training.validation_interval"))
+    refuse(config, "data.validation", "needs [training] validation_interval, the steps between validations (0: never)");
 }
 
 void check_schedule(const Config& config) {
   exactly_one(config, "steps", "epochs", "training");
-  if (config.training.steps && config.lr_scheduler.warmup_steps > *config.training.steps)
-    refuse(config, "lr_scheduler.warmup_steps",
-           "must not exceed [training] steps = " + std::to_string(*config.training.steps));
+  if (config.training.steps) validate_for_steps(config, *config.training.steps, "[training] steps");
 }
 
 void check_offload(const Config& config) {
@@ -94,42 +101,86 @@ void check_lora(const Config& config) {
     refuse(config, "lora.double_quantization", "needs [lora] quantization = \"nf4\"");
 }
 
-void need_file(const Config& config, const std::string& key, const std::string& path) {
+// "TinyLlama/TinyLlama-1.1B" that is no path here is most likely a model of Hugging Face's hub.
+std::string hub_hint(const std::string& path) {
+  const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.'; };
+  const std::size_t slash = path.find('/');
+  if (slash == 0 || slash == path.npos || path.starts_with(".") || slash + 1 == path.size()) return "";
+  for (std::size_t i = 0; i < path.size(); ++i)
+    if (i != slash && !is_part(path[i])) return "";
   std::error_code ignored;
-  if (!fs::exists(path, ignored)) refuse(config, key, path + " does not exist (paths are relative to the working directory)");
+  if (fs::exists(path.substr(0, slash), ignored)) return "";
+  return "; if it is a model of Hugging Face's hub, download it first: hf download " + path + " --local-dir " + path;
+}
+
+void need(const Config& config, const std::string& key, const std::string& path, const std::string& hint = "") {
+  std::error_code error;
+  if (fs::exists(path, error)) return;
+  refuse(config, key, path + (error ? " cannot be looked at: " + error.message() : " does not exist (paths are relative to the working directory)" + hint));
+}
+
+void need_file(const Config& config, const std::string& key, const std::string& path) {
+  need(config, key, path);
+  std::error_code ignored;
   if (!fs::is_regular_file(path, ignored)) refuse(config, key, path + " is not a file");
+  if (access(path.c_str(), R_OK) != 0) refuse(config, key, path + " is a file that you may not read");
 }
 
 void need_directory(const Config& config, const std::string& key, const std::string& path) {
+  need(config, key, path, hub_hint(path));
   std::error_code ignored;
-  if (!fs::exists(path, ignored)) refuse(config, key, path + " does not exist (paths are relative to the working directory)");
   if (!fs::is_directory(path, ignored)) refuse(config, key, path + " is not a directory");
+  if (access(path.c_str(), R_OK | X_OK) != 0) refuse(config, key, path + " is a directory that you may not read");
 }
 
 // The output directory is made later; the nearest part of its path that exists tells now whether it can be.
 void need_place_for(const Config& config, const std::string& key, const std::string& path) {
   std::error_code ignored;
   fs::path part = fs::absolute(path, ignored);
+  for (const fs::path& name : part)
+    if (name.native().size() > NAME_MAX) refuse(config, key, "a name of " + std::to_string(name.native().size()) + " characters is longer than file systems allow");
   while (!fs::exists(part, ignored) && part.has_relative_path()) part = part.parent_path();
   if (!fs::is_directory(part, ignored)) refuse(config, key, part.filename().string() + " is not a directory");
   if (access(part.c_str(), W_OK | X_OK) != 0) refuse(config, key, part.string() + " is a directory that you may not write to");
+  struct statfs system{};
+  if (statfs(part.c_str(), &system) == 0 && (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC))
+    refuse(config, key, part.string() + " belongs to the kernel and holds no files of users");
+}
+
+// The file is written where its folder is, and a dump without one is lost when step 1 is done.
+void need_place_of_file(const Config& config, const std::string& key, const std::string& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) refuse(config, key, path + " is a directory; name a file");
+  const fs::path folder = fs::absolute(path, ignored).parent_path();
+  if (!fs::is_directory(folder, ignored)) refuse(config, key, folder.string() + " is no directory; make it first");
+  if (access(folder.c_str(), W_OK | X_OK) != 0) refuse(config, key, folder.string() + " is a directory that you may not write to");
+}
+
+void need_model(const Config& config, const std::string& key, const std::string& path) {
+  need_directory(config, key, path);
+  std::error_code ignored;
+  if (!fs::exists(fs::path(path) / "config.json", ignored)) refuse(config, key, path + " has no config.json; it must be a Hugging Face model directory");
+}
+
+void need_tokenizer(const Config& config, const std::string& key, const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) need_file(config, key, path);
 }
 
 }  // namespace
 
 std::string data_kind(const std::string& path) {
   const std::string extension = fs::path(path).extension().string();
+  if (extension == ".json") return "jsonl";
   for (const char* kind : {"txt", "jsonl", "bin"})
     if (extension == std::string(".") + kind) return kind;
   return "";
 }
 
 void check_contradictions(const Config& config) {
-  check_model(config);
-  check_schedule(config);
-  check_data(config);
-  check_offload(config);
-  check_lora(config);
+  Mistakes mistakes;
+  for (const auto check : {check_model, check_schedule, check_data, check_offload, check_lora}) mistakes.allow([&] { check(config); });
+  mistakes.tell();
 }
 
 void validate_for(const Config& config, int ranks) {
@@ -142,32 +193,41 @@ void validate_for(const Config& config, int ranks) {
   refuse(config, "zero.shard_degree", "must divide the number of ranks, " + std::to_string(ranks) + ": 0 (all), " + divisors);
 }
 
-void validate_for_context(const Config& config, std::int64_t max_position_embeddings) {
-  if (config.training.seq_len > max_position_embeddings)
-    refuse(config, "training.seq_len",
-           "must be at most the model's context, max_position_embeddings = " + std::to_string(max_position_embeddings));
+void validate_for_model(const Config& config, const ModelConfig& model) {
+  constexpr double most_parameters = 1e13, most_bytes = 1e17;   // their sums, and those of a thousand checkpoints, stay below 2^63
+  const double hidden = double(model.hidden_size), layers = double(model.num_hidden_layers), vocabulary = double(model.vocab_size);
+  const double heads = double(model.num_attention_heads + 2 * model.num_key_value_heads) * double(model.head_dim);
+  const double block = hidden * (2 * heads + 3 * double(model.intermediate_size)), parameters = layers * block + 2 * vocabulary * hidden;
+  if (parameters > most_parameters)
+    refuse(config, config.model.path ? "model.path" : "model.preset", text("the sizes make about ", parameters, " parameters; at most 1e13 are possible"));
+  if (config.training.seq_len > model.max_position_embeddings)
+    refuse(config, "training.seq_len", text("must be at most the model's context, max_position_embeddings = ", model.max_position_embeddings));
+  const double tokens = double(config.training.local_batch_size) * double(config.training.seq_len);
+  const double widths = layers * (4 * hidden + 2 * heads + 4 * double(model.intermediate_size)) + 4 * vocabulary;
+  if (4 * tokens * widths > most_bytes)
+    refuse(config, "training.local_batch_size", text("makes a micro-batch of ", tokens, " tokens, and activations of about ", 4 * tokens * widths, " bytes: lower it, or seq_len"));
+}
+
+void validate_for_steps(const Config& config, std::int64_t steps, const std::string& why) {
+  if (config.lr_scheduler.warmup_steps <= steps) return;
+  refuse(config, "lr_scheduler.warmup_steps", text("must not exceed the run's ", steps, " steps (", why, "): the learning rate would never reach lr. Train longer, or "
+         "warm up less; for a short trial --set lr_scheduler.warmup_steps=0"));
 }
 
 void check_files(const Config& config) {
-  need_place_for(config, "job.output_dir", config.job.output_dir);
-  if (config.model.path) {
-    need_directory(config, "model.path", *config.model.path);
-    std::error_code ignored;
-    if (!fs::exists(fs::path(*config.model.path) / "config.json", ignored))
-      refuse(config, "model.path", *config.model.path + " has no config.json; it must be a Hugging Face model directory");
-  }
-  for (const std::string& file : config.data.train) need_file(config, "data.train", file);
-  for (const std::string& file : config.data.validation) need_file(config, "data.validation", file);
-  if (!config.data.tokenizer.empty()) need_file(config, "data.tokenizer", config.data.tokenizer);
-  if (config.lora && !config.lora->adapter.empty()) need_directory(config, "lora.adapter", config.lora->adapter);
-}
-
-void refuse_unsupported(const Config& config) {
-  const auto refuse_if = [&](bool used, const std::string& key) {
-    if (used) refuse(config, key, "is not supported by this version");
+  Mistakes mistakes;
+  const auto check = [&](const auto& rule, const std::string& key, const std::string& path) {
+    if (!path.empty()) mistakes.allow([&] { rule(config, key, path); });
   };
-  const Config defaults;
-  refuse_if(config.zero.reduce_dtype != defaults.zero.reduce_dtype, "zero.reduce_dtype");
+  check(need_place_for, "job.output_dir", config.job.output_dir);
+  check(need_model, "model.path", config.model.path.value_or(""));
+  for (const std::string& file : config.data.train) check(need_file, "data.train", file);
+  for (const std::string& file : config.data.validation) check(need_file, "data.validation", file);
+  check(need_tokenizer, "data.tokenizer", config.data.tokenizer);
+  if (config.lora) check(need_directory, "lora.adapter", config.lora->adapter);
+  if (config.offload.optimizer == "nvme" || config.offload.parameters == "nvme") check(need_place_for, "offload.nvme_dir", config.offload.nvme_dir);
+  check(need_place_of_file, "metrics.dump_first_step", config.metrics.dump_first_step);
+  mistakes.tell();
 }
 
 std::string Config::where(const std::string& key) const {

@@ -1,4 +1,6 @@
 // Values of configuration keys: reading and writing fields, TOML text, and the documentation made from the table.
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -45,6 +47,12 @@ std::string toml_of(const nlohmann::json& json) {
   for (const auto& [name, value] : json.items())
     text += (text.empty() ? "" : ", ") + (json.is_object() ? quoted(name) + " = " : std::string()) + toml_of(value);
   return json.is_object() ? "{" + text + "}" : "[" + text + "]";
+}
+
+// As it may stand to the left of "=".
+std::string key_text(const std::string& name) {
+  const bool bare = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; });
+  return bare ? name : quoted(name);
 }
 
 std::string default_text(const ConfigKey& key) {
@@ -101,7 +109,7 @@ std::string resolved_toml(const Config& config) {
     }
     if (const std::optional<Value> value = read_field(key.field(values))) page += key.name + " = " + toml_text(*value) + "\n";
     if (key.full_name() == "model.path")
-      for (const auto& [name, json] : config.model.fields) page += quoted(name) + " = " + toml_of(nlohmann::json::parse(json)) + "\n";
+      for (const auto& [name, json] : config.model.fields) page += key_text(name) + " = " + toml_of(nlohmann::json::parse(json)) + "\n";
   }
   return page;
 }

@@ -8,23 +8,25 @@
 
 #include "comm/error.h"
 #include "comm/log.h"
-#include "models/file.h"
+#include "models/chat_template.h"
+#include "models/tokenizer_files.h"
 #include "zero/data/fingerprint.h"
 #include "zero/train/config_keys.h"
+#include "zero/train/nearest_key.h"
+#include "zero/train/run_model.h"
+#include "zero/train/setup.h"
 
 namespace zero {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t piece = std::int64_t{1} << 20, pieces = 64;
-
 // Sections and keys that change how a result is reached, or how long a run is, and not what a step does.
 const std::set<std::string> free_sections{"job", "zero", "comm", "activation_checkpoint", "offload", "checkpoint", "metrics"};
 const std::set<std::string> free_keys{"training.steps", "training.epochs", "training.local_batch_size", "training.precision", "training.device",
                                       "training.validation_interval", "data.validation"};
 // Told by their content, or in another way.
-const std::set<std::string> marked_keys{"model.preset", "model.path", "data.train", "data.tokenizer", "training.global_batch_size", "lora.adapter"};
+const std::set<std::string> marked_keys{"model.preset", "model.path", "data.train", "data.tokenizer", "data.chat_template", "training.global_batch_size", "lora.adapter"};
 
 std::string text_of(const ConfigKey& key, Config& config) {
   const std::optional<Value> value = read_field(key.field(config));
@@ -42,11 +44,43 @@ std::string marks_of(const std::vector<std::string>& paths) {
   return marks;
 }
 
-// Where the tokenizer of the run's texts lies; empty: there is none.
-std::string tokenizer_file(const Config& config) {
-  std::string path = config.data.tokenizer.empty() ? config.model.path.value_or("") : config.data.tokenizer;
-  if (!path.empty() && fs::is_directory(path)) path += "/tokenizer.model";
-  return fs::exists(path) ? path : "";
+std::string mark_of(std::string_view content) { return hex(fingerprint_of(content), 12); }
+
+/// The pieces, the merges, and what is said of them elsewhere; empty: the run has no tokenizer.
+std::string tokenizer_mark(const TokenizerSource& source) {
+  const std::string folder = tokenizer_home(source.tokenizer);
+  const std::string file = fs::is_directory(source.tokenizer) ? folder + "/tokenizer.model" : source.tokenizer;
+  if (file.empty() || !fs::exists(file)) return "";
+  std::string mark = file_mark(file);
+  if (fs::exists(folder + "/tokenizer.json")) mark += "; tokenizer.json " + file_mark(folder + "/tokenizer.json");
+  return mark + "; added tokens and rules " + mark_of(encoding_rules_of(source));
+}
+
+bool has_conversations(const Config& config) {
+  return std::any_of(config.data.train.begin(), config.data.train.end(), [](const std::string& path) { return path.ends_with(".jsonl") || path.ends_with(".json"); });
+}
+
+/// The template's name where it is known, and its text; of another one its text alone.
+std::string template_mark(const TokenizerSource& source) {
+  const auto jinja = chat_template_of(source);
+  if (!jinja) return "none";
+  std::string name;
+  try {
+    name = ChatTemplate::load(source.settings, source.chat_template).name() + ", ";
+  } catch (const InputError&) {   // told when a conversation needs it
+  }
+  return text(name, jinja->size(), " bytes, ", mark_of(*jinja));
+}
+
+/// What the adapter that training begins from says, in the place of what [lora] does not.
+void take_adapter(LoraSection& lora, const LoraOptions& stored) {
+  lora.r = stored.r;
+  lora.lora_alpha = stored.alpha;
+  lora.lora_dropout = stored.dropout;
+  lora.target_modules = expand_targets(stored.target_modules);
+  lora.modules_to_save = stored.modules_to_save;
+  lora.use_rslora = stored.use_rslora;
+  lora.use_dora = stored.use_dora;
 }
 
 }  // namespace
@@ -59,32 +93,41 @@ std::string file_mark(const std::string& path) {
     std::sort(files.begin(), files.end());
     return marks_of(files);
   }
-  const File file = File::open(path);
-  std::string sample;
-  if (file.size() <= piece * pieces) {
-    sample.resize(static_cast<std::size_t>(file.size()));
-    file.read_at(sample.data(), file.size(), 0);
-  } else {
-    sample.resize(static_cast<std::size_t>(piece * pieces));
-    for (std::int64_t i = 0; i < pieces; ++i) file.read_at(sample.data() + i * piece, piece, (file.size() - piece) / (pieces - 1) * i);
-  }
-  return text(file.size(), " bytes, ", hex(fingerprint_of(sample), 12));
+  return text(fs::file_size(path), " bytes, ", hex(fingerprint_of_file(path), 12));
 }
 
 Settings decisive_settings(const Config& config, const BatchArithmetic& batch, const ModelConfig& model) {
   Settings settings;
   add_model(settings, model);
+  const TokenizerSource tokenizer = tokenizer_source_of(config);
   settings.emplace_back("data.train", marks_of(config.data.train));
-  if (const std::string tokenizer = tokenizer_file(config); !tokenizer.empty()) settings.emplace_back("data.tokenizer", file_mark(tokenizer));
+  if (const std::string mark = tokenizer_mark(tokenizer); !mark.empty()) {
+    settings.emplace_back("data.tokenizer", mark);
+    if (has_conversations(config)) settings.emplace_back("data.chat_template", template_mark(tokenizer));
+  }
   settings.emplace_back("training.global_batch_size", std::to_string(batch.global_batch_size));
   if (config.lora && config.model.path) settings.emplace_back("model.path", file_mark(*config.model.path));
   Config copy = config;
+  if (config.lora && !config.lora->adapter.empty()) take_adapter(*copy.lora, *lora_options_of(config));
   for (const ConfigKey& key : config_keys()) {
     if (free_sections.contains(key.section) || free_keys.contains(key.full_name()) || marked_keys.contains(key.full_name())) continue;
     if (key.section == "lora" && !config.lora) continue;
     settings.emplace_back(key.full_name(), text_of(key, copy));
   }
   return settings;
+}
+
+void check_accepted(const std::vector<std::string>& accepted) {
+  std::vector<std::string> known;
+  for (const ConfigKey& key : config_keys())
+    if (key.section != "model") known.push_back(key.full_name());
+  for (const std::string& key : accepted) {
+    if (key.starts_with("model.")) throw InputError(text("--accept-change ", key, ": a run cannot go on with another model: begin another run"));
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    const std::string nearest = nearest_key(key, known);
+    throw InputError(text("--accept-change ", key, ": there is no such key", nearest.empty() ? "" : text("; the nearest known key is `", nearest, "`"),
+                          "; it wants section.key, as in --accept-change optimizer.lr"));
+  }
 }
 
 void require_same_settings(const Config& config, const Settings& now, const Settings& then, const std::vector<std::string>& accepted, const std::string& checkpoint) {

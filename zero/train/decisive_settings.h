@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/model_config.h"
+#include "zero/data/together.h"
 #include "zero/train/batch_arithmetic.h"
 #include "zero/train/config.h"
 
@@ -13,9 +14,13 @@ namespace zero {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-/// Every decisive key with its value as TOML; the model as the fields of its config.json; data and tokenizer files, and the
-/// base of adapters, by size and content (see file_mark), not by name. Reads those files.
+/// Every decisive key with its value as TOML; the model as the fields of its config.json; data files, what of the tokenizer's
+/// files shapes an id, the chat template in effect, and the base of adapters by size and content (see file_mark), not by
+/// name; of an adapter that training began from what its adapter_config.json says. Reads those files to their ends.
 Settings decisive_settings(const Config& config, const BatchArithmetic& batch, const ModelConfig& model);
+
+/// Refuses (InputError) keys that are none, naming the nearest, and those of the model, which cannot change.
+void check_accepted(const std::vector<std::string>& accepted);
 
 /// Throws InputError with key, both values and what to do, where `now` and `then` differ in a key that is not in `accepted`.
 /// `checkpoint` names where `then` is from.
@@ -24,8 +29,8 @@ void require_same_settings(const Config& config, const Settings& now, const Sett
 /// The other keys whose values changed, for people: "zero.stage 3 -> 1, training.steps 100 -> 200"; empty when none has.
 std::string other_changes(const Config& now, const Config& then);
 
-/// "4351213 bytes, 08d71c2c33e1": size and the beginning of a SHA-256, of all bytes up to 64 MiB, of a larger file of 64
-/// pieces of 1 MiB from its begin to its end. Of a directory: of its files together.
+/// "4351213 bytes, 08d71c2c33e1": size and the beginning of the SHA-256 of the whole content. Of a directory: of each of its
+/// .safetensors files.
 std::string file_mark(const std::string& path);
 
 }  // namespace zero

@@ -2,10 +2,37 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
+#include "comm/agree.h"
+#include "comm/log.h"
 #include "models/model.h"
 #include "models/safetensors_writer.h"
+#include "zero/data/together.h"
 
 namespace zero {
+namespace {
+
+// [B, T, vocabulary] with zeros behind each row's end, up to `length`.
+at::Tensor lengthened(const at::Tensor& logits, std::int64_t length) {
+  return at::constant_pad_nd(logits, {0, 0, 0, length - logits.size(1)}, 0).contiguous();
+}
+
+std::int64_t longest_row(const at::Tensor& logits, Communicator& communicator) {
+  const at::Tensor mine = at::full({1}, logits.size(1), at::kLong), all = at::empty({communicator.size()}, at::kLong);
+  communicator.all_gather_into(all, mine);
+  return all.max().item<std::int64_t>();
+}
+
+void write(const std::string& path, const std::vector<std::pair<std::string, at::Tensor>>& tensors) {
+  std::vector<SafetensorsSpec> specs;
+  for (const auto& [name, value] : tensors) specs.push_back({name, at::kFloat, value.sizes().vec()});
+  SafetensorsWriter writer(path, specs);
+  for (const auto& [name, value] : tensors) writer.append(value);
+  writer.finish();
+}
+
+}  // namespace
 
 void FirstStepDump::add_logits(const Pass& pass) {
   Communicator& communicator = engine_.host();
@@ -16,9 +43,10 @@ void FirstStepDump::add_logits(const Pass& pass) {
   communicator.all_reduce(sums, {at::kDouble, false});
   loss_sum_ += sums[0].item<double>();
   trained_ += sums[1].item<std::int64_t>();
-  // Ranks hold neighbouring windows of the micro-batch, so the gathered order is the windows'.
-  const at::Tensor all = at::empty({communicator.size() * logits.size(0), logits.size(1), logits.size(2)}, at::kFloat);
-  communicator.all_gather_into(all.view({-1}), logits.view({-1}));
+  // Ranks hold neighbouring rows of the micro-batch, so the gathered order is the rows'.
+  const at::Tensor even = lengthened(logits, longest_row(logits, communicator));
+  const at::Tensor all = at::empty({communicator.size() * even.size(0), even.size(1), even.size(2)}, at::kFloat);
+  communicator.all_gather_into(all.view({-1}), even.view({-1}));
   if (communicator.rank() == 0) logits_.push_back(all);
 }
 
@@ -27,14 +55,18 @@ void FirstStepDump::finish() {
   engine_.export_gradients([&](const TensorSpec& spec, const at::Tensor& value) {
     if (engine_.communicator().rank() == 0) tensors.emplace_back("grad." + spec.name, value.to(at::kFloat).clone());
   });
-  if (engine_.communicator().rank() != 0) return;
-  tensors.emplace_back("logits", at::cat(logits_));
-  tensors.emplace_back("loss", at::full({}, loss_sum_ / double(trained_), at::kFloat));
-  std::vector<SafetensorsSpec> specs;
-  for (const auto& [name, value] : tensors) specs.push_back({name, at::kFloat, value.sizes().vec()});
-  SafetensorsWriter writer(path_, specs);
-  for (const auto& [name, value] : tensors) writer.append(value);
-  writer.finish();
+  if (engine_.host().rank() == 0) {
+    std::int64_t longest = 0;
+    for (const at::Tensor& part : logits_) longest = std::max(longest, part.size(1));
+    for (at::Tensor& part : logits_) part = lengthened(part, longest);
+    tensors.emplace_back("logits", at::cat(logits_));
+    tensors.emplace_back("loss", at::full({}, loss_sum_ / double(trained_), at::kFloat));
+  }
+  try {
+    run_on_first(engine_.host(), [&] { write(path_, tensors); });
+  } catch (const AgreedError& error) {  // no reason to lose the run
+    if (engine_.host().rank() == 0) log_warning("metrics.dump_first_step is given up: ", error.what());
+  }
   logits_.clear();
 }
 

@@ -10,7 +10,7 @@
 
 namespace zero {
 
-/// The file holds, in fp32: "logits" [global batch, seq, vocabulary] in window order, "loss" [], and "grad.NAME" of every
+/// The file holds, in fp32: "logits" [global batch, longest row, vocabulary] in the order of rows, zeros behind the end of shorter ones, "loss" [], and "grad.NAME" of every
 /// trained tensor, before clipping. Rank 0 holds all of it until it is written: meant for small models.
 class FirstStepDump {
  public:

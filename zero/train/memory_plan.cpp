@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "comm/nccl.h"
 #include "offload/disk_file.h"
 #include "offload/disk_tier.h"
 #include "offload/shard_store.h"
@@ -48,11 +49,14 @@ class Planner {
                                                                work.engine.quantize_frozen, sharded(plan_.parameters), work.engine.quantize_scales});
     if (sharded(plan_.parameters) || work.engine.quantize_frozen) bytes_.gather_slots = sum(slots.gather);
     if (sharded(plan_.gradients)) bytes_.reduce_slots = sum(slots.reduce);
+    // In a piece; between nodes they travel in the type of the sums, twice as wide as bf16.
+    if (work.on_device && work.ranks > 1) bytes_.sums = std::min(2 * largest_sum_, nccl_piece_bytes);
     add_disk_buffers();
     bytes_.save += largest_export_;
     bytes_.load = load_chunk_bytes + largest_scales_;
     ActivationWork activations = work.activations;
     activations.compute = precision_.compute;
+    activations.on_device = work.on_device;
     activations.recompute_every = work.engine.recompute_every;
     activations.recompute_attention = work.engine.recompute_attention;
     bytes_.activations = plan_activations(model, activations);
@@ -90,6 +94,7 @@ class Planner {
     if (!spec.trainable) return;
     trained_.push_back(layout);
     bytes_.gradients += (sharded(plan_.gradients) ? shard : all) * bytes_of(precision_.gradient);
+    largest_sum_ = std::max(largest_sum_, all * bytes_of(sharded(plan_.gradients) ? precision_.compute : precision_.gradient));
     const std::int64_t states = (precision_.weights_are_master() ? 2 : 3) * bytes_of(precision_.master);
     if (work_.optimizer_on_disk) {
       bytes_.disk += std::max(round_up(own, DiskFile::block), DiskFile::block) * states;
@@ -120,7 +125,7 @@ class Planner {
   Precision precision_;
   MemoryPlan bytes_;
   std::vector<FlatLayout> trained_;
-  std::int64_t largest_stored_ = 0, largest_export_ = 0, largest_scales_ = 0;
+  std::int64_t largest_stored_ = 0, largest_export_ = 0, largest_scales_ = 0, largest_sum_ = 0;
 };
 
 }  // namespace
@@ -140,16 +145,33 @@ MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch, in
   work.activations.batch = batch.local_batch_size;
   work.activations.seq_len = config.training.seq_len;
   work.activations.threads = threads;
+  work.activations.packed = config.data.packing;
   for (const std::string& file : config.data.train)
     if (data_kind(file) == "jsonl") work.activations.masked_targets = true;
   return work;
 }
 
-PaperBytes paper_bytes(double parameters, const ShardPlan& plan, const Precision& precision, int ranks) {
-  const auto share = [&](Placement placement, double bytes) { return parameters * bytes / (placement == Placement::sharded ? ranks : 1); };
+PaperBytes paper_bytes(double trained, double frozen_bytes, const EngineOptions& engine, int ranks) {
+  const auto share = [&](Placement placement, double bytes) { return bytes / (placement == Placement::sharded ? ranks : 1); };
+  const Precision& precision = engine.precision;
   const double states = double(bytes_of(precision.master)) * (precision.weights_are_master() ? 2 : 3);
-  return {share(plan.parameters, double(bytes_of(precision.compute))), share(plan.gradients, double(bytes_of(precision.gradient))),
-          share(plan.optimizer, states)};
+  const double frozen = engine.keep_frozen ? frozen_bytes : share(engine.plan.parameters, frozen_bytes);
+  return {share(engine.plan.parameters, trained * double(bytes_of(precision.compute))) + frozen, share(engine.plan.gradients, trained * double(bytes_of(precision.gradient))),
+          share(engine.plan.optimizer, trained * states)};
+}
+
+double frozen_bytes(const Model& model, const EngineOptions& engine) {
+  Chain chain;
+  for (const auto& unit : model.units) chain.push_back(unit.get());
+  double bytes = 0;
+  for (const GroupSpec& spec : plan_groups(chain)) {
+    if (spec.trainable) continue;
+    const FlatLayout layout(specs_of(chain, spec), 1, nf4_block);
+    const bool quantized = engine.quantize_frozen && quantizes(spec, int(chain.size()));
+    bytes += quantized ? double(FrozenCodec(layout, 1, {engine.precision.compute, engine.quantize_scales}).all_bytes())
+                       : double(layout.numel()) * double(bytes_of(engine.precision.compute));
+  }
+  return bytes;
 }
 
 }  // namespace zero

@@ -18,7 +18,7 @@ struct MemoryWork {
   bool parameters_in_store = false;   // weights' shards have a home of their own, in memory or on disk
   bool optimizer_in_store = false;    // the same of optimizer states
   int ranks = 1;
-  ActivationWork activations;         // what is recomputed, and in which type, is taken from `engine`
+  ActivationWork activations;         // what is recomputed, and in which type, is taken from `engine`, the device from below
   bool on_device = false;             // a GPU computes: homes are on the host, reached through page-locked buffers
 };
 
@@ -26,6 +26,7 @@ struct MemoryWork {
 struct MemoryPlan {
   std::int64_t parameters = 0, gradients = 0, optimizer = 0;  // in memory between steps, with padding and a disk tier's buffers
   std::int64_t gather_slots = 0, reduce_slots = 0;
+  std::int64_t sums = 0;              // of a GPU run of several ranks: the parts of a sum over ranks that are on their way, at most
   std::int64_t batch = 0;             // token ids and targets
   ActivationBytes activations;
   std::int64_t load = 0;              // beyond what is held between steps, while weights are loaded
@@ -35,7 +36,7 @@ struct MemoryPlan {
   std::int64_t pinned = 0;            // of a GPU run, page-locked host memory
   std::int64_t checkpoint = 0;        // on disk, of all ranks together
 
-  std::int64_t at_rest() const { return parameters + gradients + optimizer + gather_slots + reduce_slots + activations.at_rest; }
+  std::int64_t at_rest() const { return parameters + gradients + optimizer + gather_slots + reduce_slots + sums + activations.at_rest; }
   /// While training: what the ledger's peak will be.
   std::int64_t training_peak() const { return at_rest() - activations.at_rest + batch + activations.peak(); }
   /// Of the whole run.
@@ -47,12 +48,15 @@ MemoryPlan plan_memory(const Model& model, const MemoryWork& work);
 /// The work of a run that the configuration describes. `threads` of each rank.
 MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch, int threads);
 
-/// Bytes of parameters, gradients and optimizer state of one rank by the ZeRO paper: weights and gradients of `weight` and
-/// `gradient` bytes an element, optimizer states of `states` (Rajbhandari et al. 2020, figure 1).
+/// Bytes of parameters, gradients and optimizer state of one rank by the ZeRO paper (Rajbhandari et al. 2020, figure 1), for
+/// `trained` elements beside `frozen_bytes` of weights that are not trained.
 struct PaperBytes {
   double parameters = 0, gradients = 0, optimizer = 0;
   double sum() const { return parameters + gradients + optimizer; }
 };
-PaperBytes paper_bytes(double parameters, const ShardPlan& plan, const Precision& precision, int ranks);
+PaperBytes paper_bytes(double trained, double frozen_bytes, const EngineOptions& engine, int ranks);
+
+/// Bytes of the weights that are not trained, as `engine` holds them: quantised or in the compute type.
+double frozen_bytes(const Model& model, const EngineOptions& engine);
 
 }  // namespace zero

@@ -1,11 +1,18 @@
 #include "zero/train/metrics.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "comm/error.h"
+#include "comm/log.h"
 
 namespace zero {
 namespace {
@@ -45,11 +52,21 @@ std::string format_metrics(const StepMetrics& metrics) {
   return object.dump();
 }
 
-MetricsWriter::MetricsWriter(const std::string& path, std::ios::openmode mode) : path_(path), file_(path, mode | std::ios::binary) {
-  if (!file_) fail(path, "cannot be opened for writing");
+MetricsWriter::MetricsWriter(const std::string& path, int flags) : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0644)) {
+  if (file_ < 0) fail(path, "cannot be opened for writing");
+  size_ = ::lseek(file_, 0, SEEK_END);
 }
 
-MetricsWriter::MetricsWriter(const std::string& path) : MetricsWriter(path, std::ios::trunc) {}
+MetricsWriter::MetricsWriter(const std::string& path) : MetricsWriter(path, O_TRUNC) {}
+
+MetricsWriter::MetricsWriter(MetricsWriter&& other) noexcept
+    : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)), size_(other.size_), waiting_(std::move(other.waiting_)), failed_(other.failed_) {}
+
+MetricsWriter::~MetricsWriter() {
+  if (file_ < 0) return;
+  if (!waiting_.empty()) log_warning(path_, ": its last ", std::count(waiting_.begin(), waiting_.end(), '\n'), " line(s) could not be written");
+  ::close(file_);
+}
 
 MetricsWriter MetricsWriter::resume(const std::string& path, std::int64_t last_step) {
   if (std::filesystem::exists(path)) {
@@ -57,12 +74,29 @@ MetricsWriter MetricsWriter::resume(const std::string& path, std::int64_t last_s
     std::filesystem::resize_file(path, bytes_until(path, last_step), error);
     if (error) throw Error(path + ": cannot be cut to step " + std::to_string(last_step) + ": " + error.message());
   }
-  return MetricsWriter(path, std::ios::app);
+  return MetricsWriter(path, 0);
 }
 
 void MetricsWriter::write(const StepMetrics& metrics) {
-  file_ << format_metrics(metrics) << '\n' << std::flush;
-  if (!file_) fail(path_, "cannot be written");
+  waiting_ += format_metrics(metrics) + '\n';
+  std::size_t done = 0;
+  while (done < waiting_.size()) {
+    const ssize_t put = ::write(file_, waiting_.data() + done, waiting_.size() - done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) break;
+    done += std::size_t(put);
+  }
+  if (done == waiting_.size()) {
+    if (failed_) log_info(path_, " can be written again; no line is missing");
+    size_ += std::int64_t(done);
+    waiting_.clear();
+    failed_ = false;
+    return;
+  }
+  const char* reason = std::strerror(errno);
+  const bool cut = ::ftruncate(file_, size_) == 0;  // nothing is left of a line that went in by half
+  if (!failed_) log_warning(path_, ": cannot be written: ", reason, "; training goes on, and its lines wait in memory", cut ? "" : " (the last line in it is torn)");
+  failed_ = true;
 }
 
 }  // namespace zero

@@ -1,7 +1,6 @@
 #pragma once
 // metrics.jsonl: one JSON object per logged step. Only rank 0 writes it.
 #include <cstdint>
-#include <fstream>
 #include <optional>
 #include <string>
 
@@ -27,23 +26,30 @@ struct StepMetrics {
 /// one that is not finite is null, which is JSON's only way to say so.
 std::string format_metrics(const StepMetrics& metrics);
 
-/// Writes the lines, each flushed, so that a run that dies keeps what it logged. Throws Error with the file's name and the
-/// system's reason when one cannot be written.
+/// Writes the lines, each at once, so that a run that dies keeps what it logged. A line that cannot be written (a full disk) costs
+/// one warning and waits in memory, as do those after it, until all can be; training is worth more than its records.
 class MetricsWriter {
  public:
-  /// A new file; one that exists is emptied.
+  /// A new file; one that exists is emptied. Throws Error with the system's reason when it cannot be opened.
   explicit MetricsWriter(const std::string& path);
 
   /// Continues a run after `last_step`: objects of later steps and a torn last line are cut off. A missing file is made.
   static MetricsWriter resume(const std::string& path, std::int64_t last_step);
 
+  MetricsWriter(MetricsWriter&& other) noexcept;
+  MetricsWriter& operator=(MetricsWriter&&) = delete;
+  ~MetricsWriter();
+
   void write(const StepMetrics& metrics);
 
  private:
-  MetricsWriter(const std::string& path, std::ios::openmode mode);
+  MetricsWriter(const std::string& path, int flags);
 
   std::string path_;
-  std::ofstream file_;
+  int file_ = -1;
+  std::int64_t size_ = 0;       // bytes of whole lines
+  std::string waiting_;         // lines that are not in the file
+  bool failed_ = false;         // and that it was told
 };
 
 }  // namespace zero

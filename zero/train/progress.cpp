@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 namespace zero {
 namespace {
@@ -18,14 +19,24 @@ std::string format(const char* pattern, double number) {
   return buffer;
 }
 
+// Six columns up to a billion.
 std::string rate_text(double per_second) {
-  if (per_second >= 1e6) return format("%.2fM", per_second / 1e6);
-  return per_second >= 1e4 ? format("%.1fk", per_second / 1e3) : format("%.0f", per_second);
+  if (per_second >= 1e6) return format("%5.1fM", per_second / 1e6);
+  if (per_second >= 1e4) return format("%5.1fk", per_second / 1e3);
+  return per_second >= 100 ? format("%6.0f", per_second) : format("%6.1f", per_second);
+}
+
+// Five columns, with three digits that count.
+std::string norm_text(double norm) {
+  if (norm != 0 && (norm < 1e-3 || norm >= 99999)) return format("%5.0e", norm);
+  return format(norm < 9.9995 ? "%5.3f" : norm < 99.995 ? "%5.2f" : norm < 999.95 ? "%5.1f" : "%5.0f", norm);
 }
 
 std::string bytes_text(double bytes) {
   return bytes >= 1ll << 30 ? format("%.2f GiB", bytes / (1ll << 30)) : format("%.0f MiB", bytes / (1 << 20));
 }
+
+std::string padded(const std::string& words, std::size_t columns) { return std::string(columns - std::min(columns, words.size()), ' ') + words; }
 
 std::string clock_text(double seconds) {
   const long long s = std::llround(seconds);
@@ -60,57 +71,112 @@ int terminal_columns() {
   return columns;
 }
 
-std::string progress_line(const StepMetrics& metrics, std::int64_t total_steps, std::optional<double> seconds_left) {
-  const std::string total = std::to_string(total_steps), step = std::to_string(metrics.step);
-  std::string line = "step " + std::string(total.size() - std::min(total.size(), step.size()), ' ') + step + "/" + total;
-  line += "  loss " + format("%.4f", metrics.loss);
-  if (metrics.validation_loss) line += "  validation " + format("%.4f", *metrics.validation_loss);
-  line += "  lr " + format("%.2e", metrics.lr);
-  line += "  norm " + format("%.3g", metrics.grad_norm);
-  line += "  " + rate_text(metrics.tokens_per_second) + " tokens/s";
-  line += "  peak " + bytes_text(static_cast<double>(metrics.peak_bytes));
-  if (metrics.skipped && *metrics.skipped > 0) line += "  skipped " + std::to_string(*metrics.skipped);
-  if (seconds_left) line += "  " + clock_text(*seconds_left) + " left";
-  return line;
+std::string progress_line(const StepMetrics& metrics, std::int64_t total_steps, std::optional<double> seconds_left, int columns) {
+  struct Field {
+    int order;   // the greatest goes first where the line is too long
+    std::string words;
+  };
+  const std::string total = std::to_string(total_steps);
+  std::vector<Field> fields{{0, "step " + padded(std::to_string(metrics.step), total.size()) + "/" + total}, {1, "loss " + format("%7.4f", metrics.loss)}};
+  if (metrics.validation_loss) fields.push_back({2, "validation " + format("%.4f", *metrics.validation_loss)});
+  fields.push_back({7, "lr " + format("%.2e", metrics.lr)});
+  fields.push_back({6, "norm " + norm_text(metrics.grad_norm)});
+  fields.push_back({4, rate_text(metrics.tokens_per_second) + " tok/s"});
+  fields.push_back({8, "tensors " + padded(bytes_text(double(metrics.peak_bytes)), 8)});
+  if (metrics.skipped && *metrics.skipped > 0) fields.push_back({5, "skipped " + std::to_string(*metrics.skipped)});
+  if (seconds_left) fields.push_back({3, padded(clock_text(*seconds_left), 7) + " left"});
+  for (;;) {
+    std::string line;
+    for (const Field& field : fields) line += (line.empty() ? "" : "  ") + field.words;
+    if (columns <= 0 || line.size() <= std::size_t(columns) || fields.size() == 1) return line.substr(0, columns > 0 ? columns : std::string::npos);
+    fields.erase(std::max_element(fields.begin(), fields.end(), [](const Field& a, const Field& b) { return a.order < b.order; }));
+  }
 }
+
+std::string closing_lines(const StepMetrics& last, std::int64_t process_bytes) {
+  const double seconds = std::max(1e-9, last.seconds), rate = double(last.tokens) / seconds;
+  std::string words = "trained " + std::to_string(last.step) + (last.step == 1 ? " step in " : " steps in ") + clock_text(seconds) + ": " +
+                      format("%.3g s a step, ", seconds / double(last.step)) + format(rate < 100 ? "%.1f tokens/s" : "%.0f tokens/s", rate) +
+                      format("; loss %.4f", last.loss);
+  if (last.validation_loss) words += format(", validation %.4f", *last.validation_loss);
+  if (last.skipped && *last.skipped > 0) words += ", " + std::to_string(*last.skipped) + " of the steps skipped";
+  return words + "\nmemory at its peak: tensors " + bytes_text(double(last.peak_bytes)) + " on the fullest rank; the whole process of rank 0 " +
+         bytes_text(double(process_bytes));
+}
+
+Progress::Progress(std::ostream& out, ProgressOptions options)
+    : out_(out), options_(options), thread_([this](std::stop_token stop) { say_that_it_lives(std::move(stop)); }) {}
 
 void Progress::show(const StepMetrics& metrics) {
   const std::optional<double> left = seconds_left(metrics);
-  if (!is_due(metrics)) return;
-  std::string line = progress_line(metrics, options_.total_steps, left);
+  const bool due = is_due(metrics);
+  const std::scoped_lock lock(mutex_);
+  last_ = metrics;
+  stepped_ = Clock::now();
+  if (!due) return;
+  shown_seconds_ = metrics.seconds;
+  spoken_ = stepped_;
   if (options_.columns == 0) {
-    out_ << line << std::endl;
+    out_ << progress_line(metrics, options_.total_steps, left) + "\n" << std::flush;
     return;
   }
-  line.resize(std::min<std::size_t>(line.size(), std::max(options_.columns - 1, 1)));  // a wrapped line could not be rewritten
-  out_ << "\r\033[K" << line << std::flush;
+  // A wrapped line could not be rewritten.
+  out_ << "\r\033[K" + progress_line(metrics, options_.total_steps, left, std::max(options_.columns - 1, 1)) << std::flush;
   line_open_ = true;
-  if (metrics.validation_loss) finish();
+  if (metrics.validation_loss) end_line();
 }
 
 void Progress::finish() {
+  const std::scoped_lock lock(mutex_);
+  end_line();
+}
+
+void Progress::close(std::int64_t process_bytes) {
+  const std::scoped_lock lock(mutex_);
+  end_line();
+  if (last_.step == 0) return;
+  out_ << closing_lines(last_, process_bytes) + "\n" << std::flush;
+  spoken_ = Clock::now();
+}
+
+void Progress::end_line() {
   if (line_open_) out_ << std::endl;
   line_open_ = false;
 }
 
+void Progress::say_that_it_lives(std::stop_token stop) {
+  std::unique_lock lock(mutex_);
+  while (!stop.stop_requested()) {
+    const Clock::time_point due = spoken_ + options_.silence;
+    over_.wait_until(lock, stop, due, [&] { return spoken_ + options_.silence > due; });
+    const Clock::time_point now = Clock::now();
+    if (stop.stop_requested() || now < spoken_ + options_.silence) continue;
+    end_line();
+    const std::string since = clock_text(std::chrono::duration<double>(now - stepped_).count());
+    const std::string last = last_.step == 0 ? "the start, no step has ended yet" : "step " + std::to_string(last_.step) + "/" + std::to_string(options_.total_steps);
+    out_ << since + " since " + last + "\n" << std::flush;
+    spoken_ = now;
+  }
+}
+
 bool Progress::is_due(const StepMetrics& metrics) const {
   if (options_.columns > 0 || metrics.step == 1 || metrics.step >= options_.total_steps || metrics.validation_loss) return true;
+  const double silence = std::chrono::duration<double>(options_.silence).count();
+  if (metrics.seconds - shown_seconds_ + seconds_per_step_ > silence) return true;  // the next step would be too late
   const std::int64_t interval = options_.interval > 0 ? options_.interval : std::max<std::int64_t>(1, options_.total_steps / 20);
   return metrics.step % interval == 0;
 }
 
 std::optional<double> Progress::seconds_left(const StepMetrics& metrics) {
-  const std::int64_t steps = metrics.step - last_step_;
+  const std::int64_t steps = metrics.step - last_.step;
   if (steps > 0) {
-    const double now = (metrics.seconds - last_seconds_) / static_cast<double>(steps);
-    const double weight = last_step_ == 0 ? 0 : std::pow(0.9, static_cast<double>(steps));
+    const double now = (metrics.seconds - last_.seconds) / double(steps);
+    const double weight = last_.step == 0 ? 0 : std::pow(0.9, double(steps));
     // Step 1 pays for first touches of memory and caches; it stands in only until step 2 is known.
-    seconds_per_step_ = seconds_per_step_ == 0 || last_step_ <= 1 ? now : weight * seconds_per_step_ + (1 - weight) * now;
+    seconds_per_step_ = seconds_per_step_ == 0 || last_.step <= 1 ? now : weight * seconds_per_step_ + (1 - weight) * now;
   }
-  last_step_ = metrics.step;
-  last_seconds_ = metrics.seconds;
   if (metrics.step <= 1 || metrics.step >= options_.total_steps) return std::nullopt;
-  return seconds_per_step_ * static_cast<double>(options_.total_steps - metrics.step);
+  return seconds_per_step_ * double(options_.total_steps - metrics.step);
 }
 
 }  // namespace zero

@@ -55,7 +55,7 @@ std::string checkpoints_root(const Config& config) { return config.job.output_di
 
 std::optional<std::int64_t> check_resume(const ResumeRequest& request, const CheckpointFolders& folders, FileCalls& calls, Communicator& communicator) {
   std::int64_t step = -1;
-  run_on_first(communicator, [&](const Heartbeat&) {
+  run_on_first(communicator, [&] {
     const std::string& output = request.config.job.output_dir;
     const std::optional<Manifest> then = newest_manifest(folders, calls);
     if (then) {
@@ -63,7 +63,7 @@ std::optional<std::int64_t> check_resume(const ResumeRequest& request, const Che
       require_same_settings(request.config, request.now.settings, then->run.settings, request.accepted, folders.path(then->position.steps));
       return tell_changes(request, *then);
     }
-    if (!folders.steps().empty()) throw InputError(folders.root() + ": no checkpoint there has a readable manifest.json: begin anew with --overwrite");
+    if (!folders.names().empty()) throw InputError(folders.root() + ": no checkpoint there has a readable manifest.json: begin anew with --overwrite");
     if (holds_result(output)) throw InputError("job.output_dir = \"" + output + "\" holds a finished run without checkpoints: there is nothing to resume; --overwrite begins anew");
     log_info(output, " has no checkpoint yet: the run begins at step 0");
   });

@@ -9,22 +9,19 @@
 #include "zero/data/open_rows.h"
 #include "zero/data/preview.h"
 #include "zero/train/config_rules.h"
+#include "zero/train/setup.h"
 
 namespace zero {
 namespace {
+
+/// A GPU's attention kernels are planned for each length anew, which takes up to a second: all lengths of a run are multiples of
+/// this, or seq_len.
+constexpr std::int64_t device_length_multiple = 64;
 
 bool needs_tokenizer(const Config& config) {
   const auto is_text = [](const std::string& path) { return data_kind(path) != "bin"; };
   return std::any_of(config.data.train.begin(), config.data.train.end(), is_text) ||
          std::any_of(config.data.validation.begin(), config.data.validation.end(), is_text);
-}
-
-// Where tokenizer_config.json and the chat template are looked for: the model's directory, else beside the tokenizer.
-std::string directory_of(const Config& config) {
-  if (config.model.path) return *config.model.path;
-  const std::filesystem::path tokenizer(config.data.tokenizer);
-  if (std::filesystem::is_directory(tokenizer)) return tokenizer.string();
-  return tokenizer.has_parent_path() ? tokenizer.parent_path().string() : ".";
 }
 
 DataOptions options_of(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer) {
@@ -33,12 +30,11 @@ DataOptions options_of(const Config& config, const ModelConfig& model, const std
   options.token_width = token_width_of(config.data.token_dtype);
   options.seq_len = config.training.seq_len;
   options.vocab_size = model.vocab_size;
-  // Beside the runs and not inside one: several runs on the same text share it.
-  options.cache_folder = (std::filesystem::path(config.job.output_dir).lexically_normal().parent_path() / "token_cache").string();
+  options.cache_folder = (std::filesystem::path(config.job.output_dir) / "token_cache").string();
   if (!tokenizer) return options;
   options.encoder = text_encoder_of(*tokenizer);
   options.tokenizer = &*tokenizer;
-  options.conversations.model_directory = directory_of(config);
+  options.conversations.model_directory = tokenizer_source_of(config).settings;
   options.conversations.chat_template = config.data.chat_template;
   options.conversations.train_on = train_on_of(config.data.train_on);
   options.overlong = overlong_of(config.data.overlong);
@@ -46,38 +42,53 @@ DataOptions options_of(const Config& config, const ModelConfig& model, const std
   return options;
 }
 
+void tell(const Communicator& communicator, const char* what, const RowSource& rows) {
+  if (communicator.rank() != 0) return;
+  log_info(what, rows.describe());
+  if (const std::string warning = rows.warning(); !warning.empty()) log_warning(what, warning);
+}
+
 }  // namespace
 
 std::optional<Tokenizer> tokenizer_of(const Config& config, const ModelConfig& model) {
-  std::string path = config.data.tokenizer;
-  if (path.empty() && config.model.path && std::filesystem::exists(*config.model.path + "/tokenizer.model")) path = *config.model.path;
+  std::string path = tokenizer_source_of(config).tokenizer;
+  std::error_code none;
+  if (config.data.tokenizer.empty() && !std::filesystem::exists(path + "/tokenizer.model", none)) path.clear();
   if (path.empty()) {
+    if (needs_tokenizer(config) && config.model.path && std::filesystem::exists(*config.model.path + "/tokenizer.json", none))
+      throw InputError(text(config.where("data.tokenizer"), ": ", *config.model.path, " has a tokenizer.json, which is not read, and no SentencePiece tokenizer.model: "
+                            "write the ids by that tokenizer's own library and train on them (.bin, data.token_dtype), which needs no tokenizer"));
     if (needs_tokenizer(config))
       throw InputError(config.where("data.tokenizer") + ": texts need a tokenizer: name a tokenizer.model, or a model.path that holds one");
     return std::nullopt;
   }
   Tokenizer tokenizer = Tokenizer::load(path);
-  if (tokenizer.vocab_size() > model.vocab_size)
-    throw InputError(text(config.where("data.tokenizer"), ": ", path, " has ", tokenizer.vocab_size(), " ids, the model's vocab_size is ",
-                          model.vocab_size, ": use the model's own tokenizer or a model with a larger vocabulary"));
-  return tokenizer;
+  if (tokenizer.vocab_size() <= model.vocab_size) return tokenizer;
+  throw InputError(text(config.where("data.tokenizer"), ": ", path, " has ", tokenizer.vocab_size(), " ids, the model's vocab_size is ", model.vocab_size, ": ",
+                        config.model.preset            ? text("set vocab_size = ", tokenizer.vocab_size(), " in [model], beside preset")
+                        : config.data.tokenizer.empty() ? std::string("the directory's tokenizer was enlarged and its embedding was not: take both from one model")
+                                                        : std::string("leave the key out, and the tokenizer of model.path is used")));
 }
 
 TrainingData open_training_data(const Config& config, const BatchArithmetic& batch, const ModelConfig& model,
-                                const std::optional<Tokenizer>& tokenizer, Communicator& communicator) {
+                                const std::optional<Tokenizer>& tokenizer, Communicator& communicator, const CoreSet& cores, at::Device device) {
   DataOptions options = options_of(config, model, tokenizer);
+  options.cores = cores;
+  if (tokenizer && tokenizer->beside_merges() && communicator.rank() == 0)
+    log_warning(tokenizer->model_path(), ": ", tokenizer->beside_merges(), ": texts can be trained, but zero_generate will refuse prompts and chats, zero_export GGUF files (docs/data.md)");
   std::shared_ptr<const RowSource> rows = open_rows(options, communicator);
-  if (communicator.rank() == 0) log_info("training data: ", rows->describe());
+  tell(communicator, "training data: ", *rows);
   SampleOrder order({rows->size(), batch.global_batch_size, std::uint64_t(config.training.seed), config.data.shuffle});
   TrainingData data;
-  data.training = std::make_unique<Loader>(std::move(rows), std::move(order),
-                                           LoaderOptions{communicator.rank(), batch.ranks, batch.local_batch_size, batch.global_batch_size});
-  if (config.data.validation.empty()) return data;
+  LoaderOptions loading{communicator.rank(), batch.ranks, batch.local_batch_size, batch.global_batch_size};
+  if (!device.is_cpu()) loading.length = {device_length_multiple, config.training.seq_len};
+  data.training = std::make_unique<Loader>(std::move(rows), std::move(order), loading);
+  if (config.data.validation.empty() || config.training.validation_interval == 0) return data;
   options.files = config.data.validation;
   options.tail = ShortTail::keep;
   std::shared_ptr<const RowSource> held_out = open_rows(options, communicator);
-  if (communicator.rank() == 0) log_info("validation data: ", held_out->describe());
-  data.validation = std::make_unique<ValidationLoader>(std::move(held_out), communicator.rank(), batch.ranks, batch.local_batch_size);
+  tell(communicator, "validation data: ", *held_out);
+  data.validation = std::make_unique<ValidationLoader>(std::move(held_out), loading.rank, loading.ranks, loading.local_batch_size, loading.length);
   return data;
 }
 
@@ -87,7 +98,11 @@ void print_preview(const Config& config, const ModelConfig& model, const std::op
 }
 
 std::int64_t steps_of(const Config& config, const TrainingData& data) {
-  return config.training.steps ? *config.training.steps : data.training->order().steps_of(*config.training.epochs);
+  if (config.training.steps) return *config.training.steps;
+  const SampleOrder& order = data.training->order();
+  const std::int64_t steps = order.steps_of(*config.training.epochs);
+  validate_for_steps(config, steps, text("epochs = ", *config.training.epochs, " over ", order.options().rows, " rows in steps of ", order.options().global_batch_size));
+  return steps;
 }
 
 }  // namespace zero

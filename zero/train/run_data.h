@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "comm/core_share.h"
 #include "models/model_config.h"
 #include "models/tokenizer.h"
 #include "zero/train/batch_arithmetic.h"
@@ -15,9 +16,10 @@ namespace zero {
 /// InputError when a text needs one, or when it has more ids than the model.
 std::optional<Tokenizer> tokenizer_of(const Config& config, const ModelConfig& model);
 
-/// Opens and checks every file; texts are tokenised into a cache beside the outputs. Collective.
+/// Opens and checks every file; texts and conversations are tokenised into job.output_dir/token_cache, by rank 0 on `cores` (none: its own).
+/// Batches for a GPU have few lengths. Collective.
 TrainingData open_training_data(const Config& config, const BatchArithmetic& batch, const ModelConfig& model,
-                                const std::optional<Tokenizer>& tokenizer, Communicator& communicator);
+                                const std::optional<Tokenizer>& tokenizer, Communicator& communicator, const CoreSet& cores = {}, at::Device device = at::kCPU);
 
 struct PreviewOptions {
   std::int64_t examples = 0;   // 0: no preview
@@ -27,7 +29,7 @@ struct PreviewOptions {
 /// Prints the first examples of data.train as training will see them.
 void print_preview(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer, const PreviewOptions& preview);
 
-/// The steps of the run: training.steps, or what training.epochs amount to.
+/// The steps of the run: training.steps, or what training.epochs amount to. InputError where the warm-up is longer.
 std::int64_t steps_of(const Config& config, const TrainingData& data);
 
 }  // namespace zero

@@ -6,7 +6,7 @@
 #include "comm/error.h"
 #include "models/peft_directory.h"
 #include "models/safetensors_writer.h"
-#include "zero/train/first_rank_work.h"
+#include "zero/data/together.h"
 
 namespace zero {
 namespace {
@@ -37,18 +37,18 @@ AdapterWriter::AdapterWriter(const std::string& folder, const std::vector<Tensor
 
 void AdapterWriter::append(const TensorSpec& tensor, const at::Tensor& value) { writer_->append(pissa_ ? pissa_->as_plain(tensor, value) : value); }
 
-void AdapterWriter::finish(const LoraOptions& options, const std::string& base) {
+void AdapterWriter::finish(const LoraOptions& options, const std::string& base, const TokenizerSource& tokenizer) {
   writer_->finish();
+  write_tokenizer_files(folder_, tokenizer);
   write_adapter_config(folder_, pissa_ ? plain_options(options) : options, base);
 }
 
-void save_adapter(Engine& engine, const LoraOptions& options, PissaWeights* pissa, const std::string& folder, const std::string& base) {
-  std::unique_ptr<AdapterWriter> writer;
-  FirstRankWork first(engine.host());
-  first.attempt([&] { writer = std::make_unique<AdapterWriter>(folder, trained_tensors(engine), pissa); });
-  engine.export_weights([&](const TensorSpec& spec, const at::Tensor& value) { first.attempt([&] { writer->append(spec, value); }); }, true);
-  first.attempt([&] { writer->finish(options, base); });
-  first.finish();
+void save_adapter(Engine& engine, const LoraOptions& options, PissaWeights* pissa, const std::string& folder, const std::string& base, const TokenizerSource& tokenizer) {
+  Communicator& ranks = engine.host();
+  std::unique_ptr<AdapterWriter> writer;  // rank 0's
+  run_on_first(ranks, [&] { writer = std::make_unique<AdapterWriter>(folder, trained_tensors(engine), pissa); });
+  engine.export_weights([&](const TensorSpec& spec, const at::Tensor& value) { run_on_first(ranks, [&] { writer->append(spec, value); }); }, true);
+  run_on_first(ranks, [&] { writer->finish(options, base, tokenizer); });
 }
 
 }  // namespace zero

@@ -25,7 +25,6 @@ Precision precision_of(const Config& config, const BatchArithmetic& batch) {
   Precision precision;
   precision.compute = type_of(config.training.precision);
   precision.master = at::kFloat;
-  precision.sum = config.zero.reduce_dtype == "bf16" ? at::kBFloat16 : at::kFloat;
   if (config.zero.gradient_dtype == "auto") {
     precision.gradient = batch.accumulation > 1 ? at::kFloat : precision.compute;
   } else {
@@ -49,11 +48,17 @@ EngineOptions engine_options_of(const Config& config, const BatchArithmetic& bat
   return options;
 }
 
+TokenizerSource tokenizer_source_of(const Config& config) {
+  TokenizerSource source = find_tokenizer(config.data.tokenizer, config.lora ? config.lora->adapter : "", config.model.path.value_or(""));
+  source.chat_template = config.data.chat_template;
+  return source;
+}
+
 HfWriteOptions write_options_of(const Config& config) {
   HfWriteOptions options;
   options.type = type_of(config.checkpoint.export_dtype);
   options.base = config.model.path.value_or("");
-  options.tokenizer_from = config.data.tokenizer.empty() ? options.base : config.data.tokenizer;
+  options.tokenizer = tokenizer_source_of(config);
   return options;
 }
 

@@ -14,7 +14,9 @@ ModelConfig model_config_of(const Config& config);
 
 Precision precision_of(const Config& config, const BatchArithmetic& batch);
 EngineOptions engine_options_of(const Config& config, const BatchArithmetic& batch);
-/// Of model/: the tensors' type, and where tokenizer files and generation_config.json come from.
+/// Where the tokenizer of a run's texts and chats lies, and which template writes its chats.
+TokenizerSource tokenizer_source_of(const Config& config);
+/// Of model/: the tensors' type, the tokenizer that goes along, and the base whose further settings stay.
 HfWriteOptions write_options_of(const Config& config);
 /// What an adapter calls its base: the path as given, or the preset.
 std::string base_name_of(const Config& config);

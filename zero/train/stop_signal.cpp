@@ -1,46 +1,70 @@
 #include "zero/train/stop_signal.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <ctime>
 
 namespace zero {
 namespace {
 
-constexpr int signals[] = {SIGTERM, SIGUSR1};
+constexpr int signals[] = {SIGINT, SIGHUP, SIGTERM, SIGUSR1};
+constexpr char checkpoint_follows[] = "\nasked to stop: a checkpoint follows the step that is under way; once more ends the run at once\n";
+constexpr char result_follows[] = "\nasked to stop: the run is over and its result is being written; once more ends it at once, and loses what is not written\n";
 
 // A handler has no object to reach.
 volatile std::sig_atomic_t noted = 0;
-volatile std::time_t noted_at = 0;
+volatile std::sig_atomic_t answers = 0;
+volatile std::sig_atomic_t training = 1;
+volatile std::int64_t noted_at = 0;
 
-std::time_t seconds_now() {
+std::int64_t milliseconds_now() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec;
+  return now.tv_sec * std::int64_t{1000} + now.tv_nsec / 1000000;
 }
 
 void note(int signal) {
+  const int former = errno;
   if (!noted) {
-    noted_at = seconds_now();
+    noted_at = milliseconds_now();
     noted = 1;
-  } else if (seconds_now() - noted_at > 1) {
+    const ssize_t told = !answers ? 0 : training ? write(STDERR_FILENO, checkpoint_follows, sizeof checkpoint_follows - 1)
+                                                 : write(STDERR_FILENO, result_follows, sizeof result_follows - 1);
+    if (told < 0) answers = 0;
+  } else if (milliseconds_now() - noted_at > (signal == SIGINT ? 200 : 1000)) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }
+  errno = former;
+}
+
+bool listens_to(int signal) {
+  struct sigaction present {};
+  sigaction(signal, nullptr, &present);
+  return present.sa_handler != SIG_IGN || (signal != SIGINT && signal != SIGHUP);
 }
 
 }  // namespace
 
-StopSignal::StopSignal() {
+StopSignal::StopSignal(bool speaks) {
   noted = 0;
+  answers = speaks;
+  training = 1;
+  std::signal(SIGPIPE, SIG_IGN);  // whoever read the log may end before the run does
   struct sigaction action {};
   action.sa_handler = note;
   action.sa_flags = SA_RESTART;
-  for (const int signal : signals) sigaction(signal, &action, nullptr);
+  for (const int signal : signals)
+    if (listens_to(signal)) sigaction(signal, &action, nullptr);
 }
 
-StopSignal::~StopSignal() {
-  for (const int signal : signals) std::signal(signal, SIG_DFL);
-}
+// The handler stays: a signal while the process ends does not change how it ends.
+StopSignal::~StopSignal() { answers = 0; }
+
+void StopSignal::training_is_over() { training = 0; }
 
 bool StopSignal::requested() const { return noted != 0; }
 

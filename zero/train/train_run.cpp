@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iomanip>
 #include <iostream>
 #include <thread>
 
@@ -15,16 +16,18 @@
 #include "comm/stream.h"
 #include "models/device_setting.h"
 #include "models/matmul_setting.h"
+#include "offload/process_memory.h"
 #include "zero/data/together.h"
 #include "zero/train/checkpoints.h"
 #include "zero/train/decisive_settings.h"
+#include "zero/train/disk_room.h"
+#include "zero/train/mistakes.h"
 #include "zero/train/output_dir.h"
 #include "zero/train/resume.h"
 #include "zero/train/run_data.h"
 #include "zero/train/run_lock.h"
 #include "zero/train/run_model.h"
-#include "zero/train/save_adapter.h"
-#include "zero/train/save_model.h"
+#include "zero/train/save_result.h"
 #include "zero/train/setup.h"
 #include "zero/train/shared_directory.h"
 #include "zero/train/state_homes.h"
@@ -42,23 +45,41 @@ struct Plan {
   ModelConfig model;
   std::optional<Tokenizer> tokenizer;
   c10::Device device = at::kCPU;
+  FormerRun former = FormerRun::refused;
 };
 
+/// What must not be lost to the run. The file that a run wrote of its own configuration is in memory when that run is resumed.
+std::vector<ReadPath> reads_of(const Plan& plan, const TrainArguments& arguments) {
+  std::vector<ReadPath> reads = read_paths_of(plan.config);
+  std::error_code none;
+  if (arguments.resume && std::filesystem::equivalent(plan.config.source, plan.config.job.output_dir + "/config.toml", none))
+    std::erase_if(reads, [&](const ReadPath& read) { return read.name == "the configuration"; });
+  return reads;
+}
+
 Plan make_plan(const TrainArguments& arguments, int ranks) {
+  check_accepted(arguments.accepted_changes);
   Plan plan;
   plan.config = load_config(arguments.config, arguments.overrides);
-  refuse_unsupported(plan.config);
-  validate_for(plan.config, ranks);
-  check_files(plan.config);
+  const bool here = !arguments.target.named();   // elsewhere other files may be there
+  plan.former = arguments.resume ? FormerRun::resumed : arguments.overwrite ? FormerRun::overwritten : FormerRun::refused;
+  Mistakes mistakes;
+  mistakes.allow([&] { validate_for(plan.config, ranks); });
+  if (here) mistakes.allow([&] { check_files(plan.config); });
+  // Without another mistake this is asked under the lock.
+  if (!mistakes.none() && !arguments.dry_run && arguments.preview.examples == 0)
+    mistakes.allow([&] { check_output_dir(plan.config.job.output_dir, plan.former, reads_of(plan, arguments)); });
+  mistakes.tell();
   plan.batch = BatchArithmetic::of(plan.config, ranks);
+  plan.config.training.global_batch_size = plan.batch.global_batch_size;   // what is used is what is written down
   plan.model = model_config_of(plan.config);
-  validate_for_context(plan.config, plan.model.max_position_embeddings);
-  const FormerRun former = arguments.resume ? FormerRun::resumed : arguments.overwrite ? FormerRun::overwritten : FormerRun::refused;
-  if (!arguments.dry_run && arguments.preview.examples == 0) check_output_dir(plan.config.job.output_dir, former);
-  plan.tokenizer = tokenizer_of(plan.config, plan.model);
+  validate_for_model(plan.config, plan.model);
+  if (here) plan.tokenizer = tokenizer_of(plan.config, plan.model);
+  if (here) check_result(plan.config, plan.model);
   return plan;
 }
 
+/// The configuration with every value that is used; it is a configuration of the same run.
 MpiOptions mpi_options_of(const Config& config) {
   MpiOptions options;
   options.deadline = std::chrono::duration<double>(config.comm.deadline_seconds);
@@ -77,22 +98,49 @@ void set_threads(const World& world, c10::Device device) {
     log_warning("this rank may use one of the ", cores, " cores of its node. mpirun --bind-to none, or srun --cpus-per-task=N, gives ranks more");
 }
 
-void describe(const World& world, const Plan& plan, const Model& model, std::int64_t steps) {
-  log_info("model: ", model.numel(), " parameters in ", model.units.size(), " units, ", plan.config.training.precision);
+std::string counted(std::int64_t number, const std::string& noun) { return text(number, " ", noun, number == 1 ? "" : "s"); }
+
+/// `order` of the training rows.
+void describe(const World& world, const Plan& plan, const Model& model, const SampleOrder& order, std::int64_t steps) {
+  log_info("model: ", counted(model.numel(), "parameter"), " in ", counted(std::int64_t(model.units.size()), "unit"), ", ", plan.config.training.precision);
   log_info("stage ", plan.config.zero.stage, ": ", ShardPlan::for_stage(int(plan.config.zero.stage)).describe());
-  log_info(world.size(), " ranks on ", world.nodes(), " node(s), ", at::get_num_threads(), " thread(s) each; ", plan.batch.describe(), "; ", steps, " steps");
+  log_info(counted(world.size(), "rank"), " on ", counted(world.nodes(), "node"), ", ", counted(at::get_num_threads(), "thread"), " each; ", plan.batch.describe());
+  const std::int64_t rows = order.options().rows;
+  const double epochs = order.epochs_after(steps), passes = double(plan.batch.global_batch_size) / double(rows);
+  log_info(counted(steps, "step"), ", ", std::fixed, std::setprecision(epochs < 10 ? 2 : 0), epochs, " epochs of ", counted(rows, "sequence"));
+  if (passes > 1)
+    log_warning("a step of ", plan.batch.global_batch_size, " sequences passes over the ", rows, " of the data ", std::fixed, std::setprecision(1), passes,
+                " times: lower the global batch, or give more data");
 }
 
-/// Rank 0 prints what the run will take of its node; a node that lacks it ends the run here.
-void give_verdict(World& world, const Plan& plan, const Model& model, bool dry_run) {
+/// The first line of the run's config.toml.
+std::string written_by(const World& world, const TrainArguments& arguments) {
+  return text("# zero_train ", arguments.version, ", ", counted(world.size(), "rank"), "\n");
+}
+
+void check_room(const World& world, const Plan& plan, const Model& model, const MemoryPlan& memory, std::optional<std::int64_t> steps) {
+  if (world.rank() != 0) return;  // whose node has the output directory
+  require_room(plan.config, disk_need(plan.config, model, memory, steps), output_room(plan.config, plan.former), offloaded_beside(plan.config, memory, world.local_size()));
+}
+
+/// Rank 0 prints what the run will take of its node, or of the machine that is asked about; too little memory ends the run here.
+MemoryPlan give_verdict(World& world, const Plan& plan, const Model& model, const TrainArguments& arguments) {
+  MemoryPlan memory;
   world.agree([&] {
-    const NodeBudget budget = node_budget(plan.config, world.local_size(), plan.device);
+    const bool elsewhere = arguments.target.named();
+    const NodeBudget budget = elsewhere ? budget_of(arguments.target, plan.device) : node_budget(plan.config, plan.former, world.local_size(), plan.device);
     const Verdict verdict = judge_memory(plan.config, plan.batch, model, budget);
-    if (world.rank() == 0 && dry_run) std::cout << resolved_toml(plan.config) << '\n' << plan.batch.describe() << '\n';
-    if (world.rank() == 0) std::cout << verdict.table << std::flush;
+    if (world.rank() == 0) {
+      std::cout << verdict.table;
+      if (arguments.dry_run) std::cout << verdict.stages << plan.batch.describe() << '\n';
+      if (arguments.print_config) std::cout << '\n' << resolved_toml(plan.config);
+      std::cout << std::flush;
+    }
     require_fit(plan.config, verdict, budget);
-    if (!dry_run) require_checkpoint_room(plan.config, verdict, budget);
+    memory = verdict.plan;
+    if (!arguments.dry_run) check_room(world, plan, model, memory, plan.config.training.steps);
   });
+  return memory;
 }
 
 c10::Device device_of(const Config& config, const World& world) {
@@ -120,15 +168,15 @@ void check_length(const Plan& plan, std::int64_t done, std::int64_t steps) {
                         " steps, and its checkpoint is of step ", done, ": name more"));
 }
 
-Records open_records(World& world, const Plan& plan, FormerRun former, std::int64_t done, std::int64_t steps) {
+Records open_records(World& world, const Plan& plan, const TrainArguments& arguments, std::int64_t done, std::int64_t steps) {
   const std::string& output = plan.config.job.output_dir;
   Records records;
   world.agree([&] {
     if (world.rank() != 0) return;
-    prepare_output_dir(output, former, resolved_toml(plan.config));
+    prepare_output_dir(output, plan.former, reads_of(plan, arguments), written_by(world, arguments) + resolved_toml(plan.config));
     const std::string path = output + "/metrics.jsonl";
-    records.metrics = std::make_unique<MetricsWriter>(former == FormerRun::resumed ? MetricsWriter::resume(path, done) : MetricsWriter(path));
-    records.progress = std::make_unique<Progress>(std::cout, ProgressOptions{steps, 0, terminal_columns()});
+    records.metrics = std::make_unique<MetricsWriter>(plan.former == FormerRun::resumed ? MetricsWriter::resume(path, done) : MetricsWriter(path));
+    records.progress = std::make_unique<Progress>(std::cout, ProgressOptions{.total_steps = steps, .columns = terminal_columns()});
   });
   if (world.nodes() > 1 && plan.config.checkpoint.interval > 0)
     require_shared(output, world.communicator(), [&](const std::function<void()>& phase) { world.agree(phase); });
@@ -143,14 +191,26 @@ int train_run(World& world, const TrainArguments& arguments) {
   Plan plan;
   RunModel run;
   world.agree([&] {
-    plan = make_plan(arguments, world.size());
-    plan.device = device_of(plan.config, world);
+    const TargetMachine& target = arguments.target;
+    plan = make_plan(arguments, target.ranks > 0 ? target.ranks : world.size());
+    plan.device = target.named() ? device_of(target, plan.config) : device_of(plan.config, world);
     run = make_run_model(plan.config, plan.model, !arguments.dry_run && arguments.preview.examples == 0);
     if (arguments.preview.examples > 0 && world.rank() == 0) print_preview(plan.config, plan.model, plan.tokenizer, arguments.preview);
   });
   if (arguments.preview.examples > 0) return 0;
+  const std::string& output = plan.config.job.output_dir;
+  std::optional<RunLock> lock;        // rank 0's, from before the first look at the directory to the end
+  if (!arguments.dry_run)
+    world.agree([&] {
+      if (world.rank() != 0) return;
+      lock.emplace(output);
+      const std::vector<ReadPath> reads = reads_of(plan, arguments);
+      check_output_dir(output, plan.former, reads);
+      const std::string& dump = plan.config.metrics.dump_first_step;
+      if (!dump.empty()) check_tensor_file(plan.config.where("metrics.dump_first_step"), dump, reads);
+    });
   set_threads(world, plan.device);
-  give_verdict(world, plan, run.model, arguments.dry_run);
+  const MemoryPlan memory = give_verdict(world, plan, run.model, arguments);
   if (arguments.dry_run) return 0;
   world.configure(mpi_options_of(plan.config));
   Communicator& communicator = world.communicator();
@@ -159,35 +219,30 @@ int train_run(World& world, const TrainArguments& arguments) {
   std::string device_line;
   if (plan.device.is_cuda())
     device_line = prepare_device(plan.device.index(), precision_of(plan.config, plan.batch).compute, plan.config.job.deterministic);
-  const std::string& output = plan.config.job.output_dir;
   FileCalls calls;
   CheckpointFolders folders(calls, checkpoints_root(plan.config));
-  RunDescription description;     // these two are rank 0's
-  std::optional<RunLock> lock;
-  run_on_first(communicator, [&](const Heartbeat&) {
-    description = describe_run(world, plan);
-    if (arguments.resume) lock.emplace(output);
-  });
+  RunDescription description;     // rank 0's
+  run_on_first(communicator, [&] { description = describe_run(world, plan); });
   std::optional<std::int64_t> done;   // steps of the run that goes on
   if (arguments.resume) done = check_resume({plan.config, description, arguments.accepted_changes}, folders, calls, communicator);
-  TrainingData data = open_training_data(plan.config, plan.batch, plan.model, plan.tokenizer, communicator);
+  if (arguments.resume && !done) {    // it ended before its first checkpoint, and begins anew
+    plan.former = FormerRun::overwritten;
+    run_on_first(communicator, [&] { check_output_dir(output, plan.former, reads_of(plan, arguments)); });
+  }
+  TrainingData data = open_training_data(plan.config, plan.batch, plan.model, plan.tokenizer, communicator, world.node_cores(), plan.device);
   const std::int64_t steps = steps_of(plan.config, data);
   if (done) check_length(plan, *done, steps);
+  world.agree([&] { check_room(world, plan, run.model, memory, steps); });  // once more: the steps are known, and texts are cached
 
-  Records records;
-  if (!done) {
-    run_on_first(communicator, [&](const Heartbeat&) { if (!lock) lock.emplace(output); });
-    records = open_records(world, plan, FormerRun::overwritten, 0, steps);
-  }
   const std::string matmul = choose_fast_matmul();
   if (world.rank() == 0) {
-    log_info(matmul);
+    if (plan.device.is_cpu() && plan.config.training.precision == "fp32") log_info(matmul);
     if (!device_line.empty()) log_info(device_line);
-    describe(world, plan, run.model, steps);
+    describe(world, plan, run.model, data.training->order(), steps);
     if (run.lora) log_info(trainable_line(run.model));
     for (const std::string& doubt : doubts_about(plan.config, run)) log_warning(doubt);
   }
-  const StopSignal stop;
+  StopSignal stop(/*speaks=*/world.rank() == 0);
   Chain chain;
   for (auto& unit : run.model.units) chain.push_back(unit.get());
   const std::unique_ptr<Communicator> on_device =
@@ -202,23 +257,22 @@ int train_run(World& world, const TrainArguments& arguments) {
   world.agree([&] { engine.load(*run.weights, /*frozen_only=*/done.has_value()); });
   const Agreement agree = [&](const std::function<void()>& phase) { world.agree(phase); };
   RunPosition position;
-  if (done) {
-    position = resume_states(engine, folders, calls, agree);
-    records = open_records(world, plan, FormerRun::resumed, position.steps, steps);
-  }
+  if (done) position = resume_states(engine, folders, calls, agree);
+  // What a former run left goes now and not before: all that can keep this one from its first step has been tried.
+  Records records = open_records(world, plan, arguments, position.steps, steps);
 
-  Checkpoints checkpoints(plan.config.checkpoint, {engine, std::move(description), folders.root(), calls, agree});
+  Checkpoints checkpoints(plan.config.checkpoint, {engine, std::move(description), folders.root(), calls, agree, spare_places(plan.config)});
   Trainer trainer(plan.config, steps, engine, {data, records, ledger, &checkpoints, &stop});
-  if (done) trainer.resume(position);
-  if (trainer.run() == RunEnd::stopped) return static_cast<int>(ExitCode::stopped);
-  const std::string saved = output + (run.lora ? "/adapter" : "/model");
-  if (run.lora) {
-    save_adapter(engine, *run.lora, run.pissa.get(), saved, base_name_of(plan.config));
-  } else {
-    save_model(engine, run.model, saved, write_options_of(plan.config));
+  if (done) {
+    trainer.resume(position);
+    checkpoints.resumed(position.steps);
   }
+  if (trainer.run() == RunEnd::stopped) return static_cast<int>(ExitCode::stopped);
+  stop.training_is_over();
+  const std::string saved = save_result(engine, run, plan.config, checkpoints, trainer.position());
+  if (records.progress) records.progress->close(peak_resident_bytes());
   if (world.rank() == 0) log_info("the ", run.lora ? "adapter" : "model", " is in ", saved);
-  if (checkpoints.failed()) throw Error(text("the run is finished, but its last checkpoint could not be written"));
+  if (checkpoints.failed() && world.rank() == 0) log_warning("the run is finished, but its last checkpoint could not be written");
   return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "comm/error.h"
 #include "comm/log.h"
+#include "models/device_batch.h"
 #include "zero/optim/clip.h"
 #include "zero/train/setup.h"
 
@@ -19,6 +20,8 @@ Trainer::Trainer(const Config& config, std::int64_t steps, Engine& engine, const
 }
 
 void Trainer::resume(const RunPosition& position) {
+  resumed_ = true;
+  taken_ = position;
   steps_done_ = position.steps;
   tokens_ = last_tokens_ = position.tokens;
   trained_tokens_ = position.trained_tokens;
@@ -34,14 +37,37 @@ RunEnd Trainer::run() {
     if (!stops && !saves_after(steps_done_ - 1)) continue;
     while (!issued_.empty()) settle();
     if (records_.progress) records_.progress->finish();
+    if (!stops && !std::isfinite(last_loss_)) {   // the states are no better than those that are saved, and would push them out
+      log_warning("no checkpoint of step ", steps_done_, ": the loss is ", last_loss_);
+      continue;
+    }
     const bool saved = checkpoints_->save(position());
     if (!stops) continue;
-    if (!saved) throw Error(text("stopped on request after step ", steps_done_, ", without a checkpoint of it"));
+    if (!saved)
+      throw Error(text("stopped on request after step ", steps_done_, " of ", steps_, ", but ", checkpoints_->folders().root(), " could not take its checkpoint. ",
+                       checkpoints_->remedy(checkpoints_->save_anywhere(position()))));
     log_info("stopped on request after step ", steps_done_, " of ", steps_, ": go on with --resume");
     return RunEnd::stopped;
   }
   if (records_.progress) records_.progress->finish();
+  if (loss_scale_) require_trained();
+  // Going on once more must find the end, not where the run stopped before.
+  if (resumed_ && checkpoints_ && config_.checkpoint.interval == 0) checkpoints_->save(position());
   return RunEnd::finished;
+}
+
+void Trainer::require_trained() {
+  try {
+    loss_scale_->require_trained(steps_, last_loss_);
+  } catch (const Error& error) {
+    throw Error(error.what() + rescue(loss_scale_->skipped_steps() < steps_ ? position() : RunPosition{}));
+  }
+}
+
+// Where checkpoints are written the older ones are worth more than states on their way out.
+std::string Trainer::rescue(const RunPosition& position) {
+  if (!checkpoints_ || config_.checkpoint.interval > 0 || position.steps == 0) return "";
+  return ". " + checkpoints_->remedy(checkpoints_->save_anywhere(position));
 }
 
 bool Trainer::saves_after(std::int64_t step) const { return checkpoints_ && checkpoints_->due(step + 1, steps_); }
@@ -65,22 +91,13 @@ void Trainer::train_step(std::int64_t step) {
   while (issued_.size() > (runs_ahead ? 1 : 0)) settle();
 }
 
-namespace {
-
-/// On the engine's device; the copy waits for nothing.
-Batch to_device(const Batch& batch, at::Device device) {
-  if (device.is_cpu()) return batch;
-  const auto move = [&](const at::Tensor& t) { return t.defined() ? t.pin_memory().to(device, /*non_blocking=*/true) : t; };
-  return {move(batch.ids), move(batch.targets), move(batch.positions), move(batch.documents)};
-}
-
-}  // namespace
+Batch Trainer::on_device(const Batch& batch) const { return to_device(batch, engine_.device(), engine_.options().precision.compute); }
 
 at::Tensor Trainer::forward_backward(std::int64_t step, double scale) {
   at::Tensor loss_sum = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(engine_.device()));
   const std::int64_t micro_batches = data_.training->micro_batches();
   for (std::int64_t a = 0; a < micro_batches; ++a) {
-    const Batch batch = to_device(data_.training->batch(step, a), engine_.device());
+    const Batch batch = on_device(data_.training->batch(step, a));
     Pass pass;
     pass.batch = &batch;
     pass.training = true;
@@ -104,7 +121,13 @@ void Trainer::settle() {
   issued_.pop_front();
   const StepFindings findings = issued.pending.wait();
   judge(issued.step, findings);
+  if (findings.taken) note_taken(issued);
   record(issued, findings);
+}
+
+void Trainer::note_taken(const Issued& issued) {
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin_;
+  taken_ = {issued.step + 1, issued.tokens, issued.trained_tokens, seconds.count(), taken_.updates + 1, {}};
 }
 
 void Trainer::judge(std::int64_t step, const StepFindings& findings) {
@@ -114,15 +137,17 @@ void Trainer::judge(std::int64_t step, const StepFindings& findings) {
       log_warning("step ", step + 1, ": gradients overflow at loss scale ", scale, "; the step is skipped, the scale is now ", loss_scale_->scale());
     return;
   }
-  if (!findings.taken)
-    throw Error(text("step ", step + 1, ": the gradients' norm is ", findings.norm, ". Nothing was updated. The loss has diverged or the data are at "
-                     "fault: lower optimizer.lr, lengthen lr_scheduler.warmup_steps, or look at the step's data"));
+  if (findings.taken) return;
+  for (; !issued_.empty(); issued_.pop_front())
+    if (issued_.front().pending.wait().taken) note_taken(issued_.front());
+  throw Error(text("step ", step + 1, ": the gradients' norm is ", findings.norm, ". Nothing was updated. The loss has diverged or the data are at "
+                   "fault: lower optimizer.lr, lengthen lr_scheduler.warmup_steps, or look at the step's data", rescue(taken_)));
 }
 
 double Trainer::validation_loss() {
   double sum = 0;
   for (std::int64_t m = 0; m < data_.validation->micro_batches(); ++m) {
-    const Batch batch = to_device(data_.validation->batch(m), engine_.device());
+    const Batch batch = on_device(data_.validation->batch(m));
     Pass pass;
     pass.batch = &batch;
     sum += engine_.evaluate(pass).item<double>();
@@ -149,6 +174,7 @@ void Trainer::record(const Issued& issued, const StepFindings& findings) {
     metrics.peak_bytes = std::max(metrics.peak_bytes, std::int64_t(all[r][1].item<double>()));
     stop_agreed_ = stop_agreed_ || all[r][2].item<double>() != 0;
   }
+  last_loss_ = metrics.loss;
   if (!std::isfinite(metrics.loss) && !loss_scale_) throw Error(text("step ", step + 1, ": the loss is ", metrics.loss));
 
   if (validates(step)) metrics.validation_loss = validation_loss();

@@ -54,10 +54,14 @@ class Trainer {
   void resume(const RunPosition& position);
 
   /// Trains until the last step, or until a signal has reached any rank; then all ranks stop after the same step with a
-  /// checkpoint. Throws Error when a gradient is not finite (fp16 skips the step instead), and when a stop finds no room for
-  /// its checkpoint. On a GPU what a step found is read when the next one is under way, so errors, the loss scale and requests
+  /// checkpoint. Throws Error when a gradient is not finite (fp16 skips the step instead, and throws when the run ends with a
+  /// loss that is not, or with all steps skipped), and when a stop finds no room for its checkpoint in the output directory (it
+  /// says where the states are then). On a GPU what a step found is read when the next one is under way, so errors, the loss scale and requests
   /// to stop come a step later.
   RunEnd run();
+
+  /// Where the run stands: after the last step whose findings were read.
+  RunPosition position() const;
 
  private:
   /// A step whose findings have not been read.
@@ -69,10 +73,14 @@ class Trainer {
     std::int64_t trained_tokens = 0;
   };
   void train_step(std::int64_t step);
+  Batch on_device(const Batch& batch) const;
   at::Tensor forward_backward(std::int64_t step, double scale);
   bool validates(std::int64_t step) const;
   bool saves_after(std::int64_t step) const;
-  RunPosition position() const;
+  void require_trained();
+  void note_taken(const Issued& issued);
+  /// For a run that ends in an error: keeps the states where no checkpoint holds them. The rest of its message. Collective.
+  std::string rescue(const RunPosition& position);
   void settle();
   void judge(std::int64_t step, const StepFindings& findings);
   double validation_loss();
@@ -94,6 +102,9 @@ class Trainer {
   std::int64_t steps_done_ = 0;
   std::deque<Issued> issued_;
   std::chrono::steady_clock::time_point begin_;   // of step 1, as if the run had never been interrupted
+  double last_loss_ = 0;
+  RunPosition taken_;               // after the last step that was taken
+  bool resumed_ = false;
   double last_seconds_ = 0;
   std::int64_t last_tokens_ = 0;
   std::int64_t tokens_ = 0;

@@ -6,16 +6,21 @@
 
 #include <chrono>
 #include <filesystem>
-#include <memory>
-#include <optional>
+#include <iomanip>
 
+#include "cmake/version.h"
 #include "comm/error.h"
 #include "comm/log.h"
-#include "models/adapted_weights.h"
+#include "models/file.h"
 #include "models/gguf_model.h"
 #include "models/model.h"
 #include "models/weight_pieces.h"
 #include "zero/train/checkpoint_export.h"
+#include "zero/train/command_line.h"
+#include "zero/train/model_source.h"
+#include "zero/train/read_paths.h"
+#include "zero/train/result_folder.h"
+#include "zero/train/run_mark.h"
 
 namespace zero {
 namespace {
@@ -27,91 +32,94 @@ struct Arguments {
   bool overwrite = false;
 };
 
-/// What is exported: a model directory's weights, or a checkpoint's, and how they are written where nothing else is asked for.
-struct Source {
-  ModelConfig config;
-  std::shared_ptr<WeightSource> weights;
-  HfWriteOptions options;
-};
+ModelPlace place_of(const Arguments& arguments) { return {arguments.model, arguments.adapter, arguments.tokenizer}; }
 
-/// The type of the base's tensors.
-at::ScalarType stored_type(const HfDirectory& directory) {
-  const StoredTensor* embedding = directory.find("model.embed_tokens.weight");
-  if (!embedding) embedding = directory.find("lm_head.weight");
-  const auto type = embedding && embedding->type ? *embedding->type : at::kFloat;
-  return type == at::kBFloat16 || type == at::kHalf ? type : at::kFloat;
-}
-
-Source open_directory(const std::string& folder) {
-  const auto directory = std::make_shared<HfDirectory>(folder);
-  HfWriteOptions options{.type = stored_type(*directory)};
-  options.tokenizer_from = options.base = folder;
-  return {directory->config(), std::make_shared<HfWeights>(directory), options};
-}
-
-Source open_source(const Arguments& arguments, const CheckpointExport* checkpoint) {
-  Source source = checkpoint ? Source{checkpoint->model(), checkpoint->weights(), checkpoint->options()} : open_directory(arguments.model);
-  if (!arguments.adapter.empty()) source.weights = std::make_shared<MergedWeights>(source.weights, std::make_shared<PeftDirectory>(arguments.adapter));
+ModelSource open_source(const Arguments& arguments) {
+  ModelSource source = open_model(place_of(arguments));
   if (!arguments.type.empty()) source.options.type = arguments.type == "fp32" ? at::kFloat : arguments.type == "bf16" ? at::kBFloat16 : at::kHalf;
-  if (!arguments.tokenizer.empty()) source.options.tokenizer_from = arguments.tokenizer;
-  const std::string& tokenizer = source.options.tokenizer_from;
+  const std::string& tokenizer = source.options.tokenizer.tokenizer;
   if (!tokenizer.empty() && !fs::exists(tokenizer))
     throw InputError(text(tokenizer, ": does not exist, and the tokenizer files are to be copied from there: name another place by --tokenizer"));
   return source;
 }
 
-/// Nothing is exported over what it is made of, nor over anything that lies there unless that is asked for.
+/// Nothing is exported over what it is made of, by whatever name it goes.
+void refuse_reads(const std::vector<ReadPath>& reads, const std::string& out) {
+  if (const auto read = first_read_of(reads, out)) throw InputError(text(out, ": ", read->path, " (", read->name, ") lies there, of which the export is made; name another place"));
+}
+
+bool is_gguf(const std::string& path) {
+  const File file = File::open(path);
+  char magic[4] = {};
+  if (file.size() >= 4) file.read_at(magic, 4, 0);
+  return file.size() == 0 || std::string_view(magic, 4) == "GGUF";
+}
+
+/// Nor over anything that lies there unless that is asked for, and was written by this program or is a file of the same kind.
 void check_out(const Arguments& arguments) {
-  std::error_code none;
-  for (const std::string& source : {arguments.model, arguments.adapter})
-    if (!source.empty() && fs::equivalent(source, arguments.out, none))
-      throw InputError(text(arguments.out, ": is what is to be exported; name another place"));
+  std::vector<ReadPath> reads{{"the model", arguments.model}};
+  if (!arguments.adapter.empty()) reads.push_back({"--adapter", arguments.adapter});
+  if (!arguments.tokenizer.empty()) reads.push_back({"--tokenizer", arguments.tokenizer});
+  refuse_reads(reads, arguments.out);
   const bool folder = fs::is_directory(arguments.out);
+  if (arguments.gguf.empty() && fs::path(arguments.out).extension() == ".gguf")
+    throw InputError(text(arguments.out, ": a GGUF file is written with --gguf TYPE (F32, F16, BF16 or Q8_0); without it OUT is a folder"));
   if (!arguments.gguf.empty() && folder) throw InputError(text(arguments.out, ": is a folder; --gguf writes one file, name it"));
   if (arguments.gguf.empty() && fs::exists(arguments.out) && !folder) throw InputError(text(arguments.out, ": is no folder; name one, or a new name"));
   const bool empty = !fs::exists(arguments.out) || (folder && fs::is_empty(arguments.out));
-  if (!empty && !arguments.overwrite) throw InputError(text(arguments.out, ": exists; name another place, or give --overwrite"));
+  if (empty) return;
+  if (!arguments.overwrite) throw InputError(text(arguments.out, ": exists; name another place, or give --overwrite"));
+  if (folder && !is_marked(arguments.out, Mark::result)) throw InputError(text(arguments.out, ": has no mark of a result of this program (somebody else's, or an earlier version's), so --overwrite replaces nothing there; name another place, or move it away"));
+  if (!folder && !is_gguf(arguments.out)) throw InputError(text(arguments.out, ": is no GGUF file, so --overwrite does not replace it; name another place, or remove it"));
 }
 
-void write_directory(const Source& source, const Model& model, const Arguments& arguments) {
+void write_directory(const ModelSource& source, const Model& model, const Arguments& arguments) {
   const std::vector<TensorSpec> tensors = tensors_of(model);
   source.weights->check(tensors);
+  ResultFolder folder(arguments.out);
+  folder.mark();
   HfWriter writer(arguments.out, model.config, tensors, source.options);
   for (const TensorSpec& tensor : tensors)
     read_in_pieces(*source.weights, tensor, {source.options.type}, [&](const at::Tensor& values) { writer.append(values); });
   writer.finish();
+  folder.finish();
 }
 
-/// Where the tokenizer of a GGUF file is: as told, where the model's is, or nowhere.
-std::string find_tokenizer(const Source& source, const Arguments& arguments) {
-  const std::string& folder = source.options.tokenizer_from;
-  if (!arguments.tokenizer.empty()) return arguments.tokenizer;
-  if (!folder.empty() && (!fs::is_directory(folder) || fs::exists(folder + "/tokenizer.model"))) return folder;
-  if (!folder.empty() && fs::exists(folder + "/tokenizer.json"))
-    throw InputError(text(folder, ": has tokenizer.json only; a GGUF file is made of a SentencePiece tokenizer.model, name one by --tokenizer"));
+/// The tokenizer of a GGUF file, which is made of a SentencePiece model; without one the file has none.
+TokenizerSource gguf_tokenizer(const ModelSource& source, const Arguments& arguments) {
+  const std::string& place = source.options.tokenizer.tokenizer;
+  const bool found = !place.empty() && (!fs::is_directory(place) || fs::exists(place + "/tokenizer.model"));
+  if (found || !arguments.tokenizer.empty()) return source.options.tokenizer;
+  if (!place.empty() && fs::exists(place + "/tokenizer.json"))
+    throw InputError(text(place, ": has tokenizer.json only; a GGUF file is made of a SentencePiece tokenizer.model, name one by --tokenizer"));
   log_warning(arguments.model, " has no tokenizer: the file will take token ids only; name a tokenizer.model by --tokenizer");
-  return "";
+  return {};
 }
 
-void write_file(const Source& source, const Model& model, const Arguments& arguments) {
+void write_file(const ModelSource& source, const Model& model, const Arguments& arguments) {
   GgufOptions options;
   options.type = ggml_type_of(arguments.gguf);
-  options.tokenizer = find_tokenizer(source, arguments);
-  options.name = fs::absolute(arguments.model).lexically_normal().filename().string();
+  options.tokenizer = gguf_tokenizer(source, arguments);
+  options.name = source.name;
   write_gguf(arguments.out, model, *source.weights, options);
 }
 
 /// A checkpoint of adapters is exported as the adapter that it is.
-void write_adapter(const CheckpointExport& checkpoint, const Arguments& arguments) {
+void write_adapter(const Arguments& arguments) {
   if (!arguments.gguf.empty() || !arguments.adapter.empty() || !arguments.type.empty() || !arguments.tokenizer.empty())
     throw InputError(text(arguments.model, ": is a checkpoint of an adapter, which is written as such: export it without further options, then merge it into its model by --adapter"));
+  const CheckpointExport checkpoint(arguments.model);
+  refuse_reads(checkpoint.reads(), arguments.out);
+  ResultFolder folder(arguments.out);
+  folder.mark();
   checkpoint.write_adapter(arguments.out);
+  folder.finish();
 }
 
 void describe(CLI::App& app, Arguments& arguments) {
-  app.add_option("model", arguments.model, "model directory (config.json, *.safetensors, tokenizer files), or a checkpoint of zero_train")->required();
+  app.add_option("model", arguments.model, "model directory (config.json, *.safetensors, tokenizer files), or a run's folder or a checkpoint of zero_train")->required();
   app.add_option("out", arguments.out, "folder to write; with --gguf the file")->required();
-  app.add_option("--adapter", arguments.adapter, "LoRA adapter (a PEFT directory) to merge into the model");
+  app.add_option("--adapter", arguments.adapter, "LoRA adapter (a PEFT directory, or the folder of the run that made it) to merge into the model");
   auto* type = app.add_option("--type", arguments.type, "of the tensors in a folder: fp32, bf16 or fp16; default: as the model is stored")
                    ->check(CLI::IsMember({"fp32", "bf16", "fp16"}));
   app.add_option("--gguf", arguments.gguf, "write one GGUF file for llama.cpp with matrices in this type: F32, F16, BF16 or Q8_0")
@@ -125,29 +133,27 @@ int run(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Writes a model directory or a checkpoint, with an adapter merged in, as Hugging Face directory or GGUF file.", "zero_export");
   describe(app, arguments);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    throw InputError(std::string(error.what()) + " (zero_export --help lists the arguments)");
-  }
+  if (const auto code = parse_command_line(app, argc, argv, version_text("zero_export"))) return *code;
   const auto begin = std::chrono::steady_clock::now();
+  const ModelPlace place = resolve(place_of(arguments));
+  arguments.model = place.model;
+  arguments.adapter = place.adapter;
   check_out(arguments);
-  std::optional<CheckpointExport> checkpoint;
-  if (CheckpointExport::is_checkpoint(arguments.model)) checkpoint.emplace(arguments.model);
-  if (checkpoint && checkpoint->is_adapter()) {
-    write_adapter(*checkpoint, arguments);
+  if (CheckpointExport::is_checkpoint(arguments.model) && CheckpointExport::holds_adapter(arguments.model)) {
+    write_adapter(arguments);
     log_info(arguments.out, ": the adapter of ", arguments.model);
     return 0;
   }
-  const Source source = open_source(arguments, checkpoint ? &*checkpoint : nullptr);
+  const ModelSource source = open_source(arguments);
+  refuse_reads({{"the tokenizer", source.options.tokenizer.tokenizer}, {"the base", source.options.base}}, arguments.out);
   const Model model = make_llama(source.config);
   if (arguments.gguf.empty())
     write_directory(source, model, arguments);
   else
     write_file(source, model, arguments);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  log_info(arguments.out, ": ", model.numel(), " parameters, written in ", seconds.count(), " s");
+  log_info(arguments.out, ": ", arguments.model, arguments.adapter.empty() ? "" : " with " + arguments.adapter, ", ", model.numel(), " parameters, written in ",
+           std::fixed, std::setprecision(1), seconds.count(), " s");
   return 0;
 }
 

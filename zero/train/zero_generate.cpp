@@ -8,25 +8,29 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
-#include <filesystem>
+#include <iomanip>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cmake/version.h"
 #include "comm/error.h"
 #include "comm/log.h"
-#include "models/adapted_weights.h"
 #include "models/chat_history.h"
 #include "models/chat_tokenizer.h"
+#include "models/generation_config.h"
 #include "models/generator.h"
-#include "models/hf_directory.h"
 #include "models/json_text.h"
 #include "models/matmul_setting.h"
 #include "models/safetensors_writer.h"
 #include "models/tokenizer.h"
-#include "models/weight_source.h"
+#include "models/utf8.h"
 #include "zero/train/chat_loop.h"
+#include "zero/train/command_line.h"
+#include "zero/train/model_source.h"
+#include "zero/train/read_paths.h"
 
 namespace zero {
 namespace {
@@ -42,37 +46,14 @@ struct Arguments {
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-std::shared_ptr<WeightSource> open_weights(const std::shared_ptr<HfDirectory>& directory, const std::string& adapter) {
-  auto base = std::make_shared<HfWeights>(directory);
-  if (adapter.empty()) return base;
-  return std::make_shared<MergedWeights>(base, std::make_shared<PeftDirectory>(adapter));
-}
-
-Model load_model(const std::shared_ptr<HfDirectory>& directory, const Arguments& arguments) {
+Model load_model(const ModelSource& source, const Arguments& arguments) {
   const auto begin = Clock::now();
-  Model model = make_llama(directory->config());
-  const auto weights = open_weights(directory, arguments.adapter);
+  Model model = make_llama(source.config);
   hold_parameters(model, arguments.precision == "bf16" ? at::kBFloat16 : at::kFloat);
-  load_parameters(model, *weights);
-  log_info(directory->folder(), arguments.adapter.empty() ? "" : " with " + arguments.adapter, ": ", model.numel(), " parameters in ", arguments.precision,
-           ", read in ", seconds_since(begin), " s");
+  load_parameters(model, *source.weights);
+  log_info(source.folder, arguments.adapter.empty() ? "" : " with " + arguments.adapter, ": ", model.numel(), " parameters in ", arguments.precision,
+           std::fixed, std::setprecision(1), ", read in ", seconds_since(begin), " s");
   return model;
-}
-
-/// generation_config.json has the last word, as in transformers: chat models stop at other tokens than config.json tells.
-std::vector<std::int64_t> stop_ids(const HfDirectory& directory) {
-  const std::string path = directory.folder() + "/generation_config.json";
-  if (!std::filesystem::exists(path)) return directory.config().eos_token_ids;
-  const auto file = parse_json(read_text_file(path, 1 << 20), path);
-  if (!file.is_object() || !file.contains("eos_token_id")) return directory.config().eos_token_ids;
-  const auto ids = file["eos_token_id"].is_array() ? file["eos_token_id"] : nlohmann::json::array({file["eos_token_id"]});
-  std::vector<std::int64_t> all;
-  for (const auto& id : ids) {
-    if (id.is_null()) continue;
-    if (!id.is_number_integer()) throw InputError(text(path, ": eos_token_id must be an integer or a list of integers"));
-    all.push_back(id.get<std::int64_t>());
-  }
-  return all;
 }
 
 /// A JSON list of ids when the file is text of that shape, else little-endian uint16.
@@ -105,7 +86,10 @@ void write_logits(Model& model, const std::string& ids_path, const std::string& 
 
 std::vector<std::string> read_lines(const std::string& path) {
   std::vector<std::string> lines;
-  std::istringstream content(read_text_file(path));
+  std::string whole = read_text_file(path);
+  require_utf8(whole, path);
+  if (whole.starts_with(byte_order_mark)) whole.erase(0, byte_order_mark.size());
+  std::istringstream content(std::move(whole));
   for (std::string line; std::getline(content, line);) {
     if (line.ends_with('\r')) line.pop_back();
     lines.push_back(line);
@@ -116,9 +100,7 @@ std::vector<std::string> read_lines(const std::string& path) {
 
 class Prompter {
  public:
-  Prompter(const std::string& path, const HfDirectory& directory)
-      : tokenizer_(Tokenizer::load(path.empty() ? directory.folder() : path)),
-        chat_(tokenizer_, std::filesystem::path(tokenizer_.model_path()).parent_path().string()) {}
+  explicit Prompter(const TokenizerSource& source) : tokenizer_(Tokenizer::load(source.tokenizer)), chat_(tokenizer_, source.settings) {}
 
   Ids encode(const std::string& prompt) const {
     Ids ids = chat_.encode(prompt).ids;
@@ -128,10 +110,6 @@ class Prompter {
   }
   const Tokenizer& tokenizer() const { return tokenizer_; }
   const ChatTokenizer& chat() const { return chat_; }
-  std::string folder() const {
-    const auto parent = std::filesystem::path(tokenizer_.model_path()).parent_path();
-    return parent.empty() ? "." : parent.string();
-  }
 
  private:
   Tokenizer tokenizer_;
@@ -151,13 +129,16 @@ void print_json(const std::string& prompt, const Ids& made, const Tokenizer& tok
   print(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
-void generate(Model& model, const HfDirectory& directory, Arguments arguments) {
-  const Prompter prompter(arguments.tokenizer, directory);
+std::vector<std::int64_t> stop_ids(const ModelSource& source) { return stop_ids_of(source.config, source.options.base, source.options.tokenizer); }
+
+void generate(Model& model, const ModelSource& source, Arguments arguments) {
+  const Prompter prompter(source.options.tokenizer);
   const bool one = arguments.prompts.empty();
+  require_utf8(arguments.prompt, "--prompt");
   const std::vector<std::string> prompts = one ? std::vector{arguments.prompt} : read_lines(arguments.prompts);
   std::vector<Ids> ids;
   for (const auto& prompt : prompts) ids.push_back(prompter.encode(prompt));
-  arguments.options.stop_ids = stop_ids(directory);
+  arguments.options.stop_ids = stop_ids(source);
 
   const bool as_text = one && !arguments.json;
   TextStream stream(prompter.tokenizer(), false);
@@ -177,8 +158,10 @@ void generate(Model& model, const HfDirectory& directory, Arguments arguments) {
   std::size_t read = 0, written = 0;
   for (const auto& row : ids) read += row.size();
   for (const auto& row : made) written += row.size();
-  log_info("prompt: ", read, " tokens in ", first, " s; then ", written - made.size(), " in ", total - first, " s, ",
-           total > first ? static_cast<double>(written - made.size()) / (total - first) : 0, " a second");
+  const std::size_t further = written - made.size();
+  const double seconds = total - first;
+  log_info(std::fixed, std::setprecision(2), "prompt: ", read, " tokens in ", first, " s; then ", further, " in ", seconds, " s",
+           further > 0 && seconds > 0 ? text(", ", std::llround(static_cast<double>(further) / seconds), " a second") : "");
 }
 
 ChatTemplate load_template(const std::string& folder, const std::string& name) {
@@ -189,20 +172,21 @@ ChatTemplate load_template(const std::string& folder, const std::string& name) {
   }
 }
 
-void chat(Model& model, const HfDirectory& directory, Arguments arguments) {
-  const Prompter prompter(arguments.tokenizer, directory);
-  const ChatTemplate chat_template = load_template(prompter.folder(), arguments.chat_template);
+void chat(Model& model, const ModelSource& source, Arguments arguments) {
+  const Prompter prompter(source.options.tokenizer);
+  const ChatTemplate chat_template = load_template(source.options.tokenizer.settings, source.options.tokenizer.chat_template);
   const std::int64_t context = model.config.max_position_embeddings;
   ChatHistory history(chat_template, prompter.chat(), context, std::min(arguments.options.max_new_tokens, context / 4));
+  require_utf8(arguments.system, "--system");
   if (!arguments.system.empty()) history.set_system(arguments.system);
-  arguments.options.stop_ids = stop_ids(directory);
+  arguments.options.stop_ids = stop_ids(source);
   Generator generator(model);
   chat_loop(generator, history, prompter.tokenizer(), arguments.options, {std::cin, print, ::isatty(STDIN_FILENO) != 0});
 }
 
 void describe(CLI::App& app, Arguments& arguments) {
-  app.add_option("model", arguments.model, "model directory: config.json, *.safetensors, tokenizer.model")->required();
-  app.add_option("--adapter", arguments.adapter, "LoRA adapter (a PEFT directory) to merge into the model");
+  app.add_option("model", arguments.model, "model directory (config.json, *.safetensors, tokenizer.model), or a run's folder or a checkpoint of zero_train")->required();
+  app.add_option("--adapter", arguments.adapter, "LoRA adapter (a PEFT directory, or the folder of the run that made it) to merge into the model");
   auto* prompt = app.add_option("--prompt", arguments.prompt, "text to continue; prompt and continuation go to standard output as they come");
   auto* prompts = app.add_option("--prompts", arguments.prompts, "file with one prompt a line, continued as one batch; prints a JSON line for each: prompt, text, ids");
   auto* ids = app.add_option("--ids", arguments.ids, "file of token ids, a JSON list such as [1, 15043] or raw little-endian uint16, for --logits");
@@ -213,7 +197,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   auto* chat = app.add_flag("--chat", arguments.chat, "answer the lines of standard input, each with what was said before in the context, until its end or /exit");
   chat->excludes(prompt)->excludes(prompts)->excludes(ids);
   app.add_option("--system", arguments.system, "system message of the chat")->needs(chat);
-  app.add_option("--chat-template", arguments.chat_template, "name of the chat's template, where the model directory has none")->needs(chat);
+  app.add_option("--chat-template", arguments.chat_template, "name of the chat's template, before the one that the model or the adapter carries")->needs(chat);
   app.add_option("--max-new-tokens", arguments.options.max_new_tokens, "tokens to add at most; to an answer of a chat too (there 512 if not given)")->capture_default_str()->check(CLI::Range(0, 1 << 30));
   SamplingOptions& sampling = arguments.options.sampling;
   app.add_option("--temperature", sampling.temperature, "0: always the likeliest token (greedy)")->capture_default_str();
@@ -222,7 +206,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   app.add_option("--repetition-penalty", sampling.repetition_penalty, "above 1: tokens seen before become less likely")->capture_default_str();
   app.add_option("--seed", sampling.seed, "of the draws")->capture_default_str();
   app.add_option("--precision", arguments.precision, "of weights and arithmetic")->capture_default_str()->check(CLI::IsMember({"fp32", "bf16"}));
-  app.add_option("--tokenizer", arguments.tokenizer, "tokenizer.model or a folder with one, where the model directory has none");
+  app.add_option("--tokenizer", arguments.tokenizer, "tokenizer.model or a folder with one, before that of the adapter or the model directory");
   app.add_flag("--json", arguments.json, "print a JSON line for --prompt, too")->excludes(chat);
 }
 
@@ -230,25 +214,26 @@ int run(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Continues text by a Llama model directory, chats with it, or writes the model's logits.", "zero_generate");
   describe(app, arguments);
-  try {
-    app.parse(argc, argv);
-    if (arguments.ids.empty() && !arguments.chat && app.count("--prompt") + app.count("--prompts") == 0)
-      throw CLI::RequiredError("one of --prompt, --prompts, --chat, or --ids with --logits");
-    if (arguments.chat && app.count("--max-new-tokens") == 0) arguments.options.max_new_tokens = 512;
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    throw InputError(std::string(error.what()) + " (zero_generate --help lists the arguments)");
-  }
+  if (const auto code = parse_command_line(app, argc, argv, version_text("zero_generate"))) return *code;
+  if (arguments.ids.empty() && !arguments.chat && app.count("--prompt") + app.count("--prompts") == 0)
+    throw InputError("one of --prompt, --prompts, --chat, or --ids with --logits is required (zero_generate --help lists the arguments)");
+  if (arguments.chat && app.count("--max-new-tokens") == 0) arguments.options.max_new_tokens = 512;
   validate(arguments.options.sampling);
-  log_info(choose_fast_matmul());
-  const auto directory = std::make_shared<HfDirectory>(arguments.model);
-  Model model = load_model(directory, arguments);
+  choose_fast_matmul();
+  const ModelPlace place = resolve({arguments.model, arguments.adapter, arguments.tokenizer});
+  arguments.adapter = place.adapter;
+  ModelSource source = open_model(place);
+  if (!arguments.logits.empty())
+    check_tensor_file("--logits", arguments.logits,
+                      {{"the model", place.model}, {"--adapter", place.adapter}, {"--ids", arguments.ids}, {"the tokenizer", source.options.tokenizer.tokenizer}, {"the base", source.options.base}});
+  if (!arguments.chat_template.empty()) source.options.tokenizer.chat_template = arguments.chat_template;
+  Model model = load_model(source, arguments);
   if (!arguments.ids.empty())
     write_logits(model, arguments.ids, arguments.logits);
   else if (arguments.chat)
-    chat(model, *directory, std::move(arguments));
+    chat(model, source, std::move(arguments));
   else
-    generate(model, *directory, std::move(arguments));
+    generate(model, source, std::move(arguments));
   return 0;
 }
 

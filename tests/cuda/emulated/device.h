@@ -4,8 +4,9 @@
 // compute capability 9.0.
 //
 // Work is queued per stream and done as late as the host lets it: only when somebody waits or asks, and then in an order that a seed
-// draws among what events allow. What a program forgot to order goes wrong here often, and repeatably. Numbers, order and errors can be
-// shown so; speed, and what only hardware does, cannot.
+// draws among what events allow. What a program forgot to order goes wrong here often, and repeatably. While no work runs, the device's
+// memory cannot be read or written: a host that touches it is told so and ended. Numbers, order and errors can be shown so; speed, and
+// what only hardware does, cannot.
 //
 // Environment: ZERO_EMULATED_GPUS (default 4), ZERO_EMULATED_SEED (0), ZERO_EMULATED_NCCL (the version that it says it is, 22809),
 // ZERO_EMULATED_VERBOSE (1: names the operations for which the host waits).
@@ -18,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -33,6 +35,15 @@ struct Task {
 struct Mark {
   std::uint64_t recorded = 0, passed = 0;
   double seconds = 0;  // when it was passed, on the host's clock
+};
+
+/// While one lives, the device's memory is open: its work is being done. By whoever holds the scheduler's lock.
+class DeviceAccess {
+ public:
+  DeviceAccess();
+  ~DeviceAccess();
+  DeviceAccess(const DeviceAccess&) = delete;
+  DeviceAccess& operator=(const DeviceAccess&) = delete;
 };
 
 /// All emulated devices of the process: their streams share one scheduler. Every function may be called by any thread.
@@ -57,9 +68,12 @@ class Scheduler {
   std::vector<Task> end_capture(cudaStream_t stream);
   bool captures(cudaStream_t stream);
 
+  /// Work that the host does on the device's memory itself, in place of a task, once the stream is empty.
+  void run_now(cudaStream_t stream, const std::function<void()>& work);
+
  private:
   Scheduler();
-  bool step();
+  bool step(std::optional<DeviceAccess>& access);
   template <class Done>
   void run_until(Done done);
 
@@ -87,6 +101,10 @@ class MemoryMap {
   Place place_of(const void* address);
   /// Ends the process when [begin, begin + bytes) is not inside one range of the device.
   void check_device(const void* begin, std::size_t bytes, const char* what);
+  /// Opens the device's memory to the whole process, or closes it to all.
+  void set_access(bool open);
+  /// The bytes of the device's range around an address, 0 for other memory. Takes no lock: for a handler of SIGSEGV.
+  std::size_t device_range_around(const void* address);
   std::size_t free_bytes();
   static std::size_t total_bytes();
 
@@ -101,6 +119,7 @@ class MemoryMap {
   std::mutex lock_;
   std::map<const char*, Range> ranges_;
   std::size_t used_ = 0;
+  bool open_ = false;
 };
 
 /// Says what is not emulated, and where it was called, and ends the process.

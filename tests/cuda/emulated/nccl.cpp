@@ -23,6 +23,7 @@ struct EmulatedComm {
   int rank = 0, size = 1;
   bool aborted = false;
   std::map<std::string, long> counters;  // messages so far, by their kind
+  long issued = 0, ended = 0;            // kernels: one at a time, in the order of the calls, whatever their streams
 };
 
 struct ncclComm {
@@ -91,12 +92,13 @@ thread_local Group group;
 
 /// The kernel of one collective: `own` is this rank's input, `all_there` may use everybody's.
 void queue_collective(const Shared& comm, cudaStream_t stream, const void* own, std::size_t bytes, std::function<void(const std::vector<std::string>&)> all_there) {
-  const long number = comm->counters["collective"]++;
+  const long number = comm->counters["collective"]++, turn = comm->issued++;
   const auto name = [number](int rank, long back = 0) { return "c" + std::to_string(number - back) + "-" + std::to_string(rank); };
   MemoryMap::get().check_device(own, bytes, "what a collective reads");
   Scheduler::get().enqueue(stream, {[=] {
                                       if (!comm->aborted) publish(comm, name(comm->rank), own, bytes);
-                                    }, {}});
+                                    },
+                                    [=] { return comm->aborted || comm->ended == turn; }});
   std::vector<std::string> names;
   for (int r = 0; r < comm->size; ++r) names.push_back(name(r));
   Scheduler::get().enqueue(stream, {[=] {
@@ -105,6 +107,7 @@ void queue_collective(const Shared& comm, cudaStream_t stream, const void* own, 
                                       // All have come to this one, so nobody reads the one before any more.
                                       std::error_code ignored;
                                       files::remove(comm->folder / name(comm->rank, 1), ignored);
+                                      ++comm->ended;
                                     },
                                     [=] {
                                       for (const std::string& each : names)
@@ -119,6 +122,7 @@ void queue_messages(const Shared& comm, cudaStream_t stream, const std::vector<M
     std::string name;
   };
   std::vector<Named> named;
+  const long turn = comm->issued++;
   for (const Message& m : messages) {
     const std::string pair = m.send ? std::to_string(comm->rank) + "-" + std::to_string(m.peer) : std::to_string(m.peer) + "-" + std::to_string(comm->rank);
     named.push_back({m, "p" + pair + "-" + std::to_string(comm->counters[(m.send ? "to " : "from ") + pair]++)});
@@ -127,7 +131,8 @@ void queue_messages(const Shared& comm, cudaStream_t stream, const std::vector<M
   Scheduler::get().enqueue(stream, {[=] {
                                       for (const Named& n : named)
                                         if (n.message.send && !comm->aborted) publish(comm, n.name, n.message.send, n.message.bytes);
-                                    }, {}});
+                                    },
+                                    [=] { return comm->aborted || comm->ended == turn; }});
   Scheduler::get().enqueue(stream, {[=] {
                                       if (comm->aborted) return;
                                       for (const Named& n : named)
@@ -135,6 +140,7 @@ void queue_messages(const Shared& comm, cudaStream_t stream, const std::vector<M
                                           read(comm, n.name, n.message.recv, 0, n.message.bytes);
                                           files::remove(comm->folder / n.name);
                                         }
+                                      ++comm->ended;
                                     },
                                     [=] {
                                       for (const Named& n : named)

@@ -40,9 +40,12 @@ void defer(const at::Tensor& on, std::function<void()> work) {
                                                                                      }, {}});
 }
 
-void wait_for_stream() {
+void wait_and_run(const std::function<void()>& work) {
   c10::cuda::warn_or_error_on_sync();
-  Scheduler::get().synchronize(c10::cuda::getCurrentCUDAStream().stream());
+  Scheduler::get().run_now(c10::cuda::getCurrentCUDAStream().stream(), [&] {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    work();
+  });
 }
 
 namespace {
@@ -154,21 +157,23 @@ class Call {
   /// Results that depend on values: the host waits.
   void run_at_once(Stack& stack) {
     if (environment("ZERO_EMULATED_VERBOSE", 0)) std::fprintf(stderr, "emulated GPU: %s waits\n", toString(op_.operator_name()).c_str());
-    wait_for_stream();
-    const at::AutoDispatchBelowADInplaceOrView below;
     Stack inner;
-    for (const c10::IValue& arg : args_) {
-      inner.push_back(changed(arg, [](const at::Tensor& t) { return t.is_cuda() ? Described(t).on_cpu() : t; }));
-      if (inner.back().isDevice()) inner.back() = c10::IValue(at::Device(at::kCPU));
-    }
-    op_.callBoxedForDispatchKey(c10::DispatchKey::CPU, inner);
+    wait_and_run([&] {
+      for (const c10::IValue& arg : args_) {
+        inner.push_back(changed(arg, [](const at::Tensor& t) { return t.is_cuda() ? Described(t).on_cpu() : t; }));
+        if (inner.back().isDevice()) inner.back() = c10::IValue(at::Device(at::kCPU));
+      }
+      op_.callBoxedForDispatchKey(c10::DispatchKey::CPU, inner);
+      if (writes_its_arguments()) return;
+      for (c10::IValue& value : inner)
+        value = changed(value, [&](const at::Tensor& t) {
+          const at::Tensor up = at::empty_strided(t.sizes(), t.strides(), t.options().device(any_.device()));
+          if (t.numel()) Described(up).on_cpu().copy_(t);
+          return up;
+        });
+    });
     if (writes_its_arguments()) return push_results(stack);
-    for (const c10::IValue& value : inner)
-      stack.push_back(changed(value, [&](const at::Tensor& t) {
-        const at::Tensor up = at::empty_strided(t.sizes(), t.strides(), t.options().device(any_.device()));
-        if (t.numel()) Described(up).on_cpu().copy_(t);
-        return up;
-      }));
+    stack.insert(stack.end(), inner.begin(), inner.end());
   }
 
   void push_results(Stack& stack) const {
@@ -226,9 +231,7 @@ at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) 
     at::getHostAllocator(at::kCUDA)->record_event(host.data_ptr(), host.storage().data_ptr().get_context(), c10::cuda::getCurrentCUDAStream(device.get_device()).unwrap());
     return self;
   }
-  wait_for_stream();
-  const at::AutoDispatchBelowADInplaceOrView below;
-  (self.is_cuda() ? Described(self).on_cpu() : self).copy_(source.is_cuda() ? Described(source).on_cpu() : source);
+  wait_and_run([&] { (self.is_cuda() ? Described(self).on_cpu() : self).copy_(source.is_cuda() ? Described(source).on_cpu() : source); });
   return self;
 }
 

@@ -25,8 +25,8 @@ class Described {
 /// Queues `work` on the current stream of the tensor's device; it runs below autograd.
 void defer(const at::Tensor& on, std::function<void()> work);
 
-/// The host waits for the current stream: an error where LibTorch's sync debug mode says so.
-void wait_for_stream();
+/// The host waits for the current stream, an error where LibTorch's sync debug mode says so, and does this work on the device's memory.
+void wait_and_run(const std::function<void()>& work);
 
 /// The fused attention kernels (attention.cpp).
 void register_attention(torch::Library& library);

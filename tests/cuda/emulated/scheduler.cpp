@@ -11,6 +11,7 @@ namespace zero::emulated {
 namespace {
 
 constexpr std::size_t most_waiting = 4096;  // tasks; beyond, the host works some off
+constexpr int most_at_once = 64;            // tasks while the device's memory stays open and the lock is held
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -35,7 +36,7 @@ Scheduler& Scheduler::get() {
 Scheduler::Scheduler() : random_(static_cast<std::uint64_t>(environment("ZERO_EMULATED_SEED", 0))) {}
 
 /// One task of one stream, drawn among those that are ready; false when none is.
-bool Scheduler::step() {
+bool Scheduler::step(std::optional<DeviceAccess>& access) {
   std::vector<std::deque<Task>*> able;
   for (auto& [stream, tasks] : streams_)
     if (!tasks.empty() && (!tasks.front().ready || tasks.front().ready())) able.push_back(&tasks);
@@ -44,7 +45,9 @@ bool Scheduler::step() {
   const Task task = std::move(tasks.front());
   tasks.pop_front();
   --waiting_;
-  if (task.run) task.run();
+  if (!task.run) return true;
+  if (!access) access.emplace();
+  task.run();
   return true;
 }
 
@@ -52,12 +55,17 @@ bool Scheduler::step() {
 template <class Done>
 void Scheduler::run_until(Done done) {
   for (;;) {
+    bool worked = false;
     {
       std::lock_guard guard(lock_);
-      if (done()) return;
-      if (step()) continue;
+      std::optional<DeviceAccess> access;
+      for (int n = 0; n < most_at_once; ++n) {
+        if (done()) return;
+        if (!step(access)) break;
+        worked = true;
+      }
     }
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    if (!worked) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 }
 
@@ -70,9 +78,10 @@ void Scheduler::enqueue(cudaStream_t stream, Task task) {
   streams_[stream].push_back(std::move(task));
   ++waiting_;
   // Mostly the host runs ahead; now and then the device catches up a little.
+  std::optional<DeviceAccess> access;
   if (random_() % 8 == 0)
-    for (auto n = random_() % 8; n > 0 && step();) --n;
-  while (waiting_ > most_waiting && step()) {}
+    for (auto n = random_() % 8; n > 0 && step(access);) --n;
+  while (waiting_ > most_waiting && step(access)) {}
 }
 
 void Scheduler::record(const std::shared_ptr<Mark>& mark, cudaStream_t stream) {
@@ -101,6 +110,13 @@ bool Scheduler::wait(cudaStream_t stream, const std::shared_ptr<Mark>& mark) {
   return true;
 }
 
+void Scheduler::run_now(cudaStream_t stream, const std::function<void()>& work) {
+  synchronize(stream);
+  std::lock_guard guard(lock_);
+  const DeviceAccess access;
+  work();
+}
+
 void Scheduler::synchronize(cudaStream_t stream) {
   run_until([&] { return streams_[stream].empty(); });
 }
@@ -115,13 +131,15 @@ void Scheduler::synchronize() {
 
 bool Scheduler::query(cudaStream_t stream) {
   std::lock_guard guard(lock_);
-  for (auto n = random_() % 16; n > 0 && step();) --n;
+  std::optional<DeviceAccess> access;
+  for (auto n = random_() % 16; n > 0 && step(access);) --n;
   return streams_[stream].empty();
 }
 
 bool Scheduler::query(const Mark& mark) {
   std::lock_guard guard(lock_);
-  for (auto n = random_() % 16; n > 0 && step();) --n;
+  std::optional<DeviceAccess> access;
+  for (auto n = random_() % 16; n > 0 && step(access);) --n;
   return mark.passed >= mark.recorded;
 }
 

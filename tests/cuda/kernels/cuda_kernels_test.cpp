@@ -3,10 +3,18 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <gtest/gtest.h>
 
+#include "comm/fake_communicator.h"
+#include "comm/staged_communicator.h"
+#include "models/attention.h"
 #include "models/cuda/device_rows.h"
+#include "models/device_batch.h"
+#include "models/device_setting.h"
+#include "models/low_rank.h"
+#include "models/model.h"
 #include "models/rotary.h"
 #include "offload/adamw_kernel.h"
 #include "offload/device_step.h"
+#include "zero/engine.h"
 
 namespace zero {
 namespace {
@@ -126,7 +134,94 @@ TEST_P(Kernels, AdamWAndItsVerdict) {
   EXPECT_TRUE(at::equal(dp, before)) << "an update with an infinite gradient";
 }
 
+// Rows of several samples, a width that is no whole group of draws, and numbers beyond 32 bits.
+TEST_P(Kernels, DropoutMaskHasTheHostsBits) {
+  LowRank adapter;
+  adapter.seed = 0x9E3779B97F4A7C15ull;
+  adapter.first_sample = (std::int64_t(1) << 31) + 3;
+  adapter.sequence = 5;
+  for (const double dropout : {0.1, 0.5, 0.99})
+    for (const std::int64_t columns : {16, 33, 288}) {
+      adapter.dropout = dropout;
+      const at::Tensor z = at::zeros({17, columns}, GetParam()), want = dropout_mask(adapter, z), got = dropout_mask(adapter, z.to(gpu));
+      ASSERT_TRUE(got.is_cuda());
+      EXPECT_TRUE(at::equal(got.cpu(), want)) << columns;
+      EXPECT_GT(want.count_nonzero().item<std::int64_t>(), 0);
+      EXPECT_LT(want.count_nonzero().item<std::int64_t>(), want.numel());
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, Kernels, testing::Values(at::kFloat, at::kBFloat16, at::kHalf), [](const auto& info) { return at::toString(info.param); });
+
+/// Attention is LibTorch's: a suite of its own, whose libraries cannot be looked up under the address sanitizer.
+class DeviceAttention : public Kernels {};
+
+// Rows of several documents and of one, with filling, which trains nothing.
+TEST_P(DeviceAttention, StaysInsideDocumentsAndSoDoesItsGradient) {
+  const AttentionShape shape{4, 2, 16};
+  const std::vector<std::vector<std::int32_t>> rows = {{0, 0, 0, 1, 1, 2, 2, 2, 2, 2, 3, 3}, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, {0, 1, 1, 1, 1, 2, 2, -1, -1, -1, -1, -1}};
+  Batch batch;
+  batch.documents = at::zeros({3, 12}, at::kInt);
+  batch.positions = at::zeros({3, 12}, at::kLong);
+  for (std::int64_t b = 0; b < 3; ++b)
+    for (std::int64_t t = 0; t < 12; ++t) {
+      batch.documents[b][t] = rows[b][t];
+      if (t > 0 && rows[b][t] == rows[b][t - 1]) batch.positions[b][t] = batch.positions[b][t - 1] + 1;
+    }
+  const at::Tensor counts = (batch.documents >= 0).to(at::kDouble).unsqueeze(2);
+  const at::Tensor qkv = values({3, 12, shape.qkv_width()}), dy = values({3, 12, 64}, 0.4) * counts;
+  const auto run = [&](const at::Tensor& in, const Batch& on, const at::Tensor& gradient) {
+    Rotary rotary(16, 10000, std::nullopt);
+    const at::Tensor leaf = in.clone().set_requires_grad(true), y = attention(leaf, shape, rotary, on);
+    y.backward(gradient);
+    return std::pair(y.detach() * counts.to(y.options()), leaf.grad());
+  };
+  const auto [want, want_gradient] = run(qkv, batch, dy);
+  batch.ids = batch.documents.to(at::kLong);
+  const Batch there = to_device(batch, gpu, GetParam());
+  EXPECT_EQ(there.spans.defined(), GetParam() != at::kFloat);
+  EXPECT_EQ(there.bias.defined(), GetParam() == at::kFloat);
+  const auto [got, got_gradient] = run(up(qkv), there, up(dy));
+  expect_near(got, want, "heads");
+  expect_near(got_gradient, want_gradient, "gradient");
+}
+
+// A rank without rows.
+TEST_P(DeviceAttention, TakesNoRows) {
+  Rotary rotary(16, 10000, std::nullopt);
+  const at::Tensor qkv = at::zeros({0, 12, 128}, at::TensorOptions().dtype(GetParam()).device(gpu)).set_requires_grad(true);
+  const at::Tensor y = attention(qkv, {4, 2, 16}, rotary, {});
+  EXPECT_EQ(y.sizes(), at::IntArrayRef({0, 12, 64}));
+  y.sum().backward();
+  EXPECT_EQ(qkv.grad().sizes(), qkv.sizes());
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, DeviceAttention, testing::Values(at::kFloat, at::kBFloat16, at::kHalf), [](const auto& info) { return at::toString(info.param); });
+
+// A rank that writes a part of its states brings that part alone from the GPU.
+TEST(StatesOnDevice, AreReadByTheRangeThatIsWanted) {
+  if (at::detail::getCUDAHooks().deviceCount() == 0) GTEST_SKIP() << "no GPU";
+  ModelConfig config = preset_config("llama-tiny");
+  config.vocab_size = 40000;  // states of the embedding are several pieces
+  const Model model = make_llama(config);
+  Chain chain;
+  for (const auto& unit : model.units) chain.push_back(unit.get());
+  StagedCommunicator alone(std::make_unique<FakeCommunicator>(0, 1), gpu);
+  EngineOptions options;
+  options.plan = ShardPlan::for_stage(0);
+  options.device = gpu;
+  Engine engine(chain, alone, options);
+  ParameterGroup& group = *engine.groups().front();
+  const std::int64_t wanted = group.own_numel() - 1000;
+  std::int64_t visited = 0;
+  bool covered = false;
+  group.visit_states(StateAccess::read, {wanted, wanted + 10}, [&](const StateChunk& chunk) {
+    visited += chunk.end - chunk.begin;
+    covered |= chunk.begin <= wanted && wanted + 10 <= chunk.end;
+  });
+  EXPECT_TRUE(covered);
+  EXPECT_LT(visited, group.own_numel() / 2);
+}
 
 }  // namespace
 }  // namespace zero

@@ -55,7 +55,8 @@ TEST_P(Nf4OnDevice, EncodesAndDecodesToTheHostsBits) {
     EXPECT_TRUE(same_bits(got.largest, want.largest)) << count;
     const at::Tensor wanted = at::empty({count * nf4_block}, GetParam()), decoded = at::empty_like(wanted, wanted.options().device(gpu));
     nf4_decode(want.pointers(), wanted);
-    device.decode(got.pointers(), decoded);
+    const at::Tensor bytes = at::cat({got.codes, got.largest.view(at::kByte)});
+    device.decode(device.table_of({{0, 0, got.codes.numel()}}), bytes, decoded);
     EXPECT_TRUE(same_bits(decoded, wanted)) << count;
   }
 }
@@ -79,10 +80,36 @@ TEST_P(Nf4OnDevice, DecodesQuantizedScalesToTheHostsBits) {
   }
   const at::Tensor wanted = at::empty({count * nf4_block}, GetParam()), decoded = at::empty_like(wanted, wanted.options().device(gpu));
   nf4_decode({blocks.codes.data_ptr<std::uint8_t>(), scales.data_ptr<float>(), count}, wanted);
-  const at::Tensor codes = blocks.codes.to(gpu), small = scale_codes.to(gpu), heads = headers.to(gpu);
-  device.decode(Nf4DoubleBlocks{codes.data_ptr<std::uint8_t>(), small.data_ptr<std::uint8_t>(), reinterpret_cast<const Nf4ScaleHeader*>(heads.data_ptr<float>()), skipped, count},
-                decoded);
+  const std::int64_t headers_at = blocks.codes.numel(), scales_at = headers_at + std::int64_t(headers.nbytes());
+  const at::Tensor bytes = at::cat({blocks.codes, headers.view(at::kByte), scale_codes}).to(gpu);
+  device.decode(device.table_of({{0, 0, scales_at, headers_at, skipped}}), bytes, decoded);
   EXPECT_TRUE(same_bits(decoded, wanted));
+}
+
+// Pieces of every kind, of one block and of many, in one launch.
+TEST_P(Nf4OnDevice, DecodesAllPiecesOfATableAtOnce) {
+  const DeviceNf4 device(gpu);
+  std::vector<cuda::Nf4Piece> pieces;
+  std::vector<at::Tensor> bytes, wanted;
+  std::int64_t place = 0, first = 0;
+  const auto add = [&](const at::Tensor& part) { bytes.push_back(part.view({-1}).view(at::kByte)), place += part.nbytes(); };
+  for (const std::int64_t count : {1, 7, 2, 65, 1}) {
+    const Blocks blocks(count);
+    nf4_encode(values_of(count).data_ptr<float>(), blocks.pointers());
+    wanted.push_back(at::empty({count * nf4_block}, GetParam()));
+    nf4_decode(blocks.pointers(), wanted.back());
+    pieces.push_back({first, place, place + blocks.codes.numel()});
+    add(blocks.codes);
+    add(blocks.largest);
+    add(at::zeros({(16 - place % 16) % 16}, at::kByte));
+    wanted.push_back(values_of(count).to(GetParam()));
+    pieces.push_back({first + count, place});
+    add(wanted.back());
+    first += 2 * count;
+  }
+  const at::Tensor decoded = at::empty({first * nf4_block}, at::TensorOptions().dtype(GetParam()).device(gpu));
+  device.decode(device.table_of(pieces), at::cat(bytes).to(gpu), decoded);
+  EXPECT_TRUE(same_bits(decoded, at::cat(wanted)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, Nf4OnDevice, testing::Values(at::kFloat, at::kBFloat16, at::kHalf));

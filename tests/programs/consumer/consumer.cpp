@@ -1,14 +1,42 @@
-// Uses the installed library as another project would: a room without LibTorch, and one with it.
+// Trains a small Llama by the installed library, as another project would: a world, a chain, an engine, a loop. With more ranks
+// (mpirun -np 2 consumer) each holds its part of the states.
+#include <ATen/ATen.h>
+
 #include <cstdio>
 
-#include "comm/fake_communicator.h"
-#include "models/model_config.h"
-#include "zero/train/config.h"
+#include "comm/world.h"
+#include "models/initial_weights.h"
+#include "models/model.h"
+#include "zero/engine.h"
 
 int main() {
-  const zero::FakeCommunicator communicator(3, 64);
-  const zero::Config config = zero::parse_config(
-      "[job]\noutput_dir='o'\n[model]\npreset='llama-110m'\n[data]\ntrain='a.bin'\n[training]\nsteps=1\nseq_len=8", "here");
-  std::printf("rank %d of %d, %lld wide\n", communicator.rank(), communicator.size(),
-              static_cast<long long>(zero::preset_config(*config.model.preset).hidden_size));
+  return zero::World::run([](zero::World& world) {
+    zero::Model model = zero::make_llama(zero::preset_config("llama-tiny"));
+    zero::Chain chain;
+    for (const auto& unit : model.units) chain.push_back(unit.get());
+    zero::EngineOptions options;
+    options.plan = zero::ShardPlan::for_stage(3);
+    zero::Engine engine(chain, world.communicator(), options);
+    zero::RandomWeights weights(model, /*seed=*/0);
+    engine.load(weights);
+
+    // One sequence a rank: 0, 1, 2 ... of which each is to say the next.
+    const at::Tensor ids = at::arange(33, at::kLong).view({1, 33});
+    zero::Batch batch;
+    batch.ids = ids.slice(1, 0, 32).contiguous();
+    batch.targets = ids.slice(1, 1, 33).contiguous();
+    zero::Pass pass;
+    pass.batch = &batch;
+    pass.training = true;
+    double first = 0, last = 0;
+    for (int step = 0; step < 10; ++step) {
+      const at::Tensor loss = engine.forward(pass, {});      // the sum over 32 tokens
+      engine.backward(loss, 1.0 / (32.0 * world.size()));
+      engine.update({.lr = 1e-2}, loss.detach().to(at::kDouble)).wait();
+      last = loss.item<double>() / 32;
+      if (step == 0) first = last;
+    }
+    if (world.rank() == 0) std::printf("loss %.3f, then %.3f: %s\n", first, last, last < 0.5 * first ? "it learns" : "it does NOT learn");
+    return 0;
+  });
 }

@@ -42,6 +42,14 @@ TEST(Manifest, ReadsBackWhatItWrote) {
   EXPECT_EQ(format_manifest(back), format_manifest(manifest));
 }
 
+TEST(Manifest, ADirectoryMayHaveAnyBytes) {
+  for (const char* name : {"/plain/100%41", "/ü", "/\xff%\xc3/a", ""}) {
+    Manifest manifest = example();
+    manifest.run.directory = name;
+    EXPECT_EQ(parse_manifest(format_manifest(manifest), "m.json").run.directory, name);
+  }
+}
+
 TEST(Manifest, EveryByteCounts) {
   const std::string good = format_manifest(example());
   ASSERT_EQ(refusal(good), "");

@@ -10,6 +10,7 @@
 #include "models/tokenizer.h"
 #include "models/unit.h"
 #include "tests/unit/data/temporary_folder.h"
+#include "zero/data/example_file.h"
 #include "zero/data/open_rows.h"
 #include "zero/data/packing.h"
 #include "zero/data/preview.h"
@@ -62,6 +63,45 @@ TEST(ConversationEncoder, PromptsAndTextsHaveBosAndEosAndNoTemplate) {
   EXPECT_THAT(message_of<InputError>([&] { plain.encode(parse_example(chat("a", "b"), "x:1")); }), HasSubstr("set data.chat_template to one of"));
 }
 
+// A text that was written with its marks trains the ids of one that was not.
+TEST(ConversationEncoder, MarksThatATextWritesOutComeOnce) {
+  const auto ids = [](const std::string& line) { return encoder().encode(parse_example(line, "x:1")); };
+  const EncodedExample written = ids(R"({"text": "<s>[INST] a [/INST] b </s>"})");
+  EXPECT_EQ(std::count(written.ids.begin(), written.ids.end(), 1), 1);
+  EXPECT_EQ(std::count(written.ids.begin(), written.ids.end(), 2), 1);
+  EXPECT_EQ(written.trained[0], 0);
+  EXPECT_EQ(written.trained.back(), 1);
+  EXPECT_THAT(ids(R"({"text": "<s>Hello World</s>"})").ids, ElementsAre(1, 10994, 2787, 2));
+  EXPECT_THAT(ids(R"({"text": "Hello World</s>"})").ids, ElementsAre(1, 15043, 2787, 2));
+  const EncodedExample completion = ids(R"({"prompt": "<s>Hello", "completion": " World</s>"})");
+  EXPECT_THAT(completion.ids, ElementsAre(1, 10994, 2787, 2));
+  EXPECT_THAT(completion.trained, ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(ids(R"({"text": "a</s><s>b"})").ids, testing::AllOf(testing::Contains(1).Times(2), testing::Contains(2).Times(2)));  // inside they stay
+  EXPECT_THAT(ids(R"({"text": ""})").ids, ElementsAre(1, 2));
+}
+
+TEST(ConversationEncoder, MessagesSayWhetherTheyAreTrained) {
+  const auto example = [](const std::string& first, const std::string& second, const std::string& user = "") {
+    return parse_example(R"({"messages": [{"role": "user", "content": "a")" + user + R"(}, {"role": "assistant", "content": "b")" + first +
+                             R"(}, {"role": "user", "content": "c"}, {"role": "assistant", "content": "d")" + second + "}]}", "x:1");
+  };
+  for (const char* name : {"zephyr", "llama-2", "alpaca"}) {
+    const ConversationEncoder chosen(tokenizer(), {model, name, TrainOn::assistant});
+    const EncodedExample both = chosen.encode(example("", "")), second = chosen.encode(example(R"(, "weight": 0)", R"(, "train": true)")),
+                         none = chosen.encode(example(R"(, "train": false)", R"(, "weight": 0)"));
+    EXPECT_EQ(second.ids, both.ids);
+    const auto sum = [](const EncodedExample& one) { return std::accumulate(one.trained.begin(), one.trained.end(), 0); };
+    EXPECT_EQ(2 * sum(second), sum(both)) << name;
+    EXPECT_TRUE(std::equal(both.trained.rbegin(), both.trained.rbegin() + 6, second.trained.rbegin())) << name;  // the last answer is whole
+    EXPECT_EQ(sum(none), 0) << name;
+  }
+  EXPECT_THAT(message_of<InputError>([&] { encoder().encode(example("", "", R"(, "train": true)")); }),
+              testing::StartsWith("x:1: message 1 of the user says that it is trained (weight, train), but data.train_on = \"assistant\""));
+  EXPECT_THAT(message_of<InputError>([&] { encoder(TrainOn::all).encode(example("", R"(, "weight": 0)")); }),
+              testing::StartsWith("x:1: message 4 of the assistant says that it is not trained (weight, train), but data.train_on = \"all\""));
+  EXPECT_NO_THROW(encoder().encode(example("", "", R"(, "weight": 0)")));
+}
+
 TEST(ConversationEncoder, RefusesATemplateThatDoesNotFitTheTokenizer) {
   EXPECT_THAT(message_of<InputError>([&] { ConversationEncoder(tokenizer(), {model, "chatml"}); }), HasSubstr("<|im_end|>, which is no special token"));
   EXPECT_THAT(message_of<InputError>([&] { ConversationEncoder(tokenizer(), {model, "vicuna"}); }), HasSubstr("known templates: zephyr, llama-2"));
@@ -74,14 +114,27 @@ struct Made {
   TemporaryFolder folder;
   std::string path;
   explicit Made(const std::string& lines) : path(folder.write("c.jsonl", lines)) {}
-  ConversationRows rows(ConversationRowsOptions options) const {
+  std::shared_ptr<const ConversationRows> rows(ConversationRowsOptions options) const {
     options.vocab_size = 32000;
-    return {{path}, encoder(), options};
+    DataOptions data;
+    data.files = {path};
+    data.seq_len = options.seq_len;
+    data.vocab_size = options.vocab_size;
+    data.cache_folder = folder.path("cache");
+    data.tokenizer = &tokenizer();
+    data.conversations = {model, ""};
+    data.overlong = options.overlong;
+    data.packing = options.packing;
+    std::shared_ptr<const RowSource> rows;
+    SimWorld(1).run([&](Communicator& comm, int) { rows = open_rows(data, comm); });
+    return std::dynamic_pointer_cast<const ConversationRows>(rows);
   }
 };
 
 TEST(ConversationRows, ARowIsTheExampleShiftedByOne) {
-  const ConversationRows rows = Made(chat("Hello!", "Hi")).rows({.seq_len = 100});
+  const Made made(chat("Hello!", "Hi"));
+  const auto opened = made.rows({.seq_len = 100});
+  const ConversationRows& rows = *opened;
   const EncodedExample example = encoder().encode(parse_example(chat("Hello!", "Hi"), "x:1"));
   const Row row = rows.row(0);
   ASSERT_EQ(row.ids.size(), example.ids.size() - 1);
@@ -97,11 +150,13 @@ TEST(ConversationRows, ARowIsTheExampleShiftedByOne) {
 TEST(ConversationRows, CutsOrDropsWhatIsTooLongAndCountsIt) {
   const std::string words(400, 'x');
   const Made made(chat("a", "b") + chat("a", words) + chat(words, "b") + R"({"messages": [{"role": "user", "content": "a"}]})" + "\n");
-  const ConversationRows cut = made.rows({.seq_len = 40}), dropped = made.rows({.seq_len = 40, .overlong = Overlong::drop});
+  const auto cut_rows = made.rows({.seq_len = 40}), dropped_rows = made.rows({.seq_len = 40, .overlong = Overlong::drop});
+  const ConversationRows &cut = *cut_rows, &dropped = *dropped_rows;
   EXPECT_EQ(cut.size(), 2);
   EXPECT_EQ(cut.length(1), 40);
   EXPECT_EQ(cut.counts().examples, 4);
   EXPECT_EQ(cut.counts().truncated, 2);
+  EXPECT_THAT(cut.warning(), HasSubstr("2 of 4 examples are longer than training.seq_len = 40"));
   EXPECT_EQ(cut.counts().dropped_untrained, 2);  // one cut before its answer, one without an answer
   EXPECT_EQ(dropped.size(), 1);
   EXPECT_EQ(dropped.counts().dropped_overlong, 2);
@@ -109,11 +164,36 @@ TEST(ConversationRows, CutsOrDropsWhatIsTooLongAndCountsIt) {
   EXPECT_THAT(message_of<InputError>([&] { made.rows({.seq_len = 5}); }), HasSubstr("nothing is left to train"));
 }
 
+// 1000 words in rows of 40: nothing is lost, packed or not.
+TEST(ConversationRows, LongTextsBecomeWindows) {
+  std::string words;
+  for (int i = 0; i < 1000; ++i) words += "word ";
+  const std::string line = nlohmann::json{{"text", words}}.dump() + "\n";
+  const Made made(line + R"({"text": "Hello"})" + "\n");
+  const EncodedExample whole = encoder().encode(parse_example(line, "x:1"));
+  for (const bool packing : {false, true}) {
+    const auto kept = made.rows({.seq_len = 40, .packing = packing});
+    const ConversationRows& rows = *kept;
+    std::int64_t trained = 0;
+    std::vector<std::int64_t> targets;
+    for (std::int64_t r = 0; r < rows.size(); ++r) {
+      trained += rows.trained_tokens(r);
+      EXPECT_LE(rows.length(r), 40);
+      for (const std::int64_t target : rows.row(r).targets) targets.push_back(target);
+    }
+    EXPECT_EQ(trained, static_cast<std::int64_t>(whole.ids.size()) - 1 + 2);
+    EXPECT_TRUE(packing || std::equal(whole.ids.begin() + 1, whole.ids.end(), targets.begin()));
+    EXPECT_EQ(rows.counts().cut, 1);
+    EXPECT_EQ(rows.warning(), "");
+  }
+}
+
 TEST(ConversationRows, PackingKeepsEveryDocumentWholeAndNumbered) {
   std::string lines;
   for (int i = 0; i < 20; ++i) lines += chat("question " + std::string(static_cast<std::size_t>(i), 'q'), "answer " + std::to_string(i));
   const Made made(lines);
-  const ConversationRows one = made.rows({.seq_len = 100}), packed = made.rows({.seq_len = 100, .packing = true});
+  const auto one_rows = made.rows({.seq_len = 100}), packed_rows = made.rows({.seq_len = 100, .packing = true});
+  const ConversationRows &one = *one_rows, &packed = *packed_rows;
   ASSERT_EQ(one.size(), 20);
   EXPECT_LT(packed.size(), 10);
   std::vector<std::vector<std::int64_t>> apart, together;
@@ -144,6 +224,115 @@ TEST(ConversationRows, PackingKeepsEveryDocumentWholeAndNumbered) {
   std::sort(apart.begin(), apart.end());
   std::sort(together.begin(), together.end());
   EXPECT_EQ(apart, together);
+}
+
+// A list of several pieces, written as people and programs write lists, gives the rows of the same examples a line each.
+TEST(ConversationRows, OfAListAreThoseOfItsObjectsALineEach) {
+  const TemporaryFolder folder;
+  std::string lines, list = "\xef\xbb\xbf [";
+  for (int i = 0; lines.size() < 2500 << 10; ++i) {
+    const std::string line = chat("a, {question} [" + std::to_string(i) + "]\n, \"", std::string(static_cast<std::size_t>(i % 300), ',') + "yes}");
+    lines += line;
+    list += (i == 0 ? "" : i % 3 ? ",\n " : " ,") + (i % 2 ? nlohmann::json::parse(line).dump(2) : line);
+  }
+  list += "\n]\n";
+  DataOptions options;
+  options.seq_len = 64;
+  options.vocab_size = 32000;
+  options.tokenizer = &tokenizer();
+  options.conversations.model_directory = model;
+  options.cache_folder = folder.path("cache");
+  const auto rows_of = [&](const std::string& file) {
+    options.files = {file};
+    std::shared_ptr<const RowSource> rows;
+    SimWorld(1).run([&](Communicator& comm, int) { rows = open_rows(options, comm); });
+    return rows;
+  };
+  const auto expected = rows_of(folder.write("a.jsonl", lines)), got = rows_of(folder.write("a.json", list));
+  ASSERT_EQ(got->size(), expected->size());
+  for (std::int64_t row = 0; row < got->size(); ++row) ASSERT_EQ(got->row(row).ids, expected->row(row).ids) << row;
+  const std::string bad = list.substr(0, list.size() - 3) + ", {\"text\": 3}\n]\n";
+  const std::string number = "b.json: row " + std::to_string(got->size() + 1) + ":";
+  EXPECT_THAT(message_of<InputError>([&] { rows_of(folder.write("b.json", bad)); }), HasSubstr(number));
+  EXPECT_THAT(message_of<InputError>([&] { rows_of(folder.write("c.json", list.substr(0, list.size() - 3))); }), HasSubstr("does not end"));
+  EXPECT_THAT(message_of<InputError>([&] { rows_of(folder.write("d.json", "[]")); }), HasSubstr("no example"));
+}
+
+// A file of several pieces: the rows are those of the examples one by one, the file is tokenised once for all ranks, and again when
+// something changed that ids or masks depend on.
+TEST(ConversationRows, AreTheSameOnAllRanksAndComeFromACacheThatFits) {
+  const TemporaryFolder folder, chats;
+  for (const char* name : {"tokenizer.model", "tokenizer_config.json"}) std::filesystem::copy(model + "/" + name, chats.path(name));
+  std::string lines = "\xef\xbb\xbf";
+  for (int i = 0; lines.size() < 1200 << 10; ++i) lines += chat("question " + std::to_string(i), std::string(static_cast<std::size_t>(i % 300), ' ') + "yes") + (i % 5 ? "" : "\n");
+  DataOptions options;
+  options.files = {folder.write("a.jsonl", lines), folder.write("b.jsonl", chat("Hello!", "Hi"))};
+  options.seq_len = 64;
+  options.vocab_size = 32000;
+  options.tokenizer = &tokenizer();
+  options.conversations.model_directory = chats.path("");
+  options.conversations.chat_template = "zephyr";
+  options.cache_folder = folder.path("cache");
+  const auto times = [&] {
+    std::vector<std::filesystem::file_time_type> times;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path("cache"))) times.push_back(entry.last_write_time());
+    std::sort(times.begin(), times.end());
+    return times;
+  };
+  std::vector<EncodedExample> expected;
+  const ConversationEncoder plain = encoder();
+  for (const std::string& file : options.files)
+    read_examples(file, [&](const Example& example) {
+      expected.push_back(plain.encode(example));
+      return true;
+    });
+  const auto open = [&] {
+    SimWorld(2).run([&](Communicator& comm, int rank) {
+      const auto rows = open_rows(options, comm);
+      ASSERT_EQ(rows->size(), static_cast<std::int64_t>(expected.size()));
+      for (std::int64_t index = rank; index < rows->size() && options.conversations.train_on == TrainOn::assistant; index += 2) {
+        const EncodedExample& encoded = expected[static_cast<std::size_t>(index)];
+        const Row row = rows->row(index);
+        ASSERT_EQ(row.ids.size() + 1, std::min<std::size_t>(65, encoded.ids.size())) << encoded.place;
+        for (std::size_t t = 0; t < row.ids.size(); ++t) {
+          ASSERT_EQ(row.ids[t], encoded.ids[t]) << encoded.place;
+          ASSERT_EQ(row.targets[t], encoded.trained[t + 1] ? encoded.ids[t + 1] : ignored_target) << encoded.place;
+        }
+      }
+    });
+    return times();
+  };
+  const auto first = open();
+  ASSERT_EQ(first.size(), 2U);
+  EXPECT_EQ(open(), first);
+  options.packing = true;
+  SimWorld(1).run([&](Communicator& comm, int) { open_rows(options, comm); });
+  EXPECT_EQ(times(), first);
+  options.packing = false;
+  options.conversations.train_on = TrainOn::all;
+  EXPECT_EQ(open().size(), 4U);
+  options.conversations.chat_template = "llama-2";
+  EXPECT_EQ(open().size(), 6U);
+  options.conversations.chat_template = "";
+  std::ofstream(chats.path("chat_template.jinja")) << "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}{% endfor %}";
+  EXPECT_NE(fingerprint_of(tokenizer(), {chats.path(""), "", TrainOn::all}), fingerprint_of(tokenizer(), {model, "", TrainOn::all}));
+}
+
+TEST(ConversationRows, NameTheFirstLineThatIsWrongOnAllRanks) {
+  const TemporaryFolder folder;
+  std::string lines;
+  for (int i = 0; i < 9000; ++i) lines += i == 8000 || i == 8500 ? "{\n" : chat("question " + std::to_string(i), "answer to it, at some length so that there are pieces");
+  DataOptions options;
+  options.files = {folder.write("a.jsonl", lines)};
+  options.seq_len = 64;
+  options.vocab_size = 32000;
+  options.tokenizer = &tokenizer();
+  options.conversations.model_directory = model;
+  options.cache_folder = folder.path("cache");
+  SimWorld(2).run([&](Communicator& comm, int) { EXPECT_THAT(message_of<InputError>([&] { open_rows(options, comm); }), HasSubstr("a.jsonl:8001: ")); });
+  options.files = {folder.write("long.jsonl", chat("a", "b") + std::string(18 << 20, 'x'))};
+  SimWorld(2).run([&](Communicator& comm, int) { EXPECT_THAT(message_of<InputError>([&] { open_rows(options, comm); }), HasSubstr("long.jsonl:2: the line is longer than 16777216 bytes")); });
+  EXPECT_FALSE(std::filesystem::exists(folder.path("cache")));
 }
 
 TEST(Preview, ShowsTokensAndWhatIsTrained) {

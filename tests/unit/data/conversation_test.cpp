@@ -6,6 +6,7 @@
 
 #include "comm/error.h"
 #include "tests/unit/data/temporary_folder.h"
+#include "zero/data/example_file.h"
 
 namespace zero {
 namespace {

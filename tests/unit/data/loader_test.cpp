@@ -56,6 +56,25 @@ TEST(MakeBatch, NumbersDocumentsOnceARowHasSeveral) {
   EXPECT_EQ(batch.documents.scalar_type(), at::kInt);
 }
 
+// A device that prefers few lengths gets filling, which changes neither what is trained nor what a token sees.
+TEST(MakeBatch, RoundsItsLengthUpToTheMultipleButNotBeyondTheMost) {
+  const Numbered rows(10);
+  const Batch batch = make_batch({rows.row(4), rows.row(5)}, 1, {4, 8});
+  EXPECT_THAT(numbers(batch.ids), ElementsAre(4, 4, 0, 0, 5, 5, 5, 0));
+  EXPECT_THAT(numbers(batch.targets), ElementsAre(ignored_target, 4, ignored_target, ignored_target, ignored_target, 5, 5, ignored_target));
+  EXPECT_FALSE(batch.documents.defined());
+  EXPECT_EQ(make_batch({rows.row(4), rows.row(5)}, 1, {64, 3}).ids.size(1), 3) << "what no row may exceed is a length of its own";
+  EXPECT_EQ(make_batch({rows.row(5)}, 1, {64, 2}).ids.size(1), 3) << "no row is cut";
+  EXPECT_EQ(make_batch({}, 6, {4, 8}).ids.sizes(), at::IntArrayRef({0, 8}));
+}
+
+TEST(Loader, HandsTheLengthToEveryBatch) {
+  LoaderOptions options{0, 1, 2, 2};
+  options.length = {8, 100};
+  EXPECT_EQ(loader_of(4, options).batch(0, 0).ids.size(1), 8);
+  EXPECT_EQ(ValidationLoader(std::make_shared<Numbered>(4), 0, 1, 2, options.length).batch(0).ids.size(1), 8);
+}
+
 TEST(MakeBatch, MayBeEmpty) {
   const Batch batch = make_batch({}, 6);
   EXPECT_EQ(batch.ids.sizes(), at::IntArrayRef({0, 6}));

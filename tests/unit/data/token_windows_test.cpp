@@ -23,7 +23,7 @@ std::vector<std::uint16_t> count_up(int n, int first = 0) {
 TEST(TokenFile, ReadsBothWidthsAndKeepsWhatIsBehindTheHeader) {
   const TemporaryFolder folder;
   const TokenFile narrow(folder.write_ids("a.bin", count_up(5)), TokenWidth::uint16);
-  const TokenFile wide(folder.write_ids<std::uint32_t>("b.bin", {7, 70000, 4000000000U}), TokenWidth::uint32, 4);
+  const TokenFile wide(folder.write_ids<std::uint32_t>("b.bin", {7, 70000, 4000000000U}), TokenWidth::uint32, {.begin = 4});
   std::int64_t ids[3];
   narrow.read(2, 3, ids);
   EXPECT_THAT(ids, ElementsAre(2, 3, 4));
@@ -40,8 +40,38 @@ TEST(TokenFile, RefusesMissingEmptyAndCutFiles) {
   EXPECT_THAT(open(folder.write("empty.bin", ""), TokenWidth::uint16), HasSubstr("is empty"));
   EXPECT_THAT(open(folder.write("odd.bin", "abc"), TokenWidth::uint16), HasSubstr("3 bytes, which is no multiple of 2"));
   EXPECT_THAT(open(folder.write("six.bin", "abcdef"), TokenWidth::uint32), HasSubstr("no multiple of 4"));
-  EXPECT_THAT(open(folder.path(""), TokenWidth::uint16), HasSubstr("not a file"));
+  EXPECT_THAT(open(folder.path(""), TokenWidth::uint16), HasSubstr("is no regular file"));
   EXPECT_THROW(token_width_of("int16"), InputError);
+}
+
+TEST(TokenFile, SaysThatAFileWasCutAndWarnsOfOneThatWasWrittenTo) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write_ids("a.bin", count_up(5000));
+  const TokenFile cut(path, TokenWidth::uint16);
+  std::int64_t ids[100];
+  cut.read(4000, 100, ids);
+  std::filesystem::resize_file(path, 200);
+  EXPECT_THAT(message_of<InputError>([&] { cut.read(4000, 100, ids); }), HasSubstr("a.bin: ends at byte 8000"));
+  EXPECT_THAT(message_of<InputError>([&] { cut.find_beyond(6000, 0, 5000); }), HasSubstr("a.bin: ends at byte 200"));
+  const TokenFile other(folder.write_ids("b.bin", count_up(5000)), TokenWidth::uint16);
+  std::fstream(folder.path("b.bin"), std::ios::in | std::ios::out | std::ios::binary).write("xy", 2);
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 3; ++i) other.read(4000, 100, ids);
+  const std::string told = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(told, HasSubstr("b.bin: was written to while the run reads it"));
+  EXPECT_EQ(told.find("b.bin"), told.rfind("b.bin"));
+}
+
+TEST(TokenFile, FindsTheFirstIdThatIsTooLargeInAnyBlock) {
+  const TemporaryFolder folder;
+  std::vector<std::uint32_t> ids(600000, 7);
+  ids[300001] = ids[500000] = 9;
+  const TokenFile file(folder.write_ids("a.bin", ids), TokenWidth::uint32);
+  EXPECT_EQ(file.find_beyond(10, 0, 600000), -1);
+  EXPECT_EQ(file.find_beyond(9, 0, 600000), 300001);
+  EXPECT_EQ(file.find_beyond(9, 300002, 600000), 500000);
+  EXPECT_EQ(file.find_beyond(9, 0, 300001), -1);
+  EXPECT_EQ(file.find_beyond(9, 5, 5), -1);
 }
 
 std::vector<TokenFile> open_two(const TemporaryFolder& folder) {

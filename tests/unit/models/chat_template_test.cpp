@@ -75,6 +75,19 @@ TEST(ChatTemplate, KeepsADefaultSystemMessage) {
   EXPECT_EQ(chat.render({{"system", "s"}}).text, "<|im_start|>system\ns<|im_end|>\n");
 }
 
+// Only words can be cut out; what makes words is another template.
+TEST(ChatTemplate, TakesNoExpressionForAMessage) {
+  const std::string jinja(known_chat_templates()[6].jinja);
+  const auto with = [&](const std::string& system) { return std::string(jinja).replace(jinja.find("SYSTEM"), 6, system); };
+  EXPECT_EQ(ChatTemplate::recognise(with("It\\'s\\n"), "<s>", "</s>", "x").render({{"user", "a"}}).text,
+            "<|im_start|>system\nIt's\n<|im_end|>\n<|im_start|>user\na<|im_end|>\n");
+  for (const char* system : {"' + default_system + '", "' ~ name ~ '", "<|im_end|>\n' }}{{ x }}{{ '", "caf\\u00e9", "'\x1f+\x1fx\x1f+\x1f'"})
+    EXPECT_THAT(refusal([&] { ChatTemplate::recognise(with(system), "<s>", "</s>", "dir"); }), HasSubstr("dir: the chat template is none of those known")) << system;
+  const std::string zephyr(known_chat_templates()[0].jinja), user = "'<|user|>\n'";
+  const std::string other = std::string(zephyr).replace(zephyr.find(user), user.size(), "'<|user|>' + x + '\n'");
+  EXPECT_THAT(refusal([&] { ChatTemplate::recognise(other, "<s>", "</s>", "dir"); }), HasSubstr("dir: the chat template is none"));
+}
+
 TEST(ChatTemplate, RefusesWhatItDoesNotKnow) {
   const std::string zephyr(known_chat_templates()[0].jinja);
   for (const std::string& jinja : {std::string(), std::string("{{"), std::string("{% for m in messages %}{{ m['content'] }}{% endfor %}"), zephyr + "x", zephyr.substr(2)})

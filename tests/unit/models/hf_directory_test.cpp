@@ -12,6 +12,7 @@
 #include "models/json_text.h"
 #include "models/model.h"
 #include "models/weight_source.h"
+#include "tests/unit/models/small_tokenizer.h"
 #include "tests/unit/models/temporary_folder.h"
 
 namespace zero {
@@ -72,7 +73,7 @@ TEST(HfDirectory, WhatIsWrittenIsReadAgain) {
   std::vector<TensorSpec> specs = tensors_of(make_llama(source.config()));
   for (const std::int64_t limit : {std::int64_t{5'000'000'000}, std::int64_t{200'000}, std::int64_t{1}}) {
     const TemporaryFolder folder;
-    HfWriter writer(folder.path(), source.config(), specs, {.max_shard_bytes = limit, .tokenizer_from = ZERO_TEST_DATA "/tinyllama-chat"});
+    HfWriter writer(folder.path(), source.config(), specs, {.max_shard_bytes = limit, .tokenizer = find_tokenizer("", "", ZERO_TEST_DATA "/tinyllama-chat")});
     for (const auto& spec : specs) writer.append(whole(source, spec.name));
     writer.finish();
     const HfDirectory copy(folder.path());
@@ -96,7 +97,7 @@ TEST(HfDirectory, TokenizerTemplateAndWayOfDrawingGoAlong) {
   for (const auto& [name, content] : files) std::ofstream(base / name) << content;
   std::ofstream(base / "pytorch_model.bin") << "not this";
   const auto write = [&](const std::string& base_folder) {
-    HfWriter writer(folder.path(), source.config(), specs, {.tokenizer_from = base.path(), .base = base_folder});
+    HfWriter writer(folder.path(), source.config(), specs, {.tokenizer = find_tokenizer("", "", base.path()), .base = base_folder});
     for (const auto& spec : specs) writer.append(whole(source, spec.name));
     writer.finish();
   };
@@ -105,6 +106,41 @@ TEST(HfDirectory, TokenizerTemplateAndWayOfDrawingGoAlong) {
   EXPECT_FALSE(fs::exists(folder / "pytorch_model.bin"));
   write(TemporaryFolder().path());  // without one it is made of the configuration
   EXPECT_THAT(read_text_file(folder / "generation_config.json"), testing::AllOf(HasSubstr("_from_model_config"), testing::Not(HasSubstr("17"))));
+}
+
+TEST(HfDirectory, WhatTheBasesConfigurationSaysBesideGoesAlong) {
+  const HfDirectory source(tiny);
+  const std::vector<TensorSpec> specs = tensors_of(make_llama(source.config()));
+  const TemporaryFolder base, folder;
+  auto config = nlohmann::json::parse(read_text_file(tiny + "/config.json"));
+  config.update({{"pad_token_id", 0}, {"use_cache", false}, {"pretraining_tp", 1}, {"transformers_version", "4.35.0"}, {"architectures", {"Other"}}, {"torch_dtype", "float16"}, {"dtype", "float16"},
+                 {"auto_map", {{"AutoModel", "code.py"}}}, {"_name_or_path", "/home/a"}, {"rope_parameters", {{"rope_theta", 1.0}}}, {"x", {{"y", {1}}}}});
+  write_text_file(base / "config.json", config.dump());
+  HfWriter writer(folder.path(), source.config(), specs, {.type = at::kBFloat16, .base = base.path()});
+  for (const auto& spec : specs) writer.append(whole(source, spec.name));
+  writer.finish();
+  const auto written = nlohmann::json::parse(read_text_file(folder / "config.json"));
+  for (const char* kept : {"pad_token_id", "use_cache", "pretraining_tp", "transformers_version", "x"}) EXPECT_EQ(written.value(kept, nlohmann::json()), config[kept]) << kept;
+  for (const char* gone : {"dtype", "auto_map", "_name_or_path", "rope_parameters"}) EXPECT_FALSE(written.contains(gone)) << gone;
+  EXPECT_EQ(written["architectures"][0], "LlamaForCausalLM");
+  EXPECT_EQ(written["torch_dtype"], "bfloat16");
+  EXPECT_EQ(parse_model_config(written.dump(), "x").rope_theta, source.config().rope_theta);
+}
+
+// The end of an answer ends texts of the model, wherever a reader looks.
+TEST(HfDirectory, TheEndOfAnAnswerIsAnEndToken) {
+  const HfDirectory source(tiny);
+  const std::vector<TensorSpec> specs = tensors_of(make_llama(source.config()));
+  const TemporaryFolder base, folder;
+  write_text_file(base / "tokenizer.model", test::small_tokenizer_model());
+  write_text_file(base / "tokenizer_config.json", R"({"added_tokens_decoder": {"301": {"content": "<|im_end|>", "special": true}}})");
+  TokenizerSource tokenizer = find_tokenizer("", "", base.path());
+  tokenizer.chat_template = "chatml";
+  HfWriter writer(folder.path(), source.config(), specs, {.tokenizer = tokenizer});
+  for (const auto& spec : specs) writer.append(whole(source, spec.name));
+  writer.finish();
+  EXPECT_EQ(HfDirectory(folder.path()).config().eos_token_ids, (std::vector<std::int64_t>{2, 301}));
+  EXPECT_THAT(read_text_file(folder / "generation_config.json"), HasSubstr("301"));
 }
 
 TEST(HfDirectory, AnEarlierModelDoesNotShowThrough) {
@@ -131,11 +167,9 @@ TEST(HfDirectory, APartialModelIsNeverFinished) {
 
 TEST(HfDirectory, ShardNamesStayInTheFolder) {
   const std::string rest = R"(", "model.norm.weight": "model-00003-of-00003.safetensors"}})";
-  for (const std::string name : {"../secret.safetensors", "/etc/passwd", "a/b.safetensors", "..", ".", "", "a\\\\b", "x\\u0000y", "absent.safetensors", "link.safetensors"}) {
-    const TemporaryFolder folder, other;
+  for (const std::string name : {"../secret.safetensors", "/etc/passwd", "a/b.safetensors", "..", ".", "", "a\\\\b", "x\\u0000y", "absent.safetensors"}) {
+    const TemporaryFolder folder;
     copy_model(sharded, folder);
-    fs::copy(sharded + "/model-00001-of-00003.safetensors", other / "outside.safetensors");
-    fs::create_symlink(other / "outside.safetensors", folder / "link.safetensors");
     write_text_file(folder / "model.safetensors.index.json", R"({"weight_map": {"model.embed_tokens.weight": ")" + name + rest);
     EXPECT_THAT(refusal(folder.path()), HasSubstr("shard name")) << name;
   }
@@ -151,6 +185,15 @@ TEST(HfDirectory, TheCacheOfTheHubIsRead) {
     fs::create_symlink("../../blobs/" + name, hub / ("models--x/snapshots/abc/" + name));
   }
   EXPECT_EQ(refusal(hub / "models--x/snapshots/abc"), "accepted");
+}
+
+TEST(HfDirectory, ShardsMayBeLinksToAnotherPlace) {
+  const TemporaryFolder folder;
+  for (const auto& entry : fs::directory_iterator(sharded)) fs::create_symlink(fs::canonical(entry.path()), folder / entry.path().filename().string());
+  EXPECT_EQ(refusal(folder.path()), "accepted");
+  fs::remove(folder / "model-00002-of-00003.safetensors");
+  fs::create_symlink("nowhere", folder / "model-00002-of-00003.safetensors");
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("is missing in the folder"));
 }
 
 TEST(HfDirectory, BrokenDirectoriesAreRefused) {

@@ -86,6 +86,12 @@ TEST(ModelConfig, WritesWhatItReadsAgain) {
   EXPECT_FALSE(again.bos_token_id);
 }
 
+TEST(ModelConfig, NamesTheFileAndTheKeyOfAWrongType) {
+  for (const char* rope : {R"("rope_parameters": "linear")", R"("rope_parameters": ["linear"])", R"("rope_scaling": 3, "rope_parameters": null)"})
+    EXPECT_THAT(refusal(config_json(std::string(R"("rope_theta": 1e4, )") + rope)),
+                testing::AllOf(HasSubstr("dir/config.json: \"rope_"), HasSubstr("\" must be an object or null, not")));
+}
+
 TEST(ModelConfig, RefusesWhatTheDecoderDoesNotDo) {
   EXPECT_THAT(refusal(config_json(R"("attention_bias": true)")), HasSubstr("attention_bias"));
   EXPECT_THAT(refusal(config_json(R"("mlp_bias": true)")), HasSubstr("mlp_bias"));

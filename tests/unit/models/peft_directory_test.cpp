@@ -176,10 +176,49 @@ TEST(Adapters, RefuseKeysThatAreNotDone) {
       {"target_modules", ".*q_proj"}, {"target_modules", nlohmann::json::array()}, {"target_modules", 3}, {"r", 0}, {"r", "eight"},
       {"lora_dropout", 1.0}, {"lora_bias", true}, {"target_parameters", {"x"}}, {"exclude_modules", {"q_proj"}}, {"layer_replication", {{0, 1}}}};
   for (const auto& [key, value] : cases) EXPECT_THAT(refused(key, value), HasSubstr(std::string("\"") + key + "\"")) << value;
+  // of keys that nobody knew when this was written only "off" is known
+  for (const nlohmann::json& on : {nlohmann::json(true), nlohmann::json(1), nlohmann::json("x"), nlohmann::json({{"a", 1}})}) EXPECT_THAT(refused("use_tomorrow", on), HasSubstr("\"use_tomorrow\""));
+  for (const nlohmann::json& off : {nlohmann::json(), nlohmann::json(false), nlohmann::json(""), nlohmann::json::array(), nlohmann::json::object()})
+    EXPECT_EQ(refused("use_tomorrow", off), "nothing was refused") << off;
   write_text_file(path, "{\"r\": ");
   EXPECT_THAT(refusal([&] { PeftDirectory{folder.path()}; }), HasSubstr("adapter_config.json"));
   std::filesystem::remove(path);
   EXPECT_THAT(refusal([&] { PeftDirectory{folder.path()}; }), HasSubstr("holds no adapter_config.json"));
+}
+
+// PEFT changes the base's weights again when it loads these (peft 0.21, tried for each), so that W + scale B A is not its sum.
+TEST(Adapters, RefuseStartsThatChangeTheBase) {
+  TemporaryFolder folder;
+  write_adapter(folder.path(), small_lora());
+  const std::string path = folder / "adapter_config.json";
+  auto config = nlohmann::json::parse(read_text_file(path));
+  const auto refused = [&](const nlohmann::json& init) {
+    config["init_lora_weights"] = init;
+    write_text_file(path, config.dump());
+    return refusal([&] { PeftDirectory{folder.path()}; });
+  };
+  for (const char* init : {"pissa", "pissa_niter_16", "olora", "OLoRA", "corda", "lora_ga"})
+    EXPECT_THAT(refused(init), ::testing::AllOf(HasSubstr("\"init_lora_weights\""), HasSubstr(init), HasSubstr("path_initial_model_for_weight_conversion"))) << init;
+  EXPECT_THAT(refused("loftq"), ::testing::AllOf(HasSubstr("merge_and_unload"), ::testing::Not(HasSubstr("path_initial"))));
+  EXPECT_THAT(refused("tomorrow"), HasSubstr("not known here"));
+  EXPECT_THAT(refused(3), HasSubstr("\"init_lora_weights\""));
+  for (const nlohmann::json& init : {nlohmann::json(true), nlohmann::json(false), nlohmann::json(), nlohmann::json("gaussian"), nlohmann::json("Gaussian"), nlohmann::json("eva"),
+                                     nlohmann::json("orthogonal"), nlohmann::json("mica")})
+    EXPECT_EQ(refused(init), "nothing was refused") << init;
+}
+
+// A file as peft 0.21 saves it, with every key that its LoraConfig has.
+TEST(Adapters, ReadEveryKeyThatPeftWrites) {
+  TemporaryFolder folder;
+  write_adapter(folder.path(), small_lora());
+  auto config = nlohmann::json::parse(read_text_file(folder / "adapter_config.json"));
+  config.update(nlohmann::json::parse(R"({"alora_invocation_tokens": null, "alpha_pattern": {}, "arrow_config": null, "auto_mapping": null, "base_model_name_or_path": "base", "bias": "none",
+      "corda_config": null, "ensure_weight_tying": false, "eva_config": {"rho": 2.0}, "exclude_modules": null, "fan_in_fan_out": false, "inference_mode": true, "init_lora_weights": true, "kasa_config": null,
+      "layer_replication": null, "layers_pattern": null, "layers_to_transform": null, "loftq_config": {}, "lora_bias": false, "lora_ga_config": null, "megatron_config": null, "megatron_core": "megatron.core",
+      "monteclora_config": null, "peft_version": "0.21.2", "qalora_group_size": 16, "rank_pattern": {}, "revision": null, "target_parameters": null, "task_type": "CAUSAL_LM",
+      "trainable_token_indices": null, "use_bdlora": null, "use_qalora": false, "velora_config": null})"));
+  write_text_file(folder / "adapter_config.json", config.dump());
+  EXPECT_EQ(PeftDirectory(folder.path()).options().r, 3);
 }
 
 }  // namespace

@@ -106,11 +106,11 @@ TEST(Tokenizer, TokensThatTheFolderAdds) {
   const TemporaryFolder own;
   write_text_file(own / "tokenizer.model", read_text_file(folder + "/tokenizer.model"));
   write_text_file(own / "tokenizer_config.json",
-                  R"({"added_tokens_decoder": {"2": {"content": "</s>"}, "32000": {"content": "<|im_start|>"}, "32001": {"content": "<|im_end|>"}}})");
+                  R"({"added_tokens_decoder": {"2": {"content": "</s>"}, "32000": {"content": "<|im_start|>", "special": true}, "32001": {"content": "<tool>"}}})");
   const Tokenizer wider = Tokenizer::load(own.path());
   EXPECT_EQ(wider.vocab_size(), 32002);
-  EXPECT_EQ(wider.id_of("<|im_end|>"), 32001);
-  EXPECT_EQ(wider.decode({32000, 1792, 32001}), "user");
+  EXPECT_EQ(wider.id_of("<tool>"), 32001);
+  EXPECT_EQ(wider.decode({32000, 1792, 32001}), "user<tool>");
   EXPECT_NE(wider.hash(), tokenizer().hash());
   write_text_file(own / "tokenizer_config.json", R"({"added_tokens_decoder": {"32005": {"content": "<x>"}}})");
   EXPECT_THROW(Tokenizer::load(own.path()), InputError);

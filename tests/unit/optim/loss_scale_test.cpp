@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "comm/error.h"
 #include "zero/optim/clip.h"
 
@@ -43,6 +45,16 @@ TEST(LossScale, StopsGrowingAtTheCeiling) {
   LossScale scale({.start = 8, .ceiling = 16, .growth_interval = 1});
   for (int i = 0; i < 5; ++i) scale.update(true);
   EXPECT_EQ(scale.scale(), 16);
+}
+
+TEST(LossScale, ARunThatTrainedNothingIsNoSuccess) {
+  LossScale scale;
+  EXPECT_FALSE(scale.update(false));
+  EXPECT_THROW(scale.require_trained(1, 2.5), Error);
+  EXPECT_TRUE(scale.update(true));
+  EXPECT_NO_THROW(scale.require_trained(2, 2.5));
+  EXPECT_THROW(scale.require_trained(2, std::numeric_limits<double>::quiet_NaN()), Error);
+  EXPECT_THROW(scale.require_trained(2, std::numeric_limits<double>::infinity()), Error);
 }
 
 TEST(LossScale, ContinuesFromACheckpoint) {

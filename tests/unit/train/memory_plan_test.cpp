@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/fake_communicator.h"
+#include "comm/nccl.h"
 #include "models/initial_weights.h"
 #include "models/lora.h"
 #include "offload/cpu_allocator.h"
@@ -36,7 +37,27 @@ TEST(MemoryPlan, GivesThePapersNumbers) {
     work.ranks = 64;
     const MemoryPlan plan = plan_memory(model, work);
     EXPECT_NEAR(double(plan.parameters + plan.gradients + plan.optimizer) / 1e9, gigabytes[stage], 0.05) << "stage " << stage;
-    EXPECT_NEAR(paper_bytes(7.5e9, work.engine.plan, work.engine.precision, 64).sum() / 1e9, gigabytes[stage], 0.05) << "stage " << stage;
+    EXPECT_NEAR(paper_bytes(7.5e9, 0, work.engine, 64).sum() / 1e9, gigabytes[stage], 0.05) << "stage " << stage;
+  }
+}
+
+// Adapters have gradients and states, the frozen base has neither.
+TEST(MemoryPlan, TheFormulaCountsAdaptersAloneAsTrained) {
+  Model model = make_llama(preset_config("llama-110m"));
+  const double base = double(model.numel());
+  add_lora(model, {});
+  const double adapters = double(model.trainable_numel());
+  MemoryWork work;
+  work.engine.plan = ShardPlan::for_stage(0);
+  work.engine.precision = {at::kBFloat16, at::kFloat, at::kBFloat16, at::kFloat};
+  for (const bool quantize : {false, true}) {
+    work.engine.quantize_frozen = quantize;
+    const PaperBytes paper = paper_bytes(adapters, frozen_bytes(model, work.engine), work.engine, 1);
+    const MemoryPlan plan = plan_memory(model, work);
+    EXPECT_NEAR(paper.optimizer, 12 * adapters, 1);
+    EXPECT_NEAR(paper.parameters / double(plan.parameters), 1, 0.01);
+    EXPECT_NEAR(paper.sum() / double(plan.parameters + plan.gradients + plan.optimizer), 1, 0.01);
+    EXPECT_LT(paper.sum(), 2.1 * base + 16 * adapters);
   }
 }
 
@@ -52,6 +73,40 @@ TEST(MemoryPlan, CountsWhatLiesOnDisk) {
   EXPECT_LT(plan.parameters, resident.parameters);
   EXPECT_GE(plan.disk, resident.parameters + resident.optimizer);
   EXPECT_LT(plan.disk, resident.parameters + resident.optimizer + std::int64_t(model.units.size()) * 16 * 4096);
+}
+
+// What attention holds for documents: nothing that grows with the square of a row in bf16, one mask in fp32.
+TEST(MemoryPlan, CountsWhatPackedRowsTakeOnAGpu) {
+  const Model model = make_llama(preset_config("llama-110m"));
+  const auto planned = [&](at::ScalarType compute, std::int64_t rows, std::int64_t seq_len, bool packed) {
+    MemoryWork work;
+    work.engine.precision.compute = compute;
+    work.on_device = true;
+    work.activations.batch = rows;
+    work.activations.seq_len = seq_len;
+    work.activations.packed = packed;
+    return plan_memory(model, work).activations;
+  };
+  EXPECT_EQ(planned(at::kBFloat16, 1, 4096, true).kept, planned(at::kBFloat16, 8, 512, true).kept);
+  EXPECT_EQ(planned(at::kBFloat16, 8, 512, true).kept, planned(at::kBFloat16, 8, 512, false).kept);
+  EXPECT_EQ(planned(at::kFloat, 2, 2048, true).kept, planned(at::kFloat, 2, 2048, false).kept + 4 * 2 * 2048 * 2048);
+  EXPECT_EQ(planned(at::kFloat, 2, 2048, true).peak(), planned(at::kFloat, 2, 2048, false).peak() + 4 * 2 * 2048 * 2048);
+}
+
+TEST(MemoryPlan, CountsThePartsOfSumsOnAGpu) {
+  const Model model = make_llama(paper_model());
+  MemoryWork work;
+  work.ranks = 8;
+  EXPECT_EQ(plan_memory(model, work).sums, 0) << "ranks of the CPU read each other's memory";
+  work.on_device = true;
+  for (int stage = 0; stage <= 3; ++stage) {
+    work.engine.plan = ShardPlan::for_stage(stage);
+    const MemoryPlan plan = plan_memory(model, work);
+    EXPECT_EQ(plan.sums, nccl_piece_bytes) << "stage " << stage;
+    EXPECT_EQ(plan.at_rest(), plan.parameters + plan.gradients + plan.optimizer + plan.gather_slots + plan.reduce_slots + plan.activations.at_rest + plan.sums);
+  }
+  work.ranks = 1;
+  EXPECT_EQ(plan_memory(model, work).sums, 0);
 }
 
 struct Case {

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cmath>
 #include <sstream>
+#include <thread>
 
 namespace zero {
 namespace {
@@ -26,11 +29,48 @@ int lines(const std::string& text) { return static_cast<int>(std::count(text.beg
 
 TEST(Progress, LineShowsTheFigures) {
   EXPECT_EQ(progress_line(step(20, 0), 300, 83.2),
-            "step  20/300  loss 5.1234  lr 9.80e-04  norm 0.831  18.2k tokens/s  peak 412 MiB  1:23 left");
+            "step  20/300  loss  5.1234  lr 9.80e-04  norm 0.831   18.2k tok/s  tensors  412 MiB     1:23 left");
   StepMetrics metrics = step(20, 0);
   metrics.validation_loss = 4.5;
   EXPECT_THAT(progress_line(metrics, 300, 7383.0), HasSubstr("validation 4.5000"));
   EXPECT_THAT(progress_line(metrics, 300, 7383.0), HasSubstr("2:03:03 left"));
+}
+
+TEST(Progress, FieldsKeepTheirWidth) {
+  StepMetrics metrics = step(7, 0);
+  const std::size_t width = progress_line(metrics, 300, 83.2).size();
+  for (const double norm : {1.9, 1.97, 0.0, 9.9994, 9.9996, 12.0, 999.94, 99998.0, 3e-5, 4e12, double(NAN)}) {
+    metrics.grad_norm = norm;
+    EXPECT_EQ(progress_line(metrics, 300, 83.2).size(), width) << norm;
+  }
+  for (const double rate : {0.7, 99.0, 4481.0, 18240.0, 999900.0, 2.5e6}) {
+    metrics.tokens_per_second = rate;
+    EXPECT_EQ(progress_line(metrics, 300, 9.0).size(), width) << rate;
+  }
+  metrics.loss = 10.4359;
+  metrics.peak_bytes = 3ll << 30;
+  EXPECT_EQ(progress_line(metrics, 300, 7383.0).size(), width);
+}
+
+TEST(Progress, AShortLineKeepsTheTimeLeft) {
+  EXPECT_EQ(progress_line(step(20, 0), 300, 83.2, 79), "step  20/300  loss  5.1234  lr 9.80e-04  norm 0.831   18.2k tok/s     1:23 left");
+  EXPECT_EQ(progress_line(step(20, 0), 300, 83.2, 60), "step  20/300  loss  5.1234   18.2k tok/s     1:23 left");
+  StepMetrics metrics = step(20, 0);
+  metrics.validation_loss = 4.5;
+  metrics.skipped = 3;
+  EXPECT_EQ(progress_line(metrics, 100000, 360000.0, 79), "step     20/100000  loss  5.1234  validation 4.5000  100:00:00 left");
+  EXPECT_EQ(progress_line(metrics, 300, 83.2, 10), "step  20/3");
+}
+
+TEST(Progress, TheClosingLinesTellOfTheWholeRun) {
+  StepMetrics metrics = step(300, 185);
+  metrics.tokens = 614400;
+  EXPECT_EQ(closing_lines(metrics, 521ll << 20),
+            "trained 300 steps in 3:05: 0.617 s a step, 3321 tokens/s; loss 5.1234\n"
+            "memory at its peak: tensors 412 MiB on the fullest rank; the whole process of rank 0 521 MiB");
+  metrics.validation_loss = 4.5;
+  metrics.skipped = 2;
+  EXPECT_THAT(closing_lines(metrics, 0), HasSubstr("loss 5.1234, validation 4.5000, 2 of the steps skipped\n"));
 }
 
 TEST(Progress, PlainLinesComePerIntervalWithFirstAndLast) {
@@ -59,7 +99,7 @@ TEST(Progress, ATerminalsLineIsRewrittenAndCutToItsWidth) {
   EXPECT_EQ(lines(out.str()), 0);
   progress.finish();
   progress.finish();
-  EXPECT_EQ(out.str(), "\r\033[Kstep 1/9  loss 5.123\r\033[Kstep 2/9  loss 5.123\n");
+  EXPECT_EQ(out.str(), "\r\033[Kstep 1/9\r\033[Kstep 2/9\n");
 }
 
 TEST(Progress, LinesWithAValidationLossStayOnTheTerminal) {
@@ -69,6 +109,40 @@ TEST(Progress, LinesWithAValidationLossStayOnTheTerminal) {
   metrics.validation_loss = 4.0;
   progress.show(metrics);
   EXPECT_EQ(lines(out.str()), 1);
+}
+
+TEST(Progress, AMinuteNeverPassesWithoutAPlainLine) {
+  for (const double seconds : {1.0, 7.0, 45.0}) {
+    std::ostringstream out;
+    Progress progress(out, {.total_steps = 100000, .columns = 0});
+    for (int i = 1; i <= 400; ++i) progress.show(step(i, i * seconds));
+    EXPECT_GE(lines(out.str()), int(400 * seconds / 60)) << seconds;
+    EXPECT_LE(lines(out.str()), int(400 * seconds / 30) + 2) << seconds;
+  }
+}
+
+TEST(Progress, SaysThatItLivesWhileNoStepEnds) {
+  std::ostringstream out;
+  {
+    Progress progress(out, {.total_steps = 9, .columns = 0, .silence = std::chrono::milliseconds(30)});
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    progress.show(step(1, 0.2));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    progress.close(1 << 20);
+  }
+  EXPECT_THAT(out.str(), ::testing::StartsWith("0:00 since the start, no step has ended yet\n"));
+  EXPECT_THAT(out.str(), HasSubstr("0:00 since step 1/9\n"));
+  EXPECT_THAT(out.str(), ::testing::EndsWith(" MiB\n"));
+}
+
+TEST(Progress, SaysOnATerminalToo) {
+  std::ostringstream out;
+  {
+    Progress progress(out, {.total_steps = 9, .columns = 80, .silence = std::chrono::milliseconds(30)});
+    progress.show(step(1, 0.2));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  EXPECT_THAT(out.str(), HasSubstr("412 MiB\n0:00 since step 1/9\n"));
 }
 
 }  // namespace

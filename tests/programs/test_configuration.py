@@ -1,0 +1,181 @@
+"""Runs zero_train at the edges of its configuration: numbers at their limits, the verdict for another machine, runs that end without
+a result, and the configuration that a run writes down.
+
+usage: test_configuration.py BIN TESTS_DATA [-k NAME]        exits 1 when something is wrong
+"""
+import argparse
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+DEADLINE_SECONDS = 60
+CONFIG = {
+    "job": {"output_dir": "out"},
+    "model": {"path": "model"},
+    "data": {"train": ["tokens.bin"]},
+    "training": {"steps": 6, "seq_len": 24, "local_batch_size": 1, "precision": "fp32", "device": "cpu"},
+}
+EIGHT_BILLION = {
+    "job": {"output_dir": "/nonexistent/out"},
+    "model": {"preset": "tinyllama-1.1b", "vocab_size": 128256, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+              "num_attention_heads": 32, "num_key_value_heads": 8, "max_position_embeddings": 8192},
+    "data": {"train": ["/nonexistent/a.bin"]},
+    "training": {"steps": 1, "seq_len": 8192},
+    "activation_checkpoint": {"mode": "full"},
+}
+
+
+class Place:
+    """A folder with a small model, its tokens and a configuration."""
+
+    def __init__(self, folder, bin, data):
+        self.folder, self.bin, self.data = folder, bin, data
+        shutil.copytree(os.path.join(data, "tiny", "model"), self.path("model"))
+        shutil.copy(os.path.join(data, "tiny", "tokens.bin"), self.path("tokens.bin"))
+        self.config(CONFIG)
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def config(self, sections):
+        with open(self.path("config.toml"), "w") as file:
+            for section, keys in sections.items():
+                file.write(f"[{section}]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in keys.items()))
+
+    def run(self, *options, ranks=1, config="config.toml"):
+        """(exit code, standard output, standard error)"""
+        command = [self.bin + "/zero_train", config, *options]
+        if ranks > 1:
+            root = ["--allow-run-as-root"] if os.getuid() == 0 else []
+            command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks)] + root + command
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS, env=dict(os.environ, OMP_NUM_THREADS="1"))
+        return done.returncode, done.stdout, done.stderr
+
+    def losses(self, out="out"):
+        with open(self.path(out, "metrics.jsonl")) as file:
+            return [json.loads(line)["loss"] for line in file]
+
+
+def check_limits(place):
+    for pair in ("training.epochs=1e300", "checkpoint.keep=9223372036854775807", "lora.r=9223372036854775807", "activation_checkpoint.every=4294967296",
+                 "training.seq_len=9007199254740992", "training.local_batch_size=9223372036854775807", "comm.deadline_seconds=1e300"):
+        code, _, said = place.run("--dry-run", "--set", pair)
+        assert code == 2 and f"error: --set {pair}: must be " in said, (pair, code, said)
+    for pair in ("training.seed=9223372036854775807", "training.max_norm=1e30"):
+        code, out, said = place.run("--dry-run", "--print-config", "--set", pair)
+        assert code == 0 and pair.split(".")[1].replace("=", " = ").replace("1e30", "1e+30") in out, (pair, code, out, said)
+
+
+def check_warm_up(place):
+    place.config(CONFIG | {"training": {k: v for k, v in CONFIG["training"].items() if k != "steps"} | {"epochs": 0.05}, "lr_scheduler": {"warmup_steps": 100}})
+    code, _, said = place.run()
+    assert code == 2 and "warmup_steps = 100: must not exceed the run's" in said and "epochs = 0.05 over" in said and said.count("error: ") == 1, (code, said)
+    assert not os.path.exists(place.path("out", "metrics.jsonl"))
+    code, _, said = place.run("--set", "lr_scheduler.warmup_steps=0")
+    assert code == 0, said
+
+
+def check_fp16(place):
+    """A run whose loss ends as NaN, or that skips every step, fails and writes no model."""
+    code, _, said = place.run("--set", "training.precision=fp16", "--set", "optimizer.lr=10000", "--set", "checkpoint.interval=1", "--set", "checkpoint.keep=9")
+    assert code == 1 and said.count("error: ") == 1 and "the loss is nan after the last step" in said and "optimizer.lr" in said, (code, said)
+    assert not os.path.exists(place.path("out", "model"))
+    saved = sorted(os.listdir(place.path("out", "checkpoints")))
+    assert saved and saved[-1] != "step-00000006", saved
+
+
+def check_dump_of_ragged_rows(place):
+    with open(place.path("rows.jsonl"), "w") as file:
+        for words in (3, 9, 5, 12):
+            file.write(json.dumps({"text": " ".join(f"word {i}" for i in range(words))}) + "\n")
+    place.config({"job": {"output_dir": "out"}, "model": {"preset": "llama-tiny", "vocab_size": 32000},
+                  "data": {"train": ["rows.jsonl"], "tokenizer": os.path.join(place.data, "tinyllama-chat", "tokenizer.model"), "shuffle": False},
+                  "training": {"steps": 1, "seq_len": 64, "local_batch_size": 1, "global_batch_size": 4, "precision": "fp32", "device": "cpu"}})
+    logits = []
+    for ranks in (1, 2):
+        code, _, said = place.run("--overwrite", "--set", "metrics.dump_first_step=dump.safetensors", ranks=ranks)
+        assert code == 0, said
+        with open(place.path("dump.safetensors"), "rb") as file:
+            size, = struct.unpack("<Q", file.read(8))
+            header, data = json.loads(file.read(size)), file.read()
+        entry = header["logits"]
+        rows, longest, vocabulary = entry["shape"]
+        assert rows == 4 and vocabulary == 32000, entry
+        values = data[slice(*entry["data_offsets"])]
+        row = longest * vocabulary * 4
+        blank = [values[(i + 1) * row - vocabulary * 4:(i + 1) * row] == bytes(vocabulary * 4) for i in range(rows)]
+        assert blank == [True, True, True, False], blank   # the last row is the longest
+        logits.append(struct.unpack(f"<{len(values) // 4}f", values))
+    assert max(abs(a - b) for a, b in zip(*logits)) < 1e-4
+
+
+def check_resolved_configuration(place):
+    """What a run writes down is the same run again."""
+    place.config(CONFIG | {"model": {"preset": "llama-tiny", "num_hidden_layers": 1, "vocab_size": 512}})
+    code, _, said = place.run(ranks=2)
+    assert code == 0, said
+    with open(place.path("out", "config.toml")) as file:
+        text = file.read()
+    assert text.startswith("# zero_train ") and ", 2 ranks\n" in text and "\nglobal_batch_size = 2\n" in text and "\nvocab_size = 512\n" in text, text
+    shutil.copy(place.path("out", "config.toml"), place.path("again.toml"))
+    code, _, said = place.run("--set", "job.output_dir=again", config="again.toml")   # one rank: two micro-batches make the same batch
+    assert code == 0, said
+    assert max(abs(a - b) for a, b in zip(place.losses(), place.losses("again"))) < 1e-5
+
+
+def check_other_machine(place):
+    place.config(EIGHT_BILLION)
+    begin = time.monotonic()
+    code, out, said = place.run("--dry-run", "--ranks", "64", "--memory", "80GiB", "--device", "cuda", "--ranks-per-node", "8")
+    assert code == 0 and not said and out.startswith("it fits: a rank takes "), (code, out, said)
+    assert max(map(len, out.splitlines())) <= 80, out
+    assert [line.split()[0] for line in out.splitlines() if line.endswith((" yes", "  no"))] == ["0", "1", "2", "3*"], out
+    assert "[training]" not in out and time.monotonic() - begin < 20, out    # two seconds on an idle machine
+    code, out, said = place.run("--dry-run", "--ranks", "2", "--memory", "24GiB", "--device", "cuda")
+    assert code == 2 and out.startswith("it does NOT fit: a rank takes ") and "--set offload.optimizer=" in said, (code, out, said)
+    code, out, said = place.run("--dry-run", "--ranks", "64", "--device", "cuda")
+    assert code == 2 and "as in --memory 80GiB" in said, said
+    code, out, said = place.run("--ranks", "64", "--memory", "80GiB")
+    assert code == 2 and "--dry-run" in said, said
+
+
+def check_bench_table(place):
+    program = place.bin + "/zero_bench"
+    for more in ((), ("--set", "lora.r=8", "--set", "lora.quantization=nf4")):
+        place.config(EIGHT_BILLION)
+        done = subprocess.run([program, "memory", "config.toml", "--fake-ranks", "1,64", "--predict", *more], cwd=place.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS)
+        assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) <= 100 and " - " not in done.stdout, done.stdout + done.stderr
+        row = next(line for line in done.stdout.splitlines() if line.split()[:2] == ["1", "0"])
+        formula, unit = float(row.split()[2]), row.split()[3]
+        assert unit == "GiB" and (formula < 10 if more else formula > 100), row
+    assert subprocess.run([program, "--help"], capture_output=True).returncode == 0
+    assert subprocess.run([program, "memory"], capture_output=True).returncode == 2
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bin")
+    parser.add_argument("data")
+    parser.add_argument("-k", default="", help="only checks whose name holds this")
+    args = parser.parse_args()
+    checks = [check for name, check in globals().items() if name.startswith("check_") and args.k in name]
+    failed = 0
+    for check in checks:
+        with tempfile.TemporaryDirectory(prefix="zero-configuration-") as folder:
+            try:
+                check(Place(folder, os.path.abspath(args.bin), os.path.abspath(args.data)))
+                print(f"{check.__name__}: ok", flush=True)
+            except (AssertionError, subprocess.TimeoutExpired) as error:
+                failed += 1
+                print(f"{check.__name__}: {error!r}", flush=True)
+    print(f"{len(checks)} checks, {failed} failed")
+    sys.exit(failed > 0 or not checks)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,253 @@
+"""Runs zero_train on a disk that fills up: before the run, while it trains, when it stops, when its result is written, and on one
+that is slow. What was trained must be there afterwards: as the result, or as states that zero_export makes the same result of.
+
+usage: test_full_disk.py BIN TESTS_DATA [-k NAME]        exits 1 when something is wrong, 77 where no file system can be mounted
+"""
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from test_checkpoints import Place, ranks_of, wait_for_steps
+
+DISK_BYTES = 24 << 20
+STEPS = ("--set", "training.steps=40", "--set", "checkpoint.interval=0")
+LORA = ("--set", "lora.r=2", "--set", "optimizer.lr=0.01")
+
+
+def mount(path, size):
+    os.makedirs(path)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", path], check=True)
+
+
+def fill(path, left):
+    """Takes what the disk has free but for `left` bytes, as far as its pages allow."""
+    space = os.statvfs(path)
+    with open(os.path.join(path, "filler"), "wb") as file:
+        try:
+            file.write(b"x" * max(0, space.f_bavail * space.f_bsize - left))
+        except OSError:
+            pass
+
+
+class Disk:
+    """A small file system `disk` beside the run, with a place for temporary files on a large one."""
+
+    def __init__(self, place):
+        self.place = place
+        mount(place.path("disk"), DISK_BYTES)
+        self.spare = place.path("spare")
+        os.makedirs(self.spare)
+        os.environ["TMPDIR"] = self.spare
+
+    def empty(self):
+        for name in os.listdir(self.place.path("disk")):
+            path = self.place.path("disk", name)
+            shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+
+
+def exported(place, states, name):
+    """Bytes of every file that zero_export makes of states."""
+    out = place.path("exported")
+    shutil.rmtree(out, ignore_errors=True)
+    done = subprocess.run([place.bin + "/zero_export", states, out], capture_output=True, text=True, cwd=place.folder)
+    assert done.returncode == 0, done.stderr
+    return files_of(out)
+
+
+def files_of(folder):
+    found = {}
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), "rb") as file:
+            found[name] = file.read()
+    return found
+
+
+def states_told(place, said):
+    """The folder of states that an error names."""
+    folders = re.findall(r"trained states are in (\S+):", said)
+    assert len(folders) == 1, said
+    return os.path.join(place.folder, folders[0])
+
+
+def fill_while_training(place, options, left, out):
+    """The disk is full but for `left` bytes after a few steps; (exit code, what was said)."""
+    process = place.start(*options, out=out)
+    assert wait_for_steps(place, process, 2, out), place.wait(process)
+    fill(place.path("disk"), left)
+    return place.wait(process)
+
+
+def check_fills_while_training(place, disk):
+    """However little is left: the result is there, or its states are, in the same bits."""
+    for kind, options in (("model", STEPS), ("adapter", STEPS + LORA)):
+        code, said = place.run(*options, out="reference")
+        assert code == 0, said
+        expected = files_of(place.path("reference", kind))
+        shutil.rmtree(place.path("reference"))
+        ends = []
+        for left in (0, 16384, 262144):
+            code, said = fill_while_training(place, options, left, "disk/out")
+            if code == 0:
+                assert files_of(place.path("disk/out", kind)) == expected, (kind, left)
+            else:
+                assert code == 1 and f"the {kind} could not be written" in said and "No space left" in said, (code, said)
+                assert said.count("error: ") == 1, said
+                assert exported(place, states_told(place, said), kind) == expected, (kind, left)
+                assert not os.path.exists(place.path("disk/out", kind, "model.safetensors")), "half a model"
+            ends.append(code)
+            disk.empty()
+            shutil.rmtree(disk.spare)
+            os.makedirs(disk.spare)
+        assert 1 in ends, f"{kind}: the disk was never full"
+
+
+def check_goes_on_after_a_full_disk(place, disk):
+    """What the message says: make room, move the states, and run again with --resume."""
+    for kind, options in (("model", STEPS), ("adapter", STEPS + LORA)):
+        for left in (0, 4096, 16384):
+            code, said = fill_while_training(place, options, left, "disk/out")
+            if code == 0:
+                disk.empty()
+                continue
+            states = states_told(place, said)
+            assert not os.path.exists(place.path("disk/out", kind)), os.listdir(place.path("disk/out", kind))
+            os.remove(place.path("disk/filler"))
+            if not states.startswith(place.path("disk/out")):
+                os.makedirs(place.path("disk/out/checkpoints"), exist_ok=True)
+                shutil.move(states, place.path("disk/out/checkpoints"))
+            code, said = place.run(*options, "--resume", out="disk/out")
+            assert code == 0 and "resumed after step 40" in said, (left, said)
+            assert any(name.endswith(".safetensors") for name in os.listdir(place.path("disk/out", kind)))
+            disk.empty()
+
+
+def check_fills_before_a_checkpoint(place, disk):
+    """Checkpoints are given up, with a message each; the run goes on, and what it trained is saved."""
+    options = ("--set", "training.steps=40", "--set", "checkpoint.interval=10", "--set", "checkpoint.keep=1")
+    code, said = fill_while_training(place, options, 0, "disk/out")
+    assert code == 1 and "given up" in said and "the model could not be written" in said, (code, said)
+    assert "waiting" not in said and "lines wait in memory" in said, said
+    states = states_told(place, said)
+    shutil.copytree(states, place.path("kept"))
+    disk.empty()
+    code, said = place.run(*STEPS, out="reference")
+    assert code == 0, said
+    assert exported(place, place.path("kept"), "model") == place.result("reference")
+
+
+def check_stops_on_a_full_disk(place, disk):
+    """The states of a stopped run go elsewhere, and the run goes on from there when they are moved back."""
+    options = ("--set", "training.steps=4000", "--set", "checkpoint.interval=0")
+    process = place.start(*options, out="disk/out")
+    assert wait_for_steps(place, process, 3, "disk/out")
+    fill(place.path("disk"), 0)
+    os.kill(ranks_of(process)[0], signal.SIGUSR1)
+    code, said = place.wait(process)
+    assert code == 1 and "stopped on request after step" in said, (code, said)
+    states = states_told(place, said)
+    os.remove(place.path("disk/filler"))
+    os.makedirs(place.path("disk/out/checkpoints"), exist_ok=True)
+    shutil.move(states, place.path("disk/out/checkpoints"))
+    steps = int(os.path.basename(states)[5:])
+    code, said = place.run("--resume", "--set", f"training.steps={steps + 2}", "--set", "checkpoint.interval=0", out="disk/out")
+    assert code == 0 and f"resumed after step {steps}" in said, said
+
+
+def check_has_no_room_anywhere(place, disk):
+    """Nothing hangs, and the message does not promise what is not there."""
+    os.environ["TMPDIR"] = place.path("disk/tmp")
+    os.makedirs(place.path("disk/tmp"))
+    here = place.folder
+    try:
+        for name in ("model", "tokens.bin", "config.toml"):
+            shutil.move(place.path(name), os.path.join(here, "disk", name))
+        place.folder = os.path.join(here, "disk")
+        process = place.start(*STEPS)
+        assert wait_for_steps(place, process, 2)
+        fill(place.folder, 0)
+        code = process.wait(timeout=60)
+    finally:
+        place.folder = here
+    assert code == 1, code
+
+
+def check_is_full_before_the_run(place, disk):
+    """Refused before the first step, with the numbers; nothing is written."""
+    for left in (0, 8192, 120000):
+        fill(place.path("disk"), left)
+        code, said = place.run(*STEPS, out="disk/out")
+        assert code in (1, 2) and not os.path.exists(place.path("disk/out/metrics.jsonl")) and said.count("error: ") == 1, (left, code, said)
+        if code == 2:
+            assert "job.output_dir" in said and "GiB" in said and "free some" in said, said
+        disk.empty()
+    # The check knows of the checkpoints that will stay, too.
+    code, said = place.run("--set", "checkpoint.interval=1", "--set", "checkpoint.keep=100", out="disk/out")
+    assert code == 2 and "checkpoint.keep" in said, (code, said)
+
+
+def check_has_no_room_for_ids(place, disk):
+    """A text whose ids find no room: refused in one message before the first step, with nothing left behind."""
+    os.makedirs(place.path("tokenizer"))
+    shutil.copy(os.path.join(place.data, "added-tokens", "tokenizer.model"), place.path("tokenizer"))
+    with open(place.path("long.txt"), "w") as file:
+        file.writelines(f"In the beginning was line {i}\n" for i in range(200000))
+    fill(place.path("disk"), 2 << 20)
+    code, said = place.run(*STEPS, "--set", 'data.train=["long.txt"]', "--set", "data.tokenizer=tokenizer/tokenizer.model", out="disk/out")
+    assert code in (1, 2) and said.count("error: ") == 1 and "No space left" in said and "token_cache" in said, (code, said)
+    assert not os.path.exists(place.path("disk/out/metrics.jsonl"))
+    left = [name for _, _, names in os.walk(place.path("disk/out")) for name in names if name.endswith(".tokens") or ".tmp" in name]
+    assert not left, left
+
+
+def check_has_a_slow_disk(place, disk):
+    """fsync takes far longer than ranks wait for each other."""
+    source, library = place.path("slow_sync.c"), place.path("slow_sync.so")
+    with open(source, "w") as file:
+        file.write("#include <unistd.h>\nint fsync(int file) { (void)file; sleep(3); return 0; }\n")
+    if subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source]).returncode != 0:
+        raise AssertionError("cc could not build a library")
+    os.environ["LD_PRELOAD"] = library
+    try:
+        for stage, more in ((0, ()), (3, LORA)):
+            code, said = place.run("--set", "training.steps=2", "--set", "checkpoint.interval=0", "--set", "comm.deadline_seconds=2",
+                                   "--set", f"zero.stage={stage}", *more, out=f"slow{stage}{len(more)}")
+            assert code == 0 and " is in slow" in said, (stage, code, said)
+    finally:
+        del os.environ["LD_PRELOAD"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bin")
+    parser.add_argument("data")
+    parser.add_argument("-k", default="", help="only checks whose name holds this")
+    args = parser.parse_args()
+    if "ZERO_OWN_MOUNTS" not in os.environ:
+        own = ["unshare", "--mount"] + ([] if os.getuid() == 0 else ["--user", "--map-root-user"])
+        if subprocess.run(own + ["sh", "-c", "mount -t tmpfs none /mnt"], capture_output=True).returncode != 0:
+            print("skipped: no file system can be mounted here")
+            sys.exit(77)
+        os.execvpe(own[0], own + [sys.executable, *sys.argv], dict(os.environ, ZERO_OWN_MOUNTS="1"))
+    every = [value for name, value in globals().items() if name.startswith("check_")]
+    checks = [check for check in every if args.k in check.__name__]
+    for check in checks:
+        begin = time.time()
+        with tempfile.TemporaryDirectory(prefix="zero-full-disk-") as folder:
+            place = Place(folder, os.path.abspath(args.bin), os.path.abspath(args.data))
+            place.data = os.path.abspath(args.data)
+            try:
+                check(place, Disk(place))
+            finally:
+                subprocess.run(["umount", "--lazy", place.path("disk")])
+        print(f"{check.__name__} ok, {time.time() - begin:.1f} s", flush=True)
+    sys.exit(not checks)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+#include "zero/data/example_windows.h"
+
+#include <gmock/gmock.h>
+
+#include <numeric>
+
+namespace zero {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+EncodedExample example_of(std::int32_t tokens, Example::Kind kind) {
+  EncodedExample example{.text = "words", .ids = {}, .trained = {}, .place = "f:1", .kind = kind};
+  example.ids.resize(static_cast<std::size_t>(tokens));
+  std::iota(example.ids.begin(), example.ids.end(), 0);
+  example.trained.assign(static_cast<std::size_t>(tokens), 1);
+  example.trained[0] = 0;
+  return example;
+}
+
+TEST(ExampleWindows, EveryTokenOfATextIsTrainedOnce) {
+  for (const std::int64_t seq_len : {1, 2, 7, 64})
+    for (std::int32_t tokens = 2; tokens < 60; ++tokens) {
+      ExampleCounts counts;
+      const auto windows = trained_windows(example_of(tokens, Example::Kind::text), seq_len, Overlong::truncate, counts);
+      std::vector<std::int32_t> targets;
+      for (const EncodedExample& window : windows) {
+        ASSERT_LE(window.ids.size(), static_cast<std::size_t>(seq_len) + 1);
+        ASSERT_EQ(window.trained.size(), window.ids.size());
+        for (std::size_t i = 0; i < window.ids.size(); ++i) {
+          EXPECT_EQ(window.ids[i], window.ids[0] + static_cast<std::int32_t>(i));
+          if (window.trained[i]) targets.push_back(window.ids[i]);
+        }
+        EXPECT_EQ(window.trained[0], 0);
+      }
+      std::vector<std::int32_t> all(static_cast<std::size_t>(tokens) - 1);
+      std::iota(all.begin(), all.end(), 1);
+      EXPECT_EQ(targets, all) << tokens << " in " << seq_len;
+      EXPECT_EQ(counts.examples, 1);
+      EXPECT_EQ(counts.cut, tokens > seq_len + 1);
+      EXPECT_EQ(warning_of(counts, seq_len), "");
+    }
+}
+
+TEST(ExampleWindows, OthersKeepTheirStartAndTheRestIsCounted) {
+  ExampleCounts counts;
+  for (const auto kind : {Example::Kind::chat, Example::Kind::completion}) {
+    const auto windows = trained_windows(example_of(30, kind), 10, Overlong::truncate, counts);
+    ASSERT_EQ(windows.size(), 1U);
+    EXPECT_EQ(windows[0].ids.size(), 11U);
+  }
+  EXPECT_EQ(counts.truncated, 2);
+  EXPECT_EQ(counts.lost_tokens, 2 * 19);
+  EXPECT_THAT(trained_windows(example_of(30, Example::Kind::text), 10, Overlong::drop, counts), IsEmpty());
+  EXPECT_EQ(counts.lost_tokens, 2 * 19 + 29);
+  EXPECT_EQ(warning_of(counts, 10), "3 of 3 examples are longer than training.seq_len = 10: 67 of their tokens are not trained (2 examples truncated, 1 left out); "
+                                    "raise training.seq_len to train them");
+}
+
+TEST(ExampleWindows, WhatTrainsNothingIsLeftOut) {
+  ExampleCounts counts;
+  EncodedExample text = example_of(25, Example::Kind::text);
+  std::fill(text.trained.begin(), text.trained.begin() + 15, std::uint8_t{0});
+  EXPECT_EQ(trained_windows(text, 10, Overlong::truncate, counts).size(), 2U);
+  std::fill(text.trained.begin(), text.trained.end(), std::uint8_t{0});
+  EXPECT_THAT(trained_windows(text, 10, Overlong::truncate, counts), IsEmpty());
+  EXPECT_EQ(counts.dropped_untrained, 1);
+}
+
+}  // namespace
+}  // namespace zero

@@ -1,0 +1,58 @@
+#include "zero/data/ordered_work.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace zero {
+namespace {
+
+CoreSet three() {
+  CoreSet cores;
+  cores[0] = cores[1] = cores[2] = true;
+  return cores;
+}
+
+TEST(OrderedWork, ResultsComeInOrderAndFewJobsAreUnderWay) {
+  int next = 0;
+  std::atomic<int> running{0}, most{0};
+  std::vector<int> taken;
+  work_in_order(
+      three(), [&]() -> std::optional<int> { return next < 50 ? std::optional(next++) : std::nullopt; },
+      [&](int& job) {
+        const int now = ++running;
+        for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {}
+        std::this_thread::sleep_for(std::chrono::microseconds(job % 7 * 200));
+        --running;
+        return job * job;
+      },
+      [&](int result) { taken.push_back(result); });
+  ASSERT_EQ(taken.size(), 50U);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(taken[static_cast<std::size_t>(i)], i * i);
+  EXPECT_GT(most, 1);
+  EXPECT_LE(most, 4);
+}
+
+TEST(OrderedWork, TheFirstFailureInOrderIsThrown) {
+  int next = 0, taken = 0;
+  const auto work = [](int& job) {
+    if (job == 5) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (job >= 5) throw std::runtime_error(std::to_string(job));
+    return job;
+  };
+  try {
+    work_in_order(three(), [&]() -> std::optional<int> { return next++; }, work, [&](int) { ++taken; });
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "5");
+  }
+  EXPECT_EQ(taken, 5);
+  EXPECT_LE(next, 12);
+}
+
+}  // namespace
+}  // namespace zero

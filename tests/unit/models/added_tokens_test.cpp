@@ -1,0 +1,103 @@
+#include "models/added_tokens.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "comm/error.h"
+#include "models/added_token_finder.h"
+#include "models/chat_tokenizer.h"
+#include "models/json_text.h"
+#include "models/tokenizer.h"
+#include "tests/unit/models/temporary_folder.h"
+
+namespace zero {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Ids = std::vector<std::int32_t>;
+
+const std::string folder = ZERO_TEST_DATA "/added-tokens";
+
+/// The small model with files beside it.
+struct Folder {
+  TemporaryFolder own;
+  explicit Folder(const nlohmann::json& files) {
+    std::filesystem::copy(folder + "/tokenizer.model", own / "tokenizer.model");
+    for (const auto& [name, content] : files.items()) write_text_file(own / name, content.dump());
+  }
+};
+
+TEST(AddedTokens, IdsAndTextAreThoseOfTransformers) {
+  const auto cases = parse_json(read_text_file(folder + "/cases.json"), "cases.json");
+  ASSERT_EQ(cases.size(), 9u);
+  for (const auto& one : cases) {
+    const Folder at(one["files"]);
+    const Tokenizer tokenizer = Tokenizer::load(at.own.path());
+    const ChatTokenizer encoder(tokenizer, at.own.path());
+    EXPECT_EQ(tokenizer.bos(), one["bos"].get<int>()) << one["name"];
+    EXPECT_EQ(tokenizer.eos(), one["eos"].get<int>()) << one["name"];
+    ASSERT_GT(one["texts"].size(), 80u);
+    for (const auto& entry : one["texts"]) {
+      const auto ids = entry[1].get<Ids>();
+      EXPECT_EQ(encoder.encode(entry[0].get<std::string>()).ids, ids) << one["name"] << ": " << entry[0];
+    }
+  }
+}
+
+TEST(AddedTokens, ShowInTextUnlessTheyAreSpecial) {
+  const auto cases = parse_json(read_text_file(folder + "/cases.json"), "cases.json");
+  for (const auto& one : cases) {
+    const Folder at(one["files"]);
+    const Tokenizer tokenizer = Tokenizer::load(at.own.path());
+    const nlohmann::json config = one["files"].value("tokenizer_config.json", nlohmann::json::object());
+    for (const auto& entry : one["texts"]) {
+      TextStream stream(tokenizer, config.value("add_prefix_space", true));
+      std::string text;
+      for (const auto id : entry[1].get<Ids>()) text += stream.next(id);
+      EXPECT_EQ(text + stream.finish(), entry[2]) << one["name"] << ": " << entry[0];
+    }
+  }
+}
+
+std::string refusal(const nlohmann::json& files) {
+  const Folder at(files);
+  try {
+    Tokenizer::load(at.own.path());
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(AddedTokens, WhatDoesNotFitIsRefused) {
+  const auto listed = [](const nlohmann::json& tokens) { return refusal({{"tokenizer_config.json", {{"added_tokens_decoder", tokens}}}}); };
+  EXPECT_THAT(listed({{"421", {{"content", "<x>"}}}}), HasSubstr("\"<x>\" has the id 421; ids must follow on the model's 420 without gap"));
+  EXPECT_THAT(listed({{"3", {{"content", "<x>"}}}}), HasSubstr("\"<x>\" has the id 3, which is the piece \"<mask>\""));
+  EXPECT_THAT(listed({{"420", {{"content", "<x>"}, {"rstrip", 1}}}}), HasSubstr("rstrip of token \"<x>\" must be true or false"));
+  EXPECT_THAT(listed({{"420", {{"content", ""}}}}), HasSubstr("must be an object that has content"));
+  EXPECT_THAT(listed({{"x", {{"content", "a"}}}}), HasSubstr("\"x\" must be an id"));
+  EXPECT_THAT(refusal({{"added_tokens.json", {{"<x>", -1}}}}), HasSubstr("must be a small whole number"));
+  EXPECT_THAT(refusal({{"tokenizer_config.json", {{"eos_token", "<|stop|>"}}}}), HasSubstr("names \"<|stop|>\" as BOS or EOS, which is no token"));
+  EXPECT_EQ(refusal({{"tokenizer_config.json", {{"pad_token", "<|pad|>"}}}}), "accepted");
+}
+
+TEST(AddedTokens, NullMeansNoMark) {
+  const nlohmann::json files = {{"tokenizer_config.json", {{"bos_token", nullptr}, {"eos_token", {{"content", "<mask>"}}}}}};
+  const Folder at(files);
+  const Tokenizer tokenizer = Tokenizer::load(at.own.path());
+  EXPECT_FALSE(tokenizer.bos());
+  EXPECT_EQ(tokenizer.eos(), 3);
+}
+
+TEST(AddedTokens, StripsBelongToNoPart) {
+  const AddedTokenFinder finder({{.id = 7, .content = "<r>", .rstrip = true}, {.id = 8, .content = "<l>", .lstrip = true}, {.id = 9, .content = "w", .single_word = true}});
+  EXPECT_THAT(finder.split("a <l><r> \n b"), ElementsAre(TextPart{-1, {0, 1}}, TextPart{8, {2, 5}}, TextPart{7, {5, 8}}, TextPart{-1, {11, 12}}));
+  EXPECT_THAT(finder.split("ww w"), ElementsAre(TextPart{-1, {0, 3}}, TextPart{9, {3, 4}}));
+  EXPECT_THAT(finder.split(""), ElementsAre());
+}
+
+}  // namespace
+}  // namespace zero

@@ -1,0 +1,126 @@
+// Every number of the configuration at its limits: it keeps its meaning all the way to the memory verdict, or is refused by name.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "comm/error.h"
+#include "zero/data/sample_order.h"
+#include "zero/train/config_keys.h"
+#include "zero/train/disk_room.h"
+#include "zero/train/run_model.h"
+#include "zero/train/setup.h"
+#include "zero/train/verdict.h"
+
+namespace zero {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+constexpr int ranks = 2;
+
+const char* const values[] = {"0", "-1", "1", "2147483648", "4294967296", "9007199254740992", "9223372036854775807", "9223372036854775808", "1e300", "-1e300", "1e-300",
+                              "nan", "inf", "-inf"};
+
+std::string base(const std::string& model) {
+  return "[job]\noutput_dir = \"out\"\n" + model + "[data]\ntrain = [\"a.bin\"]\n[training]\nsteps = 20000000\nseq_len = 64\nprecision = \"fp32\"\n";
+}
+const std::string with_preset = base("[model]\npreset = \"llama-tiny\"\n");
+
+// As zero_train --dry-run goes about it. The message of a refusal; empty when all was accepted.
+std::string refusal(const std::string& text, const std::vector<std::string>& overrides) {
+  try {
+    Config config = parse_config(text, "c.toml", overrides);
+    validate_for(config, ranks);
+    const BatchArithmetic batch = BatchArithmetic::of(config, ranks);
+    EXPECT_GT(batch.accumulation, 0);
+    EXPECT_EQ(batch.accumulation * batch.local_batch_size * ranks, batch.global_batch_size);
+    const ModelConfig model = model_config_of(config);
+    validate_for_model(config, model);
+    NodeBudget budget;
+    budget.ranks_here = ranks;
+    budget.memory = {std::int64_t{24} << 30, "MemAvailable"};
+    const Verdict verdict = judge_memory(config, batch, make_run_model(config, model, false).model, budget);
+    for (const std::int64_t bytes : {verdict.plan.parameters, verdict.plan.gradients, verdict.plan.optimizer, verdict.plan.activations.peak(), verdict.plan.peak(),
+                                     verdict.plan.checkpoint, verdict.node_peak})
+      EXPECT_GE(bytes, 0) << ::testing::PrintToString(overrides);
+    const DiskNeed disk = disk_need(config, make_llama(model), verdict.plan, config.training.steps);
+    EXPECT_GE(disk.checkpoints, config.checkpoint.interval > 0 ? 2 * verdict.plan.checkpoint : 0);
+    EXPECT_GT(disk.sum(), disk.checkpoints);
+    require_fit(config, verdict, budget);
+    const std::string resolved = resolved_toml(config);
+    EXPECT_EQ(parse_config(resolved, "resolved.toml"), config) << resolved;
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool is_number(const ConfigKey& key) {
+  const std::string type = type_name(key.field(*std::make_unique<Config>()));
+  return type == "integer" || type == "number";
+}
+
+TEST(ConfigLimits, EveryNumberIsTakenAsItIsOrRefusedByName) {
+  int accepted = 0, refused = 0;
+  for (const ConfigKey& key : config_keys()) {
+    if (!is_number(key)) continue;
+    std::vector<std::string> more;
+    if (key.full_name() == "training.epochs") continue;  // stands in place of steps, below
+    if (key.section == "checkpoint") more = {"checkpoint.interval=1"};
+    if (key.section == "activation_checkpoint") more = {"activation_checkpoint.mode=selective"};
+    for (const char* value : values) {
+      std::vector<std::string> overrides = more;
+      overrides.push_back(key.full_name() + "=" + value);
+      std::string said;
+      EXPECT_NO_THROW(said = refusal(with_preset, overrides)) << overrides.back();
+      ++(said.empty() ? accepted : refused);
+      EXPECT_THAT(said, AnyOf(::testing::IsEmpty(), HasSubstr(key.name), HasSubstr("does not fit"))) << overrides.back();
+    }
+  }
+  EXPECT_GT(accepted, 30);
+  EXPECT_GT(refused, 200);
+}
+
+TEST(ConfigLimits, EveryFieldOfAPresetIsTakenOrRefusedByName) {
+  for (const char* field : {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim",
+                            "max_position_embeddings", "rms_norm_eps", "rope_theta", "initializer_range"})
+    for (const char* value : values) {
+      if (field == std::string("num_hidden_layers") && value == std::string("2147483648")) continue;
+      const std::string pair = std::string("model.") + field + "=" + value;
+      EXPECT_NO_THROW(refusal(with_preset, {pair})) << pair;
+    }
+  EXPECT_THAT(refusal(with_preset, {"model.hidden_size=16777216", "model.intermediate_size=16777216", "model.num_hidden_layers=65536", "model.head_dim=64"}), HasSubstr("parameters"));
+  EXPECT_THAT(refusal(with_preset, {"model.max_position_embeddings=100000000", "training.seq_len=100000000", "training.local_batch_size=1000000"}), HasSubstr("local_batch_size"));
+}
+
+TEST(ConfigLimits, EpochsBecomeStepsWithoutOverflow) {
+  std::string text = with_preset;
+  text.replace(text.find("steps = 20000000"), 16, "epochs = 1.0");
+  for (const char* value : {"0", "-1", "1e300", "nan", "inf", "9223372036854775807", "1000001"})
+    EXPECT_THAT(refusal(text, {std::string("training.epochs=") + value}), HasSubstr("training.epochs=")) << value;
+  EXPECT_EQ(refusal(text, {"training.epochs=1000000"}), "");
+  EXPECT_NEAR(double(SampleOrder({std::int64_t{1} << 32, 1, 0, true}).steps_of(1e6)), 4294967296e6, 1e4);
+  EXPECT_EQ(SampleOrder({3, 10'000'000, 0, true}).steps_of(1e-300), 1);
+}
+
+TEST(ConfigLimits, WarmUpIsHeldAgainstTheResolvedSteps) {
+  const Config config = parse_config(with_preset, "c.toml", {"lr_scheduler.warmup_steps=100"});
+  EXPECT_NO_THROW(validate_for_steps(config, 100, "all"));
+  try {
+    validate_for_steps(config, 3, "epochs = 0.05");
+    ADD_FAILURE() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("--set lr_scheduler.warmup_steps=100: must not exceed the run's 3 steps (epochs = 0.05)"));
+    EXPECT_THAT(error.what(), HasSubstr("--set lr_scheduler.warmup_steps=0"));
+  }
+}
+
+TEST(ConfigLimits, TextsWithNulAreRefused) {
+  EXPECT_THAT(refusal(with_preset, {"data.tokenizer=\"a\\u0000b\""}), HasSubstr("must not hold the character NUL"));
+  EXPECT_THAT(refusal(with_preset, {"data.train=[\"a\\u0000.bin\"]"}), HasSubstr("must not hold the character NUL"));
+}
+
+}  // namespace
+}  // namespace zero

@@ -1,0 +1,72 @@
+#include "zero/train/foreign_keys.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "comm/error.h"
+#include "zero/train/config_keys.h"
+#include "zero/train/stray_arguments.h"
+
+namespace zero {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string least = "[job]\noutput_dir = \"out\"\n[model]\npath = \"model\"\n[data]\ntrain = [\"a.bin\"]\n[training]\nsteps = 10\nseq_len = 64\n";
+
+std::string refusal(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  try {
+    parse_config(text, "c.toml", overrides);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(ForeignKeys, EachIsRefusedWithTheKeyThatItIsHere) {
+  std::vector<std::string> names;
+  for (const ForeignKey& foreign : foreign_keys()) {
+    names.push_back(foreign.name);
+    const std::size_t dot = foreign.key.find('.'), own = foreign.name.find('.');
+    const std::string section = foreign.key.substr(0, dot), key = foreign.key.substr(dot + 1);
+    const auto is_it = [&](const ConfigKey& row) { return row.full_name() == foreign.key; };
+    ASSERT_TRUE(std::any_of(config_keys().begin(), config_keys().end(), is_it)) << foreign.name << " is said to be " << foreign.key;
+    const std::string place = own == std::string::npos ? "training." + foreign.name : foreign.name;
+    const std::string said = refusal(least, {place + "=1"});
+    EXPECT_THAT(said, AllOf(HasSubstr("--set " + place + "=1: unknown key"), HasSubstr("is `" + key + "` in [" + section + "]"))) << foreign.name;
+  }
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end()) << "a name stands twice";
+}
+
+TEST(ForeignKeys, AreKnownAsSectionsAndAtTheTopToo) {
+  EXPECT_THAT(refusal(least + "[zero_optimization]\nstage = 3\n"), HasSubstr("[zero_optimization]: unknown section; `zero_optimization` (DeepSpeed) is `stage` in [zero]"));
+  EXPECT_THAT(refusal("learning_rate = 1\n" + least), HasSubstr("`learning_rate` (Hugging Face, PEFT, LitGPT) is `lr` in [optimizer]"));
+  EXPECT_THAT(refusal(least + "[lora]\nrank = 8\n"), HasSubstr("is `r` in [lora]"));
+  EXPECT_THAT(refusal(least, {"training.Learning-Rate=1"}), HasSubstr("is `lr` in [optimizer]"));
+  EXPECT_THAT(refusal(least, {"model.model_name_or_path=x"}), HasSubstr("is `path` in [model]"));
+}
+
+TEST(ForeignKeys, FilesOfOtherToolsAreToldApart) {
+  const std::string deepspeed = "{\n  \"train_batch_size\": 8,\n  \"bf16\": {\"enabled\": true},\n  \"zero_optimization\": {\"stage\": 3}\n}\n";
+  EXPECT_THAT(refusal(deepspeed), AllOf(HasSubstr("c.toml:1: not valid TOML: this is JSON, DeepSpeed's by its keys"), HasSubstr("`train_batch_size` is `global_batch_size` in [training]"),
+                                        HasSubstr("`zero_optimization` is `stage` in [zero]")));
+  EXPECT_THAT(refusal("{\"a\": 1}"), AllOf(HasSubstr("this is JSON; a configuration is TOML"), Not(HasSubstr("DeepSpeed"))));
+  EXPECT_THAT(refusal("# of axolotl\nbase_model: x\nmicro_batch_size: 2\n"), AllOf(HasSubstr("this looks like YAML"), HasSubstr("`micro_batch_size` is `local_batch_size` in [training]")));
+  EXPECT_THAT(refusal("[job\n"), Not(HasSubstr("YAML")));
+}
+
+TEST(StrayArguments, NameTheKeyThatTheyMean) {
+  EXPECT_EQ(stray_arguments_message({"--lr", "1e-3"}), "--lr 1e-3: are no arguments; keys of the configuration are given as --set optimizer.lr=1e-3");
+  EXPECT_THAT(stray_arguments_message({"--zero-stage=2"}), HasSubstr("--set zero.stage=2"));
+  EXPECT_THAT(stray_arguments_message({"--optimizer.lr=2"}), HasSubstr("--set optimizer.lr=2"));
+  EXPECT_THAT(stray_arguments_message({"--learning_rate", "2"}), HasSubstr("is `lr` in [optimizer]"));
+  EXPECT_EQ(stray_arguments_message({"more.toml"}), "more.toml: is no argument");
+}
+
+}  // namespace
+}  // namespace zero

@@ -1,0 +1,63 @@
+#include "zero/train/command_line.h"
+
+#include <cstdlib>
+#include <sstream>
+
+#include "comm/error.h"
+#include "comm/log.h"
+#include "zero/train/stray_arguments.h"
+
+namespace zero {
+namespace {
+
+constexpr std::size_t line_columns = 100, name_columns = 30;
+
+std::string broken(const std::string& description, std::size_t columns) {
+  std::istringstream words(description);
+  std::string lines, line;
+  for (std::string word; words >> word;) {
+    if (!line.empty() && line.size() + 1 + word.size() > columns) {
+      lines += line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return lines + line;
+}
+
+/// As mpirun or srun have it; true without them.
+bool is_first_rank() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
+    if (const char* rank = std::getenv(name)) return std::string(rank) == "0";
+  return true;
+}
+
+}  // namespace
+
+std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv, const std::string& version_text, bool speaks) {
+  app.set_version_flag("--version", version_text);
+  app.get_formatter()->column_width(name_columns);
+  app.description(broken(app.get_description(), line_columns));
+  for (CLI::Option* option : app.get_options()) option->description(broken(option->get_description(), line_columns - name_columns));
+  app.allow_extras();  // told of below: CLI11 names them in reverse
+  try {
+    app.parse(argc, argv);
+    if (const std::vector<std::string> extras = app.remaining(); !extras.empty()) throw InputError(stray_arguments_message(extras) + " (" + app.get_name() + " --help lists the arguments)");
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return speaks ? app.exit(error) : 0;
+    throw InputError(std::string(error.what()) + " (" + app.get_name() + " --help lists the arguments)");
+  }
+  return std::nullopt;
+}
+
+std::optional<int> parse_or_refuse(CLI::App& app, int argc, const char* const* argv, const std::string& version_text) {
+  const bool first = is_first_rank();
+  try {
+    return parse_command_line(app, argc, argv, version_text, first);
+  } catch (const InputError& error) {
+    if (first) log_error(error.what());
+    return static_cast<int>(error.code());
+  }
+}
+
+}  // namespace zero

@@ -1,0 +1,77 @@
+#include "zero/train/save_result.h"
+
+#include <filesystem>
+
+#include "comm/agree.h"
+#include "comm/log.h"
+#include "models/chat_template.h"
+#include "models/generation_config.h"
+#include "models/tokenizer_files.h"
+#include "zero/data/together.h"
+#include "zero/train/result_folder.h"
+#include "zero/train/save_adapter.h"
+#include "zero/train/save_model.h"
+#include "zero/train/setup.h"
+
+namespace zero {
+namespace {
+
+/// Calls `work`; what it throws on all ranks alike is returned as a message.
+std::optional<std::string> failure_of(const std::function<void()>& work) {
+  try {
+    work();
+    return std::nullopt;
+  } catch (const AgreedError& error) {
+    return error.what();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
+/// Rank 0's `work` around the result, whose failure is no reason to lose what was trained.
+void attempt(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    log_warning(error.what());
+  }
+}
+
+}  // namespace
+
+std::string save_result(Engine& engine, const RunModel& run, const Config& config, Checkpoints& checkpoints, const RunPosition& position) {
+  const std::string what = run.lora ? "adapter" : "model", folder = config.job.output_dir + "/" + what;
+  std::optional<ResultFolder> result;   // rank 0's
+  run_on_first(engine.host(), [&] { attempt([&] { result.emplace(folder).mark(); }); });
+  const std::optional<std::string> failure = failure_of([&] {
+    if (run.lora) {
+      save_adapter(engine, *run.lora, run.pissa.get(), folder, base_name_of(config), tokenizer_source_of(config));
+    } else {
+      save_model(engine, run.model, folder, write_options_of(config));
+    }
+  });
+  if (failure) {
+    result.reset();   // makes room
+    throw Error(text("the ", what, " could not be written: ", *failure, ". ", checkpoints.remedy(checkpoints.save_anywhere(position))));
+  }
+  if (result) attempt([&] { result->finish(); });
+  return folder;
+}
+
+void check_result(const Config& config, const ModelConfig& model) {
+  const HfWriteOptions options = write_options_of(config);
+  if (!config.data.chat_template.empty()) ChatTemplate::named(config.data.chat_template, "<s>", "</s>");
+  check_tokenizer_files(tokenizer_source_of(config));
+  stop_ids_of(model, options.base, options.tokenizer);
+}
+
+std::vector<std::string> spare_places(const Config& config) {
+  std::vector<std::string> places;
+  if (!config.offload.nvme_dir.empty()) places.push_back(config.offload.nvme_dir);
+  std::error_code none;
+  for (const std::filesystem::path& place : {std::filesystem::current_path(none), std::filesystem::temp_directory_path(none)})
+    if (!place.empty()) places.push_back(place.string());
+  return places;
+}
+
+}  // namespace zero

@@ -3,52 +3,48 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
-#include <memory>
-#include <vector>
+#include <optional>
 
 #include "comm/error.h"
 #include "models/file.h"
+#include "zero/data/ordered_work.h"
 
 namespace zero {
 namespace {
 
-class Sha256 {
- public:
-  Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
-    ZERO_CHECK(context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1, "SHA-256 is not available");
-  }
-  void add(const void* bytes, std::size_t count) {
-    ZERO_CHECK(EVP_DigestUpdate(context_.get(), bytes, count) == 1, "SHA-256 failed");
-  }
-  Fingerprint finish() {
-    Fingerprint result;
-    ZERO_CHECK(EVP_DigestFinal_ex(context_.get(), result.data(), nullptr) == 1, "SHA-256 failed");
-    return result;
-  }
+constexpr std::int64_t piece_bytes = 4 << 20;
 
- private:
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+struct Span {
+  std::int64_t offset = 0, bytes = 0;
 };
 
 }  // namespace
 
 Fingerprint fingerprint_of(std::string_view bytes) {
-  Sha256 sum;
-  sum.add(bytes.data(), bytes.size());
-  return sum.finish();
+  Fingerprint result;
+  ZERO_CHECK(EVP_Digest(bytes.data(), bytes.size(), result.data(), nullptr, EVP_sha256(), nullptr) == 1, "SHA-256 failed");
+  return result;
 }
 
-Fingerprint fingerprint_of_file(const std::string& path) {
+Fingerprint fingerprint_of_file(const std::string& path, const CoreSet& cores) {
   const File file = File::open(path);
-  std::vector<char> block(1 << 20);
-  Sha256 sum;
-  for (std::int64_t offset = 0; offset < file.size();) {
-    const std::int64_t count = std::min<std::int64_t>(static_cast<std::int64_t>(block.size()), file.size() - offset);
-    file.read_at(block.data(), count, offset);
-    sum.add(block.data(), static_cast<std::size_t>(count));
-    offset += count;
-  }
-  return sum.finish();
+  std::int64_t begun = 0;
+  std::string of_pieces;
+  work_in_order(
+      cores,
+      [&]() -> std::optional<Span> {
+        if (begun == file.size()) return std::nullopt;
+        const Span span{begun, std::min(piece_bytes, file.size() - begun)};
+        begun += span.bytes;
+        return span;
+      },
+      [&](const Span& span) {
+        std::string bytes(static_cast<std::size_t>(span.bytes), '\0');
+        file.read_at(bytes.data(), span.bytes, span.offset);
+        return fingerprint_of(bytes);
+      },
+      [&](const Fingerprint& piece) { of_pieces.append(piece.begin(), piece.end()); });
+  return fingerprint_of(of_pieces);
 }
 
 std::string hex(const Fingerprint& fingerprint, std::size_t digits) {

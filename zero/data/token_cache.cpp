@@ -29,13 +29,35 @@ std::string beginning_of(std::string name) {
   return name.substr(0, bytes > 0 ? bytes : most);
 }
 
+/// Lines for a reader who waits: the first after ten seconds, then one a minute.
+class CacheLines {
+ public:
+  explicit CacheLines(const std::string& source) : source_(source) {}
+
+  void tell(std::int64_t done, std::int64_t all) {
+    const auto now = Clock::now();
+    if (now < next_) return;
+    next_ = now + std::chrono::minutes(1);
+    const double share = static_cast<double>(done) / static_cast<double>(all);
+    const double left = std::chrono::duration<double>(now - start_).count() * (1 / share - 1);
+    log_info("tokenising ", source_, ": ", std::fixed, std::setprecision(0), 100 * share, " %, about ", left, " s left");
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  const std::string& source_;
+  const Clock::time_point start_ = Clock::now();
+  Clock::time_point next_ = start_ + std::chrono::seconds(10);
+};
+
 // Of a source that is refused nothing stays behind, the folder included.
 TokenCacheHeader write_into_folder(const std::string& path, const CacheRecipe& recipe, const CoreSet& cores) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code none;
   const bool there = std::filesystem::exists(folder, none);
+  CacheLines lines(recipe.source);
   try {
-    return write_token_cache(path, recipe, cores);
+    return write_token_cache(path, recipe, cores, [&](std::int64_t done, std::int64_t all) { lines.tell(done, all); });
   } catch (...) {
     if (!there) std::filesystem::remove(folder, none);
     throw;

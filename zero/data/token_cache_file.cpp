@@ -131,7 +131,7 @@ std::optional<Frame> read_frame(const File& file) {
 
 }  // namespace
 
-TokenCacheHeader write_token_cache(const std::string& path, const CacheRecipe& recipe, const CoreSet& cores) {
+TokenCacheHeader write_token_cache(const std::string& path, const CacheRecipe& recipe, const CoreSet& cores, const CacheProgress& progress) {
   PieceReader reader(recipe);
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
   NewFile file(path, reader.file().mode());
@@ -156,6 +156,7 @@ TokenCacheHeader write_token_cache(const std::string& path, const CacheRecipe& r
         table.push_back(made.entry);
         header.ids += made.entry.ids;
         header.source_bytes += made.entry.source_bytes;
+        if (progress) progress(static_cast<std::int64_t>(header.source_bytes), reader.file().size());
       });
   if (reader.file().changed()) throw InputError(text(recipe.source, ": was changed while it was read: start again when nothing writes to it"));
   header.notes = notes.size();

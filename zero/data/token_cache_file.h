@@ -1,5 +1,6 @@
 #pragma once
 // The file of a token cache: how it is written, and how it is found to fit. Its layout is told in token_cache.h.
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -21,8 +22,11 @@ struct TokenCacheHeader {
 };
 static_assert(sizeof(TokenCacheHeader) == 128);
 
-/// Makes the cache. Returns its header.
-TokenCacheHeader write_token_cache(const std::string& path, const CacheRecipe& recipe, const CoreSet& cores);
+/// Of the source: how many bytes are done, and how many there are.
+using CacheProgress = std::function<void(std::int64_t done, std::int64_t all)>;
+
+/// Makes the cache, telling `progress` after each piece. Returns its header.
+TokenCacheHeader write_token_cache(const std::string& path, const CacheRecipe& recipe, const CoreSet& cores, const CacheProgress& progress = {});
 
 /// The header of a cache whose parts fit together; none where the file is missing, foreign or cut. Reads no ids.
 std::optional<TokenCacheHeader> read_token_cache_header(const std::string& path);

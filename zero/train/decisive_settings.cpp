@@ -11,6 +11,7 @@
 #include "models/chat_template.h"
 #include "models/tokenizer_files.h"
 #include "zero/data/fingerprint.h"
+#include "zero/train/byte_count.h"
 #include "zero/train/config_keys.h"
 #include "zero/train/nearest_key.h"
 #include "zero/train/run_model.h"
@@ -20,6 +21,8 @@ namespace zero {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::int64_t large = std::int64_t{1} << 30;  // takes seconds to read
 
 // Sections and keys that change how a result is reached, or how long a run is, and not what a step does.
 const std::set<std::string> free_sections{"job", "zero", "comm", "activation_checkpoint", "offload", "checkpoint", "metrics"};
@@ -38,9 +41,9 @@ void add_model(Settings& settings, const ModelConfig& model) {
   for (const auto& [name, value] : fields.items()) settings.emplace_back("model." + name, value.dump());
 }
 
-std::string marks_of(const std::vector<std::string>& paths) {
+std::string marks_of(const std::vector<std::string>& paths, const CoreSet& cores) {
   std::string marks;
-  for (const std::string& path : paths) marks += (marks.empty() ? "" : "; ") + file_mark(path);
+  for (const std::string& path : paths) marks += (marks.empty() ? "" : "; ") + file_mark(path, cores);
   return marks;
 }
 
@@ -85,28 +88,30 @@ void take_adapter(LoraSection& lora, const LoraOptions& stored) {
 
 }  // namespace
 
-std::string file_mark(const std::string& path) {
+std::string file_mark(const std::string& path, const CoreSet& cores) {
   if (fs::is_directory(path)) {
     std::vector<std::string> files;
     for (const auto& entry : fs::directory_iterator(path))
       if (entry.path().extension() == ".safetensors") files.push_back(entry.path().string());
     std::sort(files.begin(), files.end());
-    return marks_of(files);
+    return marks_of(files, cores);
   }
-  return text(fs::file_size(path), " bytes, ", hex(fingerprint_of_file(path), 12));
+  const auto bytes = static_cast<std::int64_t>(fs::file_size(path));
+  if (bytes >= large) log_info("reading ", path, ", ", bytes_text(bytes), ", by whose content a resumed run knows it");
+  return text(bytes, " bytes, ", hex(fingerprint_of_file(path, cores), 12));
 }
 
-Settings decisive_settings(const Config& config, const BatchArithmetic& batch, const ModelConfig& model) {
+Settings decisive_settings(const Config& config, const BatchArithmetic& batch, const ModelConfig& model, const CoreSet& cores) {
   Settings settings;
   add_model(settings, model);
   const TokenizerSource tokenizer = tokenizer_source_of(config);
-  settings.emplace_back("data.train", marks_of(config.data.train));
+  settings.emplace_back("data.train", marks_of(config.data.train, cores));
   if (const std::string mark = tokenizer_mark(tokenizer); !mark.empty()) {
     settings.emplace_back("data.tokenizer", mark);
     if (has_conversations(config)) settings.emplace_back("data.chat_template", template_mark(tokenizer));
   }
   settings.emplace_back("training.global_batch_size", std::to_string(batch.global_batch_size));
-  if (config.lora && config.model.path) settings.emplace_back("model.path", file_mark(*config.model.path));
+  if (config.lora && config.model.path) settings.emplace_back("model.path", file_mark(*config.model.path, cores));
   Config copy = config;
   if (config.lora && !config.lora->adapter.empty()) take_adapter(*copy.lora, *lora_options_of(config));
   for (const ConfigKey& key : config_keys()) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/core_share.h"
 #include "models/model_config.h"
 #include "zero/data/together.h"
 #include "zero/train/batch_arithmetic.h"
@@ -16,8 +17,8 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 
 /// Every decisive key with its value as TOML; the model as the fields of its config.json; data files, what of the tokenizer's
 /// files shapes an id, the chat template in effect, and the base of adapters by size and content (see file_mark), not by
-/// name; of an adapter that training began from what its adapter_config.json says. Reads those files to their ends.
-Settings decisive_settings(const Config& config, const BatchArithmetic& batch, const ModelConfig& model);
+/// name; of an adapter that training began from what its adapter_config.json says. Reads those files to their ends, on `cores`.
+Settings decisive_settings(const Config& config, const BatchArithmetic& batch, const ModelConfig& model, const CoreSet& cores = {});
 
 /// Refuses (InputError) keys that are none, naming the nearest, and those of the model, which cannot change.
 void check_accepted(const std::vector<std::string>& accepted);
@@ -29,8 +30,8 @@ void require_same_settings(const Config& config, const Settings& now, const Sett
 /// The other keys whose values changed, for people: "zero.stage 3 -> 1, training.steps 100 -> 200"; empty when none has.
 std::string other_changes(const Config& now, const Config& then);
 
-/// "4351213 bytes, 08d71c2c33e1": size and the beginning of the SHA-256 of the whole content. Of a directory: of each of its
-/// .safetensors files.
-std::string file_mark(const std::string& path);
+/// "4351213 bytes, 08d71c2c33e1": size and the beginning of the fingerprint of the whole content (zero/data/fingerprint.h). Of a
+/// directory: of each of its .safetensors files. Large files are told of before they are read.
+std::string file_mark(const std::string& path, const CoreSet& cores = {});
 
 }  // namespace zero

@@ -155,7 +155,7 @@ RunDescription describe_run(const World& world, const Plan& plan) {
   RunDescription run;
   run.ranks = world.size();
   run.stage = int(plan.config.zero.stage);
-  run.settings = decisive_settings(plan.config, plan.batch, plan.model);
+  run.settings = decisive_settings(plan.config, plan.batch, plan.model, world.node_cores());
   run.configuration = resolved_toml(plan.config);
   run.directory = std::filesystem::current_path().string();
   run.model_config = format_model_config(plan.model, "float32");

@@ -12,6 +12,7 @@
 #include "tests/unit/data/temporary_folder.h"
 #include "zero/data/text_cutter.h"
 #include "zero/data/together.h"
+#include "zero/data/token_cache_file.h"
 
 namespace zero {
 namespace {
@@ -232,6 +233,22 @@ TEST(Together, TheLowestFailingRankIsHeardEverywhere) {
     EXPECT_EQ(message_of<InputError>([&] { run_together(comm, [&] { if (rank == 3) throw InputError(""); }); }), "");
     run_together(comm, [] {});
   });
+}
+
+TEST(TokenCache, TellsHowFarItIs) {
+  const TemporaryFolder folder;
+  Letters letters;
+  CacheRecipe recipe = text_recipe(folder.write("text", lines(100)), letters.encoder());
+  recipe.piece_bytes = 100;
+  std::vector<std::int64_t> told;
+  const auto size = static_cast<std::int64_t>(lines(100).size());
+  write_token_cache(folder.path("cache/c"), recipe, cores(2), [&](std::int64_t done, std::int64_t all) {
+    EXPECT_EQ(all, size);
+    told.push_back(done);
+  });
+  ASSERT_GT(told.size(), 3U);
+  EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+  EXPECT_EQ(told.back(), size);
 }
 
 }  // namespace

@@ -120,6 +120,7 @@ TEST(DecisiveSettings, FilesAreReadToTheirEnds) {
   write(path, "");
   fs::resize_file(path, 200 << 20);   // of zeros, which take no room on the disk
   const std::string then = file_mark(path);
+  EXPECT_EQ(file_mark(path, own_cores()), then);
   EXPECT_THAT(then, HasSubstr("209715200 bytes, "));
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp((100 << 20) + 777);

@@ -106,9 +106,13 @@ void run_on_first(Communicator& comm, const std::function<void()>& work) {
 }
 
 std::string told_by(Communicator& comm, int root, const std::string& mine) {
-  const at::Tensor length = tensor_of(comm, {static_cast<std::int64_t>(mine.size())});
-  comm.broadcast(length, root, tag);
-  return broadcast_text(comm, mine, length.cpu().item<std::int64_t>(), root);
+  return broadcast_text(comm, mine, told_by(comm, root, static_cast<std::int64_t>(mine.size())), root);
+}
+
+std::int64_t told_by(Communicator& comm, int root, std::int64_t mine) {
+  const at::Tensor number = tensor_of(comm, {mine});
+  comm.broadcast(number, root, tag);
+  return number.cpu().item<std::int64_t>();
 }
 
 }  // namespace zero

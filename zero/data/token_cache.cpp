@@ -97,7 +97,7 @@ CachedTokens open_token_cache(const CacheRecipe& recipe, const std::string& fold
   const std::string path = token_cache_path(recipe, folder);
   std::int64_t checksum = 0;
   run_on_first(comm, [&] { checksum = made_or_found(recipe, path, cores.any() ? cores : own_cores()); });
-  checksum = std::stoll(told_by(comm, 0, std::to_string(checksum)));
+  checksum = told_by(comm, 0, checksum);
   std::optional<CachedTokens> cached;
   run_together(comm, [&] {
     const auto header = seen(path, checksum);

@@ -61,8 +61,8 @@ std::optional<std::string> Checkpoints::save_anywhere(const RunPosition& positio
   if (saved_steps_ == position.steps) return folders_.path(position.steps);
   if (!save_into(folders_, position)) return folders_.path(position.steps);
   // Rank 0 names them: other ranks may see others, and must make the same calls.
-  const int places = std::stoi(told_by(parts_.engine.host(), 0, std::to_string(parts_.spare_places.size())));
-  for (int i = 0; i < places; ++i)
+  const std::int64_t places = told_by(parts_.engine.host(), 0, std::int64_t(parts_.spare_places.size()));
+  for (std::int64_t i = 0; i < places; ++i)
     if (const auto saved = save_into_place(std::size_t(i) < parts_.spare_places.size() ? parts_.spare_places[std::size_t(i)] : "", position)) return saved;
   return std::nullopt;
 }

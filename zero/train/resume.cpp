@@ -1,7 +1,5 @@
 #include "zero/train/resume.h"
 
-#include <ATen/ATen.h>
-
 #include <chrono>
 #include <iomanip>
 #include <limits>
@@ -14,13 +12,6 @@
 
 namespace zero {
 namespace {
-
-/// Rank 0's number, on all ranks: file systems may show the ranks of other nodes another folder.
-std::int64_t told_by_first(Communicator& communicator, std::int64_t number) {
-  const at::Tensor told = at::full({1}, number, at::kLong);
-  communicator.broadcast(told, 0, {Phase::setup});
-  return told.item<std::int64_t>();
-}
 
 /// The newest complete one before a step; -1: there is none.
 std::int64_t newest_before(const CheckpointFolders& folders, std::int64_t limit) {
@@ -67,7 +58,7 @@ std::optional<std::int64_t> check_resume(const ResumeRequest& request, const Che
     if (holds_result(output)) throw InputError("job.output_dir = \"" + output + "\" holds a finished run without checkpoints: there is nothing to resume; --overwrite begins anew");
     log_info(output, " has no checkpoint yet: the run begins at step 0");
   });
-  step = told_by_first(communicator, step);
+  step = told_by(communicator, 0, step);
   return step < 0 ? std::nullopt : std::optional(step);
 }
 
@@ -76,7 +67,7 @@ RunPosition resume_states(Engine& engine, CheckpointFolders& folders, FileCalls&
   const auto begin = std::chrono::steady_clock::now();
   std::int64_t step = std::numeric_limits<std::int64_t>::max();
   for (;;) {
-    step = told_by_first(communicator, newest_before(folders, step));
+    step = told_by(communicator, 0, newest_before(folders, step));  // file systems may show the ranks of other nodes another folder
     if (step < 0) throw InputError(folders.root() + ": no checkpoint there verifies: begin anew with --overwrite");
     RunPosition position;
     try {

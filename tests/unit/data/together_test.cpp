@@ -55,6 +55,7 @@ TEST(ToldBy, BringsATextOfAnyLengthToAll) {
   SimWorld(3).run([](Communicator& comm, int rank) {
     for (const std::string& words : {std::string(), std::string("a"), std::string(100000, 'x')})
       EXPECT_EQ(told_by(comm, 1, rank == 1 ? words : "other"), words);
+    EXPECT_EQ(told_by(comm, 2, std::int64_t{-5} * rank), -10);
   });
 }
 

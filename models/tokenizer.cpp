@@ -253,7 +253,6 @@ std::optional<std::int32_t> Tokenizer::unk() const {
 }
 bool Tokenizer::add_dummy_prefix() const { return state_->dummy_prefix; }
 std::size_t Tokenizer::next_cut(std::string_view text, std::size_t from) const { return state_->next_cut(text, from); }
-bool Tokenizer::newline_stands_alone() const { return state_->cut_at_newline; }
 std::uint64_t Tokenizer::hash() const { return state_->hash; }
 const std::string& Tokenizer::model_path() const { return state_->path; }
 

@@ -63,10 +63,6 @@ class Tokenizer {
   /// are those of the whole; the text's end when there is none.
   std::size_t next_cut(std::string_view text, std::size_t from) const;
 
-  /// No piece holds a newline beside another character and nothing else looks across one: ids of a text that is cut before
-  /// a newline are those of the whole, but for the dummy prefix of the second part.
-  bool newline_stands_alone() const;
-
   /// 64 bits over the model file and the added tokens: the same ids for every text where it is the same.
   std::uint64_t hash() const;
   const std::string& model_path() const;                            // of tokenizer.model

@@ -54,7 +54,6 @@ TEST(Tokenizer, MarksAtBothEnds) {
   EXPECT_FALSE(tokenizer().id_of("no such piece"));
   EXPECT_EQ(tokenizer().type(1), TokenType::control);
   EXPECT_EQ(tokenizer().type(13), TokenType::byte);
-  EXPECT_TRUE(tokenizer().newline_stands_alone());
   EXPECT_THROW(tokenizer().decode({32000}), InputError);
   EXPECT_THROW(tokenizer().decode({-1}), InputError);
 }
@@ -69,6 +68,8 @@ std::string hard_text(std::mt19937& random, std::size_t bytes) {
 }
 
 TEST(Tokenizer, CutTextHasTheIdsOfTheWhole) {
+  EXPECT_EQ(tokenizer().next_cut("a\nb", 0), 1);  // it does cut
+  EXPECT_EQ(tokenizer().next_cut("a b", 0), 1);
   std::mt19937 random(5);
   for (int round = 0; round < 20; ++round) {
     const std::string text = hard_text(random, 100'000);

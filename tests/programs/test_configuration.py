@@ -3,15 +3,14 @@ a result, and the configuration that a run writes down.
 
 usage: test_configuration.py BIN TESTS_DATA [-k NAME]        exits 1 when something is wrong
 """
-import argparse
 import json
 import os
 import shutil
 import struct
 import subprocess
-import sys
-import tempfile
 import time
+
+from checks import arguments, environment, mpirun, run_checks
 
 DEADLINE_SECONDS = 60
 CONFIG = {
@@ -50,10 +49,7 @@ class Place:
     def run(self, *options, ranks=1, config="config.toml"):
         """(exit code, standard output, standard error)"""
         command = [self.bin + "/zero_train", config, *options]
-        if ranks > 1:
-            root = ["--allow-run-as-root"] if os.getuid() == 0 else []
-            command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks)] + root + command
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS, env=dict(os.environ, OMP_NUM_THREADS="1"))
+        done = subprocess.run((mpirun(ranks) if ranks > 1 else []) + command, cwd=self.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS, env=environment())
         return done.returncode, done.stdout, done.stderr
 
     def losses(self, out="out"):
@@ -158,23 +154,8 @@ def check_bench_table(place):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bin")
-    parser.add_argument("data")
-    parser.add_argument("-k", default="", help="only checks whose name holds this")
-    args = parser.parse_args()
-    checks = [check for name, check in globals().items() if name.startswith("check_") and args.k in name]
-    failed = 0
-    for check in checks:
-        with tempfile.TemporaryDirectory(prefix="zero-configuration-") as folder:
-            try:
-                check(Place(folder, os.path.abspath(args.bin), os.path.abspath(args.data)))
-                print(f"{check.__name__}: ok", flush=True)
-            except (AssertionError, subprocess.TimeoutExpired) as error:
-                failed += 1
-                print(f"{check.__name__}: {error!r}", flush=True)
-    print(f"{len(checks)} checks, {failed} failed")
-    sys.exit(failed > 0 or not checks)
+    args = arguments(__doc__)
+    run_checks(args, globals(), lambda check, folder: check(Place(folder, args.bin, args.data)))
 
 
 if __name__ == "__main__":

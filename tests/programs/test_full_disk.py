@@ -3,16 +3,14 @@ that is slow. What was trained must be there afterwards: as the result, or as st
 
 usage: test_full_disk.py BIN TESTS_DATA [-k NAME]        exits 1 when something is wrong, 77 where no file system can be mounted
 """
-import argparse
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import time
 
+from checks import arguments, run_checks
 from test_checkpoints import Place, ranks_of, wait_for_steps
 
 DISK_BYTES = 24 << 20
@@ -222,31 +220,23 @@ def check_has_a_slow_disk(place, disk):
         del os.environ["LD_PRELOAD"]
 
 
+def run(check, place, data):
+    place.data = data
+    try:
+        check(place, Disk(place))
+    finally:
+        subprocess.run(["umount", "--lazy", place.path("disk")])
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bin")
-    parser.add_argument("data")
-    parser.add_argument("-k", default="", help="only checks whose name holds this")
-    args = parser.parse_args()
+    args = arguments(__doc__)
     if "ZERO_OWN_MOUNTS" not in os.environ:
         own = ["unshare", "--mount"] + ([] if os.getuid() == 0 else ["--user", "--map-root-user"])
         if subprocess.run(own + ["sh", "-c", "mount -t tmpfs none /mnt"], capture_output=True).returncode != 0:
             print("skipped: no file system can be mounted here")
             sys.exit(77)
         os.execvpe(own[0], own + [sys.executable, *sys.argv], dict(os.environ, ZERO_OWN_MOUNTS="1"))
-    every = [value for name, value in globals().items() if name.startswith("check_")]
-    checks = [check for check in every if args.k in check.__name__]
-    for check in checks:
-        begin = time.time()
-        with tempfile.TemporaryDirectory(prefix="zero-full-disk-") as folder:
-            place = Place(folder, os.path.abspath(args.bin), os.path.abspath(args.data))
-            place.data = os.path.abspath(args.data)
-            try:
-                check(place, Disk(place))
-            finally:
-                subprocess.run(["umount", "--lazy", place.path("disk")])
-        print(f"{check.__name__} ok, {time.time() - begin:.1f} s", flush=True)
-    sys.exit(not checks)
+    run_checks(args, globals(), lambda check, folder: run(check, Place(folder, args.bin, args.data), args.data))
 
 
 if __name__ == "__main__":

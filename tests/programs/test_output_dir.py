@@ -3,7 +3,6 @@ prepared, every way of writing over them is tried, and afterwards each of those 
 
 usage: test_output_dir.py BIN TESTS_DATA [-k NAME]        exits 1 when something is wrong
 """
-import argparse
 import json
 import os
 import re
@@ -11,10 +10,9 @@ import shutil
 import signal
 import stat
 import subprocess
-import sys
-import tempfile
 import time
 
+from checks import arguments, environment, mpirun, run_checks
 from test_checkpoints import ranks_of
 
 DEADLINE_SECONDS = 120
@@ -62,9 +60,8 @@ class Place:
         return found
 
     def start(self, *options, config="config.toml", ranks=1):
-        command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks)] + (["--allow-run-as-root"] if os.getuid() == 0 else [])
-        return subprocess.Popen(command + [self.bin + "/zero_train", config, *options], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="surrogateescape",
-                                start_new_session=True, env=dict(os.environ, OMP_NUM_THREADS="1"))
+        return subprocess.Popen([*mpirun(ranks), self.bin + "/zero_train", config, *options], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                errors="surrogateescape", start_new_session=True, env=environment())
 
     def end(self, process):
         said, _ = process.communicate(timeout=DEADLINE_SECONDS)
@@ -324,24 +321,9 @@ def check_export_of_another_kind(place):
     assert done.returncode != 0 and not os.path.exists(place.path("exported")), done.stderr
 
 
-CHECKS = [check_foreign_folders, check_links, check_files_beside_ours, check_what_is_read, check_run_that_is_resumed_by_its_own_configuration,
-          check_directory_of_any_bytes, check_export_of_another_kind, check_two_runs_at_once, check_refused_runs_leave_nothing, check_token_cache,
-          check_data_cut_while_training, check_export_onto_its_source]
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bin")
-    parser.add_argument("data")
-    parser.add_argument("-k", default="", help="only checks whose name holds this")
-    args = parser.parse_args()
-    checks = [check for check in CHECKS if args.k in check.__name__]
-    for check in checks:
-        begin = time.time()
-        with tempfile.TemporaryDirectory(prefix="zero-output-") as folder:
-            check(Place(folder, os.path.abspath(args.bin), os.path.abspath(args.data)))
-        print(f"{check.__name__} ok, {time.time() - begin:.1f} s", flush=True)
-    sys.exit(not checks)
+    args = arguments(__doc__)
+    run_checks(args, globals(), lambda check, folder: check(Place(folder, args.bin, args.data)))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 
+from checks import environment, mpirun
+
 DEADLINE_SECONDS = 60
 CONFIG = {
     "job": {"output_dir": "out"},
@@ -259,10 +261,9 @@ def tree(folder):
 
 def run(program, place, pairs):
     """(exit code or None after the deadline, standard output, standard error without mpirun's own boxes)."""
-    command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", "2"] + (["--allow-run-as-root"] if os.getuid() == 0 else [])
-    command += [program, "config.toml"] + [word for pair in pairs for word in ("--set", pair)]
+    command = mpirun(2) + [program, "config.toml"] + [word for pair in pairs for word in ("--set", pair)]
     process = subprocess.Popen(command, cwd=place.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-                               env=dict(os.environ, OMP_NUM_THREADS="1"))
+                               env=environment())
     try:
         out, err = process.communicate(timeout=DEADLINE_SECONDS)
     except subprocess.TimeoutExpired:

@@ -2,10 +2,12 @@
 
 #include "comm/log_output.h"
 
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <memory>
+#include <utility>
 
 namespace zero {
 namespace {
@@ -35,6 +37,20 @@ std::shared_ptr<spdlog::logger> logger(const char* name = "zero") {
   }
 }
 
+/// What stands for %* in a pattern.
+class Opening : public spdlog::custom_flag_formatter {
+ public:
+  explicit Opening(std::function<std::string()> opening) : opening_(std::move(opening)) {}
+  void format(const spdlog::details::log_msg&, const std::tm&, spdlog::memory_buf_t& line) override {
+    const std::string text = opening_();
+    line.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<spdlog::custom_flag_formatter> clone() const override { return std::make_unique<Opening>(opening_); }
+
+ private:
+  std::function<std::string()> opening_;
+};
+
 }  // namespace
 
 void start_log(int rank, int size, LogLevel level) {
@@ -45,6 +61,14 @@ void start_log(int rank, int size, LogLevel level) {
 }
 
 void log_to_standard_output() { logger(on_output)->set_level(logger()->level()); }
+
+void open_log_lines_with(std::function<std::string()> opening) {
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->set_pattern("%v");
+  if (opening) formatter->add_flag<Opening>('*', std::move(opening)).set_pattern("%*%v");
+  for (const auto& log : {logger(), spdlog::get(on_output)})
+    if (log) log->set_formatter(formatter->clone());
+}
 
 void log_line(LogLevel level, const std::string& text) {
   auto log = level < LogLevel::warning ? spdlog::get(on_output) : nullptr;

@@ -8,7 +8,10 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 #include <vector>
+
+#include "comm/log_output.h"
 
 namespace zero {
 namespace {
@@ -105,7 +108,14 @@ std::string closing_lines(const StepMetrics& last, std::int64_t process_bytes) {
 }
 
 Progress::Progress(std::ostream& out, ProgressOptions options)
-    : out_(out), options_(options), thread_([this](std::stop_token stop) { say_that_it_lives(std::move(stop)); }) {}
+    : out_(out), options_(options), thread_([this](std::stop_token stop) { say_that_it_lives(std::move(stop)); }) {
+  if (options_.columns > 0) open_log_lines_with([this] { return make_way(); });
+}
+
+Progress::~Progress() {
+  if (options_.columns > 0) open_log_lines_with(nullptr);
+  finish();
+}
 
 void Progress::show(const StepMetrics& metrics) {
   const std::optional<double> left = seconds_left(metrics);
@@ -142,6 +152,12 @@ void Progress::close(std::int64_t process_bytes) {
 void Progress::end_line() {
   if (line_open_) out_ << std::endl;
   line_open_ = false;
+}
+
+// What ends the line goes where the log's line goes: two streams may reach the terminal in another order.
+std::string Progress::make_way() {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(line_open_, false) ? "\n" : "";
 }
 
 void Progress::say_that_it_lives(std::stop_token stop) {

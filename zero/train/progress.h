@@ -35,10 +35,11 @@ struct ProgressOptions {
 };
 
 /// Shows steps as they end. A thread of its own says that the run lives where a minute brings none: while the first step, a
-/// checkpoint or the model's last gather takes long.
+/// checkpoint or the model's last gather takes long. On a terminal the log's lines end the open one first.
 class Progress {
  public:
   Progress(std::ostream& out, ProgressOptions options);
+  ~Progress();
 
   /// Called with every step's figures. Lines with a validation loss always show, and stay on a terminal.
   void show(const StepMetrics& metrics);
@@ -55,6 +56,7 @@ class Progress {
   bool is_due(const StepMetrics& metrics) const;
   std::optional<double> seconds_left(const StepMetrics& metrics);
   void end_line();
+  std::string make_way();
   void say_that_it_lives(std::stop_token stop);
 
   std::ostream& out_;

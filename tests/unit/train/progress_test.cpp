@@ -8,6 +8,8 @@
 #include <sstream>
 #include <thread>
 
+#include "comm/log.h"
+
 namespace zero {
 namespace {
 
@@ -109,6 +111,23 @@ TEST(Progress, LinesWithAValidationLossStayOnTheTerminal) {
   metrics.validation_loss = 4.0;
   progress.show(metrics);
   EXPECT_EQ(lines(out.str()), 1);
+}
+
+TEST(Progress, TheLogsLinesEndTheOpenLine) {
+  std::ostringstream out;
+  ::testing::internal::CaptureStderr();
+  {
+    Progress progress(out, {.total_steps = 9, .columns = 21});
+    log_warning("before the first step");
+    progress.show(step(1, 1));
+    log_warning("behind a step");
+    log_warning("behind a warning");
+    progress.show(step(2, 2));
+  }
+  log_warning("behind the run");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "warning: before the first step\n\nwarning: behind a step\nwarning: behind a warning\nwarning: behind the run\n");
+  EXPECT_EQ(out.str(), "\r\033[Kstep 1/9\r\033[Kstep 2/9\n");
 }
 
 TEST(Progress, AMinuteNeverPassesWithoutAPlainLine) {

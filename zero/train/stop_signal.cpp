@@ -11,6 +11,8 @@ namespace zero {
 namespace {
 
 constexpr int signals[] = {SIGINT, SIGHUP, SIGTERM, SIGUSR1};
+// When a rank fails alone, mpirun sends the others SIGTERM, and a second later SIGKILL: nobody asked, and no checkpoint follows.
+constexpr unsigned seconds_to_live = 2;
 constexpr char checkpoint_follows[] = "\nasked to stop: a checkpoint follows the step that is under way; once more ends the run at once\n";
 constexpr char result_follows[] = "\nasked to stop: the run is over and its result is being written; once more ends it at once, and loses what is not written\n";
 
@@ -26,19 +28,35 @@ std::int64_t milliseconds_now() {
   return now.tv_sec * std::int64_t{1000} + now.tv_nsec / 1000000;
 }
 
+void answer(int = 0) {
+  const int former = errno;
+  const ssize_t told = !answers ? 0 : training ? write(STDERR_FILENO, checkpoint_follows, sizeof checkpoint_follows - 1)
+                                               : write(STDERR_FILENO, result_follows, sizeof result_follows - 1);
+  if (told < 0) answers = 0;
+  errno = former;
+}
+
 void note(int signal) {
   const int former = errno;
   if (!noted) {
     noted_at = milliseconds_now();
     noted = 1;
-    const ssize_t told = !answers ? 0 : training ? write(STDERR_FILENO, checkpoint_follows, sizeof checkpoint_follows - 1)
-                                                 : write(STDERR_FILENO, result_follows, sizeof result_follows - 1);
-    if (told < 0) answers = 0;
+    if (signal == SIGTERM)
+      alarm(seconds_to_live);
+    else
+      answer();
   } else if (milliseconds_now() - noted_at > (signal == SIGINT ? 200 : 1000)) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }
   errno = former;
+}
+
+void handle(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  sigaction(signal, &action, nullptr);
 }
 
 bool listens_to(int signal) {
@@ -54,11 +72,9 @@ StopSignal::StopSignal(bool speaks) {
   answers = speaks;
   training = 1;
   std::signal(SIGPIPE, SIG_IGN);  // whoever read the log may end before the run does
-  struct sigaction action {};
-  action.sa_handler = note;
-  action.sa_flags = SA_RESTART;
+  handle(SIGALRM, answer);
   for (const int signal : signals)
-    if (listens_to(signal)) sigaction(signal, &action, nullptr);
+    if (listens_to(signal)) handle(signal, note);
 }
 
 // The handler stays: a signal while the process ends does not change how it ends.

@@ -10,7 +10,8 @@ namespace zero {
 /// changes nothing: the process is ending. Nor does a closed pipe end it from then on, behind which the log was read. One per process.
 class StopSignal {
  public:
-  /// `speaks`: the first signal is answered by a line on standard error at once, since the step may take long.
+  /// `speaks`: the first signal is answered by a line on standard error at once, since the step may take long; a SIGTERM two
+  /// seconds later, if the process still lives: mpirun ends the ranks of a job that failed by it.
   explicit StopSignal(bool speaks = false);
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;

@@ -1,0 +1,161 @@
+"""What scripts/train makes of signals, options and a terminal, and what stays on the screen.
+
+usage: test_train_script.py BIN TESTS_DATA [-k NAME]        exits 1 when something is wrong
+"""
+import contextlib
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+from checks import arguments, environment, run_checks
+from test_checkpoints import Place, wait_for_steps, wait_for_words
+
+SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "train")
+DEADLINE_SECONDS = 60
+ENDLESS = ("--set", "training.steps=100000", "--set", "checkpoint.interval=0")
+
+
+def children_of(pid, program):
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{name}/stat") as file:
+                own, _, rest = file.read().rpartition(")")
+            if own.endswith("(" + program) and int(rest.split()[1]) == pid:
+                found.append(int(name))
+    return found
+
+
+def ranks_of(script):
+    """Process ids of the script's ranks, in their order."""
+    def number(pid):
+        with open(f"/proc/{pid}/environ") as file:
+            return int(re.search(r"\0OMPI_COMM_WORLD_RANK=(\d+)\0", file.read()).group(1))
+
+    return sorted((rank for job in children_of(script.pid, "mpirun") for rank in children_of(job, "zero_train")), key=number)
+
+
+@contextlib.contextmanager
+def two_ranks(place, *options):
+    """scripts/train in a process group of its own, as a shell starts it. It does not outlive a check that fails."""
+    with open(place.path("said"), "w") as said:
+        script = subprocess.Popen([SCRIPT, "config.toml", "-np", "2", "--", *options], cwd=place.folder, stdout=said, stderr=subprocess.STDOUT, preexec_fn=os.setpgrp,
+                                  env=environment(ZERO_BIN=place.bin))
+    try:
+        yield script
+    finally:
+        if script.poll() is None:
+            for pid in [*ranks_of(script), *children_of(script.pid, "mpirun"), script.pid]:
+                os.kill(pid, signal.SIGKILL)
+            script.wait()
+
+
+def expect_stopped(place, script):
+    """In order, and said once: the checkpoint is that of the last step."""
+    code, said = place.wait(script)
+    assert code == 75 and said.rstrip().splitlines()[-1].startswith("stopped on request after step"), (code, said)
+    assert place.checkpoints() == [f"step-{len(place.metrics()):08d}"], (place.checkpoints(), len(place.metrics()))
+
+
+def check_help(place):
+    for options in (["-h"], ["--help"], ["config.toml", "-h"], ["config.toml", "-np", "2", "--help", "--", "--resume"]):
+        done = subprocess.run([SCRIPT, *options], cwd=place.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS, env=environment(ZERO_BIN="/nowhere"))
+        assert done.returncode == 0 and done.stdout.startswith("usage: scripts/train CONFIG") and not done.stderr, (options, done)
+    done = subprocess.run([SCRIPT, "config.toml", "-np", "1", "--", "--help"], cwd=place.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS,
+                          env=environment(ZERO_BIN=place.bin))
+    assert done.returncode == 0 and done.stdout.startswith("Trains a Llama model"), done
+    done = subprocess.run([SCRIPT], capture_output=True, text=True, timeout=DEADLINE_SECONDS)
+    assert done.returncode == 2 and done.stderr.startswith("usage: scripts/train CONFIG"), done
+
+
+def check_signals_that_come_twice(place):
+    """They are one request while a step takes a second; of Ctrl-C those within a fifth of a second, as a wrapper sends them."""
+    for number, gap in ((signal.SIGINT, 0.02), (signal.SIGTERM, 0.02), (signal.SIGTERM, 0.4)):
+        with two_ranks(place, *ENDLESS) as script:
+            assert wait_for_steps(place, script, 1)
+            sleeper = ranks_of(script)[1]
+            os.kill(sleeper, signal.SIGSTOP)
+            os.kill(script.pid, number)
+            time.sleep(gap)
+            os.kill(script.pid, number)
+            time.sleep(1)
+            assert script.poll() is None, place.wait(script)
+            os.kill(sleeper, signal.SIGCONT)
+            expect_stopped(place, script)
+        shutil.rmtree(place.path("out"))
+
+
+def check_ctrl_z(place):
+    """The run goes on, with its script."""
+    with two_ranks(place, *ENDLESS) as script:
+        assert wait_for_steps(place, script, 1)
+        os.killpg(script.pid, signal.SIGTSTP)
+        assert wait_for_words(place, script, "train: Ctrl-Z does not halt a run: Ctrl-C stops it")
+        assert wait_for_steps(place, script, len(place.metrics()) + 3)
+        os.killpg(script.pid, signal.SIGINT)
+        expect_stopped(place, script)
+
+
+def check_rank_that_fails_alone(place):
+    """The others are ended by SIGTERM, to which none answers that a checkpoint follows."""
+    with two_ranks(place, *ENDLESS, "--set", "comm.deadline_seconds=2") as script:
+        assert wait_for_steps(place, script, 1)
+        os.kill(ranks_of(script)[0], signal.SIGSTOP)
+        code, said = place.wait(script)
+        assert code == 1 and "error: " in said and "rank 0" in said and "asked to stop" not in said, (code, said)
+
+
+def check_sigterm_is_answered(place):
+    with two_ranks(place, *ENDLESS) as script:
+        assert wait_for_steps(place, script, 1)
+        first, sleeper = ranks_of(script)
+        os.kill(sleeper, signal.SIGSTOP)
+        os.kill(first, signal.SIGTERM)
+        assert wait_for_words(place, script, "asked to stop: a checkpoint follows")
+        os.kill(sleeper, signal.SIGCONT)
+        expect_stopped(place, script)
+
+
+def on_terminal(command, place, during=lambda process: None):
+    """What a terminal receives of a program."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(command, cwd=place.folder, stdin=slave, stdout=slave, stderr=slave, env=environment(ZERO_BIN=place.bin))
+    os.close(slave)
+    during(process)
+    received = b""
+    with contextlib.suppress(OSError):  # the last writer is gone
+        while more := os.read(master, 65536):
+            received += more
+    os.close(master)
+    process.wait(timeout=DEADLINE_SECONDS)
+    return received.decode()
+
+
+def check_terminal(place):
+    """They stand on lines of their own, not behind the line that shows the step."""
+    overflowing = ("--set", "training.steps=4", "--set", "training.precision=fp16", "--set", "optimizer.lr=10000", "--set", "checkpoint.interval=0", "--overwrite")
+    for command in ([place.bin + "/zero_train", "config.toml"], [SCRIPT, "config.toml", "-np", "1", "--"]):
+        received = on_terminal([*command, *overflowing], place)
+        steps, warnings = re.findall(r"\r\x1b\[Kstep \d/4", received), re.findall(r".*warning: step \d.*", received)
+        assert len(steps) == 4 and len(warnings) >= 2 and all(line.startswith("warning: ") for line in warnings), received
+
+    def kill_a_rank(script):
+        assert wait_for_steps(place, script, 3)
+        os.kill(ranks_of(script)[1], signal.SIGKILL)
+
+    shutil.rmtree(place.path("out"))
+    received = on_terminal([SCRIPT, "config.toml", "-np", "2", "--", *ENDLESS], place, kill_a_rank)
+    assert "\ntrain: rank 1 on " in received, received
+
+
+def main():
+    args = arguments(__doc__)
+    run_checks(args, globals(), lambda check, folder: check(Place(folder, args.bin, args.data)))
+
+
+if __name__ == "__main__":
+    main()

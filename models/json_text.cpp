@@ -45,6 +45,15 @@ class JsonGuard {
   std::vector<std::unordered_set<std::string>> keys_;  // of every object that is open
 };
 
+/// The parser's reason, with the place it means.
+std::string reason_of(const json::parse_error& error, bool in_a_file) {
+  std::string reason = error.what();
+  if (const std::size_t end = reason.find("] "); reason.starts_with("[json.exception.") && end != reason.npos) reason.erase(0, end + 2);
+  const std::size_t place = reason.find(": ");
+  if (!in_a_file || !reason.starts_with("parse error at line ") || place == reason.npos) return reason;
+  return text("parse error at byte ", error.byte, reason.substr(place));
+}
+
 }  // namespace
 
 json parse_json(std::string_view content, const std::string& path, const JsonLimits& limits) {
@@ -58,6 +67,8 @@ json parse_json(std::string_view content, const std::string& path, const JsonLim
       guard.see(depth, event, parsed);
       return true;
     });
+  } catch (const json::parse_error& error) {
+    throw InputError(text(path, ": not valid JSON: ", reason_of(error, limits.in_a_file)));
   } catch (const json::exception& error) {
     throw InputError(text(path, ": not valid JSON: ", error.what()));
   }

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr JsonLimits limits{.bytes = std::int64_t{1} << 30, .depth = 32};
+constexpr JsonLimits limits{.bytes = std::int64_t{1} << 30, .depth = 32, .in_a_file = true};
 
 class Reader {
  public:

@@ -71,7 +71,7 @@ std::vector<std::string> texts_of(const std::string& path, std::int64_t cap = 1 
 TEST(ReadExamples, NumbersLinesAndPassesOverBlankOnes) {
   const TemporaryFolder folder;
   EXPECT_THAT(texts_of(folder.write("a.jsonl", "\xef\xbb\xbf{\"text\": \"x\"}\r\n\n  \n{\"text\": \"y\"}")), ElementsAre(":1x", ":4y"));
-  EXPECT_THAT(message_of<InputError>([&] { texts_of(folder.write("b.jsonl", "{\"text\": \"x\"}\n\noops\n")); }), HasSubstr("b.jsonl:3: not valid JSON"));
+  EXPECT_THAT(message_of<InputError>([&] { texts_of(folder.write("b.jsonl", "{\"text\": \"x\"}\n\noops\n")); }), HasSubstr("b.jsonl:3: not valid JSON: parse error at byte 1: ")) << "the file's line alone";
   EXPECT_THAT(message_of<InputError>([&] { texts_of(folder.write("c.jsonl", "\n \n")); }), HasSubstr("holds no example"));
   EXPECT_THAT(message_of<InputError>([&] { texts_of(folder.path("none.jsonl")); }), HasSubstr("none.jsonl"));
 }

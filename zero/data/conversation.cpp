@@ -58,10 +58,14 @@ class Reader {
   bool has(const char* key) const { return line_.contains(key); }
 
   // Of the whole example.
-  void check(const std::vector<std::string_view>& known) const {
+  void check(std::vector<std::string_view> known) const {
+    known.insert(known.end(), {"weight", "train", "training"});
     check_keys(line_, known, place_, ignored_);
-    for (const char* key : {"weight", "train", "training"})
-      if (has(key) && !line_[key].is_null()) refuse(text("\"", key, "\" of a whole example is not honoured: say it in its messages, or leave the example out"));
+    for (const char* key : {"weight", "train", "training"}) {
+      if (!has(key) || line_[key].is_null()) continue;
+      const bool as_others = std::string_view(key) == "weight" ? line_[key] == 1 : line_[key] == true;
+      if (!as_others) refuse(text("\"", key, "\": ", line_[key].dump(), " of a whole example is not honoured: say it in its messages, or leave the example out"));
+    }
   }
 
   std::string string_of(const json& object, const char* key) const {

@@ -6,7 +6,8 @@
 //   {"instruction", "input"?, "output", "system"?, "history"?}    Alpaca; input follows the instruction on a new line
 //   {"prompt", "completion"}                                      no template; the completion and EOS are trained
 //   {"text"}                                                      no template; all of it is trained
-// Conversations and Alpaca may have "system". Messages may say "weight", "train" or "training" (zero/data/example_keys.h).
+// Conversations and Alpaca may have "system". Messages may say "weight", "train" or "training" (zero/data/example_keys.h);
+// an example may say that it is trained like any other.
 #include <cstdint>
 #include <set>
 #include <string>

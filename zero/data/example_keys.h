@@ -11,7 +11,7 @@
 namespace zero {
 
 /// Refuses keys that would change the text or the loss of an example or message, unless their value says nothing: null, an
-/// empty text, list or object. InputError begins with `place`. Names that are neither `known` nor refused go into `ignored`,
+/// empty text, list or object, and of keys that hold lists or objects the JSON text of an empty one. InputError begins with `place`. Names that are neither `known` nor refused go into `ignored`,
 /// if there is one, behind `prefix`.
 void check_keys(const nlohmann::json& object, const std::vector<std::string_view>& known, const std::string& place, std::set<std::string>* ignored,
                 std::string_view prefix = "");

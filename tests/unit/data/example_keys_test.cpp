@@ -47,8 +47,21 @@ TEST(ExampleKeys, WhatIsNotHonouredIsRefusedByName) {
   EXPECT_THAT(refused(with_answer(R"("content": null, "tool_calls": [{"id": "x"}])")), HasSubstr("message 2: \"tool_calls\": tools are written by none"));
   for (const char* key : {"tools", "functions", "images", "documents", "system_prompt"})
     EXPECT_THAT(refused(text(R"({"messages": [{"role": "user", "content": "a"}], ")", key, R"(": ["x"]})")), StartsWith(text("f.jsonl:3: \"", key, "\": "))) << key;
-  EXPECT_THAT(refused(R"({"text": "a", "weight": 0})"), HasSubstr("\"weight\" of a whole example is not honoured"));
+  for (const char* flag : {R"("weight": 0)", R"("weight": 0.5)", R"("train": false)", R"("training": 1)"})
+    EXPECT_THAT(refused(text(R"({"text": "a", )", flag, "}")), StartsWith(text("f.jsonl:3: ", flag, " of a whole example is not honoured")));
   EXPECT_THAT(refused(R"({"prompt": "a", "completion": "b", "label": false})"), HasSubstr("\"label\""));
+}
+
+TEST(ExampleKeys, WhatSaysNothingIsPassedOver) {
+  std::set<std::string> ignored;
+  const auto messages = [&](const std::string& keys) { return parse_example(R"({"messages": [{"role": "user", "content": "a"}], )" + keys + "}", "x:1", &ignored).messages.size(); };
+  for (const char* keys : {R"("tools": "[]")", R"("tools": " [ ] ")", R"("tools": "null")", R"("tools": [])", R"("tools": null)", R"("documents": "{}")", R"("weight": 1)",
+                           R"("weight": 1.0)", R"("train": true)", R"("training": true)"})
+    EXPECT_EQ(messages(keys), 1U) << keys;
+  EXPECT_THAT(ignored, testing::IsEmpty());
+  EXPECT_THAT(refused(R"({"messages": [{"role": "user", "content": "a"}], "tools": "[{\"name\": \"x\"}]"})"), HasSubstr("\"tools\": tools are written by none"));
+  EXPECT_THAT(refused(R"({"messages": [{"role": "user", "content": "a"}], "tools": "[}"})"), HasSubstr("\"tools\""));
+  EXPECT_THAT(refused(with_answer(R"("content": "b", "reasoning_content": "[]")")), HasSubstr("\"reasoning_content\"")) << "a text, not the text of a list";
 }
 
 TEST(ExampleKeys, ContentIsATextOrOnePartOfText) {

@@ -136,6 +136,8 @@ def check_other_machine(place):
     assert code == 2 and out.startswith("it does NOT fit: a rank takes ") and "--set offload.optimizer=" in said, (code, out, said)
     code, out, said = place.run("--dry-run", "--ranks", "64", "--device", "cuda")
     assert code == 2 and "as in --memory 80GiB" in said, said
+    code, out, said = place.run("--dry-run", "--ranks", "64", "--memory", "80", "--device", "cuda")
+    assert code == 2 and "--memory 80: needs a unit; gibibytes are written --memory 80GiB" in said, said
     code, out, said = place.run("--ranks", "64", "--memory", "80GiB")
     assert code == 2 and "--dry-run" in said, said
 

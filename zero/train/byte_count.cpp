@@ -28,7 +28,8 @@ std::optional<std::int64_t> bytes_of_text(const std::string& words) {
   std::string unit(rest, end);
   for (char& c : unit) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   constexpr std::string_view letters = "kmgt";
-  if (!unit.empty() && unit != "b") {
+  if (unit.empty()) return std::nullopt;
+  if (unit != "b") {
     const std::size_t power = letters.find(unit[0]);
     const std::string ending = unit.substr(1);
     if (power == letters.npos || (!ending.empty() && ending != "b" && ending != "ib")) return std::nullopt;

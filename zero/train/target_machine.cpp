@@ -24,6 +24,8 @@ c10::Device device_of(const TargetMachine& target, const Config& config) {
 
 NodeBudget budget_of(const TargetMachine& target, c10::Device device) {
   const std::optional<std::int64_t> memory = bytes_of_text(target.memory);
+  if (!memory && bytes_of_text(target.memory + "B"))
+    throw InputError(text("--memory ", target.memory, ": needs a unit; gibibytes are written --memory ", target.memory, "GiB (units: B, KiB, MiB, GiB, TiB, or KB to TB of 1000)"));
   if (!memory)
     throw InputError(text("--memory", target.memory.empty() ? "" : " " + target.memory, ": a verdict for another machine needs the memory of one GPU (--device cuda) or of one rank, as in --memory 80GiB"));
   if (*memory > most_memory) throw InputError(text("--memory ", target.memory, ": is more than any GPU or rank has; name at most 1024TiB"));

@@ -21,7 +21,7 @@ struct TargetMachine {
 c10::Device device_of(const TargetMachine& target, const Config& config);
 
 /// What a rank of the machine may take. Of a GPU's memory 1 GiB is left to CUDA's context and NCCL. InputError for a `memory` that is
-/// missing, is no number of bytes, or more than 1024 TiB.
+/// missing, is no number with a unit of bytes, or more than 1024 TiB.
 NodeBudget budget_of(const TargetMachine& target, c10::Device device);
 
 }  // namespace zero

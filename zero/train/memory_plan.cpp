@@ -49,8 +49,7 @@ class Planner {
                                                                work.engine.quantize_frozen, sharded(plan_.parameters), work.engine.quantize_scales});
     if (sharded(plan_.parameters) || work.engine.quantize_frozen) bytes_.gather_slots = sum(slots.gather);
     if (sharded(plan_.gradients)) bytes_.reduce_slots = sum(slots.reduce);
-    // In a piece; between nodes they travel in the type of the sums, twice as wide as bf16.
-    if (work.on_device && work.ranks > 1) bytes_.sums = std::min(2 * largest_sum_, nccl_piece_bytes);
+    bytes_.sums = sums();
     add_disk_buffers();
     bytes_.save += largest_export_;
     bytes_.load = load_chunk_bytes + largest_scales_;
@@ -95,6 +94,7 @@ class Planner {
     trained_.push_back(layout);
     bytes_.gradients += (sharded(plan_.gradients) ? shard : all) * bytes_of(precision_.gradient);
     largest_sum_ = std::max(largest_sum_, all * bytes_of(sharded(plan_.gradients) ? precision_.compute : precision_.gradient));
+    largest_shard_ = std::max(largest_shard_, shard * bytes_of(precision_.gradient));
     const std::int64_t states = (precision_.weights_are_master() ? 2 : 3) * bytes_of(precision_.master);
     if (work_.optimizer_on_disk) {
       bytes_.disk += std::max(round_up(own, DiskFile::block), DiskFile::block) * states;
@@ -102,6 +102,15 @@ class Planner {
       (through_host() ? bytes_.host : bytes_.optimizer) += own * states;
     }
     if (through_host()) bytes_.pinned += own * (bytes_of(precision_.gradient) + (weights_elsewhere ? 0 : bytes_of(precision_.compute)));
+  }
+
+  // In a piece for each communicator that sums; between nodes they travel in the type of the sums, twice as wide as bf16.
+  std::int64_t sums() const {
+    if (!work_.on_device || work_.ranks == 1) return 0;
+    const auto parts = [](std::int64_t bytes) { return std::min(2 * bytes, nccl_piece_bytes); };
+    const bool replicas = sharing_ranks(work_) < work_.ranks && plan_.stage() > 0;   // who sum the shards that the others have summed
+    if (!replicas) return parts(largest_sum_);
+    return parts(largest_shard_) + (sharing_ranks(work_) > 1 ? parts(largest_sum_) : 0);
   }
 
   bool through_host() const { return work_.on_device && work_.optimizer_in_store; }
@@ -125,7 +134,7 @@ class Planner {
   Precision precision_;
   MemoryPlan bytes_;
   std::vector<FlatLayout> trained_;
-  std::int64_t largest_stored_ = 0, largest_export_ = 0, largest_scales_ = 0, largest_sum_ = 0;
+  std::int64_t largest_stored_ = 0, largest_export_ = 0, largest_scales_ = 0, largest_sum_ = 0, largest_shard_ = 0;
 };
 
 }  // namespace

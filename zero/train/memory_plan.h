@@ -26,7 +26,7 @@ struct MemoryWork {
 struct MemoryPlan {
   std::int64_t parameters = 0, gradients = 0, optimizer = 0;  // in memory between steps, with padding and a disk tier's buffers
   std::int64_t gather_slots = 0, reduce_slots = 0;
-  std::int64_t sums = 0;              // of a GPU run of several ranks: the parts of a sum over ranks that are on their way, at most
+  std::int64_t sums = 0;              // of a GPU run of several ranks: the parts of sums over ranks that are on their way, at most
   std::int64_t batch = 0;             // token ids and targets
   ActivationBytes activations;
   std::int64_t load = 0;              // beyond what is held between steps, while weights are loaded

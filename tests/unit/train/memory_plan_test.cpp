@@ -109,6 +109,27 @@ TEST(MemoryPlan, CountsThePartsOfSumsOnAGpu) {
   EXPECT_EQ(plan_memory(model, work).sums, 0);
 }
 
+// Ranks that share one copy sum first, those that hold the same shard then; each communicator has parts of its own.
+TEST(MemoryPlan, CountsThePartsOfBothSumsOfHybridSharding) {
+  const Model model = make_llama(paper_model());
+  MemoryWork work;
+  work.ranks = 8;
+  work.on_device = true;
+  const auto sums = [&](int stage, int degree) {
+    work.engine.plan = ShardPlan::for_stage(stage);
+    work.engine.shard_degree = degree;
+    return plan_memory(model, work).sums;
+  };
+  for (int stage = 1; stage <= 3; ++stage) {
+    EXPECT_EQ(sums(stage, 4), 2 * nccl_piece_bytes) << "stage " << stage;
+    EXPECT_EQ(sums(stage, 8), nccl_piece_bytes) << "stage " << stage;
+    EXPECT_EQ(sums(stage, 1), nccl_piece_bytes) << "one rank holds everything: all ranks sum at once";
+  }
+  EXPECT_EQ(sums(0, 4), nccl_piece_bytes) << "nothing is sharded";
+  work.parameters_in_store = true;
+  EXPECT_EQ(sums(3, 1), nccl_piece_bytes) << "replicas alone";
+}
+
 struct Case {
   std::string name;
   int stage = 0;

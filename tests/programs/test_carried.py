@@ -165,9 +165,27 @@ def check_resume(place):
     assert "resumed after step 2" in resumed(0)
 
 
+def check_ids(place):
+    """Ids need no tokenizer: one that was enlarged beyond the model goes along as it is, with a word about it; texts need it."""
+    place.train("out/base", PRESET | {"model.vocab_size": 32000, "data.train": ["talk.txt"]}, tokenizer="alone/tokenizer.model")
+    place.write("out/base/model/added_tokens.json", json.dumps({"<|new|>": 32000}))
+    with open(place.path("ids.bin"), "wb") as file:
+        file.write(struct.pack("<400H", *range(1, 401)))
+    said = place.train("out/ids", {"model.path": "out/base/model", "data.train": ["ids.bin"]})
+    assert said.count("warning: ") == 1 and "warning: out/base/model/tokenizer.model: has 32001 ids with the tokens that its folder adds, the model's vocab_size is 32000" in said, said
+    assert place.json("out/ids/model/config.json")["vocab_size"] == 32000
+    assert place.json("out/ids/model/tokenizer_config.json")["added_tokens_decoder"]["32000"]["content"] == "<|new|>"
+    assert subprocess.run(["cmp", place.path("alone/tokenizer.model"), place.path("out/ids/model/tokenizer.model")]).returncode == 0
+    place.run("zero_generate", "out/ids", "--prompt", "Who", "--max-new-tokens", "5")
+    place.refused("zero_generate", "out/ids", "--prompt", "Who <|new|>", pieces=["32000"])
+    for data in ("talk.txt", "talk.jsonl"):
+        said = place.train("out/never", {"model.path": "out/base/model", "data.train": [data]}, template="zephyr", code=2)
+        assert "32001 ids" in said and "the model's vocab_size is 32000" in said, said
+
+
 def main():
     bin, data = (os.path.abspath(path) for path in sys.argv[1:3])
-    for check in (check_model, check_adapter, check_resume):
+    for check in (check_model, check_adapter, check_resume, check_ids):
         with tempfile.TemporaryDirectory(prefix="zero-carried-") as folder:
             place = Place(folder, bin, data)
             place.write("talk.txt", "Who made heaven? It was made. " * 80)

@@ -45,19 +45,23 @@ ConversationEncoder::ConversationEncoder(const Tokenizer& tokenizer, EncoderOpti
   try {
     template_ = ChatTemplate::load(options_.model_directory, options_.chat_template);
   } catch (const InputError& error) {
-    if (!options_.chat_template.empty()) throw;
+    if (!options_.chat_template.empty()) refuse_template(error.what());
     no_template_ = error.what();
     return;
   }
   const std::string& mark = template_->end_of_turn();
   if (!tokenizer_.special(mark))
-    throw InputError(text("the chat template ", template_->name(), " ends an answer with ", mark, ", which is no special token of ",
+    refuse_template(text("the chat template ", template_->name(), " ends an answer with ", mark, ", which is no special token of ",
                           tokenizer.model_path(), ": template and tokenizer do not fit; set data.chat_template to one of those that do, "
                           "or name the tokenizer that the template belongs to"));
 }
 
+void ConversationEncoder::refuse_template(const std::string& why) const {
+  throw InputError(options_.template_place.empty() ? why : options_.template_place + ": " + why);
+}
+
 const ChatTemplate& ConversationEncoder::chat_template() const {
-  if (!template_) throw InputError(no_template_);
+  if (!template_) refuse_template(no_template_);
   return *template_;
 }
 

@@ -31,6 +31,7 @@ struct EncoderOptions {
   std::string model_directory;          // of tokenizer_config.json and the chat template
   std::string chat_template;            // a known name; empty: the directory's own
   TrainOn train_on = TrainOn::assistant;
+  std::string template_place = {};      // where the template is named, for messages; empty: nowhere
 };
 
 class ConversationEncoder {
@@ -48,6 +49,7 @@ class ConversationEncoder {
   const ChatTemplate& chat_template() const;
 
  private:
+  [[noreturn]] void refuse_template(const std::string& why) const;
   EncodedExample encode_chat(const Example& example) const;
   EncodedExample encode_plain(const Example& example) const;
 

@@ -18,10 +18,16 @@ namespace {
 /// this, or seq_len.
 constexpr std::int64_t device_length_multiple = 64;
 
+template <class Test>
+bool any_file(const Config& config, Test test) {
+  return std::any_of(config.data.train.begin(), config.data.train.end(), test) || std::any_of(config.data.validation.begin(), config.data.validation.end(), test);
+}
+
 bool needs_tokenizer(const Config& config) {
-  const auto is_text = [](const std::string& path) { return data_kind(path) != "bin"; };
-  return std::any_of(config.data.train.begin(), config.data.train.end(), is_text) ||
-         std::any_of(config.data.validation.begin(), config.data.validation.end(), is_text);
+  return any_file(config, [](const std::string& path) { return data_kind(path) != "bin"; });
+}
+bool has_examples(const Config& config) {
+  return any_file(config, [](const std::string& path) { return data_kind(path) == "jsonl"; });
 }
 
 DataOptions options_of(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer) {
@@ -36,10 +42,23 @@ DataOptions options_of(const Config& config, const ModelConfig& model, const std
   options.tokenizer = &*tokenizer;
   options.conversations.model_directory = tokenizer_source_of(config).settings;
   options.conversations.chat_template = config.data.chat_template;
+  options.conversations.template_place = config.where("data.chat_template");
   options.conversations.train_on = train_on_of(config.data.train_on);
   options.overlong = overlong_of(config.data.overlong);
   options.packing = config.data.packing;
   return options;
+}
+
+// What is wrong with a tokenizer that data.tokenizer names is told with its place.
+Tokenizer load_tokenizer(const Config& config, const std::string& path) {
+  try {
+    Tokenizer tokenizer = Tokenizer::load(path);
+    if (has_examples(config)) tokenizer.require_plain_merges("conversations");
+    return tokenizer;
+  } catch (const InputError& error) {
+    if (config.data.tokenizer.empty()) throw;
+    throw InputError(config.where("data.tokenizer") + ": " + error.what());
+  }
 }
 
 void tell(const Communicator& communicator, const char* what, const RowSource& rows) {
@@ -62,8 +81,8 @@ std::optional<Tokenizer> tokenizer_of(const Config& config, const ModelConfig& m
       throw InputError(config.where("data.tokenizer") + ": texts need a tokenizer: name a tokenizer.model, or a model.path that holds one");
     return std::nullopt;
   }
-  Tokenizer tokenizer = Tokenizer::load(path);
-  if (tokenizer.vocab_size() <= model.vocab_size) return tokenizer;
+  Tokenizer tokenizer = load_tokenizer(config, path);
+  if (tokenizer.vocab_size() <= model.vocab_size || !needs_tokenizer(config)) return tokenizer;
   throw InputError(text(config.where("data.tokenizer"), ": ", path, " has ", tokenizer.vocab_size(), " ids, the model's vocab_size is ", model.vocab_size, ": ",
                         config.model.preset            ? text("set vocab_size = ", tokenizer.vocab_size(), " in [model], beside preset")
                         : config.data.tokenizer.empty() ? std::string("the directory's tokenizer was enlarged and its embedding was not: take both from one model")
@@ -76,6 +95,9 @@ TrainingData open_training_data(const Config& config, const BatchArithmetic& bat
   options.cores = cores;
   if (tokenizer && tokenizer->beside_merges() && communicator.rank() == 0)
     log_warning(tokenizer->model_path(), ": ", tokenizer->beside_merges(), ": texts can be trained, but zero_generate will refuse prompts and chats, zero_export GGUF files (docs/data.md)");
+  if (tokenizer && tokenizer->vocab_size() > model.vocab_size && communicator.rank() == 0)
+    log_warning(tokenizer->model_path(), ": has ", tokenizer->vocab_size(), " ids with the tokens that its folder adds, the model's vocab_size is ", model.vocab_size,
+                ": ids (.bin) can be trained, and the tokenizer goes along as it is; prompts with tokens beyond that size cannot be read");
   std::shared_ptr<const RowSource> rows = open_rows(options, communicator);
   tell(communicator, "training data: ", *rows);
   SampleOrder order({rows->size(), batch.global_batch_size, std::uint64_t(config.training.seed), config.data.shuffle});

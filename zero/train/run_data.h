@@ -13,7 +13,7 @@
 namespace zero {
 
 /// The tokenizer of data.tokenizer, or of the model directory; none where only .bin files are read and none is there.
-/// InputError when a text needs one, or when it has more ids than the model.
+/// InputError when a text needs one, or when it is to encode one and has more ids than the model.
 std::optional<Tokenizer> tokenizer_of(const Config& config, const ModelConfig& model);
 
 /// Opens and checks every file; texts and conversations are tokenised into job.output_dir/token_cache, by rank 0 on `cores` (none: its own).

@@ -149,6 +149,9 @@ std::pair<std::string, std::optional<std::string>> without_system(const std::str
   return {canonical.substr(0, begin) + "SYSTEM" + canonical.substr(close), canonical.substr(begin, close - begin)};
 }
 
+// TinyLlama's chats are written as zephyr's.
+std::string own_name(const std::string& name) { return name == "tinyllama" ? "zephyr" : name; }
+
 std::string list_of_names() {
   std::string list;
   for (const std::string& name : ChatTemplate::names()) list += (list.empty() ? "" : ", ") + name;
@@ -207,6 +210,8 @@ const std::vector<std::string>& ChatTemplate::names() {
   return names;
 }
 
+bool ChatTemplate::is_known(const std::string& name) { return std::find(names().begin(), names().end(), own_name(name)) != names().end(); }
+
 ChatTemplate::ChatTemplate(std::string name, std::string jinja, ChatTemplateSettings settings)
     : name_(std::move(name)), jinja_(std::move(jinja)), settings_(std::move(settings)) {
   end_of_turn_ = name_ == "chatml" ? "<|im_end|>" : name_ == "llama-3" ? "<|eot_id|>" : settings_.eos;
@@ -231,7 +236,7 @@ ChatTemplate ChatTemplate::recognise(const std::string& jinja, const std::string
 
 ChatTemplate ChatTemplate::named(const std::string& name, const std::string& bos, const std::string& eos) {
   for (const KnownChatTemplate& known : known_chat_templates())
-    if (known.name == name || (name == "tinyllama" && known.name == "zephyr"))
+    if (known.name == own_name(name))
       return recognise(std::string(known.jinja), bos, eos, text("data.chat_template = ", name));
   throw InputError(text("data.chat_template = \"", name, "\" is not known; known templates: ", list_of_names()));
 }

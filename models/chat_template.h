@@ -55,6 +55,9 @@ class ChatTemplate {
 
   static const std::vector<std::string>& names();
 
+  /// Whether named() takes it.
+  static bool is_known(const std::string& name);
+
   /// The conversation as training text. InputError for an order of roles that the template does not allow.
   RenderedChat render(const std::vector<Message>& messages) const;
 

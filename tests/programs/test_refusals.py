@@ -171,6 +171,28 @@ def tokenizer_json_alone(place):
         file.write("God said")
 
 
+def model_below(name):
+    def act(place):
+        shutil.copytree(place.path("model"), place.path(name))
+    return act
+
+
+def adapter_at(name):
+    def act(place):
+        os.makedirs(place.path(name))
+        with open(place.path(name + "/adapter_config.json"), "w") as file:
+            file.write("{}")
+    return act
+
+
+def gguf_at(name):
+    def act(place):
+        os.makedirs(os.path.dirname(place.path(name)), exist_ok=True)
+        with open(place.path(name), "wb") as file:
+            file.write(b"GGUF" + bytes(20))
+    return act
+
+
 def remove(name):
     def act(place):
         path = place.path(name)
@@ -198,6 +220,14 @@ CASES = [
     ("tokenizer_of_a_long_name", None, ["data.tokenizer=" + 300 * "a"], ["data.tokenizer", "cannot be looked at: File name too long"]),
     ("model_is_a_file", None, ["model.path=tokens.bin"], ["tokens.bin is not a directory"]),
     ("training_file_is_a_folder", lambda place: os.mkdir(place.path("a.txt")), ["data.train=a.txt"], ["a.txt", "is not a file"]),
+    ("folder_of_training_files", None, ["data.train=model"], ["--set data.train=model", "a folder or a pattern (*) is not expanded, list its files: ["]),
+    ("pattern_of_training_files", None, ['data.train="*.bin"'], ["*.bin does not exist, and patterns are not expanded; list the files: ", '["tokens.bin"]']),
+    ("model_is_a_run", model_below("run/model"), ["model.path=run"], ["--set model.path=run: run is the folder of a run: name its model, run/model"]),
+    ("model_is_an_adapter", adapter_at("adapter"), ["model.path=adapter"], ["model.path=adapter", "is an adapter", '[lora] adapter = "adapter"']),
+    ("model_is_a_run_of_an_adapter", adapter_at("run/adapter"), ["model.path=run"], ["model.path=run", '[lora] adapter = "run/adapter"']),
+    ("adapter_is_a_run", adapter_at("run/adapter"), ["lora.adapter=run"], ["--set lora.adapter=run: run is the folder of a run: name its adapter, run/adapter"]),
+    ("model_is_a_gguf_file", gguf_at("a.gguf"), ["model.path=a.gguf"], ["model.path=a.gguf", "GGUF", "name the directory"]),
+    ("model_is_a_folder_with_gguf", gguf_at("gguf/a.gguf"), ["model.path=gguf"], ["model.path=gguf", "GGUF", "name the directory"]),
     ("dump_into_nowhere", None, ["metrics.dump_first_step=none/a.safetensors"], ["none is no directory"]),
     ("nul_in_a_path", None, ['data.train=["a\\u0000.bin"]'], ["NUL"]),
     ("wrong_type", None, ["training.seed=ten"], ["--set training.seed=ten", "must be an integer"]),
@@ -224,12 +254,17 @@ CASES = [
     ("tokenizer_json_alone", tokenizer_json_alone, ["data.train=a.txt"], ["tokenizer.json, which is not read", ".bin"]),
     ("text_in_latin1", trains_on("a.txt", ("God said\n für alle" * 99).encode("latin1")), [], ["a.txt: byte 11 (0xFC) is not UTF-8", "iconv"]),
     ("text_in_utf16", trains_on("a.txt", ("God said" * 99).encode("utf-16-le")), [], ["a.txt: byte 1 is zero", "UTF-16"]),
-    ("examples_for_a_unigram_model", trains_on("a.jsonl", b'{"text": "a"}\n', "normalisers/nfkc.model"), [], ["is a unigram model", "--model_type=bpe"]),
+    ("examples_for_a_unigram_model", trains_on("a.jsonl", b'{"text": "a"}\n', "normalisers/nfkc.model"), [], ["[data] tokenizer = ", "is a unigram model", "--model_type=bpe"]),
+    ("unknown_template", trains_on("a.jsonl", answer('"content": "b"')), ["data.chat_template=zephir"], ["--set data.chat_template=zephir: ", "the nearest is zephyr; known are "]),
+    ("no_template", trains_on("a.jsonl", answer('"content": "b"')), ["data.chat_template="], ["--set data.chat_template=: ", "has no chat template"]),
+    ("template_beside_its_tokenizer", trains_on("a.jsonl", answer('"content": "b"')), ["data.chat_template=llama-3"], ["--set data.chat_template=llama-3: ", "<|eot_id|>"]),
+    ("broken_tokenizer", trains_on("a.txt", b"God said " * 999, keep=lambda model: model[:1000]), [], ["config.toml:", '[data] tokenizer = "tokenizer/tokenizer.model": tokenizer/tokenizer.model: ']),
     ("hostile_tokenizer", trains_on("a.txt", b"God said " * 999, "normalisers/nfkc.model", fill_character_map), [],
      ["tokenizer.model: the normaliser's character map", "damaged"]),
     ("tool_calls", trains_on("a.jsonl", answer('"content": null, "tool_calls": [{"id": "x"}]')), [], ["a.jsonl:1: message 2: \"tool_calls\": tools"]),
     ("half_a_weight", trains_on("a.jsonl", b"\n" + answer('"content": "b", "weight": 0.5')), [], ["a.jsonl:2: message 2: \"weight\" must be 0 or 1"]),
     ("untrained_but_all", trains_on("a.jsonl", answer('"content": "b", "weight": 0')), ["data.train_on=all"], ["a.jsonl:1: message 2", "data.train_on"]),
+    ("torn_line", trains_on("a.jsonl", b'{"text": "a"}\n{"text": "b\n'), [], ["a.jsonl:2: not valid JSON: parse error at byte "]),
     ("broken_row_of_a_list", trains_on("a.json", b'[{"instruction": "a", "output": "b"},\n {"instruction": "c"}]'), [], ["a.json: row 2: no known kind"]),
     ("no_list", trains_on("a.json", b'{"text": "a"}\n'), [], ["a.json: does not begin with [", ".jsonl"]),
     ("unknown_kind_of_file", None, ["data.train=a.csv"], ["a.csv", ".jsonl"]),

@@ -1,20 +1,25 @@
 #include "zero/train/config_rules.h"
 
+#include <glob.h>
 #include <linux/limits.h>
 #include <linux/magic.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <system_error>
 
 #include "comm/error.h"
 #include "comm/log.h"
+#include "models/chat_template.h"
 #include "models/model_config.h"
 #include "zero/train/batch_arithmetic.h"
 #include "zero/train/config_keys.h"
 #include "zero/train/mistakes.h"
+#include "zero/train/model_source.h"
+#include "zero/train/nearest_key.h"
 
 namespace zero {
 namespace {
@@ -65,13 +70,15 @@ void check_model(const Config& config) {
 void check_data(const Config& config) {
   const auto check = [&](const std::vector<std::string>& files, const std::string& key) {
     for (const std::string& file : files) {
-      if (data_kind(file).empty()) refuse(config, key, file + " must end in .txt, .jsonl, .json or .bin: the ending tells how it is read");
+      if (data_kind(file).empty()) refuse(config, key, file + " must end in .txt, .jsonl, .json or .bin: the ending tells how it is read; a folder or a pattern (*) is not expanded, list its files: [\"a.txt\", \"b.txt\"]");
       if (data_kind(file) != "bin" && config.model.preset && config.data.tokenizer.empty())
         refuse(config, key, file + " is text, and a preset has no tokenizer: give [data] tokenizer, a SentencePiece model");
     }
   };
   check(config.data.train, "data.train");
   check(config.data.validation, "data.validation");
+  if (const std::string& name = config.data.chat_template; !name.empty() && !ChatTemplate::is_known(name))
+    refuse(config, "data.chat_template", "is none of the templates known here" + choice_among(name, ChatTemplate::names()));
   if (config.training.validation_interval > 0 && config.data.validation.empty())
     refuse(config, "training.validation_interval", "needs files in [data] validation");
   if (!config.data.validation.empty() && !config.is_given("training.validation_interval"))
@@ -126,6 +133,36 @@ void need_file(const Config& config, const std::string& key, const std::string& 
   if (access(path.c_str(), R_OK) != 0) refuse(config, key, path + " is a file that you may not read");
 }
 
+/// Data files that a folder holds, or that a pattern of a shell finds, in order.
+std::vector<std::string> data_files_at(const std::string& path) {
+  std::vector<std::string> files;
+  glob_t found{};
+  std::error_code ignored;
+  const std::string pattern = fs::is_directory(path, ignored) ? (fs::path(path) / "*").string() : path;
+  if (glob(pattern.c_str(), 0, nullptr, &found) == 0)
+    for (std::size_t i = 0; i < found.gl_pathc; ++i)
+      if (const std::string file = found.gl_pathv[i]; !data_kind(file).empty() && fs::is_regular_file(file, ignored)) files.push_back(file);
+  globfree(&found);
+  return files;
+}
+
+/// How to list them; empty where there are none.
+std::string list_of(std::vector<std::string> files) {
+  constexpr std::size_t most = 3;
+  const std::size_t all = files.size();
+  if (all == 0) return "";
+  files.resize(std::min(all, most));
+  return ": " + toml_text(files) + (all > most ? text(" and ", all - most, " more") : "");
+}
+
+void need_data(const Config& config, const std::string& key, const std::string& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) refuse(config, key, path + " is not a file, and folders are not expanded; list the files" + list_of(data_files_at(path)));
+  if (path.find_first_of("*?[") != path.npos && !fs::exists(path, ignored))
+    refuse(config, key, path + " does not exist, and patterns are not expanded; list the files" + list_of(data_files_at(path)));
+  need_file(config, key, path);
+}
+
 void need_directory(const Config& config, const std::string& key, const std::string& path) {
   need(config, key, path, hub_hint(path));
   std::error_code ignored;
@@ -157,9 +194,19 @@ void need_place_of_file(const Config& config, const std::string& key, const std:
 }
 
 void need_model(const Config& config, const std::string& key, const std::string& path) {
-  need_directory(config, key, path);
   std::error_code ignored;
+  need(config, key, path, hub_hint(path));
+  if (fs::is_directory(path, ignored)) need_directory(config, key, path);   // before a look into it
+  if (const std::string why = why_no_base(path); !why.empty()) refuse(config, key, path + " " + why);
+  need_directory(config, key, path);
   if (!fs::exists(fs::path(path) / "config.json", ignored)) refuse(config, key, path + " has no config.json; it must be a Hugging Face model directory");
+}
+
+void need_adapter(const Config& config, const std::string& key, const std::string& path) {
+  std::error_code ignored;
+  if (const fs::path own = fs::path(path) / "adapter"; fs::exists(own / "adapter_config.json", ignored) && !fs::exists(fs::path(path) / "adapter_config.json", ignored))
+    refuse(config, key, path + " is the folder of a run: name its adapter, " + own.string());
+  need_directory(config, key, path);
 }
 
 void need_tokenizer(const Config& config, const std::string& key, const std::string& path) {
@@ -221,10 +268,10 @@ void check_files(const Config& config) {
   };
   check(need_place_for, "job.output_dir", config.job.output_dir);
   check(need_model, "model.path", config.model.path.value_or(""));
-  for (const std::string& file : config.data.train) check(need_file, "data.train", file);
-  for (const std::string& file : config.data.validation) check(need_file, "data.validation", file);
+  for (const std::string& file : config.data.train) check(need_data, "data.train", file);
+  for (const std::string& file : config.data.validation) check(need_data, "data.validation", file);
   check(need_tokenizer, "data.tokenizer", config.data.tokenizer);
-  if (config.lora) check(need_directory, "lora.adapter", config.lora->adapter);
+  if (config.lora) check(need_adapter, "lora.adapter", config.lora->adapter);
   if (config.offload.optimizer == "nvme" || config.offload.parameters == "nvme") check(need_place_for, "offload.nvme_dir", config.offload.nvme_dir);
   check(need_place_of_file, "metrics.dump_first_step", config.metrics.dump_first_step);
   mistakes.tell();

@@ -1,5 +1,6 @@
 #include "zero/train/model_source.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "comm/error.h"
@@ -22,6 +23,20 @@ std::string newest_checkpoint(const std::string& root) {
   return steps.empty() ? "" : folders.path(steps.front());
 }
 
+/// Of a run's folder, or of its checkpoints/; empty where there is none.
+std::string newest_checkpoint_of(const std::string& path) {
+  const std::string newest = newest_checkpoint(path);
+  return newest.empty() ? newest_checkpoint(joined(path, "checkpoints")) : newest;
+}
+
+/// A GGUF file by its name, or a folder with one.
+bool holds_gguf(const std::string& path) {
+  const auto is_gguf = [](const fs::path& file) { return file.extension() == ".gguf" && fs::is_regular_file(file); };
+  if (!fs::is_directory(path)) return is_gguf(path);
+  const fs::directory_iterator files(path);
+  return std::any_of(begin(files), end(files), [&](const fs::directory_entry& file) { return is_gguf(file.path()); });
+}
+
 bool is_model(const std::string& folder) { return fs::exists(joined(folder, "config.json")); }
 bool is_adapter(const std::string& folder) { return fs::exists(joined(folder, "adapter_config.json")); }
 
@@ -30,16 +45,14 @@ std::string resolve_model(const std::string& path) {
   if (is_model(joined(path, "model"))) return joined(path, "model");
   if (is_adapter(joined(path, "adapter")))
     throw InputError(text(path, ": is a run that made an adapter: name the model that it was trained on, and --adapter ", joined(path, "adapter")));
-  for (const std::string& root : {path, joined(path, "checkpoints")})
-    if (const std::string newest = newest_checkpoint(root); !newest.empty()) return newest;
-  return path;
+  const std::string newest = newest_checkpoint_of(path);
+  return newest.empty() ? path : newest;
 }
 
 std::string resolve_adapter(const std::string& path) {
   if (path.empty() || is_adapter(path)) return path;
   if (is_adapter(joined(path, "adapter"))) return joined(path, "adapter");
-  std::string checkpoint = CheckpointExport::is_checkpoint(path) ? path : newest_checkpoint(path);
-  if (checkpoint.empty()) checkpoint = newest_checkpoint(joined(path, "checkpoints"));
+  const std::string checkpoint = CheckpointExport::is_checkpoint(path) ? path : newest_checkpoint_of(path);
   if (!checkpoint.empty()) throw InputError(text(path, ": holds no adapter, but a checkpoint; make an adapter of it: zero_export ", checkpoint, " ADAPTER, and name --adapter ADAPTER"));
   if (is_model(path)) throw InputError(text(path, ": is a model, no adapter"));
   return path;
@@ -95,6 +108,20 @@ ModelSource open_checkpoint(const ModelPlace& place) {
 }  // namespace
 
 ModelPlace resolve(const ModelPlace& place) { return {resolve_model(place.model), resolve_adapter(place.adapter), place.tokenizer}; }
+
+std::string why_no_base(const std::string& path) {
+  const std::string model = joined(path, "model"), adapter = joined(path, "adapter");
+  if (is_model(path) || (!fs::is_directory(path) && !holds_gguf(path))) return "";
+  if (holds_gguf(path)) return "holds a model as GGUF, which is for inference and is not read here; name the directory that the file was made of (config.json, *.safetensors)";
+  if (is_adapter(path)) return "is an adapter: go on with it by [lora] adapter = \"" + path + "\", and name the model here that it was made for";
+  if (is_model(model)) return "is the folder of a run: name its model, " + model;
+  if (is_adapter(adapter)) return "is the folder of a run that made an adapter: go on with it by [lora] adapter = \"" + adapter + "\", and name the model here that it was made for";
+  const std::string checkpoint = CheckpointExport::is_checkpoint(path) ? path : newest_checkpoint_of(path);
+  if (checkpoint.empty()) return "";
+  const bool adapters = CheckpointExport::holds_adapter(checkpoint);
+  return text("holds a checkpoint, and a run begins with ", adapters ? "a model and perhaps an adapter: make one of it, zero_export " : "a model: make one of it, zero_export ", checkpoint,
+              adapters ? " ADAPTER, and name it by [lora] adapter" : " MODEL, and name MODEL here", "; or go on with that run by its own configuration and --resume");
+}
 
 ModelSource open_model(const ModelPlace& place) {
   ModelSource source = CheckpointExport::is_checkpoint(place.model) ? open_checkpoint(place) : open_directory(place);

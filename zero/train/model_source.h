@@ -28,6 +28,10 @@ struct ModelPlace {
 /// a run of adapters as a model, for a checkpoint of adapters as an adapter, and for an adapter in the model's place.
 ModelPlace resolve(const ModelPlace& place);
 
+/// What is wrong with a path as the model that a run begins with, and the remedy: "is the folder of a run: name its model, RUN/model".
+/// Of runs, checkpoints, adapters and GGUF files; empty for anything else.
+std::string why_no_base(const std::string& path);
+
 /// Opens a resolved place. InputError for what is missing, broken or does not belong together. Reads no weights.
 ModelSource open_model(const ModelPlace& place);
 

@@ -33,4 +33,11 @@ std::string nearest_key(const std::string& word, const std::vector<std::string>&
   return 2 * best_distance > static_cast<int>(best.size()) ? "" : best;
 }
 
+std::string choice_among(const std::string& word, const std::vector<std::string>& known) {
+  const std::string near = nearest_key(word, known);
+  std::string all;
+  for (const std::string& name : known) all += (all.empty() ? "" : ", ") + name;
+  return (near.empty() ? "" : "; the nearest is " + near) + "; known are " + all;
+}
+
 }  // namespace zero

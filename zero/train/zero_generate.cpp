@@ -30,6 +30,7 @@
 #include "zero/train/chat_loop.h"
 #include "zero/train/command_line.h"
 #include "zero/train/model_source.h"
+#include "zero/train/nearest_key.h"
 #include "zero/train/read_paths.h"
 
 namespace zero {
@@ -217,6 +218,8 @@ int run(int argc, char** argv) {
   if (const auto code = parse_command_line(app, argc, argv, version_text("zero_generate"))) return *code;
   if (arguments.ids.empty() && !arguments.chat && app.count("--prompt") + app.count("--prompts") == 0)
     throw InputError("one of --prompt, --prompts, --chat, or --ids with --logits is required (zero_generate --help lists the arguments)");
+  if (!arguments.chat_template.empty() && !ChatTemplate::is_known(arguments.chat_template))
+    throw InputError(text("--chat-template ", arguments.chat_template, ": is none of the templates known here", choice_among(arguments.chat_template, ChatTemplate::names())));
   if (arguments.chat && app.count("--max-new-tokens") == 0) arguments.options.max_new_tokens = 512;
   validate(arguments.options.sampling);
   choose_fast_matmul();

@@ -16,7 +16,7 @@ struct Benchmark {
 
 const Benchmark benchmarks[] = {
     {"collectives", zero::bench_collectives, "times and bandwidths of the collectives; start it under mpirun"},
-    {"memory", zero::bench_memory, "bytes per rank at each stage, predicted and measured; start it under mpirun, or with --fake-ranks"},
+    {"memory", zero::bench_memory, "bytes per rank at each stage, predicted and measured (--fake-ranks)"},
     {"model", zero::bench_model, "forward and backward of one rank, and the parts of a block"},
     {"optimizer", zero::bench_optimizer, "AdamW on host memory beside copy bandwidth and LibTorch"},
     {"step", zero::bench_step, "a training step at each stage: seconds, tokens per second, bytes"},
@@ -24,7 +24,7 @@ const Benchmark benchmarks[] = {
 };
 
 void print_usage(std::FILE* out) {
-  std::fputs("usage: zero_bench BENCHMARK [options]       zero_bench BENCHMARK --help lists its options\n", out);
+  std::fputs("usage: zero_bench BENCHMARK [options]   (BENCHMARK --help lists its options)\n", out);
   for (const Benchmark* b = benchmarks; b->name; ++b) std::fprintf(out, "  %-12s %s\n", b->name, b->what);
 }
 

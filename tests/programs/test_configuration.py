@@ -155,6 +155,29 @@ def check_bench_table(place):
     assert subprocess.run([program, "memory"], capture_output=True).returncode == 2
 
 
+def check_help(place):
+    for command in ("zero_train", "zero_generate", "zero_export", "zero_bench", "zero_bench memory", "zero_bench step", "zero_bench model", "zero_bench optimizer", "zero_bench collectives"):
+        program, *more = command.split()
+        done = subprocess.run([os.path.join(place.bin, program), *more, "--help"], capture_output=True, text=True, timeout=DEADLINE_SECONDS)
+        wide = [line for line in done.stdout.splitlines() if len(line) > 80]
+        assert done.returncode == 0 and done.stdout and not wide, (command, wide, done.stderr)
+
+
+def check_misspelt_options(place):
+    for command, hint in (("zero_train config.toml --dry_run", "--dry_run: is no argument; the option is --dry-run ("),
+                          ("zero_train --sett zero.stage=2 config.toml", "; the nearest option is --set ("),
+                          ("zero_train --dry_run --ranks 2 config.toml", "--dry_run: is no argument; the option is --dry-run ("),
+                          ("zero_train config.toml --lr 1e-3", "--set optimizer.lr=1e-3"),
+                          ("zero_generate model --prompt a --max_new_tokens 5", "; the option is --max-new-tokens ("),
+                          ("zero_generate model --promt a", "; the nearest option is --prompt ("),
+                          ("zero_export model out --overwrit", "; the nearest option is --overwrite ("),
+                          ("zero_generate model --prompt a --chat-template zephir --chat", "excludes"),
+                          ("zero_generate model --chat --chat-template zephir", "--chat-template zephir: is none of the templates known here; the nearest is zephyr; known are ")):
+        program, *words = command.split()
+        done = subprocess.run([os.path.join(place.bin, program), *words], cwd=place.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS)
+        assert done.returncode == 2 and done.stderr.count("error: ") == 1 and hint in done.stderr, (command, done.returncode, done.stderr)
+
+
 def main():
     args = arguments(__doc__)
     run_checks(args, globals(), lambda check, folder: check(Place(folder, args.bin, args.data)))

@@ -207,6 +207,7 @@ CASES = [
     ("unknown_section", keys("[optimiser]\nlr = 1.0\n"), [], ["config.toml:", "[optimizer]"]),
     ("misspelt_key", keys("sedd = 3\n"), [], ["config.toml:14", "sedd", "`seed`"]),
     ("unknown_key", None, ["zero.bucket_bytes=5"], ["--set zero.bucket_bytes=5", "unknown key"]),
+    ("key_without_a_section", None, ["train_micro_batch_size_per_gpu=3"], ["--set train_micro_batch_size_per_gpu=3: ", "(DeepSpeed) is `local_batch_size` in [training]"]),
     ("key_of_another_tool", None, ["training.learning_rate=1e-3"], ["learning_rate", "`lr` in [optimizer]"]),
     ("section_of_another_tool", keys("[zero_optimization]\nstage = 3\n"), [], ["config.toml:14", "zero_optimization", "`stage` in [zero]"]),
     ("configuration_of_deepspeed", text('{"train_batch_size": 8, "zero_optimization": {"stage": 2}}\n'), [], ["config.toml:1", "DeepSpeed", "`global_batch_size` in [training]"]),

@@ -10,7 +10,7 @@
 namespace zero {
 namespace {
 
-constexpr std::size_t line_columns = 100, name_columns = 30;
+constexpr std::size_t line_columns = 80, name_columns = 30;
 
 std::string broken(const std::string& description, std::size_t columns) {
   std::istringstream words(description);
@@ -23,6 +23,20 @@ std::string broken(const std::string& description, std::size_t columns) {
     line += (line.empty() ? "" : " ") + word;
   }
   return lines + line;
+}
+
+/// "--set" and the like.
+std::vector<std::string> names_of_options(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+/// Refuses words that no option took.
+void refuse_strays(const CLI::App& app) {
+  const std::vector<std::string> strays = app.remaining();
+  if (!strays.empty()) throw InputError(stray_arguments_message(strays, names_of_options(app)) + " (" + app.get_name() + " --help lists the arguments)");
 }
 
 /// As mpirun or srun have it; true without them.
@@ -42,9 +56,12 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const
   app.allow_extras();  // told of below: CLI11 names them in reverse
   try {
     app.parse(argc, argv);
-    if (const std::vector<std::string> extras = app.remaining(); !extras.empty()) throw InputError(stray_arguments_message(extras) + " (" + app.get_name() + " --help lists the arguments)");
+    refuse_strays(app);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return speaks ? app.exit(error) : 0;
+    // A misspelt option is why another is missing.
+    const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
+    if (code == CLI::ExitCodes::RequiredError || code == CLI::ExitCodes::RequiresError) refuse_strays(app);
     throw InputError(std::string(error.what()) + " (" + app.get_name() + " --help lists the arguments)");
   }
   return std::nullopt;

@@ -7,7 +7,7 @@
 
 namespace zero {
 
-/// Adds --version, breaks the descriptions so that no line of --help is longer than 100 columns, and parses. Gives the exit code
+/// Adds --version, breaks the descriptions so that no line of --help is longer than 80 columns, and parses. Gives the exit code
 /// where help or version was asked for (printed if `speaks`). Throws InputError, with the hint at --help, for what cannot be parsed.
 std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv, const std::string& version_text, bool speaks = true);
 

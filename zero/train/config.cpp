@@ -186,8 +186,7 @@ class Reader {
   void read_override(const std::string& pair) {
     const std::string place = one_line("--set " + pair);
     const std::size_t equals = pair.find('='), dot = pair.find('.');
-    if (equals == std::string::npos || dot == std::string::npos || dot > equals)
-      refuse(place, "must have the form section.key=value, as in --set zero.stage=2");
+    if (equals == std::string::npos || dot == std::string::npos || dot > equals) refuse_without_section(pair, place);
     const std::string section = trimmed(pair.substr(0, dot)), name = trimmed(pair.substr(dot + 1, equals - dot - 1));
     if (keys_of(section).empty()) refuse_unknown_section(section, place);
     const toml::table value = override_value(trimmed(pair.substr(equals + 1)), place);
@@ -201,6 +200,15 @@ class Reader {
   static std::string trimmed(const std::string& text) {
     const std::size_t first = text.find_first_not_of(" \t"), last = text.find_last_not_of(" \t");
     return first == std::string::npos ? "" : text.substr(first, last - first + 1);
+  }
+
+  // Of "key=value", whose key may be one of another section or tool.
+  [[noreturn]] static void refuse_without_section(const std::string& pair, const std::string& place) {
+    const std::size_t equals = std::min(pair.find('='), pair.size());
+    const std::string name = trimmed(pair.substr(0, equals)), home = section_with(name), foreign = foreign_key_hint("", name);
+    if (equals < pair.size() && !home.empty()) refuse(place, "must be --set " + home + "." + trimmed(pair));
+    if (equals < pair.size() && !foreign.empty()) refuse(place, "unknown key outside of any section; " + foreign);
+    refuse(place, "must have the form section.key=value, as in --set zero.stage=2");
   }
 
   // {value = TEXT as TOML}, or as a string where it is none.

@@ -4,6 +4,7 @@
 
 #include "zero/train/config_keys.h"
 #include "zero/train/foreign_keys.h"
+#include "zero/train/nearest_key.h"
 
 namespace zero {
 namespace {
@@ -16,20 +17,33 @@ std::string key_of(std::string word) {
   return "";
 }
 
+// What a key of the configuration is called, and how it is given; empty for a word that is none.
+std::string key_hint(const std::string& name, const std::string& value) {
+  if (const std::string key = key_of(name); !key.empty()) return "; keys of the configuration are given as --set " + key + "=" + value;
+  const std::string foreign = foreign_key_hint("", name);
+  return foreign.empty() ? "" : "; " + foreign + ", given as --set section.key=value";
+}
+
+bool holds(const std::vector<std::string>& names, const std::string& name) { return std::find(names.begin(), names.end(), name) != names.end(); }
+
 }  // namespace
 
-std::string stray_arguments_message(const std::vector<std::string>& words) {
+std::string stray_arguments_message(const std::vector<std::string>& words, const std::vector<std::string>& options) {
   std::string all;
   for (const std::string& word : words) all += (all.empty() ? "" : " ") + word;
   all += words.size() == 1 ? ": is no argument" : ": are no arguments";
   const std::string& first = words.front();
   if (!first.starts_with("--")) return all;
   const std::size_t equals = first.find('=');
-  const std::string name = first.substr(2, equals == first.npos ? first.npos : equals - 2), key = key_of(name);
+  const std::string name = first.substr(2, equals == first.npos ? first.npos : equals - 2);
   const std::string value = equals != first.npos ? first.substr(equals + 1) : words.size() > 1 && !words[1].starts_with("--") ? words[1] : "VALUE";
-  if (!key.empty()) return all + "; keys of the configuration are given as --set " + key + "=" + value;
-  const std::string foreign = foreign_key_hint("", name);
-  return foreign.empty() ? all : all + "; " + foreign + ", given as --set section.key=value";
+  std::string option = "--" + name;
+  std::replace(option.begin(), option.end(), '_', '-');
+  if (holds(options, option)) return all + "; the option is " + option;
+  if (holds(options, "--set"))
+    if (const std::string hint = key_hint(name, value); !hint.empty()) return all + hint;
+  const std::string near = nearest_key(option, options);
+  return near.empty() ? all : all + "; the nearest option is " + near;
 }
 
 }  // namespace zero

@@ -127,7 +127,7 @@ TEST(Config, OverridesAreTomlOrStringsAndTheLastWins) {
   EXPECT_EQ(config.lora->init_lora_weights, "true");
   EXPECT_EQ(config.where("zero.stage"), "--set zero.stage = 2");
   EXPECT_THAT(refusal(least, {"zero.stage"}), HasSubstr("section.key=value"));
-  EXPECT_THAT(refusal(least, {"stage=3"}), HasSubstr("section.key=value"));
+  EXPECT_THAT(refusal(least, {"stage=3"}), HasSubstr("must be --set zero.stage=3"));
 }
 
 TEST(Config, MessagesStayOneLine) {

@@ -60,12 +60,31 @@ TEST(ForeignKeys, FilesOfOtherToolsAreToldApart) {
   EXPECT_THAT(refusal("[job\n"), Not(HasSubstr("YAML")));
 }
 
+TEST(ForeignKeys, AreKnownWithoutASectionToo) {
+  EXPECT_THAT(refusal(least, {"train_micro_batch_size_per_gpu=3"}),
+              HasSubstr("--set train_micro_batch_size_per_gpu=3: unknown key outside of any section; `train_micro_batch_size_per_gpu` (DeepSpeed) is `local_batch_size` in [training]"));
+  EXPECT_THAT(refusal(least, {"lr=1e-3"}), HasSubstr("--set lr=1e-3: must be --set optimizer.lr=1e-3"));
+  for (const char* pair : {"bananas=3", "=3", "zero.stage", "stage"})
+    EXPECT_THAT(refusal(least, {pair}), HasSubstr(std::string("--set ") + pair + ": must have the form section.key=value, as in --set zero.stage=2")) << pair;
+}
+
 TEST(StrayArguments, NameTheKeyThatTheyMean) {
-  EXPECT_EQ(stray_arguments_message({"--lr", "1e-3"}), "--lr 1e-3: are no arguments; keys of the configuration are given as --set optimizer.lr=1e-3");
-  EXPECT_THAT(stray_arguments_message({"--zero-stage=2"}), HasSubstr("--set zero.stage=2"));
-  EXPECT_THAT(stray_arguments_message({"--optimizer.lr=2"}), HasSubstr("--set optimizer.lr=2"));
-  EXPECT_THAT(stray_arguments_message({"--learning_rate", "2"}), HasSubstr("is `lr` in [optimizer]"));
-  EXPECT_EQ(stray_arguments_message({"more.toml"}), "more.toml: is no argument");
+  const std::vector<std::string> options{"--set", "--overwrite"};
+  EXPECT_EQ(stray_arguments_message({"--lr", "1e-3"}, options), "--lr 1e-3: are no arguments; keys of the configuration are given as --set optimizer.lr=1e-3");
+  EXPECT_THAT(stray_arguments_message({"--zero-stage=2"}, options), HasSubstr("--set zero.stage=2"));
+  EXPECT_THAT(stray_arguments_message({"--optimizer.lr=2"}, options), HasSubstr("--set optimizer.lr=2"));
+  EXPECT_THAT(stray_arguments_message({"--learning_rate", "2"}, options), HasSubstr("is `lr` in [optimizer]"));
+  EXPECT_EQ(stray_arguments_message({"more.toml"}, options), "more.toml: is no argument");
+  EXPECT_THAT(stray_arguments_message({"--lr", "2"}, {"--prompt"}), Not(HasSubstr("--set"))) << "of a program without a configuration";
+}
+
+TEST(StrayArguments, NameTheNearestOption) {
+  const std::vector<std::string> options{"--set", "--dry-run", "--max-new-tokens", "--prompt", "--prompts"};
+  EXPECT_EQ(stray_arguments_message({"--max_new_tokens", "5"}, options), "--max_new_tokens 5: are no arguments; the option is --max-new-tokens");
+  EXPECT_EQ(stray_arguments_message({"--dry_run"}, options), "--dry_run: is no argument; the option is --dry-run");
+  EXPECT_EQ(stray_arguments_message({"--sett", "zero.stage=2"}, options), "--sett zero.stage=2: are no arguments; the nearest option is --set");
+  EXPECT_EQ(stray_arguments_message({"--promt=x"}, options), "--promt=x: is no argument; the nearest option is --prompt");
+  EXPECT_EQ(stray_arguments_message({"--bananas"}, options), "--bananas: is no argument");
 }
 
 }  // namespace

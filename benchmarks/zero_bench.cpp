@@ -16,7 +16,7 @@ struct Benchmark {
 
 const Benchmark benchmarks[] = {
     {"collectives", zero::bench_collectives, "times and bandwidths of the collectives; start it under mpirun"},
-    {"memory", zero::bench_memory, "bytes per rank at each stage, predicted and measured (--fake-ranks)"},
+    {"memory", zero::bench_memory, "bytes per rank at each stage, predicted and measured"},
     {"model", zero::bench_model, "forward and backward of one rank, and the parts of a block"},
     {"optimizer", zero::bench_optimizer, "AdamW on host memory beside copy bandwidth and LibTorch"},
     {"step", zero::bench_step, "a training step at each stage: seconds, tokens per second, bytes"},

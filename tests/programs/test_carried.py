@@ -121,6 +121,10 @@ def check_adapter(place):
     place.train("out/base", PRESET | {"model.vocab_size": 32000, "data.train": ["talk.txt"]}, tokenizer="alone/tokenizer.model")
     assert not os.path.exists(place.path("out/base/model/chat_template.jinja"))
     place.refused("zero_generate", "out/base", "--chat", pieces=["no chat template"])
+    place.refused("zero_generate", "out/base", "--prompt", os.fsdecode(b"f\xfcr"), pieces=["--prompt: byte 1 (0xFC) is not UTF-8"])
+    with open(place.path("prompts"), "wb") as file:
+        file.write(b"one\nf\xfcr\n")
+    place.refused("zero_generate", "out/base", "--prompts", "prompts", pieces=["prompts: byte 5 (0xFC) is not UTF-8"])
     lora = {"model.path": "out/base/model", "lora.r": 2}
     place.train("out/lora", lora, template="zephyr")
     jinja = place.read("out/lora/adapter/chat_template.jinja")

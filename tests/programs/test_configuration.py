@@ -110,6 +110,32 @@ def check_dump_of_ragged_rows(place):
     assert max(abs(a - b) for a, b in zip(*logits)) < 1e-4
 
 
+def check_stray_arguments(place):
+    code, _, said = place.run("--lr", "1e-3")
+    assert code == 2 and "--lr 1e-3: are no arguments" in said and "--set optimizer.lr=1e-3" in said, (code, said)
+
+
+def check_a_tokenizer_for_texts_alone_is_told(place):
+    with open(place.path("a.txt"), "w") as file:
+        file.write("God said " * 99)
+    place.config({"job": {"output_dir": "out"}, "model": {"preset": "llama-tiny", "vocab_size": 32000},
+                  "data": {"train": ["a.txt"], "tokenizer": os.path.join(place.data, "normalisers", "nfkc.model")},
+                  "training": {"steps": 1, "seq_len": 24, "local_batch_size": 1, "precision": "fp32", "device": "cpu"}})
+    code, _, said = place.run(ranks=2)
+    assert code == 0 and said.count("nfkc.model: is a unigram model: texts can be trained, but zero_generate will refuse prompts") == 1, (code, said)
+
+
+def check_what_is_left_out_of_examples_is_told(place):
+    turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "long " * 99}]
+    with open(place.path("rows.jsonl"), "w") as file:
+        file.write(json.dumps({"id": 7, "messages": turns}) + "\n")
+    place.config({"job": {"output_dir": "out"}, "model": {"preset": "llama-tiny", "vocab_size": 32000},
+                  "data": {"train": ["rows.jsonl"], "tokenizer": os.path.join(place.data, "tinyllama-chat", "tokenizer.model"), "chat_template": "zephyr"},
+                  "training": {"steps": 1, "seq_len": 64, "local_batch_size": 1, "precision": "fp32", "device": "cpu"}})
+    code, _, said = place.run(ranks=2)
+    assert code == 0 and said.count("rows.jsonl: keys that are not read: id") == 1 and said.count("1 of 1 examples are longer than training.seq_len = 64") == 1, (code, said)
+
+
 def check_resolved_configuration(place):
     """What a run writes down is the same run again."""
     place.config(CONFIG | {"model": {"preset": "llama-tiny", "num_hidden_layers": 1, "vocab_size": 512}})
@@ -129,7 +155,7 @@ def check_other_machine(place):
     begin = time.monotonic()
     code, out, said = place.run("--dry-run", "--ranks", "64", "--memory", "80GiB", "--device", "cuda", "--ranks-per-node", "8")
     assert code == 0 and not said and out.startswith("it fits: a rank takes "), (code, out, said)
-    assert max(map(len, out.splitlines())) <= 80, out
+    assert max(map(len, out.splitlines())) <= 80 and "of 79.00 GiB of GPU memory" in out, out
     assert [line.split()[0] for line in out.splitlines() if line.endswith((" yes", "  no"))] == ["0", "1", "2", "3*"], out
     assert "[training]" not in out and time.monotonic() - begin < 20, out    # two seconds on an idle machine
     code, out, said = place.run("--dry-run", "--ranks", "2", "--memory", "24GiB", "--device", "cuda")

@@ -203,6 +203,43 @@ def check_has_no_room_for_ids(place, disk):
     assert not left, left
 
 
+def check_has_a_slow_text(place, disk):
+    """Reading a text takes rank 0 far longer than ranks wait for each other: when it is hashed, tokenised, and looked at again."""
+    source, library = place.path("slow_read.c"), place.path("slow_read.so")
+    with open(source, "w") as file:
+        file.write("""#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void wait_for(int file) {
+  char link[64], name[4096];
+  const char* rank = getenv("OMPI_COMM_WORLD_RANK");
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  ssize_t length = readlink(link, name, sizeof name);
+  if (rank && !strcmp(rank, "0") && length > 8 && !memcmp(name + length - 8, "slow.txt", 8)) sleep(3);
+}
+typedef ssize_t (*reader)(int, void*, size_t, off_t);
+ssize_t pread(int file, void* to, size_t bytes, off_t at) { wait_for(file); return ((reader)dlsym(RTLD_NEXT, "pread"))(file, to, bytes, at); }
+ssize_t pread64(int file, void* to, size_t bytes, off64_t at) { wait_for(file); return ((reader)dlsym(RTLD_NEXT, "pread64"))(file, to, bytes, at); }
+""")
+    if subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"]).returncode != 0:
+        raise AssertionError("cc could not build a library")
+    os.makedirs(place.path("tokenizer"))
+    shutil.copy(os.path.join(place.data, "added-tokens", "tokenizer.model"), place.path("tokenizer"))
+    with open(place.path("slow.txt"), "w") as file:
+        file.writelines(f"In the beginning was line {i}\n" for i in range(200))
+    os.environ["LD_PRELOAD"] = library
+    try:
+        for more in ((), ("--overwrite",)):   # the second one finds the ids made
+            code, said = place.run("--set", "training.steps=2", "--set", "checkpoint.interval=0", "--set", "comm.deadline_seconds=2", "--set", 'data.train=["slow.txt"]',
+                                   "--set", "data.tokenizer=tokenizer/tokenizer.model", *more, out="slow")
+            assert code == 0 and " is in slow" in said and ("tokenised slow.txt" in said) == (not more), (more, code, said)
+    finally:
+        del os.environ["LD_PRELOAD"]
+
+
 def check_has_a_slow_disk(place, disk):
     """fsync takes far longer than ranks wait for each other."""
     source, library = place.path("slow_sync.c"), place.path("slow_sync.so")

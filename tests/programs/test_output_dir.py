@@ -172,6 +172,9 @@ def check_what_is_read(place):
     shutil.copy(place.path("tokens.bin"), place.path("out/checkpoints.bin"))
     place.refuses("--overwrite", "--set", 'data.train=["out/model/t.bin"]', pieces=["data.train", "out/model/t.bin"])
     place.refuses("--overwrite", "--set", 'data.validation=["out/model/t.bin"]', "--set", "training.validation_interval=1", pieces=["data.validation"])
+    place.write("t.txt")
+    shutil.copy(place.path("tokenizer.model"), place.path("out/model"))
+    place.refuses("--overwrite", "--set", "data.tokenizer=out/model/tokenizer.model", config="text.toml", pieces=["data.tokenizer", "name another directory"])
     place.refuses("--overwrite", config="out/config.toml", pieces=["the configuration", "out/config.toml"])
     place.trains("--overwrite", "--set", 'data.train=["out/checkpoints.bin"]')
     assert place.tree("out")["out/checkpoints.bin"] == place.tree()["tokens.bin"]
@@ -288,12 +291,12 @@ def check_export_onto_its_source(place):
         os.symlink("../model/" + name, place.path("linked", name))
     os.link(place.path("model/model.safetensors"), place.path("hard.gguf"))
     for out in ("model", "link", "model/../model", "."):
-        place.export("model", out, "--overwrite", refused="name another place")
-    place.export("linked", "model", "--overwrite", refused="name another place")
+        place.export("model", out, "--overwrite", refused="of which the export is made")
+    place.export("linked", "model", "--overwrite", refused="of which the export is made")
     place.export("model", "foreign", "--overwrite", refused="no mark")
-    place.export("out/model", "out/model", "--overwrite", refused="name another place")
+    place.export("out/model", "out/model", "--overwrite", refused="of which the export is made")
     for out in ("model/model.safetensors", "link/config.json", "linked/model.safetensors", "hard.gguf"):
-        place.export("model", out, "--gguf", "F16", "--overwrite", "--tokenizer", "tokenizer.model", refused="name another place")
+        place.export("model", out, "--gguf", "F16", "--overwrite", "--tokenizer", "tokenizer.model", refused="of which the export is made")
     place.write("notes.txt")
     place.export("model", "notes.txt", "--gguf", "F16", "--overwrite", "--tokenizer", "tokenizer.model", refused="is no GGUF file")
     place.export("model", "exported")
@@ -307,7 +310,9 @@ def check_export_of_another_kind(place):
     place.trains()
     place.trains("--set", "lora.r=2", "--set", "model.path=out/model", "--set", "job.output_dir=tuned", "--set", "checkpoint.interval=1")
     states = "tuned/checkpoints/step-00000002"
-    place.export(states, "out/model", "--overwrite", refused="name another place")
+    place.export(states, "out/model", "--overwrite", refused="of which the export is made")
+    place.export("out", "tuned/adapter", "--adapter", "tuned", "--overwrite", refused="of which the export is made")
+    place.export("out", states, "--adapter", "tuned", "--overwrite", refused="no mark")
     place.export("out", "exported", "--overwrite", refused=None)
     place.export(states, "exported", "--overwrite")
     assert sorted(n for n in os.listdir(place.path("exported")) if "config" in n or "safetensors" in n) == ["adapter_config.json", "adapter_model.safetensors"]

@@ -114,6 +114,13 @@ TEST(TextCutter, CutsOfATokenizerChangeNoId) {
   const auto recipe = text_recipe(folder.write("t.txt", text), text_encoder_of(tokenizer));
   for (const std::int64_t piece : {1000, 4096, 1 << 20})
     EXPECT_EQ(made(recipe, folder.path("c"), piece, 4), std::vector<std::int64_t>(whole.begin(), whole.end())) << piece;
+  // Without a newline it is cut between words, so that no text of words is too long.
+  std::string line;
+  for (int i = 0; i < 3000; ++i) line += "and on it went ";
+  CacheRecipe cut = text_recipe(folder.write("l.txt", line), text_encoder_of(tokenizer));
+  cut.most_bytes = 4096;
+  const auto ids = tokenizer.encode(line, {.bos = true, .eos = true});
+  EXPECT_EQ(made(cut, folder.path("c"), 1000, 4), std::vector<std::int64_t>(ids.begin(), ids.end()));
 }
 
 TEST(TextCutter, ATextThatCannotBeCutIsRefusedBeforeItFillsTheMemory) {
@@ -191,6 +198,37 @@ TEST(TokenCache, IsMadeAnewWhereAByteOfItChangedOrIsMissing) {
     EXPECT_TRUE(opened.made("a")) << left;
   }
   EXPECT_FALSE(opened.made("a"));
+}
+
+TEST(TokenCache, OfATextThatChangesMeanwhileIsNotKept) {
+  Opened opened;
+  CacheRecipe recipe = opened.recipe("a");
+  recipe.encode = [&, encode = recipe.encode](const SourcePiece& piece) {
+    std::ofstream(opened.path, std::ios::app) << "more\n";
+    return encode(piece);
+  };
+  SimWorld(2).run([&](Communicator& comm, int) {
+    EXPECT_THAT(message_of<InputError>([&] { open_token_cache(recipe, opened.folder.path("c"), cores(1), comm); }), HasSubstr("t.txt: was changed while it was read"));
+  });
+  EXPECT_FALSE(std::filesystem::exists(opened.folder.path("c")));
+}
+
+// Another run puts a cache of the same name there before all ranks have opened this one's.
+TEST(TokenCache, AnotherRunsIsNotTakenForRankZeros) {
+  Opened opened;
+  EXPECT_TRUE(opened.made("a"));
+  const std::string cache = opened.cache("a"), others = opened.folder.path("others");
+  opened.folder.write("t.txt", "one\ntwO\nthree\n");
+  EXPECT_TRUE(opened.made("a"));
+  std::filesystem::rename(cache, others);
+  opened.folder.write("t.txt", "one\ntwo\nthree\n");
+  SimWorld(2).run([&](Communicator& comm, int rank) {
+    if (rank == 0)
+      comm.set_observer([&](const CallRecord&) {
+        if (std::filesystem::exists(cache) && std::filesystem::exists(others)) std::filesystem::rename(others, cache);
+      });
+    EXPECT_THAT(message_of<InputError>([&] { open_token_cache(opened.recipe("a"), opened.folder.path("c"), cores(1), comm); }), HasSubstr("as rank 0 wrote it"));
+  });
 }
 
 TEST(TokenCache, IsReadByNobodyWhoMayNotReadTheText) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -53,6 +54,16 @@ TEST(NewFile, HasThePermissionsAskedForAndWritesOverItsBeginning) {
   file.publish();
   EXPECT_EQ(read_text_file(folder / "a"), "abc.def");
   EXPECT_EQ(fs::status(folder / "a").permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
+// What a group may read that this process is not of becomes a file of this process's group elsewhere.
+TEST(File, ItsPermissionsLeaveOutAnotherGroup) {
+  const TemporaryFolder folder;
+  write_text_file(folder / "a", "content");
+  ASSERT_EQ(::chmod((folder / "a").c_str(), 0640), 0);
+  EXPECT_EQ(File::open(folder / "a").mode(), 0640u);
+  if (::chown((folder / "a").c_str(), -1, 54321) != 0) GTEST_SKIP() << "only root gives files to other groups";
+  EXPECT_EQ(File::open(folder / "a").mode(), 0600u);
 }
 
 TEST(File, KnowsWhenItWasWrittenTo) {

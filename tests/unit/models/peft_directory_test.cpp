@@ -176,6 +176,9 @@ TEST(Adapters, RefuseKeysThatAreNotDone) {
       {"target_modules", ".*q_proj"}, {"target_modules", nlohmann::json::array()}, {"target_modules", 3}, {"r", 0}, {"r", "eight"},
       {"lora_dropout", 1.0}, {"lora_bias", true}, {"target_parameters", {"x"}}, {"exclude_modules", {"q_proj"}}, {"layer_replication", {{0, 1}}}};
   for (const auto& [key, value] : cases) EXPECT_THAT(refused(key, value), HasSubstr(std::string("\"") + key + "\"")) << value;
+  for (const char* key : {"alpha_pattern", "layers_pattern", "trainable_token_indices", "use_qalora", "use_bdlora", "alora_invocation_tokens", "arrow_config", "velora_config",
+                          "monteclora_config", "kasa_config", "ensure_weight_tying"})
+    EXPECT_THAT(refused(key, true), HasSubstr(std::string("\"") + key + "\" = true is not supported"));
   // of keys that nobody knew when this was written only "off" is known
   for (const nlohmann::json& on : {nlohmann::json(true), nlohmann::json(1), nlohmann::json("x"), nlohmann::json({{"a", 1}})}) EXPECT_THAT(refused("use_tomorrow", on), HasSubstr("\"use_tomorrow\""));
   for (const nlohmann::json& off : {nlohmann::json(), nlohmann::json(false), nlohmann::json(""), nlohmann::json::array(), nlohmann::json::object()})

@@ -8,6 +8,7 @@
 #include "comm/error.h"
 #include "models/character_map.h"
 #include "models/chat_tokenizer.h"
+#include "models/gguf_vocabulary.h"
 #include "models/json_text.h"
 #include "models/tokenizer.h"
 #include "models/tokenizer_model.h"
@@ -100,6 +101,9 @@ TEST(TokenizerAttack, CirclesAndTooManyRulesAreRefused) {
   EXPECT_EQ(fault_of_character_map(map_with({{0, unit(256, 0)}}, 512)), nullptr);
   EXPECT_THAT(fault_of_character_map(map_with({{0, unit(256, 0)}, {256 + 'A', unit('A', 'A')}}, 512)), HasSubstr("circle"));
   EXPECT_THAT(fault_of_character_map(map_with({{0, unit(256, 0)}}, 500)), HasSubstr("out of its own table"));
+  std::string endless = map_with({{0, unit(256, 0)}}, 512);
+  endless.back() = 'x';
+  EXPECT_THAT(fault_of_character_map(endless), HasSubstr("texts without end"));
   std::vector<std::pair<std::size_t, std::uint32_t>> chain{{0, unit(256, 0)}};  // A, AA, AAA, ... are rules
   for (std::size_t i = 1; i <= 33; ++i) {
     const std::size_t place = 256 * i + 'A', next = 256 * (i + 1);
@@ -177,6 +181,12 @@ TEST(TokenizerAttack, ModelsThatDoMoreThanMergeServeTextsOnly) {
   EXPECT_EQ(refusal_of(bpe), "accepted");
   EXPECT_THAT(refusal_of(nfkc), HasSubstr("is a unigram model, which serves texts (.txt) only"));
   EXPECT_THAT(refusal_of(nfkc), HasSubstr("--model_type=bpe"));
+  try {   // llama.cpp merges, too
+    gguf_vocabulary(own.path(), 100000);
+    ADD_FAILURE() << "written";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("prompts of a GGUF file would get other ids"));
+  }
   EXPECT_THAT(refusal_of(nfkc + std::string("\x12\x02\x18\x02", 4)), HasSubstr("rewrites characters"));        // trainer_spec: BPE
   EXPECT_THAT(refusal_of(bpe + std::string("\x1A\x02\x20\x01", 4)), HasSubstr("removes extra white space"));
   EXPECT_THAT(refusal_of(bpe + std::string("\x1A\x02\x28\x00", 4)), HasSubstr("writes spaces in another way"));

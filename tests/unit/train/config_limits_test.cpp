@@ -92,7 +92,17 @@ TEST(ConfigLimits, EveryFieldOfAPresetIsTakenOrRefusedByName) {
       EXPECT_NO_THROW(refusal(with_preset, {pair})) << pair;
     }
   EXPECT_THAT(refusal(with_preset, {"model.hidden_size=16777216", "model.intermediate_size=16777216", "model.num_hidden_layers=65536", "model.head_dim=64"}), HasSubstr("parameters"));
-  EXPECT_THAT(refusal(with_preset, {"model.max_position_embeddings=100000000", "training.seq_len=100000000", "training.local_batch_size=1000000"}), HasSubstr("local_batch_size"));
+  EXPECT_THAT(refusal(with_preset, {"model.max_position_embeddings=100000000", "training.seq_len=100000000", "training.local_batch_size=1000000"}), HasSubstr("local_batch_size=1000000: makes a micro-batch of"));
+}
+
+// The bounds themselves: a value beyond them may also be refused for another reason, or change its meaning in silence.
+TEST(ConfigLimits, WhatLiesBeyondABoundIsRefusedByItsRule) {
+  for (const char* pair : {"training.seq_len=100000001", "training.local_batch_size=1000001", "training.global_batch_size=10000001", "training.steps=10000000001",
+                           "lr_scheduler.warmup_steps=10000000001", "training.validation_interval=10000000001", "checkpoint.interval=10000000001", "checkpoint.keep=1000000001",
+                           "metrics.log_interval=10000000001", "activation_checkpoint.every=65537", "lora.r=65537", "zero.shard_degree=1000001", "comm.ranks_per_gpu=1025",
+                           "optimizer.eps=1e-31", "optimizer.eps=1e31", "optimizer.lr=1e31", "training.max_norm=1e31", "optimizer.weight_decay=1e31"})
+    EXPECT_THAT(refusal(with_preset, {pair}), ::testing::StartsWith(std::string("--set ") + pair + ": must be between ")) << pair;
+  EXPECT_THAT(refusal(with_preset, {"comm.deadline_seconds=1.1e8"}), HasSubstr("must be greater than 0 and at most 100000000"));
 }
 
 TEST(ConfigLimits, EpochsBecomeStepsWithoutOverflow) {

@@ -61,6 +61,7 @@ TEST_F(OutputDir, IsMarkedAndRefusedToTheNextRunAndGivenToOneThatOverwrites) {
   EXPECT_TRUE(is_marked(path("out"), Mark::run));
   EXPECT_FALSE(is_marked(path("out"), Mark::result));
   EXPECT_THAT(refusal(FormerRun::refused), HasSubstr("holds a run already (metrics.jsonl)"));
+  EXPECT_THROW(prepare_output_dir(path("out"), FormerRun::refused, {}, "new"), InputError);   // it looks again itself
   EXPECT_EQ(refusal(FormerRun::resumed), "accepted");
   EXPECT_EQ(refusal(FormerRun::overwritten), "accepted");
   prepare_output_dir(path("out"), FormerRun::overwritten, {}, "new");

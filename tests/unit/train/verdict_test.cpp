@@ -82,6 +82,7 @@ TEST(Verdict, LowersTheBatchLast) {
   budget.device_free = 4 * gib;
   const std::string nearest = judge(config, budget).nearest;
   EXPECT_THAT(nearest, ::testing::StartsWith("--set training.local_batch_size="));
+  EXPECT_THAT(nearest, ::testing::EndsWith(" --set training.global_batch_size=128"));  // the training stays the same
 }
 
 TEST(Verdict, PutsStatesOnTheHostWhereTheGpuIsShort) {

@@ -213,6 +213,9 @@ def check_divergence(place, args):
     assert len(names) == 1 and int(names[0][5:]) == len(place.metrics()), (names, said)
     code, said = place.run(*options, "--resume", "--accept-change", "optimizer.lr", "--set", "optimizer.lr=1e-3")
     assert f"resumed after step {int(names[0][5:])}" in said, said
+    # fp16 gives up where its loss scale can fall no lower
+    code, said = place.run(*options, "--set", "optimizer.lr=0.5", "--set", "training.precision=fp16", "--set", "training.steps=400", out="half")
+    assert code == 1 and "even at a loss scale of 1:" in said and "trained states are in half/checkpoints/step-" in said, (code, said)
 
 
 def check_finished(place, args):

@@ -53,7 +53,7 @@ std::int64_t FileCalls::size(int file) {
 std::vector<std::string> FileCalls::list(const std::string& path) {
   std::vector<std::string> names;
   std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(path, none)) names.push_back(entry.path().filename().string());
+  for (std::filesystem::directory_iterator entry(path, none), end; !none && entry != end; entry.increment(none)) names.push_back(entry->path().filename().string());
   return names;
 }
 

@@ -13,7 +13,7 @@ namespace zero {
 
 /// Runs `work(Job&)` on what `next()` gives (an std::optional<Job>) until that is nothing, on one thread for each of `cores`, and
 /// hands the results to `take` in the order in which the jobs came. `next` and `take` run on the calling thread; no more jobs than
-/// threads and one wait. An exception is thrown when its job's turn comes, so it is that of the first job that fails.
+/// threads and one wait. An exception is thrown when its job's turn comes, so it is that of the first job that fails; one of `next` after all jobs that it gave.
 template <class Next, class Work, class Take>
 void work_in_order(const CoreSet& cores, Next&& next, Work&& work, Take&& take) {
   using Job = typename std::invoke_result_t<Next&>::value_type;
@@ -25,7 +25,15 @@ void work_in_order(const CoreSet& cores, Next&& next, Work&& work, Take&& take) 
     running.pop_front();
     take(std::move(result));
   };
-  while (std::optional<Job> job = next()) {
+  const auto next_job = [&]() -> std::optional<Job> {
+    try {
+      return next();
+    } catch (...) {
+      while (!running.empty()) take_first();  // what they throw comes first
+      throw;
+    }
+  };
+  while (std::optional<Job> job = next_job()) {
     if (running.size() > threads) take_first();
     running.push_back(std::async(std::launch::async, [&work, &cores, job = std::move(*job)]() mutable {
       run_on_cores(cores);

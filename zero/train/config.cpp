@@ -73,6 +73,9 @@ std::string with_article(const std::string& type) {
   return (type[0] == 'i' ? "an " : "a ") + type;
 }
 
+// toml++ gives no double for an integer beyond 2^53.
+double number_of(const toml::node& node) { return node.is_integer() ? static_cast<double>(*node.value_exact<std::int64_t>()) : *node.value_exact<double>(); }
+
 // The node as a T, nullopt when it is of another type. Integers count as numbers, a string as a list of one.
 template <class T>
 std::optional<T> as(const toml::node& node) {
@@ -89,9 +92,9 @@ std::optional<T> as(const toml::node& node) {
   } else if constexpr (std::is_same_v<T, std::array<double, 2>>) {
     const toml::array* pair = node.as_array();
     if (!pair || pair->size() != 2 || !(*pair)[0].is_number() || !(*pair)[1].is_number()) return std::nullopt;
-    return T{*(*pair)[0].value<double>(), *(*pair)[1].value<double>()};
+    return T{number_of((*pair)[0]), number_of((*pair)[1])};
   } else if constexpr (std::is_same_v<T, double>) {
-    return node.is_number() ? node.value<double>() : std::nullopt;
+    return node.is_number() ? std::optional(number_of(node)) : std::nullopt;
   } else {
     return node.value_exact<T>();
   }

@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t large = std::int64_t{1} << 30;  // takes seconds to read
+constexpr const char* scheme = "SHA-256 by pieces ";   // in every mark of a file, so that one made in another way is known
 
 // Sections and keys that change how a result is reached, or how long a run is, and not what a step does.
 const std::set<std::string> free_sections{"job", "zero", "comm", "activation_checkpoint", "offload", "checkpoint", "metrics"};
@@ -40,6 +41,11 @@ void add_model(Settings& settings, const ModelConfig& model) {
   const auto fields = nlohmann::ordered_json::parse(format_model_config(model, "float32"));
   for (const auto& [name, value] : fields.items()) settings.emplace_back("model." + name, value.dump());
 }
+
+/// Of the model's own numbers. Its path stands for the base of adapters.
+bool is_shape(const std::string& key) { return key.starts_with("model.") && key != "model.path"; }
+
+bool in_another_way(const std::string& was, const std::string& is) { return is.find(scheme) != is.npos && was.find(scheme) == was.npos && was != "none"; }
 
 std::string marks_of(const std::vector<std::string>& paths, const CoreSet& cores) {
   std::string marks;
@@ -98,7 +104,7 @@ std::string file_mark(const std::string& path, const CoreSet& cores) {
   }
   const auto bytes = static_cast<std::int64_t>(fs::file_size(path));
   if (bytes >= large) log_info("reading ", path, ", ", bytes_text(bytes), ", by whose content a resumed run knows it");
-  return text(bytes, " bytes, ", hex(fingerprint_of_file(path, cores), 12));
+  return text(bytes, " bytes, ", scheme, hex(fingerprint_of_file(path, cores), 12));
 }
 
 Settings decisive_settings(const Config& config, const BatchArithmetic& batch, const ModelConfig& model, const CoreSet& cores) {
@@ -125,9 +131,9 @@ Settings decisive_settings(const Config& config, const BatchArithmetic& batch, c
 void check_accepted(const std::vector<std::string>& accepted) {
   std::vector<std::string> known;
   for (const ConfigKey& key : config_keys())
-    if (key.section != "model") known.push_back(key.full_name());
+    if (!is_shape(key.full_name())) known.push_back(key.full_name());
   for (const std::string& key : accepted) {
-    if (key.starts_with("model.")) throw InputError(text("--accept-change ", key, ": a run cannot go on with another model: begin another run"));
+    if (is_shape(key)) throw InputError(text("--accept-change ", key, ": a run cannot go on with another model: begin another run"));
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     const std::string nearest = nearest_key(key, known);
     throw InputError(text("--accept-change ", key, ": there is no such key", nearest.empty() ? "" : text("; the nearest known key is `", nearest, "`"),
@@ -148,7 +154,8 @@ void require_same_settings(const Config& config, const Settings& now, const Sett
     const std::string was = value_in(before, key), is = value_in(after, key);
     if (was == is || std::find(accepted.begin(), accepted.end(), key) != accepted.end()) continue;
     throw InputError(text(config.where(key), ": is ", is, " now, and ", was, " in ", checkpoint, ": give it the value that it had, or begin another run",
-                          key.starts_with("model.") ? "" : text(", or pass --accept-change ", key, " to go on with the new one")));
+                          is_shape(key) ? "" : text(", or pass --accept-change ", key, " to go on with the new one"),
+                          in_another_way(was, is) ? ". An earlier version told of files in another way: accept it where they are the same" : ""));
   }
 }
 

@@ -20,7 +20,7 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 /// name; of an adapter that training began from what its adapter_config.json says. Reads those files to their ends, on `cores`.
 Settings decisive_settings(const Config& config, const BatchArithmetic& batch, const ModelConfig& model, const CoreSet& cores = {});
 
-/// Refuses (InputError) keys that are none, naming the nearest, and those of the model, which cannot change.
+/// Refuses (InputError) keys that are none, naming the nearest, and those of the model's shape, which cannot change.
 void check_accepted(const std::vector<std::string>& accepted);
 
 /// Throws InputError with key, both values and what to do, where `now` and `then` differ in a key that is not in `accepted`.
@@ -30,7 +30,7 @@ void require_same_settings(const Config& config, const Settings& now, const Sett
 /// The other keys whose values changed, for people: "zero.stage 3 -> 1, training.steps 100 -> 200"; empty when none has.
 std::string other_changes(const Config& now, const Config& then);
 
-/// "4351213 bytes, 08d71c2c33e1": size and the beginning of the fingerprint of the whole content (zero/data/fingerprint.h). Of a
+/// "4351213 bytes, SHA-256 by pieces 08d71c2c33e1": size and the beginning of the fingerprint of the whole content (zero/data/fingerprint.h). Of a
 /// directory: of each of its .safetensors files. Large files are told of before they are read.
 std::string file_mark(const std::string& path, const CoreSet& cores = {});
 

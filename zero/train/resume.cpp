@@ -67,7 +67,8 @@ RunPosition resume_states(Engine& engine, CheckpointFolders& folders, FileCalls&
   const auto begin = std::chrono::steady_clock::now();
   std::int64_t step = std::numeric_limits<std::int64_t>::max();
   for (;;) {
-    step = told_by(communicator, 0, newest_before(folders, step));  // file systems may show the ranks of other nodes another folder
+    // File systems may show the ranks of other nodes another folder.
+    step = told_by(communicator, 0, communicator.rank() == 0 ? newest_before(folders, step) : -1);
     if (step < 0) throw InputError(folders.root() + ": no checkpoint there verifies: begin anew with --overwrite");
     RunPosition position;
     try {

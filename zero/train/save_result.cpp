@@ -32,7 +32,7 @@ std::optional<std::string> failure_of(const std::function<void()>& work) {
 void attempt(const std::function<void()>& work) {
   try {
     work();
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     log_warning(error.what());
   }
 }

@@ -131,17 +131,26 @@ void Trainer::note_taken(const Issued& issued) {
 }
 
 void Trainer::judge(std::int64_t step, const StepFindings& findings) {
-  if (loss_scale_) {
-    const double scale = loss_scale_->scale();
-    if (!loss_scale_->update(findings.taken))
-      log_warning("step ", step + 1, ": gradients overflow at loss scale ", scale, "; the step is skipped, the scale is now ", loss_scale_->scale());
-    return;
-  }
+  if (loss_scale_) return scale_loss(step, findings.taken);
   if (findings.taken) return;
+  give_up(text("step ", step + 1, ": the gradients' norm is ", findings.norm, ". Nothing was updated. The loss has diverged or the data are at "
+               "fault: lower optimizer.lr, lengthen lr_scheduler.warmup_steps, or look at the step's data"));
+}
+
+void Trainer::scale_loss(std::int64_t step, bool taken) {
+  const double scale = loss_scale_->scale();
+  try {
+    if (!loss_scale_->update(taken))
+      log_warning("step ", step + 1, ": gradients overflow at loss scale ", scale, "; the step is skipped, the scale is now ", loss_scale_->scale());
+  } catch (const Error& error) {
+    give_up(text("step ", step + 1, ": ", error.what()));
+  }
+}
+
+void Trainer::give_up(const std::string& why) {
   for (; !issued_.empty(); issued_.pop_front())
     if (issued_.front().pending.wait().taken) note_taken(issued_.front());
-  throw Error(text("step ", step + 1, ": the gradients' norm is ", findings.norm, ". Nothing was updated. The loss has diverged or the data are at "
-                   "fault: lower optimizer.lr, lengthen lr_scheduler.warmup_steps, or look at the step's data", rescue(taken_)));
+  throw Error(why + rescue(taken_));
 }
 
 double Trainer::validation_loss() {
@@ -175,7 +184,7 @@ void Trainer::record(const Issued& issued, const StepFindings& findings) {
     stop_agreed_ = stop_agreed_ || all[r][2].item<double>() != 0;
   }
   last_loss_ = metrics.loss;
-  if (!std::isfinite(metrics.loss) && !loss_scale_) throw Error(text("step ", step + 1, ": the loss is ", metrics.loss));
+  if (!std::isfinite(metrics.loss) && !loss_scale_) give_up(text("step ", step + 1, ": the loss is ", metrics.loss));
 
   if (validates(step)) metrics.validation_loss = validation_loss();
 

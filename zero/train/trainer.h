@@ -83,6 +83,9 @@ class Trainer {
   std::string rescue(const RunPosition& position);
   void settle();
   void judge(std::int64_t step, const StepFindings& findings);
+  void scale_loss(std::int64_t step, bool taken);
+  /// Ends the run with an Error of `why` and what became of the states. Collective.
+  [[noreturn]] void give_up(const std::string& why);
   double validation_loss();
   void record(const Issued& issued, const StepFindings& findings);
 

@@ -7,6 +7,7 @@
 
 #include "comm/error.h"
 #include "comm/sim_world.h"
+#include "models/chat_template.h"
 #include "models/tokenizer.h"
 #include "models/unit.h"
 #include "tests/unit/data/temporary_folder.h"
@@ -108,6 +109,15 @@ TEST(ConversationEncoder, RefusesATemplateThatDoesNotFitTheTokenizer) {
   const ConversationEncoder llama2(tokenizer(), {model, "llama-2"});
   EXPECT_THAT(message_of<InputError>([&] { llama2.encode(parse_example(R"({"messages": [{"role": "assistant", "content": "x"}]})", "x:9")); }),
               testing::StartsWith("x:9: message 1 is of the assistant where the template llama-2 wants user"));
+}
+
+// What is written without a template needs none that fits.
+TEST(ConversationEncoder, ATemplateThatDoesNotFitIsToldOfWhenAConversationNeedsIt) {
+  const TemporaryFolder folder;
+  folder.write("chat_template.jinja", ChatTemplate::named("chatml", "<s>", "</s>").jinja());
+  const ConversationEncoder chatml(tokenizer(), {folder.path(""), ""});
+  EXPECT_THAT(chatml.encode(parse_example(R"({"prompt": "Hello", "completion": " World"})", "x:1")).ids, ElementsAre(1, 15043, 2787, 2));
+  EXPECT_THAT(message_of<InputError>([&] { chatml.encode(parse_example(chat("a", "b"), "x:2")); }), HasSubstr("<|im_end|>, which is no special token"));
 }
 
 struct Made {

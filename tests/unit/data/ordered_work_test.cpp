@@ -54,5 +54,29 @@ TEST(OrderedWork, TheFirstFailureInOrderIsThrown) {
   EXPECT_LE(next, 12);
 }
 
+TEST(OrderedWork, WhatAJobThrowsComesBeforeWhatTheNextOneCannotBe) {
+  int next = 0, taken = 0;
+  const auto jobs = [&]() -> std::optional<int> {
+    if (next == 3) throw std::runtime_error("there is no fourth");
+    return next++;
+  };
+  const auto fails_at = [&](int bad) {
+    next = taken = 0;
+    try {
+      work_in_order(three(), jobs, [&](int& job) {
+        if (job == bad) throw std::runtime_error("job " + std::to_string(job));
+        return job;
+      }, [&](int) { ++taken; });
+    } catch (const std::runtime_error& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  EXPECT_EQ(fails_at(2), "job 2");
+  EXPECT_EQ(taken, 2);
+  EXPECT_EQ(fails_at(9), "there is no fourth");
+  EXPECT_EQ(taken, 3);
+}
+
 }  // namespace
 }  // namespace zero

@@ -83,7 +83,8 @@ TEST(Config, ImpossibleValuesAreRefused) {
   const std::pair<const char*, const char*> cases[] = {
       {"training.steps=0", "between 1 and 10000000000"}, {"training.seq_len=-1", "between 1 and 100000000"}, {"training.max_norm=-1", "between 0 and 1e30"},
       {"training.precision=fp8", "\"fp32\", \"bf16\" or \"fp16\""},                       {"optimizer.lr=nan", "finite"},
-      {"optimizer.lr=inf", "finite"},            {"optimizer.betas=[0.9, 1.0]", "below 1"}, {"optimizer.name=sgd", "\"adamw\""},
+      {"optimizer.lr=inf", "finite"},            {"optimizer.betas=[0.9, 1.0]", "below 1"},
+      {"optimizer.betas=[0.9,9007199254740993]", "below 1"}, {"optimizer.betas=[9007199254740993,0.5]", "below 1"}, {"optimizer.name=sgd", "\"adamw\""},
       {"lr_scheduler.min_lr_ratio=1.5", "between 0 and 1"},                               {"comm.deadline_seconds=0", "greater than 0"},
       {"data.train=[]", "not empty"},            {"zero.shard_degree=-2", "between 0 and"},  {"checkpoint.keep=0", "between 1 and"}};
   for (const auto& [pair, rule] : cases) EXPECT_THAT(refusal(least, {pair}), HasSubstr(rule)) << pair;

@@ -143,6 +143,24 @@ TEST(DecisiveSettings, AcceptedChangesAreKeysThatMayChange) {
   EXPECT_THAT(refusal({"optimizer.lr", "optimiser.lr"}), testing::AllOf(HasSubstr("--accept-change optimiser.lr"), HasSubstr("`optimizer.lr`")));
   EXPECT_THAT(refusal({"no.such"}), HasSubstr("there is no such key"));
   EXPECT_THAT(refusal({"model.hidden_size"}), HasSubstr("another model"));
+  EXPECT_EQ(refusal({"model.path"}), "accepted");   // the base of adapters
+}
+
+TEST(DecisiveSettings, AFileThatWasToldOfInAnotherWayMayBeAccepted) {
+  const Settings now{{"model.path", "7 bytes, SHA-256 by pieces 08d71c2c33e1"}};
+  const Config config;
+  const auto differs = [&](const std::string& then, const std::vector<std::string>& accepted = {}) -> std::string {
+    try {
+      require_same_settings(config, now, {{"model.path", then}}, accepted, "out/checkpoints/step-00000001");
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(differs("7 bytes, 77d71c2c33e1"), testing::AllOf(HasSubstr("--accept-change model.path"), HasSubstr("in another way: accept it")));
+  EXPECT_THAT(differs("7 bytes, SHA-256 by pieces 77d71c2c33e1"), testing::Not(HasSubstr("in another way")));
+  EXPECT_EQ(differs("7 bytes, 77d71c2c33e1", {"model.path"}), "");
+  EXPECT_EQ(differs(now[0].second), "");
 }
 
 }  // namespace

@@ -10,6 +10,11 @@
 #include "models/initial_weights.h"
 
 namespace zero {
+namespace {
+
+constexpr double nearly_greedy = 1e-5;  // below, quotients leave fp32, and nothing but the likeliest token is drawn anyway
+
+}  // namespace
 
 void validate(const SamplingOptions& options) {
   const auto demand = [](bool holds, const char* rule) {
@@ -24,7 +29,7 @@ void validate(const SamplingOptions& options) {
 std::int32_t Sampler::next(std::span<const float> logits, std::span<const std::int32_t> history) {
   logits_.assign(logits.begin(), logits.end());
   penalize(history);
-  if (options_.temperature == 0) return static_cast<std::int32_t>(std::max_element(logits_.begin(), logits_.end()) - logits_.begin());
+  if (options_.temperature < nearly_greedy) return static_cast<std::int32_t>(std::max_element(logits_.begin(), logits_.end()) - logits_.begin());
   candidates_.resize(logits_.size());
   for (std::size_t i = 0; i < logits_.size(); ++i)
     candidates_[i] = {static_cast<float>(logits_[i] / options_.temperature), static_cast<std::int32_t>(i)};

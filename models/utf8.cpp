@@ -36,7 +36,7 @@ void Utf8Check::add(std::string_view part) {
     const auto byte = static_cast<unsigned char>(*at);
     const std::int64_t offset = offset_ + (at - begin);
     if (missing_ > 0) {
-      if (byte < low_ || byte > high_) refuse(offset, byte);
+      if (byte < low_ || byte > high_) refuse(begun_, first_);
       low_ = 0x80;
       high_ = 0xBF;
       --missing_;
@@ -45,6 +45,8 @@ void Utf8Check::add(std::string_view part) {
     const std::size_t length = utf8_length(byte);
     if (length == 0 || byte == 0) refuse(offset, byte);
     missing_ = length - 1;
+    begun_ = offset;
+    first_ = byte;
     // longer forms than needed, surrogates, and what lies beyond U+10FFFF
     low_ = byte == 0xE0 ? 0xA0 : byte == 0xF0 ? 0x90 : 0x80;
     high_ = byte == 0xED ? 0x9F : byte == 0xF4 ? 0x8F : 0xBF;

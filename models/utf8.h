@@ -31,7 +31,7 @@ class Utf8Check {
   /// `place` begins the message; `offset` is that of the first byte to come.
   explicit Utf8Check(std::string place, std::int64_t offset = 0) : place_(std::move(place)), offset_(offset) {}
 
-  /// The next bytes. InputError with the place and the offset, from 0, of the first byte that does not belong.
+  /// The next bytes. InputError with the place and the offset, from 0, of the first byte that begins no character.
   void add(std::string_view part);
 
   /// The text is at its end. InputError when that is inside a character.
@@ -43,6 +43,8 @@ class Utf8Check {
   std::string place_;
   std::int64_t offset_;                  // of the next byte
   std::size_t missing_ = 0;              // bytes of the character under way
+  std::int64_t begun_ = 0;               // where it begins
+  unsigned char first_ = 0;              // its first byte
   unsigned char low_ = 0x80, high_ = 0xBF;  // what its next byte may be
 };
 

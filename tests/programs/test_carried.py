@@ -121,6 +121,8 @@ def check_adapter(place):
     place.train("out/base", PRESET | {"model.vocab_size": 32000, "data.train": ["talk.txt"]}, tokenizer="alone/tokenizer.model")
     assert not os.path.exists(place.path("out/base/model/chat_template.jinja"))
     place.refused("zero_generate", "out/base", "--chat", pieces=["no chat template"])
+    _, said = place.run("zero_generate", "out/base", "--prompt", "word " * 250, "--max-new-tokens", "9")
+    assert "the context of 256 tokens is full" in said, said
     place.refused("zero_generate", "out/base", "--prompt", os.fsdecode(b"f\xfcr"), pieces=["--prompt: byte 1 (0xFC) is not UTF-8"])
     with open(place.path("prompts"), "wb") as file:
         file.write(b"one\nf\xfcr\n")

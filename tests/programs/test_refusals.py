@@ -222,6 +222,8 @@ CASES = [
     ("model_is_a_file", None, ["model.path=tokens.bin"], ["tokens.bin is not a directory"]),
     ("training_file_is_a_folder", lambda place: os.mkdir(place.path("a.txt")), ["data.train=a.txt"], ["a.txt", "is not a file"]),
     ("folder_of_training_files", None, ["data.train=model"], ["--set data.train=model", "a folder or a pattern (*) is not expanded, list its files: ["]),
+    ("place_that_a_shell_expands", None, ["job.output_dir=~/out"], ["--set job.output_dir=~/out", "~ and variables are not expanded"]),
+    ("model_that_a_shell_expands", None, ["model.path=$HOME/m"], ["$HOME/m: ~ and variables are not expanded"]),
     ("pattern_of_training_files", None, ['data.train="*.bin"'], ["*.bin does not exist, and patterns are not expanded; list the files: ", '["tokens.bin"]']),
     ("model_is_a_run", model_below("run/model"), ["model.path=run"], ["--set model.path=run: run is the folder of a run: name its model, run/model"]),
     ("model_is_an_adapter", adapter_at("adapter"), ["model.path=adapter"], ["model.path=adapter", "is an adapter", '[lora] adapter = "adapter"']),

@@ -161,6 +161,8 @@ class Reader {
 }  // namespace
 
 Example parse_example(std::string_view line, const std::string& place, std::set<std::string>* ignored) {
+  if (const std::size_t first = line.find_first_not_of(" \t\r\n"); first != line.npos && line[first] == '[')
+    throw InputError(text(place, ": begins a list, and an example is a JSON object; a file that is one list of examples is called .json"));
   const json parsed = parse_json(line, place, limits);
   if (!parsed.is_object()) throw InputError(text(place, ": an example must be a JSON object, not ", parsed.type_name()));
   Example example = Reader(parsed, place, ignored).example();

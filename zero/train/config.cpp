@@ -161,8 +161,8 @@ std::string section_with(const std::string& name) {
 
 [[noreturn]] void refuse_unknown_key(const std::string& section, const std::string& name, const std::string& where) {
   const std::string home = section_with(name), near = nearest_key(name, keys_of(section)), foreign = foreign_key_hint(section, name);
-  if (!home.empty()) refuse(where, "unknown key in [" + section + "]; `" + name + "` is a key of [" + home + "]");
   if (!foreign.empty()) refuse(where, "unknown key in [" + section + "]; " + foreign);
+  if (!home.empty()) refuse(where, "unknown key in [" + section + "]; `" + name + "` is a key of [" + home + "]");
   if (!near.empty()) refuse(where, "unknown key in [" + section + "]; the nearest known key is `" + near + "`");
   refuse(where, "unknown key in [" + section + "]; known are " + joined(keys_of(section)));
 }

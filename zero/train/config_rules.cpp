@@ -209,6 +209,13 @@ void need_adapter(const Config& config, const std::string& key, const std::strin
   need_directory(config, key, path);
 }
 
+// What a shell would have expanded.
+void need_whole(const Config& config, const std::string& key, const std::string& path) {
+  std::error_code ignored;
+  if ((path == "~" || path.starts_with("~/") || path.starts_with("$")) && !fs::exists(path, ignored))
+    refuse(config, key, path + ": ~ and variables are not expanded; write the whole path");
+}
+
 void need_tokenizer(const Config& config, const std::string& key, const std::string& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) need_file(config, key, path);
@@ -264,7 +271,11 @@ void validate_for_steps(const Config& config, std::int64_t steps, const std::str
 void check_files(const Config& config) {
   Mistakes mistakes;
   const auto check = [&](const auto& rule, const std::string& key, const std::string& path) {
-    if (!path.empty()) mistakes.allow([&] { rule(config, key, path); });
+    if (path.empty()) return;
+    mistakes.allow([&] {
+      need_whole(config, key, path);
+      rule(config, key, path);
+    });
   };
   check(need_place_for, "job.output_dir", config.job.output_dir);
   check(need_model, "model.path", config.model.path.value_or(""));

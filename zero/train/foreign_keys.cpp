@@ -86,6 +86,7 @@ const std::vector<ForeignKey>& foreign_keys() {
       {"dump_folder", titan, "job.output_dir", ""},
 
       {"model_name_or_path", hf, "model.path", "a directory on this machine"},
+      {"model.name", titan, "model.path", "a directory on this machine, or `preset`"},
       {"pretrained_model_name_or_path", hf, "model.path", "a directory on this machine"},
       {"base_model", axolotl, "model.path", "a directory on this machine"},
       {"checkpoint_dir", lit + ", " + tune, "model.path", "a directory on this machine"},
@@ -146,6 +147,7 @@ const std::vector<ForeignKey>& foreign_keys() {
       {"beta2", titan, "optimizer.betas", "with betas = [beta1, beta2]"},
       {"adam_epsilon", hf, "optimizer.eps", ""},
       {"optim", hf, "optimizer.name", "which is \"adamw\""},
+      {"optimizer.type", ds, "optimizer.name", "which is \"adamw\""},
 
       {"lr_scheduler_type", hf, "lr_scheduler.type", ""},
       {"decay_type", titan, "lr_scheduler.type", ""},

@@ -67,7 +67,7 @@ void Trainer::require_trained() {
 // Where checkpoints are written the older ones are worth more than states on their way out.
 std::string Trainer::rescue(const RunPosition& position) {
   if (!checkpoints_ || config_.checkpoint.interval > 0 || position.steps == 0) return "";
-  return ". " + checkpoints_->remedy(checkpoints_->save_anywhere(position));
+  return ". " + checkpoints_->remedy(checkpoints_->save_anywhere(position)) + ". Steps before this one may have harmed them already: where they fail again, begin anew";
 }
 
 bool Trainer::saves_after(std::int64_t step) const { return checkpoints_ && checkpoints_->due(step + 1, steps_); }

@@ -163,6 +163,10 @@ void generate(Model& model, const ModelSource& source, Arguments arguments) {
   const double seconds = total - first;
   log_info(std::fixed, std::setprecision(2), "prompt: ", read, " tokens in ", first, " s; then ", further, " in ", seconds, " s",
            further > 0 && seconds > 0 ? text(", ", std::llround(static_cast<double>(further) / seconds), " a second") : "");
+  const auto context = static_cast<std::size_t>(model.config.max_position_embeddings);
+  for (std::size_t row = 0; row < ids.size(); ++row)
+    if (ids[row].size() + made[row].size() >= context && static_cast<std::int64_t>(made[row].size()) < arguments.options.max_new_tokens)
+      log_info("note: ", one ? "" : text("prompt ", row + 1, ": "), "the context of ", context, " tokens is full");
 }
 
 ChatTemplate load_template(const std::string& folder, const std::string& name) {

@@ -47,7 +47,8 @@ TEST(Conversation, RefusesWithThePlaceAndTheRule) {
     return message;
   };
   EXPECT_THAT(refused(R"({"messages": [)"), HasSubstr("not valid JSON"));
-  EXPECT_THAT(refused(R"([1])"), HasSubstr("must be a JSON object"));
+  EXPECT_THAT(refused("7"), HasSubstr("must be a JSON object"));
+  for (const char* list : {"[1]", " [", "[{"}) EXPECT_THAT(refused(list), HasSubstr("a file that is one list of examples is called .json"));
   EXPECT_THAT(refused(R"({"question": "x"})"), HasSubstr("keys must be messages"));
   EXPECT_THAT(refused(R"({"messages": []})"), HasSubstr("empty conversation"));
   EXPECT_THAT(refused(R"({"messages": {}})"), HasSubstr("must be a list"));

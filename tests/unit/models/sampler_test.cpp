@@ -20,6 +20,11 @@ std::map<int, double> frequencies(const SamplingOptions& options, int n = 40000)
   return counts;
 }
 
+TEST(Sampler, TinyTemperaturesAreGreedy) {
+  for (const double temperature : {0.0, 1e-300, 1e-39, 1e-7})
+    EXPECT_EQ(frequencies({.temperature = temperature}), frequencies({.temperature = 0})) << temperature;
+}
+
 TEST(Sampler, GreedyTakesTheFirstOfTheLikeliest) { EXPECT_EQ(Sampler({}, 0).next(logits, {}), 1); }
 
 TEST(Sampler, PenaltyCountsEveryTokenOnceAndTurnsForNegativeLogits) {

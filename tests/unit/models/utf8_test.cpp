@@ -42,10 +42,10 @@ TEST(Utf8, NamesTheFirstByteThatDoesNotBelong) {
       {"\xff\xfeh\0", "t.txt: byte 0 (0xFF) is not UTF-8: convert the text to UTF-8 (iconv -f UTF-16"},
       {std::string("abcdefghijkl\0xyz", 16), "t.txt: byte 12 is zero"},
       {"0123456789\xc0\xaf", "byte 10 (0xC0)"},       // a longer form than needed
-      {"\xe0\x80\xaf", "byte 1 (0x80)"},
-      {"\xed\xa0\x80", "byte 1 (0xA0)"},               // a surrogate
-      {"\xf4\x90\x80\x80", "byte 1 (0x90)"},           // beyond U+10FFFF
-      {"\xe4\xb8 ", "byte 2 (0x20)"},
+      {"a\xe0\x80\xaf", "byte 1 (0xE0)"},
+      {"a\xed\xa0\x80", "byte 1 (0xED)"},              // a surrogate
+      {"a\xf4\x90\x80\x80", "byte 1 (0xF4)"},          // beyond U+10FFFF
+      {"caf\xe9 latin", "byte 3 (0xE9)"},
       {"aa\x80", "byte 2 (0x80)"},
       {"ok \xe4\xb8", "ends at byte 5 inside a character"},
   };

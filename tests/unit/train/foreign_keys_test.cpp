@@ -49,6 +49,8 @@ TEST(ForeignKeys, AreKnownAsSectionsAndAtTheTopToo) {
   EXPECT_THAT(refusal(least + "[lora]\nrank = 8\n"), HasSubstr("is `r` in [lora]"));
   EXPECT_THAT(refusal(least, {"training.Learning-Rate=1"}), HasSubstr("is `lr` in [optimizer]"));
   EXPECT_THAT(refusal(least, {"model.model_name_or_path=x"}), HasSubstr("is `path` in [model]"));
+  EXPECT_THAT(refusal(least, {"model.name=x"}), HasSubstr("is `path` in [model]"));
+  EXPECT_THAT(refusal(least, {"optimizer.type=adam"}), HasSubstr("is `name` in [optimizer]"));
 }
 
 TEST(ForeignKeys, FilesOfOtherToolsAreToldApart) {

@@ -65,6 +65,7 @@ def check_help(place):
     for options in (["-h"], ["--help"], ["config.toml", "-h"], ["config.toml", "-np", "2", "--help", "--", "--resume"]):
         done = subprocess.run([SCRIPT, *options], cwd=place.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS, env=environment(ZERO_BIN="/nowhere"))
         assert done.returncode == 0 and done.stdout.startswith("usage: scripts/train CONFIG") and not done.stderr, (options, done)
+        assert max(map(len, done.stdout.splitlines())) <= 80, done.stdout
     done = subprocess.run([SCRIPT, "config.toml", "-np", "1", "--", "--help"], cwd=place.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS,
                           env=environment(ZERO_BIN=place.bin))
     assert done.returncode == 0 and done.stdout.startswith("Trains a Llama model"), done
@@ -98,6 +99,31 @@ def check_ctrl_z(place):
         assert wait_for_steps(place, script, len(place.metrics()) + 3)
         os.killpg(script.pid, signal.SIGINT)
         expect_stopped(place, script)
+
+
+def check_signal_before_the_job(place):
+    """It is not forgotten: mpirun gets it as soon as it is there."""
+    with open(place.path("early"), "w") as file:
+        file.write("trap '[ \"$BASH_COMMAND\" != \"filter=\\$!\" ] || kill -TERM $$' DEBUG\n")
+    done = subprocess.run([SCRIPT, "config.toml", "-np", "1", "--", "--set", "training.steps=20"], cwd=place.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS,
+                          env=environment(ZERO_BIN=place.bin, BASH_ENV=place.path("early")))
+    assert done.returncode in (75, 128 + signal.SIGUSR1), done
+
+
+def check_words_that_nobody_takes(place):
+    """A full disk below the log, or a reader that is gone, does not end the run."""
+    os.mkdir(place.path("talker"))
+    with open(place.path("talker/zero_train"), "w") as file:
+        file.write("#!/bin/sh\nfor i in $(seq 300); do echo line $i >&2; sleep 0.005; done\ntouch ended\n")
+    os.chmod(place.path("talker/zero_train"), 0o755)
+    reader, gone = os.pipe()
+    os.close(reader)
+    for words in (os.open("/dev/full", os.O_WRONLY), gone):
+        done = subprocess.run([SCRIPT, "config.toml", "-np", "1"], cwd=place.folder, stdout=subprocess.PIPE, stderr=words, timeout=DEADLINE_SECONDS,
+                              env=environment(ZERO_BIN=place.path("talker")))
+        os.close(words)
+        assert done.returncode == 0, done
+        os.remove(place.path("ended"))
 
 
 def check_rank_that_fails_alone(place):

@@ -24,6 +24,15 @@ std::string key_hint(const std::string& name, const std::string& value) {
   return foreign.empty() ? "" : "; " + foreign + ", given as --set section.key=value";
 }
 
+// Without their dashes, which would make short names alike. Nobody who misspells an option means --help.
+std::string nearest_option(const std::string& option, const std::vector<std::string>& options) {
+  std::vector<std::string> names;
+  for (const std::string& known : options)
+    if (known != "--help") names.push_back(known.substr(2));
+  const std::string near = nearest_key(option.substr(2), names);
+  return near.empty() ? "" : "--" + near;
+}
+
 bool holds(const std::vector<std::string>& names, const std::string& name) { return std::find(names.begin(), names.end(), name) != names.end(); }
 
 }  // namespace
@@ -42,7 +51,7 @@ std::string stray_arguments_message(const std::vector<std::string>& words, const
   if (holds(options, option)) return all + "; the option is " + option;
   if (holds(options, "--set"))
     if (const std::string hint = key_hint(name, value); !hint.empty()) return all + hint;
-  const std::string near = nearest_key(option, options);
+  const std::string near = nearest_option(option, options);
   return near.empty() ? all : all + "; the nearest option is " + near;
 }
 

@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   app.add_option("--ranks-per-node", arguments.target.ranks_per_node, "so many of them on a node")->check(CLI::Range(1, 1024))->needs(dry_run);
   app.add_option("--memory", arguments.target.memory, "of one GPU there, or for one rank on CPUs, as in 80GiB")->needs(dry_run);
   app.add_option("--device", arguments.target.device, "cpu or cuda there; default: training.device")->check(CLI::IsMember({"cpu", "cuda"}))->needs(dry_run);
-  app.add_option("--preview", arguments.preview.examples, "print so many examples as training will see them, and stop")->check(CLI::PositiveNumber);
+  app.add_option("--preview", arguments.preview.examples, "print so many examples as training will see them, and stop")->check(CLI::Range(1, 1000000000));
   app.add_flag("--json", arguments.preview.json, "with --preview: one JSON object per example");
   // Before the world starts: help and version need no MPI.
   if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_train"))) return *code;

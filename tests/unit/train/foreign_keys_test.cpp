@@ -87,6 +87,8 @@ TEST(StrayArguments, NameTheNearestOption) {
   EXPECT_EQ(stray_arguments_message({"--sett", "zero.stage=2"}, options), "--sett zero.stage=2: are no arguments; the nearest option is --set");
   EXPECT_EQ(stray_arguments_message({"--promt=x"}, options), "--promt=x: is no argument; the nearest option is --prompt");
   EXPECT_EQ(stray_arguments_message({"--bananas"}, options), "--bananas: is no argument");
+  EXPECT_EQ(stray_arguments_message({"--lr", "3"}, {"--help", "--ids"}), "--lr 3: are no arguments") << "dashes are no letters in common";
+  EXPECT_EQ(stray_arguments_message({"--helpp"}, {"--help"}), "--helpp: is no argument");
 }
 
 }  // namespace

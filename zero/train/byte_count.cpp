@@ -32,7 +32,7 @@ std::optional<std::int64_t> bytes_of_text(const std::string& words) {
   if (unit != "b") {
     const std::size_t power = letters.find(unit[0]);
     const std::string ending = unit.substr(1);
-    if (power == letters.npos || (!ending.empty() && ending != "b" && ending != "ib")) return std::nullopt;
+    if (power == letters.npos || (!ending.empty() && ending != "b" && ending != "i" && ending != "ib")) return std::nullopt;
     number *= std::pow(ending == "b" ? 1000.0 : 1024.0, double(power + 1));
   }
   if (!(number >= 1 && number < std::ldexp(1.0, 62))) return std::nullopt;

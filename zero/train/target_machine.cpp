@@ -1,6 +1,7 @@
 #include "zero/train/target_machine.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <ATen/Parallel.h>
 
@@ -15,6 +16,13 @@ namespace {
 constexpr std::int64_t device_context = std::int64_t{1} << 30;
 constexpr std::int64_t most_memory = std::int64_t{1} << 50;   // of a rank: those of a node stay within 64 bits
 
+// A bare number lacks its unit alone: gibibytes, or bytes where that would be more than any machine has.
+void refuse_bare_number(const std::string& words) {
+  for (const auto& [name, unit] : {std::pair("gibibytes", "GiB"), std::pair("bytes", "B")})
+    if (const auto bytes = bytes_of_text(words + unit); bytes && *bytes <= most_memory)
+      throw InputError(text("--memory ", words, ": needs a unit; ", name, " are written --memory ", words, unit, " (units: B, KiB, MiB, GiB, TiB, or KB to TB of 1000)"));
+}
+
 }  // namespace
 
 c10::Device device_of(const TargetMachine& target, const Config& config) {
@@ -24,8 +32,7 @@ c10::Device device_of(const TargetMachine& target, const Config& config) {
 
 NodeBudget budget_of(const TargetMachine& target, c10::Device device) {
   const std::optional<std::int64_t> memory = bytes_of_text(target.memory);
-  if (!memory && bytes_of_text(target.memory + "B"))
-    throw InputError(text("--memory ", target.memory, ": needs a unit; gibibytes are written --memory ", target.memory, "GiB (units: B, KiB, MiB, GiB, TiB, or KB to TB of 1000)"));
+  if (!memory) refuse_bare_number(target.memory);
   if (!memory)
     throw InputError(text("--memory", target.memory.empty() ? "" : " " + target.memory, ": a verdict for another machine needs the memory of one GPU (--device cuda) or of one rank, as in --memory 80GiB"));
   if (*memory > most_memory) throw InputError(text("--memory ", target.memory, ": is more than any GPU or rank has; name at most 1024TiB"));

@@ -19,10 +19,11 @@ using ::testing::HasSubstr;
 TEST(ByteCount, IsReadAndWrittenAsPeopleDo) {
   EXPECT_EQ(bytes_of_text("80GiB"), std::int64_t{80} << 30);
   EXPECT_EQ(bytes_of_text("1.5 TiB"), std::int64_t{3} << 39);
+  EXPECT_EQ(bytes_of_text("80Gi"), std::int64_t{80} << 30);
   EXPECT_EQ(bytes_of_text("512m"), std::int64_t{512} << 20);
   EXPECT_EQ(bytes_of_text("80GB"), 80'000'000'000);
   EXPECT_EQ(bytes_of_text("4096B"), 4096);
-  for (const char* bad : {"", "80", "1.5", "GiB", "-1GiB", "0", "nan", "inf", "1e300", "80 apples", "80GiBs", "99999999TiB"}) EXPECT_EQ(bytes_of_text(bad), std::nullopt) << bad;
+  for (const char* bad : {"", "80", "1.5", "GiB", "-1GiB", "0", "nan", "inf", "1e300", "80 apples", "80GiBs", "80Gis", "99999999TiB"}) EXPECT_EQ(bytes_of_text(bad), std::nullopt) << bad;
   EXPECT_EQ(bytes_text(0), "0.0 KiB");
   EXPECT_EQ(bytes_text(std::int64_t{3} << 19), "1.5 MiB");
   EXPECT_EQ(bytes_text(std::int64_t{1020} << 20), "1.00 GiB");
@@ -72,17 +73,23 @@ TEST(TargetMachine, TellsEveryStageWhetherItFits) {
 }
 
 TEST(TargetMachine, NeedsItsMemory) {
-  for (const char* memory : {"", "many"}) try {
+  for (const char* memory : {"", "many", "80Gis"}) try {
     judge(eight_billion(), 2, {2, 1, memory, "cuda"});
     ADD_FAILURE() << memory;
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(), HasSubstr("as in --memory 80GiB"));
   }
-  for (const char* memory : {"80", "1.5"}) try {
+  for (const char* memory : {"80", "1.5", "0.5"}) try {
     judge(eight_billion(), 2, {2, 1, memory, "cuda"});
     ADD_FAILURE() << memory;
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(), HasSubstr("--memory " + std::string(memory) + ": needs a unit; gibibytes are written --memory " + memory + "GiB"));
+  }
+  try {
+    judge(eight_billion(), 2, {2, 1, "85899345920", "cuda"});
+    ADD_FAILURE();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("needs a unit; bytes are written --memory 85899345920B"));
   }
   const Verdict on_cpu = judge(eight_billion(), 64, {64, 4, "16GiB", "cpu"});
   EXPECT_THAT(on_cpu.table, HasSubstr(" of 16.00 GiB of host memory\n"));

@@ -61,6 +61,16 @@ Tokenizer load_tokenizer(const Config& config, const std::string& path) {
   }
 }
 
+// What to do about a tokenizer with more ids than the model.
+std::string remedy_of_large(const Config& config, const Tokenizer& tokenizer) {
+  if (config.model.preset) return text("set vocab_size = ", tokenizer.vocab_size(), " in [model], beside preset");
+  if (config.data.tokenizer.empty()) return "the directory's tokenizer was enlarged and its embedding was not: take both from one model";
+  std::error_code none;
+  const std::string own = *config.model.path + "/tokenizer.model";
+  if (std::filesystem::exists(own, none) && !std::filesystem::equivalent(own, tokenizer.model_path(), none)) return "leave the key out, and the tokenizer of model.path is used";
+  return "name the tokenizer that the model was made with, or train on ids (.bin), which need no tokenizer";
+}
+
 void tell(const Communicator& communicator, const char* what, const RowSource& rows) {
   if (communicator.rank() != 0) return;
   log_info(what, rows.describe());
@@ -83,10 +93,7 @@ std::optional<Tokenizer> tokenizer_of(const Config& config, const ModelConfig& m
   }
   Tokenizer tokenizer = load_tokenizer(config, path);
   if (tokenizer.vocab_size() <= model.vocab_size || !needs_tokenizer(config)) return tokenizer;
-  throw InputError(text(config.where("data.tokenizer"), ": ", path, " has ", tokenizer.vocab_size(), " ids, the model's vocab_size is ", model.vocab_size, ": ",
-                        config.model.preset            ? text("set vocab_size = ", tokenizer.vocab_size(), " in [model], beside preset")
-                        : config.data.tokenizer.empty() ? std::string("the directory's tokenizer was enlarged and its embedding was not: take both from one model")
-                                                        : std::string("leave the key out, and the tokenizer of model.path is used")));
+  throw InputError(text(config.where("data.tokenizer"), ": ", path, " has ", tokenizer.vocab_size(), " ids, the model's vocab_size is ", model.vocab_size, ": ", remedy_of_large(config, tokenizer)));
 }
 
 TrainingData open_training_data(const Config& config, const BatchArithmetic& batch, const ModelConfig& model,

@@ -136,6 +136,18 @@ def check_what_is_left_out_of_examples_is_told(place):
     assert code == 0 and said.count("rows.jsonl: keys that are not read: id") == 1 and said.count("1 of 1 examples are longer than training.seq_len = 64") == 1, (code, said)
 
 
+def check_adapter_that_is_a_checkpoint(place):
+    code, _, said = place.run("--set", "lora.r=4", "--set", "checkpoint.interval=6")
+    assert code == 0, said
+    shutil.rmtree(place.path("out", "adapter"))
+    for path in ("out", "out/checkpoints", "out/checkpoints/step-00000006"):
+        hint = "holds a checkpoint, and no adapter yet: make one of it, zero_export out/checkpoints/step-00000006 ADAPTER, and name ADAPTER"
+        code, _, said = place.run("--set", "job.output_dir=again", "--set", f"lora.adapter={path}")
+        assert code == 2 and f"--set lora.adapter={path}: {path} {hint}" in said, (path, code, said)
+        done = subprocess.run([place.bin + "/zero_generate", "model", "--adapter", path, "--prompt", "a"], cwd=place.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS)
+        assert done.returncode == 2 and f"--adapter {path}: {hint}" in done.stderr, (path, done)
+
+
 def check_resolved_configuration(place):
     """What a run writes down is the same run again."""
     place.config(CONFIG | {"model": {"preset": "llama-tiny", "num_hidden_layers": 1, "vocab_size": 512}})
@@ -164,6 +176,8 @@ def check_other_machine(place):
     assert code == 2 and "as in --memory 80GiB" in said, said
     code, out, said = place.run("--dry-run", "--ranks", "64", "--memory", "80", "--device", "cuda")
     assert code == 2 and "--memory 80: needs a unit; gibibytes are written --memory 80GiB" in said, said
+    code, out, said = place.run("--dry-run", "--ranks", "64", "--memory", "80Gi", "--device", "cuda")
+    assert code == 0 and "of 79.00 GiB of GPU memory" in out, (code, out, said)
     code, out, said = place.run("--ranks", "64", "--memory", "80GiB")
     assert code == 2 and "--dry-run" in said, said
 
@@ -196,6 +210,8 @@ def check_misspelt_options(place):
                           ("zero_train config.toml --lr 1e-3", "--set optimizer.lr=1e-3"),
                           ("zero_generate model --prompt a --max_new_tokens 5", "; the option is --max-new-tokens ("),
                           ("zero_generate model --promt a", "; the nearest option is --prompt ("),
+                          ("zero_generate model --lr 3", "--lr 3: are no arguments ("),
+                          ("zero_train config.toml --preview -1", "-1 not in range 1 to 1000000000 ("),
                           ("zero_export model out --overwrit", "; the nearest option is --overwrite ("),
                           ("zero_generate model --prompt a --chat-template zephir --chat", "excludes"),
                           ("zero_generate model --chat --chat-template zephir", "--chat-template zephir: is none of the templates known here; the nearest is zephyr; known are ")):

@@ -193,6 +193,23 @@ def gguf_at(name):
     return act
 
 
+def files_in(folder, *names):
+    def act(place):
+        os.mkdir(place.path(folder))
+        for name in names:
+            open(os.path.join(place.path(folder), name), "w").close()
+    return act
+
+
+def larger_tokenizer(of_model=None):
+    """Text for a tokenizer of 32000 ids; another of tests/data may lie in the model's folder."""
+    def act(place):
+        trains_on("a.txt", b"God said " * 999, "tinyllama-chat/tokenizer.model")(place)
+        if of_model:
+            shutil.copy(os.path.join(place.data, of_model), place.path("model/tokenizer.model"))
+    return act
+
+
 def remove(name):
     def act(place):
         path = place.path(name)
@@ -216,14 +233,21 @@ CASES = [
     ("name_of_the_hub", None, ["model.path=TinyLlama/TinyLlama-1.1B"], ["does not exist", "hf download TinyLlama/TinyLlama-1.1B --local-dir"]),
     ("validation_that_never_comes", None, ["data.validation=tokens.bin"], ["--set data.validation=tokens.bin", "validation_interval"]),
     ("vocabulary_too_small", small_vocabulary, [], ["32000 ids", "set vocab_size = 32000 in [model]"]),
+    ("tokenizer_too_large", larger_tokenizer("added-tokens/tokenizer.model"), [], ["[data] tokenizer = ", "32000 ids", "leave the key out"]),
+    ("tokenizer_too_large_alone", larger_tokenizer(), [], ["[data] tokenizer = ", "32000 ids", "name the tokenizer that the model was made with", ".bin"]),
+    ("tokenizer_too_large_of_the_model", larger_tokenizer("tinyllama-chat/tokenizer.model"), ["data.tokenizer=model/tokenizer.model"],
+     ["data.tokenizer=model/tokenizer.model", "name the tokenizer that the model was made with"]),
     ("output_in_the_kernel", None, ["job.output_dir=/proc/x"], ["--set job.output_dir=/proc/x", "holds no files"]),
     ("output_of_a_long_name", None, ["job.output_dir=" + 300 * "a"], ["300 characters"]),
     ("tokenizer_of_a_long_name", None, ["data.tokenizer=" + 300 * "a"], ["data.tokenizer", "cannot be looked at: File name too long"]),
     ("model_is_a_file", None, ["model.path=tokens.bin"], ["tokens.bin is not a directory"]),
     ("training_file_is_a_folder", lambda place: os.mkdir(place.path("a.txt")), ["data.train=a.txt"], ["a.txt", "is not a file"]),
-    ("folder_of_training_files", None, ["data.train=model"], ["--set data.train=model", "a folder or a pattern (*) is not expanded, list its files: ["]),
     ("place_that_a_shell_expands", None, ["job.output_dir=~/out"], ["--set job.output_dir=~/out", "~ and variables are not expanded"]),
     ("model_that_a_shell_expands", None, ["model.path=$HOME/m"], ["$HOME/m: ~ and variables are not expanded"]),
+    ("folder_of_training_files", files_in("d[1]", "b.txt", "a.txt", "c.jsonl", "d.md"), ['data.train="d[1]"'],
+     ['--set data.train="d[1]": ', 'folders are not expanded; list the files: ["d[1]/a.txt", "d[1]/b.txt"]']),
+    ("folder_without_training_files", files_in("d", "d.md"), ["data.train=d"], ["--set data.train=d: d is not a file, and folders are not expanded; list the files that end in .txt, "]),
+    ("pattern_without_an_ending", files_in("d", "b.txt", "a.txt"), ['data.train="d/*"'], ['patterns are not expanded; list the files: ["d/a.txt", "d/b.txt"]']),
     ("pattern_of_training_files", None, ['data.train="*.bin"'], ["*.bin does not exist, and patterns are not expanded; list the files: ", '["tokens.bin"]']),
     ("model_is_a_run", model_below("run/model"), ["model.path=run"], ["--set model.path=run: run is the folder of a run: name its model, run/model"]),
     ("model_is_an_adapter", adapter_at("adapter"), ["model.path=adapter"], ["model.path=adapter", "is an adapter", '[lora] adapter = "adapter"']),
@@ -246,7 +270,9 @@ CASES = [
     ("adapters_for_nothing", keys('[lora]\ntarget_modules = ["query"]\n'), [], ["config.toml:15", "query", "q_proj"]),
     ("all_linear_and_more", keys('[lora]\ntarget_modules = ["all-linear", "q_proj"]\n'), [], ["config.toml:15", "alone"]),
     ("saves_an_unknown_module", keys('[lora]\nmodules_to_save = ["classifier"]\n'), [], ["config.toml:15", "classifier", "lm_head"]),
-    ("adapter_is_a_model", keys('[lora]\nadapter = "model"\n'), [], ["model", "adapter_config.json"]),
+    ("adapter_is_a_model", keys('[lora]\nadapter = "model"\n'), [], ["config.toml:15", "model holds a model, no adapter", "adapter_config.json"]),
+    ("adapter_is_a_run_of_a_model", model_below("run/model"), ["lora.adapter=run"], ["--set lora.adapter=run: run holds a model, no adapter"]),
+    ("adapter_is_a_folder", files_in("d"), ["lora.adapter=d"], ["--set lora.adapter=d: d has no adapter_config.json"]),
     ("scales_of_nothing", keys("[lora]\ndouble_quantization = true\n"), [], ["config.toml:15", 'quantization = "nf4"']),
     ("frozen_without_adapters", None, ["zero.frozen=keep"], ["zero.frozen=keep", "[lora]"]),
     ("no_training_file", remove("tokens.bin"), [], ["tokens.bin", "does not exist"]),

@@ -67,10 +67,57 @@ void check_model(const Config& config) {
   }
 }
 
+std::vector<std::string> files_in(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator(); entry.increment(error)) files.push_back(entry->path().string());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// As a shell expands it.
+std::vector<std::string> files_like(const std::string& pattern) {
+  std::vector<std::string> files;
+  glob_t found{};
+  if (glob(pattern.c_str(), 0, nullptr, &found) == 0) files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  globfree(&found);
+  return files;
+}
+
+/// Those of the kind that most are of: others beside them seldom belong to the same data.
+std::vector<std::string> data_files_of(const std::vector<std::string>& files) {
+  std::vector<std::string> most;
+  for (const char* kind : {"txt", "jsonl", "bin"}) {
+    std::vector<std::string> alike;
+    std::error_code ignored;
+    for (const std::string& file : files)
+      if (data_kind(file) == kind && fs::is_regular_file(file, ignored)) alike.push_back(file);
+    if (alike.size() > most.size()) most = alike;
+  }
+  return most;
+}
+
+/// The end of "list the files".
+std::string list_of(std::vector<std::string> files) {
+  constexpr std::size_t most = 3;
+  const std::size_t all = files.size();
+  if (all == 0) return " that end in .txt, .jsonl, .json or .bin";
+  files.resize(std::min(all, most));
+  return ": " + toml_text(files) + (all > most ? text(" and ", all - most, " more") : "");
+}
+
+void refuse_many_files(const Config& config, const std::string& key, const std::string& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) refuse(config, key, path + " is not a file, and folders are not expanded; list the files" + list_of(data_files_of(files_in(path))));
+  if (path.find_first_of("*?[") != path.npos && !fs::exists(path, ignored))
+    refuse(config, key, path + " does not exist, and patterns are not expanded; list the files" + list_of(data_files_of(files_like(path))));
+}
+
 void check_data(const Config& config) {
   const auto check = [&](const std::vector<std::string>& files, const std::string& key) {
     for (const std::string& file : files) {
-      if (data_kind(file).empty()) refuse(config, key, file + " must end in .txt, .jsonl, .json or .bin: the ending tells how it is read; a folder or a pattern (*) is not expanded, list its files: [\"a.txt\", \"b.txt\"]");
+      if (data_kind(file).empty()) refuse_many_files(config, key, file);
+      if (data_kind(file).empty()) refuse(config, key, file + " must end in .txt, .jsonl, .json or .bin: the ending tells how it is read");
       if (data_kind(file) != "bin" && config.model.preset && config.data.tokenizer.empty())
         refuse(config, key, file + " is text, and a preset has no tokenizer: give [data] tokenizer, a SentencePiece model");
     }
@@ -133,33 +180,8 @@ void need_file(const Config& config, const std::string& key, const std::string& 
   if (access(path.c_str(), R_OK) != 0) refuse(config, key, path + " is a file that you may not read");
 }
 
-/// Data files that a folder holds, or that a pattern of a shell finds, in order.
-std::vector<std::string> data_files_at(const std::string& path) {
-  std::vector<std::string> files;
-  glob_t found{};
-  std::error_code ignored;
-  const std::string pattern = fs::is_directory(path, ignored) ? (fs::path(path) / "*").string() : path;
-  if (glob(pattern.c_str(), 0, nullptr, &found) == 0)
-    for (std::size_t i = 0; i < found.gl_pathc; ++i)
-      if (const std::string file = found.gl_pathv[i]; !data_kind(file).empty() && fs::is_regular_file(file, ignored)) files.push_back(file);
-  globfree(&found);
-  return files;
-}
-
-/// How to list them; empty where there are none.
-std::string list_of(std::vector<std::string> files) {
-  constexpr std::size_t most = 3;
-  const std::size_t all = files.size();
-  if (all == 0) return "";
-  files.resize(std::min(all, most));
-  return ": " + toml_text(files) + (all > most ? text(" and ", all - most, " more") : "");
-}
-
 void need_data(const Config& config, const std::string& key, const std::string& path) {
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) refuse(config, key, path + " is not a file, and folders are not expanded; list the files" + list_of(data_files_at(path)));
-  if (path.find_first_of("*?[") != path.npos && !fs::exists(path, ignored))
-    refuse(config, key, path + " does not exist, and patterns are not expanded; list the files" + list_of(data_files_at(path)));
+  refuse_many_files(config, key, path);
   need_file(config, key, path);
 }
 
@@ -204,9 +226,9 @@ void need_model(const Config& config, const std::string& key, const std::string&
 
 void need_adapter(const Config& config, const std::string& key, const std::string& path) {
   std::error_code ignored;
-  if (const fs::path own = fs::path(path) / "adapter"; fs::exists(own / "adapter_config.json", ignored) && !fs::exists(fs::path(path) / "adapter_config.json", ignored))
-    refuse(config, key, path + " is the folder of a run: name its adapter, " + own.string());
-  need_directory(config, key, path);
+  need_directory(config, key, path);   // before a look into it
+  if (const std::string why = why_no_adapter(path); !why.empty()) refuse(config, key, path + " " + why);
+  if (!fs::exists(fs::path(path) / "adapter_config.json", ignored)) refuse(config, key, path + " has no adapter_config.json; it must be a directory that PEFT or zero_train has written an adapter to");
 }
 
 // What a shell would have expanded.

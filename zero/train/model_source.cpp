@@ -52,9 +52,7 @@ std::string resolve_model(const std::string& path) {
 std::string resolve_adapter(const std::string& path) {
   if (path.empty() || is_adapter(path)) return path;
   if (is_adapter(joined(path, "adapter"))) return joined(path, "adapter");
-  const std::string checkpoint = CheckpointExport::is_checkpoint(path) ? path : newest_checkpoint_of(path);
-  if (!checkpoint.empty()) throw InputError(text(path, ": holds no adapter, but a checkpoint; make an adapter of it: zero_export ", checkpoint, " ADAPTER, and name --adapter ADAPTER"));
-  if (is_model(path)) throw InputError(text(path, ": is a model, no adapter"));
+  if (const std::string why = why_no_adapter(path); !why.empty()) throw InputError(text("--adapter ", path, ": ", why));
   return path;
 }
 
@@ -121,6 +119,17 @@ std::string why_no_base(const std::string& path) {
   const bool adapters = CheckpointExport::holds_adapter(checkpoint);
   return text("holds a checkpoint, and a run begins with ", adapters ? "a model and perhaps an adapter: make one of it, zero_export " : "a model: make one of it, zero_export ", checkpoint,
               adapters ? " ADAPTER, and name it by [lora] adapter" : " MODEL, and name MODEL here", "; or go on with that run by its own configuration and --resume");
+}
+
+std::string why_no_adapter(const std::string& path) {
+  const std::string adapter = joined(path, "adapter");
+  if (is_adapter(path)) return "";
+  if (is_adapter(adapter)) return "is the folder of a run: name its adapter, " + adapter;
+  if (is_model(path) || is_model(joined(path, "model"))) return "holds a model, no adapter: name a directory with adapter_config.json";
+  const std::string checkpoint = CheckpointExport::is_checkpoint(path) ? path : newest_checkpoint_of(path);
+  if (checkpoint.empty()) return "";
+  if (!CheckpointExport::holds_adapter(checkpoint)) return "holds a checkpoint of a model, no adapter: name a directory with adapter_config.json";
+  return "holds a checkpoint, and no adapter yet: make one of it, zero_export " + checkpoint + " ADAPTER, and name ADAPTER here";
 }
 
 ModelSource open_model(const ModelPlace& place) {

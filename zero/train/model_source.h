@@ -32,6 +32,9 @@ ModelPlace resolve(const ModelPlace& place);
 /// Of runs, checkpoints, adapters and GGUF files; empty for anything else.
 std::string why_no_base(const std::string& path);
 
+/// The same of a path as an adapter: of runs, checkpoints and models; empty for anything else.
+std::string why_no_adapter(const std::string& path);
+
 /// Opens a resolved place. InputError for what is missing, broken or does not belong together. Reads no weights.
 ModelSource open_model(const ModelPlace& place);
 

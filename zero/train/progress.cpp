@@ -154,10 +154,11 @@ void Progress::end_line() {
   line_open_ = false;
 }
 
-// What ends the line goes where the log's line goes: two streams may reach the terminal in another order.
+// What takes the open line away goes where the log's line goes, and holds no newline: streams may reach the terminal in another
+// order, and scripts pass them on line by line.
 std::string Progress::make_way() {
   const std::scoped_lock lock(mutex_);
-  return std::exchange(line_open_, false) ? "\n" : "";
+  return std::exchange(line_open_, false) ? "\r\x1b[K" : "";
 }
 
 void Progress::say_that_it_lives(std::stop_token stop) {

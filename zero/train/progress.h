@@ -35,7 +35,7 @@ struct ProgressOptions {
 };
 
 /// Shows steps as they end. A thread of its own says that the run lives where a minute brings none: while the first step, a
-/// checkpoint or the model's last gather takes long. On a terminal the log's lines end the open one first.
+/// checkpoint or the model's last gather takes long. On a terminal the log's lines take the place of the open one.
 class Progress {
  public:
   Progress(std::ostream& out, ProgressOptions options);

@@ -77,8 +77,11 @@ StopSignal::StopSignal(bool speaks) {
     if (listens_to(signal)) handle(signal, note);
 }
 
-// The handler stays: a signal while the process ends does not change how it ends.
-StopSignal::~StopSignal() { answers = 0; }
+// Who asks once more while the process ends does not change how it ends. SIGTERM still does.
+StopSignal::~StopSignal() {
+  answers = 0;
+  for (const int signal : {SIGINT, SIGHUP, SIGUSR1}) std::signal(signal, SIG_IGN);
+}
 
 void StopSignal::training_is_over() { training = 0; }
 

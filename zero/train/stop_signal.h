@@ -7,7 +7,7 @@ namespace zero {
 /// While one lives the first of these signals is noted; a later one ends the process as if nobody had listened. Signals
 /// within a second of the first are the same request (a scheduler's and mpirun's may both arrive), a second Ctrl-C only within
 /// a fifth of it. SIGINT and SIGHUP stay ignored where the process was started so (nohup). What is noted after the object's end
-/// changes nothing: the process is ending. Nor does a closed pipe end it from then on, behind which the log was read. One per process.
+/// changes nothing but by SIGTERM: the process is ending. Nor does a closed pipe end it from then on, behind which the log was read. One per process.
 class StopSignal {
  public:
   /// `speaks`: the first signal is answered by a line on standard error at once, since the step may take long; a SIGTERM two

@@ -113,7 +113,7 @@ TEST(Progress, LinesWithAValidationLossStayOnTheTerminal) {
   EXPECT_EQ(lines(out.str()), 1);
 }
 
-TEST(Progress, TheLogsLinesEndTheOpenLine) {
+TEST(Progress, TheLogsLinesTakeThePlaceOfTheOpenLine) {
   std::ostringstream out;
   ::testing::internal::CaptureStderr();
   {
@@ -126,7 +126,7 @@ TEST(Progress, TheLogsLinesEndTheOpenLine) {
   }
   log_warning("behind the run");
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "warning: before the first step\n\nwarning: behind a step\nwarning: behind a warning\nwarning: behind the run\n");
+            "warning: before the first step\n\r\033[Kwarning: behind a step\nwarning: behind a warning\nwarning: behind the run\n");
   EXPECT_EQ(out.str(), "\r\033[Kstep 1/9\r\033[Kstep 2/9\n");
 }
 

@@ -9,11 +9,8 @@
 #include "zero/train/run_mark.h"
 
 namespace zero {
-namespace {
 
 namespace fs = std::filesystem;
-
-}  // namespace
 
 ResultFolder::ResultFolder(std::string path) : path_(std::move(path)) {
   std::error_code none;

@@ -79,7 +79,6 @@ Plan make_plan(const TrainArguments& arguments, int ranks) {
   return plan;
 }
 
-/// The configuration with every value that is used; it is a configuration of the same run.
 MpiOptions mpi_options_of(const Config& config) {
   MpiOptions options;
   options.deadline = std::chrono::duration<double>(config.comm.deadline_seconds);

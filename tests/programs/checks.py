@@ -1,6 +1,8 @@
-"""What the tests of programs share: how a run is started, and the loop over a file's checks."""
+"""What the tests of programs share: a folder to run in, how a run is started, and the loop over a file's checks."""
 import argparse
+import json
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -16,12 +18,33 @@ def environment(**more):
     return {**os.environ, "OMP_NUM_THREADS": "1", **more}
 
 
-def arguments(description):
-    """BIN TESTS_DATA [-k NAME], of which the paths are absolute."""
+class ModelPlace:
+    """A folder with a small model, its tokens and a configuration."""
+
+    def __init__(self, folder, bin, data, sections):
+        self.folder, self.bin, self.data = folder, bin, data
+        shutil.copytree(os.path.join(data, "tiny", "model"), self.path("model"))
+        shutil.copy(os.path.join(data, "tiny", "tokens.bin"), self.path("tokens.bin"))
+        self.config(sections)
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def config(self, sections, extra="", name="config.toml"):
+        with open(self.path(name), "w") as file:
+            for section, keys in sections.items():
+                file.write(f"[{section}]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in keys.items()))
+            file.write(extra)
+
+
+def arguments(description, **numbers):
+    """BIN TESTS_DATA [-k NAME], of which the paths are absolute, and an option for each number with its default."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bin", type=os.path.abspath)
     parser.add_argument("data", type=os.path.abspath)
     parser.add_argument("-k", default="", help="only checks whose name holds this")
+    for name, default in numbers.items():
+        parser.add_argument("--" + name, type=int, default=default)
     return parser.parse_args()
 
 

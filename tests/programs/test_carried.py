@@ -1,7 +1,7 @@
 """Trains on conversations as a user does, and asks of what the run leaves that it still knows how: template, added tokens and
 end of an answer must be in model/, adapter/, merged folders and GGUF files, and a run that goes on must see them unchanged.
 
-usage: test_carried.py BIN TESTS_DATA        exits 1 when something is wrong
+usage: test_carried.py BIN TESTS_DATA [-k NAME]        exits 1 when something is wrong
 """
 import json
 import os
@@ -9,8 +9,8 @@ import re
 import shutil
 import struct
 import subprocess
-import sys
-import tempfile
+
+from checks import arguments, environment, mpirun, run_checks
 
 TALK = [{"messages": [{"role": "user", "content": f"Who made {what}?"}, {"role": "assistant", "content": "It was made."}]} for what in ("heaven", "earth", "light", "water")]
 TOKENS = {str(32000 + i): {"content": content, "lstrip": False, "normalized": False, "rstrip": False, "single_word": False, "special": True}
@@ -60,8 +60,7 @@ class Place:
                     "training.precision": "fp32", "training.device": "cpu", "optimizer.lr": 0.01, "checkpoint.interval": 1} | model
         self.write("config.toml", "".join(f"[{section}]\n" + "".join(f"{key.split('.')[1]} = {json.dumps(value)}\n" for key, value in settings.items() if key.startswith(section + "."))
                                           for section in dict.fromkeys(key.split(".")[0] for key in settings)))
-        command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", "1"] + (["--allow-run-as-root"] if os.getuid() == 0 else [])
-        done = subprocess.run([*command, self.bin + "/zero_train", "config.toml", *options], cwd=self.folder, capture_output=True, text=True, timeout=120, env=dict(os.environ, OMP_NUM_THREADS="1"))
+        done = subprocess.run([*mpirun(1), self.bin + "/zero_train", "config.toml", *options], cwd=self.folder, capture_output=True, text=True, timeout=120, env=environment())
         assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
         return done.stdout + done.stderr
 
@@ -193,13 +192,14 @@ def check_ids(place):
 
 
 def main():
-    bin, data = (os.path.abspath(path) for path in sys.argv[1:3])
-    for check in (check_model, check_adapter, check_resume, check_ids):
-        with tempfile.TemporaryDirectory(prefix="zero-carried-") as folder:
-            place = Place(folder, bin, data)
-            place.write("talk.txt", "Who made heaven? It was made. " * 80)
-            check(place)
-        print(check.__name__, "ok", flush=True)
+    args = arguments(__doc__)
+
+    def run(check, folder):
+        place = Place(folder, args.bin, args.data)
+        place.write("talk.txt", "Who made heaven? It was made. " * 80)
+        check(place)
+
+    run_checks(args, globals(), run)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@ must be the undisturbed run's to the bit.
 
 usage: test_checkpoints.py BIN TESTS_DATA [-k NAME] [--kills N] [--seed N]        exits 1 when something is wrong
 """
-import argparse
 import json
 import os
 import random
@@ -11,9 +10,9 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 import time
+
+from checks import ModelPlace, arguments, environment, mpirun, run_checks
 
 DEADLINE_SECONDS = 60
 CONFIG = {
@@ -25,26 +24,15 @@ CONFIG = {
 }
 
 
-class Place:
-    """A folder with a small model, its tokens and a configuration."""
-
+class Place(ModelPlace):
     def __init__(self, folder, bin, data):
-        self.folder, self.bin = folder, bin
-        shutil.copytree(os.path.join(data, "tiny", "model"), self.path("model"))
-        shutil.copy(os.path.join(data, "tiny", "tokens.bin"), self.path("tokens.bin"))
-        with open(self.path("config.toml"), "w") as file:
-            for section, keys in CONFIG.items():
-                file.write(f"[{section}]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in keys.items()))
-
-    def path(self, *names):
-        return os.path.join(self.folder, *names)
+        super().__init__(folder, bin, data, CONFIG)
 
     def start(self, *options, ranks=2, out="out"):
         """zero_train under mpirun; its messages go to a file."""
-        command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks)] + (["--allow-run-as-root"] if os.getuid() == 0 else [])
-        command += [self.bin + "/zero_train", "config.toml", "--set", f"job.output_dir={out}", *options]
+        command = [*mpirun(ranks), self.bin + "/zero_train", "config.toml", "--set", f"job.output_dir={out}", *options]
         with open(self.path("said"), "w") as said:
-            return subprocess.Popen(command, cwd=self.folder, stdout=said, stderr=subprocess.STDOUT, start_new_session=True, env=dict(os.environ, OMP_NUM_THREADS="1"))
+            return subprocess.Popen(command, cwd=self.folder, stdout=said, stderr=subprocess.STDOUT, start_new_session=True, env=environment())
 
     def wait(self, process):
         """(exit code, what it said)"""
@@ -287,24 +275,12 @@ def check_refusals(place, args):
     assert code == 0 and "training.steps 2 -> 4" in said and len(place.metrics()) == 4, said
 
 
-def run_checks(checks, doc):
-    """Runs those that -k asks for, each in a place of its own."""
-    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bin")
-    parser.add_argument("data")
-    parser.add_argument("-k", default="", help="only checks whose name holds this")
-    parser.add_argument("--kills", type=int, default=12)
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
+def run_in_places(names, doc):
+    """Runs the checks of `names` (a file's globals()), each in a place of its own."""
+    args = arguments(doc, kills=12, seed=0)
     args.random = random.Random(args.seed)
-    checks = [check for check in checks if args.k in check.__name__]
-    for check in checks:
-        begin = time.time()
-        with tempfile.TemporaryDirectory(prefix="zero-checkpoints-") as folder:
-            check(Place(folder, os.path.abspath(args.bin), os.path.abspath(args.data)), args)
-        print(f"{check.__name__} ok, {time.time() - begin:.1f} s", flush=True)
-    sys.exit(not checks)
+    run_checks(args, names, lambda check, folder: check(Place(folder, args.bin, args.data), args))
 
 
 if __name__ == "__main__":
-    run_checks([check_kills, check_two_at_once, check_damage, check_fp16, check_divergence, check_finished, check_validation, check_export, check_refusals], __doc__)
+    run_in_places(globals(), __doc__)

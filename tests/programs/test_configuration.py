@@ -10,7 +10,7 @@ import struct
 import subprocess
 import time
 
-from checks import arguments, environment, mpirun, run_checks
+from checks import ModelPlace, arguments, environment, mpirun, run_checks
 
 DEADLINE_SECONDS = 60
 CONFIG = {
@@ -29,22 +29,9 @@ EIGHT_BILLION = {
 }
 
 
-class Place:
-    """A folder with a small model, its tokens and a configuration."""
-
+class Place(ModelPlace):
     def __init__(self, folder, bin, data):
-        self.folder, self.bin, self.data = folder, bin, data
-        shutil.copytree(os.path.join(data, "tiny", "model"), self.path("model"))
-        shutil.copy(os.path.join(data, "tiny", "tokens.bin"), self.path("tokens.bin"))
-        self.config(CONFIG)
-
-    def path(self, *names):
-        return os.path.join(self.folder, *names)
-
-    def config(self, sections):
-        with open(self.path("config.toml"), "w") as file:
-            for section, keys in sections.items():
-                file.write(f"[{section}]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in keys.items()))
+        super().__init__(folder, bin, data, CONFIG)
 
     def run(self, *options, ranks=1, config="config.toml"):
         """(exit code, standard output, standard error)"""

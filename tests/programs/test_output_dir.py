@@ -12,7 +12,7 @@ import stat
 import subprocess
 import time
 
-from checks import arguments, environment, mpirun, run_checks
+from checks import ModelPlace, arguments, environment, mpirun, run_checks
 from test_checkpoints import ranks_of
 
 DEADLINE_SECONDS = 120
@@ -24,22 +24,13 @@ CONFIG = {
 }
 
 
-class Place:
+class Place(ModelPlace):
     """A folder with a small model, its tokens, a text with a tokenizer, and a configuration."""
 
     def __init__(self, folder, bin, data):
-        self.folder, self.bin = folder, bin
-        shutil.copytree(os.path.join(data, "tiny", "model"), self.path("model"))
-        shutil.copy(os.path.join(data, "tiny", "tokens.bin"), self.path("tokens.bin"))
+        super().__init__(folder, bin, data, CONFIG)
         shutil.copy(os.path.join(data, "tinyllama-chat", "tokenizer.model"), self.path("tokenizer.model"))
-        self.config("config.toml", CONFIG)
-        self.config("text.toml", {**CONFIG, "model": {"preset": "llama-tiny", "vocab_size": 32000}, "data": {"train": ["t.txt"], "tokenizer": "tokenizer.model"}})
-
-    def path(self, *names):
-        return os.path.join(self.folder, *names)
-
-    def config(self, name, sections):
-        self.write(name, "".join(f"[{section}]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in keys.items()) for section, keys in sections.items()))
+        self.config({**CONFIG, "model": {"preset": "llama-tiny", "vocab_size": 32000}, "data": {"train": ["t.txt"], "tokenizer": "tokenizer.model"}}, name="text.toml")
 
     def write(self, name, content="somebody's work\n"):
         os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)

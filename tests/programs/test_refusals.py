@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from checks import environment, mpirun
+from checks import ModelPlace, environment, mpirun
 
 DEADLINE_SECONDS = 60
 CONFIG = {
@@ -24,26 +24,14 @@ CONFIG = {
 }
 
 
-class Place:
-    """A folder of one case: a small model, its tokens and a good configuration, for the case to spoil."""
+class Place(ModelPlace):
+    """Of one case, which spoils it."""
 
     def __init__(self, folder, data):
-        self.folder, self.data = folder, data
-        shutil.copytree(os.path.join(data, "tiny", "model"), self.path("model"))
-        shutil.copy(os.path.join(data, "tiny", "tokens.bin"), self.path("tokens.bin"))
+        super().__init__(folder, None, data, CONFIG)
         for folder, _, names in os.walk(self.folder):  # the originals may be read-only
             for name in names:
                 os.chmod(os.path.join(folder, name), 0o644)
-        self.config(CONFIG)
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def config(self, sections, extra=""):
-        with open(self.path("config.toml"), "w") as file:
-            for section, keys in sections.items():
-                file.write(f"[{section}]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in keys.items()))
-            file.write(extra)
 
     def weights(self):
         """(header, data) of the model's safetensors file."""

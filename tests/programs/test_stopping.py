@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from test_checkpoints import DEADLINE_SECONDS, ranks_of, run_checks, wait_for_steps, wait_for_words
+from test_checkpoints import DEADLINE_SECONDS, ranks_of, run_in_places, wait_for_steps, wait_for_words
 
 ENDLESS = ("--set", "training.steps=100000", "--set", "checkpoint.interval=0")
 
@@ -179,4 +179,4 @@ def check_log(place, args):
 
 
 if __name__ == "__main__":
-    run_checks([check_signals, check_second_signal, check_repeated_signals, check_interrupts, check_last_words, check_closed_pipe, check_log], __doc__)
+    run_in_places(globals(), __doc__)

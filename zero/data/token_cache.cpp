@@ -17,7 +17,6 @@
 namespace zero {
 namespace {
 
-constexpr std::string_view ending = ".tokens";
 constexpr auto patience = std::chrono::seconds(5);   // file systems of a network may show a new file late
 
 // Of a file's name, for people: what makes names differ comes behind it, and all of it must fit into a name of 255 bytes.
@@ -88,10 +87,8 @@ std::optional<TokenCacheHeader> seen(const std::string& path, std::int64_t check
 
 std::string token_cache_path(const CacheRecipe& recipe, const std::string& folder) {
   const auto whole = std::filesystem::weakly_canonical(recipe.source);
-  return (std::filesystem::path(folder) / text(beginning_of(whole.filename().string()), ".", hex(fingerprint_of(whole.string()), 12), ".", hex(recipe.rule, 12), ending)).string();
+  return (std::filesystem::path(folder) / text(beginning_of(whole.filename().string()), ".", hex(fingerprint_of(whole.string()), 12), ".", hex(recipe.rule, 12), ".tokens")).string();
 }
-
-bool is_token_cache(const std::string& name) { return name.ends_with(ending); }
 
 CachedTokens open_token_cache(const CacheRecipe& recipe, const std::string& folder, const CoreSet& cores, Communicator& comm) {
   const std::string path = token_cache_path(recipe, folder);

@@ -65,7 +65,4 @@ CachedTokens open_token_cache(const CacheRecipe& recipe, const std::string& fold
 /// Where that cache lies: the source's file name, a hash of its whole path and one of the rule.
 std::string token_cache_path(const CacheRecipe& recipe, const std::string& folder);
 
-/// A file of that kind.
-bool is_token_cache(const std::string& name);
-
 }  // namespace zero

@@ -1,5 +1,6 @@
-// Times of the collectives over message sizes, as nccl-tests count them: the size is that of the full vector; algorithm bandwidth is
-// size / time; bus bandwidth scales it by what any algorithm must move, (n-1)/n for all_gather and reduce_scatter, 2(n-1)/n for all_reduce.
+// Times of the collectives over message sizes, as nccl-tests count them: the size is that of the full vector; algorithm
+// bandwidth is size / time; bus bandwidth scales it by what any algorithm must move, (n-1)/n for all_gather and
+// reduce_scatter, 2(n-1)/n for all_reduce.
 #include <ATen/Functions.h>
 #include <c10/core/DeviceGuard.h>
 #include <CLI/CLI.hpp>
@@ -11,15 +12,15 @@
 #include <vector>
 
 #include "benchmarks/benchmarks.h"
-#include "comm/device_choice.h"
 #include "comm/stream.h"
-#include "comm/world.h"
+#include "comm/world/device_choice.h"
+#include "comm/world/world.h"
 
 namespace zero {
 namespace {
 
 struct Arguments {
-  std::int64_t smallest = 4 << 10;   // bytes
+  std::int64_t smallest = 4 << 10;  // bytes
   std::int64_t largest = 64 << 20;
   std::string type = "fp32";
   std::string shared_memory = "auto";
@@ -59,16 +60,20 @@ double seconds_of(Communicator& c, const std::function<void()>& call, int repeat
 void print(const Arguments& arguments, int ranks, const Timed& timed, std::int64_t bytes, double seconds) {
   const double algorithm = bytes / seconds / 1e9, bus = algorithm * timed.bus_factor;
   if (arguments.json)
-    std::printf("{\"version\": 1, \"benchmark\": \"collectives\", \"collective\": \"%s\", \"ranks\": %d, \"type\": \"%s\", \"bytes\": %lld, "
-                "\"seconds\": %.9g, \"algorithm_gb_per_s\": %.6g, \"bus_gb_per_s\": %.6g}\n",
-                timed.name, ranks, arguments.type.c_str(), static_cast<long long>(bytes), seconds, algorithm, bus);
+    std::printf(
+        "{\"version\": 1, \"benchmark\": \"collectives\", \"collective\": \"%s\", \"ranks\": %d, \"type\": \"%s\", \"bytes\": %lld, "
+        "\"seconds\": %.9g, \"algorithm_gb_per_s\": %.6g, \"bus_gb_per_s\": %.6g}\n",
+        timed.name, ranks, arguments.type.c_str(), static_cast<long long>(bytes), seconds, algorithm, bus);
   else
-    std::printf("%-15s %5d  %12lld  %12.1f  %10.2f  %10.2f\n", timed.name, ranks, static_cast<long long>(bytes), seconds * 1e6, algorithm, bus);
+    std::printf("%-15s %5d  %12lld  %12.1f  %10.2f  %10.2f\n", timed.name, ranks, static_cast<long long>(bytes),
+                seconds * 1e6, algorithm, bus);
 }
 
 int measure(World& world, const Arguments& arguments) {
   MpiOptions options;
-  options.shared_memory = arguments.shared_memory == "off" ? SharedMemory::off : arguments.shared_memory == "on" ? SharedMemory::on : SharedMemory::automatic;
+  options.shared_memory = arguments.shared_memory == "off"  ? SharedMemory::off
+                          : arguments.shared_memory == "on" ? SharedMemory::on
+                                                            : SharedMemory::automatic;
   options.slots = arguments.slots;
   options.slot_bytes = arguments.slot_bytes;
   world.configure(options);
@@ -85,7 +90,8 @@ int measure(World& world, const Arguments& arguments) {
   for (std::int64_t bytes = arguments.smallest; bytes <= arguments.largest; bytes *= 4) {
     const std::int64_t element = c10::elementSize(type), n = bytes / element / c.size();
     c.reserve({n * c.size() * element, n * element}, n * c.size() * element);
-    const at::Tensor full = c.allocate(n * c.size(), type).zero_(), shard = c.allocate(n, type).zero_(), own = full.narrow(0, n * c.rank(), n);
+    const at::Tensor full = c.allocate(n * c.size(), type).zero_(), shard = c.allocate(n, type).zero_(),
+                     own = full.narrow(0, n * c.rank(), n);
     const std::vector<Timed> all = {
         {"all_gather", share, [&] { c.all_gather_into(full, shard); }},
         {"gather_in_place", share, [&] { c.all_gather_into(full, own); }},
@@ -108,8 +114,12 @@ int bench_collectives(int argc, char** argv) {
   CLI::App app("Times of the collectives; start it under mpirun", "zero_bench collectives");
   app.add_option("--min", arguments.smallest, "smallest full vector in bytes")->capture_default_str();
   app.add_option("--max", arguments.largest, "largest full vector in bytes")->capture_default_str();
-  app.add_option("--type", arguments.type, "fp32 or bf16")->check(CLI::IsMember({"fp32", "bf16"}))->capture_default_str();
-  app.add_option("--shared-memory", arguments.shared_memory)->check(CLI::IsMember({"auto", "on", "off"}))->capture_default_str();
+  app.add_option("--type", arguments.type, "fp32 or bf16")
+      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->capture_default_str();
+  app.add_option("--shared-memory", arguments.shared_memory)
+      ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->capture_default_str();
   app.add_option("--slots", arguments.slots, "of the shared window, per rank")->capture_default_str();
   app.add_option("--slot-bytes", arguments.slot_bytes)->capture_default_str();
   app.add_option("--device", arguments.device)->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();

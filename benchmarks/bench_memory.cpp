@@ -8,19 +8,19 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/byte_count.h"
+#include "base/error.h"
+#include "base/log.h"
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/step_run.h"
-#include "comm/error.h"
-#include "comm/fake_communicator.h"
-#include "comm/log.h"
-#include "comm/world.h"
-#include "models/matmul_setting.h"
-#include "offload/process_memory.h"
-#include "zero/train/byte_count.h"
-#include "zero/train/run_model.h"
-#include "zero/train/setup.h"
-#include "zero/train/state_homes.h"
-#include "zero/train/verdict.h"
+#include "comm/fake/fake_communicator.h"
+#include "comm/world/world.h"
+#include "models/nn/matmul_setting.h"
+#include "offload/memory/process_memory.h"
+#include "zero/config/run_model.h"
+#include "zero/config/setup.h"
+#include "zero/config/state_homes.h"
+#include "zero/estimate/verdict.h"
 
 namespace zero {
 namespace {
@@ -40,7 +40,7 @@ struct Row {
   int ranks = 1, stage = 0;
   MemoryPlan plan;
   PaperBytes paper;
-  double process = 0;                 // predicted Pss beside the ledger
+  double process = 0;  // predicted Pss beside the ledger
   std::optional<StepResult> measured;
 };
 
@@ -77,12 +77,18 @@ Row predict(const Bench& bench, int stage, int ranks) {
   Config config = bench.config;
   config.zero.stage = stage;
   if (stage < 3) config.offload.parameters = "none";
-  config.training.global_batch_size = config.training.local_batch_size * ranks * (BatchArithmetic::of(bench.config, bench.world->size()).accumulation);
+  config.training.global_batch_size =
+      config.training.local_batch_size * ranks * (BatchArithmetic::of(bench.config, bench.world->size()).accumulation);
   const BatchArithmetic batch = BatchArithmetic::of(config, ranks);
   const RunModel run = make_run_model(config, model_config_of(config), false);
   MemoryWork work = memory_work_of(config, batch, at::get_num_threads());
   work.activations.masked_targets = true;  // the last token of a row has no target here
-  Row row{ranks, stage, plan_memory(run.model, work), paper_bytes(double(run.model.trainable_numel()), frozen_bytes(run.model, work.engine), work.engine, ranks), 0, {}};
+  Row row{ranks,
+          stage,
+          plan_memory(run.model, work),
+          paper_bytes(double(run.model.trainable_numel()), frozen_bytes(run.model, work.engine), work.engine, ranks),
+          0,
+          {}};
   row.process = double(process_peak(bench.process_now, row.plan.training_peak()));
   return row;
 }
@@ -111,7 +117,9 @@ StepWork work_of(const Bench& bench, int stage, int rank) {
 /// Whether every rank of the node may take what the row needs; alike on all ranks.
 bool fits(const Bench& bench, const Row& row, int processes_here) {
   const NodeMemory memory = node_memory();
-  const bool mine = memory.available < 0 || double(processes_here) * (double(row.plan.peak()) + row.process - double(bench.process_now)) < double(memory.available);
+  const bool mine = memory.available < 0 ||
+                    double(processes_here) * (double(row.plan.peak()) + row.process - double(bench.process_now)) <
+                        double(memory.available);
   at::Tensor no = at::full({1}, mine ? 0.0 : 1.0, at::kDouble);
   bench.world->communicator().all_reduce(no, {at::kDouble, false});
   return no.item<double>() == 0;
@@ -133,24 +141,46 @@ nlohmann::json object_of(const ByCategory& bytes) {
 void print_json(const Bench& bench, const Row& row) {
   const Config& c = bench.config;
   const MemoryPlan& p = row.plan;
-  nlohmann::json line{{"version", 1}, {"benchmark", "memory"}, {"model", c.model.path ? *c.model.path : *c.model.preset}, {"dtype", c.training.precision},
-                      {"world", row.ranks}, {"fake", !bench.options.fake_ranks.empty()}, {"stage", row.stage}, {"seq", c.training.seq_len},
-                      {"batch", c.training.local_batch_size}, {"accum", BatchArithmetic::of(c, bench.world->size()).accumulation},
-                      {"checkpointing", c.activation_checkpoint.mode}, {"offload", {c.offload.optimizer, c.offload.parameters}}};
-  line["paper"] = {{"parameters", row.paper.parameters}, {"gradients", row.paper.gradients}, {"optimizer", row.paper.optimizer}};
-  line["predicted"] = {{"rest", object_of(predicted(p, false))}, {"peak", object_of(predicted(p, true))}, {"rest_sum", p.at_rest()}, {"peak_sum", p.training_peak()},
-                       {"logits", p.activations.logits}, {"unit_gradients", p.activations.unit_gradients}, {"gather_slots", p.gather_slots},
-                       {"reduce_slots", p.reduce_slots}, {"disk", p.disk}, {"process", row.process}};
+  nlohmann::json line{{"version", 1},
+                      {"benchmark", "memory"},
+                      {"model", c.model.path ? *c.model.path : *c.model.preset},
+                      {"dtype", c.training.precision},
+                      {"world", row.ranks},
+                      {"fake", !bench.options.fake_ranks.empty()},
+                      {"stage", row.stage},
+                      {"seq", c.training.seq_len},
+                      {"batch", c.training.local_batch_size},
+                      {"accum", BatchArithmetic::of(c, bench.world->size()).accumulation},
+                      {"checkpointing", c.activation_checkpoint.mode},
+                      {"offload", {c.offload.optimizer, c.offload.parameters}}};
+  line["paper"] = {
+      {"parameters", row.paper.parameters}, {"gradients", row.paper.gradients}, {"optimizer", row.paper.optimizer}};
+  line["predicted"] = {{"rest", object_of(predicted(p, false))},
+                       {"peak", object_of(predicted(p, true))},
+                       {"rest_sum", p.at_rest()},
+                       {"peak_sum", p.training_peak()},
+                       {"logits", p.activations.logits},
+                       {"unit_gradients", p.activations.unit_gradients},
+                       {"gather_slots", p.gather_slots},
+                       {"reduce_slots", p.reduce_slots},
+                       {"disk", p.disk},
+                       {"process", row.process}};
   if (row.measured) {
     const StepMemory& m = row.measured->memory;
-    line["measured"] = {{"rest", object_of(m.rest)}, {"peak", object_of(m.peak)}, {"rest_sum", m.rest_sum}, {"peak_sum", m.peak_sum}, {"pss", m.pss}, {"vmhwm", m.resident}};
+    line["measured"] = {{"rest", object_of(m.rest)},
+                        {"peak", object_of(m.peak)},
+                        {"rest_sum", m.rest_sum},
+                        {"peak_sum", m.peak_sum},
+                        {"pss", m.pss},
+                        {"vmhwm", m.resident}};
     line["median_step_s"] = median(row.measured->seconds);
   }
   std::puts(line.dump().c_str());
   std::fflush(stdout);
 }
 
-// Columns of bytes: the formula's (or the disk's, where states lie there), five categories, and the peaks of ledger and process.
+// Columns of bytes: the formula's (or the disk's, where states lie there), five categories, and the peaks of ledger and
+// process.
 using Columns = std::array<std::string, 8>;
 
 std::string joined(const Columns& cells) {
@@ -162,9 +192,13 @@ std::string joined(const Columns& cells) {
 void print_heads(const Bench& bench) {
   const OffloadConfig& offload = bench.config.offload;
   const bool disk = offload.optimizer == "nvme" || offload.parameters == "nvme";
-  std::printf("\nbytes of one rank: states at rest, activations at their peak, peaks of the ledger and of the process\n%s\n",
-              disk ? "disk: of the states that lie there" : "formula: the ZeRO paper's for parameters, gradients and optimizer");
-  std::printf("ranks stage%s\n", joined({disk ? "disk" : "formula", "parameters", "gradients", "optimizer", "buffers", "activations", "peak", "process"}).c_str());
+  std::printf(
+      "\nbytes of one rank: states at rest, activations at their peak, peaks of the ledger and of the process\n%s\n",
+      disk ? "disk: of the states that lie there"
+           : "formula: the ZeRO paper's for parameters, gradients and optimizer");
+  std::printf("ranks stage%s\n", joined({disk ? "disk" : "formula", "parameters", "gradients", "optimizer", "buffers",
+                                         "activations", "peak", "process"})
+                                     .c_str());
 }
 
 std::string error_of(double predicted, double measured) {
@@ -180,15 +214,20 @@ void print_row(const Row& row) {
   const int activations = int(MemoryCategory::activations);
   const double at_peak = double(row.plan.training_peak()), pss = at_peak + row.process;
   const auto columns = [&](const std::string& first, const ByCategory& still, double kept, double top, double process) {
-    return Columns{first, cell(still[0]), cell(still[1]), cell(still[2]), cell(still[3]), cell(kept), cell(top), cell(process)};
+    return Columns{first,          cell(still[0]), cell(still[1]), cell(still[2]),
+                   cell(still[3]), cell(kept),     cell(top),      cell(process)};
   };
-  std::printf("%5d %5d%s\n", row.ranks, row.stage, joined(columns(cell(row.plan.disk > 0 ? double(row.plan.disk) : row.paper.sum()), rest, peak[activations], at_peak, pss)).c_str());
+  std::printf("%5d %5d%s\n", row.ranks, row.stage,
+              joined(columns(cell(row.plan.disk > 0 ? double(row.plan.disk) : row.paper.sum()), rest, peak[activations],
+                             at_peak, pss))
+                  .c_str());
   if (row.measured) {
     const StepMemory& m = row.measured->memory;
     std::printf("   measured%s\n", joined(columns("", m.rest, m.peak[activations], m.peak_sum, m.pss)).c_str());
     char step[32];
     std::snprintf(step, sizeof step, "%.2f s", median(row.measured->seconds));
-    std::printf("       step%s\n", joined({step, "", "", "", "", "error", error_of(at_peak, m.peak_sum), error_of(pss, m.pss)}).c_str());
+    std::printf("       step%s\n",
+                joined({step, "", "", "", "", "error", error_of(at_peak, m.peak_sum), error_of(pss, m.pss)}).c_str());
   }
   std::fflush(stdout);
 }
@@ -200,20 +239,25 @@ int run(const Options& options, World& world) {
   Ledger ledger;
   LedgerScope scope(ledger);
   if (!std::getenv("OMP_NUM_THREADS")) at::set_num_threads(world.cores());
-  if (!options.fake_ranks.empty() && world.size() > 1) throw InputError("--fake-ranks pretends all ranks but one: start it without mpirun");
+  if (!options.fake_ranks.empty() && world.size() > 1)
+    throw InputError("--fake-ranks pretends all ranks but one: start it without mpirun");
   Bench bench{options, {}, &world, &allocator, &ledger, process_now};
   world.agree([&] {
     bench.config = load_config(options.config, options.overrides);
-    if (bench.config.lora && !options.predict_only) throw InputError(bench.config.source + ": [lora] can only be predicted: add --predict");
-    if (bench.config.training.precision == "fp16" && !options.predict_only) throw InputError(bench.config.where("training.precision") + ": can only be predicted: add --predict");
+    if (bench.config.lora && !options.predict_only)
+      throw InputError(bench.config.source + ": [lora] can only be predicted: add --predict");
+    if (bench.config.training.precision == "fp16" && !options.predict_only)
+      throw InputError(bench.config.where("training.precision") + ": can only be predicted: add --predict");
     validate_for_model(bench.config, model_config_of(bench.config));
     validate_for(bench.config, world.size());
   });
   const std::string matmul = choose_fast_matmul();
   const bool tell = world.rank() == 0;
   if (tell && !options.json) {
-    std::printf("%s, %s, %lld sequences of %lld tokens in a micro-batch, %d threads a rank\n%s\n", options.config.c_str(), bench.config.training.precision.c_str(),
-                (long long)bench.config.training.local_batch_size, (long long)bench.config.training.seq_len, at::get_num_threads(), matmul.c_str());
+    std::printf("%s, %s, %lld sequences of %lld tokens in a micro-batch, %d threads a rank\n%s\n",
+                options.config.c_str(), bench.config.training.precision.c_str(),
+                (long long)bench.config.training.local_batch_size, (long long)bench.config.training.seq_len,
+                at::get_num_threads(), matmul.c_str());
     print_heads(bench);
   }
   const std::vector<int> worlds = options.fake_ranks.empty() ? std::vector<int>{world.size()} : options.fake_ranks;
@@ -231,11 +275,17 @@ int run(const Options& options, World& world) {
 
 int bench_memory(int argc, char** argv) {
   Options options;
-  CLI::App app("Bytes of a training step at each ZeRO stage, predicted and measured on synthetic tokens. Start it by mpirun for several ranks.", "zero_bench memory");
+  CLI::App app(
+      "Bytes of a training step at each ZeRO stage, predicted and measured on synthetic tokens. Start it by mpirun for several ranks.",
+      "zero_bench memory");
   app.add_option("config", options.config, "a configuration of zero_train")->required();
-  app.add_option("--set", options.overrides, "section.key=value, over the file; may be repeated")->expected(1)->take_all();
+  app.add_option("--set", options.overrides, "section.key=value, over the file; may be repeated")
+      ->expected(1)
+      ->take_all();
   app.add_option("--stages", options.stages, "in turn, in one process")->delimiter(',')->check(CLI::Range(0, 3));
-  app.add_option("--fake-ranks", options.fake_ranks, "look at one rank of so many pretended ones, in turn")->delimiter(',')->check(CLI::PositiveNumber);
+  app.add_option("--fake-ranks", options.fake_ranks, "look at one rank of so many pretended ones, in turn")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
   app.add_option("--steps", options.steps, "of each stage, the first not timed")->check(CLI::PositiveNumber);
   app.add_flag("--predict", options.predict_only, "measure nothing");
   app.add_flag("--json", options.json, "JSON lines");

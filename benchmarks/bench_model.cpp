@@ -1,5 +1,5 @@
-// zero_bench model: one rank's forward and backward without an engine, and what each part of a block costs, beside the same
-// parts made of LibTorch's operations.
+// zero_bench model: one rank's forward and backward without an engine, and what each part of a block costs, beside the
+// same parts made of LibTorch's operations.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -9,12 +9,13 @@
 #include <cstdio>
 
 #include "benchmarks/benchmarks.h"
-#include "models/attention.h"
-#include "models/cross_entropy.h"
-#include "models/matmul_setting.h"
+#include "models/llama/llama.h"
 #include "models/model.h"
-#include "models/rms_norm.h"
-#include "models/swiglu.h"
+#include "models/nn/matmul_setting.h"
+#include "models/ops/attention.h"
+#include "models/ops/cross_entropy.h"
+#include "models/ops/rms_norm.h"
+#include "models/ops/swiglu.h"
 
 namespace zero {
 
@@ -66,21 +67,31 @@ void step(Model& model, const Batch& batch, double& forward_ms) {
   torch::autograd::grad({x / batch.ids.numel()}, leaves);
 }
 
-void line(const char* name, double own, double theirs) { std::printf("  %-34s %8.2f ms   LibTorch %8.2f ms\n", name, own, theirs); }
+void line(const char* name, double own, double theirs) {
+  std::printf("  %-34s %8.2f ms   LibTorch %8.2f ms\n", name, own, theirs);
+}
 
 void parts(const ModelConfig& c, const Options& o, at::ScalarType type) {
   const std::int64_t rows = o.batch * o.length;
   const at::TensorOptions options = at::TensorOptions().dtype(type);
   const at::Tensor x = at::randn({rows, c.hidden_size}, options), weight = at::ones({c.hidden_size}, options);
-  const at::Tensor gate_up = at::randn({rows, 2 * c.intermediate_size}, options), dy = at::randn({rows, c.intermediate_size}, options);
+  const at::Tensor gate_up = at::randn({rows, 2 * c.intermediate_size}, options),
+                   dy = at::randn({rows, c.intermediate_size}, options);
   std::puts("parts of one block, forward and backward:");
   const auto leaf = [](const at::Tensor& t) { return t.detach().set_requires_grad(true); };
 
-  line("norm", best_ms(o.repeats, [&] { rms_norm_backward(x, x, weight, rms_norm(x, weight, 1e-5).rstd, true); }), best_ms(o.repeats, [&] {
+  line("norm", best_ms(o.repeats, [&] { rms_norm_backward(x, x, weight, rms_norm(x, weight, 1e-5).rstd, true); }),
+       best_ms(o.repeats, [&] {
          const at::Tensor input = leaf(x), w = leaf(weight), wide = input.to(at::kFloat);
          torch::autograd::grad({w * (wide * (wide.square().mean(-1, true) + 1e-5).rsqrt()).to(type)}, {input, w}, {x});
        }));
-  line("SwiGLU", best_ms(o.repeats, [&] { swiglu(gate_up); swiglu_backward(dy, gate_up); }), best_ms(o.repeats, [&] {
+  line("SwiGLU",
+       best_ms(o.repeats,
+               [&] {
+                 swiglu(gate_up);
+                 swiglu_backward(dy, gate_up);
+               }),
+       best_ms(o.repeats, [&] {
          const at::Tensor input = leaf(gate_up);
          const auto halves = input.chunk(2, 1);
          torch::autograd::grad({at::silu(halves[0]) * halves[1]}, {input}, {dy});
@@ -90,23 +101,32 @@ void parts(const ModelConfig& c, const Options& o, at::ScalarType type) {
   const at::Tensor dout = at::randn({o.batch, o.length, shape.heads * shape.head_dim}, options);
   Rotary rotary(c.head_dim, c.rope_theta, c.rope_scaling);
   const Rotary::Table table = rotary.table(o.length, type, at::kCPU);
-  line("rotation and attention", best_ms(o.repeats, [&] {
+  line("rotation and attention",
+       best_ms(o.repeats,
+               [&] {
+                 const at::Tensor input = leaf(qkv);
+                 torch::autograd::grad({attention(input, shape, rotary, {})}, {input}, {dout});
+               }),
+       best_ms(o.repeats, [&] {
          const at::Tensor input = leaf(qkv);
-         torch::autograd::grad({attention(input, shape, rotary, {})}, {input}, {dout});
-       }), best_ms(o.repeats, [&] {
-         const at::Tensor input = leaf(qkv);
-         const auto heads = input.view({o.batch, o.length, -1, c.head_dim}).split_with_sizes({shape.heads, shape.kv_heads, shape.kv_heads}, 2);
-         const at::Tensor y = at::scaled_dot_product_attention(rotate(heads[0], table, {}).transpose(1, 2), rotate(heads[1], table, {}).transpose(1, 2),
-                                                               heads[2].transpose(1, 2), {}, 0, true, {}, shape.heads != shape.kv_heads);
+         const auto heads = input.view({o.batch, o.length, -1, c.head_dim})
+                                .split_with_sizes({shape.heads, shape.kv_heads, shape.kv_heads}, 2);
+         const at::Tensor y = at::scaled_dot_product_attention(
+             rotate(heads[0], table, {}).transpose(1, 2), rotate(heads[1], table, {}).transpose(1, 2),
+             heads[2].transpose(1, 2), {}, 0, true, {}, shape.heads != shape.kv_heads);
          torch::autograd::grad({y.transpose(1, 2).reshape(dout.sizes())}, {input}, {dout});
        }));
-  const at::Tensor logits = at::randn({rows, c.vocab_size}, options), targets = at::randint(c.vocab_size, {rows}, at::kLong);
+  const at::Tensor logits = at::randn({rows, c.vocab_size}, options),
+                   targets = at::randint(c.vocab_size, {rows}, at::kLong);
   at::Tensor copy = logits.clone();
-  line("cross-entropy (of the head)", best_ms(o.repeats, [&] {
-         cross_entropy_backward_(copy, targets, cross_entropy(copy, targets).lse, at::ones({}, at::kFloat));
-       }), best_ms(o.repeats, [&] {
+  line("cross-entropy (of the head)",
+       best_ms(
+           o.repeats,
+           [&] { cross_entropy_backward_(copy, targets, cross_entropy(copy, targets).lse, at::ones({}, at::kFloat)); }),
+       best_ms(o.repeats, [&] {
          const at::Tensor input = leaf(logits);
-         torch::autograd::grad({at::cross_entropy_loss(input.to(at::kFloat), targets, {}, at::Reduction::Sum)}, {input});
+         torch::autograd::grad({at::cross_entropy_loss(input.to(at::kFloat), targets, {}, at::Reduction::Sum)},
+                               {input});
        }));
 }
 
@@ -131,12 +151,14 @@ int bench_model(int argc, char** argv) {
   hold_parameters(model, type);
   fill(model);
   const Batch batch{at::randint(model.config.vocab_size, {o.batch, o.length}, at::kLong),
-                    at::randint(model.config.vocab_size, {o.batch, o.length}, at::kLong), {}, {}};
+                    at::randint(model.config.vocab_size, {o.batch, o.length}, at::kLong),
+                    {},
+                    {}};
   double forward = 1e30;
   const double whole = best_ms(o.repeats, [&] { step(model, batch, forward); });
-  std::printf("%s %s, %lld x %lld tokens, %d threads: forward %.1f ms, forward and backward %.1f ms, %.0f tokens/s\n", o.preset.c_str(), o.type.c_str(),
-              static_cast<long long>(o.batch), static_cast<long long>(o.length), o.threads, forward, whole,
-              static_cast<double>(o.batch * o.length) / whole * 1e3);
+  std::printf("%s %s, %lld x %lld tokens, %d threads: forward %.1f ms, forward and backward %.1f ms, %.0f tokens/s\n",
+              o.preset.c_str(), o.type.c_str(), static_cast<long long>(o.batch), static_cast<long long>(o.length),
+              o.threads, forward, whole, static_cast<double>(o.batch * o.length) / whole * 1e3);
   parts(model.config, o, type);
   return 0;
 }

@@ -11,10 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/benchmarks.h"
-#include "offload/adamw_kernel.h"
-#include "offload/cpu_allocator.h"
-#include "offload/disk_tier.h"
-#include "offload/reduce_kernels.h"
+#include "offload/disk/disk_tier.h"
+#include "offload/kernels/adamw_kernel.h"
+#include "offload/kernels/reduce_kernels.h"
+#include "offload/memory/cpu_allocator.h"
 
 namespace zero {
 namespace {
@@ -45,7 +45,8 @@ double median_seconds(int repeats, const std::function<void()>& run) {
   return seconds[static_cast<std::size_t>(repeats / 2)];
 }
 
-/// Copies in one piece per thread, past the caches where `stream` is set, else by memcpy: machines differ in which is faster.
+/// Copies in one piece per thread, past the caches where `stream` is set, else by memcpy: machines differ in which is
+/// faster.
 void copy_in_parallel(const at::Tensor& to, const at::Tensor& from, bool stream) {
   const std::int64_t pieces = at::get_num_threads(), lines = static_cast<std::int64_t>(from.nbytes()) / 64;
   at::parallel_for(0, pieces, 1, [&](std::int64_t first, std::int64_t last) {
@@ -77,7 +78,8 @@ std::vector<Row> measure(const Options& options) {
   rows.pop_back();
   time("pass over one array in place", 8, [&] { m.mul_(1.0f); });
   m.fill_(1e-3f);
-  AdamWSpan span{.master = master.data_ptr(), .m = m.data_ptr(), .v = v.data_ptr(), .gradient = gradient.data_ptr(), .n = n};
+  AdamWSpan span{
+      .master = master.data_ptr(), .m = m.data_ptr(), .v = v.data_ptr(), .gradient = gradient.data_ptr(), .n = n};
   const auto update = [&] { adamw_update(span, factors); };
   time("AdamW fp32", 28, update);
   span.gradient = gradient_16.data_ptr();
@@ -128,17 +130,20 @@ void print(const Options& options, int threads, const std::vector<Row>& rows) {
 
 int bench_optimizer(int argc, char** argv) {
   Options options;
-  CLI::App app("AdamW on host memory: elements per second, and its bytes as a part of the copy bandwidth", "zero_bench optimizer");
+  CLI::App app("AdamW on host memory: elements per second, and its bytes as a part of the copy bandwidth",
+               "zero_bench optimizer");
   app.add_option("--elements", options.elements, "elements of the shard")->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads, "numbers of threads")->delimiter(',');
   app.add_option("--repeats", options.repeats, "the median of so many runs")->check(CLI::PositiveNumber);
-  app.add_option("--directory", options.directory, "also with the states in files there (24 bytes of disk traffic per element)");
+  app.add_option("--directory", options.directory,
+                 "also with the states in files there (24 bytes of disk traffic per element)");
   app.add_flag("--json", options.json, "JSON lines");
   if (const auto code = parse(app, argc, argv)) return *code;
   CpuAllocator allocator;
   allocator.install();
   if (!options.json) {
-    std::printf("%lld elements, kernel %s\n", static_cast<long long>(options.elements), name_of(best_instruction_set()));
+    std::printf("%lld elements, kernel %s\n", static_cast<long long>(options.elements),
+                name_of(best_instruction_set()));
     std::printf("threads  %-32s %12s %8s %8s %10s\n", "", "10^6 el/s", "bytes/el", "GB/s", "of copy");
   }
   for (const int threads : options.threads) {

@@ -7,13 +7,13 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
+#include "base/log.h"
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/step_run.h"
-#include "comm/error.h"
-#include "comm/log.h"
-#include "comm/world.h"
-#include "models/hf_directory.h"
-#include "models/matmul_setting.h"
+#include "comm/world/world.h"
+#include "models/formats/hf_directory.h"
+#include "models/nn/matmul_setting.h"
 
 namespace zero {
 namespace {
@@ -35,7 +35,9 @@ double median(std::vector<double> values) {
   return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-double tokens_of(const StepWork& work, int ranks) { return double(work.seq * work.local_batch * work.micro_batches * ranks); }
+double tokens_of(const StepWork& work, int ranks) {
+  return double(work.seq * work.local_batch * work.micro_batches * ranks);
+}
 
 nlohmann::json bytes_by_category(const std::array<double, memory_categories>& bytes) {
   nlohmann::json object;
@@ -47,38 +49,62 @@ void print_json(const Options& options, int stage, int ranks, const StepResult& 
   const StepWork& work = options.work;
   const double middle = median(r.seconds);
   const StepParts& p = r.parts;
-  const nlohmann::json line{
-      {"version", 1}, {"benchmark", "step"}, {"engine", "zero" + std::to_string(stage)}, {"stage", stage},
-      {"model", work.weights.empty() ? options.preset : work.weights}, {"dtype", options.precision}, {"world", ranks},
-      {"threads", at::get_num_threads()}, {"seq", work.seq}, {"batch", work.local_batch}, {"accum", work.micro_batches},
-      {"recompute_every", work.recompute_every}, {"step_s", r.seconds}, {"median_step_s", middle},
-      {"min_step_s", *std::min_element(r.seconds.begin(), r.seconds.end())},
-      {"max_step_s", *std::max_element(r.seconds.begin(), r.seconds.end())},
-      {"tokens_per_s", tokens_of(work, ranks) / middle}, {"losses", r.losses},
-      {"parts_s", {{"forward", p.forward}, {"backward", p.backward}, {"norm", p.norm}, {"optimizer", p.optimizer},
-                   {"gather", p.gather}, {"reduce", p.reduce}, {"publish", p.publish}}},
-      {"rest_bytes", bytes_by_category(r.memory.rest)}, {"peak_bytes", bytes_by_category(r.memory.peak)},
-      {"rest_sum", r.memory.rest_sum}, {"peak_sum", r.memory.peak_sum}, {"peak_pss", r.memory.pss}, {"vmhwm", r.memory.resident}};
+  const nlohmann::json line{{"version", 1},
+                            {"benchmark", "step"},
+                            {"engine", "zero" + std::to_string(stage)},
+                            {"stage", stage},
+                            {"model", work.weights.empty() ? options.preset : work.weights},
+                            {"dtype", options.precision},
+                            {"world", ranks},
+                            {"threads", at::get_num_threads()},
+                            {"seq", work.seq},
+                            {"batch", work.local_batch},
+                            {"accum", work.micro_batches},
+                            {"recompute_every", work.recompute_every},
+                            {"step_s", r.seconds},
+                            {"median_step_s", middle},
+                            {"min_step_s", *std::min_element(r.seconds.begin(), r.seconds.end())},
+                            {"max_step_s", *std::max_element(r.seconds.begin(), r.seconds.end())},
+                            {"tokens_per_s", tokens_of(work, ranks) / middle},
+                            {"losses", r.losses},
+                            {"parts_s",
+                             {{"forward", p.forward},
+                              {"backward", p.backward},
+                              {"norm", p.norm},
+                              {"optimizer", p.optimizer},
+                              {"gather", p.gather},
+                              {"reduce", p.reduce},
+                              {"publish", p.publish}}},
+                            {"rest_bytes", bytes_by_category(r.memory.rest)},
+                            {"peak_bytes", bytes_by_category(r.memory.peak)},
+                            {"rest_sum", r.memory.rest_sum},
+                            {"peak_sum", r.memory.peak_sum},
+                            {"peak_pss", r.memory.pss},
+                            {"vmhwm", r.memory.resident}};
   std::puts(line.dump().c_str());
 }
 
 void print_table(const Options& options, int ranks, const std::vector<StepResult>& results) {
-  std::printf("\nstep in seconds                              | seconds by part, mean over ranks; the last three are collectives\n");
-  std::printf("stage   median [   min,    max]  tokens/s    loss | forward backward   norm  optimizer  gather  reduce  publish\n");
+  std::printf(
+      "\nstep in seconds                              | seconds by part, mean over ranks; the last three are collectives\n");
+  std::printf(
+      "stage   median [   min,    max]  tokens/s    loss | forward backward   norm  optimizer  gather  reduce  publish\n");
   for (std::size_t i = 0; i < results.size(); ++i) {
     const StepResult& r = results[i];
     const auto [low, high] = std::minmax_element(r.seconds.begin(), r.seconds.end());
     const StepParts& p = r.parts;
-    std::printf("%5d  %7.3f [%6.3f, %6.3f] %9.0f %7.4f | %7.3f %8.3f %6.3f %10.3f %7.3f %7.3f %8.3f\n", options.stages[i], median(r.seconds), *low,
-                *high, tokens_of(options.work, ranks) / median(r.seconds), r.losses.back(), p.forward, p.backward, p.norm, p.optimizer, p.gather,
-                p.reduce, p.publish);
+    std::printf("%5d  %7.3f [%6.3f, %6.3f] %9.0f %7.4f | %7.3f %8.3f %6.3f %10.3f %7.3f %7.3f %8.3f\n",
+                options.stages[i], median(r.seconds), *low, *high, tokens_of(options.work, ranks) / median(r.seconds),
+                r.losses.back(), p.forward, p.backward, p.norm, p.optimizer, p.gather, p.reduce, p.publish);
   }
   std::printf("\nMiB of the fullest rank: between steps / peak while training\n");
-  std::printf("stage %17s %17s %17s %17s %17s %17s   peak Pss    VmHWM\n", "parameters", "gradients", "optimizer", "buffers", "activations", "all");
+  std::printf("stage %17s %17s %17s %17s %17s %17s   peak Pss    VmHWM\n", "parameters", "gradients", "optimizer",
+              "buffers", "activations", "all");
   for (std::size_t i = 0; i < results.size(); ++i) {
     const StepMemory& m = results[i].memory;
     std::printf("%5d", options.stages[i]);
-    for (int c = 0; c < int(MemoryCategory::other); ++c) std::printf("  %7.1f /%7.1f", m.rest[c] / mib, m.peak[c] / mib);
+    for (int c = 0; c < int(MemoryCategory::other); ++c)
+      std::printf("  %7.1f /%7.1f", m.rest[c] / mib, m.peak[c] / mib);
     std::printf("  %7.1f /%7.1f %10.1f %8.1f\n", m.rest_sum / mib, m.peak_sum / mib, m.pss / mib, m.resident / mib);
   }
 }
@@ -88,7 +114,8 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--preset", options.preset, "the model");
   app.add_option("--path", work.weights, "a Hugging Face directory instead: model and first weights");
   app.add_option("--seq", work.seq, "tokens of a sequence")->check(CLI::Range(2, 1 << 20));
-  app.add_option("--local-batch", work.local_batch, "sequences of a micro-batch of one rank")->check(CLI::PositiveNumber);
+  app.add_option("--local-batch", work.local_batch, "sequences of a micro-batch of one rank")
+      ->check(CLI::PositiveNumber);
   app.add_option("--micro-batches", work.micro_batches, "of a step, per rank")->check(CLI::PositiveNumber);
   app.add_option("--precision", options.precision, "of computing")->check(CLI::IsMember({"fp32", "bf16"}));
   app.add_option("--stages", options.stages, "in turn, in one process")->delimiter(',')->check(CLI::Range(0, 3));
@@ -101,7 +128,8 @@ void add_options(CLI::App& app, Options& options) {
 
 int run(Options options, World& world) {
   StepWork& work = options.work;
-  if (work.warmup >= work.steps) throw InputError(text("--warmup ", work.warmup, " leaves none of ", work.steps, " steps to be timed"));
+  if (work.warmup >= work.steps)
+    throw InputError(text("--warmup ", work.warmup, " leaves none of ", work.steps, " steps to be timed"));
   if (options.threads <= 0) options.threads = world.cores();
   at::set_num_threads(options.threads);
   CpuAllocator allocator;
@@ -110,14 +138,16 @@ int run(Options options, World& world) {
   LedgerScope scope(ledger);
   work.model = work.weights.empty() ? preset_config(options.preset) : HfDirectory(work.weights).config();
   if (work.seq > work.model.max_position_embeddings)
-    throw InputError(text("--seq ", work.seq, " is longer than the model's context, ", work.model.max_position_embeddings));
+    throw InputError(
+        text("--seq ", work.seq, " is longer than the model's context, ", work.model.max_position_embeddings));
   work.bf16 = options.precision == "bf16";
   const std::string matmul = choose_fast_matmul();
   const bool tell = world.rank() == 0;
   if (tell && !options.json)
     std::printf("%s, %s, %d ranks x %lld micro-batches x %lld sequences of %lld tokens, %d threads a rank\n%s\n",
-                work.weights.empty() ? options.preset.c_str() : work.weights.c_str(), options.precision.c_str(), world.size(),
-                (long long)work.micro_batches, (long long)work.local_batch, (long long)work.seq, at::get_num_threads(), matmul.c_str());
+                work.weights.empty() ? options.preset.c_str() : work.weights.c_str(), options.precision.c_str(),
+                world.size(), (long long)work.micro_batches, (long long)work.local_batch, (long long)work.seq,
+                at::get_num_threads(), matmul.c_str());
   std::vector<StepResult> results;
   for (const int stage : options.stages) {
     results.push_back(run_steps(work, stage, world.communicator(), ledger, allocator));
@@ -131,9 +161,11 @@ int run(Options options, World& world) {
 
 int bench_step(int argc, char** argv) {
   for (int i = 1; i < argc; ++i)
-    if (std::string(argv[i]).ends_with("cuda") && std::string(argv[i - (i > 1)]).starts_with("--device")) return bench_device_step(argc, argv);
+    if (std::string(argv[i]).ends_with("cuda") && std::string(argv[i - (i > 1)]).starts_with("--device"))
+      return bench_device_step(argc, argv);
   Options options;
-  CLI::App app("A training step at each ZeRO stage, on synthetic tokens. Start it by mpirun for several ranks.", "zero_bench step");
+  CLI::App app("A training step at each ZeRO stage, on synthetic tokens. Start it by mpirun for several ranks.",
+               "zero_bench step");
   add_options(app, options);
   if (const auto code = parse(app, argc, argv)) return *code;
   return World::run([&](World& world) { return run(options, world); });

@@ -12,10 +12,11 @@ int bench_collectives(int argc, char** argv);
 int bench_memory(int argc, char** argv);
 int bench_model(int argc, char** argv);
 int bench_optimizer(int argc, char** argv);
-int bench_step(int argc, char** argv);         // --device cuda: bench_device_step
+int bench_step(int argc, char** argv);  // --device cuda: bench_device_step
 int bench_device_step(int argc, char** argv);
 
-/// What every benchmark does with its command line: the exit code where it has nothing to measure (zero/train/command_line.h).
+/// What every benchmark does with its command line: the exit code where it has nothing to measure
+/// (zero/programs/command_line.h).
 std::optional<int> parse(CLI::App& app, int argc, char** argv);
 
 }  // namespace zero

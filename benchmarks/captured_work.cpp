@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "comm/error.h"
+#include "base/error.h"
 
 namespace zero {
 

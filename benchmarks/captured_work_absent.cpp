@@ -1,11 +1,13 @@
+#include "base/error.h"
 #include "benchmarks/captured_work.h"
-#include "comm/error.h"
 
 namespace zero {
 
 struct CapturedWork::Impl {};
 
-CapturedWork::CapturedWork(const std::function<void()>&) { throw InputError("this build has no CUDA; build the cuda preset"); }
+CapturedWork::CapturedWork(const std::function<void()>&) {
+  throw InputError("this build has no CUDA; build the cuda preset");
+}
 CapturedWork::~CapturedWork() = default;
 void CapturedWork::replay() {}
 

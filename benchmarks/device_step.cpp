@@ -1,4 +1,5 @@
-// zero_bench step --device cuda: tokens per second, memory, exposed communication and model FLOP utilisation of a step on GPUs.
+// zero_bench step --device cuda: tokens per second, memory, exposed communication and model FLOP utilisation of a step
+// on GPUs.
 #include <ATen/ATen.h>
 #include <c10/core/DeviceGuard.h>
 
@@ -8,17 +9,18 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
+#include "base/log.h"
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/captured_work.h"
-#include "comm/device_choice.h"
-#include "comm/error.h"
-#include "comm/log.h"
 #include "comm/stream.h"
-#include "comm/world.h"
-#include "models/device_setting.h"
+#include "comm/world/device_choice.h"
+#include "comm/world/world.h"
 #include "models/initial_weights.h"
+#include "models/llama/llama.h"
 #include "models/model.h"
-#include "zero/engine.h"
+#include "models/ops/device_setting.h"
+#include "zero/core/engine.h"
 
 namespace zero {
 namespace {
@@ -34,7 +36,7 @@ struct Options {
   int warmup = 5;
   int recompute_every = 0;
   int ranks_per_gpu = 1;
-  double peak_tflops = 989;   // of the data sheet: H100 and H200 in bf16 without sparsity
+  double peak_tflops = 989;  // of the data sheet: H100 and H200 in bf16 without sparsity
   bool deterministic = false;
   bool forbid_waiting = false;
   bool graph = false;
@@ -46,17 +48,23 @@ struct Options {
 class FreeCommunicator final : public Communicator {
  public:
   FreeCommunicator(Communicator& like, at::Device device) : Communicator(like.rank(), like.size()), device_(device) {}
-  at::Tensor allocate(std::int64_t numel, at::ScalarType type) override { return at::zeros({numel}, at::TensorOptions().dtype(type).device(device_)); }
+  at::Tensor allocate(std::int64_t numel, at::ScalarType type) override {
+    return at::zeros({numel}, at::TensorOptions().dtype(type).device(device_));
+  }
 
  private:
   void do_all_gather(const at::Tensor&, const at::Tensor&, const CallRecord&) override {}
-  void do_reduce_scatter(const at::Tensor& shard, const at::Tensor&, ReduceOptions, const CallRecord&) override { shard.zero_(); }
+  void do_reduce_scatter(const at::Tensor& shard, const at::Tensor&, ReduceOptions, const CallRecord&) override {
+    shard.zero_();
+  }
   void do_all_reduce(const at::Tensor&, ReduceOptions, const CallRecord&) override {}
   void do_broadcast(const at::Tensor&, int, const CallRecord&) override {}
   void do_send(const at::Tensor&, int, const CallRecord&) override {}
   void do_recv(const at::Tensor&, int, const CallRecord&) override {}
   void do_barrier(const CallRecord&) override {}
-  std::unique_ptr<Communicator> do_split(int, int, const CallRecord&) override { return std::make_unique<FreeCommunicator>(*this, device_); }
+  std::unique_ptr<Communicator> do_split(int, int, const CallRecord&) override {
+    return std::make_unique<FreeCommunicator>(*this, device_);
+  }
   at::Device device_;
 };
 
@@ -64,8 +72,8 @@ class FreeCommunicator final : public Communicator {
 double flop_per_token(const Model& model, std::int64_t seq, bool causal) {
   const ModelConfig& c = model.config;
   const double embedding = c.tie_word_embeddings ? 0 : double(c.vocab_size) * double(c.hidden_size);
-  return 6 * (double(model.numel()) - embedding) +
-         (causal ? 6.0 : 12.0) * double(c.num_hidden_layers) * double(c.num_attention_heads) * double(c.head_dim) * double(seq);
+  return 6 * (double(model.numel()) - embedding) + (causal ? 6.0 : 12.0) * double(c.num_hidden_layers) *
+                                                       double(c.num_attention_heads) * double(c.head_dim) * double(seq);
 }
 
 void wait_for(at::Device device) {
@@ -89,7 +97,8 @@ double matmul_rate(std::int64_t n, at::Device device, at::ScalarType type) {
   const at::Tensor a = at::empty({n, n}, options).uniform_(-1, 1), b = at::empty({n, n}, options).uniform_(-1, 1);
   at::Tensor c = at::mm(a, b);
   std::vector<double> rates;
-  for (int i = 0; i < 12; ++i) rates.push_back(2.0 * double(n) * double(n) * double(n) / seconds_of(device, [&] { at::mm_out(c, a, b); }) / 1e12);
+  for (int i = 0; i < 12; ++i)
+    rates.push_back(2.0 * double(n) * double(n) * double(n) / seconds_of(device, [&] { at::mm_out(c, a, b); }) / 1e12);
   std::nth_element(rates.begin(), rates.begin() + 6, rates.end());
   return rates[6];
 }
@@ -102,8 +111,12 @@ struct Measured {
 
 class DeviceRun {
  public:
-  DeviceRun(const Options& options, std::int64_t local_batch, Communicator& host, Communicator& communicator, at::Device device)
-      : options_(options), local_batch_(local_batch), device_(device), model_(make_llama(preset_config(options.preset))) {
+  DeviceRun(const Options& options, std::int64_t local_batch, Communicator& host, Communicator& communicator,
+            at::Device device)
+      : options_(options),
+        local_batch_(local_batch),
+        device_(device),
+        model_(make_llama(preset_config(options.preset))) {
     EngineOptions engine;
     engine.plan = ShardPlan::for_stage(options.stage);
     engine.precision.compute = engine.precision.gradient = options.precision == "bf16" ? at::kBFloat16 : at::kFloat;
@@ -117,7 +130,10 @@ class DeviceRun {
     engine_ = std::make_unique<Engine>(chain, communicator, engine);
     RandomWeights weights(model_, 0);
     engine_->load(weights);
-    const at::Tensor tokens = (at::arange(local_batch * (options.seq + 1), at::kLong) * 2654435761 + communicator.rank()).remainder(509).view({local_batch, -1});
+    const at::Tensor tokens =
+        (at::arange(local_batch * (options.seq + 1), at::kLong) * 2654435761 + communicator.rank())
+            .remainder(509)
+            .view({local_batch, -1});
     batch_.ids = tokens.narrow(1, 0, options.seq).contiguous().to(device);
     batch_.targets = tokens.narrow(1, 1, options.seq).contiguous().to(device);
   }
@@ -156,9 +172,12 @@ class DeviceRun {
   template <class Work>
   double median_of(const Work& work) {
     std::vector<double> all;
-    for (int i = 0; i < std::max(3, options_.steps / 5); ++i) all.push_back(seconds_of(device_, [&] {
-      for (int k = 0; k < 5; ++k) work();
-    }) / 5);
+    for (int i = 0; i < std::max(3, options_.steps / 5); ++i)
+      all.push_back(seconds_of(device_,
+                               [&] {
+                                 for (int k = 0; k < 5; ++k) work();
+                               }) /
+                    5);
     std::nth_element(all.begin(), all.begin() + all.size() / 2, all.end());
     return all[all.size() / 2];
   }
@@ -184,42 +203,62 @@ class DeviceRun {
 void print(const Options& options, std::int64_t local_batch, int ranks, const Measured& m, double matmul) {
   const Model model = make_llama(preset_config(options.preset));
   const double tokens = double(local_batch * options.seq) / m.median;  // of one GPU
-  const double full = flop_per_token(model, options.seq, false) * tokens / 1e12, causal = flop_per_token(model, options.seq, true) * tokens / 1e12;
+  const double full = flop_per_token(model, options.seq, false) * tokens / 1e12,
+               causal = flop_per_token(model, options.seq, true) * tokens / 1e12;
   if (options.json) {
-    std::puts(nlohmann::json{{"version", 1}, {"benchmark", "device_step"}, {"engine", "zero"}, {"model", options.preset}, {"dtype", options.precision},
-                             {"stage", options.stage}, {"world", ranks}, {"seq", options.seq}, {"batch", local_batch}, {"median_step_s", m.median},
-                             {"tokens_per_s_per_gpu", tokens}, {"peak_bytes", m.peak_bytes}, {"exposed_s", m.exposed}, {"mfu", full / options.peak_tflops},
-                             {"mfu_causal", causal / options.peak_tflops}, {"matmul_tflops", matmul}, {"loss", m.loss}}.dump().c_str());
+    std::puts(nlohmann::json{{"version", 1},
+                             {"benchmark", "device_step"},
+                             {"engine", "zero"},
+                             {"model", options.preset},
+                             {"dtype", options.precision},
+                             {"stage", options.stage},
+                             {"world", ranks},
+                             {"seq", options.seq},
+                             {"batch", local_batch},
+                             {"median_step_s", m.median},
+                             {"tokens_per_s_per_gpu", tokens},
+                             {"peak_bytes", m.peak_bytes},
+                             {"exposed_s", m.exposed},
+                             {"mfu", full / options.peak_tflops},
+                             {"mfu_causal", causal / options.peak_tflops},
+                             {"matmul_tflops", matmul},
+                             {"loss", m.loss}}
+                  .dump()
+                  .c_str());
   } else {
-    std::printf("%-15s %5d %6lld %9.2f %12.0f %10.2f %10.2f %8.1f%% %8.1f%% %9.0f %8.4f\n", options.preset.c_str(), options.stage, (long long)local_batch,
-                m.median * 1e3, tokens, double(m.peak_bytes) / double(1 << 30), m.exposed * 1e3, 100 * full / options.peak_tflops,
-                100 * causal / options.peak_tflops, matmul, m.loss);
+    std::printf("%-15s %5d %6lld %9.2f %12.0f %10.2f %10.2f %8.1f%% %8.1f%% %9.0f %8.4f\n", options.preset.c_str(),
+                options.stage, (long long)local_batch, m.median * 1e3, tokens, double(m.peak_bytes) / double(1 << 30),
+                m.exposed * 1e3, 100 * full / options.peak_tflops, 100 * causal / options.peak_tflops, matmul, m.loss);
   }
   std::fflush(stdout);
 }
 
 /// The step as a CUDA graph beside the same one issued call by call. What cannot be recorded is told, and no failure.
-void compare_with_graph(const Options& options, std::int64_t local_batch, Communicator& host, Communicator& communicator, at::Device device, double eager_loss,
-                        double eager) {
-  nlohmann::json line{{"version", 1}, {"benchmark", "device_graph"}, {"model", options.preset}, {"dtype", options.precision}, {"seq", options.seq},
-                      {"batch", local_batch}, {"median_step_s", eager}, {"loss", eager_loss}};
+void compare_with_graph(const Options& options, std::int64_t local_batch, Communicator& host,
+                        Communicator& communicator, at::Device device, double eager_loss, double eager) {
+  nlohmann::json line{
+      {"version", 1},       {"benchmark", "device_graph"}, {"model", options.preset}, {"dtype", options.precision},
+      {"seq", options.seq}, {"batch", local_batch},        {"median_step_s", eager},  {"loss", eager_loss}};
   std::string words;
   try {
     DeviceRun run(options, local_batch, host, communicator, device);
     const double replayed = run.median_replay(), loss = run.loss();
     line.update({{"median_replay_s", replayed}, {"gain", 1 - replayed / eager}, {"replay_loss", loss}});
-    words = text("replayed as a CUDA graph ", replayed * 1e3, " ms for ", eager * 1e3, " ms, gain ", 100 * (1 - replayed / eager), " %; loss ", loss, " for ",
-                 eager_loss);
+    words = text("replayed as a CUDA graph ", replayed * 1e3, " ms for ", eager * 1e3, " ms, gain ",
+                 100 * (1 - replayed / eager), " %; loss ", loss, " for ", eager_loss);
   } catch (const std::exception& error) {
     line["failure"] = error.what();
     words = text("no CUDA graph: ", error.what());
   }
-  if (options.json) std::puts(line.dump().c_str());
-  else std::printf("%-15s       %6lld %s\n", options.preset.c_str(), (long long)local_batch, words.c_str());
+  if (options.json)
+    std::puts(line.dump().c_str());
+  else
+    std::printf("%-15s       %6lld %s\n", options.preset.c_str(), (long long)local_batch, words.c_str());
   std::fflush(stdout);
 }
 
-void measure(const Options& options, std::int64_t local_batch, World& world, Communicator& communicator, at::Device device, double matmul) {
+void measure(const Options& options, std::int64_t local_batch, World& world, Communicator& communicator,
+             at::Device device, double matmul) {
   Communicator& host = world.communicator();
   Measured measured;
   {
@@ -233,11 +272,13 @@ void measure(const Options& options, std::int64_t local_batch, World& world, Com
     measured.exposed = measured.median - DeviceRun(options, local_batch, host, free, device).median_step();
   }
   if (world.rank() == 0) print(options, local_batch, world.size(), measured, matmul);
-  if (options.graph) compare_with_graph(options, local_batch, host, communicator, device, measured.loss, measured.median);
+  if (options.graph)
+    compare_with_graph(options, local_batch, host, communicator, device, measured.loss, measured.median);
 }
 
 int run(const Options& options, World& world) {
-  const c10::Device device = choose_device({options.device, options.ranks_per_gpu}, world.local_rank(), world.local_size());
+  const c10::Device device =
+      choose_device({options.device, options.ranks_per_gpu}, world.local_rank(), world.local_size());
   if (device.is_cpu()) throw InputError("this benchmark is for GPUs; leave --device away for the CPU");
   const c10::OptionalDeviceGuard guard(device);
   if (options.graph && world.size() > 1) throw InputError("--graph is for one rank");
@@ -250,8 +291,8 @@ int run(const Options& options, World& world) {
   if (world.rank() == 0) {
     log_info(line);
     if (!options.json)
-      std::printf("%-15s %5s %6s %9s %12s %10s %10s %9s %9s %9s %8s\n", "model", "stage", "batch", "ms", "tok/s/GPU", "peak GiB", "exposed ms", "MFU", "causal",
-                  "mm TF/s", "loss");
+      std::printf("%-15s %5s %6s %9s %12s %10s %10s %9s %9s %9s %8s\n", "model", "stage", "batch", "ms", "tok/s/GPU",
+                  "peak GiB", "exposed ms", "MFU", "causal", "mm TF/s", "loss");
   }
   for (const std::int64_t local_batch : options.local_batches) {
     try {
@@ -269,11 +310,14 @@ int run(const Options& options, World& world) {
 
 int bench_device_step(int argc, char** argv) {
   Options options;
-  CLI::App app("A training step on GPUs, on synthetic tokens, one rank per GPU. Start it by mpirun for several.", "zero_bench step --device cuda");
+  CLI::App app("A training step on GPUs, on synthetic tokens, one rank per GPU. Start it by mpirun for several.",
+               "zero_bench step --device cuda");
   app.add_option("--device", options.device)->check(CLI::IsMember({"cuda"}));
   app.add_option("--preset", options.preset, "the model")->capture_default_str();
   app.add_option("--seq", options.seq, "tokens of a sequence")->capture_default_str()->check(CLI::Range(2, 1 << 20));
-  app.add_option("--local-batch", options.local_batches, "sequences of a micro-batch, one or several in turn")->delimiter(',')->check(CLI::PositiveNumber);
+  app.add_option("--local-batch", options.local_batches, "sequences of a micro-batch, one or several in turn")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
   app.add_option("--precision", options.precision)->check(CLI::IsMember({"fp32", "bf16"}))->capture_default_str();
   app.add_option("--stages", options.stage, "one stage")->check(CLI::Range(0, 3))->capture_default_str();
   app.add_option("--steps", options.steps)->check(CLI::PositiveNumber)->capture_default_str();
@@ -281,8 +325,11 @@ int bench_device_step(int argc, char** argv) {
   app.add_option("--recompute-every", options.recompute_every);
   app.add_option("--ranks-per-gpu", options.ranks_per_gpu)->check(CLI::Range(1, 2));
   app.add_option("--peak-tflops", options.peak_tflops, "what the utilisation is measured by")->capture_default_str();
-  app.add_option("--matmul", options.matmul, "edge of the matrix product that is measured beside it")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_flag("--forbid-waiting", options.forbid_waiting, "one step in which an operation that waits for the GPU is an error");
+  app.add_option("--matmul", options.matmul, "edge of the matrix product that is measured beside it")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_flag("--forbid-waiting", options.forbid_waiting,
+               "one step in which an operation that waits for the GPU is an error");
   app.add_flag("--graph", options.graph, "beside it the step recorded as a CUDA graph (an experiment; one rank)");
   app.add_flag("--deterministic", options.deterministic);
   app.add_flag("--json", options.json, "JSON lines");

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <chrono>
 
-#include "offload/process_memory.h"
 #include "benchmarks/timed_communicator.h"
+#include "models/formats/hf_weights.h"
 #include "models/initial_weights.h"
+#include "models/llama/llama.h"
 #include "models/model.h"
-#include "zero/engine.h"
+#include "offload/memory/process_memory.h"
+#include "zero/core/engine.h"
 
 namespace zero {
 namespace {
@@ -55,7 +57,10 @@ EngineOptions engine_options(const StepWork& work, int stage) {
 class StepRun {
  public:
   StepRun(const StepWork& work, int stage, Communicator& communicator)
-      : work_(work), communicator_(communicator), model_(make_llama(work.model)), engine_(chain_of(model_), communicator_, engine_options(work, stage)) {
+      : work_(work),
+        communicator_(communicator),
+        model_(make_llama(work.model)),
+        engine_(chain_of(model_), communicator_, engine_options(work, stage)) {
     if (work.weights.empty()) {
       RandomWeights weights(model_, 0);
       engine_.load(weights);
@@ -94,7 +99,8 @@ class StepRun {
     p.forward -= communicator_.seconds(Phase::forward);
     p.backward -= communicator_.seconds(Phase::backward) + p.reduce;
     p.optimizer -= p.publish;
-    for (double* part : {&p.forward, &p.backward, &p.norm, &p.optimizer, &p.gather, &p.reduce, &p.publish}) *part /= steps;
+    for (double* part : {&p.forward, &p.backward, &p.norm, &p.optimizer, &p.gather, &p.reduce, &p.publish})
+      *part /= steps;
     return p;
   }
 
@@ -110,7 +116,8 @@ class StepRun {
   }
 
   double micro_batch(int index, std::int64_t a) {
-    const std::int64_t first = ((index * work_.micro_batches + a) * communicator_.size() + communicator_.rank()) * work_.local_batch;
+    const std::int64_t first =
+        ((index * work_.micro_batches + a) * communicator_.size() + communicator_.rank()) * work_.local_batch;
     const Batch batch = draw_batch(work_, first);
     Pass pass;
     pass.batch = &batch;
@@ -158,7 +165,8 @@ Numbers over_ranks(const Numbers& mine, Communicator& communicator, const Fold& 
 
 }  // namespace
 
-StepResult run_steps(const StepWork& work, int stage, Communicator& communicator, Ledger& ledger, CpuAllocator& allocator) {
+StepResult run_steps(const StepWork& work, int stage, Communicator& communicator, Ledger& ledger,
+                     CpuAllocator& allocator) {
   allocator.trim();
   reset_peak_resident_bytes();
   StepResult result;

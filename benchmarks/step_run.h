@@ -2,30 +2,30 @@
 // StepRun: trains a model at one stage for a few steps of synthetic tokens, and says where time and memory went.
 //
 // The work is that of benchmarks/peers/bench_peer.py: token t of global sample g is splitmix64(g * seq + t) modulo
-// min(vocabulary, 512), targets are the inputs shifted by one, AdamW with constant settings. Like zero_train, and unlike
-// the peers, a step also takes the gradients' norm; weights of one dimension do not decay.
+// min(vocabulary, 512), targets are the inputs shifted by one, AdamW with constant settings. Like zero_train, and
+// unlike the peers, a step also takes the gradients' norm; weights of one dimension do not decay.
 #include <array>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "base/ledger.h"
 #include "comm/communicator.h"
 #include "models/model_config.h"
-#include "offload/cpu_allocator.h"
-#include "offload/ledger.h"
-#include "zero/engine.h"
+#include "offload/memory/cpu_allocator.h"
+#include "zero/core/engine.h"
 
 namespace zero {
 
 struct StepWork {
   ModelConfig model;
-  std::string weights;              // a Hugging Face directory to start from; empty: drawn from seed 0
+  std::string weights;  // a Hugging Face directory to start from; empty: drawn from seed 0
   std::int64_t seq = 256;
   std::int64_t local_batch = 2;
   std::int64_t micro_batches = 1;
   bool bf16 = false;
   int steps = 8;
-  int warmup = 2;                   // of the steps: not timed
+  int warmup = 2;  // of the steps: not timed
   int recompute_every = 0;
   double lr = 1e-3;
   std::function<void(EngineOptions&)> adjust;  // of the engine's options, last; may be empty
@@ -41,8 +41,8 @@ struct StepMemory {
   std::array<double, memory_categories> rest{};  // bytes in the ledger between steps
   std::array<double, memory_categories> peak{};  // largest of each category while training
   double rest_sum = 0, peak_sum = 0;
-  double pss = 0;                                // largest seen
-  double resident = 0;                           // VmHWM
+  double pss = 0;       // largest seen
+  double resident = 0;  // VmHWM
 };
 
 struct StepResult {
@@ -53,6 +53,7 @@ struct StepResult {
 };
 
 /// Collective. The ledger must be the one in scope; what the pool held before is given back first.
-StepResult run_steps(const StepWork& work, int stage, Communicator& communicator, Ledger& ledger, CpuAllocator& allocator);
+StepResult run_steps(const StepWork& work, int stage, Communicator& communicator, Ledger& ledger,
+                     CpuAllocator& allocator);
 
 }  // namespace zero

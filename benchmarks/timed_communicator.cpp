@@ -8,14 +8,16 @@ template <class Call>
 void TimedCommunicator::time(Phase phase, const Call& call) {
   const auto start = std::chrono::steady_clock::now();
   call();
-  seconds_[static_cast<std::size_t>(phase)] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  seconds_[static_cast<std::size_t>(phase)] +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 void TimedCommunicator::do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord& call) {
   time(call.tag.phase, [&] { inner_.all_gather_into(full, shard, call.tag); });
 }
 
-void TimedCommunicator::do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options, const CallRecord& call) {
+void TimedCommunicator::do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options,
+                                          const CallRecord& call) {
   time(call.tag.phase, [&] { inner_.reduce_scatter(shard, full, options, call.tag); });
 }
 

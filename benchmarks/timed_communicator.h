@@ -1,5 +1,6 @@
 #pragma once
-// TimedCommunicator: another communicator, with the seconds spent in its calls by phase. Waiting for other ranks counts.
+// TimedCommunicator: another communicator, with the seconds spent in its calls by phase. Waiting for other ranks
+// counts.
 #include <array>
 
 #include "comm/communicator.h"
@@ -17,7 +18,8 @@ class TimedCommunicator final : public Communicator {
 
  private:
   void do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord& call) override;
-  void do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options, const CallRecord& call) override;
+  void do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options,
+                         const CallRecord& call) override;
   void do_all_reduce(const at::Tensor& tensor, ReduceOptions options, const CallRecord& call) override;
   void do_broadcast(const at::Tensor& tensor, int root, const CallRecord& call) override;
   void do_send(const at::Tensor& tensor, int to, const CallRecord& call) override;

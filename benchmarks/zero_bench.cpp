@@ -4,7 +4,7 @@
 
 #include "benchmarks/benchmarks.h"
 #include "cmake/version.h"
-#include "zero/train/command_line.h"
+#include "zero/programs/command_line.h"
 
 namespace {
 
@@ -30,7 +30,9 @@ void print_usage(std::FILE* out) {
 
 }  // namespace
 
-std::optional<int> zero::parse(CLI::App& app, int argc, char** argv) { return parse_or_refuse(app, argc, argv, version_text("zero_bench")); }
+std::optional<int> zero::parse(CLI::App& app, int argc, char** argv) {
+  return parse_or_refuse(app, argc, argv, version_text("zero_bench"));
+}
 
 int main(int argc, char** argv) {
   const std::string_view word = argc < 2 ? "" : argv[1];

@@ -1,5 +1,5 @@
 # cmake --install build/release --prefix P puts libraries, headers and programs below P; find_package(zero) then gives
-# zero::zero, the whole library, and one target per room (zero::zero_comm, ...). Programs and package look for LibTorch in
+# zero::zero, the whole library, and one target per room (zero::comm, ...). Programs and package look for LibTorch in
 # P/lib/zero/libtorch first, then where this build found it; the package before both in LIBTORCH_ROOT, the programs in
 # LD_LIBRARY_PATH. `--component libtorch` copies it to the first of these (the CPU build; 0.5 GB), and P needs nothing of the build then.
 include(GNUInstallDirs)
@@ -9,17 +9,12 @@ add_library(zero_all INTERFACE)
 set_target_properties(zero_all PROPERTIES EXPORT_NAME zero)
 add_library(zero::zero ALIAS zero_all)
 
-set(_rooms "")
-foreach(room comm offload models optim core data checkpoint training)
-  if(TARGET zero_${room})
-    list(APPEND _rooms zero_${room})
-    target_link_libraries(zero_all INTERFACE zero_${room})
-  endif()
-endforeach()
+get_property(_rooms GLOBAL PROPERTY ZERO_ROOMS)
+target_link_libraries(zero_all INTERFACE ${_rooms})
 install(TARGETS zero_all ${_rooms} EXPORT zero_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/zero COMPONENT library)
 
 # Headers keep their rooms: include/zero/comm/communicator.h is #include "comm/communicator.h".
-foreach(room comm offload models zero)
+foreach(room base comm offload models zero)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/zero COMPONENT library FILES_MATCHING PATTERN "*.h")
 endforeach()
 

@@ -1,4 +1,5 @@
-# How the project's rooms become targets. A room is a static library of every .cpp in its folder.
+# How the project's rooms become targets. A room is a static library of every .cpp in its folder and the folders below: room_NAME
+# in the build, libzero_NAME.a, zero::NAME for those who link it.
 
 # One precompiled header for every target that sees LibTorch.
 add_library(zero_torch_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
@@ -6,23 +7,24 @@ target_link_libraries(zero_torch_pch PUBLIC LibTorch::LibTorch)
 target_include_directories(zero_torch_pch PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
 target_precompile_headers(zero_torch_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/torch_pch.h)
 
-# zero_room(NAME SOURCES... LINK targets...): library zero_NAME. SOURCES default to the folder's .cpp files without programs (zero_*.cpp).
+# zero_room(NAME [WITHOUT_TORCH] [EXCLUDE regex] LINK targets... PRIVATE_LINK targets...). A program's main (zero_*.cpp), a backend that
+# is absent (absent.cpp, *_absent.cpp) and what is for CUDA (cuda/) are not taken by themselves.
 function(zero_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
-  if(NOT ROOM_SOURCES)
-    file(GLOB ROOM_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
-    list(FILTER ROOM_SOURCES EXCLUDE REGEX "/zero_[a-z]+\\.cpp$|_absent\\.cpp$")
+  cmake_parse_arguments(ROOM "WITHOUT_TORCH" "EXCLUDE" "LINK;PRIVATE_LINK" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/zero_[a-z]+\\.cpp$|absent\\.cpp$|/cuda/")
+  if(ROOM_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "${ROOM_EXCLUDE}")
   endif()
-  if(NOT ROOM_SOURCES)
-    add_library(zero_${name} INTERFACE)
-    target_link_libraries(zero_${name} INTERFACE ${ROOM_LINK} LibTorch::LibTorch)
-    return()
+  add_library(room_${name} STATIC ${sources})
+  set_target_properties(room_${name} PROPERTIES OUTPUT_NAME zero_${name} EXPORT_NAME ${name})
+  target_include_directories(room_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/zero>)
+  target_link_libraries(room_${name} PUBLIC ${ROOM_LINK} PRIVATE ${ROOM_PRIVATE_LINK})
+  if(NOT ROOM_WITHOUT_TORCH)
+    target_link_libraries(room_${name} PUBLIC LibTorch::LibTorch)
+    target_precompile_headers(room_${name} REUSE_FROM zero_torch_pch)
   endif()
-  add_library(zero_${name} STATIC ${ROOM_SOURCES})
-  target_include_directories(zero_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/zero>)
-  target_link_libraries(zero_${name} PUBLIC ${ROOM_LINK} LibTorch::LibTorch PRIVATE ${ROOM_PRIVATE_LINK})
-  target_precompile_headers(zero_${name} REUSE_FROM zero_torch_pch)
-  set_property(GLOBAL APPEND PROPERTY ZERO_ROOMS zero_${name})
+  set_property(GLOBAL APPEND PROPERTY ZERO_ROOMS room_${name})
 endfunction()
 
 # zero_program(NAME SOURCE LINK targets...): an executable in bin/.
@@ -44,5 +46,5 @@ function(zero_add_version)
   add_dependencies(zero_version zero_commit)
   target_include_directories(zero_version PRIVATE ${PROJECT_BINARY_DIR}/generated)
   target_compile_definitions(zero_version PRIVATE ZERO_VERSION="${PROJECT_VERSION}" ZERO_HAS_CUDA=$<BOOL:${ZERO_CUDA}>)
-  target_link_libraries(zero_version PUBLIC zero_comm)
+  target_link_libraries(zero_version PUBLIC room_comm)
 endfunction()

@@ -7,7 +7,8 @@ namespace zero {
 /// "0.1.0 (commit 44116d0)"; the commit is left out where the sources are in no git repository.
 std::string version();
 
-/// "PROGRAM 0.1.0 (commit 44116d0)", and a line with the libraries: LibTorch as compiled against, MPI as loaded, CUDA or none.
+/// "PROGRAM 0.1.0 (commit 44116d0)", and a line with the libraries: LibTorch as compiled against, MPI as loaded, CUDA
+/// or none.
 std::string version_text(const std::string& program);
 
 }  // namespace zero

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "comm/log.h"
+#include "base/log.h"
 
 namespace zero {
 
@@ -30,11 +30,14 @@ Outcome outcome_of(const std::function<void()>& phase) {
 void agree(Communicator& group, const std::function<void()>& phase) {
   const Outcome own = outcome_of(phase);
   const std::int64_t now = std::chrono::system_clock::now().time_since_epoch().count();
-  struct Told { std::int64_t failed, code, length, hash, time; };  // by each rank
+  struct Told {
+    std::int64_t failed, code, length, hash, time;
+  };  // by each rank
   constexpr std::int64_t width = sizeof(Told) / sizeof(std::int64_t);
   const at::Tensor all = at::zeros({width * group.size()}, at::kLong);
   const at::Tensor mine = all.narrow(0, width * group.rank(), width);
-  *reinterpret_cast<Told*>(mine.data_ptr()) = {own.failed, static_cast<std::int64_t>(own.code), static_cast<std::int64_t>(own.message.size()),
+  *reinterpret_cast<Told*>(mine.data_ptr()) = {own.failed, static_cast<std::int64_t>(own.code),
+                                               static_cast<std::int64_t>(own.message.size()),
                                                static_cast<std::int64_t>(std::hash<std::string>{}(own.message)), now};
   group.all_gather_into(all, mine);
   const auto* told = reinterpret_cast<const Told*>(all.const_data_ptr());
@@ -44,9 +47,11 @@ void agree(Communicator& group, const std::function<void()>& phase) {
     if (told[r].failed && (!first || told[r].time < first->time)) first = told + r;
   if (!first) return;
   const int cause = static_cast<int>(first - told);
-  const bool alike = std::all_of(told, told + group.size(), [&](const Told& t) { return t.failed && t.hash == first->hash; });
+  const bool alike =
+      std::all_of(told, told + group.size(), [&](const Told& t) { return t.failed && t.hash == first->hash; });
   const at::Tensor message = at::zeros({first->length}, at::kByte);
-  if (group.rank() == cause && !own.message.empty()) std::memcpy(message.data_ptr(), own.message.data(), own.message.size());
+  if (group.rank() == cause && !own.message.empty())
+    std::memcpy(message.data_ptr(), own.message.data(), own.message.size());
   group.broadcast(message, cause);
   const std::string words(static_cast<const char*>(message.const_data_ptr()), message.numel());
   throw AgreedError(alike ? words : text("rank ", cause, ": ", words), static_cast<ExitCode>(first->code));

@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
+#include "base/error.h"
 #include "comm/communicator.h"
-#include "comm/error.h"
 
 namespace zero {
 
@@ -25,9 +25,9 @@ struct Outcome {
 /// Runs the phase and catches what it throws. AgreedError is no different here.
 Outcome outcome_of(const std::function<void()>& phase);
 
-/// Every rank of the group runs the phase (which need not use the group in the same way on all), then all learn whether any
-/// failed; if so all throw the same AgreedError: code and message of the rank
-/// that failed first by its node's clock, named unless all failed alike. Collective.
+/// Every rank of the group runs the phase (which need not use the group in the same way on all), then all learn whether
+/// any failed; if so all throw the same AgreedError: code and message of the rank that failed first by its node's
+/// clock, named unless all failed alike. Collective.
 void agree(Communicator& group, const std::function<void()>& phase);
 
 }  // namespace zero

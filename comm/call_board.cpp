@@ -9,8 +9,8 @@
 #include <map>
 #include <sstream>
 
-#include "comm/error.h"
-#include "comm/log.h"
+#include "base/error.h"
+#include "base/log.h"
 #include "comm/shared_segment.h"
 
 namespace zero {
@@ -42,7 +42,8 @@ bool is_one_node(const std::vector<std::string>& nodes) {
 }
 
 CallBoard::CallBoard(Communicator& host, BoardOptions options)
-    : last_words_(std::move(options.last_words)), nodes_(options.nodes.empty() ? node_names_of_ranks(host) : std::move(options.nodes)) {
+    : last_words_(std::move(options.last_words)),
+      nodes_(options.nodes.empty() ? node_names_of_ranks(host) : std::move(options.nodes)) {
   ZERO_CHECK(int(nodes_.size()) == host.size(), "a node's name for each rank");
   const std::string& own = nodes_[host.rank()];
   for (int r = 0; r < host.size(); ++r) {
@@ -71,7 +72,9 @@ CallBoard::CallBoard(Communicator& host, BoardOptions options)
 
 CallBoard::~CallBoard() = default;
 
-CallBoard::Place& CallBoard::place(int local_rank) const { return reinterpret_cast<Place*>(segment_->data())[local_rank]; }
+CallBoard::Place& CallBoard::place(int local_rank) const {
+  return reinterpret_cast<Place*>(segment_->data())[local_rank];
+}
 
 void CallBoard::publish(const CallRecord& call) {
   ++issued_;
@@ -100,19 +103,23 @@ std::vector<CallBoard::Sign> CallBoard::signs_of_this_node() const {
   return signs;
 }
 
-/// What the rank is behind this one in; empty when it is not. A device that hangs is behind although its host has issued all.
+/// What the rank is behind this one in; empty when it is not. A device that hangs is behind although its host has
+/// issued all.
 std::string CallBoard::lag_of(const Sign& sign) const {
   if (sign.issued < issued_) return text("is missing, its last call was ", sign.words.empty() ? "none" : sign.words);
-  if (sign.issued == issued_ && sign.done < done_) return text("has issued it, but its device is ", done_ - sign.done, " calls behind");
+  if (sign.issued == issued_ && sign.done < done_)
+    return text("has issued it, but its device is ", done_ - sign.done, " calls behind");
   return {};
 }
 
 std::string CallBoard::who_is_behind() const {
   std::string found;
   for (const Sign& sign : signs_of_this_node())
-    if (const std::string lag = lag_of(sign); sign.rank != local_ranks_[own_place_] && !lag.empty()) found += text(found.empty() ? "" : "; ", "rank ", sign.rank, ' ', lag);
+    if (const std::string lag = lag_of(sign); sign.rank != local_ranks_[own_place_] && !lag.empty())
+      found += text(found.empty() ? "" : "; ", "rank ", sign.rank, ' ', lag);
   if (local_ranks_.size() < nodes_.size() && !last_words_)
-    found += text(found.empty() ? "no rank of this node is behind: the missing one is on another node" : "; ranks of other nodes are not seen from here");
+    found += text(found.empty() ? "no rank of this node is behind: the missing one is on another node"
+                                : "; ranks of other nodes are not seen from here");
   return found;
 }
 
@@ -126,7 +133,8 @@ std::string CallBoard::ask_other_nodes(std::chrono::duration<double> patience) c
   std::vector<Sign> own = signs_of_this_node();
   if (own.empty()) own.push_back({local_ranks_[own_place_], issued_, done_, words_});
   std::string told;
-  for (const Sign& sign : own) told += text(sign.rank, ' ', sign.issued, ' ', sign.done, ' ', sign.words.empty() ? "none" : sign.words, '\n');
+  for (const Sign& sign : own)
+    told += text(sign.rank, ' ', sign.issued, ' ', sign.done, ' ', sign.words.empty() ? "none" : sign.words, '\n');
 
   std::map<int, Sign> heard;
   for (const std::string& answer : last_words_->exchange(told, others, patience)) {
@@ -142,10 +150,13 @@ std::string CallBoard::ask_other_nodes(std::chrono::duration<double> patience) c
   std::map<std::string, std::string> silent;  // node -> its ranks
   for (int r : others) {
     const auto sign = heard.find(r);
-    if (sign == heard.end()) silent[nodes_[r]] += text(silent[nodes_[r]].empty() ? "" : ", ", r);
-    else if (const std::string lag = lag_of(sign->second); !lag.empty()) say("rank ", r, " on node ", nodes_[r], ' ', lag);
+    if (sign == heard.end())
+      silent[nodes_[r]] += text(silent[nodes_[r]].empty() ? "" : ", ", r);
+    else if (const std::string lag = lag_of(sign->second); !lag.empty())
+      say("rank ", r, " on node ", nodes_[r], ' ', lag);
   }
-  for (const auto& [node, ranks] : silent) say("no answer from node ", node, " (ranks ", ranks, ") within ", patience.count(), " s");
+  for (const auto& [node, ranks] : silent)
+    say("no answer from node ", node, " (ranks ", ranks, ") within ", patience.count(), " s");
   return found;
 }
 

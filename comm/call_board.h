@@ -1,7 +1,7 @@
 #pragma once
-// CallBoard: what each rank is doing, so that the one that is missing in a collective can be named although the backend itself does
-// not know it. Ranks of a node write into memory that they share, which any thread reads; ranks of other nodes are asked once,
-// after a failure.
+// CallBoard: what each rank is doing, so that the one that is missing in a collective can be named although the backend
+// itself does not know it. Ranks of a node write into memory that they share, which any thread reads; ranks of other
+// nodes are asked once, after a failure.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -29,13 +29,14 @@ class CallBoard {
   /// One more of its calls is done, in their order. By any thread.
   void finish();
 
-  /// For people: the ranks of this node that have issued fewer calls than this one and what each issued last; where all have
-  /// issued as many, those whose devices have done fewer; ranks of other nodes, where they cannot be asked, as not seen from here. Empty
-  /// when there is nobody to name.
+  /// For people: the ranks of this node that have issued fewer calls than this one and what each issued last; where all
+  /// have issued as many, those whose devices have done fewer; ranks of other nodes, where they cannot be asked, as not
+  /// seen from here. Empty when there is nobody to name.
   std::string who_is_behind() const;
 
-  /// The same of other nodes, whose ranks are asked, and the nodes from which no word came within `patience`. Empty without other
-  /// nodes. By the thread that publishes, once; ranks that have not failed themselves do not answer, but those of their node tell of them.
+  /// The same of other nodes, whose ranks are asked, and the nodes from which no word came within `patience`. Empty
+  /// without other nodes. By the thread that publishes, once; ranks that have not failed themselves do not answer, but
+  /// those of their node tell of them.
   std::string ask_other_nodes(std::chrono::duration<double> patience) const;
 
  private:
@@ -51,7 +52,7 @@ class CallBoard {
   std::vector<int> local_ranks_;                  // their ranks in `host`, ascending
   int own_place_ = 0;
   std::atomic<std::uint64_t> issued_ = 0, done_ = 0;
-  std::string words_;                             // of the last call
+  std::string words_;  // of the last call
 };
 
 /// The host name of each rank's node. Collective.

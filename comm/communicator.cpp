@@ -5,8 +5,8 @@
 
 #include <sstream>
 
-#include "comm/error.h"
-#include "comm/log.h"
+#include "base/error.h"
+#include "base/log.h"
 
 namespace zero {
 namespace {
@@ -24,8 +24,15 @@ void check_plain(const at::Tensor& tensor, const char* call, const char* argumen
 
 bool can_sum(at::ScalarType type) {
   switch (type) {
-    case at::kFloat: case at::kDouble: case at::kBFloat16: case at::kHalf: case at::kInt: case at::kLong: return true;
-    default: return false;
+    case at::kFloat:
+    case at::kDouble:
+    case at::kBFloat16:
+    case at::kHalf:
+    case at::kInt:
+    case at::kLong:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -52,36 +59,54 @@ Overlap overlap_of(const at::Tensor& part, const at::Tensor& whole, int rank) {
   return own ? Overlap::own_slice : Overlap::other;
 }
 
-/// What a backend does to a tensor is no operation of the program: it takes part in no graph, and counts as no write to a variable.
+/// What a backend does to a tensor is no operation of the program: it takes part in no graph, and counts as no write to
+/// a variable.
 using InvisibleToAutograd = at::AutoDispatchBelowADInplaceOrView;
 
 }  // namespace
 
 const char* name_of(Phase phase) {
   switch (phase) {
-    case Phase::setup: return "setup";
-    case Phase::forward: return "forward";
-    case Phase::backward: return "backward";
-    case Phase::reduce: return "reduce";
-    case Phase::optimizer: return "optimizer";
-    case Phase::publish: return "publish";
-    case Phase::validate: return "validate";
-    case Phase::save: return "save";
-    case Phase::other: return "other";
+    case Phase::setup:
+      return "setup";
+    case Phase::forward:
+      return "forward";
+    case Phase::backward:
+      return "backward";
+    case Phase::reduce:
+      return "reduce";
+    case Phase::optimizer:
+      return "optimizer";
+    case Phase::publish:
+      return "publish";
+    case Phase::validate:
+      return "validate";
+    case Phase::save:
+      return "save";
+    case Phase::other:
+      return "other";
   }
   return "unknown";
 }
 
 const char* name_of(CollectiveKind kind) {
   switch (kind) {
-    case CollectiveKind::all_gather: return "all_gather";
-    case CollectiveKind::reduce_scatter: return "reduce_scatter";
-    case CollectiveKind::all_reduce: return "all_reduce";
-    case CollectiveKind::broadcast: return "broadcast";
-    case CollectiveKind::send: return "send";
-    case CollectiveKind::recv: return "recv";
-    case CollectiveKind::barrier: return "barrier";
-    case CollectiveKind::split: return "split";
+    case CollectiveKind::all_gather:
+      return "all_gather";
+    case CollectiveKind::reduce_scatter:
+      return "reduce_scatter";
+    case CollectiveKind::all_reduce:
+      return "all_reduce";
+    case CollectiveKind::broadcast:
+      return "broadcast";
+    case CollectiveKind::send:
+      return "send";
+    case CollectiveKind::recv:
+      return "recv";
+    case CollectiveKind::barrier:
+      return "barrier";
+    case CollectiveKind::split:
+      return "split";
   }
   return "unknown";
 }
@@ -120,7 +145,8 @@ void Communicator::all_gather_into(const at::Tensor& full, const at::Tensor& sha
   check_plain(shard, "all_gather", "shard");
   ZERO_CHECK(full.scalar_type() == shard.scalar_type() && full.numel() == shard.numel() * size_,
              text("all_gather over ", size_, " ranks: ", shape_of(shard), " does not fill ", shape_of(full)));
-  ZERO_CHECK(overlap_of(shard, full, rank_) != Overlap::other, "all_gather: the shard overlaps full outside its own slice");
+  ZERO_CHECK(overlap_of(shard, full, rank_) != Overlap::other,
+             "all_gather: the shard overlaps full outside its own slice");
   const InvisibleToAutograd guard;
   do_all_gather(full, shard, record(CollectiveKind::all_gather, full.numel(), full.scalar_type(), tag));
 }
@@ -128,14 +154,15 @@ void Communicator::all_gather_into(const at::Tensor& full, const at::Tensor& sha
 void Communicator::reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options, CallTag tag) {
   check_plain(shard, "reduce_scatter", "shard");
   check_plain(full, "reduce_scatter", "full");
-  ZERO_CHECK(full.numel() == shard.numel() * size_,
-             text("reduce_scatter over ", size_, " ranks: ", shape_of(full), " does not divide into ", shape_of(shard)));
+  ZERO_CHECK(full.numel() == shard.numel() * size_, text("reduce_scatter over ", size_, " ranks: ", shape_of(full),
+                                                         " does not divide into ", shape_of(shard)));
   const Overlap overlap = overlap_of(shard, full, rank_);
   ZERO_CHECK(overlap == Overlap::none || (overlap == Overlap::own_slice && !options.accumulate),
              "reduce_scatter: the shard overlaps full outside its own slice, or accumulates onto it");
   options = checked(options, full.scalar_type(), shard.scalar_type(), "reduce_scatter");
   const InvisibleToAutograd guard;
-  do_reduce_scatter(shard, full, options, record(CollectiveKind::reduce_scatter, full.numel(), full.scalar_type(), tag));
+  do_reduce_scatter(shard, full, options,
+                    record(CollectiveKind::reduce_scatter, full.numel(), full.scalar_type(), tag));
 }
 
 void Communicator::all_reduce(const at::Tensor& tensor, ReduceOptions options, CallTag tag) {
@@ -162,7 +189,8 @@ void Communicator::send(const at::Tensor& tensor, int to, CallTag tag) {
 
 void Communicator::recv(const at::Tensor& tensor, int from, CallTag tag) {
   check_plain(tensor, "recv", "tensor");
-  ZERO_CHECK(from >= 0 && from < size_ && from != rank_, text("recv: from rank ", from, " of ", size_, " by rank ", rank_));
+  ZERO_CHECK(from >= 0 && from < size_ && from != rank_,
+             text("recv: from rank ", from, " of ", size_, " by rank ", rank_));
   const InvisibleToAutograd guard;
   do_recv(tensor, from, record(CollectiveKind::recv, tensor.numel(), tensor.scalar_type(), tag, from));
 }

@@ -33,16 +33,25 @@ struct CallTag {
   int group = -1;  // index of the parameter group, -1 when none
 };
 
-enum class CollectiveKind : std::uint8_t { all_gather, reduce_scatter, all_reduce, broadcast, send, recv, barrier, split };
+enum class CollectiveKind : std::uint8_t {
+  all_gather,
+  reduce_scatter,
+  all_reduce,
+  broadcast,
+  send,
+  recv,
+  barrier,
+  split
+};
 const char* name_of(CollectiveKind kind);
 
 /// One call as a backend sees it.
 struct CallRecord {
   std::uint64_t sequence = 0;  // counts the calls on this communicator from 0
   CollectiveKind kind = CollectiveKind::barrier;
-  std::int64_t numel = 0;      // of the full vector: size x shard for all_gather and reduce_scatter
+  std::int64_t numel = 0;           // of the full vector: size x shard for all_gather and reduce_scatter
   at::ScalarType type = at::kByte;  // of the data that travels
-  int peer = -1;               // root of a broadcast, other side of send and recv
+  int peer = -1;                    // root of a broadcast, other side of send and recv
   CallTag tag;
 
   /// One line for people: "#12 reduce_scatter of 589824 bfloat16 (backward, unit 3, group 3)".
@@ -63,7 +72,8 @@ class Communicator {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  /// full [size * n] <- the shards [n] of all ranks, by rank. The shard may be this rank's own slice of `full` (in place).
+  /// full [size * n] <- the shards [n] of all ranks, by rank. The shard may be this rank's own slice of `full` (in
+  /// place).
   void all_gather_into(const at::Tensor& full, const at::Tensor& shard, CallTag tag = {});
 
   /// shard [n] <- (or +=) this rank's slice of the sum over ranks of full [size * n]. Types of the two may differ.
@@ -86,10 +96,10 @@ class Communicator {
   /// Memory that this backend's collectives are fastest on (from the arena where there is one). Uninitialised.
   virtual at::Tensor allocate(std::int64_t numel, at::ScalarType type);
 
-  /// Before the allocate() calls that need it: where a backend registers memory, all these pieces (bytes each) will come out of one
-  /// registered arena, at the same offsets on all ranks, which allocate in the same order. `largest_sum`: bytes of the largest
-  /// vector that reduce_scatter or all_reduce will be given, 0 for none. A second call makes another arena; the first one stays
-  /// as long as its tensors do. Collective.
+  /// Before the allocate() calls that need it: where a backend registers memory, all these pieces (bytes each) will
+  /// come out of one registered arena, at the same offsets on all ranks, which allocate in the same order.
+  /// `largest_sum`: bytes of the largest vector that reduce_scatter or all_reduce will be given, 0 for none. A second
+  /// call makes another arena; the first one stays as long as its tensors do. Collective.
   virtual void reserve(const std::vector<std::int64_t>& pieces, std::int64_t largest_sum = 0) {}
 
   /// How ranks tell each other what they last did after a failure; null where the backend cannot. Collective.
@@ -101,8 +111,8 @@ class Communicator {
   /// Throws what went wrong in earlier calls, where a backend's calls return before they are done.
   virtual void check() const {}
 
-  /// This rank has failed and will make no more calls, nor will those split from this one: what is under way on its device ends without
-  /// the other ranks, so that nothing here waits for them.
+  /// This rank has failed and will make no more calls, nor will those split from this one: what is under way on its
+  /// device ends without the other ranks, so that nothing here waits for them.
   virtual void abandon() noexcept {}
 
   /// Called with every record before the call runs, on the calling thread. For traces and tests.
@@ -112,7 +122,8 @@ class Communicator {
   Communicator(int rank, int size) : rank_(rank), size_(size) {}
 
   virtual void do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord& call) = 0;
-  virtual void do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options, const CallRecord& call) = 0;
+  virtual void do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options,
+                                 const CallRecord& call) = 0;
   virtual void do_all_reduce(const at::Tensor& tensor, ReduceOptions options, const CallRecord& call) = 0;
   virtual void do_broadcast(const at::Tensor& tensor, int root, const CallRecord& call) = 0;
   virtual void do_send(const at::Tensor& tensor, int to, const CallRecord& call) = 0;
@@ -129,8 +140,8 @@ class Communicator {
   std::function<void(const CallRecord&)> observer_;
 };
 
-/// Abandons a communicator when an exception ends its scope. As an object's last member it does so before the others let go of
-/// memory, for which a device waits until its work is done.
+/// Abandons a communicator when an exception ends its scope. As an object's last member it does so before the others
+/// let go of memory, for which a device waits until its work is done.
 class AbandonOnError {
  public:
   explicit AbandonOnError(Communicator& communicator) : communicator_(communicator) {}

@@ -9,8 +9,8 @@
 #include <random>
 #include <utility>
 
-#include "comm/error.h"
-#include "comm/log.h"
+#include "base/error.h"
+#include "base/log.h"
 
 namespace zero {
 namespace {
@@ -65,7 +65,10 @@ SharedSegment::SharedSegment(std::string name, int file, std::size_t bytes, bool
 }
 
 SharedSegment::SharedSegment(SharedSegment&& other) noexcept
-    : name_(std::move(other.name_)), data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_), owner_(std::exchange(other.owner_, false)) {}
+    : name_(std::move(other.name_)),
+      data_(std::exchange(other.data_, nullptr)),
+      bytes_(other.bytes_),
+      owner_(std::exchange(other.owner_, false)) {}
 
 SharedSegment::~SharedSegment() {
   unlink();

@@ -1,6 +1,6 @@
 #pragma once
-// A piece of memory that the processes of one node share. Its name in /dev/shm lives only until all have mapped it, so nothing is
-// left behind, not even by a crash later on.
+// A piece of memory that the processes of one node share. Its name in /dev/shm lives only until all have mapped it, so
+// nothing is left behind, not even by a crash later on.
 #include <cstddef>
 #include <string>
 
@@ -8,8 +8,8 @@ namespace zero {
 
 class SharedSegment {
  public:
-  /// Makes a segment of `bytes` zeros under a new name. All of it is allocated at once: too little memory throws Error here,
-  /// with the system's limit and the remedy, and not a signal later.
+  /// Makes a segment of `bytes` zeros under a new name. All of it is allocated at once: too little memory throws Error
+  /// here, with the system's limit and the remedy, and not a signal later.
   static SharedSegment create(std::size_t bytes);
   /// Maps the segment that another process made.
   static SharedSegment open(const std::string& name, std::size_t bytes);

@@ -33,7 +33,8 @@ void StagedCommunicator::do_all_gather(const at::Tensor& full, const at::Tensor&
   full.copy_(whole);
 }
 
-void StagedCommunicator::do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options, const CallRecord& call) {
+void StagedCommunicator::do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options,
+                                           const CallRecord& call) {
   const at::Tensor part = stage(shard, options.accumulate);
   host_->reduce_scatter(part, stage(full, true), as_asked(options), call.tag);
   shard.copy_(part);
@@ -51,7 +52,9 @@ void StagedCommunicator::do_broadcast(const at::Tensor& tensor, int root, const 
   if (rank() != root) tensor.copy_(host);
 }
 
-void StagedCommunicator::do_send(const at::Tensor& tensor, int to, const CallRecord& call) { host_->send(stage(tensor, true), to, call.tag); }
+void StagedCommunicator::do_send(const at::Tensor& tensor, int to, const CallRecord& call) {
+  host_->send(stage(tensor, true), to, call.tag);
+}
 
 void StagedCommunicator::do_recv(const at::Tensor& tensor, int from, const CallRecord& call) {
   const at::Tensor host = stage(tensor, false);

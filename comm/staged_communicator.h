@@ -1,6 +1,6 @@
 #pragma once
-// StagedCommunicator: collectives of a device's tensors through host memory and a CPU backend, for ranks that share a GPU which
-// NCCL will not let them share. Correct and slow: every call waits for the device.
+// StagedCommunicator: collectives of a device's tensors through host memory and a CPU backend, for ranks that share a
+// GPU which NCCL will not let them share. Correct and slow: every call waits for the device.
 #include <functional>
 
 #include "comm/communicator.h"
@@ -17,7 +17,8 @@ class StagedCommunicator final : public Communicator {
  private:
   at::Tensor stage(const at::Tensor& tensor, bool with_contents) const;
   void do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord& call) override;
-  void do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options, const CallRecord& call) override;
+  void do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options,
+                         const CallRecord& call) override;
   void do_all_reduce(const at::Tensor& tensor, ReduceOptions options, const CallRecord& call) override;
   void do_broadcast(const at::Tensor& tensor, int root, const CallRecord& call) override;
   void do_send(const at::Tensor& tensor, int to, const CallRecord& call) override;

@@ -1,9 +1,10 @@
 #pragma once
-// Order of work on a device that runs behind its host. On the CPU, where every call returns finished, all of it does nothing.
+// Order of work on a device that runs behind its host. On the CPU, where every call returns finished, all of it does
+// nothing.
 //
-// A mark stands for "all that was issued so far"; a lane is a second sequence of work beside the current one. Whoever writes
-// memory that the other side may still read waits for the reader's mark, and the other way round; nothing is left to an
-// allocator's guess.
+// A mark stands for "all that was issued so far"; a lane is a second sequence of work beside the current one. Whoever
+// writes memory that the other side may still read waits for the reader's mark, and the other way round; nothing is
+// left to an allocator's guess.
 #include <c10/core/Device.h>
 #include <c10/core/Event.h>
 #include <c10/core/Stream.h>
@@ -38,8 +39,8 @@ class StreamMark {
 class StreamLane {
  public:
   StreamLane() = default;
-  /// `urgent`: what is ready in it gets multiprocessors before other lanes' work that has not begun. For communication, which
-  /// would wait behind every large kernel otherwise.
+  /// `urgent`: what is ready in it gets multiprocessors before other lanes' work that has not begun. For communication,
+  /// which would wait behind every large kernel otherwise.
   explicit StreamLane(c10::Device device, bool urgent = false);
 
   /// While the result lives, the lane is the current stream.
@@ -48,6 +49,7 @@ class StreamLane {
     explicit Guard(const std::optional<c10::Stream>& stream) {
       if (stream) guard_.reset_stream(*stream);
     }
+
    private:
     c10::OptionalStreamGuard guard_;
   };

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "comm/error.h"
+#include "base/error.h"
 
 namespace zero {
 namespace {
@@ -18,8 +18,12 @@ namespace {
 constexpr std::int64_t block = 2048;  // elements of a partial sum: one level of the tree stays in the L1 cache
 
 // Bit patterns, so that the loops below are integer SIMD.
-struct Bf16 { std::uint16_t bits; };
-struct Fp16 { std::uint16_t bits; };
+struct Bf16 {
+  std::uint16_t bits;
+};
+struct Fp16 {
+  std::uint16_t bits;
+};
 
 /// fp64 to fp32 rounding to odd: rounding the result once more, to fewer bits, is then as good as rounding once.
 inline float round_to_odd(double value) {
@@ -38,7 +42,9 @@ inline float narrow(double value) { return round_to_odd(value); }
 inline float widen(Bf16 value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16); }
 inline float widen(Fp16 value) { return _cvtsh_ss(value.bits); }
 template <class T>
-inline T widen(T value) { return value; }
+inline T widen(T value) {
+  return value;
+}
 
 template <class Out, class Sum>
 inline Out rounded(Sum value) {
@@ -67,8 +73,9 @@ void load_add(const In* in, Sum* out, std::int64_t n) {
   std::int64_t i = 0;
   if constexpr (std::is_same_v<In, Fp16> && std::is_same_v<Sum, float>)
     for (; i + 8 <= n; i += 8)
-      _mm256_storeu_ps(out + i, _mm256_add_ps(_mm256_loadu_ps(out + i),
-                                              _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i)))));
+      _mm256_storeu_ps(out + i,
+                       _mm256_add_ps(_mm256_loadu_ps(out + i),
+                                     _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i)))));
   for (; i < n; ++i) out[i] += static_cast<Sum>(widen(in[i]));
 }
 
@@ -77,7 +84,8 @@ void store(const Sum* in, Out* out, std::int64_t n) {
   std::int64_t i = 0;
   if constexpr (std::is_same_v<Out, Fp16> && std::is_same_v<Sum, float>)
     for (; i + 8 <= n; i += 8)
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i),
+                       _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT));
   for (; i < n; ++i) out[i] = rounded<Out>(in[i]);
 }
 
@@ -86,7 +94,8 @@ void store_add(const Sum* in, Out* out, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) out[i] = rounded<Out>(static_cast<Sum>(widen(out[i])) + in[i]);
 }
 
-/// The sum of inputs [low, high) at elements [at, at + n), into level[0..n); deeper levels of the tree take the memory behind.
+/// The sum of inputs [low, high) at elements [at, at + n), into level[0..n); deeper levels of the tree take the memory
+/// behind.
 template <class In, class Sum>
 void sum_range(std::span<const void* const> inputs, std::int64_t at, std::int64_t n, Sum* level) {
   const auto element = [&](std::size_t i) { return static_cast<const In*>(inputs[i]) + at; };
@@ -112,7 +121,8 @@ void sum_typed(const SumInputs& inputs, const SumOutput& output, std::int64_t nu
   Out* out = static_cast<Out*>(output.pointer);
   if constexpr (std::is_same_v<In, Sum> && std::is_same_v<Sum, Out>)
     if (inputs.pointers.size() == 2 && !output.accumulate)
-      return sum_two(static_cast<const In*>(inputs.pointers[0]), static_cast<const In*>(inputs.pointers[1]), out, numel);
+      return sum_two(static_cast<const In*>(inputs.pointers[0]), static_cast<const In*>(inputs.pointers[1]), out,
+                     numel);
   alignas(64) std::array<Sum, 3 * block> few;  // enough for 8 inputs
   std::vector<Sum> many;
   const std::size_t depth = std::bit_width(inputs.pointers.size()) + 1;
@@ -128,11 +138,16 @@ void sum_typed(const SumInputs& inputs, const SumOutput& output, std::int64_t nu
 template <class Function>
 void with_float_type(at::ScalarType type, Function function) {
   switch (type) {
-    case at::kFloat: return function(float{});
-    case at::kDouble: return function(double{});
-    case at::kBFloat16: return function(Bf16{});
-    case at::kHalf: return function(Fp16{});
-    default: ZERO_CHECK(false, std::string("no sums of ") + c10::toString(type));
+    case at::kFloat:
+      return function(float{});
+    case at::kDouble:
+      return function(double{});
+    case at::kBFloat16:
+      return function(Bf16{});
+    case at::kHalf:
+      return function(Fp16{});
+    default:
+      ZERO_CHECK(false, std::string("no sums of ") + c10::toString(type));
   }
 }
 
@@ -148,8 +163,10 @@ void sum_tree(const SumInputs& inputs, const SumOutput& output, std::int64_t num
   ZERO_CHECK(sum_type == at::kFloat || sum_type == at::kDouble, "partial sums are fp32 or fp64");
   with_float_type(inputs.type, [&](auto in) {
     with_float_type(output.type, [&](auto out) {
-      if (sum_type == at::kFloat) sum_typed<decltype(in), float, decltype(out)>(inputs, output, numel);
-      else sum_typed<decltype(in), double, decltype(out)>(inputs, output, numel);
+      if (sum_type == at::kFloat)
+        sum_typed<decltype(in), float, decltype(out)>(inputs, output, numel);
+      else
+        sum_typed<decltype(in), double, decltype(out)>(inputs, output, numel);
     });
   });
 }

@@ -1,8 +1,9 @@
 #pragma once
-// The sum over ranks of every CPU backend: one fixed order, so that all backends and all message sizes give the same bits.
+// The sum over ranks of every CPU backend: one fixed order, so that all backends and all message sizes give the same
+// bits.
 //
-// N inputs are summed along a balanced binary tree: neighbours first, (0+1)+(2+3), then pairs of pairs; a range of n inputs
-// splits at the largest power of two below n. An aligned block of 2^k inputs is therefore a subtree of its own.
+// N inputs are summed along a balanced binary tree: neighbours first, (0+1)+(2+3), then pairs of pairs; a range of n
+// inputs splits at the largest power of two below n. An aligned block of 2^k inputs is therefore a subtree of its own.
 #include <c10/core/ScalarType.h>
 
 #include <cstdint>

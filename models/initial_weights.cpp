@@ -5,10 +5,10 @@
 
 #include <cstring>
 
-#include "comm/error.h"
-#include "comm/log.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/philox.h"
 #include "models/model.h"
-#include "models/philox.h"
 
 namespace zero {
 namespace {
@@ -26,8 +26,8 @@ F32x8 log_of(F32x8 x) {
   const F32x8 exponent = __builtin_convertvector((I32x8)shifted >> 23, F32x8);
   const F32x8 m = (F32x8)((shifted & 0x007FFFFFu) + 0x3F3504F3u) - 1.0f;
   F32x8 y = m * 7.0376836292e-2f - 1.1514610310e-1f;
-  for (const float c : {1.1676998740e-1f, -1.2420140846e-1f, 1.4249322787e-1f, -1.6668057665e-1f, 2.0000714765e-1f, -2.4999993993e-1f,
-                        3.3333331174e-1f})
+  for (const float c : {1.1676998740e-1f, -1.2420140846e-1f, 1.4249322787e-1f, -1.6668057665e-1f, 2.0000714765e-1f,
+                        -2.4999993993e-1f, 3.3333331174e-1f})
     y = y * m + c;
   const F32x8 square = m * m;
   y = y * m * square - 2.12194440e-4f * exponent - 0.5f * square;
@@ -37,10 +37,12 @@ F32x8 log_of(F32x8 x) {
 /// Sine and cosine of 2 pi x / 2^32. The quadrant is found in integers, so the argument is exact.
 void sine_cosine(U32x8 x, F32x8& sine, F32x8& cosine) {
   const U32x8 quadrant = (x + 0x20000000u) >> 30;
-  const F32x8 angle = __builtin_convertvector((I32x8)(x - (quadrant << 30)), F32x8) * 1.4629180792671596e-9f;  // 2 pi / 2^32
+  const F32x8 angle =
+      __builtin_convertvector((I32x8)(x - (quadrant << 30)), F32x8) * 1.4629180792671596e-9f;  // 2 pi / 2^32
   const F32x8 z = angle * angle;
   const F32x8 s = ((z * -1.9515295891e-4f + 8.3321608736e-3f) * z - 1.6666654611e-1f) * z * angle + angle;
-  const F32x8 c = ((z * 2.443315711809948e-5f - 1.388731625493765e-3f) * z + 4.166664568298827e-2f) * z * z - 0.5f * z + 1.0f;
+  const F32x8 c =
+      ((z * 2.443315711809948e-5f - 1.388731625493765e-3f) * z + 4.166664568298827e-2f) * z * z - 0.5f * z + 1.0f;
   const U32x8 swap = (U32x8)((quadrant & 1u) != 0);
   const U32x8 sine_sign = (quadrant & 2u) << 30, cosine_sign = ((quadrant + 1u) & 2u) << 30;
   sine = (F32x8)((((U32x8)c & swap) | ((U32x8)s & ~swap)) ^ sine_sign);
@@ -49,7 +51,8 @@ void sine_cosine(U32x8 x, F32x8& sine, F32x8& cosine) {
 
 /// Two words of uniform bits to two independent normal draws.
 void box_muller(U32x8 a, U32x8 b, F32x8& first, F32x8& second) {
-  const F32x8 uniform = (to_float(a >> 16) * 65536.0f + (to_float(a & 0xFFFFu) + 0.5f)) * 2.3283064365386963e-10f;  // (0, 1]
+  const F32x8 uniform =
+      (to_float(a >> 16) * 65536.0f + (to_float(a & 0xFFFFu) + 0.5f)) * 2.3283064365386963e-10f;  // (0, 1]
   const F32x8 radius = (F32x8)_mm256_sqrt_ps((__m256)(log_of(uniform) * -2.0f));
   F32x8 sine, cosine;
   sine_cosine(b, sine, cosine);
@@ -70,7 +73,8 @@ Group uniform_group(const PhiloxKey& key, std::uint64_t group, float scale) {
   const auto words = philox_group(key, group);
   Group out;
   // 24 bits: every value is exact and the largest is still below 1
-  for (int i = 0; i < 4; ++i) out[i] = __builtin_convertvector((I32x8)words[i] >> 8, F32x8) * 1.1920928955078125e-7f * scale;
+  for (int i = 0; i < 4; ++i)
+    out[i] = __builtin_convertvector((I32x8)words[i] >> 8, F32x8) * 1.1920928955078125e-7f * scale;
   return out;
 }
 
@@ -84,17 +88,19 @@ PhiloxKey key_of(std::uint64_t seed, const std::string& name) {
 template <class MakeGroup>
 void draw(std::int64_t begin, std::int64_t count, float* out, const MakeGroup& make_group) {
   const std::int64_t end = begin + count;
-  at::parallel_for(begin / group_size, (end + group_size - 1) / group_size, 4096, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t group = first; group < last; ++group) {
-      const Group values = make_group(static_cast<std::uint64_t>(group));
-      const std::int64_t from = std::max(begin, group * group_size), to = std::min(end, (group + 1) * group_size);
-      if (to - from == group_size)
-        std::memcpy(out + (from - begin), values.data(), sizeof values);
-      else
-        std::memcpy(out + (from - begin), reinterpret_cast<const float*>(values.data()) + (from - group * group_size),
-                    static_cast<std::size_t>(to - from) * sizeof(float));
-    }
-  });
+  at::parallel_for(
+      begin / group_size, (end + group_size - 1) / group_size, 4096, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t group = first; group < last; ++group) {
+          const Group values = make_group(static_cast<std::uint64_t>(group));
+          const std::int64_t from = std::max(begin, group * group_size), to = std::min(end, (group + 1) * group_size);
+          if (to - from == group_size)
+            std::memcpy(out + (from - begin), values.data(), sizeof values);
+          else
+            std::memcpy(out + (from - begin),
+                        reinterpret_cast<const float*>(values.data()) + (from - group * group_size),
+                        static_cast<std::size_t>(to - from) * sizeof(float));
+        }
+      });
 }
 
 void draw_initial(const InitialTensor& tensor, std::uint64_t seed, std::int64_t begin, std::int64_t count, float* out) {
@@ -115,12 +121,14 @@ std::vector<InitialTensor> initial_tensors(const Model& model) {
 
 }  // namespace
 
-void draw_normal(std::uint64_t seed, const std::string& name, std::int64_t begin, std::int64_t count, float scale, float* out) {
+void draw_normal(std::uint64_t seed, const std::string& name, std::int64_t begin, std::int64_t count, float scale,
+                 float* out) {
   const PhiloxKey key = key_of(seed, name);
   draw(begin, count, out, [&](std::uint64_t group) { return normal_group(key, group, scale); });
 }
 
-void draw_uniform(std::uint64_t seed, const std::string& name, std::int64_t begin, std::int64_t count, float scale, float* out) {
+void draw_uniform(std::uint64_t seed, const std::string& name, std::int64_t begin, std::int64_t count, float scale,
+                  float* out) {
   const PhiloxKey key = key_of(seed, name);
   draw(begin, count, out, [&](std::uint64_t group) { return uniform_group(key, group, scale); });
 }
@@ -135,14 +143,16 @@ RandomWeights::RandomWeights(const Model& model, std::uint64_t seed) : RandomWei
 void RandomWeights::check(const std::vector<TensorSpec>& tensors) {
   for (const auto& tensor : tensors) {
     const auto place = tensors_.find(tensor.name);
-    ZERO_CHECK(place != tensors_.end() && place->second.tensor.shape == tensor.shape, tensor.name + " has no initial weights of its shape");
+    ZERO_CHECK(place != tensors_.end() && place->second.tensor.shape == tensor.shape,
+               tensor.name + " has no initial weights of its shape");
   }
 }
 
 void RandomWeights::read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) {
   const auto place = tensors_.find(tensor.name);
   ZERO_CHECK(place != tensors_.end(), tensor.name + " has no initial weights");
-  ZERO_CHECK(out.is_contiguous() && out.device().is_cpu() && out.numel() == count, "out must be a contiguous CPU tensor of count elements");
+  ZERO_CHECK(out.is_contiguous() && out.device().is_cpu() && out.numel() == count,
+             "out must be a contiguous CPU tensor of count elements");
   const InitialTensor& initial = place->second;
   if (initial.init == Init::ones || initial.init == Init::zeros) {
     out.fill_(initial.init == Init::ones ? 1.0 : 0.0);

@@ -14,7 +14,7 @@ namespace zero {
 struct InitialTensor {
   TensorSpec tensor;
   Init init = Init::normal;
-  double scale = 0.02;        // normal: standard deviation; kaiming_uniform: bound
+  double scale = 0.02;  // normal: standard deviation; kaiming_uniform: bound
 };
 
 class RandomWeights : public WeightSource {
@@ -32,9 +32,11 @@ class RandomWeights : public WeightSource {
   std::uint64_t seed_;
 };
 
-/// Elements [begin, begin + count) of an endless tensor of N(0, 1) draws, or of draws uniform in [-1, 1), times `scale`.
-/// Normal draws are by Box and Muller; no draw is beyond 6.8.
-void draw_normal(std::uint64_t seed, const std::string& name, std::int64_t begin, std::int64_t count, float scale, float* out);
-void draw_uniform(std::uint64_t seed, const std::string& name, std::int64_t begin, std::int64_t count, float scale, float* out);
+/// Elements [begin, begin + count) of an endless tensor of N(0, 1) draws, or of draws uniform in [-1, 1), times
+/// `scale`. Normal draws are by Box and Muller; no draw is beyond 6.8.
+void draw_normal(std::uint64_t seed, const std::string& name, std::int64_t begin, std::int64_t count, float scale,
+                 float* out);
+void draw_uniform(std::uint64_t seed, const std::string& name, std::int64_t begin, std::int64_t count, float scale,
+                  float* out);
 
 }  // namespace zero

@@ -12,15 +12,9 @@ struct Model {
   ModelConfig config;
   std::vector<std::unique_ptr<Unit>> units;  // embedding, blocks, head
 
-  std::int64_t numel() const;                // of all parameters, each counted once
+  std::int64_t numel() const;  // of all parameters, each counted once
   std::int64_t trainable_numel() const;
 };
-
-/// Builds the decoder's chain; allocates no weights. Gradient flow and dtype are decided by whoever holds the parameters.
-Model make_llama(const ModelConfig& config);
-
-/// The head's other output: logits [B, T, vocabulary] of the last unit's input x [B, T, hidden], in fp32 (fp64 in fp64).
-at::Tensor logits_of(Unit& head, const at::Tensor& x);
 
 /// Allocates every parameter whole, in one type on one device, for inference and tests; fills nothing.
 void hold_parameters(Model& model, at::ScalarType type, at::Device device = at::kCPU);

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include "comm/error.h"
-#include "comm/log.h"
-#include "models/json_text.h"
+#include "base/error.h"
+#include "base/json_text.h"
+#include "base/log.h"
 
 namespace zero {
 namespace {
@@ -81,11 +81,13 @@ Llama3Scaling to_llama3(const json& rope, std::int64_t context, const std::strin
   scaling.low_freq_factor = number("low_freq_factor");
   scaling.high_freq_factor = number("high_freq_factor");
   constexpr const char* original = "original_max_position_embeddings";
-  scaling.original_max_position_embeddings = rope.contains(original) ? to_integer(rope[original], original, path) : context;
+  scaling.original_max_position_embeddings =
+      rope.contains(original) ? to_integer(rope[original], original, path) : context;
   return scaling;
 }
 
-/// The object of rope_parameters, or of its older spelling rope_scaling (with "type" for "rope_type" in the oldest files).
+/// The object of rope_parameters, or of its older spelling rope_scaling (with "type" for "rope_type" in the oldest
+/// files).
 void set_rope(ModelConfig& config, const json& rope, const std::string& path) {
   if (!rope.is_object()) refuse_json(path, "rope_parameters", "an object or null", rope);
   if (rope.contains("rope_theta")) config.rope_theta = to_number(rope["rope_theta"], "rope_theta", path);
@@ -144,17 +146,20 @@ bool set_field(ModelConfig& config, const std::string& name, const json& value, 
     return true;
   }
   if (name == "hidden_act") {
-    if (value != "silu" && value != "swish") refuse(path, text("hidden_act ", value.dump(), " is not supported; only \"silu\" is"));
+    if (value != "silu" && value != "swish")
+      refuse(path, text("hidden_act ", value.dump(), " is not supported; only \"silu\" is"));
     return true;
   }
   return false;
 }
 
 void derive_head_dim(ModelConfig& config) {
-  if (!config.head_dim_given && config.num_attention_heads > 0) config.head_dim = config.hidden_size / config.num_attention_heads;
+  if (!config.head_dim_given && config.num_attention_heads > 0)
+    config.head_dim = config.hidden_size / config.num_attention_heads;
 }
 
-ModelConfig shape(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads, std::int64_t intermediate) {
+ModelConfig shape(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads,
+                  std::int64_t intermediate) {
   ModelConfig config;
   config.hidden_size = hidden;
   config.num_hidden_layers = layers;
@@ -200,9 +205,11 @@ ModelConfig parse_model_config(const std::string& content, const std::string& pa
   const json file = parse_json(content, path, {.bytes = 1 << 20, .depth = 32});
   if (!file.is_object()) refuse(path, "must be a JSON object");
   if (!file.contains("model_type") || file["model_type"] != "llama")
-    refuse(path, text("model_type ", file.contains("model_type") ? file["model_type"].dump().substr(0, 100) : "is missing and",
+    refuse(path, text("model_type ",
+                      file.contains("model_type") ? file["model_type"].dump().substr(0, 100) : "is missing and",
                       " is not supported; only \"llama\" is"));
-  for (const char* name : {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads"})
+  for (const char* name :
+       {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads"})
     if (!file.contains(name) || file[name].is_null()) refuse(path, text(name, " is missing"));
 
   ModelConfig config;
@@ -214,10 +221,12 @@ ModelConfig parse_model_config(const std::string& content, const std::string& pa
     if (given(name) && !file[name].is_object()) refuse_json(path, name, "an object or null", file[name]);
   if (given("rope_parameters") && given("rope_scaling") && file["rope_parameters"] != file["rope_scaling"])
     refuse(path, "rope_parameters and rope_scaling (its older name) contradict each other; remove one");
-  if (given("rope_theta") && given("rope_parameters") && file["rope_parameters"].value("rope_theta", file["rope_theta"]) != file["rope_theta"])
+  if (given("rope_theta") && given("rope_parameters") &&
+      file["rope_parameters"].value("rope_theta", file["rope_theta"]) != file["rope_theta"])
     refuse(path, "rope_theta stands twice with two values; remove one");
   // llama3 scaling falls back to the context, which must be known before it
-  if (given("max_position_embeddings")) set_field(config, "max_position_embeddings", file["max_position_embeddings"], path);
+  if (given("max_position_embeddings"))
+    set_field(config, "max_position_embeddings", file["max_position_embeddings"], path);
   for (const auto& [name, value] : file.items())
     if (name != "rope_theta" || !value.is_null()) set_field(config, name, value, path);
   if (!given("num_key_value_heads")) config.num_key_value_heads = config.num_attention_heads;
@@ -264,15 +273,17 @@ void set_model_field(ModelConfig& config, const std::string& name, const std::st
 void validate(const ModelConfig& config, const std::string& path) {
   for (const auto& field : integer_fields) {
     const std::int64_t value = config.*field.member;
-    if (value < 1 || value > field.largest) refuse(path, text(field.name, " = ", value, " must be from 1 to ", field.largest));
+    if (value < 1 || value > field.largest)
+      refuse(path, text(field.name, " = ", value, " must be from 1 to ", field.largest));
   }
   if (!config.head_dim_given && config.hidden_size % config.num_attention_heads != 0)
-    refuse(path, text("hidden_size = ", config.hidden_size, " is no multiple of num_attention_heads = ", config.num_attention_heads,
-                      "; change one, or give head_dim"));
-  if (config.head_dim % 2 != 0) refuse(path, text("head_dim = ", config.head_dim, " must be even for the rotary embedding"));
+    refuse(path, text("hidden_size = ", config.hidden_size, " is no multiple of num_attention_heads = ",
+                      config.num_attention_heads, "; change one, or give head_dim"));
+  if (config.head_dim % 2 != 0)
+    refuse(path, text("head_dim = ", config.head_dim, " must be even for the rotary embedding"));
   if (config.num_attention_heads % config.num_key_value_heads != 0)
-    refuse(path, text("num_attention_heads = ", config.num_attention_heads, " is no multiple of num_key_value_heads = ",
-                      config.num_key_value_heads));
+    refuse(path, text("num_attention_heads = ", config.num_attention_heads,
+                      " is no multiple of num_key_value_heads = ", config.num_key_value_heads));
   if (!(config.rms_norm_eps > 0)) refuse(path, "rms_norm_eps must be above 0");
   if (!(config.rope_theta > 0)) refuse(path, "rope_theta must be above 0");
   if (!(config.initializer_range >= 0)) refuse(path, "initializer_range must not be negative");

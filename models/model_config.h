@@ -31,7 +31,8 @@ struct ModelConfig {
   double initializer_range = 0.02;
   std::optional<std::int64_t> bos_token_id;
   std::vector<std::int64_t> eos_token_ids;
-  bool head_dim_given = false;  // else head_dim is hidden_size / num_attention_heads and follows them in set_model_field
+  bool head_dim_given =
+      false;  // else head_dim is hidden_size / num_attention_heads and follows them in set_model_field
 };
 
 /// "llama-tiny", "llama-15m", "llama-110m", "tinyllama-1.1b". Throws InputError that lists the presets.
@@ -39,8 +40,8 @@ ModelConfig preset_config(const std::string& name);
 const std::vector<std::string>& preset_names();
 
 /// Reads config.json text; `path` is for messages. Reads rope_theta and rope_scaling as well as rope_parameters, fills
-/// head_dim and num_key_value_heads when absent, and refuses what the decoder does not do (attention or MLP bias, another
-/// activation, another rope_type, another model_type) by InputError.
+/// head_dim and num_key_value_heads when absent, and refuses what the decoder does not do (attention or MLP bias,
+/// another activation, another rope_type, another model_type) by InputError.
 ModelConfig parse_model_config(const std::string& json, const std::string& path);
 
 /// config.json text that transformers' LlamaConfig opens. torch_dtype is "float32", "bfloat16" or "float16".

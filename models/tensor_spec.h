@@ -7,7 +7,7 @@
 namespace zero {
 
 struct TensorSpec {
-  std::string name;                 // Hugging Face name
+  std::string name;  // Hugging Face name
   std::vector<std::int64_t> shape;
 
   std::int64_t numel() const {

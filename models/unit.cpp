@@ -1,6 +1,6 @@
 #include "models/unit.h"
 
-#include "comm/error.h"
+#include "base/error.h"
 
 namespace zero {
 

@@ -23,9 +23,9 @@ struct Parameter {
   std::vector<TensorSpec> pieces;
   bool trainable = true;
   Init init = Init::normal;
-  double init_scale = 0.02;         // normal: standard deviation; kaiming_uniform: bound
-  at::Tensor tensor;                // [sum of dim 0 of the pieces, the other dims], set by whoever holds the memory
-  double lr_scale = 1.0;            // its learning rate is that of the run times this
+  double init_scale = 0.02;  // normal: standard deviation; kaiming_uniform: bound
+  at::Tensor tensor;         // [sum of dim 0 of the pieces, the other dims], set by whoever holds the memory
+  double lr_scale = 1.0;     // its learning rate is that of the run times this
 
   std::vector<std::int64_t> shape() const;
   std::int64_t numel() const;
@@ -39,28 +39,29 @@ struct BorrowedParameter {
   at::Tensor tensor;
 };
 
-/// A low-rank adapter on rows [begin, begin + rows) of one of the unit's parameters. Its tensors are parameters of the unit
-/// too, by index; magnitude is -1 where there is none.
+/// A low-rank adapter on rows [begin, begin + rows) of one of the unit's parameters. Its tensors are parameters of the
+/// unit too, by index; magnitude is -1 where there is none.
 struct Adapter {
   int parameter = 0;
   std::int64_t begin = 0;
   int a = 0, b = 0, magnitude = -1;
   double scale = 1.0;
   double dropout = 0.0;
-  std::uint64_t seed = 0;           // of this module
+  std::uint64_t seed = 0;  // of this module
 };
 
 /// The input of one micro-batch. B sequences of T tokens.
 struct Batch {
-  at::Tensor ids;         // [B, T] int64
-  at::Tensor targets;     // [B, T] int64; ignored_target where nothing is trained. Undefined when only logits are wanted.
-  at::Tensor positions;   // [B, T] int64 position of each token in its document; undefined: 0..T-1
-  at::Tensor documents;   // [B, T] int32 document number inside the row, -1 for padding; attention stays inside a document.
-                          // Undefined: each row is one document.
-  // What attention on a GPU needs of the documents, made once for all layers (models/device_batch.h); else undefined.
+  at::Tensor ids;      // [B, T] int64
+  at::Tensor targets;  // [B, T] int64; ignored_target where nothing is trained. Undefined when only logits are wanted.
+  at::Tensor positions;  // [B, T] int64 position of each token in its document; undefined: 0..T-1
+  at::Tensor documents;  // [B, T] int32 document number inside the row, -1 for padding; attention stays inside a
+                         // document. Undefined: each row is one document.
+  // What attention on a GPU needs of the documents, made once for all layers (models/nn/device_batch.h); else
+  // undefined.
   at::Tensor spans = {};  // [spans + 1] int32: first token of each document among the B T tokens of all rows, and B T
   std::int64_t longest_span = 0;
-  at::Tensor bias = {};   // [B, 1, T, T]: 0 where a token attends, else -inf
+  at::Tensor bias = {};  // [B, 1, T, T]: 0 where a token attends, else -inf
 };
 inline constexpr std::int64_t ignored_target = -100;
 
@@ -69,11 +70,11 @@ class KvCache;
 /// What one pass through the chain carries beside the activations.
 struct Pass {
   const Batch* batch = nullptr;
-  KvCache* cache = nullptr;      // generation only
-  bool training = false;         // dropout is drawn
-  std::uint64_t seed = 0;        // (run's seed, step) mixed: each unit and sample derives its own draws from it
-  std::int64_t first_sample = 0; // global number of the batch's first sequence
-  bool recompute_attention = false; // blocks keep nothing of their attention half, and run it again in backward
+  KvCache* cache = nullptr;          // generation only
+  bool training = false;             // dropout is drawn
+  std::uint64_t seed = 0;            // (run's seed, step) mixed: each unit and sample derives its own draws from it
+  std::int64_t first_sample = 0;     // global number of the batch's first sequence
+  bool recompute_attention = false;  // blocks keep nothing of their attention half, and run it again in backward
 };
 
 class Unit {
@@ -87,8 +88,9 @@ class Unit {
   std::vector<Adapter>& adapters() { return adapters_; }
   const std::vector<Adapter>& adapters() const { return adapters_; }
 
-  /// The first unit gets an undefined x and reads pass.batch->ids. Blocks map [B, T, hidden] to the same shape. The last
-  /// unit returns the sum over trained tokens of the cross-entropy, a scalar in fp32 (fp64 when computing in fp64).
+  /// The first unit gets an undefined x and reads pass.batch->ids. Blocks map [B, T, hidden] to the same shape. The
+  /// last unit returns the sum over trained tokens of the cross-entropy, a scalar in fp32 (fp64 when computing in
+  /// fp64).
   virtual at::Tensor forward(const at::Tensor& x, const Pass& pass) = 0;
 
   /// Whether the backward pass reads the unit's own weights. A lookup does not: its weights then stay away in backward.

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "comm/error.h"
-#include "comm/log.h"
+#include "base/error.h"
+#include "base/log.h"
 
 namespace zero {
 namespace {
@@ -22,7 +22,8 @@ void check_values(const at::Tensor& piece, const TensorSpec& tensor, at::ScalarT
 
 }  // namespace
 
-void read_in_pieces(WeightSource& weights, const TensorSpec& tensor, const PieceOptions& options, const std::function<void(const at::Tensor&)>& take) {
+void read_in_pieces(WeightSource& weights, const TensorSpec& tensor, const PieceOptions& options,
+                    const std::function<void(const at::Tensor&)>& take) {
   const std::int64_t columns = tensor.shape.back(), rows = tensor.numel() / columns;
   const std::int64_t fit = options.max_elements / columns / options.rows_together;
   const std::int64_t step = std::min(rows, std::max<std::int64_t>(fit, 1) * options.rows_together);

@@ -10,13 +10,15 @@
 namespace zero {
 
 struct PieceOptions {
-  at::ScalarType type = at::kFloat;          // that the values will be stored in
-  std::int64_t rows_together = 1;            // every piece but the last holds a multiple of so many rows
-  std::int64_t max_elements = 1 << 24;       // of a piece, unless rows_together asks for more
+  at::ScalarType type = at::kFloat;     // that the values will be stored in
+  std::int64_t rows_together = 1;       // every piece but the last holds a multiple of so many rows
+  std::int64_t max_elements = 1 << 24;  // of a piece, unless rows_together asks for more
 };
 
-/// Calls `take` with the tensor's values in order: fp32, contiguous, [rows, columns] (a vector is one row). The tensor is only
-/// valid during the call. InputError, naming the tensor, for a value that is not finite or that `type` cannot hold.
-void read_in_pieces(WeightSource& weights, const TensorSpec& tensor, const PieceOptions& options, const std::function<void(const at::Tensor&)>& take);
+/// Calls `take` with the tensor's values in order: fp32, contiguous, [rows, columns] (a vector is one row). The tensor
+/// is only valid during the call. InputError, naming the tensor, for a value that is not finite or that `type` cannot
+/// hold.
+void read_in_pieces(WeightSource& weights, const TensorSpec& tensor, const PieceOptions& options,
+                    const std::function<void(const at::Tensor&)>& take);
 
 }  // namespace zero

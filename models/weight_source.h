@@ -3,11 +3,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <memory>
-#include <string>
 #include <vector>
 
-#include "models/hf_directory.h"
 #include "models/tensor_spec.h"
 
 namespace zero {
@@ -18,27 +15,13 @@ class WeightSource {
  public:
   virtual ~WeightSource() = default;
 
-  /// InputError that names tensor and shapes when one of `tensors` is missing or has another shape. To be called once, on
-  /// every rank, before the first read.
+  /// InputError that names tensor and shapes when one of `tensors` is missing or has another shape. To be called once,
+  /// on every rank, before the first read.
   virtual void check(const std::vector<TensorSpec>& tensors) = 0;
 
-  /// Elements [begin, begin + count) of the flattened tensor into `out`, a contiguous CPU tensor of `count` elements of a
-  /// floating type, to which the values are rounded. The same values however a tensor is cut.
+  /// Elements [begin, begin + count) of the flattened tensor into `out`, a contiguous CPU tensor of `count` elements of
+  /// a floating type, to which the values are rounded. The same values however a tensor is cut.
   virtual void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) = 0;
-};
-
-/// The tensors of a Hugging Face directory; only the bytes asked for are read.
-class HfWeights : public WeightSource {
- public:
-  explicit HfWeights(std::shared_ptr<const HfDirectory> directory) : directory_(std::move(directory)) {}
-
-  /// Also tells of stored tensors that nothing asked for.
-  void check(const std::vector<TensorSpec>& tensors) override;
-  void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
-
- private:
-  const std::string& stored_name(const std::string& name) const;
-  std::shared_ptr<const HfDirectory> directory_;
 };
 
 /// All tensors of the model as the outside world knows them, in the order of its units; a tied one once.

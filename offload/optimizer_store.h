@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "offload/adamw_kernel.h"
+#include "offload/kernels/adamw_kernel.h"
 
 namespace zero {
 
@@ -15,7 +15,7 @@ namespace zero {
 struct StateChunk {
   std::int64_t begin = 0;
   std::int64_t end = 0;
-  void* master = nullptr;   // null where the store keeps none: the weights are the master
+  void* master = nullptr;  // null where the store keeps none: the weights are the master
   void* m = nullptr;
   void* v = nullptr;
 };
@@ -27,7 +27,7 @@ enum class StateAccess : std::uint8_t { read, write, read_write };
 struct UpdateSpans {
   const void* gradient = nullptr;
   c10::ScalarType gradient_type = c10::kFloat;
-  void* weights = nullptr;                      // null: only the master is updated
+  void* weights = nullptr;  // null: only the master is updated
   c10::ScalarType weight_type = c10::kFloat;
 };
 
@@ -47,8 +47,8 @@ class OptimizerStore {
   /// Begins to bring the first chunks in, where that takes time: for the unit whose update comes next.
   virtual void prefetch() {}
 
-  /// One AdamW step; the same kernel and so the same bits wherever the states live. Without a master, weights are of the
-  /// states' type and are the master.
+  /// One AdamW step; the same kernel and so the same bits wherever the states live. Without a master, weights are of
+  /// the states' type and are the master.
   void update(const AdamWFactors& factors, const std::vector<DecayRange>& ranges, const UpdateSpans& spans);
 
  protected:
@@ -61,7 +61,8 @@ class OptimizerStore {
   bool has_master_;
 };
 
-/// States in tensors of this process: contiguous, of one type and length; an undefined master means that the store has none.
+/// States in tensors of this process: contiguous, of one type and length; an undefined master means that the store has
+/// none.
 class ResidentOptimizerStore final : public OptimizerStore {
  public:
   ResidentOptimizerStore(const at::Tensor& master, const at::Tensor& m, const at::Tensor& v);
@@ -72,6 +73,7 @@ class ResidentOptimizerStore final : public OptimizerStore {
 };
 
 /// One in host memory, all zeros.
-std::unique_ptr<OptimizerStore> make_host_optimizer_store(std::int64_t elements, c10::ScalarType state_type, bool has_master);
+std::unique_ptr<OptimizerStore> make_host_optimizer_store(std::int64_t elements, c10::ScalarType state_type,
+                                                          bool has_master);
 
 }  // namespace zero

@@ -1,11 +1,8 @@
 #pragma once
-// ShardStore: where the parameter shards of a rank live while their unit is not at work, one shard per unit.
+// ShardStore: where the parameter shards of a rank live while their unit is not at work, one shard per parameter group.
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
-
-#include "offload/disk_tier.h"
 
 namespace zero {
 
@@ -34,19 +31,5 @@ class ShardStore {
  private:
   std::vector<std::int64_t> bytes_;
 };
-
-/// All shards in host memory, booked as parameters; page-locked when they are for a GPU.
-std::unique_ptr<ShardStore> make_host_shard_store(const std::vector<std::int64_t>& bytes, c10::Device device = c10::kCPU);
-
-struct DiskShardOptions {
-  DiskTierOptions tier;       // directory, rank, io, checksums; the rest is not used
-  int slots = 2;              // shards in memory at a time, each as large as the largest
-};
-
-/// Shards in one file; `slots` of them in memory. A released shard stays in its slot until another one needs it. Holding
-/// more shards than slots is an InternalError; a fault of the disk an Error. `directory` is that of the tier, if there is
-/// one; else the store opens its own.
-std::unique_ptr<ShardStore> make_disk_shard_store(const std::vector<std::int64_t>& bytes, const DiskShardOptions& options,
-                                                  std::shared_ptr<DiskTier> tier = nullptr);
 
 }  // namespace zero

@@ -1,5 +1,5 @@
-// The conformance suite on GPUs, through what make_device_communicator() chooses: NCCL with a GPU for each rank, and where
-// there are fewer GPUs than ranks, NCCL or staged messages with two ranks on one. Skipped without a GPU.
+// The conformance suite on GPUs, through what make_device_communicator() chooses: NCCL with a GPU for each rank, and
+// where there are fewer GPUs than ranks, NCCL or staged messages with two ranks on one. Skipped without a GPU.
 #include <ATen/ATen.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/core/CachingDeviceAllocator.h>
@@ -7,10 +7,10 @@
 
 #include <chrono>
 
-#include "comm/device_choice.h"
-#include "comm/error.h"
-#include "comm/nccl.h"
+#include "base/error.h"
+#include "comm/nccl/nccl_communicator.h"
 #include "comm/staged_communicator.h"
+#include "comm/world/device_choice.h"
 #include "tests/cuda/device_adapter.h"
 #include "tests/mpi/mpi_world.h"
 #include "tests/unit/comm/conformance.h"
@@ -36,23 +36,33 @@ TEST_P(CudaConformance, holds) {
   const int shared = gpus() < world.local_size() ? 2 : 1;
   const c10::Device device = choose_device({"cuda", shared}, world.local_rank(), world.local_size());
   std::unique_ptr<Communicator> inner;
-  if (path == Path::staged) inner = std::make_unique<StagedCommunicator>(world.communicator().split(0, world.rank()), device);
-  else inner = make_device_communicator(world.communicator(), device, {std::chrono::seconds(60), shared});
+  if (path == Path::staged)
+    inner = std::make_unique<StagedCommunicator>(world.communicator().split(0, world.rank()), device);
+  else
+    inner = make_device_communicator(world.communicator(), device, {std::chrono::seconds(60), shared});
   DeviceAdapter adapter(std::move(inner), device);
   conformance.body(adapter);
 }
 
-INSTANTIATE_TEST_SUITE_P(cuda, CudaConformance, testing::Combine(testing::ValuesIn(conformance_cases()), testing::Values(Path::chosen, Path::staged)),
-                         [](const auto& info) { return std::get<0>(info.param).name + (std::get<1>(info.param) == Path::staged ? "_staged" : "_chosen"); });
+INSTANTIATE_TEST_SUITE_P(cuda, CudaConformance,
+                         testing::Combine(testing::ValuesIn(conformance_cases()),
+                                          testing::Values(Path::chosen, Path::staged)),
+                         [](const auto& info) {
+                           return std::get<0>(info.param).name +
+                                  (std::get<1>(info.param) == Path::staged ? "_staged" : "_chosen");
+                         });
 
 /// The ranks' GPUs through NCCL; one for each is needed.
 class Nccl : public testing::Test {
  protected:
   void SetUp() override {
-    if (gpus() < mpi_world().local_size() || mpi_world().size() < 2) GTEST_SKIP() << "two ranks with a GPU each are needed";
+    if (gpus() < mpi_world().local_size() || mpi_world().size() < 2)
+      GTEST_SKIP() << "two ranks with a GPU each are needed";
     device_ = choose_device({"cuda", 1}, mpi_world().local_rank(), mpi_world().local_size());
   }
-  std::unique_ptr<Communicator> connect(const NcclOptions& options) const { return make_nccl_communicator(mpi_world().communicator(), device_.index(), options); }
+  std::unique_ptr<Communicator> connect(const NcclOptions& options) const {
+    return make_nccl_communicator(mpi_world().communicator(), device_.index(), options);
+  }
 
   c10::Device device_ = at::kCPU;
 };
@@ -75,8 +85,10 @@ TEST_F(Nccl, LargeSumsGoInPiecesAndHaveTheBitsOfTheCpu) {
     const std::int64_t before = allocator->getDeviceStats(device_.index()).allocated_bytes[0].current;
     nccl->all_reduce(got);
     EXPECT_TRUE(at::equal(got.to(at::kCPU), want)) << type;
-    EXPECT_LT(allocator->getDeviceStats(device_.index()).allocated_bytes[0].peak - before, 4 * options.piece_bytes) << type << ": a copy of the whole";
-    const at::Tensor full = random(part * host.size(), type), shard = random(part, at::kFloat), on_gpu = shard.to(device_);
+    EXPECT_LT(allocator->getDeviceStats(device_.index()).allocated_bytes[0].peak - before, 4 * options.piece_bytes)
+        << type << ": a copy of the whole";
+    const at::Tensor full = random(part * host.size(), type), shard = random(part, at::kFloat),
+                     on_gpu = shard.to(device_);
     host.reduce_scatter(shard, full, {at::kFloat, true});
     nccl->reduce_scatter(on_gpu, full.to(device_), {at::kFloat, true});
     EXPECT_TRUE(at::equal(on_gpu.to(at::kCPU), shard)) << type;

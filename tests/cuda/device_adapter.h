@@ -15,8 +15,10 @@ class DeviceAdapter final : public Communicator {
   at::Tensor up(const at::Tensor& t) const { return t.to(device_); }
   /// The shard as a slice of the copy of `full` where it is one of the original.
   at::Tensor part_of(const at::Tensor& full, const at::Tensor& copy, const at::Tensor& shard) const {
-    const char* own = static_cast<const char*>(full.const_data_ptr()) + static_cast<std::size_t>(rank()) * shard.nbytes();
-    const bool inside = shard.nbytes() > 0 && shard.const_data_ptr() == own && shard.scalar_type() == full.scalar_type();
+    const char* own =
+        static_cast<const char*>(full.const_data_ptr()) + static_cast<std::size_t>(rank()) * shard.nbytes();
+    const bool inside =
+        shard.nbytes() > 0 && shard.const_data_ptr() == own && shard.scalar_type() == full.scalar_type();
     return inside ? copy.narrow(0, rank() * shard.numel(), shard.numel()) : up(shard);
   }
   static ReduceOptions asked(ReduceOptions options) {
@@ -29,7 +31,8 @@ class DeviceAdapter final : public Communicator {
     inner_->all_gather_into(copy, part_of(full, copy, shard), call.tag);
     full.copy_(copy);
   }
-  void do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options, const CallRecord& call) override {
+  void do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options,
+                         const CallRecord& call) override {
     const at::Tensor copy = up(full), part = part_of(full, copy, shard);
     inner_->reduce_scatter(part, copy, asked(options), call.tag);
     shard.copy_(part);
@@ -44,7 +47,9 @@ class DeviceAdapter final : public Communicator {
     inner_->broadcast(copy, root, call.tag);
     tensor.copy_(copy);
   }
-  void do_send(const at::Tensor& tensor, int to, const CallRecord& call) override { inner_->send(up(tensor), to, call.tag); }
+  void do_send(const at::Tensor& tensor, int to, const CallRecord& call) override {
+    inner_->send(up(tensor), to, call.tag);
+  }
   void do_recv(const at::Tensor& tensor, int from, const CallRecord& call) override {
     const at::Tensor copy = up(tensor);
     inner_->recv(copy, from, call.tag);

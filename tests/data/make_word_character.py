@@ -1,4 +1,4 @@
-"""Writes the table of models/word_character.cpp: the characters that Hugging Face's tokenizers take for a part of a word (the class \\w of
+"""Writes the table of models/text/word_character.cpp: the characters that Hugging Face's tokenizers take for a part of a word (the class \\w of
 its regular expressions) when they look beside a token that must be a single word. It is asked about every character.
 
 usage: python make_word_character.py > table        (tokenizers 0.23)

@@ -8,9 +8,9 @@
 #include <string>
 #include <thread>
 
-#include "comm/error.h"
-#include "comm/log.h"
-#include "comm/world.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "comm/world/world.h"
 
 namespace zero {
 namespace {
@@ -27,13 +27,17 @@ void fail(const std::string& kind, World& world) {
 int meet(World& world, const std::string& kind, int failing, SharedMemory shared_memory) {
   if (kind == "where") {
     // One write: lines of several ranks must not mix.
-    const std::string line = text("rank ", world.rank(), " is ", world.local_rank(), " of ", world.local_size(), " on node ", world.node(), " of ", world.nodes(), ", ",
-                                  world.node_name(), ", with ", world.cores(), " cores\n");
+    const std::string line =
+        text("rank ", world.rank(), " is ", world.local_rank(), " of ", world.local_size(), " on node ", world.node(),
+             " of ", world.nodes(), ", ", world.node_name(), ", with ", world.cores(), " cores\n");
     return ::write(1, line.data(), line.size()) == ssize_t(line.size()) ? 0 : 1;
   }
   world.configure({.deadline = std::chrono::seconds(2), .shared_memory = shared_memory});
   Communicator& c = world.communicator();
-  if (kind == "agree") world.agree([&] { if (world.rank() == failing) throw InputError("the file vanished"); });
+  if (kind == "agree")
+    world.agree([&] {
+      if (world.rank() == failing) throw InputError("the file vanished");
+    });
   if (kind == "alike") throw InputError("no such key");
   const at::Tensor x = at::ones({100000});
   for (int step = 0; step < 50; ++step) {
@@ -49,6 +53,8 @@ int meet(World& world, const std::string& kind, int failing, SharedMemory shared
 int main(int argc, char** argv) {
   if (argc != 4) return 2;
   const std::string shared(argv[3]);
-  const zero::SharedMemory memory = shared == "on" ? zero::SharedMemory::on : shared == "off" ? zero::SharedMemory::off : zero::SharedMemory::automatic;
+  const zero::SharedMemory memory = shared == "on"    ? zero::SharedMemory::on
+                                    : shared == "off" ? zero::SharedMemory::off
+                                                      : zero::SharedMemory::automatic;
   return zero::World::run([&](zero::World& world) { return zero::meet(world, argv[1], std::stoi(argv[2]), memory); });
 }

@@ -23,7 +23,8 @@ TEST(LastWords, all_hear_from_all) {
   const auto words = world.communicator().last_words();
   ASSERT_NE(words, nullptr);
   const std::vector<int> peers = others(world);
-  const std::vector<std::string> told = words->exchange("rank " + std::to_string(world.rank()), peers, std::chrono::seconds(60));
+  const std::vector<std::string> told =
+      words->exchange("rank " + std::to_string(world.rank()), peers, std::chrono::seconds(60));
   for (std::size_t i = 0; i < peers.size(); ++i) EXPECT_EQ(told[i], "rank " + std::to_string(peers[i]));
 }
 
@@ -41,7 +42,8 @@ TEST(LastWords, a_silent_rank_is_not_waited_for) {
   world.communicator().barrier();
 }
 
-// The last rank is behind and says nothing; the others of its node tell of it. On one machine the halves of the job pretend to be nodes.
+// The last rank is behind and says nothing; the others of its node tell of it. On one machine the halves of the job
+// pretend to be nodes.
 TEST(LastWords, the_board_names_a_silent_rank_of_another_node) {
   World& world = mpi_world();
   if (world.size() < 3) GTEST_SKIP() << "its node needs another rank";
@@ -62,11 +64,14 @@ TEST(LastWords, the_board_names_a_silent_rank_of_another_node) {
   call.kind = CollectiveKind::all_gather;
   if (world.rank() != silent) board.publish(call);
   host.barrier();
-  const std::string words = "rank " + std::to_string(silent) + " is missing, its last call was #0 reduce_scatter of 64 byte (other)";
+  const std::string words =
+      "rank " + std::to_string(silent) + " is missing, its last call was #0 reduce_scatter of 64 byte (other)";
   if (world.rank() != silent) {
     EXPECT_EQ(board.who_is_behind(), same_node ? words : "");
     const std::string elsewhere = board.ask_other_nodes(std::chrono::seconds(2));
-    EXPECT_EQ(elsewhere, same_node ? "" : "rank " + std::to_string(silent) + " on node " + node + words.substr(words.find(" is missing")));
+    EXPECT_EQ(elsewhere, same_node ? ""
+                                   : "rank " + std::to_string(silent) + " on node " + node +
+                                         words.substr(words.find(" is missing")));
   }
   host.barrier();
 }

@@ -6,15 +6,15 @@
 #include <filesystem>
 
 #include "comm/agree.h"
-#include "comm/world.h"
+#include "comm/world/world.h"
 #include "tests/mpi/mpi_world.h"
 #include "tests/unit/comm/conformance.h"
 
 namespace zero {
 namespace {
 
-using testing::HasSubstr;
 using std::chrono::duration;
+using testing::HasSubstr;
 
 std::unique_ptr<Communicator> make(MpiOptions options) { return make_mpi_communicator(mpi_world_handle(), options); }
 
@@ -32,9 +32,11 @@ TEST_P(MpiConformance, holds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(mpi, MpiConformance,
-                         testing::Combine(testing::ValuesIn(conformance_cases()), testing::Values(SharedMemory::on, SharedMemory::off)),
+                         testing::Combine(testing::ValuesIn(conformance_cases()),
+                                          testing::Values(SharedMemory::on, SharedMemory::off)),
                          [](const auto& info) {
-                           return std::get<0>(info.param).name + (std::get<1>(info.param) == SharedMemory::on ? "_shared" : "_messages");
+                           return std::get<0>(info.param).name +
+                                  (std::get<1>(info.param) == SharedMemory::on ? "_shared" : "_messages");
                          });
 
 TEST(Mpi, tiny_slots_give_the_same_bits) {
@@ -45,7 +47,8 @@ TEST(Mpi, tiny_slots_give_the_same_bits) {
   tiny->all_reduce(b);
   EXPECT_TRUE(at::equal(a, b));
   const at::Tensor full = sample(usual->rank(), n * usual->size(), at::kBFloat16);
-  const at::Tensor c = at::zeros({n}, at::kFloat), d = at::zeros({n}, at::kFloat), back = at::zeros({n * usual->size()}, at::kFloat);
+  const at::Tensor c = at::zeros({n}, at::kFloat), d = at::zeros({n}, at::kFloat),
+                   back = at::zeros({n * usual->size()}, at::kFloat);
   usual->reduce_scatter(c, full);
   tiny->reduce_scatter(d, full);
   EXPECT_TRUE(at::equal(c, d));
@@ -91,7 +94,9 @@ TEST_P(MpiFailures, the_deadline_names_call_and_rank) {
   const int last = c->size() - 1;
   std::string message;
   if (c->rank() != last)
-    message = failure_of([&] { c->reduce_scatter(at::zeros({4}), at::zeros({4 * c->size()}), {}, {Phase::backward, 3, 0}); });
+    message = failure_of([&] {
+      c->reduce_scatter(at::zeros({4}), at::zeros({4 * c->size()}), {}, {Phase::backward, 3, 0});
+    });
   mpi_world().agree([] {});
   if (c->rank() == last) return;
   EXPECT_THAT(message, HasSubstr("deadline of 0.2 s passed in #1 reduce_scatter"));
@@ -116,11 +121,14 @@ TEST(World, agrees_on_a_failure) {
   World& world = mpi_world();
   const int last = world.size() - 1;
   try {
-    world.agree([&] { if (world.rank() == last) throw InputError("no such file"); });
+    world.agree([&] {
+      if (world.rank() == last) throw InputError("no such file");
+    });
     FAIL() << "no error";
   } catch (const AgreedError& e) {
     EXPECT_EQ(e.code(), ExitCode::bad_input);
-    EXPECT_EQ(std::string(e.what()), world.size() == 1 ? "no such file" : "rank " + std::to_string(last) + ": no such file");
+    EXPECT_EQ(std::string(e.what()),
+              world.size() == 1 ? "no such file" : "rank " + std::to_string(last) + ": no such file");
   }
   EXPECT_EQ(failure_of([&] { world.agree([] { throw Error("all alike"); }); }), "all alike");
   EXPECT_NO_THROW(world.agree([] {}));

@@ -1,11 +1,12 @@
-// main() of test programs under mpirun: every rank runs all cases; rank 0 reports, the others speak when one of theirs fails.
+// main() of test programs under mpirun: every rank runs all cases; rank 0 reports, the others speak when one of theirs
+// fails.
 #include "tests/mpi/mpi_world.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdio>
 
-#include "comm/error.h"
+#include "base/error.h"
 
 namespace zero {
 namespace {
@@ -18,7 +19,8 @@ class FailuresOnly final : public testing::EmptyTestEventListener {
 
  private:
   void OnTestPartResult(const testing::TestPartResult& result) override {
-    if (result.failed()) std::fprintf(stderr, "[rank %d] %s:%d: %s\n", rank_, result.file_name(), result.line_number(), result.message());
+    if (result.failed())
+      std::fprintf(stderr, "[rank %d] %s:%d: %s\n", rank_, result.file_name(), result.line_number(), result.message());
   }
   int rank_;
 };

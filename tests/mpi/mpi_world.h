@@ -1,6 +1,6 @@
 #pragma once
 // The one world of a test program under mpirun.
-#include "comm/world.h"
+#include "comm/world/world.h"
 
 namespace zero {
 

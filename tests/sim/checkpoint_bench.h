@@ -1,5 +1,6 @@
 #pragma once
-// What the tests of checkpoints share: states of an engine by tensor, and saving and restoring in the middle of a short run.
+// What the tests of checkpoints share: states of an engine by tensor, and saving and restoring in the middle of a short
+// run.
 #include <array>
 #include <map>
 #include <mutex>
@@ -18,7 +19,7 @@ using States = std::map<std::string, std::array<at::Tensor, 3>>;
 
 /// Adds what the engine's rank holds; the ranks are threads and may share one.
 inline void add_states(Engine& engine, States& states) {
-  static std::mutex mutex;   // of the test program
+  static std::mutex mutex;  // of the test program
   const std::lock_guard lock(mutex);
   const at::ScalarType type = engine.options().precision.master;
   for (const auto& group : engine.groups()) {
@@ -31,7 +32,9 @@ inline void add_states(Engine& engine, States& states) {
         auto& whole = states[spec.name];
         for (int s = 0; s < 3; ++s) {
           if (!whole[s].defined()) whole[s] = at::zeros({spec.numel()}, type);
-          whole[s].narrow(0, piece.tensor_begin, piece.count).copy_(at::from_blob(parts[s], {count}, type).narrow(0, piece.range_begin, piece.count));
+          whole[s]
+              .narrow(0, piece.tensor_begin, piece.count)
+              .copy_(at::from_blob(parts[s], {count}, type).narrow(0, piece.range_begin, piece.count));
         }
       }
     });
@@ -44,7 +47,7 @@ inline void expect_equal(const States& a, const States& b) {
     for (int s = 0; s < 3; ++s) EXPECT_TRUE(at::equal(states[s], b.at(name)[s])) << name << ", state " << s;
 }
 
-constexpr std::int64_t small_chunk = 4096;   // elements: several chunks a file
+constexpr std::int64_t small_chunk = 4096;  // elements: several chunks a file
 
 inline Agreement agreement_of(Engine& engine) {
   return [&engine](const std::function<void()>& phase) { agree(engine.host(), phase); };
@@ -59,7 +62,8 @@ inline RunPosition position_at(Engine& engine, int step) {
 
 inline void save_at(Engine& engine, int step, FileCalls& calls, std::int64_t keep = 2) {
   CheckpointFolders folders(calls, "/disk/checkpoints");
-  save_checkpoint(engine, {}, position_at(engine, step), folders, calls, agreement_of(engine), {.keep = keep, .chunk_elements = small_chunk});
+  save_checkpoint(engine, {}, position_at(engine, step), folders, calls, agreement_of(engine),
+                  {.keep = keep, .chunk_elements = small_chunk});
 }
 
 /// Into an engine whose frozen weights are loaded.

@@ -87,7 +87,8 @@ TEST(CheckpointFaults, AKillAtAnyCallLeavesACompleteCheckpoint) {
             if (rank != 0) return;
             ++points;
             const std::int64_t found = newest_good(at);
-            EXPECT_TRUE(over ? found == 2 : found == 1 || found == 2) << "rank " << victim << " killed at call " << call << ": " << found;
+            EXPECT_TRUE(over ? found == 2 : found == 1 || found == 2)
+                << "rank " << victim << " killed at call " << call << ": " << found;
             EXPECT_TRUE(all_good(at)) << "rank " << victim << " killed at call " << call;
           });
           // What the next run does: it sweeps, and saves the same step.
@@ -95,7 +96,7 @@ TEST(CheckpointFaults, AKillAtAnyCallLeavesACompleteCheckpoint) {
           if (over) break;
         }
   });
-  EXPECT_GT(points, 60);   // the calls of two ranks, with and without an old checkpoint to remove
+  EXPECT_GT(points, 60);  // the calls of two ranks, with and without an old checkpoint to remove
 }
 
 TEST(CheckpointFaults, AfterAKillTheNextRunSweepsAndSavesTheSameStep) {
@@ -131,7 +132,8 @@ TEST(CheckpointFaults, ALossOfPowerLeavesACompleteCheckpoint) {
       MemoryDisk left = now.after_power_loss(random);
       const std::int64_t newest = newest_good(left);
       found.insert(newest);
-      ASSERT_TRUE(newest == durable || newest == step) << "step " << newest << ", where " << durable << " was durable and " << step << " being saved";
+      ASSERT_TRUE(newest == durable || newest == step)
+          << "step " << newest << ", where " << durable << " was durable and " << step << " being saved";
     }
   };
   with_engines([&](Engine& engine, int rank) {
@@ -159,13 +161,16 @@ TEST(CheckpointFaults, AFailingCallIsOneMessageOnAllRanksAndLeavesTheOlderOne) {
         for (int call = 0;; ++call) {
           bool over = false;
           on_fresh_disk(engine, rank, disk, [&](MemoryDisk& at) {
-            const std::string said = save_twice(engine, rank, at, victim, {.fail_at = call, .fail_with = failure.error, .fails_on = true}, 1);
+            const std::string said = save_twice(engine, rank, at, victim,
+                                                {.fail_at = call, .fail_with = failure.error, .fails_on = true}, 1);
             over = said.empty() && newest_good(at) == 2;
             engine.host().barrier();
             EXPECT_TRUE(all_good(at)) << call;
-            if (said.empty()) return;   // an old one that stays is a warning
+            if (said.empty()) return;  // an old one that stays is a warning
             EXPECT_GE(newest_good(at), 1) << call;
-            EXPECT_THAT(said, ::testing::AllOf(::testing::HasSubstr("/disk"), ::testing::HasSubstr(std::strerror(failure.error)), ::testing::HasSubstr(failure.words)));
+            EXPECT_THAT(said, ::testing::AllOf(::testing::HasSubstr("/disk"),
+                                               ::testing::HasSubstr(std::strerror(failure.error)),
+                                               ::testing::HasSubstr(failure.words)));
           });
           if (over && call > 40) break;
         }
@@ -195,7 +200,8 @@ TEST(CheckpointFaults, AFolderWithoutAManifestIsNoCheckpointAndKeepsItsFiles) {
       engine.host().barrier();
       if (rank == 0) {
         EXPECT_EQ(CheckpointFolders(*calls, "/disk/checkpoints").steps(), std::vector<std::int64_t>{step});
-        if (step == 3) calls->close(calls->create("/disk/checkpoints/step-00000003/notes", false));   // outlives the checkpoint
+        if (step == 3)
+          calls->close(calls->create("/disk/checkpoints/step-00000003/notes", false));  // outlives the checkpoint
       }
       engine.host().barrier();
     }
@@ -231,7 +237,8 @@ class DamagedFiles : public ::testing::Test {
       // Other states of the same sizes.
       for (const auto& group : engine.groups())
         group->visit_states(StateAccess::write, [](const StateChunk& chunk) {
-          for (void* part : {chunk.master, chunk.m, chunk.v}) std::memset(part, 1, std::size_t(chunk.end - chunk.begin) * sizeof(float));
+          for (void* part : {chunk.master, chunk.m, chunk.v})
+            std::memset(part, 1, std::size_t(chunk.end - chunk.begin) * sizeof(float));
         });
       save_at(engine, 2, *disk_.calls());
     });
@@ -253,7 +260,8 @@ TEST_F(DamagedFiles, ABitThatFlipsAnywhereIsFound) {
     for (std::size_t i = 0; i < (all ? bytes : 1000); ++i) {
       const std::size_t place = all ? i : random_() % bytes;
       const auto bit = std::byte(1 << random_() % 8);
-      ASSERT_TRUE(falls_back(disk_, [&](MemoryDisk& disk) { disk.content(file)[place] ^= bit; })) << file << ", byte " << place;
+      ASSERT_TRUE(falls_back(disk_, [&](MemoryDisk& disk) { disk.content(file)[place] ^= bit; }))
+          << file << ", byte " << place;
     }
   }
 }
@@ -268,8 +276,9 @@ TEST_F(DamagedFiles, AFileThatIsCutOrLongerIsFound) {
 }
 
 TEST_F(DamagedFiles, FilesThatChangePlacesAreFound) {
-  EXPECT_TRUE(falls_back(disk_, [&](MemoryDisk& disk) { std::swap(disk.content(files_[1]), disk.content(files_[2])); }));
-  for (const std::string& file : files_) {   // of the other step
+  EXPECT_TRUE(
+      falls_back(disk_, [&](MemoryDisk& disk) { std::swap(disk.content(files_[1]), disk.content(files_[2])); }));
+  for (const std::string& file : files_) {  // of the other step
     std::string other = file;
     other.replace(other.find("00000002"), 8, "00000001");
     if (file.ends_with("manifest.json")) continue;

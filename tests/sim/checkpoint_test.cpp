@@ -5,7 +5,9 @@
 
 #include <filesystem>
 
-#include "offload/disk_tier.h"
+#include "offload/disk/disk_shard_store.h"
+#include "offload/disk/disk_tier.h"
+#include "offload/memory/host_shard_store.h"
 #include "offload/shard_store.h"
 #include "tests/sim/checkpoint_bench.h"
 
@@ -33,7 +35,8 @@ std::function<StateHomes(int)> homes_of(const Half& half, const std::string& fol
     disk.chunk_bytes = 3 * 4096 * 8;  // several chunks a shard
     const std::shared_ptr<DiskTier> tier = half.home == Home::disk ? DiskTier::create(disk) : nullptr;
     homes.optimizer = [tier](const std::string& name, std::int64_t elements, at::ScalarType type, bool has_master) {
-      return tier ? tier->make_store(name, elements, type, has_master) : make_host_optimizer_store(elements, type, has_master);
+      return tier ? tier->make_store(name, elements, type, has_master)
+                  : make_host_optimizer_store(elements, type, has_master);
     };
     if (half.home != Home::through_host)
       homes.weights = [tier, disk](const std::vector<std::int64_t>& bytes) {
@@ -45,7 +48,8 @@ std::function<StateHomes(int)> homes_of(const Half& half, const std::string& fol
 
 class Bench {
  public:
-  explicit Bench(const RunOptions& run) : run_(run), folder_(::testing::TempDir() + "/resume_" + std::to_string(::getpid())) {
+  explicit Bench(const RunOptions& run)
+      : run_(run), folder_(::testing::TempDir() + "/resume_" + std::to_string(::getpid())) {
     run_.steps = whole;
   }
   ~Bench() { std::filesystem::remove_all(folder_); }
@@ -163,8 +167,10 @@ TEST_P(SameLayout, GivesTheSameBits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, SameLayout,
-                         ::testing::Combine(::testing::Range(0, 4), ::testing::Values(at::kFloat, at::kBFloat16, at::kHalf),
-                                            ::testing::Values(Home::memory, Home::through_host, Home::disk), ::testing::Bool()));
+                         ::testing::Combine(::testing::Range(0, 4),
+                                            ::testing::Values(at::kFloat, at::kBFloat16, at::kHalf),
+                                            ::testing::Values(Home::memory, Home::through_host, Home::disk),
+                                            ::testing::Bool()));
 
 TEST(Resume, RefusesTheStatesOfAnotherModel) {
   Bench bench(base(at::kFloat, at::kFloat, false)), other(base(at::kFloat, at::kFloat, true));
@@ -174,7 +180,8 @@ TEST(Resume, RefusesTheStatesOfAnotherModel) {
   run_training(run, [&](Engine& engine, int, int step) { save_at(engine, step, *disk.calls()); });
   run = base(at::kFloat, at::kFloat, true);
   run.steps = 0;
-  EXPECT_THROW(run_training(run, [&](Engine& engine, int, int step) { restore_from(engine, step, *disk.calls()); }), InputError);
+  EXPECT_THROW(run_training(run, [&](Engine& engine, int, int step) { restore_from(engine, step, *disk.calls()); }),
+               InputError);
 }
 
 }  // namespace

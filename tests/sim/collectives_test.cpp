@@ -1,6 +1,7 @@
 // The sequence and the volume of collectives of each stage are those of the table in docs/design.md.
 #include <gtest/gtest.h>
 
+#include "models/llama/llama.h"
 #include "tests/sim/training_run.h"
 
 namespace zero::testing {
@@ -75,7 +76,8 @@ INSTANTIATE_TEST_SUITE_P(Stages, CollectiveVolume,
 
 // kind, phase and unit of the calls of the second step on one rank.
 std::vector<std::string> sequence_of(int stage, int micro_batches) {
-  const auto one = run_steps(stage, micro_batches, 4, 1, false).calls[2], two = run_steps(stage, micro_batches, 4, 2, false).calls[2];
+  const auto one = run_steps(stage, micro_batches, 4, 1, false).calls[2],
+             two = run_steps(stage, micro_batches, 4, 2, false).calls[2];
   std::size_t exports = 0;
   while (exports < one.size() && one[one.size() - 1 - exports].call.tag.phase == Phase::save) ++exports;
   std::vector<std::string> names;
@@ -97,13 +99,16 @@ std::vector<std::string> joined(std::vector<std::vector<std::string>> parts) {
 }
 
 TEST(CollectiveSequence, OfEachStage) {
-  const std::vector<std::string> publish = {"all_gather publish 0", "all_gather publish 1", "all_gather publish 2", "all_gather publish 3"};
-  const std::vector<std::string> reduce = {"reduce_scatter reduce 3", "reduce_scatter reduce 2", "reduce_scatter reduce 1", "reduce_scatter reduce 0"};
-  const std::vector<std::string> all_reduce = {"all_reduce reduce 3", "all_reduce reduce 2", "all_reduce reduce 1", "all_reduce reduce 0"};
-  const std::vector<std::string> stage3 = {"all_gather forward 0",  "all_gather forward 1",    "all_gather forward 2",
-                                           "all_gather forward 3",  "reduce_scatter reduce 3", "all_gather backward 2",
-                                           "reduce_scatter reduce 2", "all_gather backward 1", "reduce_scatter reduce 1",
-                                           "reduce_scatter reduce 0"};
+  const std::vector<std::string> publish = {"all_gather publish 0", "all_gather publish 1", "all_gather publish 2",
+                                            "all_gather publish 3"};
+  const std::vector<std::string> reduce = {"reduce_scatter reduce 3", "reduce_scatter reduce 2",
+                                           "reduce_scatter reduce 1", "reduce_scatter reduce 0"};
+  const std::vector<std::string> all_reduce = {"all_reduce reduce 3", "all_reduce reduce 2", "all_reduce reduce 1",
+                                               "all_reduce reduce 0"};
+  const std::vector<std::string> stage3 = {
+      "all_gather forward 0",    "all_gather forward 1",   "all_gather forward 2",    "all_gather forward 3",
+      "reduce_scatter reduce 3", "all_gather backward 2",  "reduce_scatter reduce 2", "all_gather backward 1",
+      "reduce_scatter reduce 1", "reduce_scatter reduce 0"};
   EXPECT_EQ(sequence_of(0, 1), joined({all_reduce, scalars}));
   EXPECT_EQ(sequence_of(0, 2), joined({all_reduce, scalars}));
   EXPECT_EQ(sequence_of(1, 1), joined({reduce, scalars, publish}));
@@ -118,7 +123,9 @@ TEST(CollectiveSequence, OfEachStage) {
 class Telling final : public OptimizerStore {
  public:
   Telling(std::unique_ptr<OptimizerStore> inner, std::function<void()> tell)
-      : OptimizerStore(inner->elements(), inner->state_type(), inner->has_master()), inner_(std::move(inner)), tell_(std::move(tell)) {}
+      : OptimizerStore(inner->elements(), inner->state_type(), inner->has_master()),
+        inner_(std::move(inner)),
+        tell_(std::move(tell)) {}
   void for_each_chunk(StateAccess access, const std::function<void(const StateChunk&)>& visit) override {
     if (access == StateAccess::read_write) tell_();
     inner_->for_each_chunk(access, visit);
@@ -141,7 +148,8 @@ TEST(CollectiveSequence, AGroupIsPublishedBeforeTheNextOneIsUpdated) {
     options.steps = 1;
     options.homes_of = [&](int rank) {
       StateHomes homes;
-      homes.optimizer = [&order, rank](const std::string& name, std::int64_t elements, at::ScalarType type, bool has_master) -> std::unique_ptr<OptimizerStore> {
+      homes.optimizer = [&order, rank](const std::string& name, std::int64_t elements, at::ScalarType type,
+                                       bool has_master) -> std::unique_ptr<OptimizerStore> {
         return std::make_unique<Telling>(make_host_optimizer_store(elements, type, has_master), [&order, rank, name] {
           if (rank == 0) order.push_back("update " + name);
         });
@@ -154,8 +162,8 @@ TEST(CollectiveSequence, AGroupIsPublishedBeforeTheNextOneIsUpdated) {
         if (call.tag.phase == Phase::publish) order.push_back("publish group" + std::to_string(call.tag.group));
       });
     });
-    EXPECT_EQ(order, (std::vector<std::string>{"update group0", "publish group0", "update group1", "publish group1", "update group2", "publish group2",
-                                               "update group3", "publish group3"}));
+    EXPECT_EQ(order, (std::vector<std::string>{"update group0", "publish group0", "update group1", "publish group1",
+                                               "update group2", "publish group2", "update group3", "publish group3"}));
   }
 }
 

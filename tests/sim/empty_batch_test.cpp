@@ -4,8 +4,9 @@
 #include <cmath>
 
 #include "models/initial_weights.h"
+#include "models/llama/llama.h"
 #include "tests/sim/training_run.h"
-#include "zero/data/loader.h"
+#include "zero/data/rows/loader.h"
 
 namespace zero::testing {
 namespace {
@@ -69,8 +70,10 @@ void on_ranks(const Shape& shape, const std::function<void(Engine&, Communicator
 }
 
 /// The mean loss of `rows` rows, by rank 0.
-double validation_loss(Engine& engine, Communicator& communicator, std::int64_t rows, std::int64_t local_batch, bool packed) {
-  const ValidationLoader loader(std::make_shared<SampleRows>(rows, packed), communicator.rank(), communicator.size(), local_batch);
+double validation_loss(Engine& engine, Communicator& communicator, std::int64_t rows, std::int64_t local_batch,
+                       bool packed) {
+  const ValidationLoader loader(std::make_shared<SampleRows>(rows, packed), communicator.rank(), communicator.size(),
+                                local_batch);
   double sum = 0;
   for (std::int64_t m = 0; m < loader.micro_batches(); ++m) {
     const Batch batch = loader.batch(m);
@@ -89,7 +92,8 @@ TEST_P(ValidationRows, GiveTheLossOfOneRankHoweverTheyFall) {
   const auto [stage, ranks, packed] = GetParam();
   std::vector<double> expected;
   on_ranks({}, [&, packed = packed](Engine& engine, Communicator& communicator) {
-    for (std::int64_t rows = 1; rows <= 16; ++rows) expected.push_back(validation_loss(engine, communicator, rows, rows, packed));
+    for (std::int64_t rows = 1; rows <= 16; ++rows)
+      expected.push_back(validation_loss(engine, communicator, rows, rows, packed));
   });
   const int count = ranks;
   on_ranks({.stage = stage, .ranks = ranks}, [&, packed = packed](Engine& engine, Communicator& communicator) {
@@ -101,9 +105,11 @@ TEST_P(ValidationRows, GiveTheLossOfOneRankHoweverTheyFall) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Matrix, ValidationRows, ::testing::Combine(::testing::Range(0, 4), ::testing::Range(1, 5), ::testing::Bool()),
+INSTANTIATE_TEST_SUITE_P(Matrix, ValidationRows,
+                         ::testing::Combine(::testing::Range(0, 4), ::testing::Range(1, 5), ::testing::Bool()),
                          [](const auto& info) {
-                           return "stage" + std::to_string(std::get<0>(info.param)) + "_np" + std::to_string(std::get<1>(info.param)) +
+                           return "stage" + std::to_string(std::get<0>(info.param)) + "_np" +
+                                  std::to_string(std::get<1>(info.param)) +
                                   (std::get<2>(info.param) ? "_packed" : "_padded");
                          });
 
@@ -112,7 +118,9 @@ TEST(ValidationRows, MayBeFewerThanRanksInEveryKindOfRun) {
     for (Shape shape : {Shape{}, Shape{.lora = true}, Shape{.lora = true, .quantized = true}, Shape{.overlap = true}}) {
       shape.type = type;
       double expected = 0;
-      on_ranks(shape, [&](Engine& engine, Communicator& communicator) { expected = validation_loss(engine, communicator, 3, 3, false); });
+      on_ranks(shape, [&](Engine& engine, Communicator& communicator) {
+        expected = validation_loss(engine, communicator, 3, 3, false);
+      });
       shape.stage = 3;
       shape.ranks = 4;
       on_ranks(shape, [&](Engine& engine, Communicator& communicator) {
@@ -150,7 +158,8 @@ TEST(EmptyBatch, TrainsWhereOnlyOneRankHasWork) {
     for (const int stage : {0, 1, 2, 3})
       for (const int holder : {0, 2})
         for (const auto& [name, weight] : trained({.stage = stage, .ranks = 3, .lora = lora}, holder))
-          EXPECT_LT((weight - expected.at(name)).abs().max().item<double>(), 1e-5) << name << ", stage " << stage << ", rank " << holder << " has the rows";
+          EXPECT_LT((weight - expected.at(name)).abs().max().item<double>(), 1e-5)
+              << name << ", stage " << stage << ", rank " << holder << " has the rows";
   }
 }
 

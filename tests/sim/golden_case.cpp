@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "models/llama/llama.h"
 #include "models/model.h"
 #include "zero/optim/clip.h"
 #include "zero/optim/schedule.h"
@@ -13,18 +14,22 @@
 namespace zero::testing {
 namespace {
 
-double relative(double value, double expected) { return std::abs(value - expected) / std::max(std::abs(expected), 1e-12); }
+double relative(double value, double expected) {
+  return std::abs(value - expected) / std::max(std::abs(expected), 1e-12);
+}
 
 // PEFT puts the adapter's name into the names of tensors in memory, but not into those of its files.
 std::string name_in_memory(const std::string& name) {
   for (const std::string part : {".lora_A", ".lora_B"})
-    if (const auto at = name.find(part + ".weight"); at != std::string::npos) return name.substr(0, at) + part + ".default.weight";
+    if (const auto at = name.find(part + ".weight"); at != std::string::npos)
+      return name.substr(0, at) + part + ".default.weight";
   return name;
 }
 
 }  // namespace
 
-GoldenCase::GoldenCase(const std::string& name) : folder(std::string(ZERO_TEST_DATA) + "/" + name), expected(folder + "/expect.safetensors") {
+GoldenCase::GoldenCase(const std::string& name)
+    : folder(std::string(ZERO_TEST_DATA) + "/" + name), expected(folder + "/expect.safetensors") {
   settings = nlohmann::json::parse(std::ifstream(folder + "/case.json"));
   std::ifstream file(folder + "/tokens.bin", std::ios::binary);
   for (std::uint16_t token; file.read(reinterpret_cast<char*>(&token), 2);) tokens.push_back(token);
@@ -45,7 +50,8 @@ EngineOptions GoldenCase::engine_options(int stage) const {
   EngineOptions options;
   options.plan = ShardPlan::for_stage(stage);
   options.precision = {at::kFloat, at::kFloat, at::kFloat, at::kFloat};
-  options.adamw = {settings["lr"], settings["betas"][0], settings["betas"][1], settings["eps"], settings["weight_decay"]};
+  options.adamw = {settings["lr"], settings["betas"][0], settings["betas"][1], settings["eps"],
+                   settings["weight_decay"]};
   return options;
 }
 
@@ -55,7 +61,8 @@ void train_and_compare(const GoldenCase& golden, Engine& engine, int rank, int m
   const std::int64_t global = s["batch"], steps = s["steps"], rows = global / (communicator.size() * micro_batches);
   const double tokens = golden.tokens_per_step();
   const ScheduleOptions schedule{ScheduleType::cosine, s["lr"], steps, s["warmup_steps"], s["min_lr_ratio"]};
-  const at::Tensor losses = golden.expected.read("step.loss"), norms = golden.expected.read("step.grad_norm"), rates = golden.expected.read("step.lr");
+  const at::Tensor losses = golden.expected.read("step.loss"), norms = golden.expected.read("step.grad_norm"),
+                   rates = golden.expected.read("step.lr");
   const at::Tensor logits = golden.expected.read("logits");
   for (std::int64_t step = 0; step < steps; ++step) {
     double sum = 0;
@@ -65,7 +72,8 @@ void train_and_compare(const GoldenCase& golden, Engine& engine, int rank, int m
       Pass pass;
       pass.batch = &batch;
       if (step == 0) {
-        const at::Tensor got = engine.evaluate(pass, [](Unit& head, const at::Tensor& x) { return logits_of(head, x); });
+        const at::Tensor got =
+            engine.evaluate(pass, [](Unit& head, const at::Tensor& x) { return logits_of(head, x); });
         EXPECT_LT((got - logits.narrow(0, in_step, rows)).abs().max().item<double>(), 3e-5);
       }
       const at::Tensor loss = engine.forward(pass, {a == 0, a + 1 == micro_batches});
@@ -86,9 +94,12 @@ void train_and_compare(const GoldenCase& golden, Engine& engine, int rank, int m
     EXPECT_LT(relative(rate, rates[step].item<double>()), 1e-12);
     engine.step(rate, clip_factor(norm, s["clip_grad_norm"]));
   }
-  engine.export_weights([&](const TensorSpec& spec, const at::Tensor& value) {
-    EXPECT_LT((value - golden.expected.read("final." + name_in_memory(spec.name))).abs().max().item<double>(), 1e-4) << spec.name;
-  }, /*trainable_only=*/true);
+  engine.export_weights(
+      [&](const TensorSpec& spec, const at::Tensor& value) {
+        EXPECT_LT((value - golden.expected.read("final." + name_in_memory(spec.name))).abs().max().item<double>(), 1e-4)
+            << spec.name;
+      },
+      /*trainable_only=*/true);
 }
 
 }  // namespace zero::testing

@@ -6,9 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/safetensors.h"
+#include "models/formats/safetensors.h"
 #include "models/unit.h"
-#include "zero/engine.h"
+#include "zero/core/engine.h"
 
 namespace zero::testing {
 
@@ -29,8 +29,8 @@ struct GoldenCase {
   std::vector<std::int64_t> tokens;
 };
 
-/// Trains the case's steps on this rank; expects logits and gradients of the first batch, each step's loss, norm and rate, and
-/// the trained tensors after the last step.
+/// Trains the case's steps on this rank; expects logits and gradients of the first batch, each step's loss, norm and
+/// rate, and the trained tensors after the last step.
 void train_and_compare(const GoldenCase& golden, Engine& engine, int rank, int micro_batches);
 
 }  // namespace zero::testing

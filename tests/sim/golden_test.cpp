@@ -2,8 +2,10 @@
 // final weights, at every stage and with 1 to 4 ranks.
 #include <gtest/gtest.h>
 
-#include "comm/sim_world.h"
-#include "models/hf_directory.h"
+#include "comm/sim/sim_world.h"
+#include "models/formats/hf_directory.h"
+#include "models/formats/hf_weights.h"
+#include "models/llama/llama.h"
 #include "models/model.h"
 #include "models/weight_source.h"
 #include "tests/sim/golden_case.h"
@@ -31,7 +33,8 @@ TEST_P(Golden, TrainsAsTransformersDoes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Golden,
-                         ::testing::Combine(::testing::Values("tiny", "tiny-tied-bf16-sharded"), ::testing::Range(0, 4), ::testing::Range(1, 5)));
+                         ::testing::Combine(::testing::Values("tiny", "tiny-tied-bf16-sharded"), ::testing::Range(0, 4),
+                                            ::testing::Range(1, 5)));
 
 }  // namespace
 }  // namespace zero::testing

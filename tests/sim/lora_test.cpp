@@ -1,14 +1,18 @@
-// LoRA through the engine: the golden case of PEFT, agreement of stages, ranks and batches, dropout, learning rates of its own.
+// LoRA through the engine: the golden case of PEFT, agreement of stages, ranks and batches, dropout, learning rates of
+// its own.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
 
 #include <filesystem>
 
-#include "models/adapted_weights.h"
-#include "models/hf_directory.h"
-#include "models/safetensors_writer.h"
-#include "offload/cpu_allocator.h"
+#include "models/formats/hf_directory.h"
+#include "models/formats/hf_weights.h"
+#include "models/formats/safetensors_writer.h"
+#include "models/llama/llama.h"
+#include "models/lora/adapted_weights.h"
+#include "offload/memory/cpu_allocator.h"
+#include "offload/memory/host_shard_store.h"
 #include "offload/shard_store.h"
 #include "tests/sim/golden_case.h"
 #include "tests/sim/training_run.h"
@@ -20,10 +24,12 @@ namespace {
 void save(Engine& engine, int rank, const std::string& folder, const LoraOptions& options) {
   std::vector<SafetensorsSpec> specs;
   std::vector<at::Tensor> values;
-  engine.export_weights([&](const TensorSpec& spec, const at::Tensor& value) {
-    specs.push_back({spec.name, at::kFloat, spec.shape});
-    values.push_back(value.clone());
-  }, /*trainable_only=*/true);
+  engine.export_weights(
+      [&](const TensorSpec& spec, const at::Tensor& value) {
+        specs.push_back({spec.name, at::kFloat, spec.shape});
+        values.push_back(value.clone());
+      },
+      /*trainable_only=*/true);
   if (rank != 0) return;
   std::filesystem::create_directories(folder);
   SafetensorsWriter writer(folder + "/adapter_model.safetensors", specs);
@@ -129,7 +135,8 @@ TEST_P(LoraParity, GivesEqualLossCurvesInFp32) {
     run.micro_batches = micro_batches;
     const RunResult got = run_training(run);
     for (std::size_t step = 0; step < got.losses.size(); ++step)
-      EXPECT_LT(std::abs(got.losses[step] / expected.losses[step] - 1), 1e-5) << micro_batches << " micro-batches, step " << step;
+      EXPECT_LT(std::abs(got.losses[step] / expected.losses[step] - 1), 1e-5)
+          << micro_batches << " micro-batches, step " << step;
   }
 }
 
@@ -188,7 +195,8 @@ TEST(Lora, MovesBByItsOwnLearningRate) {
   }
 }
 
-// A step's dropout is the same for any ranks and batches (above), but another in the next step, and absent outside training.
+// A step's dropout is the same for any ranks and batches (above), but another in the next step, and absent outside
+// training.
 TEST(Lora, DrawsNewDropoutEachStep) {
   RunOptions run = lora_run();
   run.steps = 2;
@@ -223,11 +231,13 @@ TEST_P(QuantizedBaseParity, GivesTheSameAtAnyStageAndRanks) {
         run.keep_frozen = keep;
         run.overlap = overlap;
         run.recompute_every = ranks == 3;
-        EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12) << "stage " << stage << ", " << ranks << " ranks, keep " << keep;
+        EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12)
+            << "stage " << stage << ", " << ranks << " ranks, keep " << keep;
       }
 }
 
-INSTANTIATE_TEST_SUITE_P(Scales, QuantizedBaseParity, ::testing::Bool(), [](const auto& info) { return info.param ? "quantized" : "whole"; });
+INSTANTIATE_TEST_SUITE_P(Scales, QuantizedBaseParity, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "quantized" : "whole"; });
 
 TEST(QuantizedBase, GivesTheSameInShardGroupsAndStores) {
   RunOptions reference = lora_run();
@@ -254,9 +264,12 @@ std::int64_t parameter_bytes(RunOptions run) {
   std::vector<Ledger> ledgers(run.ranks);
   std::int64_t bytes = 0;
   run.steps = 1;
-  run_training(run, [&](Engine&, int rank, int step) {
-    if (rank == 0 && step == 1) bytes = ledgers[rank].live(MemoryCategory::parameters);
-  }, [&](int rank) -> Ledger& { return ledgers[rank]; });
+  run_training(
+      run,
+      [&](Engine&, int rank, int step) {
+        if (rank == 0 && step == 1) bytes = ledgers[rank].live(MemoryCategory::parameters);
+      },
+      [&](int rank) -> Ledger& { return ledgers[rank]; });
   return bytes;
 }
 
@@ -277,10 +290,12 @@ TEST(QuantizedBase, TakesAQuarterOfTheBlocks) {
     const std::int64_t once = parameter_bytes(run);
     EXPECT_LT(double(once), 0.4 * whole) << "stage " << stage;
     run.quantize_scales = true;
-    const std::int64_t blocks = (96 * (96 + 2 * 2 * 16 + 96) + 3 * 96 * 256) / 64 * 2 / ranks;  // of both layers, of a rank
+    const std::int64_t blocks =
+        (96 * (96 + 2 * 2 * 16 + 96) + 3 * 96 * 256) / 64 * 2 / ranks;  // of both layers, of a rank
     const std::int64_t saved = once - parameter_bytes(run);
     EXPECT_LE(saved, 3 * blocks) << "stage " << stage;
-    EXPECT_GE(saved, 3 * blocks - 2 * (8 * 8 + 3 * 64)) << "stage " << stage;  // of a layer: headers of 8 groups at most, 3 runs rounded up
+    EXPECT_GE(saved, 3 * blocks - 2 * (8 * 8 + 3 * 64))
+        << "stage " << stage;  // of a layer: headers of 8 groups at most, 3 runs rounded up
     run.quantize_scales = false;
   }
 }

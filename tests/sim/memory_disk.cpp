@@ -80,7 +80,8 @@ class MemoryCalls : public FileCalls {
     return changing([&](auto& disk) {
       const int node = missing(disk.find(from));
       if (node < 0) return -1;
-      if (const int there = disk.find(to); there >= 0 && !disk.nodes_[there].entries.empty()) return errno = ENOTEMPTY, -1;
+      if (const int there = disk.find(to); there >= 0 && !disk.nodes_[there].entries.empty())
+        return errno = ENOTEMPTY, -1;
       disk.change(disk.parent_of(from).first, {disk.parent_of(from).second, disk.parent_of(to).second, node});
       return 0;
     });
@@ -115,7 +116,8 @@ class MemoryCalls : public FileCalls {
     const int number = calls_++;
     if (!plan_) return true;
     if (plan_->kill_at >= 0 && number >= plan_->kill_at) throw Killed();
-    if (plan_->fail_at < 0 || number < plan_->fail_at || (number > plan_->fail_at && !(plan_->fails_on && changes))) return true;
+    if (plan_->fail_at < 0 || number < plan_->fail_at || (number > plan_->fail_at && !(plan_->fails_on && changes)))
+      return true;
     errno = plan_->fail_with;
     return false;
   }
@@ -161,7 +163,7 @@ void MemoryDisk::change(int directory, const Change& change) {
 
 int MemoryDisk::find(const std::string& path) const {
   if (path == root_) return 0;
-  if (!path.starts_with(root_)) return 0;   // directories above the root always exist
+  if (!path.starts_with(root_)) return 0;  // directories above the root always exist
   int node = 0;
   for (std::size_t begin = root_.size() + 1; begin <= path.size();) {
     const std::size_t end = std::min(path.find('/', begin), path.size());
@@ -192,7 +194,7 @@ MemoryDisk MemoryDisk::after_power_loss(std::mt19937& random) const {
       put(node.content, write);
     }
     node.entries = node.durable_entries;
-    const bool in_order = random() % 2;   // as a journal keeps them, or each for itself
+    const bool in_order = random() % 2;  // as a journal keeps them, or each for itself
     std::size_t kept = in_order ? random() % (node.changes.size() + 1) : node.changes.size();
     for (std::size_t i = 0; i < kept; ++i)
       if (in_order || random() % 2) apply(node.entries, node.changes[i]);

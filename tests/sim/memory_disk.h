@@ -1,6 +1,6 @@
 #pragma once
-// MemoryDisk: a file system in memory for several ranks, with a second state beside the one that programs see: what would be
-// left if the power went now. Its calls can be counted, made to fail, or be the last that a rank makes.
+// MemoryDisk: a file system in memory for several ranks, with a second state beside the one that programs see: what
+// would be left if the power went now. Its calls can be counted, made to fail, or be the last that a rank makes.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "zero/checkpoint/file_calls.h"
+#include "base/file_calls.h"
 
 namespace zero::testing {
 
@@ -24,11 +24,11 @@ struct Killed : std::runtime_error {
 
 /// What happens to one rank's calls, counted from 0.
 struct CallPlan {
-  int kill_at = -1;            // nothing happens from this call on; of a write, a half of it
-  int fail_at = -1;            // this call fails
-  int fail_with = 0;           // with this errno
-  bool fails_on = false;       // and so do all later ones that change something
-  int short_writes_of = 0;     // writes move so many bytes at most; 0: all
+  int kill_at = -1;         // nothing happens from this call on; of a write, a half of it
+  int fail_at = -1;         // this call fails
+  int fail_with = 0;        // with this errno
+  bool fails_on = false;    // and so do all later ones that change something
+  int short_writes_of = 0;  // writes move so many bytes at most; 0: all
 };
 
 class MemoryDisk {
@@ -36,8 +36,8 @@ class MemoryDisk {
   explicit MemoryDisk(const std::string& root);
   MemoryDisk(const MemoryDisk& other);
 
-  /// What a machine finds after the power went: unsynced writes are kept, dropped or torn one by one, and unsynced changes of
-  /// directories kept or not.
+  /// What a machine finds after the power went: unsynced writes are kept, dropped or torn one by one, and unsynced
+  /// changes of directories kept or not.
   MemoryDisk after_power_loss(std::mt19937& random) const;
 
   /// Called after every call that changes something, in their order.
@@ -45,7 +45,7 @@ class MemoryDisk {
 
   /// For tests of damage: the content of a file, to be changed. Throws where there is none.
   std::vector<std::byte>& content(const std::string& path);
-  std::vector<std::string> files() const;   // paths of all
+  std::vector<std::string> files() const;  // paths of all
 
   std::unique_ptr<FileCalls> calls(CallPlan* plan = nullptr);
 
@@ -55,20 +55,20 @@ class MemoryDisk {
     std::int64_t offset;
     std::vector<std::byte> data;
   };
-  struct Change {              // of a directory: a rename is both
+  struct Change {  // of a directory: a rename is both
     std::string removed, added;
     int node = -1;
   };
   struct Node {
     bool is_directory = false;
     std::vector<std::byte> content, durable_content;
-    std::vector<Write> writes;                      // since the last sync
+    std::vector<Write> writes;  // since the last sync
     std::map<std::string, int> entries, durable_entries;
     std::vector<Change> changes;
   };
   static void put(std::vector<std::byte>& content, const Write& write);
   static void apply(std::map<std::string, int>& entries, const Change& change);
-  int find(const std::string& path) const;          // -1: none
+  int find(const std::string& path) const;  // -1: none
   std::pair<int, std::string> parent_of(const std::string& path) const;
   void change(int directory, const Change& change);
   void collect(int node, const std::string& path, std::vector<std::string>& found) const;

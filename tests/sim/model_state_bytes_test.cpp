@@ -1,9 +1,11 @@
-// Bytes at rest equal the formulas of docs/design.md plus padding, on the ledger; the peak of stage 3 stays in its bound.
+// Bytes at rest equal the formulas of docs/design.md plus padding, on the ledger; the peak of stage 3 stays in its
+// bound.
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "offload/cpu_allocator.h"
+#include "models/llama/llama.h"
+#include "offload/memory/cpu_allocator.h"
 #include "tests/sim/training_run.h"
 
 namespace zero::testing {
@@ -22,13 +24,16 @@ Held measure(RunOptions options) {
   std::vector<Ledger> ledgers(options.ranks);
   Held held;
   options.steps = 2;
-  run_training(options, [&](Engine&, int rank, int step) {
-    if (rank == 1 && step == 2) {
-      for (int c = 0; c < memory_categories; ++c) held.at_rest[c] = ledgers[rank].live(MemoryCategory(c));
-      held.peak = ledgers[rank].peak();
-      held.peak_activations = ledgers[rank].peak(MemoryCategory::activations);
-    }
-  }, [&](int rank) -> Ledger& { return ledgers[rank]; });
+  run_training(
+      options,
+      [&](Engine&, int rank, int step) {
+        if (rank == 1 && step == 2) {
+          for (int c = 0; c < memory_categories; ++c) held.at_rest[c] = ledgers[rank].live(MemoryCategory(c));
+          held.peak = ledgers[rank].peak();
+          held.peak_activations = ledgers[rank].peak(MemoryCategory::activations);
+        }
+      },
+      [&](int rank) -> Ledger& { return ledgers[rank]; });
   return held;
 }
 
@@ -79,19 +84,23 @@ TEST_P(ModelStateBytes, EqualTheFormulas) {
   EXPECT_EQ(bytes(held, MemoryCategory::parameters), p * weight / (stage >= 3 ? n : 1));
   EXPECT_EQ(bytes(held, MemoryCategory::gradients), p * gradient / (stage >= 2 ? n : 1));
   EXPECT_EQ(bytes(held, MemoryCategory::optimizer), p * states / (stage >= 1 ? n : 1));
-  EXPECT_EQ(bytes(held, MemoryCategory::activations), 2 * 64);  // the rotary table: 6 positions x 2 angles, cosines and sines
+  EXPECT_EQ(bytes(held, MemoryCategory::activations),
+            2 * 64);  // the rotary table: 6 positions x 2 angles, cosines and sines
 
   // Beside the states: one full unit, one reduce buffer, one unit's gradient, and activations.
-  const std::int64_t shard = bytes(held, MemoryCategory::parameters) + bytes(held, MemoryCategory::gradients) + bytes(held, MemoryCategory::optimizer);
+  const std::int64_t shard = bytes(held, MemoryCategory::parameters) + bytes(held, MemoryCategory::gradients) +
+                             bytes(held, MemoryCategory::optimizer);
   if (stage == 3) {
     EXPECT_LE(held.peak, shard + 3 * sizes.largest * weight + held.peak_activations + 4096);
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Stages, ModelStateBytes,
-                         ::testing::Combine(::testing::Range(0, 4), ::testing::Values(1, 2), ::testing::Values(at::kFloat, at::kBFloat16)),
+                         ::testing::Combine(::testing::Range(0, 4), ::testing::Values(1, 2),
+                                            ::testing::Values(at::kFloat, at::kBFloat16)),
                          [](const auto& info) {
-                           return "stage" + std::to_string(std::get<0>(info.param)) + "_micro" + std::to_string(std::get<1>(info.param)) + "_" +
+                           return "stage" + std::to_string(std::get<0>(info.param)) + "_micro" +
+                                  std::to_string(std::get<1>(info.param)) + "_" +
                                   c10::toString(std::get<2>(info.param));
                          });
 

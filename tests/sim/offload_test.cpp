@@ -5,7 +5,9 @@
 
 #include <filesystem>
 
-#include "offload/disk_tier.h"
+#include "offload/disk/disk_shard_store.h"
+#include "offload/disk/disk_tier.h"
+#include "offload/memory/host_shard_store.h"
 #include "tests/sim/training_run.h"
 
 namespace zero::testing {
@@ -18,7 +20,8 @@ class Offload : public ::testing::TestWithParam<std::tuple<int, Home, at::Scalar
 
 TEST_P(Offload, EqualsResidentStatesBitForBit) {
   const auto [stage, home, compute, through_host] = GetParam();
-  const std::string folder = ::testing::TempDir() + "/offload_" + std::to_string(::getpid()) + "_" + std::to_string(stage);
+  const std::string folder =
+      ::testing::TempDir() + "/offload_" + std::to_string(::getpid()) + "_" + std::to_string(stage);
   RunOptions options;
   options.config = small_config(true);
   options.stage = stage;
@@ -37,7 +40,8 @@ TEST_P(Offload, EqualsResidentStatesBitForBit) {
     disk.chunk_bytes = 3 * 4096 * 4;  // several chunks a shard
     const std::shared_ptr<DiskTier> tier = home == Home::disk ? DiskTier::create(disk) : nullptr;
     homes.optimizer = [tier](const std::string& name, std::int64_t elements, at::ScalarType type, bool has_master) {
-      return tier ? tier->make_store(name, elements, type, has_master) : make_host_optimizer_store(elements, type, has_master);
+      return tier ? tier->make_store(name, elements, type, has_master)
+                  : make_host_optimizer_store(elements, type, has_master);
     };
     homes.weights = [tier, disk](const std::vector<std::int64_t>& bytes) {
       return tier ? make_disk_shard_store(bytes, {disk}, tier) : make_host_shard_store(bytes);
@@ -48,12 +52,14 @@ TEST_P(Offload, EqualsResidentStatesBitForBit) {
   EXPECT_EQ(resident.losses, elsewhere.losses);
   EXPECT_EQ(resident.norms, elsewhere.norms);
   ASSERT_EQ(resident.weights.size(), elsewhere.weights.size());
-  for (const auto& [name, weight] : resident.weights) EXPECT_TRUE(at::equal(weight, elsewhere.weights.at(name))) << name;
+  for (const auto& [name, weight] : resident.weights)
+    EXPECT_TRUE(at::equal(weight, elsewhere.weights.at(name))) << name;
   std::filesystem::remove_all(folder);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stages, Offload,
-                         ::testing::Combine(::testing::Range(0, 4), ::testing::Values(Home::host, Home::disk), ::testing::Values(at::kFloat, at::kBFloat16), ::testing::Bool()));
+                         ::testing::Combine(::testing::Range(0, 4), ::testing::Values(Home::host, Home::disk),
+                                            ::testing::Values(at::kFloat, at::kBFloat16), ::testing::Bool()));
 
 }  // namespace
 }  // namespace zero::testing

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "models/initial_weights.h"
+#include "models/llama/llama.h"
 #include "tests/sim/training_run.h"
 #include "zero/optim/loss_scale.h"
 
@@ -41,7 +42,9 @@ TEST_P(Overflow, OnOneRankSkipsTheStepOnAll) {
       engine.backward(loss, plant ? std::numeric_limits<double>::infinity() : loss_scale.scale() / (6.0 * ranks));
       const auto before = weights_of(engine);
       const double scale_before = loss_scale.scale();
-      const StepFindings findings = engine.update({.lr = 0.01, .max_norm = 1.0, .loss_scale = loss_scale.scale()}, loss.detach().to(at::kDouble)).wait();
+      const StepFindings findings =
+          engine.update({.lr = 0.01, .max_norm = 1.0, .loss_scale = loss_scale.scale()}, loss.detach().to(at::kDouble))
+              .wait();
       EXPECT_EQ(findings.taken, step != planted_step) << "rank " << rank << ", step " << step;
       EXPECT_EQ(loss_scale.update(findings.taken), findings.taken);
       const auto after = weights_of(engine);

@@ -1,5 +1,5 @@
-// Gathers that run ahead and sums on a communicator of their own change the order of calls and no result. (Simulated ranks
-// finish every call at once: what is tested is the bookkeeping of slots, states and order, not the speed.)
+// Gathers that run ahead and sums on a communicator of their own change the order of calls and no result. (Simulated
+// ranks finish every call at once: what is tested is the bookkeeping of slots, states and order, not the speed.)
 #include <gtest/gtest.h>
 
 #include "tests/sim/training_run.h"
@@ -35,9 +35,11 @@ TEST_P(Overlap, ChangesNoBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Overlap,
-                         ::testing::Combine(::testing::Range(0, 4), ::testing::Bool(), ::testing::Values(0, 2), ::testing::Values(0, 1)));
+                         ::testing::Combine(::testing::Range(0, 4), ::testing::Bool(), ::testing::Values(0, 2),
+                                            ::testing::Values(0, 1)));
 
-// In backward the gather of the unit before runs ahead of the sum of the unit at hand, and each kind keeps to its communicator.
+// In backward the gather of the unit before runs ahead of the sum of the unit at hand, and each kind keeps to its
+// communicator.
 TEST(Overlap, GathersTheUnitBeforeAheadOfTheSum) {
   RunOptions options = options_for(3, false, 0, 0, 1);
   options.steps = 1;
@@ -49,8 +51,8 @@ TEST(Overlap, GathersTheUnitBeforeAheadOfTheSum) {
     if (phase != Phase::forward && phase != Phase::backward && phase != Phase::reduce) continue;
     order.push_back(std::string(name_of(phase)) + std::to_string(call.call.tag.unit));
   }
-  EXPECT_EQ(order, (std::vector<std::string>{"forward0", "forward1", "forward2", "forward3", "backward2", "reduce3", "backward1", "reduce2", "reduce1",
-                                             "reduce0"}));
+  EXPECT_EQ(order, (std::vector<std::string>{"forward0", "forward1", "forward2", "forward3", "backward2", "reduce3",
+                                             "backward1", "reduce2", "reduce1", "reduce0"}));
 }
 
 }  // namespace

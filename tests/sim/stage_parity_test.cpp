@@ -34,7 +34,8 @@ TEST_P(StageParity, EqualsOneRankWithTheWholeBatch) {
         options.recompute_every = every;
         options.recompute_attention = attention;
         EXPECT_LT(largest_difference(expected, run_training(options)), 1e-12)
-            << micro_batches << " micro-batches, shard_degree " << degree << ", recompute " << every << (attention ? ", attention" : "");
+            << micro_batches << " micro-batches, shard_degree " << degree << ", recompute " << every
+            << (attention ? ", attention" : "");
       }
     }
   }
@@ -56,8 +57,8 @@ TEST_P(StageParity, RepeatsBitForBitWhateverTheSchedule) {
 INSTANTIATE_TEST_SUITE_P(Matrix, StageParity,
                          ::testing::Combine(::testing::Range(0, 4), ::testing::Range(1, 5), ::testing::Bool()),
                          [](const auto& info) {
-                           return "stage" + std::to_string(std::get<0>(info.param)) + "_np" + std::to_string(std::get<1>(info.param)) +
-                                  (std::get<2>(info.param) ? "_tied" : "");
+                           return "stage" + std::to_string(std::get<0>(info.param)) + "_np" +
+                                  std::to_string(std::get<1>(info.param)) + (std::get<2>(info.param) ? "_tied" : "");
                          });
 
 // With one micro-batch every stage sums the same numbers in the same order.
@@ -79,7 +80,8 @@ TEST_P(StageBits, StagesAgreeToTheLastBit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, StageBits, ::testing::Values(at::kFloat, at::kBFloat16), [](const auto& info) { return std::string(c10::toString(info.param)); });
+INSTANTIATE_TEST_SUITE_P(Types, StageBits, ::testing::Values(at::kFloat, at::kBFloat16),
+                         [](const auto& info) { return std::string(c10::toString(info.param)); });
 
 }  // namespace
 }  // namespace zero::testing

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/initial_weights.h"
+#include "models/llama/llama.h"
 
 namespace zero::testing {
 
@@ -38,7 +39,9 @@ std::vector<std::int64_t> sample_tokens(std::int64_t sample, int seq_len, std::i
 namespace {
 
 /// Tokens of a sample that are trained; the rest of its row is padding.
-int length_of(std::int64_t sample, const RunOptions& run) { return run.ragged ? 1 + int(sample * 7 % run.seq_len) : run.seq_len; }
+int length_of(std::int64_t sample, const RunOptions& run) {
+  return run.ragged ? 1 + int(sample * 7 % run.seq_len) : run.seq_len;
+}
 
 double trained_tokens(std::int64_t first, const RunOptions& run) {
   double tokens = 0;
@@ -101,8 +104,8 @@ Model model_of(const RunOptions& run) {
 
 namespace {
 
-/// Libraries choose their code for this processor at the first call of a process. A rank is a process of its own, where nothing
-/// else calls at that moment; here ranks are threads, so the choice is made before they start.
+/// Libraries choose their code for this processor at the first call of a process. A rank is a process of its own, where
+/// nothing else calls at that moment; here ranks are threads, so the choice is made before they start.
 void choose_code() {
   static const bool chosen = [] {
     for (const at::ScalarType type : {at::kDouble, at::kFloat, at::kBFloat16}) {

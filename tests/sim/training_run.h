@@ -8,18 +8,18 @@
 
 #include <ATen/ATen.h>
 
-#include "comm/sim_world.h"
-#include "models/lora.h"
+#include "base/ledger.h"
+#include "comm/sim/sim_world.h"
+#include "models/lora/lora.h"
 #include "models/model.h"
-#include "offload/ledger.h"
-#include "zero/engine.h"
+#include "zero/core/engine.h"
 
 namespace zero::testing {
 
 struct RunOptions {
   int stage = 0;
   int ranks = 1;
-  int micro_batches = 1;         // of each rank in a step
+  int micro_batches = 1;  // of each rank in a step
   int shard_degree = 0;
   int steps = 8;
   int global_batch = 24;
@@ -32,19 +32,19 @@ struct RunOptions {
   std::function<StateHomes(int rank)> homes_of;  // empty: all states in memory
   std::uint64_t schedule_seed = 0;
   ModelConfig config;
-  std::optional<LoraOptions> lora;   // adapters whose B matrices start random, so that every gradient shows
-  bool ragged = false;               // samples of different length: what is beyond a sample's end is padding
+  std::optional<LoraOptions> lora;  // adapters whose B matrices start random, so that every gradient shows
+  bool ragged = false;              // samples of different length: what is beyond a sample's end is padding
   bool keep_frozen = false;
   bool quantize_frozen = false;
   bool quantize_scales = false;
   bool recompute_attention = false;
-  int first_step = 0;                // of a run that resumes: `after_step` brings the states at its first call, with this step
+  int first_step = 0;  // of a run that resumes: `after_step` brings the states at its first call, with this step
 };
 
 struct RunResult {
   std::vector<double> losses, norms;
-  std::map<std::string, at::Tensor> weights;         // after the last step, in master type
-  std::vector<std::vector<SimCall>> calls;           // by rank
+  std::map<std::string, at::Tensor> weights;  // after the last step, in master type
+  std::vector<std::vector<SimCall>> calls;    // by rank
 };
 
 /// A decoder small enough for fp64: 2 blocks, grouped-query attention, odd sizes.

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "comm/log.h"
+#include "base/log.h"
 
 namespace zero {
 namespace {
@@ -17,13 +17,18 @@ constexpr std::string_view prefix = "step-", temporary = ".tmp", damaged = ".dam
 std::optional<std::int64_t> step_of(std::string_view name) {
   if (!name.starts_with(prefix)) return std::nullopt;
   name.remove_prefix(prefix.size());
-  if (name.size() < 8 || name.size() > 18 || name.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  if (name.size() < 8 || name.size() > 18 || name.find_first_not_of("0123456789") != std::string_view::npos)
+    return std::nullopt;
   return std::stoll(std::string(name));
 }
 
-bool is_part(std::string_view name) { return name == "manifest.json" || (name.starts_with("rank-") && name.ends_with(".states")); }
+bool is_part(std::string_view name) {
+  return name == "manifest.json" || (name.starts_with("rank-") && name.ends_with(".states"));
+}
 
-bool is_temporary(std::string_view name) { return name.ends_with(temporary) && step_of(name.substr(0, name.size() - temporary.size())); }
+bool is_temporary(std::string_view name) {
+  return name.ends_with(temporary) && step_of(name.substr(0, name.size() - temporary.size()));
+}
 
 }  // namespace
 
@@ -67,7 +72,8 @@ void CheckpointFolders::begin(std::int64_t step) {
   if (calls_.make_directory(root_) == 0) {
     // The run's own directory may be as new.
     const std::filesystem::path output = std::filesystem::absolute(root_).lexically_normal().parent_path();
-    for (const std::filesystem::path& folder : {output, output.parent_path()}) check_call(calls_.sync_directory(folder.string()), folder.string(), "synced");
+    for (const std::filesystem::path& folder : {output, output.parent_path()})
+      check_call(calls_.sync_directory(folder.string()), folder.string(), "synced");
   } else if (errno != EEXIST) {
     fail_call(root_, "made");
   }
@@ -137,7 +143,8 @@ void CheckpointFolders::put_aside(const std::string& folder) {
   const std::vector<std::string> taken = calls_.list(root_);
   const std::string name = std::filesystem::path(folder).stem().string() + std::string(kept);
   std::string free = name;
-  for (int number = 2; std::find(taken.begin(), taken.end(), free) != taken.end(); ++number) free = text(name, "-", number);
+  for (int number = 2; std::find(taken.begin(), taken.end(), free) != taken.end(); ++number)
+    free = text(name, "-", number);
   check_call(calls_.rename(folder, root_ + "/" + free), folder, "renamed");
   log_warning(folder, " holds files that no run writes, which stay in ", root_, "/", free);
 }

@@ -1,13 +1,13 @@
 #pragma once
-// CheckpointFolders: the checkpoints of a run by their names. step-NNNNNNNN is complete, because it got this name when all
-// that it holds was durable; with .tmp behind it, it is being written or removed, or was when the run ended; with .damaged
-// it did not verify when a run was resumed, and waits for its owner to look at it; with .kept it holds files that no run writes,
-// which stayed when the checkpoint that they were put beside was removed.
+// CheckpointFolders: the checkpoints of a run by their names. step-NNNNNNNN is complete, because it got this name when
+// all that it holds was durable; with .tmp behind it, it is being written or removed, or was when the run ended; with
+// .damaged it did not verify when a run was resumed, and waits for its owner to look at it; with .kept it holds files
+// that no run writes, which stayed when the checkpoint that they were put beside was removed.
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "zero/checkpoint/file_calls.h"
+#include "base/file_calls.h"
 
 namespace zero {
 
@@ -29,8 +29,8 @@ class CheckpointFolders {
 
   /// An empty temporary folder for a step, and the root where it is missing.
   void begin(std::int64_t step);
-  /// The temporary folder, all of which is durable, gets its name, and the name is made durable. What is no checkpoint and has
-  /// this name is put aside.
+  /// The temporary folder, all of which is durable, gets its name, and the name is made durable. What is no checkpoint
+  /// and has this name is put aside.
   void publish(std::int64_t step);
   /// Removes complete ones beyond the newest `keep`.
   void prune(std::int64_t keep);
@@ -40,7 +40,8 @@ class CheckpointFolders {
   void set_aside_after(std::int64_t step);
   /// Removes the temporary folder of a step that was given up.
   void discard(std::int64_t step);
-  /// Removes a folder of these names with the files of a checkpoint; of a link the link. With other files in it, it is put aside.
+  /// Removes a folder of these names with the files of a checkpoint; of a link the link. With other files in it, it is
+  /// put aside.
   void remove(const std::string& folder);
 
  private:

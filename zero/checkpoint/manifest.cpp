@@ -7,10 +7,10 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "comm/error.h"
-#include "comm/log.h"
-#include "models/utf8.h"
-#include "offload/checksum.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/utf8.h"
 
 namespace zero {
 namespace {
@@ -29,16 +29,20 @@ std::string hex(std::uint64_t number) {
 
 std::uint64_t checksum_of_text(std::string content) {
   content.replace(opening.size(), digits, digits, '0');
-  content += "\n" + std::to_string(content.size());   // filling at the end must count
+  content += "\n" + std::to_string(content.size());  // filling at the end must count
   content.resize((content.size() + 31) / 32 * 32, '\0');
   return checksum(reinterpret_cast<const std::byte*>(content.data()), content.size());
 }
 
 ordered_json json_of(const RunPosition& position) {
-  ordered_json json = {{"steps", position.steps},     {"tokens", position.tokens},   {"trained_tokens", position.trained_tokens},
-                       {"seconds", position.seconds}, {"updates", position.updates}};
+  ordered_json json = {{"steps", position.steps},
+                       {"tokens", position.tokens},
+                       {"trained_tokens", position.trained_tokens},
+                       {"seconds", position.seconds},
+                       {"updates", position.updates}};
   if (const auto& scale = position.loss_scale)
-    json["loss_scale"] = {{"scale", scale->scale}, {"clean_steps", scale->clean_steps}, {"skipped_steps", scale->skipped_steps}};
+    json["loss_scale"] = {
+        {"scale", scale->scale}, {"clean_steps", scale->clean_steps}, {"skipped_steps", scale->skipped_steps}};
   return json;
 }
 
@@ -78,8 +82,10 @@ std::string escaped(const std::string& bytes) {
 std::string unescaped(const std::string& text) {
   std::string bytes;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') bytes += text[i];
-    else bytes += static_cast<char>(std::stoi(text.substr(std::exchange(i, i + 2) + 1, 2), nullptr, 16));
+    if (text[i] != '%')
+      bytes += text[i];
+    else
+      bytes += static_cast<char>(std::stoi(text.substr(std::exchange(i, i + 2) + 1, 2), nullptr, 16));
   }
   return bytes;
 }
@@ -88,8 +94,12 @@ ordered_json json_of(const RunDescription& run) {
   ordered_json settings = ordered_json::object();
   for (const auto& [key, value] : run.settings) settings[key] = value;
   const bool plain = is_utf8(run.directory);
-  return {{"ranks", run.ranks}, {"stage", run.stage}, {"settings", settings}, {plain ? "directory" : "escaped_directory", plain ? run.directory : escaped(run.directory)},
-          {"configuration", run.configuration}, {"model_config", run.model_config}};
+  return {{"ranks", run.ranks},
+          {"stage", run.stage},
+          {"settings", settings},
+          {plain ? "directory" : "escaped_directory", plain ? run.directory : escaped(run.directory)},
+          {"configuration", run.configuration},
+          {"model_config", run.model_config}};
 }
 
 RunDescription run_of(const ordered_json& json) {
@@ -97,7 +107,8 @@ RunDescription run_of(const ordered_json& json) {
   run.ranks = json.at("ranks");
   run.stage = json.at("stage");
   for (const auto& [key, value] : json.at("settings").items()) run.settings.emplace_back(key, value.get<std::string>());
-  run.directory = json.contains("escaped_directory") ? unescaped(json.at("escaped_directory")) : json.at("directory").get<std::string>();
+  run.directory = json.contains("escaped_directory") ? unescaped(json.at("escaped_directory"))
+                                                     : json.at("directory").get<std::string>();
   run.configuration = json.at("configuration");
   run.model_config = json.at("model_config");
   return run;
@@ -113,19 +124,23 @@ ordered_json json_of(const SavedGroup& group) {
 SavedGroup group_of(const ordered_json& json) {
   SavedGroup group;
   group.numel = json.at("numel");
-  for (const auto& tensor : json.at("tensors")) group.tensors.push_back({{tensor.at("name"), tensor.at("shape")}, tensor.at("offset"), 0});
+  for (const auto& tensor : json.at("tensors"))
+    group.tensors.push_back({{tensor.at("name"), tensor.at("shape")}, tensor.at("offset"), 0});
   return group;
 }
 
 ordered_json json_of(const SavedFile& file) {
   ordered_json sections = ordered_json::array();
   for (const ShardSection& section : file.sections) sections.push_back({section.group, section.begin, section.count});
-  return {{"name", file.name}, {"bytes", file.mark.bytes}, {"checksum", hex(file.mark.checksum)}, {"sections", sections}};
+  return {
+      {"name", file.name}, {"bytes", file.mark.bytes}, {"checksum", hex(file.mark.checksum)}, {"sections", sections}};
 }
 
 SavedFile file_of(const ordered_json& json) {
-  SavedFile file{json.at("name"), {}, {json.at("bytes"), std::stoull(json.at("checksum").get<std::string>(), nullptr, 16)}};
-  for (const auto& section : json.at("sections")) file.sections.push_back({section.at(0), section.at(1), section.at(2)});
+  SavedFile file{
+      json.at("name"), {}, {json.at("bytes"), std::stoull(json.at("checksum").get<std::string>(), nullptr, 16)}};
+  for (const auto& section : json.at("sections"))
+    file.sections.push_back({section.at(0), section.at(1), section.at(2)});
   return file;
 }
 
@@ -134,19 +149,24 @@ void check(const Manifest& manifest, const std::string& path) {
   const auto require = [&](bool holds, const char* what) {
     if (!holds) throw Error(text(path, ": ", what));
   };
-  require(manifest.position.steps >= 0 && manifest.chunk_elements > 0 && manifest.chunk_elements <= (1 << 26) && (manifest.element_bytes == 4 || manifest.element_bytes == 8),
+  require(manifest.position.steps >= 0 && manifest.chunk_elements > 0 && manifest.chunk_elements <= (1 << 26) &&
+              (manifest.element_bytes == 4 || manifest.element_bytes == 8),
           "numbers out of their range");
   for (const SavedGroup& group : manifest.groups)
     for (const FlatTensor& tensor : group.tensors) {
       std::int64_t count = 1;
-      for (const std::int64_t size : tensor.spec.shape) require(size > 0 && !__builtin_mul_overflow(count, size, &count), "a tensor without a size");
-      require(tensor.offset >= 0 && tensor.offset <= group.numel && count <= group.numel - tensor.offset, "a tensor outside of its group");
+      for (const std::int64_t size : tensor.spec.shape)
+        require(size > 0 && !__builtin_mul_overflow(count, size, &count), "a tensor without a size");
+      require(tensor.offset >= 0 && tensor.offset <= group.numel && count <= group.numel - tensor.offset,
+              "a tensor outside of its group");
     }
   for (const SavedFile& file : manifest.files) {
-    require(!file.name.empty() && file.name.find('/') == std::string::npos && file.name != "." && file.name != "..", "a file outside of the folder");
+    require(!file.name.empty() && file.name.find('/') == std::string::npos && file.name != "." && file.name != "..",
+            "a file outside of the folder");
     for (const ShardSection& section : file.sections)
-      require(section.group >= 0 && section.group < int(manifest.groups.size()) && section.begin >= 0 && section.count >= 0 &&
-                  section.begin <= manifest.groups[section.group].numel && section.count <= manifest.groups[section.group].numel - section.begin,
+      require(section.group >= 0 && section.group < int(manifest.groups.size()) && section.begin >= 0 &&
+                  section.count >= 0 && section.begin <= manifest.groups[section.group].numel &&
+                  section.count <= manifest.groups[section.group].numel - section.begin,
               "a section outside of its group");
   }
 }
@@ -175,12 +195,14 @@ std::string format_manifest(const Manifest& manifest) {
 }
 
 Manifest parse_manifest(const std::string& content, const std::string& path) {
-  if (content.size() < opening.size() + digits || !content.starts_with(opening) || content.substr(opening.size(), digits) != hex(checksum_of_text(content)))
+  if (content.size() < opening.size() + digits || !content.starts_with(opening) ||
+      content.substr(opening.size(), digits) != hex(checksum_of_text(content)))
     throw Error(path + ": is not what was written: its checksum does not agree");
   try {
     const ordered_json json = ordered_json::parse(content);
     if (json.at("version") != Manifest::current_version)
-      throw Error(text(path, ": is of version ", json.at("version").dump(), ", and this program reads version ", Manifest::current_version));
+      throw Error(text(path, ": is of version ", json.at("version").dump(), ", and this program reads version ",
+                       Manifest::current_version));
     Manifest manifest;
     manifest.position = position_of(json.at("position"));
     manifest.chunk_elements = json.at("chunk_elements");

@@ -1,27 +1,27 @@
 #pragma once
-// Manifest: manifest.json of a checkpoint, its last file to be written: what the run was, where it stood, which states lie
-// in which file, and by which marks the files are known.
+// Manifest: manifest.json of a checkpoint, its last file to be written: what the run was, where it stood, which states
+// lie in which file, and by which marks the files are known.
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "zero/checkpoint/file_calls.h"
+#include "base/file_calls.h"
 #include "zero/checkpoint/shard_format.h"
 #include "zero/checkpoint/shard_writer.h"
-#include "zero/flat_layout.h"
+#include "zero/core/buffers/flat_layout.h"
 #include "zero/optim/loss_scale.h"
 
 namespace zero {
 
 /// Where a run stands after so many steps.
 struct RunPosition {
-  std::int64_t steps = 0;             // done; the data of the next step follow from it
-  std::int64_t tokens = 0;            // input tokens so far
+  std::int64_t steps = 0;   // done; the data of the next step follow from it
+  std::int64_t tokens = 0;  // input tokens so far
   std::int64_t trained_tokens = 0;
-  double seconds = 0;                 // of training so far
-  std::int64_t updates = 0;           // of the optimizer: fewer than steps where fp16 overflowed
+  double seconds = 0;        // of training so far
+  std::int64_t updates = 0;  // of the optimizer: fewer than steps where fp16 overflowed
   std::optional<LossScaleState> loss_scale;
 
   bool operator==(const RunPosition&) const = default;
@@ -29,10 +29,10 @@ struct RunPosition {
 
 /// What the run was. The core does not look into it.
 struct RunDescription {
-  std::vector<std::pair<std::string, std::string>> settings;   // that decide results: key, value
-  std::string configuration;        // resolved TOML
-  std::string directory;            // that its relative paths start from
-  std::string model_config;         // config.json
+  std::vector<std::pair<std::string, std::string>> settings;  // that decide results: key, value
+  std::string configuration;                                  // resolved TOML
+  std::string directory;                                      // that its relative paths start from
+  std::string model_config;                                   // config.json
   int ranks = 1;
   int stage = 0;
 };
@@ -55,7 +55,7 @@ struct Manifest {
   RunDescription run;
   RunPosition position;
   std::int64_t chunk_elements = ShardFormat::default_chunk_elements;
-  std::int64_t element_bytes = 4;     // of one state: 4 fp32, 8 fp64
+  std::int64_t element_bytes = 4;  // of one state: 4 fp32, 8 fp64
   std::vector<SavedGroup> groups;
   std::vector<SavedFile> files;
 
@@ -66,8 +66,8 @@ struct Manifest {
 /// The file's text. It begins with a checksum of all the rest.
 std::string format_manifest(const Manifest& manifest);
 
-/// Error that names `path` when a byte differs from what was written, for another version, and for contents that contradict
-/// each other.
+/// Error that names `path` when a byte differs from what was written, for another version, and for contents that
+/// contradict each other.
 Manifest parse_manifest(const std::string& content, const std::string& path);
 
 /// Reads FOLDER/manifest.json.

@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "comm/error.h"
-#include "comm/log.h"
+#include "base/error.h"
+#include "base/log.h"
 #include "zero/checkpoint/state_shares.h"
 
 namespace zero {
@@ -31,8 +31,11 @@ FileMark write_shard(Engine& engine, const std::string& path, const ShardFormat&
     const std::int64_t first = own.begin - group->own_begin();
     group->visit_states(StateAccess::read, {first, first + own.count}, [&](const StateChunk& chunk) {
       const std::int64_t at = group->own_begin() + chunk.begin;
-      const std::int64_t begin = std::max(own.begin, at), end = std::min(own.begin + own.count, at + chunk.end - chunk.begin);
-      const auto from = [&](const void* states) { return static_cast<const std::byte*>(states) + (begin - at) * format.element_bytes(); };
+      const std::int64_t begin = std::max(own.begin, at),
+                         end = std::min(own.begin + own.count, at + chunk.end - chunk.begin);
+      const auto from = [&](const void* states) {
+        return static_cast<const std::byte*>(states) + (begin - at) * format.element_bytes();
+      };
       if (begin < end) writer.append(from(chunk.master), from(chunk.m), from(chunk.v), end - begin);
     });
   }
@@ -84,24 +87,34 @@ void prune(CheckpointFolders& folders, std::int64_t keep) {
 
 }  // namespace
 
-void save_checkpoint(Engine& engine, const RunDescription& run, const RunPosition& position, CheckpointFolders& folders, FileCalls& calls,
-                     const Agreement& agree, const SaveOptions& options) {
+void save_checkpoint(Engine& engine, const RunDescription& run, const RunPosition& position, CheckpointFolders& folders,
+                     FileCalls& calls, const Agreement& agree, const SaveOptions& options) {
   Communicator& communicator = engine.host();
   const int rank = communicator.rank(), ranks = communicator.size();
   const std::string temporary = folders.temporary_path(position.steps);
-  Manifest manifest{run, position, options.chunk_elements, std::int64_t(c10::elementSize(engine.options().precision.master)), saved_groups(engine), {}};
+  Manifest manifest{run,
+                    position,
+                    options.chunk_elements,
+                    std::int64_t(c10::elementSize(engine.options().precision.master)),
+                    saved_groups(engine),
+                    {}};
 
   // 1. An empty temporary folder.
-  agree([&] { if (rank == 0) folders.begin(position.steps); });
+  agree([&] {
+    if (rank == 0) folders.begin(position.steps);
+  });
   // 2. Every rank's states, synced. Nobody goes on before all are.
   FileMark mark;
   agree([&] {
     engine.communicator().check();
-    mark = write_shard(engine, temporary + "/" + shard_name(rank), ShardFormat(sections_of(engine, rank, ranks), manifest.chunk_elements, manifest.element_bytes), calls);
+    mark = write_shard(engine, temporary + "/" + shard_name(rank),
+                       ShardFormat(sections_of(engine, rank, ranks), manifest.chunk_elements, manifest.element_bytes),
+                       calls);
   });
   // 3. What is known of every file.
   const std::vector<FileMark> marks = gather(communicator, mark);
-  for (int r = 0; r < ranks; ++r) manifest.files.push_back({shard_name(r), sections_of(engine, r, ranks), marks[std::size_t(r)]});
+  for (int r = 0; r < ranks; ++r)
+    manifest.files.push_back({shard_name(r), sections_of(engine, r, ranks), marks[std::size_t(r)]});
   // 4. The manifest, synced; then the name that says complete; then room for the next one.
   agree([&] {
     if (rank != 0) return;

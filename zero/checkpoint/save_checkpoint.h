@@ -4,7 +4,7 @@
 
 #include "zero/checkpoint/checkpoint_folders.h"
 #include "zero/checkpoint/manifest.h"
-#include "zero/engine.h"
+#include "zero/core/engine.h"
 
 namespace zero {
 
@@ -16,10 +16,10 @@ struct SaveOptions {
   std::int64_t chunk_elements = ShardFormat::default_chunk_elements;
 };
 
-/// Writes the checkpoint of `position`. When it returns, the folder is complete and durable, and older ones beyond `keep` are
-/// gone; when it throws, it does on all ranks, the older ones are as they were, and what was begun lies in the step's
-/// temporary folder. Each rank holds one chunk of states beside its own. Collective.
-void save_checkpoint(Engine& engine, const RunDescription& run, const RunPosition& position, CheckpointFolders& folders, FileCalls& calls,
-                     const Agreement& agree, const SaveOptions& options = {});
+/// Writes the checkpoint of `position`. When it returns, the folder is complete and durable, and older ones beyond
+/// `keep` are gone; when it throws, it does on all ranks, the older ones are as they were, and what was begun lies in
+/// the step's temporary folder. Each rank holds one chunk of states beside its own. Collective.
+void save_checkpoint(Engine& engine, const RunDescription& run, const RunPosition& position, CheckpointFolders& folders,
+                     FileCalls& calls, const Agreement& agree, const SaveOptions& options = {});
 
 }  // namespace zero

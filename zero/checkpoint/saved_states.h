@@ -1,6 +1,6 @@
 #pragma once
-// SavedStates: the states in a checkpoint by tensor and range, however many ranks wrote them, and whatever the layout that
-// they are wanted in.
+// SavedStates: the states in a checkpoint by tensor and range, however many ranks wrote them, and whatever the layout
+// that they are wanted in.
 #include <map>
 #include <memory>
 #include <string>
@@ -8,14 +8,14 @@
 
 #include "zero/checkpoint/manifest.h"
 #include "zero/checkpoint/shard_reader.h"
-#include "zero/engine.h"
+#include "zero/core/engine.h"
 
 namespace zero {
 
 class SavedStates {
  public:
-  /// Reads the manifest of a folder; shard files are opened when something is asked of them. Error that names the file and
-  /// what is wrong, from every member.
+  /// Reads the manifest of a folder; shard files are opened when something is asked of them. Error that names the file
+  /// and what is wrong, from every member.
   SavedStates(FileCalls& calls, const std::string& folder);
 
   const Manifest& manifest() const { return manifest_; }
@@ -24,7 +24,8 @@ class SavedStates {
   std::vector<TensorSpec> tensors() const;
   bool holds(const std::string& name) const { return places_.contains(name); }
 
-  /// Elements [begin, begin + count) of the flattened tensor, verified. Reading in ascending order reads each block once.
+  /// Elements [begin, begin + count) of the flattened tensor, verified. Reading in ascending order reads each block
+  /// once.
   void read(const std::string& name, std::int64_t begin, std::int64_t count, const StateSpan& to);
   /// Reads and verifies every file.
   void verify();
@@ -36,7 +37,7 @@ class SavedStates {
     std::vector<std::int64_t> shape;
   };
   struct Extent {
-    std::int64_t begin, end;   // flat elements of the group
+    std::int64_t begin, end;  // flat elements of the group
     int file, section;
   };
   ShardReader& reader(int file);
@@ -46,15 +47,17 @@ class SavedStates {
   std::string folder_;
   Manifest manifest_;
   std::map<std::string, Place> places_;
-  std::vector<std::vector<Extent>> extents_;   // by group, by begin
-  std::unique_ptr<ShardReader> reader_;        // of one file at a time
+  std::vector<std::vector<Extent>> extents_;  // by group, by begin
+  std::unique_ptr<ShardReader> reader_;       // of one file at a time
   int open_file_ = -1;
 };
 
-/// Throws InputError that names the first trained tensor of the engine that the checkpoint does not hold, or the other way round.
+/// Throws InputError that names the first trained tensor of the engine that the checkpoint does not hold, or the other
+/// way round.
 void check_same_tensors(const SavedStates& saved, const Engine& engine);
 
-/// Fills the states of the engine's trained groups that this rank holds; Engine::resume() must follow. Holds one chunk beside them.
+/// Fills the states of the engine's trained groups that this rank holds; Engine::resume() must follow. Holds one chunk
+/// beside them.
 void restore_states(SavedStates& saved, Engine& engine);
 
 }  // namespace zero

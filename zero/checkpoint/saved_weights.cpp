@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "comm/error.h"
+#include "base/error.h"
 
 namespace zero {
 
@@ -13,7 +13,8 @@ void SavedWeights::check(const std::vector<TensorSpec>& tensors) {
   for (const TensorSpec& spec : states_->tensors()) stored[spec.name] = spec.shape;
   for (const TensorSpec& spec : tensors) {
     const auto found = stored.find(spec.name);
-    if (found == stored.end() || found->second != spec.shape) throw InputError(states_->folder() + ": holds no " + spec.name + " of the model's shape");
+    if (found == stored.end() || found->second != spec.shape)
+      throw InputError(states_->folder() + ": holds no " + spec.name + " of the model's shape");
   }
 }
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "comm/error.h"
-#include "zero/checkpoint/durable_file.h"
+#include "base/durable_file.h"
+#include "base/error.h"
 
 namespace zero {
 namespace {
@@ -18,20 +18,26 @@ ShardFormat::ShardFormat(std::vector<ShardSection> sections, std::int64_t chunk_
   for (const ShardSection& section : sections_) {
     places_.push_back({chunks_, table_offset_});
     chunks_ += round_up(section.count, chunk_elements_) / chunk_elements_;
-    table_offset_ += section.count / chunk_elements_ * padded(chunk_elements_) + padded(section.count % chunk_elements_);
+    table_offset_ +=
+        section.count / chunk_elements_ * padded(chunk_elements_) + padded(section.count % chunk_elements_);
   }
 }
 
-std::int64_t ShardFormat::padded(std::int64_t elements) const { return round_up(3 * elements * element_bytes_, DurableFile::block); }
+std::int64_t ShardFormat::padded(std::int64_t elements) const {
+  return round_up(3 * elements * element_bytes_, DurableFile::block);
+}
 
 ShardChunk ShardFormat::chunk(std::int64_t index) const {
   ZERO_CHECK(index >= 0 && index < chunks_, "no such chunk");
   // The last section whose first chunk is not behind it; empty sections have none.
-  auto place = std::upper_bound(places_.begin(), places_.end(), index, [](std::int64_t i, const Place& p) { return i < p.chunk; }) - 1;
+  auto place = std::upper_bound(places_.begin(), places_.end(), index,
+                                [](std::int64_t i, const Place& p) { return i < p.chunk; }) -
+               1;
   const auto section = static_cast<std::size_t>(place - places_.begin());
   const std::int64_t number = index - place->chunk, skipped = number * chunk_elements_;
   const std::int64_t count = std::min(chunk_elements_, sections_[section].count - skipped);
-  return {static_cast<int>(section), sections_[section].begin + skipped, count, place->offset + number * padded(chunk_elements_), padded(count)};
+  return {static_cast<int>(section), sections_[section].begin + skipped, count,
+          place->offset + number * padded(chunk_elements_), padded(count)};
 }
 
 std::int64_t ShardFormat::chunk_of(int section, std::int64_t element) const {

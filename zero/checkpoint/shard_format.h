@@ -1,10 +1,10 @@
 #pragma once
 // ShardFormat: what lies where in a shard file. Integers only.
 //
-// A file holds sections: ranges of flat groups, each cut into chunks of `chunk_elements`. A chunk is [master][m][v] side by
-// side in the state type, filled up with zeros to 4096 bytes, and is read and verified as a whole. Behind the last chunk
-// stand the chunks' 64-bit checksums (offload/checksum.h), little-endian, filled up likewise; the checksum of this table is
-// in the manifest.
+// A file holds sections: ranges of flat groups, each cut into chunks of `chunk_elements`. A chunk is [master][m][v]
+// side by side in the state type, filled up with zeros to 4096 bytes, and is read and verified as a whole. Behind the
+// last chunk stand the chunks' 64-bit checksums (base/checksum.h), little-endian, filled up likewise; the checksum of
+// this table is in the manifest.
 #include <cstdint>
 #include <vector>
 
@@ -21,9 +21,9 @@ struct ShardSection {
 
 struct ShardChunk {
   int section = 0;
-  std::int64_t begin = 0;    // flat element of the group
+  std::int64_t begin = 0;  // flat element of the group
   std::int64_t count = 0;
-  std::int64_t offset = 0;   // in the file
+  std::int64_t offset = 0;  // in the file
   std::int64_t bytes = 0;
 };
 
@@ -47,7 +47,7 @@ class ShardFormat {
 
  private:
   struct Place {
-    std::int64_t chunk, offset;   // of the section's first chunk
+    std::int64_t chunk, offset;  // of the section's first chunk
   };
   std::int64_t padded(std::int64_t elements) const;
 

@@ -4,25 +4,29 @@
 #include <cerrno>
 #include <cstring>
 
-#include "comm/error.h"
-#include "comm/log.h"
-#include "offload/checksum.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/log.h"
 
 namespace zero {
 
 ShardReader::ShardReader(FileCalls& calls, const std::string& path, ShardFormat format, const FileMark& mark)
     : calls_(calls), path_(path), format_(std::move(format)) {
-  if (mark.bytes != format_.bytes()) throw Error(text(path_, ": the manifest gives it ", mark.bytes, " bytes, its sections take ", format_.bytes()));
+  if (mark.bytes != format_.bytes())
+    throw Error(text(path_, ": the manifest gives it ", mark.bytes, " bytes, its sections take ", format_.bytes()));
   file_ = calls_.open(path_);
   check_call(file_, path_, "opened");
   try {
     const std::int64_t bytes = calls_.size(file_);
     check_call(bytes, path_, "looked at");
     if (bytes != mark.bytes) throw Error(text(path_, ": has ", bytes, " bytes and was written with ", mark.bytes));
-    buffer_ = std::make_unique<HostArena>(1, static_cast<std::size_t>(std::max(format_.largest_chunk_bytes(), format_.table_bytes())), MemoryCategory::buffers);
+    buffer_ = std::make_unique<HostArena>(
+        1, static_cast<std::size_t>(std::max(format_.largest_chunk_bytes(), format_.table_bytes())),
+        MemoryCategory::buffers);
     read_bytes(format_.table_offset(), format_.table_bytes());
     if (checksum(data(), static_cast<std::size_t>(format_.table_bytes())) != mark.checksum)
-      throw Error(text(path_, ": its table of checksums (byte ", format_.table_offset(), " on) is not the one that was written"));
+      throw Error(text(path_, ": its table of checksums (byte ", format_.table_offset(),
+                       " on) is not the one that was written"));
     table_.resize(static_cast<std::size_t>(format_.chunks()));
     std::memcpy(table_.data(), data(), table_.size() * sizeof(std::uint64_t));
   } catch (...) {
@@ -49,7 +53,8 @@ void ShardReader::bring(std::int64_t index) {
   const ShardChunk chunk = format_.chunk(index);
   read_bytes(chunk.offset, chunk.bytes);
   if (checksum(data(), static_cast<std::size_t>(chunk.bytes)) != table_[static_cast<std::size_t>(index)])
-    throw Error(text(path_, ": bytes ", chunk.offset, " to ", chunk.offset + chunk.bytes, " (block ", index, ") are not what was written"));
+    throw Error(text(path_, ": bytes ", chunk.offset, " to ", chunk.offset + chunk.bytes, " (block ", index,
+                     ") are not what was written"));
   chunk_ = index;
 }
 
@@ -63,7 +68,8 @@ void ShardReader::read(int section, std::int64_t begin, std::int64_t count, cons
     const std::int64_t first = begin + done - chunk.begin, n = std::min(count - done, chunk.count - first);
     for (int s = 0; s < 3; ++s)
       if (places[s])
-        std::memcpy(static_cast<std::byte*>(places[s]) + done * width, data() + (s * chunk.count + first) * width, static_cast<std::size_t>(n * width));
+        std::memcpy(static_cast<std::byte*>(places[s]) + done * width, data() + (s * chunk.count + first) * width,
+                    static_cast<std::size_t>(n * width));
     done += n;
   }
 }

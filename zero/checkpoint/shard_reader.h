@@ -1,12 +1,13 @@
 #pragma once
-// ShardReader: ranges of one shard file's states. Nothing is handed out that was not verified. Holds one chunk and the table.
+// ShardReader: ranges of one shard file's states. Nothing is handed out that was not verified. Holds one chunk and the
+// table.
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "offload/host_arena.h"
-#include "zero/checkpoint/file_calls.h"
+#include "base/file_calls.h"
+#include "offload/memory/host_arena.h"
 #include "zero/checkpoint/shard_format.h"
 #include "zero/checkpoint/shard_writer.h"
 
@@ -43,7 +44,7 @@ class ShardReader {
   int file_ = -1;
   std::vector<std::uint64_t> table_;
   std::unique_ptr<HostArena> buffer_;
-  std::int64_t chunk_ = -1;   // in the buffer
+  std::int64_t chunk_ = -1;  // in the buffer
 };
 
 }  // namespace zero

@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <cstring>
 
-#include "comm/error.h"
-#include "offload/checksum.h"
+#include "base/checksum.h"
+#include "base/error.h"
 
 namespace zero {
 
 ShardWriter::ShardWriter(FileCalls& calls, const std::string& path, const ShardFormat& format)
     : format_(format),
       file_(calls, path, format.bytes()),
-      buffer_(1, static_cast<std::size_t>(std::max(format.largest_chunk_bytes(), format.table_bytes())), MemoryCategory::buffers) {
+      buffer_(1, static_cast<std::size_t>(std::max(format.largest_chunk_bytes(), format.table_bytes())),
+              MemoryCategory::buffers) {
   table_.reserve(static_cast<std::size_t>(format.chunks()));
 }
 
@@ -22,7 +23,8 @@ void ShardWriter::append(const void* master, const void* m, const void* v, std::
     const std::int64_t n = std::min(count - done, chunk.count - filled_);
     const void* states[] = {master, m, v};
     for (int s = 0; s < 3; ++s)
-      std::memcpy(buffer_.slot(0) + (s * chunk.count + filled_) * width, static_cast<const std::byte*>(states[s]) + done * width, static_cast<std::size_t>(n * width));
+      std::memcpy(buffer_.slot(0) + (s * chunk.count + filled_) * width,
+                  static_cast<const std::byte*>(states[s]) + done * width, static_cast<std::size_t>(n * width));
     done += n;
     filled_ += n;
     if (filled_ == chunk.count) flush();

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "offload/host_arena.h"
-#include "zero/checkpoint/durable_file.h"
+#include "base/durable_file.h"
+#include "offload/memory/host_arena.h"
 #include "zero/checkpoint/shard_format.h"
 
 namespace zero {
@@ -13,7 +13,7 @@ namespace zero {
 /// What a manifest tells of a file's content.
 struct FileMark {
   std::int64_t bytes = 0;
-  std::uint64_t checksum = 0;   // of the table of chunks
+  std::uint64_t checksum = 0;  // of the table of chunks
 
   bool operator==(const FileMark&) const = default;
 };
@@ -34,8 +34,8 @@ class ShardWriter {
   const ShardFormat& format_;
   DurableFile file_;
   HostArena buffer_;
-  std::int64_t chunk_ = 0;      // being filled
-  std::int64_t filled_ = 0;     // elements of it
+  std::int64_t chunk_ = 0;   // being filled
+  std::int64_t filled_ = 0;  // elements of it
   std::vector<std::uint64_t> table_;
 };
 

@@ -19,7 +19,9 @@ std::vector<ShardSection> sections_of(const std::vector<FlatLayout>& layouts, in
     const int shard = rank % layout.shards(), replica = rank / layout.shards(), replicas = ranks / layout.shards();
     const FlatTensor& last = layout.tensors().back();
     const std::int64_t used = last.offset + last.spec.numel();
-    const auto cut = [&](int part) { return std::min(used, layout.shard_begin(shard) + layout.shard_numel() * part / replicas); };
+    const auto cut = [&](int part) {
+      return std::min(used, layout.shard_begin(shard) + layout.shard_numel() * part / replicas);
+    };
     sections.push_back({int(g), cut(replica), cut(replica + 1) - cut(replica)});
   }
   return sections;
@@ -33,7 +35,9 @@ std::vector<SavedGroup> saved_groups(const Engine& engine) {
   return groups;
 }
 
-std::vector<ShardSection> sections_of(const Engine& engine, int rank, int ranks) { return sections_of(trained_layouts(engine), rank, ranks); }
+std::vector<ShardSection> sections_of(const Engine& engine, int rank, int ranks) {
+  return sections_of(trained_layouts(engine), rank, ranks);
+}
 
 std::int64_t checkpoint_bytes(const std::vector<FlatLayout>& trained, int ranks, std::int64_t element_bytes) {
   std::int64_t sum = 0;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "zero/checkpoint/manifest.h"
-#include "zero/engine.h"
+#include "zero/core/engine.h"
 
 namespace zero {
 

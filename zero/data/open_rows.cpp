@@ -4,12 +4,12 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/error.h"
+#include "base/log.h"
 #include "comm/communicator.h"
-#include "comm/error.h"
-#include "comm/log.h"
-#include "zero/data/example_file.h"
-#include "zero/data/text_cutter.h"
-#include "zero/data/together.h"
+#include "comm/together.h"
+#include "zero/data/examples/example_file.h"
+#include "zero/data/text/text_cutter.h"
 
 namespace zero {
 namespace {
@@ -18,7 +18,9 @@ constexpr std::int64_t looked_at = 1000;  // examples of a file, for keys that a
 
 std::string kind_of(const std::string& file) { return std::filesystem::path(file).extension(); }
 bool is_examples(const std::string& file) { return kind_of(file) == ".jsonl" || kind_of(file) == ".json"; }
-bool has_conversations(const DataOptions& options) { return std::any_of(options.files.begin(), options.files.end(), is_examples); }
+bool has_conversations(const DataOptions& options) {
+  return std::any_of(options.files.begin(), options.files.end(), is_examples);
+}
 
 // Refuses what needs no look into a file, before the first of them is tokenised.
 void check(const DataOptions& options) {
@@ -27,12 +29,16 @@ void check(const DataOptions& options) {
   for (const std::string& file : options.files) {
     const std::string kind = kind_of(file);
     if (kind != ".txt" && kind != ".bin" && !is_examples(file))
-      throw InputError(text(file, ": its kind is not known; text is .txt, token ids .bin, conversations .jsonl or .json"));
+      throw InputError(
+          text(file, ": its kind is not known; text is .txt, token ids .bin, conversations .jsonl or .json"));
     if (conversations && !is_examples(file))
-      throw InputError(text(file, ": conversations (.jsonl, .json) and streams of tokens (.txt, .bin) cannot be joined; train on one kind"));
+      throw InputError(text(
+          file,
+          ": conversations (.jsonl, .json) and streams of tokens (.txt, .bin) cannot be joined; train on one kind"));
     if (!std::filesystem::exists(file)) throw InputError(text(file, " does not exist"));
     if ((kind == ".txt" && !options.encoder) || (is_examples(file) && !options.tokenizer))
-      throw InputError(text(file, " needs a tokenizer: set data.tokenizer, or give a model directory that has tokenizer.model"));
+      throw InputError(
+          text(file, " needs a tokenizer: set data.tokenizer, or give a model directory that has tokenizer.model"));
   }
 }
 
@@ -55,14 +61,16 @@ std::shared_ptr<const RowSource> open_conversations(const DataOptions& options, 
   });
   std::vector<CachedTokens> files;
   for (const std::string& file : options.files)
-    files.push_back(open_token_cache(example_recipe(file, encoder, encoding, kept), options.cache_folder, options.cores, comm));
+    files.push_back(
+        open_token_cache(example_recipe(file, encoder, encoding, kept), options.cache_folder, options.cores, comm));
   std::shared_ptr<const RowSource> rows;
   run_together(comm, [&] { rows = std::make_shared<ConversationRows>(std::move(files), kept); });
   return rows;
 }
 
 TokenFile open_file(const std::string& file, const DataOptions& options, Communicator& comm) {
-  if (kind_of(file) == ".txt") return open_token_cache(text_recipe(file, *options.encoder), options.cache_folder, options.cores, comm).ids;
+  if (kind_of(file) == ".txt")
+    return open_token_cache(text_recipe(file, *options.encoder), options.cache_folder, options.cores, comm).ids;
   std::optional<TokenFile> ids;
   run_together(comm, [&] { ids.emplace(file, options.token_width); });
   return std::move(*ids);
@@ -81,7 +89,8 @@ std::shared_ptr<const RowSource> open_rows(const DataOptions& options, Communica
 
 std::vector<EncodedExample> preview_examples(const DataOptions& options, std::int64_t count) {
   check(options);
-  if (!has_conversations(options)) throw InputError("a preview shows examples of .jsonl and .json files; a stream of tokens has none");
+  if (!has_conversations(options))
+    throw InputError("a preview shows examples of .jsonl and .json files; a stream of tokens has none");
   const ConversationEncoder encoder(*options.tokenizer, options.conversations);
   std::vector<EncodedExample> examples;
   for (const std::string& file : options.files)

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "models/tokenizer.h"
+#include "models/text/tokenizer.h"
 
 namespace zero {
 namespace {
@@ -14,10 +14,14 @@ namespace {
 std::string printable(const std::string& piece) {
   std::string result;
   for (const char c : piece) {
-    if (c == '\n') result += "\\n";
-    else if (c == '\t') result += "\\t";
-    else if (static_cast<unsigned char>(c) < 0x20) result += ' ';
-    else result += c;
+    if (c == '\n')
+      result += "\\n";
+    else if (c == '\t')
+      result += "\\t";
+    else if (static_cast<unsigned char>(c) < 0x20)
+      result += ' ';
+    else
+      result += c;
   }
   return result;
 }
@@ -29,12 +33,14 @@ std::string preview_text(const EncodedExample& example, const Tokenizer& tokeniz
   const auto trained = std::count(example.trained.begin(), example.trained.end(), 1);
   out << example.place << ": " << example.ids.size() << " tokens, " << trained << " trained (*)\n";
   for (std::size_t i = 0; i < example.ids.size(); ++i)
-    out << (example.trained[i] ? " * " : "   ") << std::setw(6) << example.ids[i] << "  " << printable(tokenizer.piece(example.ids[i])) << "\n";
+    out << (example.trained[i] ? " * " : "   ") << std::setw(6) << example.ids[i] << "  "
+        << printable(tokenizer.piece(example.ids[i])) << "\n";
   return out.str();
 }
 
 std::string preview_json(const EncodedExample& example) {
-  return nlohmann::ordered_json{{"text", example.text}, {"ids", example.ids}, {"trained", example.trained}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return nlohmann::ordered_json{{"text", example.text}, {"ids", example.ids}, {"trained", example.trained}}.dump(
+      -1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace zero

@@ -2,7 +2,7 @@
 // Preview: what training will see of an example, for people and for programs. No LibTorch.
 #include <string>
 
-#include "zero/data/conversation_encoder.h"
+#include "zero/data/examples/conversation_encoder.h"
 
 namespace zero {
 

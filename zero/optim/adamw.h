@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "offload/adamw_kernel.h"
+#include "offload/kernels/adamw_kernel.h"
 
 namespace zero {
 
@@ -22,7 +22,8 @@ class AdamW {
 
   const AdamWOptions& options() const { return options_; }
 
-  /// What the kernel needs for a step: from 1, with that step's learning rate, and gradient_scale = clip factor / loss scale.
+  /// What the kernel needs for a step: from 1, with that step's learning rate, and gradient_scale = clip factor / loss
+  /// scale.
   AdamWFactors factors(std::int64_t step, double lr, double gradient_scale) const;
 
   /// Parameters of two or more dimensions decay (of the tensor as the outside world knows it, not of the flat view).

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "comm/error.h"
-#include "comm/log.h"
+#include "base/error.h"
+#include "base/log.h"
 
 namespace zero {
 
@@ -21,7 +21,8 @@ bool LossScale::update(bool finite) {
   ++skipped_steps_;
   clean_steps_ = 0;
   if (scale_ <= options_.floor) {
-    throw Error(text("gradients overflow fp16 even at a loss scale of ", scale_, ": training diverged, or a batch holds bad data; ",
+    throw Error(text("gradients overflow fp16 even at a loss scale of ", scale_,
+                     ": training diverged, or a batch holds bad data; ",
                      "lower optimizer.lr, or use training.precision = \"bf16\" or \"fp32\""));
   }
   scale_ = std::max(scale_ / 2, options_.floor);
@@ -31,9 +32,13 @@ bool LossScale::update(bool finite) {
 void LossScale::require_trained(std::int64_t steps, double last_loss) const {
   const bool all_skipped = steps > 0 && skipped_steps_ >= steps;
   if (!all_skipped && std::isfinite(last_loss)) return;
-  const std::string what = all_skipped ? text("all ", steps, " steps were skipped, since gradients overflow fp16; the loss scale has come down to ", scale_)
-                                       : text("the loss is ", last_loss, " after the last step, with ", skipped_steps_, " of ", steps, " steps skipped");
-  throw Error(what + ": no model is written, and earlier checkpoints stay. " + (all_skipped ? "Train longer, lower" : "Lower") +
+  const std::string what =
+      all_skipped ? text("all ", steps,
+                         " steps were skipped, since gradients overflow fp16; the loss scale has come down to ", scale_)
+                  : text("the loss is ", last_loss, " after the last step, with ", skipped_steps_, " of ", steps,
+                         " steps skipped");
+  throw Error(what + ": no model is written, and earlier checkpoints stay. " +
+              (all_skipped ? "Train longer, lower" : "Lower") +
               " optimizer.lr, or use training.precision = \"bf16\" or \"fp32\"");
 }
 

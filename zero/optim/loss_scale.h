@@ -6,9 +6,9 @@ namespace zero {
 
 struct LossScaleOptions {
   double start = 65536.0;
-  double floor = 1.0;                  // an overflow at this scale ends the run
-  double ceiling = 16777216.0;         // 2^24: beyond it the scaled loss of fp32 loses nothing but range
-  std::int64_t growth_interval = 2000; // clean steps before the scale doubles
+  double floor = 1.0;                   // an overflow at this scale ends the run
+  double ceiling = 16777216.0;          // 2^24: beyond it the scaled loss of fp32 loses nothing but range
+  std::int64_t growth_interval = 2000;  // clean steps before the scale doubles
 };
 
 /// What a run that resumes must know.
@@ -34,8 +34,8 @@ class LossScale {
   /// Throws Error when gradients overflow at the floor.
   bool update(bool finite);
 
-  /// After the last of `steps` steps: throws Error where every one was skipped, or where the last loss is not finite. The weights
-  /// are then no result of training.
+  /// After the last of `steps` steps: throws Error where every one was skipped, or where the last loss is not finite.
+  /// The weights are then no result of training.
   void require_trained(std::int64_t steps, double last_loss) const;
 
   /// For checkpoints.

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "comm/error.h"
+#include "base/error.h"
 
 namespace zero {
 namespace {
@@ -15,9 +15,12 @@ double remaining_part(const ScheduleOptions& o, std::int64_t s) {
   const auto length = static_cast<double>(o.steps - o.warmup_steps);
   const double t = length > 0 ? std::min(1.0, static_cast<double>(s - o.warmup_steps) / length) : 1.0;
   switch (o.type) {
-    case ScheduleType::constant: return 1.0;
-    case ScheduleType::linear: return 1.0 - (1.0 - floor) * t;
-    case ScheduleType::cosine: return floor + (1.0 - floor) * (1.0 + std::cos(std::numbers::pi * t)) / 2.0;
+    case ScheduleType::constant:
+      return 1.0;
+    case ScheduleType::linear:
+      return 1.0 - (1.0 - floor) * t;
+    case ScheduleType::cosine:
+      return floor + (1.0 - floor) * (1.0 + std::cos(std::numbers::pi * t)) / 2.0;
     case ScheduleType::wsd: {
       const double decay_steps = o.decay_ratio * static_cast<double>(o.steps);
       const double into_decay = static_cast<double>(s) - (static_cast<double>(o.steps) - decay_steps);

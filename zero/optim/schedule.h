@@ -9,10 +9,10 @@ enum class ScheduleType : std::uint8_t { constant, linear, cosine, wsd };
 struct ScheduleOptions {
   ScheduleType type = ScheduleType::cosine;
   double lr = 1e-3;
-  std::int64_t steps = 0;           // of the whole run
-  std::int64_t warmup_steps = 0;    // linear warm-up, counted in steps
-  double min_lr_ratio = 0.1;        // the floor, as a part of lr; constant has none
-  double decay_ratio = 0.2;         // wsd: the last part of steps, which falls linearly to the floor
+  std::int64_t steps = 0;         // of the whole run
+  std::int64_t warmup_steps = 0;  // linear warm-up, counted in steps
+  double min_lr_ratio = 0.1;      // the floor, as a part of lr; constant has none
+  double decay_ratio = 0.2;       // wsd: the last part of steps, which falls linearly to the floor
 };
 
 /// The learning rate of a step counted from 0: lr*(s+1)/warmup_steps in the warm-up, then with

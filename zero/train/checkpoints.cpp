@@ -5,15 +5,16 @@
 #include <filesystem>
 #include <iomanip>
 
+#include "base/log.h"
 #include "comm/agree.h"
-#include "comm/log.h"
-#include "zero/data/together.h"
-#include "zero/train/disk_room.h"
-#include "zero/train/shared_directory.h"
+#include "comm/together.h"
+#include "zero/estimate/disk_room.h"
+#include "zero/output/shared_directory.h"
 
 namespace zero {
 
-Checkpoints::Checkpoints(const CheckpointConfig& config, Parts parts) : config_(config), parts_(std::move(parts)), folders_(parts_.calls, parts_.root) {}
+Checkpoints::Checkpoints(const CheckpointConfig& config, Parts parts)
+    : config_(config), parts_(std::move(parts)), folders_(parts_.calls, parts_.root) {}
 
 bool Checkpoints::due(std::int64_t steps, std::int64_t total) const {
   return config_.interval > 0 && (steps % config_.interval == 0 || steps == total);
@@ -29,7 +30,8 @@ bool Checkpoints::save(const RunPosition& position) {
   }
   saved_steps_ = position.steps;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  log_info("checkpoint ", folders_.path(position.steps), ", written in ", std::fixed, std::setprecision(2), seconds.count(), " s");
+  log_info("checkpoint ", folders_.path(position.steps), ", written in ", std::fixed, std::setprecision(2),
+           seconds.count(), " s");
   return true;
 }
 
@@ -63,7 +65,9 @@ std::optional<std::string> Checkpoints::save_anywhere(const RunPosition& positio
   // Rank 0 names them: other ranks may see others, and must make the same calls.
   const std::int64_t places = told_by(parts_.engine.host(), 0, std::int64_t(parts_.spare_places.size()));
   for (std::int64_t i = 0; i < places; ++i)
-    if (const auto saved = save_into_place(std::size_t(i) < parts_.spare_places.size() ? parts_.spare_places[std::size_t(i)] : "", position)) return saved;
+    if (const auto saved = save_into_place(
+            std::size_t(i) < parts_.spare_places.size() ? parts_.spare_places[std::size_t(i)] : "", position))
+      return saved;
   return std::nullopt;
 }
 
@@ -98,9 +102,13 @@ std::optional<std::string> Checkpoints::save_into_place(const std::string& place
 std::string Checkpoints::remedy(const std::optional<std::string>& saved) const {
   if (!saved) return "The trained states found room nowhere and are lost";
   const std::string there = "The trained states are in " + *saved + ": ";
-  const std::string again = "run again with --resume, or `zero_export " + *saved + " OUT` makes the result of them in a folder OUT";
+  const std::string again =
+      "run again with --resume, or `zero_export " + *saved + " OUT` makes the result of them in a folder OUT";
   const bool at_home = std::filesystem::path(*saved).parent_path() == std::filesystem::path(folders_.root());
-  return there + (at_home ? "when the cause is mended, " : "when the cause is mended, make the folder " + folders_.root() + ", move this one into it and ") + again;
+  return there +
+         (at_home ? "when the cause is mended, "
+                  : "when the cause is mended, make the folder " + folders_.root() + ", move this one into it and ") +
+         again;
 }
 
 }  // namespace zero

@@ -1,14 +1,14 @@
 #pragma once
-// Checkpoints: when a run is saved, and what happens when that fails: the checkpoint is given up with one warning, what was
-// begun of it is removed, and training goes on from memory, which is worth more than a stop; the next one is tried at its
-// time.
+// Checkpoints: when a run is saved, and what happens when that fails: the checkpoint is given up with one warning, what
+// was begun of it is removed, and training goes on from memory, which is worth more than a stop; the next one is tried
+// at its time.
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "zero/checkpoint/save_checkpoint.h"
-#include "zero/train/config.h"
+#include "zero/config/config.h"
 
 namespace zero {
 
@@ -16,8 +16,8 @@ class Checkpoints {
  public:
   struct Parts {
     Engine& engine;
-    RunDescription run;        // rank 0's is written
-    std::string root;          // the folder of all checkpoints
+    RunDescription run;  // rank 0's is written
+    std::string root;    // the folder of all checkpoints
     FileCalls& calls;
     Agreement agree;
     std::vector<std::string> spare_places = {};  // directories for states that find no room below root, best first
@@ -33,8 +33,9 @@ class Checkpoints {
   /// Whether it is there. Collective; the same on all ranks.
   bool save(const RunPosition& position);
 
-  /// For states that would be lost otherwise: the folder of a checkpoint of `position`, below root or, where that cannot be, in a
-  /// new folder of a spare place that has room and that all nodes share. None: nowhere. Collective; the same on all ranks.
+  /// For states that would be lost otherwise: the folder of a checkpoint of `position`, below root or, where that
+  /// cannot be, in a new folder of a spare place that has room and that all nodes share. None: nowhere. Collective; the
+  /// same on all ranks.
   std::optional<std::string> save_anywhere(const RunPosition& position);
 
   /// How the user gets on with what save_anywhere() has returned, as the rest of an error's message.

@@ -6,16 +6,16 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "comm/error.h"
-#include "comm/log.h"
-#include "models/chat_template.h"
-#include "models/tokenizer_files.h"
-#include "zero/data/fingerprint.h"
-#include "zero/train/byte_count.h"
-#include "zero/train/config_keys.h"
-#include "zero/train/nearest_key.h"
-#include "zero/train/run_model.h"
-#include "zero/train/setup.h"
+#include "base/byte_count.h"
+#include "base/error.h"
+#include "base/fingerprint.h"
+#include "base/log.h"
+#include "models/formats/tokenizer_files.h"
+#include "models/text/chat_template.h"
+#include "zero/config/config_keys.h"
+#include "zero/config/nearest_key.h"
+#include "zero/config/run_model.h"
+#include "zero/config/setup.h"
 
 namespace zero {
 namespace {
@@ -23,14 +23,19 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t large = std::int64_t{1} << 30;  // takes seconds to read
-constexpr const char* scheme = "SHA-256 by pieces ";   // in every mark of a file, so that one made in another way is known
+constexpr const char* scheme =
+    "SHA-256 by pieces ";  // in every mark of a file, so that one made in another way is known
 
 // Sections and keys that change how a result is reached, or how long a run is, and not what a step does.
-const std::set<std::string> free_sections{"job", "zero", "comm", "activation_checkpoint", "offload", "checkpoint", "metrics"};
-const std::set<std::string> free_keys{"training.steps", "training.epochs", "training.local_batch_size", "training.precision", "training.device",
-                                      "training.validation_interval", "data.validation"};
+const std::set<std::string> free_sections{"job",     "zero",       "comm",   "activation_checkpoint",
+                                          "offload", "checkpoint", "metrics"};
+const std::set<std::string> free_keys{"training.steps",     "training.epochs", "training.local_batch_size",
+                                      "training.precision", "training.device", "training.validation_interval",
+                                      "data.validation"};
 // Told by their content, or in another way.
-const std::set<std::string> marked_keys{"model.preset", "model.path", "data.train", "data.tokenizer", "data.chat_template", "training.global_batch_size", "lora.adapter"};
+const std::set<std::string> marked_keys{"model.preset",   "model.path",         "data.train",
+                                        "data.tokenizer", "data.chat_template", "training.global_batch_size",
+                                        "lora.adapter"};
 
 std::string text_of(const ConfigKey& key, Config& config) {
   const std::optional<Value> value = read_field(key.field(config));
@@ -45,7 +50,9 @@ void add_model(Settings& settings, const ModelConfig& model) {
 /// Of the model's own numbers. Its path stands for the base of adapters.
 bool is_shape(const std::string& key) { return key.starts_with("model.") && key != "model.path"; }
 
-bool in_another_way(const std::string& was, const std::string& is) { return is.find(scheme) != is.npos && was.find(scheme) == was.npos && was != "none"; }
+bool in_another_way(const std::string& was, const std::string& is) {
+  return is.find(scheme) != is.npos && was.find(scheme) == was.npos && was != "none";
+}
 
 std::string marks_of(const std::vector<std::string>& paths, const CoreSet& cores) {
   std::string marks;
@@ -66,7 +73,8 @@ std::string tokenizer_mark(const TokenizerSource& source) {
 }
 
 bool has_conversations(const Config& config) {
-  return std::any_of(config.data.train.begin(), config.data.train.end(), [](const std::string& path) { return path.ends_with(".jsonl") || path.ends_with(".json"); });
+  return std::any_of(config.data.train.begin(), config.data.train.end(),
+                     [](const std::string& path) { return path.ends_with(".jsonl") || path.ends_with(".json"); });
 }
 
 /// The template's name where it is known, and its text; of another one its text alone.
@@ -76,7 +84,7 @@ std::string template_mark(const TokenizerSource& source) {
   std::string name;
   try {
     name = ChatTemplate::load(source.settings, source.chat_template).name() + ", ";
-  } catch (const InputError&) {   // told when a conversation needs it
+  } catch (const InputError&) {  // told when a conversation needs it
   }
   return text(name, jinja->size(), " bytes, ", mark_of(*jinja));
 }
@@ -107,7 +115,8 @@ std::string file_mark(const std::string& path, const CoreSet& cores) {
   return text(bytes, " bytes, ", scheme, hex(fingerprint_of_file(path, cores), 12));
 }
 
-Settings decisive_settings(const Config& config, const BatchArithmetic& batch, const ModelConfig& model, const CoreSet& cores) {
+Settings decisive_settings(const Config& config, const BatchArithmetic& batch, const ModelConfig& model,
+                           const CoreSet& cores) {
   Settings settings;
   add_model(settings, model);
   const TokenizerSource tokenizer = tokenizer_source_of(config);
@@ -121,7 +130,9 @@ Settings decisive_settings(const Config& config, const BatchArithmetic& batch, c
   Config copy = config;
   if (config.lora && !config.lora->adapter.empty()) take_adapter(*copy.lora, *lora_options_of(config));
   for (const ConfigKey& key : config_keys()) {
-    if (free_sections.contains(key.section) || free_keys.contains(key.full_name()) || marked_keys.contains(key.full_name())) continue;
+    if (free_sections.contains(key.section) || free_keys.contains(key.full_name()) ||
+        marked_keys.contains(key.full_name()))
+      continue;
     if (key.section == "lora" && !config.lora) continue;
     settings.emplace_back(key.full_name(), text_of(key, copy));
   }
@@ -133,15 +144,18 @@ void check_accepted(const std::vector<std::string>& accepted) {
   for (const ConfigKey& key : config_keys())
     if (!is_shape(key.full_name())) known.push_back(key.full_name());
   for (const std::string& key : accepted) {
-    if (is_shape(key)) throw InputError(text("--accept-change ", key, ": a run cannot go on with another model: begin another run"));
+    if (is_shape(key))
+      throw InputError(text("--accept-change ", key, ": a run cannot go on with another model: begin another run"));
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     const std::string nearest = nearest_key(key, known);
-    throw InputError(text("--accept-change ", key, ": there is no such key", nearest.empty() ? "" : text("; the nearest known key is `", nearest, "`"),
+    throw InputError(text("--accept-change ", key, ": there is no such key",
+                          nearest.empty() ? "" : text("; the nearest known key is `", nearest, "`"),
                           "; it wants section.key, as in --accept-change optimizer.lr"));
   }
 }
 
-void require_same_settings(const Config& config, const Settings& now, const Settings& then, const std::vector<std::string>& accepted, const std::string& checkpoint) {
+void require_same_settings(const Config& config, const Settings& now, const Settings& then,
+                           const std::vector<std::string>& accepted, const std::string& checkpoint) {
   const std::map<std::string, std::string> before(then.begin(), then.end()), after(now.begin(), now.end());
   std::set<std::string> keys;
   for (const auto& [key, value] : before) keys.insert(key);
@@ -153,9 +167,12 @@ void require_same_settings(const Config& config, const Settings& now, const Sett
   for (const std::string& key : keys) {
     const std::string was = value_in(before, key), is = value_in(after, key);
     if (was == is || std::find(accepted.begin(), accepted.end(), key) != accepted.end()) continue;
-    throw InputError(text(config.where(key), ": is ", is, " now, and ", was, " in ", checkpoint, ": give it the value that it had, or begin another run",
+    throw InputError(text(config.where(key), ": is ", is, " now, and ", was, " in ", checkpoint,
+                          ": give it the value that it had, or begin another run",
                           is_shape(key) ? "" : text(", or pass --accept-change ", key, " to go on with the new one"),
-                          in_another_way(was, is) ? ". An earlier version told of files in another way: accept it where they are the same" : ""));
+                          in_another_way(was, is)
+                              ? ". An earlier version told of files in another way: accept it where they are the same"
+                              : ""));
   }
 }
 
@@ -163,7 +180,8 @@ std::string other_changes(const Config& now, const Config& then) {
   std::string changes;
   Config after = now, before = then;
   for (const ConfigKey& key : config_keys()) {
-    if (key.section == "job" || (!free_sections.contains(key.section) && !free_keys.contains(key.full_name()))) continue;
+    if (key.section == "job" || (!free_sections.contains(key.section) && !free_keys.contains(key.full_name())))
+      continue;
     const std::string was = text_of(key, before), is = text_of(key, after);
     if (was != is) changes += text(changes.empty() ? "" : ", ", key.full_name(), " ", was, " -> ", is);
   }

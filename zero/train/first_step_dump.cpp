@@ -4,11 +4,12 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "comm/agree.h"
-#include "comm/log.h"
+#include "comm/together.h"
+#include "models/formats/safetensors_writer.h"
+#include "models/llama/llama.h"
 #include "models/model.h"
-#include "models/safetensors_writer.h"
-#include "zero/data/together.h"
 
 namespace zero {
 namespace {
@@ -36,7 +37,9 @@ void write(const std::string& path, const std::vector<std::pair<std::string, at:
 
 void FirstStepDump::add_logits(const Pass& pass) {
   Communicator& communicator = engine_.host();
-  const at::Tensor logits = engine_.evaluate(pass, [](Unit& head, const at::Tensor& x) { return logits_of(head, x); }).to(at::kCPU, at::kFloat).contiguous();
+  const at::Tensor logits = engine_.evaluate(pass, [](Unit& head, const at::Tensor& x) { return logits_of(head, x); })
+                                .to(at::kCPU, at::kFloat)
+                                .contiguous();
   const at::Tensor sums = at::empty({2}, at::kDouble);
   sums[0].fill_(engine_.evaluate(pass).to(at::kCPU, at::kDouble));
   sums[1].fill_((pass.batch->targets != ignored_target).sum().to(at::kCPU, at::kDouble));

@@ -6,12 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "zero/engine.h"
+#include "zero/core/engine.h"
 
 namespace zero {
 
-/// The file holds, in fp32: "logits" [global batch, longest row, vocabulary] in the order of rows, zeros behind the end of shorter ones, "loss" [], and "grad.NAME" of every
-/// trained tensor, before clipping. Rank 0 holds all of it until it is written: meant for small models.
+/// The file holds, in fp32: "logits" [global batch, longest row, vocabulary] in the order of rows, zeros behind the end
+/// of shorter ones, "loss" [], and "grad.NAME" of every trained tensor, before clipping. Rank 0 holds all of it until
+/// it is written: meant for small models.
 class FirstStepDump {
  public:
   FirstStepDump(std::string path, Engine& engine) : path_(std::move(path)), engine_(engine) {}
@@ -24,7 +25,7 @@ class FirstStepDump {
  private:
   std::string path_;
   Engine& engine_;
-  std::vector<at::Tensor> logits_;   // rank 0
+  std::vector<at::Tensor> logits_;  // rank 0
   double loss_sum_ = 0;
   std::int64_t trained_ = 0;
 };

@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "comm/error.h"
-#include "comm/log.h"
+#include "base/error.h"
+#include "base/log.h"
 
 namespace zero {
 namespace {
@@ -52,7 +52,8 @@ std::string format_metrics(const StepMetrics& metrics) {
   return object.dump();
 }
 
-MetricsWriter::MetricsWriter(const std::string& path, int flags) : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0644)) {
+MetricsWriter::MetricsWriter(const std::string& path, int flags)
+    : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0644)) {
   if (file_ < 0) fail(path, "cannot be opened for writing");
   size_ = ::lseek(file_, 0, SEEK_END);
 }
@@ -60,11 +61,17 @@ MetricsWriter::MetricsWriter(const std::string& path, int flags) : path_(path), 
 MetricsWriter::MetricsWriter(const std::string& path) : MetricsWriter(path, O_TRUNC) {}
 
 MetricsWriter::MetricsWriter(MetricsWriter&& other) noexcept
-    : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)), size_(other.size_), waiting_(std::move(other.waiting_)), failed_(other.failed_) {}
+    : path_(std::move(other.path_)),
+      file_(std::exchange(other.file_, -1)),
+      size_(other.size_),
+      waiting_(std::move(other.waiting_)),
+      failed_(other.failed_) {}
 
 MetricsWriter::~MetricsWriter() {
   if (file_ < 0) return;
-  if (!waiting_.empty()) log_warning(path_, ": its last ", std::count(waiting_.begin(), waiting_.end(), '\n'), " line(s) could not be written");
+  if (!waiting_.empty())
+    log_warning(path_, ": its last ", std::count(waiting_.begin(), waiting_.end(), '\n'),
+                " line(s) could not be written");
   ::close(file_);
 }
 
@@ -95,7 +102,9 @@ void MetricsWriter::write(const StepMetrics& metrics) {
   }
   const char* reason = std::strerror(errno);
   const bool cut = ::ftruncate(file_, size_) == 0;  // nothing is left of a line that went in by half
-  if (!failed_) log_warning(path_, ": cannot be written: ", reason, "; training goes on, and its lines wait in memory", cut ? "" : " (the last line in it is torn)");
+  if (!failed_)
+    log_warning(path_, ": cannot be written: ", reason, "; training goes on, and its lines wait in memory",
+                cut ? "" : " (the last line in it is torn)");
   failed_ = true;
 }
 

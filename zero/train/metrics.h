@@ -8,32 +8,34 @@ namespace zero {
 
 /// The figures of one step: values of that step, not means.
 struct StepMetrics {
-  std::int64_t step = 0;              // from 1
-  double loss = 0;                    // mean over all trained tokens of the global batch
-  double grad_norm = 0;               // global L2 norm before clipping
+  std::int64_t step = 0;  // from 1
+  double loss = 0;        // mean over all trained tokens of the global batch
+  double grad_norm = 0;   // global L2 norm before clipping
   double lr = 0;
-  std::int64_t tokens = 0;            // input tokens so far
-  std::int64_t trained_tokens = 0;    // tokens so far that the loss covered
-  double seconds = 0;                 // since step 1 began
-  double tokens_per_second = 0;       // since the object before
-  std::int64_t peak_bytes = 0;        // ledger, fullest rank
+  std::int64_t tokens = 0;          // input tokens so far
+  std::int64_t trained_tokens = 0;  // tokens so far that the loss covered
+  double seconds = 0;               // since step 1 began
+  double tokens_per_second = 0;     // since the object before
+  std::int64_t peak_bytes = 0;      // ledger, fullest rank
   std::optional<double> validation_loss;
   std::optional<std::int64_t> skipped;  // fp16: steps skipped so far
   std::optional<double> loss_scale;     // fp16
 };
 
-/// One line without its end: {"version": 1, "step": ...}. Numbers have as many digits as reading them back exactly takes;
-/// one that is not finite is null, which is JSON's only way to say so.
+/// One line without its end: {"version": 1, "step": ...}. Numbers have as many digits as reading them back exactly
+/// takes; one that is not finite is null, which is JSON's only way to say so.
 std::string format_metrics(const StepMetrics& metrics);
 
-/// Writes the lines, each at once, so that a run that dies keeps what it logged. A line that cannot be written (a full disk) costs
-/// one warning and waits in memory, as do those after it, until all can be; training is worth more than its records.
+/// Writes the lines, each at once, so that a run that dies keeps what it logged. A line that cannot be written (a full
+/// disk) costs one warning and waits in memory, as do those after it, until all can be; training is worth more than its
+/// records.
 class MetricsWriter {
  public:
   /// A new file; one that exists is emptied. Throws Error with the system's reason when it cannot be opened.
   explicit MetricsWriter(const std::string& path);
 
-  /// Continues a run after `last_step`: objects of later steps and a torn last line are cut off. A missing file is made.
+  /// Continues a run after `last_step`: objects of later steps and a torn last line are cut off. A missing file is
+  /// made.
   static MetricsWriter resume(const std::string& path, std::int64_t last_step);
 
   MetricsWriter(MetricsWriter&& other) noexcept;
@@ -47,9 +49,9 @@ class MetricsWriter {
 
   std::string path_;
   int file_ = -1;
-  std::int64_t size_ = 0;       // bytes of whole lines
-  std::string waiting_;         // lines that are not in the file
-  bool failed_ = false;         // and that it was told
+  std::int64_t size_ = 0;  // bytes of whole lines
+  std::string waiting_;    // lines that are not in the file
+  bool failed_ = false;    // and that it was told
 };
 
 }  // namespace zero

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/log_output.h"
+#include "base/log_output.h"
 
 namespace zero {
 namespace {
@@ -39,7 +39,9 @@ std::string bytes_text(double bytes) {
   return bytes >= 1ll << 30 ? format("%.2f GiB", bytes / (1ll << 30)) : format("%.0f MiB", bytes / (1 << 20));
 }
 
-std::string padded(const std::string& words, std::size_t columns) { return std::string(columns - std::min(columns, words.size()), ' ') + words; }
+std::string padded(const std::string& words, std::size_t columns) {
+  return std::string(columns - std::min(columns, words.size()), ' ') + words;
+}
 
 std::string clock_text(double seconds) {
   const long long s = std::llround(seconds);
@@ -74,13 +76,15 @@ int terminal_columns() {
   return columns;
 }
 
-std::string progress_line(const StepMetrics& metrics, std::int64_t total_steps, std::optional<double> seconds_left, int columns) {
+std::string progress_line(const StepMetrics& metrics, std::int64_t total_steps, std::optional<double> seconds_left,
+                          int columns) {
   struct Field {
-    int order;   // the greatest goes first where the line is too long
+    int order;  // the greatest goes first where the line is too long
     std::string words;
   };
   const std::string total = std::to_string(total_steps);
-  std::vector<Field> fields{{0, "step " + padded(std::to_string(metrics.step), total.size()) + "/" + total}, {1, "loss " + format("%7.4f", metrics.loss)}};
+  std::vector<Field> fields{{0, "step " + padded(std::to_string(metrics.step), total.size()) + "/" + total},
+                            {1, "loss " + format("%7.4f", metrics.loss)}};
   if (metrics.validation_loss) fields.push_back({2, "validation " + format("%.4f", *metrics.validation_loss)});
   fields.push_back({7, "lr " + format("%.2e", metrics.lr)});
   fields.push_back({6, "norm " + norm_text(metrics.grad_norm)});
@@ -91,20 +95,22 @@ std::string progress_line(const StepMetrics& metrics, std::int64_t total_steps, 
   for (;;) {
     std::string line;
     for (const Field& field : fields) line += (line.empty() ? "" : "  ") + field.words;
-    if (columns <= 0 || line.size() <= std::size_t(columns) || fields.size() == 1) return line.substr(0, columns > 0 ? columns : std::string::npos);
-    fields.erase(std::max_element(fields.begin(), fields.end(), [](const Field& a, const Field& b) { return a.order < b.order; }));
+    if (columns <= 0 || line.size() <= std::size_t(columns) || fields.size() == 1)
+      return line.substr(0, columns > 0 ? columns : std::string::npos);
+    fields.erase(std::max_element(fields.begin(), fields.end(),
+                                  [](const Field& a, const Field& b) { return a.order < b.order; }));
   }
 }
 
 std::string closing_lines(const StepMetrics& last, std::int64_t process_bytes) {
   const double seconds = std::max(1e-9, last.seconds), rate = double(last.tokens) / seconds;
-  std::string words = "trained " + std::to_string(last.step) + (last.step == 1 ? " step in " : " steps in ") + clock_text(seconds) + ": " +
-                      format("%.3g s a step, ", seconds / double(last.step)) + format(rate < 100 ? "%.1f tokens/s" : "%.0f tokens/s", rate) +
-                      format("; loss %.4f", last.loss);
+  std::string words = "trained " + std::to_string(last.step) + (last.step == 1 ? " step in " : " steps in ") +
+                      clock_text(seconds) + ": " + format("%.3g s a step, ", seconds / double(last.step)) +
+                      format(rate < 100 ? "%.1f tokens/s" : "%.0f tokens/s", rate) + format("; loss %.4f", last.loss);
   if (last.validation_loss) words += format(", validation %.4f", *last.validation_loss);
   if (last.skipped && *last.skipped > 0) words += ", " + std::to_string(*last.skipped) + " of the steps skipped";
-  return words + "\nmemory at its peak: tensors " + bytes_text(double(last.peak_bytes)) + " on the fullest rank; the whole process of rank 0 " +
-         bytes_text(double(process_bytes));
+  return words + "\nmemory at its peak: tensors " + bytes_text(double(last.peak_bytes)) +
+         " on the fullest rank; the whole process of rank 0 " + bytes_text(double(process_bytes));
 }
 
 Progress::Progress(std::ostream& out, ProgressOptions options)
@@ -131,7 +137,8 @@ void Progress::show(const StepMetrics& metrics) {
     return;
   }
   // A wrapped line could not be rewritten.
-  out_ << "\r\033[K" + progress_line(metrics, options_.total_steps, left, std::max(options_.columns - 1, 1)) << std::flush;
+  out_ << "\r\033[K" + progress_line(metrics, options_.total_steps, left, std::max(options_.columns - 1, 1))
+       << std::flush;
   line_open_ = true;
   if (metrics.validation_loss) end_line();
 }
@@ -154,8 +161,8 @@ void Progress::end_line() {
   line_open_ = false;
 }
 
-// What takes the open line away goes where the log's line goes, and holds no newline: streams may reach the terminal in another
-// order, and scripts pass them on line by line.
+// What takes the open line away goes where the log's line goes, and holds no newline: streams may reach the terminal in
+// another order, and scripts pass them on line by line.
 std::string Progress::make_way() {
   const std::scoped_lock lock(mutex_);
   return std::exchange(line_open_, false) ? "\r\x1b[K" : "";
@@ -170,17 +177,21 @@ void Progress::say_that_it_lives(std::stop_token stop) {
     if (stop.stop_requested() || now < spoken_ + options_.silence) continue;
     end_line();
     const std::string since = clock_text(std::chrono::duration<double>(now - stepped_).count());
-    const std::string last = last_.step == 0 ? "the start, no step has ended yet" : "step " + std::to_string(last_.step) + "/" + std::to_string(options_.total_steps);
+    const std::string last = last_.step == 0
+                                 ? "the start, no step has ended yet"
+                                 : "step " + std::to_string(last_.step) + "/" + std::to_string(options_.total_steps);
     out_ << since + " since " + last + "\n" << std::flush;
     spoken_ = now;
   }
 }
 
 bool Progress::is_due(const StepMetrics& metrics) const {
-  if (options_.columns > 0 || metrics.step == 1 || metrics.step >= options_.total_steps || metrics.validation_loss) return true;
+  if (options_.columns > 0 || metrics.step == 1 || metrics.step >= options_.total_steps || metrics.validation_loss)
+    return true;
   const double silence = std::chrono::duration<double>(options_.silence).count();
   if (metrics.seconds - shown_seconds_ + seconds_per_step_ > silence) return true;  // the next step would be too late
-  const std::int64_t interval = options_.interval > 0 ? options_.interval : std::max<std::int64_t>(1, options_.total_steps / 20);
+  const std::int64_t interval =
+      options_.interval > 0 ? options_.interval : std::max<std::int64_t>(1, options_.total_steps / 20);
   return metrics.step % interval == 0;
 }
 
@@ -190,7 +201,8 @@ std::optional<double> Progress::seconds_left(const StepMetrics& metrics) {
     const double now = (metrics.seconds - last_.seconds) / double(steps);
     const double weight = last_.step == 0 ? 0 : std::pow(0.9, double(steps));
     // Step 1 pays for first touches of memory and caches; it stands in only until step 2 is known.
-    seconds_per_step_ = seconds_per_step_ == 0 || last_.step <= 1 ? now : weight * seconds_per_step_ + (1 - weight) * now;
+    seconds_per_step_ =
+        seconds_per_step_ == 0 || last_.step <= 1 ? now : weight * seconds_per_step_ + (1 - weight) * now;
   }
   if (metrics.step <= 1 || metrics.step >= options_.total_steps) return std::nullopt;
   return seconds_per_step_ * double(options_.total_steps - metrics.step);

@@ -4,11 +4,11 @@
 #include <iomanip>
 #include <limits>
 
+#include "base/log.h"
 #include "comm/agree.h"
-#include "comm/log.h"
+#include "comm/together.h"
 #include "zero/checkpoint/saved_states.h"
-#include "zero/data/together.h"
-#include "zero/train/output_dir.h"
+#include "zero/output/output_dir.h"
 
 namespace zero {
 namespace {
@@ -36,26 +36,32 @@ void tell_changes(const ResumeRequest& request, const Manifest& then) {
     changes = other_changes(request.config, parse_config(then.run.configuration, "the checkpoint's configuration"));
   } catch (const InputError&) {  // of another version, whose keys differ
   }
-  if (then.run.ranks != request.now.ranks) changes = text("ranks ", then.run.ranks, " -> ", request.now.ranks, changes.empty() ? "" : ", ", changes);
+  if (then.run.ranks != request.now.ranks)
+    changes = text("ranks ", then.run.ranks, " -> ", request.now.ranks, changes.empty() ? "" : ", ", changes);
   if (!changes.empty()) log_info("changed since the checkpoint: ", changes);
 }
 
 }  // namespace
 
-std::string checkpoints_root(const Config& config) { return config.job.output_dir + "/checkpoints"; }
-
-std::optional<std::int64_t> check_resume(const ResumeRequest& request, const CheckpointFolders& folders, FileCalls& calls, Communicator& communicator) {
+std::optional<std::int64_t> check_resume(const ResumeRequest& request, const CheckpointFolders& folders,
+                                         FileCalls& calls, Communicator& communicator) {
   std::int64_t step = -1;
   run_on_first(communicator, [&] {
     const std::string& output = request.config.job.output_dir;
     const std::optional<Manifest> then = newest_manifest(folders, calls);
     if (then) {
       step = then->position.steps;
-      require_same_settings(request.config, request.now.settings, then->run.settings, request.accepted, folders.path(then->position.steps));
+      require_same_settings(request.config, request.now.settings, then->run.settings, request.accepted,
+                            folders.path(then->position.steps));
       return tell_changes(request, *then);
     }
-    if (!folders.names().empty()) throw InputError(folders.root() + ": no checkpoint there has a readable manifest.json: begin anew with --overwrite");
-    if (holds_result(output)) throw InputError("job.output_dir = \"" + output + "\" holds a finished run without checkpoints: there is nothing to resume; --overwrite begins anew");
+    if (!folders.names().empty())
+      throw InputError(folders.root() +
+                       ": no checkpoint there has a readable manifest.json: begin anew with --overwrite");
+    if (holds_result(output))
+      throw InputError(
+          "job.output_dir = \"" + output +
+          "\" holds a finished run without checkpoints: there is nothing to resume; --overwrite begins anew");
     log_info(output, " has no checkpoint yet: the run begins at step 0");
   });
   step = told_by(communicator, 0, step);
@@ -80,7 +86,8 @@ RunPosition resume_states(Engine& engine, CheckpointFolders& folders, FileCalls&
       });
     } catch (const AgreedError& error) {
       if (error.code() == ExitCode::bad_input) throw;
-      if (communicator.rank() == 0) log_error("the checkpoint of step ", step, " does not verify: ", error.what(), ". The one before is taken");
+      if (communicator.rank() == 0)
+        log_error("the checkpoint of step ", step, " does not verify: ", error.what(), ". The one before is taken");
       continue;
     }
     engine.resume(position.updates);
@@ -89,7 +96,8 @@ RunPosition resume_states(Engine& engine, CheckpointFolders& folders, FileCalls&
     agree([&] {
       if (communicator.rank() != 0) return;
       folders.set_aside_after(step);
-      if (const int removed = folders.sweep()) log_info("removed ", removed, " unfinished checkpoint(s) from ", folders.root());
+      if (const int removed = folders.sweep())
+        log_info("removed ", removed, " unfinished checkpoint(s) from ", folders.root());
     });
     return position;
   }

@@ -6,27 +6,25 @@
 #include <vector>
 
 #include "zero/checkpoint/save_checkpoint.h"
-#include "zero/train/config.h"
+#include "zero/config/config.h"
 #include "zero/train/decisive_settings.h"
 
 namespace zero {
 
 struct ResumeRequest {
   const Config& config;
-  RunDescription now;                  // what the run is, on rank 0
-  std::vector<std::string> accepted;   // settings that may differ
+  RunDescription now;                 // what the run is, on rank 0
+  std::vector<std::string> accepted;  // settings that may differ
 };
 
-/// The folder of a run's checkpoints.
-std::string checkpoints_root(const Config& config);
-
 /// The step of the newest checkpoint; none, with a line in the log, where the run died before its first. Refuses
-/// (InputError) what cannot be resumed: settings that differ, a finished run without checkpoints, only damaged ones. Reads
-/// manifests only. Collective.
-std::optional<std::int64_t> check_resume(const ResumeRequest& request, const CheckpointFolders& folders, FileCalls& calls, Communicator& communicator);
+/// (InputError) what cannot be resumed: settings that differ, a finished run without checkpoints, only damaged ones.
+/// Reads manifests only. Collective.
+std::optional<std::int64_t> check_resume(const ResumeRequest& request, const CheckpointFolders& folders,
+                                         FileCalls& calls, Communicator& communicator);
 
-/// Brings the newest checkpoint that verifies into the engine, whose frozen weights are loaded; each that does not is told of
-/// in one line. Sets aside those, and sweeps what was unfinished. InputError when none verifies. Collective.
+/// Brings the newest checkpoint that verifies into the engine, whose frozen weights are loaded; each that does not is
+/// told of in one line. Sets aside those, and sweeps what was unfinished. InputError when none verifies. Collective.
 RunPosition resume_states(Engine& engine, CheckpointFolders& folders, FileCalls& calls, const Agreement& agree);
 
 }  // namespace zero

@@ -4,23 +4,24 @@
 #include <filesystem>
 #include <iostream>
 
-#include "comm/error.h"
-#include "comm/log.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "zero/config/config_rules.h"
+#include "zero/config/setup.h"
 #include "zero/data/open_rows.h"
 #include "zero/data/preview.h"
-#include "zero/train/config_rules.h"
-#include "zero/train/setup.h"
 
 namespace zero {
 namespace {
 
-/// A GPU's attention kernels are planned for each length anew, which takes up to a second: all lengths of a run are multiples of
-/// this, or seq_len.
+/// A GPU's attention kernels are planned for each length anew, which takes up to a second: all lengths of a run are
+/// multiples of this, or seq_len.
 constexpr std::int64_t device_length_multiple = 64;
 
 template <class Test>
 bool any_file(const Config& config, Test test) {
-  return std::any_of(config.data.train.begin(), config.data.train.end(), test) || std::any_of(config.data.validation.begin(), config.data.validation.end(), test);
+  return std::any_of(config.data.train.begin(), config.data.train.end(), test) ||
+         std::any_of(config.data.validation.begin(), config.data.validation.end(), test);
 }
 
 bool needs_tokenizer(const Config& config) {
@@ -64,10 +65,12 @@ Tokenizer load_tokenizer(const Config& config, const std::string& path) {
 // What to do about a tokenizer with more ids than the model.
 std::string remedy_of_large(const Config& config, const Tokenizer& tokenizer) {
   if (config.model.preset) return text("set vocab_size = ", tokenizer.vocab_size(), " in [model], beside preset");
-  if (config.data.tokenizer.empty()) return "the directory's tokenizer was enlarged and its embedding was not: take both from one model";
+  if (config.data.tokenizer.empty())
+    return "the directory's tokenizer was enlarged and its embedding was not: take both from one model";
   std::error_code none;
   const std::string own = *config.model.path + "/tokenizer.model";
-  if (std::filesystem::exists(own, none) && !std::filesystem::equivalent(own, tokenizer.model_path(), none)) return "leave the key out, and the tokenizer of model.path is used";
+  if (std::filesystem::exists(own, none) && !std::filesystem::equivalent(own, tokenizer.model_path(), none))
+    return "leave the key out, and the tokenizer of model.path is used";
   return "name the tokenizer that the model was made with, or train on ids (.bin), which need no tokenizer";
 }
 
@@ -84,27 +87,38 @@ std::optional<Tokenizer> tokenizer_of(const Config& config, const ModelConfig& m
   std::error_code none;
   if (config.data.tokenizer.empty() && !std::filesystem::exists(path + "/tokenizer.model", none)) path.clear();
   if (path.empty()) {
-    if (needs_tokenizer(config) && config.model.path && std::filesystem::exists(*config.model.path + "/tokenizer.json", none))
-      throw InputError(text(config.where("data.tokenizer"), ": ", *config.model.path, " has a tokenizer.json, which is not read, and no SentencePiece tokenizer.model: "
-                            "write the ids by that tokenizer's own library and train on them (.bin, data.token_dtype), which needs no tokenizer"));
+    if (needs_tokenizer(config) && config.model.path &&
+        std::filesystem::exists(*config.model.path + "/tokenizer.json", none))
+      throw InputError(text(
+          config.where("data.tokenizer"), ": ", *config.model.path,
+          " has a tokenizer.json, which is not read, and no SentencePiece tokenizer.model: "
+          "write the ids by that tokenizer's own library and train on them (.bin, data.token_dtype), which needs no tokenizer"));
     if (needs_tokenizer(config))
-      throw InputError(config.where("data.tokenizer") + ": texts need a tokenizer: name a tokenizer.model, or a model.path that holds one");
+      throw InputError(config.where("data.tokenizer") +
+                       ": texts need a tokenizer: name a tokenizer.model, or a model.path that holds one");
     return std::nullopt;
   }
   Tokenizer tokenizer = load_tokenizer(config, path);
   if (tokenizer.vocab_size() <= model.vocab_size || !needs_tokenizer(config)) return tokenizer;
-  throw InputError(text(config.where("data.tokenizer"), ": ", path, " has ", tokenizer.vocab_size(), " ids, the model's vocab_size is ", model.vocab_size, ": ", remedy_of_large(config, tokenizer)));
+  throw InputError(text(config.where("data.tokenizer"), ": ", path, " has ", tokenizer.vocab_size(),
+                        " ids, the model's vocab_size is ", model.vocab_size, ": ",
+                        remedy_of_large(config, tokenizer)));
 }
 
 TrainingData open_training_data(const Config& config, const BatchArithmetic& batch, const ModelConfig& model,
-                                const std::optional<Tokenizer>& tokenizer, Communicator& communicator, const CoreSet& cores, at::Device device) {
+                                const std::optional<Tokenizer>& tokenizer, Communicator& communicator,
+                                const CoreSet& cores, at::Device device) {
   DataOptions options = options_of(config, model, tokenizer);
   options.cores = cores;
   if (tokenizer && tokenizer->beside_merges() && communicator.rank() == 0)
-    log_warning(tokenizer->model_path(), ": ", tokenizer->beside_merges(), ": texts can be trained, but zero_generate will refuse prompts and chats, zero_export GGUF files (docs/data.md)");
+    log_warning(
+        tokenizer->model_path(), ": ", tokenizer->beside_merges(),
+        ": texts can be trained, but zero_generate will refuse prompts and chats, zero_export GGUF files (docs/data.md)");
   if (tokenizer && tokenizer->vocab_size() > model.vocab_size && communicator.rank() == 0)
-    log_warning(tokenizer->model_path(), ": has ", tokenizer->vocab_size(), " ids with the tokens that its folder adds, the model's vocab_size is ", model.vocab_size,
-                ": ids (.bin) can be trained, and the tokenizer goes along as it is; prompts with tokens beyond that size cannot be read");
+    log_warning(
+        tokenizer->model_path(), ": has ", tokenizer->vocab_size(),
+        " ids with the tokens that its folder adds, the model's vocab_size is ", model.vocab_size,
+        ": ids (.bin) can be trained, and the tokenizer goes along as it is; prompts with tokens beyond that size cannot be read");
   std::shared_ptr<const RowSource> rows = open_rows(options, communicator);
   tell(communicator, "training data: ", *rows);
   SampleOrder order({rows->size(), batch.global_batch_size, std::uint64_t(config.training.seed), config.data.shuffle});
@@ -117,11 +131,13 @@ TrainingData open_training_data(const Config& config, const BatchArithmetic& bat
   options.tail = ShortTail::keep;
   std::shared_ptr<const RowSource> held_out = open_rows(options, communicator);
   tell(communicator, "validation data: ", *held_out);
-  data.validation = std::make_unique<ValidationLoader>(std::move(held_out), loading.rank, loading.ranks, loading.local_batch_size, loading.length);
+  data.validation = std::make_unique<ValidationLoader>(std::move(held_out), loading.rank, loading.ranks,
+                                                       loading.local_batch_size, loading.length);
   return data;
 }
 
-void print_preview(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer, const PreviewOptions& preview) {
+void print_preview(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer,
+                   const PreviewOptions& preview) {
   for (const EncodedExample& example : preview_examples(options_of(config, model, tokenizer), preview.examples))
     std::cout << (preview.json ? preview_json(example) : preview_text(example, *tokenizer)) << '\n';
 }
@@ -130,7 +146,9 @@ std::int64_t steps_of(const Config& config, const TrainingData& data) {
   if (config.training.steps) return *config.training.steps;
   const SampleOrder& order = data.training->order();
   const std::int64_t steps = order.steps_of(*config.training.epochs);
-  validate_for_steps(config, steps, text("epochs = ", *config.training.epochs, " over ", order.options().rows, " rows in steps of ", order.options().global_batch_size));
+  validate_for_steps(config, steps,
+                     text("epochs = ", *config.training.epochs, " over ", order.options().rows, " rows in steps of ",
+                          order.options().global_batch_size));
   return steps;
 }
 

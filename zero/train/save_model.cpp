@@ -1,7 +1,7 @@
 #include "zero/train/save_model.h"
 
+#include "comm/together.h"
 #include "models/weight_source.h"
-#include "zero/data/together.h"
 
 namespace zero {
 
@@ -10,7 +10,8 @@ void save_model(Engine& engine, const Model& model, const std::string& folder, c
   Communicator& ranks = engine.host();
   std::unique_ptr<HfWriter> writer;  // rank 0's
   run_on_first(ranks, [&] { writer = std::make_unique<HfWriter>(folder, model.config, tensors_of(model), options); });
-  engine.export_weights([&](const TensorSpec&, const at::Tensor& value) { run_on_first(ranks, [&] { writer->append(value); }); });
+  engine.export_weights(
+      [&](const TensorSpec&, const at::Tensor& value) { run_on_first(ranks, [&] { writer->append(value); }); });
   run_on_first(ranks, [&] { writer->finish(); });
 }
 

@@ -2,9 +2,9 @@
 // Writes the trained weights as a Hugging Face directory, one group at a time: no rank ever holds the model whole.
 #include <string>
 
-#include "models/hf_directory.h"
+#include "models/formats/hf_directory.h"
 #include "models/model.h"
-#include "zero/engine.h"
+#include "zero/core/engine.h"
 
 namespace zero {
 

@@ -2,16 +2,16 @@
 
 #include <filesystem>
 
+#include "base/log.h"
 #include "comm/agree.h"
-#include "comm/log.h"
-#include "models/chat_template.h"
-#include "models/generation_config.h"
-#include "models/tokenizer_files.h"
-#include "zero/data/together.h"
-#include "zero/train/result_folder.h"
+#include "comm/together.h"
+#include "models/formats/generation_config.h"
+#include "models/formats/tokenizer_files.h"
+#include "models/text/chat_template.h"
+#include "zero/config/setup.h"
+#include "zero/output/result_folder.h"
 #include "zero/train/save_adapter.h"
 #include "zero/train/save_model.h"
-#include "zero/train/setup.h"
 
 namespace zero {
 namespace {
@@ -39,9 +39,10 @@ void attempt(const std::function<void()>& work) {
 
 }  // namespace
 
-std::string save_result(Engine& engine, const RunModel& run, const Config& config, Checkpoints& checkpoints, const RunPosition& position) {
+std::string save_result(Engine& engine, const RunModel& run, const Config& config, Checkpoints& checkpoints,
+                        const RunPosition& position) {
   const std::string what = run.lora ? "adapter" : "model", folder = config.job.output_dir + "/" + what;
-  std::optional<ResultFolder> result;   // rank 0's
+  std::optional<ResultFolder> result;  // rank 0's
   run_on_first(engine.host(), [&] { attempt([&] { result.emplace(folder).mark(); }); });
   const std::optional<std::string> failure = failure_of([&] {
     if (run.lora) {
@@ -51,8 +52,9 @@ std::string save_result(Engine& engine, const RunModel& run, const Config& confi
     }
   });
   if (failure) {
-    result.reset();   // makes room
-    throw Error(text("the ", what, " could not be written: ", *failure, ". ", checkpoints.remedy(checkpoints.save_anywhere(position))));
+    result.reset();  // makes room
+    throw Error(text("the ", what, " could not be written: ", *failure, ". ",
+                     checkpoints.remedy(checkpoints.save_anywhere(position))));
   }
   if (result) attempt([&] { result->finish(); });
   return folder;
@@ -69,7 +71,8 @@ std::vector<std::string> spare_places(const Config& config) {
   std::vector<std::string> places;
   if (!config.offload.nvme_dir.empty()) places.push_back(config.offload.nvme_dir);
   std::error_code none;
-  for (const std::filesystem::path& place : {std::filesystem::current_path(none), std::filesystem::temp_directory_path(none)})
+  for (const std::filesystem::path& place :
+       {std::filesystem::current_path(none), std::filesystem::temp_directory_path(none)})
     if (!place.empty()) places.push_back(place.string());
   return places;
 }

@@ -3,23 +3,24 @@
 #include <string>
 #include <vector>
 
-#include "zero/engine.h"
+#include "zero/config/config.h"
+#include "zero/config/run_model.h"
+#include "zero/core/engine.h"
 #include "zero/train/checkpoints.h"
-#include "zero/train/config.h"
-#include "zero/train/run_model.h"
 
 namespace zero {
 
-/// Writes it and returns its folder. Where that fails on rank 0, the trained states go to a checkpoint wherever there is room, and the Error says why,
-/// where they are and how they become the result. Collective.
-std::string save_result(Engine& engine, const RunModel& run, const Config& config, Checkpoints& checkpoints, const RunPosition& position);
+/// Writes it and returns its folder. Where that fails on rank 0, the trained states go to a checkpoint wherever there
+/// is room, and the Error says why, where they are and how they become the result. Collective.
+std::string save_result(Engine& engine, const RunModel& run, const Config& config, Checkpoints& checkpoints,
+                        const RunPosition& position);
 
-/// InputError, before the run begins, for what the small files of its result could not be made of at its end: tokenizer and
-/// generation settings of the base, the name of the chat template.
+/// InputError, before the run begins, for what the small files of its result could not be made of at its end: tokenizer
+/// and generation settings of the base, the name of the chat template.
 void check_result(const Config& config, const ModelConfig& model);
 
-/// Directories that may take states which the output directory cannot, best first: of [offload], where the run was started, and
-/// the system's for temporary files.
+/// Directories that may take states which the output directory cannot, best first: of [offload], where the run was
+/// started, and the system's for temporary files.
 std::vector<std::string> spare_places(const Config& config);
 
 }  // namespace zero

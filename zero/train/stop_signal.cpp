@@ -11,10 +11,13 @@ namespace zero {
 namespace {
 
 constexpr int signals[] = {SIGINT, SIGHUP, SIGTERM, SIGUSR1};
-// When a rank fails alone, mpirun sends the others SIGTERM, and a second later SIGKILL: nobody asked, and no checkpoint follows.
+// When a rank fails alone, mpirun sends the others SIGTERM, and a second later SIGKILL: nobody asked, and no checkpoint
+// follows.
 constexpr unsigned seconds_to_live = 2;
-constexpr char checkpoint_follows[] = "\nasked to stop: a checkpoint follows the step that is under way; once more ends the run at once\n";
-constexpr char result_follows[] = "\nasked to stop: the run is over and its result is being written; once more ends it at once, and loses what is not written\n";
+constexpr char checkpoint_follows[] =
+    "\nasked to stop: a checkpoint follows the step that is under way; once more ends the run at once\n";
+constexpr char result_follows[] =
+    "\nasked to stop: the run is over and its result is being written; once more ends it at once, and loses what is not written\n";
 
 // A handler has no object to reach.
 volatile std::sig_atomic_t noted = 0;
@@ -30,8 +33,9 @@ std::int64_t milliseconds_now() {
 
 void answer(int = 0) {
   const int former = errno;
-  const ssize_t told = !answers ? 0 : training ? write(STDERR_FILENO, checkpoint_follows, sizeof checkpoint_follows - 1)
-                                               : write(STDERR_FILENO, result_follows, sizeof result_follows - 1);
+  const ssize_t told = !answers   ? 0
+                       : training ? write(STDERR_FILENO, checkpoint_follows, sizeof checkpoint_follows - 1)
+                                  : write(STDERR_FILENO, result_follows, sizeof result_follows - 1);
   if (told < 0) answers = 0;
   errno = former;
 }

@@ -10,30 +10,30 @@
 #include <iostream>
 #include <thread>
 
-#include "comm/device_choice.h"
-#include "comm/error.h"
-#include "comm/log.h"
+#include "base/error.h"
+#include "base/log.h"
 #include "comm/stream.h"
-#include "models/device_setting.h"
-#include "models/matmul_setting.h"
-#include "offload/process_memory.h"
-#include "zero/data/together.h"
+#include "comm/together.h"
+#include "comm/world/device_choice.h"
+#include "models/nn/matmul_setting.h"
+#include "models/ops/device_setting.h"
+#include "offload/memory/process_memory.h"
+#include "zero/config/mistakes.h"
+#include "zero/config/run_model.h"
+#include "zero/config/setup.h"
+#include "zero/config/state_homes.h"
+#include "zero/estimate/disk_room.h"
+#include "zero/estimate/verdict.h"
+#include "zero/output/output_dir.h"
+#include "zero/output/run_lock.h"
+#include "zero/output/shared_directory.h"
 #include "zero/train/checkpoints.h"
 #include "zero/train/decisive_settings.h"
-#include "zero/train/disk_room.h"
-#include "zero/train/mistakes.h"
-#include "zero/train/output_dir.h"
 #include "zero/train/resume.h"
 #include "zero/train/run_data.h"
-#include "zero/train/run_lock.h"
-#include "zero/train/run_model.h"
 #include "zero/train/save_result.h"
-#include "zero/train/setup.h"
-#include "zero/train/shared_directory.h"
-#include "zero/train/state_homes.h"
 #include "zero/train/stop_signal.h"
 #include "zero/train/trainer.h"
-#include "zero/train/verdict.h"
 
 namespace zero {
 namespace {
@@ -48,11 +48,13 @@ struct Plan {
   FormerRun former = FormerRun::refused;
 };
 
-/// What must not be lost to the run. The file that a run wrote of its own configuration is in memory when that run is resumed.
+/// What must not be lost to the run. The file that a run wrote of its own configuration is in memory when that run is
+/// resumed.
 std::vector<ReadPath> reads_of(const Plan& plan, const TrainArguments& arguments) {
   std::vector<ReadPath> reads = read_paths_of(plan.config);
   std::error_code none;
-  if (arguments.resume && std::filesystem::equivalent(plan.config.source, plan.config.job.output_dir + "/config.toml", none))
+  if (arguments.resume &&
+      std::filesystem::equivalent(plan.config.source, plan.config.job.output_dir + "/config.toml", none))
     std::erase_if(reads, [&](const ReadPath& read) { return read.name == "the configuration"; });
   return reads;
 }
@@ -61,8 +63,10 @@ Plan make_plan(const TrainArguments& arguments, int ranks) {
   check_accepted(arguments.accepted_changes);
   Plan plan;
   plan.config = load_config(arguments.config, arguments.overrides);
-  const bool here = !arguments.target.named();   // elsewhere other files may be there
-  plan.former = arguments.resume ? FormerRun::resumed : arguments.overwrite ? FormerRun::overwritten : FormerRun::refused;
+  const bool here = !arguments.target.named();  // elsewhere other files may be there
+  plan.former = arguments.resume      ? FormerRun::resumed
+                : arguments.overwrite ? FormerRun::overwritten
+                                      : FormerRun::refused;
   Mistakes mistakes;
   mistakes.allow([&] { validate_for(plan.config, ranks); });
   if (here) mistakes.allow([&] { check_files(plan.config); });
@@ -71,7 +75,7 @@ Plan make_plan(const TrainArguments& arguments, int ranks) {
     mistakes.allow([&] { check_output_dir(plan.config.job.output_dir, plan.former, reads_of(plan, arguments)); });
   mistakes.tell();
   plan.batch = BatchArithmetic::of(plan.config, ranks);
-  plan.config.training.global_batch_size = plan.batch.global_batch_size;   // what is used is what is written down
+  plan.config.training.global_batch_size = plan.batch.global_batch_size;  // what is used is what is written down
   plan.model = model_config_of(plan.config);
   validate_for_model(plan.config, plan.model);
   if (here) plan.tokenizer = tokenizer_of(plan.config, plan.model);
@@ -94,22 +98,28 @@ void set_threads(const World& world, c10::Device device) {
   at::set_num_threads(world.cores());
   const int cores = int(std::thread::hardware_concurrency());
   if (world.rank() == 0 && device.is_cpu() && world.cores() == 1 && cores >= 2 * world.local_size())
-    log_warning("this rank may use one of the ", cores, " cores of its node. mpirun --bind-to none, or srun --cpus-per-task=N, gives ranks more");
+    log_warning("this rank may use one of the ", cores,
+                " cores of its node. mpirun --bind-to none, or srun --cpus-per-task=N, gives ranks more");
 }
 
-std::string counted(std::int64_t number, const std::string& noun) { return text(number, " ", noun, number == 1 ? "" : "s"); }
+std::string counted(std::int64_t number, const std::string& noun) {
+  return text(number, " ", noun, number == 1 ? "" : "s");
+}
 
 /// `order` of the training rows.
 void describe(const World& world, const Plan& plan, const Model& model, const SampleOrder& order, std::int64_t steps) {
-  log_info("model: ", counted(model.numel(), "parameter"), " in ", counted(std::int64_t(model.units.size()), "unit"), ", ", plan.config.training.precision);
+  log_info("model: ", counted(model.numel(), "parameter"), " in ", counted(std::int64_t(model.units.size()), "unit"),
+           ", ", plan.config.training.precision);
   log_info("stage ", plan.config.zero.stage, ": ", ShardPlan::for_stage(int(plan.config.zero.stage)).describe());
-  log_info(counted(world.size(), "rank"), " on ", counted(world.nodes(), "node"), ", ", counted(at::get_num_threads(), "thread"), " each; ", plan.batch.describe());
+  log_info(counted(world.size(), "rank"), " on ", counted(world.nodes(), "node"), ", ",
+           counted(at::get_num_threads(), "thread"), " each; ", plan.batch.describe());
   const std::int64_t rows = order.options().rows;
   const double epochs = order.epochs_after(steps), passes = double(plan.batch.global_batch_size) / double(rows);
-  log_info(counted(steps, "step"), ", ", std::fixed, std::setprecision(epochs < 10 ? 2 : 0), epochs, " epochs of ", counted(rows, "sequence"));
+  log_info(counted(steps, "step"), ", ", std::fixed, std::setprecision(epochs < 10 ? 2 : 0), epochs, " epochs of ",
+           counted(rows, "sequence"));
   if (passes > 1)
-    log_warning("a step of ", plan.batch.global_batch_size, " sequences passes over the ", rows, " of the data ", std::fixed, std::setprecision(1), passes,
-                " times: lower the global batch, or give more data");
+    log_warning("a step of ", plan.batch.global_batch_size, " sequences passes over the ", rows, " of the data ",
+                std::fixed, std::setprecision(1), passes, " times: lower the global batch, or give more data");
 }
 
 /// The first line of the run's config.toml.
@@ -117,17 +127,21 @@ std::string written_by(const World& world, const TrainArguments& arguments) {
   return text("# zero_train ", arguments.version, ", ", counted(world.size(), "rank"), "\n");
 }
 
-void check_room(const World& world, const Plan& plan, const Model& model, const MemoryPlan& memory, std::optional<std::int64_t> steps) {
+void check_room(const World& world, const Plan& plan, const Model& model, const MemoryPlan& memory,
+                std::optional<std::int64_t> steps) {
   if (world.rank() != 0) return;  // whose node has the output directory
-  require_room(plan.config, disk_need(plan.config, model, memory, steps), output_room(plan.config, plan.former), offloaded_beside(plan.config, memory, world.local_size()));
+  require_room(plan.config, disk_need(plan.config, model, memory, steps), output_room(plan.config, plan.former),
+               offloaded_beside(plan.config, memory, world.local_size()));
 }
 
-/// Rank 0 prints what the run will take of its node, or of the machine that is asked about; too little memory ends the run here.
+/// Rank 0 prints what the run will take of its node, or of the machine that is asked about; too little memory ends the
+/// run here.
 MemoryPlan give_verdict(World& world, const Plan& plan, const Model& model, const TrainArguments& arguments) {
   MemoryPlan memory;
   world.agree([&] {
     const bool elsewhere = arguments.target.named();
-    const NodeBudget budget = elsewhere ? budget_of(arguments.target, plan.device) : node_budget(plan.config, plan.former, world.local_size(), plan.device);
+    const NodeBudget budget = elsewhere ? budget_of(arguments.target, plan.device)
+                                        : node_budget(plan.config, plan.former, world.local_size(), plan.device);
     const Verdict verdict = judge_memory(plan.config, plan.batch, model, budget);
     if (world.rank() == 0) {
       std::cout << verdict.table;
@@ -143,9 +157,12 @@ MemoryPlan give_verdict(World& world, const Plan& plan, const Model& model, cons
 }
 
 c10::Device device_of(const Config& config, const World& world) {
-  const c10::Device device = choose_device({config.training.device, int(config.comm.ranks_per_gpu)}, world.local_rank(), world.local_size());
+  const c10::Device device =
+      choose_device({config.training.device, int(config.comm.ranks_per_gpu)}, world.local_rank(), world.local_size());
   if (device.is_cuda() && config.offload.parameters != "none" && config.offload.optimizer == "none")
-    throw InputError(config.where("offload.parameters") + ": on a GPU the weights live on the host only where the optimizer does; set offload.optimizer too");
+    throw InputError(
+        config.where("offload.parameters") +
+        ": on a GPU the weights live on the host only where the optimizer does; set offload.optimizer too");
   return device;
 }
 
@@ -163,19 +180,24 @@ RunDescription describe_run(const World& world, const Plan& plan) {
 
 void check_length(const Plan& plan, std::int64_t done, std::int64_t steps) {
   if (done <= steps) return;
-  throw InputError(text(plan.config.where(plan.config.training.steps ? "training.steps" : "training.epochs"), ": the run is to end after ", steps,
-                        " steps, and its checkpoint is of step ", done, ": name more"));
+  throw InputError(text(plan.config.where(plan.config.training.steps ? "training.steps" : "training.epochs"),
+                        ": the run is to end after ", steps, " steps, and its checkpoint is of step ", done,
+                        ": name more"));
 }
 
-Records open_records(World& world, const Plan& plan, const TrainArguments& arguments, std::int64_t done, std::int64_t steps) {
+Records open_records(World& world, const Plan& plan, const TrainArguments& arguments, std::int64_t done,
+                     std::int64_t steps) {
   const std::string& output = plan.config.job.output_dir;
   Records records;
   world.agree([&] {
     if (world.rank() != 0) return;
-    prepare_output_dir(output, plan.former, reads_of(plan, arguments), written_by(world, arguments) + resolved_toml(plan.config));
+    prepare_output_dir(output, plan.former, reads_of(plan, arguments),
+                       written_by(world, arguments) + resolved_toml(plan.config));
     const std::string path = output + "/metrics.jsonl";
-    records.metrics = std::make_unique<MetricsWriter>(plan.former == FormerRun::resumed ? MetricsWriter::resume(path, done) : MetricsWriter(path));
-    records.progress = std::make_unique<Progress>(std::cout, ProgressOptions{.total_steps = steps, .columns = terminal_columns()});
+    records.metrics = std::make_unique<MetricsWriter>(
+        plan.former == FormerRun::resumed ? MetricsWriter::resume(path, done) : MetricsWriter(path));
+    records.progress =
+        std::make_unique<Progress>(std::cout, ProgressOptions{.total_steps = steps, .columns = terminal_columns()});
   });
   if (world.nodes() > 1 && plan.config.checkpoint.interval > 0)
     require_shared(output, world.communicator(), [&](const std::function<void()>& phase) { world.agree(phase); });
@@ -194,11 +216,12 @@ int train_run(World& world, const TrainArguments& arguments) {
     plan = make_plan(arguments, target.ranks > 0 ? target.ranks : world.size());
     plan.device = target.named() ? device_of(target, plan.config) : device_of(plan.config, world);
     run = make_run_model(plan.config, plan.model, !arguments.dry_run && arguments.preview.examples == 0);
-    if (arguments.preview.examples > 0 && world.rank() == 0) print_preview(plan.config, plan.model, plan.tokenizer, arguments.preview);
+    if (arguments.preview.examples > 0 && world.rank() == 0)
+      print_preview(plan.config, plan.model, plan.tokenizer, arguments.preview);
   });
   if (arguments.preview.examples > 0) return 0;
   const std::string& output = plan.config.job.output_dir;
-  std::optional<RunLock> lock;        // rank 0's, from before the first look at the directory to the end
+  std::optional<RunLock> lock;  // rank 0's, from before the first look at the directory to the end
   if (!arguments.dry_run)
     world.agree([&] {
       if (world.rank() != 0) return;
@@ -217,21 +240,26 @@ int train_run(World& world, const TrainArguments& arguments) {
   const c10::OptionalDeviceGuard device_guard(plan.device);
   std::string device_line;
   if (plan.device.is_cuda())
-    device_line = prepare_device(plan.device.index(), precision_of(plan.config, plan.batch).compute, plan.config.job.deterministic);
+    device_line = prepare_device(plan.device.index(), precision_of(plan.config, plan.batch).compute,
+                                 plan.config.job.deterministic);
   FileCalls calls;
   CheckpointFolders folders(calls, checkpoints_root(plan.config));
-  RunDescription description;     // rank 0's
+  RunDescription description;  // rank 0's
   run_on_first(communicator, [&] { description = describe_run(world, plan); });
-  std::optional<std::int64_t> done;   // steps of the run that goes on
-  if (arguments.resume) done = check_resume({plan.config, description, arguments.accepted_changes}, folders, calls, communicator);
-  if (arguments.resume && !done) {    // it ended before its first checkpoint, and begins anew
+  std::optional<std::int64_t> done;  // steps of the run that goes on
+  if (arguments.resume)
+    done = check_resume({plan.config, description, arguments.accepted_changes}, folders, calls, communicator);
+  if (arguments.resume && !done) {  // it ended before its first checkpoint, and begins anew
     plan.former = FormerRun::overwritten;
     run_on_first(communicator, [&] { check_output_dir(output, plan.former, reads_of(plan, arguments)); });
   }
-  TrainingData data = open_training_data(plan.config, plan.batch, plan.model, plan.tokenizer, communicator, world.node_cores(), plan.device);
+  TrainingData data = open_training_data(plan.config, plan.batch, plan.model, plan.tokenizer, communicator,
+                                         world.node_cores(), plan.device);
   const std::int64_t steps = steps_of(plan.config, data);
   if (done) check_length(plan, *done, steps);
-  world.agree([&] { check_room(world, plan, run.model, memory, steps); });  // once more: the steps are known, and texts are cached
+  world.agree([&] {
+    check_room(world, plan, run.model, memory, steps);
+  });  // once more: the steps are known, and texts are cached
 
   const std::string matmul = choose_fast_matmul();
   if (world.rank() == 0) {
@@ -244,8 +272,8 @@ int train_run(World& world, const TrainArguments& arguments) {
   StopSignal stop(/*speaks=*/world.rank() == 0);
   Chain chain;
   for (auto& unit : run.model.units) chain.push_back(unit.get());
-  const std::unique_ptr<Communicator> on_device =
-      make_device_communicator(communicator, plan.device, {mpi_options_of(plan.config).deadline, int(plan.config.comm.ranks_per_gpu)});
+  const std::unique_ptr<Communicator> on_device = make_device_communicator(
+      communicator, plan.device, {mpi_options_of(plan.config).deadline, int(plan.config.comm.ranks_per_gpu)});
   EngineOptions engine_options = engine_options_of(plan.config, plan.batch);
   engine_options.device = plan.device;
   world.agree([&] { engine_options.homes = state_homes_of(plan.config, world.rank(), plan.device); });
@@ -260,7 +288,8 @@ int train_run(World& world, const TrainArguments& arguments) {
   // What a former run left goes now and not before: all that can keep this one from its first step has been tried.
   Records records = open_records(world, plan, arguments, position.steps, steps);
 
-  Checkpoints checkpoints(plan.config.checkpoint, {engine, std::move(description), folders.root(), calls, agree, spare_places(plan.config)});
+  Checkpoints checkpoints(plan.config.checkpoint,
+                          {engine, std::move(description), folders.root(), calls, agree, spare_places(plan.config)});
   Trainer trainer(plan.config, steps, engine, {data, records, ledger, &checkpoints, &stop});
   if (done) {
     trainer.resume(position);
@@ -271,7 +300,8 @@ int train_run(World& world, const TrainArguments& arguments) {
   const std::string saved = save_result(engine, run, plan.config, checkpoints, trainer.position());
   if (records.progress) records.progress->close(peak_resident_bytes());
   if (world.rank() == 0) log_info("the ", run.lora ? "adapter" : "model", " is in ", saved);
-  if (checkpoints.failed() && world.rank() == 0) log_warning("the run is finished, but its last checkpoint could not be written");
+  if (checkpoints.failed() && world.rank() == 0)
+    log_warning("the run is finished, but its last checkpoint could not be written");
   return 0;
 }
 

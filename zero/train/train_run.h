@@ -3,22 +3,22 @@
 #include <string>
 #include <vector>
 
-#include "comm/world.h"
+#include "comm/world/world.h"
+#include "zero/estimate/target_machine.h"
 #include "zero/train/run_data.h"
-#include "zero/train/target_machine.h"
 
 namespace zero {
 
 struct TrainArguments {
-  std::string config;                   // path
-  std::vector<std::string> overrides;   // "section.key=value"
-  std::string version;                  // of the program, for the run's config.toml
+  std::string config;                  // path
+  std::vector<std::string> overrides;  // "section.key=value"
+  std::string version;                 // of the program, for the run's config.toml
   bool overwrite = false;
   bool resume = false;
-  std::vector<std::string> accepted_changes;   // settings that may differ from the checkpoint's
+  std::vector<std::string> accepted_changes;  // settings that may differ from the checkpoint's
   bool dry_run = false;
-  bool print_config = false;            // with dry_run: the resolved configuration too
-  TargetMachine target;                 // with dry_run: where the run would be, if not here
+  bool print_config = false;  // with dry_run: the resolved configuration too
+  TargetMachine target;       // with dry_run: where the run would be, if not here
   PreviewOptions preview;
 };
 

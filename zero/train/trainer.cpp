@@ -4,17 +4,24 @@
 
 #include <cmath>
 
-#include "comm/error.h"
-#include "comm/log.h"
-#include "models/device_batch.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "models/nn/device_batch.h"
+#include "zero/config/setup.h"
 #include "zero/optim/clip.h"
-#include "zero/train/setup.h"
 
 namespace zero {
 
 Trainer::Trainer(const Config& config, std::int64_t steps, Engine& engine, const TrainerParts& parts)
-    : config_(config), steps_(steps), engine_(engine), data_(parts.data), records_(parts.records), ledger_(parts.ledger),
-      checkpoints_(parts.checkpoints), stop_(parts.stop), schedule_(schedule_of(config, steps)) {
+    : config_(config),
+      steps_(steps),
+      engine_(engine),
+      data_(parts.data),
+      records_(parts.records),
+      ledger_(parts.ledger),
+      checkpoints_(parts.checkpoints),
+      stop_(parts.stop),
+      schedule_(schedule_of(config, steps)) {
   if (config.training.precision == "fp16") loss_scale_.emplace();
   if (!config.metrics.dump_first_step.empty()) dump_.emplace(config.metrics.dump_first_step, engine);
 }
@@ -30,21 +37,24 @@ void Trainer::resume(const RunPosition& position) {
 }
 
 RunEnd Trainer::run() {
-  begin_ = std::chrono::steady_clock::now() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(last_seconds_));
+  begin_ = std::chrono::steady_clock::now() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                                  std::chrono::duration<double>(last_seconds_));
   while (steps_done_ < steps_) {
     train_step(steps_done_++);
     const bool stops = stop_agreed_ && checkpoints_ && steps_done_ < steps_;
     if (!stops && !saves_after(steps_done_ - 1)) continue;
     while (!issued_.empty()) settle();
     if (records_.progress) records_.progress->finish();
-    if (!stops && !std::isfinite(last_loss_)) {   // the states are no better than those that are saved, and would push them out
+    if (!stops &&
+        !std::isfinite(last_loss_)) {  // the states are no better than those that are saved, and would push them out
       log_warning("no checkpoint of step ", steps_done_, ": the loss is ", last_loss_);
       continue;
     }
     const bool saved = checkpoints_->save(position());
     if (!stops) continue;
     if (!saved)
-      throw Error(text("stopped on request after step ", steps_done_, " of ", steps_, ", but ", checkpoints_->folders().root(), " could not take its checkpoint. ",
+      throw Error(text("stopped on request after step ", steps_done_, " of ", steps_, ", but ",
+                       checkpoints_->folders().root(), " could not take its checkpoint. ",
                        checkpoints_->remedy(checkpoints_->save_anywhere(position()))));
     log_info("stopped on request after step ", steps_done_, " of ", steps_, ": go on with --resume");
     return RunEnd::stopped;
@@ -67,13 +77,17 @@ void Trainer::require_trained() {
 // Where checkpoints are written the older ones are worth more than states on their way out.
 std::string Trainer::rescue(const RunPosition& position) {
   if (!checkpoints_ || config_.checkpoint.interval > 0 || position.steps == 0) return "";
-  return ". " + checkpoints_->remedy(checkpoints_->save_anywhere(position)) + ". Steps before this one may have harmed them already: where they fail again, begin anew";
+  return ". " + checkpoints_->remedy(checkpoints_->save_anywhere(position)) +
+         ". Steps before this one may have harmed them already: where they fail again, begin anew";
 }
 
 bool Trainer::saves_after(std::int64_t step) const { return checkpoints_ && checkpoints_->due(step + 1, steps_); }
 
 RunPosition Trainer::position() const {
-  RunPosition position{steps_done_, tokens_, trained_tokens_, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(), engine_.steps_done(), {}};
+  RunPosition position{
+      steps_done_,          tokens_,
+      trained_tokens_,      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(),
+      engine_.steps_done(), {}};
   if (loss_scale_) position.loss_scale = loss_scale_->state();
   return position;
 }
@@ -85,13 +99,16 @@ void Trainer::train_step(std::int64_t step) {
   if (dump_ && step == 0) dump_->finish();
   tokens_ += data_.training->input_tokens(step);
   trained_tokens_ += trained;
-  PendingStep pending = engine_.update({learning_rate(schedule_, step), config_.training.max_norm, loss_scale}, loss_sum);
+  PendingStep pending =
+      engine_.update({learning_rate(schedule_, step), config_.training.max_norm, loss_scale}, loss_sum);
   issued_.push_back({step, std::move(pending), double(trained), tokens_, trained_tokens_});
   const bool runs_ahead = !engine_.device().is_cpu() && !validates(step) && !saves_after(step) && step + 1 < steps_;
   while (issued_.size() > (runs_ahead ? 1 : 0)) settle();
 }
 
-Batch Trainer::on_device(const Batch& batch) const { return to_device(batch, engine_.device(), engine_.options().precision.compute); }
+Batch Trainer::on_device(const Batch& batch) const {
+  return to_device(batch, engine_.device(), engine_.options().precision.compute);
+}
 
 at::Tensor Trainer::forward_backward(std::int64_t step, double scale) {
   at::Tensor loss_sum = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(engine_.device()));
@@ -133,7 +150,8 @@ void Trainer::note_taken(const Issued& issued) {
 void Trainer::judge(std::int64_t step, const StepFindings& findings) {
   if (loss_scale_) return scale_loss(step, findings.taken);
   if (findings.taken) return;
-  give_up(text("step ", step + 1, ": the gradients' norm is ", findings.norm, ". Nothing was updated. The loss has diverged or the data are at "
+  give_up(text("step ", step + 1, ": the gradients' norm is ", findings.norm,
+               ". Nothing was updated. The loss has diverged or the data are at "
                "fault: lower optimizer.lr, lengthen lr_scheduler.warmup_steps, or look at the step's data"));
 }
 
@@ -141,7 +159,8 @@ void Trainer::scale_loss(std::int64_t step, bool taken) {
   const double scale = loss_scale_->scale();
   try {
     if (!loss_scale_->update(taken))
-      log_warning("step ", step + 1, ": gradients overflow at loss scale ", scale, "; the step is skipped, the scale is now ", loss_scale_->scale());
+      log_warning("step ", step + 1, ": gradients overflow at loss scale ", scale,
+                  "; the step is skipped, the scale is now ", loss_scale_->scale());
   } catch (const Error& error) {
     give_up(text("step ", step + 1, ": ", error.what()));
   }

@@ -6,14 +6,14 @@
 #include <optional>
 #include <ostream>
 
-#include "offload/ledger.h"
-#include "zero/data/loader.h"
-#include "zero/engine.h"
+#include "base/ledger.h"
+#include "zero/config/batch_arithmetic.h"
+#include "zero/config/config.h"
+#include "zero/core/engine.h"
+#include "zero/data/rows/loader.h"
 #include "zero/optim/loss_scale.h"
 #include "zero/optim/schedule.h"
-#include "zero/train/batch_arithmetic.h"
 #include "zero/train/checkpoints.h"
-#include "zero/train/config.h"
 #include "zero/train/first_step_dump.h"
 #include "zero/train/metrics.h"
 #include "zero/train/progress.h"
@@ -38,8 +38,8 @@ struct TrainerParts {
   TrainingData& data;
   Records& records;
   Ledger& ledger;
-  Checkpoints* checkpoints = nullptr;   // null: none are written, whatever signals arrive
-  const StopSignal* stop = nullptr;     // null: nobody asks to stop
+  Checkpoints* checkpoints = nullptr;  // null: none are written, whatever signals arrive
+  const StopSignal* stop = nullptr;    // null: nobody asks to stop
 };
 
 /// How a run came to its end.
@@ -54,10 +54,10 @@ class Trainer {
   void resume(const RunPosition& position);
 
   /// Trains until the last step, or until a signal has reached any rank; then all ranks stop after the same step with a
-  /// checkpoint. Throws Error when a gradient is not finite (fp16 skips the step instead, and throws when the run ends with a
-  /// loss that is not, or with all steps skipped), and when a stop finds no room for its checkpoint in the output directory (it
-  /// says where the states are then). On a GPU what a step found is read when the next one is under way, so errors, the loss scale and requests
-  /// to stop come a step later.
+  /// checkpoint. Throws Error when a gradient is not finite (fp16 skips the step instead, and throws when the run ends
+  /// with a loss that is not, or with all steps skipped), and when a stop finds no room for its checkpoint in the
+  /// output directory (it says where the states are then). On a GPU what a step found is read when the next one is
+  /// under way, so errors, the loss scale and requests to stop come a step later.
   RunEnd run();
 
   /// Where the run stands: after the last step whose findings were read.
@@ -68,8 +68,8 @@ class Trainer {
   struct Issued {
     std::int64_t step = 0;
     PendingStep pending;
-    double trained = 0;          // tokens of the step
-    std::int64_t tokens = 0;     // of the run, this step included
+    double trained = 0;       // tokens of the step
+    std::int64_t tokens = 0;  // of the run, this step included
     std::int64_t trained_tokens = 0;
   };
   void train_step(std::int64_t step);
@@ -79,7 +79,8 @@ class Trainer {
   bool saves_after(std::int64_t step) const;
   void require_trained();
   void note_taken(const Issued& issued);
-  /// For a run that ends in an error: keeps the states where no checkpoint holds them. The rest of its message. Collective.
+  /// For a run that ends in an error: keeps the states where no checkpoint holds them. The rest of its message.
+  /// Collective.
   std::string rescue(const RunPosition& position);
   void settle();
   void judge(std::int64_t step, const StepFindings& findings);
@@ -101,12 +102,12 @@ class Trainer {
   std::optional<LossScale> loss_scale_;
   std::optional<FirstStepDump> dump_;
 
-  bool stop_agreed_ = false;    // a signal has reached some rank
+  bool stop_agreed_ = false;  // a signal has reached some rank
   std::int64_t steps_done_ = 0;
   std::deque<Issued> issued_;
-  std::chrono::steady_clock::time_point begin_;   // of step 1, as if the run had never been interrupted
+  std::chrono::steady_clock::time_point begin_;  // of step 1, as if the run had never been interrupted
   double last_loss_ = 0;
-  RunPosition taken_;               // after the last step that was taken
+  RunPosition taken_;  // after the last step that was taken
   bool resumed_ = false;
   double last_seconds_ = 0;
   std::int64_t last_tokens_ = 0;

@@ -1,5 +1,5 @@
-// The fused attention kernels that LibTorch chooses among on a GPU, by their formulas in fp32 (fp64 for fp64). Groups of heads and results
-// in the layout of the query, as theirs are. Dropout is not emulated.
+// The fused attention kernels that LibTorch chooses among on a GPU, by their formulas in fp32 (fp64 for fp64). Groups
+// of heads and results in the layout of the query, as theirs are. Dropout is not emulated.
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
@@ -24,7 +24,8 @@ struct Opened {
   bool causal;
   double scale;
 
-  explicit Opened(const Problem& p) : q(p.q.on_cpu()), k(p.k.on_cpu()), v(p.v.on_cpu()), bias(p.bias.on_cpu()), causal(p.causal), scale(p.scale) {}
+  explicit Opened(const Problem& p)
+      : q(p.q.on_cpu()), k(p.k.on_cpu()), v(p.v.on_cpu()), bias(p.bias.on_cpu()), causal(p.causal), scale(p.scale) {}
 };
 
 struct Weights {
@@ -32,9 +33,12 @@ struct Weights {
   Tensor lse;         // [B, H, T]
 };
 
-Problem problem(const Tensor& q, const Tensor& k, const Tensor& v, const MaybeTensor& bias, bool causal, MaybeScale scale, double dropout) {
+Problem problem(const Tensor& q, const Tensor& k, const Tensor& v, const MaybeTensor& bias, bool causal,
+                MaybeScale scale, double dropout) {
   if (dropout != 0) not_emulated("attention with dropout");
-  return {Described(q), Described(k), Described(v), Described(bias.value_or(Tensor())), causal, scale.value_or(1.0 / std::sqrt(double(q.size(-1))))};
+  return {Described(q), Described(k),
+          Described(v), Described(bias.value_or(Tensor())),
+          causal,       scale.value_or(1.0 / std::sqrt(double(q.size(-1))))};
 }
 
 at::ScalarType sum_type(const Tensor& q) { return q.scalar_type() == at::kDouble ? at::kDouble : at::kFloat; }
@@ -46,7 +50,8 @@ Weights attend(const Opened& problem) {
   Weights w{q.to(type), k.to(type).repeat_interleave(group, 1), v.to(type).repeat_interleave(group, 1), {}, {}};
   Tensor scores = at::matmul(w.q, w.k.transpose(-1, -2)) * scale;
   if (bias.defined()) scores = scores + bias.to(type);
-  if (causal) scores = scores.masked_fill(at::ones({T, S}, at::kBool).triu(1), -std::numeric_limits<double>::infinity());
+  if (causal)
+    scores = scores.masked_fill(at::ones({T, S}, at::kBool).triu(1), -std::numeric_limits<double>::infinity());
   w.lse = scores.logsumexp(-1);
   w.p = (scores - w.lse.unsqueeze(-1)).exp();
   return w;
@@ -57,8 +62,11 @@ std::array<Tensor, 3> gradients(const Opened& problem, const Tensor& grad) {
   const Weights w = attend(problem);
   const Tensor dout = grad.to(w.q.scalar_type()), dp = at::matmul(dout, w.v.transpose(-1, -2));
   const Tensor ds = w.p * (dp - (dp * w.p).sum(-1, true)) * problem.scale;
-  const auto by_group = [](const Tensor& all, const Tensor& like) { return all.view({like.size(0), like.size(1), -1, like.size(2), like.size(3)}).sum(2); };
-  return {at::matmul(ds, w.k), by_group(at::matmul(ds.transpose(-1, -2), w.q), problem.k), by_group(at::matmul(w.p.transpose(-1, -2), dout), problem.v)};
+  const auto by_group = [](const Tensor& all, const Tensor& like) {
+    return all.view({like.size(0), like.size(1), -1, like.size(2), like.size(3)}).sum(2);
+  };
+  return {at::matmul(ds, w.k), by_group(at::matmul(ds.transpose(-1, -2), w.q), problem.k),
+          by_group(at::matmul(w.p.transpose(-1, -2), dout), problem.v)};
 }
 
 struct Forward {
@@ -76,7 +84,8 @@ Forward forward(const Tensor& q, const Problem& problem) {
   return result;
 }
 
-std::tuple<Tensor, Tensor, Tensor> backward(const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v, const Problem& problem) {
+std::tuple<Tensor, Tensor, Tensor> backward(const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v,
+                                            const Problem& problem) {
   const Tensor dq = at::empty_like(q), dk = at::empty_like(k), dv = at::empty_like(v);
   const Described to_q(dq), to_k(dk), to_v(dv), from(grad);
   defer(q, [=] {
@@ -91,38 +100,44 @@ std::tuple<Tensor, Tensor, Tensor> backward(const Tensor& grad, const Tensor& q,
 Tensor number() { return at::zeros({}, at::kLong); }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt, Tensor, Tensor, Tensor> cudnn(
-    const Tensor& q, const Tensor& k, const Tensor& v, const MaybeTensor& bias, bool, double dropout, bool causal, bool, MaybeScale scale) {
+    const Tensor& q, const Tensor& k, const Tensor& v, const MaybeTensor& bias, bool, double dropout, bool causal, bool,
+    MaybeScale scale) {
   const Forward f = forward(q, problem(q, k, v, bias, causal, scale, dropout));
   return {f.out, f.lse, Tensor(), Tensor(), q.size(2), k.size(2), number(), number(), Tensor()};
 }
 
-std::tuple<Tensor, Tensor, Tensor> cudnn_backward(const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor&, const Tensor&,
-                                                  const Tensor&, const Tensor&, const Tensor& bias, const Tensor&, const Tensor&, c10::SymInt, c10::SymInt,
-                                                  double dropout, bool causal, MaybeScale scale) {
+std::tuple<Tensor, Tensor, Tensor> cudnn_backward(const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v,
+                                                  const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                                  const Tensor& bias, const Tensor&, const Tensor&, c10::SymInt,
+                                                  c10::SymInt, double dropout, bool causal, MaybeScale scale) {
   return backward(grad, q, k, v, problem(q, k, v, bias, causal, scale, dropout));
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt, Tensor, Tensor, Tensor> flash(const Tensor& q, const Tensor& k, const Tensor& v,
-                                                                                                     double dropout, bool causal, bool, MaybeScale scale) {
+std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt, Tensor, Tensor, Tensor> flash(
+    const Tensor& q, const Tensor& k, const Tensor& v, double dropout, bool causal, bool, MaybeScale scale) {
   const Forward f = forward(q, problem(q, k, v, {}, causal, scale, dropout));
   return {f.out, f.lse, Tensor(), Tensor(), q.size(2), k.size(2), number(), number(), Tensor()};
 }
 
-std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor&, const Tensor&,
-                                                  const Tensor&, const Tensor&, c10::SymInt, c10::SymInt, double dropout, bool causal, const Tensor&,
+std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v,
+                                                  const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                                  c10::SymInt, c10::SymInt, double dropout, bool causal, const Tensor&,
                                                   const Tensor&, MaybeScale scale) {
   return backward(grad, q, k, v, problem(q, k, v, {}, causal, scale, dropout));
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor> efficient(const Tensor& q, const Tensor& k, const Tensor& v, const MaybeTensor& bias, bool, double dropout,
-                                                     bool causal, MaybeScale scale) {
+std::tuple<Tensor, Tensor, Tensor, Tensor> efficient(const Tensor& q, const Tensor& k, const Tensor& v,
+                                                     const MaybeTensor& bias, bool, double dropout, bool causal,
+                                                     MaybeScale scale) {
   const Forward f = forward(q, problem(q, k, v, bias, causal, scale, dropout));
   return {f.out, f.lse, number(), number()};
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_backward(const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias,
-                                                              const Tensor&, const Tensor&, const Tensor&, const Tensor&, double dropout,
-                                                              std::array<bool, 4> wanted, bool causal, MaybeScale scale) {
+std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_backward(const Tensor& grad, const Tensor& q, const Tensor& k,
+                                                              const Tensor& v, const Tensor& bias, const Tensor&,
+                                                              const Tensor&, const Tensor&, const Tensor&,
+                                                              double dropout, std::array<bool, 4> wanted, bool causal,
+                                                              MaybeScale scale) {
   if (wanted[3]) not_emulated("a gradient of attention's bias");
   const auto [dq, dk, dv] = backward(grad, q, k, v, problem(q, k, v, bias, causal, scale, dropout));
   return {dq, dk, dv, Tensor()};
@@ -132,11 +147,14 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> efficient_backward(const Tensor& grad
 template <class F>
 void for_spans(const Described& spans, F f) {
   const Tensor begins = spans.on_cpu();
-  for (std::int64_t s = 0; s + 1 < begins.numel(); ++s) f(begins[s].item<std::int64_t>(), (begins[s + 1] - begins[s]).item<std::int64_t>());
+  for (std::int64_t s = 0; s + 1 < begins.numel(); ++s)
+    f(begins[s].item<std::int64_t>(), (begins[s + 1] - begins[s]).item<std::int64_t>());
 }
 
 /// The tokens of one span, of tensors [tokens, heads, D], as [1, heads, T, D].
-Tensor span_of(const Tensor& tokens, std::int64_t begin, std::int64_t count) { return tokens.narrow(0, begin, count).transpose(0, 1).unsqueeze(0); }
+Tensor span_of(const Tensor& tokens, std::int64_t begin, std::int64_t count) {
+  return tokens.narrow(0, begin, count).transpose(0, 1).unsqueeze(0);
+}
 
 Opened span_of(const Problem& problem, std::int64_t begin, std::int64_t count) {
   Opened opened(problem);
@@ -145,7 +163,8 @@ Opened span_of(const Problem& problem, std::int64_t begin, std::int64_t count) {
 }
 
 void check_spans(const MaybeTensor& of_q, const MaybeTensor& of_k, c10::SymInt longest_q, c10::SymInt longest_k) {
-  if (!of_q || !of_k || of_q->data_ptr() != of_k->data_ptr() || longest_q != longest_k) not_emulated("attention between unlike spans");
+  if (!of_q || !of_k || of_q->data_ptr() != of_k->data_ptr() || longest_q != longest_k)
+    not_emulated("attention between unlike spans");
   if (of_q->scalar_type() != at::kInt) not_emulated("spans that are not int32");
 }
 
@@ -154,14 +173,17 @@ void check_longest(std::int64_t count, std::int64_t longest) {
   if (count > longest) not_emulated("a span that is longer than the longest");
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> flash_spans(const Tensor& q, const Tensor& k, const Tensor& v, const MaybeTensor& spans_q,
-                                                               const MaybeTensor& spans_k, c10::SymInt longest_q, c10::SymInt longest_k, double dropout, bool causal,
-                                                               bool, MaybeScale scale, std::optional<c10::SymInt>, std::optional<c10::SymInt>, const MaybeTensor&,
-                                                               const MaybeTensor&) {
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> flash_spans(const Tensor& q, const Tensor& k, const Tensor& v,
+                                                               const MaybeTensor& spans_q, const MaybeTensor& spans_k,
+                                                               c10::SymInt longest_q, c10::SymInt longest_k,
+                                                               double dropout, bool causal, bool, MaybeScale scale,
+                                                               std::optional<c10::SymInt>, std::optional<c10::SymInt>,
+                                                               const MaybeTensor&, const MaybeTensor&) {
   check_spans(spans_q, spans_k, longest_q, longest_k);
   if (q.scalar_type() == at::kFloat || q.size(-1) % 8 != 0) not_emulated("flash attention of such heads");
   const Problem whole = problem(q, k, v, {}, causal, scale, dropout);
-  const Tensor out = at::empty(q.sizes(), q.options()), lse = at::empty({q.size(1), q.size(0)}, q.options().dtype(at::kFloat));
+  const Tensor out = at::empty(q.sizes(), q.options()),
+               lse = at::empty({q.size(1), q.size(0)}, q.options().dtype(at::kFloat));
   const Described to(out), to_lse(lse), spans(*spans_q);
   defer(q, [whole, to, to_lse, spans, longest = longest_q.expect_int()] {
     for_spans(spans, [&](std::int64_t begin, std::int64_t count) {
@@ -174,13 +196,16 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> flash_spans(const Tensor& q, 
   return {out, lse, number(), number(), Tensor()};
 }
 
-std::tuple<Tensor, Tensor, Tensor> flash_spans_backward(const Tensor& grad, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor&, const Tensor&,
-                                                        const Tensor& spans_q, const Tensor& spans_k, c10::SymInt longest_q, c10::SymInt longest_k, double dropout,
-                                                        bool causal, const Tensor&, const Tensor&, MaybeScale scale, std::optional<c10::SymInt>,
-                                                        std::optional<c10::SymInt>) {
+std::tuple<Tensor, Tensor, Tensor> flash_spans_backward(const Tensor& grad, const Tensor& q, const Tensor& k,
+                                                        const Tensor& v, const Tensor&, const Tensor&,
+                                                        const Tensor& spans_q, const Tensor& spans_k,
+                                                        c10::SymInt longest_q, c10::SymInt longest_k, double dropout,
+                                                        bool causal, const Tensor&, const Tensor&, MaybeScale scale,
+                                                        std::optional<c10::SymInt>, std::optional<c10::SymInt>) {
   check_spans(spans_q, spans_k, longest_q, longest_k);
   const Problem whole = problem(q, k, v, {}, causal, scale, dropout);
-  const Tensor dq = at::empty(q.sizes(), q.options()), dk = at::empty(k.sizes(), k.options()), dv = at::empty(v.sizes(), v.options());
+  const Tensor dq = at::empty(q.sizes(), q.options()), dk = at::empty(k.sizes(), k.options()),
+               dv = at::empty(v.sizes(), v.options());
   const Described to_q(dq), to_k(dk), to_v(dv), from(grad), spans(spans_q);
   defer(q, [=] {
     for_spans(spans, [&](std::int64_t begin, std::int64_t count) {

@@ -1,15 +1,15 @@
 #pragma once
-// An emulated GPU for machines that have none: CUDA's runtime, NCCL, and LibTorch's operations on CUDA tensors, in host memory. Programs
-// of the cuda preset that link this library first run their GPU path as it is, kernels included (kernel_host.h), and see devices of
-// compute capability 9.0.
+// An emulated GPU for machines that have none: CUDA's runtime, NCCL, and LibTorch's operations on CUDA tensors, in host
+// memory. Programs of the cuda preset that link this library first run their GPU path as it is, kernels included
+// (kernel_host.h), and see devices of compute capability 9.0.
 //
-// Work is queued per stream and done as late as the host lets it: only when somebody waits or asks, and then in an order that a seed
-// draws among what events allow. What a program forgot to order goes wrong here often, and repeatably. While no work runs, the device's
-// memory cannot be read or written: a host that touches it is told so and ended. Numbers, order and errors can be shown so; speed, and
-// what only hardware does, cannot.
+// Work is queued per stream and done as late as the host lets it: only when somebody waits or asks, and then in an
+// order that a seed draws among what events allow. What a program forgot to order goes wrong here often, and
+// repeatably. While no work runs, the device's memory cannot be read or written: a host that touches it is told so and
+// ended. Numbers, order and errors can be shown so; speed, and what only hardware does, cannot.
 //
-// Environment: ZERO_EMULATED_GPUS (default 4), ZERO_EMULATED_SEED (0), ZERO_EMULATED_NCCL (the version that it says it is, 22809),
-// ZERO_EMULATED_VERBOSE (1: names the operations for which the host waits).
+// Environment: ZERO_EMULATED_GPUS (default 4), ZERO_EMULATED_SEED (0), ZERO_EMULATED_NCCL (the version that it says it
+// is, 22809), ZERO_EMULATED_VERBOSE (1: names the operations for which the host waits).
 #include <cuda_runtime_api.h>
 
 #include <cstddef>

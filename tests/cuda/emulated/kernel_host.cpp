@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t stack_words = 8 << 10;
 
-// zero_switch_stack(&left, entered): saves the registers that a call keeps on this stack and goes on where `entered` was left.
+// zero_switch_stack(&left, entered): saves the registers that a call keeps on this stack and goes on where `entered`
+// was left.
 asm(R"(
 .globl zero_switch_stack
 .hidden zero_switch_stack
@@ -78,8 +79,9 @@ thread_local Fiber* Fiber::current_ = nullptr;
 
 using Warp = std::vector<unsigned>;  // the numbers of its threads, in the order in which they run
 
-/// One block of a launch. A warp runs from one barrier of the block to the next before another one does, so that warps are as far
-/// apart as a GPU may let them be; its lanes meet at shuffles. A thread that reaches neither shares its fiber with the next one.
+/// One block of a launch. A warp runs from one barrier of the block to the next before another one does, so that warps
+/// are as far apart as a GPU may let them be; its lanes meet at shuffles. A thread that reaches neither shares its
+/// fiber with the next one.
 class Block {
  public:
   Block(const Launch& launch, const std::function<void()>& body, const std::vector<Warp>& warps)
@@ -203,14 +205,17 @@ void* shared_bytes() { return Block::current().shared(); }
 
 void Launch::operator<<(std::function<void()> body) const {
   static std::atomic<unsigned> launches{0};
-  if (threads_.x > 1024 || threads_.x == 0 || blocks_.x == 0 || shared_ > (48 << 10)) not_emulated("a launch that a GPU would refuse");
+  if (threads_.x > 1024 || threads_.x == 0 || blocks_.x == 0 || shared_ > (48 << 10))
+    not_emulated("a launch that a GPU would refuse");
   if (threads_.x % 32 != 0 && threads_.x != 1) not_emulated("a block that is not whole warps");
   const unsigned turn = launches++;
   Scheduler::get().enqueue(stream_, {[launch = *this, body = std::move(body), turn] {
                                        const std::vector<Warp> warps = warps_in_some_order(launch.threads().x, turn);
                                        Block block(launch, body, warps);
-                                       for (unsigned b = 0; b < launch.blocks().x * launch.blocks().y; ++b) block.run(b);
-                                     }, {}});
+                                       for (unsigned b = 0; b < launch.blocks().x * launch.blocks().y; ++b)
+                                         block.run(b);
+                                     },
+                                     {}});
 }
 
 }  // namespace zero::emulated

@@ -1,10 +1,11 @@
 #pragma once
-// What a .cu file needs to be compiled for the host: the threads of a block are fibers of one thread, and blocks follow one another.
-// The build rewrites launches, f<<<...>>>(x) to Launch(...) << [=] { f(x); }, and __shared__ arrays, one to a line; it includes this file first.
+// What a .cu file needs to be compiled for the host: the threads of a block are fibers of one thread, and blocks follow
+// one another. The build rewrites launches, f<<<...>>>(x) to Launch(...) << [=] { f(x); }, and __shared__ arrays, one
+// to a line; it includes this file first.
 //
-// A block's threads run one after the other, a warp from one __syncthreads() to the next before another warp, in an order that
-// changes from launch to launch. A kernel that reads what another thread has not written yet, or writes what another warp has still to
-// read, is found by its result.
+// A block's threads run one after the other, a warp from one __syncthreads() to the next before another warp, in an
+// order that changes from launch to launch. A kernel that reads what another thread has not written yet, or writes what
+// another warp has still to read, is found by its result.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime_api.h>
@@ -67,7 +68,8 @@ class Launch {
 #define __syncthreads ::zero::emulated::sync_threads
 
 inline float __shfl_xor_sync(unsigned, float value, int mask) {
-  return __builtin_bit_cast(float, static_cast<std::uint32_t>(::zero::emulated::exchange(__builtin_bit_cast(std::uint32_t, value), mask)));
+  return __builtin_bit_cast(
+      float, static_cast<std::uint32_t>(::zero::emulated::exchange(__builtin_bit_cast(std::uint32_t, value), mask)));
 }
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 inline float __expf(float x) { return std::exp(x); }

@@ -14,7 +14,8 @@
 namespace zero::emulated {
 namespace {
 
-/// Under the address sanitizer, which watches the ends of blocks of the heap, the device's memory lies there and is always open.
+/// Under the address sanitizer, which watches the ends of blocks of the heap, the device's memory lies there and is
+/// always open.
 #ifdef __SANITIZE_ADDRESS__
 constexpr bool closes = false;
 #else
@@ -35,7 +36,8 @@ void* pages(std::size_t bytes) {
   if (map == MAP_FAILED) return nullptr;
   char* const begin = static_cast<char*>(map) + (unit - reinterpret_cast<std::uintptr_t>(map) % unit) % unit;
   if (const std::size_t before = static_cast<std::size_t>(begin - static_cast<char*>(map))) ::munmap(map, before);
-  if (const std::size_t after = spare - static_cast<std::size_t>(begin - static_cast<char*>(map))) ::munmap(begin + size, after);
+  if (const std::size_t after = spare - static_cast<std::size_t>(begin - static_cast<char*>(map)))
+    ::munmap(begin + size, after);
   if (unit == huge_page) ::madvise(begin, size, MADV_HUGEPAGE);
   return begin;
 }
@@ -52,7 +54,10 @@ void on_fault(int signal, siginfo_t* info, void*) {
     return;
   }
   char words[160];
-  std::snprintf(words, sizeof words, "emulated GPU: the host touched device memory at %p, in a block of %zu bytes, while no work of the device ran\n", info->si_addr, bytes);
+  std::snprintf(
+      words, sizeof words,
+      "emulated GPU: the host touched device memory at %p, in a block of %zu bytes, while no work of the device ran\n",
+      info->si_addr, bytes);
   say(words);
   void* frames[48];
   ::backtrace_symbols_fd(frames, ::backtrace(frames, 48), STDERR_FILENO);
@@ -106,8 +111,10 @@ void MemoryMap::release(void* begin) {
   const Range range = at->second;
   if (range.place == Place::device) used_ -= range.bytes;
   ranges_.erase(at);
-  if (closes && range.place == Place::device) ::munmap(begin, whole_pages(range.bytes));
-  else std::free(begin);
+  if (closes && range.place == Place::device)
+    ::munmap(begin, whole_pages(range.bytes));
+  else
+    std::free(begin);
 }
 
 void MemoryMap::enrol(void* begin, std::size_t bytes) {
@@ -117,7 +124,8 @@ void MemoryMap::enrol(void* begin, std::size_t bytes) {
 
 void MemoryMap::forget(void* begin) {
   std::lock_guard guard(lock_);
-  if (ranges_.erase(static_cast<const char*>(begin)) == 0) not_emulated("memory is unregistered that was not registered");
+  if (ranges_.erase(static_cast<const char*>(begin)) == 0)
+    not_emulated("memory is unregistered that was not registered");
 }
 
 std::map<const char*, MemoryMap::Range>::iterator MemoryMap::find(const void* address) {
@@ -137,7 +145,8 @@ void MemoryMap::check_device(const void* begin, std::size_t bytes, const char* w
   if (bytes == 0) return;
   std::lock_guard guard(lock_);
   const auto at = find(begin);
-  if (at == ranges_.end() || at->second.place == Place::pageable || static_cast<const char*>(begin) + bytes > at->first + at->second.bytes)
+  if (at == ranges_.end() || at->second.place == Place::pageable ||
+      static_cast<const char*>(begin) + bytes > at->first + at->second.bytes)
     not_emulated((std::string(what) + " reaches beyond the device's memory").c_str());
 }
 
@@ -146,7 +155,8 @@ void MemoryMap::set_access(bool open) {
   std::lock_guard guard(lock_);
   open_ = open;
   for (const auto& [begin, range] : ranges_)
-    if (range.place == Place::device) ::mprotect(const_cast<char*>(begin), whole_pages(range.bytes), open ? PROT_READ | PROT_WRITE : PROT_NONE);
+    if (range.place == Place::device)
+      ::mprotect(const_cast<char*>(begin), whole_pages(range.bytes), open ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 
 std::size_t MemoryMap::device_range_around(const void* address) {

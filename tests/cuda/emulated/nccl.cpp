@@ -1,6 +1,7 @@
-// NCCL's calls between the emulated devices of a node: messages are files in memory, which a rank writes when the kernel begins in its
-// stream and the others read when all are there. As NCCL does, a call on a non-blocking communicator returns before its kernel is on
-// the stream, an aborted communicator ends its kernels, and who is missing is never said. Each rank adds in the order of ranks.
+// NCCL's calls between the emulated devices of a node: messages are files in memory, which a rank writes when the
+// kernel begins in its stream and the others read when all are there. As NCCL does, a call on a non-blocking
+// communicator returns before its kernel is on the stream, an aborted communicator ends its kernels, and who is missing
+// is never said. Each rank adds in the order of ranks.
 #include <ATen/ATen.h>
 #include <nccl.h>
 #include <unistd.h>
@@ -38,22 +39,37 @@ using Shared = std::shared_ptr<EmulatedComm>;
 
 std::size_t bytes_of(ncclDataType_t type) {
   switch (type) {
-    case ncclInt8: case ncclUint8: return 1;
-    case ncclFloat16: case ncclBfloat16: return 2;
-    case ncclInt32: case ncclUint32: case ncclFloat32: return 4;
-    default: return 8;
+    case ncclInt8:
+    case ncclUint8:
+      return 1;
+    case ncclFloat16:
+    case ncclBfloat16:
+      return 2;
+    case ncclInt32:
+    case ncclUint32:
+    case ncclFloat32:
+      return 4;
+    default:
+      return 8;
   }
 }
 
 at::ScalarType tensor_type(ncclDataType_t type) {
   switch (type) {
-    case ncclFloat16: return at::kHalf;
-    case ncclBfloat16: return at::kBFloat16;
-    case ncclFloat32: return at::kFloat;
-    case ncclFloat64: return at::kDouble;
-    case ncclInt32: return at::kInt;
-    case ncclInt64: return at::kLong;
-    default: return at::kByte;
+    case ncclFloat16:
+      return at::kHalf;
+    case ncclBfloat16:
+      return at::kBFloat16;
+    case ncclFloat32:
+      return at::kFloat;
+    case ncclFloat64:
+      return at::kDouble;
+    case ncclInt32:
+      return at::kInt;
+    case ncclInt64:
+      return at::kLong;
+    default:
+      return at::kByte;
   }
 }
 
@@ -64,13 +80,16 @@ void publish(const Shared& comm, const std::string& name, const void* data, std:
   files::rename(part, to);
 }
 
-bool is_there(const Shared& comm, const std::string& name) { return ::access((comm->folder / name).c_str(), F_OK) == 0; }
+bool is_there(const Shared& comm, const std::string& name) {
+  return ::access((comm->folder / name).c_str(), F_OK) == 0;
+}
 
 void read(const Shared& comm, const std::string& name, void* to, std::size_t at, std::size_t bytes) {
   std::ifstream file(comm->folder / name, std::ios::binary);
   file.seekg(static_cast<std::streamoff>(at));
   file.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
-  if (file.gcount() != static_cast<std::streamsize>(bytes)) not_emulated(("ranks disagree about the size of " + name).c_str());
+  if (file.gcount() != static_cast<std::streamsize>(bytes))
+    not_emulated(("ranks disagree about the size of " + name).c_str());
 }
 
 struct Message {
@@ -91,9 +110,12 @@ struct Group {
 thread_local Group group;
 
 /// The kernel of one collective: `own` is this rank's input, `all_there` may use everybody's.
-void queue_collective(const Shared& comm, cudaStream_t stream, const void* own, std::size_t bytes, std::function<void(const std::vector<std::string>&)> all_there) {
+void queue_collective(const Shared& comm, cudaStream_t stream, const void* own, std::size_t bytes,
+                      std::function<void(const std::vector<std::string>&)> all_there) {
   const long number = comm->counters["collective"]++, turn = comm->issued++;
-  const auto name = [number](int rank, long back = 0) { return "c" + std::to_string(number - back) + "-" + std::to_string(rank); };
+  const auto name = [number](int rank, long back = 0) {
+    return "c" + std::to_string(number - back) + "-" + std::to_string(rank);
+  };
   MemoryMap::get().check_device(own, bytes, "what a collective reads");
   Scheduler::get().enqueue(stream, {[=] {
                                       if (!comm->aborted) publish(comm, name(comm->rank), own, bytes);
@@ -124,13 +146,15 @@ void queue_messages(const Shared& comm, cudaStream_t stream, const std::vector<M
   std::vector<Named> named;
   const long turn = comm->issued++;
   for (const Message& m : messages) {
-    const std::string pair = m.send ? std::to_string(comm->rank) + "-" + std::to_string(m.peer) : std::to_string(m.peer) + "-" + std::to_string(comm->rank);
+    const std::string pair = m.send ? std::to_string(comm->rank) + "-" + std::to_string(m.peer)
+                                    : std::to_string(m.peer) + "-" + std::to_string(comm->rank);
     named.push_back({m, "p" + pair + "-" + std::to_string(comm->counters[(m.send ? "to " : "from ") + pair]++)});
     MemoryMap::get().check_device(m.send ? m.send : m.recv, m.bytes, "a message");
   }
   Scheduler::get().enqueue(stream, {[=] {
                                       for (const Named& n : named)
-                                        if (n.message.send && !comm->aborted) publish(comm, n.name, n.message.send, n.message.bytes);
+                                        if (n.message.send && !comm->aborted)
+                                          publish(comm, n.name, n.message.send, n.message.bytes);
                                     },
                                     [=] { return comm->aborted || comm->ended == turn; }});
   Scheduler::get().enqueue(stream, {[=] {
@@ -164,7 +188,8 @@ ncclResult_t issue(ncclComm* comm, cudaStream_t stream, std::function<void()> ho
   return ncclSuccess;
 }
 
-at::Tensor sum_of(const Shared& comm, const std::vector<std::string>& names, std::size_t at, std::size_t count, ncclDataType_t type) {
+at::Tensor sum_of(const Shared& comm, const std::vector<std::string>& names, std::size_t at, std::size_t count,
+                  ncclDataType_t type) {
   at::Tensor sum;
   for (const std::string& name : names) {
     const at::Tensor one = at::empty({static_cast<std::int64_t>(count)}, tensor_type(type));
@@ -178,14 +203,19 @@ at::Tensor sum_of(const Shared& comm, const std::vector<std::string>& names, std
 
 extern "C" {
 
-ncclResult_t ncclGetVersion(int* version) { return *version = static_cast<int>(environment("ZERO_EMULATED_NCCL", 22809)), ncclSuccess; }
-const char* ncclGetErrorString(ncclResult_t result) { return result == ncclSuccess ? "no error" : result == ncclInProgress ? "in progress" : "emulated error"; }
+ncclResult_t ncclGetVersion(int* version) {
+  return *version = static_cast<int>(environment("ZERO_EMULATED_NCCL", 22809)), ncclSuccess;
+}
+const char* ncclGetErrorString(ncclResult_t result) {
+  return result == ncclSuccess ? "no error" : result == ncclInProgress ? "in progress" : "emulated error";
+}
 const char* ncclGetLastError(ncclComm_t) { return ""; }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   std::memset(id, 0, sizeof *id);
   std::random_device random;
-  std::snprintf(id->internal, sizeof id->internal, "/dev/shm/zero-emulated-%u-%08x%08x", unsigned(::getuid()), random(), random());
+  std::snprintf(id->internal, sizeof id->internal, "/dev/shm/zero-emulated-%u-%08x%08x", unsigned(::getuid()), random(),
+                random());
   return files::create_directory(id->internal), ncclSuccess;
 }
 
@@ -222,9 +252,13 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 }
 ncclResult_t ncclCommAbort(ncclComm_t comm) { return comm->shared->aborted = true, ncclCommDestroy(comm); }
 
-ncclResult_t ncclMemAlloc(void** begin, size_t bytes) { return cudaMalloc(begin, bytes) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError; }
+ncclResult_t ncclMemAlloc(void** begin, size_t bytes) {
+  return cudaMalloc(begin, bytes) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
 ncclResult_t ncclMemFree(void* begin) { return cudaFree(begin) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError; }
-ncclResult_t ncclCommRegister(const ncclComm_t, void* begin, size_t, void** handle) { return *handle = begin, ncclSuccess; }
+ncclResult_t ncclCommRegister(const ncclComm_t, void* begin, size_t, void** handle) {
+  return *handle = begin, ncclSuccess;
+}
 ncclResult_t ncclCommDeregister(const ncclComm_t, void*) { return ncclSuccess; }
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* begin, size_t, ncclWindow_t* window, int) {
   return start(comm, [=] { *window = static_cast<ncclWindow_t>(begin); });
@@ -242,37 +276,49 @@ ncclResult_t ncclGroupEnd() {
   });
 }
 
-ncclResult_t ncclAllGather(const void* send, void* recv, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclAllGather(const void* send, void* recv, size_t count, ncclDataType_t type, ncclComm_t comm,
+                           cudaStream_t stream) {
   const std::size_t part = count * bytes_of(type);
   return issue(comm, stream, [=, shared = comm->shared] {
     queue_collective(shared, stream, send, part, [=](const std::vector<std::string>& names) {
-      for (std::size_t r = 0; r < names.size(); ++r) read(shared, names[r], static_cast<char*>(recv) + r * part, 0, part);
+      for (std::size_t r = 0; r < names.size(); ++r)
+        read(shared, names[r], static_cast<char*>(recv) + r * part, 0, part);
     });
   });
 }
-ncclResult_t ncclAllReduce(const void* send, void* recv, size_t count, ncclDataType_t type, ncclRedOp_t, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclAllReduce(const void* send, void* recv, size_t count, ncclDataType_t type, ncclRedOp_t,
+                           ncclComm_t comm, cudaStream_t stream) {
   return issue(comm, stream, [=, shared = comm->shared] {
     queue_collective(shared, stream, send, count * bytes_of(type), [=](const std::vector<std::string>& names) {
       std::memcpy(recv, sum_of(shared, names, 0, count, type).data_ptr(), count * bytes_of(type));
     });
   });
 }
-ncclResult_t ncclReduceScatter(const void* send, void* recv, size_t count, ncclDataType_t type, ncclRedOp_t, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclReduceScatter(const void* send, void* recv, size_t count, ncclDataType_t type, ncclRedOp_t,
+                               ncclComm_t comm, cudaStream_t stream) {
   return issue(comm, stream, [=, shared = comm->shared] {
-    queue_collective(shared, stream, send, count * bytes_of(type) * static_cast<std::size_t>(shared->size), [=](const std::vector<std::string>& names) {
-      std::memcpy(recv, sum_of(shared, names, count * static_cast<std::size_t>(shared->rank), count, type).data_ptr(), count * bytes_of(type));
-    });
+    queue_collective(
+        shared, stream, send, count * bytes_of(type) * static_cast<std::size_t>(shared->size),
+        [=](const std::vector<std::string>& names) {
+          std::memcpy(recv,
+                      sum_of(shared, names, count * static_cast<std::size_t>(shared->rank), count, type).data_ptr(),
+                      count * bytes_of(type));
+        });
   });
 }
-ncclResult_t ncclBroadcast(const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclBroadcast(const void* send, void* recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+                           cudaStream_t stream) {
   const std::size_t bytes = count * bytes_of(type);
   return issue(comm, stream, [=, shared = comm->shared] {
-    queue_collective(shared, stream, send, shared->rank == root ? bytes : 0, [=](const std::vector<std::string>& names) {
-      if (shared->rank != root || send != recv) read(shared, names[static_cast<std::size_t>(root)], recv, 0, bytes);
-    });
+    queue_collective(shared, stream, send, shared->rank == root ? bytes : 0,
+                     [=](const std::vector<std::string>& names) {
+                       if (shared->rank != root || send != recv)
+                         read(shared, names[static_cast<std::size_t>(root)], recv, 0, bytes);
+                     });
   });
 }
-ncclResult_t ncclSend(const void* send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclSend(const void* send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
   if (group.depth == 0) not_emulated("a message outside a group");
   group.comm = comm;
   group.stream = stream;

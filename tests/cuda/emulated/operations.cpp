@@ -1,6 +1,6 @@
-// LibTorch's operations on CUDA tensors, by its operations for the CPU. Every operation of the `aten` library that has both gets one boxed
-// kernel: it finds the shapes of the results with the Meta backend, makes them, and queues the computation on the current stream.
-// Views, allocation and what reads single values stay LibTorch's own.
+// LibTorch's operations on CUDA tensors, by its operations for the CPU. Every operation of the `aten` library that has
+// both gets one boxed kernel: it finds the shapes of the results with the Meta backend, makes them, and queues the
+// computation on the current stream. Views, allocation and what reads single values stay LibTorch's own.
 #include "tests/cuda/emulated/operations.h"
 
 #include <ATen/core/CachingHostAllocator.h>
@@ -34,10 +34,12 @@ at::Tensor Described::on_cpu() const {
 }
 
 void defer(const at::Tensor& on, std::function<void()> work) {
-  Scheduler::get().enqueue(c10::cuda::getCurrentCUDAStream(on.get_device()).stream(), {[work = std::move(work)] {
-                                                                                       const at::AutoDispatchBelowADInplaceOrView below;
-                                                                                       work();
-                                                                                     }, {}});
+  Scheduler::get().enqueue(c10::cuda::getCurrentCUDAStream(on.get_device()).stream(),
+                           {[work = std::move(work)] {
+                              const at::AutoDispatchBelowADInplaceOrView below;
+                              work();
+                            },
+                            {}});
 }
 
 void wait_and_run(const std::function<void()>& work) {
@@ -64,14 +66,16 @@ c10::IValue changed(const c10::IValue& value, Change change) {
   }
   if (value.isOptionalTensorList()) {
     c10::List<std::optional<at::Tensor>> all;
-    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) all.push_back(tensor && tensor->defined() ? std::optional(change(*tensor)) : tensor);
+    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector())
+      all.push_back(tensor && tensor->defined() ? std::optional(change(*tensor)) : tensor);
     return c10::IValue(all);
   }
   return value;
 }
 
 at::Tensor as_meta(const at::Tensor& tensor) {
-  at::Tensor meta = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta).pinned_memory(false));
+  at::Tensor meta =
+      at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta).pinned_memory(false));
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) meta.unsafeGetTensorImpl()->set_wrapped_number(true);
   return meta;
 }
@@ -79,7 +83,8 @@ at::Tensor as_meta(const at::Tensor& tensor) {
 /// One call of an operation.
 class Call {
  public:
-  Call(const c10::OperatorHandle& op, Stack& stack) : op_(op), schema_(op.schema()), args_(torch::jit::last(stack, schema_.arguments().size()).vec()) {
+  Call(const c10::OperatorHandle& op, Stack& stack)
+      : op_(op), schema_(op.schema()), args_(torch::jit::last(stack, schema_.arguments().size()).vec()) {
     torch::jit::drop(stack, schema_.arguments().size());
     for (const c10::IValue& arg : args_)
       changed(arg, [&](const at::Tensor& t) {
@@ -106,7 +111,8 @@ class Call {
       for (std::size_t i = 0; i < plain.size(); ++i) inner.push_back(filled(plain[i], tensors[i]));
       op.callBoxedForDispatchKey(c10::DispatchKey::CPU, inner);
       for (std::size_t i = 0; i < results.size(); ++i)
-        if (const at::Tensor to = results[i].on_cpu(); to.defined() && inner[i].toTensor().defined()) to.copy_(inner[i].toTensor());
+        if (const at::Tensor to = results[i].on_cpu(); to.defined() && inner[i].toTensor().defined())
+          to.copy_(inner[i].toTensor());
     });
     push_results(stack);
   }
@@ -149,14 +155,17 @@ class Call {
     if (in_place) return true;
     for (const c10::IValue& value : meta) {
       const at::Tensor shape = value.toTensor();
-      results_.push_back(shape.defined() ? at::empty_strided(shape.sizes(), shape.strides(), shape.options().device(any_.device())) : at::Tensor());
+      results_.push_back(shape.defined()
+                             ? at::empty_strided(shape.sizes(), shape.strides(), shape.options().device(any_.device()))
+                             : at::Tensor());
     }
     return true;
   }
 
   /// Results that depend on values: the host waits.
   void run_at_once(Stack& stack) {
-    if (environment("ZERO_EMULATED_VERBOSE", 0)) std::fprintf(stderr, "emulated GPU: %s waits\n", toString(op_.operator_name()).c_str());
+    if (environment("ZERO_EMULATED_VERBOSE", 0))
+      std::fprintf(stderr, "emulated GPU: %s waits\n", toString(op_.operator_name()).c_str());
     Stack inner;
     wait_and_run([&] {
       for (const c10::IValue& arg : args_) {
@@ -207,7 +216,8 @@ class Call {
 
 void on_emulated(const c10::OperatorHandle& op, Stack* stack) { Call(op, *stack).run(*stack); }
 
-/// A copy between host and device waits for the stream unless the host's memory is pinned and the caller does not ask for it.
+/// A copy between host and device waits for the stream unless the host's memory is pinned and the caller does not ask
+/// for it.
 at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) {
   if (self.is_same(source) || self.numel() == 0) return self;
   const at::Tensor& device = self.is_cuda() ? self : source;
@@ -220,7 +230,9 @@ at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) 
     return self;
   }
   if (pinned && non_blocking) {
-    const auto view = [](const at::Tensor& t) { return at::from_blob(t.data_ptr(), t.sizes(), t.strides(), at::TensorOptions().dtype(t.dtype())); };
+    const auto view = [](const at::Tensor& t) {
+      return at::from_blob(t.data_ptr(), t.sizes(), t.strides(), at::TensorOptions().dtype(t.dtype()));
+    };
     const Described on_device(device);
     const at::Tensor beside = view(host);
     const bool up = self.is_cuda();
@@ -228,17 +240,29 @@ at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) 
       const at::Tensor ours = on_device.on_cpu();
       up ? ours.copy_(beside) : beside.copy_(ours);
     });
-    at::getHostAllocator(at::kCUDA)->record_event(host.data_ptr(), host.storage().data_ptr().get_context(), c10::cuda::getCurrentCUDAStream(device.get_device()).unwrap());
+    at::getHostAllocator(at::kCUDA)->record_event(host.data_ptr(), host.storage().data_ptr().get_context(),
+                                                  c10::cuda::getCurrentCUDAStream(device.get_device()).unwrap());
     return self;
   }
-  wait_and_run([&] { (self.is_cuda() ? Described(self).on_cpu() : self).copy_(source.is_cuda() ? Described(source).on_cpu() : source); });
+  wait_and_run([&] {
+    (self.is_cuda() ? Described(self).on_cpu() : self).copy_(source.is_cuda() ? Described(source).on_cpu() : source);
+  });
   return self;
 }
 
 /// What only makes or names memory, or is composed of others.
 bool stays(const c10::OperatorName& name, const c10::FunctionSchema& schema) {
-  static const std::set<std::string> own = {"aten::empty", "aten::empty_strided", "aten::resize_", "aten::set_", "aten::_local_scalar_dense", "aten::record_stream",
-                                            "aten::is_pinned", "aten::_pin_memory", "aten::_fused_sdp_choice", "aten::copy_", "aten::is_set_to"};
+  static const std::set<std::string> own = {"aten::empty",
+                                            "aten::empty_strided",
+                                            "aten::resize_",
+                                            "aten::set_",
+                                            "aten::_local_scalar_dense",
+                                            "aten::record_stream",
+                                            "aten::is_pinned",
+                                            "aten::_pin_memory",
+                                            "aten::_fused_sdp_choice",
+                                            "aten::copy_",
+                                            "aten::is_set_to"};
   if (own.count(name.name)) return true;
   for (const c10::Argument& result : schema.returns())
     if (result.alias_info() && !result.alias_info()->isWrite()) return true;  // a view
@@ -246,9 +270,10 @@ bool stays(const c10::OperatorName& name, const c10::FunctionSchema& schema) {
 }
 
 void register_meta(torch::Library& library) {  // what LibTorch knows no shapes of
-  library.impl("embedding_dense_backward", [](const at::Tensor& grad, const at::Tensor&, c10::SymInt rows, c10::SymInt, bool) {
-    return at::empty({rows.expect_int(), grad.size(-1)}, grad.options());
-  });
+  library.impl("embedding_dense_backward",
+               [](const at::Tensor& grad, const at::Tensor&, c10::SymInt rows, c10::SymInt, bool) {
+                 return at::empty({rows.expect_int(), grad.size(-1)}, grad.options());
+               });
   library.impl("index_select", [](const at::Tensor& self, std::int64_t dim, const at::Tensor& index) {
     std::vector<std::int64_t> sizes = self.sizes().vec();
     sizes[static_cast<std::size_t>(dim < 0 ? dim + self.dim() : dim)] = index.numel();
@@ -276,9 +301,11 @@ struct Registrations {
     for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
       const auto op = dispatcher.findSchema(name);
       if (!op || name.name.rfind("aten::", 0) != 0 || stays(name, op->schema())) continue;
-      if (!op->hasKernelForDispatchKey(c10::DispatchKey::CUDA) || !op->hasKernelForDispatchKey(c10::DispatchKey::CPU)) continue;
-      boxed.push_back(dispatcher.registerImpl(name, c10::DispatchKey::CUDA, c10::KernelFunction::makeFromBoxedFunction<&on_emulated>(), std::nullopt, nullptr,
-                                              "emulated"));
+      if (!op->hasKernelForDispatchKey(c10::DispatchKey::CUDA) || !op->hasKernelForDispatchKey(c10::DispatchKey::CPU))
+        continue;
+      boxed.push_back(dispatcher.registerImpl(name, c10::DispatchKey::CUDA,
+                                              c10::KernelFunction::makeFromBoxedFunction<&on_emulated>(), std::nullopt,
+                                              nullptr, "emulated"));
     }
   }
 };

@@ -51,7 +51,8 @@ bool Scheduler::step(std::optional<DeviceAccess>& access) {
   return true;
 }
 
-/// Not ready may mean that another rank is awaited: the lock is open between the looks, so that other threads can abort it.
+/// Not ready may mean that another rank is awaited: the lock is open between the looks, so that other threads can abort
+/// it.
 template <class Done>
 void Scheduler::run_until(Done done) {
   for (;;) {
@@ -81,7 +82,8 @@ void Scheduler::enqueue(cudaStream_t stream, Task task) {
   std::optional<DeviceAccess> access;
   if (random_() % 8 == 0)
     for (auto n = random_() % 8; n > 0 && step(access);) --n;
-  while (waiting_ > most_waiting && step(access)) {}
+  while (waiting_ > most_waiting && step(access)) {
+  }
 }
 
 void Scheduler::record(const std::shared_ptr<Mark>& mark, cudaStream_t stream) {
@@ -95,7 +97,8 @@ void Scheduler::record(const std::shared_ptr<Mark>& mark, cudaStream_t stream) {
   enqueue(stream, {[mark, number] {
                      mark->passed = number;
                      mark->seconds = now();
-                   }, {}});
+                   },
+                   {}});
 }
 
 bool Scheduler::wait(cudaStream_t stream, const std::shared_ptr<Mark>& mark) {
@@ -106,7 +109,8 @@ bool Scheduler::wait(cudaStream_t stream, const std::shared_ptr<Mark>& mark) {
   }
   if (mark->recorded == 0) return true;
   if (captured_.count(stream)) return false;
-  if (mark->passed < mark->recorded) enqueue(stream, {{}, [mark, number = mark->recorded] { return mark->passed >= number; }});
+  if (mark->passed < mark->recorded)
+    enqueue(stream, {{}, [mark, number = mark->recorded] { return mark->passed >= number; }});
   return true;
 }
 

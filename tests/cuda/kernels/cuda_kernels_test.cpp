@@ -3,18 +3,19 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <gtest/gtest.h>
 
-#include "comm/fake_communicator.h"
+#include "comm/fake/fake_communicator.h"
 #include "comm/staged_communicator.h"
-#include "models/attention.h"
-#include "models/cuda/device_rows.h"
-#include "models/device_batch.h"
-#include "models/device_setting.h"
-#include "models/low_rank.h"
+#include "models/llama/llama.h"
 #include "models/model.h"
-#include "models/rotary.h"
-#include "offload/adamw_kernel.h"
-#include "offload/device_step.h"
-#include "zero/engine.h"
+#include "models/nn/device_batch.h"
+#include "models/ops/attention.h"
+#include "models/ops/cuda/device_rows.h"
+#include "models/ops/device_setting.h"
+#include "models/ops/low_rank.h"
+#include "models/ops/rotary.h"
+#include "offload/kernels/adamw_kernel.h"
+#include "offload/kernels/device_step.h"
+#include "zero/core/engine.h"
 
 namespace zero {
 namespace {
@@ -62,7 +63,8 @@ TEST_P(Kernels, Swiglu) {
   const at::Tensor x = values({41, 2 * inner}) * 3, dy = values({41, inner}, 0.2);
   const at::Tensor gate = x.narrow(1, 0, inner), rest = x.narrow(1, inner, inner), s = gate.sigmoid();
   expect_near(cuda::swiglu(up(x)), gate * s * rest, "y");
-  expect_near(cuda::swiglu_backward(up(dy), up(x)), at::cat({dy * rest * s * (1 + gate * (1 - s)), dy * gate * s}, 1), "d");
+  expect_near(cuda::swiglu_backward(up(dy), up(x)), at::cat({dy * rest * s * (1 + gate * (1 - s)), dy * gate * s}, 1),
+              "d");
 }
 
 TEST_P(Kernels, CrossEntropy) {
@@ -91,9 +93,12 @@ TEST_P(Kernels, RotationAndItsGradient) {
   const std::int64_t heads = 6, kv = 2, d = 16, T = 11;
   Rotary rotary(d, 10000, std::nullopt);
   const at::Tensor qkv = values({2, T, (heads + 2 * kv) * d});
-  const Rotary::Table table = rotary.table(T, at::kFloat, gpu), exact = Rotary(d, 10000, std::nullopt).table(T, at::kDouble, at::kCPU);
+  const Rotary::Table table = rotary.table(T, at::kFloat, gpu),
+                      exact = Rotary(d, 10000, std::nullopt).table(T, at::kDouble, at::kCPU);
   const at::Tensor parts = qkv.view({2, T, -1, d});
-  const at::Tensor want = at::cat({rotate(parts.narrow(2, 0, heads + kv), exact, {}), parts.narrow(2, heads + kv, kv)}, 2).view(qkv.sizes());
+  const at::Tensor want =
+      at::cat({rotate(parts.narrow(2, 0, heads + kv), exact, {}), parts.narrow(2, heads + kv, kv)}, 2)
+          .view(qkv.sizes());
   const at::Tensor in = up(qkv).set_requires_grad(true);
   const at::Tensor out = cuda::rotate_qkv(in, table, {}, heads + kv);
   expect_near(out.detach(), want, "turned");
@@ -110,7 +115,8 @@ TEST_P(Kernels, AdamWAndItsVerdict) {
   const at::TensorOptions f64 = at::TensorOptions().dtype(at::kDouble).device(gpu);
   const at::Tensor numbers = at::zeros({StepNumbers::count}, f64), scratch = at::zeros({device_norm_blocks}, f64);
   const auto span = [&](at::Tensor& a, at::Tensor& b, at::Tensor& c, const at::Tensor& g, at::Tensor& to) {
-    return AdamWSpan{a.data_ptr(), b.data_ptr(), c.data_ptr(), at::kFloat, g.data_ptr(), GetParam(), to.data_ptr(), GetParam(), n};
+    return AdamWSpan{a.data_ptr(), b.data_ptr(),  c.data_ptr(), at::kFloat, g.data_ptr(),
+                     GetParam(),   to.data_ptr(), GetParam(),   n};
   };
   for (int step = 1; step <= 3; ++step) {
     numbers.narrow(0, StepNumbers::sum_of_squares, 1).zero_();
@@ -143,7 +149,8 @@ TEST_P(Kernels, DropoutMaskHasTheHostsBits) {
   for (const double dropout : {0.1, 0.5, 0.99})
     for (const std::int64_t columns : {16, 33, 288}) {
       adapter.dropout = dropout;
-      const at::Tensor z = at::zeros({17, columns}, GetParam()), want = dropout_mask(adapter, z), got = dropout_mask(adapter, z.to(gpu));
+      const at::Tensor z = at::zeros({17, columns}, GetParam()), want = dropout_mask(adapter, z),
+                       got = dropout_mask(adapter, z.to(gpu));
       ASSERT_TRUE(got.is_cuda());
       EXPECT_TRUE(at::equal(got.cpu(), want)) << columns;
       EXPECT_GT(want.count_nonzero().item<std::int64_t>(), 0);
@@ -151,7 +158,8 @@ TEST_P(Kernels, DropoutMaskHasTheHostsBits) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, Kernels, testing::Values(at::kFloat, at::kBFloat16, at::kHalf), [](const auto& info) { return at::toString(info.param); });
+INSTANTIATE_TEST_SUITE_P(Types, Kernels, testing::Values(at::kFloat, at::kBFloat16, at::kHalf),
+                         [](const auto& info) { return at::toString(info.param); });
 
 /// Attention is LibTorch's: a suite of its own, whose libraries cannot be looked up under the address sanitizer.
 class DeviceAttention : public Kernels {};
@@ -159,7 +167,9 @@ class DeviceAttention : public Kernels {};
 // Rows of several documents and of one, with filling, which trains nothing.
 TEST_P(DeviceAttention, StaysInsideDocumentsAndSoDoesItsGradient) {
   const AttentionShape shape{4, 2, 16};
-  const std::vector<std::vector<std::int32_t>> rows = {{0, 0, 0, 1, 1, 2, 2, 2, 2, 2, 3, 3}, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, {0, 1, 1, 1, 1, 2, 2, -1, -1, -1, -1, -1}};
+  const std::vector<std::vector<std::int32_t>> rows = {{0, 0, 0, 1, 1, 2, 2, 2, 2, 2, 3, 3},
+                                                       {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+                                                       {0, 1, 1, 1, 1, 2, 2, -1, -1, -1, -1, -1}};
   Batch batch;
   batch.documents = at::zeros({3, 12}, at::kInt);
   batch.positions = at::zeros({3, 12}, at::kLong);
@@ -189,14 +199,16 @@ TEST_P(DeviceAttention, StaysInsideDocumentsAndSoDoesItsGradient) {
 // A rank without rows.
 TEST_P(DeviceAttention, TakesNoRows) {
   Rotary rotary(16, 10000, std::nullopt);
-  const at::Tensor qkv = at::zeros({0, 12, 128}, at::TensorOptions().dtype(GetParam()).device(gpu)).set_requires_grad(true);
+  const at::Tensor qkv =
+      at::zeros({0, 12, 128}, at::TensorOptions().dtype(GetParam()).device(gpu)).set_requires_grad(true);
   const at::Tensor y = attention(qkv, {4, 2, 16}, rotary, {});
   EXPECT_EQ(y.sizes(), at::IntArrayRef({0, 12, 64}));
   y.sum().backward();
   EXPECT_EQ(qkv.grad().sizes(), qkv.sizes());
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, DeviceAttention, testing::Values(at::kFloat, at::kBFloat16, at::kHalf), [](const auto& info) { return at::toString(info.param); });
+INSTANTIATE_TEST_SUITE_P(Types, DeviceAttention, testing::Values(at::kFloat, at::kBFloat16, at::kHalf),
+                         [](const auto& info) { return at::toString(info.param); });
 
 // A rank that writes a part of its states brings that part alone from the GPU.
 TEST(StatesOnDevice, AreReadByTheRangeThatIsWanted) {

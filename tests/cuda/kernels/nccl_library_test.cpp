@@ -1,14 +1,14 @@
 // What needs NCCL's library but no GPU.
-#include "comm/nccl_library.h"
+#include "comm/nccl/nccl_library.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
-#include "comm/error.h"
-#include "comm/nccl.h"
-#include "comm/sim_world.h"
+#include "base/error.h"
+#include "comm/nccl/nccl_communicator.h"
+#include "comm/sim/sim_world.h"
 
 namespace zero {
 namespace {
@@ -32,7 +32,8 @@ TEST(NcclLibrary, ranks_with_different_versions_are_refused) {
       check_same_nccl({rank == 1 ? 23007 : 22809, ""}, c);
       ADD_FAILURE() << "was accepted";
     } catch (const InputError& error) {
-      EXPECT_THAT(error.what(), AllOf(HasSubstr("rank 0 has loaded NCCL 2.28.9 and rank 1 NCCL 2.30.7"), HasSubstr("LD_LIBRARY_PATH")));
+      EXPECT_THAT(error.what(), AllOf(HasSubstr("rank 0 has loaded NCCL 2.28.9 and rank 1 NCCL 2.30.7"),
+                                      HasSubstr("LD_LIBRARY_PATH")));
     }
   });
 }

@@ -3,8 +3,8 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <gtest/gtest.h>
 
-#include "comm/nccl.h"
-#include "comm/sim_world.h"
+#include "comm/nccl/nccl_communicator.h"
+#include "comm/sim/sim_world.h"
 #include "comm/stream.h"
 #include "tests/cuda/device_adapter.h"
 #include "tests/unit/comm/conformance.h"
@@ -15,7 +15,9 @@ namespace {
 const at::Device gpu(at::kCUDA, 0);
 
 void with_nccl(const std::function<void(std::unique_ptr<Communicator>)>& body) {
-  SimWorld({.ranks = 1}).run([&](Communicator& host, int) { body(make_nccl_communicator(host, 0, {.deadline = std::chrono::seconds(30), .one_rank_too = true})); });
+  SimWorld({.ranks = 1}).run([&](Communicator& host, int) {
+    body(make_nccl_communicator(host, 0, {.deadline = std::chrono::seconds(30), .one_rank_too = true}));
+  });
 }
 
 class NcclOneRank : public testing::Test {
@@ -34,7 +36,8 @@ TEST_P(NcclOneRankConformance, holds) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(nccl, NcclOneRankConformance, testing::ValuesIn(conformance_cases()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(nccl, NcclOneRankConformance, testing::ValuesIn(conformance_cases()),
+                         [](const auto& info) { return info.param.name; });
 
 TEST_F(NcclOneRank, collectives_run_in_the_arena_and_the_arena_is_used_up) {
   with_nccl([](std::unique_ptr<Communicator> nccl) {
@@ -42,7 +45,8 @@ TEST_F(NcclOneRank, collectives_run_in_the_arena_and_the_arena_is_used_up) {
     nccl->reserve({4 * n, 4 * n}, 4 * n);
     EXPECT_GE(nccl->own_device_bytes(), 12 * n);
     const at::Tensor full = nccl->allocate(n, at::kFloat), shard = nccl->allocate(n, at::kFloat);
-    EXPECT_EQ(std::abs(static_cast<char*>(full.data_ptr()) - static_cast<char*>(shard.data_ptr())), 4 * n) << "side by side in one block";
+    EXPECT_EQ(std::abs(static_cast<char*>(full.data_ptr()) - static_cast<char*>(shard.data_ptr())), 4 * n)
+        << "side by side in one block";
     shard.copy_(at::arange(n, at::kFloat));
     nccl->all_gather_into(full, shard);
     EXPECT_TRUE(at::equal(full, shard));
@@ -63,7 +67,8 @@ TEST_F(NcclOneRank, two_communicators_work_in_two_streams) {
     constexpr std::int64_t n = 1 << 22;
     gathers->reserve({4 * n});
     sums->reserve({4 * n, 4 * n}, 4 * n);
-    const at::Tensor a = gathers->allocate(n, at::kFloat).fill_(1), b = sums->allocate(n, at::kFloat).fill_(2), c = sums->allocate(n, at::kFloat).fill_(0);
+    const at::Tensor a = gathers->allocate(n, at::kFloat).fill_(1), b = sums->allocate(n, at::kFloat).fill_(2),
+                     c = sums->allocate(n, at::kFloat).fill_(0);
     StreamLane one(gpu), other(gpu);
     one.follow_current();
     other.follow_current();

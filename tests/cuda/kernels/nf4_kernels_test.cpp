@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "offload/device_nf4.h"
+#include "offload/quantized/device_nf4.h"
 #include "tests/unit/core/encoded_layout.h"
 
 namespace zero {
@@ -35,7 +35,8 @@ at::Tensor values_of(std::int64_t blocks) {
 
 struct Blocks {
   explicit Blocks(std::int64_t blocks, at::Device device = at::kCPU)
-      : codes(at::zeros({blocks * nf4_block / 2}, at::TensorOptions().dtype(at::kByte).device(device))), largest(at::zeros({blocks}, codes.options().dtype(at::kFloat))) {}
+      : codes(at::zeros({blocks * nf4_block / 2}, at::TensorOptions().dtype(at::kByte).device(device))),
+        largest(at::zeros({blocks}, codes.options().dtype(at::kFloat))) {}
   Nf4Blocks pointers() const { return {codes.data_ptr<std::uint8_t>(), largest.data_ptr<float>(), largest.numel()}; }
   at::Tensor codes, largest;
 };
@@ -53,7 +54,8 @@ TEST_P(Nf4OnDevice, EncodesAndDecodesToTheHostsBits) {
     device.encode(values.to(gpu), got.pointers());
     EXPECT_TRUE(same_bits(got.codes, want.codes)) << count;
     EXPECT_TRUE(same_bits(got.largest, want.largest)) << count;
-    const at::Tensor wanted = at::empty({count * nf4_block}, GetParam()), decoded = at::empty_like(wanted, wanted.options().device(gpu));
+    const at::Tensor wanted = at::empty({count * nf4_block}, GetParam()),
+                     decoded = at::empty_like(wanted, wanted.options().device(gpu));
     nf4_decode(want.pointers(), wanted);
     const at::Tensor bytes = at::cat({got.codes, got.largest.view(at::kByte)});
     device.decode(device.table_of({{0, 0, got.codes.numel()}}), bytes, decoded);
@@ -69,16 +71,19 @@ TEST_P(Nf4OnDevice, DecodesQuantizedScalesToTheHostsBits) {
   // The first group began 100 blocks before: 156 blocks, a whole group, the rest.
   const std::int64_t skipped = 100, ends[] = {156, 412, count};
   const float mean = mean_scale(blocks.largest.data_ptr<float>(), count);
-  const at::Tensor headers = at::zeros({6}, at::kFloat), scale_codes = at::zeros({count}, at::kByte), scales = at::zeros({count}, at::kFloat);
+  const at::Tensor headers = at::zeros({6}, at::kFloat), scale_codes = at::zeros({count}, at::kByte),
+                   scales = at::zeros({count}, at::kFloat);
   for (std::int64_t g = 0, begin = 0; g < 3; begin = ends[g++]) {
     const float* largest = blocks.largest.data_ptr<float>() + begin;
     const Nf4ScaleHeader header = scale_header(largest, ends[g] - begin, mean);
     headers[2 * g] = header.largest;
     headers[2 * g + 1] = header.mean;
     encode_scales(largest, ends[g] - begin, header, scale_codes.data_ptr<std::uint8_t>() + begin);
-    decode_scales(scale_codes.data_ptr<std::uint8_t>() + begin, ends[g] - begin, header, scales.data_ptr<float>() + begin);
+    decode_scales(scale_codes.data_ptr<std::uint8_t>() + begin, ends[g] - begin, header,
+                  scales.data_ptr<float>() + begin);
   }
-  const at::Tensor wanted = at::empty({count * nf4_block}, GetParam()), decoded = at::empty_like(wanted, wanted.options().device(gpu));
+  const at::Tensor wanted = at::empty({count * nf4_block}, GetParam()),
+                   decoded = at::empty_like(wanted, wanted.options().device(gpu));
   nf4_decode({blocks.codes.data_ptr<std::uint8_t>(), scales.data_ptr<float>(), count}, wanted);
   const std::int64_t headers_at = blocks.codes.numel(), scales_at = headers_at + std::int64_t(headers.nbytes());
   const at::Tensor bytes = at::cat({blocks.codes, headers.view(at::kByte), scale_codes}).to(gpu);
@@ -92,7 +97,9 @@ TEST_P(Nf4OnDevice, DecodesAllPiecesOfATableAtOnce) {
   std::vector<cuda::Nf4Piece> pieces;
   std::vector<at::Tensor> bytes, wanted;
   std::int64_t place = 0, first = 0;
-  const auto add = [&](const at::Tensor& part) { bytes.push_back(part.view({-1}).view(at::kByte)), place += part.nbytes(); };
+  const auto add = [&](const at::Tensor& part) {
+    bytes.push_back(part.view({-1}).view(at::kByte)), place += part.nbytes();
+  };
   for (const std::int64_t count : {1, 7, 2, 65, 1}) {
     const Blocks blocks(count);
     nf4_encode(values_of(count).data_ptr<float>(), blocks.pointers());
@@ -117,15 +124,19 @@ INSTANTIATE_TEST_SUITE_P(Types, Nf4OnDevice, testing::Values(at::kFloat, at::kBF
 // A group of a model: matrices whose ends are no ends of blocks, norms between them, cut anywhere.
 TEST(FrozenCodecOnDevice, HoldsAndDecodesTheHostsBits) {
   if (at::detail::getCUDAHooks().deviceCount() == 0) GTEST_SKIP() << "no GPU";
-  const std::vector<std::vector<TensorSpec>> parameters = {
-      {{"norm", {96}}}, {{"q", {40, 96}}, {"k", {8, 96}}}, {{"second_norm", {96}}}, {{"odd", {7, 33}}}, {{"long", {640, 515}}}};
+  const std::vector<std::vector<TensorSpec>> parameters = {{{"norm", {96}}},
+                                                           {{"q", {40, 96}}, {"k", {8, 96}}},
+                                                           {{"second_norm", {96}}},
+                                                           {{"odd", {7, 33}}},
+                                                           {{"long", {640, 515}}}};
   for (const bool quantize_scales : {false, true})
     for (const int shards : {1, 3}) {
       const FlatLayout layout(parameters, shards, nf4_block);
       const at::Tensor flat = at::randn({layout.numel()}, at::make_generator<at::CPUGeneratorImpl>(1), at::kFloat);
       const FrozenFormat format{at::kBFloat16, quantize_scales};
       const at::Tensor want = encoded_and_decoded(layout, shards, flat, format, 4096);
-      const at::Tensor got = encoded_and_decoded(layout, shards, flat.to(gpu), {format.type, quantize_scales, gpu}, 4096);
+      const at::Tensor got =
+          encoded_and_decoded(layout, shards, flat.to(gpu), {format.type, quantize_scales, gpu}, 4096);
       EXPECT_TRUE(same_bits(got, want)) << shards << " shards" << (quantize_scales ? ", quantized scales" : "");
     }
 }

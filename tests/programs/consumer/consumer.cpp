@@ -1,13 +1,14 @@
-// Trains a small Llama by the installed library, as another project would: a world, a chain, an engine, a loop. With more ranks
-// (mpirun -np 2 consumer) each holds its part of the states.
+// Trains a small Llama by the installed library, as another project would: a world, a chain, an engine, a loop. With
+// more ranks (mpirun -np 2 consumer) each holds its part of the states.
 #include <ATen/ATen.h>
 
 #include <cstdio>
 
-#include "comm/world.h"
+#include "comm/world/world.h"
 #include "models/initial_weights.h"
+#include "models/llama/llama.h"
 #include "models/model.h"
-#include "zero/engine.h"
+#include "zero/core/engine.h"
 
 int main() {
   return zero::World::run([](zero::World& world) {
@@ -30,13 +31,14 @@ int main() {
     pass.training = true;
     double first = 0, last = 0;
     for (int step = 0; step < 10; ++step) {
-      const at::Tensor loss = engine.forward(pass, {});      // the sum over 32 tokens
+      const at::Tensor loss = engine.forward(pass, {});  // the sum over 32 tokens
       engine.backward(loss, 1.0 / (32.0 * world.size()));
       engine.update({.lr = 1e-2}, loss.detach().to(at::kDouble)).wait();
       last = loss.item<double>() / 32;
       if (step == 0) first = last;
     }
-    if (world.rank() == 0) std::printf("loss %.3f, then %.3f: %s\n", first, last, last < 0.5 * first ? "it learns" : "it does NOT learn");
+    if (world.rank() == 0)
+      std::printf("loss %.3f, then %.3f: %s\n", first, last, last < 0.5 * first ? "it learns" : "it does NOT learn");
     return 0;
   });
 }

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "comm/error.h"
+#include "base/error.h"
 
 namespace zero {
 namespace {
@@ -73,7 +73,9 @@ TEST(Manifest, ContentsThatContradictEachOtherAreRefused) {
   EXPECT_TRUE(refused([](Manifest& m) { m.files[0].sections[0].count = 65; }));
   EXPECT_TRUE(refused([](Manifest& m) { m.files[0].sections[0].begin = -1; }));
   EXPECT_TRUE(refused([](Manifest& m) { m.groups[0].tensors[1].offset = 62; }));
-  EXPECT_TRUE(refused([](Manifest& m) { m.groups[0].tensors[1].spec.shape = {std::int64_t{1} << 40, std::int64_t{1} << 40}; }));
+  EXPECT_TRUE(refused([](Manifest& m) {
+    m.groups[0].tensors[1].spec.shape = {std::int64_t{1} << 40, std::int64_t{1} << 40};
+  }));
   EXPECT_TRUE(refused([](Manifest& m) { m.element_bytes = 3; }));
 }
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "zero/checkpoint/durable_file.h"
+#include "base/durable_file.h"
 
 namespace zero {
 namespace {
@@ -18,7 +18,8 @@ TEST(ShardFormat, ChunksCoverTheSectionsInOrderWithoutGaps) {
     EXPECT_EQ(chunk.begin, section.begin + elements[std::size_t(chunk.section)]);
     EXPECT_EQ(chunk.bytes % DurableFile::block, 0);
     EXPECT_GE(chunk.bytes, 3 * 4 * chunk.count);
-    for (const std::int64_t element : {chunk.begin, chunk.begin + chunk.count - 1}) EXPECT_EQ(format.chunk_of(chunk.section, element), i);
+    for (const std::int64_t element : {chunk.begin, chunk.begin + chunk.count - 1})
+      EXPECT_EQ(format.chunk_of(chunk.section, element), i);
     elements[std::size_t(chunk.section)] += chunk.count;
     offset += chunk.bytes;
   }

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "comm/sim_world.h"
+#include "comm/sim/sim_world.h"
 
 namespace zero {
 namespace {
@@ -32,7 +32,9 @@ TEST(Agree, NamesTheRankThatFailedFirst) {
 }
 
 TEST(Agree, NamesNoRankWhereAllFailAlike) {
-  SimWorld(3).run([](Communicator& group, int) { EXPECT_EQ(message_of(group, [] { throw Error("no such file"); }), "no such file"); });
+  SimWorld(3).run([](Communicator& group, int) {
+    EXPECT_EQ(message_of(group, [] { throw Error("no such file"); }), "no such file");
+  });
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
-#include "comm/arena_map.h"
+#include "comm/nccl/arena_map.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
-#include "comm/error.h"
+#include "base/error.h"
 
 namespace zero {
 namespace {

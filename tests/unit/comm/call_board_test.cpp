@@ -8,7 +8,7 @@
 #include <map>
 #include <mutex>
 
-#include "comm/sim_world.h"
+#include "comm/sim/sim_world.h"
 
 namespace zero {
 namespace {
@@ -25,11 +25,14 @@ struct Mailbox {
 class MailedWords final : public LastWords {
  public:
   MailedWords(Mailbox& box, int rank) : box_(box), rank_(rank) {}
-  std::vector<std::string> exchange(const std::string& mine, const std::vector<int>& peers, std::chrono::duration<double> patience) override {
+  std::vector<std::string> exchange(const std::string& mine, const std::vector<int>& peers,
+                                    std::chrono::duration<double> patience) override {
     std::unique_lock guard(box_.lock);
     for (int peer : peers) box_.letters[{rank_, peer}] = mine;
     box_.changed.notify_all();
-    const auto all_here = [&] { return std::all_of(peers.begin(), peers.end(), [&](int peer) { return box_.letters.contains({peer, rank_}); }); };
+    const auto all_here = [&] {
+      return std::all_of(peers.begin(), peers.end(), [&](int peer) { return box_.letters.contains({peer, rank_}); });
+    };
     box_.changed.wait_for(guard, patience, all_here);
     std::vector<std::string> told;
     for (int peer : peers) told.push_back(box_.letters[{peer, rank_}]);
@@ -41,12 +44,14 @@ class MailedWords final : public LastWords {
   int rank_;
 };
 
-/// Four ranks on nodes a and b, two each; all issue one call, and all but those in `missing` a second one; then all but those in
-/// `silent` ask. What rank 0 learns.
+/// Four ranks on nodes a and b, two each; all issue one call, and all but those in `missing` a second one; then all but
+/// those in `silent` ask. What rank 0 learns.
 std::string learned(const std::vector<int>& missing, const std::vector<int>& silent) {
   Mailbox box;
   std::string answer;
-  const auto in = [](const std::vector<int>& ranks, int rank) { return std::find(ranks.begin(), ranks.end(), rank) != ranks.end(); };
+  const auto in = [](const std::vector<int>& ranks, int rank) {
+    return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+  };
   SimWorld({.ranks = 4}).run([&](Communicator& c, int rank) {
     BoardOptions options;
     options.last_words = std::make_unique<MailedWords>(box, rank);
@@ -77,7 +82,9 @@ TEST(CallBoardBetweenNodes, a_missing_rank_that_answers_is_named_too) {
   EXPECT_EQ(learned({2}, {}), "rank 2 on node b is missing, its last call was #0 reduce_scatter of 64 byte (other)");
 }
 
-TEST(CallBoardBetweenNodes, a_silent_node_is_named) { EXPECT_EQ(learned({}, {2, 3}), "no answer from node b (ranks 2, 3) within 0.3 s"); }
+TEST(CallBoardBetweenNodes, a_silent_node_is_named) {
+  EXPECT_EQ(learned({}, {2, 3}), "no answer from node b (ranks 2, 3) within 0.3 s");
+}
 
 TEST(CallBoardBetweenNodes, nobody_is_named_who_is_not_behind) { EXPECT_EQ(learned({}, {}), ""); }
 

@@ -3,8 +3,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "comm/error.h"
-#include "comm/log.h"
+#include "base/error.h"
+#include "base/log.h"
 
 namespace zero {
 namespace {
@@ -76,8 +76,11 @@ void accumulates(Communicator& c) {
 
 void rounds_once_into_another_type(Communicator& c) {
   const std::int64_t n = 5003;
-  const std::vector<std::pair<at::ScalarType, at::ScalarType>> pairs = {
-      {at::kBFloat16, at::kFloat}, {at::kHalf, at::kFloat}, {at::kFloat, at::kBFloat16}, {at::kFloat, at::kHalf}, {at::kBFloat16, at::kDouble}};
+  const std::vector<std::pair<at::ScalarType, at::ScalarType>> pairs = {{at::kBFloat16, at::kFloat},
+                                                                        {at::kHalf, at::kFloat},
+                                                                        {at::kFloat, at::kBFloat16},
+                                                                        {at::kFloat, at::kHalf},
+                                                                        {at::kBFloat16, at::kDouble}};
   for (auto [in, out] : pairs) {
     const at::Tensor full = sample(c.rank(), n * c.size(), in), shard = at::empty({n}, out);
     c.reduce_scatter(shard, full);
@@ -209,7 +212,9 @@ void records_calls(Communicator& c) {
   EXPECT_EQ(calls[0].numel, full.numel());
   EXPECT_EQ(calls[0].kind, CollectiveKind::reduce_scatter);
   EXPECT_EQ(calls[1].sequence, calls[0].sequence + 1);
-  EXPECT_NE(calls[0].describe().find("reduce_scatter of " + std::to_string(full.numel()) + " bfloat16 (backward, unit 3, group 1)"), std::string::npos)
+  EXPECT_NE(calls[0].describe().find("reduce_scatter of " + std::to_string(full.numel()) +
+                                     " bfloat16 (backward, unit 3, group 1)"),
+            std::string::npos)
       << calls[0].describe();
 }
 
@@ -249,7 +254,8 @@ at::Tensor sample(int rank, std::int64_t numel, at::ScalarType type) {
 
 at::Tensor reference_sum(const std::vector<at::Tensor>& inputs, at::ScalarType sum_type) {
   std::vector<at::Tensor> wide;
-  for (const at::Tensor& input : inputs) wide.push_back(c10::isIntegralType(input.scalar_type(), false) ? input : input.to(sum_type));
+  for (const at::Tensor& input : inputs)
+    wide.push_back(c10::isIntegralType(input.scalar_type(), false) ? input : input.to(sum_type));
   return tree(wide, 0, wide.size());
 }
 

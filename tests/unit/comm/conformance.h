@@ -14,7 +14,8 @@ struct ConformanceCase {
 
 const std::vector<ConformanceCase>& conformance_cases();
 
-/// Made-up values that every rank can compute for every other rank. Not exactly summable, so that the order of sums shows.
+/// Made-up values that every rank can compute for every other rank. Not exactly summable, so that the order of sums
+/// shows.
 at::Tensor sample(int rank, std::int64_t numel, at::ScalarType type);
 
 /// The tree sum written as plainly as possible, in fp64, fp32 or integers: what sum_tree() must equal to the last bit.

@@ -1,11 +1,11 @@
-#include "comm/device_choice.h"
+#include "comm/world/device_choice.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "comm/error.h"
-#include "comm/sim_world.h"
+#include "base/error.h"
+#include "comm/sim/sim_world.h"
 
 namespace zero {
 namespace {
@@ -32,9 +32,11 @@ TEST(DeviceChoice, takes_a_gpu_per_rank_where_there_are_enough) {
 }
 
 TEST(DeviceChoice, refuses_what_cannot_be_honoured) {
-  EXPECT_THAT(refusal({"cuda", 1}, 1, 0, false), AllOf(HasSubstr("training.device = \"cuda\""), HasSubstr("built without CUDA"), HasSubstr("cuda preset")));
+  EXPECT_THAT(refusal({"cuda", 1}, 1, 0, false), AllOf(HasSubstr("training.device = \"cuda\""),
+                                                       HasSubstr("built without CUDA"), HasSubstr("cuda preset")));
   EXPECT_THAT(refusal({"cuda", 1}, 1, 0, true), AllOf(HasSubstr("no usable GPU"), HasSubstr("nvidia-smi")));
-  EXPECT_THAT(refusal({"cuda", 1}, 4, 2, true), AllOf(HasSubstr("4 ranks on a node with 2 GPUs"), HasSubstr("comm.ranks_per_gpu = 1"), HasSubstr("at most 2")));
+  EXPECT_THAT(refusal({"cuda", 1}, 4, 2, true), AllOf(HasSubstr("4 ranks on a node with 2 GPUs"),
+                                                      HasSubstr("comm.ranks_per_gpu = 1"), HasSubstr("at most 2")));
   EXPECT_EQ(refusal({"cuda", 2}, 4, 2, true), "");
 }
 

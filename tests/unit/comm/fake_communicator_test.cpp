@@ -1,10 +1,10 @@
-#include "comm/fake_communicator.h"
+#include "comm/fake/fake_communicator.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "comm/error.h"
-#include "comm/nccl.h"
+#include "base/error.h"
+#include "comm/nccl/nccl_communicator.h"
 
 namespace zero {
 namespace {
@@ -45,7 +45,8 @@ TEST(Nccl, absence_of_library_or_gpu_is_named) {
     FAIL() << "no error";
   } catch (const Error& e) {
     const std::string message = e.what();
-    EXPECT_TRUE(message.find("cuda preset") != std::string::npos || message.find("cudaSetDevice") != std::string::npos) << message;
+    EXPECT_TRUE(message.find("cuda preset") != std::string::npos || message.find("cudaSetDevice") != std::string::npos)
+        << message;
   }
 }
 

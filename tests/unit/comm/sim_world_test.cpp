@@ -1,10 +1,10 @@
-#include "comm/sim_world.h"
+#include "comm/sim/sim_world.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "comm/error.h"
+#include "base/error.h"
 #include "tests/unit/comm/conformance.h"
 
 namespace zero {
@@ -23,7 +23,9 @@ TEST_P(SimConformance, holds) {
 
 INSTANTIATE_TEST_SUITE_P(sim, SimConformance,
                          testing::Combine(testing::ValuesIn(conformance_cases()), testing::Values(1, 2, 3, 4, 6)),
-                         [](const auto& info) { return std::get<0>(info.param).name + "_np" + std::to_string(std::get<1>(info.param)); });
+                         [](const auto& info) {
+                           return std::get<0>(info.param).name + "_np" + std::to_string(std::get<1>(info.param));
+                         });
 
 template <class Body>
 std::string failure_of(SimOptions options, Body body) {
@@ -39,26 +41,32 @@ TEST(SimWorld, reports_a_mismatch_on_every_rank) {
   std::vector<std::string> seen(3);
   const std::string message = failure_of({.ranks = 3}, [&](Communicator& c, int rank) {
     try {
-      if (rank == 2) c.all_reduce(at::zeros({4}), {}, {Phase::optimizer, 1, 0});
-      else c.barrier();
+      if (rank == 2)
+        c.all_reduce(at::zeros({4}), {}, {Phase::optimizer, 1, 0});
+      else
+        c.barrier();
     } catch (const Error& e) {
       seen[rank] = e.what();
       throw;
     }
   });
   for (const std::string& text : seen)
-    EXPECT_THAT(text, AllOf(HasSubstr("rank 0 called #0 barrier"), HasSubstr("rank 2 called #0 all_reduce of 4 float (optimizer, unit 1, group 0)")));
+    EXPECT_THAT(text, AllOf(HasSubstr("rank 0 called #0 barrier"),
+                            HasSubstr("rank 2 called #0 all_reduce of 4 float (optimizer, unit 1, group 0)")));
   EXPECT_THAT(message, HasSubstr("mismatch"));
 }
 
 TEST(SimWorld, sees_other_numbers_types_and_roots) {
   const auto mismatch = testing::HasSubstr("mismatch");
-  EXPECT_THAT(failure_of({.ranks = 2}, [](Communicator& c, int rank) { c.all_reduce(at::zeros({4 + rank})); }), mismatch);
-  EXPECT_THAT(failure_of({.ranks = 2}, [](Communicator& c, int rank) { c.all_reduce(at::zeros({4}, rank ? at::kHalf : at::kFloat)); }), mismatch);
+  EXPECT_THAT(failure_of({.ranks = 2}, [](Communicator& c, int rank) { c.all_reduce(at::zeros({4 + rank})); }),
+              mismatch);
+  EXPECT_THAT(failure_of({.ranks = 2}, [](Communicator& c,
+                                          int rank) { c.all_reduce(at::zeros({4}, rank ? at::kHalf : at::kFloat)); }),
+              mismatch);
   EXPECT_THAT(failure_of({.ranks = 2}, [](Communicator& c, int rank) { c.broadcast(at::zeros({4}), rank); }), mismatch);
-  EXPECT_THAT(failure_of({.ranks = 2}, [](Communicator& c, int rank) {
-                rank ? c.recv(at::zeros({5}), 0) : c.send(at::zeros({4}), 1);
-              }), mismatch);
+  EXPECT_THAT(failure_of({.ranks = 2}, [](Communicator& c,
+                                          int rank) { rank ? c.recv(at::zeros({5}), 0) : c.send(at::zeros({4}), 1); }),
+              mismatch);
 }
 
 TEST(SimWorld, a_failing_rank_wakes_the_others_and_is_the_cause) {
@@ -68,21 +76,31 @@ TEST(SimWorld, a_failing_rank_wakes_the_others_and_is_the_cause) {
     c.barrier();
   });
   EXPECT_THAT(message, AllOf(HasSubstr("rank 1: no such file"), HasSubstr("rank 1 has failed after #0 barrier")));
-  EXPECT_THROW(SimWorld(2).run([](Communicator&, int rank) { if (rank) throw InputError("bad"); }), InputError);
+  EXPECT_THROW(SimWorld(2).run([](Communicator&, int rank) {
+    if (rank) throw InputError("bad");
+  }),
+               InputError);
 }
 
 TEST(SimWorld, names_a_rank_that_returned_early) {
-  const std::string message = failure_of({.ranks = 2}, [](Communicator& c, int rank) { if (rank == 0) c.barrier(); });
+  const std::string message = failure_of({.ranks = 2}, [](Communicator& c, int rank) {
+    if (rank == 0) c.barrier();
+  });
   EXPECT_THAT(message, HasSubstr("waits for rank 1, which has returned"));
 }
 
 TEST(SimWorld, carries_out_planned_faults) {
-  const auto body = [](Communicator& c, int) { for (int i = 0; i < 5; ++i) c.barrier(); };
+  const auto body = [](Communicator& c, int) {
+    for (int i = 0; i < 5; ++i) c.barrier();
+  };
   using Kind = SimFault::Kind;
-  EXPECT_THAT(failure_of({.ranks = 2, .faults = {{1, 3, Kind::fail}}}, body), HasSubstr("rank 1: planned fault at #3 barrier"));
-  EXPECT_THAT(failure_of({.ranks = 2, .faults = {{1, 2, Kind::leave}}}, body), HasSubstr("#2 barrier (other) waits for rank 1, which has left"));
-  EXPECT_THAT(failure_of({.ranks = 3, .faults = {{2, 1, Kind::stall}}, .deadline = std::chrono::milliseconds(50)}, body),
-              HasSubstr("deadline of 50 ms passed in #1 barrier (other): waiting for rank 2"));
+  EXPECT_THAT(failure_of({.ranks = 2, .faults = {{1, 3, Kind::fail}}}, body),
+              HasSubstr("rank 1: planned fault at #3 barrier"));
+  EXPECT_THAT(failure_of({.ranks = 2, .faults = {{1, 2, Kind::leave}}}, body),
+              HasSubstr("#2 barrier (other) waits for rank 1, which has left"));
+  EXPECT_THAT(
+      failure_of({.ranks = 3, .faults = {{2, 1, Kind::stall}}, .deadline = std::chrono::milliseconds(50)}, body),
+      HasSubstr("deadline of 50 ms passed in #1 barrier (other): waiting for rank 2"));
 }
 
 TEST(SimWorld, logs_every_call_with_its_group) {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/call_board.h"
-#include "comm/sim_world.h"
+#include "comm/sim/sim_world.h"
 #include "tests/unit/comm/conformance.h"
 
 namespace zero {
@@ -21,8 +21,11 @@ TEST_P(StagedConformance, holds) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(staged, StagedConformance, testing::Combine(testing::ValuesIn(conformance_cases()), testing::Values(1, 2, 3)),
-                         [](const auto& info) { return std::get<0>(info.param).name + "_np" + std::to_string(std::get<1>(info.param)); });
+INSTANTIATE_TEST_SUITE_P(staged, StagedConformance,
+                         testing::Combine(testing::ValuesIn(conformance_cases()), testing::Values(1, 2, 3)),
+                         [](const auto& info) {
+                           return std::get<0>(info.param).name + "_np" + std::to_string(std::get<1>(info.param));
+                         });
 
 TEST(CallBoard, names_the_rank_that_is_behind_and_its_last_call) {
   SimWorld({.ranks = 3}).run([](Communicator& c, int rank) {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "comm/error.h"
+#include "base/error.h"
 #include "tests/unit/comm/conformance.h"
 
 namespace zero {
@@ -43,9 +43,12 @@ TEST(SumTree, holds_partial_sums_in_the_wide_type) {
 TEST(SumTree, rounds_fp64_sums_once_to_small_types) {
   // 1 + 2^-9 + 2^-40 is just above the middle of two bf16 neighbours; through fp32 it would fall to the even one below.
   const auto one = [](double value) { return at::full({1}, value, at::kDouble); };
-  EXPECT_EQ(tree_sum({one(1 + std::ldexp(1, -8)), one(std::ldexp(1, -40))}, at::kBFloat16, at::kDouble).item<float>(), 1 + std::ldexp(1, -7));
-  EXPECT_EQ(tree_sum({one(1 + std::ldexp(1, -8)), one(-std::ldexp(1, -40))}, at::kBFloat16, at::kDouble).item<float>(), 1.0f);
-  EXPECT_EQ(tree_sum({one(-1 - std::ldexp(1, -11)), one(-std::ldexp(1, -40))}, at::kHalf, at::kDouble).item<float>(), -1 - std::ldexp(1, -10));
+  EXPECT_EQ(tree_sum({one(1 + std::ldexp(1, -8)), one(std::ldexp(1, -40))}, at::kBFloat16, at::kDouble).item<float>(),
+            1 + std::ldexp(1, -7));
+  EXPECT_EQ(tree_sum({one(1 + std::ldexp(1, -8)), one(-std::ldexp(1, -40))}, at::kBFloat16, at::kDouble).item<float>(),
+            1.0f);
+  EXPECT_EQ(tree_sum({one(-1 - std::ldexp(1, -11)), one(-std::ldexp(1, -40))}, at::kHalf, at::kDouble).item<float>(),
+            -1 - std::ldexp(1, -10));
 }
 
 TEST(SumTree, keeps_infinities_and_not_a_number) {

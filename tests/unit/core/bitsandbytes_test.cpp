@@ -1,10 +1,11 @@
-// NF4 beside bitsandbytes: codes, scales and decoded values of tests/data/nf4.safetensors (made by make_nf4.py), to the bit.
+// NF4 beside bitsandbytes: codes, scales and decoded values of tests/data/nf4.safetensors (made by make_nf4.py), to the
+// bit.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "models/safetensors.h"
-#include "offload/nf4.h"
-#include "offload/nf4_scales.h"
+#include "models/formats/safetensors.h"
+#include "offload/quantized/nf4.h"
+#include "offload/quantized/nf4_scales.h"
 #include "tests/unit/core/encoded_layout.h"
 
 namespace zero {
@@ -19,7 +20,8 @@ class Bitsandbytes : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(Bitsandbytes, GivesTheSameCodesAndValues) {
-  const at::Tensor values = weight(), codes = at::empty({values.numel() / 2}, at::kByte), largest = at::empty({values.numel() / nf4_block}, at::kFloat);
+  const at::Tensor values = weight(), codes = at::empty({values.numel() / 2}, at::kByte),
+                   largest = at::empty({values.numel() / nf4_block}, at::kFloat);
   const Nf4Blocks blocks{codes.data_ptr<std::uint8_t>(), largest.data_ptr<float>(), largest.numel()};
   nf4_encode(values.data_ptr<float>(), blocks);
   EXPECT_TRUE(at::equal(codes, read("codes")));
@@ -30,7 +32,8 @@ TEST_P(Bitsandbytes, GivesTheSameCodesAndValues) {
 }
 
 TEST_P(Bitsandbytes, QuantizesScalesToTheSameCodes) {
-  const at::Tensor largest = read("absmax"), want = read("scale_codes_nearest"), offset = read("offset"), second = read("second_absmax");
+  const at::Tensor largest = read("absmax"), want = read("scale_codes_nearest"), offset = read("offset"),
+                   second = read("second_absmax");
   const float* values = largest.data_ptr<float>();
   const float mean = mean_scale(values, largest.numel());
   EXPECT_FLOAT_EQ(mean, offset.item<float>());  // which is summed in fp32 there
@@ -44,10 +47,11 @@ TEST_P(Bitsandbytes, QuantizesScalesToTheSameCodes) {
   }
 }
 
-// Its CPU library looks a scale up in a table of 65536 steps over [-1, 1]: what lies within half a step of the middle between
-// two entries may go to the other one.
+// Its CPU library looks a scale up in a table of 65536 steps over [-1, 1]: what lies within half a step of the middle
+// between two entries may go to the other one.
 TEST_P(Bitsandbytes, DiffersFromItsCpuTableByHalfAStepAtMost) {
-  const at::Tensor nearest = read("scale_codes_nearest"), table = read("scale_codes_cpu"), largest = read("absmax"), second = read("second_absmax");
+  const at::Tensor nearest = read("scale_codes_nearest"), table = read("scale_codes_cpu"), largest = read("absmax"),
+                   second = read("second_absmax");
   const double mean = read("offset").item<double>();
   const auto& map = dynamic_map();
   for (std::int64_t b = 0; b < nearest.numel(); ++b) {
@@ -73,13 +77,15 @@ TEST(BitsandbytesCodec, DecodesToTheSameValuesWhereverShardsAreCut) {
     const FlatLayout layout({{{"norm", {100}}}, {{"q", {64, 320}}, {"k", {20, 192}}}}, shards, nf4_block);
     const at::Tensor flat = at::zeros({layout.numel()}, at::kFloat);
     for (const FlatTensor& tensor : layout.tensors())
-      if (tensor.spec.name != "norm") flat.narrow(0, tensor.offset, tensor.spec.numel()).copy_(file.read(tensor.spec.name + ".weight").view({-1}));
+      if (tensor.spec.name != "norm")
+        flat.narrow(0, tensor.offset, tensor.spec.numel()).copy_(file.read(tensor.spec.name + ".weight").view({-1}));
     const at::Tensor got = encoded_and_decoded(layout, shards, flat, {at::kBFloat16, true}, 1024);
     for (const FlatTensor& tensor : layout.tensors()) {
       if (tensor.spec.name == "norm") continue;
       const std::string& name = tensor.spec.name;
       const at::Tensor same = file.read(name + ".scale_codes_nearest").eq(file.read(name + ".scale_codes_cpu"));
-      const at::Tensor mine = got.narrow(0, tensor.offset, tensor.spec.numel()).view({-1, nf4_block}), theirs = file.read(name + ".double").view({-1, nf4_block});
+      const at::Tensor mine = got.narrow(0, tensor.offset, tensor.spec.numel()).view({-1, nf4_block}),
+                       theirs = file.read(name + ".double").view({-1, nf4_block});
       EXPECT_TRUE(at::equal(mine.index({same}), theirs.index({same}))) << name << ", " << shards << " shards";
       EXPECT_LT(same.logical_not().sum().item<int>(), 3);
     }

@@ -4,16 +4,18 @@
 
 #include <algorithm>
 
-#include "offload/nf4.h"
-#include "zero/frozen_codec.h"
+#include "offload/quantized/nf4.h"
+#include "zero/core/buffers/frozen_codec.h"
 
 namespace zero {
 
 /// `flat` is encoded in pieces of `chunk` elements, on its device, which is the format's.
-inline at::Tensor encoded_and_decoded(const FlatLayout& layout, int shards, const at::Tensor& flat, FrozenFormat format, std::int64_t chunk) {
+inline at::Tensor encoded_and_decoded(const FlatLayout& layout, int shards, const at::Tensor& flat, FrozenFormat format,
+                                      std::int64_t chunk) {
   const FrozenCodec codec(layout, shards, format);
   const at::TensorOptions here = at::TensorOptions().device(flat.device());
-  const at::Tensor bytes = at::zeros({codec.all_bytes()}, here.dtype(at::kByte)), largest = at::zeros({layout.numel() / nf4_block}, here.dtype(at::kFloat));
+  const at::Tensor bytes = at::zeros({codec.all_bytes()}, here.dtype(at::kByte)),
+                   largest = at::zeros({layout.numel() / nf4_block}, here.dtype(at::kFloat));
   const std::int64_t numel = layout.numel() / shards, blocks = numel / nf4_block;
   const auto shard_bytes = [&](int s) { return bytes.narrow(0, s * codec.shard_bytes(), codec.shard_bytes()); };
   for (int s = 0; s < shards; ++s)

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <map>
 
-#include "comm/arena_map.h"
+#include "comm/nccl/arena_map.h"
+#include "models/llama/llama.h"
 #include "models/model.h"
-#include "zero/engine.h"
+#include "zero/core/engine.h"
 
 namespace zero {
 namespace {
@@ -46,7 +47,8 @@ class Recorder final : public Communicator {
   void do_recv(const at::Tensor&, int, const CallRecord&) override {}
   void do_barrier(const CallRecord&) override {}
   std::unique_ptr<Communicator> do_split(int, int, const CallRecord&) override {
-    return size() == 4 && !halves_ ? std::make_unique<Recorder>(rank(), size(), log_) : std::make_unique<Recorder>(rank() % 2, 2, log_);
+    return size() == 4 && !halves_ ? std::make_unique<Recorder>(rank(), size(), log_)
+                                   : std::make_unique<Recorder>(rank() % 2, 2, log_);
   }
 
  public:
@@ -120,12 +122,16 @@ TEST_P(EngineArena, what_is_reserved_is_allocated) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Plans, EngineArena,
-                         testing::Values(Case{0, false, false, false}, Case{0, true, true, false}, Case{1, true, true, false}, Case{2, false, true, false},
-                                         Case{2, true, false, false}, Case{3, false, true, false}, Case{3, true, true, false}, Case{3, true, true, true},
-                                         Case{0, false, true, false, true}, Case{3, false, true, false, true}, Case{3, true, true, false, true}),
+                         testing::Values(Case{0, false, false, false}, Case{0, true, true, false},
+                                         Case{1, true, true, false}, Case{2, false, true, false},
+                                         Case{2, true, false, false}, Case{3, false, true, false},
+                                         Case{3, true, true, false}, Case{3, true, true, true},
+                                         Case{0, false, true, false, true}, Case{3, false, true, false, true},
+                                         Case{3, true, true, false, true}),
                          [](const auto& info) {
                            const Case& c = info.param;
-                           return "stage" + std::to_string(c.stage) + (c.overlap ? "_overlap" : "") + (c.bf16 ? "_bf16" : "") + (c.halves ? "_hybrid" : "") + (c.nf4 ? "_nf4" : "");
+                           return "stage" + std::to_string(c.stage) + (c.overlap ? "_overlap" : "") +
+                                  (c.bf16 ? "_bf16" : "") + (c.halves ? "_hybrid" : "") + (c.nf4 ? "_nf4" : "");
                          });
 
 }  // namespace

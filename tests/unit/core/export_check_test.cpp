@@ -2,15 +2,17 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "comm/error.h"
+#include "base/error.h"
 #include "models/initial_weights.h"
-#include "models/lora.h"
-#include "zero/engine.h"
+#include "models/llama/llama.h"
+#include "models/lora/lora.h"
+#include "zero/core/engine.h"
 
 namespace zero {
 namespace {
 
-/// Rank 0 of 2 whose gathers are issued and fail later, as a GPU's do: from the `broken`-th gather of a save on, check() says so.
+/// Rank 0 of 2 whose gathers are issued and fail later, as a GPU's do: from the `broken`-th gather of a save on,
+/// check() says so.
 class FailsLate final : public Communicator {
  public:
   explicit FailsLate(int broken) : Communicator(0, 2), broken_(broken) {}

@@ -1,4 +1,4 @@
-#include "zero/flat_layout.h"
+#include "zero/core/buffers/flat_layout.h"
 
 #include <gtest/gtest.h>
 
@@ -14,11 +14,11 @@ TEST(FlatLayout, PiecesOfOneParameterStandSideBySide) {
   EXPECT_EQ(layout.tensors()[0].offset, 0);
   EXPECT_EQ(layout.tensors()[1].offset, 40);
   EXPECT_EQ(layout.tensors()[2].offset, 60);
-  EXPECT_EQ(layout.tensors()[3].offset, 96);   // 80 rounded up to the alignment
+  EXPECT_EQ(layout.tensors()[3].offset, 96);  // 80 rounded up to the alignment
   EXPECT_EQ(layout.tensors()[4].offset, 128);
   EXPECT_EQ(layout.parameter_offset(2), 128);
   EXPECT_EQ(layout.used_numel(), 130);
-  EXPECT_EQ(layout.numel(), 192);              // 168 rounded up to 3 shards of 64
+  EXPECT_EQ(layout.numel(), 192);  // 168 rounded up to 3 shards of 64
   EXPECT_EQ(layout.shard_numel(), 64);
 }
 

@@ -6,8 +6,11 @@
 namespace zero {
 namespace {
 
-const std::vector<std::vector<TensorSpec>> parameters = {
-    {{"norm", {96}}}, {{"q", {40, 96}}, {"k", {8, 96}}}, {{"second_norm", {96}}}, {{"odd", {7, 33}}}, {{"long", {64, 515}}}};
+const std::vector<std::vector<TensorSpec>> parameters = {{{"norm", {96}}},
+                                                         {{"q", {40, 96}}, {"k", {8, 96}}},
+                                                         {{"second_norm", {96}}},
+                                                         {{"odd", {7, 33}}},
+                                                         {{"long", {64, 515}}}};
 
 // `bound`: of the error, in units of the largest value that random numbers reach.
 void expect_the_same_for_any_shards(bool quantize_scales, double bound) {
@@ -21,7 +24,8 @@ void expect_the_same_for_any_shards(bool quantize_scales, double bound) {
       flat.narrow(0, 0, one.numel()).copy_(values);
       for (const std::int64_t chunk : {64, 128, 1 << 20}) {
         const at::Tensor got = encoded_and_decoded(layout, shards, flat, {type, quantize_scales}, chunk);
-        EXPECT_TRUE(at::equal(got.narrow(0, 0, one.used_numel()), want.narrow(0, 0, one.used_numel()))) << shards << " shards, chunks of " << chunk;
+        EXPECT_TRUE(at::equal(got.narrow(0, 0, one.used_numel()), want.narrow(0, 0, one.used_numel())))
+            << shards << " shards, chunks of " << chunk;
       }
     }
     const at::Tensor error = (want.to(at::kFloat) - values.to(type).to(at::kFloat)).abs();

@@ -1,10 +1,10 @@
-#include "zero/held_tensor.h"
+#include "zero/core/buffers/held_tensor.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "comm/error.h"
+#include "base/error.h"
 
 namespace zero {
 namespace {

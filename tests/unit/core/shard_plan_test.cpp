@@ -1,8 +1,8 @@
-#include "zero/shard_plan.h"
+#include "zero/core/shard_plan.h"
 
 #include <gtest/gtest.h>
 
-#include "comm/error.h"
+#include "base/error.h"
 
 namespace zero {
 namespace {

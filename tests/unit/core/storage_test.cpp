@@ -1,5 +1,5 @@
 // The promises of storage, boundary and recompute that the engine is built on, on small graphs.
-#include "zero/storage.h"
+#include "zero/core/buffers/storage.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/AutogradState.h>
@@ -7,9 +7,9 @@
 
 #include <cmath>
 
-#include "comm/error.h"
-#include "zero/boundary.h"
-#include "models/recompute.h"
+#include "base/error.h"
+#include "models/nn/recompute.h"
+#include "zero/core/boundary.h"
 
 namespace zero {
 namespace {
@@ -76,7 +76,7 @@ struct TwoUnits : UnitObserver {
 
 at::Tensor run(TwoUnits& units, const at::Tensor& x, bool again) {
   const RecomputedBody bodies[] = {[&](const at::Tensor& h) { return at::tanh(at::mm(h, units.weights[0])); },
-                             [&](const at::Tensor& h) { return at::tanh(at::mm(h, units.weights[1])); }};
+                                   [&](const at::Tensor& h) { return at::tanh(at::mm(h, units.weights[1])); }};
   at::Tensor h = x;
   for (int u = 0; u < 2; ++u) {
     h = enter_unit(h, units, u);

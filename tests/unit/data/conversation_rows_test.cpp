@@ -1,124 +1,27 @@
-#include "zero/data/conversation_rows.h"
+#include "zero/data/examples/conversation_rows.h"
 
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "comm/error.h"
-#include "comm/sim_world.h"
-#include "models/chat_template.h"
-#include "models/tokenizer.h"
+#include "base/error.h"
+#include "comm/sim/sim_world.h"
+#include "models/text/chat_template.h"
 #include "models/unit.h"
-#include "tests/unit/data/temporary_folder.h"
-#include "zero/data/example_file.h"
+#include "tests/unit/data/small_chats.h"
+#include "tests/unit/message_of.h"
+#include "tests/unit/temporary_folder.h"
+#include "zero/data/examples/example_file.h"
 #include "zero/data/open_rows.h"
-#include "zero/data/packing.h"
 #include "zero/data/preview.h"
+#include "zero/data/rows/packing.h"
 
 namespace zero {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-const std::string model = std::string(ZERO_TEST_DATA) + "/tinyllama-chat";
-
-const Tokenizer& tokenizer() {
-  static const Tokenizer loaded = Tokenizer::load(model);
-  return loaded;
-}
-
-std::string chat(const std::string& question, const std::string& answer) {
-  return nlohmann::json{{"messages", {{{"role", "user"}, {"content", question}}, {{"role", "assistant"}, {"content", answer}}}}}.dump() + "\n";
-}
-
-ConversationEncoder encoder(TrainOn train_on = TrainOn::assistant) { return {tokenizer(), {model, "", train_on}}; }
-
-TEST(Pack, FillsRowsBestFitFirst) {
-  EXPECT_THAT(pack({5, 3, 7, 2, 3}, 10), ElementsAre(ElementsAre(0, 3, 4), ElementsAre(1, 2)));
-  EXPECT_THAT(pack({6, 4, 4, 6}, 10), ElementsAre(ElementsAre(0, 1), ElementsAre(2, 3)));
-  EXPECT_THAT(pack({}, 10), ElementsAre());
-}
-
-TEST(ConversationEncoder, TrainsTheAnswerAndItsEndOrEverything) {
-  const Example example = parse_example(chat("Hello!", "Hi"), "x:1");
-  const EncodedExample answer = encoder().encode(example), all = encoder(TrainOn::all).encode(example);
-  EXPECT_EQ(answer.text, "<|user|>\nHello!</s>\n<|assistant|>\nHi</s>\n");
-  ASSERT_EQ(std::accumulate(answer.trained.begin(), answer.trained.end(), 0), 2);
-  EXPECT_EQ(answer.trained[answer.ids.size() - 2], 1);
-  EXPECT_EQ(answer.ids[answer.ids.size() - 2], 2);
-  EXPECT_EQ(std::accumulate(all.trained.begin(), all.trained.end(), 0), static_cast<int>(all.ids.size()) - 1);
-  EXPECT_EQ(all.trained[0], 0);
-}
-
-TEST(ConversationEncoder, PromptsAndTextsHaveBosAndEosAndNoTemplate) {
-  const TemporaryFolder bare;
-  const ConversationEncoder plain(tokenizer(), {bare.path(""), ""});
-  const EncodedExample completion = plain.encode(parse_example(R"({"prompt": "Hello", "completion": " World"})", "x:1"));
-  EXPECT_THAT(completion.ids, ElementsAre(1, 15043, 2787, 2));
-  EXPECT_THAT(completion.trained, ElementsAre(0, 0, 1, 1));
-  const EncodedExample text = plain.encode(parse_example(R"({"text": "Hello World"})", "x:1"));
-  EXPECT_EQ(text.ids, completion.ids);
-  EXPECT_THAT(text.trained, ElementsAre(0, 1, 1, 1));
-  EXPECT_THAT(message_of<InputError>([&] { plain.encode(parse_example(chat("a", "b"), "x:1")); }), HasSubstr("set data.chat_template to one of"));
-}
-
-// A text that was written with its marks trains the ids of one that was not.
-TEST(ConversationEncoder, MarksThatATextWritesOutComeOnce) {
-  const auto ids = [](const std::string& line) { return encoder().encode(parse_example(line, "x:1")); };
-  const EncodedExample written = ids(R"({"text": "<s>[INST] a [/INST] b </s>"})");
-  EXPECT_EQ(std::count(written.ids.begin(), written.ids.end(), 1), 1);
-  EXPECT_EQ(std::count(written.ids.begin(), written.ids.end(), 2), 1);
-  EXPECT_EQ(written.trained[0], 0);
-  EXPECT_EQ(written.trained.back(), 1);
-  EXPECT_THAT(ids(R"({"text": "<s>Hello World</s>"})").ids, ElementsAre(1, 10994, 2787, 2));
-  EXPECT_THAT(ids(R"({"text": "Hello World</s>"})").ids, ElementsAre(1, 15043, 2787, 2));
-  const EncodedExample completion = ids(R"({"prompt": "<s>Hello", "completion": " World</s>"})");
-  EXPECT_THAT(completion.ids, ElementsAre(1, 10994, 2787, 2));
-  EXPECT_THAT(completion.trained, ElementsAre(0, 0, 1, 1));
-  EXPECT_THAT(ids(R"({"text": "a</s><s>b"})").ids, testing::AllOf(testing::Contains(1).Times(2), testing::Contains(2).Times(2)));  // inside they stay
-  EXPECT_THAT(ids(R"({"text": ""})").ids, ElementsAre(1, 2));
-}
-
-TEST(ConversationEncoder, MessagesSayWhetherTheyAreTrained) {
-  const auto example = [](const std::string& first, const std::string& second, const std::string& user = "") {
-    return parse_example(R"({"messages": [{"role": "user", "content": "a")" + user + R"(}, {"role": "assistant", "content": "b")" + first +
-                             R"(}, {"role": "user", "content": "c"}, {"role": "assistant", "content": "d")" + second + "}]}", "x:1");
-  };
-  for (const char* name : {"zephyr", "llama-2", "alpaca"}) {
-    const ConversationEncoder chosen(tokenizer(), {model, name, TrainOn::assistant});
-    const EncodedExample both = chosen.encode(example("", "")), second = chosen.encode(example(R"(, "weight": 0)", R"(, "train": true)")),
-                         none = chosen.encode(example(R"(, "train": false)", R"(, "weight": 0)"));
-    EXPECT_EQ(second.ids, both.ids);
-    const auto sum = [](const EncodedExample& one) { return std::accumulate(one.trained.begin(), one.trained.end(), 0); };
-    EXPECT_EQ(2 * sum(second), sum(both)) << name;
-    EXPECT_TRUE(std::equal(both.trained.rbegin(), both.trained.rbegin() + 6, second.trained.rbegin())) << name;  // the last answer is whole
-    EXPECT_EQ(sum(none), 0) << name;
-  }
-  EXPECT_THAT(message_of<InputError>([&] { encoder().encode(example("", "", R"(, "train": true)")); }),
-              testing::StartsWith("x:1: message 1 of the user says that it is trained (weight, train), but data.train_on = \"assistant\""));
-  EXPECT_THAT(message_of<InputError>([&] { encoder(TrainOn::all).encode(example("", R"(, "weight": 0)")); }),
-              testing::StartsWith("x:1: message 4 of the assistant says that it is not trained (weight, train), but data.train_on = \"all\""));
-  EXPECT_NO_THROW(encoder().encode(example("", "", R"(, "weight": 0)")));
-}
-
-TEST(ConversationEncoder, RefusesATemplateThatDoesNotFitTheTokenizer) {
-  EXPECT_THAT(message_of<InputError>([&] { ConversationEncoder(tokenizer(), {model, "chatml"}); }), HasSubstr("<|im_end|>, which is no special token"));
-  EXPECT_THAT(message_of<InputError>([&] { ConversationEncoder(tokenizer(), {model, "vicuna"}); }), HasSubstr("known templates: zephyr, llama-2"));
-  const ConversationEncoder llama2(tokenizer(), {model, "llama-2"});
-  EXPECT_THAT(message_of<InputError>([&] { llama2.encode(parse_example(R"({"messages": [{"role": "assistant", "content": "x"}]})", "x:9")); }),
-              testing::StartsWith("x:9: message 1 is of the assistant where the template llama-2 wants user"));
-}
-
-// What is written without a template needs none that fits.
-TEST(ConversationEncoder, ATemplateThatDoesNotFitIsToldOfWhenAConversationNeedsIt) {
-  const TemporaryFolder folder;
-  folder.write("chat_template.jinja", ChatTemplate::named("chatml", "<s>", "</s>").jinja());
-  const ConversationEncoder chatml(tokenizer(), {folder.path(""), ""});
-  EXPECT_THAT(chatml.encode(parse_example(R"({"prompt": "Hello", "completion": " World"})", "x:1")).ids, ElementsAre(1, 15043, 2787, 2));
-  EXPECT_THAT(message_of<InputError>([&] { chatml.encode(parse_example(chat("a", "b"), "x:2")); }), HasSubstr("<|im_end|>, which is no special token"));
-}
 
 struct Made {
   TemporaryFolder folder;
@@ -141,6 +44,12 @@ struct Made {
   }
 };
 
+TEST(Pack, FillsRowsBestFitFirst) {
+  EXPECT_THAT(pack({5, 3, 7, 2, 3}, 10), ElementsAre(ElementsAre(0, 3, 4), ElementsAre(1, 2)));
+  EXPECT_THAT(pack({6, 4, 4, 6}, 10), ElementsAre(ElementsAre(0, 1), ElementsAre(2, 3)));
+  EXPECT_THAT(pack({}, 10), ElementsAre());
+}
+
 TEST(ConversationRows, ARowIsTheExampleShiftedByOne) {
   const Made made(chat("Hello!", "Hi"));
   const auto opened = made.rows({.seq_len = 100});
@@ -159,8 +68,10 @@ TEST(ConversationRows, ARowIsTheExampleShiftedByOne) {
 
 TEST(ConversationRows, CutsOrDropsWhatIsTooLongAndCountsIt) {
   const std::string words(400, 'x');
-  const Made made(chat("a", "b") + chat("a", words) + chat(words, "b") + R"({"messages": [{"role": "user", "content": "a"}]})" + "\n");
-  const auto cut_rows = made.rows({.seq_len = 40}), dropped_rows = made.rows({.seq_len = 40, .overlong = Overlong::drop});
+  const Made made(chat("a", "b") + chat("a", words) + chat(words, "b") +
+                  R"({"messages": [{"role": "user", "content": "a"}]})" + "\n");
+  const auto cut_rows = made.rows({.seq_len = 40}),
+             dropped_rows = made.rows({.seq_len = 40, .overlong = Overlong::drop});
   const ConversationRows &cut = *cut_rows, &dropped = *dropped_rows;
   EXPECT_EQ(cut.size(), 2);
   EXPECT_EQ(cut.length(1), 40);
@@ -200,7 +111,8 @@ TEST(ConversationRows, LongTextsBecomeWindows) {
 
 TEST(ConversationRows, PackingKeepsEveryDocumentWholeAndNumbered) {
   std::string lines;
-  for (int i = 0; i < 20; ++i) lines += chat("question " + std::string(static_cast<std::size_t>(i), 'q'), "answer " + std::to_string(i));
+  for (int i = 0; i < 20; ++i)
+    lines += chat("question " + std::string(static_cast<std::size_t>(i), 'q'), "answer " + std::to_string(i));
   const Made made(lines);
   const auto one_rows = made.rows({.seq_len = 100}), packed_rows = made.rows({.seq_len = 100, .packing = true});
   const ConversationRows &one = *one_rows, &packed = *packed_rows;
@@ -236,12 +148,14 @@ TEST(ConversationRows, PackingKeepsEveryDocumentWholeAndNumbered) {
   EXPECT_EQ(apart, together);
 }
 
-// A list of several pieces, written as people and programs write lists, gives the rows of the same examples a line each.
+// A list of several pieces, written as people and programs write lists, gives the rows of the same examples a line
+// each.
 TEST(ConversationRows, OfAListAreThoseOfItsObjectsALineEach) {
   const TemporaryFolder folder;
   std::string lines, list = "\xef\xbb\xbf [";
   for (int i = 0; lines.size() < 2500 << 10; ++i) {
-    const std::string line = chat("a, {question} [" + std::to_string(i) + "]\n, \"", std::string(static_cast<std::size_t>(i % 300), ',') + "yes}");
+    const std::string line = chat("a, {question} [" + std::to_string(i) + "]\n, \"",
+                                  std::string(static_cast<std::size_t>(i % 300), ',') + "yes}");
     lines += line;
     list += (i == 0 ? "" : i % 3 ? ",\n " : " ,") + (i % 2 ? nlohmann::json::parse(line).dump(2) : line);
   }
@@ -264,17 +178,21 @@ TEST(ConversationRows, OfAListAreThoseOfItsObjectsALineEach) {
   const std::string bad = list.substr(0, list.size() - 3) + ", {\"text\": 3}\n]\n";
   const std::string number = "b.json: row " + std::to_string(got->size() + 1) + ":";
   EXPECT_THAT(message_of<InputError>([&] { rows_of(folder.write("b.json", bad)); }), HasSubstr(number));
-  EXPECT_THAT(message_of<InputError>([&] { rows_of(folder.write("c.json", list.substr(0, list.size() - 3))); }), HasSubstr("does not end"));
+  EXPECT_THAT(message_of<InputError>([&] { rows_of(folder.write("c.json", list.substr(0, list.size() - 3))); }),
+              HasSubstr("does not end"));
   EXPECT_THAT(message_of<InputError>([&] { rows_of(folder.write("d.json", "[]")); }), HasSubstr("no example"));
 }
 
-// A file of several pieces: the rows are those of the examples one by one, the file is tokenised once for all ranks, and again when
-// something changed that ids or masks depend on.
+// A file of several pieces: the rows are those of the examples one by one, the file is tokenised once for all ranks,
+// and again when something changed that ids or masks depend on.
 TEST(ConversationRows, AreTheSameOnAllRanksAndComeFromACacheThatFits) {
   const TemporaryFolder folder, chats;
-  for (const char* name : {"tokenizer.model", "tokenizer_config.json"}) std::filesystem::copy(model + "/" + name, chats.path(name));
+  for (const char* name : {"tokenizer.model", "tokenizer_config.json"})
+    std::filesystem::copy(model + "/" + name, chats.path(name));
   std::string lines = "\xef\xbb\xbf";
-  for (int i = 0; lines.size() < 1200 << 10; ++i) lines += chat("question " + std::to_string(i), std::string(static_cast<std::size_t>(i % 300), ' ') + "yes") + (i % 5 ? "" : "\n");
+  for (int i = 0; lines.size() < 1200 << 10; ++i)
+    lines += chat("question " + std::to_string(i), std::string(static_cast<std::size_t>(i % 300), ' ') + "yes") +
+             (i % 5 ? "" : "\n");
   DataOptions options;
   options.files = {folder.write("a.jsonl", lines), folder.write("b.jsonl", chat("Hello!", "Hi"))};
   options.seq_len = 64;
@@ -285,7 +203,8 @@ TEST(ConversationRows, AreTheSameOnAllRanksAndComeFromACacheThatFits) {
   options.cache_folder = folder.path("cache");
   const auto times = [&] {
     std::vector<std::filesystem::file_time_type> times;
-    for (const auto& entry : std::filesystem::directory_iterator(folder.path("cache"))) times.push_back(entry.last_write_time());
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path("cache")))
+      times.push_back(entry.last_write_time());
     std::sort(times.begin(), times.end());
     return times;
   };
@@ -300,7 +219,8 @@ TEST(ConversationRows, AreTheSameOnAllRanksAndComeFromACacheThatFits) {
     SimWorld(2).run([&](Communicator& comm, int rank) {
       const auto rows = open_rows(options, comm);
       ASSERT_EQ(rows->size(), static_cast<std::int64_t>(expected.size()));
-      for (std::int64_t index = rank; index < rows->size() && options.conversations.train_on == TrainOn::assistant; index += 2) {
+      for (std::int64_t index = rank; index < rows->size() && options.conversations.train_on == TrainOn::assistant;
+           index += 2) {
         const EncodedExample& encoded = expected[static_cast<std::size_t>(index)];
         const Row row = rows->row(index);
         ASSERT_EQ(row.ids.size() + 1, std::min<std::size_t>(65, encoded.ids.size())) << encoded.place;
@@ -324,14 +244,19 @@ TEST(ConversationRows, AreTheSameOnAllRanksAndComeFromACacheThatFits) {
   options.conversations.chat_template = "llama-2";
   EXPECT_EQ(open().size(), 6U);
   options.conversations.chat_template = "";
-  std::ofstream(chats.path("chat_template.jinja")) << "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}{% endfor %}";
-  EXPECT_NE(fingerprint_of(tokenizer(), {chats.path(""), "", TrainOn::all}), fingerprint_of(tokenizer(), {model, "", TrainOn::all}));
+  std::ofstream(chats.path("chat_template.jinja"))
+      << "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}{% endfor %}";
+  EXPECT_NE(fingerprint_of(tokenizer(), {chats.path(""), "", TrainOn::all}),
+            fingerprint_of(tokenizer(), {model, "", TrainOn::all}));
 }
 
 TEST(ConversationRows, NameTheFirstLineThatIsWrongOnAllRanks) {
   const TemporaryFolder folder;
   std::string lines;
-  for (int i = 0; i < 9000; ++i) lines += i == 8000 || i == 8500 ? "{\n" : chat("question " + std::to_string(i), "answer to it, at some length so that there are pieces");
+  for (int i = 0; i < 9000; ++i)
+    lines += i == 8000 || i == 8500
+                 ? "{\n"
+                 : chat("question " + std::to_string(i), "answer to it, at some length so that there are pieces");
   DataOptions options;
   options.files = {folder.write("a.jsonl", lines)};
   options.seq_len = 64;
@@ -339,9 +264,14 @@ TEST(ConversationRows, NameTheFirstLineThatIsWrongOnAllRanks) {
   options.tokenizer = &tokenizer();
   options.conversations.model_directory = model;
   options.cache_folder = folder.path("cache");
-  SimWorld(2).run([&](Communicator& comm, int) { EXPECT_THAT(message_of<InputError>([&] { open_rows(options, comm); }), HasSubstr("a.jsonl:8001: ")); });
+  SimWorld(2).run([&](Communicator& comm, int) {
+    EXPECT_THAT(message_of<InputError>([&] { open_rows(options, comm); }), HasSubstr("a.jsonl:8001: "));
+  });
   options.files = {folder.write("long.jsonl", chat("a", "b") + std::string(18 << 20, 'x'))};
-  SimWorld(2).run([&](Communicator& comm, int) { EXPECT_THAT(message_of<InputError>([&] { open_rows(options, comm); }), HasSubstr("long.jsonl:2: the line is longer than 16777216 bytes")); });
+  SimWorld(2).run([&](Communicator& comm, int) {
+    EXPECT_THAT(message_of<InputError>([&] { open_rows(options, comm); }),
+                HasSubstr("long.jsonl:2: the line is longer than 16777216 bytes"));
+  });
   EXPECT_FALSE(std::filesystem::exists(folder.path("cache")));
 }
 

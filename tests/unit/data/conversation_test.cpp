@@ -1,12 +1,13 @@
-#include "zero/data/conversation.h"
+#include "zero/data/examples/conversation.h"
 
 #include <gmock/gmock.h>
 
 #include <random>
 
-#include "comm/error.h"
-#include "tests/unit/data/temporary_folder.h"
-#include "zero/data/example_file.h"
+#include "base/error.h"
+#include "tests/unit/message_of.h"
+#include "tests/unit/temporary_folder.h"
+#include "zero/data/examples/example_file.h"
 
 namespace zero {
 namespace {
@@ -24,8 +25,11 @@ std::vector<Message> messages_of(std::string_view line) {
 
 TEST(Conversation, TellsTheShapesApartByTheirKeys) {
   const std::vector<Message> turn = {{"user", "a"}, {"assistant", "b"}};
-  EXPECT_EQ(messages_of(R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}], "id": 7})"), turn);
-  EXPECT_EQ(messages_of(R"({"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]})"), turn);
+  EXPECT_EQ(messages_of(
+                R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}], "id": 7})"),
+            turn);
+  EXPECT_EQ(messages_of(R"({"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]})"),
+            turn);
   EXPECT_EQ(messages_of(R"({"instruction": "a", "input": "", "output": "b"})"), turn);
   const Example completion = parse_example(R"({"prompt": "p", "completion": "c"})", "x:1");
   EXPECT_EQ(completion.kind, Example::Kind::completion);
@@ -36,8 +40,10 @@ TEST(Conversation, TellsTheShapesApartByTheirKeys) {
 }
 
 TEST(Conversation, AlpacaTakesInputSystemAndHistory) {
-  EXPECT_THAT(messages_of(R"({"instruction": "a", "input": "i", "output": "b", "system": "s", "history": [["q", "r"]]})"),
-              ElementsAre(Message{"system", "s"}, Message{"user", "q"}, Message{"assistant", "r"}, Message{"user", "a\ni"}, Message{"assistant", "b"}));
+  EXPECT_THAT(
+      messages_of(R"({"instruction": "a", "input": "i", "output": "b", "system": "s", "history": [["q", "r"]]})"),
+      ElementsAre(Message{"system", "s"}, Message{"user", "q"}, Message{"assistant", "r"}, Message{"user", "a\ni"},
+                  Message{"assistant", "b"}));
 }
 
 TEST(Conversation, RefusesWithThePlaceAndTheRule) {
@@ -48,7 +54,8 @@ TEST(Conversation, RefusesWithThePlaceAndTheRule) {
   };
   EXPECT_THAT(refused(R"({"messages": [)"), HasSubstr("not valid JSON"));
   EXPECT_THAT(refused("7"), HasSubstr("must be a JSON object"));
-  for (const char* list : {"[1]", " [", "[{"}) EXPECT_THAT(refused(list), HasSubstr("a file that is one list of examples is called .json"));
+  for (const char* list : {"[1]", " [", "[{"})
+    EXPECT_THAT(refused(list), HasSubstr("a file that is one list of examples is called .json"));
   EXPECT_THAT(refused(R"({"question": "x"})"), HasSubstr("keys must be messages"));
   EXPECT_THAT(refused(R"({"messages": []})"), HasSubstr("empty conversation"));
   EXPECT_THAT(refused(R"({"messages": {}})"), HasSubstr("must be a list"));
@@ -59,21 +66,35 @@ TEST(Conversation, RefusesWithThePlaceAndTheRule) {
   EXPECT_THAT(refused(R"({"conversations": []})"), HasSubstr("empty conversation"));
   EXPECT_THAT(refused(R"({"instruction": "a", "output": 5})"), HasSubstr("must be a text, not number"));
   EXPECT_THAT(refused(R"({"instruction": "a", "output": "b", "history": [["x"]]})"), HasSubstr("pairs of texts"));
-  EXPECT_THAT(refused(R"({"text": ")" "\xff" R"("})"), HasSubstr("not valid JSON"));
-  EXPECT_THAT(refused(R"({"text": )" + std::string(100, '[') + std::string(100, ']') + "}"), HasSubstr("nested deeper"));
+  EXPECT_THAT(refused(R"({"text": ")"
+                      "\xff"
+                      R"("})"),
+              HasSubstr("not valid JSON"));
+  EXPECT_THAT(refused(R"({"text": )" + std::string(100, '[') + std::string(100, ']') + "}"),
+              HasSubstr("nested deeper"));
 }
 
 std::vector<std::string> texts_of(const std::string& path, std::int64_t cap = 1 << 20) {
   std::vector<std::string> texts;
-  read_examples(path, [&](const Example& example) { texts.push_back(example.place.substr(example.place.rfind(':')) + example.text); return true; }, cap);
+  read_examples(
+      path,
+      [&](const Example& example) {
+        texts.push_back(example.place.substr(example.place.rfind(':')) + example.text);
+        return true;
+      },
+      cap);
   return texts;
 }
 
 TEST(ReadExamples, NumbersLinesAndPassesOverBlankOnes) {
   const TemporaryFolder folder;
-  EXPECT_THAT(texts_of(folder.write("a.jsonl", "\xef\xbb\xbf{\"text\": \"x\"}\r\n\n  \n{\"text\": \"y\"}")), ElementsAre(":1x", ":4y"));
-  EXPECT_THAT(message_of<InputError>([&] { texts_of(folder.write("b.jsonl", "{\"text\": \"x\"}\n\noops\n")); }), HasSubstr("b.jsonl:3: not valid JSON: parse error at byte 1: ")) << "the file's line alone";
-  EXPECT_THAT(message_of<InputError>([&] { texts_of(folder.write("c.jsonl", "\n \n")); }), HasSubstr("holds no example"));
+  EXPECT_THAT(texts_of(folder.write("a.jsonl", "\xef\xbb\xbf{\"text\": \"x\"}\r\n\n  \n{\"text\": \"y\"}")),
+              ElementsAre(":1x", ":4y"));
+  EXPECT_THAT(message_of<InputError>([&] { texts_of(folder.write("b.jsonl", "{\"text\": \"x\"}\n\noops\n")); }),
+              HasSubstr("b.jsonl:3: not valid JSON: parse error at byte 1: "))
+      << "the file's line alone";
+  EXPECT_THAT(message_of<InputError>([&] { texts_of(folder.write("c.jsonl", "\n \n")); }),
+              HasSubstr("holds no example"));
   EXPECT_THAT(message_of<InputError>([&] { texts_of(folder.path("none.jsonl")); }), HasSubstr("none.jsonl"));
 }
 
@@ -82,7 +103,8 @@ TEST(ReadExamples, CapsALineAndStopsWhenAsked) {
   const std::string line = "{\"text\": \"" + std::string(3 << 20, 'x') + "\"}\n";
   const std::string path = folder.write("long.jsonl", "{\"text\": \"\"}\n" + line + line);
   EXPECT_EQ(texts_of(path, 4 << 20).size(), 3U);
-  EXPECT_THAT(message_of<InputError>([&] { texts_of(path, 1 << 20); }), HasSubstr("long.jsonl:2: the line is longer than 1048576 bytes"));
+  EXPECT_THAT(message_of<InputError>([&] { texts_of(path, 1 << 20); }),
+              HasSubstr("long.jsonl:2: the line is longer than 1048576 bytes"));
   int seen = 0;
   read_examples(path, [&](const Example&) { return ++seen < 2; });
   EXPECT_EQ(seen, 2);
@@ -93,9 +115,31 @@ TEST(Conversation, A100000MutatedLinesNeverCrash) {
   const std::vector<std::string> seeds = {
       R"({"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "a \u00e9 \ud83d\ude00"}, {"role": "assistant", "content": "b"}]})",
       R"({"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}], "system": null})",
-      R"({"instruction": "a", "input": "i", "output": "b", "history": [["q", "r"]]})", R"({"prompt": "p", "completion": "c"})", R"({"text": "t"})"};
-  const std::vector<std::string> pieces = {"{", "}", "[", "]", "\"", ":", ",", "\\", "\\u", "\\ud800", "null", "true", "-1e999", "0", "\"role\"", "\"messages\"",
-                                           "\"text\"", "\xff", std::string(1, '\0'), "\n", "\xf0\x9f", "[[[[[[[[[[", "{\"a\":"};
+      R"({"instruction": "a", "input": "i", "output": "b", "history": [["q", "r"]]})",
+      R"({"prompt": "p", "completion": "c"})", R"({"text": "t"})"};
+  const std::vector<std::string> pieces = {"{",
+                                           "}",
+                                           "[",
+                                           "]",
+                                           "\"",
+                                           ":",
+                                           ",",
+                                           "\\",
+                                           "\\u",
+                                           "\\ud800",
+                                           "null",
+                                           "true",
+                                           "-1e999",
+                                           "0",
+                                           "\"role\"",
+                                           "\"messages\"",
+                                           "\"text\"",
+                                           "\xff",
+                                           std::string(1, '\0'),
+                                           "\n",
+                                           "\xf0\x9f",
+                                           "[[[[[[[[[[",
+                                           "{\"a\":"};
   std::mt19937_64 random(1);
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
   int taken = 0, refused = 0;
@@ -104,10 +148,18 @@ TEST(Conversation, A100000MutatedLinesNeverCrash) {
     for (std::size_t change = below(4); change-- > 0;) {
       const std::size_t at = below(line.size() + 1), count = below(9);
       switch (below(4)) {
-        case 0: line.erase(at, count); break;
-        case 1: line.insert(at, pieces[below(pieces.size())]); break;
-        case 2: if (at < line.size()) line[at] = static_cast<char>(random()); break;
-        default: line.insert(at, line.substr(below(line.size() + 1), count * 8)); break;
+        case 0:
+          line.erase(at, count);
+          break;
+        case 1:
+          line.insert(at, pieces[below(pieces.size())]);
+          break;
+        case 2:
+          if (at < line.size()) line[at] = static_cast<char>(random());
+          break;
+        default:
+          line.insert(at, line.substr(below(line.size() + 1), count * 8));
+          break;
       }
     }
     try {

@@ -1,4 +1,4 @@
-#include "zero/data/example_windows.h"
+#include "zero/data/examples/example_windows.h"
 
 #include <gmock/gmock.h>
 
@@ -23,7 +23,8 @@ TEST(ExampleWindows, EveryTokenOfATextIsTrainedOnce) {
   for (const std::int64_t seq_len : {1, 2, 7, 64})
     for (std::int32_t tokens = 2; tokens < 60; ++tokens) {
       ExampleCounts counts;
-      const auto windows = trained_windows(example_of(tokens, Example::Kind::text), seq_len, Overlong::truncate, counts);
+      const auto windows =
+          trained_windows(example_of(tokens, Example::Kind::text), seq_len, Overlong::truncate, counts);
       std::vector<std::int32_t> targets;
       for (const EncodedExample& window : windows) {
         ASSERT_LE(window.ids.size(), static_cast<std::size_t>(seq_len) + 1);
@@ -54,8 +55,10 @@ TEST(ExampleWindows, OthersKeepTheirStartAndTheRestIsCounted) {
   EXPECT_EQ(counts.lost_tokens, 2 * 19);
   EXPECT_THAT(trained_windows(example_of(30, Example::Kind::text), 10, Overlong::drop, counts), IsEmpty());
   EXPECT_EQ(counts.lost_tokens, 2 * 19 + 29);
-  EXPECT_EQ(warning_of(counts, 10), "3 of 3 examples are longer than training.seq_len = 10: 67 of their tokens are not trained (2 examples truncated, 1 left out); "
-                                    "raise training.seq_len to train them");
+  EXPECT_EQ(
+      warning_of(counts, 10),
+      "3 of 3 examples are longer than training.seq_len = 10: 67 of their tokens are not trained (2 examples truncated, 1 left out); "
+      "raise training.seq_len to train them");
 }
 
 TEST(ExampleWindows, WhatTrainsNothingIsLeftOut) {

@@ -1,9 +1,9 @@
-#include "zero/data/loader.h"
+#include "zero/data/rows/loader.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
-#include "comm/error.h"
+#include "base/error.h"
 
 namespace zero {
 namespace {
@@ -36,7 +36,8 @@ std::vector<std::int64_t> numbers(const at::Tensor& tensor) {
 }
 
 Loader loader_of(std::int64_t rows, LoaderOptions options) {
-  return {std::make_shared<Numbered>(rows), SampleOrder({.rows = rows, .global_batch_size = options.global_batch_size, .seed = 9}), options};
+  return {std::make_shared<Numbered>(rows),
+          SampleOrder({.rows = rows, .global_batch_size = options.global_batch_size, .seed = 9}), options};
 }
 
 TEST(MakeBatch, FillsRowsUpToTheLongest) {
@@ -61,9 +62,11 @@ TEST(MakeBatch, RoundsItsLengthUpToTheMultipleButNotBeyondTheMost) {
   const Numbered rows(10);
   const Batch batch = make_batch({rows.row(4), rows.row(5)}, 1, {4, 8});
   EXPECT_THAT(numbers(batch.ids), ElementsAre(4, 4, 0, 0, 5, 5, 5, 0));
-  EXPECT_THAT(numbers(batch.targets), ElementsAre(ignored_target, 4, ignored_target, ignored_target, ignored_target, 5, 5, ignored_target));
+  EXPECT_THAT(numbers(batch.targets),
+              ElementsAre(ignored_target, 4, ignored_target, ignored_target, ignored_target, 5, 5, ignored_target));
   EXPECT_FALSE(batch.documents.defined());
-  EXPECT_EQ(make_batch({rows.row(4), rows.row(5)}, 1, {64, 3}).ids.size(1), 3) << "what no row may exceed is a length of its own";
+  EXPECT_EQ(make_batch({rows.row(4), rows.row(5)}, 1, {64, 3}).ids.size(1), 3)
+      << "what no row may exceed is a length of its own";
   EXPECT_EQ(make_batch({rows.row(5)}, 1, {64, 2}).ids.size(1), 3) << "no row is cut";
   EXPECT_EQ(make_batch({}, 6, {4, 8}).ids.sizes(), at::IntArrayRef({0, 8}));
 }

@@ -1,4 +1,4 @@
-#include "zero/data/sample_order.h"
+#include "zero/data/rows/sample_order.h"
 
 #include <gmock/gmock.h>
 
@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "comm/error.h"
+#include "base/error.h"
 
 namespace zero {
 namespace {

@@ -1,25 +1,27 @@
-#include "zero/data/token_cache.h"
+#include "zero/data/text/token_cache.h"
 
 #include <gmock/gmock.h>
 
 #include <atomic>
 
+#include "base/error.h"
+#include "base/utf8.h"
 #include "comm/communicator.h"
-#include "comm/error.h"
-#include "comm/sim_world.h"
-#include "models/tokenizer.h"
-#include "models/utf8.h"
-#include "tests/unit/data/temporary_folder.h"
-#include "zero/data/text_cutter.h"
-#include "zero/data/together.h"
-#include "zero/data/token_cache_file.h"
+#include "comm/sim/sim_world.h"
+#include "comm/together.h"
+#include "models/text/tokenizer.h"
+#include "tests/unit/message_of.h"
+#include "tests/unit/temporary_folder.h"
+#include "zero/data/text/text_cutter.h"
+#include "zero/data/text/token_cache_file.h"
 
 namespace zero {
 namespace {
 
 using testing::HasSubstr;
 
-// Letters become their code; a mark stands before every text that begins one, as SentencePiece's dummy space does; "ab" is one piece.
+// Letters become their code; a mark stands before every text that begins one, as SentencePiece's dummy space does; "ab"
+// is one piece.
 struct Letters {
   std::atomic<int> calls{0};
 
@@ -54,7 +56,8 @@ std::vector<std::int64_t> ids_of(const TokenFile& file) {
 
 std::string lines(int n) {
   std::string text;
-  for (int i = 0; i < n; ++i) text += std::string(static_cast<std::size_t>(i % 5), 'a') + "b \n" + (i % 7 == 0 ? "\n" : "");
+  for (int i = 0; i < n; ++i)
+    text += std::string(static_cast<std::size_t>(i % 5), 'a') + "b \n" + (i % 7 == 0 ? "\n" : "");
   return text;
 }
 
@@ -64,23 +67,27 @@ CoreSet cores(int count) {
   return set;
 }
 
-std::vector<std::int64_t> made(CacheRecipe recipe, const std::string& folder, std::int64_t piece_bytes, int threads = 1) {
+std::vector<std::int64_t> made(CacheRecipe recipe, const std::string& folder, std::int64_t piece_bytes,
+                               int threads = 1) {
   recipe.piece_bytes = piece_bytes;
   std::vector<std::int64_t> ids;
-  SimWorld(1).run([&](Communicator& comm, int) { ids = ids_of(open_token_cache(recipe, folder, cores(threads), comm).ids); });
+  SimWorld(1).run(
+      [&](Communicator& comm, int) { ids = ids_of(open_token_cache(recipe, folder, cores(threads), comm).ids); });
   std::filesystem::remove_all(folder);
   return ids;
 }
 
 TEST(TextCutter, CutsChangeNoId) {
   const TemporaryFolder folder;
-  for (const std::string& text : {lines(100), "\n\n" + lines(20), std::string("no newline at all, abab"), std::string("\n"), lines(3) + "end"}) {
+  for (const std::string& text :
+       {lines(100), "\n\n" + lines(20), std::string("no newline at all, abab"), std::string("\n"), lines(3) + "end"}) {
     const std::string path = folder.write("text", text);
     Letters letters;
     const auto uncut = made(text_recipe(path, letters.encoder(false)), folder.path("c"), 7);
     ASSERT_EQ(letters.calls, 1);
     for (const std::int64_t piece : {1, 2, 7, 64, 100000})
-      for (const int threads : {1, 3}) EXPECT_EQ(made(text_recipe(path, letters.encoder()), folder.path("c"), piece, threads), uncut) << piece;
+      for (const int threads : {1, 3})
+        EXPECT_EQ(made(text_recipe(path, letters.encoder()), folder.path("c"), piece, threads), uncut) << piece;
   }
 }
 
@@ -94,14 +101,18 @@ TEST(TextCutter, RefusesWhatIsNoTextWhereverItIsCut) {
   for (const bool cut : {false, true})
     for (const std::int64_t piece : {1, 2, 3, 5, 1000}) {
       EXPECT_THAT(refusal("one\ntwo\nf\xfcr\n", cut, piece), HasSubstr("t.txt: byte 9 (0xFC) is not UTF-8"));
-      EXPECT_THAT(refusal("\xef\xbb\xbf" "a\xff", cut, piece), HasSubstr("byte 4 (0xFF)"));
+      EXPECT_THAT(refusal("\xef\xbb\xbf"
+                          "a\xff",
+                          cut, piece),
+                  HasSubstr("byte 4 (0xFF)"));
       EXPECT_THAT(refusal(std::string("h\0i\0\n\0", 6), cut, piece), HasSubstr("byte 1 is zero"));
       EXPECT_THAT(refusal("ends in\n\xe4\xb8", cut, piece), HasSubstr("inside a character"));
       EXPECT_THAT(refusal("\xef\xbb\xbf", cut, piece), HasSubstr("is empty"));
       Letters letters;
       const std::string path = folder.write("t.txt", "\xef\xbb\xbf\u00e9\n\u4e2d \U0001F680\n");
       const auto ids = made(text_recipe(path, letters.encoder(cut)), folder.path("c"), piece);
-      EXPECT_EQ(ids, made(text_recipe(folder.write("u.txt", "\u00e9\n\u4e2d \U0001F680\n"), letters.encoder(false)), folder.path("c"), 1000));
+      EXPECT_EQ(ids, made(text_recipe(folder.write("u.txt", "\u00e9\n\u4e2d \U0001F680\n"), letters.encoder(false)),
+                          folder.path("c"), 1000));
     }
 }
 
@@ -109,7 +120,9 @@ TEST(TextCutter, CutsOfATokenizerChangeNoId) {
   const Tokenizer tokenizer = Tokenizer::load(std::string(ZERO_TEST_DATA) + "/tinyllama-chat");
   const TemporaryFolder folder;
   std::string text;
-  for (int i = 0; i < 3000; ++i) text += "In the beginning  was line " + std::to_string(i * i) + (i % 9 ? "\n" : ", and on it went. ") + (i % 50 ? "" : "\n\n\tgr\u00fc\u00df dich \u4f60\u597d\n");
+  for (int i = 0; i < 3000; ++i)
+    text += "In the beginning  was line " + std::to_string(i * i) + (i % 9 ? "\n" : ", and on it went. ") +
+            (i % 50 ? "" : "\n\n\tgr\u00fc\u00df dich \u4f60\u597d\n");
   const auto whole = tokenizer.encode(text, {.bos = true, .eos = true});
   const auto recipe = text_recipe(folder.write("t.txt", text), text_encoder_of(tokenizer));
   for (const std::int64_t piece : {1000, 4096, 1 << 20})
@@ -129,7 +142,8 @@ TEST(TextCutter, ATextThatCannotBeCutIsRefusedBeforeItFillsTheMemory) {
   CacheRecipe recipe = text_recipe(folder.write("t.txt", lines(100)), letters.encoder(false));
   recipe.most_bytes = recipe.piece_bytes = 100;
   SimWorld(2).run([&](Communicator& comm, int) {
-    EXPECT_THAT(message_of<InputError>([&] { open_token_cache(recipe, folder.path("c"), {}, comm); }), testing::AllOf(HasSubstr("t.txt:1: "), HasSubstr("without a place where")));
+    EXPECT_THAT(message_of<InputError>([&] { open_token_cache(recipe, folder.path("c"), {}, comm); }),
+                testing::AllOf(HasSubstr("t.txt:1: "), HasSubstr("without a place where")));
   });
   EXPECT_EQ(letters.calls, 0);
 }
@@ -140,7 +154,9 @@ TEST(TokenCache, HoldsBosTextAndEosAndIsMadeOnce) {
   Letters letters;
   SimWorld(3).run([&](Communicator& comm, int) {
     for (int again = 0; again < 2; ++again)
-      EXPECT_THAT(ids_of(open_token_cache(text_recipe(path, letters.encoder(false)), folder.path("cache"), {}, comm).ids), testing::ElementsAre(1, 300, 'x', 301, '\n', 2));
+      EXPECT_THAT(
+          ids_of(open_token_cache(text_recipe(path, letters.encoder(false)), folder.path("cache"), {}, comm).ids),
+          testing::ElementsAre(1, 300, 'x', 301, '\n', 2));
   });
   EXPECT_EQ(letters.calls, 1);
 }
@@ -160,7 +176,9 @@ struct Opened {
   bool made(std::string_view tokenizer) {
     const int before = letters.calls;
     std::int64_t size = 0;
-    SimWorld(2).run([&](Communicator& comm, int) { size = open_token_cache(recipe(tokenizer), folder.path("c"), cores(2), comm).ids.size(); });
+    SimWorld(2).run([&](Communicator& comm, int) {
+      size = open_token_cache(recipe(tokenizer), folder.path("c"), cores(2), comm).ids.size();
+    });
     EXPECT_EQ(size, static_cast<std::int64_t>(std::filesystem::file_size(path)) + 3);
     return letters.calls > before;
   }
@@ -172,7 +190,7 @@ TEST(TokenCache, IsMadeAnewWhenTheTextChangedAndKeptForEachTokenizer) {
   EXPECT_FALSE(opened.made("a"));
   EXPECT_TRUE(opened.made("b"));
   EXPECT_FALSE(opened.made("a"));
-  opened.folder.write("t.txt", "one\ntwO\nthree\n");   // of the same size
+  opened.folder.write("t.txt", "one\ntwO\nthree\n");  // of the same size
   EXPECT_TRUE(opened.made("b"));
   EXPECT_FALSE(opened.made("b"));
   opened.folder.write("t.txt", "one\ntwo\nthree\nfour");
@@ -208,7 +226,8 @@ TEST(TokenCache, OfATextThatChangesMeanwhileIsNotKept) {
     return encode(piece);
   };
   SimWorld(2).run([&](Communicator& comm, int) {
-    EXPECT_THAT(message_of<InputError>([&] { open_token_cache(recipe, opened.folder.path("c"), cores(1), comm); }), HasSubstr("t.txt: was changed while it was read"));
+    EXPECT_THAT(message_of<InputError>([&] { open_token_cache(recipe, opened.folder.path("c"), cores(1), comm); }),
+                HasSubstr("t.txt: was changed while it was read"));
   });
   EXPECT_FALSE(std::filesystem::exists(opened.folder.path("c")));
 }
@@ -227,7 +246,9 @@ TEST(TokenCache, AnotherRunsIsNotTakenForRankZeros) {
       comm.set_observer([&](const CallRecord&) {
         if (std::filesystem::exists(cache) && std::filesystem::exists(others)) std::filesystem::rename(others, cache);
       });
-    EXPECT_THAT(message_of<InputError>([&] { open_token_cache(opened.recipe("a"), opened.folder.path("c"), cores(1), comm); }), HasSubstr("as rank 0 wrote it"));
+    EXPECT_THAT(
+        message_of<InputError>([&] { open_token_cache(opened.recipe("a"), opened.folder.path("c"), cores(1), comm); }),
+        HasSubstr("as rank 0 wrote it"));
   });
 }
 
@@ -258,8 +279,11 @@ TEST(TokenCache, EveryRankThrowsTheSameError) {
   Letters letters;
   const std::string empty = folder.write("empty.txt", ""), file = folder.write("file", "x");
   SimWorld(2).run([&](Communicator& comm, int) {
-    const auto open = [&](const std::string& path, const std::string& cache) { open_token_cache(text_recipe(path, letters.encoder()), cache, {}, comm); };
-    EXPECT_THAT(message_of<InputError>([&] { open(folder.path("none.txt"), folder.path("c")); }), HasSubstr("none.txt"));
+    const auto open = [&](const std::string& path, const std::string& cache) {
+      open_token_cache(text_recipe(path, letters.encoder()), cache, {}, comm);
+    };
+    EXPECT_THAT(message_of<InputError>([&] { open(folder.path("none.txt"), folder.path("c")); }),
+                HasSubstr("none.txt"));
     EXPECT_THAT(message_of<InputError>([&] { open(empty, folder.path("c")); }), HasSubstr("is empty"));
     EXPECT_THROW(open(file, folder.path("file/below")), std::exception);
   });
@@ -267,8 +291,18 @@ TEST(TokenCache, EveryRankThrowsTheSameError) {
 
 TEST(Together, TheLowestFailingRankIsHeardEverywhere) {
   SimWorld(4).run([](Communicator& comm, int rank) {
-    EXPECT_THAT(message_of<Error>([&] { run_together(comm, [&] { if (rank > 1) throw Error("rank " + std::to_string(rank)); }); }), "rank 2");
-    EXPECT_EQ(message_of<InputError>([&] { run_together(comm, [&] { if (rank == 3) throw InputError(""); }); }), "");
+    EXPECT_THAT(message_of<Error>([&] {
+                  run_together(comm, [&] {
+                    if (rank > 1) throw Error("rank " + std::to_string(rank));
+                  });
+                }),
+                "rank 2");
+    EXPECT_EQ(message_of<InputError>([&] {
+                run_together(comm, [&] {
+                  if (rank == 3) throw InputError("");
+                });
+              }),
+              "");
     run_together(comm, [] {});
   });
 }

@@ -1,12 +1,13 @@
-#include "zero/data/token_windows.h"
+#include "zero/data/text/token_windows.h"
 
 #include <gmock/gmock.h>
 
 #include <numeric>
 
-#include "comm/error.h"
-#include "comm/sim_world.h"
-#include "tests/unit/data/temporary_folder.h"
+#include "base/error.h"
+#include "comm/sim/sim_world.h"
+#include "tests/unit/message_of.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace zero {
 namespace {
@@ -23,7 +24,8 @@ std::vector<std::uint16_t> count_up(int n, int first = 0) {
 TEST(TokenFile, ReadsBothWidthsAndKeepsWhatIsBehindTheHeader) {
   const TemporaryFolder folder;
   const TokenFile narrow(folder.write_ids("a.bin", count_up(5)), TokenWidth::uint16);
-  const TokenFile wide(folder.write_ids<std::uint32_t>("b.bin", {7, 70000, 4000000000U}), TokenWidth::uint32, {.begin = 4});
+  const TokenFile wide(folder.write_ids<std::uint32_t>("b.bin", {7, 70000, 4000000000U}), TokenWidth::uint32,
+                       {.begin = 4});
   std::int64_t ids[3];
   narrow.read(2, 3, ids);
   EXPECT_THAT(ids, ElementsAre(2, 3, 4));
@@ -35,10 +37,13 @@ TEST(TokenFile, ReadsBothWidthsAndKeepsWhatIsBehindTheHeader) {
 
 TEST(TokenFile, RefusesMissingEmptyAndCutFiles) {
   const TemporaryFolder folder;
-  const auto open = [](const std::string& path, TokenWidth type) { return message_of<InputError>([&] { TokenFile(path, type); }); };
+  const auto open = [](const std::string& path, TokenWidth type) {
+    return message_of<InputError>([&] { TokenFile(path, type); });
+  };
   EXPECT_THAT(open(folder.path("none.bin"), TokenWidth::uint16), HasSubstr("none.bin"));
   EXPECT_THAT(open(folder.write("empty.bin", ""), TokenWidth::uint16), HasSubstr("is empty"));
-  EXPECT_THAT(open(folder.write("odd.bin", "abc"), TokenWidth::uint16), HasSubstr("3 bytes, which is no multiple of 2"));
+  EXPECT_THAT(open(folder.write("odd.bin", "abc"), TokenWidth::uint16),
+              HasSubstr("3 bytes, which is no multiple of 2"));
   EXPECT_THAT(open(folder.write("six.bin", "abcdef"), TokenWidth::uint32), HasSubstr("no multiple of 4"));
   EXPECT_THAT(open(folder.path(""), TokenWidth::uint16), HasSubstr("is no regular file"));
   EXPECT_THROW(token_width_of("int16"), InputError);
@@ -137,7 +142,8 @@ TEST(CheckTokenIds, NamesFileAndOffsetOnEveryRankWhicheverRankFindsIt) {
       check_token_ids(files, 50001, comm);
       messages[static_cast<std::size_t>(rank)] = message_of<InputError>([&] { check_token_ids(files, 32000, comm); });
     });
-    for (const std::string& message : messages) EXPECT_THAT(message, HasSubstr("token 12345 (byte 24690): id 40000 is beyond the model's vocabulary of 32000"));
+    for (const std::string& message : messages)
+      EXPECT_THAT(message, HasSubstr("token 12345 (byte 24690): id 40000 is beyond the model's vocabulary of 32000"));
   }
 }
 

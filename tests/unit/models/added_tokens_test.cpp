@@ -1,16 +1,16 @@
-#include "models/added_tokens.h"
+#include "models/text/added_tokens.h"
 
 #include <gmock/gmock.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "comm/error.h"
-#include "models/added_token_finder.h"
-#include "models/chat_tokenizer.h"
-#include "models/json_text.h"
-#include "models/tokenizer.h"
-#include "tests/unit/models/temporary_folder.h"
+#include "base/error.h"
+#include "base/json_text.h"
+#include "models/text/added_token_finder.h"
+#include "models/text/chat_tokenizer.h"
+#include "models/text/tokenizer.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace zero {
 namespace {
@@ -73,19 +73,25 @@ std::string refusal(const nlohmann::json& files) {
 }
 
 TEST(AddedTokens, WhatDoesNotFitIsRefused) {
-  const auto listed = [](const nlohmann::json& tokens) { return refusal({{"tokenizer_config.json", {{"added_tokens_decoder", tokens}}}}); };
-  EXPECT_THAT(listed({{"421", {{"content", "<x>"}}}}), HasSubstr("\"<x>\" has the id 421; ids must follow on the model's 420 without gap"));
+  const auto listed = [](const nlohmann::json& tokens) {
+    return refusal({{"tokenizer_config.json", {{"added_tokens_decoder", tokens}}}});
+  };
+  EXPECT_THAT(listed({{"421", {{"content", "<x>"}}}}),
+              HasSubstr("\"<x>\" has the id 421; ids must follow on the model's 420 without gap"));
   EXPECT_THAT(listed({{"3", {{"content", "<x>"}}}}), HasSubstr("\"<x>\" has the id 3, which is the piece \"<mask>\""));
-  EXPECT_THAT(listed({{"420", {{"content", "<x>"}, {"rstrip", 1}}}}), HasSubstr("rstrip of token \"<x>\" must be true or false"));
+  EXPECT_THAT(listed({{"420", {{"content", "<x>"}, {"rstrip", 1}}}}),
+              HasSubstr("rstrip of token \"<x>\" must be true or false"));
   EXPECT_THAT(listed({{"420", {{"content", ""}}}}), HasSubstr("must be an object that has content"));
   EXPECT_THAT(listed({{"x", {{"content", "a"}}}}), HasSubstr("\"x\" must be an id"));
   EXPECT_THAT(refusal({{"added_tokens.json", {{"<x>", -1}}}}), HasSubstr("must be a small whole number"));
-  EXPECT_THAT(refusal({{"tokenizer_config.json", {{"eos_token", "<|stop|>"}}}}), HasSubstr("names \"<|stop|>\" as BOS or EOS, which is no token"));
+  EXPECT_THAT(refusal({{"tokenizer_config.json", {{"eos_token", "<|stop|>"}}}}),
+              HasSubstr("names \"<|stop|>\" as BOS or EOS, which is no token"));
   EXPECT_EQ(refusal({{"tokenizer_config.json", {{"pad_token", "<|pad|>"}}}}), "accepted");
 }
 
 TEST(AddedTokens, NullMeansNoMark) {
-  const nlohmann::json files = {{"tokenizer_config.json", {{"bos_token", nullptr}, {"eos_token", {{"content", "<mask>"}}}}}};
+  const nlohmann::json files = {
+      {"tokenizer_config.json", {{"bos_token", nullptr}, {"eos_token", {{"content", "<mask>"}}}}}};
   const Folder at(files);
   const Tokenizer tokenizer = Tokenizer::load(at.own.path());
   EXPECT_FALSE(tokenizer.bos());
@@ -93,8 +99,11 @@ TEST(AddedTokens, NullMeansNoMark) {
 }
 
 TEST(AddedTokens, StripsBelongToNoPart) {
-  const AddedTokenFinder finder({{.id = 7, .content = "<r>", .rstrip = true}, {.id = 8, .content = "<l>", .lstrip = true}, {.id = 9, .content = "w", .single_word = true}});
-  EXPECT_THAT(finder.split("a <l><r> \n b"), ElementsAre(TextPart{-1, {0, 1}}, TextPart{8, {2, 5}}, TextPart{7, {5, 8}}, TextPart{-1, {11, 12}}));
+  const AddedTokenFinder finder({{.id = 7, .content = "<r>", .rstrip = true},
+                                 {.id = 8, .content = "<l>", .lstrip = true},
+                                 {.id = 9, .content = "w", .single_word = true}});
+  EXPECT_THAT(finder.split("a <l><r> \n b"),
+              ElementsAre(TextPart{-1, {0, 1}}, TextPart{8, {2, 5}}, TextPart{7, {5, 8}}, TextPart{-1, {11, 12}}));
   EXPECT_THAT(finder.split("ww w"), ElementsAre(TextPart{-1, {0, 3}}, TextPart{9, {3, 4}}));
   EXPECT_THAT(finder.split(""), ElementsAre());
 }

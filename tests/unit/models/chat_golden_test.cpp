@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/chat_template.h"
-#include "models/chat_tokenizer.h"
-#include "models/json_text.h"
-#include "models/tokenizer.h"
+#include "base/json_text.h"
+#include "models/text/chat_template.h"
+#include "models/text/chat_tokenizer.h"
+#include "models/text/tokenizer.h"
 
 namespace zero {
 namespace {
@@ -15,7 +15,8 @@ const std::string folder = std::string(ZERO_TEST_DATA) + "/tinyllama-chat";
 std::vector<int> trained_mask(const TokenizedText& tokens, const std::vector<TextSpan>& trained) {
   std::vector<int> mask;
   for (const TextSpan& token : tokens.spans)
-    mask.push_back(std::any_of(trained.begin(), trained.end(), [&](const TextSpan& span) { return token.begin < span.end && span.begin < token.end; }));
+    mask.push_back(std::any_of(trained.begin(), trained.end(),
+                               [&](const TextSpan& span) { return token.begin < span.end && span.begin < token.end; }));
   return mask;
 }
 

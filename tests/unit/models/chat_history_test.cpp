@@ -1,9 +1,9 @@
-#include "models/chat_history.h"
+#include "models/generate/chat_history.h"
 
 #include <gmock/gmock.h>
 
-#include "comm/error.h"
-#include "models/tokenizer.h"
+#include "base/error.h"
+#include "models/text/tokenizer.h"
 
 namespace zero {
 namespace {
@@ -23,7 +23,8 @@ TEST(ChatHistory, ThePromptIsTheWholeConversation) {
   history.ask("Hi");
   history.answer("Hello!");
   const auto ids = history.ask("Who are you?");
-  const std::vector<Message> said{{"system", "Be kind."}, {"user", "Hi"}, {"assistant", "Hello!"}, {"user", "Who are you?"}};
+  const std::vector<Message> said{
+      {"system", "Be kind."}, {"user", "Hi"}, {"assistant", "Hello!"}, {"user", "Who are you?"}};
   EXPECT_EQ(history.messages(), said);
   EXPECT_EQ(ids, parts.chat.encode(parts.words.prompt(said)).ids);
   EXPECT_EQ(history.end_of_turn(), 2);

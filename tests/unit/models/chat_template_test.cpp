@@ -1,4 +1,4 @@
-#include "models/chat_template.h"
+#include "models/text/chat_template.h"
 
 #include <gmock/gmock.h>
 
@@ -6,8 +6,8 @@
 #include <fstream>
 #include <string>
 
-#include "comm/error.h"
-#include "models/known_chat_templates.h"
+#include "base/error.h"
+#include "models/text/known_chat_templates.h"
 
 namespace zero {
 namespace {
@@ -15,14 +15,16 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const std::vector<Message> talk = {{"system", " Be terse. "}, {"user", " Hi\n"}, {"assistant", "Yo "}, {"user", "More?"}};
+const std::vector<Message> talk = {
+    {"system", " Be terse. "}, {"user", " Hi\n"}, {"assistant", "Yo "}, {"user", "More?"}};
 
 ChatTemplate named(const std::string& name) { return ChatTemplate::named(name, "<s>", "</s>"); }
 
 std::vector<std::string> answers(const ChatTemplate& chat, const std::vector<Message>& messages) {
   const RenderedChat rendered = chat.render(messages);
   std::vector<std::string> spans;
-  for (const TextSpan& span : rendered.trained) spans.push_back(rendered.text.substr(span.begin, span.end - span.begin));
+  for (const TextSpan& span : rendered.trained)
+    spans.push_back(rendered.text.substr(span.begin, span.end - span.begin));
   return spans;
 }
 
@@ -36,15 +38,23 @@ std::string refusal(const std::function<void()>& body) {
 }
 
 TEST(ChatTemplate, RendersEachKnownTemplate) {
-  EXPECT_EQ(named("zephyr").prompt(talk), "<|system|>\n Be terse. </s>\n<|user|>\n Hi\n</s>\n<|assistant|>\nYo </s>\n<|user|>\nMore?</s>\n<|assistant|>\n");
-  EXPECT_EQ(named("llama-2").prompt(talk), "<s>[INST] <<SYS>>\n Be terse. \n<</SYS>>\n\n Hi [/INST] Yo </s><s>[INST] More? [/INST]");
-  EXPECT_EQ(named("llama-3").prompt(talk),
-            "<s><|start_header_id|>system<|end_header_id|>\n\nBe terse.<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>"
-            "<|start_header_id|>assistant<|end_header_id|>\n\nYo<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nMore?<|eot_id|>"
-            "<|start_header_id|>assistant<|end_header_id|>\n\n");
-  EXPECT_EQ(named("chatml").prompt(talk), "<|im_start|>system\n Be terse. <|im_end|>\n<|im_start|>user\n Hi\n<|im_end|>\n<|im_start|>assistant\nYo <|im_end|>\n"
-                                          "<|im_start|>user\nMore?<|im_end|>\n<|im_start|>assistant\n");
-  EXPECT_EQ(named("alpaca").prompt(talk), "<s>Be terse.\n\n### Instruction:\nHi\n\n### Response:\nYo</s>\n\n### Instruction:\nMore?\n\n### Response:\n");
+  EXPECT_EQ(
+      named("zephyr").prompt(talk),
+      "<|system|>\n Be terse. </s>\n<|user|>\n Hi\n</s>\n<|assistant|>\nYo </s>\n<|user|>\nMore?</s>\n<|assistant|>\n");
+  EXPECT_EQ(named("llama-2").prompt(talk),
+            "<s>[INST] <<SYS>>\n Be terse. \n<</SYS>>\n\n Hi [/INST] Yo </s><s>[INST] More? [/INST]");
+  EXPECT_EQ(
+      named("llama-3").prompt(talk),
+      "<s><|start_header_id|>system<|end_header_id|>\n\nBe terse.<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>"
+      "<|start_header_id|>assistant<|end_header_id|>\n\nYo<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nMore?<|eot_id|>"
+      "<|start_header_id|>assistant<|end_header_id|>\n\n");
+  EXPECT_EQ(
+      named("chatml").prompt(talk),
+      "<|im_start|>system\n Be terse. <|im_end|>\n<|im_start|>user\n Hi\n<|im_end|>\n<|im_start|>assistant\nYo <|im_end|>\n"
+      "<|im_start|>user\nMore?<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_EQ(
+      named("alpaca").prompt(talk),
+      "<s>Be terse.\n\n### Instruction:\nHi\n\n### Response:\nYo</s>\n\n### Instruction:\nMore?\n\n### Response:\n");
 }
 
 TEST(ChatTemplate, TrainsAnswersWithTheMarkThatEndsThem) {
@@ -56,12 +66,14 @@ TEST(ChatTemplate, TrainsAnswersWithTheMarkThatEndsThem) {
 }
 
 TEST(ChatTemplate, StripsAsPythonDoes) {
-  EXPECT_THAT(answers(named("alpaca"), {{"user", "x"}, {"assistant", "\u3000\u00a0\x1c a \u200b\u2029\n"}}), ElementsAre("a \u200b</s>"));
+  EXPECT_THAT(answers(named("alpaca"), {{"user", "x"}, {"assistant", "\u3000\u00a0\x1c a \u200b\u2029\n"}}),
+              ElementsAre("a \u200b</s>"));
 }
 
 TEST(ChatTemplate, LooksThroughSpelling) {
-  const std::string chatml = "{%- for  message in messages -%}\n   {{ \"<|im_start|>\" + message.role + '\n' + message.content + '<|im_end|>\\n' }}{# c #}\n"
-                             "{%- endfor %}{%- if add_generation_prompt %}\n    {{- '<|im_start|>assistant\n' }}{% endif %}\n";
+  const std::string chatml =
+      "{%- for  message in messages -%}\n   {{ \"<|im_start|>\" + message.role + '\n' + message.content + '<|im_end|>\\n' }}{# c #}\n"
+      "{%- endfor %}{%- if add_generation_prompt %}\n    {{- '<|im_start|>assistant\n' }}{% endif %}\n";
   EXPECT_EQ(ChatTemplate::recognise(chatml, "<s>", "</s>", "x").name(), "chatml");
   for (const KnownChatTemplate& known : known_chat_templates())
     EXPECT_EQ(ChatTemplate::recognise(std::string(known.jinja) + "\n", "<s>", "</s>", "x").name(), known.name);
@@ -71,31 +83,49 @@ TEST(ChatTemplate, KeepsADefaultSystemMessage) {
   std::string jinja(known_chat_templates()[6].jinja);
   jinja.replace(jinja.find("SYSTEM"), 6, "You are \"Smol\".");
   const ChatTemplate chat = ChatTemplate::recognise(jinja, "<s>", "</s>", "x");
-  EXPECT_EQ(chat.render({{"user", "a"}}).text, "<|im_start|>system\nYou are \"Smol\".<|im_end|>\n<|im_start|>user\na<|im_end|>\n");
+  EXPECT_EQ(chat.render({{"user", "a"}}).text,
+            "<|im_start|>system\nYou are \"Smol\".<|im_end|>\n<|im_start|>user\na<|im_end|>\n");
   EXPECT_EQ(chat.render({{"system", "s"}}).text, "<|im_start|>system\ns<|im_end|>\n");
 }
 
 // Only words can be cut out; what makes words is another template.
 TEST(ChatTemplate, TakesNoExpressionForAMessage) {
   const std::string jinja(known_chat_templates()[6].jinja);
-  const auto with = [&](const std::string& system) { return std::string(jinja).replace(jinja.find("SYSTEM"), 6, system); };
+  const auto with = [&](const std::string& system) {
+    return std::string(jinja).replace(jinja.find("SYSTEM"), 6, system);
+  };
   EXPECT_EQ(ChatTemplate::recognise(with("It\\'s\\n"), "<s>", "</s>", "x").render({{"user", "a"}}).text,
             "<|im_start|>system\nIt's\n<|im_end|>\n<|im_start|>user\na<|im_end|>\n");
-  for (const char* system : {"' + default_system + '", "' ~ name ~ '", "<|im_end|>\n' }}{{ x }}{{ '", "caf\\u00e9", "'\x1f+\x1fx\x1f+\x1f'"})
-    EXPECT_THAT(refusal([&] { ChatTemplate::recognise(with(system), "<s>", "</s>", "dir"); }), HasSubstr("dir: the chat template is none of those known")) << system;
+  for (const char* system :
+       {"' + default_system + '", "' ~ name ~ '", "<|im_end|>\n' }}{{ x }}{{ '", "caf\\u00e9", "'\x1f+\x1fx\x1f+\x1f'"})
+    EXPECT_THAT(refusal([&] { ChatTemplate::recognise(with(system), "<s>", "</s>", "dir"); }),
+                HasSubstr("dir: the chat template is none of those known"))
+        << system;
   const std::string zephyr(known_chat_templates()[0].jinja), user = "'<|user|>\n'";
   const std::string other = std::string(zephyr).replace(zephyr.find(user), user.size(), "'<|user|>' + x + '\n'");
-  EXPECT_THAT(refusal([&] { ChatTemplate::recognise(other, "<s>", "</s>", "dir"); }), HasSubstr("dir: the chat template is none"));
+  EXPECT_THAT(refusal([&] { ChatTemplate::recognise(other, "<s>", "</s>", "dir"); }),
+              HasSubstr("dir: the chat template is none"));
 }
 
 TEST(ChatTemplate, RefusesWhatItDoesNotKnow) {
   const std::string zephyr(known_chat_templates()[0].jinja);
-  for (const std::string& jinja : {std::string(), std::string("{{"), std::string("{% for m in messages %}{{ m['content'] }}{% endfor %}"), zephyr + "x", zephyr.substr(2)})
-    EXPECT_THAT(refusal([&] { ChatTemplate::recognise(jinja, "<s>", "</s>", "dir/tokenizer_config.json"); }),
-                HasSubstr("dir/tokenizer_config.json: the chat template is none of those known (zephyr, llama-2, llama-3, chatml, alpaca)")) << jinja;
+  for (const std::string& jinja :
+       {std::string(), std::string("{{"), std::string("{% for m in messages %}{{ m['content'] }}{% endfor %}"),
+        zephyr + "x", zephyr.substr(2)})
+    EXPECT_THAT(
+        refusal([&] { ChatTemplate::recognise(jinja, "<s>", "</s>", "dir/tokenizer_config.json"); }),
+        HasSubstr(
+            "dir/tokenizer_config.json: the chat template is none of those known (zephyr, llama-2, llama-3, chatml, alpaca)"))
+        << jinja;
   EXPECT_THAT(refusal([&] { ChatTemplate::recognise(zephyr, "<s>", "", "x"); }), HasSubstr("names none"));
-  EXPECT_THAT(refusal([&] { named("llama-2").render({{"user", "a"}, {"user", "b"}}); }), HasSubstr("message 2 is of the user"));
-  EXPECT_THAT(refusal([&] { named("llama-2").render({{"user", "a"}, {"assistant", "b"}, {"assistant", "c"}}); }), HasSubstr("message 3"));
+  EXPECT_THAT(refusal([&] {
+                named("llama-2").render({{"user", "a"}, {"user", "b"}});
+              }),
+              HasSubstr("message 2 is of the user"));
+  EXPECT_THAT(refusal([&] {
+                named("llama-2").render({{"user", "a"}, {"assistant", "b"}, {"assistant", "c"}});
+              }),
+              HasSubstr("message 3"));
 }
 
 TEST(ChatTemplate, LoadsFromADirectory) {
@@ -104,8 +134,11 @@ TEST(ChatTemplate, LoadsFromADirectory) {
   const auto write = [&](const char* name, const std::string& content) { std::ofstream(folder / name) << content; };
   EXPECT_THAT(refusal([&] { ChatTemplate::load(folder); }), HasSubstr("has no chat template"));
   EXPECT_EQ(ChatTemplate::load(folder, "zephyr").end_of_turn(), "</s>");
-  write("tokenizer_config.json", R"({"eos_token": {"content": "<end>"}, "bos_token": null, "chat_template": [{"name": "default", "template": "?"}]})");
-  EXPECT_THAT(refusal([&] { ChatTemplate::load(folder); }), HasSubstr("tokenizer_config.json: the chat template is none"));
+  write(
+      "tokenizer_config.json",
+      R"({"eos_token": {"content": "<end>"}, "bos_token": null, "chat_template": [{"name": "default", "template": "?"}]})");
+  EXPECT_THAT(refusal([&] { ChatTemplate::load(folder); }),
+              HasSubstr("tokenizer_config.json: the chat template is none"));
   EXPECT_EQ(ChatTemplate::load(folder, "zephyr").end_of_turn(), "<end>");
   EXPECT_THAT(refusal([&] { ChatTemplate::load(folder, "llama-2"); }), HasSubstr("bos_token"));
   write("chat_template.jinja", std::string(known_chat_templates()[3].jinja));

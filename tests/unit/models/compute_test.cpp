@@ -1,14 +1,15 @@
-// The decoder's parts: CPU kernels in fp32 and bf16 against LibTorch's operations in fp64, and each function's own promises.
+// The decoder's parts: CPU kernels in fp32 and bf16 against LibTorch's operations in fp64, and each function's own
+// promises.
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-#include "models/attention.h"
-#include "models/cross_entropy.h"
-#include "models/embedding.h"
-#include "models/head.h"
-#include "models/rms_norm.h"
-#include "models/rotary.h"
-#include "models/swiglu.h"
+#include "models/nn/embedding.h"
+#include "models/nn/head.h"
+#include "models/ops/attention.h"
+#include "models/ops/cross_entropy.h"
+#include "models/ops/rms_norm.h"
+#include "models/ops/rotary.h"
+#include "models/ops/swiglu.h"
 #include "tests/unit/models/small_model.h"
 
 namespace zero::test {
@@ -21,7 +22,8 @@ double allowed(at::ScalarType type) { return type == at::kFloat ? 2e-6 : 6e-3; }
 
 /// Values of `type`, and the same values in fp64.
 struct Both {
-  Both(at::IntArrayRef shape, std::uint64_t seed, at::ScalarType type) : own(random(shape, seed, type)), exact(own.to(at::kDouble)) {}
+  Both(at::IntArrayRef shape, std::uint64_t seed, at::ScalarType type)
+      : own(random(shape, seed, type)), exact(own.to(at::kDouble)) {}
   at::Tensor own, exact;
 };
 
@@ -43,7 +45,8 @@ TEST(RmsNorm, KernelsAgreeWithFp64) {
 }
 
 TEST(RmsNorm, GradientAgreesWithAutograd) {
-  const at::Tensor x = random({4, 7}, 1).set_requires_grad(true), weight = random({7}, 2).set_requires_grad(true), dy = random({4, 7}, 3);
+  const at::Tensor x = random({4, 7}, 1).set_requires_grad(true), weight = random({7}, 2).set_requires_grad(true),
+                   dy = random({4, 7}, 3);
   const at::Tensor y = x * (x.square().mean(1, true) + 1e-5).rsqrt() * weight;
   const auto right = torch::autograd::grad({y}, {x, weight}, {dy});
   const at::NoGradGuard no_grad;
@@ -57,7 +60,9 @@ TEST(Swiglu, KernelsAgreeWithFp64) {
     for (const std::int64_t inner : {1, 16, 21, 172}) {
       const Both gate_up({3, 2 * inner}, 1, type), dy({3, inner}, 2, type);
       EXPECT_LT(deviation(swiglu(gate_up.own), swiglu(gate_up.exact)), allowed(type)) << inner;
-      EXPECT_LT(deviation(swiglu_backward(dy.own, gate_up.own), swiglu_backward(dy.exact, gate_up.exact)), allowed(type)) << inner;
+      EXPECT_LT(deviation(swiglu_backward(dy.own, gate_up.own), swiglu_backward(dy.exact, gate_up.exact)),
+                allowed(type))
+          << inner;
     }
 }
 
@@ -71,7 +76,8 @@ TEST(Swiglu, GradientAgreesWithAutograd) {
 TEST(Swiglu, KeepsExtremes) {
   for (const at::ScalarType type : all_types) {
     const double huge = 1e30, nan = std::numeric_limits<double>::quiet_NaN();
-    const at::Tensor gate_up = at::tensor({huge, -huge, 200.0, -200.0, nan, 1.0, 1.0, 2.0, 1.0, 1.0}, at::kDouble).to(type).view({1, 10});
+    const at::Tensor gate_up =
+        at::tensor({huge, -huge, 200.0, -200.0, nan, 1.0, 1.0, 2.0, 1.0, 1.0}, at::kDouble).to(type).view({1, 10});
     const at::Tensor y = swiglu(gate_up).to(at::kDouble);
     EXPECT_NEAR(y[0][0].item<double>() / huge, 1, 5e-3);
     EXPECT_NEAR(y[0][2].item<double>(), 400, 1);
@@ -107,7 +113,8 @@ Batch packed_batch(std::int64_t length) {
   Batch batch{{}, {}, at::zeros({2, length}, at::kLong), at::full({2, length}, -1, at::kInt)};
   for (int row = 0; row < 2; ++row) {
     int document = 0;
-    for (std::int64_t begin = 0, size = 1 + row; begin + size <= length; begin += size, size = 2 * size + 1, ++document) {
+    for (std::int64_t begin = 0, size = 1 + row; begin + size <= length;
+         begin += size, size = 2 * size + 1, ++document) {
       batch.documents[row].narrow(0, begin, size).fill_(document);
       batch.positions[row].narrow(0, begin, size).copy_(at::arange(size));
     }
@@ -126,12 +133,14 @@ AttentionResult run_attention(const AttentionCase& c, const at::Tensor& qkv, con
 }
 
 TEST(Attention, KernelsAgreeWithFp64) {
-  const AttentionCase cases[] = {{{4, 2, 16}, 1, false},  {{4, 2, 16}, 24, false}, {{2, 2, 64}, 64, false},  {{3, 1, 64}, 65, false},
-                                 {{2, 1, 80}, 130, false}, {{2, 2, 128}, 70, false}, {{1, 1, 256}, 20, false}, {{4, 2, 48}, 200, true},
-                                 {{2, 1, 64}, 300, true},  {{2, 1, 8}, 30, true},    {{2, 1, 16}, 2, true}};
+  const AttentionCase cases[] = {{{4, 2, 16}, 1, false},   {{4, 2, 16}, 24, false},  {{2, 2, 64}, 64, false},
+                                 {{3, 1, 64}, 65, false},  {{2, 1, 80}, 130, false}, {{2, 2, 128}, 70, false},
+                                 {{1, 1, 256}, 20, false}, {{4, 2, 48}, 200, true},  {{2, 1, 64}, 300, true},
+                                 {{2, 1, 8}, 30, true},    {{2, 1, 16}, 2, true}};
   for (const at::ScalarType type : all_types)
     for (const AttentionCase& c : cases) {
-      const Both qkv({2, c.length, c.shape.qkv_width()}, 1, type), dout({2, c.length, c.shape.heads * c.shape.head_dim}, 2, type);
+      const Both qkv({2, c.length, c.shape.qkv_width()}, 1, type),
+          dout({2, c.length, c.shape.heads * c.shape.head_dim}, 2, type);
       const AttentionResult own = run_attention(c, qkv.own, dout.own), exact = run_attention(c, qkv.exact, dout.exact);
       const double limit = type == at::kFloat ? 5e-6 : 2e-2;
       EXPECT_LT(deviation(own.out, exact.out), limit) << c.shape.head_dim << " x " << c.length;
@@ -147,11 +156,15 @@ TEST(Attention, BfloatErrorIsNoLargerThanLibTorchs) {
   const at::Tensor leaf = qkv.own.clone().set_requires_grad(true);
   const auto parts = leaf.view({2, c.length, 8, 64}).split_with_sizes({4, 2, 2}, 2);
   const Rotary::Table table = rotary.table(c.length, at::kBFloat16, at::kCPU);
-  const at::Tensor theirs = at::scaled_dot_product_attention(rotate(parts[0], table, {}).transpose(1, 2), rotate(parts[1], table, {}).transpose(1, 2),
+  const at::Tensor theirs = at::scaled_dot_product_attention(rotate(parts[0], table, {}).transpose(1, 2),
+                                                             rotate(parts[1], table, {}).transpose(1, 2),
                                                              parts[2].transpose(1, 2), {}, 0, true, {}, true)
-                                .transpose(1, 2).reshape({2, c.length, -1});
+                                .transpose(1, 2)
+                                .reshape({2, c.length, -1});
   const at::Tensor gradient = torch::autograd::grad({theirs}, {leaf}, {dout.own})[0];
-  const auto rms = [](const at::Tensor& a, const at::Tensor& b) { return (a.to(at::kDouble) - b).square().mean().sqrt().item<double>(); };
+  const auto rms = [](const at::Tensor& a, const at::Tensor& b) {
+    return (a.to(at::kDouble) - b).square().mean().sqrt().item<double>();
+  };
   EXPECT_LT(rms(own.out, exact.out), 1.1 * rms(theirs.detach(), exact.out));
   EXPECT_LT(rms(own.dqkv, exact.dqkv), 1.1 * rms(gradient, exact.dqkv));
 }
@@ -171,18 +184,21 @@ TEST(Attention, RepeatsToTheLastBitWithThreads) {
 }
 
 TEST(Attention, TakesDocumentsThatComeBack) {
-  Batch batch{{}, {}, at::tensor({0, 1, 0, 2, 1}, at::kLong).view({1, 5}), at::tensor({0, 0, 1, 0, 1}, at::kInt).view({1, 5})};
+  Batch batch{
+      {}, {}, at::tensor({0, 1, 0, 2, 1}, at::kLong).view({1, 5}), at::tensor({0, 0, 1, 0, 1}, at::kInt).view({1, 5})};
   const AttentionShape shape{2, 1, 16};
   Rotary rotary(16, 10000, {});
   const at::Tensor qkv = random({1, 5, shape.qkv_width()}, 1);
-  const at::Tensor exact = attention(qkv.clone(), shape, rotary, batch), own = attention(qkv.to(at::kFloat), shape, rotary, batch);
+  const at::Tensor exact = attention(qkv.clone(), shape, rotary, batch),
+                   own = attention(qkv.to(at::kFloat), shape, rotary, batch);
   EXPECT_LT(deviation(own, exact), 5e-6);
 }
 
 // inv_freq of transformers' LlamaRotaryEmbedding: head_dim 16, theta 1e4, factor 8, old context 1024.
 TEST(Rotary, Llama3FrequenciesAreThoseOfTransformers) {
   const Rotary rotary(16, 10000, Llama3Scaling{8, 1, 4, 1024});
-  const double right[] = {1, 0.316227764, 0.100000001, 0.0316227786, 0.00308676064, 0.000395284733, 0.000125000006, 3.95284733e-05};
+  const double right[] = {
+      1, 0.316227764, 0.100000001, 0.0316227786, 0.00308676064, 0.000395284733, 0.000125000006, 3.95284733e-05};
   const at::Tensor single = rotary.frequencies(at::kFloat), fine = rotary.frequencies(at::kDouble);
   for (int i = 0; i < 8; ++i) {
     EXPECT_NEAR(single[i].item<double>() / right[i], 1, 1.2e-7) << i;
@@ -201,7 +217,8 @@ struct HeadResult {
   std::vector<at::Tensor> grads;
 };
 HeadResult run_head(const at::Tensor& x, const HeadWeights& weights, const at::Tensor& targets, std::int64_t bytes) {
-  const at::Tensor leaf = x.detach().clone().set_requires_grad(true), norm = weights.norm.detach().clone().set_requires_grad(true);
+  const at::Tensor leaf = x.detach().clone().set_requires_grad(true),
+                   norm = weights.norm.detach().clone().set_requires_grad(true);
   const at::Tensor output = weights.output.detach().clone().set_requires_grad(true);
   const at::Tensor loss = head_loss(leaf, {norm, output, weights.eps}, targets, bytes);
   return {loss.detach(), torch::autograd::grad({loss * 0.125}, {leaf, norm, output})};
@@ -212,9 +229,11 @@ TEST(Head, PiecesAndIgnoredTargetsAgreeWithAutograd) {
   at::Tensor targets = at::randint(33, {3, 20}, at::make_generator<at::CPUGeneratorImpl>(4), at::kLong);
   for (const bool ignored : {false, true}) {
     if (ignored) targets.narrow(1, 3, 7).fill_(ignored_target);
-    const at::Tensor leaf = x.clone().set_requires_grad(true), w = norm.clone().set_requires_grad(true), o = output.clone().set_requires_grad(true);
+    const at::Tensor leaf = x.clone().set_requires_grad(true), w = norm.clone().set_requires_grad(true),
+                     o = output.clone().set_requires_grad(true);
     const at::Tensor normed = leaf * (leaf.square().mean(-1, true) + 1e-5).rsqrt() * w;
-    const at::Tensor loss = at::cross_entropy_loss(at::matmul(normed, o.t()).view({60, 33}), targets.view({60}), {}, at::Reduction::Sum, ignored_target);
+    const at::Tensor loss = at::cross_entropy_loss(at::matmul(normed, o.t()).view({60, 33}), targets.view({60}), {},
+                                                   at::Reduction::Sum, ignored_target);
     const auto right = torch::autograd::grad({loss * 0.125}, {leaf, w, o});
     for (const std::int64_t bytes : {std::int64_t{1}, default_logits_bytes}) {
       const HeadResult mine = run_head(x, {norm, output, 1e-5}, targets, bytes);
@@ -230,18 +249,22 @@ TEST(Head, PiecesRoundTheWeightsGradientOnceInBfloat) {
   const HeadResult exact = run_head(x.exact, {norm.exact, output.exact, 1e-5}, targets, default_logits_bytes);
   const HeadResult whole = run_head(x.own, {norm.own, output.own, 1e-5}, targets, default_logits_bytes);
   const HeadResult pieces = run_head(x.own, {norm.own, output.own, 1e-5}, targets, 1);
-  const auto rms = [&](const HeadResult& r) { return (r.grads[2].to(at::kDouble) - exact.grads[2]).square().mean().sqrt().item<double>(); };
+  const auto rms = [&](const HeadResult& r) {
+    return (r.grads[2].to(at::kDouble) - exact.grads[2]).square().mean().sqrt().item<double>();
+  };
   EXPECT_LT(rms(pieces), 1.3 * rms(whole));
 }
 
 TEST(Head, NothingToTrainGivesZeros) {
-  const HeadResult mine = run_head(random({2, 3, 8}, 1), {random({8}, 2), random({9, 8}, 3), 1e-5}, at::full({2, 3}, ignored_target, at::kLong), 1 << 20);
+  const HeadResult mine = run_head(random({2, 3, 8}, 1), {random({8}, 2), random({9, 8}, 3), 1e-5},
+                                   at::full({2, 3}, ignored_target, at::kLong), 1 << 20);
   EXPECT_EQ(mine.loss.item<double>(), 0);
   for (const at::Tensor& grad : mine.grads) EXPECT_EQ(grad.abs().max().item<double>(), 0);
 }
 
 TEST(Head, FrozenOutputGivesTheSameInputGradient) {
-  const at::Tensor x = random({2, 20, 8}, 1).set_requires_grad(true), norm = random({8}, 2), output = random({33, 8}, 3);
+  const at::Tensor x = random({2, 20, 8}, 1).set_requires_grad(true), norm = random({8}, 2),
+                   output = random({33, 8}, 3);
   const at::Tensor targets = at::randint(33, {2, 20}, at::make_generator<at::CPUGeneratorImpl>(4), at::kLong);
   const HeadResult all = run_head(x, {norm, output, 1e-5}, targets, 1);
   for (const std::int64_t bytes : {std::int64_t{1}, default_logits_bytes}) {
@@ -253,7 +276,8 @@ TEST(Head, FrozenOutputGivesTheSameInputGradient) {
 TEST(Embedding, SumsRepeatedRowsInFp32) {
   const at::Tensor weight = at::zeros({5, 2}, at::kBFloat16).set_requires_grad(true);
   const at::Tensor ids = at::full({1, 1000}, 3, at::kLong);
-  const at::Tensor grad = torch::autograd::grad({embed(ids, weight)}, {weight}, {at::ones({1, 1000, 2}, at::kBFloat16)})[0];
+  const at::Tensor grad =
+      torch::autograd::grad({embed(ids, weight)}, {weight}, {at::ones({1, 1000, 2}, at::kBFloat16)})[0];
   EXPECT_EQ(grad[3][0].item<double>(), 1000);
   EXPECT_EQ(grad.sum().item<double>(), 2000);
 }

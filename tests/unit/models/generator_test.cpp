@@ -1,9 +1,11 @@
-#include "models/generator.h"
+#include "models/generate/generator.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "comm/error.h"
+#include "base/error.h"
+#include "models/formats/hf_weights.h"
+#include "models/llama/llama.h"
 #include "models/weight_source.h"
 
 namespace zero {
@@ -52,7 +54,8 @@ TEST(Generator, CacheAndBatchChangeNothing) {
   std::vector<Ids> expected;
   for (const Ids& prompt : prompts) expected.push_back(slow(generator, prompt, 20));
   EXPECT_EQ(generator.generate(prompts, {.max_new_tokens = 20}), expected);
-  for (std::size_t i = 0; i < prompts.size(); ++i) EXPECT_EQ(generator.generate({prompts[i]}, {.max_new_tokens = 20}).front(), expected[i]);
+  for (std::size_t i = 0; i < prompts.size(); ++i)
+    EXPECT_EQ(generator.generate({prompts[i]}, {.max_new_tokens = 20}).front(), expected[i]);
 }
 
 TEST(Generator, APromptThatGoesOnFromTheLastOneIsTheSame) {
@@ -76,8 +79,9 @@ TEST(Generator, StopsAtStopIdsAndAtTheEndOfTheContext) {
   const auto free = generator.generate(prompts, {.max_new_tokens = 30});
   const std::int32_t stop = free[0][3];
   std::vector<Ids> streamed(2);
-  const auto stopped = generator.generate(prompts, {.max_new_tokens = 30, .stop_ids = {stop}},
-                                          [&](std::int64_t row, std::int32_t id) { streamed[static_cast<std::size_t>(row)].push_back(id); });
+  const auto stopped = generator.generate(
+      prompts, {.max_new_tokens = 30, .stop_ids = {stop}},
+      [&](std::int64_t row, std::int32_t id) { streamed[static_cast<std::size_t>(row)].push_back(id); });
   EXPECT_EQ(streamed, stopped);
   for (std::size_t row = 0; row < 2; ++row) {
     Ids expected;
@@ -88,7 +92,8 @@ TEST(Generator, StopsAtStopIdsAndAtTheEndOfTheContext) {
     EXPECT_EQ(stopped[row], expected);
   }
   const std::int64_t context = model.config.max_position_embeddings;
-  const auto filled = generator.generate({Ids(static_cast<std::size_t>(context) - 3, 7), {1}}, {.max_new_tokens = 1000});
+  const auto filled =
+      generator.generate({Ids(static_cast<std::size_t>(context) - 3, 7), {1}}, {.max_new_tokens = 1000});
   EXPECT_EQ(filled[0].size(), 3u);
   EXPECT_EQ(static_cast<std::int64_t>(filled[1].size()), context - 1);
   EXPECT_TRUE(generator.generate({{1}}, {.max_new_tokens = 0}).front().empty());

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "models/json_text.h"
+#include "base/json_text.h"
 
 namespace zero::test {
 
@@ -17,10 +17,10 @@ struct GgufFile {
   struct Tensor {
     std::vector<std::int64_t> shape;  // rows first
     std::uint32_t type = 0;
-    std::uint64_t offset = 0;         // from the beginning of the data
+    std::uint64_t offset = 0;  // from the beginning of the data
   };
-  std::map<std::string, std::string> texts;                     // values by key: strings
-  std::map<std::string, double> numbers;                        // numbers and truths
+  std::map<std::string, std::string> texts;  // values by key: strings
+  std::map<std::string, double> numbers;     // numbers and truths
   std::map<std::string, std::vector<std::string>> text_lists;
   std::map<std::string, std::vector<double>> number_lists;
   std::map<std::string, Tensor> tensors;
@@ -39,7 +39,8 @@ struct GgufFile {
     for (std::uint64_t i = 0; i < tensor_count; ++i) {
       Tensor& tensor = tensors[take_text()];
       tensor.shape.resize(take<std::uint32_t>());
-      for (auto size = tensor.shape.rbegin(); size != tensor.shape.rend(); ++size) *size = static_cast<std::int64_t>(take<std::uint64_t>());
+      for (auto size = tensor.shape.rbegin(); size != tensor.shape.rend(); ++size)
+        *size = static_cast<std::int64_t>(take<std::uint64_t>());
       tensor.type = take<std::uint32_t>();
       tensor.offset = take<std::uint64_t>();
     }
@@ -55,7 +56,8 @@ struct GgufFile {
     return out.to(at::kFloat);
   }
   std::string bytes(const std::string& name, std::size_t count) const {
-    if (data + tensors.at(name).offset + count > content.size()) throw std::runtime_error(name + " ends behind the file");
+    if (data + tensors.at(name).offset + count > content.size())
+      throw std::runtime_error(name + " ends behind the file");
     return content.substr(data + tensors.at(name).offset, count);
   }
 
@@ -86,8 +88,10 @@ struct GgufFile {
     } else if (type == 9) {
       const auto inner = take<std::uint32_t>();
       for (auto left = take<std::uint64_t>(); left > 0; --left)
-        if (inner == 8) text_lists[key].push_back(take_text());
-        else number_lists[key].push_back(take_number(inner));
+        if (inner == 8)
+          text_lists[key].push_back(take_text());
+        else
+          number_lists[key].push_back(take_number(inner));
     } else {
       numbers[key] = take_number(type);
     }

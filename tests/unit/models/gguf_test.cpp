@@ -1,4 +1,4 @@
-#include "models/gguf_model.h"
+#include "models/formats/gguf_model.h"
 
 #include <gmock/gmock.h>
 
@@ -6,13 +6,15 @@
 #include <filesystem>
 #include <limits>
 
-#include "comm/error.h"
-#include "models/adapted_weights.h"
-#include "models/gguf_vocabulary.h"
-#include "models/rotary.h"
+#include "base/error.h"
+#include "models/formats/gguf_vocabulary.h"
+#include "models/formats/hf_weights.h"
+#include "models/llama/llama.h"
+#include "models/lora/adapted_weights.h"
+#include "models/ops/rotary.h"
 #include "models/weight_pieces.h"
 #include "tests/unit/models/gguf_reader.h"
-#include "tests/unit/models/temporary_folder.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace zero {
 namespace {
@@ -67,7 +69,8 @@ TEST(GgmlType, Q8IsOffByHalfAScaleAtMost) {
   const at::Tensor bytes = to_ggml(values, GgmlType::q8_0).view({64, 34});
   const at::Tensor scales = bytes.narrow(1, 0, 2).contiguous().view(at::kHalf).to(at::kFloat);
   const at::Tensor back = bytes.narrow(1, 2, 32).contiguous().view(at::kChar).to(at::kFloat) * scales;
-  EXPECT_LT(((back - values).abs() / scales).max().item<double>(), 0.5 + 127 * 0x1p-11);  // the scale itself is rounded to fp16
+  EXPECT_LT(((back - values).abs() / scales).max().item<double>(),
+            0.5 + 127 * 0x1p-11);  // the scale itself is rounded to fp16
 }
 
 TEST(Gguf, RotatedPairsBecomeNeighbours) {
@@ -90,7 +93,9 @@ TEST(Gguf, RopeFactorsDivideTheFrequenciesOfTheDecoder) {
   Rotary plain(64, 500000, std::nullopt), scaled(64, 500000, config.rope_scaling);
   const Rotary::Table whole = plain.table(2, at::kDouble, at::kCPU), stretched = scaled.table(2, at::kDouble, at::kCPU);
   const at::Tensor ratio = at::atan2(whole.sin[1], whole.cos[1]) / at::atan2(stretched.sin[1], stretched.cos[1]);
-  for (std::int64_t i = 0; i < 32; ++i) EXPECT_NEAR(ratio[i].item<double>(), factors[static_cast<std::size_t>(i)], 1e-5 * factors[static_cast<std::size_t>(i)]);
+  for (std::int64_t i = 0; i < 32; ++i)
+    EXPECT_NEAR(ratio[i].item<double>(), factors[static_cast<std::size_t>(i)],
+                1e-5 * factors[static_cast<std::size_t>(i)]);
 }
 
 TEST(Gguf, HoldsTheMergedModelUnderTheNamesOfLlamaCpp) {
@@ -101,10 +106,12 @@ TEST(Gguf, HoldsTheMergedModelUnderTheNamesOfLlamaCpp) {
   EXPECT_EQ(file.texts.at("general.architecture"), "llama");
   EXPECT_EQ(file.texts.at("general.name"), "tiny");
   EXPECT_EQ(file.texts.at("tokenizer.ggml.model"), "no_vocab");
-  const std::map<std::string, double> numbers{
-      {"general.file_type", 0}, {"general.quantization_version", 2}, {"llama.context_length", 128}, {"llama.embedding_length", 64},
-      {"llama.block_count", 3}, {"llama.feed_forward_length", 172}, {"llama.attention.head_count", 4}, {"llama.attention.head_count_kv", 2},
-      {"llama.rope.dimension_count", 16}, {"llama.rope.freq_base", 10000}, {"llama.vocab_size", 512}};
+  const std::map<std::string, double> numbers{{"general.file_type", 0},           {"general.quantization_version", 2},
+                                              {"llama.context_length", 128},      {"llama.embedding_length", 64},
+                                              {"llama.block_count", 3},           {"llama.feed_forward_length", 172},
+                                              {"llama.attention.head_count", 4},  {"llama.attention.head_count_kv", 2},
+                                              {"llama.rope.dimension_count", 16}, {"llama.rope.freq_base", 10000},
+                                              {"llama.vocab_size", 512}};
   for (const auto& [key, value] : numbers) EXPECT_EQ(file.numbers.at(key), value) << key;
   const auto tensors = tensors_of(merged.model);
   EXPECT_EQ(file.tensors.size(), tensors.size());
@@ -156,8 +163,10 @@ TEST(Gguf, ABrokenOrTooLargeValueLeavesNoFile) {
   const Model model = make_llama(config);
   const TemporaryFolder folder;
   Constant large(1e6), broken(std::numeric_limits<double>::quiet_NaN());
-  EXPECT_THAT([&] { write_gguf(folder / "a.gguf", model, large, {.type = GgmlType::f16}); }, ThrowsMessage<InputError>(HasSubstr("model.embed_tokens.weight")));
-  EXPECT_THAT([&] { write_gguf(folder / "a.gguf", model, broken, {.type = GgmlType::f32}); }, ThrowsMessage<InputError>(HasSubstr("not finite")));
+  EXPECT_THAT([&] { write_gguf(folder / "a.gguf", model, large, {.type = GgmlType::f16}); },
+              ThrowsMessage<InputError>(HasSubstr("model.embed_tokens.weight")));
+  EXPECT_THAT([&] { write_gguf(folder / "a.gguf", model, broken, {.type = GgmlType::f32}); },
+              ThrowsMessage<InputError>(HasSubstr("not finite")));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   EXPECT_NO_THROW(write_gguf(folder / "a.gguf", model, large, {.type = GgmlType::bf16}));
 }
@@ -181,8 +190,9 @@ TEST(GgufVocabulary, IsTheTokenizersWithRowsThatHaveNoTokenNamed) {
 TEST(GgufVocabulary, AddedTokensAreControlOrUserDefinedAsTheFolderSays) {
   const TemporaryFolder folder;
   std::filesystem::copy_file(tinyllama + "/tokenizer.model", folder / "tokenizer.model");
-  write_text_file(folder / "tokenizer_config.json",
-                  R"({"added_tokens_decoder": {"1": {"content": "<s>", "special": true}, "32000": {"content": "<|im_end|>", "special": false},
+  write_text_file(
+      folder / "tokenizer_config.json",
+      R"({"added_tokens_decoder": {"1": {"content": "<s>", "special": true}, "32000": {"content": "<|im_end|>", "special": false},
                       "32001": {"content": "a\u2581b", "special": false}, "32002": {"content": "[X]", "special": true}}})");
   const GgufVocabulary vocabulary = gguf_vocabulary(folder.path(), 32003);
   EXPECT_EQ(vocabulary.types[32000], 3);
@@ -197,7 +207,8 @@ TEST(WeightPieces, AreWholeGroupsOfRowsInOrder) {
   Merged merged;
   const TensorSpec tensor{"model.layers.1.self_attn.q_proj.weight", {64, 64}};
   std::vector<at::Tensor> pieces;
-  read_in_pieces(merged.weights, tensor, {.rows_together = 16, .max_elements = 40 * 64}, [&](const at::Tensor& piece) { pieces.push_back(piece.clone()); });
+  read_in_pieces(merged.weights, tensor, {.rows_together = 16, .max_elements = 40 * 64},
+                 [&](const at::Tensor& piece) { pieces.push_back(piece.clone()); });
   ASSERT_EQ(pieces.size(), 2U);  // 32 rows each
   EXPECT_EQ(pieces[0].size(0), 32);
   EXPECT_LT((at::cat(pieces) - merged.whole(tensor)).abs().max().item<double>(), 1e-6);

@@ -1,4 +1,4 @@
-#include "models/hf_directory.h"
+#include "models/formats/hf_directory.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -8,12 +8,14 @@
 #include <fstream>
 #include <map>
 
-#include "comm/error.h"
-#include "models/json_text.h"
+#include "base/error.h"
+#include "base/json_text.h"
+#include "models/formats/hf_weights.h"
+#include "models/llama/llama.h"
 #include "models/model.h"
 #include "models/weight_source.h"
 #include "tests/unit/models/small_tokenizer.h"
-#include "tests/unit/models/temporary_folder.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace zero {
 namespace {
@@ -73,7 +75,8 @@ TEST(HfDirectory, WhatIsWrittenIsReadAgain) {
   std::vector<TensorSpec> specs = tensors_of(make_llama(source.config()));
   for (const std::int64_t limit : {std::int64_t{5'000'000'000}, std::int64_t{200'000}, std::int64_t{1}}) {
     const TemporaryFolder folder;
-    HfWriter writer(folder.path(), source.config(), specs, {.max_shard_bytes = limit, .tokenizer = find_tokenizer("", "", ZERO_TEST_DATA "/tinyllama-chat")});
+    HfWriter writer(folder.path(), source.config(), specs,
+                    {.max_shard_bytes = limit, .tokenizer = find_tokenizer("", "", ZERO_TEST_DATA "/tinyllama-chat")});
     for (const auto& spec : specs) writer.append(whole(source, spec.name));
     writer.finish();
     const HfDirectory copy(folder.path());
@@ -82,7 +85,8 @@ TEST(HfDirectory, WhatIsWrittenIsReadAgain) {
     EXPECT_EQ(fs::exists(folder / "model.safetensors"), limit > 1'000'000);
     EXPECT_TRUE(fs::exists(folder / "tokenizer.model"));
     EXPECT_TRUE(fs::exists(folder / "tokenizer_config.json"));
-    for (const auto& entry : fs::directory_iterator(folder.path())) EXPECT_THAT(entry.path().string(), testing::Not(HasSubstr(".tmp")));
+    for (const auto& entry : fs::directory_iterator(folder.path()))
+      EXPECT_THAT(entry.path().string(), testing::Not(HasSubstr(".tmp")));
   }
 }
 
@@ -91,13 +95,17 @@ TEST(HfDirectory, TokenizerTemplateAndWayOfDrawingGoAlong) {
   const HfDirectory source(tiny);
   const std::vector<TensorSpec> specs = tensors_of(make_llama(source.config()));
   const TemporaryFolder base, folder;
-  const std::map<std::string, std::string> files{{"generation_config.json", R"({"eos_token_id": [2, 17, 5], "temperature": 0.6, "do_sample": true})"},
-                                                 {"special_tokens_map.json", R"({"eos_token": "</s>"})"}, {"chat_template.jinja", "{{ messages }}"},
-                                                 {"tokenizer.json", "{}"}, {"tokenizer_config.json", R"({"chat_template": "x"})"}};
+  const std::map<std::string, std::string> files{
+      {"generation_config.json", R"({"eos_token_id": [2, 17, 5], "temperature": 0.6, "do_sample": true})"},
+      {"special_tokens_map.json", R"({"eos_token": "</s>"})"},
+      {"chat_template.jinja", "{{ messages }}"},
+      {"tokenizer.json", "{}"},
+      {"tokenizer_config.json", R"({"chat_template": "x"})"}};
   for (const auto& [name, content] : files) std::ofstream(base / name) << content;
   std::ofstream(base / "pytorch_model.bin") << "not this";
   const auto write = [&](const std::string& base_folder) {
-    HfWriter writer(folder.path(), source.config(), specs, {.tokenizer = find_tokenizer("", "", base.path()), .base = base_folder});
+    HfWriter writer(folder.path(), source.config(), specs,
+                    {.tokenizer = find_tokenizer("", "", base.path()), .base = base_folder});
     for (const auto& spec : specs) writer.append(whole(source, spec.name));
     writer.finish();
   };
@@ -105,7 +113,8 @@ TEST(HfDirectory, TokenizerTemplateAndWayOfDrawingGoAlong) {
   for (const auto& [name, content] : files) EXPECT_EQ(read_text_file(folder / name), content) << name;
   EXPECT_FALSE(fs::exists(folder / "pytorch_model.bin"));
   write(TemporaryFolder().path());  // without one it is made of the configuration
-  EXPECT_THAT(read_text_file(folder / "generation_config.json"), testing::AllOf(HasSubstr("_from_model_config"), testing::Not(HasSubstr("17"))));
+  EXPECT_THAT(read_text_file(folder / "generation_config.json"),
+              testing::AllOf(HasSubstr("_from_model_config"), testing::Not(HasSubstr("17"))));
 }
 
 TEST(HfDirectory, WhatTheBasesConfigurationSaysBesideGoesAlong) {
@@ -113,15 +122,26 @@ TEST(HfDirectory, WhatTheBasesConfigurationSaysBesideGoesAlong) {
   const std::vector<TensorSpec> specs = tensors_of(make_llama(source.config()));
   const TemporaryFolder base, folder;
   auto config = nlohmann::json::parse(read_text_file(tiny + "/config.json"));
-  config.update({{"pad_token_id", 0}, {"use_cache", false}, {"pretraining_tp", 1}, {"transformers_version", "4.35.0"}, {"architectures", {"Other"}}, {"torch_dtype", "float16"}, {"dtype", "float16"},
-                 {"auto_map", {{"AutoModel", "code.py"}}}, {"_name_or_path", "/home/a"}, {"rope_parameters", {{"rope_theta", 1.0}}}, {"x", {{"y", {1}}}}});
+  config.update({{"pad_token_id", 0},
+                 {"use_cache", false},
+                 {"pretraining_tp", 1},
+                 {"transformers_version", "4.35.0"},
+                 {"architectures", {"Other"}},
+                 {"torch_dtype", "float16"},
+                 {"dtype", "float16"},
+                 {"auto_map", {{"AutoModel", "code.py"}}},
+                 {"_name_or_path", "/home/a"},
+                 {"rope_parameters", {{"rope_theta", 1.0}}},
+                 {"x", {{"y", {1}}}}});
   write_text_file(base / "config.json", config.dump());
   HfWriter writer(folder.path(), source.config(), specs, {.type = at::kBFloat16, .base = base.path()});
   for (const auto& spec : specs) writer.append(whole(source, spec.name));
   writer.finish();
   const auto written = nlohmann::json::parse(read_text_file(folder / "config.json"));
-  for (const char* kept : {"pad_token_id", "use_cache", "pretraining_tp", "transformers_version", "x"}) EXPECT_EQ(written.value(kept, nlohmann::json()), config[kept]) << kept;
-  for (const char* gone : {"dtype", "auto_map", "_name_or_path", "rope_parameters"}) EXPECT_FALSE(written.contains(gone)) << gone;
+  for (const char* kept : {"pad_token_id", "use_cache", "pretraining_tp", "transformers_version", "x"})
+    EXPECT_EQ(written.value(kept, nlohmann::json()), config[kept]) << kept;
+  for (const char* gone : {"dtype", "auto_map", "_name_or_path", "rope_parameters"})
+    EXPECT_FALSE(written.contains(gone)) << gone;
   EXPECT_EQ(written["architectures"][0], "LlamaForCausalLM");
   EXPECT_EQ(written["torch_dtype"], "bfloat16");
   EXPECT_EQ(parse_model_config(written.dump(), "x").rope_theta, source.config().rope_theta);
@@ -133,7 +153,8 @@ TEST(HfDirectory, TheEndOfAnAnswerIsAnEndToken) {
   const std::vector<TensorSpec> specs = tensors_of(make_llama(source.config()));
   const TemporaryFolder base, folder;
   write_text_file(base / "tokenizer.model", test::small_tokenizer_model());
-  write_text_file(base / "tokenizer_config.json", R"({"added_tokens_decoder": {"301": {"content": "<|im_end|>", "special": true}}})");
+  write_text_file(base / "tokenizer_config.json",
+                  R"({"added_tokens_decoder": {"301": {"content": "<|im_end|>", "special": true}}})");
   TokenizerSource tokenizer = find_tokenizer("", "", base.path());
   tokenizer.chat_template = "chatml";
   HfWriter writer(folder.path(), source.config(), specs, {.tokenizer = tokenizer});
@@ -167,10 +188,12 @@ TEST(HfDirectory, APartialModelIsNeverFinished) {
 
 TEST(HfDirectory, ShardNamesStayInTheFolder) {
   const std::string rest = R"(", "model.norm.weight": "model-00003-of-00003.safetensors"}})";
-  for (const std::string name : {"../secret.safetensors", "/etc/passwd", "a/b.safetensors", "..", ".", "", "a\\\\b", "x\\u0000y", "absent.safetensors"}) {
+  for (const std::string name : {"../secret.safetensors", "/etc/passwd", "a/b.safetensors", "..", ".", "", "a\\\\b",
+                                 "x\\u0000y", "absent.safetensors"}) {
     const TemporaryFolder folder;
     copy_model(sharded, folder);
-    write_text_file(folder / "model.safetensors.index.json", R"({"weight_map": {"model.embed_tokens.weight": ")" + name + rest);
+    write_text_file(folder / "model.safetensors.index.json",
+                    R"({"weight_map": {"model.embed_tokens.weight": ")" + name + rest);
     EXPECT_THAT(refusal(folder.path()), HasSubstr("shard name")) << name;
   }
 }
@@ -189,7 +212,8 @@ TEST(HfDirectory, TheCacheOfTheHubIsRead) {
 
 TEST(HfDirectory, ShardsMayBeLinksToAnotherPlace) {
   const TemporaryFolder folder;
-  for (const auto& entry : fs::directory_iterator(sharded)) fs::create_symlink(fs::canonical(entry.path()), folder / entry.path().filename().string());
+  for (const auto& entry : fs::directory_iterator(sharded))
+    fs::create_symlink(fs::canonical(entry.path()), folder / entry.path().filename().string());
   EXPECT_EQ(refusal(folder.path()), "accepted");
   fs::remove(folder / "model-00002-of-00003.safetensors");
   fs::create_symlink("nowhere", folder / "model-00002-of-00003.safetensors");
@@ -201,7 +225,8 @@ TEST(HfDirectory, BrokenDirectoriesAreRefused) {
   EXPECT_THAT(refusal(folder / "absent"), HasSubstr("no such model directory"));
   EXPECT_THAT(refusal(folder.path()), HasSubstr("config.json"));
   copy_model(sharded, folder);
-  write_text_file(folder / "model.safetensors.index.json", R"({"weight_map": {"nothing": "model-00001-of-00003.safetensors"}})");
+  write_text_file(folder / "model.safetensors.index.json",
+                  R"({"weight_map": {"nothing": "model-00001-of-00003.safetensors"}})");
   EXPECT_THAT(refusal(folder.path()), HasSubstr("but is not"));
   write_text_file(folder / "model.safetensors.index.json", R"({"weight_map": {"nothing": 5}})");
   EXPECT_THAT(refusal(folder.path()), HasSubstr("must be a string"));
@@ -222,7 +247,8 @@ std::string check_refusal(const std::string& folder, const std::vector<TensorSpe
 }
 
 TEST(HfWeights, MissingAndMisshapenTensorsAreNamed) {
-  EXPECT_THAT(check_refusal(tiny, {{"model.extra.weight", {3, 4}}}), testing::AllOf(HasSubstr("model.extra.weight"), HasSubstr("[3, 4]"), HasSubstr("missing")));
+  EXPECT_THAT(check_refusal(tiny, {{"model.extra.weight", {3, 4}}}),
+              testing::AllOf(HasSubstr("model.extra.weight"), HasSubstr("[3, 4]"), HasSubstr("missing")));
   EXPECT_THAT(check_refusal(tiny, {{"model.norm.weight", {65}}}), testing::AllOf(HasSubstr("[64]"), HasSubstr("[65]")));
   EXPECT_THAT(check_refusal(tiny, {{"model.norm.weight", {64, 1}}}), HasSubstr("[64, 1]"));
   EXPECT_THAT(check_refusal(sharded, {{"lm_head.weight", {515, 48}}}), HasSubstr("tie_word_embeddings"));
@@ -239,10 +265,12 @@ TEST(HfWeights, TiedModelsAreReadWithOrWithoutAStoredHead) {
       fs::copy(sharded + "/config.json", folder / "config.json");
       std::vector<SafetensorsSpec> specs;
       for (const auto& name : source.names())
-        if (with_embedding || name != "model.embed_tokens.weight") specs.push_back({name, at::kFloat, source.find(name)->shape});
+        if (with_embedding || name != "model.embed_tokens.weight")
+          specs.push_back({name, at::kFloat, source.find(name)->shape});
       if (with_head) specs.push_back({"lm_head.weight", at::kFloat, embedding.sizes().vec()});
       SafetensorsWriter writer(folder / "model.safetensors", specs);
-      for (const auto& spec : specs) writer.append(spec.name == "lm_head.weight" ? embedding : whole(source, spec.name));
+      for (const auto& spec : specs)
+        writer.append(spec.name == "lm_head.weight" ? embedding : whole(source, spec.name));
       writer.finish();
       const auto directory = std::make_shared<HfDirectory>(folder.path());
       Model model = make_llama(directory->config());

@@ -5,9 +5,10 @@
 
 #include <cmath>
 
-#include "comm/error.h"
+#include "base/error.h"
+#include "base/philox.h"
+#include "models/llama/llama.h"
 #include "models/model.h"
-#include "models/philox.h"
 
 namespace zero {
 namespace {
@@ -50,7 +51,8 @@ TEST(InitialWeights, DrawsAreNormal) {
   EXPECT_NEAR(z.pow(2).mean().item<double>(), 1, 5 * std::sqrt(2.0 / n));
   EXPECT_NEAR(z.pow(3).mean().item<double>(), 0, 5 * std::sqrt(15.0 / n));
   EXPECT_NEAR(z.pow(4).mean().item<double>(), 3, 5 * std::sqrt(96.0 / n));
-  // Kolmogorov and Smirnov: the largest distance of the two distribution functions; 1.95 / sqrt(n) is passed once in a thousand
+  // Kolmogorov and Smirnov: the largest distance of the two distribution functions; 1.95 / sqrt(n) is passed once in a
+  // thousand
   const at::Tensor sorted = std::get<0>(z.sort());
   const at::Tensor theory = at::special_ndtr(sorted);
   const at::Tensor steps = at::arange(1, n + 1, at::kDouble) / n;
@@ -58,7 +60,8 @@ TEST(InitialWeights, DrawsAreNormal) {
   EXPECT_GT(z.abs().max().item<double>(), 4.8);
   EXPECT_LT(z.abs().max().item<double>(), 6.8);
   // neighbours and the two draws of a pair, which lie 8 apart
-  for (const std::int64_t lag : {1, 8, 32}) EXPECT_NEAR((z.narrow(0, 0, n - lag) * z.narrow(0, lag, n - lag)).mean().item<double>(), 0, 5 / std::sqrt(n));
+  for (const std::int64_t lag : {1, 8, 32})
+    EXPECT_NEAR((z.narrow(0, 0, n - lag) * z.narrow(0, lag, n - lag)).mean().item<double>(), 0, 5 / std::sqrt(n));
 }
 
 TEST(InitialWeights, SeedsAndNamesGiveStreamsOfTheirOwn) {
@@ -93,7 +96,8 @@ TEST(InitialWeights, AModelStartsAsItsParametersSay) {
 
 TEST(InitialWeights, OtherTypesAreTheSameDrawsRounded) {
   RandomWeights weights({{{"w", {300000}}, Init::normal, 0.02}}, 1);
-  const at::Tensor single = at::empty({299990}, at::kFloat), half = at::empty({299990}, at::kBFloat16), wide = at::empty({299990}, at::kDouble);
+  const at::Tensor single = at::empty({299990}, at::kFloat), half = at::empty({299990}, at::kBFloat16),
+                   wide = at::empty({299990}, at::kDouble);
   for (const auto& out : {single, half, wide}) weights.read({"w", {300000}}, 3, 299990, out);
   EXPECT_TRUE(half.equal(single.to(at::kBFloat16)));
   EXPECT_TRUE(wide.equal(single.to(at::kDouble)));

@@ -1,22 +1,22 @@
-// Files whose JSON is valid and whose values are of any type in any place: read, or refused with the file's name. Nothing that
-// the JSON library throws gets out.
+// Files whose JSON is valid and whose values are of any type in any place: read, or refused with the file's name.
+// Nothing that the JSON library throws gets out.
 #include <gmock/gmock.h>
 
 #include <filesystem>
 #include <fstream>
 
-#include "comm/error.h"
-#include "models/chat_template.h"
-#include "models/chat_tokenizer.h"
-#include "models/generation_config.h"
-#include "models/gguf_vocabulary.h"
-#include "models/hf_directory.h"
-#include "models/json_text.h"
-#include "models/peft_directory.h"
-#include "models/tokenizer.h"
-#include "models/tokenizer_files.h"
+#include "base/error.h"
+#include "base/json_text.h"
+#include "models/formats/generation_config.h"
+#include "models/formats/gguf_vocabulary.h"
+#include "models/formats/hf_directory.h"
+#include "models/formats/tokenizer_files.h"
+#include "models/lora/peft_directory.h"
+#include "models/text/chat_template.h"
+#include "models/text/chat_tokenizer.h"
+#include "models/text/tokenizer.h"
 #include "tests/unit/models/small_tokenizer.h"
-#include "tests/unit/models/temporary_folder.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace zero::test {
 namespace {
@@ -24,8 +24,23 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-const std::vector<json> values = {nullptr, true, -1, 3, 1.5, 1e300, std::uint64_t(-1), "", "x", json::array(), json::array({"x"}), json::array({1}), json::array({nullptr}),
-                                  json::object(), {{"a", 1}}, {{"content", 3}}, {{"content", "x"}}};
+const std::vector<json> values = {nullptr,
+                                  true,
+                                  -1,
+                                  3,
+                                  1.5,
+                                  1e300,
+                                  std::uint64_t(-1),
+                                  "",
+                                  "x",
+                                  json::array(),
+                                  json::array({"x"}),
+                                  json::array({1}),
+                                  json::array({nullptr}),
+                                  json::object(),
+                                  {{"a", 1}},
+                                  {{"content", 3}},
+                                  {{"content", "x"}}};
 
 void collect(const json& document, const json::json_pointer& place, std::vector<json::json_pointer>& places) {
   places.push_back(place);
@@ -55,7 +70,8 @@ int try_all(const std::string& path, const json& document, const Read& read) {
         read();
       } catch (const InputError& error) {
         ++refused;
-        EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr(fs::path(path).parent_path().string()), testing::Not(testing::HasSubstr("json.exception"))))
+        EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr(fs::path(path).parent_path().string()),
+                                                 testing::Not(testing::HasSubstr("json.exception"))))
             << place.to_string() << " = " << value;
       } catch (const std::exception& error) {
         ADD_FAILURE() << path << ": " << place.to_string() << " = " << value << ": " << error.what();
@@ -67,7 +83,8 @@ int try_all(const std::string& path, const json& document, const Read& read) {
 
 TEST(JsonValues, OfAModelDirectory) {
   const TemporaryFolder folder;
-  for (const auto& entry : fs::directory_iterator(ZERO_TEST_DATA "/tiny-tied-bf16-sharded/model")) fs::copy(entry.path(), fs::path(folder.path()) / entry.path().filename());
+  for (const auto& entry : fs::directory_iterator(ZERO_TEST_DATA "/tiny-tied-bf16-sharded/model"))
+    fs::copy(entry.path(), fs::path(folder.path()) / entry.path().filename());
   for (const auto& entry : fs::directory_iterator(folder.path())) fs::permissions(entry.path(), fs::perms::owner_all);
   const auto open = [&] { HfDirectory{folder.path()}; };
   json config = json::parse(read_text_file(folder / "config.json"));
@@ -76,17 +93,27 @@ TEST(JsonValues, OfAModelDirectory) {
     one.erase("rope_scaling");
     one.erase("rope_parameters");
     one["rope_theta"] = 1e5;
-    one[rope] = {{"rope_type", "llama3"}, {"type", "llama3"}, {"rope_theta", 1e5}, {"factor", 8.0}, {"low_freq_factor", 1.0}, {"high_freq_factor", 4.0}, {"original_max_position_embeddings", 64}};
+    one[rope] = {{"rope_type", "llama3"},
+                 {"type", "llama3"},
+                 {"rope_theta", 1e5},
+                 {"factor", 8.0},
+                 {"low_freq_factor", 1.0},
+                 {"high_freq_factor", 4.0},
+                 {"original_max_position_embeddings", 64}};
     one["eos_token_id"] = {2, 3};
     EXPECT_GT(try_all(folder / "config.json", one, open), 100);
   }
-  EXPECT_GT(try_all(folder / "model.safetensors.index.json", json::parse(read_text_file(folder / "model.safetensors.index.json")), open), 100);
+  EXPECT_GT(try_all(folder / "model.safetensors.index.json",
+                    json::parse(read_text_file(folder / "model.safetensors.index.json")), open),
+            100);
 }
 
 TEST(JsonValues, OfGenerationConfig) {
   const TemporaryFolder folder;
   const ModelConfig config = preset_config("llama-tiny");
-  const auto use = [&] { write_generation_config(folder.path(), config, folder.path(), stop_ids_of(config, folder.path(), {})); };
+  const auto use = [&] {
+    write_generation_config(folder.path(), config, folder.path(), stop_ids_of(config, folder.path(), {}));
+  };
   EXPECT_GT(try_all(folder / "generation_config.json", {{"eos_token_id", {2, 17}}, {"temperature", 0.6}}, use), 10);
 }
 
@@ -104,16 +131,29 @@ TEST(JsonValues, OfTokenizerFiles) {
     GgufMetadata metadata;
     add_tokenizer(metadata, source, model);
   };
-  const json token{{"content", "<|im_end|>"}, {"lstrip", false}, {"normalized", false}, {"rstrip", false}, {"single_word", false}, {"special", true}};
-  const json settings{{"added_tokens_decoder", {{"301", token}}}, {"bos_token", {{"content", "<s>"}}}, {"eos_token", "</s>"}, {"pad_token", nullptr}, {"legacy", false},
-                      {"add_prefix_space", true}, {"add_bos_token", true}, {"additional_special_tokens", {"<|im_end|>"}}, {"tokenizer_class", "LlamaTokenizer"},
-                      {"chat_template", json::array({{{"name", "default"}, {"template", ChatTemplate::named("chatml", "", "</s>").jinja()}}})}};
+  const json token{{"content", "<|im_end|>"}, {"lstrip", false},      {"normalized", false},
+                   {"rstrip", false},         {"single_word", false}, {"special", true}};
+  const json settings{
+      {"added_tokens_decoder", {{"301", token}}},
+      {"bos_token", {{"content", "<s>"}}},
+      {"eos_token", "</s>"},
+      {"pad_token", nullptr},
+      {"legacy", false},
+      {"add_prefix_space", true},
+      {"add_bos_token", true},
+      {"additional_special_tokens", {"<|im_end|>"}},
+      {"tokenizer_class", "LlamaTokenizer"},
+      {"chat_template",
+       json::array({{{"name", "default"}, {"template", ChatTemplate::named("chatml", "", "</s>").jinja()}}})}};
   EXPECT_GT(try_all(folder / "tokenizer_config.json", settings, use), 10);
   fs::remove(folder / "tokenizer_config.json");
   EXPECT_GT(try_all(folder / "added_tokens.json", {{"<|im_end|>", 301}, {"word", 302}}, use), 10);
   const auto write = [&] { write_tokenizer_files(out.path(), source); };
-  try_all(folder / "special_tokens_map.json", {{"bos_token", {{"content", "<s>"}}}, {"additional_special_tokens", {"<|im_end|>"}}}, write);
-  EXPECT_GT(try_all(folder / "tokenizer.json", {{"model", {{"merges", json::array({"t h", json::array({"th", "e"})})}}}}, use), 10);
+  try_all(folder / "special_tokens_map.json",
+          {{"bos_token", {{"content", "<s>"}}}, {"additional_special_tokens", {"<|im_end|>"}}}, write);
+  EXPECT_GT(try_all(folder / "tokenizer.json",
+                    {{"model", {{"merges", json::array({"t h", json::array({"th", "e"})})}}}}, use),
+            10);
 }
 
 TEST(JsonValues, OfAnAdapter) {

@@ -4,8 +4,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "models/lora.h"
-#include "models/safetensors.h"
+#include "models/formats/safetensors.h"
+#include "models/llama/llama.h"
+#include "models/lora/lora.h"
 #include "tests/unit/models/small_model.h"
 
 namespace zero::test {
@@ -76,7 +77,8 @@ void agrees_with_golden(const std::string& name, const std::vector<std::string>&
 TEST(Llama, AgreesWithTransformers) { agrees_with_golden("tiny", {"model.safetensors"}); }
 
 TEST(Llama, AgreesWithTransformersTiedHeadDim8) {
-  agrees_with_golden("tiny-tied-bf16-sharded", {"model-00001-of-00003.safetensors", "model-00002-of-00003.safetensors", "model-00003-of-00003.safetensors"});
+  agrees_with_golden("tiny-tied-bf16-sharded", {"model-00001-of-00003.safetensors", "model-00002-of-00003.safetensors",
+                                                "model-00003-of-00003.safetensors"});
 }
 
 TEST(Llama, CountsParametersOnce) {
@@ -94,7 +96,8 @@ at::Tensor tokens(at::IntArrayRef shape, std::uint64_t seed) {
   return at::randint(61, shape, at::make_generator<at::CPUGeneratorImpl>(seed), at::kLong);
 }
 
-/// Three documents of 5, 3 and 4 tokens and two columns of padding in one row, against each document in a row of its own.
+/// Three documents of 5, 3 and 4 tokens and two columns of padding in one row, against each document in a row of its
+/// own.
 void packed_equals_separate(Model model, double tolerance) {
   const at::ScalarType type = model.units[0]->parameters()[0].tensor.scalar_type();
   const std::vector<std::int64_t> lengths{5, 3, 4};

@@ -2,9 +2,9 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "models/linear.h"
-#include "models/rms_norm.h"
-#include "models/safetensors.h"
+#include "models/formats/safetensors.h"
+#include "models/nn/linear.h"
+#include "models/ops/rms_norm.h"
 #include "tests/unit/models/small_model.h"
 
 namespace zero::test {
@@ -20,7 +20,8 @@ struct Product {
     norm = 1 + 0.2 * random({8}, 3);
     if (residual) rest = random({2, 5, 16}, 4);
     for (int i = 0; i < 2; ++i) {
-      LowRank adapter{random({3, 8}, 5 + 4 * i), random({6, 3}, 6 + 4 * i), dora ? 1 + 0.3 * random({6}, 7 + 4 * i).abs() : at::Tensor()};
+      LowRank adapter{random({3, 8}, 5 + 4 * i), random({6, 3}, 6 + 4 * i),
+                      dora ? 1 + 0.3 * random({6}, 7 + 4 * i).abs() : at::Tensor()};
       adapter.begin = 10 * i;
       adapter.scale = 0.7;
       adapter.seed = 11 + i;
@@ -41,7 +42,9 @@ struct Product {
     return all;
   }
 
-  at::Tensor run() const { return linear({kind, x, kind == Kind::rms_norm ? norm : at::Tensor(), 1e-5}, weight, rest, adapters); }
+  at::Tensor run() const {
+    return linear({kind, x, kind == Kind::rms_norm ? norm : at::Tensor(), 1e-5}, weight, rest, adapters);
+  }
 
   /// The same by autograd's own rules; a length is a constant.
   at::Tensor plain() const {
@@ -80,8 +83,8 @@ TEST_P(LowRankInputs, EqualPlainAutograd) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, LowRankInputs,
-                         ::testing::Combine(::testing::Values(Kind::plain, Kind::rms_norm, Kind::swiglu), ::testing::Bool(), ::testing::Bool(),
-                                            ::testing::Bool()));
+                         ::testing::Combine(::testing::Values(Kind::plain, Kind::rms_norm, Kind::swiglu),
+                                            ::testing::Bool(), ::testing::Bool(), ::testing::Bool()));
 
 // With dropout there is no other implementation to ask: the masks are the same in every call with the same key.
 TEST(LowRank, GradientsAreThoseOfFiniteDifferencesWithDropout) {

@@ -1,4 +1,4 @@
-#include "models/matmul_setting.h"
+#include "models/nn/matmul_setting.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Context.h>

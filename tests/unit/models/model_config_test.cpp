@@ -3,15 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "comm/error.h"
-#include "models/json_text.h"
+#include "base/error.h"
+#include "base/json_text.h"
 
 namespace zero {
 namespace {
 
 using testing::HasSubstr;
 
-std::string config_json(const std::string& extra = "", const std::string& sizes = R"("hidden_size": 64, "num_attention_heads": 4)") {
+std::string config_json(const std::string& extra = "",
+                        const std::string& sizes = R"("hidden_size": 64, "num_attention_heads": 4)") {
   return R"({"model_type": "llama", "vocab_size": 512, "intermediate_size": 172, "num_hidden_layers": 3, )" + sizes +
          (extra.empty() ? "" : ", " + extra) + "}";
 }
@@ -61,10 +62,12 @@ TEST(ModelConfig, FillsWhatIsAbsentAsTransformersDoes) {
 }
 
 TEST(ModelConfig, ReadsBothSpellingsOfTheLlama3Rope) {
-  const std::string fields = R"("factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 4096)";
-  for (const std::string& rope : {R"("rope_theta": 500000.0, "rope_scaling": {"rope_type": "llama3", )" + fields + "}",
-                                  R"("rope_theta": 500000.0, "rope_scaling": {"type": "llama3", )" + fields + "}",
-                                  R"("rope_parameters": {"rope_theta": 500000.0, "rope_type": "llama3", )" + fields + "}"}) {
+  const std::string fields =
+      R"("factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 4096)";
+  for (const std::string& rope :
+       {R"("rope_theta": 500000.0, "rope_scaling": {"rope_type": "llama3", )" + fields + "}",
+        R"("rope_theta": 500000.0, "rope_scaling": {"type": "llama3", )" + fields + "}",
+        R"("rope_parameters": {"rope_theta": 500000.0, "rope_type": "llama3", )" + fields + "}"}) {
     const ModelConfig config = parse_model_config(config_json(rope), "x");
     ASSERT_TRUE(config.rope_scaling) << rope;
     EXPECT_EQ(config.rope_theta, 500000.0);
@@ -87,7 +90,8 @@ TEST(ModelConfig, WritesWhatItReadsAgain) {
 }
 
 TEST(ModelConfig, NamesTheFileAndTheKeyOfAWrongType) {
-  for (const char* rope : {R"("rope_parameters": "linear")", R"("rope_parameters": ["linear"])", R"("rope_scaling": 3, "rope_parameters": null)"})
+  for (const char* rope : {R"("rope_parameters": "linear")", R"("rope_parameters": ["linear"])",
+                           R"("rope_scaling": 3, "rope_parameters": null)"})
     EXPECT_THAT(refusal(config_json(std::string(R"("rope_theta": 1e4, )") + rope)),
                 testing::AllOf(HasSubstr("dir/config.json: \"rope_"), HasSubstr("\" must be an object or null, not")));
 }
@@ -97,7 +101,9 @@ TEST(ModelConfig, RefusesWhatTheDecoderDoesNotDo) {
   EXPECT_THAT(refusal(config_json(R"("mlp_bias": true)")), HasSubstr("mlp_bias"));
   EXPECT_THAT(refusal(config_json(R"("hidden_act": "gelu")")), HasSubstr("hidden_act"));
   EXPECT_THAT(refusal(config_json(R"("rope_scaling": {"type": "linear", "factor": 2.0})")), HasSubstr("linear"));
-  EXPECT_THAT(refusal(config_json(R"("rope_theta": 1e4, "rope_parameters": {"rope_theta": 5e5, "rope_type": "default"})")), HasSubstr("twice"));
+  EXPECT_THAT(
+      refusal(config_json(R"("rope_theta": 1e4, "rope_parameters": {"rope_theta": 5e5, "rope_type": "default"})")),
+      HasSubstr("twice"));
   EXPECT_THAT(refusal(config_json(R"("rope_parameters": {"rope_type": "llama3"})")), HasSubstr("needs factor"));
   EXPECT_THAT(refusal(config_json(R"("quantization_config": {"bits": 4})")), HasSubstr("quantization_config"));
   EXPECT_THAT(refusal(R"({"model_type": "mistral"})"), HasSubstr("mistral"));
@@ -109,8 +115,10 @@ TEST(ModelConfig, RefusesNonsense) {
   EXPECT_THAT(refusal(config_json("", R"("hidden_size": 65, "num_attention_heads": 4)")), HasSubstr("no multiple"));
   EXPECT_THAT(refusal(config_json("", R"("hidden_size": 64.5, "num_attention_heads": 4)")), HasSubstr("integer"));
   EXPECT_THAT(refusal(config_json("", R"("hidden_size": -64, "num_attention_heads": 4)")), HasSubstr("hidden_size"));
-  EXPECT_THAT(refusal(config_json("", R"("hidden_size": 18446744073709551615, "num_attention_heads": 4)")), HasSubstr("integer"));
-  EXPECT_THAT(refusal(config_json("", R"("hidden_size": 64, "num_attention_heads": 0)")), HasSubstr("num_attention_heads"));
+  EXPECT_THAT(refusal(config_json("", R"("hidden_size": 18446744073709551615, "num_attention_heads": 4)")),
+              HasSubstr("integer"));
+  EXPECT_THAT(refusal(config_json("", R"("hidden_size": 64, "num_attention_heads": 0)")),
+              HasSubstr("num_attention_heads"));
   EXPECT_THAT(refusal(config_json(R"("num_key_value_heads": 3)")), HasSubstr("num_key_value_heads"));
   EXPECT_THAT(refusal(config_json(R"("head_dim": 15)")), HasSubstr("even"));
   EXPECT_THAT(refusal(config_json(R"("eos_token_id": 512)")), HasSubstr("vocabulary"));

@@ -6,13 +6,14 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "comm/error.h"
-#include "models/adapted_weights.h"
-#include "models/json_text.h"
+#include "base/error.h"
+#include "base/json_text.h"
+#include "models/formats/safetensors_writer.h"
 #include "models/initial_weights.h"
-#include "models/safetensors_writer.h"
+#include "models/llama/llama.h"
+#include "models/lora/adapted_weights.h"
 #include "tests/unit/models/small_model.h"
-#include "tests/unit/models/temporary_folder.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace zero::test {
 namespace {
@@ -50,7 +51,8 @@ Model adapted_model(const LoraOptions& options) {
 void write_adapter(const std::string& folder, const LoraOptions& options, const std::string& without = "") {
   std::vector<SafetensorsSpec> specs;
   for (const TensorSpec& tensor : tensors_of(adapted_model(options)))
-    if (tensor.name.starts_with(peft_prefix) && tensor.name != without) specs.push_back({tensor.name, at::kFloat, tensor.shape});
+    if (tensor.name.starts_with(peft_prefix) && tensor.name != without)
+      specs.push_back({tensor.name, at::kFloat, tensor.shape});
   SafetensorsWriter writer(folder + "/adapter_model.safetensors", specs);
   std::uint64_t seed = 50;
   for (const SafetensorsSpec& spec : specs) {
@@ -76,7 +78,8 @@ TEST(Adapters, MergedIntoTheBaseComputeTheSame) {
     options.use_rslora = rslora;
     write_adapter(folder.path(), options);
     const auto directory = std::make_shared<PeftDirectory>(folder.path());
-    Model adapted = adapted_model(directory->options()), plain = make_llama(small_config()), base = make_llama(small_config());
+    Model adapted = adapted_model(directory->options()), plain = make_llama(small_config()),
+          base = make_llama(small_config());
     AdaptedWeights beside(base_weights(), directory);
     MergedWeights merged(base_weights(), directory);
     const at::Tensor expected = logits(adapted, beside);
@@ -107,7 +110,8 @@ TEST(Adapters, DrawKaimingOrGaussianAsPeft) {
       if (!spec.name.ends_with("lora_A.weight")) continue;
       const at::Tensor a = at::empty({spec.numel()}, at::kFloat);
       drawn.read(spec, 0, spec.numel(), a);
-      const double in = double(spec.shape[1]), bound = 1 / std::sqrt(in), deviation = init == LoraInit::kaiming ? bound / std::sqrt(3.0) : 1.0 / 16;
+      const double in = double(spec.shape[1]), bound = 1 / std::sqrt(in),
+                   deviation = init == LoraInit::kaiming ? bound / std::sqrt(3.0) : 1.0 / 16;
       EXPECT_NEAR(a.std().item<double>() / deviation, 1, 0.15) << spec.name;
       EXPECT_LE(a.abs().max().item<double>(), init == LoraInit::kaiming ? bound : 1.0);
     }
@@ -125,7 +129,8 @@ TEST(Adapters, RefuseTargetsThatMatchNothing) {
   Model model = make_llama(small_config());
   LoraOptions options;
   options.target_modules = {"q_proj", "query"};
-  EXPECT_THAT(refusal([&] { add_lora(model, options); }), ::testing::AllOf(HasSubstr("\"query\""), HasSubstr("q_proj")));
+  EXPECT_THAT(refusal([&] { add_lora(model, options); }),
+              ::testing::AllOf(HasSubstr("\"query\""), HasSubstr("q_proj")));
   options = {};
   options.modules_to_save = {"score"};
   Model other = make_llama(small_config());
@@ -138,13 +143,15 @@ TEST(Adapters, RefuseAnotherBase) {
   const auto directory = std::make_shared<PeftDirectory>(folder.path());
   for (const int change : {0, 1}) {
     ModelConfig config = small_config();
-    if (change == 0) config.num_hidden_layers = 1;  // tensors that the model has no place for
-    if (change == 1) config.intermediate_size = 64; // another shape
+    if (change == 0) config.num_hidden_layers = 1;   // tensors that the model has no place for
+    if (change == 1) config.intermediate_size = 64;  // another shape
     Model model = make_llama(config);
     const auto base = std::make_shared<RandomWeights>(model, 3);
-    EXPECT_THAT(refusal([&] { MergedWeights(base, directory).check(tensors_of(model)); }), HasSubstr("belongs to another base"));
+    EXPECT_THAT(refusal([&] { MergedWeights(base, directory).check(tensors_of(model)); }),
+                HasSubstr("belongs to another base"));
     add_lora(model, directory->options());
-    EXPECT_THAT(refusal([&] { AdaptedWeights(base, directory).check(tensors_of(model)); }), HasSubstr("belongs to another base"));
+    EXPECT_THAT(refusal([&] { AdaptedWeights(base, directory).check(tensors_of(model)); }),
+                HasSubstr("belongs to another base"));
   }
 }
 
@@ -156,7 +163,8 @@ TEST(Adapters, RefuseAMissingTensor) {
     const auto directory = std::make_shared<PeftDirectory>(folder.path());
     Model model = adapted_model(directory->options()), plain = make_llama(small_config());
     EXPECT_THAT(refusal([&] { AdaptedWeights(base_weights(), directory).check(tensors_of(model)); }), HasSubstr(name));
-    EXPECT_THAT(refusal([&] { MergedWeights(base_weights(), directory).check(tensors_of(plain)); }), HasSubstr("v_proj"));
+    EXPECT_THAT(refusal([&] { MergedWeights(base_weights(), directory).check(tensors_of(plain)); }),
+                HasSubstr("v_proj"));
   }
 }
 
@@ -171,17 +179,33 @@ TEST(Adapters, RefuseKeysThatAreNotDone) {
     write_text_file(path, config.dump());
     return refusal([&] { PeftDirectory{folder.path()}; });
   };
-  const std::pair<const char*, nlohmann::json> cases[] = {
-      {"peft_type", "IA3"}, {"bias", "all"}, {"fan_in_fan_out", true}, {"rank_pattern", {{"q_proj", 4}}}, {"layers_to_transform", {0}},
-      {"target_modules", ".*q_proj"}, {"target_modules", nlohmann::json::array()}, {"target_modules", 3}, {"r", 0}, {"r", "eight"},
-      {"lora_dropout", 1.0}, {"lora_bias", true}, {"target_parameters", {"x"}}, {"exclude_modules", {"q_proj"}}, {"layer_replication", {{0, 1}}}};
-  for (const auto& [key, value] : cases) EXPECT_THAT(refused(key, value), HasSubstr(std::string("\"") + key + "\"")) << value;
-  for (const char* key : {"alpha_pattern", "layers_pattern", "trainable_token_indices", "use_qalora", "use_bdlora", "alora_invocation_tokens", "arrow_config", "velora_config",
-                          "monteclora_config", "kasa_config", "ensure_weight_tying"})
+  const std::pair<const char*, nlohmann::json> cases[] = {{"peft_type", "IA3"},
+                                                          {"bias", "all"},
+                                                          {"fan_in_fan_out", true},
+                                                          {"rank_pattern", {{"q_proj", 4}}},
+                                                          {"layers_to_transform", {0}},
+                                                          {"target_modules", ".*q_proj"},
+                                                          {"target_modules", nlohmann::json::array()},
+                                                          {"target_modules", 3},
+                                                          {"r", 0},
+                                                          {"r", "eight"},
+                                                          {"lora_dropout", 1.0},
+                                                          {"lora_bias", true},
+                                                          {"target_parameters", {"x"}},
+                                                          {"exclude_modules", {"q_proj"}},
+                                                          {"layer_replication", {{0, 1}}}};
+  for (const auto& [key, value] : cases)
+    EXPECT_THAT(refused(key, value), HasSubstr(std::string("\"") + key + "\"")) << value;
+  for (const char* key : {"alpha_pattern", "layers_pattern", "trainable_token_indices", "use_qalora", "use_bdlora",
+                          "alora_invocation_tokens", "arrow_config", "velora_config", "monteclora_config",
+                          "kasa_config", "ensure_weight_tying"})
     EXPECT_THAT(refused(key, true), HasSubstr(std::string("\"") + key + "\" = true is not supported"));
   // of keys that nobody knew when this was written only "off" is known
-  for (const nlohmann::json& on : {nlohmann::json(true), nlohmann::json(1), nlohmann::json("x"), nlohmann::json({{"a", 1}})}) EXPECT_THAT(refused("use_tomorrow", on), HasSubstr("\"use_tomorrow\""));
-  for (const nlohmann::json& off : {nlohmann::json(), nlohmann::json(false), nlohmann::json(""), nlohmann::json::array(), nlohmann::json::object()})
+  for (const nlohmann::json& on :
+       {nlohmann::json(true), nlohmann::json(1), nlohmann::json("x"), nlohmann::json({{"a", 1}})})
+    EXPECT_THAT(refused("use_tomorrow", on), HasSubstr("\"use_tomorrow\""));
+  for (const nlohmann::json& off :
+       {nlohmann::json(), nlohmann::json(false), nlohmann::json(""), nlohmann::json::array(), nlohmann::json::object()})
     EXPECT_EQ(refused("use_tomorrow", off), "nothing was refused") << off;
   write_text_file(path, "{\"r\": ");
   EXPECT_THAT(refusal([&] { PeftDirectory{folder.path()}; }), HasSubstr("adapter_config.json"));
@@ -189,7 +213,8 @@ TEST(Adapters, RefuseKeysThatAreNotDone) {
   EXPECT_THAT(refusal([&] { PeftDirectory{folder.path()}; }), HasSubstr("holds no adapter_config.json"));
 }
 
-// PEFT changes the base's weights again when it loads these (peft 0.21, tried for each), so that W + scale B A is not its sum.
+// PEFT changes the base's weights again when it loads these (peft 0.21, tried for each), so that W + scale B A is not
+// its sum.
 TEST(Adapters, RefuseStartsThatChangeTheBase) {
   TemporaryFolder folder;
   write_adapter(folder.path(), small_lora());
@@ -201,12 +226,16 @@ TEST(Adapters, RefuseStartsThatChangeTheBase) {
     return refusal([&] { PeftDirectory{folder.path()}; });
   };
   for (const char* init : {"pissa", "pissa_niter_16", "olora", "OLoRA", "corda", "lora_ga"})
-    EXPECT_THAT(refused(init), ::testing::AllOf(HasSubstr("\"init_lora_weights\""), HasSubstr(init), HasSubstr("path_initial_model_for_weight_conversion"))) << init;
-  EXPECT_THAT(refused("loftq"), ::testing::AllOf(HasSubstr("merge_and_unload"), ::testing::Not(HasSubstr("path_initial"))));
+    EXPECT_THAT(refused(init), ::testing::AllOf(HasSubstr("\"init_lora_weights\""), HasSubstr(init),
+                                                HasSubstr("path_initial_model_for_weight_conversion")))
+        << init;
+  EXPECT_THAT(refused("loftq"),
+              ::testing::AllOf(HasSubstr("merge_and_unload"), ::testing::Not(HasSubstr("path_initial"))));
   EXPECT_THAT(refused("tomorrow"), HasSubstr("not known here"));
   EXPECT_THAT(refused(3), HasSubstr("\"init_lora_weights\""));
-  for (const nlohmann::json& init : {nlohmann::json(true), nlohmann::json(false), nlohmann::json(), nlohmann::json("gaussian"), nlohmann::json("Gaussian"), nlohmann::json("eva"),
-                                     nlohmann::json("orthogonal"), nlohmann::json("mica")})
+  for (const nlohmann::json& init :
+       {nlohmann::json(true), nlohmann::json(false), nlohmann::json(), nlohmann::json("gaussian"),
+        nlohmann::json("Gaussian"), nlohmann::json("eva"), nlohmann::json("orthogonal"), nlohmann::json("mica")})
     EXPECT_EQ(refused(init), "nothing was refused") << init;
 }
 
@@ -215,7 +244,8 @@ TEST(Adapters, ReadEveryKeyThatPeftWrites) {
   TemporaryFolder folder;
   write_adapter(folder.path(), small_lora());
   auto config = nlohmann::json::parse(read_text_file(folder / "adapter_config.json"));
-  config.update(nlohmann::json::parse(R"({"alora_invocation_tokens": null, "alpha_pattern": {}, "arrow_config": null, "auto_mapping": null, "base_model_name_or_path": "base", "bias": "none",
+  config.update(nlohmann::json::parse(
+      R"({"alora_invocation_tokens": null, "alpha_pattern": {}, "arrow_config": null, "auto_mapping": null, "base_model_name_or_path": "base", "bias": "none",
       "corda_config": null, "ensure_weight_tying": false, "eva_config": {"rho": 2.0}, "exclude_modules": null, "fan_in_fan_out": false, "inference_mode": true, "init_lora_weights": true, "kasa_config": null,
       "layer_replication": null, "layers_pattern": null, "layers_to_transform": null, "loftq_config": {}, "lora_bias": false, "lora_ga_config": null, "megatron_config": null, "megatron_core": "megatron.core",
       "monteclora_config": null, "peft_version": "0.21.2", "qalora_group_size": 16, "rank_pattern": {}, "revision": null, "target_parameters": null, "task_type": "CAUSAL_LM",

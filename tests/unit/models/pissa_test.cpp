@@ -3,13 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "comm/error.h"
-#include "models/adapted_weights.h"
+#include "base/error.h"
+#include "models/formats/safetensors_writer.h"
 #include "models/initial_weights.h"
-#include "models/pissa.h"
-#include "models/safetensors_writer.h"
+#include "models/llama/llama.h"
+#include "models/lora/adapted_weights.h"
+#include "models/lora/pissa.h"
 #include "tests/unit/models/small_model.h"
-#include "tests/unit/models/temporary_folder.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace zero::test {
 namespace {
@@ -25,7 +26,8 @@ LoraOptions pissa(std::int64_t r = 3) {
 
 std::shared_ptr<PissaWeights> weights_of(const Model& adapted, const LoraOptions& options) {
   const auto base = std::make_shared<RandomWeights>(make_llama(adapted.config), 3);
-  return std::make_shared<PissaWeights>(std::make_shared<FreshAdapter>(base, std::make_shared<RandomWeights>(adapted, 3)), options);
+  return std::make_shared<PissaWeights>(
+      std::make_shared<FreshAdapter>(base, std::make_shared<RandomWeights>(adapted, 3)), options);
 }
 
 at::Tensor logits(Model& model, WeightSource& weights) {
@@ -40,7 +42,9 @@ class OneWeight : public WeightSource {
  public:
   explicit OneWeight(at::Tensor weight) : weight_(std::move(weight)) {}
   void check(const std::vector<TensorSpec>&) override {}
-  void read(const TensorSpec&, std::int64_t begin, std::int64_t count, const at::Tensor& out) override { out.copy_(weight_.view({-1}).narrow(0, begin, count)); }
+  void read(const TensorSpec&, std::int64_t begin, std::int64_t count, const at::Tensor& out) override {
+    out.copy_(weight_.view({-1}).narrow(0, begin, count));
+  }
 
  private:
   at::Tensor weight_;
@@ -51,7 +55,8 @@ TEST(Pissa, StartsAsPeftDoes) {
   const SafetensorsFile file(std::string(ZERO_TEST_DATA) + "/peft_linear.safetensors");
   PissaWeights weights(std::make_shared<OneWeight>(file.read("pissa.weight")), pissa());
   const std::string module = std::string(peft_prefix) + "proj";
-  const TensorSpec weight{"proj.weight", {10, 6}}, a{module + ".lora_A.weight", {3, 6}}, b{module + ".lora_B.weight", {10, 3}};
+  const TensorSpec weight{"proj.weight", {10, 6}}, a{module + ".lora_A.weight", {3, 6}},
+      b{module + ".lora_B.weight", {10, 3}};
   weights.check({weight, a, b});
   const auto whole = [&](const TensorSpec& spec) {
     const at::Tensor value = at::empty({spec.numel()}, at::kFloat);

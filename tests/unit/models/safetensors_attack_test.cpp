@@ -6,10 +6,10 @@
 #include <fstream>
 #include <random>
 
-#include "comm/error.h"
-#include "models/json_text.h"
-#include "models/safetensors.h"
-#include "tests/unit/models/temporary_folder.h"
+#include "base/error.h"
+#include "base/json_text.h"
+#include "models/formats/safetensors.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace zero {
 namespace {
@@ -57,7 +57,8 @@ std::vector<Attack> attacks() {
       {"product wraps to a small size", one("F32", "[4611686018427387905, 4]", "[0, 16]"), 16, "overflows"},
       {"overflow hidden behind a zero", one("F32", "[4611686018427387905, 1024, 0]", "[0, 0]"), 0, "overflows"},
       {"dimension beyond int64", one("F32", "[18446744073709551615]", "[0, 4]"), 4, "too large"},
-      {"dimension beyond 64 bits", one("F32", "[340282366920938463463374607431768211456]", "[0, 4]"), 4, "whole number"},
+      {"dimension beyond 64 bits", one("F32", "[340282366920938463463374607431768211456]", "[0, 4]"), 4,
+       "whole number"},
       {"negative dimension", one("F32", "[-1]", "[0, 4]"), 4, "negative"},
       {"negative offset", one("F32", "[1]", "[-4, 0]"), 0, "negative"},
       {"fractional offset", one("F32", "[1]", "[0, 4.0]"), 4, "whole number"},
@@ -71,15 +72,20 @@ std::vector<Attack> attacks() {
       {"size against shape", one("F32", "[2]", "[0, 4]"), 4, "make 8"},
       {"size against dtype", one("F64", "[1]", "[0, 4]"), 4, "make 8"},
       {"hole in the middle",
-       R"({"a": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}, "b": {"dtype": "U8", "shape": [1], "data_offsets": [2, 3]}})", 3, "holes"},
-      {"overlap", R"({"a": {"dtype": "U8", "shape": [2], "data_offsets": [0, 2]}, "b": {"dtype": "U8", "shape": [2], "data_offsets": [1, 3]}})", 3,
-       "holes"},
+       R"({"a": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}, "b": {"dtype": "U8", "shape": [1], "data_offsets": [2, 3]}})",
+       3, "holes"},
+      {"overlap",
+       R"({"a": {"dtype": "U8", "shape": [2], "data_offsets": [0, 2]}, "b": {"dtype": "U8", "shape": [2], "data_offsets": [1, 3]}})",
+       3, "holes"},
       {"same range twice",
-       R"({"a": {"dtype": "U8", "shape": [2], "data_offsets": [0, 2]}, "b": {"dtype": "U8", "shape": [2], "data_offsets": [0, 2]}})", 2, "holes"},
+       R"({"a": {"dtype": "U8", "shape": [2], "data_offsets": [0, 2]}, "b": {"dtype": "U8", "shape": [2], "data_offsets": [0, 2]}})",
+       2, "holes"},
       {"same name twice",
-       R"({"a": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}, "a": {"dtype": "U8", "shape": [1], "data_offsets": [1, 2]}})", 2, "twice"},
+       R"({"a": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}, "a": {"dtype": "U8", "shape": [1], "data_offsets": [1, 2]}})",
+       2, "twice"},
       {"field twice", R"({"a": {"dtype": "U8", "dtype": "F32", "shape": [1], "data_offsets": [0, 1]}})", 1, "twice"},
-      {"unknown field", R"({"a": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1], "stride": [1]}})", 1, "unknown field"},
+      {"unknown field", R"({"a": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1], "stride": [1]}})", 1,
+       "unknown field"},
       {"field missing", R"({"a": {"dtype": "U8", "shape": [1]}})", 0, "lacks"},
       {"tensor that is no object", R"({"a": 5})", 0, "number"},
       {"tensor that is null", R"({"a": null})", 0, "null"},
@@ -93,13 +99,15 @@ std::vector<Attack> attacks() {
       {"metadata that is a string", R"({"__metadata__": "x"})", 0, "string"},
       {"metadata twice", R"({"__metadata__": {}, "__metadata__": {}})", 0, "twice"},
       {"metadata key twice", R"({"__metadata__": {"a": "1", "a": "2"}})", 0, "twice"},
-      {"endless name", "{\"" + std::string(5000, 'x') + R"(": {"dtype": "U8", "shape": [], "data_offsets": [0, 1]}})", 1, "name"},
+      {"endless name", "{\"" + std::string(5000, 'x') + R"(": {"dtype": "U8", "shape": [], "data_offsets": [0, 1]}})",
+       1, "name"},
       {"deep nesting", R"({"a": )" + std::string(1000000, '['), 0, "array"},
   };
 }
 
 TEST(SafetensorsAttack, EveryHostileHeaderIsRefusedByItsRule) {
-  for (const auto& attack : attacks()) EXPECT_THAT(verdict(attack.header, attack.data_bytes), HasSubstr(attack.message)) << attack.what;
+  for (const auto& attack : attacks())
+    EXPECT_THAT(verdict(attack.header, attack.data_bytes), HasSubstr(attack.message)) << attack.what;
 }
 
 TEST(SafetensorsAttack, LegalCornersAreAccepted) {
@@ -109,10 +117,12 @@ TEST(SafetensorsAttack, LegalCornersAreAccepted) {
   EXPECT_EQ(verdict(one("F32", "[]", "[0, 4]"), 4), "accepted");
   EXPECT_EQ(verdict(one("F8_E4M3", "[3]", "[0, 3]"), 3), "accepted");
   EXPECT_EQ(verdict(one("F4", "[2]", "[0, 1]"), 1), "accepted");
-  EXPECT_EQ(verdict(R"({"e": {"dtype": "F32", "shape": [0, 7], "data_offsets": [1, 1]}, "b": {"dtype": "U8", "shape": [1], "data_offsets": [1, 2]},
+  EXPECT_EQ(
+      verdict(
+          R"({"e": {"dtype": "F32", "shape": [0, 7], "data_offsets": [1, 1]}, "b": {"dtype": "U8", "shape": [1], "data_offsets": [1, 2]},
                         "a": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}, "f": {"dtype": "F32", "shape": [0], "data_offsets": [1, 1]}})",
-                    2),
-            "accepted");
+          2),
+      "accepted");
 }
 
 TEST(SafetensorsAttack, TooManyTensorsAreRefused) {
@@ -168,10 +178,18 @@ TEST(SafetensorsAttack, RandomMutationsNeverGetFurtherThanAnInputError) {
     for (unsigned n = 1 + random() % 3; n > 0; --n) {
       const std::size_t place = random() % mutant.size();
       switch (random() % 4) {
-        case 0: mutant[place] = static_cast<char>(mutant[place] ^ (1 << random() % 8)); break;
-        case 1: mutant[place] = alphabet[random() % alphabet.size()]; break;
-        case 2: mutant.erase(place, 1 + random() % 8); break;
-        default: mutant.insert(place, mutant.substr(random() % mutant.size(), random() % 16)); break;
+        case 0:
+          mutant[place] = static_cast<char>(mutant[place] ^ (1 << random() % 8));
+          break;
+        case 1:
+          mutant[place] = alphabet[random() % alphabet.size()];
+          break;
+        case 2:
+          mutant.erase(place, 1 + random() % 8);
+          break;
+        default:
+          mutant.insert(place, mutant.substr(random() % mutant.size(), random() % 16));
+          break;
       }
     }
     try {

@@ -1,4 +1,4 @@
-#include "models/safetensors.h"
+#include "models/formats/safetensors.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -6,10 +6,10 @@
 
 #include <filesystem>
 
-#include "comm/error.h"
-#include "models/json_text.h"
-#include "models/safetensors_writer.h"
-#include "tests/unit/models/temporary_folder.h"
+#include "base/error.h"
+#include "base/json_text.h"
+#include "models/formats/safetensors_writer.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace zero {
 namespace {
@@ -32,7 +32,8 @@ TEST(Safetensors, EveryFloatTypeComesBackInEveryOther) {
   const TemporaryFolder folder;
   const at::Tensor values = at::arange(-4000, 4001, at::kDouble) / 16;  // exact in all four
   std::vector<SafetensorsSpec> specs;
-  for (const auto type : {at::kDouble, at::kFloat, at::kBFloat16, at::kHalf}) specs.push_back({c10::toString(type), type, {values.numel()}});
+  for (const auto type : {at::kDouble, at::kFloat, at::kBFloat16, at::kHalf})
+    specs.push_back({c10::toString(type), type, {values.numel()}});
   SafetensorsWriter writer(folder / "x", specs);
   const at::Tensor exact = at::where((values * 16).remainder(64).eq(0), values, at::zeros({}, at::kDouble));
   for (std::size_t i = 0; i < specs.size(); ++i) writer.append(exact);
@@ -50,7 +51,11 @@ TEST(Safetensors, EveryFloatTypeComesBackInEveryOther) {
 
 TEST(Safetensors, PiecesMayBeCutAnywhere) {
   const TemporaryFolder folder;
-  const std::vector<SafetensorsSpec> specs{{"a", at::kFloat, {3, 5}}, {"none", at::kFloat, {0, 4}}, {"b", at::kFloat, {7}}, {"s", at::kFloat, {}}, {"last", at::kFloat, {0}}};
+  const std::vector<SafetensorsSpec> specs{{"a", at::kFloat, {3, 5}},
+                                           {"none", at::kFloat, {0, 4}},
+                                           {"b", at::kFloat, {7}},
+                                           {"s", at::kFloat, {}},
+                                           {"last", at::kFloat, {0}}};
   const at::Tensor all = at::arange(23, at::kFloat);
   for (const int piece : {1, 2, 7, 16, 23}) {
     SafetensorsWriter writer(folder / "x", specs);

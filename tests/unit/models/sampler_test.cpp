@@ -1,11 +1,11 @@
-#include "models/sampler.h"
+#include "models/generate/sampler.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
 
-#include "comm/error.h"
+#include "base/error.h"
 
 namespace zero {
 namespace {
@@ -74,8 +74,9 @@ TEST(Sampler, SeedAndRowDecideTheDraws) {
 }
 
 TEST(Sampler, OptionsOutOfRangeAreRefused) {
-  for (const SamplingOptions& wrong : {SamplingOptions{.temperature = -1}, SamplingOptions{.temperature = NAN}, SamplingOptions{.top_k = -1},
-                                       SamplingOptions{.top_p = 0}, SamplingOptions{.top_p = 1.1}, SamplingOptions{.repetition_penalty = 0}})
+  for (const SamplingOptions& wrong :
+       {SamplingOptions{.temperature = -1}, SamplingOptions{.temperature = NAN}, SamplingOptions{.top_k = -1},
+        SamplingOptions{.top_p = 0}, SamplingOptions{.top_p = 1.1}, SamplingOptions{.repetition_penalty = 0}})
     EXPECT_THROW(validate(wrong), InputError);
   EXPECT_NO_THROW(validate(SamplingOptions{}));
 }

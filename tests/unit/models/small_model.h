@@ -7,8 +7,9 @@
 #include <map>
 #include <string>
 
-#include "models/kv_cache.h"
+#include "models/llama/llama.h"
 #include "models/model.h"
+#include "models/ops/kv_cache.h"
 
 namespace zero::test {
 

@@ -6,7 +6,8 @@
 
 namespace zero::test {
 
-/// The content of the file (SentencePiece's ModelProto): byte-pair encoding, the identity as normaliser, a space in front.
+/// The content of the file (SentencePiece's ModelProto): byte-pair encoding, the identity as normaliser, a space in
+/// front.
 inline std::string small_tokenizer_model() {
   std::string model;
   const auto field = [](std::string& to, int number, const std::string& content) {
@@ -35,8 +36,8 @@ inline std::string small_tokenizer_model() {
   piece("\u2581", 1);
   for (char letter = 'a'; letter <= 'z'; ++letter) piece(std::string(1, letter), 1);
   for (const char* content : {"|", "<", ">", "[", "]", "/", "\n", ".", "_"}) piece(content, 1);
-  field(model, 2, std::string("\x18\x02\x98\x02\x01", 5));               // BPE, with bytes for what is no piece
-  field(model, 3, std::string("\x18\x01\x20\x00\x28\x01", 6));           // a space in front, no other blanks touched
+  field(model, 2, std::string("\x18\x02\x98\x02\x01", 5));      // BPE, with bytes for what is no piece
+  field(model, 3, std::string("\x18\x01\x20\x00\x28\x01", 6));  // a space in front, no other blanks touched
   return model;
 }
 

@@ -5,14 +5,14 @@
 #include <fstream>
 #include <random>
 
-#include "comm/error.h"
-#include "models/character_map.h"
-#include "models/chat_tokenizer.h"
-#include "models/gguf_vocabulary.h"
-#include "models/json_text.h"
-#include "models/tokenizer.h"
-#include "models/tokenizer_model.h"
-#include "tests/unit/models/temporary_folder.h"
+#include "base/error.h"
+#include "base/json_text.h"
+#include "models/formats/gguf_vocabulary.h"
+#include "models/text/character_map.h"
+#include "models/text/chat_tokenizer.h"
+#include "models/text/tokenizer.h"
+#include "models/text/tokenizer_model.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace zero {
 namespace {
@@ -23,7 +23,9 @@ const std::string data = ZERO_TEST_DATA;
 
 std::string model(const std::string& name) { return read_text_file(data + "/" + name); }
 
-std::string map_of(const std::string& content) { return std::string(parse_tokenizer_model(content, "m").character_map); }
+std::string map_of(const std::string& content) {
+  return std::string(parse_tokenizer_model(content, "m").character_map);
+}
 
 /// Loads a model and encodes with it whatever it accepts: an InputError or ids, never the end of the process.
 bool survives(const std::string& content, const std::vector<std::string>& texts) {
@@ -57,11 +59,15 @@ std::vector<std::string> hard_texts() {
   std::string bytes, wide;
   for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
   for (int i = 0xC2; i < 0xF0; ++i)
-    for (int j = 0x80; j < 0xC0; ++j) (wide += static_cast<char>(i)) += static_cast<char>(j), wide += i < 0xE0 ? "" : "\x81";
-  return {bytes, wide, std::string(300, 'A') + "\uFB01 AAB " + std::string(100, '\xEF'), "\u1E9B\u0323 \u3300 \u00BD", std::string(100, '\0')};
+    for (int j = 0x80; j < 0xC0; ++j)
+      (wide += static_cast<char>(i)) += static_cast<char>(j), wide += i < 0xE0 ? "" : "\x81";
+  return {bytes, wide, std::string(300, 'A') + "\uFB01 AAB " + std::string(100, '\xEF'), "\u1E9B\u0323 \u3300 \u00BD",
+          std::string(100, '\0')};
 }
 
-void put(std::string& content, std::size_t at, std::uint32_t word) { std::memcpy(content.data() + at, &word, sizeof word); }
+void put(std::string& content, std::size_t at, std::uint32_t word) {
+  std::memcpy(content.data() + at, &word, sizeof word);
+}
 
 TEST(TokenizerAttack, SoundModelsAreTaken) {
   EXPECT_TRUE(survives(model("normalisers/nfkc.model"), hard_texts()));
@@ -83,7 +89,7 @@ TEST(TokenizerAttack, ATableThatLeadsOutOfItselfIsRefused) {
     put(other, begin + 4, word);  // the root
     survives(other, hard_texts());
     other = sound;
-    put(other, begin, word);      // the table's size
+    put(other, begin, word);  // the table's size
     survives(other, hard_texts());
   }
 }
@@ -99,7 +105,8 @@ TEST(TokenizerAttack, CirclesAndTooManyRulesAreRefused) {
   };
   const auto unit = [](std::uint32_t offset, std::uint32_t label) { return offset << 10 | label; };
   EXPECT_EQ(fault_of_character_map(map_with({{0, unit(256, 0)}}, 512)), nullptr);
-  EXPECT_THAT(fault_of_character_map(map_with({{0, unit(256, 0)}, {256 + 'A', unit('A', 'A')}}, 512)), HasSubstr("circle"));
+  EXPECT_THAT(fault_of_character_map(map_with({{0, unit(256, 0)}, {256 + 'A', unit('A', 'A')}}, 512)),
+              HasSubstr("circle"));
   EXPECT_THAT(fault_of_character_map(map_with({{0, unit(256, 0)}}, 500)), HasSubstr("out of its own table"));
   std::string endless = map_with({{0, unit(256, 0)}}, 512);
   endless.back() = 'x';
@@ -122,10 +129,17 @@ TEST(TokenizerAttack, MutatedModelsNeverCrash) {
     for (std::size_t change = 1 + random() % 4; change-- > 0;) {
       const std::size_t at = begin + random() % count;
       switch (random() % 4) {
-        case 0: content[at] = static_cast<char>(random()); break;
-        case 1: content[at] = static_cast<char>(content[at] ^ 1 << random() % 8); break;
-        case 2: content[at] = random() % 2 ? '\xff' : '\0'; break;
-        default: content[at] = content[begin + random() % count];
+        case 0:
+          content[at] = static_cast<char>(random());
+          break;
+        case 1:
+          content[at] = static_cast<char>(content[at] ^ 1 << random() % 8);
+          break;
+        case 2:
+          content[at] = random() % 2 ? '\xff' : '\0';
+          break;
+        default:
+          content[at] = content[begin + random() % count];
       }
     }
     return content;
@@ -153,14 +167,17 @@ std::string refusal(const std::string& content) {
 
 TEST(TokenizerAttack, WhatSentencePieceWouldTrustIsLookedAt) {
   const std::string sound = model("normalisers/rules.model");
-  const auto piece = [&](const std::string& fields) { return sound + "\x0A" + static_cast<char>(fields.size()) + fields; };
+  const auto piece = [&](const std::string& fields) {
+    return sound + "\x0A" + static_cast<char>(fields.size()) + fields;
+  };
   EXPECT_EQ(refusal(piece(std::string("\x0A\x01z\x15\0\0\0\0", 8))), "accepted");
   EXPECT_THAT(refusal(piece(std::string("\x0A\x01z\x15\0\0\xC0\x7F", 8))), HasSubstr("is no finite number"));
   EXPECT_THAT(refusal(piece(std::string("\x0A\0", 2))), HasSubstr("has 0 bytes"));
   EXPECT_THAT(refusal(piece("\x0A\x01\xff")), HasSubstr("is not UTF-8"));
   // a map of another kind behind the real one: SentencePiece keeps the real one
   EXPECT_THAT(refusal(sound + std::string("\x1A\x02\x10\0", 4)), HasSubstr("wrong kind"));
-  EXPECT_THAT(refusal(sound + std::string("\x2A\x03\x12\x01z", 5)), HasSubstr("character map is cut short"));  // the way back
+  EXPECT_THAT(refusal(sound + std::string("\x2A\x03\x12\x01z", 5)),
+              HasSubstr("character map is cut short"));  // the way back
 }
 
 // Texts go through SentencePiece itself. What is encoded by merges alone must not differ from it.
@@ -181,13 +198,14 @@ TEST(TokenizerAttack, ModelsThatDoMoreThanMergeServeTextsOnly) {
   EXPECT_EQ(refusal_of(bpe), "accepted");
   EXPECT_THAT(refusal_of(nfkc), HasSubstr("is a unigram model, which serves texts (.txt) only"));
   EXPECT_THAT(refusal_of(nfkc), HasSubstr("--model_type=bpe"));
-  try {   // llama.cpp merges, too
+  try {  // llama.cpp merges, too
     gguf_vocabulary(own.path(), 100000);
     ADD_FAILURE() << "written";
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(), HasSubstr("prompts of a GGUF file would get other ids"));
   }
-  EXPECT_THAT(refusal_of(nfkc + std::string("\x12\x02\x18\x02", 4)), HasSubstr("rewrites characters"));        // trainer_spec: BPE
+  EXPECT_THAT(refusal_of(nfkc + std::string("\x12\x02\x18\x02", 4)),
+              HasSubstr("rewrites characters"));  // trainer_spec: BPE
   EXPECT_THAT(refusal_of(bpe + std::string("\x1A\x02\x20\x01", 4)), HasSubstr("removes extra white space"));
   EXPECT_THAT(refusal_of(bpe + std::string("\x1A\x02\x28\x00", 4)), HasSubstr("writes spaces in another way"));
   EXPECT_THAT(refusal_of(bpe + std::string("\x12\x02\x18\x04", 4)), HasSubstr("is no BPE model"));

@@ -1,18 +1,18 @@
 // What a model carries of its tokenizer: the same ids and the same chats must come out of the folder that was written.
-#include "models/tokenizer_files.h"
+#include "models/formats/tokenizer_files.h"
 
 #include <gmock/gmock.h>
 
 #include <filesystem>
 
-#include "comm/error.h"
-#include "models/chat_template.h"
-#include "models/chat_tokenizer.h"
-#include "models/generation_config.h"
-#include "models/json_text.h"
-#include "models/tokenizer.h"
+#include "base/error.h"
+#include "base/json_text.h"
+#include "models/formats/generation_config.h"
+#include "models/text/chat_template.h"
+#include "models/text/chat_tokenizer.h"
+#include "models/text/tokenizer.h"
 #include "tests/unit/models/small_tokenizer.h"
-#include "tests/unit/models/temporary_folder.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace zero::test {
 namespace {
@@ -23,13 +23,15 @@ using testing::HasSubstr;
 
 const std::string chat_folder = ZERO_TEST_DATA "/tinyllama-chat";
 
-const json chat_tokens = json::parse(R"({"301": {"content": "<|im_start|>", "lstrip": false, "normalized": false, "rstrip": false, "single_word": false, "special": true},
+const json chat_tokens = json::parse(
+    R"({"301": {"content": "<|im_start|>", "lstrip": false, "normalized": false, "rstrip": false, "single_word": false, "special": true},
                                          "302": {"content": "<|im_end|>", "lstrip": false, "normalized": false, "rstrip": false, "single_word": false, "special": true}})");
 
 /// A folder with the small tokenizer and the files given.
 void fill(const TemporaryFolder& folder, const std::map<std::string, json>& files = {}) {
   write_text_file(folder / "tokenizer.model", small_tokenizer_model());
-  for (const auto& [name, content] : files) write_text_file(folder / name, content.is_string() ? content.get<std::string>() : content.dump());
+  for (const auto& [name, content] : files)
+    write_text_file(folder / name, content.is_string() ? content.get<std::string>() : content.dump());
 }
 
 json read(const std::string& path) { return json::parse(read_text_file(path)); }
@@ -37,7 +39,9 @@ json read(const std::string& path) { return json::parse(read_text_file(path)); }
 std::vector<std::int32_t> chat_ids(const TokenizerSource& source) {
   const Tokenizer tokenizer = Tokenizer::load(source.tokenizer);
   const ChatTemplate chat = ChatTemplate::load(source.settings, source.chat_template);
-  return ChatTokenizer(tokenizer, source.settings).encode(chat.render({{"user", "the user"}, {"assistant", "other  words"}, {"user", "the end"}}).text).ids;
+  return ChatTokenizer(tokenizer, source.settings)
+      .encode(chat.render({{"user", "the user"}, {"assistant", "other  words"}, {"user", "the end"}}).text)
+      .ids;
 }
 
 std::vector<std::string> names_in(const std::string& folder) {
@@ -52,16 +56,26 @@ TEST(TokenizerFiles, ATokenizerAloneIsWrittenWithWhatTransformersMustKnow) {
   fill(from);
   write_tokenizer_files(to.path(), find_tokenizer(from / "tokenizer.model", "", ""));
   EXPECT_EQ(read_text_file(to / "tokenizer.model"), small_tokenizer_model());
-  EXPECT_EQ(read(to / "tokenizer_config.json"), json::parse(R"({"tokenizer_class": "LlamaTokenizer", "add_bos_token": true, "add_eos_token": false, "bos_token": "<s>",
+  EXPECT_EQ(
+      read(to / "tokenizer_config.json"),
+      json::parse(
+          R"({"tokenizer_class": "LlamaTokenizer", "add_bos_token": true, "add_eos_token": false, "bos_token": "<s>",
     "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<unk>", "legacy": false, "clean_up_tokenization_spaces": false})"));
-  EXPECT_EQ(read(to / "special_tokens_map.json"), json::parse(R"({"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<unk>"})"));
+  EXPECT_EQ(read(to / "special_tokens_map.json"),
+            json::parse(R"({"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<unk>"})"));
   EXPECT_FALSE(fs::exists(to / "chat_template.jinja"));
 }
 
 TEST(TokenizerFiles, TheTemplateThatWasUsedTakesTheOldOnesPlaceAndOtherFieldsStay) {
   const TemporaryFolder from, to;
-  fill(from, {{"tokenizer_config.json", {{"chat_template", "{{ old }}"}, {"model_max_length", 77}, {"bos_token", {{"content", "<s>"}, {"lstrip", true}}}, {"legacy", true}}},
-              {"chat_template.jinja", "{{ older }}"}, {"chat_template.json", {{"chat_template", "{{ oldest }}"}}}, {"special_tokens_map.json", {{"eos_token", "</s>"}, {"x", 1}}}});
+  fill(from, {{"tokenizer_config.json",
+               {{"chat_template", "{{ old }}"},
+                {"model_max_length", 77},
+                {"bos_token", {{"content", "<s>"}, {"lstrip", true}}},
+                {"legacy", true}}},
+              {"chat_template.jinja", "{{ older }}"},
+              {"chat_template.json", {{"chat_template", "{{ oldest }}"}}},
+              {"special_tokens_map.json", {{"eos_token", "</s>"}, {"x", 1}}}});
   TokenizerSource source = find_tokenizer("", "", from.path());
   source.chat_template = "llama-2";
   write_tokenizer_files(to.path(), source);
@@ -84,7 +98,8 @@ TEST(TokenizerFiles, WhatIsWrittenEncodesChatsAlike) {
       {"decoder", {{"tokenizer_config.json", {{"added_tokens_decoder", chat_tokens}}}}},
       {"older", {{"added_tokens.json", older}}},
       {"older beside settings", {{"added_tokens.json", older}, {"tokenizer_config.json", {{"legacy", true}}}}},
-      {"no prefix", {{"added_tokens.json", older}, {"tokenizer_config.json", {{"add_prefix_space", false}, {"eos_token", "<s>"}}}}}};
+      {"no prefix",
+       {{"added_tokens.json", older}, {"tokenizer_config.json", {{"add_prefix_space", false}, {"eos_token", "<s>"}}}}}};
   for (const auto& [name, files] : folders)
     for (const std::string chat : {"zephyr", "chatml", "llama-2", "alpaca"}) {
       const TemporaryFolder from, settings, to;
@@ -104,7 +119,8 @@ TEST(TokenizerFiles, WhatIsWrittenEncodesChatsAlike) {
 
 TEST(TokenizerFiles, OlderAddedTokensAreSpecialWhereTheMapSaysSo) {
   const TemporaryFolder from, to;
-  fill(from, {{"added_tokens.json", {{"<|im_end|>", 301}, {"word", 302}}}, {"special_tokens_map.json", {{"additional_special_tokens", {"<|im_end|>"}}}}});
+  fill(from, {{"added_tokens.json", {{"<|im_end|>", 301}, {"word", 302}}},
+              {"special_tokens_map.json", {{"additional_special_tokens", {"<|im_end|>"}}}}});
   write_tokenizer_files(to.path(), find_tokenizer("", "", from.path()));
   const json decoder = read(to / "tokenizer_config.json")["added_tokens_decoder"];
   EXPECT_EQ(decoder["301"]["special"], true);
@@ -116,9 +132,11 @@ TEST(TokenizerFiles, OlderAddedTokensAreSpecialWhereTheMapSaysSo) {
 TEST(TokenizerFiles, WhatLaysThereBeforeDoesNotShowThrough) {
   const TemporaryFolder from, to;
   fill(from);
-  for (const char* name : {"chat_template.jinja", "tokenizer.json", "added_tokens.json", "note.txt"}) write_text_file(to / name, "{}");
+  for (const char* name : {"chat_template.jinja", "tokenizer.json", "added_tokens.json", "note.txt"})
+    write_text_file(to / name, "{}");
   write_tokenizer_files(to.path(), find_tokenizer("", "", from.path()));
-  EXPECT_EQ(names_in(to.path()), (std::vector<std::string>{"note.txt", "special_tokens_map.json", "tokenizer.model", "tokenizer_config.json"}));
+  EXPECT_EQ(names_in(to.path()), (std::vector<std::string>{"note.txt", "special_tokens_map.json", "tokenizer.model",
+                                                           "tokenizer_config.json"}));
 }
 
 TEST(TokenizerFiles, AnAdaptersTokenizerGoesBeforeTheModelsAndANamedOneBeforeBoth) {
@@ -152,7 +170,7 @@ TEST(GenerationConfig, StopsAtTheEndOfAnAnswerToo) {
   write_text_file(base / "generation_config.json", R"({"eos_token_id": 2, "temperature": 0.6})");
   write_generation_config(to.path(), config, base.path(), stop_ids_of(config, base.path(), source));
   EXPECT_EQ(read(to / "generation_config.json"), json::parse(R"({"eos_token_id": [2, 302], "temperature": 0.6})"));
-  config.vocab_size = 302;   // a model without a row for it
+  config.vocab_size = 302;  // a model without a row for it
   EXPECT_EQ(stop_ids_of(config, "", source), std::vector<std::int64_t>{2});
 }
 

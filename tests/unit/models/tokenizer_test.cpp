@@ -1,4 +1,4 @@
-#include "models/tokenizer.h"
+#include "models/text/tokenizer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "comm/error.h"
-#include "models/json_text.h"
-#include "tests/unit/models/temporary_folder.h"
+#include "base/error.h"
+#include "base/json_text.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace zero {
 namespace {
@@ -58,10 +58,13 @@ TEST(Tokenizer, MarksAtBothEnds) {
   EXPECT_THROW(tokenizer().decode({-1}), InputError);
 }
 
-/// Text with all that could matter at a cut: runs of spaces and newlines, space marks, characters of all lengths, broken UTF-8.
+/// Text with all that could matter at a cut: runs of spaces and newlines, space marks, characters of all lengths,
+/// broken UTF-8.
 std::string hard_text(std::mt19937& random, std::size_t bytes) {
-  const std::vector<std::string> bits{" ",  " ",  "  ", "\n", "\n\n", "\t", "the", "God", "a", "'s", ",", ".\n", "\u2581", "\u2581\u2581", "\u00e9", "\u4e2d\u6587",
-                                      "\U0001F680", "\xff", "\xe2\x96", "0", "12", "<s>", "\r\n", "\u00a0", " \n ", "ing", std::string("\0", 1)};
+  const std::vector<std::string> bits{
+      " ",        " ", "  ",  "\n",     "\n\n",         "\t",     "the",          "God",        "a",
+      "'s",       ",", ".\n", "\u2581", "\u2581\u2581", "\u00e9", "\u4e2d\u6587", "\U0001F680", "\xff",
+      "\xe2\x96", "0", "12",  "<s>",    "\r\n",         "\u00a0", " \n ",         "ing",        std::string("\0", 1)};
   std::string text;
   while (text.size() < bytes) text += bits[random() % bits.size()];
   return text;
@@ -83,7 +86,9 @@ TEST(Tokenizer, StreamingGivesTheSameTextAsDecoding) {
   std::mt19937 random(9);
   for (int round = 0; round < 200; ++round) {
     Ids ids;
-    for (int i = 0; i < 50; ++i) ids.push_back(static_cast<std::int32_t>(random() % 2 ? 3 + random() % 256 : random() % 32000));  // many single bytes
+    for (int i = 0; i < 50; ++i)
+      ids.push_back(
+          static_cast<std::int32_t>(random() % 2 ? 3 + random() % 256 : random() % 32000));  // many single bytes
     TextStream stream(tokenizer(), true);
     std::string text;
     for (const auto id : ids) {
@@ -106,8 +111,9 @@ TEST(Tokenizer, StreamingGivesTheSameTextAsDecoding) {
 TEST(Tokenizer, TokensThatTheFolderAdds) {
   const TemporaryFolder own;
   write_text_file(own / "tokenizer.model", read_text_file(folder + "/tokenizer.model"));
-  write_text_file(own / "tokenizer_config.json",
-                  R"({"added_tokens_decoder": {"2": {"content": "</s>"}, "32000": {"content": "<|im_start|>", "special": true}, "32001": {"content": "<tool>"}}})");
+  write_text_file(
+      own / "tokenizer_config.json",
+      R"({"added_tokens_decoder": {"2": {"content": "</s>"}, "32000": {"content": "<|im_start|>", "special": true}, "32001": {"content": "<tool>"}}})");
   const Tokenizer wider = Tokenizer::load(own.path());
   EXPECT_EQ(wider.vocab_size(), 32002);
   EXPECT_EQ(wider.id_of("<tool>"), 32001);

@@ -1,4 +1,4 @@
-#include "offload/adamw_kernel.h"
+#include "offload/kernels/adamw_kernel.h"
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "offload/reduce_kernels.h"
+#include "offload/kernels/reduce_kernels.h"
 
 namespace zero {
 namespace {
@@ -22,17 +22,25 @@ struct Case {
   at::Tensor master, m, v, gradient, weights;
 
   AdamWSpan span() const {
-    return {master.data_ptr(), m.data_ptr(), v.data_ptr(), master.scalar_type(), gradient.data_ptr(), gradient.scalar_type(),
-            weights.defined() ? weights.data_ptr() : nullptr, weights.defined() ? weights.scalar_type() : at::kFloat,
+    return {master.data_ptr(),
+            m.data_ptr(),
+            v.data_ptr(),
+            master.scalar_type(),
+            gradient.data_ptr(),
+            gradient.scalar_type(),
+            weights.defined() ? weights.data_ptr() : nullptr,
+            weights.defined() ? weights.scalar_type() : at::kFloat,
             master.numel()};
   }
 };
 
-/// Values over many magnitudes, denormals, zeros, infinities and NaN among them: also where a kernel's rounding is delicate.
+/// Values over many magnitudes, denormals, zeros, infinities and NaN among them: also where a kernel's rounding is
+/// delicate.
 at::Tensor wild(std::int64_t n, std::uint64_t seed, at::ScalarType type) {
   if (n > 200000) return wild(100003, seed, type).repeat({n / 100003 + 1}).slice(0, 0, n).contiguous();
   auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
-  at::Tensor x = at::randn({n}, generator, at::kDouble) * at::pow(10.0, at::rand({n}, generator, at::kDouble) * 16 - 12);
+  at::Tensor x =
+      at::randn({n}, generator, at::kDouble) * at::pow(10.0, at::rand({n}, generator, at::kDouble) * 16 - 12);
   x.index_put_({at::arange(0, n, 97)}, 0.0);
   if (n > 300) {
     x[150] = INFINITY;
@@ -43,7 +51,8 @@ at::Tensor wild(std::int64_t n, std::uint64_t seed, at::ScalarType type) {
   return x.to(type);
 }
 
-Case make(std::int64_t n, at::ScalarType gradient, std::optional<at::ScalarType> weights, at::ScalarType states = at::kFloat) {
+Case make(std::int64_t n, at::ScalarType gradient, std::optional<at::ScalarType> weights,
+          at::ScalarType states = at::kFloat) {
   Case c{wild(n, 1, states), wild(n, 2, states), wild(n, 3, states).abs(), wild(n, 4, gradient), {}};
   if (weights) c.weights = at::zeros({n}, *weights);
   return c;
@@ -53,13 +62,14 @@ bool same_bits(const at::Tensor& a, const at::Tensor& b) {
   return a.nbytes() == b.nbytes() && std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0;
 }
 
-const AdamWFactors factors{.lr = 3e-3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .gradient_scale = 0.37, .step = 5};
+const AdamWFactors factors{
+    .lr = 3e-3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .gradient_scale = 0.37, .step = 5};
 
 TEST(AdamWKernel, AllInstructionSetsGiveTheSameBits) {
   for (const std::int64_t n : {1, 7, 16, 1003, 100001}) {
     for (const auto gradient : {at::kFloat, at::kBFloat16, at::kHalf}) {
-      for (const std::optional<at::ScalarType> weights :
-           {std::optional<at::ScalarType>(), std::optional(at::kFloat), std::optional(at::kBFloat16), std::optional(at::kHalf)}) {
+      for (const std::optional<at::ScalarType> weights : {std::optional<at::ScalarType>(), std::optional(at::kFloat),
+                                                          std::optional(at::kBFloat16), std::optional(at::kHalf)}) {
         const Case expected = make(n, gradient, weights);
         adamw_update(expected.span(), factors, InstructionSet::scalar);
         for (const InstructionSet set : sets_of_this_machine()) {
@@ -94,8 +104,10 @@ TEST(AdamWKernel, LargeSpansAndThreadsGiveTheSameBits) {
 TEST(AdamWKernel, CutIntoPiecesGivesTheSameBits) {
   const Case whole = make(5000, at::kFloat, at::kBFloat16), cut = make(5000, at::kFloat, at::kBFloat16);
   adamw_update(whole.span(), factors);
-  for (std::int64_t at = 0; at < 5000; at += 333) adamw_update(slice(cut.span(), at, std::min<std::int64_t>(at + 333, 5000)), factors);
-  EXPECT_TRUE(same_bits(whole.master, cut.master) && same_bits(whole.v, cut.v) && same_bits(whole.weights, cut.weights));
+  for (std::int64_t at = 0; at < 5000; at += 333)
+    adamw_update(slice(cut.span(), at, std::min<std::int64_t>(at + 333, 5000)), factors);
+  EXPECT_TRUE(same_bits(whole.master, cut.master) && same_bits(whole.v, cut.v) &&
+              same_bits(whole.weights, cut.weights));
 }
 
 TEST(AdamWKernel, WeightsAreTheMasterRoundedAsLibTorchRounds) {
@@ -130,14 +142,16 @@ TEST(AdamWKernel, Fp64FollowsTheRule) {
 }
 
 TEST(AdamWKernel, RangesDecayOrNot) {
-  const Case mixed = make(1000, at::kFloat, {}), decayed = make(1000, at::kFloat, {}), plain = make(1000, at::kFloat, {});
+  const Case mixed = make(1000, at::kFloat, {}), decayed = make(1000, at::kFloat, {}),
+             plain = make(1000, at::kFloat, {});
   AdamWFactors none = factors;
   none.weight_decay = 0;
   adamw_update(decayed.span(), factors);
   adamw_update(plain.span(), none);
   // Elements 100 to 1100 of a shard: the first 250 of them decay, the next 300 do not, the rest does.
   adamw_update(mixed.span(), factors, {{0, 350, true}, {350, 650, false}, {650, 2000, true}}, 100);
-  const at::Tensor expected = at::cat({decayed.master.slice(0, 0, 250), plain.master.slice(0, 250, 550), decayed.master.slice(0, 550)});
+  const at::Tensor expected =
+      at::cat({decayed.master.slice(0, 0, 250), plain.master.slice(0, 250, 550), decayed.master.slice(0, 550)});
   EXPECT_TRUE(same_bits(mixed.master, expected));
   EXPECT_ANY_THROW(adamw_update(mixed.span(), factors, {{0, 350, true}, {360, 2000, false}}, 100));
   EXPECT_ANY_THROW(adamw_update(mixed.span(), factors, {{0, 1099, true}}, 100));
@@ -189,7 +203,8 @@ TEST(ReduceKernels, PackConvertsAndAccumulatesAsLibTorch) {
         pack(copied, source, false, set);
         pack(added, source, true, set);
         EXPECT_TRUE(at::allclose(copied, source.to(to), 0, 0, true)) << to << from << name_of(set);
-        EXPECT_TRUE(at::allclose(added, (start.to(at::kFloat) + source.to(at::kFloat)).to(to), 0, 0, true)) << to << from;
+        EXPECT_TRUE(at::allclose(added, (start.to(at::kFloat) + source.to(at::kFloat)).to(to), 0, 0, true))
+            << to << from;
       }
     }
   }

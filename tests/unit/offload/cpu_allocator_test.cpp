@@ -1,4 +1,4 @@
-#include "offload/cpu_allocator.h"
+#include "offload/memory/cpu_allocator.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <random>
 #include <thread>
 
-#include "offload/ledger.h"
+#include "base/ledger.h"
 
 namespace zero {
 namespace {
@@ -23,12 +23,14 @@ CpuAllocatorOptions small_options(bool poison = false) {
 TEST(CpuAllocator, AlignsEveryBlockAndKeepsThemApart) {
   CpuAllocator allocator(small_options());
   std::vector<c10::DataPtr> blocks;
-  for (std::size_t bytes : {1ul, 63ul, 64ul, 65ul, 1000ul, 4096ul, 32703ul, 32704ul, 32705ul, 70000ul, 3 * mib, 3 * mib + 1}) {
+  for (std::size_t bytes :
+       {1ul, 63ul, 64ul, 65ul, 1000ul, 4096ul, 32703ul, 32704ul, 32705ul, 70000ul, 3 * mib, 3 * mib + 1}) {
     blocks.push_back(allocator.allocate(bytes));
     ASSERT_EQ(reinterpret_cast<std::uintptr_t>(blocks.back().get()) % 64, 0u);
     std::memset(blocks.back().get(), static_cast<int>(blocks.size()), bytes);
   }
-  for (std::size_t i = 0; i < blocks.size(); ++i) EXPECT_EQ(*static_cast<char*>(blocks[i].get()), static_cast<char>(i + 1));
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    EXPECT_EQ(*static_cast<char*>(blocks[i].get()), static_cast<char>(i + 1));
 }
 
 TEST(CpuAllocator, ZeroBytesAreANullPointer) {
@@ -76,7 +78,8 @@ TEST(CpuAllocator, EachRankThreadHasItsOwnLedger) {
     });
   }
   for (std::thread& rank : ranks) rank.join();
-  for (std::size_t rank = 0; rank < 4; ++rank) EXPECT_EQ(ledgers[rank].live(), static_cast<std::int64_t>((rank + 1) * 6400));
+  for (std::size_t rank = 0; rank < 4; ++rank)
+    EXPECT_EQ(ledgers[rank].live(), static_cast<std::int64_t>((rank + 1) * 6400));
 }
 
 TEST(CpuAllocator, PoisonsFreshBlocks) {
@@ -124,8 +127,8 @@ TEST(CpuAllocator, TrimGivesBackAllThatIsFree) {
   static_cast<char*>(kept.get())[10 * mib - 1] = 1;
 }
 
-/// One step of training as the pool sees it: weights and states stay, activations pile up through the forward and go in the
-/// backward in reverse, among temporaries of odd sizes; sequence lengths differ from step to step.
+/// One step of training as the pool sees it: weights and states stay, activations pile up through the forward and go in
+/// the backward in reverse, among temporaries of odd sizes; sequence lengths differ from step to step.
 TEST(CpuAllocator, PagesStayNearTheBytesInUse) {
   CpuAllocator allocator(small_options());
   std::mt19937 random(7);

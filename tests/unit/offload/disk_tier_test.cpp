@@ -1,4 +1,4 @@
-#include "offload/disk_tier.h"
+#include "offload/disk/disk_tier.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -10,8 +10,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "comm/error.h"
-#include "offload/ledger.h"
+#include "base/error.h"
+#include "base/ledger.h"
+#include "offload/disk/disk_shard_store.h"
+#include "offload/memory/host_shard_store.h"
 #include "offload/shard_store.h"
 #include "tests/unit/offload/faulty_io.h"
 
@@ -63,7 +65,9 @@ std::string message_of(const Run& run) {
   return "no error";
 }
 
-AdamWFactors factors(std::int64_t step) { return {.lr = 1e-2, .weight_decay = 0.1, .gradient_scale = 0.5, .step = step}; }
+AdamWFactors factors(std::int64_t step) {
+  return {.lr = 1e-2, .weight_decay = 0.1, .gradient_scale = 0.5, .step = step};
+}
 
 at::Tensor draw(std::int64_t n, std::uint64_t seed) {
   auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
@@ -102,7 +106,9 @@ TEST_P(DiskTierTest, UpdatesAsResidentToTheLastBit) {
       store->for_each_chunk(StateAccess::read, [&](const StateChunk& c) {
         ASSERT_EQ(c.begin, seen);
         seen = c.end;
-        ASSERT_EQ(std::memcmp(c.master, master.data_ptr<float>() + c.begin, static_cast<std::size_t>(c.end - c.begin) * 4), 0);
+        ASSERT_EQ(
+            std::memcmp(c.master, master.data_ptr<float>() + c.begin, static_cast<std::size_t>(c.end - c.begin) * 4),
+            0);
       });
       EXPECT_EQ(seen, n);
     }
@@ -125,10 +131,12 @@ TEST_P(DiskTierTest, SeveralUnitsShareTheBuffersWhateverTheirSize) {
   for (int step = 1; step <= 2; ++step) {
     for (const auto& store : stores) store->prefetch();
     for (std::size_t unit = 0; unit < 3; ++unit) {
-      stores[unit]->update({.lr = 0.1, .weight_decay = 0, .step = step}, {}, {gradients[unit].data_ptr(), at::kFloat, weights[unit].data_ptr(), at::kFloat});
+      stores[unit]->update({.lr = 0.1, .weight_decay = 0, .step = step}, {},
+                           {gradients[unit].data_ptr(), at::kFloat, weights[unit].data_ptr(), at::kFloat});
     }
   }
-  for (const at::Tensor& w : weights) EXPECT_LT((w + 0.2).abs().max().item<float>(), 1e-5f);  // Adam on a constant gradient
+  for (const at::Tensor& w : weights)
+    EXPECT_LT((w + 0.2).abs().max().item<float>(), 1e-5f);  // Adam on a constant gradient
   EXPECT_EQ(ledger.peak(MemoryCategory::optimizer), 4 << 18);
 }
 
@@ -141,7 +149,8 @@ TEST_P(DiskTierTest, ShortTransfersAreContinued) {
   const at::Tensor values = draw(100'000, 4);
   set_master(*store, values);
   store->for_each_chunk(StateAccess::read, [&](const StateChunk& c) {
-    ASSERT_EQ(std::memcmp(c.master, values.data_ptr<float>() + c.begin, static_cast<std::size_t>(c.end - c.begin) * 4), 0);
+    ASSERT_EQ(std::memcmp(c.master, values.data_ptr<float>() + c.begin, static_cast<std::size_t>(c.end - c.begin) * 4),
+              0);
   });
   EXPECT_GT(plan.shortened, 5);
 }
@@ -189,7 +198,8 @@ TEST_P(DiskTierTest, RemovedFileIsRefused) {
   const auto tier = DiskTier::create(options());
   const auto store = tier->make_store("unit", 1000, at::kFloat, true);
   fs::remove(only_file());
-  EXPECT_THAT(message_of([&] { store->for_each_chunk(StateAccess::read, [](const StateChunk&) {}); }), HasSubstr("was removed"));
+  EXPECT_THAT(message_of([&] { store->for_each_chunk(StateAccess::read, [](const StateChunk&) {}); }),
+              HasSubstr("was removed"));
 }
 
 TEST_P(DiskTierTest, ForeignBytesAreNoticed) {
@@ -227,7 +237,8 @@ TEST_P(DiskTierTest, LeftoversAreSweptForeignFilesRefused) {
 TEST_P(DiskTierTest, FullDiskIsRefusedBeforeAnythingIsWritten) {
   const std::string small = directory_ + "/small";
   fs::create_directory(small);
-  if (::mount("none", small.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "only root may mount a small file system";
+  if (::mount("none", small.c_str(), "tmpfs", 0, "size=1m") != 0)
+    GTEST_SKIP() << "only root may mount a small file system";
   DiskTierOptions on_small = options();
   on_small.directory = small;
   const std::string message = message_of([&] {
@@ -266,7 +277,8 @@ TEST_P(DiskTierTest, ShardsComeBackAsTheyWent) {
       ASSERT_EQ(std::memcmp(a, b, size), 0) << "round " << round << " shard " << i;
       const bool change = (round + i) % 2 == 0;
       if (change) {
-        for (std::size_t k = 0; k < size; ++k) a[k] = b[k] = static_cast<unsigned char>(k * 7 + static_cast<std::size_t>(round * 5 + i));
+        for (std::size_t k = 0; k < size; ++k)
+          a[k] = b[k] = static_cast<unsigned char>(k * 7 + static_cast<std::size_t>(round * 5 + i));
       }
       disk->release(i, change);
       host->release(i, change);

@@ -3,14 +3,14 @@
 #include <functional>
 #include <memory>
 
-#include "offload/block_io.h"
+#include "offload/disk/block_io.h"
 
 namespace zero {
 
 struct FaultPlan {
-  int shorten_every = 0;   // every so many transfers move a part only
-  int fail_at = 0;         // this transfer, counted from 1, fails
-  int fail_with = 0;       // with this errno
+  int shorten_every = 0;  // every so many transfers move a part only
+  int fail_at = 0;        // this transfer, counted from 1, fails
+  int fail_with = 0;      // with this errno
   int count = 0;
   int shortened = 0;
 };

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "offload/nf4_scales.h"
+#include "offload/quantized/nf4_scales.h"
 
 namespace zero {
 namespace {

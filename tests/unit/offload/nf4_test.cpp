@@ -2,14 +2,15 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "offload/nf4.h"
+#include "offload/quantized/nf4.h"
 
 namespace zero {
 namespace {
 
 struct Encoded {
   explicit Encoded(const at::Tensor& values)
-      : codes(at::empty({values.numel() / 2}, at::kByte)), largest(at::empty({values.numel() / nf4_block}, at::kFloat)) {
+      : codes(at::empty({values.numel() / 2}, at::kByte)),
+        largest(at::empty({values.numel() / nf4_block}, at::kFloat)) {
     nf4_encode(values.data_ptr<float>(), blocks());
   }
   Nf4Blocks blocks() { return {codes.data_ptr<std::uint8_t>(), largest.data_ptr<float>(), largest.numel()}; }
@@ -21,7 +22,9 @@ struct Encoded {
   at::Tensor codes, largest;
 };
 
-at::Tensor random_values(std::int64_t n) { return at::randn({n}, at::make_generator<at::CPUGeneratorImpl>(1), at::kFloat); }
+at::Tensor random_values(std::int64_t n) {
+  return at::randn({n}, at::make_generator<at::CPUGeneratorImpl>(1), at::kFloat);
+}
 
 TEST(Nf4, TakesTheNearestCode) {
   const at::Tensor values = random_values(64 * 3000);
@@ -32,7 +35,9 @@ TEST(Nf4, TakesTheNearestCode) {
   const at::Tensor nearest = (blocks / largest).unsqueeze(-1).sub(codes).abs().argmin(-1);
   const at::Tensor expected = codes.index({nearest}) * largest;
   // A number between two codes may go either way.
-  EXPECT_LT((encoded.decoded(at::kFloat).view({-1, 64}) - blocks).abs().sub((expected - blocks).abs()).max().item<double>(), 1e-6);
+  EXPECT_LT(
+      (encoded.decoded(at::kFloat).view({-1, 64}) - blocks).abs().sub((expected - blocks).abs()).max().item<double>(),
+      1e-6);
   EXPECT_LT(encoded.decoded(at::kFloat).view({-1, 64}).ne(expected).sum().item<std::int64_t>(), 5);
 }
 
@@ -57,7 +62,8 @@ TEST(Nf4, KeepsZerosAndItsOwnNumbers) {
 TEST(Nf4, RoundsOnceToEveryType) {
   Encoded encoded(random_values(64 * 50));
   const at::Tensor exact = encoded.decoded(at::kFloat);
-  for (const at::ScalarType type : {at::kBFloat16, at::kHalf, at::kDouble}) EXPECT_TRUE(at::equal(encoded.decoded(type), exact.to(type))) << type;
+  for (const at::ScalarType type : {at::kBFloat16, at::kHalf, at::kDouble})
+    EXPECT_TRUE(at::equal(encoded.decoded(type), exact.to(type))) << type;
 }
 
 }  // namespace

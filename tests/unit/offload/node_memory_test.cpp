@@ -1,4 +1,4 @@
-#include "offload/node_memory.h"
+#include "offload/memory/node_memory.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "models/safetensors.h"
+#include "models/formats/safetensors.h"
 
 namespace zero {
 namespace {
@@ -19,12 +19,18 @@ TEST_P(AdamWReference, TwelveStepsAgreeWithTorch) {
     const at::Tensor m = at::zeros_like(p), v = at::zeros_like(p);
     for (int i = 0; i < 12; ++i) {
       const at::Tensor g = file.read("g" + std::to_string(i) + "." + name).to(type).contiguous();
-      adamw_update({.master = p.data_ptr(), .m = m.data_ptr(), .v = v.data_ptr(), .state_type = type, .gradient = g.data_ptr(),
-                    .gradient_type = type, .n = p.numel()},
+      adamw_update({.master = p.data_ptr(),
+                    .m = m.data_ptr(),
+                    .v = v.data_ptr(),
+                    .state_type = type,
+                    .gradient = g.data_ptr(),
+                    .gradient_type = type,
+                    .n = p.numel()},
                    adamw.factors(i + 1, adamw.options().lr, 1.0));
       if (i != 0 && i != 4 && i != 11) continue;
       const at::Tensor expected = file.read("adamw." + std::to_string(i) + "." + name).to(type).view(-1);
-      // The reference itself is fp32: 12 roundings of half a unit in the last place of the largest entry are 7e-7 of it.
+      // The reference itself is fp32: 12 roundings of half a unit in the last place of the largest entry are 7e-7 of
+      // it.
       EXPECT_LT(((p - expected).abs().max() / expected.abs().max()).item<double>(), 7e-7) << name << " step " << i;
     }
   }

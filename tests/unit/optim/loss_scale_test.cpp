@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "comm/error.h"
+#include "base/error.h"
 #include "zero/optim/clip.h"
 
 namespace zero {

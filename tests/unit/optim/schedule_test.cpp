@@ -24,8 +24,9 @@ TEST(Schedule, FollowsItsFormula) {
   EXPECT_DOUBLE_EQ(learning_rate(make(ScheduleType::constant), 100), 2e-3);
   EXPECT_DOUBLE_EQ(learning_rate(make(ScheduleType::linear), 60), 2e-3 * (1 - 0.9 * 0.5));
   EXPECT_DOUBLE_EQ(learning_rate(make(ScheduleType::cosine), 60), 2e-3 * 0.55);
-  EXPECT_DOUBLE_EQ(learning_rate(make(ScheduleType::cosine), 35), 2e-3 * (0.1 + 0.9 * (1 + std::cos(std::numbers::pi / 4)) / 2));
-  EXPECT_DOUBLE_EQ(learning_rate(make(ScheduleType::wsd), 88), 2e-3);   // the last 22 steps fall
+  EXPECT_DOUBLE_EQ(learning_rate(make(ScheduleType::cosine), 35),
+                   2e-3 * (0.1 + 0.9 * (1 + std::cos(std::numbers::pi / 4)) / 2));
+  EXPECT_DOUBLE_EQ(learning_rate(make(ScheduleType::wsd), 88), 2e-3);  // the last 22 steps fall
   EXPECT_DOUBLE_EQ(learning_rate(make(ScheduleType::wsd), 99), 2e-3 * (1 - 0.9 * 0.5));
 }
 

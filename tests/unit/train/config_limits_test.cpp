@@ -1,16 +1,18 @@
-// Every number of the configuration at its limits: it keeps its meaning all the way to the memory verdict, or is refused by name.
+// Every number of the configuration at its limits: it keeps its meaning all the way to the memory verdict, or is
+// refused by name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "comm/error.h"
-#include "zero/data/sample_order.h"
-#include "zero/train/config_keys.h"
-#include "zero/train/disk_room.h"
-#include "zero/train/run_model.h"
-#include "zero/train/setup.h"
-#include "zero/train/verdict.h"
+#include "base/error.h"
+#include "models/llama/llama.h"
+#include "zero/config/config_keys.h"
+#include "zero/config/run_model.h"
+#include "zero/config/setup.h"
+#include "zero/data/rows/sample_order.h"
+#include "zero/estimate/disk_room.h"
+#include "zero/estimate/verdict.h"
 
 namespace zero {
 namespace {
@@ -20,11 +22,24 @@ using ::testing::HasSubstr;
 
 constexpr int ranks = 2;
 
-const char* const values[] = {"0", "-1", "1", "2147483648", "4294967296", "9007199254740992", "9223372036854775807", "9223372036854775808", "1e300", "-1e300", "1e-300",
-                              "nan", "inf", "-inf"};
+const char* const values[] = {"0",
+                              "-1",
+                              "1",
+                              "2147483648",
+                              "4294967296",
+                              "9007199254740992",
+                              "9223372036854775807",
+                              "9223372036854775808",
+                              "1e300",
+                              "-1e300",
+                              "1e-300",
+                              "nan",
+                              "inf",
+                              "-inf"};
 
 std::string base(const std::string& model) {
-  return "[job]\noutput_dir = \"out\"\n" + model + "[data]\ntrain = [\"a.bin\"]\n[training]\nsteps = 20000000\nseq_len = 64\nprecision = \"fp32\"\n";
+  return "[job]\noutput_dir = \"out\"\n" + model +
+         "[data]\ntrain = [\"a.bin\"]\n[training]\nsteps = 20000000\nseq_len = 64\nprecision = \"fp32\"\n";
 }
 const std::string with_preset = base("[model]\npreset = \"llama-tiny\"\n");
 
@@ -42,8 +57,9 @@ std::string refusal(const std::string& text, const std::vector<std::string>& ove
     budget.ranks_here = ranks;
     budget.memory = {std::int64_t{24} << 30, "MemAvailable"};
     const Verdict verdict = judge_memory(config, batch, make_run_model(config, model, false).model, budget);
-    for (const std::int64_t bytes : {verdict.plan.parameters, verdict.plan.gradients, verdict.plan.optimizer, verdict.plan.activations.peak(), verdict.plan.peak(),
-                                     verdict.plan.checkpoint, verdict.node_peak})
+    for (const std::int64_t bytes :
+         {verdict.plan.parameters, verdict.plan.gradients, verdict.plan.optimizer, verdict.plan.activations.peak(),
+          verdict.plan.peak(), verdict.plan.checkpoint, verdict.node_peak})
       EXPECT_GE(bytes, 0) << ::testing::PrintToString(overrides);
     const DiskNeed disk = disk_need(config, make_llama(model), verdict.plan, config.training.steps);
     EXPECT_GE(disk.checkpoints, config.checkpoint.interval > 0 ? 2 * verdict.plan.checkpoint : 0);
@@ -76,7 +92,8 @@ TEST(ConfigLimits, EveryNumberIsTakenAsItIsOrRefusedByName) {
       std::string said;
       EXPECT_NO_THROW(said = refusal(with_preset, overrides)) << overrides.back();
       ++(said.empty() ? accepted : refused);
-      EXPECT_THAT(said, AnyOf(::testing::IsEmpty(), HasSubstr(key.name), HasSubstr("does not fit"))) << overrides.back();
+      EXPECT_THAT(said, AnyOf(::testing::IsEmpty(), HasSubstr(key.name), HasSubstr("does not fit")))
+          << overrides.back();
     }
   }
   EXPECT_GT(accepted, 30);
@@ -84,25 +101,36 @@ TEST(ConfigLimits, EveryNumberIsTakenAsItIsOrRefusedByName) {
 }
 
 TEST(ConfigLimits, EveryFieldOfAPresetIsTakenOrRefusedByName) {
-  for (const char* field : {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim",
-                            "max_position_embeddings", "rms_norm_eps", "rope_theta", "initializer_range"})
+  for (const char* field : {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers",
+                            "num_attention_heads", "num_key_value_heads", "head_dim", "max_position_embeddings",
+                            "rms_norm_eps", "rope_theta", "initializer_range"})
     for (const char* value : values) {
       if (field == std::string("num_hidden_layers") && value == std::string("2147483648")) continue;
       const std::string pair = std::string("model.") + field + "=" + value;
       EXPECT_NO_THROW(refusal(with_preset, {pair})) << pair;
     }
-  EXPECT_THAT(refusal(with_preset, {"model.hidden_size=16777216", "model.intermediate_size=16777216", "model.num_hidden_layers=65536", "model.head_dim=64"}), HasSubstr("parameters"));
-  EXPECT_THAT(refusal(with_preset, {"model.max_position_embeddings=100000000", "training.seq_len=100000000", "training.local_batch_size=1000000"}), HasSubstr("local_batch_size=1000000: makes a micro-batch of"));
+  EXPECT_THAT(refusal(with_preset, {"model.hidden_size=16777216", "model.intermediate_size=16777216",
+                                    "model.num_hidden_layers=65536", "model.head_dim=64"}),
+              HasSubstr("parameters"));
+  EXPECT_THAT(refusal(with_preset, {"model.max_position_embeddings=100000000", "training.seq_len=100000000",
+                                    "training.local_batch_size=1000000"}),
+              HasSubstr("local_batch_size=1000000: makes a micro-batch of"));
 }
 
 // The bounds themselves: a value beyond them may also be refused for another reason, or change its meaning in silence.
 TEST(ConfigLimits, WhatLiesBeyondABoundIsRefusedByItsRule) {
-  for (const char* pair : {"training.seq_len=100000001", "training.local_batch_size=1000001", "training.global_batch_size=10000001", "training.steps=10000000001",
-                           "lr_scheduler.warmup_steps=10000000001", "training.validation_interval=10000000001", "checkpoint.interval=10000000001", "checkpoint.keep=1000000001",
-                           "metrics.log_interval=10000000001", "activation_checkpoint.every=65537", "lora.r=65537", "zero.shard_degree=1000001", "comm.ranks_per_gpu=1025",
-                           "optimizer.eps=1e-31", "optimizer.eps=1e31", "optimizer.lr=1e31", "training.max_norm=1e31", "optimizer.weight_decay=1e31"})
-    EXPECT_THAT(refusal(with_preset, {pair}), ::testing::StartsWith(std::string("--set ") + pair + ": must be between ")) << pair;
-  EXPECT_THAT(refusal(with_preset, {"comm.deadline_seconds=1.1e8"}), HasSubstr("must be greater than 0 and at most 100000000"));
+  for (const char* pair :
+       {"training.seq_len=100000001", "training.local_batch_size=1000001", "training.global_batch_size=10000001",
+        "training.steps=10000000001", "lr_scheduler.warmup_steps=10000000001",
+        "training.validation_interval=10000000001", "checkpoint.interval=10000000001", "checkpoint.keep=1000000001",
+        "metrics.log_interval=10000000001", "activation_checkpoint.every=65537", "lora.r=65537",
+        "zero.shard_degree=1000001", "comm.ranks_per_gpu=1025", "optimizer.eps=1e-31", "optimizer.eps=1e31",
+        "optimizer.lr=1e31", "training.max_norm=1e31", "optimizer.weight_decay=1e31"})
+    EXPECT_THAT(refusal(with_preset, {pair}),
+                ::testing::StartsWith(std::string("--set ") + pair + ": must be between "))
+        << pair;
+  EXPECT_THAT(refusal(with_preset, {"comm.deadline_seconds=1.1e8"}),
+              HasSubstr("must be greater than 0 and at most 100000000"));
 }
 
 TEST(ConfigLimits, EpochsBecomeStepsWithoutOverflow) {
@@ -122,7 +150,8 @@ TEST(ConfigLimits, WarmUpIsHeldAgainstTheResolvedSteps) {
     validate_for_steps(config, 3, "epochs = 0.05");
     ADD_FAILURE() << "accepted";
   } catch (const InputError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("--set lr_scheduler.warmup_steps=100: must not exceed the run's 3 steps (epochs = 0.05)"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("--set lr_scheduler.warmup_steps=100: must not exceed the run's 3 steps (epochs = 0.05)"));
     EXPECT_THAT(error.what(), HasSubstr("--set lr_scheduler.warmup_steps=0"));
   }
 }

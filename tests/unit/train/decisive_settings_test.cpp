@@ -7,11 +7,11 @@
 #include <fstream>
 #include <map>
 
-#include "comm/error.h"
-#include "models/chat_template.h"
+#include "base/error.h"
+#include "models/text/chat_template.h"
 #include "tests/unit/models/small_tokenizer.h"
-#include "tests/unit/models/temporary_folder.h"
-#include "zero/train/setup.h"
+#include "tests/unit/temporary_folder.h"
+#include "zero/config/setup.h"
 
 namespace zero {
 namespace {
@@ -19,7 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-const std::string token = R"({"content": "<|im_end|>", "lstrip": false, "normalized": false, "rstrip": false, "single_word": false, "special": true})";
+const std::string token =
+    R"({"content": "<|im_end|>", "lstrip": false, "normalized": false, "rstrip": false, "single_word": false, "special": true})";
 
 void write(const std::string& path, const std::string& content) { std::ofstream(path) << content; }
 
@@ -27,8 +28,10 @@ void write(const std::string& path, const std::string& content) { std::ofstream(
 class ChangingRun {
  public:
   ChangingRun() {
-    for (const auto& entry : fs::directory_iterator(ZERO_TEST_DATA "/tiny/model")) fs::copy(entry.path(), fs::path(folder_.path()) / entry.path().filename());
-    for (const auto& entry : fs::directory_iterator(folder_.path())) fs::permissions(entry.path(), fs::perms::owner_all);
+    for (const auto& entry : fs::directory_iterator(ZERO_TEST_DATA "/tiny/model"))
+      fs::copy(entry.path(), fs::path(folder_.path()) / entry.path().filename());
+    for (const auto& entry : fs::directory_iterator(folder_.path()))
+      fs::permissions(entry.path(), fs::perms::owner_all);
     write(path("tokenizer.model"), test::small_tokenizer_model());
     write(path("tokenizer_config.json"), settings());
     write(path("chat_template.jinja"), zephyr());
@@ -43,9 +46,10 @@ class ChangingRun {
   static std::string zephyr() { return ChatTemplate::named("zephyr", "<s>", "</s>").jinja(); }
 
   Settings look(const std::string& more = "") const {
-    const Config config = parse_config("[job]\noutput_dir='out'\n[model]\npath='" + folder_.path() + "'\n[data]\ntrain=['" + path("train.jsonl") + "']\n" + more +
-                                           "\n[training]\nsteps=1\nseq_len=8\n",
-                                       "config.toml");
+    const Config config =
+        parse_config("[job]\noutput_dir='out'\n[model]\npath='" + folder_.path() + "'\n[data]\ntrain=['" +
+                         path("train.jsonl") + "']\n" + more + "\n[training]\nsteps=1\nseq_len=8\n",
+                     "config.toml");
     return decisive_settings(config, BatchArithmetic::of(config, 1), model_config_of(config));
   }
 
@@ -73,16 +77,40 @@ TEST(DecisiveSettings, WhatShapesAnIdOrAMaskIsSeen) {
     change(run);
     return changed(then, run.look());
   };
-  EXPECT_EQ(differ([](const ChangingRun& run) { write(run.path("chat_template.jinja"), ChatTemplate::named("llama-2", "<s>", "</s>").jinja()); }), Keys{"data.chat_template"});
-  EXPECT_EQ(differ([](const ChangingRun& run) { fs::remove(run.path("chat_template.jinja")); }), Keys{"data.chat_template"});
-  EXPECT_EQ(differ([](const ChangingRun& run) { write(run.path("tokenizer_config.json"), ChangingRun::settings(R"(, "add_prefix_space": false)")); }), Keys{"data.tokenizer"});
-  EXPECT_EQ(differ([](const ChangingRun& run) { write(run.path("tokenizer_config.json"), R"({"legacy": true, "added_tokens_decoder": {"301": )" + token + "}}"); }), Keys{"data.tokenizer"});
-  EXPECT_EQ(differ([](const ChangingRun& run) { write(run.path("tokenizer_config.json"), R"({"legacy": false})"); }), Keys{"data.tokenizer"});
-  EXPECT_EQ(differ([](const ChangingRun& run) { write(run.path("tokenizer_config.json"), ChangingRun::settings(R"(, "eos_token": "<s>")")); }), Keys{"data.tokenizer"});
-  EXPECT_EQ(differ([](const ChangingRun& run) { write(run.path("tokenizer.json"), R"({"model": {"merges": []}})"); }), Keys{"data.tokenizer"});
-  EXPECT_EQ(differ([](const ChangingRun& run) { write(run.path("tokenizer.model"), test::small_tokenizer_model() + std::string("\x1A\x02\x18\x00", 4)); }), Keys{"data.tokenizer"});
-  EXPECT_EQ(differ([](const ChangingRun& run) { write(run.path("train.jsonl"), R"({"text": "thy"})"); }), Keys{"data.train"});
-  EXPECT_EQ(differ([](const ChangingRun& run) { write(run.path("tokenizer_config.json"), ChangingRun::settings(R"(, "pad_token": "x", "padding_side": "left")")); }), Keys{});
+  EXPECT_EQ(differ([](const ChangingRun& run) {
+              write(run.path("chat_template.jinja"), ChatTemplate::named("llama-2", "<s>", "</s>").jinja());
+            }),
+            Keys{"data.chat_template"});
+  EXPECT_EQ(differ([](const ChangingRun& run) { fs::remove(run.path("chat_template.jinja")); }),
+            Keys{"data.chat_template"});
+  EXPECT_EQ(differ([](const ChangingRun& run) {
+              write(run.path("tokenizer_config.json"), ChangingRun::settings(R"(, "add_prefix_space": false)"));
+            }),
+            Keys{"data.tokenizer"});
+  EXPECT_EQ(differ([](const ChangingRun& run) {
+              write(run.path("tokenizer_config.json"),
+                    R"({"legacy": true, "added_tokens_decoder": {"301": )" + token + "}}");
+            }),
+            Keys{"data.tokenizer"});
+  EXPECT_EQ(differ([](const ChangingRun& run) { write(run.path("tokenizer_config.json"), R"({"legacy": false})"); }),
+            Keys{"data.tokenizer"});
+  EXPECT_EQ(differ([](const ChangingRun& run) {
+              write(run.path("tokenizer_config.json"), ChangingRun::settings(R"(, "eos_token": "<s>")"));
+            }),
+            Keys{"data.tokenizer"});
+  EXPECT_EQ(differ([](const ChangingRun& run) { write(run.path("tokenizer.json"), R"({"model": {"merges": []}})"); }),
+            Keys{"data.tokenizer"});
+  EXPECT_EQ(differ([](const ChangingRun& run) {
+              write(run.path("tokenizer.model"), test::small_tokenizer_model() + std::string("\x1A\x02\x18\x00", 4));
+            }),
+            Keys{"data.tokenizer"});
+  EXPECT_EQ(differ([](const ChangingRun& run) { write(run.path("train.jsonl"), R"({"text": "thy"})"); }),
+            Keys{"data.train"});
+  EXPECT_EQ(differ([](const ChangingRun& run) {
+              write(run.path("tokenizer_config.json"),
+                    ChangingRun::settings(R"(, "pad_token": "x", "padding_side": "left")"));
+            }),
+            Keys{});
 }
 
 TEST(DecisiveSettings, ATemplateIsKnownByItsTextAndNotByTheWayItWasNamed) {
@@ -102,7 +130,8 @@ TEST(DecisiveSettings, FieldsThatTheDecoderDoesNotReadMayChange) {
 
 TEST(DecisiveSettings, WhatAnAdapterSaysIsSeen) {
   const TemporaryFolder adapter;
-  for (const char* name : {"/adapter_config.json", "/adapter_model.safetensors"}) fs::copy(std::string(ZERO_TEST_DATA "/tiny-lora/adapter") + name, adapter.path() + name);
+  for (const char* name : {"/adapter_config.json", "/adapter_model.safetensors"})
+    fs::copy(std::string(ZERO_TEST_DATA "/tiny-lora/adapter") + name, adapter.path() + name);
   fs::permissions(adapter / "adapter_config.json", fs::perms::owner_all);
   const ChangingRun run;
   const std::string lora = "[lora]\nadapter='" + adapter.path() + "'";
@@ -110,7 +139,8 @@ TEST(DecisiveSettings, WhatAnAdapterSaysIsSeen) {
   std::ifstream file(adapter / "adapter_config.json");
   std::string config((std::istreambuf_iterator<char>(file)), {});
   const std::size_t place = config.find(':', config.find("\"lora_alpha\"")) + 1;
-  write(adapter / "adapter_config.json", config.insert(place, " 9").erase(place + 2, config.find_first_of(",}", place) - place - 2));
+  write(adapter / "adapter_config.json",
+        config.insert(place, " 9").erase(place + 2, config.find_first_of(",}", place) - place - 2));
   EXPECT_EQ(changed(then, run.look(lora)), Keys{"lora.lora_alpha"});
 }
 
@@ -118,7 +148,7 @@ TEST(DecisiveSettings, FilesAreReadToTheirEnds) {
   const TemporaryFolder folder;
   const std::string path = folder / "large.bin";
   write(path, "");
-  fs::resize_file(path, 200 << 20);   // of zeros, which take no room on the disk
+  fs::resize_file(path, 200 << 20);  // of zeros, which take no room on the disk
   const std::string then = file_mark(path);
   EXPECT_EQ(file_mark(path, own_cores()), then);
   EXPECT_THAT(then, HasSubstr("209715200 bytes, "));
@@ -140,10 +170,11 @@ std::string refusal(const std::vector<std::string>& accepted) {
 
 TEST(DecisiveSettings, AcceptedChangesAreKeysThatMayChange) {
   EXPECT_EQ(refusal({"optimizer.lr", "data.train", "data.chat_template"}), "accepted");
-  EXPECT_THAT(refusal({"optimizer.lr", "optimiser.lr"}), testing::AllOf(HasSubstr("--accept-change optimiser.lr"), HasSubstr("`optimizer.lr`")));
+  EXPECT_THAT(refusal({"optimizer.lr", "optimiser.lr"}),
+              testing::AllOf(HasSubstr("--accept-change optimiser.lr"), HasSubstr("`optimizer.lr`")));
   EXPECT_THAT(refusal({"no.such"}), HasSubstr("there is no such key"));
   EXPECT_THAT(refusal({"model.hidden_size"}), HasSubstr("another model"));
-  EXPECT_EQ(refusal({"model.path"}), "accepted");   // the base of adapters
+  EXPECT_EQ(refusal({"model.path"}), "accepted");  // the base of adapters
 }
 
 TEST(DecisiveSettings, AFileThatWasToldOfInAnotherWayMayBeAccepted) {
@@ -157,7 +188,8 @@ TEST(DecisiveSettings, AFileThatWasToldOfInAnotherWayMayBeAccepted) {
     }
     return "";
   };
-  EXPECT_THAT(differs("7 bytes, 77d71c2c33e1"), testing::AllOf(HasSubstr("--accept-change model.path"), HasSubstr("in another way: accept it")));
+  EXPECT_THAT(differs("7 bytes, 77d71c2c33e1"),
+              testing::AllOf(HasSubstr("--accept-change model.path"), HasSubstr("in another way: accept it")));
   EXPECT_THAT(differs("7 bytes, SHA-256 by pieces 77d71c2c33e1"), testing::Not(HasSubstr("in another way")));
   EXPECT_EQ(differs("7 bytes, 77d71c2c33e1", {"model.path"}), "");
   EXPECT_EQ(differs(now[0].second), "");

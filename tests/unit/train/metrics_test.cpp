@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "comm/error.h"
+#include "base/error.h"
 
 namespace zero {
 namespace {
@@ -32,7 +32,8 @@ StepMetrics step(std::int64_t number) {
 class MetricsFile : public ::testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove(path_); }
-  std::string path_ = ::testing::TempDir() + "zero_metrics_" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::string path_ =
+      ::testing::TempDir() + "zero_metrics_" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
 TEST(Metrics, NumbersReadBackExactly) {

@@ -1,5 +1,5 @@
-// Real conversations, read as zero_train reads them: packed into rows and each in a row of its own, they give the adapters of a
-// LoRA run the same gradients.
+// Real conversations, read as zero_train reads them: packed into rows and each in a row of its own, they give the
+// adapters of a LoRA run the same gradients.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -9,12 +9,12 @@
 #include <fstream>
 #include <map>
 
-#include "comm/fake_communicator.h"
+#include "comm/fake/fake_communicator.h"
 #include "models/initial_weights.h"
-#include "zero/train/config.h"
+#include "zero/config/config.h"
+#include "zero/config/run_model.h"
+#include "zero/config/setup.h"
 #include "zero/train/run_data.h"
-#include "zero/train/run_model.h"
-#include "zero/train/setup.h"
 
 namespace zero {
 namespace {
@@ -37,10 +37,14 @@ class PackedGradients : public ::testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
 
   Config config(bool packing, const std::string& precision) const {
-    const std::string text = "[job]\noutput_dir = \"" + (folder_ / "out").string() + "\"\n[model]\npreset = \"llama-tiny\"\nvocab_size = 32000\nhidden_size = 32\n" +
-                             "num_attention_heads = 4\nnum_key_value_heads = 2\nmax_position_embeddings = 1024\n[data]\ntrain = [\"" + (folder_ / "chat.jsonl").string() +
-                             "\"]\ntokenizer = \"" ZERO_TEST_DATA "/tinyllama-chat/tokenizer.model\"\npacking = " + (packing ? "true" : "false") +
-                             "\n[training]\nepochs = 1\nseq_len = 1024\nprecision = \"" + precision + "\"\n[lora]\nr = 4\ntarget_modules = \"all-linear\"\n";
+    const std::string text =
+        "[job]\noutput_dir = \"" + (folder_ / "out").string() +
+        "\"\n[model]\npreset = \"llama-tiny\"\nvocab_size = 32000\nhidden_size = 32\n" +
+        "num_attention_heads = 4\nnum_key_value_heads = 2\nmax_position_embeddings = 1024\n[data]\ntrain = [\"" +
+        (folder_ / "chat.jsonl").string() +
+        "\"]\ntokenizer = \"" ZERO_TEST_DATA "/tinyllama-chat/tokenizer.model\"\npacking = " +
+        (packing ? "true" : "false") + "\n[training]\nepochs = 1\nseq_len = 1024\nprecision = \"" + precision +
+        "\"\n[lora]\nr = 4\ntarget_modules = \"all-linear\"\n";
     return parse_config(text, "run.toml");
   }
 
@@ -84,7 +88,8 @@ class PackedGradients : public ::testing::Test {
       pass.training = true;
       engine.backward(engine.forward(pass, {row == 0, row + 1 == result.rows}), 1.0 / double(result.trained));
     }
-    engine.export_gradients([&](const TensorSpec& spec, const at::Tensor& value) { result.gradients[spec.name] = value.clone(); });
+    engine.export_gradients(
+        [&](const TensorSpec& spec, const at::Tensor& value) { result.gradients[spec.name] = value.clone(); });
     return result;
   }
 

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <thread>
 
-#include "comm/log.h"
+#include "base/log.h"
 
 namespace zero {
 namespace {
@@ -55,12 +55,14 @@ TEST(Progress, FieldsKeepTheirWidth) {
 }
 
 TEST(Progress, AShortLineKeepsTheTimeLeft) {
-  EXPECT_EQ(progress_line(step(20, 0), 300, 83.2, 79), "step  20/300  loss  5.1234  lr 9.80e-04  norm 0.831   18.2k tok/s     1:23 left");
+  EXPECT_EQ(progress_line(step(20, 0), 300, 83.2, 79),
+            "step  20/300  loss  5.1234  lr 9.80e-04  norm 0.831   18.2k tok/s     1:23 left");
   EXPECT_EQ(progress_line(step(20, 0), 300, 83.2, 60), "step  20/300  loss  5.1234   18.2k tok/s     1:23 left");
   StepMetrics metrics = step(20, 0);
   metrics.validation_loss = 4.5;
   metrics.skipped = 3;
-  EXPECT_EQ(progress_line(metrics, 100000, 360000.0, 79), "step     20/100000  loss  5.1234  validation 4.5000  100:00:00 left");
+  EXPECT_EQ(progress_line(metrics, 100000, 360000.0, 79),
+            "step     20/100000  loss  5.1234  validation 4.5000  100:00:00 left");
   EXPECT_EQ(progress_line(metrics, 300, 83.2, 10), "step  20/3");
 }
 
@@ -125,8 +127,9 @@ TEST(Progress, TheLogsLinesTakeThePlaceOfTheOpenLine) {
     progress.show(step(2, 2));
   }
   log_warning("behind the run");
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "warning: before the first step\n\r\033[Kwarning: behind a step\nwarning: behind a warning\nwarning: behind the run\n");
+  EXPECT_EQ(
+      ::testing::internal::GetCapturedStderr(),
+      "warning: before the first step\n\r\033[Kwarning: behind a step\nwarning: behind a warning\nwarning: behind the run\n");
   EXPECT_EQ(out.str(), "\r\033[Kstep 1/9\r\033[Kstep 2/9\n");
 }
 

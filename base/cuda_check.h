@@ -1,0 +1,15 @@
+#pragma once
+// Errors of the CUDA runtime as exceptions. For .cpp files of builds with CUDA.
+#include <cuda_runtime_api.h>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace zero {
+
+/// Throws Error with CUDA's own words unless `code` is success.
+inline void check_cuda(cudaError_t code, const char* what) {
+  if (code != cudaSuccess) throw Error(text(what, ": ", cudaGetErrorString(code)));
+}
+
+}  // namespace zero

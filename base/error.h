@@ -1,0 +1,49 @@
+#pragma once
+// The exception types of the project, and checks that stay on in release. Nothing in a library exits; only main() does.
+#include <stdexcept>
+#include <string>
+
+namespace zero {
+
+/// Exit codes of every program; all ranks of a job end with the same one.
+enum class ExitCode : int {
+  ok = 0,
+  failure = 1,    // anything not listed here
+  bad_input = 2,  // configuration or input refused, nothing was written
+  stopped = 75,   // stopped on request after a checkpoint
+};
+
+/// Something that the user can understand and mend. The message says what, where, the rule and the remedy.
+class Error : public std::runtime_error {
+ public:
+  explicit Error(const std::string& message, ExitCode code = ExitCode::failure)
+      : std::runtime_error(message), code_(code) {}
+  ExitCode code() const { return code_; }
+
+ private:
+  ExitCode code_;
+};
+
+/// A configuration or an input file that is refused: exit code 2.
+class InputError : public Error {
+ public:
+  explicit InputError(const std::string& message) : Error(message, ExitCode::bad_input) {}
+};
+
+/// A broken invariant of the project itself, never the user's fault.
+class InternalError : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+/// Throws InternalError with place, condition and message.
+[[noreturn]] void throw_check_failed(const char* file, int line, const char* condition, const std::string& message);
+
+}  // namespace zero
+
+/// Checks an invariant in every build. The message is a std::string expression, evaluated on failure only.
+#define ZERO_CHECK(condition, message)                                       \
+  do {                                                                       \
+    if (!(condition)) [[unlikely]]                                           \
+      ::zero::throw_check_failed(__FILE__, __LINE__, #condition, (message)); \
+  } while (false)

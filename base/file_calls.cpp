@@ -1,0 +1,97 @@
+#include "base/file_calls.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace zero {
+namespace {
+
+const char* remedy_for(int reason) {
+  switch (reason) {
+    case ENOSPC:
+    case EDQUOT:
+      return "; free some space there, or lower checkpoint.keep";
+    case EIO:
+      return "; the disk fails: look at the system's log";
+    case EROFS:
+    case EACCES:
+    case EPERM:
+      return "; make the directory writable";
+    case ENOENT:
+    case ENOTDIR:
+      return "; job.output_dir must stay in place, and all nodes must share it";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+int FileCalls::make_directory(const std::string& path) { return ::mkdir(path.c_str(), 0755); }
+
+int FileCalls::create(const std::string& path, bool direct) {
+  constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+  const int file = ::open(path.c_str(), flags | (direct ? O_DIRECT : 0), 0644);
+  return file < 0 && direct && errno == EINVAL ? ::open(path.c_str(), flags, 0644) : file;
+}
+
+int FileCalls::open(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a fifo must not hang the job
+  if (file >= 0) ::posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
+  return file;
+}
+
+std::int64_t FileCalls::size(int file) {
+  struct stat status {};
+  return ::fstat(file, &status) < 0 ? -1 : status.st_size;
+}
+
+std::vector<std::string> FileCalls::list(const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (std::filesystem::directory_iterator entry(path, none), end; !none && entry != end; entry.increment(none))
+    names.push_back(entry->path().filename().string());
+  return names;
+}
+
+int FileCalls::allocate(int file, std::int64_t bytes) {
+  const int result = bytes > 0 ? ::fallocate(file, 0, 0, bytes) : 0;
+  return result < 0 && errno != ENOSPC && errno != EDQUOT && errno != EFBIG && errno != EIO ? 0 : result;
+}
+
+ssize_t FileCalls::write(int file, const void* data, std::size_t bytes, std::int64_t offset) {
+  return ::pwrite(file, data, bytes, offset);
+}
+ssize_t FileCalls::read(int file, void* data, std::size_t bytes, std::int64_t offset) {
+  return ::pread(file, data, bytes, offset);
+}
+int FileCalls::sync(int file) { return ::fsync(file); }
+int FileCalls::close(int file) { return ::close(file); }
+
+int FileCalls::sync_directory(const std::string& path) {
+  const int directory = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return -1;
+  const int result = ::fsync(directory), reason = errno;
+  ::close(directory);
+  errno = reason;
+  return result;
+}
+
+int FileCalls::rename(const std::string& from, const std::string& to) { return std::rename(from.c_str(), to.c_str()); }
+int FileCalls::remove(const std::string& path) { return std::remove(path.c_str()); }
+
+void fail_call(const std::string& path, const std::string& what) {
+  const int reason = errno;
+  throw Error(text(path, ": cannot be ", what, ": ", std::strerror(reason), remedy_for(reason)));
+}
+
+}  // namespace zero

@@ -1,0 +1,113 @@
+#include "base/json_text.h"
+
+#include <filesystem>
+#include <unordered_set>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+
+namespace zero {
+namespace {
+
+using nlohmann::json;
+
+/// Watches the parser: refuses depth and double keys before they cost anything.
+class JsonGuard {
+ public:
+  JsonGuard(const std::string& path, int max_depth) : path_(path), max_depth_(max_depth) {}
+
+  void see(int depth, json::parse_event_t event, const json& parsed) {
+    switch (event) {
+      case json::parse_event_t::object_start:
+      case json::parse_event_t::array_start:
+        if (depth >= max_depth_) throw InputError(text(path_, ": JSON nested deeper than ", max_depth_, " levels"));
+        keys_.emplace_back();
+        break;
+      case json::parse_event_t::object_end:
+      case json::parse_event_t::array_end:
+        keys_.pop_back();
+        break;
+      case json::parse_event_t::key: {
+        const auto& key = parsed.get_ref<const std::string&>();
+        if (!keys_.back().insert(key).second)
+          throw InputError(text(path_, ": key \"", key, "\" comes twice in one JSON object"));
+        break;
+      }
+      case json::parse_event_t::value:
+        break;
+    }
+  }
+
+ private:
+  const std::string& path_;
+  int max_depth_;
+  std::vector<std::unordered_set<std::string>> keys_;  // of every object that is open
+};
+
+/// The parser's reason, with the place it means.
+std::string reason_of(const json::parse_error& error, bool in_a_file) {
+  std::string reason = error.what();
+  if (const std::size_t end = reason.find("] "); reason.starts_with("[json.exception.") && end != reason.npos)
+    reason.erase(0, end + 2);
+  const std::size_t place = reason.find(": ");
+  if (!in_a_file || !reason.starts_with("parse error at line ") || place == reason.npos) return reason;
+  return text("parse error at byte ", error.byte, reason.substr(place));
+}
+
+}  // namespace
+
+json parse_json(std::string_view content, const std::string& path, const JsonLimits& limits) {
+  if (static_cast<std::int64_t>(content.size()) > limits.bytes)
+    throw InputError(text(path, ": JSON of ", content.size(), " bytes, at most ", limits.bytes, " are read"));
+  // the parser takes a zero byte for the end of the text and would pass over all behind it
+  if (content.find('\0') != std::string_view::npos) throw InputError(text(path, ": not valid JSON: has a zero byte"));
+  JsonGuard guard(path, limits.depth);
+  try {
+    return json::parse(content.begin(), content.end(), [&guard](int depth, json::parse_event_t event, json& parsed) {
+      guard.see(depth, event, parsed);
+      return true;
+    });
+  } catch (const json::parse_error& error) {
+    throw InputError(text(path, ": not valid JSON: ", reason_of(error, limits.in_a_file)));
+  } catch (const json::exception& error) {
+    throw InputError(text(path, ": not valid JSON: ", error.what()));
+  }
+}
+
+json read_json_object(const std::string& path, const JsonLimits& limits) {
+  if (!std::filesystem::exists(path)) return json::object();
+  json file = parse_json(read_text_file(path, limits.bytes), path, limits);
+  if (!file.is_object()) throw InputError(text(path, ": must be a JSON object"));
+  return file;
+}
+
+void refuse_json(const std::string& path, std::string_view key, std::string_view rule, const json& value) {
+  std::string shown = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (shown.size() > 100) shown = shown.substr(0, 100) + "...";
+  throw InputError(text(path, ": \"", key.substr(0, 200), "\" must be ", rule, ", not ", shown));
+}
+
+std::int64_t json_index(const json& value, std::string_view key, std::int64_t largest, const std::string& path) {
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > static_cast<std::uint64_t>(largest))
+    refuse_json(path, key, text("a whole number from 0 to ", largest), value);
+  return value.get<std::int64_t>();
+}
+
+std::string read_text_file(const std::string& path, std::int64_t max_bytes) {
+  const File file = File::open(path);
+  if (file.size() > max_bytes)
+    throw InputError(text(path, ": ", file.size(), " bytes, at most ", max_bytes, " are read"));
+  std::string content(static_cast<std::size_t>(file.size()), '\0');
+  file.read_at(content.data(), file.size(), 0);
+  return content;
+}
+
+void write_text_file(const std::string& path, std::string_view content) {
+  NewFile file(path);
+  file.append(content.data(), static_cast<std::int64_t>(content.size()));
+  file.publish();
+}
+
+}  // namespace zero

@@ -1,0 +1,66 @@
+#pragma once
+// JSON from files that nobody vouches for: size and depth are capped, a key may come once, text is valid UTF-8.
+// For .cpp files only: it brings nlohmann-json with it.
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace zero {
+
+struct JsonLimits {
+  std::int64_t bytes = 64 << 20;
+  int depth = 64;
+  bool in_a_file =
+      false;  // the text is a part of a file, whose place the caller names: messages count bytes of the part
+};
+
+/// Parses one document. InputError names `path` and the rule that was broken.
+nlohmann::json parse_json(std::string_view json, const std::string& path, const JsonLimits& limits = {});
+
+/// Parses a file whose document must be an object. One that does not exist is an empty object.
+nlohmann::json read_json_object(const std::string& path, const JsonLimits& limits = {});
+
+/// Ends with the InputError that a value is not what its key demands: PATH: "KEY" must be RULE, not VALUE.
+[[noreturn]] void refuse_json(const std::string& path, std::string_view key, std::string_view rule,
+                              const nlohmann::json& value);
+
+/// The number of a value that must be one from 0 to `largest`.
+std::int64_t json_index(const nlohmann::json& value, std::string_view key, std::int64_t largest,
+                        const std::string& path);
+
+/// The key's value of an object; `otherwise` where the key is absent or null. InputError for a value of another type: T
+/// is bool, std::int64_t, double, std::string, or std::vector<std::string>.
+template <class T>
+T json_value(const nlohmann::json& object, const char* key, T otherwise, const std::string& path) {
+  const auto found = object.find(key);
+  if (found == object.end() || found->is_null()) return otherwise;
+  const auto& value = *found;
+  if constexpr (std::is_same_v<T, bool>) {
+    if (!value.is_boolean()) refuse_json(path, key, "true or false", value);
+  } else if constexpr (std::is_same_v<T, std::int64_t>) {
+    const bool small =
+        value.is_number_unsigned() ? value.template get<std::uint64_t>() >> 62 == 0 : value.is_number_integer();
+    if (!small) refuse_json(path, key, "an integer", value);
+  } else if constexpr (std::is_same_v<T, double>) {
+    if (!value.is_number()) refuse_json(path, key, "a number", value);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    if (!value.is_string()) refuse_json(path, key, "a string", value);
+  } else {
+    static_assert(std::is_same_v<T, std::vector<std::string>>);
+    if (!value.is_array()) refuse_json(path, key, "a list of strings", value);
+    for (const auto& item : value)
+      if (!item.is_string()) refuse_json(path, key, "a list of strings", value);
+  }
+  return value.template get<T>();
+}
+
+/// A whole small file. InputError when it cannot be read or is larger than `max_bytes`.
+std::string read_text_file(const std::string& path, std::int64_t max_bytes = 64 << 20);
+
+/// Writes beside the target, syncs and renames, so that a reader sees the old file or the new one whole.
+void write_text_file(const std::string& path, std::string_view content);
+
+}  // namespace zero

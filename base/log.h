@@ -1,0 +1,45 @@
+#pragma once
+// Logging facade. log.cpp alone sees spdlog, and never LibTorch: the two carry different versions of fmt.
+#include <sstream>
+#include <string>
+
+namespace zero {
+
+enum class LogLevel { debug, info, warning, error };
+
+/// Sets up the process's log: rank 0 prints everything from `level` on; other ranks print warnings and errors, each
+/// line labelled with their rank. Lines go to standard error; standard output belongs to results.
+void start_log(int rank, int size, LogLevel level = LogLevel::info);
+
+/// One line, already formatted. Before start_log() lines go to standard error unlabelled.
+void log_line(LogLevel level, const std::string& text);
+
+/// Streams the pieces into one line: log_info("step ", 3, " of ", 10).
+template <class... Pieces>
+void log_info(const Pieces&... pieces) {
+  std::ostringstream out;
+  (out << ... << pieces);
+  log_line(LogLevel::info, out.str());
+}
+template <class... Pieces>
+void log_warning(const Pieces&... pieces) {
+  std::ostringstream out;
+  (out << ... << pieces);
+  log_line(LogLevel::warning, out.str());
+}
+template <class... Pieces>
+void log_error(const Pieces&... pieces) {
+  std::ostringstream out;
+  (out << ... << pieces);
+  log_line(LogLevel::error, out.str());
+}
+
+/// The pieces as one string; for messages of errors.
+template <class... Pieces>
+std::string text(const Pieces&... pieces) {
+  std::ostringstream out;
+  (out << ... << pieces);
+  return out.str();
+}
+
+}  // namespace zero

@@ -1,0 +1,58 @@
+#pragma once
+// UTF-8: its characters, and a check of texts that come in parts. No LibTorch.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace zero {
+
+inline constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+
+/// Length of the character that begins with this byte; 0 for a byte that begins none.
+constexpr std::size_t utf8_length(unsigned char first) {
+  return first < 0x80                    ? 1
+         : first >= 0xC2 && first < 0xE0 ? 2
+         : first >= 0xE0 && first < 0xF0 ? 3
+         : first >= 0xF0 && first < 0xF5 ? 4
+                                         : 0;
+}
+
+/// Whether a byte stands inside a character.
+constexpr bool utf8_continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
+/// The first and the last character of a text, which is valid and not empty, as its bytes.
+std::string_view first_character(std::string_view text);
+std::string_view last_character(std::string_view text);
+
+/// The code point of one character.
+char32_t code_point(std::string_view character);
+
+/// Refuses what is no text, wherever the parts are cut: bytes that are not UTF-8 (no surrogates, no longer form than
+/// needed), and zero bytes, which UTF-16 and binary files have and text has not.
+class Utf8Check {
+ public:
+  /// `place` begins the message; `offset` is that of the first byte to come.
+  explicit Utf8Check(std::string place, std::int64_t offset = 0) : place_(std::move(place)), offset_(offset) {}
+
+  /// The next bytes. InputError with the place and the offset, from 0, of the first byte that begins no character.
+  void add(std::string_view part);
+
+  /// The text is at its end. InputError when that is inside a character.
+  void finish() const;
+
+ private:
+  [[noreturn]] void refuse(std::int64_t offset, unsigned char byte) const;
+
+  std::string place_;
+  std::int64_t offset_;                     // of the next byte
+  std::size_t missing_ = 0;                 // bytes of the character under way
+  std::int64_t begun_ = 0;                  // where it begins
+  unsigned char first_ = 0;                 // its first byte
+  unsigned char low_ = 0x80, high_ = 0xBF;  // what its next byte may be
+};
+
+/// A whole text: add and finish.
+void require_utf8(std::string_view text, const std::string& place);
+
+}  // namespace zero

@@ -1,0 +1,29 @@
+#include "comm/fake/fake_communicator.h"
+
+#include <cstring>
+
+#include "comm/sum_tree.h"
+
+namespace zero {
+
+void FakeCommunicator::do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord& call) {
+  char* out = static_cast<char*>(full.data_ptr());
+  const void* in = shard.const_data_ptr();
+  for (int r = 0; r < size(); ++r, out += shard.nbytes())
+    if (out != in && shard.nbytes()) std::memcpy(out, in, shard.nbytes());
+}
+
+void FakeCommunicator::do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options,
+                                         const CallRecord& call) {
+  const std::size_t offset = static_cast<std::size_t>(rank()) * shard.numel() * full.element_size();
+  const void* own = static_cast<const char*>(full.const_data_ptr()) + offset;
+  sum_tree({{&own, 1}, full.scalar_type()}, {shard.data_ptr(), shard.scalar_type(), options.accumulate}, shard.numel(),
+           options.sum_type);
+}
+
+std::unique_ptr<Communicator> FakeCommunicator::do_split(int color, int key, const CallRecord& call) {
+  if (split_size_ == 0) return std::make_unique<FakeCommunicator>(rank(), size());
+  return std::make_unique<FakeCommunicator>(split_rank_, split_size_);
+}
+
+}  // namespace zero

@@ -1,0 +1,36 @@
+#pragma once
+// One rank of a pretended world of N: every collective returns at once, with the right shapes and made-up values, so
+// that the memory of a large job can be looked at on one machine.
+#include "comm/communicator.h"
+
+namespace zero {
+
+/// Rank `rank` of `size` pretended ranks. all_gather repeats the own shard; reduce_scatter gives the own slice (added
+/// when accumulating); all_reduce, broadcast, send and recv leave their tensor as it is; split gives what plan_split()
+/// said.
+class FakeCommunicator final : public Communicator {
+ public:
+  FakeCommunicator(int rank, int size) : Communicator(rank, size) {}
+
+  /// What the next split() returns: a rank of a group of `size`. Without it split() returns the whole world.
+  void plan_split(int rank, int size) {
+    split_rank_ = rank;
+    split_size_ = size;
+  }
+
+ private:
+  void do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord& call) override;
+  void do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options,
+                         const CallRecord& call) override;
+  void do_all_reduce(const at::Tensor&, ReduceOptions, const CallRecord&) override {}
+  void do_broadcast(const at::Tensor&, int, const CallRecord&) override {}
+  void do_send(const at::Tensor&, int, const CallRecord&) override {}
+  void do_recv(const at::Tensor&, int, const CallRecord&) override {}
+  void do_barrier(const CallRecord&) override {}
+  std::unique_ptr<Communicator> do_split(int color, int key, const CallRecord& call) override;
+
+  int split_rank_ = -1;
+  int split_size_ = 0;
+};
+
+}  // namespace zero

@@ -1,0 +1,174 @@
+#include "comm/mpi/messages.h"
+
+#include <mpi.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace zero {
+namespace {
+
+constexpr std::size_t longest = std::size_t{1} << 30;  // bytes of one MPI message: its counts are ints
+constexpr int tag = 1;
+
+struct Pending {
+  int peer;
+  bool is_recv;
+  std::size_t bytes;
+};
+
+struct Lane {
+  std::vector<MPI_Request> requests;
+  std::vector<Pending> pending;
+  std::vector<MPI_Status> statuses;
+  void clear() {
+    requests.clear();
+    pending.clear();
+  }
+};
+
+}  // namespace
+
+void check_mpi(int code, const char* what) {
+  if (code == MPI_SUCCESS) return;
+  char words[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, words, &length);
+  throw Error(text(what, " failed: ", std::string(words, length)));
+}
+
+struct Messages::Impl {
+  MPI_Comm comm = MPI_COMM_NULL;
+  std::chrono::duration<double> deadline{};
+  int rank = 0;
+  int size = 1;
+  std::array<Lane, 2> lanes;
+
+  /// A rank of the group as people know it.
+  struct Identity {
+    int world_rank;
+    std::array<char, 60> node;
+    std::string node_name() const { return node.data(); }
+  };
+  std::vector<Identity> identities;
+  bool several_nodes = false;
+
+  void learn_names() {
+    Identity own{};
+    MPI_Comm_rank(MPI_COMM_WORLD, &own.world_rank);
+    gethostname(own.node.data(), own.node.size() - 1);
+    identities.resize(static_cast<std::size_t>(size));
+    check_mpi(MPI_Allgather(&own, sizeof own, MPI_BYTE, identities.data(), sizeof own, MPI_BYTE, comm),
+              "MPI_Allgather");
+    several_nodes =
+        std::any_of(identities.begin(), identities.end(), [&](const Identity& i) { return i.node != own.node; });
+  }
+
+  std::string name(int r) const {
+    const Identity& identity = identities[static_cast<std::size_t>(r)];
+    return text("rank ", identity.world_rank, several_nodes ? " on node " + identity.node_name() : "");
+  }
+
+  /// Gives up: receives are cancelled, so that MPI writes no more into memory that may go away.
+  [[noreturn]] void give_up(Lane& lane, const CallRecord& call) {
+    std::vector<int> missing;
+    for (std::size_t i = 0; i < lane.requests.size(); ++i) {
+      if (lane.requests[i] == MPI_REQUEST_NULL) continue;
+      int done = 0;
+      MPI_Request_get_status(lane.requests[i], &done, MPI_STATUS_IGNORE);
+      if (done) continue;
+      missing.push_back(lane.pending[i].peer);
+      if (lane.pending[i].is_recv) MPI_Cancel(&lane.requests[i]);
+      MPI_Request_free(&lane.requests[i]);
+    }
+    std::sort(missing.begin(), missing.end());
+    missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+    std::string names;
+    for (int r : missing) names += text(names.empty() ? "" : ", ", name(r));
+    lane.clear();
+    throw Error(text("deadline of ", deadline.count(), " s passed in ", call.describe(), " on ", name(rank), " among ",
+                     size, " ranks: no answer from ", names));
+  }
+
+  void check_lengths(Lane& lane, const CallRecord& call) {
+    for (std::size_t i = 0; i < lane.pending.size(); ++i) {
+      const Pending& p = lane.pending[i];
+      if (lane.statuses[i].MPI_ERROR != MPI_SUCCESS && lane.statuses[i].MPI_ERROR != MPI_ERR_PENDING)
+        check_mpi(lane.statuses[i].MPI_ERROR, call.describe().c_str());
+      int count = 0;
+      if (p.is_recv) MPI_Get_count(&lane.statuses[i], MPI_BYTE, &count);
+      if (p.is_recv && static_cast<std::size_t>(count) != p.bytes)
+        throw Error(text("mismatch of collectives: rank ", rank, " expects ", p.bytes, " bytes in ", call.describe(),
+                         ", but rank ", p.peer, " sent ", count));
+    }
+  }
+};
+
+Messages::Messages(int handle, std::chrono::duration<double> deadline) : impl_(std::make_unique<Impl>()) {
+  impl_->comm = MPI_Comm_f2c(handle);
+  impl_->deadline = deadline;
+  check_mpi(MPI_Comm_set_errhandler(impl_->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check_mpi(MPI_Comm_rank(impl_->comm, &impl_->rank), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(impl_->comm, &impl_->size), "MPI_Comm_size");
+  impl_->learn_names();
+}
+
+Messages::~Messages() {
+  int over = 0;
+  MPI_Finalized(&over);  // a communicator may outlive the world; MPI has then freed its groups
+  if (!over) MPI_Comm_free(&impl_->comm);
+}
+
+int Messages::rank() const { return impl_->rank; }
+int Messages::size() const { return impl_->size; }
+int Messages::handle() const { return MPI_Comm_c2f(impl_->comm); }
+
+void Messages::send(int lane, const void* data, std::size_t bytes, int to) {
+  Lane& l = impl_->lanes[lane];
+  for (std::size_t at = 0; at < bytes; at += longest) {
+    const std::size_t n = std::min(longest, bytes - at);
+    l.requests.emplace_back();
+    l.pending.push_back({to, false, n});
+    check_mpi(MPI_Isend(static_cast<const char*>(data) + at, static_cast<int>(n), MPI_BYTE, to, tag, impl_->comm,
+                        &l.requests.back()),
+              "MPI_Isend");
+  }
+}
+
+void Messages::recv(int lane, void* data, std::size_t bytes, int from) {
+  Lane& l = impl_->lanes[lane];
+  for (std::size_t at = 0; at < bytes; at += longest) {
+    const std::size_t n = std::min(longest, bytes - at);
+    l.requests.emplace_back();
+    l.pending.push_back({from, true, n});
+    check_mpi(MPI_Irecv(static_cast<char*>(data) + at, static_cast<int>(n), MPI_BYTE, from, tag, impl_->comm,
+                        &l.requests.back()),
+              "MPI_Irecv");
+  }
+}
+
+void Messages::finish(int lane, const CallRecord& call) {
+  Lane& l = impl_->lanes[lane];
+  if (l.requests.empty()) return;
+  l.statuses.assign(l.requests.size(), MPI_Status{});
+  const auto start = std::chrono::steady_clock::now();
+  for (int tries = 0, done = 0;; ++tries) {
+    const int code = MPI_Testall(static_cast<int>(l.requests.size()), l.requests.data(), &done, l.statuses.data());
+    if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) check_mpi(code, call.describe().c_str());
+    if (done || code == MPI_ERR_IN_STATUS) break;
+    if (tries % 64 != 63) continue;
+    sched_yield();
+    if (std::chrono::steady_clock::now() - start > impl_->deadline) impl_->give_up(l, call);
+  }
+  impl_->check_lengths(l, call);
+  l.clear();
+}
+
+}  // namespace zero

@@ -1,0 +1,38 @@
+#pragma once
+// Point-to-point messages of a group of MPI ranks: any length, started without waiting, finished within a deadline.
+#include <chrono>
+#include <cstddef>
+#include <memory>
+
+#include "comm/communicator.h"
+
+namespace zero {
+
+class Messages {
+ public:
+  /// A group is named by its Fortran handle (MPI_Comm_c2f), so that no header needs MPI's. Takes the group over and
+  /// frees it at the end.
+  Messages(int handle, std::chrono::duration<double> deadline);
+  ~Messages();
+
+  int rank() const;
+  int size() const;
+  int handle() const;
+
+  /// Two lanes can be under way at once, so that one message travels while another is worked on. The memory must stay
+  /// until finish().
+  void send(int lane, const void* data, std::size_t bytes, int to);
+  void recv(int lane, void* data, std::size_t bytes, int from);
+  /// Waits for all that was started on the lane. Throws an Error that names the call when a message has another length
+  /// than expected, when MPI fails, or at the deadline, with the ranks that are missing.
+  void finish(int lane, const CallRecord& call);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Throws Error with MPI's own words unless `code` is MPI_SUCCESS.
+void check_mpi(int code, const char* what);
+
+}  // namespace zero

@@ -1,0 +1,29 @@
+#pragma once
+// The MPI backend, for CPU tensors. Groups whose ranks share a node go through shared memory, other groups through
+// messages.
+#include <chrono>
+#include <cstddef>
+#include <memory>
+
+#include "comm/communicator.h"
+
+namespace zero {
+
+enum class SharedMemory { automatic, on, off };
+
+struct MpiOptions {
+  std::chrono::duration<double> deadline{300};  // longest wait for other ranks in one call
+  SharedMemory shared_memory = SharedMemory::automatic;
+  int slots = 4;  // of the shared window, per rank
+  std::size_t slot_bytes = std::size_t{512} << 10;
+};
+
+/// A communicator of the group with this Fortran handle (MPI_Comm_c2f), which is duplicated. Collective.
+/// With shared_memory on, throws InputError on all ranks where shared memory cannot be had; with automatic, rank 0 logs
+/// one line.
+std::unique_ptr<Communicator> make_mpi_communicator(int handle, const MpiOptions& options = {});
+
+/// The handle of all ranks; MPI must have been started.
+int mpi_world_handle();
+
+}  // namespace zero

@@ -1,0 +1,44 @@
+#include "comm/mpi/shared_counter.h"
+
+#include <immintrin.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+
+namespace zero {
+
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free, "counters are shared between processes");
+
+void SharedCounter::raise(std::uint32_t value) {
+  value_.store(value, std::memory_order_seq_cst);
+  if (sleepers_.load(std::memory_order_seq_cst) != 0)
+    syscall(SYS_futex, &value_, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+bool SharedCounter::wait(std::uint32_t target, const SpinLimits& limits, std::chrono::duration<double> deadline) {
+  for (int i = 0; i < limits.spins; ++i) {
+    if (reached(target)) return true;
+    _mm_pause();
+  }
+  for (int i = 0; i < limits.yields; ++i) {
+    if (reached(target)) return true;
+    sched_yield();
+  }
+  const auto until = std::chrono::steady_clock::now() + deadline;
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  bool done = false;
+  while (true) {
+    const std::uint32_t seen = value_.load(std::memory_order_seq_cst);
+    done = static_cast<std::int32_t>(seen - target) >= 0;
+    if (done || std::chrono::steady_clock::now() >= until) break;
+    const timespec nap{0, 20'000'000};
+    syscall(SYS_futex, &value_, FUTEX_WAIT, seen, &nap, nullptr, 0);
+  }
+  sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+  return done;
+}
+
+}  // namespace zero

@@ -1,0 +1,30 @@
+#pragma once
+// A number in shared memory that one process raises and others wait for: a short spin, then the processor is given to
+// others, then sleep in the kernel (futex), so that more ranks than cores do not burn each other's time.
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace zero {
+
+struct SpinLimits {
+  int spins = 2000;
+  int yields = 100;
+};
+
+class alignas(64) SharedCounter {
+ public:
+  void raise(std::uint32_t value);
+  /// Numbers wrap around: `target` counts as reached when it is at most 2^31 behind.
+  bool reached(std::uint32_t target) const {
+    return static_cast<std::int32_t>(value_.load(std::memory_order_acquire) - target) >= 0;
+  }
+  /// False when the target was not reached in time.
+  bool wait(std::uint32_t target, const SpinLimits& limits, std::chrono::duration<double> deadline);
+
+ private:
+  std::atomic<std::uint32_t> value_{0};
+  std::atomic<std::uint32_t> sleepers_{0};
+};
+
+}  // namespace zero

@@ -1,0 +1,83 @@
+#pragma once
+// The protocol of a node-local group on one shared segment: rounds.
+//
+// Every rank owns a few slots. In round k a rank waits until all have finished round k - slots, writes its slot k mod
+// slots, and posts; the others wait for the post, read the slot in place, and finish the round. All ranks count the
+// same rounds, since all issue the same calls; so two counters per rank are all the synchronisation there is, and a
+// rank can be several rounds ahead of another. With each call a rank publishes what it calls: a mismatch or a missing
+// rank is named.
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "comm/mpi/shared_counter.h"
+#include "comm/shared_segment.h"
+
+namespace zero {
+
+struct WindowShape {
+  int ranks = 1;
+  int slots = 4;                                    // per rank; at least 2
+  std::size_t slot_bytes = std::size_t{512} << 10;  // a multiple of 64
+  std::size_t bytes() const;                        // of the whole segment
+};
+
+class SharedWindow {
+ public:
+  /// `segment` holds shape.bytes() zeros at first use.
+  SharedWindow(SharedSegment segment, const WindowShape& shape, int rank, std::chrono::duration<double> deadline);
+
+  int rank() const { return rank_; }
+  int size() const { return shape_.ranks; }
+  std::size_t slot_bytes() const { return shape_.slot_bytes; }
+
+  /// Publishes the call that the following rounds belong to. Calls without a round are not published.
+  void begin(const CallRecord& call);
+  /// Waits for the next slot of this rank to be free.
+  std::byte* open();
+  /// Shows the slot of the last open() to the others.
+  void post();
+  /// Starts reading the next round: from here to finish() slot_of() speaks of it.
+  void read() { ++read_round_; }
+  /// Waits until rank r has posted the round that is read; throws Error on a mismatch of calls and at the deadline.
+  void await(int r);
+  void await_all();
+  const std::byte* slot_of(int r) const;
+  /// This rank needs the slots of the round no longer.
+  void finish();
+
+ private:
+  static constexpr int notes = 16;  // more than a rank can be ahead
+  struct Note {
+    std::uint64_t index;
+    CallRecord call;
+  };
+  struct Desk {  // of one rank
+    SharedCounter posted;
+    SharedCounter finished;
+    alignas(64) std::atomic<std::uint64_t> calls;
+    Note note[notes];
+  };
+  friend struct WindowShape;
+
+  Desk& desk(int r) const;
+  std::byte* slot(int r, std::uint32_t round) const;
+  void compare(int r);
+  [[noreturn]] void give_up(bool posted, std::uint32_t round);
+
+  SharedSegment segment_;
+  WindowShape shape_;
+  int rank_;
+  std::chrono::duration<double> deadline_;
+  SpinLimits limits_;
+  CallRecord call_;
+  std::uint64_t calls_ = 0;
+  std::uint32_t write_round_ = 0;
+  std::uint32_t read_round_ = 0;
+  std::vector<bool> compared_;  // with whom the current call has been compared
+};
+
+}  // namespace zero

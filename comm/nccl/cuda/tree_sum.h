@@ -1,0 +1,25 @@
+#pragma once
+// The sum of several vectors in GPU memory along the balanced tree over ranks, (0+1)+(2+3): the same bits as the sums
+// of the CPU backends. Sees neither LibTorch nor CUDA's headers.
+#include <cstdint>
+
+namespace zero::cuda {
+
+enum class Number : int { fp32, fp64, bf16, fp16, int32, int64 };
+
+struct TreeSum {
+  const void* inputs = nullptr;  // `vectors` vectors of n elements, side by side
+  int vectors = 0;               // at most 127
+  std::int64_t n = 0;
+  Number in = Number::fp32;
+  Number sum = Number::fp32;  // fp32 or fp64; for integers their own type
+  void* output = nullptr;     // n elements; may be one of the inputs
+  Number out = Number::fp32;
+  bool accumulate = false;  // output + sum is computed in `sum` and rounded once
+};
+
+/// Runs on the stream (a cudaStream_t). Throws std::runtime_error when the launch fails or the types do not go
+/// together.
+void tree_sum(const TreeSum& job, void* stream);
+
+}  // namespace zero::cuda

@@ -1,0 +1,400 @@
+#include <ATen/ATen.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#include <nccl.h>
+
+#include <cstring>
+
+#include "base/cuda_check.h"
+#include "comm/nccl/cuda/tree_sum.h"
+#include "comm/nccl/nccl_communicator.h"
+#include "comm/nccl/nccl_library.h"
+#include "comm/nccl/nccl_memory.h"
+
+namespace zero {
+namespace {
+
+/// Elements up to which an all_reduce gathers and sums along the tree.
+constexpr std::int64_t small = 1 << 16;
+
+ncclDataType_t nccl_type(at::ScalarType type) {
+  switch (type) {
+    case at::kFloat:
+      return ncclFloat32;
+    case at::kDouble:
+      return ncclFloat64;
+    case at::kBFloat16:
+      return ncclBfloat16;
+    case at::kHalf:
+      return ncclFloat16;
+    case at::kInt:
+      return ncclInt32;
+    case at::kLong:
+      return ncclInt64;
+    default:
+      return ncclUint8;
+  }
+}
+
+cuda::Number number_of(at::ScalarType type) {
+  switch (type) {
+    case at::kFloat:
+      return cuda::Number::fp32;
+    case at::kDouble:
+      return cuda::Number::fp64;
+    case at::kBFloat16:
+      return cuda::Number::bf16;
+    case at::kHalf:
+      return cuda::Number::fp16;
+    case at::kInt:
+      return cuda::Number::int32;
+    case at::kLong:
+      return cuda::Number::int64;
+    default:
+      ZERO_CHECK(false, "no sums of this type");
+  }
+}
+
+char* bytes_of(const at::Tensor& tensor) { return static_cast<char*>(tensor.data_ptr()); }
+
+/// What all communicators of one GPU share.
+struct Device {
+  int index;
+  NcclOptions options;
+  std::shared_ptr<NcclWatchdog> watchdog;
+};
+
+ncclComm* connect(Communicator& host, const Device& device) {
+  ncclUniqueId id{};
+  const at::Tensor bytes = at::zeros({std::int64_t(sizeof id)}, at::kByte);
+  if (host.rank() == 0) {
+    check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
+    std::memcpy(bytes.data_ptr(), &id, sizeof id);
+  }
+  host.broadcast(bytes, 0, {Phase::setup});
+  std::memcpy(&id, bytes.const_data_ptr(), sizeof id);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  config.maxCTAs = device.options.ranks_per_gpu > 1 ? std::min(device.options.max_ctas, 4) : device.options.max_ctas;
+  check_cuda(cudaSetDevice(device.index), "cudaSetDevice");
+  ncclComm_t comm = nullptr;
+  int code = ncclSuccess;
+  {
+    std::lock_guard nccl(device.watchdog->nccl_lock());
+    code = ncclCommInitRankConfig(&comm, host.size(), id, host.rank(), &config);
+    if (comm) device.watchdog->watch(comm);
+  }
+  device.watchdog->settle(comm, code, "ncclCommInitRankConfig");
+  return comm;
+}
+
+/// The calls of one thread between its begin and its end are issued together. Ended in any case: an open group would
+/// swallow whatever the thread calls next.
+class GroupedCalls {
+ public:
+  GroupedCalls() { check_nccl(ncclGroupStart(), "ncclGroupStart"); }
+  ~GroupedCalls() {
+    if (open_) ncclGroupEnd();
+  }
+  GroupedCalls(const GroupedCalls&) = delete;
+  GroupedCalls& operator=(const GroupedCalls&) = delete;
+  int end() {
+    open_ = false;
+    return ncclGroupEnd();
+  }
+
+ private:
+  bool open_ = true;
+};
+
+class NcclCommunicator final : public Communicator {
+ public:
+  NcclCommunicator(std::unique_ptr<Communicator> host, Device device)
+      : Communicator(host->rank(), host->size()), host_(std::move(host)), device_(std::move(device)) {
+    one_node_ = is_one_node(node_names_of_ranks(*host_));
+    if (size() > 1 || device_.options.one_rank_too)
+      group_ = std::make_shared<NcclGroup>(device_.watchdog, connect(*host_, device_), device_.index);
+    warm_up();
+  }
+
+  at::Tensor allocate(std::int64_t numel, at::ScalarType type) override {
+    const at::Tensor piece = arena_ ? arena_->take(numel, type) : at::Tensor();
+    return piece.defined() ? piece : at::empty({numel}, at::TensorOptions().dtype(type).device(place()));
+  }
+
+  void reserve(const std::vector<std::int64_t>& pieces, std::int64_t largest_sum) override {
+    if (alone()) return;
+    std::vector<std::int64_t> all = pieces;
+    const std::int64_t exchanged = exchanges() ? std::min(largest_sum, device_.options.piece_bytes) : 0;
+    all.push_back(exchanged);
+    scratch_ = at::Tensor();
+    arena_.reset();
+    arena_ = std::make_shared<NcclArena>(group_, ArenaMap::bytes_for(all));
+    if (rank() == 0)
+      log_info("NCCL, ", size(), " ranks: one arena of ", arena_->bytes() >> 10, " KiB for ", pieces.size(), " buffers",
+               exchanged ? " and the parts of sums" : "", ", registered ", arena_->registration());
+    warm_up();
+    scratch_ = at::Tensor();  // the warm-up's stands where the buffers belong
+    if (exchanged) scratch_ = allocate(exchanged, at::kByte);
+  }
+
+  std::int64_t own_device_bytes() const override { return arena_ ? arena_->bytes() : 0; }
+  void check() const override { device_.watchdog->check(); }
+  void abandon() noexcept override { device_.watchdog->abandon(); }
+
+ private:
+  at::Device place() const { return at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(device_.index)); }
+  cudaStream_t stream() const {
+    return c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(device_.index)).stream();
+  }
+  bool alone() const { return !group_; }
+  /// Whether sums of gradients are an exchange and one sum along the tree.
+  bool exchanges() const { return one_node_ && size() <= 127; }
+
+  /// NCCL connects and allocates at the first use of each kind: once here, in the arena where there is one, and not in
+  /// the first step.
+  void warm_up() {
+    if (alone()) return;
+    const std::int64_t part = small / size() + 1;  // all_reduce goes another way above `small`
+    for (at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+      const at::Tensor full = allocate(part * size(), type).zero_(), shard = allocate(part, type).zero_();
+      all_gather_into(full, shard, {Phase::setup});
+      reduce_scatter(shard, full, {}, {Phase::setup});
+      all_reduce(full, {}, {Phase::setup});
+      all_reduce(shard.narrow(0, 0, 1), {}, {Phase::setup});
+      broadcast(full, 0, {Phase::setup});
+    }
+    barrier({Phase::setup});
+  }
+
+  /// `issue` makes the NCCL calls of one record, as one group.
+  template <class Issue>
+  void run(const CallRecord& call, Issue issue) {
+    NcclWatchdog& watchdog = *device_.watchdog;
+    watchdog.announce(call);
+    int code = ncclSuccess;
+    {
+      std::lock_guard nccl(watchdog.nccl_lock());
+      if (!watchdog.has_failed()) {
+        GroupedCalls calls;
+        issue(group_->comm(), stream());
+        code = calls.end();
+      }
+    }
+    watchdog.check();
+    watchdog.settle(group_->comm(), code, name_of(call.kind));
+    watchdog.follow(call, stream());
+  }
+
+  void check_place(const at::Tensor& tensor) const {
+    ZERO_CHECK(tensor.is_cuda() && tensor.get_device() == device_.index,
+               text("the NCCL backend takes tensors of cuda:", device_.index));
+  }
+
+  void do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord& call) override {
+    check_place(full);
+    if (shard.numel() == 0) return;
+    if (alone()) return copy(full, shard);
+    run(call, [&](ncclComm_t comm, cudaStream_t stream) {
+      check_nccl(
+          ncclAllGather(shard.data_ptr(), full.data_ptr(), shard.numel(), nccl_type(full.scalar_type()), comm, stream),
+          "ncclAllGather", comm);
+    });
+  }
+
+  void do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options,
+                         const CallRecord& call) override {
+    check_place(full);
+    if (shard.numel() == 0) return;
+    if (alone()) return sum_into(shard, full.const_data_ptr(), 1, full.scalar_type(), options);
+    if (exchanges()) return exchange_and_sum(shard, full, options, call);
+    reduce_in_order_of_nccl(shard, full, options, call);
+  }
+
+  /// f(begin, count) for the pieces of `numel` elements of which `element_bytes` are held at a time.
+  template <class F>
+  void in_pieces(std::int64_t numel, std::int64_t element_bytes, F f) const {
+    const std::int64_t most = std::max<std::int64_t>(
+        8, device_.options.piece_bytes / element_bytes / 8 * 8);  // pieces begin at whole vectors
+    for (std::int64_t begin = 0; begin < numel; begin += most) f(begin, std::min(most, numel - begin));
+  }
+
+  /// Inside a node: each rank gets all parts of its slice in the type that travels and sums them once, along the tree.
+  void exchange_and_sum(const at::Tensor& shard, const at::Tensor& full, const ReduceOptions& options,
+                        const CallRecord& call) {
+    const std::int64_t element = full.element_size(), slice = shard.numel() * element;
+    in_pieces(shard.numel(), element * size(), [&](std::int64_t begin, std::int64_t count) {
+      const std::int64_t part = count * element;
+      const at::Tensor parts = scratch(part * size());
+      run(call, [&](ncclComm_t comm, cudaStream_t stream) {
+        for (int r = 0; r < size(); ++r) {
+          check_nccl(ncclSend(bytes_of(full) + r * slice + begin * element, part, ncclUint8, r, comm, stream),
+                     "ncclSend", comm);
+          check_nccl(ncclRecv(bytes_of(parts) + r * part, part, ncclUint8, r, comm, stream), "ncclRecv", comm);
+        }
+      });
+      sum_into(shard.narrow(0, begin, count), parts.const_data_ptr(), size(), full.scalar_type(), options);
+    });
+  }
+
+  /// Between nodes: a ring crosses each link once, so the sum is NCCL's, in sum_type.
+  void reduce_in_order_of_nccl(const at::Tensor& shard, const at::Tensor& full, const ReduceOptions& options,
+                               const CallRecord& call) {
+    const at::Tensor slices = full.view({size(), shard.numel()});
+    const bool direct =
+        !options.accumulate && shard.scalar_type() == options.sum_type && full.scalar_type() == options.sum_type;
+    const auto reduce = [&](const at::Tensor& from, const at::Tensor& to) {
+      run(call, [&](ncclComm_t comm, cudaStream_t stream) {
+        check_nccl(ncclReduceScatter(from.data_ptr(), to.data_ptr(), to.numel(), nccl_type(options.sum_type), ncclSum,
+                                     comm, stream),
+                   "ncclReduceScatter", comm);
+      });
+    };
+    if (direct) return reduce(full, shard);
+    in_pieces(shard.numel(), c10::elementSize(options.sum_type) * size(), [&](std::int64_t begin, std::int64_t count) {
+      const at::Tensor wide = slices.narrow(1, begin, count).to(options.sum_type).contiguous(),
+                       sum = at::empty({count}, wide.options());
+      reduce(wide, sum);
+      sum_into(shard.narrow(0, begin, count), sum.const_data_ptr(), 1, options.sum_type, options);
+    });
+  }
+
+  void do_all_reduce(const at::Tensor& tensor, ReduceOptions options, const CallRecord& call) override {
+    check_place(tensor);
+    if (alone() || tensor.numel() == 0) return;
+    if (tensor.numel() <= small && size() <= 127) return gather_and_sum(tensor, options, call);
+    exchanges() ? exchange_sum_and_gather(tensor, options, call) : all_reduce_in_order_of_nccl(tensor, options, call);
+  }
+
+  /// Inside a node: as a reduce_scatter and an all_gather, in place. The last elements, fewer than ranks, are summed by
+  /// all.
+  void exchange_sum_and_gather(const at::Tensor& tensor, const ReduceOptions& options, const CallRecord& call) {
+    const std::int64_t part = tensor.numel() / size(), rest = tensor.numel() % size();
+    const at::Tensor whole = tensor.narrow(0, 0, part * size()), own = whole.narrow(0, rank() * part, part);
+    exchange_and_sum(own, whole, options, call);
+    run(call, [&](ncclComm_t comm, cudaStream_t stream) {
+      check_nccl(ncclAllGather(own.data_ptr(), whole.data_ptr(), part, nccl_type(tensor.scalar_type()), comm, stream),
+                 "ncclAllGather", comm);
+    });
+    if (rest > 0) gather_and_sum(tensor.narrow(0, part * size(), rest), options, call);
+  }
+
+  void all_reduce_in_order_of_nccl(const at::Tensor& tensor, const ReduceOptions& options, const CallRecord& call) {
+    const auto reduce = [&](const at::Tensor& wide) {
+      run(call, [&](ncclComm_t comm, cudaStream_t stream) {
+        check_nccl(ncclAllReduce(wide.data_ptr(), wide.data_ptr(), wide.numel(), nccl_type(options.sum_type), ncclSum,
+                                 comm, stream),
+                   "ncclAllReduce", comm);
+      });
+    };
+    if (tensor.scalar_type() == options.sum_type) return reduce(tensor);
+    in_pieces(tensor.numel(), c10::elementSize(options.sum_type), [&](std::int64_t begin, std::int64_t count) {
+      const at::Tensor piece = tensor.narrow(0, begin, count), wide = piece.to(options.sum_type);
+      reduce(wide);
+      sum_into(piece, wide.const_data_ptr(), 1, options.sum_type, options);
+    });
+  }
+
+  void gather_and_sum(const at::Tensor& tensor, const ReduceOptions& options, const CallRecord& call) {
+    const at::Tensor parts = scratch(tensor.nbytes() * size());
+    run(call, [&](ncclComm_t comm, cudaStream_t stream) {
+      check_nccl(ncclAllGather(tensor.data_ptr(), parts.data_ptr(), tensor.nbytes(), ncclUint8, comm, stream),
+                 "ncclAllGather", comm);
+    });
+    sum_into(tensor, parts.const_data_ptr(), size(), tensor.scalar_type(), options);
+  }
+
+  void do_broadcast(const at::Tensor& tensor, int root, const CallRecord& call) override {
+    check_place(tensor);
+    if (alone() || tensor.numel() == 0) return;
+    run(call, [&](ncclComm_t comm, cudaStream_t stream) {
+      check_nccl(ncclBroadcast(tensor.data_ptr(), tensor.data_ptr(), tensor.nbytes(), ncclUint8, root, comm, stream),
+                 "ncclBroadcast", comm);
+    });
+  }
+
+  void do_send(const at::Tensor& tensor, int to, const CallRecord& call) override {
+    check_place(tensor);
+    if (tensor.numel() == 0) return;
+    run(call, [&](ncclComm_t comm, cudaStream_t stream) {
+      check_nccl(ncclSend(tensor.data_ptr(), tensor.nbytes(), ncclUint8, to, comm, stream), "ncclSend", comm);
+    });
+  }
+
+  void do_recv(const at::Tensor& tensor, int from, const CallRecord& call) override {
+    check_place(tensor);
+    if (tensor.numel() == 0) return;
+    run(call, [&](ncclComm_t comm, cudaStream_t stream) {
+      check_nccl(ncclRecv(tensor.data_ptr(), tensor.nbytes(), ncclUint8, from, comm, stream), "ncclRecv", comm);
+    });
+  }
+
+  /// Ranks meet on the host, after the device is done with all that was issued on this stream.
+  void do_barrier(const CallRecord& call) override {
+    device_.watchdog->announce(call);
+    check_cuda(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
+    device_.watchdog->check();
+    host_->barrier(call.tag);
+  }
+
+  std::unique_ptr<Communicator> do_split(int color, int key, const CallRecord& call) override {
+    device_.watchdog->announce(call);
+    return std::make_unique<NcclCommunicator>(host_->split(color, key), device_);
+  }
+
+  void copy(const at::Tensor& to, const at::Tensor& from) const {
+    if (to.data_ptr() == from.data_ptr()) return;
+    check_cuda(cudaMemcpyAsync(to.data_ptr(), from.const_data_ptr(), from.nbytes(), cudaMemcpyDeviceToDevice, stream()),
+               "cudaMemcpyAsync");
+  }
+
+  void sum_into(const at::Tensor& output, const void* inputs, int vectors, at::ScalarType type,
+                const ReduceOptions& options) const {
+    cuda::tree_sum({inputs, vectors, output.numel(), number_of(type), number_of(options.sum_type), output.data_ptr(),
+                    number_of(output.scalar_type()), options.accumulate},
+                   stream());
+  }
+
+  /// Reused by one call after the other of this communicator, which all run on one stream: its own.
+  at::Tensor scratch(std::int64_t bytes) {
+    if (!scratch_.defined() || scratch_.numel() < bytes) {
+      if (scratch_.defined()) check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+      scratch_ = at::Tensor();
+      scratch_ = allocate(bytes, at::kByte);
+    }
+    return scratch_;
+  }
+
+  std::unique_ptr<Communicator> host_;
+  Device device_;
+  bool one_node_ = true;
+  std::shared_ptr<NcclGroup> group_;  // null: alone, nothing travels
+  std::shared_ptr<NcclArena> arena_;  // null until reserved
+  at::Tensor scratch_;
+};
+
+}  // namespace
+
+bool nccl_allows_ranks_on_one_gpu() { return NcclLibrary::loaded().allows_ranks_on_one_gpu(); }
+
+std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, int device, const NcclOptions& options) {
+  prepare_nccl_environment({options.ranks_per_gpu});
+  const NcclLibrary library = NcclLibrary::loaded();
+  check_same_nccl(library, host);
+  if (options.ranks_per_gpu > 1 && !library.allows_ranks_on_one_gpu())
+    throw InputError(text("comm.ranks_per_gpu = ", options.ranks_per_gpu, ": ", library.describe(),
+                          " needs a GPU for each rank; from 2.30 on two may share one"));
+  if (host.rank() == 0) log_info(library.describe());
+  NcclOptions own = options;
+  // Ranks that share a GPU hang when it is short of resources: found out early.
+  if (options.ranks_per_gpu > 1)
+    own.deadline = std::min<std::chrono::duration<double>>(own.deadline, std::chrono::seconds(60));
+  check_cuda(cudaSetDevice(device), "cudaSetDevice");
+  BoardOptions board;
+  board.nodes = node_names_of_ranks(host);
+  if (!is_one_node(board.nodes)) board.last_words = host.last_words();
+  auto watchdog = std::make_shared<NcclWatchdog>(host, device, own.deadline, std::move(board));
+  return std::make_unique<NcclCommunicator>(host.split(0, host.rank()), Device{device, own, std::move(watchdog)});
+}
+
+}  // namespace zero

@@ -1,0 +1,62 @@
+#pragma once
+// Memory that NCCL can use without copies: one block from ncclMemAlloc, registered once with one communicator, out of
+// which all buffers of its collectives come, at the same offsets on all ranks since all take alike.
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+
+#include "comm/nccl/arena_map.h"
+#include "comm/nccl/nccl_watchdog.h"
+
+namespace zero {
+
+/// One communicator of NCCL. Shared by the arenas that are registered with it.
+class NcclGroup {
+ public:
+  /// Takes over the handle, which the watchdog watches.
+  NcclGroup(std::shared_ptr<NcclWatchdog> watchdog, ncclComm* comm, int device)
+      : watchdog_(std::move(watchdog)), comm_(comm), device_(device) {}
+  ~NcclGroup() { watchdog_->retire(comm_); }
+  NcclGroup(const NcclGroup&) = delete;
+  NcclGroup& operator=(const NcclGroup&) = delete;
+
+  ncclComm* comm() const { return comm_; }
+  NcclWatchdog& watchdog() const { return *watchdog_; }
+  int device() const { return device_; }
+
+ private:
+  std::shared_ptr<NcclWatchdog> watchdog_;
+  ncclComm* comm_;
+  int device_;
+};
+
+class NcclArena : public std::enable_shared_from_this<NcclArena> {
+ public:
+  /// Zeroed bytes on the group's device, registered as a window (symmetric, where each rank reaches the others'
+  /// memory), else as a plain buffer. Waits for the device. Collective.
+  NcclArena(std::shared_ptr<NcclGroup> group, std::int64_t bytes);
+  /// Waits for the device. After a failure, or while an exception is on its way, the memory is left to the end of the
+  /// process.
+  ~NcclArena();
+  NcclArena(const NcclArena&) = delete;
+  NcclArena& operator=(const NcclArena&) = delete;
+
+  /// A flat tensor at the lowest free place, which keeps the arena alive; undefined when there is no room.
+  at::Tensor take(std::int64_t numel, at::ScalarType type);
+
+  std::int64_t bytes() const { return map_.bytes(); }
+  /// "as a window", "as a buffer" or "not".
+  const char* registration() const;
+
+ private:
+  enum class Registration { none, buffer, window };
+  void enrol();
+
+  std::shared_ptr<NcclGroup> group_;
+  ArenaMap map_;
+  void* memory_ = nullptr;
+  void* handle_ = nullptr;
+  Registration registration_ = Registration::none;
+};
+
+}  // namespace zero

@@ -1,0 +1,73 @@
+#pragma once
+// What the threads of a simulated world share. Internal to the sim backend.
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <stdexcept>
+#include <utility>
+
+#include "comm/sim/sim_world.h"
+
+namespace zero {
+
+/// Thrown through a rank that leaves by plan.
+struct SimLeft {};
+
+struct SimRank {
+  std::vector<SimCall> log;
+  std::mt19937_64 random;
+  bool waiting = false;
+  bool gone = false;     // returned, threw or left
+  const char* end = "";  // how it went
+};
+
+/// What a rank brings to a meeting.
+struct SimOffer {
+  CallRecord call;
+  const void* in = nullptr;
+  void* out = nullptr;
+  int color = 0;
+  int key = 0;
+};
+
+/// A message that its sender waits with until it is taken.
+struct SimMessage {
+  CallRecord call;
+  const void* data = nullptr;
+  bool taken = false;
+};
+
+struct SimGroup {
+  std::vector<int> ranks;  // of the world
+  std::vector<SimOffer> offers;
+  std::vector<bool> here;
+  int arrived = 0;
+  std::uint64_t meetings = 0;
+  std::map<int, std::shared_ptr<SimGroup>> parts;                 // of the split under way, by color
+  std::map<std::pair<int, int>, std::optional<SimMessage>> mail;  // by (from, to)
+};
+
+/// All members are guarded by `mutex`, but for what a rank's own thread alone touches (its random numbers).
+struct SimWorld::State {
+  SimOptions options;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<SimRank> ranks;
+  bool failed = false;
+  int first_rank = -1;
+  std::exception_ptr first_error;
+  std::string first_message;
+
+  /// Keeps the first failure and wakes everyone. The mutex is held.
+  void fail(int rank, std::exception_ptr error, const std::string& message);
+  /// Where each rank stands, one line each. The mutex is held.
+  std::string positions() const;
+};
+
+std::unique_ptr<Communicator> make_sim_communicator(std::shared_ptr<SimWorld::State> world,
+                                                    std::shared_ptr<SimGroup> group, int rank);
+
+}  // namespace zero

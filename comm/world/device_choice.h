@@ -1,0 +1,39 @@
+#pragma once
+// Which device a rank computes on, and the communicator that goes with it. Nothing above this room asks for a backend.
+#include <c10/core/Device.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "comm/communicator.h"
+
+namespace zero {
+
+struct DeviceRequest {
+  std::string device = "auto";  // auto | cpu | cuda; auto: a GPU for each rank where there are enough, else the CPU
+  int ranks_per_gpu = 1;
+};
+
+/// The device of the rank that is number `local_rank` of `local_size` on its node. Throws InputError for "cuda" in a
+/// build without CUDA, on a machine without a usable GPU, and with more ranks than ranks_per_gpu times the GPUs.
+c10::Device choose_device(const DeviceRequest& request, int local_rank, int local_size);
+
+/// As above on a machine with `gpus` GPUs: the rule alone, for a build with (`has_cuda`) or without CUDA.
+c10::Device choose_device(const DeviceRequest& request, int local_rank, int local_size, int gpus, bool has_cuda);
+
+/// One kind of device on all ranks; InputError naming two ranks that differ ("auto" saw a GPU on some nodes only).
+/// Collective.
+void check_same_device_type(c10::Device device, Communicator& host);
+
+struct DeviceCommunicatorOptions {
+  std::chrono::duration<double> deadline{300};
+  int ranks_per_gpu = 1;
+};
+
+/// The ranks of `host` for tensors of the device: NCCL, or `host` staged over pinned memory where ranks share a GPU and
+/// the loaded NCCL does not allow that, with a line in the log. Null for the CPU: `host` itself does it. Collective.
+std::unique_ptr<Communicator> make_device_communicator(Communicator& host, c10::Device device,
+                                                       const DeviceCommunicatorOptions& options = {});
+
+}  // namespace zero

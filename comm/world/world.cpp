@@ -1,0 +1,178 @@
+#include "comm/world/world.h"
+
+#include <mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "base/core_share.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "comm/agree.h"
+#include "comm/mpi/messages.h"
+
+namespace zero {
+namespace {
+
+void print_error(const std::string& message) {
+  log_error(message);
+  std::fflush(nullptr);
+}
+
+[[noreturn]] void abort_job(ExitCode code) {
+  MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
+  _exit(static_cast<int>(code));
+}
+
+}  // namespace
+
+struct World::Impl {
+  WorldOptions options;
+  int rank = 0, size = 1, local_rank = 0, local_size = 1, node = 0, nodes = 1, cores = 1;
+  CoreSet node_cores;
+  std::unique_ptr<Communicator> control;  // agreements: messages, since it exists before the configuration is known
+  std::unique_ptr<Communicator> communicator;
+  MPI_Comm verdict = MPI_COMM_NULL;  // of the end
+
+  ~Impl() {
+    communicator.reset();
+    control.reset();
+    int over = 0;
+    MPI_Finalized(&over);
+    if (!over) MPI_Finalize();
+  }
+
+  void locate() {
+    MPI_Comm local = MPI_COMM_NULL;
+    check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local),
+              "MPI_Comm_split_type");
+    MPI_Comm_rank(local, &local_rank);
+    MPI_Comm_size(local, &local_size);
+    int first = rank;
+    check_mpi(MPI_Bcast(&first, 1, MPI_INT, 0, local), "MPI_Bcast");
+    std::vector<CoreSet> of_ranks(local_size);
+    const CoreSet own = own_cores();
+    check_mpi(MPI_Allgather(&own, sizeof own, MPI_BYTE, of_ranks.data(), sizeof own, MPI_BYTE, local), "MPI_Allgather");
+    cores = core_share(of_ranks, local_rank);
+    for (const CoreSet& of_rank : of_ranks) node_cores |= of_rank;
+    MPI_Comm_free(&local);
+    std::vector<int> firsts(size);
+    check_mpi(MPI_Allgather(&first, 1, MPI_INT, firsts.data(), 1, MPI_INT, MPI_COMM_WORLD), "MPI_Allgather");
+    const std::set<int> distinct(firsts.begin(), firsts.end());
+    nodes = static_cast<int>(distinct.size());
+    node = static_cast<int>(std::distance(distinct.begin(), distinct.find(first)));
+  }
+
+  int end(const Outcome& own);
+};
+
+/// All ranks learn how all others ended. A failing rank does not wait long: others may be in a collective that it will
+/// never join.
+int World::Impl::end(const Outcome& own) {
+  using Clock = std::chrono::steady_clock;
+  struct Ended {
+    std::int64_t failed, code, length, hash, time;
+  };
+  const Ended mine{own.failed, static_cast<std::int64_t>(own.code), static_cast<std::int64_t>(own.message.size()),
+                   static_cast<std::int64_t>(std::hash<std::string>{}(own.message)),
+                   std::chrono::system_clock::now().time_since_epoch().count()};
+  std::vector<Ended> all(size);
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Iallgather(&mine, 5, MPI_INT64_T, all.data(), 5, MPI_INT64_T, verdict, &request);
+  const auto start = Clock::now();
+  for (int done = 0;;) {
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (done) break;
+    if (own.failed && Clock::now() - start > options.grace) {
+      print_error(rank == 0 ? text("rank 0: ", own.message) : own.message);  // the log labels the other ranks itself
+      abort_job(own.code);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  // The rank that failed first has the cause: others may have failed for want of it.
+  const auto first = std::min_element(all.begin(), all.end(), [](const Ended& a, const Ended& b) {
+    return std::pair(!a.failed, a.time) < std::pair(!b.failed, b.time);
+  });
+  if (first->failed) {
+    const int cause = static_cast<int>(first - all.begin());
+    const bool alike =
+        std::all_of(all.begin(), all.end(), [&](const Ended& e) { return e.failed && e.hash == first->hash; });
+    std::string message = own.message;
+    message.resize(first->length);
+    MPI_Bcast(message.data(), static_cast<int>(first->length), MPI_CHAR, cause, verdict);
+    if (rank == 0) print_error(alike ? message : text("rank ", cause, ": ", message));
+  }
+  std::int64_t code = 0;
+  for (const Ended& e : all) code = std::max(code, e.code);
+  return static_cast<int>(code);
+}
+
+World::World(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+World::World(World&&) noexcept = default;
+World& World::operator=(World&&) noexcept = default;
+World::~World() = default;
+
+World World::start(WorldOptions options) {
+  auto impl = std::make_unique<Impl>();
+  impl->options = options;
+  int provided = 0;
+  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+  ZERO_CHECK(provided >= MPI_THREAD_FUNNELED, "this MPI does not allow threads beside its own");
+  check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  MPI_Comm_rank(MPI_COMM_WORLD, &impl->rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &impl->size);
+  start_log(impl->rank, impl->size);
+  impl->locate();
+  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &impl->verdict), "MPI_Comm_dup");
+  impl->control = make_mpi_communicator(mpi_world_handle(),
+                                        {.deadline = options.phase_deadline, .shared_memory = SharedMemory::off});
+  return World(std::move(impl));
+}
+
+int World::run(const std::function<int(World&)>& body, WorldOptions options) {
+  std::optional<World> world;
+  const Outcome started = outcome_of([&] { world.emplace(start(options)); });
+  if (started.failed) {
+    print_error(started.message);
+    return static_cast<int>(started.code);
+  }
+  int code = 0;
+  Outcome outcome = outcome_of([&] { code = body(*world); });
+  if (!outcome.failed) outcome.code = static_cast<ExitCode>(code);
+  std::fflush(nullptr);
+  return world->impl_->end(outcome);
+}
+
+int World::rank() const { return impl_->rank; }
+int World::size() const { return impl_->size; }
+int World::local_rank() const { return impl_->local_rank; }
+int World::local_size() const { return impl_->local_size; }
+int World::node() const { return impl_->node; }
+int World::nodes() const { return impl_->nodes; }
+int World::cores() const { return impl_->cores; }
+const CoreSet& World::node_cores() const { return impl_->node_cores; }
+
+std::string World::node_name() const {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+void World::configure(const MpiOptions& options) {
+  ZERO_CHECK(!impl_->communicator, "the options of the communicator come before its first use");
+  impl_->options.mpi = options;
+}
+
+Communicator& World::communicator() {
+  if (!impl_->communicator) impl_->communicator = make_mpi_communicator(mpi_world_handle(), impl_->options.mpi);
+  return *impl_->communicator;
+}
+
+void World::agree(const std::function<void()>& phase) { zero::agree(*impl_->control, phase); }
+
+}  // namespace zero

@@ -1,0 +1,58 @@
+#pragma once
+// The processes of one job: MPI's start and end, who is where, how failures end the job. Owned by main; no globals.
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/core_share.h"
+#include "comm/communicator.h"
+#include "comm/mpi/mpi_communicator.h"
+
+namespace zero {
+
+struct WorldOptions {
+  MpiOptions mpi;                                      // of communicator()
+  std::chrono::duration<double> phase_deadline{3600};  // of agree(): one rank may read or write for all others
+  std::chrono::duration<double> grace{
+      1};  // a failing rank waits so long for the others to fail too, then aborts the job
+};
+
+class World {
+ public:
+  /// Starts MPI. Without mpirun the job is one rank. One world per process.
+  static World start(WorldOptions options = {});
+  World(World&&) noexcept;
+  World& operator=(World&&) noexcept;
+  /// Ends MPI, when the job has not ended yet. Communicators made by split() may live longer, but not be used.
+  ~World();
+
+  /// What main() of every program does: starts the world, runs the body, returns the exit code that all ranks agreed on
+  /// (the largest of what bodies returned or threw). What all ranks threw, by agree() or each for itself, is printed
+  /// once, by rank 0. What only some threw is printed by them with their rank, and ends the job at once, everywhere.
+  static int run(const std::function<int(World&)>& body, WorldOptions options = {});
+
+  int rank() const;
+  int size() const;
+  int local_rank() const;  // among the ranks of this node
+  int local_size() const;
+  int node() const;  // nodes are numbered by their lowest rank
+  int nodes() const;
+  int cores() const;                  // of the node that this rank may count as its own (base/core_share.h)
+  const CoreSet& node_cores() const;  // that any rank of this node may run on
+  std::string node_name() const;
+
+  /// Other options for communicator(), before its first use: the configuration is read after the start.
+  void configure(const MpiOptions& options);
+  /// All ranks. The first call is collective.
+  Communicator& communicator();
+
+  /// Runs a phase on every rank; what fails on one rank is thrown on all (see comm/agree.h). Collective.
+  void agree(const std::function<void()>& phase);
+
+ private:
+  struct Impl;
+  explicit World(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace zero

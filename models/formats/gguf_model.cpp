@@ -1,0 +1,139 @@
+#include "models/formats/gguf_model.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <map>
+#include <numbers>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "models/formats/gguf_vocabulary.h"
+#include "models/formats/gguf_writer.h"
+#include "models/weight_pieces.h"
+
+namespace zero {
+namespace {
+
+std::int64_t file_type(GgmlType type) {  // enum llama_ftype
+  switch (type) {
+    case GgmlType::f32:
+      return 0;
+    case GgmlType::f16:
+      return 1;
+    case GgmlType::q8_0:
+      return 7;
+    case GgmlType::bf16:
+      return 32;
+  }
+  throw InternalError("unknown ggml type");
+}
+
+GgufMetadata metadata_of(const ModelConfig& config, const GgufOptions& options) {
+  GgufMetadata metadata;
+  metadata.add("general.architecture", "llama");
+  metadata.add("general.type", "model");
+  if (!options.name.empty()) metadata.add("general.name", options.name);
+  metadata.add_uint32("general.file_type", file_type(options.type));
+  metadata.add_uint32("general.quantization_version", 2);
+  metadata.add_uint32("llama.context_length", config.max_position_embeddings);
+  metadata.add_uint32("llama.embedding_length", config.hidden_size);
+  metadata.add_uint32("llama.block_count", config.num_hidden_layers);
+  metadata.add_uint32("llama.feed_forward_length", config.intermediate_size);
+  metadata.add_uint32("llama.attention.head_count", config.num_attention_heads);
+  metadata.add_uint32("llama.attention.head_count_kv", config.num_key_value_heads);
+  metadata.add_uint32("llama.attention.key_length", config.head_dim);
+  metadata.add_uint32("llama.attention.value_length", config.head_dim);
+  metadata.add_float32("llama.attention.layer_norm_rms_epsilon", config.rms_norm_eps);
+  metadata.add_uint32("llama.rope.dimension_count", config.head_dim);
+  metadata.add_float32("llama.rope.freq_base", config.rope_theta);
+  metadata.add_uint32("llama.vocab_size", config.vocab_size);
+  add_tokenizer(metadata, options.tokenizer, config);
+  return metadata;
+}
+
+bool is_rotated(const std::string& name) {
+  return name.ends_with(".q_proj.weight") || name.ends_with(".k_proj.weight");
+}
+
+GgmlType type_of(const TensorSpec& tensor, GgmlType wanted) {
+  if (tensor.shape.size() < 2) return GgmlType::f32;
+  const bool blocks = tensor.shape.back() % q8_block == 0;
+  return wanted == GgmlType::q8_0 && !blocks ? GgmlType::f16 : wanted;
+}
+
+at::ScalarType range_of(GgmlType type) {  // Q8_0 keeps a 127th of a value in fp16: a bound on the safe side
+  return type == GgmlType::f16 || type == GgmlType::q8_0 ? at::kHalf : at::kFloat;
+}
+
+}  // namespace
+
+std::string gguf_name(const std::string& name) {
+  static const std::map<std::string, std::string> outer{{"model.embed_tokens.weight", "token_embd.weight"},
+                                                        {"model.norm.weight", "output_norm.weight"},
+                                                        {"lm_head.weight", "output.weight"}};
+  static const std::map<std::string, std::string> inner{
+      {"input_layernorm", "attn_norm"}, {"post_attention_layernorm", "ffn_norm"},
+      {"self_attn.q_proj", "attn_q"},   {"self_attn.k_proj", "attn_k"},
+      {"self_attn.v_proj", "attn_v"},   {"self_attn.o_proj", "attn_output"},
+      {"mlp.gate_proj", "ffn_gate"},    {"mlp.up_proj", "ffn_up"},
+      {"mlp.down_proj", "ffn_down"}};
+  if (const auto found = outer.find(name); found != outer.end()) return found->second;
+  const std::string prefix = "model.layers.", suffix = ".weight";
+  const std::size_t dot = name.find('.', prefix.size());
+  ZERO_CHECK(name.starts_with(prefix) && name.ends_with(suffix) && dot < name.size() - suffix.size(),
+             "no GGUF name for " + name);
+  const auto found = inner.find(name.substr(dot + 1, name.size() - suffix.size() - dot - 1));
+  ZERO_CHECK(found != inner.end(), "no GGUF name for " + name);
+  return "blk." + name.substr(prefix.size(), dot - prefix.size()) + "." + found->second + suffix;
+}
+
+at::Tensor neighbours_from_halves(const at::Tensor& rows, std::int64_t head_dim) {
+  return rows.view({-1, 2, head_dim / 2, rows.size(1)}).transpose(1, 2).reshape(rows.sizes());
+}
+
+std::vector<float> rope_factors(const ModelConfig& config) {
+  if (!config.rope_scaling) return {};
+  const Llama3Scaling& scaling = *config.rope_scaling;
+  const double old_context = static_cast<double>(scaling.original_max_position_embeddings);
+  std::vector<float> factors;
+  for (std::int64_t i = 0; i < config.head_dim; i += 2) {
+    const double wavelength =
+        2 * std::numbers::pi *
+        std::pow(config.rope_theta, static_cast<double>(i) / static_cast<double>(config.head_dim));
+    const double smooth =
+        (old_context / wavelength - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
+    const double kept = smooth > 1 ? 1 : smooth < 0 ? 0 : smooth;
+    factors.push_back(static_cast<float>(1 / ((1 - kept) / scaling.factor + kept)));
+  }
+  return factors;
+}
+
+void write_gguf(const std::string& path, const Model& model, WeightSource& weights, const GgufOptions& options) {
+  const std::vector<TensorSpec> tensors = tensors_of(model);
+  weights.check(tensors);
+  const std::vector<float> factors = rope_factors(model.config);
+  std::vector<GgufTensor> described;
+  if (!factors.empty())
+    described.push_back({"rope_freqs.weight", {static_cast<std::int64_t>(factors.size())}, GgmlType::f32});
+  std::int64_t without_blocks = 0;
+  for (const TensorSpec& tensor : tensors) {
+    described.push_back({gguf_name(tensor.name), tensor.shape, type_of(tensor, options.type)});
+    without_blocks += tensor.shape.size() > 1 && described.back().type != options.type;
+  }
+  if (without_blocks > 0)
+    log_info("note: ", without_blocks, " matrices are F16: their rows are no multiple of ", q8_block);
+
+  GgufWriter writer(path, metadata_of(model.config, options), described);
+  if (!factors.empty()) writer.append(at::tensor(at::ArrayRef<float>(factors), at::kFloat));
+  for (const TensorSpec& tensor : tensors) {
+    const bool rotated = is_rotated(tensor.name);
+    const PieceOptions pieces{range_of(type_of(tensor, options.type)), rotated ? model.config.head_dim : 1};
+    read_in_pieces(weights, tensor, pieces, [&](const at::Tensor& values) {
+      writer.append(rotated ? neighbours_from_halves(values, model.config.head_dim) : values);
+    });
+  }
+  writer.finish();
+}
+
+}  // namespace zero

@@ -1,0 +1,100 @@
+#include "models/formats/hf_directory.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/json_text.h"
+#include "base/log.h"
+
+namespace zero {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* single_name = "model.safetensors";
+constexpr const char* index_name = "model.safetensors.index.json";
+
+/// The path of a shard that an index names. The index may come from anybody, so a name must be one path component; what
+/// the owner of the folder put under that name, a link to another place among it, is read as a single file would be.
+std::string shard_path(const std::string& folder, const std::string& name, const std::string& index_path) {
+  const auto refuse = [&](const char* why) {
+    throw InputError(text(index_path, ": shard name \"", name.substr(0, 200), "\" ", why));
+  };
+  if (name.empty() || name == "." || name == ".." || name.find_first_of("/\\") != std::string::npos ||
+      name.find('\0') != std::string::npos)
+    refuse("is not a plain file name");
+  const std::string path = (fs::path(folder) / name).string();
+  std::error_code none;
+  if (!fs::exists(path, none)) refuse("is missing in the folder");
+  return path;
+}
+
+}  // namespace
+
+HfDirectory::HfDirectory(const std::string& folder) : folder_(folder) {
+  if (fs::path(folder).extension() == ".gguf" && fs::is_regular_file(folder))
+    throw InputError(text(
+        folder, ": is a GGUF file, which is written here and not read; name the model directory that it was made of"));
+  if (!fs::is_directory(folder)) throw InputError(text(folder, ": no such model directory"));
+  const std::string config_path = folder + "/config.json";
+  if (!fs::exists(config_path) && fs::exists(folder + "/adapter_config.json"))
+    throw InputError(
+        text(folder, ": is an adapter; name its base model's directory here, and this one as the adapter"));
+  if (!fs::exists(config_path))
+    throw InputError(text(folder, ": has no config.json; it must be a Hugging Face model directory"));
+  config_ = parse_model_config(read_text_file(config_path, 1 << 20), config_path);
+  const std::string single = folder + "/" + single_name;
+  const std::string index = folder + "/" + index_name;
+  if (fs::exists(single)) {
+    files_.push_back(std::make_unique<SafetensorsFile>(single));
+    for (const auto& tensor : files_.back()->tensors()) where_.emplace(tensor.name, files_.back().get());
+  } else if (fs::exists(index)) {
+    open_shards(index);
+  } else {
+    throw InputError(text(folder, ": holds neither ", single_name, " nor ", index_name,
+                          "; other formats are not read, transformers' save_pretrained writes this one"));
+  }
+}
+
+void HfDirectory::open_shards(const std::string& index_path) {
+  const auto index = parse_json(read_text_file(index_path), index_path, {.depth = 8});
+  if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
+    throw InputError(text(index_path, ": weight_map, an object from tensor to shard, is missing"));
+  std::unordered_map<std::string, const SafetensorsFile*> open;
+  for (const auto& [tensor, shard] : index["weight_map"].items()) {
+    if (!shard.is_string())
+      throw InputError(text(index_path, ": the shard of \"", tensor.substr(0, 200), "\" must be a string"));
+    const auto& name = shard.get_ref<const std::string&>();
+    auto& file = open[name];
+    if (!file) {
+      files_.push_back(std::make_unique<SafetensorsFile>(shard_path(folder_, name, index_path)));
+      file = files_.back().get();
+    }
+    if (!file->find(tensor))
+      throw InputError(
+          text(index_path, ": tensor \"", tensor.substr(0, 200), "\" should be in ", name, ", but is not"));
+    where_.emplace(tensor, file);
+  }
+}
+
+std::vector<std::string> HfDirectory::names() const {
+  std::vector<std::string> all;
+  all.reserve(where_.size());
+  for (const auto& [name, file] : where_) all.push_back(name);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+const StoredTensor* HfDirectory::find(const std::string& name) const {
+  const auto place = where_.find(name);
+  return place == where_.end() ? nullptr : place->second->find(name);
+}
+
+void HfDirectory::read(const std::string& name, std::int64_t begin, std::int64_t count, const at::Tensor& out) const {
+  const auto place = where_.find(name);
+  if (place == where_.end()) throw InputError(text(folder_, ": has no tensor \"", name, "\""));
+  place->second->read(name, begin, count, out);
+}
+
+}  // namespace zero

@@ -1,0 +1,87 @@
+#pragma once
+// A model as Hugging Face lays it out: config.json, model.safetensors or shards with an index, generation_config.json,
+// tokenizer files. HfDirectory reads one, HfWriter writes one.
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "models/formats/safetensors.h"
+#include "models/formats/safetensors_writer.h"
+#include "models/formats/tokenizer_files.h"
+#include "models/model_config.h"
+#include "models/tensor_spec.h"
+
+namespace zero {
+
+class HfDirectory {
+ public:
+  /// Reads config.json and every safetensors header. InputError when a file is missing or breaks a rule, when a shard's
+  /// name is more than one path component, or when the index and the shards disagree.
+  explicit HfDirectory(const std::string& folder);
+
+  const std::string& folder() const { return folder_; }
+  const ModelConfig& config() const { return config_; }
+  std::vector<std::string> names() const;  // of all stored tensors, sorted
+  /// Null when there is none of this name.
+  const StoredTensor* find(const std::string& name) const;
+  /// As SafetensorsFile::read.
+  void read(const std::string& name, std::int64_t begin, std::int64_t count, const at::Tensor& out) const;
+
+ private:
+  void open_shards(const std::string& index_path);
+  std::string folder_;
+  ModelConfig config_;
+  std::vector<std::unique_ptr<SafetensorsFile>> files_;
+  std::unordered_map<std::string, const SafetensorsFile*> where_;
+};
+
+struct HfWriteOptions {
+  at::ScalarType type = at::kFloat;  // of every tensor in the files
+  std::int64_t max_shard_bytes = 5'000'000'000;
+  TokenizerSource tokenizer = {};  // what goes along, with the end of its answers among the model's end tokens
+  std::string base =
+      {};  // model directory whose generation_config.json and further fields of config.json stay; empty: there is none
+};
+
+/// Writes a directory front to back. Readers see the new model only when finish() has given the last file its name.
+class HfWriter {
+ public:
+  /// Makes the folder when it is missing. The tensors are those that config.json calls for: no lm_head when tied.
+  HfWriter(const std::string& folder, const ModelConfig& config, const std::vector<TensorSpec>& tensors,
+           HfWriteOptions options = {});
+
+  /// The next elements in the order of `tensors`, flattened, in pieces of any size that end where a tensor ends or
+  /// before.
+  void append(const at::Tensor& piece);
+  /// Writes index and JSON files, removes what an earlier model left. InternalError when elements are missing.
+  void finish();
+
+ private:
+  struct Shard {
+    std::string name;
+    std::vector<SafetensorsSpec> tensors;
+    std::int64_t elements = 0;
+    std::int64_t bytes = 0;
+  };
+  void plan(const std::vector<TensorSpec>& tensors);
+  void finish_shard();
+  void write_index() const;
+  void write_config() const;
+  void remove_stale() const;
+
+  std::string folder_;
+  ModelConfig config_;
+  HfWriteOptions options_;
+  std::vector<Shard> shards_;
+  std::size_t shard_ = 0;     // the one being written
+  std::int64_t written_ = 0;  // elements of it
+  std::unique_ptr<SafetensorsWriter> writer_;
+  std::vector<std::unique_ptr<SafetensorsWriter>>
+      whole_;  // shards that wait for their names, which they get together at the end
+};
+
+}  // namespace zero

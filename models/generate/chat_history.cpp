@@ -1,0 +1,56 @@
+#include "models/generate/chat_history.h"
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace zero {
+
+ChatHistory::ChatHistory(const ChatTemplate& chat_template, const ChatTokenizer& tokenizer, std::int64_t context,
+                         std::int64_t answer)
+    : template_(chat_template), tokenizer_(tokenizer), context_(context), answer_(answer) {
+  const auto mark = tokenizer.special(chat_template.end_of_turn());
+  if (!mark)
+    throw InputError(text("the chat template ", chat_template.name(), " ends answers with ",
+                          chat_template.end_of_turn(),
+                          ", which is no special token of the tokenizer: template and tokenizer do not fit"));
+  end_of_turn_ = *mark;
+}
+
+void ChatHistory::set_system(const std::string& content) {
+  messages_.erase(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(first_turn()));
+  messages_.insert(messages_.begin(), {"system", content});
+}
+
+/// A turn is a question with its answer.
+void ChatHistory::drop_oldest_turn() {
+  const auto begin = messages_.begin() + static_cast<std::ptrdiff_t>(first_turn());
+  auto end = begin + 1;
+  while (end != messages_.end() && end->role != "user") ++end;
+  dropped_ += end - begin;
+  messages_.erase(begin, end);
+}
+
+std::vector<std::int32_t> ChatHistory::ask(const std::string& content) {
+  const std::vector<Message> before = messages_;
+  const std::int64_t dropped_before = dropped_;
+  messages_.push_back({"user", content});
+  for (;;) {
+    std::vector<std::int32_t> ids = tokenizer_.encode(template_.prompt(messages_)).ids;
+    if (static_cast<std::int64_t>(ids.size()) + answer_ <= context_) return ids;
+    if (messages_.size() > first_turn() + 1) {
+      drop_oldest_turn();
+      continue;
+    }
+    messages_ = before;
+    dropped_ = dropped_before;
+    throw InputError(text("the message makes a prompt of ", ids.size(), " tokens; with ", answer_,
+                          " for the answer it does not fit into the context of ", context_, ": shorten it"));
+  }
+}
+
+void ChatHistory::answer(const std::string& content) {
+  ZERO_CHECK(!messages_.empty() && messages_.back().role == "user", "an answer without a question");
+  messages_.push_back({"assistant", content});
+}
+
+}  // namespace zero

@@ -1,0 +1,47 @@
+#pragma once
+// ChatHistory: a conversation under way, and the prompt that asks a model for its next answer. When the context is full
+// the oldest turns are left out, never the system message. No LibTorch.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/text/chat_template.h"
+#include "models/text/chat_tokenizer.h"
+
+namespace zero {
+
+class ChatHistory {
+ public:
+  /// `context` is the model's, in tokens; `answer` of them are kept free for the next answer. `system` empty: no system
+  /// message. Keeps references. InputError when the template's end of turn is no special token of the tokenizer.
+  ChatHistory(const ChatTemplate& chat_template, const ChatTokenizer& tokenizer, std::int64_t context,
+              std::int64_t answer);
+
+  void set_system(const std::string& content);
+
+  /// Adds what the user says and gives the ids of the prompt, as transformers' apply_chat_template with
+  /// add_generation_prompt. Older turns go until it fits. InputError when the message alone does not fit: then it is
+  /// as if it had not been said.
+  std::vector<std::int32_t> ask(const std::string& content);
+
+  /// Adds the answer to the last question.
+  void answer(const std::string& content);
+
+  std::int32_t end_of_turn() const { return end_of_turn_; }
+  const std::vector<Message>& messages() const { return messages_; }
+  std::int64_t dropped() const { return dropped_; }  // messages so far
+
+ private:
+  std::size_t first_turn() const { return !messages_.empty() && messages_.front().role == "system" ? 1 : 0; }
+  void drop_oldest_turn();
+
+  const ChatTemplate& template_;
+  const ChatTokenizer& tokenizer_;
+  std::int64_t context_, answer_;
+  std::int32_t end_of_turn_ = 0;
+  std::vector<Message> messages_;
+  std::int64_t dropped_ = 0;
+};
+
+}  // namespace zero

@@ -1,0 +1,54 @@
+#pragma once
+// Generator: text continued token by token by a model whose parameters are held whole, with a cache of keys and values.
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "models/generate/sampler.h"
+#include "models/model.h"
+#include "models/ops/kv_cache.h"
+
+namespace zero {
+
+struct GenerateOptions {
+  std::int64_t max_new_tokens = 100;
+  std::vector<std::int64_t> stop_ids;  // a row ends with the first of these, which is part of the result
+  SamplingOptions sampling = {};
+};
+
+class Generator {
+ public:
+  using Ids = std::vector<std::int32_t>;
+  /// Called for every new token as soon as it is known.
+  using OnToken = std::function<void(std::int64_t row, std::int32_t id)>;
+
+  /// `model` must outlive the generator; hold_parameters() was called and the parameters filled.
+  explicit Generator(Model& model) : model_(model) {}
+
+  /// The new tokens of every prompt, without the prompt. Rows end at a stop id, after max_new_tokens or where the
+  /// context is full. Rows do not influence one another. InputError for an empty prompt, an id outside the vocabulary
+  /// or a prompt that leaves no room in the context. With one prompt, what it has in common with the tokens of the call
+  /// before is not computed again.
+  std::vector<Ids> generate(const std::vector<Ids>& prompts, const GenerateOptions& options,
+                            const OnToken& on_token = {});
+
+  /// [1, T, vocabulary] in fp32, of all T ids at once.
+  at::Tensor logits(const Ids& ids);
+
+ private:
+  struct Rows;
+  void check(const std::vector<Ids>& prompts) const;
+  at::Tensor last_logits(const Batch& batch);
+  at::Tensor begin(const std::vector<Ids>& prompts);
+  at::Tensor begin_one(const Ids& prompt);
+  at::Tensor step(const Rows& rows);
+
+  Model& model_;
+  std::unique_ptr<KvCache> cache_;
+  Ids cached_;  // the tokens behind the cache's columns; empty when it holds several rows
+};
+
+}  // namespace zero

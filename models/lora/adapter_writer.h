@@ -1,0 +1,31 @@
+#pragma once
+// AdapterWriter: a trained adapter as PEFT lays it out: adapter_config.json, adapter_model.safetensors, tokenizer
+// files.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/formats/safetensors_writer.h"
+#include "models/formats/tokenizer_files.h"
+#include "models/lora/lora.h"
+#include "models/lora/pissa.h"
+
+namespace zero {
+
+/// One adapter's files, from its tensors in the order of `tensors`.
+class AdapterWriter {
+ public:
+  /// `pissa`: of an adapter that started by PiSSA; it is written as a plain one of twice the rank over the original
+  /// base.
+  AdapterWriter(const std::string& folder, const std::vector<TensorSpec>& tensors, PissaWeights* pissa);
+  void append(const TensorSpec& tensor, const at::Tensor& value);
+  /// `base` is named in adapter_config.json; the tokenizer files lie beside it.
+  void finish(const LoraOptions& options, const std::string& base, const TokenizerSource& tokenizer);
+
+ private:
+  std::string folder_;
+  PissaWeights* pissa_;
+  std::unique_ptr<SafetensorsWriter> writer_;
+};
+
+}  // namespace zero

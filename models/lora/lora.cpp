@@ -1,0 +1,131 @@
+#include "models/lora/lora.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <set>
+
+#include "base/error.h"
+
+namespace zero {
+
+namespace {
+
+const std::vector<std::string> projections = {"down_proj", "gate_proj", "k_proj", "o_proj",
+                                              "q_proj",    "up_proj",   "v_proj"};
+
+std::string without_weight(const std::string& name) {
+  return name.substr(0, name.size() - std::string(".weight").size());
+}
+
+bool matches(const std::string& module, const std::string& target) {
+  return module == target || (module.size() > target.size() && module.ends_with("." + target));
+}
+
+std::uint64_t hash_of(const std::string& name) {
+  std::uint64_t hash = 0xcbf29ce484222325ull;  // FNV-1a
+  for (const unsigned char c : name) hash = (hash ^ c) * 0x100000001b3ull;
+  return hash;
+}
+
+std::string with_commas(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::int64_t i = std::int64_t(digits.size()) - 3; i > 0; i -= 3) digits.insert(std::size_t(i), ",");
+  return digits;
+}
+
+/// Adds the adapter of one piece as parameters of its unit.
+void add_adapter(Unit& unit, int parameter, const TensorSpec& piece, std::int64_t begin, const LoraOptions& options) {
+  const std::int64_t out = piece.shape[0], in = piece.shape[1];
+  const std::string module = peft_prefix + without_weight(piece.name);
+  std::vector<Parameter>& parameters = unit.parameters();
+  Adapter adapter{parameter, begin};
+  adapter.scale = options.scale();
+  adapter.dropout = options.dropout;
+  adapter.seed = options.seed * 0x9E3779B97F4A7C15ull ^ hash_of(module);
+  Parameter a{{{module + ".lora_A.weight", {options.r, in}}}};
+  a.init = options.init == LoraInit::gaussian ? Init::normal : Init::kaiming_uniform;
+  a.init_scale = options.init == LoraInit::gaussian ? 1.0 / double(options.r) : 1.0 / std::sqrt(double(in));
+  Parameter b{{{module + ".lora_B.weight", {out, options.r}}}};
+  b.init = Init::zeros;
+  b.lr_scale = options.loraplus_lr_ratio;
+  adapter.a = int(parameters.size());
+  parameters.push_back(std::move(a));
+  adapter.b = int(parameters.size());
+  parameters.push_back(std::move(b));
+  if (options.use_dora) {
+    Parameter magnitude{{{module + ".lora_magnitude_vector", {out}}}};
+    magnitude.init = Init::ones;  // the lengths of the weight's rows, put in when the weights are known
+    magnitude.lr_scale = options.loraplus_lr_ratio;
+    adapter.magnitude = int(parameters.size());
+    parameters.push_back(std::move(magnitude));
+  }
+  unit.adapters().push_back(adapter);
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+}  // namespace
+
+double LoraOptions::scale() const { return alpha / (use_rslora ? std::sqrt(double(r)) : double(r)); }
+
+std::vector<std::string> expand_targets(const std::vector<std::string>& targets) {
+  if (targets == std::vector<std::string>{"all-linear"}) return projections;
+  const std::set<std::string> sorted(targets.begin(), targets.end());
+  return {sorted.begin(), sorted.end()};
+}
+
+void add_lora(Model& model, const LoraOptions& options) {
+  if (const auto& given = options.target_modules;
+      given.size() > 1 && std::find(given.begin(), given.end(), "all-linear") != given.end())
+    throw InputError("lora.target_modules: \"all-linear\" stands for every projection: give it alone");
+  const std::vector<std::string> targets = expand_targets(options.target_modules);
+  std::set<std::string> unmatched(targets.begin(), targets.end()),
+      unsaved(options.modules_to_save.begin(), options.modules_to_save.end());
+  for (std::size_t u = 0; u < model.units.size(); ++u) {
+    Unit& unit = *model.units[u];
+    const bool block = u > 0 && u + 1 < model.units.size();
+    const int base = int(unit.parameters().size());
+    for (int p = 0; p < base; ++p) {
+      unit.parameters()[p].trainable = false;
+      std::int64_t begin = 0;
+      const std::vector<TensorSpec> pieces = unit.parameters()[p].pieces;
+      for (const TensorSpec& piece : pieces) {
+        const std::string module = without_weight(piece.name);
+        for (const std::string& target : targets) {
+          if (!block || piece.shape.size() != 2 || !matches(module, target)) continue;
+          unmatched.erase(target);
+          add_adapter(unit, p, piece, begin, options);
+          break;
+        }
+        for (const std::string& saved : options.modules_to_save) {
+          if (block || !matches(module, saved)) continue;
+          unsaved.erase(saved);
+          unit.parameters()[p].trainable = true;
+        }
+        begin += piece.shape[0];
+      }
+    }
+  }
+  if (!unmatched.empty())
+    throw InputError("lora.target_modules: \"" + *unmatched.begin() +
+                     "\" matches no projection of the model's blocks; there are " + joined(projections) +
+                     ", or \"all-linear\" for all of them");
+  if (!unsaved.empty())
+    throw InputError("lora.modules_to_save: \"" + *unsaved.begin() +
+                     "\" is none of embed_tokens, lm_head (not where it is tied) and norm");
+}
+
+std::string trainable_line(const Model& model) {
+  const std::int64_t trainable = model.trainable_numel(), all = model.numel();
+  char share[32];
+  std::snprintf(share, sizeof share, "%.4f", 100.0 * double(trainable) / double(all));
+  return "trainable params: " + with_commas(trainable) + " || all params: " + with_commas(all) +
+         " || trainable%: " + share;
+}
+
+}  // namespace zero

@@ -1,0 +1,43 @@
+#pragma once
+// LoRA on a decoder, with PEFT's names, rules and arithmetic: which modules get adapters, and what is trained then.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/model.h"
+
+namespace zero {
+
+enum class LoraInit : std::uint8_t { kaiming, gaussian, pissa };
+
+struct LoraOptions {
+  std::int64_t r = 8;
+  double alpha = 8;
+  double dropout = 0;
+  std::vector<std::string> target_modules = {"q_proj", "v_proj"};  // or {"all-linear"}: every projection of the blocks
+  std::vector<std::string> modules_to_save;  // embed_tokens, lm_head, norm: trained whole and saved with the adapter
+  bool use_rslora = false;
+  bool use_dora = false;
+  LoraInit init = LoraInit::kaiming;
+  double loraplus_lr_ratio = 1;  // of the B matrices' learning rate to the A matrices'
+  std::uint64_t seed = 0;        // of dropout
+
+  /// What B A is multiplied by: alpha / r, or alpha / sqrt(r) with rsLoRA.
+  double scale() const;
+};
+
+/// Freezes the model and adds adapters to the blocks' projections that target_modules name (a module's whole name, or
+/// its end behind a dot). Before anybody holds parameters. InputError when a name matches nothing, with the names that
+/// exist; its message begins with the key ("lora.target_modules: ").
+void add_lora(Model& model, const LoraOptions& options);
+
+/// target_modules as a sorted list of plain module names ("q_proj"), "all-linear" expanded.
+std::vector<std::string> expand_targets(const std::vector<std::string>& targets);
+
+/// Names in an adapter file: "base_model.model." in front of the module's name.
+inline constexpr const char* peft_prefix = "base_model.model.";
+
+/// "trainable params: 1,126,400 || all params: 1,101,174,784 || trainable%: 0.1023", as PEFT prints it.
+std::string trainable_line(const Model& model);
+
+}  // namespace zero

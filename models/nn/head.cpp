@@ -1,0 +1,157 @@
+#include "models/nn/head.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "models/ops/cross_entropy.h"
+#include "models/ops/cuda/device_rows.h"
+#include "models/ops/precise_type.h"
+#include "models/ops/rms_norm.h"
+#include "models/unit.h"
+
+namespace zero {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct Options {
+  double eps = 0;
+  std::int64_t logits_bytes = 0;
+  bool want_x = false, want_output = false;  // gradients
+};
+
+/// The trained rows of x: all, or those that `kept` lists.
+struct Rows {
+  at::Tensor x;        // [n, hidden]
+  at::Tensor targets;  // [n]
+  at::Tensor kept;     // [n] row numbers; undefined: all
+};
+
+Rows trained_rows(const at::Tensor& x, const at::Tensor& targets) {
+  Rows rows{x.reshape({-1, x.size(-1)}).contiguous(), targets.reshape({-1}), {}};
+  if (cuda::takes_type(x)) return rows;  // its kernels pass over them, and nobody waits for a count
+  const at::Tensor trained = rows.targets != ignored_target;
+  if (trained.all().item<bool>()) return rows;
+  rows.kept = trained.nonzero().squeeze(1);
+  rows.x = rows.x.index_select(0, rows.kept);
+  rows.targets = rows.targets.index_select(0, rows.kept);
+  return rows;
+}
+
+/// Gradients of everything up to the normed rows and of the output matrix, summed piece by piece for scale 1.
+struct PieceSums {
+  at::Tensor dz;       // [n, hidden]
+  at::Tensor doutput;  // [vocabulary, hidden] in precise_type
+
+  void add(at::Tensor& dlogits, const at::Tensor& z, const at::Tensor& output, std::int64_t begin,
+           const Options& options) {
+    if (options.want_x) {
+      at::Tensor mine = dz.narrow(0, begin, dlogits.size(0));
+      at::mm_out(mine, dlogits, output);
+    }
+    if (!options.want_output) return;
+    const at::Tensor mine = z.narrow(0, begin, dlogits.size(0));
+    const at::ScalarType wide = precise_type(z.scalar_type());
+    if (!doutput.defined()) doutput = at::zeros({dlogits.size(1), z.size(1)}, z.options().dtype(wide));
+    if (wide == z.scalar_type()) {
+      doutput.addmm_(dlogits.t(), mine);
+      return;
+    }
+    // LibTorch's CPU would cast the whole product before it adds: by rows of the vocabulary.
+    const std::int64_t all = dlogits.size(1), step = z.is_cuda() ? all : head_sum_rows;
+    for (std::int64_t row = 0; row < all; row += step) {
+      const std::int64_t rows = std::min(step, all - row);
+      doutput.narrow(0, row, rows).add_(at::mm(dlogits.narrow(1, row, rows).t(), mine));
+    }
+  }
+};
+
+class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
+ public:
+  enum Argument { x_, norm_, output_ };
+
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& norm,
+                            const at::Tensor& output, const at::Tensor& targets, const Options& options) {
+    const Rows rows = trained_rows(x, targets);
+    const RmsNormed normed = rms_norm(rows.x, norm, options.eps);
+    const std::int64_t n = rows.x.size(0),
+                       row_bytes = output.size(0) * static_cast<std::int64_t>(output.element_size());
+    const std::int64_t piece = std::max<std::int64_t>(16, options.logits_bytes / row_bytes);
+    const bool want = options.want_x || options.want_output, one_piece = n <= piece;
+
+    at::Tensor loss = at::zeros({}, normed.rstd.options()), logits, lse;
+    const at::Tensor one = at::ones({}, normed.rstd.options());
+    PieceSums sums;
+    if (want && !one_piece && options.want_x) sums.dz = at::empty_like(rows.x);
+    for (std::int64_t begin = 0; begin < n; begin += piece) {
+      const std::int64_t size = std::min(piece, n - begin);
+      logits = at::mm(normed.y.narrow(0, begin, size), output.t());
+      const at::Tensor wanted = rows.targets.narrow(0, begin, size);
+      const CrossEntropy found = cross_entropy(logits, wanted);
+      lse = found.lse;
+      loss.add_(found.loss);
+      if (!want || one_piece) continue;
+      cross_entropy_backward_(logits, wanted, lse, one);
+      sums.add(logits, normed.y, output, begin, options);
+    }
+    if (!want) return loss;
+    if (!one_piece) logits = lse = at::Tensor();
+    context->save_for_backward(
+        {x, norm, output, normed.rstd, rows.targets, rows.kept, logits, lse, sums.dz, sums.doutput});
+    return loss;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &x = saved[0], &norm = saved[1], &output = saved[2], &rstd = saved[3], &targets = saved[4],
+                     &kept = saved[5];
+    at::Tensor logits = saved[6], dz = saved[8], doutput = saved[9];
+    const bool want_x = context->needs_input_grad(x_), want_norm = context->needs_input_grad(norm_);
+    const bool want_output = context->needs_input_grad(output_);
+    at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
+    if (kept.defined()) rows = rows.index_select(0, kept);
+
+    if (rows.size(0) == 0) {
+      return {want_x ? at::zeros_like(x) : at::Tensor(),
+              want_norm ? at::zeros_like(norm) : at::Tensor(),
+              want_output ? at::zeros_like(output) : at::Tensor(),
+              {},
+              {}};
+    }
+    if (logits.defined()) {
+      cross_entropy_backward_(logits, targets, saved[7], grads[0]);
+      if (want_output) doutput = at::mm(logits.t(), rms_norm_again(rows, norm, rstd));
+      if (want_x || want_norm) dz = at::mm(logits, output);
+    } else {
+      if (want_output) doutput = doutput.mul_(grads[0]).to(output.scalar_type());
+      if (want_x || want_norm) dz.mul_(grads[0]);
+    }
+    if (!want_x && !want_norm) return {{}, {}, doutput, {}, {}};
+    const RmsNormGradients gradients = rms_norm_backward(dz, rows, norm, rstd, want_norm);
+    at::Tensor dx = gradients.x;
+    if (kept.defined()) dx = at::zeros({x.numel() / x.size(-1), x.size(-1)}, x.options()).index_copy_(0, kept, dx);
+    return {dx.view(x.sizes()), gradients.weight, doutput, {}, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const at::Tensor& targets,
+                     std::int64_t logits_bytes) {
+  const bool graph = at::GradMode::is_enabled();
+  if (logits_bytes == 0) logits_bytes = x.is_cuda() ? default_device_logits_bytes : default_logits_bytes;
+  const Options options{weights.eps, logits_bytes, graph && (x.requires_grad() || weights.norm.requires_grad()),
+                        graph && weights.output.requires_grad()};
+  return HeadLossFunction::apply(x, weights.norm, weights.output, targets, options);
+}
+
+at::Tensor head_logits(const at::Tensor& x, const HeadWeights& weights) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
+  const at::Tensor logits = at::mm(rms_norm(rows, weights.norm, weights.eps).y, weights.output.t());
+  return logits.view({x.size(0), x.size(1), weights.output.size(0)}).to(precise_type(logits.scalar_type()));
+}
+
+}  // namespace zero

@@ -1,0 +1,33 @@
+#pragma once
+// The head's arithmetic: final norm, product with the output matrix, and the cross-entropy, which goes through the
+// tokens in pieces so that the logits of all tokens never need to exist at once.
+#include <ATen/core/Tensor.h>
+
+namespace zero {
+
+struct HeadWeights {
+  at::Tensor norm;    // [hidden]
+  at::Tensor output;  // [vocabulary, hidden]
+  double eps = 1e-5;
+};
+
+/// The most that the logits of one piece of tokens may take.
+inline constexpr std::int64_t default_logits_bytes = 32 << 20;
+/// The same on a GPU, where small products do not fill the device.
+inline constexpr std::int64_t default_device_logits_bytes = 1 << 30;
+
+/// Rows of the vocabulary whose gradient is summed in fp32 at once, on the CPU.
+inline constexpr std::int64_t head_sum_rows = 4096;
+
+/// Sum over the trained tokens of the cross-entropy, [] in fp32 (fp64 in fp64). x [B, T, hidden], targets [B, T] int64;
+/// tokens with ignored_target are left out of the products altogether.
+/// While the trained tokens fit into one piece its logits are kept for the backward pass, which turns them into their
+/// own gradient in place; several pieces are taken back at once in the forward pass, so that nothing is computed twice,
+/// with the output matrix's gradient summed in fp32.
+at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const at::Tensor& targets,
+                     std::int64_t logits_bytes = 0);
+
+/// logits [B, T, vocabulary] in fp32 (fp64 in fp64), without gradient.
+at::Tensor head_logits(const at::Tensor& x, const HeadWeights& weights);
+
+}  // namespace zero

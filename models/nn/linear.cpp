@@ -1,0 +1,144 @@
+#include "models/nn/linear.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/custom_class.h>
+
+#include "models/ops/rms_norm.h"
+#include "models/ops/swiglu.h"
+
+namespace zero {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Kind = LinearInput::Kind;
+
+at::Tensor as_rows(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}).contiguous(); }
+
+/// The multiplied rows; `rstd` is filled by a norm's first call and used by its second.
+at::Tensor multiplied(const LinearInput& input, at::Tensor& rstd) {
+  if (input.kind == Kind::plain) return input.x;
+  if (input.kind == Kind::swiglu) return swiglu(input.x);
+  if (rstd.defined()) return rms_norm_again(input.x, input.norm_weight, rstd);
+  RmsNormed normed = rms_norm(input.x, input.norm_weight, input.eps);
+  rstd = normed.rstd;
+  return normed.y;
+}
+
+// The adapters' tensors are arguments of the function, their settings travel beside them.
+constexpr int tensors_per_adapter = 3;
+
+variable_list tensors_of(const std::vector<LowRank>& adapters) {
+  variable_list tensors;
+  for (const LowRank& adapter : adapters) {
+    tensors.push_back(adapter.a);
+    tensors.push_back(adapter.b);
+    // A list holds no absent tensors: an empty one stands for no magnitude.
+    tensors.push_back(adapter.magnitude.defined() ? adapter.magnitude : at::empty({0}, adapter.a.options()));
+  }
+  return tensors;
+}
+
+struct AdapterSettings : torch::CustomClassHolder {
+  std::vector<LowRank> adapters;  // without tensors
+
+  static c10::IValue of(const std::vector<LowRank>& adapters) {
+    auto settings = c10::make_intrusive<AdapterSettings>();
+    settings->adapters = adapters;
+    for (LowRank& adapter : settings->adapters) adapter.a = adapter.b = adapter.magnitude = at::Tensor();
+    return c10::IValue::make_capsule(std::move(settings));
+  }
+  static std::vector<LowRank> with(const c10::IValue& settings, const at::Tensor* tensors) {
+    std::vector<LowRank> adapters = c10::static_intrusive_pointer_cast<AdapterSettings>(settings.toCapsule())->adapters;
+    for (LowRank& adapter : adapters) {
+      adapter.a = *tensors++;
+      adapter.b = *tensors++;
+      const at::Tensor& magnitude = *tensors++;
+      if (magnitude.numel() > 0) adapter.magnitude = magnitude;
+    }
+    return adapters;
+  }
+};
+
+class LinearFunction : public torch::autograd::Function<LinearFunction> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            at::TensorList adapter_tensors, const std::optional<at::Tensor>& norm_weight,
+                            const std::optional<at::Tensor>& residual, const LinearInput* input,
+                            const std::vector<LowRank>* adapters) {
+    at::Tensor rstd;
+    const at::Tensor z = multiplied({input->kind, as_rows(x), input->norm_weight, input->eps}, rstd);
+    at::Tensor y = residual && adapters->empty() ? at::addmm(as_rows(*residual), z, weight.t()) : at::mm(z, weight.t());
+    for (const LowRank& adapter : *adapters) add_low_rank(adapter, z, weight, y);
+    if (residual && !adapters->empty()) y.add_(as_rows(*residual));
+    variable_list saved{x, weight, norm_weight.value_or(at::Tensor()), rstd};
+    saved.insert(saved.end(), adapter_tensors.begin(), adapter_tensors.end());
+    context->save_for_backward(std::move(saved));
+    context->saved_data["kind"] = static_cast<std::int64_t>(input->kind);
+    context->saved_data["residual"] = residual.has_value();
+    context->saved_data["adapters"] = AdapterSettings::of(*adapters);
+    std::vector<std::int64_t> shape = x.sizes().vec();
+    shape.back() = weight.size(0);
+    return y.view(shape);
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1], &norm_weight = saved[2];
+    at::Tensor rstd = saved[3];
+    const std::vector<LowRank> adapters = AdapterSettings::with(context->saved_data["adapters"], saved.data() + 4);
+    const LinearInput input{static_cast<Kind>(context->saved_data["kind"].toInt()), as_rows(x), norm_weight, 0};
+    const bool normed = input.kind == Kind::rms_norm, has_residual = context->saved_data["residual"].toBool();
+    // Arguments that are absent have no edge, so later ones move up.
+    const std::size_t after_adapters = 2 + adapters.size() * tensors_per_adapter;
+    const bool want_x = context->needs_input_grad(0), want_weight = context->needs_input_grad(1);
+    const bool want_norm_weight = normed && context->needs_input_grad(after_adapters);
+    const bool want_residual = has_residual && context->needs_input_grad(after_adapters + (normed ? 1 : 0));
+    const bool want_z = want_x || want_norm_weight;
+
+    at::Tensor dy = as_rows(grads[0]), z, dz, dnorm_weight;
+    if (want_weight || !adapters.empty()) z = multiplied(input, rstd);
+    variable_list found{{}, {}};
+    if (!adapters.empty()) {
+      for (const LowRank& adapter : adapters)
+        if (adapter.magnitude.defined()) dy = dy.clone();  // it is rescaled, and the residual's gradient must not be
+      if (want_z) dz = at::zeros_like(z);
+      for (const LowRank& adapter : adapters) {
+        LowRankGradients gradients = low_rank_backward(adapter, z, weight, dy, dz);
+        found.push_back(gradients.a);
+        found.push_back(gradients.b);
+        found.push_back(gradients.magnitude);
+      }
+    }
+    if (want_weight) found[1] = at::mm(dy.t(), z);
+    if (want_z) {
+      dz = dz.defined() ? dz.addmm_(dy, weight) : at::mm(dy, weight);
+      if (input.kind == Kind::swiglu) dz = swiglu_backward(dz, input.x);
+      if (normed) {
+        RmsNormGradients gradients = rms_norm_backward(dz, input.x, norm_weight, rstd, want_norm_weight);
+        dz = gradients.x;
+        dnorm_weight = gradients.weight;
+      }
+      found[0] = dz.view(x.sizes());
+    }
+    found.push_back(dnorm_weight);
+    found.push_back(want_residual ? grads[0] : at::Tensor());
+    found.insert(found.end(), 2, at::Tensor());
+    return found;
+  }
+};
+
+std::optional<at::Tensor> if_defined(const at::Tensor& t) { return t.defined() ? std::optional(t) : std::nullopt; }
+
+}  // namespace
+
+at::Tensor linear(const LinearInput& input, const at::Tensor& weight, const at::Tensor& residual,
+                  const std::vector<LowRank>& adapters) {
+  const variable_list tensors = tensors_of(adapters);
+  return LinearFunction::apply(input.x, weight, at::TensorList(tensors), if_defined(input.norm_weight),
+                               if_defined(residual), &input, &adapters);
+}
+
+}  // namespace zero

@@ -1,0 +1,35 @@
+#pragma once
+// Linear: the one function through which every matrix product with a block's weights goes. What comes before the
+// product (a norm, SwiGLU) and after it (adding the residual) belongs to it, so that only the input of the whole is
+// saved for the backward pass and what lies between is computed again: it costs one pass over memory, and saves an
+// activation.
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "models/ops/low_rank.h"
+
+namespace zero {
+
+/// What is multiplied: x itself, its RMSNorm, or SwiGLU of x = [gate, up].
+struct LinearInput {
+  enum class Kind : int { plain, rms_norm, swiglu };
+
+  static LinearInput plain(at::Tensor x) { return {Kind::plain, std::move(x), {}, 0}; }
+  static LinearInput rms_norm(at::Tensor x, at::Tensor weight, double eps) {
+    return {Kind::rms_norm, std::move(x), std::move(weight), eps};
+  }
+  static LinearInput swiglu(at::Tensor gate_up) { return {Kind::swiglu, std::move(gate_up), {}, 0}; }
+
+  Kind kind = Kind::plain;
+  at::Tensor x;            // [B, T, in], or [B, T, 2 in] for swiglu
+  at::Tensor norm_weight;  // [in], for rms_norm
+  double eps = 0;
+};
+
+/// input W^T (+ what the adapters add) (+ residual): [B, T, out] for weight [out, in]. Gradients are computed only for
+/// tensors that require them: a frozen weight costs none.
+at::Tensor linear(const LinearInput& input, const at::Tensor& weight, const at::Tensor& residual = {},
+                  const std::vector<LowRank>& adapters = {});
+
+}  // namespace zero

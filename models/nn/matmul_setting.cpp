@@ -1,0 +1,51 @@
+#include "models/nn/matmul_setting.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace zero {
+
+namespace {
+
+void set(at::Float32Precision precision) {
+  at::globalContext().setFloat32Precision(at::Float32Backend::MKLDNN, at::Float32Op::MATMUL, precision);
+}
+
+// The largest error, relative to the largest entry.
+double error_of(const at::Tensor& a, const at::Tensor& b) {
+  const at::Tensor exact = at::mm(a.to(at::kDouble), b.to(at::kDouble));
+  return ((at::mm(a, b) - exact).abs().max() / exact.abs().max()).item<double>();
+}
+
+}  // namespace
+
+std::string choose_fast_matmul() {
+  const at::NoGradGuard no_grad;
+  __builtin_cpu_init();
+  if (__builtin_cpu_is("intel"))
+    return "fp32 matrix products: LibTorch's own library, which is made for this processor";
+  const auto generator = at::make_generator<at::CPUGeneratorImpl>(std::uint64_t{1});
+  const at::Tensor a = at::randn({256, 768}, generator, at::kFloat), b = at::randn({768, 768}, generator, at::kFloat);
+  set(at::Float32Precision::NONE);
+  const double usual = error_of(a, b);
+  set(at::Float32Precision::BF16);
+  const double other = error_of(a, b);
+  const bool as_exact = other <= std::max(4 * usual, 2e-6);
+  if (!as_exact) set(at::Float32Precision::NONE);
+  char line[200];
+  if (as_exact)
+    std::snprintf(line, sizeof line,
+                  "fp32 matrix products: oneDNN, whose error here (%.0e of the largest entry) is fp32's own", other);
+  else
+    std::snprintf(
+        line, sizeof line,
+        "fp32 matrix products: LibTorch's own library, since oneDNN is less exact here (error %.0e, not %.0e)", other,
+        usual);
+  return line;
+}
+
+}  // namespace zero

@@ -1,0 +1,40 @@
+#pragma once
+// Causal attention with grouped keys and values (Ainslie et al. 2023), scaled by 1/sqrt(head_dim), softmax in fp32
+// (fp64 in fp64). A token attends to itself and to earlier tokens of its own document; padding attends to padding
+// alone.
+#include <ATen/core/Tensor.h>
+
+#include "models/ops/rotary.h"
+#include "models/unit.h"
+
+namespace zero {
+
+struct AttentionShape {
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+
+  std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
+};
+
+/// qkv [B, T, (heads + 2 kv_heads) head_dim], q first, before rotation: used up, its contents are undefined afterwards.
+/// Uses positions and documents of the batch, and what stands for these on a GPU. Gives [B, T, heads * head_dim].
+at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch);
+
+/// Which tokens of its row each token attends to, [B, 1, T, T] bool, for documents [B, T]; undefined for undefined
+/// ones.
+at::Tensor document_mask(const at::Tensor& documents);
+
+class KvCache;
+
+/// The place of a block's keys and values in a cache.
+struct CacheSlot {
+  KvCache& cache;
+  std::int64_t layer;
+};
+
+/// The same for tokens that follow those in the cache; no gradient.
+at::Tensor cached_attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch,
+                            const CacheSlot& slot);
+
+}  // namespace zero

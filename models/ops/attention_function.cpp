@@ -1,0 +1,138 @@
+#include "models/ops/attention_function.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "base/error.h"
+#include "models/ops/kernels/attention_kernels.h"
+#include "models/ops/row_dispatch.h"
+
+namespace zero {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// For each token the first one that it attends to, [B, T] int32. Undefined when a document comes back after another.
+std::optional<at::Tensor> first_visible(const at::Tensor& documents) {
+  const at::Tensor numbers = documents.contiguous();
+  const at::Tensor first = at::empty_like(numbers);
+  const std::int64_t B = numbers.size(0), T = numbers.size(1);
+  for (std::int64_t b = 0; b < B; ++b) {
+    const std::int32_t* document = numbers.const_data_ptr<std::int32_t>() + b * T;
+    std::int32_t* mine = first.data_ptr<std::int32_t>() + b * T;
+    std::vector<std::int32_t> seen;
+    for (std::int64_t t = 0; t < T; ++t) {
+      const bool same = t > 0 && document[t] == document[t - 1] && document[t] >= 0;
+      mine[t] = same ? mine[t - 1] : static_cast<std::int32_t>(t);
+      if (same || document[t] < 0) continue;
+      if (std::find(seen.begin(), seen.end(), document[t]) != seen.end()) return std::nullopt;
+      seen.push_back(document[t]);
+    }
+  }
+  return first;
+}
+
+/// Turns the heads from the row's start on, q and k of every token, in place.
+template <class T>
+void rotate_in_place(const at::Tensor& rows, const AttentionShape& shape, const Rotary::Table& table,
+                     const at::Tensor& positions, float direction) {
+  const std::int64_t length = rows.size(1), width = rows.size(2), half = shape.head_dim / 2;
+  const std::int64_t* position = positions.defined() ? positions.const_data_ptr<std::int64_t>() : nullptr;
+  by_rows(rows.size(0) * length, width, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t t = begin; t < end; ++t) {
+      const std::int64_t angle = (position ? position[t] : t % length) * half;
+      kernels::row_kernels<T>().rotate({data_of<T>(rows) + t * width, read_of<float>(table.cos) + angle,
+                                        read_of<float>(table.sin) + angle, shape.heads + shape.kv_heads, half},
+                                       direction);
+    }
+  });
+}
+
+template <class T>
+using Pass = void (*)(const kernels::AttentionProblem<T>&, std::int64_t, std::int64_t, void*);
+
+template <class T>
+void for_every_head(const kernels::AttentionProblem<T>& problem, std::int64_t batch, Pass<T> pass) {
+  const std::int64_t bytes =
+      static_cast<std::int64_t>(kernels::attention_kernels<T>()->workspace_bytes(problem.length, problem.head_dim));
+  const at::Tensor workspace = at::empty({at::get_num_threads(), bytes + 64}, at::kByte);
+  at::parallel_for(0, batch * problem.kv_heads, 1, [&](std::int64_t begin, std::int64_t end) {
+    char* mine = static_cast<char*>(workspace.data_ptr()) + at::get_thread_num() * (bytes + 64);
+    mine += (64 - reinterpret_cast<std::uintptr_t>(mine) % 64) % 64;
+    for (std::int64_t i = begin; i < end; ++i) pass(problem, i / problem.kv_heads, i % problem.kv_heads, mine);
+  });
+}
+
+/// Where tokens stand; either may be undefined.
+struct Places {
+  at::Tensor positions;  // [B, T] int64
+  at::Tensor first;      // [B, T] int32
+};
+
+class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, const AttentionShape& shape,
+                            const Rotary::Table& table, const Places& places) {
+    const auto& [positions, first] = places;
+    const std::int64_t B = qkv.size(0), T = qkv.size(1);
+    const at::Tensor out = at::empty({B, T, shape.heads * shape.head_dim}, qkv.options());
+    const at::Tensor lse = at::empty({B, shape.heads, T}, qkv.options().dtype(at::kFloat));
+    with_row_kernels(qkv, [&]<class E>(E) {
+      rotate_in_place<E>(qkv, shape, table, positions, 1);
+      for_every_head<E>(problem<E>(qkv, shape, first, out, lse), B, kernels::attention_kernels<E>()->forward);
+    });
+    context->save_for_backward({qkv, out, lse, positions, first, table.cos, table.sin});
+    context->saved_data["heads"] = shape.heads;
+    context->saved_data["kv_heads"] = shape.kv_heads;
+    context->saved_data["head_dim"] = shape.head_dim;
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &qkv = saved[0], dout = grads[0].contiguous(), dqkv = at::empty_like(qkv);
+    const AttentionShape shape{context->saved_data["heads"].toInt(), context->saved_data["kv_heads"].toInt(),
+                               context->saved_data["head_dim"].toInt()};
+    with_row_kernels(qkv, [&]<class E>(E) {
+      auto whole = problem<E>(qkv, shape, saved[4], saved[1], saved[2]);
+      whole.dout = read_of<E>(dout);
+      whole.dqkv = data_of<E>(dqkv);
+      for_every_head<E>(whole, qkv.size(0), kernels::attention_kernels<E>()->backward);
+      rotate_in_place<E>(dqkv, shape, {saved[5], saved[6]}, saved[3], -1);
+    });
+    return {dqkv, {}, {}, {}};
+  }
+
+ private:
+  template <class E>
+  static kernels::AttentionProblem<E> problem(const at::Tensor& qkv, const AttentionShape& shape,
+                                              const at::Tensor& first, const at::Tensor& out, const at::Tensor& lse) {
+    return {read_of<E>(qkv), first.defined() ? first.const_data_ptr<std::int32_t>() : nullptr,
+            data_of<E>(out), data_of<float>(lse),
+            nullptr,         nullptr,
+            qkv.size(1),     shape.heads,
+            shape.kv_heads,  shape.head_dim};
+  }
+};
+
+bool kernels_take(const at::Tensor& qkv, const AttentionShape& shape) {
+  bool take = false;
+  with_row_kernels(qkv, [&]<class E>(E) { take = kernels::attention_kernels<E>() != nullptr; });
+  return take && shape.head_dim % 16 == 0 && shape.head_dim <= 256 && qkv.is_contiguous() && qkv.numel() > 0;
+}
+
+}  // namespace
+
+at::Tensor kernel_attention(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
+                            const Batch& batch) {
+  if (!kernels_take(qkv, shape)) return {};
+  std::optional<at::Tensor> first = at::Tensor();
+  if (batch.documents.defined()) first = first_visible(batch.documents);
+  if (!first) return {};
+  return AttentionFunction::apply(
+      qkv, shape, table, Places{batch.positions.defined() ? batch.positions.contiguous() : at::Tensor(), *first});
+}
+
+}  // namespace zero

@@ -1,0 +1,87 @@
+#pragma once
+// Row kernels: what a decoder does to one row of numbers after another, for fp32 and bf16 on the CPU. Plain pointers,
+// no LibTorch and nothing inline, since the same source is compiled once per instruction set (row_kernels.inl) and the
+// best that this machine runs is chosen at the first call. Sums are fp32 in an order that depends on the row's length
+// alone.
+#include <cstdint>
+
+namespace zero::kernels {
+
+struct Bf16 {
+  std::uint16_t bits;
+};
+
+template <class T>
+struct RmsNormRows {
+  const T* x;       // [rows, hidden]
+  const T* weight;  // [hidden]
+  T* y;             // [rows, hidden]
+  float* rstd;      // [rows]
+  std::int64_t rows, hidden;
+};
+
+template <class T>
+struct RmsNormBackwardRows {
+  const T* dy;
+  const T* x;
+  const T* weight;
+  const float* rstd;
+  T* dx;           // may be dy
+  float* dweight;  // [hidden], added to; or null
+  std::int64_t rows, hidden;
+};
+
+template <class T>
+struct SwigluRows {
+  const T* gate_up;  // [rows, 2 inner]
+  T* y;              // [rows, inner]
+  std::int64_t rows, inner;
+};
+
+template <class T>
+struct SwigluBackwardRows {
+  const T* dy;  // [rows, inner]
+  const T* gate_up;
+  T* dgate_up;
+  std::int64_t rows, inner;
+};
+
+/// The heads of one token, side by side.
+template <class T>
+struct RotateHeads {
+  T* x;              // [heads, 2 half]
+  const float* cos;  // [half]
+  const float* sin;
+  std::int64_t heads, half;
+};
+
+template <class T>
+struct CrossEntropyRow {
+  T* logits;  // [vocabulary]
+  std::int64_t vocabulary, target;
+};
+
+template <class T>
+struct RowKernels {
+  void (*rms_norm)(const RmsNormRows<T>&, float eps);  // fills y and rstd
+  void (*rms_norm_again)(const RmsNormRows<T>&);       // y from rstd
+  void (*rms_norm_backward)(const RmsNormBackwardRows<T>&);
+  void (*swiglu)(const SwigluRows<T>&);
+  void (*swiglu_backward)(const SwigluBackwardRows<T>&);
+  void (*rotate)(const RotateHeads<T>&, float direction);  // in place; direction -1 turns back
+  float (*log_sum_exp)(const CrossEntropyRow<T>&);
+  void (*cross_entropy_backward)(const CrossEntropyRow<T>&, float lse,
+                                 float scale);  // logits = scale (softmax - onehot)
+};
+
+/// The kernels for this machine: AVX-512 where it has it, else AVX2.
+template <class T>
+const RowKernels<T>& row_kernels();
+
+/// One instruction set's own, for tests. Null when this machine does not run it.
+template <class T>
+const RowKernels<T>* row_kernels_avx2();
+template <class T>
+const RowKernels<T>* row_kernels_avx512();
+
+}  // namespace zero::kernels

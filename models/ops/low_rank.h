@@ -1,0 +1,51 @@
+#pragma once
+// Low-rank adapters of a matrix product (LoRA, Hu et al. 2021; DoRA, Liu et al. 2024), by PEFT's rules. Without
+// autograd: linear() contains them, saves nothing for them but their own tensors, and computes what it needs again.
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace zero {
+
+/// What an adapter adds to rows [begin, begin + rows) of a weight [out, in]: scale B A, applied to the input after
+/// dropout. With a magnitude (DoRA) the adapted rows are also brought to these lengths: y = magnitude / |W + scale B A|
+/// (W + scale B A) z, the length being a constant for the gradient.
+struct LowRank {
+  at::Tensor a;          // [r, in]
+  at::Tensor b;          // [rows, r]
+  at::Tensor magnitude;  // [rows], or undefined
+  std::int64_t begin = 0;
+  double scale = 1;
+  double dropout = 0;  // share of the input's elements that are zeroed, the others are scaled up; 0 outside training
+  std::uint64_t seed = 0;  // of the dropout's draws: unlike for every module and step
+  std::int64_t first_sample =
+      0;                      // global number of z's first sequence, and its length: draws are keyed by sequence and
+  std::int64_t sequence = 1;  // place in it, so that they do not depend on how sequences are divided into batches
+
+  std::int64_t rows() const { return b.size(0); }
+  /// A draw below it zeroes its element; the others are multiplied by kept_scale().
+  std::uint32_t dropout_threshold() const { return static_cast<std::uint32_t>(dropout * 4294967296.0); }
+  float kept_scale() const { return static_cast<float>(1.0 / (1.0 - dropout)); }
+};
+
+/// Zero or 1 / (1 - p) for every element of z [n, in], in its type and on its device: the same draws on every device,
+/// keyed as above.
+at::Tensor dropout_mask(const LowRank& adapter, const at::Tensor& z);
+
+/// y [n, out] += what the adapter adds for z [n, in]; rows with a magnitude are rescaled, so y must not hold a residual
+/// yet.
+void add_low_rank(const LowRank& adapter, const at::Tensor& z, const at::Tensor& weight, at::Tensor& y);
+
+struct LowRankGradients {
+  at::Tensor a, b, magnitude;
+};
+/// The adapter's gradients for dy [n, out]. Adds to dz [n, in], when defined, what comes through the adapter; rescales
+/// dy's columns in place where there is a magnitude, as the weight's own gradients need it.
+LowRankGradients low_rank_backward(const LowRank& adapter, const at::Tensor& z, const at::Tensor& weight,
+                                   at::Tensor& dy, at::Tensor& dz);
+
+/// |W + scale B A| of each adapted row, fp32 (fp64 in fp64): DoRA's start magnitude is this with B = 0.
+at::Tensor row_lengths(const LowRank& adapter, const at::Tensor& weight);
+
+}  // namespace zero

@@ -1,0 +1,27 @@
+#pragma once
+// Root-mean-square norm as transformers' LlamaRMSNorm, y = weight * x / sqrt(mean(x^2) + eps), but rounded once:
+// everything up to y is fp32 (fp64 in fp64). Without autograd: forward and backward are called by the functions that
+// contain a norm, which save x and rstd only and compute y again (4 bytes a row instead of a second activation).
+#include <ATen/core/Tensor.h>
+
+namespace zero {
+
+struct RmsNormed {
+  at::Tensor y;     // as x
+  at::Tensor rstd;  // [rows], precise_type
+};
+
+/// x [rows, hidden] contiguous, weight [hidden].
+RmsNormed rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
+
+/// y once more, equal to the last bit.
+at::Tensor rms_norm_again(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd);
+
+struct RmsNormGradients {
+  at::Tensor x;
+  at::Tensor weight;  // undefined unless wanted; summed over the rows in precise_type, rounded once
+};
+RmsNormGradients rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
+                                   const at::Tensor& rstd, bool want_weight);
+
+}  // namespace zero

@@ -1,0 +1,35 @@
+#pragma once
+// From tensors to the row kernels: which tensors they take, and rows spread over threads.
+#include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
+
+#include "models/ops/kernels/row_kernels.h"
+
+namespace zero {
+
+/// Calls f(float{}) or f(kernels::Bf16{}) when x is a CPU tensor of that type; false when the kernels do not take it.
+template <class F>
+bool with_row_kernels(const at::Tensor& x, F&& f) {
+  if (!x.device().is_cpu()) return false;
+  if (x.scalar_type() == at::kFloat) return f(float{}), true;
+  if (x.scalar_type() == at::kBFloat16) return f(kernels::Bf16{}), true;
+  return false;
+}
+
+template <class T>
+T* data_of(const at::Tensor& t) {
+  return static_cast<T*>(t.data_ptr());
+}
+template <class T>
+const T* read_of(const at::Tensor& t) {
+  return static_cast<const T*>(t.const_data_ptr());
+}
+
+/// f(begin, end) over ranges of rows, one range a thread; small jobs stay on the caller.
+template <class F>
+void by_rows(std::int64_t rows, std::int64_t row_elements, F&& f) {
+  const std::int64_t grain = std::max<std::int64_t>(1, 32768 / std::max<std::int64_t>(1, row_elements));
+  at::parallel_for(0, rows, grain, f);
+}
+
+}  // namespace zero

@@ -1,0 +1,46 @@
+#pragma once
+// AddedTokenFinder: where added tokens stand in a text. No LibTorch.
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/text/added_tokens.h"
+#include "models/text/chat_template.h"
+
+namespace zero {
+
+/// A part of a text: an added token as it is written, or (id -1) what lies between them. White space that a token takes
+/// from beside it is in no part.
+struct TextPart {
+  std::int32_t id = -1;
+  TextSpan span;
+  bool operator==(const TextPart&) const = default;
+};
+
+class AddedTokenFinder {
+ public:
+  explicit AddedTokenFinder(const std::vector<AddedToken>& tokens);
+
+  /// The parts of a text of valid UTF-8 in order, none of them empty. The rule is that of Hugging Face's tokenizers
+  /// (added_vocabulary.rs): from left to right the longest token, first those that are not `normalized`, then in what
+  /// lies between them the others. Thread-safe.
+  std::vector<TextPart> split(std::string_view text) const;
+
+ private:
+  class Pass {
+   public:
+    void add(const AddedToken& token);
+    void split(std::string_view text, TextSpan where, std::vector<TextPart>& parts) const;
+
+   private:
+    const AddedToken* longest_at(std::string_view rest) const;
+    std::map<std::string, AddedToken, std::less<>> tokens_;
+    std::array<bool, 256> first_{};  // bytes that begin one
+  };
+  Pass as_written_, normalized_;
+};
+
+}  // namespace zero

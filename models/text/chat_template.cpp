@@ -1,0 +1,293 @@
+#include "models/text/chat_template.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.h"
+#include "base/json_text.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "models/text/known_chat_templates.h"
+
+namespace zero {
+namespace {
+
+constexpr std::string_view system_open = "<|im_start|>system\n", system_close = "<|im_end|>\n";
+
+// Python's str.strip() on UTF-8: every character for which str.isspace() holds.
+bool is_space(std::string_view character) {
+  static constexpr std::string_view wide[] = {"\u0085", "\u00a0", "\u1680", "\u2000", "\u2001", "\u2002", "\u2003",
+                                              "\u2004", "\u2005", "\u2006", "\u2007", "\u2008", "\u2009", "\u200a",
+                                              "\u2028", "\u2029", "\u202f", "\u205f", "\u3000"};
+  if (character.size() == 1) {
+    const char c = character[0];
+    return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f);
+  }
+  return std::find(std::begin(wide), std::end(wide), character) != std::end(wide);
+}
+
+std::string_view strip(std::string_view text) {
+  while (!text.empty()) {
+    std::size_t length = 1;
+    while (length < text.size() && utf8_continues(text[length])) ++length;
+    if (!is_space(text.substr(0, length))) break;
+    text.remove_prefix(length);
+  }
+  while (!text.empty()) {
+    std::size_t begin = text.size() - 1;
+    while (begin > 0 && utf8_continues(text[begin])) --begin;
+    if (!is_space(text.substr(begin))) break;
+    text.remove_suffix(text.size() - begin);
+  }
+  return text;
+}
+
+// Text under construction, with the spans that are trained.
+class Writer {
+ public:
+  template <class... Pieces>
+  Writer& add(const Pieces&... pieces) {
+    (chat_.text.append(pieces), ...);
+    return *this;
+  }
+  template <class... Pieces>
+  Writer& answer(const Pieces&... pieces) {
+    const std::size_t begin = chat_.text.size();
+    add(pieces...);
+    chat_.trained.push_back({begin, chat_.text.size()});
+    return *this;
+  }
+  // What a message says: trained when the assistant wrote it and nobody said otherwise.
+  template <class... Pieces>
+  Writer& said(const Message& message, const Pieces&... pieces) {
+    return message.role == "assistant" && message.trained.value_or(true) ? answer(pieces...) : add(pieces...);
+  }
+  RenderedChat take() { return std::move(chat_); }
+
+ private:
+  RenderedChat chat_;
+};
+
+bool starts_with_system(const std::vector<Message>& messages) {
+  return !messages.empty() && messages[0].role == "system";
+}
+
+// The messages after a leading system message, which must alternate user, assistant, user, ...
+std::vector<Message> alternating_turns(const std::vector<Message>& messages, const std::string& name) {
+  std::vector<Message> turns(messages.begin() + starts_with_system(messages), messages.end());
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    const char* expected = i % 2 == 0 ? "user" : "assistant";
+    if ((turns[i].role == "user") == (i % 2 == 0)) continue;
+    throw InputError(text("message ", i + 1 + (messages.size() - turns.size()), " is of the ", turns[i].role,
+                          " where the template ", name, " wants ", expected,
+                          ": after an optional system message, user and assistant alternate"));
+  }
+  return turns;
+}
+
+RenderedChat write_zephyr(const std::vector<Message>& messages, const ChatTemplateSettings& settings, bool add_prompt) {
+  Writer out;
+  for (const Message& message : messages) {
+    out.add("<|", message.role, "|>\n").said(message, message.content, settings.eos).add("\n");
+  }
+  if (add_prompt && !messages.empty()) out.add("<|assistant|>\n");
+  return out.take();
+}
+
+RenderedChat write_llama2(const std::vector<Message>& messages, const ChatTemplateSettings& settings) {
+  const std::vector<Message> turns = alternating_turns(messages, "llama-2");
+  Writer out;
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    std::string content = turns[i].content;
+    if (i == 0 && starts_with_system(messages))
+      content = text("<<SYS>>\n", messages[0].content, "\n<</SYS>>\n\n", content);
+    if (turns[i].role == "user")
+      out.add(settings.bos, "[INST] ", strip(content), " [/INST]");
+    else if (turns[i].role == "assistant")
+      out.add(" ").said(turns[i], strip(content), " ", settings.eos);
+  }
+  return out.take();
+}
+
+RenderedChat write_llama3(const std::vector<Message>& messages, const ChatTemplateSettings& settings, bool add_prompt) {
+  Writer out;
+  for (const Message& message : messages) {
+    if (&message == messages.data()) out.add(settings.bos);
+    out.add("<|start_header_id|>", message.role, "<|end_header_id|>\n\n")
+        .said(message, strip(message.content), "<|eot_id|>");
+  }
+  if (add_prompt) out.add("<|start_header_id|>assistant<|end_header_id|>\n\n");
+  return out.take();
+}
+
+RenderedChat write_chatml(const std::vector<Message>& messages, const ChatTemplateSettings& settings, bool add_prompt) {
+  Writer out;
+  if (settings.starts_with_bos) out.add(settings.bos);
+  if (settings.default_system && !messages.empty() && !starts_with_system(messages))
+    out.add(system_open, *settings.default_system, system_close);
+  for (const Message& message : messages) {
+    out.add("<|im_start|>", message.role, "\n").said(message, message.content, "<|im_end|>").add("\n");
+  }
+  if (add_prompt) out.add("<|im_start|>assistant\n");
+  return out.take();
+}
+
+RenderedChat write_alpaca(const std::vector<Message>& messages, const ChatTemplateSettings& settings, bool add_prompt) {
+  const std::vector<Message> turns = alternating_turns(messages, "alpaca");
+  Writer out;
+  out.add(settings.bos);
+  if (starts_with_system(messages)) out.add(strip(messages[0].content), "\n\n");
+  for (const Message& message : turns) {
+    if (message.role == "user")
+      out.add("### Instruction:\n", strip(message.content), "\n\n");
+    else if (message.role == "assistant")
+      out.add("### Response:\n").said(message, strip(message.content), settings.eos).add("\n\n");
+  }
+  if (add_prompt && !turns.empty() && turns.back().role == "user") out.add(settings.answer_prompt);
+  return out.take();
+}
+
+// A ChatML source with its default system message cut out, and that message: words, not an expression that makes them.
+std::pair<std::string, std::optional<std::string>> without_system(const std::string& canonical) {
+  const std::size_t open = canonical.find(system_open);
+  const std::size_t close = open == std::string::npos ? open : canonical.find(system_close, open);
+  if (close == std::string::npos) return {canonical, std::nullopt};
+  const std::size_t begin = open + system_open.size();
+  if (canonical.substr(begin, close - begin).find(jinja_separator) != std::string::npos)
+    return {canonical, std::nullopt};
+  return {canonical.substr(0, begin) + "SYSTEM" + canonical.substr(close), canonical.substr(begin, close - begin)};
+}
+
+// TinyLlama's chats are written as zephyr's.
+std::string own_name(const std::string& name) { return name == "tinyllama" ? "zephyr" : name; }
+
+std::string list_of_names() {
+  std::string list;
+  for (const std::string& name : ChatTemplate::names()) list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
+
+// A token of tokenizer_config.json: a string, an object with "content", or null.
+std::string token_text(const nlohmann::json& config, const char* key, const char* otherwise) {
+  if (!config.contains(key)) return otherwise;
+  const nlohmann::json& token = config[key];
+  if (token.is_string()) return token.get<std::string>();
+  if (token.is_object() && token.contains("content") && token["content"].is_string())
+    return token["content"].get<std::string>();
+  return "";
+}
+
+nlohmann::json read_tokenizer_config(const std::filesystem::path& folder) {
+  const std::string path = folder / "tokenizer_config.json";
+  nlohmann::json config = nlohmann::json::object();
+  if (std::filesystem::exists(path)) config = parse_json(read_text_file(path), path);
+  if (!config.is_object()) throw InputError(text(path, ": must be a JSON object"));
+  return config;
+}
+
+// chat_template is a string, or a list of {"name", "template"} of which "default" counts.
+std::optional<std::string> template_of(const nlohmann::json& config) {
+  const auto found = config.find("chat_template");
+  if (found == config.end()) return std::nullopt;
+  if (found->is_string()) return found->get<std::string>();
+  if (!found->is_array()) return std::nullopt;
+  for (const nlohmann::json& entry : *found)
+    if (entry.is_object() && entry.value("name", nlohmann::json()) == "default" && entry.contains("template") &&
+        entry["template"].is_string())
+      return entry["template"].get<std::string>();
+  return std::nullopt;
+}
+
+struct FoundTemplate {
+  std::string jinja, place;
+};
+
+std::optional<FoundTemplate> find_template(const std::filesystem::path& folder, const nlohmann::json& config) {
+  const std::string path = folder / "chat_template.jinja";
+  if (std::filesystem::exists(path)) return FoundTemplate{read_text_file(path), path};
+  if (const auto jinja = template_of(config)) return FoundTemplate{*jinja, folder / "tokenizer_config.json"};
+  return std::nullopt;
+}
+
+}  // namespace
+
+const std::vector<std::string>& ChatTemplate::names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const KnownChatTemplate& known : known_chat_templates())
+      if (all.empty() || all.back() != known.name) all.emplace_back(known.name);
+    return all;
+  }();
+  return names;
+}
+
+bool ChatTemplate::is_known(const std::string& name) {
+  return std::find(names().begin(), names().end(), own_name(name)) != names().end();
+}
+
+ChatTemplate::ChatTemplate(std::string name, std::string jinja, ChatTemplateSettings settings)
+    : name_(std::move(name)), jinja_(std::move(jinja)), settings_(std::move(settings)) {
+  end_of_turn_ = name_ == "chatml" ? "<|im_end|>" : name_ == "llama-3" ? "<|eot_id|>" : settings_.eos;
+  if (end_of_turn_.empty())
+    throw InputError(
+        text("the chat template ", name_, " ends answers with eos_token, but tokenizer_config.json names none"));
+  if (settings_.bos.empty() && (settings_.starts_with_bos || name_.starts_with("llama-") || name_ == "alpaca"))
+    throw InputError(text("the chat template ", name_, " uses bos_token, but tokenizer_config.json names none"));
+}
+
+ChatTemplate ChatTemplate::recognise(const std::string& jinja, const std::string& bos, const std::string& eos,
+                                     const std::string& place) {
+  const auto [source, default_system] = without_system(canonical_jinja(jinja));
+  for (const KnownChatTemplate& known : known_chat_templates()) {
+    if (canonical_jinja(known.jinja) != source) continue;
+    ChatTemplateSettings settings{.bos = bos, .eos = eos, .default_system = default_system, .answer_prompt = {}};
+    settings.starts_with_bos = known.jinja.starts_with("{{ bos_token }}");
+    settings.answer_prompt = known.jinja.find("{{ '### Instruction:\n' }}") == std::string_view::npos
+                                 ? "### Response:\n"
+                                 : "### Instruction:\n";
+    return {std::string(known.name), jinja, std::move(settings)};
+  }
+  throw InputError(text(place, ": the chat template is none of those known (", list_of_names(),
+                        "); set data.chat_template to the one of these that the model was trained with"));
+}
+
+ChatTemplate ChatTemplate::named(const std::string& name, const std::string& bos, const std::string& eos) {
+  for (const KnownChatTemplate& known : known_chat_templates())
+    if (known.name == own_name(name))
+      return recognise(std::string(known.jinja), bos, eos, text("data.chat_template = ", name));
+  throw InputError(text("data.chat_template = \"", name, "\" is not known; known templates: ", list_of_names()));
+}
+
+ChatTemplate ChatTemplate::load(const std::string& directory, const std::string& name) {
+  const nlohmann::json config = read_tokenizer_config(directory);
+  const std::string bos = token_text(config, "bos_token", "<s>"), eos = token_text(config, "eos_token", "</s>");
+  if (!name.empty()) return named(name, bos, eos);
+  if (const auto found = find_template(directory, config)) return recognise(found->jinja, bos, eos, found->place);
+  throw InputError(text(directory,
+                        " has no chat template (chat_template in tokenizer_config.json, or chat_template.jinja); set "
+                        "data.chat_template to one of ",
+                        list_of_names()));
+}
+
+std::optional<std::string> ChatTemplate::jinja_of(const std::string& directory) {
+  const auto found = find_template(directory, read_tokenizer_config(directory));
+  return found ? std::optional(found->jinja) : std::nullopt;
+}
+
+RenderedChat ChatTemplate::write(const std::vector<Message>& messages, bool add_prompt) const {
+  for (const Message& message : messages)
+    ZERO_CHECK(message.role == "system" || message.role == "user" || message.role == "assistant",
+               "role " + message.role);
+  if (name_ == "zephyr") return write_zephyr(messages, settings_, add_prompt);
+  if (name_ == "llama-2") return write_llama2(messages, settings_);
+  if (name_ == "llama-3") return write_llama3(messages, settings_, add_prompt);
+  if (name_ == "chatml") return write_chatml(messages, settings_, add_prompt);
+  return write_alpaca(messages, settings_, add_prompt);
+}
+
+RenderedChat ChatTemplate::render(const std::vector<Message>& messages) const { return write(messages, false); }
+std::string ChatTemplate::prompt(const std::vector<Message>& messages) const { return write(messages, true).text; }
+
+}  // namespace zero

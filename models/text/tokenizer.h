@@ -1,0 +1,94 @@
+#pragma once
+// Tokenizer: text to ids and back by a SentencePiece model, with the tokens that its folder adds. Special tokens
+// written out in a text are text to it: prompts and conversations go through ChatTokenizer.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/text/added_tokens.h"
+
+namespace zero {
+
+struct EncodeOptions {
+  bool bos = false;
+  bool eos = false;
+  bool inside = false;  // the text goes on where another was cut at next_cut(): nothing is put in front of it
+};
+
+enum class TokenType { normal, unknown, control, user_defined, unused, byte };
+
+class Tokenizer {
+ public:
+  /// `path` is a tokenizer.model, or a folder that holds one. What lies beside it (models/text/added_tokens.h) adds
+  /// tokens and names BOS and EOS. InputError names what is missing or broken, or does not fit the model.
+  static Tokenizer load(const std::string& path);
+  Tokenizer(Tokenizer&&) noexcept;
+  Tokenizer& operator=(Tokenizer&&) noexcept;
+  ~Tokenizer();
+
+  /// Thread-safe. The text is taken as a whole, newlines kept; what is no UTF-8 becomes U+FFFD. Megabytes are no
+  /// burden: a long text is cut, but only between two characters that no piece of the vocabulary holds side by side,
+  /// where no merge of BPE can ever cross, so the ids are those of the whole.
+  std::vector<std::int32_t> encode(std::string_view text, EncodeOptions options = {}) const;
+
+  /// Special tokens give nothing, other added ones their text. InputError for an id outside the vocabulary.
+  std::string decode(const std::vector<std::int32_t>& ids) const;
+
+  std::int64_t vocab_size() const;                  // added tokens counted
+  std::int64_t model_size() const;                  // pieces of the model alone: ids below it
+  const std::string& piece(std::int64_t id) const;  // as the model writes it, with U+2581 for a space
+  std::optional<std::int32_t> id_of(std::string_view piece) const;
+  float score(std::int64_t id) const;
+  TokenType type(std::int64_t id) const;
+  std::optional<std::int32_t> bos() const;  // bos_token of the folder, else of the model
+  std::optional<std::int32_t> eos() const;
+  std::optional<std::int32_t> unk() const;
+  bool add_dummy_prefix() const;
+
+  /// The tokens that stand for themselves in prompts and conversations: control and user-defined pieces, and what the
+  /// folder adds. By id.
+  const std::vector<AddedToken>& added_tokens() const;
+
+  /// Nothing, when encoding is no more than byte-pair merges over a text's characters. Else InputError with what it is
+  /// and the remedy; `use` says what needs it: "a GGUF file".
+  void require_plain_merges(std::string_view use) const;
+
+  /// What it does beside merges: "is a unigram model"; nullptr: nothing.
+  const char* beside_merges() const;
+
+  /// The first place from `from` on where a text may be cut so that the ids of both parts, the second one encoded as
+  /// `inside`, are those of the whole; the text's end when there is none.
+  std::size_t next_cut(std::string_view text, std::size_t from) const;
+
+  /// 64 bits over the model file and the added tokens: the same ids for every text where it is the same.
+  std::uint64_t hash() const;
+  const std::string& model_path() const;  // of tokenizer.model
+
+ private:
+  struct State;
+  explicit Tokenizer(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// Turns ids into text as they come, holding back a character until its last byte is there.
+class TextStream {
+ public:
+  /// at_start: the first id begins a text, so the space that encoding put in front of it is dropped.
+  TextStream(const Tokenizer& tokenizer, bool at_start)
+      : tokenizer_(tokenizer), at_start_(at_start && tokenizer.add_dummy_prefix()) {}
+
+  std::string next(std::int32_t id);
+  /// What was held back; bytes that make no character become U+FFFD.
+  std::string finish();
+
+ private:
+  std::string complete(bool all);
+  const Tokenizer& tokenizer_;
+  bool at_start_;
+  std::string held_;
+};
+
+}  // namespace zero

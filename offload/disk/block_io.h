@@ -1,0 +1,48 @@
+#pragma once
+// BlockIo: transfers between an arena's slots and files, in flight several at a time. The seam between the disk tier
+// and the system: io_uring, threads, or a test's faults.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace zero {
+
+class HostArena;
+
+struct Transfer {
+  bool write = false;
+  int descriptor = -1;
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  std::int64_t offset = 0;
+  int slot = 0;  // of the arena that `data` lies in
+};
+
+struct Completion {
+  std::uint64_t tag = 0;
+  std::int64_t result = 0;  // bytes moved, possibly fewer than asked for; or -errno
+};
+
+/// Used by one thread. Its owner keeps count of what is in flight and waits for all of it before the memory goes.
+class BlockIo {
+ public:
+  virtual ~BlockIo() = default;
+  virtual const char* name() const = 0;
+  virtual void submit(std::uint64_t tag, const Transfer& transfer) = 0;
+  virtual Completion wait_any() = 0;  // only when something is in flight
+};
+
+/// io_uring with the arena's slots as fixed buffers where the limit on locked memory lets them be registered.
+/// Null, with the reason, where the system does not allow io_uring or the program was built without it.
+std::unique_ptr<BlockIo> make_uring_io(const HostArena& arena, int depth, std::string* reason);
+
+/// pread and pwrite in threads.
+std::unique_ptr<BlockIo> make_thread_io(int threads);
+
+enum class BlockIoKind : std::uint8_t { automatic, uring, threads };
+
+/// `automatic` takes io_uring and falls back to threads with one line in the log; `uring` throws Error instead.
+std::unique_ptr<BlockIo> make_block_io(BlockIoKind kind, const HostArena& arena);
+
+}  // namespace zero

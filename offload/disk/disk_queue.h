@@ -1,0 +1,49 @@
+#pragma once
+// DiskQueue: whole transfers out of what the system does in parts. Every completion's byte count is looked at; what is
+// missing is asked for again; a file that ends too soon and any other fault become an Error that names the file.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "offload/disk/block_io.h"
+#include "offload/disk/disk_file.h"
+
+namespace zero {
+
+/// Used by one thread.
+class DiskQueue {
+ public:
+  using Ticket = std::uint64_t;
+
+  explicit DiskQueue(std::unique_ptr<BlockIo> io) : io_(std::move(io)) {}
+  ~DiskQueue();  // waits for all that is in flight: the system may still be using the memory
+  DiskQueue(const DiskQueue&) = delete;
+  DiskQueue& operator=(const DiskQueue&) = delete;
+
+  const char* name() const { return io_->name(); }
+
+  /// Starts to move `bytes` between a slot and the file. Memory, offset and bytes are multiples of DiskFile::block.
+  Ticket start(bool write, const DiskFile& file, std::int64_t offset, std::byte* data, std::size_t bytes, int slot);
+
+  /// Returns when all bytes of the transfer were moved. Throws Error when it failed. Once per ticket.
+  void wait(Ticket ticket);
+
+ private:
+  struct Pending {
+    Transfer transfer;  // what is still missing
+    std::string path;
+    std::string failure;  // empty: none
+    bool done = false;
+  };
+
+  void submit(Ticket ticket, const Pending& pending);
+  void take_completion();
+
+  std::unique_ptr<BlockIo> io_;
+  std::map<Ticket, Pending> pending_;
+  Ticket next_ = 1;
+  int in_flight_ = 0;
+};
+
+}  // namespace zero

@@ -1,0 +1,24 @@
+#pragma once
+// A ShardStore in a file, of which a few shards are in memory at a time.
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "offload/disk/disk_tier.h"
+#include "offload/shard_store.h"
+
+namespace zero {
+
+struct DiskShardOptions {
+  DiskTierOptions tier;  // directory, rank, io, checksums; the rest is not used
+  int slots = 2;         // shards in memory at a time, each as large as the largest
+};
+
+/// Shards in one file; `slots` of them in memory. A released shard stays in its slot until another one needs it.
+/// Holding more shards than slots is an InternalError; a fault of the disk an Error. `directory` is that of the tier,
+/// if there is one; else the store opens its own.
+std::unique_ptr<ShardStore> make_disk_shard_store(const std::vector<std::int64_t>& bytes,
+                                                  const DiskShardOptions& options,
+                                                  std::shared_ptr<DiskTier> tier = nullptr);
+
+}  // namespace zero

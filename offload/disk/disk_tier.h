@@ -1,0 +1,73 @@
+#pragma once
+// DiskTier: a ring of buffers through which optimizer states pass on their way from and to the disk. Its memory is a
+// few chunks, whatever the size of the shards; reading ahead, updating and writing back overlap.
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "offload/disk/block_io.h"
+#include "offload/disk/disk_directory.h"
+#include "offload/disk/disk_queue.h"
+#include "offload/memory/host_arena.h"
+#include "offload/optimizer_store.h"
+
+namespace zero {
+
+struct DiskTierOptions {
+  std::string directory;  // offload.nvme_dir
+  int rank = 0;
+  std::size_t chunk_bytes = std::size_t{16} << 20;  // master, m and v of a chunk together
+  int buffers = 4;  // one updated, the others being read ahead and written back; 3 at least
+  BlockIoKind io = BlockIoKind::automatic;
+  bool checksums = true;  // a chunk that comes back other than it went is refused
+  std::function<std::unique_ptr<BlockIo>(std::unique_ptr<BlockIo>)> wrap;  // for planned faults
+};
+
+/// Used by the rank's own thread. Stores keep their tier alive.
+class DiskTier : public std::enable_shared_from_this<DiskTier> {
+ public:
+  static std::shared_ptr<DiskTier> create(const DiskTierOptions& options);
+
+  /// States of `elements` zeros in a file of their own. Error when the disk has no room.
+  std::unique_ptr<OptimizerStore> make_store(const std::string& name, std::int64_t elements, c10::ScalarType state_type,
+                                             bool has_master);
+
+  const DiskDirectory& directory() const { return directory_; }
+  const char* io_name() const { return queue_.name(); }
+  bool checksums() const { return options_.checksums; }
+  std::size_t buffer_bytes() const { return arena_.slot_bytes(); }
+
+  std::byte* data(int buffer) const { return arena_.slot(buffer); }
+  /// A buffer that nothing uses; `wait`: after the oldest write-back, if need be. Without `wait` there may be none: two
+  /// are left for a visit, which needs the chunk at hand and the next.
+  std::optional<int> take(bool wait);
+  void give(int buffer) { idle_.push_back(buffer); }
+  DiskQueue::Ticket read(const DiskFile& file, std::int64_t offset, int buffer, std::size_t bytes);
+  void wait(DiskQueue::Ticket ticket) { queue_.wait(ticket); }
+  /// The buffer is the tier's again; Error of the write comes from a later take() or settle().
+  void write_back(const DiskFile& file, std::int64_t offset, int buffer, std::size_t bytes);
+  /// Waits for the write-backs to this file.
+  void settle(const DiskFile& file);
+
+ private:
+  explicit DiskTier(const DiskTierOptions& options);
+
+  struct WriteBack {
+    DiskQueue::Ticket ticket;
+    const DiskFile* file;
+    int buffer;
+  };
+  void finish(std::list<WriteBack>::iterator write);
+
+  DiskTierOptions options_;
+  DiskDirectory directory_;
+  HostArena arena_;
+  DiskQueue queue_;
+  std::list<int> idle_;
+  std::list<WriteBack> writes_;
+};
+
+}  // namespace zero

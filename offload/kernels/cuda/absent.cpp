@@ -1,0 +1,15 @@
+#include "base/error.h"
+#include "offload/kernels/device_step.h"
+
+namespace zero {
+namespace {
+
+[[noreturn]] void absent() { throw InputError("this build has no CUDA kernels; build the cuda preset"); }
+
+}  // namespace
+
+void device_add_sum_of_squares(const at::Tensor&, const at::Tensor&, const at::Tensor&) { absent(); }
+void device_judge_step(const at::Tensor&, const StepRule&) { absent(); }
+void device_adamw_update(const AdamWSpan&, const AdamWFactors&, double, const at::Tensor&) { absent(); }
+
+}  // namespace zero

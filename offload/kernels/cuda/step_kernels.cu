@@ -1,0 +1,209 @@
+#include "offload/kernels/cuda/step_kernels.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace zero::cuda {
+namespace {
+
+constexpr int threads = 256;
+
+// The order of StepNumbers in offload/kernels/device_step.h.
+enum { sum_of_squares, norm, factor, lr, steps, finite, bias1, bias2_root };
+
+template <class S, class T>
+__device__ S load(T x) {
+  return static_cast<S>(x);
+}
+template <>
+__device__ float load<float>(__nv_bfloat16 x) {
+  return __bfloat162float(x);
+}
+template <>
+__device__ float load<float>(__half x) {
+  return __half2float(x);
+}
+template <>
+__device__ double load<double>(__nv_bfloat16 x) {
+  return __bfloat162float(x);
+}
+template <>
+__device__ double load<double>(__half x) {
+  return __half2float(x);
+}
+template <class T, class S>
+__device__ T store(S x) {
+  return static_cast<T>(x);
+}
+template <>
+__device__ __nv_bfloat16 store<__nv_bfloat16>(float x) {
+  return __float2bfloat16_rn(x);
+}
+template <>
+__device__ __half store<__half>(float x) {
+  return __float2half_rn(x);
+}
+
+__device__ double block_sum(double value, double* shared) {
+  shared[threadIdx.x] = value;
+  __syncthreads();
+  for (int half = threads / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) shared[threadIdx.x] += shared[threadIdx.x + half];
+    __syncthreads();
+  }
+  return shared[0];
+}
+
+/// 16 bytes of elements.
+template <class T>
+struct alignas(16) Pack {
+  static constexpr int size = 16 / sizeof(T);
+  T at[size];
+};
+
+template <class T>
+__global__ void __launch_bounds__(threads) squares_kernel(const T* flat, std::int64_t n, double* scratch) {
+  __shared__ double shared[threads];
+  double sum = 0;
+  const std::int64_t first = std::int64_t(blockIdx.x) * threads + threadIdx.x,
+                     stride = std::int64_t(gridDim.x) * threads;
+  const std::int64_t packs = reinterpret_cast<std::uintptr_t>(flat) % 16 == 0 ? n / Pack<T>::size : 0;
+  for (std::int64_t i = first; i < packs; i += stride) {
+    const Pack<T> pack = reinterpret_cast<const Pack<T>*>(flat)[i];
+#pragma unroll
+    for (int k = 0; k < Pack<T>::size; ++k) {
+      const double x = load<double>(pack.at[k]);
+      sum += x * x;
+    }
+  }
+  for (std::int64_t i = packs * Pack<T>::size + first; i < n; i += stride) {
+    const double x = load<double>(flat[i]);
+    sum += x * x;
+  }
+  sum = block_sum(sum, shared);
+  if (threadIdx.x == 0) scratch[blockIdx.x] = sum;
+}
+
+__global__ void __launch_bounds__(threads) collect_kernel(const double* scratch, int blocks, double* total) {
+  __shared__ double shared[threads];
+  double sum = 0;
+  for (int i = threadIdx.x; i < blocks; i += threads) sum += scratch[i];
+  sum = block_sum(sum, shared);
+  if (threadIdx.x == 0) *total += sum;
+}
+
+// torch.nn.utils.clip_grad_norm_ on gradients that carry the loss scale.
+__global__ void judge_kernel(JudgeJob job) {
+  double* at = job.numbers;
+  at[norm] = sqrt(at[sum_of_squares]) / job.loss_scale;
+  at[finite] = isfinite(at[norm]) ? 1 : 0;
+  at[steps] += at[finite];
+  at[factor] = (job.max_norm > 0 ? fmin(1.0, job.max_norm / (at[norm] + 1e-6)) : 1.0) / job.loss_scale;
+  at[lr] = job.lr;
+  at[bias1] = 1 - pow(job.beta1, at[steps]);
+  at[bias2_root] = sqrt(1 - pow(job.beta2, at[steps]));
+}
+
+template <class S, class G, class W>
+__global__ void __launch_bounds__(threads) adamw_kernel(AdamWJob job) {
+  if (job.numbers[finite] == 0) return;
+  const double rate = job.numbers[lr] * job.lr_scale;
+  const S scale = S(job.numbers[factor]), keep = S(1 - rate * job.weight_decay), b1 = S(1 - job.beta1),
+          beta2 = S(job.beta2);
+  const S b2 = S(1 - job.beta2), step = S(rate / job.numbers[bias1]), root = S(1 / job.numbers[bias2_root]),
+          eps = S(job.eps);
+  S *master = static_cast<S*>(job.master), *m_all = static_cast<S*>(job.m), *v_all = static_cast<S*>(job.v);
+  const G* gradient = static_cast<const G*>(job.gradient);
+  W* weights = static_cast<W*>(job.weights);
+  const std::int64_t stride = std::int64_t(gridDim.x) * threads;
+  for (std::int64_t i = std::int64_t(blockIdx.x) * threads + threadIdx.x; i < job.n; i += stride) {
+    const S g = load<S>(gradient[i]) * scale;
+    const S m = m_all[i] + b1 * (g - m_all[i]), v = beta2 * v_all[i] + b2 * g * g;
+    const S p = master[i] * keep - step * (m / (sqrt(v) * root + eps));
+    m_all[i] = m;
+    v_all[i] = v;
+    master[i] = p;
+    if (weights) weights[i] = store<W>(p);
+  }
+}
+
+template <class S, class G, class W>
+void launch(const AdamWJob& job, cudaStream_t stream) {
+  const std::int64_t blocks = (job.n + threads * 4 - 1) / (threads * 4);
+  adamw_kernel<S, G, W><<<unsigned(blocks < 65536 ? blocks : 65536), threads, 0, stream>>>(job);
+}
+
+template <class G>
+void launch_with_gradient(const AdamWJob& job, cudaStream_t stream) {
+  switch (job.weight_type) {
+    case StepType::bf16:
+      launch<float, G, __nv_bfloat16>(job, stream);
+      break;
+    case StepType::fp16:
+      launch<float, G, __half>(job, stream);
+      break;
+    default:
+      launch<float, G, float>(job, stream);
+      break;
+  }
+}
+
+void check_launch(const char* what) {
+  const cudaError_t error = cudaGetLastError();
+  if (error != cudaSuccess) throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
+}
+
+}  // namespace
+
+void add_sum_of_squares(const void* flat, StepType type, std::int64_t n, double* scratch, int blocks, double* sum,
+                        void* stream) {
+  if (n == 0) return;
+  const auto on = static_cast<cudaStream_t>(stream);
+  switch (type) {
+    case StepType::fp32:
+      squares_kernel<<<blocks, threads, 0, on>>>(static_cast<const float*>(flat), n, scratch);
+      break;
+    case StepType::bf16:
+      squares_kernel<<<blocks, threads, 0, on>>>(static_cast<const __nv_bfloat16*>(flat), n, scratch);
+      break;
+    case StepType::fp16:
+      squares_kernel<<<blocks, threads, 0, on>>>(static_cast<const __half*>(flat), n, scratch);
+      break;
+    case StepType::fp64:
+      squares_kernel<<<blocks, threads, 0, on>>>(static_cast<const double*>(flat), n, scratch);
+      break;
+  }
+  collect_kernel<<<1, threads, 0, on>>>(scratch, blocks, sum);
+  check_launch("sum_of_squares");
+}
+
+void judge_step(const JudgeJob& job, void* stream) {
+  judge_kernel<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>(job);
+  check_launch("judge_step");
+}
+
+void adamw(const AdamWJob& job, void* stream) {
+  if (job.n == 0) return;
+  const auto on = static_cast<cudaStream_t>(stream);
+  if (job.state == StepType::fp64) {
+    launch<double, double, double>(job, on);
+  } else {
+    switch (job.gradient_type) {
+      case StepType::bf16:
+        launch_with_gradient<__nv_bfloat16>(job, on);
+        break;
+      case StepType::fp16:
+        launch_with_gradient<__half>(job, on);
+        break;
+      default:
+        launch_with_gradient<float>(job, on);
+        break;
+    }
+  }
+  check_launch("adamw");
+}
+
+}  // namespace zero::cuda

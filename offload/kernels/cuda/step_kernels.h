@@ -1,0 +1,32 @@
+#pragma once
+// Launchers of the optimizer's kernels. Sees neither LibTorch nor CUDA's headers; a stream is a cudaStream_t. No float
+// atomics.
+#include <cstdint>
+
+namespace zero::cuda {
+
+enum class StepType : int { fp32, bf16, fp16, fp64 };
+
+void add_sum_of_squares(const void* flat, StepType type, std::int64_t n, double* scratch, int blocks, double* sum,
+                        void* stream);
+
+struct JudgeJob {
+  double* numbers;  // StepNumbers
+  double lr, max_norm, loss_scale, beta1, beta2;
+};
+void judge_step(const JudgeJob& job, void* stream);
+
+struct AdamWJob {
+  void* master;
+  void* m;
+  void* v;
+  const void* gradient;
+  void* weights;  // null: the master is the weights
+  StepType state, gradient_type, weight_type;
+  std::int64_t n;
+  double beta1, beta2, eps, weight_decay, lr_scale;
+  const double* numbers;
+};
+void adamw(const AdamWJob& job, void* stream);
+
+}  // namespace zero::cuda

@@ -1,0 +1,37 @@
+#pragma once
+// The optimizer's step on a GPU without waiting for it: norm, clip factor, learning rate, step count and the verdict
+// whether all is finite live in device memory, where AdamW reads them. In a build without CUDA the functions throw
+// (cuda/absent.cpp).
+#include <ATen/core/Tensor.h>
+
+#include "offload/kernels/adamw_kernel.h"
+
+namespace zero {
+
+/// fp64 [count] in device memory.
+struct StepNumbers {
+  enum Index : int { sum_of_squares, norm, factor, lr, steps, finite, bias1, bias2_root, loss, count };
+};
+
+/// numbers[sum_of_squares] += the sum over a flat fp32, bf16, fp16 or fp64 tensor, accumulated in fp64 in a fixed
+/// order. `scratch`: fp64 [device_norm_blocks] of the same device.
+inline constexpr int device_norm_blocks = 1024;
+void device_add_sum_of_squares(const at::Tensor& flat, const at::Tensor& scratch, const at::Tensor& numbers);
+
+struct StepRule {
+  double lr = 1e-3;
+  double max_norm = 1.0;  // 0: no clipping
+  double loss_scale = 1.0;
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+};
+
+/// From the sum of squares over all ranks: norm, factor, finite; counts the step when it is finite.
+void device_judge_step(const at::Tensor& numbers, const StepRule& rule);
+
+/// adamw_update() on device memory, with lr (times lr_scale), step and gradient_scale taken from `numbers`; nothing
+/// where they are not finite. States in fp32 or fp64.
+void device_adamw_update(const AdamWSpan& span, const AdamWFactors& factors, double lr_scale,
+                         const at::Tensor& numbers);
+
+}  // namespace zero

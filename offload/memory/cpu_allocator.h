@@ -1,0 +1,50 @@
+#pragma once
+// CpuAllocator: the one allocator behind every CPU tensor. It pools, so that a training step runs without page faults;
+// it counts, so that the ledger says what every byte is for; and it keeps the pages of the process near the bytes in
+// use.
+#include <c10/core/Allocator.h>
+
+#include <cstddef>
+#include <memory>
+
+#include "offload/memory/page_arena.h"
+
+namespace zero {
+
+struct CpuAllocatorOptions {
+  bool poison = false;  // fill fresh and freed blocks with 0xFF: NaN in every floating type
+  PageArenaOptions arena;
+};
+
+/// Blocks are 64-byte aligned. Bytes handed out, rounded up to 64, are booked in the ledger and category that the
+/// allocating thread's scopes name, and out of the same whichever thread frees them. Not zero-filled. Safe in any
+/// thread. allocate(0) is a null pointer. Throws Error, with the pool's state, when no memory is left.
+class CpuAllocator final : public c10::Allocator {
+ public:
+  explicit CpuAllocator(const CpuAllocatorOptions& options = {});
+  /// Puts the allocator before back. Blocks still alive stay valid: the pool ends with the last of them.
+  ~CpuAllocator() override;
+  CpuAllocator(const CpuAllocator&) = delete;
+  CpuAllocator& operator=(const CpuAllocator&) = delete;
+
+  /// Becomes LibTorch's CPU allocator until destroyed: in main, before the first tensor. Older blocks keep their own
+  /// deleters.
+  void install();
+
+  c10::DataPtr allocate(std::size_t bytes) override;
+  c10::DeleterFnPtr raw_deleter() const override;
+  void copy_data(void* destination, const void* source, std::size_t bytes) const override;
+
+  /// Gives pages that hold no live block back to the system; returns how many bytes.
+  std::size_t trim();
+  std::size_t live_bytes() const;    // handed out, rounded up to 64
+  std::size_t pooled_bytes() const;  // pages held beyond that: free blocks, rounding, headers
+
+  struct State;
+
+ private:
+  std::unique_ptr<State> state_;
+  c10::Allocator* before_ = nullptr;
+};
+
+}  // namespace zero

@@ -1,0 +1,80 @@
+#include "offload/memory/node_memory.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+namespace zero {
+namespace {
+
+/// The number behind a key of a file of "key number" lines; without a key the file's first word, unless it is no
+/// number.
+std::optional<std::int64_t> number_in(const std::string& file, const std::string& key = "") {
+  std::ifstream in(file);
+  std::string word;
+  while (in >> word) {
+    if (!key.empty() && word != key) continue;
+    if (!key.empty() && !(in >> word)) break;
+    try {
+      return std::stoll(word);
+    } catch (const std::exception&) {
+      return std::nullopt;  // "max"
+    }
+  }
+  return std::nullopt;
+}
+
+/// The process's own group of a hierarchy, "/" and below, from /proc/self/cgroup: "0::/path" or "4:memory:/path".
+std::string own_group(const std::string& root, const std::string& controller) {
+  std::ifstream in(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second != std::string::npos && line.substr(first + 1, second - first - 1) == controller)
+      return line.substr(second + 1);
+  }
+  return "/";
+}
+
+struct GroupFiles {
+  const char *limit, *used, *droppable;
+};
+
+/// What the limits of a group and of those around it leave. In a container the path may be the host's: then the top
+/// counts.
+std::optional<std::int64_t> left_in_groups(const std::string& top, std::string group, const GroupFiles& files) {
+  std::optional<std::int64_t> least;
+  for (;; group = std::filesystem::path(group).parent_path()) {
+    const std::string folder = top + (group == "/" ? "" : group);
+    const auto limit = number_in(folder + files.limit), used = number_in(folder + files.used);
+    if (limit && used && *limit < (std::int64_t(1) << 60)) {
+      const std::int64_t left = *limit - *used + number_in(folder + "/memory.stat", files.droppable).value_or(0);
+      least = std::max<std::int64_t>(0, least ? std::min(*least, left) : left);
+    }
+    if (group == "/" || group.empty()) return least;
+  }
+}
+
+}  // namespace
+
+NodeMemory node_memory(const std::string& root) {
+  NodeMemory memory;
+  if (const auto kib = number_in(root + "/proc/meminfo", "MemAvailable:")) memory = {*kib * 1024, "MemAvailable"};
+  const std::string groups = root + "/sys/fs/cgroup";
+  const auto second = left_in_groups(groups, own_group(root, ""), {"/memory.max", "/memory.current", "inactive_file"});
+  const auto first = left_in_groups(groups + "/memory", own_group(root, "memory"),
+                                    {"/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file"});
+  for (const auto& left : {second, first})
+    if (left && (memory.available < 0 || *left < memory.available)) memory = {*left, "the control group's limit"};
+  return memory;
+}
+
+std::int64_t free_disk_bytes(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path place = std::filesystem::absolute(path, error);
+  while (!std::filesystem::exists(place, error) && place.has_relative_path()) place = place.parent_path();
+  const auto space = std::filesystem::space(place, error);
+  return error ? -1 : std::int64_t(space.available);
+}
+
+}  // namespace zero

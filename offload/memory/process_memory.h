@@ -1,0 +1,30 @@
+#pragma once
+// What the kernel says of this process's memory, as users see it in their tools. Linux only; 0 where a file is missing.
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+namespace zero {
+
+std::int64_t pss_bytes();            // proportional: a page shared by n processes counts 1/n in each
+std::int64_t peak_resident_bytes();  // VmHWM: shared pages count whole in every process that touched them
+void reset_peak_resident_bytes();
+
+/// Reads Pss now and then while it lives. Reading walks the page tables, so it does not belong into a timed stretch.
+class PssSampler {
+ public:
+  explicit PssSampler(std::chrono::milliseconds interval);
+  ~PssSampler();
+  PssSampler(const PssSampler&) = delete;
+  PssSampler& operator=(const PssSampler&) = delete;
+
+  std::int64_t peak() const { return peak_; }
+
+ private:
+  std::atomic<std::int64_t> peak_{0};
+  std::atomic<bool> over_{false};
+  std::thread thread_;
+};
+
+}  // namespace zero

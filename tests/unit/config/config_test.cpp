@@ -1,0 +1,281 @@
+#include "zero/config/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+#include "zero/config/config_keys.h"
+
+namespace zero {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// The least that is accepted; lines 1 to 9.
+const std::string least =
+    "[job]\n"
+    "output_dir = \"out\"\n"
+    "[model]\n"
+    "path = \"model\"\n"
+    "[data]\n"
+    "train = [\"a.bin\"]\n"
+    "[training]\n"
+    "steps = 10\n"
+    "seq_len = 64\n";
+
+std::string refusal(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  try {
+    parse_config(text, "c.toml", overrides);
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.code(), ExitCode::bad_input);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Config, DefaultsStandWhereNothingIsGiven) {
+  const Config config = parse_config(least, "c.toml");
+  EXPECT_EQ(config.training.steps, 10);
+  EXPECT_EQ(config.training.global_batch_size, std::nullopt);
+  EXPECT_EQ(config.training.precision, "bf16");
+  EXPECT_EQ(config.zero.stage, 3);
+  EXPECT_EQ(config.optimizer.betas, (std::array<double, 2>{0.9, 0.95}));
+  EXPECT_FALSE(config.lora);
+  EXPECT_TRUE(config.is_given("training.steps"));
+  EXPECT_FALSE(config.is_given("zero.stage"));
+}
+
+TEST(Config, MessagesBeginWithFileLineKeyAndValue) {
+  EXPECT_EQ(refusal(least + "[zero]\nstage = 4\n"), "c.toml:11: [zero] stage = 4: must be 0, 1, 2 or 3");
+  EXPECT_EQ(refusal(least, {"zero.stage=4"}), "--set zero.stage=4: must be 0, 1, 2 or 3");
+}
+
+TEST(Config, MisspeltKeysNameTheNearest) {
+  EXPECT_EQ(refusal(least + "step = 3\n"),
+            "c.toml:10: [training] step = 3: unknown key in [training]; the nearest known key is `steps`");
+  EXPECT_THAT(refusal(least + "tokens_of_a_row = 3\n"), HasSubstr("known are steps, epochs, seq_len"));
+  EXPECT_THAT(refusal(least + "lr = 3\n"), HasSubstr("`lr` is a key of [optimizer]"));
+  EXPECT_THAT(refusal(least + "[optimiser]\nlr = 3\n"),
+              HasSubstr("c.toml:10: [optimiser]: unknown section; the nearest known one is [optimizer]"));
+  EXPECT_THAT(refusal(least + "[stage]\n"), HasSubstr("`stage` is a key of [zero]"));
+  EXPECT_THAT(refusal("steps = 3\n" + least), HasSubstr("c.toml:1: steps = 3: must stand in section [training]"));
+  EXPECT_THAT(refusal("zero = 3\n" + least), HasSubstr("must be a section, [zero]"));
+  EXPECT_THAT(refusal(least, {"training.batch_size=3"}),
+              StartsWith("--set training.batch_size=3: unknown key in [training]"));
+  EXPECT_THAT(refusal(least, {"trainin.steps=3"}), HasSubstr("the nearest known one is [training]"));
+  EXPECT_THAT(refusal(least, {"model.presset=llama-tiny"}), HasSubstr("the nearest known key is `preset`"));
+}
+
+TEST(Config, WrongTypesAreRefused) {
+  EXPECT_EQ(refusal(least, {"training.seed=x"}), "--set training.seed=x: must be an integer, but is a string");
+  EXPECT_THAT(refusal(least, {"training.seed=1.0"}), HasSubstr("must be an integer, but is a number"));
+  EXPECT_THAT(refusal(least, {"data.shuffle=1"}), HasSubstr("must be true or false, but is an integer"));
+  EXPECT_THAT(refusal(least, {"data.train=[1, 2]"}), HasSubstr("must be a list of strings, but is a list"));
+  EXPECT_THAT(refusal(least, {"optimizer.betas=[0.9]"}), HasSubstr("must be a list of two numbers"));
+  EXPECT_THAT(refusal(least, {"optimizer.lr=1979-05-27"}), HasSubstr("must be a number, but is a date or time"));
+  EXPECT_THAT(refusal(least, {"data.tokenizer=true"}), HasSubstr("must be a string"));
+}
+
+TEST(Config, ImpossibleValuesAreRefused) {
+  const std::pair<const char*, const char*> cases[] = {{"training.steps=0", "between 1 and 10000000000"},
+                                                       {"training.seq_len=-1", "between 1 and 100000000"},
+                                                       {"training.max_norm=-1", "between 0 and 1e30"},
+                                                       {"training.precision=fp8", "\"fp32\", \"bf16\" or \"fp16\""},
+                                                       {"optimizer.lr=nan", "finite"},
+                                                       {"optimizer.lr=inf", "finite"},
+                                                       {"optimizer.betas=[0.9, 1.0]", "below 1"},
+                                                       {"optimizer.betas=[0.9,9007199254740993]", "below 1"},
+                                                       {"optimizer.betas=[9007199254740993,0.5]", "below 1"},
+                                                       {"optimizer.name=sgd", "\"adamw\""},
+                                                       {"lr_scheduler.min_lr_ratio=1.5", "between 0 and 1"},
+                                                       {"comm.deadline_seconds=0", "greater than 0"},
+                                                       {"data.train=[]", "not empty"},
+                                                       {"zero.shard_degree=-2", "between 0 and"},
+                                                       {"checkpoint.keep=0", "between 1 and"}};
+  for (const auto& [pair, rule] : cases) EXPECT_THAT(refusal(least, {pair}), HasSubstr(rule)) << pair;
+}
+
+TEST(Config, ContradictionsNameBothPlaces) {
+  EXPECT_EQ(
+      refusal(least + "epochs = 2\n"),
+      "c.toml:10: [training] epochs = 2: contradicts steps (c.toml:8: [training] steps = 10); give one of the two");
+  EXPECT_THAT(refusal(least, {"model.preset=llama-tiny"}), HasSubstr("give one of the two"));
+  EXPECT_THAT(refusal(least, {"model.hidden_size=8"}), HasSubstr("beside preset only"));
+  EXPECT_THAT(refusal(least, {"lr_scheduler.warmup_steps=11"}),
+              HasSubstr("must not exceed the run's 10 steps ([training] steps)"));
+  EXPECT_THAT(refusal(least, {"data.train=[\"a.csv\"]"}), HasSubstr("a.csv must end in .txt, .jsonl, .json or .bin"));
+  EXPECT_THAT(refusal(least, {"training.validation_interval=5"}), HasSubstr("needs files in [data] validation"));
+  EXPECT_THAT(refusal(least, {"data.validation=a.bin"}),
+              HasSubstr("--set data.validation=a.bin: needs [training] validation_interval"));
+  EXPECT_EQ(refusal(least, {"data.validation=a.bin", "training.validation_interval=0"}), "accepted");
+  EXPECT_THAT(refusal(least, {"zero.stage=2", "offload.parameters=cpu"}), HasSubstr("needs [zero] stage = 3"));
+  EXPECT_THAT(refusal(least, {"offload.optimizer=nvme"}), HasSubstr("needs [offload] nvme_dir"));
+}
+
+TEST(Config, MissingKeysAreNamed) {
+  EXPECT_THAT(refusal(""), StartsWith("c.toml: [job] output_dir: is missing"));
+  EXPECT_THAT(refusal("[job]\noutput_dir=\"o\"\n[model]\npath=\"m\"\n[data]\ntrain=\"a.bin\"\n[training]\nseq_len=4\n"),
+              HasSubstr("[training] needs steps or epochs"));
+}
+
+TEST(Config, BrokenTomlIsRefusedWithItsLine) {
+  EXPECT_THAT(refusal(least + "[zero\n"), StartsWith("c.toml:10: not valid TOML"));
+  EXPECT_THAT(refusal(least + "steps = 3\n"), StartsWith("c.toml:10: not valid TOML"));
+  EXPECT_THAT(refusal("\xff\xfe"), HasSubstr("not valid TOML"));
+}
+
+TEST(Config, OverridesAreTomlOrStringsAndTheLastWins) {
+  const Config config = parse_config(least, "c.toml",
+                                     {"zero.stage=1", "zero.stage = 2", "training.precision=fp32", "optimizer.lr=3",
+                                      "data.train=b.bin", "lora.r=4", "lora.init_lora_weights=true"});
+  EXPECT_EQ(config.zero.stage, 2);
+  EXPECT_EQ(config.training.precision, "fp32");
+  EXPECT_EQ(config.optimizer.lr, 3.0);
+  EXPECT_EQ(config.data.train, std::vector<std::string>{"b.bin"});
+  ASSERT_TRUE(config.lora);
+  EXPECT_EQ(config.lora->r, 4);
+  EXPECT_EQ(config.lora->init_lora_weights, "true");
+  EXPECT_EQ(config.where("zero.stage"), "--set zero.stage = 2");
+  EXPECT_THAT(refusal(least, {"zero.stage"}), HasSubstr("section.key=value"));
+  EXPECT_THAT(refusal(least, {"stage=3"}), HasSubstr("must be --set zero.stage=3"));
+}
+
+TEST(Config, MessagesStayOneLine) {
+  EXPECT_EQ(refusal(least, {"zero.stage=\"a\nb\""}).find('\n'), std::string::npos);
+  EXPECT_EQ(refusal(least, {"zero\n.stage=1"}).find('\n'), std::string::npos);
+  EXPECT_EQ(refusal(least + "\"a\\nb\" = 3\n").find('\n'), std::string::npos);
+}
+
+TEST(Config, AnEmptyLoraSectionSwitchesItOn) { EXPECT_TRUE(parse_config(least + "[lora]\n", "c.toml").lora); }
+
+TEST(Config, PresetFieldsAreTriedWithTheirLine) {
+  const std::string preset =
+      "[job]\noutput_dir=\"o\"\n[data]\ntrain=\"a.bin\"\n[training]\nsteps=1\nseq_len=8\n[model]\npreset=\"llama-tiny\"\n";
+  const Config config =
+      parse_config(preset + "num_hidden_layers = 3\nrope_theta = 5e4\ntie_word_embeddings = true\n", "c.toml");
+  EXPECT_EQ(config.model.fields.at("num_hidden_layers"), "3");
+  EXPECT_EQ(config.model.fields.at("tie_word_embeddings"), "true");
+  EXPECT_THAT(refusal(preset + "hidden_sizes = 3\n"), StartsWith("c.toml:10: [model] hidden_sizes = 3: "));
+  EXPECT_THAT(refusal(preset, {"model.preset=llama-9b"}), HasSubstr("llama-15m"));
+  EXPECT_THAT(refusal(preset, {"training.seq_len=100000"}), HasSubstr("must be at most the model's context"));
+  EXPECT_THAT(refusal(preset, {"data.train=a.txt"}), HasSubstr("a preset has no tokenizer"));
+}
+
+TEST(Config, ResolvedConfigurationReadsBackEqual) {
+  const std::string preset =
+      "[job]\noutput_dir=\"o\\n\\\"\\u007f\\u00e9\"\n[data]\ntrain=[\"a.bin\", \"b c.bin\"]\n[training]\nepochs=1.5\nseq_len=8\nglobal_batch_size=64\n"
+      "[model]\npreset=\"llama-tiny\"\nrope_theta=50000.0\nnum_hidden_layers=3\n[optimizer]\nlr=0.1234567890123456789\neps=1e-30\n";
+  for (const std::string& text : {least, preset, least + "[lora]\nr = 3\n"}) {
+    const Config config = parse_config(text, "c.toml");
+    const std::string resolved = resolved_toml(config);
+    EXPECT_EQ(parse_config(resolved, "resolved.toml"), config) << resolved;
+    EXPECT_EQ(resolved_toml(parse_config(resolved, "resolved.toml")), resolved);
+  }
+  EXPECT_NE(parse_config(least, "c.toml"), parse_config(least, "c.toml", {"checkpoint.keep=3"}));
+}
+
+TEST(Config, FieldsOfAModelAreWrittenAsPlainKeys) {
+  const Config config = parse_config(
+      "[job]\noutput_dir=\"o\"\n[data]\ntrain=\"a.bin\"\n[training]\nsteps=1\nseq_len=8\n[model]\npreset=\"llama-tiny\"\nvocab_size = 32000\n",
+      "c.toml");
+  EXPECT_THAT(resolved_toml(config), HasSubstr("\nvocab_size = 32000\n"));
+}
+
+TEST(Config, SeveralMistakesAreToldTogether) {
+  const std::string said = refusal(least + "[zero]\nstage = 4\n[optimizer]\nlr = -1\n", {"training.seed=x"});
+  EXPECT_THAT(said, HasSubstr("stage = 4: must be 0, 1, 2 or 3"));
+  EXPECT_THAT(said, HasSubstr("\n  and: "));
+  EXPECT_THAT(said, HasSubstr("lr = -1: must be between 0 and 1e30"));
+  EXPECT_THAT(said, HasSubstr("--set training.seed=x: must be an integer"));
+}
+
+TEST(Config, NamesOfTheHubGetTheCommandThatDownloadsThem) {
+  const Config config = parse_config(least, "c.toml", {"model.path=TinyLlama/TinyLlama-1.1B-Chat-v1.0"});
+  try {
+    check_files(config);
+    ADD_FAILURE() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_THAT(
+        error.what(),
+        HasSubstr("hf download TinyLlama/TinyLlama-1.1B-Chat-v1.0 --local-dir TinyLlama/TinyLlama-1.1B-Chat-v1.0"));
+    EXPECT_THAT(error.what(), HasSubstr("a.bin does not exist"));
+  }
+}
+
+TEST(Config, PlacesThatCannotBeWrittenToAreRefused) {
+  const auto said = [](const std::string& pair) -> std::string {
+    try {
+      check_files(parse_config(least, "c.toml", {pair}));
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(said("job.output_dir=/proc/x"), HasSubstr("--set job.output_dir=/proc/x: /proc belongs to the kernel"));
+  EXPECT_THAT(said("job.output_dir=" + std::string(300, 'a')), HasSubstr("a name of 300 characters"));
+  EXPECT_THAT(said("metrics.dump_first_step=/nonexistent/a.safetensors"), HasSubstr("/nonexistent is no directory"));
+  EXPECT_THAT(said("metrics.dump_first_step=/tmp"), HasSubstr("is a directory; name a file"));
+}
+
+// What a key accepts is what is built: sums over ranks are held in fp32.
+TEST(Config, SumsOverRanksInLessThanFp32AreRefused) {
+  EXPECT_NO_THROW(parse_config(least, "c.toml", {"zero.reduce_dtype=fp32"}));
+  try {
+    parse_config(least, "c.toml", {"zero.reduce_dtype=bf16"});
+    ADD_FAILURE();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("zero.reduce_dtype"));
+    EXPECT_THAT(error.what(), HasSubstr("\"fp32\""));
+  }
+}
+
+TEST(Config, LargeAndMissingFilesAreRefused) {
+  EXPECT_THROW(load_config("/nonexistent.toml"), InputError);
+  EXPECT_THROW(load_config("/"), InputError);
+  const std::string path = ::testing::TempDir() + "zero_large.toml";
+  std::ofstream(path) << std::string((1 << 20) + 1, '#');
+  EXPECT_THROW(load_config(path), InputError);
+  std::remove(path.c_str());
+}
+
+TEST(Config, MissingDataFilesAreRefused) {
+  const Config config = parse_config(least, "c.toml", {std::string("model.path=") + ZERO_TEST_DATA + "/tiny/model"});
+  try {
+    check_files(config);
+    ADD_FAILURE() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), StartsWith("c.toml:6: [data] train = [ \"a.bin\" ]: a.bin does not exist"));
+  }
+  EXPECT_THROW(check_files(parse_config(least, "c.toml")), InputError);  // no such model directory
+}
+
+TEST(ConfigKeys, NoTwoRowsShareANameOrAField) {
+  std::vector<std::string> names;
+  for (const ConfigKey& key : config_keys()) names.push_back(key.full_name());
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
+  std::vector<const void*> fields;
+  Config config;
+  for (const ConfigKey& key : config_keys())
+    fields.push_back(std::visit([](auto* field) -> const void* { return field; }, key.field(config)));
+  std::sort(fields.begin(), fields.end());
+  EXPECT_EQ(std::adjacent_find(fields.begin(), fields.end()), fields.end());
+}
+
+// ZERO_UPDATE_DOCS=1 writes the page instead.
+TEST(ConfigKeys, TheDocumentationIsTheTable) {
+  const std::string path = std::string(ZERO_TEST_DATA) + "/../../docs/configuration.md";
+  if (std::getenv("ZERO_UPDATE_DOCS")) std::ofstream(path) << configuration_markdown();
+  std::stringstream page;
+  page << std::ifstream(path).rdbuf();
+  EXPECT_EQ(page.str(), configuration_markdown()) << "run test_train with ZERO_UPDATE_DOCS=1";
+}
+
+}  // namespace
+}  // namespace zero

@@ -1,0 +1,285 @@
+// The plan of bytes beside the ZeRO paper's numbers and beside what the allocator hands out.
+#include "zero/estimate/memory_plan.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include "base/ledger.h"
+#include "comm/fake/fake_communicator.h"
+#include "comm/nccl/nccl_communicator.h"
+#include "models/initial_weights.h"
+#include "models/llama/llama.h"
+#include "models/lora/lora.h"
+#include "offload/memory/cpu_allocator.h"
+#include "zero/config/config.h"
+
+namespace zero {
+namespace {
+
+ModelConfig paper_model() {
+  ModelConfig config;  // 7.5 billion parameters
+  config.hidden_size = 4096;
+  config.intermediate_size = 10900;
+  config.num_hidden_layers = 36;
+  config.num_attention_heads = config.num_key_value_heads = 32;
+  config.head_dim = 128;
+  return config;
+}
+
+// Figure 1 of Rajbhandari et al. 2020: 64 ranks, 12 bytes of optimizer state an element, gradients in 16 bits.
+TEST(MemoryPlan, GivesThePapersNumbers) {
+  const Model model = make_llama(paper_model());
+  ASSERT_NEAR(double(model.numel()), 7.5e9, 2e6);
+  const double gigabytes[] = {120, 31.4, 16.6, 1.9};
+  for (int stage = 0; stage <= 3; ++stage) {
+    MemoryWork work;
+    work.engine.plan = ShardPlan::for_stage(stage);
+    work.engine.precision = {at::kHalf, at::kFloat, at::kHalf, at::kFloat};
+    work.ranks = 64;
+    const MemoryPlan plan = plan_memory(model, work);
+    EXPECT_NEAR(double(plan.parameters + plan.gradients + plan.optimizer) / 1e9, gigabytes[stage], 0.05)
+        << "stage " << stage;
+    EXPECT_NEAR(paper_bytes(7.5e9, 0, work.engine, 64).sum() / 1e9, gigabytes[stage], 0.05) << "stage " << stage;
+  }
+}
+
+// Adapters have gradients and states, the frozen base has neither.
+TEST(MemoryPlan, TheFormulaCountsAdaptersAloneAsTrained) {
+  Model model = make_llama(preset_config("llama-110m"));
+  const double base = double(model.numel());
+  add_lora(model, {});
+  const double adapters = double(model.trainable_numel());
+  MemoryWork work;
+  work.engine.plan = ShardPlan::for_stage(0);
+  work.engine.precision = {at::kBFloat16, at::kFloat, at::kBFloat16, at::kFloat};
+  for (const bool quantize : {false, true}) {
+    work.engine.quantize_frozen = quantize;
+    const PaperBytes paper = paper_bytes(adapters, frozen_bytes(model, work.engine), work.engine, 1);
+    const MemoryPlan plan = plan_memory(model, work);
+    EXPECT_NEAR(paper.optimizer, 12 * adapters, 1);
+    EXPECT_NEAR(paper.parameters / double(plan.parameters), 1, 0.01);
+    EXPECT_NEAR(paper.sum() / double(plan.parameters + plan.gradients + plan.optimizer), 1, 0.01);
+    EXPECT_LT(paper.sum(), 2.1 * base + 16 * adapters);
+  }
+}
+
+TEST(MemoryPlan, CountsWhatLiesOnDisk) {
+  const Model model = make_llama(preset_config("llama-110m"));
+  MemoryWork work;
+  work.engine.plan = ShardPlan::for_stage(3);
+  work.ranks = 2;
+  const MemoryPlan resident = plan_memory(model, work);
+  work.optimizer_on_disk = work.parameters_on_disk = work.parameters_in_store = true;
+  const MemoryPlan plan = plan_memory(model, work);
+  EXPECT_EQ(plan.optimizer, 4 * (16 << 20));  // the tier's buffers, whatever the model
+  EXPECT_LT(plan.parameters, resident.parameters);
+  EXPECT_GE(plan.disk, resident.parameters + resident.optimizer);
+  EXPECT_LT(plan.disk, resident.parameters + resident.optimizer + std::int64_t(model.units.size()) * 16 * 4096);
+}
+
+// What attention holds for documents: nothing that grows with the square of a row in bf16, one mask in fp32.
+TEST(MemoryPlan, CountsWhatPackedRowsTakeOnAGpu) {
+  const Model model = make_llama(preset_config("llama-110m"));
+  const auto planned = [&](at::ScalarType compute, std::int64_t rows, std::int64_t seq_len, bool packed) {
+    MemoryWork work;
+    work.engine.precision.compute = compute;
+    work.on_device = true;
+    work.activations.batch = rows;
+    work.activations.seq_len = seq_len;
+    work.activations.packed = packed;
+    return plan_memory(model, work).activations;
+  };
+  EXPECT_EQ(planned(at::kBFloat16, 1, 4096, true).kept, planned(at::kBFloat16, 8, 512, true).kept);
+  EXPECT_EQ(planned(at::kBFloat16, 8, 512, true).kept, planned(at::kBFloat16, 8, 512, false).kept);
+  EXPECT_EQ(planned(at::kFloat, 2, 2048, true).kept, planned(at::kFloat, 2, 2048, false).kept + 4 * 2 * 2048 * 2048);
+  EXPECT_EQ(planned(at::kFloat, 2, 2048, true).peak(),
+            planned(at::kFloat, 2, 2048, false).peak() + 4 * 2 * 2048 * 2048);
+}
+
+TEST(MemoryPlan, CountsThePartsOfSumsOnAGpu) {
+  const Model model = make_llama(paper_model());
+  MemoryWork work;
+  work.ranks = 8;
+  EXPECT_EQ(plan_memory(model, work).sums, 0) << "ranks of the CPU read each other's memory";
+  work.on_device = true;
+  for (int stage = 0; stage <= 3; ++stage) {
+    work.engine.plan = ShardPlan::for_stage(stage);
+    const MemoryPlan plan = plan_memory(model, work);
+    EXPECT_EQ(plan.sums, nccl_piece_bytes) << "stage " << stage;
+    EXPECT_EQ(plan.at_rest(), plan.parameters + plan.gradients + plan.optimizer + plan.gather_slots +
+                                  plan.reduce_slots + plan.activations.at_rest + plan.sums);
+  }
+  work.ranks = 1;
+  EXPECT_EQ(plan_memory(model, work).sums, 0);
+}
+
+// Ranks that share one copy sum first, those that hold the same shard then; each communicator has parts of its own.
+TEST(MemoryPlan, CountsThePartsOfBothSumsOfHybridSharding) {
+  const Model model = make_llama(paper_model());
+  MemoryWork work;
+  work.ranks = 8;
+  work.on_device = true;
+  const auto sums = [&](int stage, int degree) {
+    work.engine.plan = ShardPlan::for_stage(stage);
+    work.engine.shard_degree = degree;
+    return plan_memory(model, work).sums;
+  };
+  for (int stage = 1; stage <= 3; ++stage) {
+    EXPECT_EQ(sums(stage, 4), 2 * nccl_piece_bytes) << "stage " << stage;
+    EXPECT_EQ(sums(stage, 8), nccl_piece_bytes) << "stage " << stage;
+    EXPECT_EQ(sums(stage, 1), nccl_piece_bytes) << "one rank holds everything: all ranks sum at once";
+  }
+  EXPECT_EQ(sums(0, 4), nccl_piece_bytes) << "nothing is sharded";
+  work.parameters_in_store = true;
+  EXPECT_EQ(sums(3, 1), nccl_piece_bytes) << "replicas alone";
+}
+
+struct Case {
+  std::string name;
+  int stage = 0;
+  at::ScalarType compute = at::kBFloat16;
+  int recompute_every = 0;
+  std::int64_t micro_batches = 1;
+  bool tied = false, masked = false;
+  std::int64_t vocabulary = 3000, seq_len = 128;
+  bool recompute_attention = false;
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+class MeasuredPeak : public ::testing::TestWithParam<Case> {
+ protected:
+  static void SetUpTestSuite() {
+    allocator_ = std::make_unique<CpuAllocator>();
+    allocator_->install();
+  }
+  static void TearDownTestSuite() { allocator_.reset(); }
+  static std::unique_ptr<CpuAllocator> allocator_;
+};
+std::unique_ptr<CpuAllocator> MeasuredPeak::allocator_;
+
+ModelConfig model_of(const Case& c) {
+  ModelConfig config;
+  config.vocab_size = c.vocabulary;
+  config.hidden_size = 192;
+  config.intermediate_size = 512;
+  config.num_hidden_layers = 4;
+  config.num_attention_heads = 6;
+  config.num_key_value_heads = 2;
+  config.head_dim = 32;
+  config.tie_word_embeddings = c.tied;
+  return config;
+}
+
+/// Two training steps on one of `ranks` pretended ranks.
+void train(Model& model, const Case& c, const EngineOptions& options, int ranks, Ledger& ledger) {
+  Chain chain;
+  for (auto& unit : model.units) chain.push_back(unit.get());
+  FakeCommunicator communicator(0, ranks);
+  Engine engine(chain, communicator, options);
+  RandomWeights weights(model, 0);
+  engine.load(weights);
+  ledger.reset_peak();
+  for (int step = 0; step < 2; ++step) {
+    for (std::int64_t a = 0; a < c.micro_batches; ++a) {
+      Batch batch;
+      batch.ids = at::arange(2 * c.seq_len, at::kLong).remainder(c.vocabulary).view({2, c.seq_len});
+      batch.targets = batch.ids.clone();
+      if (c.masked) batch.targets.select(1, 0).fill_(ignored_target);
+      Pass pass;
+      pass.batch = &batch;
+      pass.training = true;
+      const at::Tensor loss = engine.forward(pass, {a == 0, a + 1 == c.micro_batches});
+      engine.backward(loss, 1.0 / double(2 * c.seq_len));
+    }
+    engine.update({1e-3, 1.0, 1.0}, at::zeros({}, at::kDouble));
+  }
+}
+
+TEST_P(MeasuredPeak, IsTheOneThatWasPlanned) {
+  const Case& c = GetParam();
+  Model model = make_llama(model_of(c));
+  MemoryWork work;
+  work.engine.plan = ShardPlan::for_stage(c.stage);
+  work.engine.precision = {c.compute, at::kFloat, c.micro_batches > 1 ? at::kFloat : c.compute, at::kFloat};
+  work.engine.recompute_every = c.recompute_every;
+  work.engine.recompute_attention = c.recompute_attention;
+  work.ranks = 4;
+  work.activations.batch = 2;
+  work.activations.seq_len = c.seq_len;
+  work.activations.threads = at::get_num_threads();
+  work.activations.masked_targets = c.masked;
+  const MemoryPlan plan = plan_memory(model, work);
+
+  Ledger ledger;
+  {
+    LedgerScope scope(ledger);
+    train(model, c, work.engine, work.ranks, ledger);
+  }
+  EXPECT_EQ(ledger.peak(MemoryCategory::parameters), plan.parameters);
+  EXPECT_EQ(ledger.peak(MemoryCategory::gradients), plan.gradients);
+  EXPECT_EQ(ledger.peak(MemoryCategory::optimizer), plan.optimizer);
+  EXPECT_EQ(ledger.peak(MemoryCategory::buffers), plan.gather_slots + plan.reduce_slots);
+  EXPECT_NEAR(double(plan.activations.peak()) / double(ledger.peak(MemoryCategory::activations)), 1, 0.02);
+  EXPECT_NEAR(double(plan.training_peak()) / double(ledger.peak()), 1, 0.02);
+}
+
+class QuantizedBase : public MeasuredPeak {};
+
+// Shards and gathered bytes of an NF4 base, to the byte, and what loading adds.
+TEST_P(QuantizedBase, TakesWhatWasPlanned) {
+  for (const bool quantize_scales : {false, true}) {
+    Model model = make_llama(model_of(GetParam()));
+    add_lora(model, {});
+    MemoryWork work;
+    work.engine.plan = ShardPlan::for_stage(GetParam().stage);
+    work.engine.precision = {at::kBFloat16, at::kFloat, at::kBFloat16, at::kFloat};
+    work.engine.quantize_frozen = true;
+    work.engine.quantize_scales = quantize_scales;
+    work.ranks = 4;
+    const MemoryPlan plan = plan_memory(model, work);
+
+    Ledger ledger;
+    LedgerScope scope(ledger);
+    Chain chain;
+    for (auto& unit : model.units) chain.push_back(unit.get());
+    FakeCommunicator communicator(0, work.ranks);
+    Engine engine(chain, communicator, work.engine);
+    RandomWeights weights(model, 0);
+    EXPECT_EQ(ledger.live(MemoryCategory::parameters), plan.parameters) << quantize_scales;
+    EXPECT_EQ(ledger.live(MemoryCategory::buffers), plan.gather_slots + plan.reduce_slots) << quantize_scales;
+    const std::int64_t before = ledger.live();
+    engine.load(weights);
+    EXPECT_LE(ledger.peak() - before, plan.load) << quantize_scales;
+    EXPECT_EQ(ledger.live(), before);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Stages, QuantizedBase,
+                         ::testing::Values(Case{.name = "stage0"}, Case{.name = "stage2", .stage = 2},
+                                           Case{.name = "stage3", .stage = 3}),
+                         [](const auto& info) { return info.param.name; });
+
+// fp32 but for the largest: oneDNN takes scratch for products of bf16 from the same allocator, which only counts where
+// all is small.
+constexpr at::ScalarType fp32 = at::kFloat;
+INSTANTIATE_TEST_SUITE_P(
+    Runs, MeasuredPeak,
+    ::testing::Values(
+        Case{.name = "stage0", .compute = fp32},
+        Case{.name = "stage1_masked", .stage = 1, .compute = fp32, .masked = true},
+        Case{.name = "stage2_accumulating", .stage = 2, .compute = fp32, .micro_batches = 2},
+        Case{.name = "stage3", .stage = 3, .compute = fp32},
+        Case{.name = "stage3_recomputing", .stage = 3, .compute = fp32, .recompute_every = 1},
+        Case{.name = "selective", .compute = fp32, .recompute_every = 2, .seq_len = 512},
+        Case{.name = "attention_again", .stage = 3, .compute = fp32, .seq_len = 512, .recompute_attention = true},
+        Case{.name = "tied", .stage = 3, .compute = fp32, .tied = true},
+        Case{.name = "few_tokens", .stage = 3, .compute = fp32, .seq_len = 8},
+        Case{.name = "pieces_masked", .stage = 2, .compute = fp32, .masked = true, .vocabulary = 32000, .seq_len = 256},
+        Case{.name = "pieces_bf16", .stage = 3, .vocabulary = 32000, .seq_len = 300},
+        Case{.name = "pieces_bf16_tied", .stage = 1, .tied = true, .vocabulary = 32000, .seq_len = 300}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace zero

@@ -1,0 +1,23 @@
+#pragma once
+// BatchArithmetic: how the sequences of one step are divided over ranks and micro-batches.
+#include <cstdint>
+
+#include "zero/config/config.h"
+
+namespace zero {
+
+struct BatchArithmetic {
+  int ranks = 1;
+  std::int64_t local_batch_size = 1;   // sequences in one micro-batch of one rank
+  std::int64_t global_batch_size = 1;  // sequences in a step of all ranks
+  std::int64_t accumulation = 1;       // micro-batches of a rank in a step
+
+  /// Throws InputError when the global batch is no multiple of local batch x ranks; the message names numbers that
+  /// work.
+  static BatchArithmetic of(const Config& config, int ranks);
+
+  /// "global batch 32 = 2 ranks x 4 micro-batches x 4 sequences".
+  std::string describe() const;
+};
+
+}  // namespace zero

@@ -1,0 +1,185 @@
+#pragma once
+// Config: everything a user can say about a run, read from one TOML file and --set pairs. Field names are key names and
+// initial values are defaults; docs/configuration.md lists the rules, which come from the table in config_keys.cpp.
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zero {
+
+struct ModelConfig;
+
+struct JobConfig {
+  std::string output_dir;      // required
+  bool deterministic = false;  // GPU only; the CPU path always repeats bit for bit
+  bool operator==(const JobConfig&) const = default;
+};
+
+struct ModelSection {
+  std::optional<std::string> preset;          // preset or path, exactly one
+  std::optional<std::string> path;            // a Hugging Face directory
+  std::map<std::string, std::string> fields;  // config.json fields beside a preset: name -> JSON value
+  bool operator==(const ModelSection&) const = default;
+};
+
+struct DataConfig {
+  std::vector<std::string> train;  // required; .txt, .jsonl, .bin
+  std::vector<std::string> validation;
+  std::string tokenizer;               // empty: the model directory's
+  std::string token_dtype = "uint16";  // of .bin files: uint16 | uint32
+  bool shuffle = true;
+  std::string train_on = "assistant";  // conversations: assistant | all
+  bool packing = false;
+  std::string overlong = "truncate";  // truncate | drop
+  std::string chat_template;          // empty: the model directory's
+  bool operator==(const DataConfig&) const = default;
+};
+
+struct TrainingConfig {
+  std::optional<std::int64_t> steps;  // steps or epochs, exactly one
+  std::optional<double> epochs;
+  std::int64_t seq_len = 0;                       // required
+  std::int64_t local_batch_size = 1;              // sequences in one micro-batch of one rank
+  std::optional<std::int64_t> global_batch_size;  // absent: local_batch_size x ranks
+  double max_norm = 1.0;                          // 0: no clipping
+  std::string precision = "bf16";                 // fp32 | bf16 | fp16
+  std::string device = "auto";                    // auto | cpu | cuda
+  std::int64_t seed = 0;
+  std::int64_t validation_interval = 0;  // steps; 0: never
+  bool operator==(const TrainingConfig&) const = default;
+};
+
+struct OptimizerConfig {
+  std::string name = "adamw";
+  double lr = 1e-3;
+  std::array<double, 2> betas = {0.9, 0.95};
+  double eps = 1e-8;
+  double weight_decay = 0.1;  // on tensors of two or more dimensions
+  bool operator==(const OptimizerConfig&) const = default;
+};
+
+struct SchedulerConfig {
+  std::string type = "cosine";  // constant | linear | cosine | wsd
+  std::int64_t warmup_steps = 0;
+  double min_lr_ratio = 0.1;
+  double decay_ratio = 0.2;  // wsd only
+  bool operator==(const SchedulerConfig&) const = default;
+};
+
+struct ZeroConfig {
+  std::int64_t stage = 3;               // 0 | 1 | 2 | 3
+  std::int64_t shard_degree = 0;        // ranks in a sharding group; 0: all
+  std::string reduce_dtype = "fp32";    // fp32
+  std::string gradient_dtype = "auto";  // auto | fp32 | bf16
+  std::string frozen = "shard";         // frozen weights at stage 3: shard | keep
+  bool operator==(const ZeroConfig&) const = default;
+};
+
+struct CommConfig {
+  double deadline_seconds = 300;
+  std::string shared_memory = "auto";  // auto | on | off
+  std::int64_t ranks_per_gpu = 1;
+  bool operator==(const CommConfig&) const = default;
+};
+
+struct CheckpointingConfig {  // [activation_checkpoint]
+  std::string mode = "none";  // none | full | selective | attention
+  std::int64_t every = 2;     // selective: every k-th block
+  bool operator==(const CheckpointingConfig&) const = default;
+};
+
+struct OffloadConfig {
+  std::string optimizer = "none";   // none | cpu | nvme
+  std::string parameters = "none";  // none | cpu | nvme, stage 3
+  std::string nvme_dir;
+  bool operator==(const OffloadConfig&) const = default;
+};
+
+struct LoraSection {  // PEFT's names; the section's presence switches it on
+  std::int64_t r = 8;
+  double lora_alpha = 16;
+  double lora_dropout = 0.0;
+  std::vector<std::string> target_modules = {"q_proj", "v_proj"};  // or {"all-linear"}
+  bool use_rslora = false;
+  std::string init_lora_weights = "true";  // "true" | "gaussian" | "pissa"
+  std::vector<std::string> modules_to_save;
+  bool use_dora = false;
+  double loraplus_lr_ratio = 1.0;
+  std::string adapter;                // a PEFT directory to start from
+  std::string quantization = "none";  // of the frozen base: none | nf4
+  bool double_quantization = false;
+  bool operator==(const LoraSection&) const = default;
+};
+
+struct CheckpointConfig {
+  std::int64_t interval = 0;  // steps; 0: none, but where a signal stops the run
+  std::int64_t keep = 2;
+  std::string export_dtype = "fp32";  // fp32 | bf16 | fp16
+  bool operator==(const CheckpointConfig&) const = default;
+};
+
+struct MetricsConfig {
+  std::int64_t log_interval = 1;  // steps
+  std::string dump_first_step;    // a safetensors file; empty: none
+  bool operator==(const MetricsConfig&) const = default;
+};
+
+struct Config {
+  JobConfig job;
+  ModelSection model;
+  DataConfig data;
+  TrainingConfig training;
+  OptimizerConfig optimizer;
+  SchedulerConfig lr_scheduler;
+  ZeroConfig zero;
+  CommConfig comm;
+  CheckpointingConfig activation_checkpoint;
+  OffloadConfig offload;
+  std::optional<LoraSection> lora;
+  CheckpointConfig checkpoint;
+  MetricsConfig metrics;
+
+  std::string source;  // the file's name, for messages
+  // Of given keys, by "zero.stage": "config.toml:12: [zero] stage = 3" or "--set zero.stage=3".
+  std::map<std::string, std::string> origin;
+
+  /// Whether the user gave this key ("lora.r"), rather than its default standing.
+  bool is_given(const std::string& key) const { return origin.count(key) > 0; }
+
+  /// Place, key and value as given; of a key that was not given the file's name and the key. Starts messages about it.
+  std::string where(const std::string& key) const;
+
+  /// Same values; where they were given does not count.
+  bool operator==(const Config& other) const;
+};
+
+/// Reads a configuration file of at most 1 MiB and applies `overrides` ("section.key=value", TOML values, else
+/// strings). Throws InputError with place, key, rule and remedy of every mistake that does not follow from another one:
+/// TOML syntax, unknown key (names the nearest known one, or what another tool's key is called here), wrong type,
+/// impossible value, missing key, contradiction. Looks at no other file.
+Config load_config(const std::string& path, const std::vector<std::string>& overrides = {});
+
+/// The same from text; `source` is the name used in messages.
+Config parse_config(std::string_view text, const std::string& source, const std::vector<std::string>& overrides = {});
+
+/// Every key with its value, as TOML that parse_config() reads back to an equal Config.
+std::string resolved_toml(const Config& config);
+
+/// Refuses what depends on the number of ranks: global batch, shard_degree.
+void validate_for(const Config& config, int ranks);
+
+/// Refuses a sequence longer than the model's context, and sizes whose bytes are beyond all machines and 64 bits.
+void validate_for_model(const Config& config, const ModelConfig& model);
+
+/// Refuses a warm-up longer than the run of `steps` steps; `why` tells where their number comes from.
+void validate_for_steps(const Config& config, std::int64_t steps, const std::string& why);
+
+/// Refuses files and directories named by the configuration that do not exist or are of an unknown kind, and places
+/// that cannot be written to: the output directory, offload.nvme_dir, metrics.dump_first_step.
+void check_files(const Config& config);
+
+}  // namespace zero

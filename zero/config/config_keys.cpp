@@ -1,0 +1,251 @@
+#include "zero/config/config_keys.h"
+
+#include <cmath>
+#include <initializer_list>
+#include <type_traits>
+
+namespace zero {
+namespace {
+
+// The field of a section; a section that is optional comes into being.
+template <auto Section, auto Member>
+Field at(Config& config) {
+  auto& section = config.*Section;
+  if constexpr (requires { section.emplace(); }) {
+    if (!section) section.emplace();
+    return &((*section).*Member);
+  } else {
+    return &(section.*Member);
+  }
+}
+
+Rule anything() {
+  return {"", [](const Value&) { return true; }};
+}
+
+template <class Accepts>
+Rule number(const std::string& text, Accepts accepts) {
+  return {text, [accepts](const Value& value) {
+            if (auto* i = std::get_if<std::int64_t>(&value)) return accepts(static_cast<double>(*i));
+            if (auto* d = std::get_if<double>(&value)) return accepts(*d);
+            const auto& pair = std::get<std::array<double, 2>>(value);
+            return accepts(pair[0]) && accepts(pair[1]);
+          }};
+}
+
+Rule at_least(int low) {
+  return number("at least " + std::to_string(low), [low](double x) { return x >= low; });
+}
+// Bounds keep products and casts of whole numbers exact: a run's sequences, steps x global_batch_size, stay below 2^63.
+Rule between(std::int64_t low, std::int64_t high) {
+  return number("between " + std::to_string(low) + " and " + std::to_string(high),
+                [low, high](double x) { return x >= double(low) && x <= double(high); });
+}
+// What fp32 holds with a reciprocal, for settings that kernels take as fp32.
+Rule above_zero() {
+  return number("between 1e-30 and 1e30", [](double x) { return x >= 1e-30 && x <= 1e30; });
+}
+Rule zero_or_more() {
+  return number("between 0 and 1e30", [](double x) { return x >= 0 && x <= 1e30; });
+}
+Rule up_to(double high, const std::string& text) {
+  return number("greater than 0 and at most " + text, [high](double x) { return x > 0 && x <= high; });
+}
+constexpr std::int64_t most_steps = 10'000'000'000, most_sequences = 10'000'000;
+Rule zero_to_one() {
+  return number("between 0 and 1", [](double x) { return x >= 0 && x <= 1; });
+}
+Rule below_one(const std::string& what) {
+  return number(what + "at least 0 and below 1", [](double x) { return x >= 0 && x < 1; });
+}
+
+Rule not_empty() {
+  return {"not empty", [](const Value& value) {
+            if (auto* list = std::get_if<std::vector<std::string>>(&value)) {
+              for (const std::string& item : *list)
+                if (item.empty()) return false;
+              return !list->empty();
+            }
+            return !std::get<std::string>(value).empty();
+          }};
+}
+Rule no_empty_name() {
+  return {"a list without empty strings", [](const Value& value) {
+            for (const std::string& item : std::get<std::vector<std::string>>(value))
+              if (item.empty()) return false;
+            return true;
+          }};
+}
+
+// "a", "b" or "c", in quotes: that is how they are written in the file.
+Rule one_of(std::vector<std::string> names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + ('"' + names[i] + '"');
+  return {text, [names](const Value& value) {
+            for (const std::string& name : names)
+              if (name == std::get<std::string>(value)) return true;
+            return false;
+          }};
+}
+
+std::vector<ConfigKey> make_keys() {
+  using C = Config;
+  using Job = JobConfig;
+  using Model = ModelSection;
+  using Data = DataConfig;
+  using Train = TrainingConfig;
+  using Optim = OptimizerConfig;
+  using Sched = SchedulerConfig;
+  using Check = CheckpointingConfig;
+  using Lora = LoraSection;
+  return {
+      {"job", "output_dir", at<&C::job, &Job::output_dir>, not_empty(),
+       "Folder of everything the run writes: metrics.jsonl, config.toml (the resolved configuration), checkpoints/, "
+       "token_cache/, model/ or adapter/.",
+       true},
+      {"job", "deterministic", at<&C::job, &Job::deterministic>, anything(),
+       "GPU: repeats bit for bit, at some cost. The CPU path always does."},
+
+      {"model", "preset", at<&C::model, &Model::preset>, not_empty(),
+       "llama-tiny, llama-15m, llama-110m or tinyllama-1.1b, with random weights. Preset or path, not both. Beside a "
+       "preset any field of config.json may be given by its own name."},
+      {"model", "path", at<&C::model, &Model::path>, not_empty(),
+       "A Hugging Face model directory: config.json, *.safetensors (one file or indexed shards), tokenizer.model."},
+
+      {"data", "train", at<&C::data, &Data::train>, not_empty(),
+       "Files, joined in this order: .txt (each one document), .jsonl or .json (examples or conversations), .bin (raw "
+       "little-endian token ids).",
+       true},
+      {"data", "validation", at<&C::data, &Data::validation>, no_empty_name(),
+       "Files of the same kinds for validation_loss; needs training.validation_interval."},
+      {"data", "tokenizer", at<&C::data, &Data::tokenizer>, anything(),
+       "A SentencePiece model. Empty: the model directory's. A preset needs one for text; .bin files need none."},
+      {"data", "token_dtype", at<&C::data, &Data::token_dtype>, one_of({"uint16", "uint32"}),
+       "Type of the ids in .bin files."},
+      {"data", "shuffle", at<&C::data, &Data::shuffle>, anything(),
+       "One permutation of the windows per epoch, from training.seed, the same on every platform."},
+      {"data", "train_on", at<&C::data, &Data::train_on>, one_of({"assistant", "all"}),
+       "Conversations: the text that the loss covers."},
+      {"data", "packing", at<&C::data, &Data::packing>, anything(),
+       "Conversations: several in one sequence, without attention across them; otherwise padding."},
+      {"data", "overlong", at<&C::data, &Data::overlong>, one_of({"truncate", "drop"}),
+       "Examples beyond seq_len: truncate cuts texts into windows and keeps the start of others, drop leaves them out."},
+      {"data", "chat_template", at<&C::data, &Data::chat_template>, anything(),
+       "Conversations: name of a known template. Empty: the model directory's own."},
+
+      {"training", "steps", at<&C::training, &Train::steps>, between(1, most_steps),
+       "Optimizer steps. Steps or epochs, not both."},
+      {"training", "epochs", at<&C::training, &Train::epochs>, up_to(1e6, "1000000"),
+       "Passes over the data: floor(epochs x windows / global_batch_size) steps, at least one."},
+      {"training", "seq_len", at<&C::training, &Train::seq_len>, between(1, 100'000'000),
+       "Tokens in a sequence; at most the model's context.", true},
+      {"training", "local_batch_size", at<&C::training, &Train::local_batch_size>, between(1, 1'000'000),
+       "Sequences in one micro-batch of one rank."},
+      {"training", "global_batch_size", at<&C::training, &Train::global_batch_size>, between(1, most_sequences),
+       "Sequences in a step of all ranks: a multiple of local_batch_size x ranks, and that when absent. What one "
+       "pass cannot hold is gradient accumulation."},
+      {"training", "max_norm", at<&C::training, &Train::max_norm>, zero_or_more(),
+       "Global L2 norm that gradients are clipped to; 0 switches it off."},
+      {"training", "precision", at<&C::training, &Train::precision>, one_of({"fp32", "bf16", "fp16"}),
+       "Compute type. Master weights and moments are fp32. fp16 skips steps whose gradients overflow; a run that skips all of "
+       "them, or ends with a loss that is not finite, fails and writes no model."},
+      {"training", "device", at<&C::training, &Train::device>, one_of({"auto", "cpu", "cuda"}),
+       "Where the model runs."},
+      {"training", "seed", at<&C::training, &Train::seed>, at_least(0), "Of start weights, data order and dropout."},
+      {"training", "validation_interval", at<&C::training, &Train::validation_interval>, between(0, most_steps),
+       "Steps between validations, and one after the last step; 0: never, and data.validation is not read. Must be given with data.validation."},
+
+      {"optimizer", "name", at<&C::optimizer, &Optim::name>, one_of({"adamw"}), "AdamW by torch's rule."},
+      {"optimizer", "lr", at<&C::optimizer, &Optim::lr>, zero_or_more(), "Peak learning rate."},
+      {"optimizer", "betas", at<&C::optimizer, &Optim::betas>, below_one("two numbers, each "),
+       "Decay of the two moments."},
+      {"optimizer", "eps", at<&C::optimizer, &Optim::eps>, above_zero(), "Added to the root of the second moment."},
+      {"optimizer", "weight_decay", at<&C::optimizer, &Optim::weight_decay>, zero_or_more(),
+       "On tensors of two or more dimensions."},
+
+      {"lr_scheduler", "type", at<&C::lr_scheduler, &Sched::type>, one_of({"constant", "linear", "cosine", "wsd"}),
+       "Shape after the warm-up."},
+      {"lr_scheduler", "warmup_steps", at<&C::lr_scheduler, &Sched::warmup_steps>, between(0, most_steps),
+       "Steps of linear warm-up; at most the steps of the run, also where epochs decide them."},
+      {"lr_scheduler", "min_lr_ratio", at<&C::lr_scheduler, &Sched::min_lr_ratio>, zero_to_one(),
+       "Last learning rate as a part of lr."},
+      {"lr_scheduler", "decay_ratio", at<&C::lr_scheduler, &Sched::decay_ratio>, zero_to_one(),
+       "wsd: the last part of the steps."},
+
+      {"zero", "stage", at<&C::zero, &ZeroConfig::stage>,
+       number("0, 1, 2 or 3", [](double x) { return x >= 0 && x <= 3; }),
+       "What is divided over the ranks: 0 nothing, 1 optimizer state, 2 gradients too, 3 parameters too."},
+      {"zero", "shard_degree", at<&C::zero, &ZeroConfig::shard_degree>, between(0, 1'000'000),
+       "Ranks in a sharding group (hybrid sharding), a divisor of the number of ranks; 0: all."},
+      {"zero", "reduce_dtype", at<&C::zero, &ZeroConfig::reduce_dtype>, one_of({"fp32"}),
+       "Ranks are summed in it and rounded once; inside a node gradients travel in the type they have."},
+      {"zero", "gradient_dtype", at<&C::zero, &ZeroConfig::gradient_dtype>, one_of({"auto", "fp32", "bf16"}),
+       "Gradients at rest. auto: the compute type with one micro-batch a step, fp32 when accumulating."},
+      {"zero", "frozen", at<&C::zero, &ZeroConfig::frozen>, one_of({"shard", "keep"}),
+       "Frozen weights at stage 3: gathered like all, or kept whole."},
+
+      {"comm", "deadline_seconds", at<&C::comm, &CommConfig::deadline_seconds>, up_to(1e8, "100000000"),
+       "A collective that takes longer ends the job."},
+      {"comm", "shared_memory", at<&C::comm, &CommConfig::shared_memory>, one_of({"auto", "on", "off"}),
+       "Windows shared by the ranks of a node."},
+      {"comm", "ranks_per_gpu", at<&C::comm, &CommConfig::ranks_per_gpu>, between(1, 1024),
+       "Ranks that may share a GPU."},
+
+      {"activation_checkpoint", "mode", at<&C::activation_checkpoint, &Check::mode>,
+       one_of({"none", "full", "selective", "attention"}),
+       "What is computed again in backward: nothing, every block, every k-th block, or the attention half of every block."},
+      {"activation_checkpoint", "every", at<&C::activation_checkpoint, &Check::every>, between(1, 65536),
+       "selective: every k-th block."},
+
+      {"offload", "optimizer", at<&C::offload, &OffloadConfig::optimizer>, one_of({"none", "cpu", "nvme"}),
+       "Where master weights and moments live, and where they are updated. On a CPU run \"cpu\" is what \"none\" is."},
+      {"offload", "parameters", at<&C::offload, &OffloadConfig::parameters>, one_of({"none", "cpu", "nvme"}),
+       "Where parameter shards live; stage 3, on a GPU only beside an offloaded optimizer."},
+      {"offload", "nvme_dir", at<&C::offload, &OffloadConfig::nvme_dir>, anything(), "Folder of the nvme files."},
+
+      {"lora", "r", at<&C::lora, &Lora::r>, between(1, 65536),
+       "Rank of the adapters. The section's presence switches LoRA on."},
+      {"lora", "lora_alpha", at<&C::lora, &Lora::lora_alpha>, above_zero(),
+       "The adapter's product is scaled by lora_alpha / r."},
+      {"lora", "lora_dropout", at<&C::lora, &Lora::lora_dropout>, below_one(""), "On the adapter's input."},
+      {"lora", "target_modules", at<&C::lora, &Lora::target_modules>, not_empty(),
+       "Names of linear layers, or \"all-linear\"."},
+      {"lora", "use_rslora", at<&C::lora, &Lora::use_rslora>, anything(), "Scales by lora_alpha / sqrt(r) instead."},
+      {"lora", "init_lora_weights", at<&C::lora, &Lora::init_lora_weights>, one_of({"true", "gaussian", "pissa"}),
+       "Start values of the adapters.", false, true},
+      {"lora", "modules_to_save", at<&C::lora, &Lora::modules_to_save>, no_empty_name(),
+       "Modules trained and saved whole."},
+      {"lora", "use_dora", at<&C::lora, &Lora::use_dora>, anything(), "Weight-decomposed adapters."},
+      {"lora", "loraplus_lr_ratio", at<&C::lora, &Lora::loraplus_lr_ratio>, above_zero(),
+       "LoRA+: learning rate of B over that of A."},
+      {"lora", "adapter", at<&C::lora, &Lora::adapter>, anything(),
+       "A PEFT directory to start from: its adapter_config.json decides, and keys also given here must agree."},
+      {"lora", "quantization", at<&C::lora, &Lora::quantization>, one_of({"none", "nf4"}),
+       "Of the frozen base (QLoRA): matrices of the blocks in 4.5 bits an element, at every stage."},
+      {"lora", "double_quantization", at<&C::lora, &Lora::double_quantization>, anything(),
+       "nf4: the scales take 8 bits too; 4.13 bits an element."},
+
+      {"checkpoint", "interval", at<&C::checkpoint, &CheckpointConfig::interval>, between(0, most_steps),
+       "Steps between checkpoints; there is one at the end too. 0: none, but where a signal stops the run."},
+      {"checkpoint", "keep", at<&C::checkpoint, &CheckpointConfig::keep>, between(1, 1'000'000'000),
+       "Newest checkpoints that stay. The disk needs room for one more."},
+      {"checkpoint", "export_dtype", at<&C::checkpoint, &CheckpointConfig::export_dtype>,
+       one_of({"fp32", "bf16", "fp16"}), "Type of the weights in model/ at the end."},
+
+      {"metrics", "log_interval", at<&C::metrics, &MetricsConfig::log_interval>, between(1, most_steps),
+       "Steps between objects in metrics.jsonl."},
+      {"metrics", "dump_first_step", at<&C::metrics, &MetricsConfig::dump_first_step>, anything(),
+       "A safetensors file to write step 1 to, in fp32: \"logits\" [global batch, longest row, vocab] in the order of rows, shorter "
+       "rows filled up with zeros, \"loss\" [], and \"grad.NAME\" before clipping."},
+  };
+}
+
+}  // namespace
+
+const std::vector<ConfigKey>& config_keys() {
+  static const std::vector<ConfigKey> keys = make_keys();
+  return keys;
+}
+
+}  // namespace zero

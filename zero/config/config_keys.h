@@ -1,0 +1,58 @@
+#pragma once
+// The table of all configuration keys. Parsing, refusals, the resolved configuration and docs/configuration.md are
+// loops over it: a new key is a field in config.h and a row in config_keys.cpp.
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "zero/config/config.h"
+
+namespace zero {
+
+/// A given value, in the type its key holds.
+using Value = std::variant<std::string, bool, std::int64_t, double, std::vector<std::string>, std::array<double, 2>>;
+
+/// Where a value goes: a field of a Config. Optional fields may be without one.
+using Field =
+    std::variant<std::string*, bool*, std::int64_t*, double*, std::vector<std::string>*, std::array<double, 2>*,
+                 std::optional<std::string>*, std::optional<std::int64_t>*, std::optional<double>*>;
+
+/// What a value must satisfy beyond its type; `text` completes "must be ...", empty when anything goes.
+struct Rule {
+  std::string text;
+  std::function<bool(const Value&)> accepts;
+};
+
+struct ConfigKey {
+  std::string section;
+  std::string name;
+  Field (*field)(Config&);  // makes [lora] present
+  Rule rule;
+  std::string doc;
+  bool required = false;
+  bool flag_word = false;  // a string key whose words true and false may stand without quotes, as in PEFT
+
+  std::string full_name() const { return section + "." + name; }
+};
+
+/// In the order of the documentation; the keys of a section stand together. Fields of [model] beside a preset have no
+/// row.
+const std::vector<ConfigKey>& config_keys();
+
+/// The type for people: "string", "integer", "number", "true or false", "list of strings", "list of two numbers".
+std::string type_name(const Field& field);
+
+/// The field's value, nullopt when an optional field has none.
+std::optional<Value> read_field(const Field& field);
+
+/// Stores a value of the field's type.
+void write_field(const Field& field, const Value& value);
+
+/// A value as TOML; round trips exactly.
+std::string toml_text(const Value& value);
+
+/// docs/configuration.md.
+std::string configuration_markdown();
+
+}  // namespace zero

@@ -1,0 +1,361 @@
+#include "zero/config/config_rules.h"
+
+#include <glob.h>
+#include <linux/limits.h>
+#include <linux/magic.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "models/model_config.h"
+#include "models/text/chat_template.h"
+#include "zero/config/batch_arithmetic.h"
+#include "zero/config/config_keys.h"
+#include "zero/config/mistakes.h"
+#include "zero/config/model_paths.h"
+#include "zero/config/nearest_key.h"
+
+namespace zero {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse(const Config& config, const std::string& key, const std::string& rule) {
+  throw InputError(config.where(key) + ": " + rule);
+}
+
+// Refuses both and neither.
+void exactly_one(const Config& config, const std::string& a, const std::string& b, const std::string& section) {
+  const std::string first = section + "." + a, second = section + "." + b;
+  const bool has_first = config.is_given(first), has_second = config.is_given(second);
+  if (has_first && has_second)
+    refuse(config, second, "contradicts " + a + " (" + config.where(first) + "); give one of the two");
+  if (!has_first && !has_second)
+    throw InputError(config.source + ": [" + section + "] needs " + a + " or " + b + "; give one of the two");
+}
+
+// Presets and their fields are tried here, so that a mistake is told with its line.
+void check_model(const Config& config) {
+  exactly_one(config, "preset", "path", "model");
+  if (config.model.path) {
+    if (!config.model.fields.empty())
+      refuse(config, "model." + config.model.fields.begin()->first,
+             "fields of config.json may stand beside preset only; with path the directory's config.json decides");
+    return;
+  }
+  std::string key = "model.preset";
+  try {
+    ModelConfig model = preset_config(*config.model.preset);
+    for (const auto& [name, json] : config.model.fields) {
+      key = "model." + name;
+      set_model_field(model, name, json);
+    }
+    key = "model.preset";
+    validate(model, "[model]");
+    validate_for_model(config, model);
+  } catch (const InputError& error) {
+    const std::string what = error.what();
+    for (const char* place : {"training.seq_len", "training.local_batch_size", "model.preset"})
+      if (what.starts_with(config.where(place) + ": ")) throw;
+    refuse(config, key, what);
+  }
+}
+
+std::vector<std::string> files_in(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator(); entry.increment(error))
+    files.push_back(entry->path().string());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// As a shell expands it.
+std::vector<std::string> files_like(const std::string& pattern) {
+  std::vector<std::string> files;
+  glob_t found{};
+  if (glob(pattern.c_str(), 0, nullptr, &found) == 0) files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  globfree(&found);
+  return files;
+}
+
+/// Those of the kind that most are of: others beside them seldom belong to the same data.
+std::vector<std::string> data_files_of(const std::vector<std::string>& files) {
+  std::vector<std::string> most;
+  for (const char* kind : {"txt", "jsonl", "bin"}) {
+    std::vector<std::string> alike;
+    std::error_code ignored;
+    for (const std::string& file : files)
+      if (data_kind(file) == kind && fs::is_regular_file(file, ignored)) alike.push_back(file);
+    if (alike.size() > most.size()) most = alike;
+  }
+  return most;
+}
+
+/// The end of "list the files".
+std::string list_of(std::vector<std::string> files) {
+  constexpr std::size_t most = 3;
+  const std::size_t all = files.size();
+  if (all == 0) return " that end in .txt, .jsonl, .json or .bin";
+  files.resize(std::min(all, most));
+  return ": " + toml_text(files) + (all > most ? text(" and ", all - most, " more") : "");
+}
+
+void refuse_many_files(const Config& config, const std::string& key, const std::string& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored))
+    refuse(
+        config, key,
+        path + " is not a file, and folders are not expanded; list the files" + list_of(data_files_of(files_in(path))));
+  if (path.find_first_of("*?[") != path.npos && !fs::exists(path, ignored))
+    refuse(config, key,
+           path + " does not exist, and patterns are not expanded; list the files" +
+               list_of(data_files_of(files_like(path))));
+}
+
+void check_data(const Config& config) {
+  const auto check = [&](const std::vector<std::string>& files, const std::string& key) {
+    for (const std::string& file : files) {
+      if (data_kind(file).empty()) refuse_many_files(config, key, file);
+      if (data_kind(file).empty())
+        refuse(config, key, file + " must end in .txt, .jsonl, .json or .bin: the ending tells how it is read");
+      if (data_kind(file) != "bin" && config.model.preset && config.data.tokenizer.empty())
+        refuse(config, key,
+               file + " is text, and a preset has no tokenizer: give [data] tokenizer, a SentencePiece model");
+    }
+  };
+  check(config.data.train, "data.train");
+  check(config.data.validation, "data.validation");
+  if (const std::string& name = config.data.chat_template; !name.empty() && !ChatTemplate::is_known(name))
+    refuse(config, "data.chat_template",
+           "is none of the templates known here" + choice_among(name, ChatTemplate::names()));
+  if (config.training.validation_interval > 0 && config.data.validation.empty())
+    refuse(config, "training.validation_interval", "needs files in [data] validation");
+  if (!config.data.validation.empty() && !config.is_given("training.validation_interval"))
+    refuse(config, "data.validation", "needs [training] validation_interval, the steps between validations (0: never)");
+}
+
+void check_schedule(const Config& config) {
+  exactly_one(config, "steps", "epochs", "training");
+  if (config.training.steps) validate_for_steps(config, *config.training.steps, "[training] steps");
+}
+
+void check_offload(const Config& config) {
+  if (config.offload.parameters != "none" && config.zero.stage != 3)
+    refuse(config, "offload.parameters", "needs [zero] stage = 3, but stage is " + std::to_string(config.zero.stage));
+  for (const std::string key : {"offload.optimizer", "offload.parameters"}) {
+    const std::string& tier = key == "offload.optimizer" ? config.offload.optimizer : config.offload.parameters;
+    if (tier == "nvme" && config.offload.nvme_dir.empty())
+      refuse(config, key, "needs [offload] nvme_dir, a folder on the disk to use");
+  }
+}
+
+void check_lora(const Config& config) {
+  if (!config.lora) {
+    if (config.zero.frozen != Config().zero.frozen)
+      refuse(config, "zero.frozen", "concerns the frozen base of [lora], a section that is missing");
+    return;
+  }
+  if (config.lora->double_quantization && config.lora->quantization == "none")
+    refuse(config, "lora.double_quantization", "needs [lora] quantization = \"nf4\"");
+}
+
+// "TinyLlama/TinyLlama-1.1B" that is no path here is most likely a model of Hugging Face's hub.
+std::string hub_hint(const std::string& path) {
+  const auto is_part = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
+  };
+  const std::size_t slash = path.find('/');
+  if (slash == 0 || slash == path.npos || path.starts_with(".") || slash + 1 == path.size()) return "";
+  for (std::size_t i = 0; i < path.size(); ++i)
+    if (i != slash && !is_part(path[i])) return "";
+  std::error_code ignored;
+  if (fs::exists(path.substr(0, slash), ignored)) return "";
+  return "; if it is a model of Hugging Face's hub, download it first: hf download " + path + " --local-dir " + path;
+}
+
+void need(const Config& config, const std::string& key, const std::string& path, const std::string& hint = "") {
+  std::error_code error;
+  if (fs::exists(path, error)) return;
+  refuse(config, key,
+         path + (error ? " cannot be looked at: " + error.message()
+                       : " does not exist (paths are relative to the working directory)" + hint));
+}
+
+void need_file(const Config& config, const std::string& key, const std::string& path) {
+  need(config, key, path);
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) refuse(config, key, path + " is not a file");
+  if (access(path.c_str(), R_OK) != 0) refuse(config, key, path + " is a file that you may not read");
+}
+
+void need_data(const Config& config, const std::string& key, const std::string& path) {
+  refuse_many_files(config, key, path);
+  need_file(config, key, path);
+}
+
+void need_directory(const Config& config, const std::string& key, const std::string& path) {
+  need(config, key, path, hub_hint(path));
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) refuse(config, key, path + " is not a directory");
+  if (access(path.c_str(), R_OK | X_OK) != 0) refuse(config, key, path + " is a directory that you may not read");
+}
+
+// The output directory is made later; the nearest part of its path that exists tells now whether it can be.
+void need_place_for(const Config& config, const std::string& key, const std::string& path) {
+  std::error_code ignored;
+  fs::path part = fs::absolute(path, ignored);
+  for (const fs::path& name : part)
+    if (name.native().size() > NAME_MAX)
+      refuse(config, key,
+             "a name of " + std::to_string(name.native().size()) + " characters is longer than file systems allow");
+  while (!fs::exists(part, ignored) && part.has_relative_path()) part = part.parent_path();
+  if (!fs::is_directory(part, ignored)) refuse(config, key, part.filename().string() + " is not a directory");
+  if (access(part.c_str(), W_OK | X_OK) != 0)
+    refuse(config, key, part.string() + " is a directory that you may not write to");
+  struct statfs system {};
+  if (statfs(part.c_str(), &system) == 0 && (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC))
+    refuse(config, key, part.string() + " belongs to the kernel and holds no files of users");
+}
+
+// The file is written where its folder is, and a dump without one is lost when step 1 is done.
+void need_place_of_file(const Config& config, const std::string& key, const std::string& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) refuse(config, key, path + " is a directory; name a file");
+  const fs::path folder = fs::absolute(path, ignored).parent_path();
+  if (!fs::is_directory(folder, ignored)) refuse(config, key, folder.string() + " is no directory; make it first");
+  if (access(folder.c_str(), W_OK | X_OK) != 0)
+    refuse(config, key, folder.string() + " is a directory that you may not write to");
+}
+
+void need_model(const Config& config, const std::string& key, const std::string& path) {
+  std::error_code ignored;
+  need(config, key, path, hub_hint(path));
+  if (fs::is_directory(path, ignored)) need_directory(config, key, path);  // before a look into it
+  if (const std::string why = why_no_base(path); !why.empty()) refuse(config, key, path + " " + why);
+  need_directory(config, key, path);
+  if (!fs::exists(fs::path(path) / "config.json", ignored))
+    refuse(config, key, path + " has no config.json; it must be a Hugging Face model directory");
+}
+
+void need_adapter(const Config& config, const std::string& key, const std::string& path) {
+  std::error_code ignored;
+  need_directory(config, key, path);  // before a look into it
+  if (const std::string why = why_no_adapter(path); !why.empty()) refuse(config, key, path + " " + why);
+  if (!fs::exists(fs::path(path) / "adapter_config.json", ignored))
+    refuse(
+        config, key,
+        path + " has no adapter_config.json; it must be a directory that PEFT or zero_train has written an adapter to");
+}
+
+// What a shell would have expanded.
+void need_whole(const Config& config, const std::string& key, const std::string& path) {
+  std::error_code ignored;
+  if ((path == "~" || path.starts_with("~/") || path.starts_with("$")) && !fs::exists(path, ignored))
+    refuse(config, key, path + ": ~ and variables are not expanded; write the whole path");
+}
+
+void need_tokenizer(const Config& config, const std::string& key, const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) need_file(config, key, path);
+}
+
+}  // namespace
+
+std::string data_kind(const std::string& path) {
+  const std::string extension = fs::path(path).extension().string();
+  if (extension == ".json") return "jsonl";
+  for (const char* kind : {"txt", "jsonl", "bin"})
+    if (extension == std::string(".") + kind) return kind;
+  return "";
+}
+
+void check_contradictions(const Config& config) {
+  Mistakes mistakes;
+  for (const auto check : {check_model, check_schedule, check_data, check_offload, check_lora})
+    mistakes.allow([&] { check(config); });
+  mistakes.tell();
+}
+
+void validate_for(const Config& config, int ranks) {
+  BatchArithmetic::of(config, ranks);
+  const std::int64_t degree = config.zero.shard_degree;
+  if (degree == 0 || ranks % degree == 0) return;
+  std::string divisors;
+  for (int d = 1; d <= ranks; ++d)
+    if (ranks % d == 0) divisors += (divisors.empty() ? "" : ", ") + std::to_string(d);
+  refuse(config, "zero.shard_degree",
+         "must divide the number of ranks, " + std::to_string(ranks) + ": 0 (all), " + divisors);
+}
+
+void validate_for_model(const Config& config, const ModelConfig& model) {
+  constexpr double most_parameters = 1e13,
+                   most_bytes = 1e17;  // their sums, and those of a thousand checkpoints, stay below 2^63
+  const double hidden = double(model.hidden_size), layers = double(model.num_hidden_layers),
+               vocabulary = double(model.vocab_size);
+  const double heads = double(model.num_attention_heads + 2 * model.num_key_value_heads) * double(model.head_dim);
+  const double block = hidden * (2 * heads + 3 * double(model.intermediate_size)),
+               parameters = layers * block + 2 * vocabulary * hidden;
+  if (parameters > most_parameters)
+    refuse(config, config.model.path ? "model.path" : "model.preset",
+           text("the sizes make about ", parameters, " parameters; at most 1e13 are possible"));
+  if (config.training.seq_len > model.max_position_embeddings)
+    refuse(config, "training.seq_len",
+           text("must be at most the model's context, max_position_embeddings = ", model.max_position_embeddings));
+  const double tokens = double(config.training.local_batch_size) * double(config.training.seq_len);
+  const double widths = layers * (4 * hidden + 2 * heads + 4 * double(model.intermediate_size)) + 4 * vocabulary;
+  if (4 * tokens * widths > most_bytes)
+    refuse(config, "training.local_batch_size",
+           text("makes a micro-batch of ", tokens, " tokens, and activations of about ", 4 * tokens * widths,
+                " bytes: lower it, or seq_len"));
+}
+
+void validate_for_steps(const Config& config, std::int64_t steps, const std::string& why) {
+  if (config.lr_scheduler.warmup_steps <= steps) return;
+  refuse(config, "lr_scheduler.warmup_steps",
+         text("must not exceed the run's ", steps, " steps (", why,
+              "): the learning rate would never reach lr. Train longer, or "
+              "warm up less; for a short trial --set lr_scheduler.warmup_steps=0"));
+}
+
+void check_files(const Config& config) {
+  Mistakes mistakes;
+  const auto check = [&](const auto& rule, const std::string& key, const std::string& path) {
+    if (path.empty()) return;
+    mistakes.allow([&] {
+      need_whole(config, key, path);
+      rule(config, key, path);
+    });
+  };
+  check(need_place_for, "job.output_dir", config.job.output_dir);
+  check(need_model, "model.path", config.model.path.value_or(""));
+  for (const std::string& file : config.data.train) check(need_data, "data.train", file);
+  for (const std::string& file : config.data.validation) check(need_data, "data.validation", file);
+  check(need_tokenizer, "data.tokenizer", config.data.tokenizer);
+  if (config.lora) check(need_adapter, "lora.adapter", config.lora->adapter);
+  if (config.offload.optimizer == "nvme" || config.offload.parameters == "nvme")
+    check(need_place_for, "offload.nvme_dir", config.offload.nvme_dir);
+  check(need_place_of_file, "metrics.dump_first_step", config.metrics.dump_first_step);
+  mistakes.tell();
+}
+
+std::string Config::where(const std::string& key) const {
+  if (const auto given = origin.find(key); given != origin.end()) return given->second;
+  const std::size_t dot = key.find('.');
+  return source + ": [" + key.substr(0, dot) + "] " + key.substr(dot + 1);
+}
+
+bool Config::operator==(const Config& o) const {
+  return job == o.job && model == o.model && data == o.data && training == o.training && optimizer == o.optimizer &&
+         lr_scheduler == o.lr_scheduler && zero == o.zero && comm == o.comm &&
+         activation_checkpoint == o.activation_checkpoint && offload == o.offload && lora == o.lora &&
+         checkpoint == o.checkpoint && metrics == o.metrics;
+}
+
+}  // namespace zero

@@ -1,0 +1,143 @@
+// Values of configuration keys: reading and writing fields, TOML text, and the documentation made from the table.
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "zero/config/config_keys.h"
+
+namespace zero {
+namespace {
+
+template <class T>
+struct Plain {
+  using type = T;
+};
+template <class T>
+struct Plain<std::optional<T>> {
+  using type = T;
+};
+
+std::string quoted(const std::string& text) {
+  // JSON's escapes are TOML's; DEL is the one character that TOML wants escaped and JSON does not.
+  std::string json = nlohmann::json(text).dump(), out;
+  for (char c : json) out += c == '\x7f' ? std::string("\\u007f") : std::string(1, c);
+  return out;
+}
+
+std::string number_text(double number) {
+  char buffer[64];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, number);  // the shortest text that reads back equal
+  std::string text(buffer, end.ptr);
+  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
+}
+
+template <class List, class Format>
+std::string list_text(const List& list, Format format) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < list.size(); ++i) text += (i ? ", " : "") + format(list[i]);
+  return text + "]";
+}
+
+// JSON as TOML: the two differ in objects alone.
+std::string toml_of(const nlohmann::json& json) {
+  if (json.is_string()) return quoted(json.get<std::string>());
+  if (!json.is_structured()) return json.dump();
+  std::string text;
+  for (const auto& [name, value] : json.items())
+    text += (text.empty() ? "" : ", ") + (json.is_object() ? quoted(name) + " = " : std::string()) + toml_of(value);
+  return json.is_object() ? "{" + text + "}" : "[" + text + "]";
+}
+
+// As it may stand to the left of "=".
+std::string key_text(const std::string& name) {
+  const bool bare = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '-';
+  });
+  return bare ? name : quoted(name);
+}
+
+std::string default_text(const ConfigKey& key) {
+  if (key.required) return "required";
+  Config defaults;
+  const std::optional<Value> value = read_field(key.field(defaults));
+  return value ? "`" + toml_text(*value) + "`" : "none";
+}
+
+}  // namespace
+
+std::string type_name(const Field& field) {
+  static const char* const names[] = {"string", "true or false",   "integer",
+                                      "number", "list of strings", "list of two numbers",
+                                      "string", "integer",         "number"};
+  static_assert(std::variant_size_v<Field> == std::size(names));
+  return names[field.index()];
+}
+
+std::optional<Value> read_field(const Field& field) {
+  return std::visit(
+      [](auto* target) -> std::optional<Value> {
+        if constexpr (requires { target->has_value(); }) {
+          if (!target->has_value()) return std::nullopt;
+          return Value(**target);
+        } else {
+          return Value(*target);
+        }
+      },
+      field);
+}
+
+void write_field(const Field& field, const Value& value) {
+  std::visit(
+      [&](auto* target) { *target = std::get<typename Plain<std::remove_pointer_t<decltype(target)>>::type>(value); },
+      field);
+}
+
+std::string toml_text(const Value& value) {
+  if (auto* text = std::get_if<std::string>(&value)) return quoted(*text);
+  if (auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (auto* integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);
+  if (auto* number = std::get_if<double>(&value)) return number_text(*number);
+  if (auto* list = std::get_if<std::vector<std::string>>(&value)) return list_text(*list, quoted);
+  return list_text(std::get<std::array<double, 2>>(value), number_text);
+}
+
+std::string resolved_toml(const Config& config) {
+  Config values = config;
+  std::string page, section;
+  for (const ConfigKey& key : config_keys()) {
+    if (key.section == "lora" && !config.lora) continue;
+    if (key.section != section) {
+      page += (section.empty() ? "[" : "\n[") + key.section + "]\n";
+      section = key.section;
+    }
+    if (const std::optional<Value> value = read_field(key.field(values)))
+      page += key.name + " = " + toml_text(*value) + "\n";
+    if (key.full_name() == "model.path")
+      for (const auto& [name, json] : config.model.fields)
+        page += key_text(name) + " = " + toml_of(nlohmann::json::parse(json)) + "\n";
+  }
+  return page;
+}
+
+std::string configuration_markdown() {
+  std::string page =
+      "# Configuration\n\n"
+      "One TOML file describes a run. Every key may also be given as `--set section.key=value`; such a value is TOML, else\n"
+      "taken as a string. Paths are relative to the working directory. Unknown keys, wrong types, impossible values and\n"
+      "contradictions are refused before anything is allocated, with exit code 2. This page is made from the table in\n"
+      "`zero/config/config_keys.cpp`, and a test keeps the two equal.\n";
+  std::string section;
+  for (const ConfigKey& key : config_keys()) {
+    if (key.section != section) {
+      section = key.section;
+      page += "\n## [" + section + "]\n\n| key | type | default | must be | meaning |\n|---|---|---|---|---|\n";
+    }
+    Config config;
+    page += "| `" + key.name + "` | " + type_name(key.field(config)) + " | " + default_text(key) + " | " +
+            key.rule.text + " | " + key.doc + " |\n";
+  }
+  return page;
+}
+
+}  // namespace zero

@@ -1,0 +1,91 @@
+#include "zero/config/model_paths.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "zero/checkpoint/checkpoint_folders.h"
+#include "zero/checkpoint/manifest.h"
+#include "zero/config/config.h"
+
+namespace zero {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string joined(const std::string& folder, const char* name) { return (fs::path(folder) / name).string(); }
+
+std::string newest_checkpoint(const std::string& root) {
+  FileCalls calls;
+  const CheckpointFolders folders(calls, root);
+  const auto steps = folders.steps();
+  return steps.empty() ? "" : folders.path(steps.front());
+}
+
+/// A GGUF file by its name, or a folder with one.
+bool holds_gguf(const std::string& path) {
+  const auto is_gguf = [](const fs::path& file) { return file.extension() == ".gguf" && fs::is_regular_file(file); };
+  if (!fs::is_directory(path)) return is_gguf(path);
+  const fs::directory_iterator files(path);
+  return std::any_of(begin(files), end(files), [&](const fs::directory_entry& file) { return is_gguf(file.path()); });
+}
+
+}  // namespace
+
+bool is_model(const std::string& folder) { return fs::exists(joined(folder, "config.json")); }
+bool is_adapter(const std::string& folder) { return fs::exists(joined(folder, "adapter_config.json")); }
+bool is_checkpoint(const std::string& folder) { return fs::exists(fs::path(folder) / "manifest.json"); }
+
+bool holds_adapter(const std::string& checkpoint) {
+  try {
+    FileCalls calls;
+    return parse_config(read_manifest(calls, checkpoint).run.configuration, checkpoint + "/manifest.json")
+        .lora.has_value();
+  } catch (const Error& error) {  // of no use as an input
+    throw InputError(error.what());
+  }
+}
+
+std::string newest_checkpoint_of(const std::string& path) {
+  const std::string newest = newest_checkpoint(path);
+  return newest.empty() ? newest_checkpoint(joined(path, "checkpoints")) : newest;
+}
+
+std::string why_no_base(const std::string& path) {
+  const std::string model = joined(path, "model"), adapter = joined(path, "adapter");
+  if (is_model(path) || (!fs::is_directory(path) && !holds_gguf(path))) return "";
+  if (holds_gguf(path))
+    return "holds a model as GGUF, which is for inference and is not read here; name the directory that the file was made of (config.json, *.safetensors)";
+  if (is_adapter(path))
+    return "is an adapter: go on with it by [lora] adapter = \"" + path +
+           "\", and name the model here that it was made for";
+  if (is_model(model)) return "is the folder of a run: name its model, " + model;
+  if (is_adapter(adapter))
+    return "is the folder of a run that made an adapter: go on with it by [lora] adapter = \"" + adapter +
+           "\", and name the model here that it was made for";
+  const std::string checkpoint = is_checkpoint(path) ? path : newest_checkpoint_of(path);
+  if (checkpoint.empty()) return "";
+  const bool adapters = holds_adapter(checkpoint);
+  return text("holds a checkpoint, and a run begins with ",
+              adapters ? "a model and perhaps an adapter: make one of it, zero_export "
+                       : "a model: make one of it, zero_export ",
+              checkpoint, adapters ? " ADAPTER, and name it by [lora] adapter" : " MODEL, and name MODEL here",
+              "; or go on with that run by its own configuration and --resume");
+}
+
+std::string why_no_adapter(const std::string& path) {
+  const std::string adapter = joined(path, "adapter");
+  if (is_adapter(path)) return "";
+  if (is_adapter(adapter)) return "is the folder of a run: name its adapter, " + adapter;
+  if (is_model(path) || is_model(joined(path, "model")))
+    return "holds a model, no adapter: name a directory with adapter_config.json";
+  const std::string checkpoint = is_checkpoint(path) ? path : newest_checkpoint_of(path);
+  if (checkpoint.empty()) return "";
+  if (!holds_adapter(checkpoint))
+    return "holds a checkpoint of a model, no adapter: name a directory with adapter_config.json";
+  return "holds a checkpoint, and no adapter yet: make one of it, zero_export " + checkpoint +
+         " ADAPTER, and name ADAPTER here";
+}
+
+}  // namespace zero

@@ -1,0 +1,25 @@
+#pragma once
+// What a path holds that a user names as a model or an adapter: a model, an adapter, a run's folder, a checkpoint.
+#include <string>
+
+namespace zero {
+
+/// By the file that makes one: config.json, adapter_config.json, manifest.json.
+bool is_model(const std::string& folder);
+bool is_adapter(const std::string& folder);
+bool is_checkpoint(const std::string& folder);
+
+/// Whether a checkpoint is one of adapters. Reads its manifest; InputError when that is broken.
+bool holds_adapter(const std::string& checkpoint);
+
+/// The newest checkpoint in a run's folder, or in its checkpoints/; empty where there is none.
+std::string newest_checkpoint_of(const std::string& path);
+
+/// What is wrong with a path as the model that a run begins with, and the remedy: "is the folder of a run: name its
+/// model, RUN/model". Of runs, checkpoints, adapters and GGUF files; empty for anything else.
+std::string why_no_base(const std::string& path);
+
+/// The same of a path as an adapter: of runs, checkpoints and models; empty for anything else.
+std::string why_no_adapter(const std::string& path);
+
+}  // namespace zero

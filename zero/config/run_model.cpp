@@ -1,0 +1,123 @@
+#include "zero/config/run_model.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "models/formats/hf_weights.h"
+#include "models/initial_weights.h"
+#include "models/llama/llama.h"
+#include "models/lora/adapted_weights.h"
+#include "models/lora/peft_directory.h"
+
+namespace zero {
+namespace {
+
+LoraOptions options_of(const LoraSection& section) {
+  LoraOptions options;
+  options.r = section.r;
+  options.alpha = section.lora_alpha;
+  options.dropout = section.lora_dropout;
+  options.target_modules = section.target_modules;
+  options.modules_to_save = section.modules_to_save;
+  options.use_rslora = section.use_rslora;
+  options.use_dora = section.use_dora;
+  options.init = section.init_lora_weights == "gaussian" ? LoraInit::gaussian
+                 : section.init_lora_weights == "pissa"  ? LoraInit::pissa
+                                                         : LoraInit::kaiming;
+  return options;
+}
+
+// Keys that stand beside lora.adapter must say what the adapter says.
+void check_agreement(const Config& config, const LoraOptions& given, const LoraOptions& stored) {
+  const auto must_agree = [&](const char* key, bool agrees) {
+    if (config.is_given(std::string("lora.") + key) && !agrees)
+      throw InputError(config.where(std::string("lora.") + key) + ": " + config.lora->adapter +
+                       "/adapter_config.json says otherwise: remove the key, or the adapter");
+  };
+  must_agree("r", given.r == stored.r);
+  must_agree("lora_alpha", given.alpha == stored.alpha);
+  must_agree("lora_dropout", given.dropout == stored.dropout);
+  must_agree("target_modules", expand_targets(given.target_modules) == expand_targets(stored.target_modules));
+  must_agree("modules_to_save", given.modules_to_save == stored.modules_to_save);
+  must_agree("use_rslora", given.use_rslora == stored.use_rslora);
+  must_agree("use_dora", given.use_dora == stored.use_dora);
+}
+
+// What is wrong with the options is told with the line that gave them, or the adapter's file.
+void add_adapters(Model& model, const LoraOptions& options, const Config& config) {
+  try {
+    add_lora(model, options);
+  } catch (const InputError& error) {
+    const std::string what = error.what(), key = what.substr(0, what.find(':'));
+    if (!key.starts_with("lora.")) throw;
+    const bool of_adapter = !config.lora->adapter.empty() && !config.is_given(key);
+    throw InputError(
+        (of_adapter ? config.lora->adapter + "/adapter_config.json: " + key.substr(5) : config.where(key)) +
+        what.substr(key.size()));
+  }
+}
+
+// Of all adapters' products, the smallest that a side of the weight allows.
+std::int64_t useful_rank(Model& model) {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (auto& unit : model.units)
+    for (const Adapter& adapter : unit->adapters())
+      least = std::min({least, unit->parameters()[adapter.a].shape()[1], unit->parameters()[adapter.b].shape()[0]});
+  return least;
+}
+
+std::shared_ptr<WeightSource> weights_of(const Config& config, const RunModel& run) {
+  const auto drawn = std::make_shared<RandomWeights>(run.model, std::uint64_t(config.training.seed));
+  std::shared_ptr<WeightSource> base = drawn;
+  if (config.model.path) base = std::make_shared<HfWeights>(std::make_shared<HfDirectory>(*config.model.path));
+  if (!run.lora) return base;
+  if (!config.lora->adapter.empty())
+    return std::make_shared<AdaptedWeights>(base, std::make_shared<PeftDirectory>(config.lora->adapter));
+  return std::make_shared<FreshAdapter>(base, drawn);
+}
+
+}  // namespace
+
+std::optional<LoraOptions> lora_options_of(const Config& config) {
+  if (!config.lora) return std::nullopt;
+  LoraOptions options = options_of(*config.lora);
+  if (!config.lora->adapter.empty()) {
+    const LoraOptions stored = PeftDirectory(config.lora->adapter).options();
+    check_agreement(config, options, stored);
+    options = stored;
+  }
+  options.loraplus_lr_ratio = config.lora->loraplus_lr_ratio;
+  options.seed = std::uint64_t(config.training.seed);
+  return options;
+}
+
+RunModel make_run_model(const Config& config, const ModelConfig& model, bool with_weights) {
+  RunModel run;
+  run.model = make_llama(model);
+  run.lora = lora_options_of(config);
+  if (run.lora) add_adapters(run.model, *run.lora, config);
+  if (!with_weights) return run;
+  run.weights = weights_of(config, run);
+  if (run.lora && run.lora->init == LoraInit::pissa && config.lora->adapter.empty())
+    run.weights = run.pissa = std::make_shared<PissaWeights>(run.weights, *run.lora);
+  run.weights->check(tensors_of(run.model));
+  return run;
+}
+
+std::vector<std::string> doubts_about(const Config& config, RunModel& run) {
+  std::vector<std::string> doubts;
+  if (!run.lora) return doubts;
+  if (config.model.preset)
+    doubts.push_back(
+        config.where("model.preset") +
+        ": the adapter's base is random weights, which are not saved: nobody can use the adapter without them; "
+        "[model] path names a base that others have");
+  if (const std::int64_t rank = useful_rank(run.model); run.lora->r > rank)
+    doubts.push_back(text(config.where("lora.r"), ": the smallest adapted matrix has a side of ", rank,
+                          "; a higher rank costs memory and adds nothing there"));
+  return doubts;
+}
+
+}  // namespace zero

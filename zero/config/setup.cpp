@@ -1,0 +1,91 @@
+#include "zero/config/setup.h"
+
+#include "base/error.h"
+#include "models/formats/hf_directory.h"
+
+namespace zero {
+namespace {
+
+at::ScalarType type_of(const std::string& precision) {
+  if (precision == "fp32") return at::kFloat;
+  return precision == "fp16" ? at::kHalf : at::kBFloat16;
+}
+
+}  // namespace
+
+ModelConfig model_config_of(const Config& config) {
+  if (config.model.path) return HfDirectory(*config.model.path).config();
+  ModelConfig model = preset_config(*config.model.preset);
+  for (const auto& [name, value] : config.model.fields) set_model_field(model, name, value);
+  validate(model, config.source);
+  return model;
+}
+
+Precision precision_of(const Config& config, const BatchArithmetic& batch) {
+  Precision precision;
+  precision.compute = type_of(config.training.precision);
+  precision.master = at::kFloat;
+  if (config.zero.gradient_dtype == "auto") {
+    precision.gradient = batch.accumulation > 1 ? at::kFloat : precision.compute;
+  } else {
+    precision.gradient = type_of(config.zero.gradient_dtype);
+  }
+  return precision;
+}
+
+EngineOptions engine_options_of(const Config& config, const BatchArithmetic& batch) {
+  EngineOptions options;
+  options.plan = ShardPlan::for_stage(int(config.zero.stage));
+  options.precision = precision_of(config, batch);
+  options.adamw = {config.optimizer.lr, config.optimizer.betas[0], config.optimizer.betas[1], config.optimizer.eps,
+                   config.optimizer.weight_decay};
+  options.shard_degree = int(config.zero.shard_degree);
+  options.keep_frozen = config.zero.frozen == "keep";
+  options.quantize_frozen = config.lora && config.lora->quantization == "nf4";
+  options.quantize_scales = config.lora && config.lora->double_quantization;
+  const std::string& mode = config.activation_checkpoint.mode;
+  options.recompute_every = mode == "full" ? 1 : mode == "selective" ? int(config.activation_checkpoint.every) : 0;
+  options.recompute_attention = mode == "attention";
+  return options;
+}
+
+TokenizerSource tokenizer_source_of(const Config& config) {
+  TokenizerSource source =
+      find_tokenizer(config.data.tokenizer, config.lora ? config.lora->adapter : "", config.model.path.value_or(""));
+  source.chat_template = config.data.chat_template;
+  return source;
+}
+
+HfWriteOptions write_options_of(const Config& config) {
+  HfWriteOptions options;
+  options.type = type_of(config.checkpoint.export_dtype);
+  options.base = config.model.path.value_or("");
+  options.tokenizer = tokenizer_source_of(config);
+  return options;
+}
+
+std::string base_name_of(const Config& config) { return config.model.path.value_or(config.model.preset.value_or("")); }
+
+ScheduleOptions schedule_of(const Config& config, std::int64_t steps) {
+  ScheduleOptions options;
+  const std::string& type = config.lr_scheduler.type;
+  options.type = type == "constant" ? ScheduleType::constant
+                 : type == "linear" ? ScheduleType::linear
+                 : type == "wsd"    ? ScheduleType::wsd
+                                    : ScheduleType::cosine;
+  options.lr = config.optimizer.lr;
+  options.steps = steps;
+  options.warmup_steps = config.lr_scheduler.warmup_steps;
+  options.min_lr_ratio = config.lr_scheduler.min_lr_ratio;
+  options.decay_ratio = config.lr_scheduler.decay_ratio;
+  return options;
+}
+
+std::uint64_t mix_seed(std::uint64_t seed, std::uint64_t number) {
+  std::uint64_t z = seed + (number + 1) * 0x9E3779B97F4A7C15ull;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+  return z ^ (z >> 31);
+}
+
+}  // namespace zero

@@ -1,0 +1,28 @@
+#pragma once
+// From a configuration to the options of each room. Pure functions.
+#include "models/formats/hf_directory.h"
+#include "models/model_config.h"
+#include "zero/config/batch_arithmetic.h"
+#include "zero/config/config.h"
+#include "zero/core/engine.h"
+#include "zero/optim/schedule.h"
+
+namespace zero {
+
+/// The model that [model] names: a preset with its fields changed, or the config.json of a directory.
+ModelConfig model_config_of(const Config& config);
+
+Precision precision_of(const Config& config, const BatchArithmetic& batch);
+EngineOptions engine_options_of(const Config& config, const BatchArithmetic& batch);
+/// Where the tokenizer of a run's texts and chats lies, and which template writes its chats.
+TokenizerSource tokenizer_source_of(const Config& config);
+/// Of model/: the tensors' type, the tokenizer that goes along, and the base whose further settings stay.
+HfWriteOptions write_options_of(const Config& config);
+/// What an adapter calls its base: the path as given, or the preset.
+std::string base_name_of(const Config& config);
+ScheduleOptions schedule_of(const Config& config, std::int64_t steps);
+
+/// A seed for one purpose out of another: SplitMix64's mixing of both.
+std::uint64_t mix_seed(std::uint64_t seed, std::uint64_t number);
+
+}  // namespace zero

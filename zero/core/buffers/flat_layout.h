@@ -1,0 +1,54 @@
+#pragma once
+// FlatLayout: where each tensor of a group lies in one flat vector, and which part of the vector each rank owns.
+// Integers only. The vector is cut into equal shards; re-sharding a checkpoint needs nothing but the overlap of two
+// layouts.
+#include <cstdint>
+#include <vector>
+
+#include "models/tensor_spec.h"
+
+namespace zero {
+
+/// A tensor inside the flat vector.
+struct FlatTensor {
+  TensorSpec spec;
+  std::int64_t offset = 0;  // of its first element
+  int parameter = 0;        // index of the leaf that it is a piece of
+};
+
+/// The part of one tensor that lies in one range of the flat vector.
+struct FlatPiece {
+  int tensor = 0;                 // index into tensors()
+  std::int64_t tensor_begin = 0;  // first element inside the tensor
+  std::int64_t range_begin = 0;   // the same element inside the range
+  std::int64_t count = 0;
+};
+
+class FlatLayout {
+ public:
+  /// Lays the parameters out in order. Pieces of one parameter stand side by side without padding; every parameter
+  /// starts at a multiple of `alignment` elements, and the length is padded so that each of the `shards` shards is one
+  /// too.
+  FlatLayout(const std::vector<std::vector<TensorSpec>>& parameters, int shards, std::int64_t alignment = 32);
+
+  const std::vector<FlatTensor>& tensors() const { return tensors_; }
+  std::int64_t parameter_offset(int parameter) const { return parameter_offsets_.at(parameter); }
+
+  int shards() const { return shards_; }
+  std::int64_t numel() const { return numel_; }      // with padding
+  std::int64_t used_numel() const { return used_; }  // without
+  std::int64_t shard_numel() const { return numel_ / shards_; }
+  std::int64_t shard_begin(int shard) const { return shard * shard_numel(); }
+
+  /// The pieces of tensors inside [begin, begin + count), in order of offset; padding is in none.
+  std::vector<FlatPiece> pieces(std::int64_t begin, std::int64_t count) const;
+
+ private:
+  std::vector<FlatTensor> tensors_;
+  std::vector<std::int64_t> parameter_offsets_;
+  int shards_;
+  std::int64_t numel_ = 0;
+  std::int64_t used_ = 0;
+};
+
+}  // namespace zero

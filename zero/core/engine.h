@@ -1,0 +1,162 @@
+#pragma once
+// Engine: runs a chain of units on this rank's micro-batches, and keeps its parameters, gradients and optimizer state
+// where the plan says. It owns the loop over the chain, so the order of use is known in advance and no hooks are
+// needed.
+//
+// One training step, A micro-batches:
+//   for each micro-batch: loss = forward(pass, ...); backward(loss, 1 / trained tokens of the global batch, ...)
+//   norm = gradient_norm();  step(learning rate, clip factor)
+// All ranks make the same calls with batches of their own; a rank without work passes a batch of zero rows.
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "comm/stream.h"
+#include "models/nn/recompute.h"
+#include "models/weight_source.h"
+#include "zero/core/boundary.h"
+#include "zero/core/parameter_group.h"
+#include "zero/core/pending_step.h"
+#include "zero/core/slot_sizes.h"
+
+namespace zero {
+
+/// Homes of states other than memory; an empty factory means memory.
+struct StateHomes {
+  OptimizerStoreFactory optimizer;
+  std::function<std::unique_ptr<ShardStore>(const std::vector<std::int64_t>& bytes)> weights;  // of stage 3's shards
+  bool through_host = false;  // what is held elsewhere passes through buffers of the host, as it always does on a GPU
+};
+
+struct EngineOptions {
+  ShardPlan plan;
+  Precision precision;
+  AdamWOptions adamw;
+  int shard_degree = 0;          // ranks that share one copy of the states (hybrid sharding); 0: all
+  bool keep_frozen = false;      // frozen weights stay whole at stage 3
+  bool quantize_frozen = false;  // frozen blocks are held and gathered in NF4 at every stage
+  StateHomes homes;
+  int recompute_every = 0;       // every k-th block is recomputed in backward; 0: none, 1: all
+  at::Device device = at::kCPU;  // of weights, states and batches; the communicator must take its tensors
+  Communicator* host = nullptr;  // the same ranks for host tensors; null: the communicator takes them
+  bool overlap = false;  // gathers run ahead by one unit and sums beside the computation, each on a communicator of
+                         // its own, for a second gather slot and a second reduce buffer. Changes no result.
+  bool recompute_attention = false;  // the attention half of every block is recomputed instead
+  bool quantize_scales = false;      // beside quantize_frozen: the scales of the NF4 blocks are held in 8 bits
+};
+
+/// What an update needs beside the gradients. Gradients carry the loss scale.
+struct UpdateRule {
+  double lr = 1e-3;
+  double max_norm = 1.0;  // 0: no clipping
+  double loss_scale = 1.0;
+  bool reports = true;  // false: nobody asks for the findings, and on a GPU nothing is brought to the host
+};
+
+/// Position of a micro-batch in its step.
+struct MicroBatch {
+  bool first = true;
+  bool last = true;
+};
+
+class Engine final : private UnitObserver {
+ public:
+  /// The chain outlives the engine; its parameters' tensors become the engine's. Collective. Throws InputError when
+  /// shard_degree does not divide the ranks.
+  Engine(Chain chain, Communicator& communicator, const EngineOptions& options);
+  ~Engine() override;
+
+  /// Fills the weights; each rank reads its own part. `frozen_only`: trained ones get theirs by
+  /// ParameterGroup::visit_states(). Collective.
+  void load(WeightSource& source, bool frozen_only = false);
+  /// After the states of all trained groups were written: makes the weights known, and counts from so many steps on.
+  /// Collective.
+  void resume(std::int64_t steps_done);
+
+  /// The loss summed over the batch's trained tokens (not averaged), a scalar that requires grad.
+  at::Tensor forward(const Pass& pass, MicroBatch micro);
+  /// Gradients of scale x loss are added to those of the step and reduced as the stage wants it.
+  void backward(const at::Tensor& loss, double scale);
+
+  /// Without gradients: the summed loss; or what `head` makes of the last unit's input, with all its weights in place.
+  at::Tensor evaluate(const Pass& pass);
+  at::Tensor evaluate(const Pass& pass, const std::function<at::Tensor(Unit& head, const at::Tensor& x)>& head);
+
+  /// Global L2 norm of the gradients of the step; not finite when any gradient is not. Collective; the same on all
+  /// ranks.
+  double gradient_norm();
+  /// One AdamW update with gradients times `gradient_factor`, then new weights are published. Collective.
+  void step(double learning_rate, double gradient_factor);
+
+  /// gradient_norm() and step() in one, with gradients clipped to max_norm; no step when the norm is not finite. On a
+  /// GPU nothing waits for the device. `loss_sum`: of the step on this rank, a scalar on the engine's device.
+  /// Collective.
+  PendingStep update(const UpdateRule& rule, const at::Tensor& loss_sum);
+
+  /// Every tensor whole, one group at a time, on all ranks, in host memory. Collective. Gradients are those of the last
+  /// step, unclipped.
+  void export_weights(const ParameterGroup::TensorSink& sink, bool trainable_only = false);
+  void export_gradients(const ParameterGroup::TensorSink& sink);
+
+  const std::vector<std::unique_ptr<ParameterGroup>>& groups() const { return groups_; }
+  /// Updates that were taken. On a GPU waits for the device.
+  std::int64_t steps_done() const;
+  const EngineOptions& options() const { return options_; }
+  Communicator& communicator() { return communicator_; }
+  Communicator& host() { return options_.host ? *options_.host : communicator_; }
+  at::Device device() const { return options_.device; }
+  /// The most bytes that this rank has held on its GPU; 0 on the CPU, where the ledger knows.
+  std::int64_t peak_device_bytes() const;
+
+ private:
+  void make_groups();
+  bool quantized(const GroupSpec& spec) const;
+  FrozenCodec codec_of(const FlatLayout& layout, bool sharded) const;
+  void make_slots(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts);
+  void reserve(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts, const SlotSizes& slots);
+  void split_ranks(int shard_degree);
+  at::Tensor run_unit(int unit, const at::Tensor& x);
+  at::Tensor run_chain(const Pass& pass, const std::function<at::Tensor(Unit& head, const at::Tensor& x)>* head);
+  bool recomputes(int unit) const;
+
+  bool on_device() const { return !options_.device.is_cpu(); }
+  bool updates_on_host() const { return !on_device() || options_.homes.optimizer; }
+  void sum_squares_on_device();
+  void step_on_device(const AdamWFactors& factors);
+
+  void open(int unit, Phase phase);
+  void fetch(int unit);
+  void prefetch(int unit, Phase phase);
+  void close(int unit);
+  void close_all();
+  void before_backward(int unit) override;
+  void after_backward(int unit) override;
+
+  Chain chain_;
+  Communicator& communicator_;
+  EngineOptions options_;
+  std::unique_ptr<Communicator> shards_, replicas_;  // of hybrid sharding; null: all ranks share one copy
+  std::unique_ptr<Communicator> reductions_;  // the sharing ranks once more, to overlap; null: the same communicator
+  StreamLane gather_lane_, reduce_lane_;
+  std::unique_ptr<ShardStore> weight_store_;
+  std::unique_ptr<SlotPool> gather_slots_, reduce_slots_;
+  std::vector<std::unique_ptr<ParameterGroup>> groups_;
+  std::vector<std::vector<ParameterGroup*>> needed_by_;  // by unit: its own groups, and those that it borrows from
+  std::vector<ParameterGroup*> spanning_;                // groups of the whole model
+  std::vector<RecomputedBody> bodies_;                   // by unit, for recompute
+
+  const Pass* pass_ = nullptr;  // of the forward under way, and of its backward
+  Pass held_pass_;
+  MicroBatch micro_;
+  std::vector<bool> is_open_;
+  std::vector<bool> is_collected_;
+  bool spanning_open_ = false;
+  AdamW adamw_;
+  at::Tensor numbers_, norm_scratch_;  // on a GPU: StepNumbers
+  std::int64_t steps_done_ = 0;
+  AbandonOnError abandon_{communicator_};  // last: groups let go of page-locked memory
+};
+
+}  // namespace zero

@@ -1,0 +1,33 @@
+#include "zero/core/group_plan.h"
+
+namespace zero {
+
+std::vector<GroupSpec> plan_groups(const Chain& chain) {
+  std::vector<GroupSpec> groups;
+  GroupSpec adapters;
+  for (int u = 0; u < int(chain.size()); ++u) {
+    GroupSpec frozen{{}, false, u}, trainable{{}, true, u};
+    const auto& parameters = chain[u]->parameters();
+    for (int p = 0; p < int(parameters.size()); ++p)
+      (parameters[p].trainable ? trainable : frozen).members.push_back({u, p});
+    if (!frozen.members.empty()) {
+      adapters.members.insert(adapters.members.end(), trainable.members.begin(), trainable.members.end());
+      groups.push_back(std::move(frozen));
+    } else if (!trainable.members.empty()) {
+      groups.push_back(std::move(trainable));
+    }
+  }
+  if (!adapters.members.empty()) groups.push_back(std::move(adapters));
+  return groups;
+}
+
+bool quantizes(const GroupSpec& spec, int units) { return !spec.trainable && spec.unit > 0 && spec.unit + 1 < units; }
+
+std::vector<std::vector<TensorSpec>> specs_of(const Chain& chain, const GroupSpec& group) {
+  std::vector<std::vector<TensorSpec>> specs;
+  for (const ParameterRef& member : group.members)
+    specs.push_back(chain[member.unit]->parameters()[member.parameter].pieces);
+  return specs;
+}
+
+}  // namespace zero

@@ -1,0 +1,34 @@
+#include "zero/core/host_update.h"
+
+#include <ATen/ATen.h>
+
+#include "offload/memory/host_tensor.h"
+
+namespace zero {
+
+HostUpdate::HostUpdate(const Shape& shape, at::Device device)
+    : gradient_(host_tensor(shape.numel, shape.gradient, {MemoryCategory::gradients, device})), sent_(device) {
+  if (shape.weights) weights_ = host_tensor(shape.numel, *shape.weights, {MemoryCategory::parameters, device});
+}
+
+void HostUpdate::send(const at::Tensor& gradient) {
+  const at::NoGradGuard no_grad;
+  gradient_.copy_(gradient, /*non_blocking=*/true);
+  sent_.set();
+}
+
+void HostUpdate::take_weights(const at::Tensor& weights) {
+  if (weights_.defined()) weights_.copy_(weights);
+}
+
+void HostUpdate::update(OptimizerStore& states, const AdamWFactors& factors, const std::vector<DecayRange>& ranges,
+                        const at::Tensor& weights) {
+  const at::NoGradGuard no_grad;
+  sent_.wait_on_host();
+  const at::Tensor& on_host = weights_.defined() ? weights_ : weights;
+  states.update(factors, ranges,
+                {gradient_.data_ptr(), gradient_.scalar_type(), on_host.data_ptr(), on_host.scalar_type()});
+  if (weights_.defined()) weights.copy_(weights_, /*non_blocking=*/true);
+}
+
+}  // namespace zero

@@ -1,0 +1,41 @@
+#pragma once
+// HostUpdate: the update of weights that live on a device by states that live on the host (ZeRO-Offload, Ren et al.
+// 2021). The gradient is sent as soon as it is summed, beside the rest of backward; the new weights travel while the
+// next group is updated.
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "comm/stream.h"
+#include "offload/optimizer_store.h"
+
+namespace zero {
+
+class HostUpdate {
+ public:
+  struct Shape {
+    std::int64_t numel = 0;  // of the own range
+    at::ScalarType gradient = at::kFloat;
+    std::optional<at::ScalarType> weights;  // none: the weights live on the host too
+  };
+  /// Buffers of the shape in page-locked memory.
+  HostUpdate(const Shape& shape, at::Device device);
+
+  /// The current stream begins to send the gradient, [numel] on the device, which stays as it is until update().
+  void send(const at::Tensor& gradient);
+
+  /// For weights that are their own master: what the first update starts from. [numel] on the device.
+  void take_weights(const at::Tensor& weights);
+
+  /// Waits for the gradient, runs the update, and begins to bring the new weights to `weights` in the current stream.
+  void update(OptimizerStore& states, const AdamWFactors& factors, const std::vector<DecayRange>& ranges,
+              const at::Tensor& weights);
+
+ private:
+  at::Tensor gradient_, weights_;
+  StreamMark sent_;
+};
+
+}  // namespace zero

@@ -1,0 +1,118 @@
+#include "zero/data/examples/conversation_encoder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "models/text/tokenizer.h"
+
+namespace zero {
+namespace {
+
+// 1 for every token that shares a byte with a trained span; spans and tokens ascend.
+std::vector<std::uint8_t> mask_of(const std::vector<TextSpan>& tokens, const std::vector<TextSpan>& trained) {
+  std::vector<std::uint8_t> mask(tokens.size(), 0);
+  std::size_t span = 0;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    while (span < trained.size() && trained[span].end <= tokens[i].begin) ++span;
+    mask[i] = span < trained.size() && trained[span].begin < tokens[i].end && tokens[i].begin < tokens[i].end;
+  }
+  return mask;
+}
+
+// What messages say about training must be what the run can do.
+void require_possible_flags(const Example& example, TrainOn train_on) {
+  for (std::size_t i = 0; i < example.messages.size(); ++i) {
+    const Message& message = example.messages[i];
+    const bool all = train_on == TrainOn::all;
+    if (all ? message.trained != false : message.role == "assistant" || message.trained != true) continue;
+    throw InputError(text(example.place, ": message ", i + 1, " of the ", message.role, " says that it is ",
+                          all ? "not " : "", "trained (weight, train), but data.train_on = ",
+                          all ? "\"all\" trains every message" : "\"assistant\" trains the assistant's messages only",
+                          ": change the one or the other"));
+  }
+}
+
+}  // namespace
+
+TrainOn train_on_of(const std::string& name) {
+  if (name == "assistant") return TrainOn::assistant;
+  if (name == "all") return TrainOn::all;
+  throw InputError(text("data.train_on = \"", name, "\" is not known: it is assistant or all"));
+}
+
+ConversationEncoder::ConversationEncoder(const Tokenizer& tokenizer, EncoderOptions options)
+    : options_(std::move(options)),
+      tokenizer_(tokenizer, options_.model_directory),
+      bos_(tokenizer.bos()),
+      eos_(tokenizer.eos()) {
+  try {
+    template_ = ChatTemplate::load(options_.model_directory, options_.chat_template);
+  } catch (const InputError& error) {
+    if (!options_.chat_template.empty()) refuse_template(error.what());
+    no_template_ = error.what();
+    return;
+  }
+  const std::string& mark = template_->end_of_turn();
+  if (tokenizer_.special(mark)) return;
+  no_template_ = text(
+      "the chat template ", template_->name(), " ends an answer with ", mark, ", which is no special token of ",
+      tokenizer.model_path(),
+      ": template and tokenizer do not fit; set data.chat_template to one of those that do, or name the tokenizer that the template belongs to");
+  if (!options_.chat_template.empty()) refuse_template(no_template_);
+  template_.reset();  // told when a conversation needs it
+}
+
+void ConversationEncoder::refuse_template(const std::string& why) const {
+  throw InputError(options_.template_place.empty() ? why : options_.template_place + ": " + why);
+}
+
+const ChatTemplate& ConversationEncoder::chat_template() const {
+  if (!template_) refuse_template(no_template_);
+  return *template_;
+}
+
+EncodedExample ConversationEncoder::encode(const Example& example) const {
+  EncodedExample encoded = example.kind == Example::Kind::chat ? encode_chat(example) : encode_plain(example);
+  if (options_.train_on == TrainOn::all) std::fill(encoded.trained.begin(), encoded.trained.end(), std::uint8_t{1});
+  if (!encoded.trained.empty()) encoded.trained[0] = 0;
+  encoded.place = example.place;
+  encoded.kind = example.kind;
+  return encoded;
+}
+
+EncodedExample ConversationEncoder::encode_chat(const Example& example) const {
+  const ChatTemplate& chat = chat_template();
+  require_possible_flags(example, options_.train_on);
+  RenderedChat rendered;
+  try {
+    rendered = chat.render(example.messages);
+  } catch (const InputError& error) {
+    throw InputError(text(example.place, ": ", error.what()));
+  }
+  TokenizedText tokens = tokenizer_.encode(rendered.text);
+  EncodedExample encoded;
+  encoded.trained = mask_of(tokens.spans, rendered.trained);
+  encoded.text = std::move(rendered.text);
+  encoded.ids = std::move(tokens.ids);
+  return encoded;
+}
+
+// BOS + text + EOS, as a tokenizer that adds its marks has it; marks that the text writes out itself come once.
+EncodedExample ConversationEncoder::encode_plain(const Example& example) const {
+  EncodedExample encoded;
+  encoded.text = example.prompt + example.text;
+  const TokenizedText tokens = tokenizer_.encode(encoded.text);
+  const std::vector<std::uint8_t> mask = mask_of(tokens.spans, {{example.prompt.size(), encoded.text.size()}});
+  const auto add = [&](std::int32_t id, std::uint8_t trained) {
+    encoded.ids.push_back(id);
+    encoded.trained.push_back(trained);
+  };
+  if (bos_ && (tokens.ids.empty() || tokens.ids.front() != *bos_)) add(*bos_, 0);
+  for (std::size_t i = 0; i < mask.size(); ++i) add(tokens.ids[i], mask[i]);
+  if (eos_ && (tokens.ids.empty() || tokens.ids.back() != *eos_)) add(*eos_, 1);
+  return encoded;
+}
+
+}  // namespace zero

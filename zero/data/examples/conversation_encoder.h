@@ -1,0 +1,63 @@
+#pragma once
+// ConversationEncoder: an example as token ids, each marked as trained or not. No LibTorch.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/text/chat_template.h"
+#include "models/text/chat_tokenizer.h"
+#include "zero/data/examples/conversation.h"
+
+namespace zero {
+
+class Tokenizer;
+
+/// What the loss of a conversation covers: the assistant's text and the token that ends it, or every token.
+enum class TrainOn : std::uint8_t { assistant, all };
+
+/// "assistant" or "all"; InputError otherwise.
+TrainOn train_on_of(const std::string& name);
+
+struct EncodedExample {
+  std::string text;  // as rendered
+  std::vector<std::int32_t> ids;
+  std::vector<std::uint8_t> trained;  // 1 where the id is a target; the first never is
+  std::string place;
+  Example::Kind kind = Example::Kind::text;
+};
+
+struct EncoderOptions {
+  std::string model_directory;  // of tokenizer_config.json and the chat template
+  std::string chat_template;    // a known name; empty: the directory's own
+  TrainOn train_on = TrainOn::assistant;
+  std::string template_place = {};  // where the template is named, for messages; empty: nowhere
+};
+
+class ConversationEncoder {
+ public:
+  /// Keeps nothing of the tokenizer. A directory without a template is refused when the first conversation comes, since
+  /// prompts and texts need none. InputError when the template's end of turn is no special token of this tokenizer.
+  ConversationEncoder(const Tokenizer& tokenizer, EncoderOptions options);
+
+  /// Thread-safe. Texts, and prompts with completions, get BOS in front and EOS behind unless they write them out
+  /// themselves. InputError that begins with the example's place when its template does not allow its order of roles,
+  /// or when what its messages say about training cannot be done.
+  EncodedExample encode(const Example& example) const;
+
+  /// InputError when conversations cannot be encoded.
+  const ChatTemplate& chat_template() const;
+
+ private:
+  [[noreturn]] void refuse_template(const std::string& why) const;
+  EncodedExample encode_chat(const Example& example) const;
+  EncodedExample encode_plain(const Example& example) const;
+
+  EncoderOptions options_;
+  ChatTokenizer tokenizer_;
+  std::optional<std::int32_t> bos_, eos_;
+  std::optional<ChatTemplate> template_;
+  std::string no_template_;  // why there is none
+};
+
+}  // namespace zero

@@ -1,0 +1,79 @@
+#include "zero/data/examples/example_windows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace zero {
+namespace {
+
+std::int64_t trained_from(const EncodedExample& example, std::size_t begin) {
+  return std::count(example.trained.begin() + static_cast<std::ptrdiff_t>(begin), example.trained.end(),
+                    std::uint8_t{1});
+}
+
+// Tokens [begin, end) as an example of their own.
+EncodedExample window_of(const EncodedExample& example, std::size_t begin, std::size_t end) {
+  EncodedExample window{.text = "", .ids = {}, .trained = {}, .place = example.place, .kind = example.kind};
+  const auto from = static_cast<std::ptrdiff_t>(begin), to = static_cast<std::ptrdiff_t>(end);
+  window.ids.assign(example.ids.begin() + from, example.ids.begin() + to);
+  window.trained.assign(example.trained.begin() + from, example.trained.begin() + to);
+  window.trained[0] = 0;  // nothing stands before it; it was the last target of the window before
+  return window;
+}
+
+}  // namespace
+
+Overlong overlong_of(const std::string& name) {
+  if (name == "truncate") return Overlong::truncate;
+  if (name == "drop") return Overlong::drop;
+  throw InputError(text("data.overlong = \"", name, "\" is not known: it is truncate or drop"));
+}
+
+ExampleCounts& ExampleCounts::operator+=(const ExampleCounts& other) {
+  examples += other.examples;
+  cut += other.cut;
+  truncated += other.truncated;
+  dropped_overlong += other.dropped_overlong;
+  dropped_untrained += other.dropped_untrained;
+  lost_tokens += other.lost_tokens;
+  return *this;
+}
+
+std::vector<EncodedExample> trained_windows(EncodedExample example, std::int64_t seq_len, Overlong overlong,
+                                            ExampleCounts& counts) {
+  ++counts.examples;
+  const auto step = static_cast<std::size_t>(seq_len), most = step + 1;
+  std::vector<EncodedExample> windows;
+  if (example.ids.size() <= most) {
+    windows.push_back(std::move(example));
+  } else if (overlong == Overlong::drop) {
+    ++counts.dropped_overlong;
+    counts.lost_tokens += trained_from(example, 0);
+    return {};
+  } else if (example.kind == Example::Kind::text) {
+    ++counts.cut;
+    for (std::size_t begin = 0; begin + 1 < example.ids.size(); begin += step)
+      windows.push_back(window_of(example, begin, std::min(begin + most, example.ids.size())));
+  } else {
+    ++counts.truncated;
+    counts.lost_tokens += trained_from(example, most);
+    windows.push_back(window_of(example, 0, most));
+  }
+  if (windows.front().text.empty()) windows.front().text = std::move(example.text);
+  std::erase_if(windows, [](const EncodedExample& window) { return trained_from(window, 0) == 0; });
+  counts.dropped_untrained += windows.empty();
+  return windows;
+}
+
+std::string warning_of(const ExampleCounts& counts, std::int64_t seq_len) {
+  const std::int64_t examples = counts.truncated + counts.dropped_overlong;
+  if (examples == 0) return "";
+  return text(examples, " of ", counts.examples, " examples are longer than training.seq_len = ", seq_len, ": ",
+              counts.lost_tokens, " of their tokens are not trained (", counts.truncated, " examples truncated, ",
+              counts.dropped_overlong, " left out); raise training.seq_len to train them");
+}
+
+}  // namespace zero

@@ -1,0 +1,95 @@
+#include "zero/data/examples/kept_examples.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "models/formats/tokenizer_files.h"
+#include "models/text/tokenizer.h"
+#include "zero/data/examples/example_pieces.h"
+
+namespace zero {
+namespace {
+
+/// Changes whenever ids or masks of the same examples would.
+constexpr const char* example_rule = "kept examples, version 2";
+
+constexpr std::size_t count_words = sizeof(ExampleCounts) / sizeof(std::uint32_t);
+
+}  // namespace
+
+void KeptExamples::add(EncodedExample example) {
+  for (const std::int32_t id : example.ids)
+    if (id >= options_.vocab_size)
+      throw InputError(text(example.place, ": id ", id, " is beyond the model's vocabulary of ", options_.vocab_size));
+  for (const EncodedExample& window :
+       trained_windows(std::move(example), options_.seq_len, options_.overlong, counts_)) {
+    for (std::size_t i = 0; i < window.ids.size(); ++i)
+      tokens_.push_back(static_cast<std::uint32_t>(window.ids[i]) | (window.trained[i] ? trained_bit : 0));
+    lengths_.push_back(static_cast<std::uint32_t>(window.ids.size()));
+    trained_.push_back(static_cast<std::uint32_t>(std::count(window.trained.begin(), window.trained.end(), 1)));
+  }
+}
+
+EncodedPiece KeptExamples::take() {
+  EncodedPiece piece;
+  piece.ids = std::move(tokens_);
+  piece.notes.resize(count_words);
+  std::memcpy(piece.notes.data(), &counts_, sizeof counts_);
+  piece.notes.push_back(static_cast<std::uint32_t>(lengths_.size()));
+  piece.notes.insert(piece.notes.end(), lengths_.begin(), lengths_.end());
+  piece.notes.insert(piece.notes.end(), trained_.begin(), trained_.end());
+  return piece;
+}
+
+ExampleNotes ExampleNotes::read(const std::vector<std::uint32_t>& notes) {
+  ExampleNotes all;
+  for (auto place = notes.begin(); place != notes.end();) {
+    const auto left = notes.end() - place;
+    ZERO_CHECK(left > static_cast<std::ptrdiff_t>(count_words) &&
+                   left - count_words - 1 >= 2 * std::size_t{place[count_words]},
+               "notes of examples end too early");
+    ExampleCounts counts;
+    std::memcpy(static_cast<void*>(&counts), &*place, sizeof counts);
+    all.counts += counts;
+    const auto kept = static_cast<std::ptrdiff_t>(place[count_words]);
+    place += count_words + 1;
+    all.lengths.insert(all.lengths.end(), place, place + kept);
+    all.trained.insert(all.trained.end(), place + kept, place + 2 * kept);
+    place += 2 * kept;
+  }
+  return all;
+}
+
+CacheRecipe example_recipe(const std::string& path, std::shared_ptr<const ConversationEncoder> encoder,
+                           const Fingerprint& encoding, const ConversationRowsOptions& options) {
+  CacheRecipe recipe;
+  recipe.source = path;
+  // Packing arranges what is kept, and does not change it.
+  recipe.rule = fingerprint_of(text(example_rule, "; ", hex(encoding), "; ", options.seq_len, " ",
+                                    static_cast<int>(options.overlong), " ", options.vocab_size));
+  recipe.width = TokenWidth::uint32;
+  cut_examples(recipe);
+  recipe.encode = [encoder = std::move(encoder), path, options](const SourcePiece& piece) {
+    KeptExamples kept(options);
+    for_each_example(piece, path, [&](const Example& example) { kept.add(encoder->encode(example)); });
+    return kept.take();
+  };
+  return recipe;
+}
+
+Fingerprint fingerprint_of(const Tokenizer& tokenizer, const EncoderOptions& options) {
+  const TokenizerSource source{tokenizer.model_path(), options.model_directory, options.chat_template};
+  std::string all = text("tokenizer ", tokenizer.hash(), "; train on ", static_cast<int>(options.train_on), "; ",
+                         encoding_rules_of(source), "; template ", chat_template_of(source).value_or("none"));
+  const std::string merges = tokenizer_home(tokenizer.model_path()) + "/tokenizer.json";
+  std::error_code none;
+  if (std::filesystem::is_regular_file(merges, none)) all += text("; merges ", hex(fingerprint_of_file(merges)));
+  return fingerprint_of(all);
+}
+
+}  // namespace zero

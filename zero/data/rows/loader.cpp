@@ -1,0 +1,128 @@
+#include "zero/data/rows/loader.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace zero {
+namespace {
+
+constexpr std::int64_t filling_id = 0;
+
+// [B, T] filled with `filling`, then each row's values. Rows without values get 0, 1, 2, ... x step instead.
+template <class Value>
+at::Tensor stack(const std::vector<Row>& rows, std::int64_t longest, std::vector<Value> Row::*values, Value filling,
+                 Value step) {
+  const at::Tensor tensor_BT = at::full({static_cast<std::int64_t>(rows.size()), longest},
+                                        static_cast<std::int64_t>(filling), c10::CppTypeToScalarType<Value>::value);
+  auto* to = tensor_BT.mutable_data_ptr<Value>();
+  for (const Row& row : rows) {
+    const std::vector<Value>& from = row.*values;
+    for (std::size_t t = 0; t < row.ids.size(); ++t) to[t] = from.empty() ? static_cast<Value>(t) * step : from[t];
+    to += longest;
+  }
+  return tensor_BT;
+}
+
+}  // namespace
+
+std::int64_t BatchLength::of(std::int64_t longest) const {
+  return std::max(longest, std::min((longest + multiple - 1) / multiple * multiple, most));
+}
+
+Batch make_batch(const std::vector<Row>& rows, std::int64_t empty_length, const BatchLength& length) {
+  std::int64_t longest = rows.empty() ? empty_length : 1;
+  bool packed = false;
+  for (const Row& row : rows) {
+    ZERO_CHECK(row.ids.size() == row.targets.size() && row.positions.size() == row.documents.size(),
+               "a row's parts differ in length");
+    longest = std::max(longest, static_cast<std::int64_t>(row.ids.size()));
+    packed = packed || !row.documents.empty();
+  }
+  longest = length.of(longest);
+  Batch batch;
+  batch.ids = stack<std::int64_t>(rows, longest, &Row::ids, filling_id, 0);
+  batch.targets = stack<std::int64_t>(rows, longest, &Row::targets, ignored_target, 0);
+  if (packed) {
+    batch.positions = stack<std::int64_t>(rows, longest, &Row::positions, 0, 1);
+    batch.documents = stack<std::int32_t>(rows, longest, &Row::documents, -1, 0);
+  }
+  return batch;
+}
+
+Loader::Loader(std::shared_ptr<const RowSource> source, SampleOrder order, LoaderOptions options)
+    : source_(std::move(source)), order_(std::move(order)), options_(options) {
+  const std::int64_t pass = options_.local_batch_size * options_.ranks;
+  if (options_.local_batch_size < 1 || options_.global_batch_size < 1 || options_.global_batch_size % pass != 0)
+    throw InputError(text("training.global_batch_size = ", options_.global_batch_size, " must be a multiple of ", pass,
+                          " = training.local_batch_size (", options_.local_batch_size, ") x ranks (", options_.ranks,
+                          ")"));
+  ZERO_CHECK(
+      order_.options().rows == source_->size() && order_.options().global_batch_size == options_.global_batch_size,
+      "the order is over other rows or steps");
+}
+
+std::int64_t Loader::micro_batches() const {
+  return options_.global_batch_size / (options_.local_batch_size * options_.ranks);
+}
+
+const std::vector<std::int64_t>& Loader::rows_of(std::int64_t step) {
+  if (step != step_) {
+    rows_ = order_.rows_of_step(step);
+    step_ = step;
+  }
+  return rows_;
+}
+
+Batch Loader::batch(std::int64_t step, std::int64_t micro_batch) {
+  ZERO_CHECK(micro_batch >= 0 && micro_batch < micro_batches(),
+             text("micro-batch ", micro_batch, " of ", micro_batches()));
+  const std::int64_t first = (micro_batch * options_.ranks + options_.rank) * options_.local_batch_size;
+  const std::vector<std::int64_t>& numbers = rows_of(step);
+  std::vector<Row> rows;
+  for (std::int64_t i = 0; i < options_.local_batch_size; ++i)
+    rows.push_back(source_->row(numbers[static_cast<std::size_t>(first + i)]));
+  return make_batch(rows, 1, options_.length);
+}
+
+std::int64_t Loader::trained_tokens(std::int64_t step) {
+  std::int64_t sum = 0;
+  for (const std::int64_t row : rows_of(step)) sum += source_->trained_tokens(row);
+  return sum;
+}
+
+std::int64_t Loader::input_tokens(std::int64_t step) {
+  std::int64_t sum = 0;
+  for (const std::int64_t row : rows_of(step)) sum += source_->length(row);
+  return sum;
+}
+
+std::int64_t Loader::first_sample(std::int64_t step, std::int64_t micro_batch) const {
+  return step * options_.global_batch_size + (micro_batch * options_.ranks + options_.rank) * options_.local_batch_size;
+}
+
+ValidationLoader::ValidationLoader(std::shared_ptr<const RowSource> source, int rank, int ranks,
+                                   std::int64_t local_batch_size, BatchLength length)
+    : source_(std::move(source)), rank_(rank), ranks_(ranks), local_batch_size_(local_batch_size), length_(length) {
+  for (std::int64_t row = 0; row < source_->size(); ++row) trained_tokens_ += source_->trained_tokens(row);
+}
+
+std::int64_t ValidationLoader::micro_batches() const {
+  const std::int64_t pass = local_batch_size_ * ranks_;
+  return (source_->size() + pass - 1) / pass;
+}
+
+Batch ValidationLoader::batch(std::int64_t micro_batch) const {
+  const std::int64_t pass = local_batch_size_ * ranks_, first = micro_batch * pass;
+  const std::int64_t count = std::min(pass, source_->size() - first);
+  const std::int64_t begin = first + count * rank_ / ranks_, end = first + count * (rank_ + 1) / ranks_;
+  std::vector<Row> rows;
+  for (std::int64_t row = begin; row < end; ++row) rows.push_back(source_->row(row));
+  return make_batch(rows, count > 0 ? source_->length(first) : 1, length_);
+}
+
+}  // namespace zero

@@ -1,0 +1,119 @@
+#include "zero/data/text/token_cache.h"
+
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <iomanip>
+#include <optional>
+#include <thread>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "comm/communicator.h"
+#include "comm/together.h"
+#include "zero/data/text/token_cache_file.h"
+
+namespace zero {
+namespace {
+
+constexpr auto patience = std::chrono::seconds(5);  // file systems of a network may show a new file late
+
+// Of a file's name, for people: what makes names differ comes behind it, and all of it must fit into a name of 255
+// bytes.
+std::string beginning_of(std::string name) {
+  constexpr std::size_t most = 150;
+  if (name.size() <= most) return name;
+  std::size_t bytes = most;
+  while (bytes > 0 && utf8_continues(name[bytes])) --bytes;
+  return name.substr(0, bytes > 0 ? bytes : most);
+}
+
+/// Lines for a reader who waits: the first after ten seconds, then one a minute.
+class CacheLines {
+ public:
+  explicit CacheLines(const std::string& source) : source_(source) {}
+
+  void tell(std::int64_t done, std::int64_t all) {
+    const auto now = Clock::now();
+    if (now < next_) return;
+    next_ = now + std::chrono::minutes(1);
+    const double share = static_cast<double>(done) / static_cast<double>(all);
+    const double left = std::chrono::duration<double>(now - start_).count() * (1 / share - 1);
+    log_info("tokenising ", source_, ": ", std::fixed, std::setprecision(0), 100 * share, " %, about ", left,
+             " s left");
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  const std::string& source_;
+  const Clock::time_point start_ = Clock::now();
+  Clock::time_point next_ = start_ + std::chrono::seconds(10);
+};
+
+// Of a source that is refused nothing stays behind, the folder included.
+TokenCacheHeader write_into_folder(const std::string& path, const CacheRecipe& recipe, const CoreSet& cores) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code none;
+  const bool there = std::filesystem::exists(folder, none);
+  CacheLines lines(recipe.source);
+  try {
+    return write_token_cache(path, recipe, cores, [&](std::int64_t done, std::int64_t all) { lines.tell(done, all); });
+  } catch (...) {
+    if (!there) std::filesystem::remove(folder, none);
+    throw;
+  }
+}
+
+std::int64_t made_or_found(const CacheRecipe& recipe, const std::string& path, const CoreSet& cores) {
+  if (const auto header = verify_token_cache(path, recipe, cores)) return static_cast<std::int64_t>(header->checksum);
+  const auto start = std::chrono::steady_clock::now();
+  const TokenCacheHeader header = write_into_folder(path, recipe, cores);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  log_info("tokenised ", recipe.source, ": ", header.ids, " tokens in ", std::fixed, std::setprecision(2),
+           seconds.count(), " s, cached in ", path);
+  return static_cast<std::int64_t>(header.checksum);
+}
+
+// Rank 0's cache as this rank sees it, or nothing.
+std::optional<TokenCacheHeader> seen(const std::string& path, std::int64_t checksum) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  for (;;) {
+    const auto header = read_token_cache_header(path);
+    if (header && static_cast<std::int64_t>(header->checksum) == checksum) return header;
+    if (std::chrono::steady_clock::now() > end) return std::nullopt;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+}  // namespace
+
+std::string token_cache_path(const CacheRecipe& recipe, const std::string& folder) {
+  const auto whole = std::filesystem::weakly_canonical(recipe.source);
+  return (std::filesystem::path(folder) / text(beginning_of(whole.filename().string()), ".",
+                                               hex(fingerprint_of(whole.string()), 12), ".", hex(recipe.rule, 12),
+                                               ".tokens"))
+      .string();
+}
+
+CachedTokens open_token_cache(const CacheRecipe& recipe, const std::string& folder, const CoreSet& cores,
+                              Communicator& comm) {
+  const std::string path = token_cache_path(recipe, folder);
+  std::int64_t checksum = 0;
+  run_on_first(comm, [&] { checksum = made_or_found(recipe, path, cores.any() ? cores : own_cores()); });
+  checksum = told_by(comm, 0, checksum);
+  std::optional<CachedTokens> cached;
+  run_together(comm, [&] {
+    const auto header = seen(path, checksum);
+    if (!header)
+      throw InputError(text("rank ", comm.rank(), " does not see ", path,
+                            " as rank 0 wrote it: job.output_dir must lie on a file system that all nodes share"));
+    cached.emplace(
+        CachedTokens{TokenFile(path, recipe.width, TokenSection{sizeof *header, static_cast<std::int64_t>(header->ids)},
+                               recipe.source),
+                     read_token_cache_notes(path, *header)});
+  });
+  return std::move(*cached);
+}
+
+}  // namespace zero

@@ -1,0 +1,249 @@
+#include "zero/data/text/token_cache_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/ordered_work.h"
+
+namespace zero {
+namespace {
+
+struct Piece {
+  std::uint64_t source_bytes = 0, ids = 0, notes = 0;
+  std::uint64_t checksum = 0;  // of the ids
+  Fingerprint source{};
+};
+static_assert(sizeof(Piece) == 64);
+
+std::uint64_t checksum_of(std::string bytes) {
+  bytes.resize((bytes.size() + 31) / 32 * 32);
+  return checksum(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
+}
+
+std::uint64_t checksum_of(TokenCacheHeader header, std::string_view tail) {
+  header.checksum = 0;
+  std::string all(reinterpret_cast<const char*>(&header), sizeof header);
+  return checksum_of(all.append(tail));
+}
+
+template <class Item>
+void append_bytes(std::string& to, const std::vector<Item>& items) {
+  to.append(reinterpret_cast<const char*>(items.data()), items.size() * sizeof(Item));
+}
+
+// Ids in the width that they are stored in. Little-endian: the low bytes come first.
+std::string narrowed(const std::vector<std::uint32_t>& ids, std::uint32_t width) {
+  std::string bytes(ids.size() * width, '\0');
+  for (std::size_t i = 0; i < ids.size(); ++i) std::memcpy(bytes.data() + i * width, &ids[i], width);
+  return bytes;
+}
+
+// The pieces of a source, front to back.
+class PieceReader {
+ public:
+  explicit PieceReader(const CacheRecipe& recipe) : recipe_(recipe), file_(File::open(recipe.source)) {
+    if (file_.size() == 0) throw InputError(text(recipe.source, " is empty: there is no text to train on"));
+  }
+  const File& file() const { return file_; }
+
+  std::optional<SourcePiece> next() {
+    if (ended_) return std::nullopt;
+    std::size_t bytes = 0;
+    while (bytes == 0) {
+      read_more();
+      bytes = offset_ < file_.size() ? recipe_.cut(held_, start_) : held_.size();
+    }
+    SourcePiece piece{start_, "", false};
+    piece.last = ended_ = offset_ == file_.size() && bytes == held_.size();
+    piece.bytes = held_.substr(0, bytes);
+    held_.erase(0, bytes);
+    start_.offset += static_cast<std::int64_t>(bytes);
+    start_.number += recipe_.count ? recipe_.count(piece) : std::count(piece.bytes.begin(), piece.bytes.end(), '\n');
+    start_.first = false;
+    return piece;
+  }
+
+ private:
+  void read_more() {
+    const std::size_t before = held_.size();
+    if (static_cast<std::int64_t>(before) >= recipe_.most_bytes)
+      throw InputError(text(recipe_.source, ":", start_.number, ": ", recipe_.too_long));
+    const std::int64_t count = std::min(recipe_.piece_bytes, file_.size() - offset_);
+    held_.resize(before + static_cast<std::size_t>(count));
+    file_.read_at(held_.data() + before, count, offset_);
+    offset_ += count;
+  }
+
+  const CacheRecipe& recipe_;
+  File file_;
+  std::string held_;  // read, and in no piece yet
+  std::int64_t offset_ = 0;
+  PieceStart start_{.first = true};
+  bool ended_ = false;
+};
+
+struct MadePiece {
+  Piece entry;
+  std::string ids;
+  std::vector<std::uint32_t> notes;
+};
+
+std::string read_tail(const File& file, const TokenCacheHeader& header) {
+  std::string tail(header.notes * sizeof(std::uint32_t) + header.pieces * sizeof(Piece), '\0');
+  file.read_at(tail.data(), static_cast<std::int64_t>(tail.size()),
+               static_cast<std::int64_t>(sizeof header + header.ids * header.width));
+  return tail;
+}
+
+std::vector<Piece> pieces_of(const std::string& tail, const TokenCacheHeader& header) {
+  std::vector<Piece> pieces(header.pieces);
+  std::memcpy(pieces.data(), tail.data() + header.notes * sizeof(std::uint32_t), pieces.size() * sizeof(Piece));
+  return pieces;
+}
+
+bool sizes_fit(const TokenCacheHeader& header, std::int64_t file_bytes) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 56;  // no product below overflows
+  const TokenCacheHeader ours;
+  if (std::memcmp(header.magic, ours.magic, sizeof ours.magic) != 0 || header.version != ours.version) return false;
+  if ((header.width != 2 && header.width != 4) || header.ids > most || header.notes > most || header.pieces > most)
+    return false;
+  return sizeof header + header.ids * header.width + header.notes * 4 + header.pieces * sizeof(Piece) ==
+         static_cast<std::uint64_t>(file_bytes);
+}
+
+// A header and what stands behind the ids, where they belong together.
+struct Frame {
+  TokenCacheHeader header;
+  std::string tail;
+};
+
+std::optional<Frame> read_frame(const File& file) {
+  Frame frame;
+  if (file.size() < static_cast<std::int64_t>(sizeof frame.header)) return std::nullopt;
+  file.read_at(&frame.header, sizeof frame.header, 0);
+  if (!sizes_fit(frame.header, file.size())) return std::nullopt;
+  frame.tail = read_tail(file, frame.header);
+  if (checksum_of(frame.header, frame.tail) != frame.header.checksum) return std::nullopt;
+  return frame;
+}
+
+}  // namespace
+
+TokenCacheHeader write_token_cache(const std::string& path, const CacheRecipe& recipe, const CoreSet& cores,
+                                   const CacheProgress& progress) {
+  PieceReader reader(recipe);
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  NewFile file(path, reader.file().mode());
+  TokenCacheHeader header;
+  header.width = static_cast<std::uint32_t>(recipe.width);
+  header.rule = recipe.rule;
+  file.append(&header, sizeof header);
+  std::vector<Piece> table;
+  std::vector<std::uint32_t> notes;
+  work_in_order(
+      cores, [&] { return reader.next(); },
+      [&](SourcePiece& piece) {
+        EncodedPiece encoded = recipe.encode(piece);
+        MadePiece made{{piece.bytes.size(), encoded.ids.size(), encoded.notes.size()},
+                       narrowed(encoded.ids, header.width),
+                       std::move(encoded.notes)};
+        made.entry.checksum = checksum_of(made.ids);
+        made.entry.source = fingerprint_of(piece.bytes);
+        return made;
+      },
+      [&](MadePiece made) {
+        file.append(made.ids.data(), static_cast<std::int64_t>(made.ids.size()));
+        notes.insert(notes.end(), made.notes.begin(), made.notes.end());
+        table.push_back(made.entry);
+        header.ids += made.entry.ids;
+        header.source_bytes += made.entry.source_bytes;
+        if (progress) progress(static_cast<std::int64_t>(header.source_bytes), reader.file().size());
+      });
+  if (reader.file().changed())
+    throw InputError(text(recipe.source, ": was changed while it was read: start again when nothing writes to it"));
+  header.notes = notes.size();
+  header.pieces = table.size();
+  std::string tail;
+  append_bytes(tail, notes);
+  append_bytes(tail, table);
+  header.checksum = checksum_of(header, tail);
+  file.append(tail.data(), static_cast<std::int64_t>(tail.size()));
+  file.replace(&header, sizeof header, 0);
+  file.publish();
+  return header;
+}
+
+std::optional<TokenCacheHeader> read_token_cache_header(const std::string& path) {
+  if (!std::filesystem::is_regular_file(path)) return std::nullopt;
+  const std::optional<Frame> frame = read_frame(File::open(path));
+  return frame ? std::optional(frame->header) : std::nullopt;
+}
+
+std::optional<TokenCacheHeader> verify_token_cache(const std::string& path, const CacheRecipe& recipe,
+                                                   const CoreSet& cores) {
+  const File source = File::open(recipe.source);
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(path, none)) return std::nullopt;
+  const File cache = File::open(path);
+  const std::optional<Frame> frame = read_frame(cache);
+  const auto damaged = [&] { log_warning(path, " is damaged: it is made anew"); };
+  if (!frame) {
+    damaged();
+    return std::nullopt;
+  }
+  const TokenCacheHeader& header = frame->header;
+  if (header.rule != recipe.rule || header.width != static_cast<std::uint32_t>(recipe.width)) return std::nullopt;
+  if (header.source_bytes != static_cast<std::uint64_t>(source.size())) return std::nullopt;
+
+  struct Job {
+    Piece piece;
+    std::int64_t ids_at = 0, source_at = 0;
+  };
+  struct Found {
+    bool same_source = false, same_ids = false;
+  };
+  const std::vector<Piece> pieces = pieces_of(frame->tail, header);
+  bool same_source = true, same_ids = true;
+  std::size_t number = 0;
+  Job job{{}, sizeof header, 0};
+  work_in_order(
+      cores,
+      [&]() -> std::optional<Job> {
+        if (number == pieces.size() || !same_source || !same_ids) return std::nullopt;
+        job.ids_at += static_cast<std::int64_t>(job.piece.ids) * header.width;
+        job.source_at += static_cast<std::int64_t>(job.piece.source_bytes);
+        job.piece = pieces[number++];
+        return job;
+      },
+      [&](const Job& one) {
+        std::string bytes(one.piece.source_bytes, '\0');
+        source.read_at(bytes.data(), static_cast<std::int64_t>(bytes.size()), one.source_at);
+        Found found;
+        found.same_source = fingerprint_of(bytes) == one.piece.source;
+        bytes.resize(one.piece.ids * header.width);
+        cache.read_at(bytes.data(), static_cast<std::int64_t>(bytes.size()), one.ids_at);
+        found.same_ids = checksum_of(std::move(bytes)) == one.piece.checksum;
+        return found;
+      },
+      [&](const Found& found) {
+        same_source = same_source && found.same_source;
+        same_ids = same_ids && found.same_ids;
+      });
+  if (!same_ids) damaged();
+  return same_source && same_ids ? std::optional(header) : std::nullopt;
+}
+
+std::vector<std::uint32_t> read_token_cache_notes(const std::string& path, const TokenCacheHeader& header) {
+  std::vector<std::uint32_t> notes(header.notes);
+  File::open(path).read_at(notes.data(), static_cast<std::int64_t>(notes.size() * sizeof notes[0]),
+                           static_cast<std::int64_t>(sizeof header + header.ids * header.width));
+  return notes;
+}
+
+}  // namespace zero

@@ -1,0 +1,126 @@
+#include "zero/estimate/disk_room.h"
+
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "models/formats/tokenizer_files.h"
+#include "offload/memory/node_memory.h"
+#include "zero/config/setup.h"
+
+namespace zero {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t metrics_line = 384;  // bytes, at most
+constexpr std::int64_t unknown_steps = 10'000;
+constexpr long tmpfs_magic = 0x01021994;
+
+std::string in_gib(std::int64_t bytes) {
+  char words[32];
+  std::snprintf(words, sizeof words, bytes < 10 << 20 ? "%.5f GiB" : "%.2f GiB", double(bytes) / double(1 << 30));
+  return words;
+}
+
+std::int64_t bytes_below(const fs::path& folder) {
+  std::error_code none;
+  std::int64_t bytes = 0;
+  for (fs::recursive_directory_iterator entry(folder, none), end; !none && entry != end; entry.increment(none))
+    if (entry->is_regular_file(none)) bytes += std::int64_t(entry->file_size(none));
+  return bytes;
+}
+
+fs::path existing(fs::path place) {
+  std::error_code none;
+  place = fs::absolute(place, none);
+  while (!fs::exists(place, none) && place.has_relative_path()) place = place.parent_path();
+  return place;
+}
+
+bool same_disk(const std::string& a, const std::string& b) {
+  struct stat of_a {
+  }, of_b{};
+  return ::stat(existing(a).c_str(), &of_a) == 0 && ::stat(existing(b).c_str(), &of_b) == 0 &&
+         of_a.st_dev == of_b.st_dev;
+}
+
+std::int64_t tokenizer_bytes(const Config& config) {
+  std::error_code none;
+  std::int64_t bytes = 0;
+  for (const std::string& from : {config.model.path.value_or(""), config.data.tokenizer}) {
+    if (from.empty()) continue;
+    if (fs::is_regular_file(from, none)) bytes += std::int64_t(fs::file_size(from, none));
+    for (const std::string& name : tokenizer_file_names())
+      if (const fs::path file = fs::path(from) / name; fs::is_regular_file(file, none))
+        bytes += std::int64_t(fs::file_size(file, none));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+DiskNeed disk_need(const Config& config, const Model& model, const MemoryPlan& plan,
+                   std::optional<std::int64_t> steps) {
+  DiskNeed need;
+  if (config.lora) {
+    const bool doubles =
+        config.lora->init_lora_weights == "pissa";  // it is written as a plain adapter of twice the rank
+    need.result = model.trainable_numel() * std::int64_t(sizeof(float)) * (doubles ? 2 : 1);
+  } else {
+    need.result = model.numel() * std::int64_t(c10::elementSize(write_options_of(config).type));
+  }
+  need.result += need.result / 1000 + tokenizer_bytes(config) + 64 * 1024;  // headers and JSON
+  if (config.checkpoint.interval > 0)                                       // "keep them all" may be any number
+    need.checkpoints =
+        std::int64_t(std::min((double(config.checkpoint.keep) + 1) * double(plan.checkpoint), std::ldexp(1.0, 62)));
+  need.records =
+      steps.value_or(unknown_steps) / std::max<std::int64_t>(1, config.metrics.log_interval) * metrics_line + 64 * 1024;
+  return need;
+}
+
+std::int64_t room_in(const std::string& directory) {
+  const fs::path place = existing(directory);
+  std::int64_t room = free_disk_bytes(place.string());
+  struct statfs system {};
+  if (room >= 0 && ::statfs(place.c_str(), &system) == 0 && system.f_type == tmpfs_magic)
+    if (const std::int64_t memory = node_memory().available; memory >= 0) room = std::min(room, memory);
+  return room < 0 ? room : room - room / 100;
+}
+
+std::int64_t output_room(const Config& config, FormerRun former) {
+  const std::string& output = config.job.output_dir;
+  const std::int64_t free = free_disk_bytes(output);
+  if (free < 0) return free;
+  std::int64_t removed = bytes_below(checkpoints_root(config));
+  if (former == FormerRun::overwritten)
+    for (const char* folder : {"model", "adapter"}) removed += bytes_below(fs::path(output) / folder);
+  return free + removed;
+}
+
+std::int64_t offloaded_beside(const Config& config, const MemoryPlan& plan, int ranks_here) {
+  if (config.offload.nvme_dir.empty() || !same_disk(config.offload.nvme_dir, config.job.output_dir)) return 0;
+  return plan.disk * ranks_here;
+}
+
+void require_room(const Config& config, const DiskNeed& need, std::int64_t room, std::int64_t offloaded) {
+  if (room < 0 || need.sum() + offloaded <= room) return;
+  std::string words =
+      text(config.where("job.output_dir"), " = \"", config.job.output_dir, "\": the run will write ",
+           in_gib(need.sum() + offloaded), " (", config.lora ? "adapter " : "model ", in_gib(need.result));
+  if (need.checkpoints > 0)
+    words += text(", ", config.checkpoint.keep, " checkpoints and the one being written ", in_gib(need.checkpoints));
+  if (offloaded > 0) words += text(", states that [offload] keeps on the same disk ", in_gib(offloaded));
+  words += text(", metrics ", in_gib(need.records), "), and its disk has room for ", in_gib(room),
+                ": free some, name another output_dir");
+  if (need.checkpoints > 0) words += ", or lower checkpoint.keep";
+  throw InputError(words);
+}
+
+}  // namespace zero

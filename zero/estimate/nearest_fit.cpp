@@ -1,0 +1,154 @@
+#include "zero/estimate/nearest_fit.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "zero/config/config_keys.h"
+
+namespace zero {
+namespace {
+
+using Settings = std::vector<std::pair<std::string, Value>>;  // "section.key" and its value
+
+/// A change of one kind: the ways to make it, mildest first.
+using Change = std::vector<Settings>;
+
+void give(Config& config, const Settings& settings) {
+  for (const auto& [name, value] : settings)
+    for (const ConfigKey& key : config_keys())
+      if (key.full_name() == name) write_field(key.field(config), value);
+}
+
+// A value as a word of a shell: what is read back as this value.
+std::string word_of(const Value& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  return text ? *text : toml_text(value);
+}
+
+std::string as_arguments(const Settings& settings) {
+  std::string words;
+  for (const auto& [name, value] : settings) {
+    std::string pair = name + "=" + word_of(value), quoted;
+    if (pair.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._=/-") != pair.npos) {
+      for (char c : pair) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+      pair = "'" + quoted + "'";
+    }
+    words += (words.empty() ? "--set " : " --set ") + pair;
+  }
+  return words;
+}
+
+Change homes(const Config& config, const std::string& key, const std::string& now, bool on_device) {
+  Change ways;
+  // On the CPU the host is where everything lives.
+  if (on_device && now == "none") ways.push_back({{key, std::string("cpu")}});
+  if (now == "nvme") return ways;
+  ways.push_back({{key, std::string("nvme")}});
+  if (config.offload.nvme_dir.empty()) ways.back().emplace_back("offload.nvme_dir", offload_directory(config));
+  return ways;
+}
+
+std::vector<Change> changes_of(const Config& config, bool on_device) {
+  Change stages, recompute, gradients, batches;
+  for (std::int64_t stage = config.zero.stage + 1; stage <= 3; ++stage) stages.push_back({{"zero.stage", stage}});
+  if (config.activation_checkpoint.mode != "full")
+    recompute.push_back({{"activation_checkpoint.mode", std::string("full")}});
+  if (config.training.precision == "bf16" && config.zero.gradient_dtype != "bf16")
+    gradients.push_back({{"zero.gradient_dtype", std::string("bf16")}});
+  for (std::int64_t size = config.training.local_batch_size / 2; size >= 1; size /= 2) {
+    batches.push_back({{"training.local_batch_size", size}});
+    if (!config.is_given("training.global_batch_size"))
+      batches.back().emplace_back("training.global_batch_size", *config.training.global_batch_size);
+  }
+  return {stages,
+          recompute,
+          gradients,
+          homes(config, "offload.optimizer", config.offload.optimizer, on_device),
+          homes(config, "offload.parameters", config.offload.parameters, on_device),
+          batches};
+}
+
+class Search {
+ public:
+  Search(std::vector<Change> changes, int ranks, bool on_device, const FitTest& fits)
+      : changes_(std::move(changes)), ranks_(ranks), on_device_(on_device), fits_(fits) {}
+
+  /// The first combination of changes, none of them left out, with which `config` fits; empty when there is none.
+  Settings find(const Config& config) const {
+    for (unsigned mask = 1; mask < 1u << changes_.size(); ++mask)
+      if (Settings found; try_ways(config, mask, found)) return found;
+    return {};
+  }
+
+  bool fits(const Config& config) const {
+    const bool away = config.offload.parameters != "none";
+    if (away && (config.zero.stage != 3 || (on_device_ && config.offload.optimizer == "none"))) return false;
+    try {
+      return fits_(config, BatchArithmetic::of(config, ranks_));
+    } catch (const InputError&) {
+      return false;  // the batch does not divide
+    }
+  }
+
+ private:
+  // Goes through the ways of the changes chosen by `mask`, from the last change on.
+  bool try_ways(const Config& config, unsigned mask, Settings& found) const {
+    int last = int(changes_.size()) - 1;
+    while (last >= 0 && !(mask >> last & 1u)) --last;
+    if (last < 0) return fits(config);
+    for (const Settings& way : changes_[std::size_t(last)]) {
+      Config other = config;
+      give(other, way);
+      if (!try_ways(other, mask & ~(1u << last), found)) continue;
+      for (const auto& setting : way)  // two ways may name the same folder
+        if (std::find(found.begin(), found.end(), setting) == found.end()) found.push_back(setting);
+      return true;
+    }
+    return false;
+  }
+
+  std::vector<Change> changes_;
+  int ranks_;
+  bool on_device_;
+  const FitTest& fits_;
+};
+
+// Adapters over a trained model; over random weights they are of no use.
+Settings adapters_that_fit(const Config& config, const Search& search) {
+  if (config.lora || !config.model.path) return {};
+  const Settings lora{{"lora.r", Config().lora.value_or(LoraSection()).r}};
+  for (const char* quantization : {"none", "nf4"})
+    for (const char* mode : {"none", "full"}) {
+      Settings settings = lora;
+      if (quantization != std::string("none")) settings.emplace_back("lora.quantization", std::string(quantization));
+      if (mode != std::string("none") && config.activation_checkpoint.mode != mode)
+        settings.emplace_back("activation_checkpoint.mode", std::string(mode));
+      Config other = config;
+      give(other, settings);
+      if (search.fits(other)) return settings;
+    }
+  return {};
+}
+
+}  // namespace
+
+std::string offload_directory(const Config& config) {
+  if (!config.offload.nvme_dir.empty()) return config.offload.nvme_dir;
+  std::string output = std::filesystem::path(config.job.output_dir).lexically_normal().string();
+  while (output.size() > 1 && output.back() == '/') output.pop_back();
+  return output + "-offload";
+}
+
+std::string nearest_fit(const Config& config, const BatchArithmetic& batch, bool on_device, const FitTest& fits) {
+  Config start = config;
+  start.training.global_batch_size = batch.global_batch_size;  // a smaller micro-batch changes memory, not the training
+  const Search search(changes_of(start, on_device), batch.ranks, on_device, fits);
+  Settings found = search.find(start);
+  if (found.empty()) found = adapters_that_fit(start, search);
+  return as_arguments(found);
+}
+
+}  // namespace zero

@@ -1,0 +1,57 @@
+#include "zero/estimate/target_machine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <ATen/Parallel.h>
+
+#include "base/byte_count.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "offload/memory/process_memory.h"
+
+namespace zero {
+namespace {
+
+constexpr std::int64_t device_context = std::int64_t{1} << 30;
+constexpr std::int64_t most_memory = std::int64_t{1} << 50;  // of a rank: those of a node stay within 64 bits
+
+// A bare number lacks its unit alone: gibibytes, or bytes where that would be more than any machine has.
+void refuse_bare_number(const std::string& words) {
+  for (const auto& [name, unit] : {std::pair("gibibytes", "GiB"), std::pair("bytes", "B")})
+    if (const auto bytes = bytes_of_text(words + unit); bytes && *bytes <= most_memory)
+      throw InputError(text("--memory ", words, ": needs a unit; ", name, " are written --memory ", words, unit,
+                            " (units: B, KiB, MiB, GiB, TiB, or KB to TB of 1000)"));
+}
+
+}  // namespace
+
+c10::Device device_of(const TargetMachine& target, const Config& config) {
+  const std::string& name = target.device.empty() ? config.training.device : target.device;
+  return name == "cuda" ? c10::Device(at::kCUDA, 0) : c10::Device(at::kCPU);
+}
+
+NodeBudget budget_of(const TargetMachine& target, c10::Device device) {
+  const std::optional<std::int64_t> memory = bytes_of_text(target.memory);
+  if (!memory) refuse_bare_number(target.memory);
+  if (!memory)
+    throw InputError(text(
+        "--memory", target.memory.empty() ? "" : " " + target.memory,
+        ": a verdict for another machine needs the memory of one GPU (--device cuda) or of one rank, as in --memory 80GiB"));
+  if (*memory > most_memory)
+    throw InputError(text("--memory ", target.memory, ": is more than any GPU or rank has; name at most 1024TiB"));
+  NodeBudget budget;
+  budget.assumed = true;
+  budget.ranks_here = target.ranks_per_node;
+  budget.threads = at::get_num_threads();
+  budget.process = pss_bytes();
+  if (device.is_cpu()) {
+    // What a rank's process holds is part of what it may take.
+    budget.memory = {std::max<std::int64_t>(0, *memory - budget.process) * target.ranks_per_node, "--memory"};
+  } else {
+    budget.device_free = std::max<std::int64_t>(0, *memory - device_context);
+  }
+  return budget;
+}
+
+}  // namespace zero

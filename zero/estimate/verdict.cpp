@@ -1,0 +1,109 @@
+#include "zero/estimate/verdict.h"
+
+#include <ATen/Parallel.h>
+#include <c10/core/CachingDeviceAllocator.h>
+
+#include <algorithm>
+
+#include "base/byte_count.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "models/nn/head.h"
+#include "offload/memory/page_arena.h"
+#include "offload/memory/process_memory.h"
+#include "zero/config/run_model.h"
+#include "zero/estimate/disk_room.h"
+#include "zero/estimate/memory_table.h"
+#include "zero/estimate/nearest_fit.h"
+
+namespace zero {
+namespace {
+
+// Beyond what a fresh process holds: code and tables of the matrix library, its packing buffers, stacks of threads.
+constexpr std::int64_t warm_process = std::int64_t{32} << 20;
+
+Verdict weigh(const Config& config, const BatchArithmetic& batch, const Model& model, const NodeBudget& budget) {
+  MemoryWork work = memory_work_of(config, batch, budget.threads);
+  const bool on_device = budget.device_free.has_value();
+  if (on_device) {
+    work.on_device = true;
+    work.engine.overlap = batch.ranks > 1;
+    work.activations.logits_bytes = default_device_logits_bytes;
+  }
+  Verdict verdict;
+  verdict.plan = plan_memory(model, work);
+  const std::int64_t in_memory = on_device ? verdict.plan.host + verdict.plan.pinned : verdict.plan.peak();
+  verdict.process = process_peak(budget.process, in_memory);
+  verdict.rank_peak = in_memory + verdict.process;
+  verdict.node_peak = verdict.rank_peak * budget.ranks_here;
+  verdict.node_offer =
+      budget.memory.available + budget.process * budget.ranks_here;  // what the ranks hold now is theirs
+  verdict.fits = budget.memory.available < 0 || verdict.node_peak <= verdict.node_offer;
+  if (budget.disk_free >= 0 && verdict.plan.disk * budget.ranks_here > budget.disk_free) verdict.fits = false;
+  if (on_device && verdict.plan.peak() > *budget.device_free) verdict.fits = false;
+  return verdict;
+}
+
+std::string disk_lines(const Config& config, const Model& model, const MemoryPlan& plan, const NodeBudget& budget) {
+  const DiskNeed need = disk_need(config, model, plan, config.training.steps);
+  std::string lines = text("disk: the ", config.lora ? "adapter " : "model ", bytes_text(need.result),
+                           ", a checkpoint ", bytes_text(plan.checkpoint));
+  lines += config.checkpoint.interval == 0 ? "\n  (written where a signal stops the run)"
+                                           : "\n  those of the run " + bytes_text(need.checkpoints);
+  return lines + (budget.output_room < 0 ? "\n" : "; there is room for " + bytes_text(budget.output_room) + "\n");
+}
+
+}  // namespace
+
+std::int64_t process_peak(std::int64_t process_now, std::int64_t ledger_peak) {
+  const PageArenaOptions pool;
+  return process_now + warm_process +
+         std::max(std::int64_t(pool.slack_bytes), std::int64_t(pool.slack_fraction * double(ledger_peak)));
+}
+
+NodeBudget node_budget(const Config& config, FormerRun former, int ranks_here, at::Device device) {
+  NodeBudget budget;
+  budget.ranks_here = ranks_here;
+  budget.threads = at::get_num_threads();
+  budget.memory = node_memory();
+  budget.disk_free = free_disk_bytes(offload_directory(config));
+  budget.process = pss_bytes();
+  budget.output_room = output_room(config, former);
+  if (!device.is_cpu())
+    budget.device_free = std::int64_t(at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).first) /
+                         std::max<std::int64_t>(1, config.comm.ranks_per_gpu);
+  return budget;
+}
+
+Verdict weigh_stage(const Config& config, const BatchArithmetic& batch, const Model& model, const NodeBudget& budget,
+                    int stage) {
+  Config other = config;
+  other.zero.stage = stage;
+  if (stage < 3) other.offload.parameters = "none";
+  return weigh(other, batch, model, budget);
+}
+
+Verdict judge_memory(const Config& config, const BatchArithmetic& batch, const Model& model, const NodeBudget& budget) {
+  Verdict verdict = weigh(config, batch, model, budget);
+  if (!verdict.fits) {
+    const auto fits = [&](const Config& other, const BatchArithmetic& its) {
+      if (other.lora.has_value() == config.lora.has_value()) return weigh(other, its, model, budget).fits;
+      return weigh(other, its, make_run_model(other, model.config, false).model, budget).fits;
+    };
+    verdict.nearest = nearest_fit(config, batch, budget.device_free.has_value(), fits);
+  }
+  verdict.table = answer_lines(verdict, budget) + rank_table(config, batch, verdict, budget);
+  verdict.stages = stage_table(config, batch, model, budget) + disk_lines(config, model, verdict.plan, budget);
+  return verdict;
+}
+
+void require_fit(const Config& config, const Verdict& verdict, const NodeBudget& budget) {
+  if (verdict.fits) return;
+  throw InputError(text(
+      config.where("zero.stage"), ": does not fit: ", needs(verdict, budget), "; ",
+      verdict.nearest.empty()
+          ? "no stage, recomputation, offload or smaller local_batch_size makes it fit: use more ranks on more nodes, a shorter seq_len or a smaller model"
+          : "this fits: " + verdict.nearest));
+}
+
+}  // namespace zero

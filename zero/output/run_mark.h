@@ -1,0 +1,33 @@
+#pragma once
+// The mark of a folder that this program's runs write: a small file in it. What holds no mark is somebody else's and is
+// never removed; and of a marked folder only the files that a run writes by their names, so that what was put beside
+// them stays.
+#include <cstdint>
+#include <string>
+
+namespace zero {
+
+/// Whose a folder is: a run's directory, or a folder with a model or an adapter. Neither passes for the other.
+enum class Mark : std::uint8_t { run, result };
+
+/// Makes the folder where it is missing, and marks it. Error when it cannot be written; a folder that it made is
+/// removed again.
+void mark_folder(const std::string& folder, Mark mark);
+bool is_marked(const std::string& folder, Mark mark);
+
+/// Whether files of this name in a folder with a model or an adapter are this program's. The mark is none of them.
+bool is_result_file(const std::string& name);
+
+/// Of a folder with a model or an adapter: removes the files that this program gives such a folder, and then, when
+/// nothing else is left in it, its mark and the folder. A link is never followed but for the folder itself. Error names
+/// what cannot be removed.
+void clear_result_folder(const std::string& folder);
+
+/// Removes the checkpoints of a folder, and the folder when nothing else is left in it. A checkpoint with other files
+/// in it loses its name (CheckpointFolders::remove).
+void clear_checkpoints(const std::string& folder);
+
+/// Removes what processes that were killed left of files that they had not finished.
+void clear_unpublished(const std::string& folder);
+
+}  // namespace zero

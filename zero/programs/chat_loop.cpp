@@ -1,0 +1,67 @@
+#include "zero/programs/chat_loop.h"
+
+#include <algorithm>
+#include <istream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace zero {
+namespace {
+
+/// The next line that says something; false at the end.
+bool next_message(const ChatEnds& ends, std::string& line) {
+  for (;;) {
+    if (ends.sign) ends.print("> ");
+    if (!std::getline(ends.in, line)) return false;
+    if (line.ends_with('\r')) line.pop_back();
+    if (line == "/exit") return false;
+    if (line.find_first_not_of(" \t") == std::string::npos) continue;
+    const auto replace = nlohmann::json::error_handler_t::replace;
+    line = nlohmann::json::parse(nlohmann::json(line).dump(-1, ' ', false, replace)).get<std::string>();
+    return true;
+  }
+}
+
+/// One answer. What ends it is no part of its text.
+std::string say(Generator& generator, const Generator::Ids& prompt, const GenerateOptions& options,
+                const Tokenizer& tokenizer, const ChatEnds& ends) {
+  TextStream stream(tokenizer, false);
+  std::string answer;
+  const auto add = [&](const std::string& more) {
+    ends.print(more);
+    answer += more;
+  };
+  generator.generate({prompt}, options, [&](std::int64_t, std::int32_t id) {
+    const bool stop = std::find(options.stop_ids.begin(), options.stop_ids.end(), id) != options.stop_ids.end();
+    if (!stop) add(stream.next(id));
+  });
+  add(stream.finish());
+  ends.print("\n");
+  return answer;
+}
+
+}  // namespace
+
+void chat_loop(Generator& generator, ChatHistory& history, const Tokenizer& tokenizer, GenerateOptions options,
+               const ChatEnds& ends) {
+  options.stop_ids.push_back(history.end_of_turn());
+  std::int64_t dropped = 0;
+  for (std::string line; next_message(ends, line);) {
+    Generator::Ids prompt;
+    try {
+      prompt = history.ask(line);
+    } catch (const InputError& too_long) {
+      log_warning(too_long.what());
+      continue;
+    }
+    if (history.dropped() > dropped)
+      log_info("note: the context is full; ", history.dropped() - dropped, " of the oldest messages were dropped");
+    dropped = history.dropped();
+    history.answer(say(generator, prompt, options, tokenizer, ends));
+    ++options.sampling.seed;
+  }
+}
+
+}  // namespace zero

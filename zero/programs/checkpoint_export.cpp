@@ -1,0 +1,78 @@
+#include "zero/programs/checkpoint_export.h"
+
+#include <ATen/ATen.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "models/lora/adapter_writer.h"
+#include "zero/checkpoint/saved_weights.h"
+#include "zero/config/run_model.h"
+#include "zero/config/setup.h"
+
+namespace zero {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The configuration with its paths as the run's directory makes them.
+Config seen_from(const fs::path& directory, Config config) {
+  const auto resolve = [&](std::string& path) {
+    if (!path.empty()) path = (directory / path).lexically_normal().string();
+  };
+  if (config.model.path) resolve(*config.model.path);
+  resolve(config.data.tokenizer);
+  if (config.lora) resolve(config.lora->adapter);
+  return config;
+}
+
+/// What a checkpoint is not good for is told as an input that is refused.
+template <class Work>
+auto as_input(const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    throw InputError(error.what());
+  }
+}
+
+}  // namespace
+
+CheckpointExport::CheckpointExport(const std::string& folder) {
+  as_input([&] {
+    states_ = std::make_shared<SavedStates>(calls_, folder);
+    states_->verify();
+  });
+  const RunDescription& run = states_->manifest().run;
+  config_ = parse_config(run.configuration, folder + "/manifest.json");
+  model_ = parse_model_config(run.model_config, folder + "/manifest.json");
+}
+
+std::vector<ReadPath> CheckpointExport::reads() const {
+  Config seen = seen_from(states_->manifest().run.directory, config_);
+  seen.data.train.clear();
+  seen.data.validation.clear();
+  return read_paths_of(seen);
+}
+
+std::shared_ptr<WeightSource> CheckpointExport::weights() const { return std::make_shared<SavedWeights>(states_); }
+
+HfWriteOptions CheckpointExport::options() const {
+  return write_options_of(seen_from(states_->manifest().run.directory, config_));
+}
+
+void CheckpointExport::write_adapter(const std::string& folder) const {
+  const Config seen = seen_from(states_->manifest().run.directory, config_);
+  const bool pissa =
+      config_.lora->init_lora_weights == "pissa" && config_.lora->adapter.empty();  // what it began with is made anew
+  RunModel run = make_run_model(seen, model_, pissa);
+  AdapterWriter writer(folder, states_->tensors(), run.pissa.get());
+  for (const TensorSpec& tensor : states_->tensors()) {
+    const at::Tensor value = at::empty(tensor.shape, at::kFloat);
+    states_->read(tensor.name, 0, tensor.numel(), {value.data_ptr(), nullptr, nullptr});
+    writer.append(tensor, value);
+  }
+  writer.finish(*run.lora, base_name_of(config_), tokenizer_source_of(seen));
+}
+
+}  // namespace zero

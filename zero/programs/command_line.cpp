@@ -1,0 +1,84 @@
+#include "zero/programs/command_line.h"
+
+#include <cstdlib>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "zero/programs/stray_arguments.h"
+
+namespace zero {
+namespace {
+
+constexpr std::size_t line_columns = 80, name_columns = 30;
+
+std::string broken(const std::string& description, std::size_t columns) {
+  std::istringstream words(description);
+  std::string lines, line;
+  for (std::string word; words >> word;) {
+    if (!line.empty() && line.size() + 1 + word.size() > columns) {
+      lines += line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return lines + line;
+}
+
+/// "--set" and the like.
+std::vector<std::string> names_of_options(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+/// Refuses words that no option took.
+void refuse_strays(const CLI::App& app) {
+  const std::vector<std::string> strays = app.remaining();
+  if (!strays.empty())
+    throw InputError(stray_arguments_message(strays, names_of_options(app)) + " (" + app.get_name() +
+                     " --help lists the arguments)");
+}
+
+/// As mpirun or srun have it; true without them.
+bool is_first_rank() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
+    if (const char* rank = std::getenv(name)) return std::string(rank) == "0";
+  return true;
+}
+
+}  // namespace
+
+std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv, const std::string& version_text,
+                                      bool speaks) {
+  app.set_version_flag("--version", version_text);
+  app.get_formatter()->column_width(name_columns);
+  app.description(broken(app.get_description(), line_columns));
+  for (CLI::Option* option : app.get_options())
+    option->description(broken(option->get_description(), line_columns - name_columns));
+  app.allow_extras();  // told of below: CLI11 names them in reverse
+  try {
+    app.parse(argc, argv);
+    refuse_strays(app);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return speaks ? app.exit(error) : 0;
+    // A misspelt option is why another is missing.
+    const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
+    if (code == CLI::ExitCodes::RequiredError || code == CLI::ExitCodes::RequiresError) refuse_strays(app);
+    throw InputError(std::string(error.what()) + " (" + app.get_name() + " --help lists the arguments)");
+  }
+  return std::nullopt;
+}
+
+std::optional<int> parse_or_refuse(CLI::App& app, int argc, const char* const* argv, const std::string& version_text) {
+  const bool first = is_first_rank();
+  try {
+    return parse_command_line(app, argc, argv, version_text, first);
+  } catch (const InputError& error) {
+    if (first) log_error(error.what());
+    return static_cast<int>(error.code());
+  }
+}
+
+}  // namespace zero

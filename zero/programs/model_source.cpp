@@ -1,0 +1,103 @@
+#include "zero/programs/model_source.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "models/formats/hf_weights.h"
+#include "models/lora/adapted_weights.h"
+#include "zero/config/model_paths.h"
+#include "zero/programs/checkpoint_export.h"
+
+namespace zero {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string joined(const std::string& folder, const char* name) { return (fs::path(folder) / name).string(); }
+
+std::string resolve_model(const std::string& path) {
+  if (is_model(path) || is_adapter(path) || is_checkpoint(path)) return path;
+  if (is_model(joined(path, "model"))) return joined(path, "model");
+  if (is_adapter(joined(path, "adapter")))
+    throw InputError(text(path,
+                          ": is a run that made an adapter: name the model that it was trained on, and --adapter ",
+                          joined(path, "adapter")));
+  const std::string newest = newest_checkpoint_of(path);
+  return newest.empty() ? path : newest;
+}
+
+std::string resolve_adapter(const std::string& path) {
+  if (path.empty() || is_adapter(path)) return path;
+  if (is_adapter(joined(path, "adapter"))) return joined(path, "adapter");
+  if (const std::string why = why_no_adapter(path); !why.empty()) throw InputError(text("--adapter ", path, ": ", why));
+  return path;
+}
+
+/// "run1" of out/run1/model, out/run1/checkpoints/step-00000050 and out/run1 alike.
+std::string name_of(const std::string& path) {
+  fs::path place = fs::weakly_canonical(path);
+  const auto last = [&] { return place.filename().string(); };
+  while (place.has_parent_path() && (last().empty() || last() == "model" || last() == "adapter" ||
+                                     last() == "checkpoints" || last().starts_with("step-"))) {
+    if (place == place.parent_path()) break;
+    place = place.parent_path();
+  }
+  return last();
+}
+
+/// The type of the base's tensors.
+at::ScalarType stored_type(const HfDirectory& directory) {
+  const StoredTensor* embedding = directory.find("model.embed_tokens.weight");
+  if (!embedding) embedding = directory.find("lm_head.weight");
+  const auto type = embedding && embedding->type ? *embedding->type : at::kFloat;
+  return type == at::kBFloat16 || type == at::kHalf ? type : at::kFloat;
+}
+
+ModelSource open_directory(const ModelPlace& place) {
+  const auto directory = std::make_shared<HfDirectory>(place.model);
+  ModelSource source;
+  source.config = directory->config();
+  source.weights = std::make_shared<HfWeights>(directory);
+  source.options.type = stored_type(*directory);
+  source.options.base = place.model;
+  source.options.tokenizer = find_tokenizer(place.tokenizer, place.adapter, place.model);
+  return source;
+}
+
+ModelSource open_checkpoint(const ModelPlace& place) {
+  if (holds_adapter(place.model))
+    throw InputError(text(place.model, ": is a checkpoint of an adapter; make one of it: zero_export ", place.model,
+                          " ADAPTER, then name the base model and --adapter ADAPTER"));
+  const auto checkpoint = std::make_shared<const CheckpointExport>(place.model);
+  const auto weights = checkpoint->weights();
+  ModelSource source;
+  source.config = checkpoint->model();
+  source.weights = {weights.get(),
+                    [checkpoint, weights](WeightSource*) {}};  // which read from the checkpoint while they live
+  source.options = checkpoint->options();
+  const TokenizerSource own = source.options.tokenizer;
+  TokenizerSource other = find_tokenizer(place.tokenizer, place.adapter, own.settings);
+  if (other.settings == own.settings) other.chat_template = own.chat_template;
+  if (other.tokenizer == own.settings) other.tokenizer = own.tokenizer;
+  source.options.tokenizer = other;
+  return source;
+}
+
+}  // namespace
+
+ModelPlace resolve(const ModelPlace& place) {
+  return {resolve_model(place.model), resolve_adapter(place.adapter), place.tokenizer};
+}
+
+ModelSource open_model(const ModelPlace& place) {
+  ModelSource source = is_checkpoint(place.model) ? open_checkpoint(place) : open_directory(place);
+  source.folder = place.model;
+  source.name = name_of(place.model);
+  if (place.adapter.empty()) return source;
+  source.weights = std::make_shared<MergedWeights>(source.weights, std::make_shared<PeftDirectory>(place.adapter));
+  source.name += "-" + name_of(place.adapter);
+  return source;
+}
+
+}  // namespace zero

@@ -1,0 +1,35 @@
+#pragma once
+// ModelSource: a model as users of a trained one name it: a Hugging Face directory, a run's folder or a checkpoint of
+// zero_train, perhaps with an adapter over it.
+#include <memory>
+#include <string>
+
+#include "models/formats/hf_directory.h"
+#include "models/weight_source.h"
+
+namespace zero {
+
+struct ModelSource {
+  std::string name;    // for people: of the folder or the run, without "model" and the like
+  std::string folder;  // that was opened
+  ModelConfig config;
+  std::shared_ptr<WeightSource> weights;  // with the adapter merged in
+  HfWriteOptions options;                 // how it would be written: type as stored, tokenizer, base
+};
+
+struct ModelPlace {
+  std::string model;
+  std::string adapter = {};    // a PEFT directory, or the folder of a run that made one; empty: none
+  std::string tokenizer = {};  // tokenizer.model or a folder with one, before any other; empty: none
+};
+
+/// The place with run folders replaced by what they hold: RUN by RUN/model, or by the newest of RUN/checkpoints where
+/// no model is there yet; RUN/checkpoints by its newest; an adapter's RUN by RUN/adapter. InputError, with the command
+/// that helps, for a run of adapters as a model, for a checkpoint of adapters as an adapter, and for an adapter in the
+/// model's place.
+ModelPlace resolve(const ModelPlace& place);
+
+/// Opens a resolved place. InputError for what is missing, broken or does not belong together. Reads no weights.
+ModelSource open_model(const ModelPlace& place);
+
+}  // namespace zero

@@ -1,0 +1,210 @@
+// zero_export: a model directory or a checkpoint, with a LoRA adapter merged in if wanted, as Hugging Face directory or
+// as GGUF file.
+#include <CLI/CLI.hpp>
+
+#include <ATen/ATen.h>
+#include <c10/util/Exception.h>
+
+#include <chrono>
+#include <filesystem>
+#include <iomanip>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "cmake/version.h"
+#include "models/formats/gguf_model.h"
+#include "models/llama/llama.h"
+#include "models/model.h"
+#include "models/weight_pieces.h"
+#include "zero/config/model_paths.h"
+#include "zero/config/read_paths.h"
+#include "zero/output/result_folder.h"
+#include "zero/output/run_mark.h"
+#include "zero/programs/checkpoint_export.h"
+#include "zero/programs/command_line.h"
+#include "zero/programs/model_source.h"
+
+namespace zero {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arguments {
+  std::string model, out, adapter, type, gguf, tokenizer;
+  bool overwrite = false;
+};
+
+ModelPlace place_of(const Arguments& arguments) { return {arguments.model, arguments.adapter, arguments.tokenizer}; }
+
+ModelSource open_source(const Arguments& arguments) {
+  ModelSource source = open_model(place_of(arguments));
+  if (!arguments.type.empty())
+    source.options.type = arguments.type == "fp32" ? at::kFloat : arguments.type == "bf16" ? at::kBFloat16 : at::kHalf;
+  const std::string& tokenizer = source.options.tokenizer.tokenizer;
+  if (!tokenizer.empty() && !fs::exists(tokenizer))
+    throw InputError(text(
+        tokenizer,
+        ": does not exist, and the tokenizer files are to be copied from there: name another place by --tokenizer"));
+  return source;
+}
+
+/// Nothing is exported over what it is made of, by whatever name it goes.
+void refuse_reads(const std::vector<ReadPath>& reads, const std::string& out) {
+  if (const auto read = first_read_of(reads, out))
+    throw InputError(
+        text(out, ": ", read->path, " (", read->name, ") lies there, of which the export is made; name another place"));
+}
+
+bool is_gguf(const std::string& path) {
+  const File file = File::open(path);
+  char magic[4] = {};
+  if (file.size() >= 4) file.read_at(magic, 4, 0);
+  return file.size() == 0 || std::string_view(magic, 4) == "GGUF";
+}
+
+/// Nor over anything that lies there unless that is asked for, and was written by this program or is a file of the same
+/// kind.
+void check_out(const Arguments& arguments) {
+  std::vector<ReadPath> reads{{"the model", arguments.model}};
+  if (!arguments.adapter.empty()) reads.push_back({"--adapter", arguments.adapter});
+  if (!arguments.tokenizer.empty()) reads.push_back({"--tokenizer", arguments.tokenizer});
+  refuse_reads(reads, arguments.out);
+  const bool folder = fs::is_directory(arguments.out);
+  if (arguments.gguf.empty() && fs::path(arguments.out).extension() == ".gguf")
+    throw InputError(
+        text(arguments.out,
+             ": a GGUF file is written with --gguf TYPE (F32, F16, BF16 or Q8_0); without it OUT is a folder"));
+  if (!arguments.gguf.empty() && folder)
+    throw InputError(text(arguments.out, ": is a folder; --gguf writes one file, name it"));
+  if (arguments.gguf.empty() && fs::exists(arguments.out) && !folder)
+    throw InputError(text(arguments.out, ": is no folder; name one, or a new name"));
+  const bool empty = !fs::exists(arguments.out) || (folder && fs::is_empty(arguments.out));
+  if (empty) return;
+  if (!arguments.overwrite) throw InputError(text(arguments.out, ": exists; name another place, or give --overwrite"));
+  if (folder && !is_marked(arguments.out, Mark::result))
+    throw InputError(text(
+        arguments.out,
+        ": has no mark of a result of this program (somebody else's, or an earlier version's), so --overwrite replaces nothing there; name another place, or move it away"));
+  if (!folder && !is_gguf(arguments.out))
+    throw InputError(
+        text(arguments.out, ": is no GGUF file, so --overwrite does not replace it; name another place, or remove it"));
+}
+
+void write_directory(const ModelSource& source, const Model& model, const Arguments& arguments) {
+  const std::vector<TensorSpec> tensors = tensors_of(model);
+  source.weights->check(tensors);
+  ResultFolder folder(arguments.out);
+  folder.mark();
+  HfWriter writer(arguments.out, model.config, tensors, source.options);
+  for (const TensorSpec& tensor : tensors)
+    read_in_pieces(*source.weights, tensor, {source.options.type},
+                   [&](const at::Tensor& values) { writer.append(values); });
+  writer.finish();
+  folder.finish();
+}
+
+/// The tokenizer of a GGUF file, which is made of a SentencePiece model; without one the file has none.
+TokenizerSource gguf_tokenizer(const ModelSource& source, const Arguments& arguments) {
+  const std::string& place = source.options.tokenizer.tokenizer;
+  const bool found = !place.empty() && (!fs::is_directory(place) || fs::exists(place + "/tokenizer.model"));
+  if (found || !arguments.tokenizer.empty()) return source.options.tokenizer;
+  if (!place.empty() && fs::exists(place + "/tokenizer.json"))
+    throw InputError(text(
+        place,
+        ": has tokenizer.json only; a GGUF file is made of a SentencePiece tokenizer.model, name one by --tokenizer"));
+  log_warning(arguments.model,
+              " has no tokenizer: the file will take token ids only; name a tokenizer.model by --tokenizer");
+  return {};
+}
+
+void write_file(const ModelSource& source, const Model& model, const Arguments& arguments) {
+  GgufOptions options;
+  options.type = ggml_type_of(arguments.gguf);
+  options.tokenizer = gguf_tokenizer(source, arguments);
+  options.name = source.name;
+  write_gguf(arguments.out, model, *source.weights, options);
+}
+
+/// A checkpoint of adapters is exported as the adapter that it is.
+void write_adapter(const Arguments& arguments) {
+  if (!arguments.gguf.empty() || !arguments.adapter.empty() || !arguments.type.empty() || !arguments.tokenizer.empty())
+    throw InputError(text(
+        arguments.model,
+        ": is a checkpoint of an adapter, which is written as such: export it without further options, then merge it into its model by --adapter"));
+  const CheckpointExport checkpoint(arguments.model);
+  refuse_reads(checkpoint.reads(), arguments.out);
+  ResultFolder folder(arguments.out);
+  folder.mark();
+  checkpoint.write_adapter(arguments.out);
+  folder.finish();
+}
+
+void describe(CLI::App& app, Arguments& arguments) {
+  app.add_option(
+         "model", arguments.model,
+         "model directory (config.json, *.safetensors, tokenizer files), or a run's folder or a checkpoint of zero_train")
+      ->required();
+  app.add_option("out", arguments.out, "folder to write; with --gguf the file")->required();
+  app.add_option("--adapter", arguments.adapter,
+                 "LoRA adapter (a PEFT directory, or the folder of the run that made it) to merge into the model");
+  auto* type = app.add_option("--type", arguments.type,
+                              "of the tensors in a folder: fp32, bf16 or fp16; default: as the model is stored")
+                   ->check(CLI::IsMember({"fp32", "bf16", "fp16"}));
+  app.add_option("--gguf", arguments.gguf,
+                 "write one GGUF file for llama.cpp with matrices in this type: F32, F16, BF16 or Q8_0")
+      ->check(CLI::IsMember(ggml_type_names(), CLI::ignore_case))
+      ->excludes(type);
+  app.add_option("--tokenizer", arguments.tokenizer,
+                 "tokenizer.model or a folder with one, to go along instead of the model directory's");
+  app.add_flag("--overwrite", arguments.overwrite, "replace what lies at OUT");
+}
+
+int run(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app(
+      "Writes a model directory or a checkpoint, with an adapter merged in, as Hugging Face directory or GGUF file.",
+      "zero_export");
+  describe(app, arguments);
+  if (const auto code = parse_command_line(app, argc, argv, version_text("zero_export"))) return *code;
+  const auto begin = std::chrono::steady_clock::now();
+  const ModelPlace place = resolve(place_of(arguments));
+  arguments.model = place.model;
+  arguments.adapter = place.adapter;
+  check_out(arguments);
+  if (is_checkpoint(arguments.model) && holds_adapter(arguments.model)) {
+    write_adapter(arguments);
+    log_info(arguments.out, ": the adapter of ", arguments.model);
+    return 0;
+  }
+  const ModelSource source = open_source(arguments);
+  refuse_reads({{"the tokenizer", source.options.tokenizer.tokenizer}, {"the base", source.options.base}},
+               arguments.out);
+  const Model model = make_llama(source.config);
+  if (arguments.gguf.empty())
+    write_directory(source, model, arguments);
+  else
+    write_file(source, model, arguments);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  log_info(arguments.out, ": ", arguments.model, arguments.adapter.empty() ? "" : " with " + arguments.adapter, ", ",
+           model.numel(), " parameters, written in ", std::fixed, std::setprecision(1), seconds.count(), " s");
+  return 0;
+}
+
+}  // namespace
+}  // namespace zero
+
+int main(int argc, char** argv) {
+  zero::start_log(0, 1);
+  try {
+    return zero::run(argc, argv);
+  } catch (const zero::Error& error) {
+    zero::log_error(error.what());
+    return static_cast<int>(error.code());
+  } catch (const c10::Error& error) {
+    zero::log_error(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    zero::log_error(error.what());
+  }
+  return static_cast<int>(zero::ExitCode::failure);
+}

@@ -1,0 +1,308 @@
+// zero_generate: continues prompts by a model directory, chats with it, or writes its logits.
+#include <CLI/CLI.hpp>
+
+#include <ATen/ATen.h>
+#include <c10/util/Exception.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/json_text.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "cmake/version.h"
+#include "models/formats/generation_config.h"
+#include "models/formats/safetensors_writer.h"
+#include "models/generate/chat_history.h"
+#include "models/generate/generator.h"
+#include "models/llama/llama.h"
+#include "models/nn/matmul_setting.h"
+#include "models/text/chat_tokenizer.h"
+#include "models/text/tokenizer.h"
+#include "zero/config/nearest_key.h"
+#include "zero/config/read_paths.h"
+#include "zero/programs/chat_loop.h"
+#include "zero/programs/command_line.h"
+#include "zero/programs/model_source.h"
+
+namespace zero {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Ids = Generator::Ids;
+
+struct Arguments {
+  std::string model, adapter, tokenizer, prompt, prompts, ids, logits, precision = "fp32", system, chat_template;
+  GenerateOptions options;
+  bool json = false, chat = false;
+};
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+Model load_model(const ModelSource& source, const Arguments& arguments) {
+  const auto begin = Clock::now();
+  Model model = make_llama(source.config);
+  hold_parameters(model, arguments.precision == "bf16" ? at::kBFloat16 : at::kFloat);
+  load_parameters(model, *source.weights);
+  log_info(source.folder, arguments.adapter.empty() ? "" : " with " + arguments.adapter, ": ", model.numel(),
+           " parameters in ", arguments.precision, std::fixed, std::setprecision(1), ", read in ", seconds_since(begin),
+           " s");
+  return model;
+}
+
+/// A JSON list of ids when the file is text of that shape, else little-endian uint16.
+Ids read_ids(const std::string& path) {
+  const std::string content = read_text_file(path, 1 << 30);
+  const bool list = content.find('[') == content.find_first_not_of(" \t\r\n") &&
+                    content.find('[') != std::string::npos &&
+                    content.find_first_not_of("[]0123456789, \t\r\n") == std::string::npos;
+  Ids ids;
+  if (list) {
+    for (const auto& id : parse_json(content, path, {.bytes = 1 << 30, .depth = 1})) {
+      if (!id.is_number_unsigned() || id.get<std::uint64_t>() > INT32_MAX)
+        throw InputError(text(path, ": ", id.dump(), " is no token id"));
+      ids.push_back(id.get<std::int32_t>());
+    }
+  } else {
+    if (content.size() % 2 != 0)
+      throw InputError(
+          text(path, ": ", content.size(), " bytes are no whole number of uint16 ids, nor is it a JSON list"));
+    for (std::size_t i = 0; i < content.size(); i += 2)
+      ids.push_back(static_cast<unsigned char>(content[i]) | static_cast<unsigned char>(content[i + 1]) << 8);
+  }
+  if (ids.empty()) throw InputError(text(path, ": holds no token ids"));
+  return ids;
+}
+
+void write_logits(Model& model, const std::string& ids_path, const std::string& path) {
+  const at::Tensor logits_1TV = Generator(model).logits(read_ids(ids_path));
+  SafetensorsWriter writer(path, {{"logits", at::kFloat, logits_1TV.sizes().vec()}});
+  writer.append(logits_1TV);
+  writer.finish();
+  log_info(path, ": logits [1, ", logits_1TV.size(1), ", ", logits_1TV.size(2), "]");
+}
+
+std::vector<std::string> read_lines(const std::string& path) {
+  std::vector<std::string> lines;
+  std::string whole = read_text_file(path);
+  require_utf8(whole, path);
+  if (whole.starts_with(byte_order_mark)) whole.erase(0, byte_order_mark.size());
+  std::istringstream content(std::move(whole));
+  for (std::string line; std::getline(content, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    lines.push_back(line);
+  }
+  if (lines.empty()) throw InputError(text(path, ": holds no prompt"));
+  return lines;
+}
+
+class Prompter {
+ public:
+  explicit Prompter(const TokenizerSource& source)
+      : tokenizer_(Tokenizer::load(source.tokenizer)), chat_(tokenizer_, source.settings) {}
+
+  Ids encode(const std::string& prompt) const {
+    Ids ids = chat_.encode(prompt).ids;
+    const auto bos = tokenizer_.bos();
+    if (bos && (ids.empty() || ids.front() != *bos)) ids.insert(ids.begin(), *bos);
+    return ids;
+  }
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+  const ChatTokenizer& chat() const { return chat_; }
+
+ private:
+  Tokenizer tokenizer_;
+  ChatTokenizer chat_;
+};
+
+void print(const std::string& content) {
+  std::fwrite(content.data(), 1, content.size(), stdout);
+  std::fflush(stdout);
+}
+
+void print_json(const std::string& prompt, const Ids& made, const Tokenizer& tokenizer) {
+  TextStream stream(tokenizer, false);
+  std::string content;
+  for (const std::int32_t id : made) content += stream.next(id);
+  nlohmann::ordered_json line{{"prompt", prompt}, {"text", content + stream.finish()}, {"ids", made}};
+  print(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+std::vector<std::int64_t> stop_ids(const ModelSource& source) {
+  return stop_ids_of(source.config, source.options.base, source.options.tokenizer);
+}
+
+void generate(Model& model, const ModelSource& source, Arguments arguments) {
+  const Prompter prompter(source.options.tokenizer);
+  const bool one = arguments.prompts.empty();
+  require_utf8(arguments.prompt, "--prompt");
+  const std::vector<std::string> prompts = one ? std::vector{arguments.prompt} : read_lines(arguments.prompts);
+  std::vector<Ids> ids;
+  for (const auto& prompt : prompts) ids.push_back(prompter.encode(prompt));
+  arguments.options.stop_ids = stop_ids(source);
+
+  const bool as_text = one && !arguments.json;
+  TextStream stream(prompter.tokenizer(), false);
+  const auto begin = Clock::now();
+  double first = 0;
+  const auto made = Generator(model).generate(ids, arguments.options, [&](std::int64_t, std::int32_t id) {
+    if (first == 0) {
+      first = seconds_since(begin);
+      if (as_text) print(prompts.front());  // not before: the prompt may still be refused
+    }
+    if (as_text) print(stream.next(id));
+  });
+  const double total = seconds_since(begin);
+  if (as_text) print(stream.finish() + "\n");
+  if (!as_text)
+    for (std::size_t row = 0; row < prompts.size(); ++row) print_json(prompts[row], made[row], prompter.tokenizer());
+  std::size_t read = 0, written = 0;
+  for (const auto& row : ids) read += row.size();
+  for (const auto& row : made) written += row.size();
+  const std::size_t further = written - made.size();
+  const double seconds = total - first;
+  log_info(
+      std::fixed, std::setprecision(2), "prompt: ", read, " tokens in ", first, " s; then ", further, " in ", seconds,
+      " s",
+      further > 0 && seconds > 0 ? text(", ", std::llround(static_cast<double>(further) / seconds), " a second") : "");
+  const auto context = static_cast<std::size_t>(model.config.max_position_embeddings);
+  for (std::size_t row = 0; row < ids.size(); ++row)
+    if (ids[row].size() + made[row].size() >= context &&
+        static_cast<std::int64_t>(made[row].size()) < arguments.options.max_new_tokens)
+      log_info("note: ", one ? "" : text("prompt ", row + 1, ": "), "the context of ", context, " tokens is full");
+}
+
+ChatTemplate load_template(const std::string& folder, const std::string& name) {
+  try {
+    return ChatTemplate::load(folder, name);
+  } catch (const InputError& error) {
+    throw InputError(text(error.what(), "; for zero_generate that is --chat-template"));
+  }
+}
+
+void chat(Model& model, const ModelSource& source, Arguments arguments) {
+  const Prompter prompter(source.options.tokenizer);
+  const ChatTemplate chat_template =
+      load_template(source.options.tokenizer.settings, source.options.tokenizer.chat_template);
+  const std::int64_t context = model.config.max_position_embeddings;
+  ChatHistory history(chat_template, prompter.chat(), context, std::min(arguments.options.max_new_tokens, context / 4));
+  require_utf8(arguments.system, "--system");
+  if (!arguments.system.empty()) history.set_system(arguments.system);
+  arguments.options.stop_ids = stop_ids(source);
+  Generator generator(model);
+  chat_loop(generator, history, prompter.tokenizer(), arguments.options,
+            {std::cin, print, ::isatty(STDIN_FILENO) != 0});
+}
+
+void describe(CLI::App& app, Arguments& arguments) {
+  app.add_option(
+         "model", arguments.model,
+         "model directory (config.json, *.safetensors, tokenizer.model), or a run's folder or a checkpoint of zero_train")
+      ->required();
+  app.add_option("--adapter", arguments.adapter,
+                 "LoRA adapter (a PEFT directory, or the folder of the run that made it) to merge into the model");
+  auto* prompt = app.add_option("--prompt", arguments.prompt,
+                                "text to continue; prompt and continuation go to standard output as they come");
+  auto* prompts = app.add_option(
+      "--prompts", arguments.prompts,
+      "file with one prompt a line, continued as one batch; prints a JSON line for each: prompt, text, ids");
+  auto* ids =
+      app.add_option("--ids", arguments.ids,
+                     "file of token ids, a JSON list such as [1, 15043] or raw little-endian uint16, for --logits");
+  auto* logits =
+      app.add_option("--logits", arguments.logits,
+                     "safetensors file to write: \"logits\" [1, T, vocabulary] in fp32 for the T ids of --ids");
+  ids->needs(logits)->excludes(prompt)->excludes(prompts);
+  logits->needs(ids);
+  prompt->excludes(prompts);
+  auto* chat = app.add_flag(
+      "--chat", arguments.chat,
+      "answer the lines of standard input, each with what was said before in the context, until its end or /exit");
+  chat->excludes(prompt)->excludes(prompts)->excludes(ids);
+  app.add_option("--system", arguments.system, "system message of the chat")->needs(chat);
+  app.add_option("--chat-template", arguments.chat_template,
+                 "name of the chat's template, before the one that the model or the adapter carries")
+      ->needs(chat);
+  app.add_option("--max-new-tokens", arguments.options.max_new_tokens,
+                 "tokens to add at most; to an answer of a chat too (there 512 if not given)")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1 << 30));
+  SamplingOptions& sampling = arguments.options.sampling;
+  app.add_option("--temperature", sampling.temperature, "0: always the likeliest token (greedy)")
+      ->capture_default_str();
+  app.add_option("--top-k", sampling.top_k, "draw from the k likeliest tokens; 0: from all")->capture_default_str();
+  app.add_option("--top-p", sampling.top_p, "draw from the fewest tokens whose probabilities reach p")
+      ->capture_default_str();
+  app.add_option("--repetition-penalty", sampling.repetition_penalty, "above 1: tokens seen before become less likely")
+      ->capture_default_str();
+  app.add_option("--seed", sampling.seed, "of the draws")->capture_default_str();
+  app.add_option("--precision", arguments.precision, "of weights and arithmetic")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"fp32", "bf16"}));
+  app.add_option("--tokenizer", arguments.tokenizer,
+                 "tokenizer.model or a folder with one, before that of the adapter or the model directory");
+  app.add_flag("--json", arguments.json, "print a JSON line for --prompt, too")->excludes(chat);
+}
+
+int run(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("Continues text by a Llama model directory, chats with it, or writes the model's logits.",
+               "zero_generate");
+  describe(app, arguments);
+  if (const auto code = parse_command_line(app, argc, argv, version_text("zero_generate"))) return *code;
+  if (arguments.ids.empty() && !arguments.chat && app.count("--prompt") + app.count("--prompts") == 0)
+    throw InputError(
+        "one of --prompt, --prompts, --chat, or --ids with --logits is required (zero_generate --help lists the arguments)");
+  if (!arguments.chat_template.empty() && !ChatTemplate::is_known(arguments.chat_template))
+    throw InputError(text("--chat-template ", arguments.chat_template, ": is none of the templates known here",
+                          choice_among(arguments.chat_template, ChatTemplate::names())));
+  if (arguments.chat && app.count("--max-new-tokens") == 0) arguments.options.max_new_tokens = 512;
+  validate(arguments.options.sampling);
+  choose_fast_matmul();
+  const ModelPlace place = resolve({arguments.model, arguments.adapter, arguments.tokenizer});
+  arguments.adapter = place.adapter;
+  ModelSource source = open_model(place);
+  if (!arguments.logits.empty())
+    check_tensor_file("--logits", arguments.logits,
+                      {{"the model", place.model},
+                       {"--adapter", place.adapter},
+                       {"--ids", arguments.ids},
+                       {"the tokenizer", source.options.tokenizer.tokenizer},
+                       {"the base", source.options.base}});
+  if (!arguments.chat_template.empty()) source.options.tokenizer.chat_template = arguments.chat_template;
+  Model model = load_model(source, arguments);
+  if (!arguments.ids.empty())
+    write_logits(model, arguments.ids, arguments.logits);
+  else if (arguments.chat)
+    chat(model, source, std::move(arguments));
+  else
+    generate(model, source, std::move(arguments));
+  return 0;
+}
+
+}  // namespace
+}  // namespace zero
+
+int main(int argc, char** argv) {
+  zero::start_log(0, 1);
+  try {
+    return zero::run(argc, argv);
+  } catch (const zero::Error& error) {
+    zero::log_error(error.what());
+    return static_cast<int>(error.code());
+  } catch (const c10::Error& error) {
+    zero::log_error(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    zero::log_error(error.what());
+  }
+  return static_cast<int>(zero::ExitCode::failure);
+}

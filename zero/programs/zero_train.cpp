@@ -1,0 +1,56 @@
+// zero_train: trains a model by its configuration. Started by mpirun, one process per rank.
+#include "base/log.h"
+#include "base/log_output.h"
+#include "cmake/version.h"
+#include "comm/world/world.h"
+#include "offload/memory/cpu_allocator.h"
+#include "zero/programs/command_line.h"
+#include "zero/train/train_run.h"
+
+int main(int argc, char** argv) {
+  zero::CpuAllocator allocator;
+  allocator.install();
+  zero::TrainArguments arguments;
+  arguments.version = zero::version();
+  CLI::App app("Trains a Llama model with ZeRO sharding over the ranks that mpirun starts.", "zero_train");
+  app.add_option("config", arguments.config, "the configuration, a TOML file")->required();
+  app.add_option("--set", arguments.overrides, "section.key=value, over the file; may be repeated")
+      ->expected(1)
+      ->take_all();
+  auto* overwrite = app.add_flag("--overwrite", arguments.overwrite, "replace a run that job.output_dir holds");
+  auto* resume = app.add_flag("--resume", arguments.resume,
+                              "go on from the newest checkpoint of the run that job.output_dir holds")
+                     ->excludes(overwrite);
+  app.add_option("--accept-change", arguments.accepted_changes,
+                 "with --resume: a key that may have another value than the checkpoint's; may be repeated")
+      ->expected(1)
+      ->take_all()
+      ->needs(resume);
+  auto* dry_run = app.add_flag("--dry-run", arguments.dry_run,
+                               "say whether the run fits and what it would take at every stage, and stop");
+  app.add_flag("--print-config", arguments.print_config, "with --dry-run: every key with its value, too")
+      ->needs(dry_run);
+  app.add_option("--ranks", arguments.target.ranks, "with --dry-run: of so many ranks, on another machine")
+      ->check(CLI::Range(1, 1000000))
+      ->needs(dry_run);
+  app.add_option("--ranks-per-node", arguments.target.ranks_per_node, "so many of them on a node")
+      ->check(CLI::Range(1, 1024))
+      ->needs(dry_run);
+  app.add_option("--memory", arguments.target.memory, "of one GPU there, or for one rank on CPUs, as in 80GiB")
+      ->needs(dry_run);
+  app.add_option("--device", arguments.target.device, "cpu or cuda there; default: training.device")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->needs(dry_run);
+  app.add_option("--preview", arguments.preview.examples, "print so many examples as training will see them, and stop")
+      ->check(CLI::Range(1, 1000000000));
+  app.add_flag("--json", arguments.preview.json, "with --preview: one JSON object per example");
+  // Before the world starts: help and version need no MPI.
+  if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_train"))) return *code;
+  return zero::World::run([&](zero::World& world) {
+    zero::start_log(world.rank(), world.size());
+    // The log of a run is its result, one stream with the table and the steps; what is asked for instead of a run is
+    // not its log.
+    if (world.rank() == 0 && !arguments.dry_run && arguments.preview.examples == 0) zero::log_to_standard_output();
+    return zero::train_run(world, arguments);
+  });
+}

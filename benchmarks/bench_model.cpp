@@ -9,7 +9,7 @@
 #include <cstdio>
 
 #include "benchmarks/benchmarks.h"
-#include "models/llama/llama.h"
+#include "models/families/families.h"
 #include "models/model.h"
 #include "models/nn/matmul_setting.h"
 #include "models/ops/attention.h"
@@ -147,7 +147,7 @@ int bench_model(int argc, char** argv) {
   std::puts(choose_fast_matmul().c_str());
 
   const at::ScalarType type = o.type == "bf16" ? at::kBFloat16 : at::kFloat;
-  Model model = make_llama(preset_config(o.preset));
+  Model model = make_model(preset_config(o.preset));
   hold_parameters(model, type);
   fill(model);
   const Batch batch{at::randint(model.config.vocab_size, {o.batch, o.length}, at::kLong),

@@ -16,8 +16,8 @@
 #include "comm/stream.h"
 #include "comm/world/device_choice.h"
 #include "comm/world/world.h"
+#include "models/families/families.h"
 #include "models/initial_weights.h"
-#include "models/llama/llama.h"
 #include "models/model.h"
 #include "models/ops/device_setting.h"
 #include "zero/core/engine.h"
@@ -116,7 +116,7 @@ class DeviceRun {
       : options_(options),
         local_batch_(local_batch),
         device_(device),
-        model_(make_llama(preset_config(options.preset))) {
+        model_(make_model(preset_config(options.preset))) {
     EngineOptions engine;
     engine.plan = ShardPlan::for_stage(options.stage);
     engine.precision.compute = engine.precision.gradient = options.precision == "bf16" ? at::kBFloat16 : at::kFloat;
@@ -201,7 +201,7 @@ class DeviceRun {
 };
 
 void print(const Options& options, std::int64_t local_batch, int ranks, const Measured& m, double matmul) {
-  const Model model = make_llama(preset_config(options.preset));
+  const Model model = make_model(preset_config(options.preset));
   const double tokens = double(local_batch * options.seq) / m.median;  // of one GPU
   const double full = flop_per_token(model, options.seq, false) * tokens / 1e12,
                causal = flop_per_token(model, options.seq, true) * tokens / 1e12;

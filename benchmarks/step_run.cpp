@@ -6,9 +6,9 @@
 #include <chrono>
 
 #include "benchmarks/timed_communicator.h"
+#include "models/families/families.h"
 #include "models/formats/hf_weights.h"
 #include "models/initial_weights.h"
-#include "models/llama/llama.h"
 #include "models/model.h"
 #include "offload/memory/process_memory.h"
 #include "zero/core/engine.h"
@@ -59,7 +59,7 @@ class StepRun {
   StepRun(const StepWork& work, int stage, Communicator& communicator)
       : work_(work),
         communicator_(communicator),
-        model_(make_llama(work.model)),
+        model_(make_model(work.model)),
         engine_(chain_of(model_), communicator_, engine_options(work, stage)) {
     if (work.weights.empty()) {
       RandomWeights weights(model_, 0);

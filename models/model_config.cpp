@@ -213,6 +213,7 @@ ModelConfig parse_model_config(const std::string& content, const std::string& pa
     if (!file.contains(name) || file[name].is_null()) refuse(path, text(name, " is missing"));
 
   ModelConfig config;
+  config.model_type = file["model_type"];
   config.rms_norm_eps = 1e-6;  // what transformers takes where a file is silent
   config.bos_token_id = 1;
   config.eos_token_ids = {2};
@@ -238,7 +239,7 @@ ModelConfig parse_model_config(const std::string& content, const std::string& pa
 std::string format_model_config(const ModelConfig& config, const std::string& torch_dtype) {
   nlohmann::ordered_json file;
   file["architectures"] = {"LlamaForCausalLM"};
-  file["model_type"] = "llama";
+  file["model_type"] = config.model_type;
   file["attention_bias"] = false;
   file["attention_dropout"] = 0.0;
   file["mlp_bias"] = false;

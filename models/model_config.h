@@ -16,6 +16,7 @@ struct Llama3Scaling {
 };
 
 struct ModelConfig {
+  std::string model_type = "llama";  // the family (models/families)
   std::int64_t vocab_size = 32000;
   std::int64_t hidden_size = 0;
   std::int64_t intermediate_size = 0;

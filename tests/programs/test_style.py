@@ -32,6 +32,7 @@ ROOMS = {
     "models/ops": ["base", "models"],
     "models/nn": ["base", "models", "models/ops"],
     "models/llama": ["base", "models", "models/ops", "models/nn"],
+    "models/families": ["base", "models", "models/llama"],
     "models/text": ["base"],
     "models/formats": ["base", "models", "models/text"],
     "models/lora": ["base", "models", "models/formats"],

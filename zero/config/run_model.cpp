@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "models/families/families.h"
 #include "models/formats/hf_weights.h"
 #include "models/initial_weights.h"
-#include "models/llama/llama.h"
 #include "models/lora/adapted_weights.h"
 #include "models/lora/peft_directory.h"
 
@@ -95,7 +95,7 @@ std::optional<LoraOptions> lora_options_of(const Config& config) {
 
 RunModel make_run_model(const Config& config, const ModelConfig& model, bool with_weights) {
   RunModel run;
-  run.model = make_llama(model);
+  run.model = make_model(model);
   run.lora = lora_options_of(config);
   if (run.lora) add_adapters(run.model, *run.lora, config);
   if (!with_weights) return run;

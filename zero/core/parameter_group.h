@@ -3,9 +3,9 @@
 //
 // Held by a rank, for P elements, at rest:
 //                  stage 0   stage 1   stage 2   stage 3
-//   weights        P         P         P         P/N      compute type; leaves of the modules are views of the full
-//   vector gradient       P         P         P/N       P/N      gradient type master, m, v   P each    P/N       P/N
-//   P/N      master type; no master where the weights are their own
+//   weights        P         P         P         P/N      compute type; leaves are views of the full vector
+//   gradient       P         P         P/N       P/N      gradient type
+//   master, m, v   P each    P/N       P/N       P/N      master type; no master where the weights are their own
 // A frozen group has weights alone; quantised, at rest in NF4 at every stage, its full vector comes and goes as at
 // stage 3. "Own range" is the part of the flat vector whose optimizer state this rank holds.
 #include <functional>

@@ -13,8 +13,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cmake/version.h"
+#include "models/families/families.h"
 #include "models/formats/gguf_model.h"
-#include "models/llama/llama.h"
 #include "models/model.h"
 #include "models/weight_pieces.h"
 #include "zero/config/model_paths.h"
@@ -180,7 +180,7 @@ int run(int argc, char** argv) {
   const ModelSource source = open_source(arguments);
   refuse_reads({{"the tokenizer", source.options.tokenizer.tokenizer}, {"the base", source.options.base}},
                arguments.out);
-  const Model model = make_llama(source.config);
+  const Model model = make_model(source.config);
   if (arguments.gguf.empty())
     write_directory(source, model, arguments);
   else

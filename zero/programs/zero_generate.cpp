@@ -20,11 +20,11 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "cmake/version.h"
+#include "models/families/families.h"
 #include "models/formats/generation_config.h"
 #include "models/formats/safetensors_writer.h"
 #include "models/generate/chat_history.h"
 #include "models/generate/generator.h"
-#include "models/llama/llama.h"
 #include "models/nn/matmul_setting.h"
 #include "models/text/chat_tokenizer.h"
 #include "models/text/tokenizer.h"
@@ -50,7 +50,7 @@ double seconds_since(Clock::time_point begin) { return std::chrono::duration<dou
 
 Model load_model(const ModelSource& source, const Arguments& arguments) {
   const auto begin = Clock::now();
-  Model model = make_llama(source.config);
+  Model model = make_model(source.config);
   hold_parameters(model, arguments.precision == "bf16" ? at::kBFloat16 : at::kFloat);
   load_parameters(model, *source.weights);
   log_info(source.folder, arguments.adapter.empty() ? "" : " with " + arguments.adapter, ": ", model.numel(),

@@ -274,7 +274,7 @@ TEST(ConfigKeys, TheDocumentationIsTheTable) {
   if (std::getenv("ZERO_UPDATE_DOCS")) std::ofstream(path) << configuration_markdown();
   std::stringstream page;
   page << std::ifstream(path).rdbuf();
-  EXPECT_EQ(page.str(), configuration_markdown()) << "run test_train with ZERO_UPDATE_DOCS=1";
+  EXPECT_EQ(page.str(), configuration_markdown()) << "run test_config with ZERO_UPDATE_DOCS=1";
 }
 
 }  // namespace

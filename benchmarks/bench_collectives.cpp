@@ -40,7 +40,7 @@ struct Timed {
 double seconds_of(Communicator& c, const std::function<void()>& call, int repeats, at::Device device) {
   using Clock = std::chrono::steady_clock;
   std::vector<double> all;
-  StreamMark done(device);
+  Event done(device);
   for (int i = -2; i < repeats; ++i) {  // two to warm up
     c.barrier();
     const auto start = Clock::now();

@@ -77,9 +77,9 @@ double flop_per_token(const Model& model, std::int64_t seq, bool causal) {
 }
 
 void wait_for(at::Device device) {
-  StreamMark mark(device);
-  mark.set();
-  mark.wait_on_host();
+  Event issued(device);
+  issued.set();
+  issued.wait_on_host();
 }
 
 template <class Work>

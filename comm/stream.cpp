@@ -9,40 +9,40 @@ c10::Stream current_stream(c10::Device device) { return c10::impl::VirtualGuardI
 
 }  // namespace
 
-StreamMark::StreamMark(c10::Device device) {
+Event::Event(c10::Device device) {
   if (!device.is_cpu()) device_ = device;
 }
 
-void StreamMark::set() {
+void Event::set() {
   is_set_ = true;
   if (!device_) return;
   if (!event_) event_.emplace(device_->type(), c10::EventFlag::PYTORCH_DEFAULT);
   event_->record(current_stream(*device_));
 }
 
-void StreamMark::wait() const {
+void Event::wait() const {
   if (device_ && is_set_) event_->block(current_stream(*device_));
 }
 
-bool StreamMark::done() const { return !device_ || !is_set_ || event_->query(); }
+bool Event::done() const { return !device_ || !is_set_ || event_->query(); }
 
-void StreamMark::wait_on_host() const {
+void Event::wait_on_host() const {
   if (device_ && is_set_) event_->synchronize();
 }
 
-StreamLane::StreamLane(c10::Device device, bool urgent) : here_(device), there_(device) {
+SideStream::SideStream(c10::Device device, bool urgent) : here_(device), there_(device) {
   if (!device.is_cpu()) stream_ = c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device, urgent);
 }
 
-void StreamLane::follow_current() {
+void SideStream::follow_current() {
   here_.set();
-  const Guard lane = enter();
+  const Guard guard = enter();
   here_.wait();
 }
 
-void StreamLane::join() {
+void SideStream::join() {
   {
-    const Guard lane = enter();
+    const Guard guard = enter();
     there_.set();
   }
   there_.wait();

@@ -21,8 +21,8 @@ Engine::Engine(Chain chain, Communicator& communicator, const EngineOptions& opt
     : chain_(std::move(chain)),
       communicator_(communicator),
       options_(options),
-      gather_lane_(options.device, true),
-      reduce_lane_(options.device, true),
+      gather_stream_(options.device, true),
+      reduce_stream_(options.device, true),
       adamw_(options.adamw) {
   ZERO_CHECK(chain_.size() >= 2, "a chain has at least a first unit and a head");
   // Hooks of the boundaries then run on the thread that calls backward, which owns the rank's communicators.
@@ -114,8 +114,8 @@ void Engine::make_groups() {
   context.shards = shards_ ? shards_.get() : &communicator_;
   context.reductions = reductions_ ? reductions_.get() : context.shards;
   context.replicas = replicas_.get();
-  context.gather_lane = &gather_lane_;
-  context.reduce_lane = &reduce_lane_;
+  context.gather_stream = &gather_stream_;
+  context.reduce_stream = &reduce_stream_;
   const std::vector<GroupSpec> specs = plan_groups(chain_);
   std::vector<FlatLayout> layouts;
   for (const GroupSpec& spec : specs)
@@ -229,8 +229,8 @@ at::Tensor Engine::run_unit(int unit, const at::Tensor& x) {
 
 at::Tensor Engine::run_chain(const Pass& pass, const std::function<at::Tensor(Unit&, const at::Tensor&)>* head) {
   MemoryScope scope(MemoryCategory::activations);
-  close_all();                                       // a forward whose backward never came
-  if (gather_slots_) gather_lane_.follow_current();  // the optimizer's new weights
+  close_all();                                         // a forward whose backward never came
+  if (gather_slots_) gather_stream_.follow_current();  // the optimizer's new weights
   held_pass_ = pass;
   held_pass_.recompute_attention = options_.recompute_attention;
   pass_ = &held_pass_;
@@ -296,7 +296,7 @@ void Engine::backward(const at::Tensor& loss, double scale) {
   for (ParameterGroup* group : spanning_)
     if (group->spec().trainable) group->reduce_gradients(micro_.first, micro_.last);
   close_all();
-  if (micro_.last) reduce_lane_.join();
+  if (micro_.last) reduce_stream_.join();
 }
 
 void Engine::sum_squares_on_device() {
@@ -363,9 +363,9 @@ PendingStep Engine::update(const UpdateRule& rule, const at::Tensor& loss_sum) {
   numbers_.narrow(0, StepNumbers::loss, 1).copy_(loss_sum.view({1}));
   at::Tensor pinned = at::empty({StepNumbers::count}, at::TensorOptions().dtype(at::kDouble).pinned_memory(true));
   pinned.copy_(numbers_, /*non_blocking=*/true);
-  StreamMark mark(options_.device);
-  mark.set();
-  return PendingStep(std::move(pinned), std::move(mark), &communicator_);
+  Event sent(options_.device);
+  sent.set();
+  return PendingStep(std::move(pinned), std::move(sent), &communicator_);
 }
 
 void Engine::export_weights(const ParameterGroup::TensorSink& sink, bool trainable_only) {

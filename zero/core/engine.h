@@ -139,7 +139,7 @@ class Engine final : private UnitObserver {
   EngineOptions options_;
   std::unique_ptr<Communicator> shards_, replicas_;  // of hybrid sharding; null: all ranks share one copy
   std::unique_ptr<Communicator> reductions_;  // the sharing ranks once more, to overlap; null: the same communicator
-  StreamLane gather_lane_, reduce_lane_;
+  SideStream gather_stream_, reduce_stream_;
   std::unique_ptr<ShardStore> weight_store_;
   std::unique_ptr<SlotPool> gather_slots_, reduce_slots_;
   std::vector<std::unique_ptr<ParameterGroup>> groups_;

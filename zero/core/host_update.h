@@ -35,7 +35,7 @@ class HostUpdate {
 
  private:
   at::Tensor gradient_, weights_;
-  StreamMark sent_;
+  Event sent_;
 };
 
 }  // namespace zero

@@ -163,7 +163,7 @@ void ParameterGroup::move_to(GroupState next) {
 void ParameterGroup::prefetch(Phase phase) {
   if (!comes_and_goes() || state_ != GroupState::sharded) return;
   move_to(GroupState::gathering);
-  const StreamLane::Guard lane = context_.gather_lane->enter();
+  const SideStream::Guard on_stream = context_.gather_stream->enter();
   gather_slot_ = context_.gather_slots->acquire(full_.bytes());
   full_.attach(context_.gather_slots->memory(gather_slot_));
   if (codec_ && weights_sharded()) {
@@ -263,8 +263,8 @@ void ParameterGroup::collect_gradients(int unit, bool first) {
 
 void ParameterGroup::reduce_gradients(bool first, bool last) {
   if (!gradients_sharded() && !last) return;
-  context_.reduce_lane->follow_current();
-  const StreamLane::Guard lane = context_.reduce_lane->enter();
+  context_.reduce_stream->follow_current();
+  const SideStream::Guard on_stream = context_.reduce_stream->enter();
   issue_reduction(first, last);
 }
 
@@ -326,8 +326,8 @@ void ParameterGroup::update(const AdamWFactors& factors) {
 
 void ParameterGroup::publish() {
   if (weights_sharded() || own_numel_ == layout_.numel()) return;
-  context_.gather_lane->follow_current();
-  const StreamLane::Guard lane = context_.gather_lane->enter();
+  context_.gather_stream->follow_current();
+  const SideStream::Guard on_stream = context_.gather_stream->enter();
   context_.shards->all_gather_into(weights_, own_weights(false).tensor(), tag(Phase::publish));
   published_.set();
   is_publishing_ = true;

@@ -40,13 +40,13 @@ struct GroupContext {
   ShardPlan plan;
   Precision precision;
   at::Device device = at::kCPU;
-  Communicator* shards = nullptr;      // the ranks over which states are sharded; at stage 0 all ranks
-  Communicator* reductions = nullptr;  // the same ranks, for sums of gradients; may be the same communicator
-  Communicator* replicas = nullptr;    // the ranks that hold the same shard; null when there is no other
-  SlotPool* gather_slots = nullptr;    // full weights of sharded groups, while they are needed
-  SlotPool* reduce_slots = nullptr;    // full gradients of one group on their way to the shards
-  StreamLane* gather_lane = nullptr;   // gathers of weights and sums of gradients run in these, beside the computation
-  StreamLane* reduce_lane = nullptr;
+  Communicator* shards = nullptr;       // the ranks over which states are sharded; at stage 0 all ranks
+  Communicator* reductions = nullptr;   // the same ranks, for sums of gradients; may be the same communicator
+  Communicator* replicas = nullptr;     // the ranks that hold the same shard; null when there is no other
+  SlotPool* gather_slots = nullptr;     // full weights of sharded groups, while they are needed
+  SlotPool* reduce_slots = nullptr;     // full gradients of one group on their way to the shards
+  SideStream* gather_stream = nullptr;  // gathers of weights and sums of gradients run in these, beside the computation
+  SideStream* reduce_stream = nullptr;
   ShardStore* weight_store = nullptr;      // home of sharded weights, one shard per group; null: tensors
   OptimizerStoreFactory make_states = {};  // home of optimizer states, on the host; empty: tensors of the device
   bool through_host = false;     // weights and gradients are not where the homes are: they are copied there and back
@@ -128,7 +128,7 @@ class ParameterGroup {
   /// Begins to bring the own weights to this rank, where they live elsewhere.
   void fetch();
   /// Begins to make the own range's new weights known where weights are resident and optimizer state is sharded: in the
-  /// gather lane, beside what the current stream does next. materialize() and whatever writes weights wait for it.
+  /// gather stream, beside what the current stream does next. materialize() and whatever writes weights wait for it.
   /// Collective.
   void publish();
 
@@ -189,9 +189,9 @@ class ParameterGroup {
   FlatStorage full_;                    // weights that come and go: memory only while full
   at::Tensor
       weights_;  // resident: [numel]; sharded: [shard_numel], undefined when a store is their home; of a codec, bytes
-  at::Tensor packed_;     // gradients on their way, compute type, [numel], while being collected
-  at::Tensor gradient_;   // [numel] or [shard_numel]
-  StreamMark published_;  // the end of the last publish(), until somebody has waited for it
+  at::Tensor packed_;    // gradients on their way, compute type, [numel], while being collected
+  at::Tensor gradient_;  // [numel] or [shard_numel]
+  Event published_;      // the end of the last publish(), until somebody has waited for it
   mutable bool is_publishing_ = false;
   std::unique_ptr<OptimizerStore> states_;   // of the own range; without a master when the weights are their own
   std::unique_ptr<HostUpdate> host_update_;  // where the states are on the host and the rest is on a device

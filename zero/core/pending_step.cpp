@@ -8,7 +8,7 @@ namespace zero {
 
 StepFindings PendingStep::wait() {
   if (!numbers_.defined()) return findings_;
-  mark_.wait_on_host();
+  sent_.wait_on_host();
   communicator_->check();
   const double* at = numbers_.const_data_ptr<double>();
   findings_ = {at[StepNumbers::loss], at[StepNumbers::norm], at[StepNumbers::finite] != 0};

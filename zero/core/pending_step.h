@@ -17,10 +17,10 @@ struct StepFindings {
 class PendingStep {
  public:
   explicit PendingStep(const StepFindings& findings) : findings_(findings) {}
-  /// `numbers`: StepNumbers in pinned memory, whole when the mark is done. `communicator`: whose failure makes them
+  /// `numbers`: StepNumbers in pinned memory, whole when `sent` is done. `communicator`: whose failure makes them
   /// worthless.
-  PendingStep(at::Tensor numbers, StreamMark mark, const Communicator* communicator)
-      : numbers_(std::move(numbers)), mark_(std::move(mark)), communicator_(communicator) {}
+  PendingStep(at::Tensor numbers, Event sent, const Communicator* communicator)
+      : numbers_(std::move(numbers)), sent_(std::move(sent)), communicator_(communicator) {}
 
   /// Throws what went wrong in the step's collectives.
   StepFindings wait();
@@ -28,7 +28,7 @@ class PendingStep {
  private:
   StepFindings findings_;
   at::Tensor numbers_;  // undefined: the findings are there
-  StreamMark mark_;
+  Event sent_;
   const Communicator* communicator_ = nullptr;
 };
 

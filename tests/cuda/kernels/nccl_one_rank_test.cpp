@@ -69,7 +69,7 @@ TEST_F(NcclOneRank, two_communicators_work_in_two_streams) {
     sums->reserve({4 * n, 4 * n}, 4 * n);
     const at::Tensor a = gathers->allocate(n, at::kFloat).fill_(1), b = sums->allocate(n, at::kFloat).fill_(2),
                      c = sums->allocate(n, at::kFloat).fill_(0);
-    StreamLane one(gpu), other(gpu);
+    SideStream one(gpu), other(gpu);
     one.follow_current();
     other.follow_current();
     for (int i = 0; i < 50; ++i) {

@@ -12,7 +12,7 @@ SlotPool::SlotPool(Communicator& communicator, const std::vector<std::int64_t>& 
   for (std::int64_t bytes : sizes) {
     at::Tensor buffer = communicator.allocate(bytes, at::kByte);
     const at::Device device = buffer.device();
-    slots_.push_back({std::move(buffer), StreamMark(device), StreamMark(device)});
+    slots_.push_back({std::move(buffer), Event(device), Event(device)});
   }
 }
 

@@ -2,7 +2,7 @@
 // SlotPool: a few buffers, allocated once, that groups borrow in turn: addresses repeat every step, and no memory is
 // allocated or faulted in inside the training loop.
 //
-// Where streams run beside each other a slot has two marks: 'free', set by the stream that read it last, and 'filled',
+// Where streams run beside each other a slot has two events: 'free', set by the stream that read it last, and 'filled',
 // set by the one that wrote it. Whoever acquires a slot waits for the first, whoever reads it for the second.
 #include <ATen/core/Tensor.h>
 
@@ -36,7 +36,7 @@ class SlotPool {
  private:
   struct Slot {
     at::Tensor buffer;  // bytes
-    StreamMark free, filled;
+    Event free, filled;
     bool taken = false;
     std::int64_t released = 0;  // counts releases
   };

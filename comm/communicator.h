@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/last_words.h"
+#include "comm/failure_reports.h"
 
 namespace zero {
 
@@ -103,7 +103,7 @@ class Communicator {
   virtual void reserve(const std::vector<std::int64_t>& pieces, std::int64_t largest_sum = 0) {}
 
   /// How ranks tell each other what they last did after a failure; null where the backend cannot. Collective.
-  virtual std::unique_ptr<LastWords> last_words() { return nullptr; }
+  virtual std::unique_ptr<FailureReports> make_failure_reports() { return nullptr; }
 
   /// Bytes that allocate() holds on the device and no allocator of LibTorch counts.
   virtual std::int64_t own_device_bytes() const { return 0; }

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "comm/mpi/message_transport.h"
-#include "comm/mpi/mpi_last_words.h"
+#include "comm/mpi/mpi_failure_reports.h"
 #include "comm/mpi/shared_transport.h"
 #include "comm/sum_tree.h"
 
@@ -111,7 +111,9 @@ class MpiCommunicator final : public Communicator {
         messages_(std::move(messages)),
         transport_(make_transport(*messages_, options)) {}
 
-  std::unique_ptr<LastWords> last_words() override { return make_mpi_last_words(messages_->handle()); }
+  std::unique_ptr<FailureReports> make_failure_reports() override {
+    return make_mpi_failure_reports(messages_->handle());
+  }
 
  private:
   void do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord& call) override {

@@ -27,31 +27,31 @@ bool same_call(const CallRecord& a, const CallRecord& b) {
 static_assert(std::is_trivially_copyable_v<CallRecord>, "a call is shown to other processes as it is");
 
 std::size_t WindowShape::bytes() const {
-  return ranks * (pages(sizeof(SharedWindow::Desk)) + slots * pages(slot_bytes));
+  return ranks * (pages(sizeof(SharedWindow::RankState)) + slots * pages(slot_bytes));
 }
 
 SharedWindow::SharedWindow(SharedSegment segment, const WindowShape& shape, int rank,
                            std::chrono::duration<double> deadline)
     : segment_(std::move(segment)), shape_(shape), rank_(rank), deadline_(deadline), compared_(shape.ranks) {
-  ZERO_CHECK(shape.slots >= 2 && shape.slots < notes && segment_.bytes() >= shape.bytes(),
+  ZERO_CHECK(shape.slots >= 2 && shape.slots < recent_calls && segment_.bytes() >= shape.bytes(),
              "a window of this shape does not fit");
   if (shape.ranks > cores()) limits_ = {.spins = 20, .yields = 20};
 }
 
-SharedWindow::Desk& SharedWindow::desk(int r) const {
-  return *reinterpret_cast<Desk*>(segment_.data() + r * pages(sizeof(Desk)));
+SharedWindow::RankState& SharedWindow::state_of(int r) const {
+  return *reinterpret_cast<RankState*>(segment_.data() + r * pages(sizeof(RankState)));
 }
 
 std::byte* SharedWindow::slot(int r, std::uint32_t round) const {
   const std::size_t index = static_cast<std::size_t>(r) * shape_.slots + round % shape_.slots;
-  return segment_.data() + shape_.ranks * pages(sizeof(Desk)) + index * pages(shape_.slot_bytes);
+  return segment_.data() + shape_.ranks * pages(sizeof(RankState)) + index * pages(shape_.slot_bytes);
 }
 
 void SharedWindow::begin(const CallRecord& call) {
   call_ = call;
   ++calls_;
-  desk(rank_).note[calls_ % notes] = {calls_, call};
-  desk(rank_).calls.store(calls_, std::memory_order_release);
+  state_of(rank_).recent[calls_ % recent_calls] = {calls_, call};
+  state_of(rank_).calls.store(calls_, std::memory_order_release);
   compared_.assign(shape_.ranks, false);
   compared_[rank_] = true;
 }
@@ -60,14 +60,14 @@ std::byte* SharedWindow::open() {
   ++write_round_;
   const std::uint32_t before = write_round_ - shape_.slots;
   for (int r = 0; r < shape_.ranks; ++r)
-    if (!desk(r).finished.wait(before, limits_, deadline_)) give_up(false, before);
+    if (!state_of(r).finished.wait(before, limits_, deadline_)) give_up(false, before);
   return slot(rank_, write_round_);
 }
 
-void SharedWindow::post() { desk(rank_).posted.raise(write_round_); }
+void SharedWindow::post() { state_of(rank_).posted.raise(write_round_); }
 
 void SharedWindow::await(int r) {
-  if (!desk(r).posted.wait(read_round_, limits_, deadline_)) give_up(true, read_round_);
+  if (!state_of(r).posted.wait(read_round_, limits_, deadline_)) give_up(true, read_round_);
   if (!compared_[r]) compare(r);
 }
 
@@ -78,14 +78,14 @@ void SharedWindow::await_all() {
 
 const std::byte* SharedWindow::slot_of(int r) const { return slot(r, read_round_); }
 
-void SharedWindow::finish() { desk(rank_).finished.raise(read_round_); }
+void SharedWindow::finish() { state_of(rank_).finished.raise(read_round_); }
 
 void SharedWindow::compare(int r) {
   compared_[r] = true;
-  const Note& note = desk(r).note[calls_ % notes];
-  if (note.index == calls_ && same_call(note.call, call_)) return;
-  const std::uint64_t theirs = desk(r).calls.load(std::memory_order_acquire);
-  const CallRecord& other = note.index == calls_ ? note.call : desk(r).note[theirs % notes].call;
+  const IndexedCall& published = state_of(r).recent[calls_ % recent_calls];
+  if (published.index == calls_ && same_call(published.call, call_)) return;
+  const std::uint64_t theirs = state_of(r).calls.load(std::memory_order_acquire);
+  const CallRecord& other = published.index == calls_ ? published.call : state_of(r).recent[theirs % recent_calls].call;
   throw Error(text("mismatch of collectives: rank ", rank_, " called ", call_.describe(), ", but rank ", r, " called ",
                    other.describe()));
 }
@@ -93,10 +93,10 @@ void SharedWindow::compare(int r) {
 void SharedWindow::give_up(bool posted, std::uint32_t round) {
   std::string missing;
   for (int r = 0; r < shape_.ranks; ++r) {
-    if (r == rank_ || (posted ? desk(r).posted : desk(r).finished).reached(round)) continue;
-    const std::uint64_t calls = desk(r).calls.load(std::memory_order_acquire);
+    if (r == rank_ || (posted ? state_of(r).posted : state_of(r).finished).reached(round)) continue;
+    const std::uint64_t calls = state_of(r).calls.load(std::memory_order_acquire);
     missing += text(missing.empty() ? "rank " : "; rank ", r, " has come to ",
-                    calls ? desk(r).note[calls % notes].call.describe() : std::string("no call yet"));
+                    calls ? state_of(r).recent[calls % recent_calls].call.describe() : std::string("no call yet"));
   }
   throw Error(text("deadline of ", deadline_.count(), " s passed in ", call_.describe(), " on rank ", rank_, " of ",
                    shape_.ranks, ": waiting for ", missing.empty() ? "ranks that came just now" : missing));

@@ -50,20 +50,20 @@ class SharedWindow {
   void finish();
 
  private:
-  static constexpr int notes = 16;  // more than a rank can be ahead
-  struct Note {
+  static constexpr int recent_calls = 16;  // more than a rank can be ahead
+  struct IndexedCall {
     std::uint64_t index;
     CallRecord call;
   };
-  struct Desk {  // of one rank
+  struct RankState {
     SharedCounter posted;
     SharedCounter finished;
     alignas(64) std::atomic<std::uint64_t> calls;
-    Note note[notes];
+    IndexedCall recent[recent_calls];
   };
   friend struct WindowShape;
 
-  Desk& desk(int r) const;
+  RankState& state_of(int r) const;
   std::byte* slot(int r, std::uint32_t round) const;
   void compare(int r);
   [[noreturn]] void give_up(bool posted, std::uint32_t round);

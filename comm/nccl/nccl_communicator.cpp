@@ -390,10 +390,10 @@ std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, int dev
   if (options.ranks_per_gpu > 1)
     own.deadline = std::min<std::chrono::duration<double>>(own.deadline, std::chrono::seconds(60));
   check_cuda(cudaSetDevice(device), "cudaSetDevice");
-  BoardOptions board;
-  board.nodes = node_names_of_ranks(host);
-  if (!is_one_node(board.nodes)) board.last_words = host.last_words();
-  auto watchdog = std::make_shared<NcclWatchdog>(host, device, own.deadline, std::move(board));
+  FlightRecorderOptions recorder;
+  recorder.nodes = node_names_of_ranks(host);
+  if (!is_one_node(recorder.nodes)) recorder.reports = host.make_failure_reports();
+  auto watchdog = std::make_shared<NcclWatchdog>(host, device, own.deadline, std::move(recorder));
   return std::make_unique<NcclCommunicator>(host.split(0, host.rank()), Device{device, own, std::move(watchdog)});
 }
 

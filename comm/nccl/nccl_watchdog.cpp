@@ -23,8 +23,9 @@ cudaEvent_t event_of(void* event) { return static_cast<cudaEvent_t>(event); }
 
 }  // namespace
 
-NcclWatchdog::NcclWatchdog(Communicator& host, int device, std::chrono::duration<double> deadline, BoardOptions board)
-    : device_(device), deadline_(deadline), board_(host, std::move(board)), thread_([this] { run(); }) {}
+NcclWatchdog::NcclWatchdog(Communicator& host, int device, std::chrono::duration<double> deadline,
+                           FlightRecorderOptions recorder)
+    : device_(device), deadline_(deadline), recorder_(host, std::move(recorder)), thread_([this] { run(); }) {}
 
 NcclWatchdog::~NcclWatchdog() {
   {
@@ -69,7 +70,7 @@ void NcclWatchdog::retire(ncclComm* comm) {
 void NcclWatchdog::check() const {
   if (!has_failed()) return;
   std::string others;
-  if (std::exchange(must_ask_, false)) others = board_.ask_other_nodes(patience);
+  if (std::exchange(must_ask_, false)) others = recorder_.ask_other_nodes(patience);
   std::lock_guard guard(lock_);
   if (!others.empty()) failure_ += ": " + others;
   said_ = true;
@@ -84,7 +85,7 @@ bool NcclWatchdog::has_failed() const {
 
 void NcclWatchdog::announce(const CallRecord& call) {
   check();
-  board_.publish(call);
+  recorder_.record(call);
 }
 
 void NcclWatchdog::settle(ncclComm* comm, int code, const char* what) {
@@ -169,7 +170,7 @@ bool NcclWatchdog::look() {
     if (state == cudaSuccess) {
       events_.push_back(oldest.event);
       flights_.pop_front();
-      board_.finish();
+      recorder_.complete();
       continue;
     }
     guard.unlock();
@@ -199,7 +200,7 @@ void NcclWatchdog::fail(const std::string& what) {
   {
     std::lock_guard guard(lock_);
     if (!failure_.empty()) return;
-    const std::string behind = board_.who_is_behind();
+    const std::string behind = recorder_.who_is_behind();
     must_ask_ = behind.empty();
     failure_ = text(what, behind.empty() ? "" : ": ", behind);
     comms.swap(comms_);

@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "comm/call_board.h"
 #include "comm/communicator.h"
+#include "comm/flight_recorder.h"
 
 struct ncclComm;
 
@@ -20,7 +20,8 @@ namespace zero {
 class NcclWatchdog {
  public:
   /// Collective.
-  NcclWatchdog(Communicator& host, int device, std::chrono::duration<double> deadline, BoardOptions board = {});
+  NcclWatchdog(Communicator& host, int device, std::chrono::duration<double> deadline,
+               FlightRecorderOptions recorder = {});
   ~NcclWatchdog();
 
   /// Guards every call of NCCL on this device. While it is held and has_failed() is false, no communicator goes away.
@@ -31,7 +32,7 @@ class NcclWatchdog {
   /// is gone afterwards.
   void retire(ncclComm* comm);
 
-  /// Before a call: throws what went wrong earlier, and tells the board.
+  /// Before a call: throws what went wrong earlier, and tells the flight recorder.
   void announce(const CallRecord& call);
   /// Polls until a call on the communicator is on its stream. The call itself returned `code`. A communicator whose
   /// call failed is of no further use: all are aborted.
@@ -63,7 +64,7 @@ class NcclWatchdog {
 
   int device_;
   std::chrono::duration<double> deadline_;
-  CallBoard board_;
+  FlightRecorder recorder_;
   std::mutex nccl_lock_;
   mutable std::mutex lock_;  // of what follows
   mutable std::condition_variable wake_;

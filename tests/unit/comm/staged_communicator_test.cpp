@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "comm/call_board.h"
+#include "comm/flight_recorder.h"
 #include "comm/sim/sim_world.h"
 #include "tests/unit/comm/conformance.h"
 
@@ -27,20 +27,20 @@ INSTANTIATE_TEST_SUITE_P(staged, StagedConformance,
                            return std::get<0>(info.param).name + "_np" + std::to_string(std::get<1>(info.param));
                          });
 
-TEST(CallBoard, names_the_rank_that_is_behind_and_its_last_call) {
+TEST(FlightRecorder, names_the_rank_that_is_behind_and_its_last_call) {
   SimWorld({.ranks = 3}).run([](Communicator& c, int rank) {
-    CallBoard board(c);
+    FlightRecorder recorder(c);
     CallRecord call;
     call.kind = CollectiveKind::reduce_scatter;
     call.numel = 64;
-    board.publish(call);
+    recorder.record(call);
     c.barrier();
-    EXPECT_EQ(board.who_is_behind(), "");
+    EXPECT_EQ(recorder.who_is_behind(), "");
     call.kind = CollectiveKind::all_gather;
     c.barrier();
-    if (rank != 1) board.publish(call);
+    if (rank != 1) recorder.record(call);
     c.barrier();
-    const std::string behind = board.who_is_behind();
+    const std::string behind = recorder.who_is_behind();
     if (rank == 1) {
       EXPECT_EQ(behind, "");
     } else {

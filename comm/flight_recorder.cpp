@@ -1,4 +1,4 @@
-#include "comm/call_board.h"
+#include "comm/flight_recorder.h"
 
 #include <ATen/ATen.h>
 #include <unistd.h>
@@ -15,12 +15,12 @@
 
 namespace zero {
 
-struct CallBoard::Place {
+struct FlightRecorder::Slot {
   std::atomic<std::uint64_t> issued, done;
   std::array<char, 120> words;  // may be torn while its rank writes: for people only
 };
 
-struct CallBoard::Sign {
+struct FlightRecorder::Entry {
   int rank = 0;
   std::uint64_t issued = 0, done = 0;
   std::string words;
@@ -41,18 +41,18 @@ bool is_one_node(const std::vector<std::string>& nodes) {
   return std::all_of(nodes.begin(), nodes.end(), [&](const std::string& node) { return node == nodes.front(); });
 }
 
-CallBoard::CallBoard(Communicator& host, BoardOptions options)
-    : last_words_(std::move(options.last_words)),
+FlightRecorder::FlightRecorder(Communicator& host, FlightRecorderOptions options)
+    : reports_(std::move(options.reports)),
       nodes_(options.nodes.empty() ? node_names_of_ranks(host) : std::move(options.nodes)) {
   ZERO_CHECK(int(nodes_.size()) == host.size(), "a node's name for each rank");
   const std::string& own = nodes_[host.rank()];
   for (int r = 0; r < host.size(); ++r) {
     if (nodes_[r] != own) continue;
-    if (r == host.rank()) own_place_ = int(local_ranks_.size());
+    if (r == host.rank()) own_slot_ = int(local_ranks_.size());
     local_ranks_.push_back(r);
   }
   const auto node = host.split(local_ranks_.front(), host.rank());
-  const std::size_t bytes = sizeof(Place) * local_ranks_.size();
+  const std::size_t bytes = sizeof(Slot) * local_ranks_.size();
   const at::Tensor name = at::zeros({64}, at::kByte);
   char* letters = reinterpret_cast<char*>(name.data_ptr<std::uint8_t>());
   const auto attempt = [&](auto make) {
@@ -70,78 +70,79 @@ CallBoard::CallBoard(Communicator& host, BoardOptions options)
   if (node->rank() == 0 && segment_) segment_->unlink();
 }
 
-CallBoard::~CallBoard() = default;
+FlightRecorder::~FlightRecorder() = default;
 
-CallBoard::Place& CallBoard::place(int local_rank) const {
-  return reinterpret_cast<Place*>(segment_->data())[local_rank];
+FlightRecorder::Slot& FlightRecorder::slot(int local_rank) const {
+  return reinterpret_cast<Slot*>(segment_->data())[local_rank];
 }
 
-void CallBoard::publish(const CallRecord& call) {
+void FlightRecorder::record(const CallRecord& call) {
   ++issued_;
-  words_ = call.describe();
+  last_call_ = call.describe();
   if (!segment_) return;
-  Place& own = place(own_place_);
+  Slot& own = slot(own_slot_);
   own.words.fill(0);
-  std::memcpy(own.words.data(), words_.data(), std::min(words_.size(), own.words.size() - 1));
+  std::memcpy(own.words.data(), last_call_.data(), std::min(last_call_.size(), own.words.size() - 1));
   own.issued.store(issued_, std::memory_order_release);
 }
 
-void CallBoard::finish() {
+void FlightRecorder::complete() {
   ++done_;
-  if (segment_) place(own_place_).done.store(done_, std::memory_order_release);
+  if (segment_) slot(own_slot_).done.store(done_, std::memory_order_release);
 }
 
-std::vector<CallBoard::Sign> CallBoard::signs_of_this_node() const {
-  std::vector<Sign> signs;
+std::vector<FlightRecorder::Entry> FlightRecorder::entries_of_this_node() const {
+  std::vector<Entry> entries;
   for (int i = 0; segment_ && i < int(local_ranks_.size()); ++i) {
-    const std::uint64_t issued = place(i).issued.load(std::memory_order_acquire);
-    char words[sizeof(Place::words)];
-    std::memcpy(words, place(i).words.data(), sizeof words);
+    const std::uint64_t issued = slot(i).issued.load(std::memory_order_acquire);
+    char words[sizeof(Slot::words)];
+    std::memcpy(words, slot(i).words.data(), sizeof words);
     words[sizeof words - 1] = 0;
-    signs.push_back({local_ranks_[i], issued, place(i).done.load(std::memory_order_acquire), words});
+    entries.push_back({local_ranks_[i], issued, slot(i).done.load(std::memory_order_acquire), words});
   }
-  return signs;
+  return entries;
 }
 
 /// What the rank is behind this one in; empty when it is not. A device that hangs is behind although its host has
 /// issued all.
-std::string CallBoard::lag_of(const Sign& sign) const {
-  if (sign.issued < issued_) return text("is missing, its last call was ", sign.words.empty() ? "none" : sign.words);
-  if (sign.issued == issued_ && sign.done < done_)
-    return text("has issued it, but its device is ", done_ - sign.done, " calls behind");
+std::string FlightRecorder::lag_of(const Entry& entry) const {
+  if (entry.issued < issued_) return text("is missing, its last call was ", entry.words.empty() ? "none" : entry.words);
+  if (entry.issued == issued_ && entry.done < done_)
+    return text("has issued it, but its device is ", done_ - entry.done, " calls behind");
   return {};
 }
 
-std::string CallBoard::who_is_behind() const {
+std::string FlightRecorder::who_is_behind() const {
   std::string found;
-  for (const Sign& sign : signs_of_this_node())
-    if (const std::string lag = lag_of(sign); sign.rank != local_ranks_[own_place_] && !lag.empty())
-      found += text(found.empty() ? "" : "; ", "rank ", sign.rank, ' ', lag);
-  if (local_ranks_.size() < nodes_.size() && !last_words_)
+  for (const Entry& entry : entries_of_this_node())
+    if (const std::string lag = lag_of(entry); entry.rank != local_ranks_[own_slot_] && !lag.empty())
+      found += text(found.empty() ? "" : "; ", "rank ", entry.rank, ' ', lag);
+  if (local_ranks_.size() < nodes_.size() && !reports_)
     found += text(found.empty() ? "no rank of this node is behind: the missing one is on another node"
                                 : "; ranks of other nodes are not seen from here");
   return found;
 }
 
-std::string CallBoard::ask_other_nodes(std::chrono::duration<double> patience) const {
+std::string FlightRecorder::ask_other_nodes(std::chrono::duration<double> patience) const {
   std::vector<int> others;
   for (int r = 0; r < int(nodes_.size()); ++r)
     if (nodes_[r] != nodes_[local_ranks_.front()]) others.push_back(r);
-  if (others.empty() || !last_words_) return {};
+  if (others.empty() || !reports_) return {};
 
   // A line for each rank of the node: its number, its calls, those that are done, the last one in words.
-  std::vector<Sign> own = signs_of_this_node();
-  if (own.empty()) own.push_back({local_ranks_[own_place_], issued_, done_, words_});
+  std::vector<Entry> own = entries_of_this_node();
+  if (own.empty()) own.push_back({local_ranks_[own_slot_], issued_, done_, last_call_});
   std::string told;
-  for (const Sign& sign : own)
-    told += text(sign.rank, ' ', sign.issued, ' ', sign.done, ' ', sign.words.empty() ? "none" : sign.words, '\n');
+  for (const Entry& entry : own)
+    told += text(entry.rank, ' ', entry.issued, ' ', entry.done, ' ', entry.words.empty() ? "none" : entry.words, '\n');
 
-  std::map<int, Sign> heard;
-  for (const std::string& answer : last_words_->exchange(told, others, patience)) {
+  std::map<int, Entry> heard;
+  for (const std::string& answer : reports_->exchange(told, others, patience)) {
     std::istringstream lines(answer);
-    for (Sign sign; lines >> sign.rank >> sign.issued >> sign.done && std::getline(lines >> std::ws, sign.words);) {
-      Sign& known = heard[sign.rank];
-      if (sign.issued >= known.issued) known = sign;
+    for (Entry entry;
+         lines >> entry.rank >> entry.issued >> entry.done && std::getline(lines >> std::ws, entry.words);) {
+      Entry& known = heard[entry.rank];
+      if (entry.issued >= known.issued) known = entry;
     }
   }
 
@@ -149,10 +150,10 @@ std::string CallBoard::ask_other_nodes(std::chrono::duration<double> patience) c
   const auto say = [&](const auto&... words) { found += text(found.empty() ? "" : "; ", words...); };
   std::map<std::string, std::string> silent;  // node -> its ranks
   for (int r : others) {
-    const auto sign = heard.find(r);
-    if (sign == heard.end())
+    const auto entry = heard.find(r);
+    if (entry == heard.end())
       silent[nodes_[r]] += text(silent[nodes_[r]].empty() ? "" : ", ", r);
-    else if (const std::string lag = lag_of(sign->second); !lag.empty())
+    else if (const std::string lag = lag_of(entry->second); !lag.empty())
       say("rank ", r, " on node ", nodes_[r], ' ', lag);
   }
   for (const auto& [node, ranks] : silent)

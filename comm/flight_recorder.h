@@ -1,7 +1,7 @@
 #pragma once
-// CallBoard: what each rank is doing, so that the one that is missing in a collective can be named although the backend
-// itself does not know it. Ranks of a node write into memory that they share, which any thread reads; ranks of other
-// nodes are asked once, after a failure.
+// FlightRecorder: the last call of each rank, so that the one that is missing in a collective can be named although the
+// backend itself does not know it. Ranks of a node write into memory that they share, which any thread reads; ranks of
+// other nodes are asked once, after a failure.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -13,21 +13,21 @@
 
 namespace zero {
 
-struct BoardOptions {
-  std::unique_ptr<LastWords> last_words;  // to the ranks of other nodes; null: they cannot be asked
-  std::vector<std::string> nodes;         // the name of each rank's node; empty: the host names
+struct FlightRecorderOptions {
+  std::unique_ptr<FailureReports> reports;  // to the ranks of other nodes; null: they cannot be asked
+  std::vector<std::string> nodes;           // the name of each rank's node; empty: the host names
 };
 
-class CallBoard {
+class FlightRecorder {
  public:
-  /// Ranks of `host` that share a node share a board. Collective.
-  explicit CallBoard(Communicator& host, BoardOptions options = {});
-  ~CallBoard();
+  /// Ranks of `host` that share a node share its memory. Collective.
+  explicit FlightRecorder(Communicator& host, FlightRecorderOptions options = {});
+  ~FlightRecorder();
 
   /// This rank is about to issue the call.
-  void publish(const CallRecord& call);
+  void record(const CallRecord& call);
   /// One more of its calls is done, in their order. By any thread.
-  void finish();
+  void complete();
 
   /// For people: the ranks of this node that have issued fewer calls than this one and what each issued last; where all
   /// have issued as many, those whose devices have done fewer; ranks of other nodes, where they cannot be asked, as not
@@ -35,24 +35,24 @@ class CallBoard {
   std::string who_is_behind() const;
 
   /// The same of other nodes, whose ranks are asked, and the nodes from which no word came within `patience`. Empty
-  /// without other nodes. By the thread that publishes, once; ranks that have not failed themselves do not answer, but
+  /// without other nodes. By the thread that records, once; ranks that have not failed themselves do not answer, but
   /// those of their node tell of them.
   std::string ask_other_nodes(std::chrono::duration<double> patience) const;
 
  private:
-  struct Place;
-  struct Sign;  // of life
-  Place& place(int local_rank) const;
-  std::vector<Sign> signs_of_this_node() const;
-  std::string lag_of(const Sign& sign) const;
+  struct Slot;
+  struct Entry;
+  Slot& slot(int local_rank) const;
+  std::vector<Entry> entries_of_this_node() const;
+  std::string lag_of(const Entry& entry) const;
 
-  std::unique_ptr<LastWords> last_words_;
+  std::unique_ptr<FailureReports> reports_;
   std::vector<std::string> nodes_;                // by rank of `host`
   std::unique_ptr<class SharedSegment> segment_;  // null where shared memory cannot be had, or the node has one rank
   std::vector<int> local_ranks_;                  // their ranks in `host`, ascending
-  int own_place_ = 0;
+  int own_slot_ = 0;
   std::atomic<std::uint64_t> issued_ = 0, done_ = 0;
-  std::string words_;  // of the last call
+  std::string last_call_;
 };
 
 /// The host name of each rank's node. Collective.

@@ -1,4 +1,4 @@
-#include "comm/mpi/mpi_last_words.h"
+#include "comm/mpi/mpi_failure_reports.h"
 
 #include <mpi.h>
 
@@ -12,13 +12,13 @@ namespace {
 constexpr std::size_t longest = 64 << 10;
 constexpr int tag = 7;
 
-class MpiLastWords final : public LastWords {
+class MpiFailureReports final : public FailureReports {
  public:
-  explicit MpiLastWords(int handle) {
+  explicit MpiFailureReports(int handle) {
     check_mpi(MPI_Comm_dup(MPI_Comm_f2c(handle), &comm_), "MPI_Comm_dup");
     check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   }
-  ~MpiLastWords() override {
+  ~MpiFailureReports() override {
     int over = 0;
     MPI_Finalized(&over);
     if (!over && !used_) MPI_Comm_free(&comm_);  // its end waits for the others, who may be gone
@@ -71,6 +71,8 @@ class MpiLastWords final : public LastWords {
 
 }  // namespace
 
-std::unique_ptr<LastWords> make_mpi_last_words(int handle) { return std::make_unique<MpiLastWords>(handle); }
+std::unique_ptr<FailureReports> make_mpi_failure_reports(int handle) {
+  return std::make_unique<MpiFailureReports>(handle);
+}
 
 }  // namespace zero

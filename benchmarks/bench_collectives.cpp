@@ -89,9 +89,9 @@ int measure(World& world, const Arguments& arguments) {
     std::printf("%-15s %5s  %12s  %12s  %10s  %10s\n", "collective", "ranks", "bytes", "us", "alg GB/s", "bus GB/s");
   for (std::int64_t bytes = arguments.smallest; bytes <= arguments.largest; bytes *= 4) {
     const std::int64_t element = c10::elementSize(type), n = bytes / element / c.size();
-    c.reserve({n * c.size() * element, n * element}, n * c.size() * element);
-    const at::Tensor full = c.allocate(n * c.size(), type).zero_(), shard = c.allocate(n, type).zero_(),
-                     own = full.narrow(0, n * c.rank(), n);
+    c.memory().reserve({n * c.size() * element, n * element}, n * c.size() * element);
+    const at::Tensor full = c.memory().allocate(n * c.size(), type).zero_(),
+                     shard = c.memory().allocate(n, type).zero_(), own = full.narrow(0, n * c.rank(), n);
     const std::vector<Timed> all = {
         {"all_gather", share, [&] { c.all_gather_into(full, shard); }},
         {"gather_in_place", share, [&] { c.all_gather_into(full, own); }},

@@ -47,10 +47,11 @@ struct Options {
 /// The ranks without their collectives: what a step would take if communication were free. Results are worthless.
 class FreeCommunicator final : public Communicator {
  public:
-  FreeCommunicator(Communicator& like, at::Device device) : Communicator(like.rank(), like.size()), device_(device) {}
-  at::Tensor allocate(std::int64_t numel, at::ScalarType type) override {
-    return at::zeros({numel}, at::TensorOptions().dtype(type).device(device_));
-  }
+  FreeCommunicator(Communicator& like, at::Device device)
+      : Communicator(like.rank(), like.size()), device_(device), memory_(device) {}
+
+  CollectiveMemory& memory() override { return memory_; }
+  FailureHandling& failures() override { return failures_; }
 
  private:
   void do_all_gather(const at::Tensor&, const at::Tensor&, const CallRecord&) override {}
@@ -65,7 +66,10 @@ class FreeCommunicator final : public Communicator {
   std::unique_ptr<Communicator> do_split(int, int, const CallRecord&) override {
     return std::make_unique<FreeCommunicator>(*this, device_);
   }
+
   at::Device device_;
+  TorchMemory memory_;
+  SynchronousFailures failures_;
 };
 
 /// FLOP of one token, forward and backward, as torchtitan counts them; with `causal`, attention at half.

@@ -13,36 +13,32 @@ void TimedCommunicator::time(Phase phase, const Call& call) {
 }
 
 void TimedCommunicator::do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord& call) {
-  time(call.tag.phase, [&] { inner_.all_gather_into(full, shard, call.tag); });
+  time(call.tag.phase, [&] { ForwardingCommunicator::do_all_gather(full, shard, call); });
 }
 
 void TimedCommunicator::do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options,
                                           const CallRecord& call) {
-  time(call.tag.phase, [&] { inner_.reduce_scatter(shard, full, options, call.tag); });
+  time(call.tag.phase, [&] { ForwardingCommunicator::do_reduce_scatter(shard, full, options, call); });
 }
 
 void TimedCommunicator::do_all_reduce(const at::Tensor& tensor, ReduceOptions options, const CallRecord& call) {
-  time(call.tag.phase, [&] { inner_.all_reduce(tensor, options, call.tag); });
+  time(call.tag.phase, [&] { ForwardingCommunicator::do_all_reduce(tensor, options, call); });
 }
 
 void TimedCommunicator::do_broadcast(const at::Tensor& tensor, int root, const CallRecord& call) {
-  time(call.tag.phase, [&] { inner_.broadcast(tensor, root, call.tag); });
+  time(call.tag.phase, [&] { ForwardingCommunicator::do_broadcast(tensor, root, call); });
 }
 
 void TimedCommunicator::do_send(const at::Tensor& tensor, int to, const CallRecord& call) {
-  time(call.tag.phase, [&] { inner_.send(tensor, to, call.tag); });
+  time(call.tag.phase, [&] { ForwardingCommunicator::do_send(tensor, to, call); });
 }
 
 void TimedCommunicator::do_recv(const at::Tensor& tensor, int from, const CallRecord& call) {
-  time(call.tag.phase, [&] { inner_.recv(tensor, from, call.tag); });
+  time(call.tag.phase, [&] { ForwardingCommunicator::do_recv(tensor, from, call); });
 }
 
 void TimedCommunicator::do_barrier(const CallRecord& call) {
-  time(call.tag.phase, [&] { inner_.barrier(call.tag); });
-}
-
-std::unique_ptr<Communicator> TimedCommunicator::do_split(int color, int key, const CallRecord&) {
-  return inner_.split(color, key);
+  time(call.tag.phase, [&] { ForwardingCommunicator::do_barrier(call); });
 }
 
 }  // namespace zero

@@ -1,20 +1,18 @@
 #pragma once
 // TimedCommunicator: another communicator, with the seconds spent in its calls by phase. Waiting for other ranks
-// counts.
+// counts, parts that are split off do not.
 #include <array>
 
-#include "comm/communicator.h"
+#include "comm/forwarding_communicator.h"
 
 namespace zero {
 
-class TimedCommunicator final : public Communicator {
+class TimedCommunicator final : public ForwardingCommunicator {
  public:
-  explicit TimedCommunicator(Communicator& inner) : Communicator(inner.rank(), inner.size()), inner_(inner) {}
+  explicit TimedCommunicator(Communicator& inner) : ForwardingCommunicator(inner) {}
 
   double seconds(Phase phase) const { return seconds_[static_cast<std::size_t>(phase)]; }
   void reset() { seconds_ = {}; }
-
-  at::Tensor allocate(std::int64_t numel, at::ScalarType type) override { return inner_.allocate(numel, type); }
 
  private:
   void do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord& call) override;
@@ -25,13 +23,10 @@ class TimedCommunicator final : public Communicator {
   void do_send(const at::Tensor& tensor, int to, const CallRecord& call) override;
   void do_recv(const at::Tensor& tensor, int from, const CallRecord& call) override;
   void do_barrier(const CallRecord& call) override;
-  /// The part is not timed.
-  std::unique_ptr<Communicator> do_split(int color, int key, const CallRecord& call) override;
 
   template <class Call>
   void time(Phase phase, const Call& call);
 
-  Communicator& inner_;
   std::array<double, 16> seconds_{};
 };
 

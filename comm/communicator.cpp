@@ -1,6 +1,5 @@
 #include "comm/communicator.h"
 
-#include <ATen/Functions.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 
 #include <sstream>
@@ -64,69 +63,6 @@ Overlap overlap_of(const at::Tensor& part, const at::Tensor& whole, int rank) {
 using InvisibleToAutograd = at::AutoDispatchBelowADInplaceOrView;
 
 }  // namespace
-
-const char* name_of(Phase phase) {
-  switch (phase) {
-    case Phase::setup:
-      return "setup";
-    case Phase::forward:
-      return "forward";
-    case Phase::backward:
-      return "backward";
-    case Phase::reduce:
-      return "reduce";
-    case Phase::optimizer:
-      return "optimizer";
-    case Phase::publish:
-      return "publish";
-    case Phase::validate:
-      return "validate";
-    case Phase::save:
-      return "save";
-    case Phase::other:
-      return "other";
-  }
-  return "unknown";
-}
-
-const char* name_of(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::all_gather:
-      return "all_gather";
-    case CollectiveKind::reduce_scatter:
-      return "reduce_scatter";
-    case CollectiveKind::all_reduce:
-      return "all_reduce";
-    case CollectiveKind::broadcast:
-      return "broadcast";
-    case CollectiveKind::send:
-      return "send";
-    case CollectiveKind::recv:
-      return "recv";
-    case CollectiveKind::barrier:
-      return "barrier";
-    case CollectiveKind::split:
-      return "split";
-  }
-  return "unknown";
-}
-
-std::string CallRecord::describe() const {
-  std::ostringstream out;
-  out << '#' << sequence << ' ' << name_of(kind);
-  if (kind != CollectiveKind::barrier && kind != CollectiveKind::split) {
-    std::string type_name = at::toString(type);
-    for (char& c : type_name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    out << " of " << numel << ' ' << type_name;
-  }
-  if (kind == CollectiveKind::broadcast || kind == CollectiveKind::recv) out << " from rank " << peer;
-  if (kind == CollectiveKind::send) out << " to rank " << peer;
-  out << " (" << name_of(tag.phase);
-  if (tag.unit >= 0) out << ", unit " << tag.unit;
-  if (tag.group >= 0) out << ", group " << tag.group;
-  out << ')';
-  return out.str();
-}
 
 CallRecord Communicator::record(CollectiveKind kind, std::int64_t numel, at::ScalarType type, CallTag tag, int peer) {
   CallRecord call;
@@ -200,10 +136,6 @@ void Communicator::barrier(CallTag tag) { do_barrier(record(CollectiveKind::barr
 std::unique_ptr<Communicator> Communicator::split(int color, int key) {
   ZERO_CHECK(color >= 0, text("split: color ", color, " is negative"));
   return do_split(color, key, record(CollectiveKind::split, 0, at::kByte, {}));
-}
-
-at::Tensor Communicator::allocate(std::int64_t numel, at::ScalarType type) {
-  return at::empty({numel}, at::TensorOptions().dtype(type));
 }
 
 }  // namespace zero

@@ -8,55 +8,20 @@
 // - reductions always sum (never average). On the CPU partial sums follow a balanced binary tree over ranks,
 //   (0+1)+(2+3), whatever the message size, so results repeat bit for bit; they are held in `sum_type` and rounded
 //   once, to the type of the output.
-// The public methods check arguments and record the call once, for every backend; a backend implements the do_ methods.
+// The public methods check arguments and record the call once, for every backend. A backend implements what is pure
+// here, all of it, and nothing has a default, so that neither a backend nor a decorator
+// (comm/forwarding_communicator.h) leaves a part out unnoticed.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <memory>
-#include <string>
-#include <vector>
 
-#include "comm/failure_reports.h"
+#include "comm/call_record.h"
+#include "comm/collective_memory.h"
+#include "comm/failure_handling.h"
 
 namespace zero {
-
-/// The part of a training run that issues a call.
-enum class Phase : std::uint8_t { setup, forward, backward, reduce, optimizer, publish, validate, save, other };
-const char* name_of(Phase phase);
-
-/// What a call is for: travels with it into logs, desync reports, traces and fault plans.
-struct CallTag {
-  Phase phase = Phase::other;
-  int unit = -1;   // index in the chain, -1 when none
-  int group = -1;  // index of the parameter group, -1 when none
-};
-
-enum class CollectiveKind : std::uint8_t {
-  all_gather,
-  reduce_scatter,
-  all_reduce,
-  broadcast,
-  send,
-  recv,
-  barrier,
-  split
-};
-const char* name_of(CollectiveKind kind);
-
-/// One call as a backend sees it.
-struct CallRecord {
-  std::uint64_t sequence = 0;  // counts the calls on this communicator from 0
-  CollectiveKind kind = CollectiveKind::barrier;
-  std::int64_t numel = 0;           // of the full vector: size x shard for all_gather and reduce_scatter
-  at::ScalarType type = at::kByte;  // of the data that travels
-  int peer = -1;                    // root of a broadcast, other side of send and recv
-  CallTag tag;
-
-  /// One line for people: "#12 reduce_scatter of 589824 bfloat16 (backward, unit 3, group 3)".
-  std::string describe() const;
-};
 
 struct ReduceOptions {
   at::ScalarType sum_type = at::kFloat;  // kDouble when the input is fp64
@@ -93,27 +58,11 @@ class Communicator {
   /// A communicator of the ranks that pass the same color, ordered by (key, rank). Collective.
   std::unique_ptr<Communicator> split(int color, int key);
 
-  /// Memory that this backend's collectives are fastest on (from the arena where there is one). Uninitialised.
-  virtual at::Tensor allocate(std::int64_t numel, at::ScalarType type);
+  /// Where tensors come from that this backend's collectives are fastest on. Lives as long as the communicator.
+  virtual CollectiveMemory& memory() = 0;
 
-  /// Before the allocate() calls that need it: where a backend registers memory, all these pieces (bytes each) will
-  /// come out of one registered arena, at the same offsets on all ranks, which allocate in the same order.
-  /// `largest_sum`: bytes of the largest vector that reduce_scatter or all_reduce will be given, 0 for none. A second
-  /// call makes another arena; the first one stays as long as its tensors do. Collective.
-  virtual void reserve(const std::vector<std::int64_t>& pieces, std::int64_t largest_sum = 0) {}
-
-  /// How ranks tell each other what they last did after a failure; null where the backend cannot. Collective.
-  virtual std::unique_ptr<FailureReports> make_failure_reports() { return nullptr; }
-
-  /// Bytes that allocate() holds on the device and no allocator of LibTorch counts.
-  virtual std::int64_t own_device_bytes() const { return 0; }
-
-  /// Throws what went wrong in earlier calls, where a backend's calls return before they are done.
-  virtual void check() const {}
-
-  /// This rank has failed and will make no more calls, nor will those split from this one: what is under way on its
-  /// device ends without the other ranks, so that nothing here waits for them.
-  virtual void abandon() noexcept {}
+  /// What goes wrong outside of its calls, and how a failing rank tells of it. Lives as long as the communicator.
+  virtual FailureHandling& failures() = 0;
 
   /// Called with every record before the call runs, on the calling thread. For traces and tests.
   void set_observer(std::function<void(const CallRecord&)> observer) { observer_ = std::move(observer); }
@@ -138,22 +87,6 @@ class Communicator {
   int size_;
   std::uint64_t sequence_ = 0;
   std::function<void(const CallRecord&)> observer_;
-};
-
-/// Abandons a communicator when an exception ends its scope. As an object's last member it does so before the others
-/// let go of memory, for which a device waits until its work is done.
-class AbandonOnError {
- public:
-  explicit AbandonOnError(Communicator& communicator) : communicator_(communicator) {}
-  ~AbandonOnError() {
-    if (std::uncaught_exceptions() > exceptions_) communicator_.abandon();
-  }
-  AbandonOnError(const AbandonOnError&) = delete;
-  AbandonOnError& operator=(const AbandonOnError&) = delete;
-
- private:
-  Communicator& communicator_;
-  int exceptions_ = std::uncaught_exceptions();
 };
 
 }  // namespace zero

@@ -1,18 +1,16 @@
 #pragma once
 // StagedCommunicator: collectives of a device's tensors through host memory and a CPU backend, for ranks that share a
 // GPU which NCCL will not let them share. Correct and slow: every call waits for the device.
-#include <functional>
-
-#include "comm/communicator.h"
+#include "comm/forwarding_communicator.h"
 
 namespace zero {
 
-class StagedCommunicator final : public Communicator {
+class StagedCommunicator final : public ForwardingCommunicator {
  public:
   /// Takes over a communicator of CPU tensors. Tensors of `device` are staged over pinned memory.
   StagedCommunicator(std::unique_ptr<Communicator> host, at::Device device);
 
-  at::Tensor allocate(std::int64_t numel, at::ScalarType type) override;
+  CollectiveMemory& memory() override { return memory_; }
 
  private:
   at::Tensor stage(const at::Tensor& tensor, bool with_contents) const;
@@ -28,6 +26,7 @@ class StagedCommunicator final : public Communicator {
 
   std::unique_ptr<Communicator> host_;
   at::Device device_;
+  TorchMemory memory_;
 };
 
 }  // namespace zero

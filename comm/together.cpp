@@ -24,7 +24,7 @@ constexpr auto beat_interval = std::chrono::milliseconds(500);  // well below ev
 
 // Numbers travel in tensors of the backend's own memory, which on a GPU is the GPU's.
 at::Tensor tensor_of(Communicator& comm, std::initializer_list<std::int64_t> values) {
-  const at::Tensor tensor = comm.allocate(static_cast<std::int64_t>(values.size()), at::kLong);
+  const at::Tensor tensor = comm.memory().allocate(static_cast<std::int64_t>(values.size()), at::kLong);
   tensor.copy_(at::tensor(at::IntArrayRef(values), at::kLong));
   return tensor;
 }
@@ -33,7 +33,7 @@ std::string broadcast_text(Communicator& comm, const std::string& mine, std::int
   if (bytes == 0) return {};
   const at::Tensor letters = at::zeros({bytes}, at::kByte);
   if (comm.rank() == root) std::memcpy(letters.data_ptr(), mine.data(), static_cast<std::size_t>(bytes));
-  const at::Tensor sent = comm.allocate(bytes, at::kByte);
+  const at::Tensor sent = comm.memory().allocate(bytes, at::kByte);
   sent.copy_(letters);
   comm.broadcast(sent, root, tag);
   const at::Tensor received = sent.cpu();
@@ -77,7 +77,7 @@ void run_together(Communicator& comm, const std::function<void()>& work) {
   const Outcome mine = outcome_of(work);
   const at::Tensor shard =
       tensor_of(comm, {mine.failed, static_cast<int>(mine.code), static_cast<std::int64_t>(mine.message.size())});
-  const at::Tensor all = comm.allocate(3 * comm.size(), at::kLong);
+  const at::Tensor all = comm.memory().allocate(3 * comm.size(), at::kLong);
   comm.all_gather_into(all, shard, tag);
   const at::Tensor outcomes = all.cpu();
   const auto* entries = outcomes.const_data_ptr<std::int64_t>();

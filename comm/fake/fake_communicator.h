@@ -12,6 +12,9 @@ class FakeCommunicator final : public Communicator {
  public:
   FakeCommunicator(int rank, int size) : Communicator(rank, size) {}
 
+  CollectiveMemory& memory() override { return memory_; }
+  FailureHandling& failures() override { return failures_; }
+
   /// What the next split() returns: a rank of a group of `size`. Without it split() returns the whole world.
   void plan_split(int rank, int size) {
     split_rank_ = rank;
@@ -31,6 +34,8 @@ class FakeCommunicator final : public Communicator {
 
   int split_rank_ = -1;
   int split_size_ = 0;
+  TorchMemory memory_;
+  SynchronousFailures failures_;
 };
 
 }  // namespace zero

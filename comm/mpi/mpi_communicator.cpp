@@ -109,11 +109,11 @@ class MpiCommunicator final : public Communicator {
       : Communicator(messages->rank(), messages->size()),
         options_(options),
         messages_(std::move(messages)),
-        transport_(make_transport(*messages_, options)) {}
+        transport_(make_transport(*messages_, options)),
+        failures_(messages_->handle()) {}
 
-  std::unique_ptr<FailureReports> make_failure_reports() override {
-    return make_mpi_failure_reports(messages_->handle());
-  }
+  CollectiveMemory& memory() override { return memory_; }
+  FailureHandling& failures() override { return failures_; }
 
  private:
   void do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord& call) override {
@@ -152,6 +152,8 @@ class MpiCommunicator final : public Communicator {
   MpiOptions options_;
   std::unique_ptr<Messages> messages_;
   std::unique_ptr<Transport> transport_;
+  TorchMemory memory_;
+  MpiFailures failures_;
 };
 
 }  // namespace

@@ -71,8 +71,6 @@ class MpiFailureReports final : public FailureReports {
 
 }  // namespace
 
-std::unique_ptr<FailureReports> make_mpi_failure_reports(int handle) {
-  return std::make_unique<MpiFailureReports>(handle);
-}
+std::unique_ptr<FailureReports> MpiFailures::make_reports() { return std::make_unique<MpiFailureReports>(handle_); }
 
 }  // namespace zero

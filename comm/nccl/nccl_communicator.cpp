@@ -7,6 +7,7 @@
 
 #include "base/cuda_check.h"
 #include "comm/nccl/cuda/tree_sum.h"
+#include "comm/nccl/element_types.h"
 #include "comm/nccl/nccl_communicator.h"
 #include "comm/nccl/nccl_library.h"
 #include "comm/nccl/nccl_memory.h"
@@ -16,44 +17,6 @@ namespace {
 
 /// Elements up to which an all_reduce gathers and sums along the tree.
 constexpr std::int64_t small = 1 << 16;
-
-ncclDataType_t nccl_type(at::ScalarType type) {
-  switch (type) {
-    case at::kFloat:
-      return ncclFloat32;
-    case at::kDouble:
-      return ncclFloat64;
-    case at::kBFloat16:
-      return ncclBfloat16;
-    case at::kHalf:
-      return ncclFloat16;
-    case at::kInt:
-      return ncclInt32;
-    case at::kLong:
-      return ncclInt64;
-    default:
-      return ncclUint8;
-  }
-}
-
-cuda::Number number_of(at::ScalarType type) {
-  switch (type) {
-    case at::kFloat:
-      return cuda::Number::fp32;
-    case at::kDouble:
-      return cuda::Number::fp64;
-    case at::kBFloat16:
-      return cuda::Number::bf16;
-    case at::kHalf:
-      return cuda::Number::fp16;
-    case at::kInt:
-      return cuda::Number::int32;
-    case at::kLong:
-      return cuda::Number::int64;
-    default:
-      ZERO_CHECK(false, "no sums of this type");
-  }
-}
 
 char* bytes_of(const at::Tensor& tensor) { return static_cast<char*>(tensor.data_ptr()); }
 
@@ -107,7 +70,7 @@ class GroupedCalls {
   bool open_ = true;
 };
 
-class NcclCommunicator final : public Communicator {
+class NcclCommunicator final : public Communicator, private CollectiveMemory, private FailureHandling {
  public:
   NcclCommunicator(std::unique_ptr<Communicator> host, Device device)
       : Communicator(host->rank(), host->size()), host_(std::move(host)), device_(std::move(device)) {
@@ -117,6 +80,10 @@ class NcclCommunicator final : public Communicator {
     warm_up();
   }
 
+  CollectiveMemory& memory() override { return *this; }
+  FailureHandling& failures() override { return *this; }
+
+ private:
   at::Tensor allocate(std::int64_t numel, at::ScalarType type) override {
     const at::Tensor piece = arena_ ? arena_->take(numel, type) : at::Tensor();
     return piece.defined() ? piece : at::empty({numel}, at::TensorOptions().dtype(type).device(place()));
@@ -141,8 +108,8 @@ class NcclCommunicator final : public Communicator {
   std::int64_t own_device_bytes() const override { return arena_ ? arena_->bytes() : 0; }
   void check() const override { device_.watchdog->check(); }
   void abandon() noexcept override { device_.watchdog->abandon(); }
+  std::unique_ptr<FailureReports> make_reports() override { return host_->failures().make_reports(); }
 
- private:
   at::Device place() const { return at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(device_.index)); }
   cudaStream_t stream() const {
     return c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(device_.index)).stream();
@@ -392,7 +359,7 @@ std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, int dev
   check_cuda(cudaSetDevice(device), "cudaSetDevice");
   FlightRecorderOptions recorder;
   recorder.nodes = node_names_of_ranks(host);
-  if (!is_one_node(recorder.nodes)) recorder.reports = host.make_failure_reports();
+  if (!is_one_node(recorder.nodes)) recorder.reports = host.failures().make_reports();
   auto watchdog = std::make_shared<NcclWatchdog>(host, device, own.deadline, std::move(recorder));
   return std::make_unique<NcclCommunicator>(host.split(0, host.rank()), Device{device, own, std::move(watchdog)});
 }

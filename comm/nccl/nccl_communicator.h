@@ -8,16 +8,12 @@
 
 namespace zero {
 
-/// Large sums go in pieces of this many bytes: what they take beside input and output, and what is sent but not yet
-/// summed.
-inline constexpr std::int64_t nccl_piece_bytes = std::int64_t{64} << 20;
-
 struct NcclOptions {
   std::chrono::duration<double> deadline{300};  // longest time that a collective may be under way
   int max_ctas = 8;                             // multiprocessors that the kernels of one communicator may take
   int ranks_per_gpu = 1;                        // more than one needs NCCL 2.30 and is for tests of correctness only
   bool one_rank_too = false;  // a group of one goes through NCCL as well, for tests; else nothing travels
-  std::int64_t piece_bytes = nccl_piece_bytes;  // another size for tests
+  std::int64_t piece_bytes = sum_piece_bytes;  // another size for tests
 };
 
 /// The same ranks as `host`, on this rank's CUDA device. `host` carries the set-up and must outlive the result.
@@ -26,7 +22,7 @@ struct NcclOptions {
 /// A call returns when its kernel is on the current stream. A collective that is not done at its deadline, or that NCCL
 /// reports as failed, is aborted by a watchdog; the next call then throws an Error that names the collective and the
 /// missing ranks, those of other nodes as `host` learns of them. What an aborted step left in memory is worthless:
-/// nothing is saved without check().
+/// nothing is saved without FailureHandling::check().
 ///
 /// Sums: within a node they follow the tree of the contract, to the same bits as on the CPU; what travels has the type
 /// of the input. Between nodes they follow NCCL's order, and so does what travels: sum_type. Partial sums are held in

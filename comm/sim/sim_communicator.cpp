@@ -21,6 +21,9 @@ class SimCommunicator final : public Communicator {
   SimCommunicator(std::shared_ptr<SimWorld::State> world, std::shared_ptr<SimGroup> group, int rank)
       : Communicator(rank, static_cast<int>(group->ranks.size())), world_(std::move(world)), group_(std::move(group)) {}
 
+  CollectiveMemory& memory() override { return memory_; }
+  FailureHandling& failures() override { return failures_; }
+
  private:
   void do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord& call) override {
     meet({.call = enter(call), .in = shard.const_data_ptr()});
@@ -217,6 +220,8 @@ class SimCommunicator final : public Communicator {
 
   std::shared_ptr<SimWorld::State> world_;
   std::shared_ptr<SimGroup> group_;
+  TorchMemory memory_;
+  SynchronousFailures failures_;
 };
 
 }  // namespace

@@ -93,7 +93,7 @@ TEST_F(Nccl, LargeSumsGoInPiecesAndHaveTheBitsOfTheCpu) {
     nccl->reduce_scatter(on_gpu, full.to(device_), {at::kFloat, true});
     EXPECT_TRUE(at::equal(on_gpu.to(at::kCPU), shard)) << type;
   }
-  nccl->check();
+  nccl->failures().check();
 }
 
 /// Lets go of memory for which the device must be done.
@@ -108,7 +108,7 @@ TEST_F(Nccl, ARankThatFailsAloneDoesNotWaitForTheOthers) {
   try {
     const auto nccl = connect({std::chrono::seconds(40)});
     const LocksPages memory{device_};
-    const AbandonOnError abandon(*nccl);
+    const AbandonOnError abandon(nccl->failures());
     const at::Tensor tensor = at::ones({1000}, at::TensorOptions().device(device_));
     if (mpi_world().rank() == 0) nccl->all_reduce(tensor);
     throw Error("out of memory");

@@ -20,7 +20,7 @@ std::vector<int> others(const World& world) {
 
 TEST(FailureReports, all_hear_from_all) {
   World& world = mpi_world();
-  const auto words = world.communicator().make_failure_reports();
+  const auto words = world.communicator().failures().make_reports();
   ASSERT_NE(words, nullptr);
   const std::vector<int> peers = others(world);
   const std::vector<std::string> told =
@@ -30,7 +30,7 @@ TEST(FailureReports, all_hear_from_all) {
 
 TEST(FailureReports, a_silent_rank_is_not_waited_for) {
   World& world = mpi_world();
-  const auto words = world.communicator().make_failure_reports();
+  const auto words = world.communicator().failures().make_reports();
   const int silent = world.size() - 1;
   if (world.rank() != silent) {
     const std::vector<int> peers = others(world);
@@ -54,7 +54,7 @@ TEST(FailureReports, the_flight_recorder_names_a_silent_rank_of_another_node) {
     for (int r = 0; r < world.size(); ++r) options.nodes[r] = r < world.size() / 2 ? "a" : "b";
   const std::string node = options.nodes.back();
   const bool same_node = options.nodes[world.rank()] == node;
-  options.reports = host.make_failure_reports();
+  options.reports = host.failures().make_reports();
   FlightRecorder recorder(host, std::move(options));
   CallRecord call;
   call.kind = CollectiveKind::reduce_scatter;

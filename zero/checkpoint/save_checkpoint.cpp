@@ -106,7 +106,7 @@ void save_checkpoint(Engine& engine, const RunDescription& run, const RunPositio
   // 2. Every rank's states, synced. Nobody goes on before all are.
   FileMark mark;
   agree([&] {
-    engine.communicator().check();
+    engine.communicator().failures().check();
     mark = write_shard(engine, temporary + "/" + shard_name(rank),
                        ShardFormat(sections_of(engine, rank, ranks), manifest.chunk_elements, manifest.element_bytes),
                        calls);

@@ -101,11 +101,11 @@ void Engine::reserve(const std::vector<GroupSpec>& specs, const std::vector<Flat
   }
   Communicator& gathers = shards_ ? *shards_ : communicator_;
   if (reductions_) {
-    gathers.reserve(gathered);
-    reductions_->reserve(summed, largest_sum);
+    gathers.memory().reserve(gathered, 0);
+    reductions_->memory().reserve(summed, largest_sum);
   } else {
     gathered.insert(gathered.end(), summed.begin(), summed.end());
-    gathers.reserve(gathered, largest_sum);
+    gathers.memory().reserve(gathered, largest_sum);
   }
 }
 
@@ -157,10 +157,8 @@ std::int64_t Engine::peak_device_bytes() const {
   if (!on_device()) return 0;
   std::int64_t bytes =
       at::getDeviceAllocator(options_.device.type())->getDeviceStats(options_.device.index()).allocated_bytes[0].peak;
-  for (const Communicator* each :
-       {static_cast<const Communicator*>(&communicator_), static_cast<const Communicator*>(shards_.get()),
-        static_cast<const Communicator*>(replicas_.get()), static_cast<const Communicator*>(reductions_.get())})
-    if (each) bytes += each->own_device_bytes();
+  for (Communicator* each : {&communicator_, shards_.get(), replicas_.get(), reductions_.get()})
+    if (each) bytes += each->memory().own_device_bytes();
   return bytes;
 }
 
@@ -347,14 +345,14 @@ void Engine::step_on_device(const AdamWFactors& factors) {
 
 PendingStep Engine::update(const UpdateRule& rule, const at::Tensor& loss_sum) {
   if (updates_on_host()) {
-    communicator_.check();
+    communicator_.failures().check();
     const double norm = gradient_norm() / rule.loss_scale;
     const bool finite = std::isfinite(norm);
     if (finite) step(rule.lr, clip_factor(norm, rule.max_norm) / rule.loss_scale);
     return PendingStep({loss_sum.item<double>(), norm, finite});
   }
   at::NoGradGuard no_grad;
-  communicator_.check();
+  communicator_.failures().check();
   sum_squares_on_device();
   const AdamWFactors factors = adamw_.factors(++steps_done_, rule.lr, 1.0);
   device_judge_step(numbers_, {rule.lr, rule.max_norm, rule.loss_scale, factors.beta1, factors.beta2});
@@ -365,17 +363,17 @@ PendingStep Engine::update(const UpdateRule& rule, const at::Tensor& loss_sum) {
   pinned.copy_(numbers_, /*non_blocking=*/true);
   Event sent(options_.device);
   sent.set();
-  return PendingStep(std::move(pinned), std::move(sent), &communicator_);
+  return PendingStep(std::move(pinned), std::move(sent), &communicator_.failures());
 }
 
 void Engine::export_weights(const ParameterGroup::TensorSink& sink, bool trainable_only) {
-  communicator_.check();
+  communicator_.failures().check();
   for (auto& group : groups_)
     if (group->spec().trainable || !trainable_only) group->export_weights(sink);
 }
 
 void Engine::export_gradients(const ParameterGroup::TensorSink& sink) {
-  communicator_.check();
+  communicator_.failures().check();
   for (auto& group : groups_)
     if (group->spec().trainable) group->export_gradients(sink);
 }

@@ -156,7 +156,7 @@ class Engine final : private UnitObserver {
   AdamW adamw_;
   at::Tensor numbers_, norm_scratch_;  // on a GPU: StepNumbers
   std::int64_t steps_done_ = 0;
-  AbandonOnError abandon_{communicator_};  // last: groups let go of page-locked memory
+  AbandonOnError abandon_{communicator_.failures()};  // last: groups let go of page-locked memory
 };
 
 }  // namespace zero

@@ -76,7 +76,7 @@ bool ParameterGroup::owns(ParameterRef parameter) const {
 
 // What collectives read and write lies where the backend is fastest on it.
 at::Tensor ParameterGroup::zeros(std::int64_t numel, at::ScalarType type, Communicator& communicator) const {
-  return communicator.allocate(numel, type).zero_();
+  return communicator.memory().allocate(numel, type).zero_();
 }
 
 void ParameterGroup::allocate_weights() {

@@ -131,12 +131,12 @@ void ParameterGroup::export_flat(const at::Tensor& own, const TensorSink& sink) 
   at::Tensor full = own;
   if (own.numel() != layout_.numel()) {
     full = context_.device.is_cpu() ? at::empty({layout_.numel()}, own.options())
-                                    : context_.shards->allocate(layout_.numel(), own.scalar_type());
+                                    : context_.shards->memory().allocate(layout_.numel(), own.scalar_type());
     context_.shards->all_gather_into(full, own, tag(Phase::save));
   }
   for (const FlatTensor& tensor : layout_.tensors()) {
     const at::Tensor value = full.narrow(0, tensor.offset, tensor.spec.numel()).view(tensor.spec.shape).to(at::kCPU);
-    context_.shards->check();  // the copy has waited for the gather: one that was aborted brought nothing
+    context_.shards->failures().check();  // the copy has waited for the gather: one that was aborted brought nothing
     sink(tensor.spec, value);
   }
 }

@@ -3,7 +3,7 @@
 // on its way to pinned memory, and the host that reads it a step later waits for nothing.
 #include <ATen/core/Tensor.h>
 
-#include "comm/communicator.h"
+#include "comm/failure_handling.h"
 #include "comm/stream.h"
 
 namespace zero {
@@ -17,10 +17,10 @@ struct StepFindings {
 class PendingStep {
  public:
   explicit PendingStep(const StepFindings& findings) : findings_(findings) {}
-  /// `numbers`: StepNumbers in pinned memory, whole when `sent` is done. `communicator`: whose failure makes them
-  /// worthless.
-  PendingStep(at::Tensor numbers, Event sent, const Communicator* communicator)
-      : numbers_(std::move(numbers)), sent_(std::move(sent)), communicator_(communicator) {}
+  /// `numbers`: StepNumbers in pinned memory, whole when `sent` is done. `failures`: of the collectives that they
+  /// depend on.
+  PendingStep(at::Tensor numbers, Event sent, const FailureHandling* failures)
+      : numbers_(std::move(numbers)), sent_(std::move(sent)), failures_(failures) {}
 
   /// Throws what went wrong in the step's collectives.
   StepFindings wait();
@@ -29,7 +29,7 @@ class PendingStep {
   StepFindings findings_;
   at::Tensor numbers_;  // undefined: the findings are there
   Event sent_;
-  const Communicator* communicator_ = nullptr;
+  const FailureHandling* failures_ = nullptr;
 };
 
 }  // namespace zero

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "comm/nccl/nccl_communicator.h"
+#include "comm/collective_memory.h"
 #include "offload/disk/disk_file.h"
 #include "offload/disk/disk_shard_store.h"
 #include "offload/disk/disk_tier.h"
@@ -122,7 +122,7 @@ class Planner {
   // bf16.
   std::int64_t sums() const {
     if (!work_.on_device || work_.ranks == 1) return 0;
-    const auto parts = [](std::int64_t bytes) { return std::min(2 * bytes, nccl_piece_bytes); };
+    const auto parts = [](std::int64_t bytes) { return std::min(2 * bytes, sum_piece_bytes); };
     const bool replicas =
         sharing_ranks(work_) < work_.ranks && plan_.stage() > 0;  // who sum the shards that the others have summed
     if (!replicas) return parts(largest_sum_);

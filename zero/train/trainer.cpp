@@ -180,7 +180,7 @@ double Trainer::validation_loss() {
     pass.batch = &batch;
     sum += engine_.evaluate(pass).item<double>();
   }
-  engine_.communicator().check();  // a collective that was aborted gave no loss
+  engine_.communicator().failures().check();  // a collective that was aborted gave no loss
   const at::Tensor total = at::full({1}, sum, at::kDouble);
   engine_.host().all_reduce(total, {at::kDouble, false}, {Phase::validate});
   return total.item<double>() / double(data_.validation->trained_tokens());

@@ -42,9 +42,9 @@ INSTANTIATE_TEST_SUITE_P(nccl, NcclOneRankConformance, testing::ValuesIn(conform
 TEST_F(NcclOneRank, collectives_run_in_the_arena_and_the_arena_is_used_up) {
   with_nccl([](std::unique_ptr<Communicator> nccl) {
     constexpr std::int64_t n = 1 << 20;
-    nccl->reserve({4 * n, 4 * n}, 4 * n);
-    EXPECT_GE(nccl->own_device_bytes(), 12 * n);
-    const at::Tensor full = nccl->allocate(n, at::kFloat), shard = nccl->allocate(n, at::kFloat);
+    nccl->memory().reserve({4 * n, 4 * n}, 4 * n);
+    EXPECT_GE(nccl->memory().own_device_bytes(), 12 * n);
+    const at::Tensor full = nccl->memory().allocate(n, at::kFloat), shard = nccl->memory().allocate(n, at::kFloat);
     EXPECT_EQ(std::abs(static_cast<char*>(full.data_ptr()) - static_cast<char*>(shard.data_ptr())), 4 * n)
         << "side by side in one block";
     shard.copy_(at::arange(n, at::kFloat));
@@ -54,10 +54,10 @@ TEST_F(NcclOneRank, collectives_run_in_the_arena_and_the_arena_is_used_up) {
     EXPECT_TRUE(at::equal(shard, full * 2));
     nccl->all_reduce(full);
     EXPECT_TRUE(at::equal(full * 2, shard));
-    const at::Tensor beyond = nccl->allocate(n, at::kFloat).fill_(1);  // LibTorch's memory, unregistered
+    const at::Tensor beyond = nccl->memory().allocate(n, at::kFloat).fill_(1);  // LibTorch's memory, unregistered
     nccl->all_reduce(beyond);
     EXPECT_EQ(beyond.sum().item<double>(), double(n));
-    nccl->check();
+    nccl->failures().check();
   });
 }
 
@@ -65,10 +65,11 @@ TEST_F(NcclOneRank, two_communicators_work_in_two_streams) {
   with_nccl([](std::unique_ptr<Communicator> gathers) {
     const auto sums = gathers->split(0, 0);
     constexpr std::int64_t n = 1 << 22;
-    gathers->reserve({4 * n});
-    sums->reserve({4 * n, 4 * n}, 4 * n);
-    const at::Tensor a = gathers->allocate(n, at::kFloat).fill_(1), b = sums->allocate(n, at::kFloat).fill_(2),
-                     c = sums->allocate(n, at::kFloat).fill_(0);
+    gathers->memory().reserve({4 * n}, 0);
+    sums->memory().reserve({4 * n, 4 * n}, 4 * n);
+    const at::Tensor a = gathers->memory().allocate(n, at::kFloat).fill_(1),
+                     b = sums->memory().allocate(n, at::kFloat).fill_(2),
+                     c = sums->memory().allocate(n, at::kFloat).fill_(0);
     SideStream one(gpu), other(gpu);
     one.follow_current();
     other.follow_current();

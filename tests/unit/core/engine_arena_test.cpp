@@ -14,7 +14,7 @@ namespace zero {
 namespace {
 
 /// Rank 1 of 4, whose collectives do nothing; keeps what is asked of each communicator.
-class Recorder final : public Communicator {
+class Recorder final : public Communicator, private CollectiveMemory {
  public:
   struct Asked {
     std::vector<std::int64_t> reserved, allocated;
@@ -24,6 +24,10 @@ class Recorder final : public Communicator {
   using Log = std::map<const Communicator*, Asked>;
 
   Recorder(int rank, int size, Log& log) : Communicator(rank, size), log_(log) { log_[this]; }
+  CollectiveMemory& memory() override { return *this; }
+  FailureHandling& failures() override { return failures_; }
+
+ private:
   void reserve(const std::vector<std::int64_t>& pieces, std::int64_t largest_sum) override {
     log_[this].reserved = pieces;
     log_[this].largest_sum = largest_sum;
@@ -33,8 +37,8 @@ class Recorder final : public Communicator {
     log_[this].allocated.push_back(numel * std::int64_t(c10::elementSize(type)));
     return at::empty({numel}, type);
   }
+  std::int64_t own_device_bytes() const override { return 0; }
 
- private:
   void do_all_gather(const at::Tensor&, const at::Tensor&, const CallRecord&) override {}
   void do_reduce_scatter(const at::Tensor&, const at::Tensor& full, ReduceOptions, const CallRecord&) override {
     log_[this].largest_seen = std::max(log_[this].largest_seen, std::int64_t(full.nbytes()));
@@ -56,6 +60,7 @@ class Recorder final : public Communicator {
 
  private:
   Log& log_;
+  SynchronousFailures failures_;
 };
 
 struct Case {

@@ -13,15 +13,19 @@ namespace {
 
 /// Rank 0 of 2 whose gathers are issued and fail later, as a GPU's do: from the `broken`-th gather of a save on,
 /// check() says so.
-class FailsLate final : public Communicator {
+class FailsLate final : public Communicator, private FailureHandling {
  public:
   explicit FailsLate(int broken) : Communicator(0, 2), broken_(broken) {}
-  void check() const override {
-    if (saves_ >= broken_) throw Error("the peer is gone");
-  }
+  CollectiveMemory& memory() override { return memory_; }
+  FailureHandling& failures() override { return *this; }
   int saves() const { return saves_; }
 
  private:
+  void check() const override {
+    if (saves_ >= broken_) throw Error("the peer is gone");
+  }
+  void abandon() noexcept override {}
+  std::unique_ptr<FailureReports> make_reports() override { return nullptr; }
   void do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord& call) override {
     saves_ += call.tag.phase == Phase::save;
     for (const at::Tensor& part : full.view({2, -1}).unbind()) part.copy_(shard);
@@ -35,6 +39,7 @@ class FailsLate final : public Communicator {
   std::unique_ptr<Communicator> do_split(int, int, const CallRecord&) override { return nullptr; }
 
   int broken_, saves_ = 0;
+  TorchMemory memory_;
 };
 
 /// Tensors that an export hands on, and whether it threw.

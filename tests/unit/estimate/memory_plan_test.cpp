@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "base/ledger.h"
+#include "comm/collective_memory.h"
 #include "comm/fake/fake_communicator.h"
-#include "comm/nccl/nccl_communicator.h"
 #include "models/initial_weights.h"
 #include "models/llama/llama.h"
 #include "models/lora/lora.h"
@@ -106,7 +106,7 @@ TEST(MemoryPlan, CountsThePartsOfSumsOnAGpu) {
   for (int stage = 0; stage <= 3; ++stage) {
     work.engine.plan = ShardPlan::for_stage(stage);
     const MemoryPlan plan = plan_memory(model, work);
-    EXPECT_EQ(plan.sums, nccl_piece_bytes) << "stage " << stage;
+    EXPECT_EQ(plan.sums, sum_piece_bytes) << "stage " << stage;
     EXPECT_EQ(plan.at_rest(), plan.parameters + plan.gradients + plan.optimizer + plan.gather_slots +
                                   plan.reduce_slots + plan.activations.at_rest + plan.sums);
   }
@@ -126,13 +126,13 @@ TEST(MemoryPlan, CountsThePartsOfBothSumsOfHybridSharding) {
     return plan_memory(model, work).sums;
   };
   for (int stage = 1; stage <= 3; ++stage) {
-    EXPECT_EQ(sums(stage, 4), 2 * nccl_piece_bytes) << "stage " << stage;
-    EXPECT_EQ(sums(stage, 8), nccl_piece_bytes) << "stage " << stage;
-    EXPECT_EQ(sums(stage, 1), nccl_piece_bytes) << "one rank holds everything: all ranks sum at once";
+    EXPECT_EQ(sums(stage, 4), 2 * sum_piece_bytes) << "stage " << stage;
+    EXPECT_EQ(sums(stage, 8), sum_piece_bytes) << "stage " << stage;
+    EXPECT_EQ(sums(stage, 1), sum_piece_bytes) << "one rank holds everything: all ranks sum at once";
   }
-  EXPECT_EQ(sums(0, 4), nccl_piece_bytes) << "nothing is sharded";
+  EXPECT_EQ(sums(0, 4), sum_piece_bytes) << "nothing is sharded";
   work.parameters_in_store = true;
-  EXPECT_EQ(sums(3, 1), nccl_piece_bytes) << "replicas alone";
+  EXPECT_EQ(sums(3, 1), sum_piece_bytes) << "replicas alone";
 }
 
 struct Case {

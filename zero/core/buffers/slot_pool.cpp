@@ -10,7 +10,7 @@ namespace zero {
 SlotPool::SlotPool(Communicator& communicator, const std::vector<std::int64_t>& sizes) {
   MemoryScope scope(MemoryCategory::buffers);
   for (std::int64_t bytes : sizes) {
-    at::Tensor buffer = communicator.allocate(bytes, at::kByte);
+    at::Tensor buffer = communicator.memory().allocate(bytes, at::kByte);
     const at::Device device = buffer.device();
     slots_.push_back({std::move(buffer), Event(device), Event(device)});
   }

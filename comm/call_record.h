@@ -1,0 +1,46 @@
+#pragma once
+// CallRecord: one call of a communicator, as backends, logs, failure reports and tests see it.
+#include <c10/core/ScalarType.h>
+
+#include <cstdint>
+#include <string>
+
+namespace zero {
+
+/// The part of a training run that issues a call.
+enum class Phase : std::uint8_t { setup, forward, backward, reduce, optimizer, publish, validate, save, other };
+const char* name_of(Phase phase);
+
+/// What a call is for: travels with it into logs, desync reports, traces and fault plans.
+struct CallTag {
+  Phase phase = Phase::other;
+  int unit = -1;   // index in the chain, -1 when none
+  int group = -1;  // index of the parameter group, -1 when none
+};
+
+enum class CollectiveKind : std::uint8_t {
+  all_gather,
+  reduce_scatter,
+  all_reduce,
+  broadcast,
+  send,
+  recv,
+  barrier,
+  split
+};
+const char* name_of(CollectiveKind kind);
+
+/// One call as a backend sees it.
+struct CallRecord {
+  std::uint64_t sequence = 0;  // counts the calls on this communicator from 0
+  CollectiveKind kind = CollectiveKind::barrier;
+  std::int64_t numel = 0;           // of the full vector: size x shard for all_gather and reduce_scatter
+  at::ScalarType type = at::kByte;  // of the data that travels
+  int peer = -1;                    // root of a broadcast, other side of send and recv
+  CallTag tag;
+
+  /// One line for people: "#12 reduce_scatter of 589824 bfloat16 (backward, unit 3, group 3)".
+  std::string describe() const;
+};
+
+}  // namespace zero

@@ -1,0 +1,47 @@
+#include "comm/forwarding_communicator.h"
+
+#include <c10/core/ScalarType.h>
+
+namespace zero {
+namespace {
+
+/// The options as a caller gives them: integers are summed exactly whatever they say.
+ReduceOptions as_asked(ReduceOptions options) {
+  if (c10::isIntegralType(options.sum_type, false)) options.sum_type = at::kFloat;
+  return options;
+}
+
+}  // namespace
+
+void ForwardingCommunicator::do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord& call) {
+  inner_.all_gather_into(full, shard, call.tag);
+}
+
+void ForwardingCommunicator::do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options,
+                                               const CallRecord& call) {
+  inner_.reduce_scatter(shard, full, as_asked(options), call.tag);
+}
+
+void ForwardingCommunicator::do_all_reduce(const at::Tensor& tensor, ReduceOptions options, const CallRecord& call) {
+  inner_.all_reduce(tensor, as_asked(options), call.tag);
+}
+
+void ForwardingCommunicator::do_broadcast(const at::Tensor& tensor, int root, const CallRecord& call) {
+  inner_.broadcast(tensor, root, call.tag);
+}
+
+void ForwardingCommunicator::do_send(const at::Tensor& tensor, int to, const CallRecord& call) {
+  inner_.send(tensor, to, call.tag);
+}
+
+void ForwardingCommunicator::do_recv(const at::Tensor& tensor, int from, const CallRecord& call) {
+  inner_.recv(tensor, from, call.tag);
+}
+
+void ForwardingCommunicator::do_barrier(const CallRecord& call) { inner_.barrier(call.tag); }
+
+std::unique_ptr<Communicator> ForwardingCommunicator::do_split(int color, int key, const CallRecord&) {
+  return inner_.split(color, key);
+}
+
+}  // namespace zero

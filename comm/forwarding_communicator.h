@@ -1,0 +1,34 @@
+#pragma once
+// ForwardingCommunicator: the base of decorators. Everything goes to another communicator of the same ranks; a
+// decorator overrides what it changes.
+#include "comm/communicator.h"
+
+namespace zero {
+
+class ForwardingCommunicator : public Communicator {
+ public:
+  CollectiveMemory& memory() override { return inner_.memory(); }
+  FailureHandling& failures() override { return inner_.failures(); }
+
+ protected:
+  /// `inner` must outlive this. Its records have numbers of their own.
+  explicit ForwardingCommunicator(Communicator& inner) : Communicator(inner.rank(), inner.size()), inner_(inner) {}
+
+  Communicator& inner() { return inner_; }
+
+  void do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord& call) override;
+  void do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options,
+                         const CallRecord& call) override;
+  void do_all_reduce(const at::Tensor& tensor, ReduceOptions options, const CallRecord& call) override;
+  void do_broadcast(const at::Tensor& tensor, int root, const CallRecord& call) override;
+  void do_send(const at::Tensor& tensor, int to, const CallRecord& call) override;
+  void do_recv(const at::Tensor& tensor, int from, const CallRecord& call) override;
+  void do_barrier(const CallRecord& call) override;
+  /// A part of the inner communicator, without this decorator around it.
+  std::unique_ptr<Communicator> do_split(int color, int key, const CallRecord& call) override;
+
+ private:
+  Communicator& inner_;
+};
+
+}  // namespace zero

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/step_run.h"
+#include "comm/agreement.h"
 #include "comm/fake/fake_communicator.h"
 #include "comm/world/world.h"
 #include "models/nn/matmul_setting.h"
@@ -242,7 +243,7 @@ int run(const Options& options, World& world) {
   if (!options.fake_ranks.empty() && world.size() > 1)
     throw InputError("--fake-ranks pretends all ranks but one: start it without mpirun");
   Bench bench{options, {}, &world, &allocator, &ledger, process_now};
-  world.agree([&] {
+  all_or_none(world.control(), [&] {
     bench.config = load_config(options.config, options.overrides);
     if (bench.config.lora && !options.predict_only)
       throw InputError(bench.config.source + ": [lora] can only be predicted: add --predict");

@@ -1,6 +1,5 @@
 #include "comm/flight_recorder.h"
 
-#include <ATen/ATen.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,30 +10,26 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "comm/object_collectives.h"
 #include "comm/shared_segment.h"
 
 namespace zero {
 
 struct FlightRecorder::Slot {
   std::atomic<std::uint64_t> issued, done;
-  std::array<char, 120> words;  // may be torn while its rank writes: for people only
+  std::array<char, 120> last_call;  // may be torn while its rank writes: for people only
 };
 
 struct FlightRecorder::Entry {
   int rank = 0;
   std::uint64_t issued = 0, done = 0;
-  std::string words;
+  std::string last_call;
 };
 
 std::vector<std::string> node_names_of_ranks(Communicator& host) {
-  constexpr int width = 256;
-  const at::Tensor mine = at::zeros({width}, at::kByte), all = at::empty({width * host.size()}, at::kByte);
-  gethostname(reinterpret_cast<char*>(mine.data_ptr<std::uint8_t>()), width - 1);
-  host.all_gather_into(all, mine, {Phase::setup});
-  const char* names = reinterpret_cast<const char*>(all.const_data_ptr<std::uint8_t>());
-  std::vector<std::string> nodes;
-  for (int r = 0; r < host.size(); ++r) nodes.emplace_back(names + r * width);
-  return nodes;
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return all_gather_texts(host, name.data());
 }
 
 bool is_one_node(const std::vector<std::string>& nodes) {
@@ -53,8 +48,6 @@ FlightRecorder::FlightRecorder(Communicator& host, FlightRecorderOptions options
   }
   const auto node = host.split(local_ranks_.front(), host.rank());
   const std::size_t bytes = sizeof(Slot) * local_ranks_.size();
-  const at::Tensor name = at::zeros({64}, at::kByte);
-  char* letters = reinterpret_cast<char*>(name.data_ptr<std::uint8_t>());
   const auto attempt = [&](auto make) {
     try {
       segment_ = std::make_unique<SharedSegment>(make());
@@ -63,9 +56,8 @@ FlightRecorder::FlightRecorder(Communicator& host, FlightRecorderOptions options
     }
   };
   if (node->rank() == 0 && node->size() > 1) attempt([&] { return SharedSegment::create(bytes); });
-  if (segment_) std::strncpy(letters, segment_->name().c_str(), 63);
-  node->broadcast(name, 0, {Phase::setup});
-  if (node->rank() != 0 && letters[0]) attempt([&] { return SharedSegment::open(letters, bytes); });
+  const std::string name = broadcast_text(*node, segment_ ? segment_->name() : "", 0);
+  if (node->rank() != 0 && !name.empty()) attempt([&] { return SharedSegment::open(name, bytes); });
   node->barrier({Phase::setup});
   if (node->rank() == 0 && segment_) segment_->unlink();
 }
@@ -81,8 +73,8 @@ void FlightRecorder::record(const CallRecord& call) {
   last_call_ = call.describe();
   if (!segment_) return;
   Slot& own = slot(own_slot_);
-  own.words.fill(0);
-  std::memcpy(own.words.data(), last_call_.data(), std::min(last_call_.size(), own.words.size() - 1));
+  own.last_call.fill(0);
+  std::memcpy(own.last_call.data(), last_call_.data(), std::min(last_call_.size(), own.last_call.size() - 1));
   own.issued.store(issued_, std::memory_order_release);
 }
 
@@ -95,10 +87,10 @@ std::vector<FlightRecorder::Entry> FlightRecorder::entries_of_this_node() const 
   std::vector<Entry> entries;
   for (int i = 0; segment_ && i < int(local_ranks_.size()); ++i) {
     const std::uint64_t issued = slot(i).issued.load(std::memory_order_acquire);
-    char words[sizeof(Slot::words)];
-    std::memcpy(words, slot(i).words.data(), sizeof words);
-    words[sizeof words - 1] = 0;
-    entries.push_back({local_ranks_[i], issued, slot(i).done.load(std::memory_order_acquire), words});
+    char last_call[sizeof(Slot::last_call)];
+    std::memcpy(last_call, slot(i).last_call.data(), sizeof last_call);
+    last_call[sizeof last_call - 1] = 0;
+    entries.push_back({local_ranks_[i], issued, slot(i).done.load(std::memory_order_acquire), last_call});
   }
   return entries;
 }
@@ -106,7 +98,8 @@ std::vector<FlightRecorder::Entry> FlightRecorder::entries_of_this_node() const 
 /// What the rank is behind this one in; empty when it is not. A device that hangs is behind although its host has
 /// issued all.
 std::string FlightRecorder::lag_of(const Entry& entry) const {
-  if (entry.issued < issued_) return text("is missing, its last call was ", entry.words.empty() ? "none" : entry.words);
+  if (entry.issued < issued_)
+    return text("is missing, its last call was ", entry.last_call.empty() ? "none" : entry.last_call);
   if (entry.issued == issued_ && entry.done < done_)
     return text("has issued it, but its device is ", done_ - entry.done, " calls behind");
   return {};
@@ -134,13 +127,14 @@ std::string FlightRecorder::ask_other_nodes(std::chrono::duration<double> patien
   if (own.empty()) own.push_back({local_ranks_[own_slot_], issued_, done_, last_call_});
   std::string told;
   for (const Entry& entry : own)
-    told += text(entry.rank, ' ', entry.issued, ' ', entry.done, ' ', entry.words.empty() ? "none" : entry.words, '\n');
+    told += text(entry.rank, ' ', entry.issued, ' ', entry.done, ' ',
+                 entry.last_call.empty() ? "none" : entry.last_call, '\n');
 
   std::map<int, Entry> heard;
   for (const std::string& answer : reports_->exchange(told, others, patience)) {
     std::istringstream lines(answer);
     for (Entry entry;
-         lines >> entry.rank >> entry.issued >> entry.done && std::getline(lines >> std::ws, entry.words);) {
+         lines >> entry.rank >> entry.issued >> entry.done && std::getline(lines >> std::ws, entry.last_call);) {
       Entry& known = heard[entry.rank];
       if (entry.issued >= known.issued) known = entry;
     }

@@ -11,6 +11,7 @@
 #include "comm/nccl/nccl_communicator.h"
 #include "comm/nccl/nccl_library.h"
 #include "comm/nccl/nccl_memory.h"
+#include "comm/object_collectives.h"
 
 namespace zero {
 namespace {
@@ -29,13 +30,9 @@ struct Device {
 
 ncclComm* connect(Communicator& host, const Device& device) {
   ncclUniqueId id{};
-  const at::Tensor bytes = at::zeros({std::int64_t(sizeof id)}, at::kByte);
-  if (host.rank() == 0) {
-    check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
-    std::memcpy(bytes.data_ptr(), &id, sizeof id);
-  }
-  host.broadcast(bytes, 0, {Phase::setup});
-  std::memcpy(&id, bytes.const_data_ptr(), sizeof id);
+  if (host.rank() == 0) check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
+  const std::string bytes = broadcast_text(host, {id.internal, sizeof id.internal}, 0);
+  std::memcpy(id.internal, bytes.data(), sizeof id.internal);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   config.maxCTAs = device.options.ranks_per_gpu > 1 ? std::min(device.options.max_ctas, 4) : device.options.max_ctas;

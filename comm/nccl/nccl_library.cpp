@@ -1,6 +1,5 @@
 #include "comm/nccl/nccl_library.h"
 
-#include <ATen/ATen.h>
 #include <dlfcn.h>
 #include <nccl.h>
 
@@ -8,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "comm/object_collectives.h"
 
 namespace zero {
 namespace {
@@ -39,10 +39,8 @@ void prepare_nccl_environment(const NcclLimits& limits) {
 }
 
 void check_same_nccl(const NcclLibrary& library, Communicator& host) {
-  const at::Tensor mine = at::full({1}, library.version, at::kLong), all = at::empty({host.size()}, at::kLong);
-  host.all_gather_into(all, mine, {Phase::setup});
-  const std::int64_t* versions = all.const_data_ptr<std::int64_t>();
-  for (int r = 1; r < host.size(); ++r)
+  const std::vector<std::int64_t> versions = all_gather_number(host, library.version);
+  for (std::size_t r = 1; r < versions.size(); ++r)
     if (versions[r] != versions[0])
       throw InputError(text("rank 0 has loaded NCCL ", version_text(int(versions[0])), " and rank ", r, " NCCL ",
                             version_text(int(versions[r])),

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
+#include <optional>
 #include <set>
 #include <thread>
 #include <vector>
@@ -13,8 +15,8 @@
 #include "base/core_share.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/agree.h"
 #include "comm/mpi/messages.h"
+#include "comm/outcome.h"
 
 namespace zero {
 namespace {
@@ -35,9 +37,9 @@ struct World::Impl {
   WorldOptions options;
   int rank = 0, size = 1, local_rank = 0, local_size = 1, node = 0, nodes = 1, cores = 1;
   CoreSet node_cores;
-  std::unique_ptr<Communicator> control;  // agreements: messages, since it exists before the configuration is known
+  std::unique_ptr<Communicator> control;
   std::unique_ptr<Communicator> communicator;
-  MPI_Comm verdict = MPI_COMM_NULL;  // of the end
+  MPI_Comm end_group = MPI_COMM_NULL;  // of the exchange of outcomes at the end: no other message can be in its way
 
   ~Impl() {
     communicator.reset();
@@ -69,47 +71,44 @@ struct World::Impl {
   }
 
   int end(const Outcome& own);
+  std::vector<OutcomeRecord> all_gather_outcomes(const Outcome& own);
 };
 
 /// All ranks learn how all others ended. A failing rank does not wait long: others may be in a collective that it will
 /// never join.
 int World::Impl::end(const Outcome& own) {
+  const std::vector<OutcomeRecord> records = all_gather_outcomes(own);
+  if (const auto cause = cause_of(records)) {
+    std::string message = own.message;
+    message.resize(static_cast<std::size_t>(cause->message_bytes));
+    MPI_Bcast(message.data(), static_cast<int>(cause->message_bytes), MPI_CHAR, cause->rank, end_group);
+    if (rank == 0) print_error(cause->describe(message));
+    return static_cast<int>(cause->code);
+  }
+  std::int64_t code = 0;
+  for (const OutcomeRecord& record : records) code = std::max(code, record.code);
+  return static_cast<int>(code);
+}
+
+/// Without a deadline for ranks that succeeded; those that failed abort the job after the grace. Ranks that wait leave
+/// the cores to those that work.
+std::vector<OutcomeRecord> World::Impl::all_gather_outcomes(const Outcome& own) {
   using Clock = std::chrono::steady_clock;
-  struct Ended {
-    std::int64_t failed, code, length, hash, time;
-  };
-  const Ended mine{own.failed, static_cast<std::int64_t>(own.code), static_cast<std::int64_t>(own.message.size()),
-                   static_cast<std::int64_t>(std::hash<std::string>{}(own.message)),
-                   std::chrono::system_clock::now().time_since_epoch().count()};
-  std::vector<Ended> all(size);
+  const OutcomeRecord mine = OutcomeRecord::of(own);
+  std::vector<OutcomeRecord> records(size);
   MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Iallgather(&mine, 5, MPI_INT64_T, all.data(), 5, MPI_INT64_T, verdict, &request);
+  MPI_Iallgather(&mine, OutcomeRecord::numbers, MPI_INT64_T, records.data(), OutcomeRecord::numbers, MPI_INT64_T,
+                 end_group, &request);
   const auto start = Clock::now();
   for (int done = 0;;) {
     MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    if (done) break;
+    if (done) return records;
     if (own.failed && Clock::now() - start > options.grace) {
       print_error(rank == 0 ? text("rank 0: ", own.message) : own.message);  // the log labels the other ranks itself
       abort_job(own.code);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  // The rank that failed first has the cause: others may have failed for want of it.
-  const auto first = std::min_element(all.begin(), all.end(), [](const Ended& a, const Ended& b) {
-    return std::pair(!a.failed, a.time) < std::pair(!b.failed, b.time);
-  });
-  if (first->failed) {
-    const int cause = static_cast<int>(first - all.begin());
-    const bool alike =
-        std::all_of(all.begin(), all.end(), [&](const Ended& e) { return e.failed && e.hash == first->hash; });
-    std::string message = own.message;
-    message.resize(first->length);
-    MPI_Bcast(message.data(), static_cast<int>(first->length), MPI_CHAR, cause, verdict);
-    if (rank == 0) print_error(alike ? message : text("rank ", cause, ": ", message));
-  }
-  std::int64_t code = 0;
-  for (const Ended& e : all) code = std::max(code, e.code);
-  return static_cast<int>(code);
 }
 
 World::World(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -128,9 +127,9 @@ World World::start(WorldOptions options) {
   MPI_Comm_size(MPI_COMM_WORLD, &impl->size);
   start_log(impl->rank, impl->size);
   impl->locate();
-  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &impl->verdict), "MPI_Comm_dup");
+  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &impl->end_group), "MPI_Comm_dup");
   impl->control = make_mpi_communicator(mpi_world_handle(),
-                                        {.deadline = options.phase_deadline, .shared_memory = SharedMemory::off});
+                                        {.deadline = options.control_deadline, .shared_memory = SharedMemory::off});
   return World(std::move(impl));
 }
 
@@ -173,6 +172,6 @@ Communicator& World::communicator() {
   return *impl_->communicator;
 }
 
-void World::agree(const std::function<void()>& phase) { zero::agree(*impl_->control, phase); }
+Communicator& World::control() { return *impl_->control; }
 
 }  // namespace zero

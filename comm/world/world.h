@@ -11,8 +11,8 @@
 namespace zero {
 
 struct WorldOptions {
-  MpiOptions mpi;                                      // of communicator()
-  std::chrono::duration<double> phase_deadline{3600};  // of agree(): one rank may read or write for all others
+  MpiOptions mpi;                                        // of communicator()
+  std::chrono::duration<double> control_deadline{3600};  // of control(): one rank may read or write for all others
   std::chrono::duration<double> grace{
       1};  // a failing rank waits so long for the others to fail too, then aborts the job
 };
@@ -26,9 +26,10 @@ class World {
   /// Ends MPI, when the job has not ended yet. Communicators made by split() may live longer, but not be used.
   ~World();
 
-  /// What main() of every program does: starts the world, runs the body, returns the exit code that all ranks agreed on
-  /// (the largest of what bodies returned or threw). What all ranks threw, by agree() or each for itself, is printed
-  /// once, by rank 0. What only some threw is printed by them with their rank, and ends the job at once, everywhere.
+  /// What main() of every program does: starts the world, runs the body, returns the exit code that all ranks agreed
+  /// on: the cause's where ranks failed (comm/outcome.h), else the largest that a body returned. What all ranks threw,
+  /// by an agreement or each for itself, is printed once, by rank 0. What only some threw is printed by them with their
+  /// rank, and ends the job at once, everywhere.
   static int run(const std::function<int(World&)>& body, WorldOptions options = {});
 
   int rank() const;
@@ -46,8 +47,9 @@ class World {
   /// All ranks. The first call is collective.
   Communicator& communicator();
 
-  /// Runs a phase on every rank; what fails on one rank is thrown on all (see comm/agree.h). Collective.
-  void agree(const std::function<void()>& phase);
+  /// All ranks, by messages of long patience, from the start: for agreements (comm/agreement.h) before the
+  /// configuration is known, and while one rank reads or writes for all.
+  Communicator& control();
 
  private:
   struct Impl;

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "comm/agreement.h"
 #include "comm/world/world.h"
 
 namespace zero {
@@ -35,7 +36,7 @@ int meet(World& world, const std::string& kind, int failing, SharedMemory shared
   world.configure({.deadline = std::chrono::seconds(2), .shared_memory = shared_memory});
   Communicator& c = world.communicator();
   if (kind == "agree")
-    world.agree([&] {
+    all_or_none(world.control(), [&] {
       if (world.rank() == failing) throw InputError("the file vanished");
     });
   if (kind == "alike") throw InputError("no such key");

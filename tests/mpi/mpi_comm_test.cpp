@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "comm/agree.h"
+#include "comm/agreement.h"
 #include "comm/world/world.h"
 #include "tests/mpi/mpi_world.h"
 #include "tests/unit/comm/conformance.h"
@@ -97,7 +97,7 @@ TEST_P(MpiFailures, the_deadline_names_call_and_rank) {
     message = failure_of([&] {
       c->reduce_scatter(at::zeros({4}), at::zeros({4 * c->size()}), {}, {Phase::backward, 3, 0});
     });
-  mpi_world().agree([] {});
+  mpi_world().control().barrier();
   if (c->rank() == last) return;
   EXPECT_THAT(message, HasSubstr("deadline of 0.2 s passed in #1 reduce_scatter"));
   EXPECT_THAT(message, HasSubstr("(backward, unit 3, group 0)"));
@@ -111,7 +111,7 @@ TEST(Mpi, a_mismatch_names_both_calls) {
   if (mpi_world().size() == 1) GTEST_SKIP() << "nobody to disagree with";
   auto c = make({.deadline = duration<double>(0.5), .shared_memory = SharedMemory::on});
   const std::string message = failure_of([&] { c->all_reduce(at::zeros({c->rank() == 0 ? 4 : 5})); });
-  mpi_world().agree([] {});
+  mpi_world().control().barrier();
   EXPECT_THAT(message, HasSubstr("mismatch of collectives"));
   EXPECT_THAT(message, HasSubstr("all_reduce of 4 float"));
   EXPECT_THAT(message, HasSubstr("all_reduce of 5 float"));
@@ -121,17 +121,16 @@ TEST(World, agrees_on_a_failure) {
   World& world = mpi_world();
   const int last = world.size() - 1;
   try {
-    world.agree([&] {
+    all_or_none(world.control(), [&] {
       if (world.rank() == last) throw InputError("no such file");
     });
     FAIL() << "no error";
-  } catch (const AgreedError& e) {
-    EXPECT_EQ(e.code(), ExitCode::bad_input);
+  } catch (const InputError& e) {
     EXPECT_EQ(std::string(e.what()),
               world.size() == 1 ? "no such file" : "rank " + std::to_string(last) + ": no such file");
   }
-  EXPECT_EQ(failure_of([&] { world.agree([] { throw Error("all alike"); }); }), "all alike");
-  EXPECT_NO_THROW(world.agree([] {}));
+  EXPECT_EQ(failure_of([&] { all_or_none(world.control(), [] { throw Error("all alike"); }); }), "all alike");
+  EXPECT_NO_THROW(all_or_none(world.control(), [] {}));
 }
 
 TEST(World, knows_its_place) {

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "comm/agree.h"
+#include "comm/agreement.h"
 #include "tests/sim/memory_disk.h"
 #include "tests/sim/training_run.h"
 #include "zero/checkpoint/save_checkpoint.h"
@@ -49,10 +49,6 @@ inline void expect_equal(const States& a, const States& b) {
 
 constexpr std::int64_t small_chunk = 4096;  // elements: several chunks a file
 
-inline Agreement agreement_of(Engine& engine) {
-  return [&engine](const std::function<void()>& phase) { agree(engine.host(), phase); };
-}
-
 inline RunPosition position_at(Engine& engine, int step) {
   RunPosition position;
   position.steps = step;
@@ -62,7 +58,7 @@ inline RunPosition position_at(Engine& engine, int step) {
 
 inline void save_at(Engine& engine, int step, FileCalls& calls, std::int64_t keep = 2) {
   CheckpointFolders folders(calls, "/disk/checkpoints");
-  save_checkpoint(engine, {}, position_at(engine, step), folders, calls, agreement_of(engine),
+  save_checkpoint(engine, {}, position_at(engine, step), folders, calls, engine.host(),
                   {.keep = keep, .chunk_elements = small_chunk});
 }
 

@@ -3,12 +3,15 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "comm/agreement.h"
+#include "comm/object_collectives.h"
 #include "zero/checkpoint/state_shares.h"
 
 namespace zero {
@@ -44,15 +47,11 @@ FileMark write_shard(Engine& engine, const std::string& path, const ShardFormat&
 
 /// Every rank's mark, by rank. Collective.
 std::vector<FileMark> gather(Communicator& communicator, const FileMark& mark) {
-  const at::Tensor mine = at::empty({2}, at::kLong), all = at::empty({2 * communicator.size()}, at::kLong);
-  mine.data_ptr<std::int64_t>()[0] = mark.bytes;
-  std::memcpy(mine.data_ptr<std::int64_t>() + 1, &mark.checksum, sizeof mark.checksum);
-  communicator.all_gather_into(all, mine, {Phase::save});
+  const std::array mine{mark.bytes, std::bit_cast<std::int64_t>(mark.checksum)};
+  const std::vector<std::int64_t> all = all_gather_numbers(communicator, mine, {Phase::save});
   std::vector<FileMark> marks(static_cast<std::size_t>(communicator.size()));
-  for (std::size_t r = 0; r < marks.size(); ++r) {
-    marks[r].bytes = all.const_data_ptr<std::int64_t>()[2 * r];
-    std::memcpy(&marks[r].checksum, all.const_data_ptr<std::int64_t>() + 2 * r + 1, sizeof marks[r].checksum);
-  }
+  for (std::size_t r = 0; r < marks.size(); ++r)
+    marks[r] = {all[2 * r], std::bit_cast<decltype(mark.checksum)>(all[2 * r + 1])};
   return marks;
 }
 
@@ -88,7 +87,7 @@ void prune(CheckpointFolders& folders, std::int64_t keep) {
 }  // namespace
 
 void save_checkpoint(Engine& engine, const RunDescription& run, const RunPosition& position, CheckpointFolders& folders,
-                     FileCalls& calls, const Agreement& agree, const SaveOptions& options) {
+                     FileCalls& calls, Communicator& control, const SaveOptions& options) {
   Communicator& communicator = engine.host();
   const int rank = communicator.rank(), ranks = communicator.size();
   const std::string temporary = folders.temporary_path(position.steps);
@@ -100,12 +99,12 @@ void save_checkpoint(Engine& engine, const RunDescription& run, const RunPositio
                     {}};
 
   // 1. An empty temporary folder.
-  agree([&] {
+  all_or_none(control, [&] {
     if (rank == 0) folders.begin(position.steps);
   });
   // 2. Every rank's states, synced. Nobody goes on before all are.
   FileMark mark;
-  agree([&] {
+  all_or_none(control, [&] {
     engine.communicator().failures().check();
     mark = write_shard(engine, temporary + "/" + shard_name(rank),
                        ShardFormat(sections_of(engine, rank, ranks), manifest.chunk_elements, manifest.element_bytes),
@@ -116,7 +115,7 @@ void save_checkpoint(Engine& engine, const RunDescription& run, const RunPositio
   for (int r = 0; r < ranks; ++r)
     manifest.files.push_back({shard_name(r), sections_of(engine, r, ranks), marks[std::size_t(r)]});
   // 4. The manifest, synced; then the name that says complete; then room for the next one.
-  agree([&] {
+  all_or_none(control, [&] {
     if (rank != 0) return;
     write_manifest(manifest, temporary, calls);
     folders.publish(position.steps);

@@ -1,15 +1,10 @@
 #pragma once
 // Saving: from the states of all ranks to one complete folder, or to none.
-#include <functional>
-
 #include "zero/checkpoint/checkpoint_folders.h"
 #include "zero/checkpoint/manifest.h"
 #include "zero/core/engine.h"
 
 namespace zero {
-
-/// Runs a phase on every rank; what fails on one is thrown on all (comm/agree.h).
-using Agreement = std::function<void(const std::function<void()>& phase)>;
 
 struct SaveOptions {
   std::int64_t keep = 2;
@@ -18,8 +13,9 @@ struct SaveOptions {
 
 /// Writes the checkpoint of `position`. When it returns, the folder is complete and durable, and older ones beyond
 /// `keep` are gone; when it throws, it does on all ranks, the older ones are as they were, and what was begun lies in
-/// the step's temporary folder. Each rank holds one chunk of states beside its own. Collective.
+/// the step's temporary folder. Each rank holds one chunk of states beside its own. `control`: the
+/// ranks, with the patience for those that write for longer. Collective.
 void save_checkpoint(Engine& engine, const RunDescription& run, const RunPosition& position, CheckpointFolders& folders,
-                     FileCalls& calls, const Agreement& agree, const SaveOptions& options = {});
+                     FileCalls& calls, Communicator& control, const SaveOptions& options = {});
 
 }  // namespace zero

@@ -6,8 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/communicator.h"
-#include "comm/together.h"
+#include "comm/agreement.h"
 #include "zero/data/examples/example_file.h"
 #include "zero/data/text/text_cutter.h"
 
@@ -54,7 +53,7 @@ std::shared_ptr<const RowSource> open_conversations(const DataOptions& options, 
   const ConversationRowsOptions kept{options.seq_len, options.overlong, options.packing, options.vocab_size};
   std::shared_ptr<const ConversationEncoder> encoder;
   Fingerprint encoding{};
-  run_together(comm, [&] {
+  all_or_none(comm, [&] {
     encoder = std::make_shared<ConversationEncoder>(*options.tokenizer, options.conversations);
     encoding = fingerprint_of(*options.tokenizer, options.conversations);
     if (comm.rank() == 0) warn_of_ignored_keys(options);
@@ -64,7 +63,7 @@ std::shared_ptr<const RowSource> open_conversations(const DataOptions& options, 
     files.push_back(
         open_token_cache(example_recipe(file, encoder, encoding, kept), options.cache_folder, options.cores, comm));
   std::shared_ptr<const RowSource> rows;
-  run_together(comm, [&] { rows = std::make_shared<ConversationRows>(std::move(files), kept); });
+  all_or_none(comm, [&] { rows = std::make_shared<ConversationRows>(std::move(files), kept); });
   return rows;
 }
 
@@ -72,14 +71,14 @@ TokenFile open_file(const std::string& file, const DataOptions& options, Communi
   if (kind_of(file) == ".txt")
     return open_token_cache(text_recipe(file, *options.encoder), options.cache_folder, options.cores, comm).ids;
   std::optional<TokenFile> ids;
-  run_together(comm, [&] { ids.emplace(file, options.token_width); });
+  all_or_none(comm, [&] { ids.emplace(file, options.token_width); });
   return std::move(*ids);
 }
 
 }  // namespace
 
 std::shared_ptr<const RowSource> open_rows(const DataOptions& options, Communicator& comm) {
-  run_together(comm, [&] { check(options); });
+  all_or_none(comm, [&] { check(options); });
   if (has_conversations(options)) return open_conversations(options, comm);
   std::vector<TokenFile> files;
   for (const std::string& file : options.files) files.push_back(open_file(file, options, comm));

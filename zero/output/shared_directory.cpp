@@ -1,6 +1,5 @@
 #include "zero/output/shared_directory.h"
 
-#include <ATen/ATen.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -9,6 +8,8 @@
 #include <thread>
 
 #include "base/error.h"
+#include "comm/agreement.h"
+#include "comm/object_collectives.h"
 
 namespace zero {
 namespace {
@@ -27,21 +28,19 @@ bool appears(const std::string& path) {
 
 }  // namespace
 
-void require_shared(const std::string& directory, Communicator& communicator,
-                    const std::function<void(const std::function<void()>&)>& agree) {
-  const at::Tensor number =
-      at::full({1}, std::chrono::system_clock::now().time_since_epoch().count() ^ ::getpid(), at::kLong);
-  communicator.broadcast(number, 0, {Phase::setup});
-  const std::string probe = directory + "/shared-" + std::to_string(number.item<std::int64_t>());
-  agree([&] {
-    if (communicator.rank() == 0 && !std::ofstream(probe)) throw Error(probe + ": cannot be written");
+void require_shared(const std::string& directory, Communicator& group) {
+  const std::int64_t number =
+      broadcast_number(group, std::chrono::system_clock::now().time_since_epoch().count() ^ ::getpid(), 0);
+  const std::string probe = directory + "/shared-" + std::to_string(number);
+  on_first(group, [&] {
+    if (!std::ofstream(probe)) throw Error(probe + ": cannot be written");
   });
   const auto remove = [&] {
     std::error_code none;
-    if (communicator.rank() == 0) std::filesystem::remove(probe, none);
+    if (group.rank() == 0) std::filesystem::remove(probe, none);
   };
   try {
-    agree([&] {
+    all_or_none(group, [&] {
       if (!appears(probe))
         throw InputError(
             "job.output_dir = \"" + directory +

@@ -6,8 +6,8 @@
 #include <iomanip>
 
 #include "base/log.h"
-#include "comm/agree.h"
-#include "comm/together.h"
+#include "comm/agreement.h"
+#include "comm/object_collectives.h"
 #include "zero/estimate/disk_room.h"
 #include "zero/output/shared_directory.h"
 
@@ -42,13 +42,11 @@ void Checkpoints::tell_of_failure(const RunPosition& position, const std::string
 }
 
 std::optional<std::string> Checkpoints::save_into(CheckpointFolders& folders, const RunPosition& position) {
-  try {
-    save_checkpoint(parts_.engine, parts_.run, position, folders, parts_.calls, parts_.agree, {.keep = config_.keep});
-    return std::nullopt;
-  } catch (const AgreedError& error) {
-    if (parts_.engine.host().rank() == 0) discard(folders, position);
-    return error.what();
-  }
+  auto failure = agreed_failure_of([&] {
+    save_checkpoint(parts_.engine, parts_.run, position, folders, parts_.calls, parts_.control, {.keep = config_.keep});
+  });
+  if (failure && parts_.engine.host().rank() == 0) discard(folders, position);
+  return failure;
 }
 
 void Checkpoints::discard(CheckpointFolders& folders, const RunPosition& position) const {
@@ -63,7 +61,7 @@ std::optional<std::string> Checkpoints::save_anywhere(const RunPosition& positio
   if (saved_steps_ == position.steps) return folders_.path(position.steps);
   if (!save_into(folders_, position)) return folders_.path(position.steps);
   // Rank 0 names them: other ranks may see others, and must make the same calls.
-  const std::int64_t places = told_by(parts_.engine.host(), 0, std::int64_t(parts_.spare_places.size()));
+  const std::int64_t places = broadcast_number(parts_.engine.host(), std::int64_t(parts_.spare_places.size()), 0);
   for (std::int64_t i = 0; i < places; ++i)
     if (const auto saved = save_into_place(
             std::size_t(i) < parts_.spare_places.size() ? parts_.spare_places[std::size_t(i)] : "", position))
@@ -86,14 +84,11 @@ std::optional<std::string> Checkpoints::save_into_place(const std::string& place
     folder = (std::filesystem::absolute(place) / "zero-checkpoint-XXXXXX").string();
     if (!::mkdtemp(folder.data())) folder.clear();
   }
-  folder = told_by(ranks, 0, folder);
+  folder = broadcast_text(ranks, folder, 0);
   if (folder.empty()) return std::nullopt;
   CheckpointFolders folders(parts_.calls, folder);
-  try {
-    require_shared(folder, ranks, parts_.agree);
-    if (!save_into(folders, position)) return folders.path(position.steps);
-  } catch (const AgreedError&) {  // of several nodes that do not share it
-  }
+  const bool shared = !agreed_failure_of([&] { require_shared(folder, parts_.control); });
+  if (shared && !save_into(folders, position)) return folders.path(position.steps);
   std::error_code none;
   if (ranks.rank() == 0) std::filesystem::remove(folder, none);
   return std::nullopt;

@@ -19,7 +19,7 @@ class Checkpoints {
     RunDescription run;  // rank 0's is written
     std::string root;    // the folder of all checkpoints
     FileCalls& calls;
-    Agreement agree;
+    Communicator& control;                       // the ranks, with the patience for one that writes for all
     std::vector<std::string> spare_places = {};  // directories for states that find no room below root, best first
   };
   Checkpoints(const CheckpointConfig& config, Parts parts);

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/core_share.h"
-#include "comm/together.h"
 #include "models/model_config.h"
 #include "zero/config/batch_arithmetic.h"
 #include "zero/config/config.h"

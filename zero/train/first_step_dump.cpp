@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "comm/agree.h"
-#include "comm/together.h"
+#include "comm/agreement.h"
+#include "comm/object_collectives.h"
 #include "models/formats/safetensors_writer.h"
 #include "models/llama/llama.h"
 #include "models/model.h"
@@ -20,9 +20,8 @@ at::Tensor lengthened(const at::Tensor& logits, std::int64_t length) {
 }
 
 std::int64_t longest_row(const at::Tensor& logits, Communicator& communicator) {
-  const at::Tensor mine = at::full({1}, logits.size(1), at::kLong), all = at::empty({communicator.size()}, at::kLong);
-  communicator.all_gather_into(all, mine);
-  return all.max().item<std::int64_t>();
+  const std::vector<std::int64_t> all = all_gather_number(communicator, logits.size(1), {Phase::other});
+  return *std::max_element(all.begin(), all.end());
 }
 
 void write(const std::string& path, const std::vector<std::pair<std::string, at::Tensor>>& tensors) {
@@ -65,11 +64,9 @@ void FirstStepDump::finish() {
     tensors.emplace_back("logits", at::cat(logits_));
     tensors.emplace_back("loss", at::full({}, loss_sum_ / double(trained_), at::kFloat));
   }
-  try {
-    run_on_first(engine_.host(), [&] { write(path_, tensors); });
-  } catch (const AgreedError& error) {  // no reason to lose the run
-    if (engine_.host().rank() == 0) log_warning("metrics.dump_first_step is given up: ", error.what());
-  }
+  const auto failure = agreed_failure_of([&] { on_first(engine_.host(), [&] { write(path_, tensors); }); });
+  if (failure && engine_.host().rank() == 0)  // no reason to lose the run
+    log_warning("metrics.dump_first_step is given up: ", *failure);
   logits_.clear();
 }
 

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "base/log.h"
-#include "comm/agree.h"
-#include "comm/together.h"
+#include "comm/agreement.h"
+#include "comm/object_collectives.h"
 #include "zero/checkpoint/saved_states.h"
 #include "zero/output/output_dir.h"
 
@@ -46,7 +46,7 @@ void tell_changes(const ResumeRequest& request, const Manifest& then) {
 std::optional<std::int64_t> check_resume(const ResumeRequest& request, const CheckpointFolders& folders,
                                          FileCalls& calls, Communicator& communicator) {
   std::int64_t step = -1;
-  run_on_first(communicator, [&] {
+  on_first(communicator, [&] {
     const std::string& output = request.config.job.output_dir;
     const std::optional<Manifest> then = newest_manifest(folders, calls);
     if (then) {
@@ -64,28 +64,27 @@ std::optional<std::int64_t> check_resume(const ResumeRequest& request, const Che
           "\" holds a finished run without checkpoints: there is nothing to resume; --overwrite begins anew");
     log_info(output, " has no checkpoint yet: the run begins at step 0");
   });
-  step = told_by(communicator, 0, step);
+  step = broadcast_number(communicator, step, 0);
   return step < 0 ? std::nullopt : std::optional(step);
 }
 
-RunPosition resume_states(Engine& engine, CheckpointFolders& folders, FileCalls& calls, const Agreement& agree) {
+RunPosition resume_states(Engine& engine, CheckpointFolders& folders, FileCalls& calls, Communicator& control) {
   Communicator& communicator = engine.host();
   const auto begin = std::chrono::steady_clock::now();
   std::int64_t step = std::numeric_limits<std::int64_t>::max();
   for (;;) {
     // File systems may show the ranks of other nodes another folder.
-    step = told_by(communicator, 0, communicator.rank() == 0 ? newest_before(folders, step) : -1);
+    step = broadcast_number(communicator, communicator.rank() == 0 ? newest_before(folders, step) : -1, 0);
     if (step < 0) throw InputError(folders.root() + ": no checkpoint there verifies: begin anew with --overwrite");
     RunPosition position;
     try {
-      agree([&] {
+      all_or_none(control, [&] {
         SavedStates saved(calls, folders.path(step));
         check_same_tensors(saved, engine);
         restore_states(saved, engine);
         position = saved.manifest().position;
       });
     } catch (const AgreedError& error) {
-      if (error.code() == ExitCode::bad_input) throw;
       if (communicator.rank() == 0)
         log_error("the checkpoint of step ", step, " does not verify: ", error.what(), ". The one before is taken");
       continue;
@@ -93,8 +92,7 @@ RunPosition resume_states(Engine& engine, CheckpointFolders& folders, FileCalls&
     engine.resume(position.updates);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
     log_info("resumed after step ", step, ", states read in ", std::fixed, std::setprecision(2), seconds.count(), " s");
-    agree([&] {
-      if (communicator.rank() != 0) return;
+    on_first(control, [&] {
       folders.set_aside_after(step);
       if (const int removed = folders.sweep())
         log_info("removed ", removed, " unfinished checkpoint(s) from ", folders.root());

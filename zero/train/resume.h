@@ -24,7 +24,8 @@ std::optional<std::int64_t> check_resume(const ResumeRequest& request, const Che
                                          FileCalls& calls, Communicator& communicator);
 
 /// Brings the newest checkpoint that verifies into the engine, whose frozen weights are loaded; each that does not is
-/// told of in one line. Sets aside those, and sweeps what was unfinished. InputError when none verifies. Collective.
-RunPosition resume_states(Engine& engine, CheckpointFolders& folders, FileCalls& calls, const Agreement& agree);
+/// told of in one line. Sets aside those, and sweeps what was unfinished. InputError when none verifies. `control`: the
+/// ranks, with the patience for one that reads for all. Collective.
+RunPosition resume_states(Engine& engine, CheckpointFolders& folders, FileCalls& calls, Communicator& control);
 
 }  // namespace zero

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "comm/together.h"
+#include "comm/agreement.h"
 #include "models/lora/adapter_writer.h"
 
 namespace zero {
@@ -23,11 +23,11 @@ void save_adapter(Engine& engine, const LoraOptions& options, PissaWeights* piss
                   const std::string& base, const TokenizerSource& tokenizer) {
   Communicator& ranks = engine.host();
   std::unique_ptr<AdapterWriter> writer;  // rank 0's
-  run_on_first(ranks, [&] { writer = std::make_unique<AdapterWriter>(folder, trained_tensors(engine), pissa); });
-  engine.export_weights([&](const TensorSpec& spec,
-                            const at::Tensor& value) { run_on_first(ranks, [&] { writer->append(spec, value); }); },
-                        true);
-  run_on_first(ranks, [&] { writer->finish(options, base, tokenizer); });
+  on_first(ranks, [&] { writer = std::make_unique<AdapterWriter>(folder, trained_tensors(engine), pissa); });
+  engine.export_weights(
+      [&](const TensorSpec& spec, const at::Tensor& value) { on_first(ranks, [&] { writer->append(spec, value); }); },
+      true);
+  on_first(ranks, [&] { writer->finish(options, base, tokenizer); });
 }
 
 }  // namespace zero

@@ -1,6 +1,6 @@
 #include "zero/train/save_model.h"
 
-#include "comm/together.h"
+#include "comm/agreement.h"
 #include "models/weight_source.h"
 
 namespace zero {
@@ -9,10 +9,10 @@ void save_model(Engine& engine, const Model& model, const std::string& folder, c
   // Groups and layouts follow the order of units and parameters, which is the order of tensors_of(model).
   Communicator& ranks = engine.host();
   std::unique_ptr<HfWriter> writer;  // rank 0's
-  run_on_first(ranks, [&] { writer = std::make_unique<HfWriter>(folder, model.config, tensors_of(model), options); });
+  on_first(ranks, [&] { writer = std::make_unique<HfWriter>(folder, model.config, tensors_of(model), options); });
   engine.export_weights(
-      [&](const TensorSpec&, const at::Tensor& value) { run_on_first(ranks, [&] { writer->append(value); }); });
-  run_on_first(ranks, [&] { writer->finish(); });
+      [&](const TensorSpec&, const at::Tensor& value) { on_first(ranks, [&] { writer->append(value); }); });
+  on_first(ranks, [&] { writer->finish(); });
 }
 
 }  // namespace zero

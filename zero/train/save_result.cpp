@@ -3,8 +3,7 @@
 #include <filesystem>
 
 #include "base/log.h"
-#include "comm/agree.h"
-#include "comm/together.h"
+#include "comm/agreement.h"
 #include "models/formats/generation_config.h"
 #include "models/formats/tokenizer_files.h"
 #include "models/text/chat_template.h"
@@ -15,18 +14,6 @@
 
 namespace zero {
 namespace {
-
-/// Calls `work`; what it throws on all ranks alike is returned as a message.
-std::optional<std::string> failure_of(const std::function<void()>& work) {
-  try {
-    work();
-    return std::nullopt;
-  } catch (const AgreedError& error) {
-    return error.what();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-}
 
 /// Rank 0's `work` around the result, whose failure is no reason to lose what was trained.
 void attempt(const std::function<void()>& work) {
@@ -43,8 +30,8 @@ std::string save_result(Engine& engine, const RunModel& run, const Config& confi
                         const RunPosition& position) {
   const std::string what = run.lora ? "adapter" : "model", folder = config.job.output_dir + "/" + what;
   std::optional<ResultFolder> result;  // rank 0's
-  run_on_first(engine.host(), [&] { attempt([&] { result.emplace(folder).mark(); }); });
-  const std::optional<std::string> failure = failure_of([&] {
+  on_first(engine.host(), [&] { attempt([&] { result.emplace(folder).mark(); }); });
+  const std::optional<std::string> failure = agreed_failure_of([&] {
     if (run.lora) {
       save_adapter(engine, *run.lora, run.pissa.get(), folder, base_name_of(config), tokenizer_source_of(config));
     } else {

@@ -12,8 +12,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "comm/agreement.h"
 #include "comm/stream.h"
-#include "comm/together.h"
 #include "comm/world/device_choice.h"
 #include "models/nn/matmul_setting.h"
 #include "models/ops/device_setting.h"
@@ -138,7 +138,7 @@ void check_room(const World& world, const Plan& plan, const Model& model, const 
 /// run here.
 MemoryPlan give_verdict(World& world, const Plan& plan, const Model& model, const TrainArguments& arguments) {
   MemoryPlan memory;
-  world.agree([&] {
+  all_or_none(world.control(), [&] {
     const bool elsewhere = arguments.target.named();
     const NodeBudget budget = elsewhere ? budget_of(arguments.target, plan.device)
                                         : node_budget(plan.config, plan.former, world.local_size(), plan.device);
@@ -189,7 +189,7 @@ Records open_records(World& world, const Plan& plan, const TrainArguments& argum
                      std::int64_t steps) {
   const std::string& output = plan.config.job.output_dir;
   Records records;
-  world.agree([&] {
+  all_or_none(world.control(), [&] {
     if (world.rank() != 0) return;
     prepare_output_dir(output, plan.former, reads_of(plan, arguments),
                        written_by(world, arguments) + resolved_toml(plan.config));
@@ -199,8 +199,7 @@ Records open_records(World& world, const Plan& plan, const TrainArguments& argum
     records.progress =
         std::make_unique<Progress>(std::cout, ProgressOptions{.total_steps = steps, .columns = terminal_columns()});
   });
-  if (world.nodes() > 1 && plan.config.checkpoint.interval > 0)
-    require_shared(output, world.communicator(), [&](const std::function<void()>& phase) { world.agree(phase); });
+  if (world.nodes() > 1 && plan.config.checkpoint.interval > 0) require_shared(output, world.control());
   return records;
 }
 
@@ -211,7 +210,7 @@ int train_run(World& world, const TrainArguments& arguments) {
   LedgerScope booked(ledger);
   Plan plan;
   RunModel run;
-  world.agree([&] {
+  all_or_none(world.control(), [&] {
     const TargetMachine& target = arguments.target;
     plan = make_plan(arguments, target.ranks > 0 ? target.ranks : world.size());
     plan.device = target.named() ? device_of(target, plan.config) : device_of(plan.config, world);
@@ -223,7 +222,7 @@ int train_run(World& world, const TrainArguments& arguments) {
   const std::string& output = plan.config.job.output_dir;
   std::optional<RunLock> lock;  // rank 0's, from before the first look at the directory to the end
   if (!arguments.dry_run)
-    world.agree([&] {
+    all_or_none(world.control(), [&] {
       if (world.rank() != 0) return;
       lock.emplace(output);
       const std::vector<ReadPath> reads = reads_of(plan, arguments);
@@ -245,19 +244,19 @@ int train_run(World& world, const TrainArguments& arguments) {
   FileCalls calls;
   CheckpointFolders folders(calls, checkpoints_root(plan.config));
   RunDescription description;  // rank 0's
-  run_on_first(communicator, [&] { description = describe_run(world, plan); });
+  on_first(communicator, [&] { description = describe_run(world, plan); });
   std::optional<std::int64_t> done;  // steps of the run that goes on
   if (arguments.resume)
     done = check_resume({plan.config, description, arguments.accepted_changes}, folders, calls, communicator);
   if (arguments.resume && !done) {  // it ended before its first checkpoint, and begins anew
     plan.former = FormerRun::overwritten;
-    run_on_first(communicator, [&] { check_output_dir(output, plan.former, reads_of(plan, arguments)); });
+    on_first(communicator, [&] { check_output_dir(output, plan.former, reads_of(plan, arguments)); });
   }
   TrainingData data = open_training_data(plan.config, plan.batch, plan.model, plan.tokenizer, communicator,
                                          world.node_cores(), plan.device);
   const std::int64_t steps = steps_of(plan.config, data);
   if (done) check_length(plan, *done, steps);
-  world.agree([&] {
+  all_or_none(world.control(), [&] {
     check_room(world, plan, run.model, memory, steps);
   });  // once more: the steps are known, and texts are cached
 
@@ -276,20 +275,19 @@ int train_run(World& world, const TrainArguments& arguments) {
       communicator, plan.device, {mpi_options_of(plan.config).deadline, int(plan.config.comm.ranks_per_gpu)});
   EngineOptions engine_options = engine_options_of(plan.config, plan.batch);
   engine_options.device = plan.device;
-  world.agree([&] { engine_options.homes = state_homes_of(plan.config, world.rank(), plan.device); });
+  all_or_none(world.control(), [&] { engine_options.homes = state_homes_of(plan.config, world.rank(), plan.device); });
   engine_options.host = &communicator;
   engine_options.overlap = on_device != nullptr && world.size() > 1;
   const ComputeStream compute(plan.device);
   Engine engine(chain, on_device ? *on_device : communicator, engine_options);
-  world.agree([&] { engine.load(*run.weights, /*frozen_only=*/done.has_value()); });
-  const Agreement agree = [&](const std::function<void()>& phase) { world.agree(phase); };
+  all_or_none(world.control(), [&] { engine.load(*run.weights, /*frozen_only=*/done.has_value()); });
   RunPosition position;
-  if (done) position = resume_states(engine, folders, calls, agree);
+  if (done) position = resume_states(engine, folders, calls, world.control());
   // What a former run left goes now and not before: all that can keep this one from its first step has been tried.
   Records records = open_records(world, plan, arguments, position.steps, steps);
 
-  Checkpoints checkpoints(plan.config.checkpoint,
-                          {engine, std::move(description), folders.root(), calls, agree, spare_places(plan.config)});
+  Checkpoints checkpoints(plan.config.checkpoint, {engine, std::move(description), folders.root(), calls,
+                                                   world.control(), spare_places(plan.config)});
   Trainer trainer(plan.config, steps, engine, {data, records, ledger, &checkpoints, &stop});
   if (done) {
     trainer.resume(position);

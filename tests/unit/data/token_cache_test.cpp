@@ -8,7 +8,6 @@
 #include "base/utf8.h"
 #include "comm/communicator.h"
 #include "comm/sim/sim_world.h"
-#include "comm/together.h"
 #include "models/text/tokenizer.h"
 #include "tests/unit/message_of.h"
 #include "tests/unit/temporary_folder.h"
@@ -286,24 +285,6 @@ TEST(TokenCache, EveryRankThrowsTheSameError) {
                 HasSubstr("none.txt"));
     EXPECT_THAT(message_of<InputError>([&] { open(empty, folder.path("c")); }), HasSubstr("is empty"));
     EXPECT_THROW(open(file, folder.path("file/below")), std::exception);
-  });
-}
-
-TEST(Together, TheLowestFailingRankIsHeardEverywhere) {
-  SimWorld(4).run([](Communicator& comm, int rank) {
-    EXPECT_THAT(message_of<Error>([&] {
-                  run_together(comm, [&] {
-                    if (rank > 1) throw Error("rank " + std::to_string(rank));
-                  });
-                }),
-                "rank 2");
-    EXPECT_EQ(message_of<InputError>([&] {
-                run_together(comm, [&] {
-                  if (rank == 3) throw InputError("");
-                });
-              }),
-              "");
-    run_together(comm, [] {});
   });
 }
 

@@ -10,8 +10,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "comm/agreement.h"
 #include "comm/communicator.h"
-#include "comm/together.h"
+#include "comm/object_collectives.h"
 #include "zero/data/text/token_cache_file.h"
 
 namespace zero {
@@ -100,14 +101,14 @@ CachedTokens open_token_cache(const CacheRecipe& recipe, const std::string& fold
                               Communicator& comm) {
   const std::string path = token_cache_path(recipe, folder);
   std::int64_t checksum = 0;
-  run_on_first(comm, [&] { checksum = made_or_found(recipe, path, cores.any() ? cores : own_cores()); });
-  checksum = told_by(comm, 0, checksum);
+  on_first(comm, [&] { checksum = made_or_found(recipe, path, cores.any() ? cores : own_cores()); });
+  checksum = broadcast_number(comm, checksum, 0);
   std::optional<CachedTokens> cached;
-  run_together(comm, [&] {
+  all_or_none(comm, [&] {
     const auto header = seen(path, checksum);
     if (!header)
-      throw InputError(text("rank ", comm.rank(), " does not see ", path,
-                            " as rank 0 wrote it: job.output_dir must lie on a file system that all nodes share"));
+      throw InputError(
+          text(path, " is not seen as rank 0 wrote it: job.output_dir must lie on a file system that all nodes share"));
     cached.emplace(
         CachedTokens{TokenFile(path, recipe.width, TokenSection{sizeof *header, static_cast<std::int64_t>(header->ids)},
                                recipe.source),

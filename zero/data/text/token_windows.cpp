@@ -1,13 +1,14 @@
 #include "zero/data/text/token_windows.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/communicator.h"
-#include "comm/together.h"
+#include "comm/agreement.h"
+#include "comm/object_collectives.h"
 
 namespace zero {
 namespace {
@@ -21,6 +22,14 @@ std::vector<std::int64_t> starts_of(const std::vector<TokenFile>& files) {
 std::string names_of(const std::vector<TokenFile>& files) {
   if (files.size() == 1) return files[0].name();
   return text(files[0].name(), " and ", files.size() - 1, files.size() == 2 ? " more file" : " more files");
+}
+
+[[noreturn]] void refuse_id(const TokenFile& file, std::int64_t place, std::int64_t vocab_size) {
+  std::int64_t id = 0;
+  file.read(place, 1, &id);
+  throw InputError(
+      text(file.place_of(place), ": id ", id, " is beyond the model's vocabulary of ", vocab_size,
+           "; the file was made for another tokenizer, or its ids are of another type (data.token_dtype)"));
 }
 
 }  // namespace
@@ -73,19 +82,18 @@ void check_token_ids(const std::vector<TokenFile>& files, std::int64_t vocab_siz
   const std::vector<std::int64_t> starts = starts_of(files);
   const std::int64_t begin = starts.back() * comm.rank() / comm.size(),
                      end = starts.back() * (comm.rank() + 1) / comm.size();
-  // Ranks hold ascending parts of the stream, so the lowest rank that fails has found the first bad id.
-  run_together(comm, [&] {
-    for (std::size_t i = 0; i < files.size(); ++i) {
+  // The file and the place in it of the first bad id of this rank's part, as all ranks are told.
+  std::array<std::int64_t, 2> bad{-1, -1};
+  all_or_none(comm, [&] {
+    for (std::size_t i = 0; i < files.size() && bad[1] < 0; ++i) {
       const std::int64_t from = std::max(begin, starts[i]) - starts[i], to = std::min(end, starts[i + 1]) - starts[i];
-      const std::int64_t bad = from < to ? files[i].find_beyond(vocab_size, from, to) : -1;
-      if (bad < 0) continue;
-      std::int64_t id = 0;
-      files[i].read(bad, 1, &id);
-      throw InputError(
-          text(files[i].place_of(bad), ": id ", id, " is beyond the model's vocabulary of ", vocab_size,
-               "; the file was made for another tokenizer, or its ids are of another type (data.token_dtype)"));
+      if (from < to) bad = {static_cast<std::int64_t>(i), files[i].find_beyond(vocab_size, from, to)};
     }
   });
+  // Ranks hold ascending parts of the stream.
+  const std::vector<std::int64_t> all = all_gather_numbers(comm, bad);
+  for (std::size_t r = 0; r < all.size(); r += bad.size())
+    if (all[r + 1] >= 0) refuse_id(files[static_cast<std::size_t>(all[r])], all[r + 1], vocab_size);
 }
 
 }  // namespace zero

@@ -1,4 +1,4 @@
-#include "comm/mpi/shared_transport.h"
+#include "comm/mpi/shared_memory_communicator.h"
 
 #include <c10/core/ScalarType.h>
 
@@ -15,13 +15,13 @@ constexpr std::int64_t small = 16 << 10;  // bytes: below it, everyone sums ever
 
 }  // namespace
 
-std::int64_t SharedTransport::piece_numel(std::size_t element) const {
+std::int64_t SharedMemoryCommunicator::piece_numel(std::size_t element) const {
   const std::int64_t bytes = window_.slot_bytes() / std::max(1, window_.size() - 1) / 64 * 64;
   return bytes / static_cast<std::int64_t>(element);
 }
 
-void SharedTransport::sum_pieces(const std::byte* own, std::int64_t piece, std::byte* out, std::int64_t numel,
-                                 const ReduceTypes& types) {
+void SharedMemoryCommunicator::sum_pieces(const std::byte* own, std::int64_t piece, std::byte* out, std::int64_t numel,
+                                          const ReduceTypes& types) {
   const std::int64_t element = c10::elementSize(types.in);
   std::vector<const void*> inputs(window_.size());
   for (int r = 0; r < window_.size(); ++r)
@@ -29,7 +29,10 @@ void SharedTransport::sum_pieces(const std::byte* own, std::int64_t piece, std::
   sum_tree({inputs, types.in}, {out, types.out, types.accumulate}, numel, types.sum);
 }
 
-void SharedTransport::all_gather(std::byte* full, const std::byte* shard, std::size_t bytes, const CallRecord& call) {
+void SharedMemoryCommunicator::do_all_gather(const at::Tensor& whole, const at::Tensor& part, const CallRecord& call) {
+  std::byte* full = bytes_of(whole);
+  const std::byte* shard = bytes_of(part);
+  const std::size_t bytes = part.nbytes();
   if (bytes == 0) return;
   window_.begin(call);
   const std::size_t chunk = window_.slot_bytes(), chunks = (bytes + chunk - 1) / chunk;
@@ -53,8 +56,12 @@ void SharedTransport::all_gather(std::byte* full, const std::byte* shard, std::s
   }
 }
 
-void SharedTransport::reduce_scatter(std::byte* shard, const std::byte* full, std::int64_t numel,
-                                     const ReduceTypes& types, const CallRecord& call) {
+void SharedMemoryCommunicator::do_reduce_scatter(const at::Tensor& part, const at::Tensor& whole, ReduceOptions options,
+                                                 const CallRecord& call) {
+  const std::byte* full = bytes_of(whole);
+  std::byte* shard = bytes_of(part);
+  const std::int64_t numel = part.numel();
+  const ReduceTypes types = ReduceTypes::of(whole, part, options);
   if (numel == 0) return;
   window_.begin(call);
   const std::int64_t in = c10::elementSize(types.in), out = c10::elementSize(types.out);
@@ -77,7 +84,7 @@ void SharedTransport::reduce_scatter(std::byte* shard, const std::byte* full, st
   }
 }
 
-void SharedTransport::all_reduce_small(std::byte* data, std::int64_t numel, const ReduceTypes& types) {
+void SharedMemoryCommunicator::all_reduce_small(std::byte* data, std::int64_t numel, const ReduceTypes& types) {
   std::memcpy(window_.open(), data, numel * c10::elementSize(types.in));
   window_.post();
   window_.read();
@@ -89,8 +96,10 @@ void SharedTransport::all_reduce_small(std::byte* data, std::int64_t numel, cons
 }
 
 /// In each chunk every rank sums one piece, then all read the pieces of all.
-void SharedTransport::all_reduce(std::byte* data, std::int64_t numel, const ReduceTypes& types,
-                                 const CallRecord& call) {
+void SharedMemoryCommunicator::do_all_reduce(const at::Tensor& tensor, ReduceOptions options, const CallRecord& call) {
+  std::byte* data = bytes_of(tensor);
+  const std::int64_t numel = tensor.numel();
+  const ReduceTypes types = ReduceTypes::of(tensor, tensor, options);
   if (numel == 0) return;
   window_.begin(call);
   const std::int64_t element = c10::elementSize(types.in);
@@ -137,7 +146,9 @@ void SharedTransport::all_reduce(std::byte* data, std::int64_t numel, const Redu
   }
 }
 
-void SharedTransport::broadcast(std::byte* data, std::size_t bytes, int root, const CallRecord& call) {
+void SharedMemoryCommunicator::do_broadcast(const at::Tensor& tensor, int root, const CallRecord& call) {
+  std::byte* data = bytes_of(tensor);
+  const std::size_t bytes = tensor.nbytes();
   if (bytes == 0) return;
   window_.begin(call);
   const std::size_t chunk = window_.slot_bytes();
@@ -158,7 +169,7 @@ void SharedTransport::broadcast(std::byte* data, std::size_t bytes, int root, co
   }
 }
 
-void SharedTransport::barrier(const CallRecord& call) {
+void SharedMemoryCommunicator::do_barrier(const CallRecord& call) {
   window_.begin(call);
   window_.open();
   window_.post();

@@ -1,0 +1,37 @@
+#include "comm/mpi/mpi_group.h"
+
+#include <mpi.h>
+
+#include "base/error.h"
+
+namespace zero {
+
+MpiGroup::MpiGroup(std::shared_ptr<Messages> messages, const MpiOptions& options)
+    : Communicator(messages->rank(), messages->size()),
+      messages_(std::move(messages)),
+      options_(options),
+      failures_(messages_->handle()) {}
+
+std::byte* MpiGroup::bytes_of(const at::Tensor& tensor) {
+  ZERO_CHECK(tensor.is_cpu(), "the MPI backend takes CPU tensors");
+  return static_cast<std::byte*>(tensor.data_ptr());
+}
+
+void MpiGroup::do_send(const at::Tensor& tensor, int to, const CallRecord& call) {
+  messages_->send(0, bytes_of(tensor), tensor.nbytes(), to);
+  messages_->finish(0, call);
+}
+
+void MpiGroup::do_recv(const at::Tensor& tensor, int from, const CallRecord& call) {
+  messages_->recv(0, bytes_of(tensor), tensor.nbytes(), from);
+  messages_->finish(0, call);
+}
+
+std::unique_ptr<Communicator> MpiGroup::do_split(int color, int key, const CallRecord& call) {
+  do_barrier(call);  // MPI's own waits know no deadline: enter them only when all are here
+  MPI_Comm part = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split(MPI_Comm_f2c(messages_->handle()), color, key, &part), "MPI_Comm_split");
+  return make_mpi_group(std::make_shared<Messages>(MPI_Comm_c2f(part), options_.deadline), options_);
+}
+
+}  // namespace zero

@@ -1,0 +1,41 @@
+#pragma once
+// MpiGroup: what the communicators of this backend have in common, whichever way their collectives go: messages from
+// rank to rank, and parts of the group. Every wait for other ranks ends at the deadline with an Error that names the
+// call and the missing ranks.
+#include <cstddef>
+#include <memory>
+
+#include "comm/communicator.h"
+#include "comm/mpi/messages.h"
+#include "comm/mpi/mpi_communicator.h"
+#include "comm/mpi/mpi_failure_reports.h"
+
+namespace zero {
+
+class MpiGroup : public Communicator {
+ public:
+  CollectiveMemory& memory() final { return memory_; }
+  FailureHandling& failures() final { return failures_; }
+
+ protected:
+  MpiGroup(std::shared_ptr<Messages> messages, const MpiOptions& options);
+
+  Messages& messages() const { return *messages_; }
+  /// Its memory; the backend takes CPU tensors.
+  static std::byte* bytes_of(const at::Tensor& tensor);
+
+ private:
+  void do_send(const at::Tensor& tensor, int to, const CallRecord& call) final;
+  void do_recv(const at::Tensor& tensor, int from, const CallRecord& call) final;
+  std::unique_ptr<Communicator> do_split(int color, int key, const CallRecord& call) final;
+
+  std::shared_ptr<Messages> messages_;
+  MpiOptions options_;
+  TorchMemory memory_;
+  MpiFailures failures_;
+};
+
+/// The communicator of a group: by shared memory or by messages, as the options and its nodes allow. Collective.
+std::unique_ptr<Communicator> make_mpi_group(std::shared_ptr<Messages> messages, const MpiOptions& options);
+
+}  // namespace zero

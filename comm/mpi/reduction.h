@@ -1,0 +1,36 @@
+#pragma once
+// What the two ways of reducing share: the types of a sum, and the cut of a vector into the pieces of ranks.
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "comm/communicator.h"
+
+namespace zero {
+
+/// Types of a reduction; sums follow sum_tree().
+struct ReduceTypes {
+  at::ScalarType in = at::kFloat;
+  at::ScalarType out = at::kFloat;
+  at::ScalarType sum = at::kFloat;
+  bool accumulate = false;
+
+  static ReduceTypes of(const at::Tensor& in, const at::Tensor& out, const ReduceOptions& options) {
+    return {in.scalar_type(), out.scalar_type(), options.sum_type, options.accumulate};
+  }
+};
+
+/// The cut of `numel` elements into one piece per rank, all but the last ones equal: where piece `index` begins and
+/// ends.
+struct Piece {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t numel() const { return end - begin; }
+};
+inline Piece piece_of(std::int64_t numel, int pieces, int index) {
+  const std::int64_t each = ((numel + pieces - 1) / pieces + 15) / 16 * 16;
+  const auto bound = [&](std::int64_t i) { return i * each < numel ? i * each : numel; };
+  return {bound(index), bound(index + 1)};
+}
+
+}  // namespace zero

@@ -1,0 +1,38 @@
+#pragma once
+// SharedMemoryCommunicator: collectives of the ranks of one node. Data goes in chunks through the slots of a shared
+// window, which stay in the caches, and is read, and summed along the tree, where it lies. While one chunk is read, the
+// next is written.
+#include <cstdint>
+
+#include "comm/mpi/mpi_group.h"
+#include "comm/mpi/reduction.h"
+#include "comm/mpi/shared_window.h"
+
+namespace zero {
+
+class SharedMemoryCommunicator final : public MpiGroup {
+ public:
+  /// `window` is that of the group. Messages between two ranks do not go through it.
+  SharedMemoryCommunicator(std::shared_ptr<Messages> messages, const MpiOptions& options, SharedWindow window)
+      : MpiGroup(std::move(messages), options), window_(std::move(window)) {}
+
+ private:
+  void do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord& call) override;
+  void do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options,
+                         const CallRecord& call) override;
+  void do_all_reduce(const at::Tensor& tensor, ReduceOptions options, const CallRecord& call) override;
+  void do_broadcast(const at::Tensor& tensor, int root, const CallRecord& call) override;
+  void do_barrier(const CallRecord& call) override;
+
+  void all_reduce_small(std::byte* data, std::int64_t numel, const ReduceTypes& types);
+  /// Elements of a piece, so that the pieces for all other ranks fit one slot.
+  std::int64_t piece_numel(std::size_t element) const;
+  /// The place of the piece for `reader` in the slot of `writer`: the writer's own piece never travels.
+  static std::int64_t place(int writer, int reader) { return reader < writer ? reader : reader - 1; }
+  void sum_pieces(const std::byte* own, std::int64_t piece, std::byte* out, std::int64_t numel,
+                  const ReduceTypes& types);
+
+  SharedWindow window_;
+};
+
+}  // namespace zero

@@ -13,6 +13,7 @@
 
 #include "benchmarks/benchmarks.h"
 #include "comm/stream.h"
+#include "comm/world/device_backends.h"
 #include "comm/world/device_choice.h"
 #include "comm/world/world.h"
 

@@ -14,6 +14,7 @@
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/captured_work.h"
 #include "comm/stream.h"
+#include "comm/world/device_backends.h"
 #include "comm/world/device_choice.h"
 #include "comm/world/world.h"
 #include "models/families/families.h"

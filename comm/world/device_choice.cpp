@@ -5,8 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/nccl/nccl_communicator.h"
-#include "comm/staged_communicator.h"
+#include "comm/object_collectives.h"
 
 namespace zero {
 
@@ -41,30 +40,13 @@ c10::Device choose_device(const DeviceRequest& request, int local_rank, int loca
 }
 
 void check_same_device_type(c10::Device device, Communicator& host) {
-  const at::Tensor mine = at::full({1}, int(device.type()), at::kLong), all = at::empty({host.size()}, at::kLong);
-  host.all_gather_into(all, mine, {Phase::setup});
-  const std::int64_t* types = all.const_data_ptr<std::int64_t>();
-  for (int r = 1; r < host.size(); ++r)
+  const std::vector<std::int64_t> types = all_gather_number(host, static_cast<std::int64_t>(device.type()));
+  for (std::size_t r = 1; r < types.size(); ++r)
     if (types[r] != types[0])
       throw InputError(text("training.device = \"auto\": rank 0 would compute on the ",
                             c10::DeviceTypeName(c10::DeviceType(types[0])), " and rank ", r, " on the ",
                             c10::DeviceTypeName(c10::DeviceType(types[r])),
                             ". Set it to \"cpu\", or to \"cuda\" to learn what that node lacks"));
-}
-
-std::unique_ptr<Communicator> make_device_communicator(Communicator& host, c10::Device device,
-                                                       const DeviceCommunicatorOptions& options) {
-  if (device.is_cpu()) return nullptr;
-  if (options.ranks_per_gpu > 1 && (options.ranks_per_gpu > 2 || !nccl_allows_ranks_on_one_gpu())) {
-    if (host.rank() == 0)
-      log_warning("comm.ranks_per_gpu = ", options.ranks_per_gpu,
-                  ": collectives are staged over host memory through MPI, since NCCL shares a GPU from 2.30 "
-                  "on and between two ranks only. This shows correctness, not speed");
-    return std::make_unique<StagedCommunicator>(host.split(0, host.rank()), device);
-  }
-  if (options.ranks_per_gpu > 1 && host.rank() == 0)
-    log_warning("comm.ranks_per_gpu = 2: NCCL shares each GPU. This shows correctness, not speed");
-  return make_nccl_communicator(host, device.index(), {options.deadline, 8, options.ranks_per_gpu});
 }
 
 }  // namespace zero

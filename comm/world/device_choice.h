@@ -1,9 +1,7 @@
 #pragma once
-// Which device a rank computes on, and the communicator that goes with it. Nothing above this room asks for a backend.
+// Which device a rank computes on.
 #include <c10/core/Device.h>
 
-#include <chrono>
-#include <memory>
 #include <string>
 
 #include "comm/communicator.h"
@@ -25,15 +23,5 @@ c10::Device choose_device(const DeviceRequest& request, int local_rank, int loca
 /// One kind of device on all ranks; InputError naming two ranks that differ ("auto" saw a GPU on some nodes only).
 /// Collective.
 void check_same_device_type(c10::Device device, Communicator& host);
-
-struct DeviceCommunicatorOptions {
-  std::chrono::duration<double> deadline{300};
-  int ranks_per_gpu = 1;
-};
-
-/// The ranks of `host` for tensors of the device: NCCL, or `host` staged over pinned memory where ranks share a GPU and
-/// the loaded NCCL does not allow that, with a line in the log. Null for the CPU: `host` itself does it. Collective.
-std::unique_ptr<Communicator> make_device_communicator(Communicator& host, c10::Device device,
-                                                       const DeviceCommunicatorOptions& options = {});
 
 }  // namespace zero

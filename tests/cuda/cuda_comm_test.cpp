@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "comm/nccl/nccl_communicator.h"
 #include "comm/staged_communicator.h"
+#include "comm/world/device_backends.h"
 #include "comm/world/device_choice.h"
 #include "tests/cuda/device_adapter.h"
 #include "tests/mpi/mpi_world.h"

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "comm/agreement.h"
 #include "comm/stream.h"
+#include "comm/world/device_backends.h"
 #include "comm/world/device_choice.h"
 #include "models/nn/matmul_setting.h"
 #include "models/ops/device_setting.h"

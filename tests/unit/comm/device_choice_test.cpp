@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "comm/sim/sim_world.h"
+#include "comm/world/device_backends.h"
 
 namespace zero {
 namespace {
@@ -38,6 +39,13 @@ TEST(DeviceChoice, refuses_what_cannot_be_honoured) {
   EXPECT_THAT(refusal({"cuda", 1}, 4, 2, true), AllOf(HasSubstr("4 ranks on a node with 2 GPUs"),
                                                       HasSubstr("comm.ranks_per_gpu = 1"), HasSubstr("at most 2")));
   EXPECT_EQ(refusal({"cuda", 2}, 4, 2, true), "");
+}
+
+TEST(DeviceBackends, nccl_serves_a_gpu_and_staging_what_nccl_cannot) {
+  const c10::Device gpu(at::kCUDA, 0);
+  EXPECT_STREQ(backend_for(gpu).name, "nccl");
+  EXPECT_STREQ(backend_for(gpu, {.ranks_per_gpu = 3}).name, "staged");
+  EXPECT_THROW(backend_for(at::kCPU), InternalError);
 }
 
 TEST(DeviceChoice, refuses_ranks_on_different_kinds_of_devices) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/random.h"
 #include "benchmarks/timed_communicator.h"
 #include "models/families/families.h"
 #include "models/formats/hf_weights.h"
@@ -20,13 +21,6 @@ using Clock = std::chrono::steady_clock;
 constexpr int sampled_steps = 2;  // beyond the timed ones, for the memory that the kernel counts
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-std::uint64_t splitmix64(std::uint64_t i) {
-  std::uint64_t z = i + 0x9E3779B97F4A7C15ull;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-  return z ^ (z >> 31);
-}
 
 /// Rows first..first + local_batch of the endless data set; the last position of a row has no target.
 Batch draw_batch(const StepWork& work, std::int64_t first) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/philox.h"
 #include "models/model.h"
@@ -78,12 +79,6 @@ Group uniform_group(const PhiloxKey& key, std::uint64_t group, float scale) {
   return out;
 }
 
-PhiloxKey key_of(std::uint64_t seed, const std::string& name) {
-  std::uint64_t hash = 0xCBF29CE484222325u;  // FNV-1a
-  for (const unsigned char c : name) hash = (hash ^ c) * 0x100000001B3u;
-  return {seed, hash};
-}
-
 /// Groups that lie whole in the range are written in place; the two at its ends go through a copy.
 template <class MakeGroup>
 void draw(std::int64_t begin, std::int64_t count, float* out, const MakeGroup& make_group) {
@@ -123,13 +118,13 @@ std::vector<InitialTensor> initial_tensors(const Model& model) {
 
 void draw_normal(std::uint64_t seed, const std::string& name, std::int64_t begin, std::int64_t count, float scale,
                  float* out) {
-  const PhiloxKey key = key_of(seed, name);
+  const PhiloxKey key{seed, fnv1a(name)};
   draw(begin, count, out, [&](std::uint64_t group) { return normal_group(key, group, scale); });
 }
 
 void draw_uniform(std::uint64_t seed, const std::string& name, std::int64_t begin, std::int64_t count, float scale,
                   float* out) {
-  const PhiloxKey key = key_of(seed, name);
+  const PhiloxKey key{seed, fnv1a(name)};
   draw(begin, count, out, [&](std::uint64_t group) { return uniform_group(key, group, scale); });
 }
 

@@ -6,6 +6,8 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/hash.h"
+#include "base/random.h"
 
 namespace zero {
 
@@ -22,12 +24,6 @@ bool matches(const std::string& module, const std::string& target) {
   return module == target || (module.size() > target.size() && module.ends_with("." + target));
 }
 
-std::uint64_t hash_of(const std::string& name) {
-  std::uint64_t hash = 0xcbf29ce484222325ull;  // FNV-1a
-  for (const unsigned char c : name) hash = (hash ^ c) * 0x100000001b3ull;
-  return hash;
-}
-
 std::string with_commas(std::int64_t number) {
   std::string digits = std::to_string(number);
   for (std::int64_t i = std::int64_t(digits.size()) - 3; i > 0; i -= 3) digits.insert(std::size_t(i), ",");
@@ -42,7 +38,7 @@ void add_adapter(Unit& unit, int parameter, const TensorSpec& piece, std::int64_
   Adapter adapter{parameter, begin};
   adapter.scale = options.scale();
   adapter.dropout = options.dropout;
-  adapter.seed = options.seed * 0x9E3779B97F4A7C15ull ^ hash_of(module);
+  adapter.seed = options.seed * golden_gamma ^ fnv1a(module);
   Parameter a{{{module + ".lora_A.weight", {options.r, in}}}};
   a.init = options.init == LoraInit::gaussian ? Init::normal : Init::kaiming_uniform;
   a.init_scale = options.init == LoraInit::gaussian ? 1.0 / double(options.r) : 1.0 / std::sqrt(double(in));

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/json_text.h"
 #include "base/log.h"
 #include "base/utf8.h"
@@ -20,11 +21,6 @@ namespace fs = std::filesystem;
 constexpr std::string_view space_mark = "\u2581";
 constexpr std::int64_t max_model_bytes = 256 << 20;
 constexpr std::size_t cut_every = 1 << 14;
-
-std::uint64_t fnv1a(std::string_view content, std::uint64_t hash = 0xCBF29CE484222325u) {
-  for (const unsigned char c : content) hash = (hash ^ c) * 0x100000001B3u;
-  return hash;
-}
 
 std::unique_ptr<sentencepiece::SentencePieceProcessor> make_processor(const std::string& content,
                                                                       const std::string& path) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/checksum.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/log.h"
 
 namespace zero {

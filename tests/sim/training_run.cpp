@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/random.h"
 #include "models/initial_weights.h"
 #include "models/llama/llama.h"
 
@@ -26,7 +27,7 @@ ModelConfig small_config(bool tied) {
 
 std::vector<std::int64_t> sample_tokens(std::int64_t sample, int seq_len, std::int64_t vocab) {
   std::vector<std::int64_t> tokens(seq_len + 1);
-  std::uint64_t state = std::uint64_t(sample) * 0x9E3779B97F4A7C15ull + 1;
+  std::uint64_t state = std::uint64_t(sample) * golden_gamma + 1;
   std::int64_t token = sample % vocab;
   for (auto& t : tokens) {
     t = token;

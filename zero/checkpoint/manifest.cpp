@@ -7,8 +7,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "base/checksum.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/utf8.h"
 
@@ -30,8 +30,7 @@ std::string hex(std::uint64_t number) {
 std::uint64_t checksum_of_text(std::string content) {
   content.replace(opening.size(), digits, digits, '0');
   content += "\n" + std::to_string(content.size());  // filling at the end must count
-  content.resize((content.size() + 31) / 32 * 32, '\0');
-  return checksum(reinterpret_cast<const std::byte*>(content.data()), content.size());
+  return checksum_of(std::move(content));
 }
 
 ordered_json json_of(const RunPosition& position) {

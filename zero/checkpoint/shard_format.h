@@ -3,7 +3,7 @@
 //
 // A file holds sections: ranges of flat groups, each cut into chunks of `chunk_elements`. A chunk is [master][m][v]
 // side by side in the state type, filled up with zeros to 4096 bytes, and is read and verified as a whole. Behind the
-// last chunk stand the chunks' 64-bit checksums (base/checksum.h), little-endian, filled up likewise; the checksum of
+// last chunk stand the chunks' 64-bit checksums (base/hash.h), little-endian, filled up likewise; the checksum of
 // this table is in the manifest.
 #include <cstdint>
 #include <vector>

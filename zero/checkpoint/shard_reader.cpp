@@ -4,8 +4,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/checksum.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/log.h"
 
 namespace zero {

@@ -81,11 +81,4 @@ ScheduleOptions schedule_of(const Config& config, std::int64_t steps) {
   return options;
 }
 
-std::uint64_t mix_seed(std::uint64_t seed, std::uint64_t number) {
-  std::uint64_t z = seed + (number + 1) * 0x9E3779B97F4A7C15ull;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-  return z ^ (z >> 31);
-}
-
 }  // namespace zero

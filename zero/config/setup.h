@@ -22,7 +22,4 @@ HfWriteOptions write_options_of(const Config& config);
 std::string base_name_of(const Config& config);
 ScheduleOptions schedule_of(const Config& config, std::int64_t steps);
 
-/// A seed for one purpose out of another: SplitMix64's mixing of both.
-std::uint64_t mix_seed(std::uint64_t seed, std::uint64_t number);
-
 }  // namespace zero

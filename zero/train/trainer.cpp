@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "models/nn/device_batch.h"
 #include "zero/config/setup.h"
 #include "zero/optim/clip.h"

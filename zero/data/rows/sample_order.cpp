@@ -7,41 +7,13 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/random.h"
 
 namespace zero {
-namespace {
-
-class SplitMix64 {
- public:
-  explicit SplitMix64(std::uint64_t state) : state_(state) {}
-
-  std::uint64_t next() { return mix(state_ += 0x9e3779b97f4a7c15ULL); }
-
-  // Uniform below `bound` <= 2^32, by Lemire's multiplication with rejection.
-  std::uint32_t below(std::uint64_t bound) {
-    const std::uint64_t threshold = (std::uint64_t{1} << 32) % bound;
-    for (;;) {
-      const std::uint64_t product = (next() >> 32) * bound;
-      if ((product & 0xffffffffULL) >= threshold) return static_cast<std::uint32_t>(product >> 32);
-    }
-  }
-
-  static std::uint64_t mix(std::uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
-  }
-
- private:
-  std::uint64_t state_;
-};
-
-}  // namespace
-
 std::vector<std::uint32_t> permutation(std::int64_t n, std::uint64_t seed, std::uint64_t epoch) {
   std::vector<std::uint32_t> order(static_cast<std::size_t>(n));
   std::iota(order.begin(), order.end(), 0U);
-  SplitMix64 random(SplitMix64::mix(seed + 0x9e3779b97f4a7c15ULL) ^ SplitMix64::mix(epoch));
+  SplitMix64 random(splitmix64(seed) ^ mix_bits(epoch));
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
   return order;
 }

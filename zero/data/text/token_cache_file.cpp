@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <memory>
 
-#include "base/checksum.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/ordered_work.h"
 
@@ -21,12 +21,7 @@ struct Piece {
 };
 static_assert(sizeof(Piece) == 64);
 
-std::uint64_t checksum_of(std::string bytes) {
-  bytes.resize((bytes.size() + 31) / 32 * 32);
-  return checksum(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
-}
-
-std::uint64_t checksum_of(TokenCacheHeader header, std::string_view tail) {
+std::uint64_t frame_checksum(TokenCacheHeader header, std::string_view tail) {
   header.checksum = 0;
   std::string all(reinterpret_cast<const char*>(&header), sizeof header);
   return checksum_of(all.append(tail));
@@ -129,7 +124,7 @@ std::optional<Frame> read_frame(const File& file) {
   file.read_at(&frame.header, sizeof frame.header, 0);
   if (!sizes_fit(frame.header, file.size())) return std::nullopt;
   frame.tail = read_tail(file, frame.header);
-  if (checksum_of(frame.header, frame.tail) != frame.header.checksum) return std::nullopt;
+  if (frame_checksum(frame.header, frame.tail) != frame.header.checksum) return std::nullopt;
   return frame;
 }
 
@@ -172,7 +167,7 @@ TokenCacheHeader write_token_cache(const std::string& path, const CacheRecipe& r
   std::string tail;
   append_bytes(tail, notes);
   append_bytes(tail, table);
-  header.checksum = checksum_of(header, tail);
+  header.checksum = frame_checksum(header, tail);
   file.append(tail.data(), static_cast<std::int64_t>(tail.size()));
   file.replace(&header, sizeof header, 0);
   file.publish();

@@ -1,4 +1,4 @@
-#include "base/checksum.h"
+#include "base/hash.h"
 
 #include <nmmintrin.h>
 
@@ -18,6 +18,11 @@ std::uint64_t checksum(const std::byte* data, std::size_t bytes) {
     d = _mm_crc32_u64(d, word[3]);
   }
   return (_mm_crc32_u64(a, c) << 32) | _mm_crc32_u64(b, d);
+}
+
+std::uint64_t checksum_of(std::string bytes) {
+  bytes.resize((bytes.size() + 31) / 32 * 32);
+  return checksum(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
 }
 
 }  // namespace zero

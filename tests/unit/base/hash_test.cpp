@@ -1,0 +1,36 @@
+#include "base/hash.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace zero {
+namespace {
+
+// Files hold these numbers: they are of CRC-32C's definition, taken bit by bit.
+TEST(Checksum, IsFourInterleavedStreamsOfCrc32c) {
+  std::string bytes(64, '\0');
+  std::iota(bytes.begin(), bytes.end(), '\0');
+  EXPECT_EQ(checksum(reinterpret_cast<const std::byte*>(bytes.data()), 64), 0xFE366E1F1CD189C5u);
+}
+
+TEST(Checksum, ChangesWithEveryBitAndFillsUpWithZeros) {
+  const std::string bytes(40, 'x');
+  const std::uint64_t whole = checksum_of(bytes);
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    std::string other = bytes;
+    other[bit / 8] = static_cast<char>(other[bit / 8] ^ 1 << bit % 8);
+    EXPECT_NE(checksum_of(other), whole) << bit;
+  }
+  EXPECT_EQ(checksum_of(bytes + std::string(24, '\0')), whole);
+}
+
+TEST(Fnv1a, GivesTheValuesOfItsAuthorsAndGoesOn) {
+  EXPECT_EQ(fnv1a(""), 0xCBF29CE484222325u);
+  EXPECT_EQ(fnv1a("a"), 0xAF63DC4C8601EC8Cu);
+  EXPECT_EQ(fnv1a("foobar"), 0x85944171F73967E8u);
+  EXPECT_EQ(fnv1a("bar", fnv1a("foo")), fnv1a("foobar"));
+}
+
+}  // namespace
+}  // namespace zero

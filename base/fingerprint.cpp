@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/ordered_work.h"
 
 namespace zero {

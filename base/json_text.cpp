@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
+#include "base/files/new_file.h"
 #include "base/log.h"
 
 namespace zero {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
+#include "base/files/new_file.h"
 #include "models/formats/ggml_type.h"
 #include "models/formats/gguf_metadata.h"
 

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/file.h"
+#include "base/files/file.h"
 
 namespace zero {
 

@@ -1,5 +1,7 @@
 #pragma once
-// DiskFile: one preallocated file of the disk tier, opened past the page cache where the file system can.
+// DiskFile: one preallocated file of the disk tier, opened past the page cache where the file system can. Unlike the
+// files of base/files/durable_file.h it is written and read over and over, by queues that take a descriptor (io_uring),
+// and need not outlive its run: nothing syncs it.
 #include <cstdint>
 #include <string>
 

@@ -180,7 +180,7 @@ TEST(CheckpointFaults, AFailingCallIsOneMessageOnAllRanksAndLeavesTheOlderOne) {
 /// A folder with the name of a later step, in which only somebody's file is.
 void add_husk(FileCalls& calls, const std::string& folder) {
   ASSERT_EQ(calls.make_directory(folder), 0);
-  const int file = calls.create(folder + "/notes", false);
+  const int file = calls.create(folder + "/notes", 0644, false);
   ASSERT_GE(file, 0);
   ASSERT_EQ(calls.write(file, "x", 1, 0), 1);
   calls.close(file);
@@ -201,7 +201,7 @@ TEST(CheckpointFaults, AFolderWithoutAManifestIsNoCheckpointAndKeepsItsFiles) {
       if (rank == 0) {
         EXPECT_EQ(CheckpointFolders(*calls, "/disk/checkpoints").steps(), std::vector<std::int64_t>{step});
         if (step == 3)
-          calls->close(calls->create("/disk/checkpoints/step-00000003/notes", false));  // outlives the checkpoint
+          calls->close(calls->create("/disk/checkpoints/step-00000003/notes", 0644, false));  // outlives the checkpoint
       }
       engine.host().barrier();
     }

@@ -14,8 +14,14 @@ class MemoryCalls : public FileCalls {
   int make_directory(const std::string& path) override {
     return changing([&](auto& disk) { return add(disk, path, true) < 0 ? -1 : 0; });
   }
-  int create(const std::string& path, bool) override {
+  int create(const std::string& path, unsigned, bool) override {
     return changing([&](auto& disk) { return add(disk, path, false); });
+  }
+  int open_to_append(const std::string& path) override {
+    return changing([&](auto& disk) {
+      const int node = disk.find(path);
+      return node < 0 ? add(disk, path, false) : node;
+    });
   }
   int open(const std::string& path) override {
     return reading([&](auto& disk) { return missing(disk.find(path)); });
@@ -55,6 +61,12 @@ class MemoryCalls : public FileCalls {
       const std::size_t moved = std::min(bytes, content.size() - std::size_t(offset));
       std::memcpy(data, content.data() + offset, moved);
       return ssize_t(moved);
+    });
+  }
+  int truncate(int file, std::int64_t bytes) override {
+    return changing([&](auto& disk) {
+      disk.nodes_[file].content.resize(std::size_t(bytes));
+      return 0;
     });
   }
   int sync(int file) override {

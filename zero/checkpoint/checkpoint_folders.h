@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file_calls.h"
+#include "base/files/file_calls.h"
 
 namespace zero {
 

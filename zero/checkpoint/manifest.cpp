@@ -1,13 +1,11 @@
 #include "zero/checkpoint/manifest.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/files/transfer.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/utf8.h"
@@ -20,6 +18,7 @@ using nlohmann::ordered_json;
 // The text starts with {"checksum":"0123456789abcdef", and the digits are of the text with zeros in their place.
 const std::string opening = "{\"checksum\":\"";
 constexpr std::size_t digits = 16;
+constexpr std::int64_t read_piece = 1 << 16;
 
 std::string hex(std::uint64_t number) {
   char word[digits + 1];
@@ -223,19 +222,16 @@ Manifest read_manifest(FileCalls& calls, const std::string& folder) {
   const int file = calls.open(path);
   check_call(file, path, "opened");
   std::string content;
-  std::array<char, 1 << 16> piece;
-  for (;;) {
-    const ssize_t moved = calls.read(file, piece.data(), piece.size(), static_cast<std::int64_t>(content.size()));
-    if (moved < 0 && errno == EINTR) continue;
-    if (moved <= 0) {
-      const int reason = errno;
-      calls.close(file);
-      errno = reason;
-      check_call(moved, path, "read");
-      return parse_manifest(content, path);
-    }
-    content.append(piece.data(), static_cast<std::size_t>(moved));
-  }
+  Transfer got;
+  do {  // until it ends: its size need not be known
+    const auto begin = static_cast<std::int64_t>(content.size());
+    content.resize(content.size() + read_piece);
+    got = read_all(calls, file, content.data() + begin, read_piece, begin);
+    content.resize(static_cast<std::size_t>(begin + got.moved));
+  } while (got.moved == read_piece);
+  calls.close(file);
+  if (got.reason) fail_call(path, "read", got.reason);
+  return parse_manifest(content, path);
 }
 
 }  // namespace zero

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/file_calls.h"
+#include "base/files/file_calls.h"
 #include "zero/checkpoint/shard_format.h"
 #include "zero/checkpoint/shard_writer.h"
 #include "zero/core/buffers/flat_layout.h"

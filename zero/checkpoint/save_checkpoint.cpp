@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <cstdio>
 
 #include "base/error.h"
+#include "base/files/durable_file.h"
 #include "base/log.h"
 #include "comm/agreement.h"
 #include "comm/object_collectives.h"
@@ -55,24 +55,12 @@ std::vector<FileMark> gather(Communicator& communicator, const FileMark& mark) {
   return marks;
 }
 
+/// Durable when it returns. Under its own name, since the folder has none yet that says complete.
 void write_manifest(const Manifest& manifest, const std::string& folder, FileCalls& calls) {
-  std::string content = format_manifest(manifest);
-  const auto bytes = static_cast<std::int64_t>(content.size());
-  const std::string path = folder + "/manifest.json";
-  const int file = calls.create(path, /*direct=*/false);
-  check_call(file, path, "made");
-  std::int64_t done = 0;
-  while (done < bytes) {
-    const ssize_t moved = calls.write(file, content.data() + done, static_cast<std::size_t>(bytes - done), done);
-    if (moved < 0 && errno == EINTR) continue;
-    if (moved <= 0) break;
-    done += moved;
-  }
-  const bool whole = done == bytes && calls.sync(file) == 0;
-  const int reason = errno;
-  calls.close(file);
-  errno = reason;
-  check_call(whole ? 0 : -1, path, "written");
+  const std::string content = format_manifest(manifest);
+  DurableFile file(calls, folder + "/manifest.json", DurableFile::Buffered{});
+  file.append(content.data(), static_cast<std::int64_t>(content.size()));
+  file.finish();
 }
 
 /// A checkpoint that cannot be removed does no harm to the new one.

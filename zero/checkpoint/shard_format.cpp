@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/durable_file.h"
 #include "base/error.h"
+#include "base/files/durable_file.h"
 
 namespace zero {
 namespace {

@@ -1,10 +1,10 @@
 #include "zero/checkpoint/shard_reader.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "base/error.h"
+#include "base/files/transfer.h"
 #include "base/hash.h"
 #include "base/log.h"
 
@@ -38,13 +38,11 @@ ShardReader::ShardReader(FileCalls& calls, const std::string& path, ShardFormat 
 ShardReader::~ShardReader() { calls_.close(file_); }
 
 void ShardReader::read_bytes(std::int64_t offset, std::int64_t bytes) {
-  for (std::int64_t done = 0; done < bytes;) {
-    const ssize_t moved = calls_.read(file_, data() + done, static_cast<std::size_t>(bytes - done), offset + done);
-    if (moved < 0 && errno == EINTR) continue;
-    if (moved < 0) fail_call(path_, text("read at byte ", offset + done));
-    if (moved == 0) throw Error(text(path_, ": ends at byte ", offset + done, ": it was cut short"));
-    done += moved;
-  }
+  const Transfer got = read_all(calls_, file_, data(), bytes, offset);
+  if (got.moved == bytes) return;
+  const std::int64_t end = offset + got.moved;
+  if (got.reason == 0) throw Error(text(path_, ": ends at byte ", end, ": it was cut short"));
+  fail_call(path_, text("read at byte ", end), got.reason);
 }
 
 void ShardReader::bring(std::int64_t index) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file_calls.h"
+#include "base/files/file_calls.h"
 #include "offload/memory/host_arena.h"
 #include "zero/checkpoint/shard_format.h"
 #include "zero/checkpoint/shard_writer.h"

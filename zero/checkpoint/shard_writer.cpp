@@ -10,7 +10,7 @@ namespace zero {
 
 ShardWriter::ShardWriter(FileCalls& calls, const std::string& path, const ShardFormat& format)
     : format_(format),
-      file_(calls, path, format.bytes()),
+      file_(calls, path, DurableFile::Direct{format.bytes()}),
       buffer_(1, static_cast<std::size_t>(std::max(format.largest_chunk_bytes(), format.table_bytes())),
               MemoryCategory::buffers) {
   table_.reserve(static_cast<std::size_t>(format.chunks()));

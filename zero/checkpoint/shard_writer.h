@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/durable_file.h"
+#include "base/files/durable_file.h"
 #include "offload/memory/host_arena.h"
 #include "zero/checkpoint/shard_format.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/new_file.h"
 #include "base/json_text.h"
 #include "models/formats/tokenizer_files.h"
 #include "zero/checkpoint/checkpoint_folders.h"

@@ -10,7 +10,7 @@
 #include <iomanip>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/log.h"
 #include "cmake/version.h"
 #include "models/families/families.h"

@@ -1,31 +1,22 @@
 #include "zero/train/metrics.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/error.h"
+#include "base/files/transfer.h"
 #include "base/log.h"
 
 namespace zero {
 namespace {
 
-[[noreturn]] void fail(const std::string& path, const std::string& what) {
-  throw Error(path + ": " + what + ": " + std::strerror(errno));
-}
-
 // Bytes at the file's start that hold whole objects of steps up to `last_step`.
-std::uintmax_t bytes_until(const std::string& path, std::int64_t last_step) {
+std::int64_t bytes_until(const std::string& path, std::int64_t last_step) {
   std::ifstream file(path, std::ios::binary);
-  std::uintmax_t bytes = 0;
-  for (std::string line; std::getline(file, line) && !file.eof(); bytes += line.size() + 1) {
+  std::int64_t bytes = 0;
+  for (std::string line; std::getline(file, line) && !file.eof(); bytes += std::int64_t(line.size()) + 1) {
     const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) break;
     if (object["step"].get<std::int64_t>() > last_step) break;
@@ -52,16 +43,25 @@ std::string format_metrics(const StepMetrics& metrics) {
   return object.dump();
 }
 
-MetricsWriter::MetricsWriter(const std::string& path, int flags)
-    : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0644)) {
-  if (file_ < 0) fail(path, "cannot be opened for writing");
-  size_ = ::lseek(file_, 0, SEEK_END);
+MetricsWriter::MetricsWriter(const std::string& path, std::int64_t bytes, std::shared_ptr<FileCalls> calls)
+    : calls_(std::move(calls)), path_(path), file_(calls_->open_to_append(path)), size_(bytes) {
+  check_call(file_, path, "opened for writing");
+  try {
+    const std::int64_t there = calls_->size(file_);
+    check_call(there, path, "looked at");
+    if (there > bytes) check_call(calls_->truncate(file_, bytes), path, text("cut to ", bytes, " bytes"));
+  } catch (...) {
+    calls_->close(file_);
+    throw;
+  }
 }
 
-MetricsWriter::MetricsWriter(const std::string& path) : MetricsWriter(path, O_TRUNC) {}
+MetricsWriter::MetricsWriter(const std::string& path, std::shared_ptr<FileCalls> calls)
+    : MetricsWriter(path, 0, std::move(calls)) {}
 
 MetricsWriter::MetricsWriter(MetricsWriter&& other) noexcept
-    : path_(std::move(other.path_)),
+    : calls_(std::move(other.calls_)),
+      path_(std::move(other.path_)),
       file_(std::exchange(other.file_, -1)),
       size_(other.size_),
       waiting_(std::move(other.waiting_)),
@@ -72,39 +72,28 @@ MetricsWriter::~MetricsWriter() {
   if (!waiting_.empty())
     log_warning(path_, ": its last ", std::count(waiting_.begin(), waiting_.end(), '\n'),
                 " line(s) could not be written");
-  ::close(file_);
+  calls_->close(file_);
 }
 
 MetricsWriter MetricsWriter::resume(const std::string& path, std::int64_t last_step) {
-  if (std::filesystem::exists(path)) {
-    std::error_code error;
-    std::filesystem::resize_file(path, bytes_until(path, last_step), error);
-    if (error) throw Error(path + ": cannot be cut to step " + std::to_string(last_step) + ": " + error.message());
-  }
-  return MetricsWriter(path, 0);
+  return {path, bytes_until(path, last_step), std::make_shared<FileCalls>()};
 }
 
 void MetricsWriter::write(const StepMetrics& metrics) {
   waiting_ += format_metrics(metrics) + '\n';
-  std::size_t done = 0;
-  while (done < waiting_.size()) {
-    const ssize_t put = ::write(file_, waiting_.data() + done, waiting_.size() - done);
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) break;
-    done += std::size_t(put);
-  }
-  if (done == waiting_.size()) {
+  const auto bytes = static_cast<std::int64_t>(waiting_.size());
+  const Transfer put = write_all(*calls_, file_, waiting_.data(), bytes, size_);
+  if (put.moved == bytes) {
     if (failed_) log_info(path_, " can be written again; no line is missing");
-    size_ += std::int64_t(done);
+    size_ += bytes;
     waiting_.clear();
     failed_ = false;
     return;
   }
-  const char* reason = std::strerror(errno);
-  const bool cut = ::ftruncate(file_, size_) == 0;  // nothing is left of a line that went in by half
+  const bool cut = calls_->truncate(file_, size_) == 0;  // nothing is left of a line that went in by half
   if (!failed_)
-    log_warning(path_, ": cannot be written: ", reason, "; training goes on, and its lines wait in memory",
-                cut ? "" : " (the last line in it is torn)");
+    log_warning(path_, ": cannot be written: ", std::strerror(put.reason),
+                "; training goes on, and its lines wait in memory", cut ? "" : " (the last line in it is torn)");
   failed_ = true;
 }
 

@@ -1,8 +1,11 @@
 #pragma once
 // metrics.jsonl: one JSON object per logged step. Only rank 0 writes it.
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+
+#include "base/files/file_calls.h"
 
 namespace zero {
 
@@ -32,7 +35,7 @@ std::string format_metrics(const StepMetrics& metrics);
 class MetricsWriter {
  public:
   /// A new file; one that exists is emptied. Throws Error with the system's reason when it cannot be opened.
-  explicit MetricsWriter(const std::string& path);
+  explicit MetricsWriter(const std::string& path, std::shared_ptr<FileCalls> calls = std::make_shared<FileCalls>());
 
   /// Continues a run after `last_step`: objects of later steps and a torn last line are cut off. A missing file is
   /// made.
@@ -45,8 +48,10 @@ class MetricsWriter {
   void write(const StepMetrics& metrics);
 
  private:
-  MetricsWriter(const std::string& path, int flags);
+  /// What the file has stays to the end of its first `bytes`.
+  MetricsWriter(const std::string& path, std::int64_t bytes, std::shared_ptr<FileCalls> calls);
 
+  std::shared_ptr<FileCalls> calls_;
   std::string path_;
   int file_ = -1;
   std::int64_t size_ = 0;  // bytes of whole lines

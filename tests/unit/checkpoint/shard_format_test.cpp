@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/durable_file.h"
+#include "base/files/durable_file.h"
 
 namespace zero {
 namespace {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "tests/sim/memory_disk.h"
 
 namespace zero {
 namespace {
@@ -123,6 +125,26 @@ TEST_F(MetricsFile, AFullDiskDelaysLinesAndTearsNone) {
   std::string expected = line;
   for (int i = 0; i < 3; ++i) expected += format_metrics(step(2)) + "\n" + format_metrics(step(3)) + "\n";
   EXPECT_EQ(read(path_), expected + format_metrics(step(4)) + "\n");
+}
+
+// Lines are written a few bytes at a time, and one call of them all fails.
+TEST(Metrics, ACallThatFailsDelaysLinesAndTearsNone) {
+  std::string expected;
+  for (int i = 1; i <= 4; ++i) expected += format_metrics(step(i)) + "\n";
+  for (int call = 2; call < 60; ++call) {  // the first two open the file
+    testing::MemoryDisk disk("/disk");
+    testing::CallPlan plan{.fail_at = call, .fail_with = ENOSPC, .short_writes_of = 9};
+    MetricsWriter writer("/disk/metrics.jsonl", disk.calls(&plan));
+    std::string content;
+    for (int i = 1; i <= 4; ++i) {
+      if (i == 4) plan.fail_at = -1;
+      writer.write(step(i));
+      const auto& bytes = disk.content("/disk/metrics.jsonl");
+      content.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      EXPECT_TRUE(expected.starts_with(content) && (content.empty() || content.back() == '\n')) << call;
+    }
+    EXPECT_EQ(content, expected) << call;
+  }
 }
 
 TEST(Metrics, AFileThatCannotBeMadeIsAnErrorAndOneThatIsFullIsNot) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "zero/data/examples/json_list.h"

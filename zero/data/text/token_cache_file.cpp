@@ -6,7 +6,8 @@
 #include <memory>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
+#include "base/files/new_file.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/ordered_work.h"

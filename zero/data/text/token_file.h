@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "base/file.h"
+#include "base/files/file.h"
 
 namespace zero {
 

@@ -1,4 +1,4 @@
-#include "base/file_calls.h"
+#include "base/files/file_calls.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -19,7 +19,7 @@ const char* remedy_for(int reason) {
   switch (reason) {
     case ENOSPC:
     case EDQUOT:
-      return "; free some space there, or lower checkpoint.keep";
+      return "; free some space there";
     case EIO:
       return "; the disk fails: look at the system's log";
     case EROFS:
@@ -28,7 +28,7 @@ const char* remedy_for(int reason) {
       return "; make the directory writable";
     case ENOENT:
     case ENOTDIR:
-      return "; job.output_dir must stay in place, and all nodes must share it";
+      return "; its folder must stay in place, and all nodes of a run must share it";
     default:
       return "";
   }
@@ -38,10 +38,16 @@ const char* remedy_for(int reason) {
 
 int FileCalls::make_directory(const std::string& path) { return ::mkdir(path.c_str(), 0755); }
 
-int FileCalls::create(const std::string& path, bool direct) {
-  constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
-  const int file = ::open(path.c_str(), flags | (direct ? O_DIRECT : 0), 0644);
-  return file < 0 && direct && errno == EINVAL ? ::open(path.c_str(), flags, 0644) : file;
+int FileCalls::create(const std::string& path, unsigned mode, bool direct) {
+  constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+  const int file = ::open(path.c_str(), flags | (direct ? O_DIRECT : 0), mode);
+  if (file >= 0 || !direct || errno != EINVAL) return file;
+  ::unlink(path.c_str());  // some systems create it before they refuse the flag
+  return ::open(path.c_str(), flags, mode);
+}
+
+int FileCalls::open_to_append(const std::string& path) {
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 }
 
 int FileCalls::open(const std::string& path) {
@@ -74,6 +80,7 @@ ssize_t FileCalls::write(int file, const void* data, std::size_t bytes, std::int
 ssize_t FileCalls::read(int file, void* data, std::size_t bytes, std::int64_t offset) {
   return ::pread(file, data, bytes, offset);
 }
+int FileCalls::truncate(int file, std::int64_t bytes) { return ::ftruncate(file, bytes); }
 int FileCalls::sync(int file) { return ::fsync(file); }
 int FileCalls::close(int file) { return ::close(file); }
 
@@ -89,8 +96,7 @@ int FileCalls::sync_directory(const std::string& path) {
 int FileCalls::rename(const std::string& from, const std::string& to) { return std::rename(from.c_str(), to.c_str()); }
 int FileCalls::remove(const std::string& path) { return std::remove(path.c_str()); }
 
-void fail_call(const std::string& path, const std::string& what) {
-  const int reason = errno;
+void fail_call(const std::string& path, const std::string& what, int reason) {
   throw Error(text(path, ": cannot be ", what, ": ", std::strerror(reason), remedy_for(reason)));
 }
 

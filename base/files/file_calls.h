@@ -1,8 +1,10 @@
 #pragma once
-// FileCalls: the system calls that a checkpoint makes, in the system's own terms (-1 and errno). The seam between the
-// protocol and the disk: tests count the calls, make any of them fail, stop the world at one, or take the power away.
+// FileCalls: the system calls that write files, and read checkpoints, in the system's own terms (-1 and errno). The
+// seam between what is written and the disk: tests count the calls, make any of them fail, stop the world at one, or
+// take the power away.
 #include <sys/types.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,8 +17,11 @@ class FileCalls {
   virtual ~FileCalls() = default;
 
   virtual int make_directory(const std::string& path);
-  /// A new file, open for writing; past the page cache where `direct` is asked for and the file system can.
-  virtual int create(const std::string& path, bool direct);
+  /// A new file, open for writing; past the page cache where `direct` is asked for and the file system can. EEXIST
+  /// where the name is taken, be it by a link: nothing is ever written through one. `mode`: less what the umask takes.
+  virtual int create(const std::string& path, unsigned mode, bool direct);
+  /// For writing at the end, wherever that is by then; one that is missing is made.
+  virtual int open_to_append(const std::string& path);
   virtual int open(const std::string& path);  // for reading
   virtual std::int64_t size(int file);
   /// Names in a directory, in no order; none where there is no such directory.
@@ -26,6 +31,7 @@ class FileCalls {
   virtual int allocate(int file, std::int64_t bytes);
   virtual ssize_t write(int file, const void* data, std::size_t bytes, std::int64_t offset);
   virtual ssize_t read(int file, void* data, std::size_t bytes, std::int64_t offset);
+  virtual int truncate(int file, std::int64_t bytes);
   virtual int sync(int file);
   virtual int close(int file);
   virtual int sync_directory(const std::string& path);
@@ -34,8 +40,8 @@ class FileCalls {
   virtual int remove(const std::string& path);
 };
 
-/// Throws Error "PATH: cannot be WHAT: REASON; REMEDY" from errno.
-[[noreturn]] void fail_call(const std::string& path, const std::string& what);
+/// Throws Error "PATH: cannot be WHAT: REASON; REMEDY" of an errno.
+[[noreturn]] void fail_call(const std::string& path, const std::string& what, int reason = errno);
 
 /// The same unless the call's result is good.
 inline void check_call(std::int64_t result, const std::string& path, const std::string& what) {

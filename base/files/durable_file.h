@@ -1,0 +1,47 @@
+#pragma once
+// DurableFile: a new file, written and synced at its end. What fails once is not tried again: after a failed fsync the
+// system may count pages as written that are not (Rebello et al., ATC 2020).
+#include <cstdint>
+#include <string>
+
+#include "base/files/file_calls.h"
+
+namespace zero {
+
+class DurableFile {
+ public:
+  static constexpr std::int64_t block = 4096;
+
+  /// Through the page cache, in pieces of any size. `mode`: permissions, less what the umask takes.
+  struct Buffered {
+    unsigned mode = 0644;
+  };
+  /// Past the page cache where the file system can: data aligned to `block`, sizes that are multiples of it. The disk
+  /// sets all `bytes` aside first.
+  struct Direct {
+    std::int64_t bytes = 0;
+  };
+
+  /// Error "PATH: cannot be WHAT: REASON; REMEDY" from every member; from these too where the name is taken.
+  DurableFile(FileCalls& calls, const std::string& path, Buffered way);
+  DurableFile(FileCalls& calls, const std::string& path, Direct way);
+  ~DurableFile();
+  DurableFile(const DurableFile&) = delete;
+  DurableFile& operator=(const DurableFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  void append(const void* from, std::int64_t bytes);
+  /// Writes over what was appended.
+  void replace(const void* from, std::int64_t bytes, std::int64_t offset);
+  /// Syncs and closes.
+  void finish();
+
+ private:
+  FileCalls& calls_;
+  std::string path_;
+  std::int64_t unit_ = 1;  // bytes that are written together
+  int file_ = -1;
+  std::int64_t written_ = 0;
+};
+
+}  // namespace zero

@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 
 #include <ATen/ATen.h>
-#include <c10/util/Exception.h>
 
 #include <chrono>
 #include <filesystem>
@@ -24,6 +23,7 @@
 #include "zero/programs/checkpoint_export.h"
 #include "zero/programs/command_line.h"
 #include "zero/programs/model_source.h"
+#include "zero/programs/program.h"
 
 namespace zero {
 namespace {
@@ -195,16 +195,5 @@ int run(int argc, char** argv) {
 }  // namespace zero
 
 int main(int argc, char** argv) {
-  zero::start_log(0, 1);
-  try {
-    return zero::run(argc, argv);
-  } catch (const zero::Error& error) {
-    zero::log_error(error.what());
-    return static_cast<int>(error.code());
-  } catch (const c10::Error& error) {
-    zero::log_error(error.what_without_backtrace());
-  } catch (const std::exception& error) {
-    zero::log_error(error.what());
-  }
-  return static_cast<int>(zero::ExitCode::failure);
+  return zero::run_program([&] { return zero::run(argc, argv); });
 }

@@ -7,12 +7,10 @@
 #include "zero/programs/command_line.h"
 #include "zero/train/train_run.h"
 
-int main(int argc, char** argv) {
-  zero::CpuAllocator allocator;
-  allocator.install();
-  zero::TrainArguments arguments;
-  arguments.version = zero::version();
-  CLI::App app("Trains a Llama model with ZeRO sharding over the ranks that mpirun starts.", "zero_train");
+namespace zero {
+namespace {
+
+void describe(CLI::App& app, TrainArguments& arguments) {
   app.add_option("config", arguments.config, "the configuration, a TOML file")->required();
   app.add_option("--set", arguments.overrides, "section.key=value, over the file; may be repeated")
       ->expected(1)
@@ -44,6 +42,18 @@ int main(int argc, char** argv) {
   app.add_option("--preview", arguments.preview.examples, "print so many examples as training will see them, and stop")
       ->check(CLI::Range(1, 1000000000));
   app.add_flag("--json", arguments.preview.json, "with --preview: one JSON object per example");
+}
+
+}  // namespace
+}  // namespace zero
+
+int main(int argc, char** argv) {
+  zero::CpuAllocator allocator;
+  allocator.install();
+  zero::TrainArguments arguments;
+  arguments.version = zero::version();
+  CLI::App app("Trains a Llama model with ZeRO sharding over the ranks that mpirun starts.", "zero_train");
+  zero::describe(app, arguments);
   // Before the world starts: help and version need no MPI.
   if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_train"))) return *code;
   return zero::World::run([&](zero::World& world) {

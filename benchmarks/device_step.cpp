@@ -21,6 +21,7 @@
 #include "models/initial_weights.h"
 #include "models/model.h"
 #include "models/ops/device_setting.h"
+#include "zero/core/chain.h"
 #include "zero/core/engine.h"
 
 namespace zero {
@@ -130,9 +131,7 @@ class DeviceRun {
     engine.host = &host;
     engine.overlap = communicator.size() > 1;
     at::getDeviceAllocator(device.type())->resetPeakStats(device.index());
-    Chain chain;
-    for (const auto& unit : model_.units) chain.push_back(unit.get());
-    engine_ = std::make_unique<Engine>(chain, communicator, engine);
+    engine_ = std::make_unique<Engine>(chain_of(model_), communicator, engine);
     RandomWeights weights(model_, 0);
     engine_->load(weights);
     const at::Tensor tokens =

@@ -12,6 +12,7 @@
 #include "models/initial_weights.h"
 #include "models/model.h"
 #include "offload/memory/process_memory.h"
+#include "zero/core/chain.h"
 #include "zero/core/engine.h"
 
 namespace zero {
@@ -99,12 +100,6 @@ class StepRun {
   }
 
  private:
-  static Chain chain_of(const Model& model) {
-    Chain chain;
-    for (const auto& unit : model.units) chain.push_back(unit.get());
-    return chain;
-  }
-
   double trained_tokens() const {
     return double(work_.local_batch * work_.micro_batches * communicator_.size()) * double(work_.seq - 1);
   }

@@ -3,6 +3,7 @@
 
 #include "models/llama/llama.h"
 #include "tests/sim/training_run.h"
+#include "zero/core/chain.h"
 
 namespace zero::testing {
 namespace {
@@ -14,8 +15,7 @@ struct Sizes {
 // Elements of the flat vectors, padding included.
 Sizes sizes_of(const ModelConfig& config, int shards) {
   Model model = make_llama(config);
-  Chain chain;
-  for (auto& unit : model.units) chain.push_back(unit.get());
+  const Chain chain = chain_of(model);
   Sizes sizes;
   for (const GroupSpec& spec : plan_groups(chain)) {
     const std::int64_t numel = FlatLayout(specs_of(chain, spec), shards).numel();
@@ -90,7 +90,7 @@ std::vector<std::string> sequence_of(int stage, int micro_batches) {
   return names;
 }
 
-const std::vector<std::string> scalars = {"all_reduce optimizer", "all_reduce other"};  // norm, loss
+const std::vector<std::string> norm = {"all_reduce optimizer"}, loss = {"all_reduce other"};
 
 std::vector<std::string> joined(std::vector<std::vector<std::string>> parts) {
   std::vector<std::string> all;
@@ -109,14 +109,14 @@ TEST(CollectiveSequence, OfEachStage) {
       "all_gather forward 0",    "all_gather forward 1",   "all_gather forward 2",    "all_gather forward 3",
       "reduce_scatter reduce 3", "all_gather backward 2",  "reduce_scatter reduce 2", "all_gather backward 1",
       "reduce_scatter reduce 1", "reduce_scatter reduce 0"};
-  EXPECT_EQ(sequence_of(0, 1), joined({all_reduce, scalars}));
-  EXPECT_EQ(sequence_of(0, 2), joined({all_reduce, scalars}));
-  EXPECT_EQ(sequence_of(1, 1), joined({reduce, scalars, publish}));
-  EXPECT_EQ(sequence_of(1, 2), joined({reduce, scalars, publish}));
-  EXPECT_EQ(sequence_of(2, 1), joined({reduce, scalars, publish}));
-  EXPECT_EQ(sequence_of(2, 2), joined({reduce, reduce, scalars, publish}));
-  EXPECT_EQ(sequence_of(3, 1), joined({stage3, scalars}));
-  EXPECT_EQ(sequence_of(3, 2), joined({stage3, stage3, scalars}));
+  EXPECT_EQ(sequence_of(0, 1), joined({all_reduce, norm, loss}));
+  EXPECT_EQ(sequence_of(0, 2), joined({all_reduce, norm, loss}));
+  EXPECT_EQ(sequence_of(1, 1), joined({reduce, norm, publish, loss}));
+  EXPECT_EQ(sequence_of(1, 2), joined({reduce, norm, publish, loss}));
+  EXPECT_EQ(sequence_of(2, 1), joined({reduce, norm, publish, loss}));
+  EXPECT_EQ(sequence_of(2, 2), joined({reduce, reduce, norm, publish, loss}));
+  EXPECT_EQ(sequence_of(3, 1), joined({stage3, norm, loss}));
+  EXPECT_EQ(sequence_of(3, 2), joined({stage3, stage3, norm, loss}));
 }
 
 /// A store that says when it is updated.

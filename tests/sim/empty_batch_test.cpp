@@ -6,6 +6,7 @@
 #include "models/initial_weights.h"
 #include "models/llama/llama.h"
 #include "tests/sim/training_run.h"
+#include "zero/core/chain.h"
 #include "zero/data/rows/loader.h"
 
 namespace zero::testing {
@@ -55,14 +56,12 @@ void on_ranks(const Shape& shape, const std::function<void(Engine&, Communicator
       lora.target_modules = {"q_proj", "down_proj"};
       add_lora(model, lora);
     }
-    Chain chain;
-    for (auto& unit : model.units) chain.push_back(unit.get());
     EngineOptions options;
     options.plan = ShardPlan::for_stage(shape.stage);
     options.precision = {shape.type, at::kFloat, shape.type, at::kFloat};
     options.quantize_frozen = shape.quantized;
     options.overlap = shape.overlap;
-    Engine engine(chain, communicator, options);
+    Engine engine(chain_of(model), communicator, options);
     RandomWeights weights(model, 7);
     engine.load(weights);
     use(engine, communicator);
@@ -142,8 +141,9 @@ std::map<std::string, at::Tensor> trained(const Shape& shape, int holder) {
       Pass pass;
       pass.batch = &batch;
       pass.training = true;
-      engine.backward(engine.forward(pass, {}), 0.1);
-      engine.step(0.01, std::min(1.0, 1.0 / (engine.gradient_norm() + 1e-6)));
+      const at::Tensor loss = engine.forward(pass, {});
+      engine.backward(loss, 0.1);
+      engine.update({.lr = 0.01, .max_norm = 1.0}, loss.detach()).wait();
     }
     engine.export_weights([&](const TensorSpec& spec, const at::Tensor& value) {
       if (rank == 0) result[spec.name] = value.clone();

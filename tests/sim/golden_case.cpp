@@ -8,7 +8,7 @@
 
 #include "models/llama/llama.h"
 #include "models/model.h"
-#include "zero/optim/clip.h"
+#include "zero/core/gradient_accumulation.h"
 #include "zero/optim/schedule.h"
 
 namespace zero::testing {
@@ -65,10 +65,10 @@ void train_and_compare(const GoldenCase& golden, Engine& engine, int rank, int m
                    rates = golden.expected.read("step.lr");
   const at::Tensor logits = golden.expected.read("logits");
   for (std::int64_t step = 0; step < steps; ++step) {
-    double sum = 0;
-    for (int a = 0; a < micro_batches; ++a) {
+    Batch batch;
+    const at::Tensor loss_sum = accumulate_gradients(engine, micro_batches, 1.0 / tokens, [&](std::int64_t a) {
       const std::int64_t in_step = (a * communicator.size() + rank) * rows;
-      const Batch batch = golden.batch(step * global + in_step, rows);
+      batch = golden.batch(step * global + in_step, rows);
       Pass pass;
       pass.batch = &batch;
       if (step == 0) {
@@ -76,23 +76,21 @@ void train_and_compare(const GoldenCase& golden, Engine& engine, int rank, int m
             engine.evaluate(pass, [](Unit& head, const at::Tensor& x) { return logits_of(head, x); });
         EXPECT_LT((got - logits.narrow(0, in_step, rows)).abs().max().item<double>(), 3e-5);
       }
-      const at::Tensor loss = engine.forward(pass, {a == 0, a + 1 == micro_batches});
-      engine.backward(loss, 1.0 / tokens);
-      sum += loss.item<double>();
-    }
+      return pass;
+    });
     if (step == 0) {
       engine.export_gradients([&](const TensorSpec& spec, const at::Tensor& value) {
         const at::Tensor want = golden.expected.read("grad." + name_in_memory(spec.name));
         EXPECT_LT((value - want).abs().max().item<double>(), 3e-5 * want.abs().max().item<double>()) << spec.name;
       });
     }
-    const double norm = engine.gradient_norm(), rate = learning_rate(schedule, step);
-    const at::Tensor total = at::full({1}, sum, at::kDouble);
+    const double rate = learning_rate(schedule, step);
+    const StepFindings findings = engine.update({.lr = rate, .max_norm = s["clip_grad_norm"]}, loss_sum).wait();
+    const at::Tensor total = at::full({1}, findings.loss_sum, at::kDouble);
     communicator.all_reduce(total, {at::kDouble, false});
     EXPECT_LT(relative(total.item<double>() / tokens, losses[step].item<double>()), 1e-5);
-    EXPECT_LT(relative(norm, norms[step].item<double>()), 1e-5);
+    EXPECT_LT(relative(findings.norm, norms[step].item<double>()), 1e-5);
     EXPECT_LT(relative(rate, rates[step].item<double>()), 1e-12);
-    engine.step(rate, clip_factor(norm, s["clip_grad_norm"]));
   }
   engine.export_weights(
       [&](const TensorSpec& spec, const at::Tensor& value) {

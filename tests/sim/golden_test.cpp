@@ -9,6 +9,7 @@
 #include "models/model.h"
 #include "models/weight_source.h"
 #include "tests/sim/golden_case.h"
+#include "zero/core/chain.h"
 
 namespace zero::testing {
 namespace {
@@ -22,9 +23,7 @@ TEST_P(Golden, TrainsAsTransformersDoes) {
   SimWorld({.ranks = ranks}).run([&, stage = stage](Communicator& communicator, int rank) {
     const auto directory = std::make_shared<HfDirectory>(golden.folder + "/model");
     Model model = make_llama(directory->config());
-    Chain chain;
-    for (auto& unit : model.units) chain.push_back(unit.get());
-    Engine engine(chain, communicator, golden.engine_options(stage));
+    Engine engine(chain_of(model), communicator, golden.engine_options(stage));
     HfWeights weights(directory);
     weights.check(tensors_of(model));
     engine.load(weights);

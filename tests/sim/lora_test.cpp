@@ -16,6 +16,7 @@
 #include "offload/shard_store.h"
 #include "tests/sim/golden_case.h"
 #include "tests/sim/training_run.h"
+#include "zero/core/chain.h"
 
 namespace zero::testing {
 namespace {
@@ -66,9 +67,7 @@ TEST_P(GoldenLora, TrainsAsPeftDoes) {
     const auto adapter = std::make_shared<PeftDirectory>(golden.folder + "/adapter");
     Model model = make_llama(directory->config());
     add_lora(model, adapter->options());
-    Chain chain;
-    for (auto& unit : model.units) chain.push_back(unit.get());
-    Engine engine(chain, communicator, golden.engine_options(stage));
+    Engine engine(chain_of(model), communicator, golden.engine_options(stage));
     AdaptedWeights weights(std::make_shared<HfWeights>(directory), adapter);
     weights.check(tensors_of(model));
     engine.load(weights);

@@ -7,6 +7,7 @@
 #include "models/llama/llama.h"
 #include "offload/memory/cpu_allocator.h"
 #include "tests/sim/training_run.h"
+#include "zero/core/chain.h"
 
 namespace zero::testing {
 namespace {
@@ -43,8 +44,7 @@ struct Padded {
 
 Padded padded(const ModelConfig& config, int shards) {
   Model model = make_llama(config);
-  Chain chain;
-  for (auto& unit : model.units) chain.push_back(unit.get());
+  const Chain chain = chain_of(model);
   Padded sizes;
   for (const GroupSpec& spec : plan_groups(chain)) {
     const std::int64_t numel = FlatLayout(specs_of(chain, spec), shards).numel();

@@ -6,6 +6,7 @@
 #include "models/initial_weights.h"
 #include "models/llama/llama.h"
 #include "tests/sim/training_run.h"
+#include "zero/core/chain.h"
 #include "zero/optim/loss_scale.h"
 
 namespace zero::testing {
@@ -24,12 +25,10 @@ TEST_P(Overflow, OnOneRankSkipsTheStepOnAll) {
   SimWorld({.ranks = ranks}).run([&](Communicator& communicator, int rank) {
     const ModelConfig config = small_config(false);
     Model model = make_llama(config);
-    Chain chain;
-    for (auto& unit : model.units) chain.push_back(unit.get());
     EngineOptions options;
     options.plan = ShardPlan::for_stage(GetParam());
     options.precision = {at::kHalf, at::kFloat, at::kHalf, at::kFloat};
-    Engine engine(chain, communicator, options);
+    Engine engine(chain_of(model), communicator, options);
     RandomWeights weights(model, 3);
     engine.load(weights);
     LossScale loss_scale({.start = 1024});

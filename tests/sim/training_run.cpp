@@ -7,6 +7,8 @@
 #include "base/random.h"
 #include "models/initial_weights.h"
 #include "models/llama/llama.h"
+#include "zero/core/chain.h"
+#include "zero/core/gradient_accumulation.h"
 
 namespace zero::testing {
 
@@ -132,37 +134,33 @@ RunResult run_training(const RunOptions& run, const AfterStep& after_step, const
     std::optional<LedgerScope> booked;
     if (ledger_of) booked.emplace(ledger_of(rank));
     Model model = model_of(run);
-    Chain chain;
-    for (auto& unit : model.units) chain.push_back(unit.get());
     EngineOptions options = engine_options(run);
     if (run.homes_of) options.homes = run.homes_of(rank);
-    Engine engine(chain, communicator, options);
+    Engine engine(chain_of(model), communicator, options);
     RandomWeights weights(model, 7);
     engine.load(weights);
     if (after_step) after_step(engine, rank, run.first_step);
     const int rows = run.global_batch / (run.ranks * run.micro_batches);
     for (int step = run.first_step; step < run.steps; ++step) {
       const double tokens = trained_tokens(std::int64_t(step) * run.global_batch, run);
-      double loss_sum = 0;
-      for (int a = 0; a < run.micro_batches; ++a) {
-        const std::int64_t first = std::int64_t(step) * run.global_batch + (a * run.ranks + rank) * rows;
-        const Batch batch = batch_of(first, rows, run);
-        Pass pass;
-        pass.batch = &batch;
-        pass.training = true;
-        pass.seed = std::uint64_t(step) + 1;
-        pass.first_sample = first;
-        const at::Tensor loss = engine.forward(pass, {a == 0, a + 1 == run.micro_batches});
-        engine.backward(loss, 1.0 / tokens);
-        loss_sum += loss.item<double>();
-      }
-      const double norm = engine.gradient_norm();
-      const at::Tensor total = at::full({1}, loss_sum, at::kDouble);
+      Batch batch;
+      const at::Tensor loss_sum =
+          accumulate_gradients(engine, run.micro_batches, 1.0 / tokens, [&](std::int64_t micro_batch) {
+            const std::int64_t first = std::int64_t(step) * run.global_batch + (micro_batch * run.ranks + rank) * rows;
+            batch = batch_of(first, rows, run);
+            Pass pass;
+            pass.batch = &batch;
+            pass.training = true;
+            pass.seed = std::uint64_t(step) + 1;
+            pass.first_sample = first;
+            return pass;
+          });
+      const StepFindings findings = engine.update({.lr = 0.01, .max_norm = run.max_norm}, loss_sum).wait();
+      const at::Tensor total = at::full({1}, findings.loss_sum, at::kDouble);
       communicator.all_reduce(total, {at::kDouble, false});
-      engine.step(0.01, std::min(1.0, run.max_norm / (norm + 1e-6)));
       if (rank == 0) {
         result.losses[step] = total.item<double>() / tokens;
-        result.norms[step] = norm;
+        result.norms[step] = findings.norm;
       }
       if (after_step) after_step(engine, rank, step + 1);
     }

@@ -23,6 +23,7 @@
 #include "zero/config/run_model.h"
 #include "zero/config/setup.h"
 #include "zero/config/state_homes.h"
+#include "zero/core/chain.h"
 #include "zero/estimate/disk_room.h"
 #include "zero/estimate/verdict.h"
 #include "zero/output/output_dir.h"
@@ -270,8 +271,6 @@ int train_run(World& world, const TrainArguments& arguments) {
     for (const std::string& doubt : doubts_about(plan.config, run)) log_warning(doubt);
   }
   StopSignal stop(/*speaks=*/world.rank() == 0);
-  Chain chain;
-  for (auto& unit : run.model.units) chain.push_back(unit.get());
   const std::unique_ptr<Communicator> on_device = make_device_communicator(
       communicator, plan.device, {mpi_options_of(plan.config).deadline, int(plan.config.comm.ranks_per_gpu)});
   EngineOptions engine_options = engine_options_of(plan.config, plan.batch);
@@ -280,7 +279,7 @@ int train_run(World& world, const TrainArguments& arguments) {
   engine_options.host = &communicator;
   engine_options.overlap = on_device != nullptr && world.size() > 1;
   const ComputeStream compute(plan.device);
-  Engine engine(chain, on_device ? *on_device : communicator, engine_options);
+  Engine engine(chain_of(run.model), on_device ? *on_device : communicator, engine_options);
   all_or_none(world.control(), [&] { engine.load(*run.weights, /*frozen_only=*/done.has_value()); });
   RunPosition position;
   if (done) position = resume_states(engine, folders, calls, world.control());

@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "models/nn/device_batch.h"
 #include "zero/config/setup.h"
-#include "zero/optim/clip.h"
+#include "zero/core/gradient_accumulation.h"
 
 namespace zero {
 
@@ -112,21 +112,18 @@ Batch Trainer::on_device(const Batch& batch) const {
 }
 
 at::Tensor Trainer::forward_backward(std::int64_t step, double scale) {
-  at::Tensor loss_sum = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(engine_.device()));
-  const std::int64_t micro_batches = data_.training->micro_batches();
-  for (std::int64_t a = 0; a < micro_batches; ++a) {
-    const Batch batch = on_device(data_.training->batch(step, a));
+  Batch batch;
+  return accumulate_gradients(engine_, data_.training->micro_batches(), scale, [&](std::int64_t a) {
+    batch = {};  // two are never held
+    batch = on_device(data_.training->batch(step, a));
     Pass pass;
     pass.batch = &batch;
     pass.training = true;
     pass.seed = mix_seed(std::uint64_t(config_.training.seed), std::uint64_t(step));
     pass.first_sample = data_.training->first_sample(step, a);
     if (dump_ && step == 0) dump_->add_logits(pass);
-    const at::Tensor loss = engine_.forward(pass, {a == 0, a + 1 == micro_batches});
-    engine_.backward(loss, scale);
-    loss_sum.add_(loss.detach());
-  }
-  return loss_sum;
+    return pass;
+  });
 }
 
 bool Trainer::validates(std::int64_t step) const {

@@ -15,6 +15,7 @@
 #include "models/ops/rotary.h"
 #include "offload/kernels/adamw_kernel.h"
 #include "offload/kernels/device_step.h"
+#include "zero/core/chain.h"
 #include "zero/core/engine.h"
 
 namespace zero {
@@ -216,13 +217,11 @@ TEST(StatesOnDevice, AreReadByTheRangeThatIsWanted) {
   ModelConfig config = preset_config("llama-tiny");
   config.vocab_size = 40000;  // states of the embedding are several pieces
   const Model model = make_llama(config);
-  Chain chain;
-  for (const auto& unit : model.units) chain.push_back(unit.get());
   StagedCommunicator alone(std::make_unique<FakeCommunicator>(0, 1), gpu);
   EngineOptions options;
   options.plan = ShardPlan::for_stage(0);
   options.device = gpu;
-  Engine engine(chain, alone, options);
+  Engine engine(chain_of(model), alone, options);
   ParameterGroup& group = *engine.groups().front();
   const std::int64_t wanted = group.own_numel() - 1000;
   std::int64_t visited = 0;

@@ -8,16 +8,15 @@
 #include "models/initial_weights.h"
 #include "models/llama/llama.h"
 #include "models/model.h"
+#include "zero/core/chain.h"
 #include "zero/core/engine.h"
 
 int main() {
   return zero::World::run([](zero::World& world) {
     zero::Model model = zero::make_llama(zero::preset_config("llama-tiny"));
-    zero::Chain chain;
-    for (const auto& unit : model.units) chain.push_back(unit.get());
     zero::EngineOptions options;
     options.plan = zero::ShardPlan::for_stage(3);
-    zero::Engine engine(chain, world.communicator(), options);
+    zero::Engine engine(zero::chain_of(model), world.communicator(), options);
     zero::RandomWeights weights(model, /*seed=*/0);
     engine.load(weights);
 

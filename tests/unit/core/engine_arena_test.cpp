@@ -8,6 +8,7 @@
 #include "comm/nccl/arena_map.h"
 #include "models/llama/llama.h"
 #include "models/model.h"
+#include "zero/core/chain.h"
 #include "zero/core/engine.h"
 
 namespace zero {
@@ -83,8 +84,7 @@ TEST_P(EngineArena, what_is_reserved_is_allocated) {
   config.head_dim = 8;
   config.max_position_embeddings = 64;
   const Model model = make_llama(config);
-  Chain chain;
-  for (const auto& unit : model.units) chain.push_back(unit.get());
+  const Chain chain = chain_of(model);
 
   for (std::size_t u = 0; nf4 && u + 1 < chain.size(); ++u)
     for (Parameter& parameter : chain[u]->parameters()) parameter.trainable = false;

@@ -6,6 +6,7 @@
 #include "models/initial_weights.h"
 #include "models/llama/llama.h"
 #include "models/lora/lora.h"
+#include "zero/core/chain.h"
 #include "zero/core/engine.h"
 
 namespace zero {
@@ -58,13 +59,11 @@ Exported export_with(int broken, bool lora) {
   config.head_dim = 8;
   Model model = make_llama(config);
   if (lora) add_lora(model, {});
-  Chain chain;
-  for (auto& unit : model.units) chain.push_back(unit.get());
   FailsLate communicator(broken);
   EngineOptions options;
   options.plan = ShardPlan::for_stage(3);
   options.precision = {at::kFloat, at::kFloat, at::kFloat, at::kFloat};
-  Engine engine(chain, communicator, options);
+  Engine engine(chain_of(model), communicator, options);
   RandomWeights weights(model, 1);
   engine.load(weights);
   Exported result;

@@ -14,6 +14,7 @@
 #include "zero/config/config.h"
 #include "zero/config/run_model.h"
 #include "zero/config/setup.h"
+#include "zero/core/chain.h"
 #include "zero/train/run_data.h"
 
 namespace zero {
@@ -62,17 +63,14 @@ class PackedGradients : public ::testing::Test {
     FakeCommunicator communicator(0, 1);
     const TrainingData data = open_training_data(config, batch, shape, tokenizer, communicator);
     RunModel made = make_run_model(config, shape, false);
-    Chain chain;
-    for (auto& unit : made.model.units) {
+    for (auto& unit : made.model.units)
       for (const Adapter& adapter : unit->adapters()) {  // a fresh B of zeros would leave A without a gradient
         unit->parameters()[adapter.b].init = Init::normal;
         unit->parameters()[adapter.b].init_scale = 0.2;
       }
-      chain.push_back(unit.get());
-    }
     EngineOptions options = engine_options_of(config, batch);
     options.precision = {type, type, type, type};
-    Engine engine(chain, communicator, options);
+    Engine engine(chain_of(made.model), communicator, options);
     RandomWeights weights(made.model, 0);
     engine.load(weights);
 

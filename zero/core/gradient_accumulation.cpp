@@ -1,0 +1,19 @@
+#include "zero/core/gradient_accumulation.h"
+
+#include <ATen/ATen.h>
+
+namespace zero {
+
+at::Tensor accumulate_gradients(Engine& engine, std::int64_t micro_batches, double scale,
+                                const std::function<Pass(std::int64_t index)>& pass_of) {
+  at::Tensor loss_sum = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(engine.device()));
+  for (std::int64_t a = 0; a < micro_batches; ++a) {
+    const Pass pass = pass_of(a);
+    const at::Tensor loss = engine.forward(pass, {a == 0, a + 1 == micro_batches});
+    engine.backward(loss, scale);
+    loss_sum.add_(loss.detach());
+  }
+  return loss_sum;
+}
+
+}  // namespace zero

@@ -1,35 +1,20 @@
 #include "zero/data/examples/example_pieces.h"
 
-#include <algorithm>
-#include <filesystem>
+#include <utility>
 
-#include "base/error.h"
 #include "base/log.h"
-#include "base/utf8.h"
-#include "zero/data/examples/json_list.h"
+#include "zero/data/examples/example_reader.h"
 
 namespace zero {
 namespace {
 
 constexpr std::int64_t most_bytes = 16 << 20;  // of an example
 
-bool is_list(const std::string& path) { return std::filesystem::path(path).extension() == ".json"; }
-bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r\n") == std::string_view::npos; }
-
-std::string_view without_mark(std::string_view bytes, bool first) {
-  if (first && bytes.starts_with(byte_order_mark)) bytes.remove_prefix(byte_order_mark.size());
-  return bytes;
-}
-
-JsonList list_from(const PieceStart& start, const std::string& path,
-                   std::function<void(std::string_view, std::int64_t)> take) {
-  return JsonList(path, std::move(take), most_bytes, start.first ? 0 : start.number - 1);
-}
-
 /// Behind the comma after the last whole object.
 std::size_t last_comma(std::string_view held, const PieceStart& start, const std::string& path) {
-  JsonList list = list_from(start, path, [](std::string_view, std::int64_t) {});
-  const std::string_view bytes = without_mark(held, start.first);
+  JsonList list(
+      path, [](std::string_view, std::int64_t) {}, most_bytes, start.number - 1);
+  const std::string_view bytes = start.first ? without_mark(held) : held;
   std::size_t place = 0;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     list.add(bytes.substr(i, 1));
@@ -38,9 +23,15 @@ std::size_t last_comma(std::string_view held, const PieceStart& start, const std
   return place;
 }
 
+using TakeText = std::function<void(std::string_view json, const std::string& place)>;
+
+ExampleReader reader_of(const SourcePiece& piece, const std::string& path, TakeText take) {
+  return {path, std::move(take), most_bytes, piece.number - 1};
+}
+
 std::int64_t rows_in(const SourcePiece& piece, const std::string& path) {
   std::int64_t rows = 0;
-  list_from(piece, path, [&](std::string_view, std::int64_t) { ++rows; }).add(without_mark(piece.bytes, piece.first));
+  reader_of(piece, path, [&](std::string_view, const std::string&) { ++rows; }).add(piece.bytes);
   return rows;
 }
 
@@ -48,7 +39,7 @@ std::int64_t rows_in(const SourcePiece& piece, const std::string& path) {
 
 void cut_examples(CacheRecipe& recipe) {
   recipe.most_bytes = most_bytes;
-  if (!is_list(recipe.source)) {
+  if (!is_example_list(recipe.source)) {
     recipe.cut = [](std::string_view held, const PieceStart&) {
       return held.rfind('\n') + 1;
     };  // 0 where there is none
@@ -64,24 +55,10 @@ void cut_examples(CacheRecipe& recipe) {
 
 void for_each_example(const SourcePiece& piece, const std::string& path,
                       const std::function<void(const Example&)>& take) {
-  std::string_view bytes = without_mark(piece.bytes, piece.first);
-  if (is_list(path)) {
-    JsonList list = list_from(piece, path, [&](std::string_view object, std::int64_t row) {
-      take(parse_example(object, text(path, ": row ", row)));
-    });
-    list.add(bytes);
-    if (piece.last) list.finish();
-    return;
-  }
-  for (std::int64_t number = piece.number; !bytes.empty(); ++number) {
-    const std::size_t end = bytes.find('\n');
-    const std::string_view line = bytes.substr(0, end);
-    bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
-    if (static_cast<std::int64_t>(line.size()) > most_bytes)
-      throw InputError(
-          text(path, ":", number, ": the line is longer than ", most_bytes, " bytes; an example is one line"));
-    if (!is_blank(line)) take(parse_example(line, text(path, ":", number)));
-  }
+  ExampleReader reader = reader_of(
+      piece, path, [&](std::string_view json, const std::string& place) { take(parse_example(json, place)); });
+  reader.add(piece.bytes);
+  if (piece.last) reader.finish();
 }
 
 }  // namespace zero

@@ -1,0 +1,46 @@
+#include "zero/data/examples/example_reader.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "base/log.h"
+#include "base/utf8.h"
+
+namespace zero {
+namespace {
+
+std::variant<JsonLines, JsonList> examples_of(const std::string& path,
+                                              std::function<void(std::string_view, const std::string&)> take,
+                                              std::int64_t max_bytes, std::int64_t before) {
+  const bool list = is_example_list(path);
+  const auto take_at = [path, list, take = std::move(take)](std::string_view json, std::int64_t number) {
+    take(json, text(path, list ? ": row " : ":", number));
+  };
+  if (list) return JsonList(path, take_at, max_bytes, before);
+  return JsonLines(path, take_at, max_bytes, before);
+}
+
+}  // namespace
+
+bool is_example_list(const std::string& path) { return std::filesystem::path(path).extension() == ".json"; }
+
+std::string_view without_mark(std::string_view bytes) {
+  if (bytes.starts_with(byte_order_mark)) bytes.remove_prefix(byte_order_mark.size());
+  return bytes;
+}
+
+ExampleReader::ExampleReader(const std::string& path,
+                             std::function<void(std::string_view json, const std::string& place)> take,
+                             std::int64_t max_bytes, std::int64_t before)
+    : examples_(examples_of(path, std::move(take), max_bytes, before)), at_start_(before == 0) {}
+
+void ExampleReader::add(std::string_view bytes) {
+  if (std::exchange(at_start_, false)) bytes = without_mark(bytes);
+  std::visit([&](auto& examples) { examples.add(bytes); }, examples_);
+}
+
+void ExampleReader::finish() {
+  std::visit([](auto& examples) { examples.finish(); }, examples_);
+}
+
+}  // namespace zero

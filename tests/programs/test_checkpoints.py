@@ -255,7 +255,7 @@ def check_refusals(place, args):
     refused("--resume", pieces=["holds no run to resume", "--resume"])
     refused("--resume", "--overwrite", pieces=["--overwrite"])
     refused("--accept-change", "optimizer.lr", pieces=["--resume"])
-    refused("--set", "checkpoint.keep=1000000000", pieces=["checkpoint.keep", "GiB", "output_dir"])
+    refused("--set", "checkpoint.keep=1000000000", pieces=["checkpoint.keep", "TiB", "output_dir"])
     code, said = place.run("--set", "training.steps=2", "--set", "checkpoint.interval=0")
     assert code == 0, said
     refused("--resume", pieces=["finished run without checkpoints"])

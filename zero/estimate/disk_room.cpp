@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 
+#include "base/byte_count.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "models/formats/tokenizer_files.h"
@@ -22,12 +22,6 @@ namespace fs = std::filesystem;
 constexpr std::int64_t metrics_line = 384;  // bytes, at most
 constexpr std::int64_t unknown_steps = 10'000;
 constexpr long tmpfs_magic = 0x01021994;
-
-std::string in_gib(std::int64_t bytes) {
-  char words[32];
-  std::snprintf(words, sizeof words, bytes < 10 << 20 ? "%.5f GiB" : "%.2f GiB", double(bytes) / double(1 << 30));
-  return words;
-}
 
 std::int64_t bytes_below(const fs::path& folder) {
   std::error_code none;
@@ -113,11 +107,12 @@ void require_room(const Config& config, const DiskNeed& need, std::int64_t room,
   if (room < 0 || need.sum() + offloaded <= room) return;
   std::string words =
       text(config.where("job.output_dir"), " = \"", config.job.output_dir, "\": the run will write ",
-           in_gib(need.sum() + offloaded), " (", config.lora ? "adapter " : "model ", in_gib(need.result));
+           bytes_text(need.sum() + offloaded), " (", config.lora ? "adapter " : "model ", bytes_text(need.result));
   if (need.checkpoints > 0)
-    words += text(", ", config.checkpoint.keep, " checkpoints and the one being written ", in_gib(need.checkpoints));
-  if (offloaded > 0) words += text(", states that [offload] keeps on the same disk ", in_gib(offloaded));
-  words += text(", metrics ", in_gib(need.records), "), and its disk has room for ", in_gib(room),
+    words +=
+        text(", ", config.checkpoint.keep, " checkpoints and the one being written ", bytes_text(need.checkpoints));
+  if (offloaded > 0) words += text(", states that [offload] keeps on the same disk ", bytes_text(offloaded));
+  words += text(", metrics ", bytes_text(need.records), "), and its disk has room for ", bytes_text(room),
                 ": free some, name another output_dir");
   if (need.checkpoints > 0) words += ", or lower checkpoint.keep";
   throw InputError(words);

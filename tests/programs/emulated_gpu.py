@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-from two_nodes import Bench, Fault, TwoNodes, faults
+from two_nodes import Bench, Fault, TwoNodes, faults, open_nodes
 
 DEADLINE = 20  # an emulated step takes a second
 
@@ -160,10 +160,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         nodes = TwoNodes(folder)
         try:
-            nodes.__enter__()
-            wrong += faults(between, Bench(program, options.data, nodes, folder, settings), options)
-        except (subprocess.CalledProcessError, OSError) as error:
-            print(f"not run between nodes: no network namespaces here ({getattr(error, 'stderr', b'') or error})")
+            if absent := open_nodes(nodes):
+                print("not run between nodes: " + absent)
+            else:
+                wrong += faults(between, Bench(program, options.data, nodes, folder, settings), options)
         finally:
             nodes.__exit__()
     return 1 if wrong else 0

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 
-from two_nodes import PATIENCE, SKIPPED, Bench, Fault, TwoNodes, faults
+from two_nodes import PATIENCE, SKIPPED, Bench, Fault, TwoNodes, faults, open_nodes
 
 CRASHED = 128 + signal.SIGSEGV
 SEARCH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
@@ -258,10 +258,8 @@ def main():
         nodes = TwoNodes(folder)
         cluster = Cluster(nodes, folder)
         try:
-            try:
-                nodes.__enter__()
-            except (subprocess.CalledProcessError, OSError) as error:
-                print(f"skipped: no network namespaces here ({getattr(error, 'stderr', b'') or error})")
+            if absent := open_nodes(nodes):
+                print("skipped: " + absent)
                 return SKIPPED
             cluster.__enter__()
             if "pmix" not in cluster.command("srun", "--mpi=list")[1]:

@@ -300,6 +300,15 @@ min_lr_ratio = {case["min_lr_ratio"]}
         return self.spoiled_rank(signal.SIGKILL, [rf"rank 3 .*node {self.nodes.names[1]} exited on signal 9"])
 
 
+def open_nodes(nodes):
+    """Makes the nodes' namespaces. Why there are none here, or None."""
+    try:
+        nodes.__enter__()
+    except (subprocess.CalledProcessError, OSError) as error:
+        return f"no network namespaces here ({getattr(error, 'stderr', b'') or error})"
+    return None
+
+
 def faults(cases, bench, options):
     """Runs the cases that are asked for, a line each; how many went wrong."""
     wrong = 0
@@ -331,10 +340,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         nodes = TwoNodes(folder)
         try:
-            try:
-                nodes.__enter__()
-            except (subprocess.CalledProcessError, OSError) as error:
-                print(f"skipped: no network namespaces here ({getattr(error, 'stderr', b'') or error})")
+            if absent := open_nodes(nodes):
+                print("skipped: " + absent)
                 return SKIPPED
             return 1 if faults(cases, Bench(options.program, options.data, nodes, folder), options) else 0
         finally:

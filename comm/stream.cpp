@@ -5,12 +5,15 @@
 namespace zero {
 namespace {
 
+// Those of the CPU and of Meta, where nothing is computed, return finished.
+bool runs_behind(c10::Device device) { return !device.is_cpu() && !device.is_meta(); }
+
 c10::Stream current_stream(c10::Device device) { return c10::impl::VirtualGuardImpl(device.type()).getStream(device); }
 
 }  // namespace
 
 Event::Event(c10::Device device) {
-  if (!device.is_cpu()) device_ = device;
+  if (runs_behind(device)) device_ = device;
 }
 
 void Event::set() {
@@ -31,7 +34,7 @@ void Event::wait_on_host() const {
 }
 
 SideStream::SideStream(c10::Device device, bool urgent) : here_(device), there_(device) {
-  if (!device.is_cpu()) stream_ = c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device, urgent);
+  if (runs_behind(device)) stream_ = c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device, urgent);
 }
 
 void SideStream::follow_current() {

@@ -50,6 +50,12 @@ struct Adapter {
   std::uint64_t seed = 0;  // of this module
 };
 
+/// What a batch on Meta stands for. It has sizes and no numbers, where those would decide what a pass holds.
+struct MetaBatch {
+  at::DeviceType device = at::kCPU;  // whose operations are meant
+  bool ignores_targets = false;      // some targets are not trained
+};
+
 /// The input of one micro-batch. B sequences of T tokens.
 struct Batch {
   at::Tensor ids;      // [B, T] int64
@@ -62,6 +68,7 @@ struct Batch {
   at::Tensor spans = {};  // [spans + 1] int32: first token of each document among the B T tokens of all rows, and B T
   std::int64_t longest_span = 0;
   at::Tensor bias = {};  // [B, 1, T, T]: 0 where a token attends, else -inf
+  MetaBatch meta = {};
 };
 inline constexpr std::int64_t ignored_target = -100;
 
@@ -75,6 +82,7 @@ struct Pass {
   std::uint64_t seed = 0;            // (run's seed, step) mixed: each unit and sample derives its own draws from it
   std::int64_t first_sample = 0;     // global number of the batch's first sequence
   bool recompute_attention = false;  // blocks keep nothing of their attention half, and run it again in backward
+  std::int64_t logits_bytes = 0;     // of one piece of the head's tokens, at most; 0: what the device is best at
 };
 
 class Unit {

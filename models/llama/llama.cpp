@@ -131,7 +131,7 @@ class Head : public Unit {
   }
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
-    return head_loss(x, weights(), pass.batch->targets);
+    return head_loss(x, weights(), pass.batch->targets, {pass.logits_bytes, pass.batch->meta.ignores_targets});
   }
 
   at::Tensor logits(const at::Tensor& x) const { return head_logits(x, weights()); }

@@ -20,6 +20,7 @@ struct Options {
   double eps = 0;
   std::int64_t logits_bytes = 0;
   bool want_x = false, want_output = false;  // gradients
+  bool some_on_meta = false;
 };
 
 /// The trained rows of x: all, or those that `kept` lists.
@@ -29,12 +30,12 @@ struct Rows {
   at::Tensor kept;     // [n] row numbers; undefined: all
 };
 
-Rows trained_rows(const at::Tensor& x, const at::Tensor& targets) {
+Rows trained_rows(const at::Tensor& x, const at::Tensor& targets, bool some_on_meta) {
   Rows rows{x.reshape({-1, x.size(-1)}).contiguous(), targets.reshape({-1}), {}};
   if (cuda::takes_type(x)) return rows;  // its kernels pass over them, and nobody waits for a count
   const at::Tensor trained = rows.targets != ignored_target;
-  if (trained.all().item<bool>()) return rows;
-  rows.kept = trained.nonzero().squeeze(1);
+  if (x.is_meta() ? !some_on_meta : trained.all().item<bool>()) return rows;
+  rows.kept = x.is_meta() ? at::empty_like(rows.targets) : trained.nonzero().squeeze(1);
   rows.x = rows.x.index_select(0, rows.kept);
   rows.targets = rows.targets.index_select(0, rows.kept);
   return rows;
@@ -59,11 +60,13 @@ struct PieceSums {
       doutput.addmm_(dlogits.t(), mine);
       return;
     }
-    // LibTorch's CPU would cast the whole product before it adds: by rows of the vocabulary.
+    // LibTorch's CPU casts what it adds: by rows of the vocabulary, so that it is never the whole product.
     const std::int64_t all = dlogits.size(1), step = z.is_cuda() ? all : head_sum_rows;
     for (std::int64_t row = 0; row < all; row += step) {
       const std::int64_t rows = std::min(step, all - row);
-      doutput.narrow(0, row, rows).add_(at::mm(dlogits.narrow(1, row, rows).t(), mine));
+      at::Tensor product = at::mm(dlogits.narrow(1, row, rows).t(), mine);
+      if (!z.is_cuda()) product = product.to(wide);
+      doutput.narrow(0, row, rows).add_(product);
     }
   }
 };
@@ -74,11 +77,10 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
 
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& norm,
                             const at::Tensor& output, const at::Tensor& targets, const Options& options) {
-    const Rows rows = trained_rows(x, targets);
+    const Rows rows = trained_rows(x, targets, options.some_on_meta);
     const RmsNormed normed = rms_norm(rows.x, norm, options.eps);
-    const std::int64_t n = rows.x.size(0),
-                       row_bytes = output.size(0) * static_cast<std::int64_t>(output.element_size());
-    const std::int64_t piece = std::max<std::int64_t>(16, options.logits_bytes / row_bytes);
+    const std::int64_t n = rows.x.size(0), row_bytes = output.size(0) * std::int64_t(output.element_size());
+    const std::int64_t piece = logits_piece_rows(row_bytes, options.logits_bytes);
     const bool want = options.want_x || options.want_output, one_piece = n <= piece;
 
     at::Tensor loss = at::zeros({}, normed.rstd.options()), logits, lse;
@@ -139,12 +141,13 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
 }  // namespace
 
 at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const at::Tensor& targets,
-                     std::int64_t logits_bytes) {
+                     const HeadLossOptions& options) {
   const bool graph = at::GradMode::is_enabled();
+  std::int64_t logits_bytes = options.logits_bytes;
   if (logits_bytes == 0) logits_bytes = x.is_cuda() ? default_device_logits_bytes : default_logits_bytes;
-  const Options options{weights.eps, logits_bytes, graph && (x.requires_grad() || weights.norm.requires_grad()),
-                        graph && weights.output.requires_grad()};
-  return HeadLossFunction::apply(x, weights.norm, weights.output, targets, options);
+  const Options own{weights.eps, logits_bytes, graph && (x.requires_grad() || weights.norm.requires_grad()),
+                    graph && weights.output.requires_grad(), options.ignores_targets_on_meta};
+  return HeadLossFunction::apply(x, weights.norm, weights.output, targets, own);
 }
 
 at::Tensor head_logits(const at::Tensor& x, const HeadWeights& weights) {

@@ -3,6 +3,8 @@
 // tokens in pieces so that the logits of all tokens never need to exist at once.
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
+
 namespace zero {
 
 struct HeadWeights {
@@ -16,8 +18,18 @@ inline constexpr std::int64_t default_logits_bytes = 32 << 20;
 /// The same on a GPU, where small products do not fill the device.
 inline constexpr std::int64_t default_device_logits_bytes = 1 << 30;
 
+/// Tokens of one piece whose logits take `row_bytes` each.
+constexpr std::int64_t logits_piece_rows(std::int64_t row_bytes, std::int64_t logits_bytes) {
+  return std::max<std::int64_t>(16, logits_bytes / row_bytes);
+}
+
 /// Rows of the vocabulary whose gradient is summed in fp32 at once, on the CPU.
 inline constexpr std::int64_t head_sum_rows = 4096;
+
+struct HeadLossOptions {
+  std::int64_t logits_bytes = 0;         // of a piece, at most; 0: the default of the device
+  bool ignores_targets_on_meta = false;  // what targets on Meta, without numbers, are taken to hold
+};
 
 /// Sum over the trained tokens of the cross-entropy, [] in fp32 (fp64 in fp64). x [B, T, hidden], targets [B, T] int64;
 /// tokens with ignored_target are left out of the products altogether.
@@ -25,7 +37,7 @@ inline constexpr std::int64_t head_sum_rows = 4096;
 /// own gradient in place; several pieces are taken back at once in the forward pass, so that nothing is computed twice,
 /// with the output matrix's gradient summed in fp32.
 at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const at::Tensor& targets,
-                     std::int64_t logits_bytes = 0);
+                     const HeadLossOptions& options = {});
 
 /// logits [B, T, vocabulary] in fp32 (fp64 in fp64), without gradient.
 at::Tensor head_logits(const at::Tensor& x, const HeadWeights& weights);

@@ -6,6 +6,7 @@
 #include "models/ops/attention_function.h"
 #include "models/ops/cuda/device_rows.h"
 #include "models/ops/kv_cache.h"
+#include "models/ops/meta_kernels.h"
 
 namespace zero {
 
@@ -28,6 +29,7 @@ at::Tensor join_heads(const at::Tensor& y_BHTD, const AttentionShape& shape) {
 }
 
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask, bool causal) {
+  if (q.is_meta()) return attend_on_meta(q, k, v, mask);
   const std::optional<at::Tensor> attn_mask = mask.defined() ? std::optional(mask) : std::nullopt;
   return at::scaled_dot_product_attention(q, k, v, attn_mask, 0.0, causal && !mask.defined(), std::nullopt,
                                           q.size(1) != k.size(1));
@@ -82,9 +84,10 @@ at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary&
   ZERO_CHECK(qkv.size(-1) == shape.qkv_width(), "qkv does not have the width of its heads");
   if (cuda::takes_type(qkv))  // a row's positions are below its length; asking the device would wait for it
     return device_attention(qkv, shape, rotary.table(qkv.size(1), qkv.scalar_type(), qkv.device()), batch);
-  const std::int64_t positions = batch.positions.defined() && batch.positions.numel() > 0
-                                     ? batch.positions.max().item<std::int64_t>() + 1
-                                     : qkv.size(1);
+  if (qkv.is_meta() && batch.meta.device == at::kCUDA)
+    return device_attention_on_meta(qkv, shape, batch.documents.defined());
+  const bool known = batch.positions.defined() && batch.positions.numel() > 0 && !batch.positions.is_meta();
+  const std::int64_t positions = known ? batch.positions.max().item<std::int64_t>() + 1 : qkv.size(1);
   const Rotary::Table table = rotary.table(positions, qkv.scalar_type(), qkv.device());
   const at::Tensor y = kernel_attention(qkv, shape, table, batch);
   return y.defined() ? y : composed_attention(qkv, shape, table, batch);

@@ -18,6 +18,7 @@ using torch::autograd::variable_list;
 std::optional<at::Tensor> first_visible(const at::Tensor& documents) {
   const at::Tensor numbers = documents.contiguous();
   const at::Tensor first = at::empty_like(numbers);
+  if (numbers.is_meta()) return first;
   const std::int64_t B = numbers.size(0), T = numbers.size(1);
   for (std::int64_t b = 0; b < B; ++b) {
     const std::int32_t* document = numbers.const_data_ptr<std::int32_t>() + b * T;
@@ -40,7 +41,7 @@ void rotate_in_place(const at::Tensor& rows, const AttentionShape& shape, const 
                      const at::Tensor& positions, float direction) {
   const std::int64_t length = rows.size(1), width = rows.size(2), half = shape.head_dim / 2;
   const std::int64_t* position = positions.defined() ? positions.const_data_ptr<std::int64_t>() : nullptr;
-  by_rows(rows.size(0) * length, width, [&](std::int64_t begin, std::int64_t end) {
+  by_rows(rows, rows.size(0) * length, width, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t t = begin; t < end; ++t) {
       const std::int64_t angle = (position ? position[t] : t % length) * half;
       kernels::row_kernels<T>().rotate({data_of<T>(rows) + t * width, read_of<float>(table.cos) + angle,
@@ -54,11 +55,12 @@ template <class T>
 using Pass = void (*)(const kernels::AttentionProblem<T>&, std::int64_t, std::int64_t, void*);
 
 template <class T>
-void for_every_head(const kernels::AttentionProblem<T>& problem, std::int64_t batch, Pass<T> pass) {
+void for_every_head(const at::Tensor& qkv, const kernels::AttentionProblem<T>& problem, Pass<T> pass) {
   const std::int64_t bytes =
       static_cast<std::int64_t>(kernels::attention_kernels<T>()->workspace_bytes(problem.length, problem.head_dim));
-  const at::Tensor workspace = at::empty({at::get_num_threads(), bytes + 64}, at::kByte);
-  at::parallel_for(0, batch * problem.kv_heads, 1, [&](std::int64_t begin, std::int64_t end) {
+  const at::Tensor workspace = at::empty({at::get_num_threads(), bytes + 64}, qkv.options().dtype(at::kByte));
+  if (qkv.is_meta()) return;
+  at::parallel_for(0, qkv.size(0) * problem.kv_heads, 1, [&](std::int64_t begin, std::int64_t end) {
     char* mine = static_cast<char*>(workspace.data_ptr()) + at::get_thread_num() * (bytes + 64);
     mine += (64 - reinterpret_cast<std::uintptr_t>(mine) % 64) % 64;
     for (std::int64_t i = begin; i < end; ++i) pass(problem, i / problem.kv_heads, i % problem.kv_heads, mine);
@@ -81,7 +83,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
     const at::Tensor lse = at::empty({B, shape.heads, T}, qkv.options().dtype(at::kFloat));
     with_row_kernels(qkv, [&]<class E>(E) {
       rotate_in_place<E>(qkv, shape, table, positions, 1);
-      for_every_head<E>(problem<E>(qkv, shape, first, out, lse), B, kernels::attention_kernels<E>()->forward);
+      for_every_head<E>(qkv, problem<E>(qkv, shape, first, out, lse), kernels::attention_kernels<E>()->forward);
     });
     context->save_for_backward({qkv, out, lse, positions, first, table.cos, table.sin});
     context->saved_data["heads"] = shape.heads;
@@ -99,7 +101,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
       auto whole = problem<E>(qkv, shape, saved[4], saved[1], saved[2]);
       whole.dout = read_of<E>(dout);
       whole.dqkv = data_of<E>(dqkv);
-      for_every_head<E>(whole, qkv.size(0), kernels::attention_kernels<E>()->backward);
+      for_every_head<E>(qkv, whole, kernels::attention_kernels<E>()->backward);
       rotate_in_place<E>(dqkv, shape, {saved[5], saved[6]}, saved[3], -1);
     });
     return {dqkv, {}, {}, {}};

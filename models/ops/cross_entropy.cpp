@@ -38,7 +38,7 @@ CrossEntropy cross_entropy(const at::Tensor& logits, const at::Tensor& targets) 
   const bool done = with_row_kernels(logits, [&]<class T>(T) {
     out.lse = at::empty({logits.size(0)}, logits.options().dtype(at::kFloat));
     const at::Tensor losses = at::empty_like(out.lse);
-    by_rows(logits.size(0), logits.size(1), [&](std::int64_t begin, std::int64_t end) {
+    by_rows(logits, logits.size(0), logits.size(1), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         const auto row = row_of<T>(logits, targets, i);
         const float lse = kernels::row_kernels<T>().log_sum_exp(row);
@@ -59,8 +59,9 @@ void cross_entropy_backward_(at::Tensor& logits, const at::Tensor& targets, cons
                              const at::Tensor& scale) {
   if (cuda::takes_type(logits)) return cuda::cross_entropy_backward_(logits, targets, lse, scale);
   const bool done = with_row_kernels(logits, [&]<class T>(T) {
+    if (logits.is_meta()) return;
     const float factor = scale.item<float>();
-    by_rows(logits.size(0), logits.size(1), [&](std::int64_t begin, std::int64_t end) {
+    by_rows(logits, logits.size(0), logits.size(1), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i)
         kernels::row_kernels<T>().cross_entropy_backward(row_of<T>(logits, targets, i), read_of<float>(lse)[i], factor);
     });

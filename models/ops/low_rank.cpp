@@ -12,21 +12,23 @@ namespace zero {
 at::Tensor dropout_mask(const LowRank& adapter, const at::Tensor& z) {
   if (cuda::takes_type(z)) return cuda::dropout_mask(adapter, z);
   const std::int64_t rows = z.size(0), columns = z.size(1);
-  const at::Tensor mask = at::empty({rows, columns}, at::kFloat);
+  const at::Device drawn_on = z.is_meta() ? at::kMeta : at::kCPU;
+  const at::Tensor mask = at::empty({rows, columns}, at::TensorOptions().dtype(at::kFloat).device(drawn_on));
   const std::uint32_t threshold = adapter.dropout_threshold();
   const float kept = adapter.kept_scale();
   float* out = mask.data_ptr<float>();
-  at::parallel_for(0, rows, 16, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      const std::int64_t sample = adapter.first_sample + r / adapter.sequence, place = r % adapter.sequence;
-      const PhiloxKey key{adapter.seed, static_cast<std::uint64_t>(sample << 32 | place)};
-      for (std::int64_t c = 0; c < columns; c += 32) {
-        const auto words = philox_group(key, static_cast<std::uint64_t>(c / 32));
-        for (std::int64_t i = 0; i < 32 && c + i < columns; ++i)
-          out[r * columns + c + i] = words[i / 8][i % 8] < threshold ? 0.f : kept;
+  if (!mask.is_meta())
+    at::parallel_for(0, rows, 16, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        const std::int64_t sample = adapter.first_sample + r / adapter.sequence, place = r % adapter.sequence;
+        const PhiloxKey key{adapter.seed, static_cast<std::uint64_t>(sample << 32 | place)};
+        for (std::int64_t c = 0; c < columns; c += 32) {
+          const auto words = philox_group(key, static_cast<std::uint64_t>(c / 32));
+          for (std::int64_t i = 0; i < 32 && c + i < columns; ++i)
+            out[r * columns + c + i] = words[i / 8][i % 8] < threshold ? 0.f : kept;
+        }
       }
-    }
-  });
+    });
   return mask.to(z.options());
 }
 

@@ -30,15 +30,17 @@ void backward_rows(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& 
   const std::int64_t parts = std::clamp<std::int64_t>(rows * hidden / 32768, 1, at::get_num_threads());
   const std::int64_t part_rows = (rows + parts - 1) / parts;
   const at::Tensor sums = want_weight ? at::zeros({parts, hidden}, rstd.options()) : at::Tensor();
-  at::parallel_for(0, parts, 1, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t part = first; part < last; ++part) {
-      const std::int64_t begin = part * part_rows, end = std::min(rows, begin + part_rows), at = begin * hidden;
-      if (begin >= end) continue;
-      kernels::row_kernels<T>().rms_norm_backward(
-          {read_of<T>(dy) + at, read_of<T>(x) + at, read_of<T>(weight), read_of<float>(rstd) + begin,
-           data_of<T>(out.x) + at, want_weight ? data_of<float>(sums) + part * hidden : nullptr, end - begin, hidden});
-    }
-  });
+  if (!x.is_meta())
+    at::parallel_for(0, parts, 1, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t part = first; part < last; ++part) {
+        const std::int64_t begin = part * part_rows, end = std::min(rows, begin + part_rows), at = begin * hidden;
+        if (begin >= end) continue;
+        kernels::row_kernels<T>().rms_norm_backward({read_of<T>(dy) + at, read_of<T>(x) + at, read_of<T>(weight),
+                                                     read_of<float>(rstd) + begin, data_of<T>(out.x) + at,
+                                                     want_weight ? data_of<float>(sums) + part * hidden : nullptr,
+                                                     end - begin, hidden});
+      }
+    });
   if (want_weight) out.weight = (parts == 1 ? sums[0] : sums.sum(0)).to(weight.scalar_type());
 }
 
@@ -49,7 +51,7 @@ RmsNormed rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
   RmsNormed out;
   const bool done = with_row_kernels(x, [&]<class T>(T) {
     out = {at::empty_like(x), at::empty({x.size(0)}, x.options().dtype(at::kFloat))};
-    by_rows(x.size(0), x.size(1), [&](std::int64_t begin, std::int64_t end) {
+    by_rows(x, x.size(0), x.size(1), [&](std::int64_t begin, std::int64_t end) {
       kernels::row_kernels<T>().rms_norm(rows_from<T>(x, weight, out.y, out.rstd, begin, end), static_cast<float>(eps));
     });
   });
@@ -65,7 +67,7 @@ at::Tensor rms_norm_again(const at::Tensor& x, const at::Tensor& weight, const a
   at::Tensor y;
   const bool done = with_row_kernels(x, [&]<class T>(T) {
     y = at::empty_like(x);
-    by_rows(x.size(0), x.size(1), [&](std::int64_t begin, std::int64_t end) {
+    by_rows(x, x.size(0), x.size(1), [&](std::int64_t begin, std::int64_t end) {
       kernels::row_kernels<T>().rms_norm_again(rows_from<T>(x, weight, y, rstd, begin, end));
     });
   });

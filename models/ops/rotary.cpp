@@ -32,11 +32,12 @@ at::Tensor Rotary::frequencies(at::ScalarType precise) const {
 
 Rotary::Table Rotary::table(std::int64_t length, at::ScalarType type, at::Device device) {
   const at::ScalarType precise = precise_type(type);
-  const bool fits = kept_.cos.defined() && kept_.cos.size(0) >= length && kept_.cos.scalar_type() == precise &&
-                    kept_.cos.device() == device;
-  if (!fits) {
-    const std::int64_t rows = kept_.cos.defined() ? std::max(length, 2 * kept_.cos.size(0)) : length;
-    const at::Tensor angles = at::arange(rows, at::kLong).to(precise).unsqueeze(1) * frequencies(precise);
+  const bool kind = kept_.cos.defined() && kept_.cos.scalar_type() == precise && kept_.cos.device() == device;
+  if (!kind || kept_.cos.size(0) < length) {
+    const std::int64_t rows = kind ? std::max(length, 2 * kept_.cos.size(0)) : length;
+    const auto place = at::TensorOptions().dtype(at::kLong).device(device.is_meta() ? at::kMeta : at::kCPU);
+    const at::Tensor turns = frequencies(precise).to(place.device());
+    const at::Tensor angles = at::arange(rows, place).to(precise).unsqueeze(1) * turns;
     kept_ = {angles.cos().to(device), angles.sin().to(device)};
   }
   return kept_;

@@ -14,7 +14,7 @@ at::Tensor swiglu(const at::Tensor& gate_up) {
   at::Tensor y;
   const bool done = with_row_kernels(gate_up, [&]<class T>(T) {
     y = at::empty({gate_up.size(0), inner}, gate_up.options());
-    by_rows(gate_up.size(0), 2 * inner, [&](std::int64_t begin, std::int64_t end) {
+    by_rows(gate_up, gate_up.size(0), 2 * inner, [&](std::int64_t begin, std::int64_t end) {
       kernels::row_kernels<T>().swiglu(
           {read_of<T>(gate_up) + begin * 2 * inner, data_of<T>(y) + begin * inner, end - begin, inner});
     });
@@ -31,7 +31,7 @@ at::Tensor swiglu_backward(const at::Tensor& dy, const at::Tensor& gate_up) {
   at::Tensor dgate_up;
   const bool done = with_row_kernels(gate_up, [&]<class T>(T) {
     dgate_up = at::empty_like(gate_up);
-    by_rows(gate_up.size(0), 2 * inner, [&](std::int64_t begin, std::int64_t end) {
+    by_rows(gate_up, gate_up.size(0), 2 * inner, [&](std::int64_t begin, std::int64_t end) {
       kernels::row_kernels<T>().swiglu_backward({read_of<T>(dy) + begin * inner,
                                                  read_of<T>(gate_up) + begin * 2 * inner,
                                                  data_of<T>(dgate_up) + begin * 2 * inner, end - begin, inner});

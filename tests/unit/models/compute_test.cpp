@@ -220,7 +220,7 @@ HeadResult run_head(const at::Tensor& x, const HeadWeights& weights, const at::T
   const at::Tensor leaf = x.detach().clone().set_requires_grad(true),
                    norm = weights.norm.detach().clone().set_requires_grad(true);
   const at::Tensor output = weights.output.detach().clone().set_requires_grad(true);
-  const at::Tensor loss = head_loss(leaf, {norm, output, weights.eps}, targets, bytes);
+  const at::Tensor loss = head_loss(leaf, {norm, output, weights.eps}, targets, {bytes});
   return {loss.detach(), torch::autograd::grad({loss * 0.125}, {leaf, norm, output})};
 }
 
@@ -236,7 +236,7 @@ TEST(Head, PiecesAndIgnoredTargetsAgreeWithAutograd) {
                                                    at::Reduction::Sum, ignored_target);
     const auto right = torch::autograd::grad({loss * 0.125}, {leaf, w, o});
     for (const std::int64_t bytes : {std::int64_t{1}, default_logits_bytes}) {
-      const HeadResult mine = run_head(x, {norm, output, 1e-5}, targets, bytes);
+      const HeadResult mine = run_head(x, {norm, output, 1e-5}, targets, {bytes});
       EXPECT_LT(deviation(mine.loss, loss), 1e-12);
       for (int i = 0; i < 3; ++i) EXPECT_LT(deviation(mine.grads[i], right[i]), 1e-12) << i << " " << bytes;
     }
@@ -268,7 +268,7 @@ TEST(Head, FrozenOutputGivesTheSameInputGradient) {
   const at::Tensor targets = at::randint(33, {2, 20}, at::make_generator<at::CPUGeneratorImpl>(4), at::kLong);
   const HeadResult all = run_head(x, {norm, output, 1e-5}, targets, 1);
   for (const std::int64_t bytes : {std::int64_t{1}, default_logits_bytes}) {
-    const at::Tensor grad = torch::autograd::grad({head_loss(x, {norm, output, 1e-5}, targets, bytes) * 0.125}, {x})[0];
+    const at::Tensor grad = torch::autograd::grad({head_loss(x, {norm, output, 1e-5}, targets, {bytes}) * 0.125}, {x})[0];
     EXPECT_LT(deviation(grad, all.grads[0]), 1e-12);
   }
 }

@@ -19,14 +19,9 @@ constexpr std::int64_t blocks_at_once = 16 * nf4_scale_group;  // whose scales a
 
 std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
-/// By block of the flat vector: whether it belongs to a matrix. Padding goes with what stands before it.
-std::vector<bool> matrix_blocks(const FlatLayout& layout) {
-  std::vector<bool> matrix(layout.numel() / nf4_block, true);
-  for (const FlatTensor& tensor : layout.tensors())
-    if (tensor.spec.shape.size() < 2)
-      for (std::int64_t b = tensor.offset / nf4_block; b * nf4_block < tensor.offset + tensor.spec.numel(); ++b)
-        matrix[b] = false;
-  return matrix;
+/// The block after a tensor's last one.
+std::int64_t end_block(const FlatTensor& tensor) {
+  return rounded_up(tensor.offset + tensor.spec.numel(), nf4_block) / nf4_block;
 }
 
 /// A run of quantised blocks in memory.
@@ -47,17 +42,16 @@ struct RunBytes {
 
 FrozenCodec::FrozenCodec(const FlatLayout& layout, int shards, FrozenFormat format)
     : format_(format), shard_numel_(layout.numel() / shards) {
-  if (!format_.device.is_cpu()) device_ = std::make_unique<DeviceNf4>(format_.device);
+  if (format_.device.is_cuda()) device_ = std::make_unique<DeviceNf4>(format_.device);
   ZERO_CHECK(shard_numel_ % nf4_block == 0, text("a shard of ", shard_numel_, " elements is not whole blocks"));
-  const std::vector<bool> matrix = matrix_blocks(layout);
-  if (format_.quantize_scales) find_scaled_tensors(layout, matrix);
+  find_vectors(layout);
+  if (format_.quantize_scales) find_scaled_tensors(layout);
   const std::int64_t per_shard = shard_numel_ / nf4_block;
   for (int s = 0; s < shards; ++s) {
     std::vector<Run> runs;
-    for (std::int64_t b = s * per_shard; b < (s + 1) * per_shard; ++b) {
-      if (runs.empty() || runs.back().quantized != matrix[b]) runs.push_back({b * nf4_block, 0, matrix[b], 0, {}});
-      ++runs.back().blocks;
-    }
+    for_each_kind({s * per_shard, (s + 1) * per_shard}, [&](BlockRange range, bool matrix) {
+      runs.push_back({range.begin * nf4_block, range.end - range.begin, matrix, 0, {}});
+    });
     std::int64_t place = 0;
     for (Run& run : runs) {
       if (run.quantized && format_.quantize_scales) add_groups(run);
@@ -74,20 +68,45 @@ FrozenCodec::FrozenCodec(const FlatLayout& layout, int shards, FrozenFormat form
   table_ = device_->table_of(pieces);
 }
 
+// A block that holds a part of a vector is not quantised. Padding goes with what stands before it.
+void FrozenCodec::find_vectors(const FlatLayout& layout) {
+  for (const FlatTensor& tensor : layout.tensors()) {
+    if (tensor.spec.shape.size() >= 2) continue;
+    const BlockRange range{tensor.offset / nf4_block, end_block(tensor)};
+    if (!vectors_.empty() && range.begin <= vectors_.back().end)
+      vectors_.back().end = std::max(vectors_.back().end, range.end);
+    else
+      vectors_.push_back(range);
+  }
+}
+
+void FrozenCodec::for_each_kind(BlockRange range, const std::function<void(BlockRange, bool)>& visit) const {
+  for (const BlockRange& vector : vectors_) {
+    if (vector.end <= range.begin || range.begin == range.end) continue;
+    if (vector.begin >= range.end) break;
+    if (range.begin < vector.begin) visit({range.begin, vector.begin}, true);
+    const std::int64_t end = std::min(vector.end, range.end);
+    visit({std::max(range.begin, vector.begin), end}, false);
+    range.begin = end;
+  }
+  if (range.begin < range.end) visit(range, true);
+}
+
 // A block belongs to the tensor of its first element. The padding at the end is zeros: a tensor of its own.
-void FrozenCodec::find_scaled_tensors(const FlatLayout& layout, const std::vector<bool>& matrix) {
+void FrozenCodec::find_scaled_tensors(const FlatLayout& layout) {
   const auto add = [&](std::int64_t begin, std::int64_t end) {
-    while (begin < end && !matrix[begin]) ++begin;
-    while (begin < end && !matrix[end - 1]) --end;
-    if (begin < end) scaled_.push_back({begin, end});
+    BlockRange matrices{end, begin};
+    for_each_kind({begin, end}, [&](BlockRange range, bool matrix) {
+      if (matrix) matrices = {std::min(matrices.begin, range.begin), range.end};
+    });
+    if (matrices.begin < matrices.end) scaled_.push_back(matrices);
   };
   std::int64_t next = 0;
   for (const FlatTensor& tensor : layout.tensors()) {
-    const std::int64_t end = rounded_up(tensor.offset + tensor.spec.numel(), nf4_block) / nf4_block;
-    add(next, end);
-    next = std::max(next, end);
+    add(next, end_block(tensor));
+    next = std::max(next, end_block(tensor));
   }
-  add(next, std::int64_t(matrix.size()));
+  add(next, layout.numel() / nf4_block);
 }
 
 void FrozenCodec::add_groups(Run& run) const {
@@ -197,6 +216,7 @@ void FrozenCodec::add_pieces(const Run& run, std::int64_t start, std::vector<cud
 }
 
 void FrozenCodec::decode(const at::Tensor& bytes, const at::Tensor& full) const {
+  if (full.is_meta()) return;
   ZERO_CHECK(bytes.numel() >= all_bytes(), "bytes of all shards are needed");
   ZERO_CHECK(full.is_cpu() == !device_ && bytes.is_cpu() == !device_, "bytes are decoded on the codec's device");
   if (device_) return device_->decode(table_, bytes.narrow(0, 0, all_bytes()), full);

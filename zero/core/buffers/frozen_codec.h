@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -63,7 +64,10 @@ class FrozenCodec {
     std::vector<ScaleGroup> groups;  // of quantised scales
   };
   std::int64_t bytes_of(const Run& run) const;
-  void find_scaled_tensors(const FlatLayout& layout, const std::vector<bool>& matrix);
+  void find_vectors(const FlatLayout& layout);
+  /// Calls visit(part, whether it is of matrices) for the parts of a range of blocks, in order.
+  void for_each_kind(BlockRange range, const std::function<void(BlockRange, bool)>& visit) const;
+  void find_scaled_tensors(const FlatLayout& layout);
   void add_groups(Run& run) const;
   void encode_run(const Run& run, std::int64_t begin, const at::Tensor& values, const at::Tensor& bytes,
                   float* largest) const;
@@ -77,7 +81,8 @@ class FrozenCodec {
   at::Tensor table_;                   // of the device: all runs of all shards
   std::int64_t shard_numel_ = 0;
   std::int64_t shard_bytes_ = 0;
-  std::vector<BlockRange> scaled_;  // blocks of each tensor, whose scales share a mean
+  std::vector<BlockRange> vectors_;  // blocks that hold a part of one, apart from each other
+  std::vector<BlockRange> scaled_;   // blocks of each tensor, whose scales share a mean
   std::vector<std::vector<Run>> shards_;
 };
 

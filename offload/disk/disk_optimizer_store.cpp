@@ -27,12 +27,16 @@ std::int64_t state_bytes(const DiskStates& states) {
 
 }  // namespace
 
+std::int64_t disk_state_bytes(std::int64_t elements, c10::ScalarType state_type, bool has_master) {
+  return std::max(round_up(elements), element_unit) * state_bytes({"", elements, state_type, has_master});
+}
+
 DiskOptimizerStore::DiskOptimizerStore(std::shared_ptr<DiskTier> tier, const DiskStates& states)
     : OptimizerStore(states.elements, states.type, states.has_master),
       tier_(std::move(tier)),
       states_(states.has_master ? 3 : 2),
       chunk_elements_(elements_per_chunk(tier_->buffer_bytes(), state_bytes(states))),
-      file_(tier_->directory(), states.name, std::max(round_up(states.elements), element_unit) * state_bytes(states)),
+      file_(tier_->directory(), states.name, disk_state_bytes(states.elements, states.type, states.has_master)),
       checksums_(static_cast<std::size_t>(chunks())),
       written_(static_cast<std::size_t>(chunks())) {}
 

@@ -13,10 +13,8 @@ namespace {
 
 std::int64_t round_up(std::int64_t bytes) { return (bytes + DiskFile::block - 1) / DiskFile::block * DiskFile::block; }
 
-std::int64_t padded_sum(const std::vector<std::int64_t>& bytes) {
-  std::int64_t sum = 0;
-  for (const std::int64_t size : bytes) sum += round_up(size);
-  return std::max<std::int64_t>(sum, DiskFile::block);
+std::int64_t largest(const std::vector<std::int64_t>& bytes) {
+  return bytes.empty() ? 1 : *std::max_element(bytes.begin(), bytes.end());
 }
 
 std::unique_ptr<BlockIo> make_io(const DiskTierOptions& options, const HostArena& arena) {
@@ -32,10 +30,8 @@ class DiskShardStore final : public ShardStore {
         checksums_on_(options.tier.checksums),
         tier_(std::move(tier)),
         own_directory_(tier_ ? nullptr : std::make_unique<DiskDirectory>(options.tier.directory, options.tier.rank)),
-        file_(tier_ ? tier_->directory() : *own_directory_, "parameters", padded_sum(bytes)),
-        arena_(options.slots,
-               static_cast<std::size_t>(bytes.empty() ? 1 : *std::max_element(bytes.begin(), bytes.end())),
-               MemoryCategory::parameters),
+        file_(tier_ ? tier_->directory() : *own_directory_, "parameters", disk_shard_bytes(bytes, options).file),
+        arena_(options.slots, static_cast<std::size_t>(largest(bytes)), MemoryCategory::parameters),
         queue_(make_io(options.tier, arena_)),
         slots_(static_cast<std::size_t>(options.slots)) {
     std::int64_t offset = 0;
@@ -158,6 +154,14 @@ class DiskShardStore final : public ShardStore {
 };
 
 }  // namespace
+
+DiskShardBytes disk_shard_bytes(const std::vector<std::int64_t>& bytes, const DiskShardOptions& options) {
+  DiskShardBytes found;
+  for (const std::int64_t size : bytes) found.file += round_up(size);
+  found.file = std::max<std::int64_t>(found.file, DiskFile::block);
+  found.memory = options.slots * round_up(largest(bytes));
+  return found;
+}
 
 std::unique_ptr<ShardStore> make_disk_shard_store(const std::vector<std::int64_t>& bytes,
                                                   const DiskShardOptions& options, std::shared_ptr<DiskTier> tier) {

@@ -14,6 +14,12 @@ struct DiskShardOptions {
   int slots = 2;         // shards in memory at a time, each as large as the largest
 };
 
+/// Bytes of the store's file, and of its slots in memory.
+struct DiskShardBytes {
+  std::int64_t file = 0, memory = 0;
+};
+DiskShardBytes disk_shard_bytes(const std::vector<std::int64_t>& bytes, const DiskShardOptions& options);
+
 /// Shards in one file; `slots` of them in memory. A released shard stays in its slot until another one needs it.
 /// Holding more shards than slots is an InternalError; a fault of the disk an Error. `directory` is that of the tier,
 /// if there is one; else the store opens its own.

@@ -22,9 +22,14 @@ struct DiskTierOptions {
   std::size_t chunk_bytes = std::size_t{16} << 20;  // master, m and v of a chunk together
   int buffers = 4;  // one updated, the others being read ahead and written back; 3 at least
   BlockIoKind io = BlockIoKind::automatic;
+  std::int64_t memory_bytes() const { return buffers * std::int64_t(chunk_bytes); }
+
   bool checksums = true;  // a chunk that comes back other than it went is refused
   std::function<std::unique_ptr<BlockIo>(std::unique_ptr<BlockIo>)> wrap;  // for planned faults
 };
+
+/// Bytes of the file that make_store() makes.
+std::int64_t disk_state_bytes(std::int64_t elements, c10::ScalarType state_type, bool has_master);
 
 /// Used by the rank's own thread. Stores keep their tier alive.
 class DiskTier : public std::enable_shared_from_this<DiskTier> {

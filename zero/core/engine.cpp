@@ -27,7 +27,7 @@ Engine::Engine(Chain chain, Communicator& communicator, const EngineOptions& opt
   ZERO_CHECK(chain_.size() >= 2, "a chain has at least a first unit and a head");
   // Hooks of the boundaries then run on the thread that calls backward, which owns the rank's communicators.
   c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
-  split_ranks(options.shard_degree);
+  split_ranks();
   make_groups();
   if (on_device()) {
     numbers_ = at::zeros({StepNumbers::count}, at::TensorOptions().dtype(at::kDouble).device(options_.device));
@@ -41,17 +41,23 @@ Engine::Engine(Chain chain, Communicator& communicator, const EngineOptions& opt
 
 Engine::~Engine() = default;
 
-void Engine::split_ranks(int shard_degree) {
-  const int ranks = communicator_.size();
-  const int degree = shard_degree == 0 ? ranks : shard_degree;
+RankDivision divide_ranks(const EngineOptions& options, int ranks) {
+  const int degree = options.shard_degree == 0 ? ranks : options.shard_degree;
   if (degree < 1 || ranks % degree != 0)
-    throw InputError(text("zero.shard_degree = ", shard_degree, ": must divide the number of ranks, ", ranks));
-  options_.plan.stage();
+    throw InputError(text("zero.shard_degree = ", options.shard_degree, ": must divide the number of ranks, ", ranks));
+  options.plan.stage();
   // One rank holds everything: nothing is sharded, gathered or copied, unless weights live elsewhere.
-  if (degree == 1 && !options_.homes.weights) options_.plan = ShardPlan::for_stage(0);
-  if (degree < ranks && options_.plan.stage() > 0) {
-    shards_ = communicator_.split(communicator_.rank() / degree, communicator_.rank());
-    replicas_ = communicator_.split(communicator_.rank() % degree, communicator_.rank());
+  if (degree == 1 && !options.homes.weights) return {ShardPlan::for_stage(0), ranks, 1};
+  if (options.plan.stage() == 0) return {options.plan, ranks, 1};
+  return {options.plan, degree, ranks / degree};
+}
+
+void Engine::split_ranks() {
+  const RankDivision division = divide_ranks(options_, communicator_.size());
+  options_.plan = division.plan;
+  if (division.replicas > 1) {
+    shards_ = communicator_.split(communicator_.rank() / division.sharing, communicator_.rank());
+    replicas_ = communicator_.split(communicator_.rank() % division.sharing, communicator_.rank());
   }
   Communicator& sharing = shards_ ? *shards_ : communicator_;
   if (options_.overlap && sharing.size() > 1) reductions_ = sharing.split(0, sharing.rank());

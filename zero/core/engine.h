@@ -47,6 +47,15 @@ struct EngineOptions {
   bool quantize_scales = false;      // beside quantize_frozen: the scales of the NF4 blocks are held in 8 bits
 };
 
+/// How the ranks are divided: `sharing` of them hold one copy of the states, by this plan, and `replicas` hold each
+/// shard.
+struct RankDivision {
+  ShardPlan plan;
+  int sharing = 1, replicas = 1;
+};
+/// InputError when shard_degree does not divide the ranks.
+RankDivision divide_ranks(const EngineOptions& options, int ranks);
+
 /// What an update needs beside the gradients. Gradients carry the loss scale.
 struct UpdateRule {
   double lr = 1e-3;
@@ -103,7 +112,11 @@ class Engine final : private UnitObserver {
   const std::vector<std::unique_ptr<ParameterGroup>>& groups() const { return groups_; }
   /// Updates that were taken. On a GPU waits for the device.
   std::int64_t steps_done() const;
+  /// As they came, but for the plan, which is stage 0 where a rank holds everything.
   const EngineOptions& options() const { return options_; }
+  /// Of the buffers for weights that come and go, and for gradients on their way to a shard.
+  std::int64_t gather_slot_bytes() const { return gather_slots_ ? gather_slots_->bytes() : 0; }
+  std::int64_t reduce_slot_bytes() const { return reduce_slots_ ? reduce_slots_->bytes() : 0; }
   Communicator& communicator() { return communicator_; }
   Communicator& host() { return options_.host ? *options_.host : communicator_; }
   at::Device device() const { return options_.device; }
@@ -116,12 +129,12 @@ class Engine final : private UnitObserver {
   FrozenCodec codec_of(const FlatLayout& layout, bool sharded) const;
   void make_slots(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts);
   void reserve(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts, const SlotSizes& slots);
-  void split_ranks(int shard_degree);
+  void split_ranks();
   at::Tensor run_unit(int unit, const at::Tensor& x);
   at::Tensor run_chain(const Pass& pass, const std::function<at::Tensor(Unit& head, const at::Tensor& x)>* head);
   bool recomputes(int unit) const;
 
-  bool on_device() const { return !options_.device.is_cpu(); }
+  bool on_device() const { return options_.device.is_cuda(); }
   bool updates_on_host() const { return !on_device() || options_.homes.optimizer; }
   void sum_squares_on_device();
   void step_on_device(const AdamWFactors& factors);

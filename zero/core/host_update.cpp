@@ -6,6 +6,10 @@
 
 namespace zero {
 
+std::int64_t HostUpdate::Shape::bytes() const {
+  return numel * std::int64_t(c10::elementSize(gradient) + (weights ? c10::elementSize(*weights) : 0));
+}
+
 HostUpdate::HostUpdate(const Shape& shape, at::Device device)
     : gradient_(host_tensor(shape.numel, shape.gradient, {MemoryCategory::gradients, device})), sent_(device) {
   if (shape.weights) weights_ = host_tensor(shape.numel, *shape.weights, {MemoryCategory::parameters, device});

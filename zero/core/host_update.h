@@ -19,6 +19,8 @@ class HostUpdate {
     std::int64_t numel = 0;  // of the own range
     at::ScalarType gradient = at::kFloat;
     std::optional<at::ScalarType> weights;  // none: the weights live on the host too
+
+    std::int64_t bytes() const;
   };
   /// Buffers of the shape in page-locked memory.
   HostUpdate(const Shape& shape, at::Device device);

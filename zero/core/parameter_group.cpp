@@ -100,13 +100,17 @@ void ParameterGroup::allocate_states() {
   if (context_.make_states) {
     states_ = context_.make_states("group" + std::to_string(index_), own_numel_, context_.precision.master, has_master);
     if (!context_.through_host) return;
-    HostUpdate::Shape shape{own_numel_, context_.precision.gradient, {}};
-    if (!weights_sharded() || !context_.weight_store) shape.weights = context_.precision.compute;
-    host_update_ = std::make_unique<HostUpdate>(shape, context_.device);
+    host_update_ = std::make_unique<HostUpdate>(host_update_shape(), context_.device);
     return;
   }
   const auto zeros = [&] { return at::zeros({own_numel_}, state_options()); };
   states_ = std::make_unique<ResidentOptimizerStore>(has_master ? zeros() : at::Tensor(), zeros(), zeros());
+}
+
+HostUpdate::Shape ParameterGroup::host_update_shape() const {
+  HostUpdate::Shape shape{own_numel_, context_.precision.gradient, {}};
+  if (!weights_sharded() || !context_.weight_store) shape.weights = context_.precision.compute;
+  return shape;
 }
 
 at::TensorOptions ParameterGroup::state_options() const {

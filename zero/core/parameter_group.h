@@ -82,6 +82,12 @@ class ParameterGroup {
   /// Fills weights, master and moments (zero): every rank asks the source for its own range only. Collective.
   void load(WeightSource& source);
 
+  /// The most that load() holds beside the group, in bytes of host memory, and that an export of the weights does.
+  std::int64_t load_bytes() const;
+  std::int64_t export_bytes() const;
+  /// Buffers of the host through which the update passes where states are held elsewhere and weights on a GPU.
+  HostUpdate::Shape host_update_shape() const;
+
   /// The flat elements whose states this rank holds: [own_begin, own_begin + own_numel).
   std::int64_t own_begin() const { return own_begin_; }
   std::int64_t own_numel() const { return own_numel_; }

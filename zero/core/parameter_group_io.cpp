@@ -127,6 +127,20 @@ void ParameterGroup::load(WeightSource& source) {
   publish();
 }
 
+std::int64_t ParameterGroup::load_bytes() const {
+  const bool scales = codec_ && codec_->quantizes_scales();
+  return (load_chunk + (scales ? layout_.numel() / nf4_block : 0)) * std::int64_t(sizeof(float));
+}
+
+// What export_weights() and export_flat() hold at once: the own part as it is copied from the master, and all parts.
+std::int64_t ParameterGroup::export_bytes() const {
+  if (codec_) return 0;
+  const bool copied = states_ && states_->has_master();
+  const at::ScalarType type = copied ? context_.precision.master : context_.precision.compute;
+  const std::int64_t numel = (copied ? own_numel_ : 0) + (own_numel_ < layout_.numel() ? layout_.numel() : 0);
+  return numel * std::int64_t(c10::elementSize(type));
+}
+
 void ParameterGroup::export_flat(const at::Tensor& own, const TensorSink& sink) {
   at::Tensor full = own;
   if (own.numel() != layout_.numel()) {

@@ -1,6 +1,5 @@
 #pragma once
-// SlotSizes: the buffers that an engine needs for weights being gathered and gradients being reduced. Integers only, so
-// that what a run will take can be said before anything is allocated.
+// SlotSizes: the buffers that an engine needs for weights being gathered and gradients being reduced. Integers only.
 #include <cstdint>
 #include <vector>
 

@@ -37,6 +37,12 @@ void SlotPool::release(int slot) {
   slots_[slot].free.set();
 }
 
+std::int64_t SlotPool::bytes() const {
+  std::int64_t sum = 0;
+  for (const Slot& slot : slots_) sum += slot.buffer.numel();
+  return sum;
+}
+
 at::Tensor SlotPool::tensor(int slot, std::int64_t numel, at::ScalarType type) const {
   return slots_.at(slot).buffer.narrow(0, 0, numel * std::int64_t(c10::elementSize(type))).view(type);
 }

@@ -29,6 +29,7 @@ class SlotPool {
   void mark_filled(int slot) { slots_.at(slot).filled.set(); }
   void await_filled(int slot) const { slots_.at(slot).filled.wait(); }
 
+  std::int64_t bytes() const;  // of all slots
   void* memory(int slot) const { return slots_.at(slot).buffer.data_ptr(); }
   /// The slot's first bytes as a flat tensor.
   at::Tensor tensor(int slot, std::int64_t numel, at::ScalarType type) const;

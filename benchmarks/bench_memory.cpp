@@ -70,7 +70,7 @@ ByCategory predicted(const MemoryPlan& p, bool at_peak) {
   set(MemoryCategory::optimizer, p.optimizer);
   set(MemoryCategory::buffers, p.gather_slots + p.reduce_slots);
   set(MemoryCategory::activations, at_peak ? p.activations.peak() : p.activations.at_rest);
-  if (at_peak) set(MemoryCategory::other, p.batch);
+  if (at_peak) set(MemoryCategory::other, p.activations.batch);
   return bytes;
 }
 
@@ -82,7 +82,7 @@ Row predict(const Bench& bench, int stage, int ranks) {
       config.training.local_batch_size * ranks * (BatchArithmetic::of(bench.config, bench.world->size()).accumulation);
   const BatchArithmetic batch = BatchArithmetic::of(config, ranks);
   const RunModel run = make_run_model(config, model_config_of(config), false);
-  MemoryWork work = memory_work_of(config, batch, at::get_num_threads());
+  MemoryWork work = memory_work_of(config, batch);
   work.activations.masked_targets = true;  // the last token of a row has no target here
   Row row{ranks,
           stage,
@@ -103,6 +103,8 @@ StepWork work_of(const Bench& bench, int stage, int rank) {
   work.local_batch = config.training.local_batch_size;
   work.micro_batches = BatchArithmetic::of(config, bench.world->size()).accumulation;
   work.bf16 = config.training.precision == "bf16";
+  work.packed = config.data.packing;
+  if (const auto lora = lora_options_of(config)) work.adapt = [lora](Model& model) { add_lora(model, *lora); };
   work.steps = bench.options.steps;
   work.warmup = std::min(1, bench.options.steps - 1);
   work.adjust = [&bench, stage, rank](EngineOptions& options) {
@@ -245,10 +247,9 @@ int run(const Options& options, World& world) {
   Bench bench{options, {}, &world, &allocator, &ledger, process_now};
   all_or_none(world.control(), [&] {
     bench.config = load_config(options.config, options.overrides);
-    if (bench.config.lora && !options.predict_only)
-      throw InputError(bench.config.source + ": [lora] can only be predicted: add --predict");
-    if (bench.config.training.precision == "fp16" && !options.predict_only)
-      throw InputError(bench.config.where("training.precision") + ": can only be predicted: add --predict");
+    if (bench.config.lora && bench.config.model.path && !options.predict_only)
+      throw InputError(bench.config.where("model.path") +
+                       ": [lora] is measured over a preset's random weights: name one, or add --predict");
     validate_for_model(bench.config, model_config_of(bench.config));
     validate_for(bench.config, world.size());
   });

@@ -35,6 +35,11 @@ Batch draw_batch(const StepWork& work, std::int64_t first) {
     ids[i] = static_cast<std::int64_t>(splitmix64(static_cast<std::uint64_t>(first * work.seq + i)) % choices);
   for (std::int64_t i = 0; i < work.local_batch * work.seq; ++i)
     targets[i] = (i + 1) % work.seq == 0 ? ignored_target : ids[i + 1];
+  if (!work.packed) return batch;
+  const std::int64_t length = (work.seq + 3) / 4;
+  const at::Tensor places = at::arange(work.seq, at::kLong).expand({work.local_batch, work.seq});
+  batch.positions = places.remainder(length);
+  batch.documents = places.div(length, "floor").to(at::kInt);
   return batch;
 }
 
@@ -54,7 +59,7 @@ class StepRun {
   StepRun(const StepWork& work, int stage, Communicator& communicator)
       : work_(work),
         communicator_(communicator),
-        model_(make_model(work.model)),
+        model_(model_of(work)),
         engine_(chain_of(model_), communicator_, engine_options(work, stage)) {
     if (work.weights.empty()) {
       RandomWeights weights(model_, 0);
@@ -100,6 +105,12 @@ class StepRun {
   }
 
  private:
+  static Model model_of(const StepWork& work) {
+    Model model = make_model(work.model);
+    if (work.adapt) work.adapt(model);
+    return model;
+  }
+
   double trained_tokens() const {
     return double(work_.local_batch * work_.micro_batches * communicator_.size()) * double(work_.seq - 1);
   }

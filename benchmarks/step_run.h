@@ -11,7 +11,7 @@
 
 #include "base/ledger.h"
 #include "comm/communicator.h"
-#include "models/model_config.h"
+#include "models/model.h"
 #include "offload/memory/cpu_allocator.h"
 #include "zero/core/engine.h"
 
@@ -28,6 +28,8 @@ struct StepWork {
   int warmup = 2;  // of the steps: not timed
   int recompute_every = 0;
   double lr = 1e-3;
+  bool packed = false;                         // rows hold documents of a quarter of their length
+  std::function<void(Model&)> adapt;           // adds adapters to the model; may be empty
   std::function<void(EngineOptions&)> adjust;  // of the engine's options, last; may be empty
 };
 

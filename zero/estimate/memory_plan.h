@@ -1,26 +1,22 @@
 #pragma once
-// MemoryPlan: the bytes that a rank will hold, by what they are for, between steps and at the peak of a step. A pure
-// function of model, options and batch: the same layouts and slot sizes that the engine makes, and a walk through the
-// activations.
+// MemoryPlan: the bytes that a rank will hold, by what they are for, between steps and at the peak of a step: what an
+// engine on Meta allocates, and what a micro-batch takes that runs through one.
 #include <cstdint>
+#include <map>
 
 #include "zero/config/batch_arithmetic.h"
 #include "zero/config/config.h"
 #include "zero/core/engine.h"
 #include "zero/estimate/activation_plan.h"
+#include "zero/estimate/meta_rank.h"
 
 namespace zero {
 
 /// What is trained, by how many ranks, and where states live.
-struct MemoryWork {
-  EngineOptions engine;  // `homes` are not looked at: the next two say what they would be
-  bool optimizer_on_disk = false;
-  bool parameters_on_disk = false;
-  bool parameters_in_store = false;  // weights' shards have a home of their own, in memory or on disk
-  bool optimizer_in_store = false;   // the same of optimizer states
-  int ranks = 1;
-  ActivationWork activations;  // what is recomputed, and in which type, is taken from `engine`, the device from below
-  bool on_device = false;      // a GPU computes: homes are on the host, reached through page-locked buffers
+struct MemoryWork : RankSetting {
+  EngineOptions engine;        // `homes` are not looked at: the setting says what they would be
+  ActivationWork activations;  // what is recomputed, and in which type, is taken from `engine`, the device from the
+                               // setting
 };
 
 /// Bytes of one rank.
@@ -28,8 +24,7 @@ struct MemoryPlan {
   std::int64_t parameters = 0, gradients = 0,
                optimizer = 0;  // in memory between steps, with padding and a disk tier's buffers
   std::int64_t gather_slots = 0, reduce_slots = 0;
-  std::int64_t sums = 0;   // of a GPU run of several ranks: the parts of sums over ranks that are on their way, at most
-  std::int64_t batch = 0;  // token ids and targets
+  std::int64_t sums = 0;  // of a GPU run of several ranks: the parts of sums over ranks that are on their way, at most
   ActivationBytes activations;
   std::int64_t load = 0;        // beyond what is held between steps, while weights are loaded
   std::int64_t save = 0;        // the same, while the model is written at the end
@@ -42,15 +37,33 @@ struct MemoryPlan {
     return parameters + gradients + optimizer + gather_slots + reduce_slots + sums + activations.at_rest;
   }
   /// While training: what the ledger's peak will be.
-  std::int64_t training_peak() const { return at_rest() - activations.at_rest + batch + activations.peak(); }
+  std::int64_t training_peak() const {
+    return at_rest() - activations.at_rest + activations.batch + activations.peak();
+  }
   /// Of the whole run.
   std::int64_t peak() const;
 };
 
+/// Plans for one model. Runs of the same micro-batch are not repeated.
+class MemoryPlanner {
+ public:
+  /// `model` as it will be trained; it outlives the planner. Its parameters have no tensors afterwards.
+  explicit MemoryPlanner(const Model& model) : model_(model) {}
+
+  const Model& model() const { return model_; }
+  MemoryPlan plan(const MemoryWork& work);
+
+ private:
+  const ActivationBytes& activations(const MemoryWork& work);
+
+  const Model& model_;
+  std::map<ActivationWork, ActivationBytes> known_;
+};
+
 MemoryPlan plan_memory(const Model& model, const MemoryWork& work);
 
-/// The work of a run that the configuration describes. `threads` of each rank.
-MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch, int threads);
+/// The work of a run that the configuration describes.
+MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch);
 
 /// Bytes of parameters, gradients and optimizer state of one rank by the ZeRO paper (Rajbhandari et al. 2020, figure
 /// 1), for `trained` elements beside `frozen_bytes` of weights that are not trained.

@@ -78,7 +78,7 @@ std::string rank_table(const Config& config, const BatchArithmetic& batch, const
   table += row("gather buffers", p.gather_slots, p.gather_slots);
   table += row("reduce buffers", p.reduce_slots, p.reduce_slots);
   table += row("parts of sums", p.sums, p.sums);
-  table += row("activations", a.at_rest, a.activations + p.batch);
+  table += row("activations", a.at_rest, a.activations + a.batch);
   table += row("logits", 0, a.logits);
   table += row("gradients of a unit", 0, a.unit_gradients);
   table += row("loading and saving", 0, p.peak() - p.training_peak());
@@ -94,20 +94,21 @@ std::string rank_table(const Config& config, const BatchArithmetic& batch, const
   return table + row("disk", p.disk, p.disk);
 }
 
-std::string stage_table(const Config& config, const BatchArithmetic& batch, const Model& model,
+std::string stage_table(const Config& config, const BatchArithmetic& batch, MemoryPlanner& planner,
                         const NodeBudget& budget) {
   const bool on_device = budget.device_free.has_value();
   std::string table = text("one rank at its peak, by stage", on_device ? ", on a GPU\n" : "\n");
   table += line("  %5s %11s %10s %10s %10s %11s %10s %4s", "stage", "parameters", "gradients", "optimizer", "buffers",
                 "activations", "sum", "fits");
   for (int stage = 0; stage <= 3; ++stage) {
-    const Verdict v = weigh_stage(config, batch, model, budget, stage);
+    const Verdict v = weigh_stage(config, batch, planner, budget, stage);
     const MemoryPlan& p = v.plan;
     const std::int64_t sum = on_device ? p.peak() : v.rank_peak;
     table += line("  %4d%s %11s %10s %10s %10s %11s %10s %4s", stage, stage == config.zero.stage ? "*" : " ",
                   bytes_text(p.parameters).c_str(), bytes_text(p.gradients).c_str(), bytes_text(p.optimizer).c_str(),
                   bytes_text(p.gather_slots + p.reduce_slots).c_str(),
-                  bytes_text(p.activations.peak() + p.batch).c_str(), bytes_text(sum).c_str(), v.fits ? "yes" : "no");
+                  bytes_text(p.activations.peak() + p.activations.batch).c_str(), bytes_text(sum).c_str(),
+                  v.fits ? "yes" : "no");
   }
   return table;
 }

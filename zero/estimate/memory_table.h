@@ -18,7 +18,7 @@ std::string rank_table(const Config& config, const BatchArithmetic& batch, const
                        const NodeBudget& budget);
 
 /// Bytes of one rank at its peak, a line for each stage, with the answer for each.
-std::string stage_table(const Config& config, const BatchArithmetic& batch, const Model& model,
+std::string stage_table(const Config& config, const BatchArithmetic& batch, MemoryPlanner& planner,
                         const NodeBudget& budget);
 
 }  // namespace zero

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <ATen/Parallel.h>
-
 #include "base/byte_count.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -43,7 +41,6 @@ NodeBudget budget_of(const TargetMachine& target, c10::Device device) {
   NodeBudget budget;
   budget.assumed = true;
   budget.ranks_here = target.ranks_per_node;
-  budget.threads = at::get_num_threads();
   budget.process = pss_bytes();
   if (device.is_cpu()) {
     // What a rank's process holds is part of what it may take.

@@ -1,6 +1,5 @@
 #include "zero/estimate/verdict.h"
 
-#include <ATen/Parallel.h>
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include <algorithm>
@@ -22,8 +21,8 @@ namespace {
 // Beyond what a fresh process holds: code and tables of the matrix library, its packing buffers, stacks of threads.
 constexpr std::int64_t warm_process = std::int64_t{32} << 20;
 
-Verdict weigh(const Config& config, const BatchArithmetic& batch, const Model& model, const NodeBudget& budget) {
-  MemoryWork work = memory_work_of(config, batch, budget.threads);
+Verdict weigh(const Config& config, const BatchArithmetic& batch, MemoryPlanner& planner, const NodeBudget& budget) {
+  MemoryWork work = memory_work_of(config, batch);
   const bool on_device = budget.device_free.has_value();
   if (on_device) {
     work.on_device = true;
@@ -31,7 +30,7 @@ Verdict weigh(const Config& config, const BatchArithmetic& batch, const Model& m
     work.activations.logits_bytes = default_device_logits_bytes;
   }
   Verdict verdict;
-  verdict.plan = plan_memory(model, work);
+  verdict.plan = planner.plan(work);
   const std::int64_t in_memory = on_device ? verdict.plan.host + verdict.plan.pinned : verdict.plan.peak();
   verdict.process = process_peak(budget.process, in_memory);
   verdict.rank_peak = in_memory + verdict.process;
@@ -64,7 +63,6 @@ std::int64_t process_peak(std::int64_t process_now, std::int64_t ledger_peak) {
 NodeBudget node_budget(const Config& config, FormerRun former, int ranks_here, at::Device device) {
   NodeBudget budget;
   budget.ranks_here = ranks_here;
-  budget.threads = at::get_num_threads();
   budget.memory = node_memory();
   budget.disk_free = free_disk_bytes(offload_directory(config));
   budget.process = pss_bytes();
@@ -75,25 +73,28 @@ NodeBudget node_budget(const Config& config, FormerRun former, int ranks_here, a
   return budget;
 }
 
-Verdict weigh_stage(const Config& config, const BatchArithmetic& batch, const Model& model, const NodeBudget& budget,
-                    int stage) {
+Verdict weigh_stage(const Config& config, const BatchArithmetic& batch, MemoryPlanner& planner,
+                    const NodeBudget& budget, int stage) {
   Config other = config;
   other.zero.stage = stage;
   if (stage < 3) other.offload.parameters = "none";
-  return weigh(other, batch, model, budget);
+  return weigh(other, batch, planner, budget);
 }
 
 Verdict judge_memory(const Config& config, const BatchArithmetic& batch, const Model& model, const NodeBudget& budget) {
-  Verdict verdict = weigh(config, batch, model, budget);
+  MemoryPlanner planner(model);
+  Verdict verdict = weigh(config, batch, planner, budget);
   if (!verdict.fits) {
     const auto fits = [&](const Config& other, const BatchArithmetic& its) {
-      if (other.lora.has_value() == config.lora.has_value()) return weigh(other, its, model, budget).fits;
-      return weigh(other, its, make_run_model(other, model.config, false).model, budget).fits;
+      if (other.lora.has_value() == config.lora.has_value()) return weigh(other, its, planner, budget).fits;
+      const RunModel run = make_run_model(other, model.config, false);
+      MemoryPlanner its_planner(run.model);
+      return weigh(other, its, its_planner, budget).fits;
     };
     verdict.nearest = nearest_fit(config, batch, budget.device_free.has_value(), fits);
   }
   verdict.table = answer_lines(verdict, budget) + rank_table(config, batch, verdict, budget);
-  verdict.stages = stage_table(config, batch, model, budget) + disk_lines(config, model, verdict.plan, budget);
+  verdict.stages = stage_table(config, batch, planner, budget) + disk_lines(config, model, verdict.plan, budget);
   return verdict;
 }
 

@@ -13,7 +13,6 @@ namespace zero {
 /// What a node offers, and who shares it.
 struct NodeBudget {
   int ranks_here = 1;
-  int threads = 1;  // of a rank
   NodeMemory memory;
   std::int64_t disk_free = -1;              // under offload.nvme_dir; -1: unknown or not wanted
   std::int64_t process = 0;                 // Pss of a rank now: what is loaded before anything is allocated
@@ -44,10 +43,11 @@ struct Verdict {
 };
 
 /// The plan of one stage on a node, and whether the node has room for it.
-Verdict weigh_stage(const Config& config, const BatchArithmetic& batch, const Model& model, const NodeBudget& budget,
-                    int stage);
+Verdict weigh_stage(const Config& config, const BatchArithmetic& batch, MemoryPlanner& planner,
+                    const NodeBudget& budget, int stage);
 
-/// `model` as it will be trained. A pure function of its arguments.
+/// `model` as it will be trained; its parameters have no tensors afterwards. A pure function of its arguments,
+/// but for the threads of this process, each of which has a workspace.
 Verdict judge_memory(const Config& config, const BatchArithmetic& batch, const Model& model, const NodeBudget& budget);
 
 /// Throws InputError with what is needed, what is there and what fits, where the verdict says no.

@@ -1,7 +1,7 @@
 #include "zero/programs/program.h"
 
 #include "base/log.h"
-#include "comm/agree.h"
+#include "comm/outcome.h"
 
 namespace zero {
 

@@ -5,6 +5,8 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "base/ledger.h"
 #include "comm/collective_memory.h"
 #include "comm/fake/fake_communicator.h"
@@ -144,7 +146,20 @@ struct Case {
   bool tied = false, masked = false;
   std::int64_t vocabulary = 3000, seq_len = 128;
   bool recompute_attention = false;
+  bool packed = false;  // two documents a row
+  std::optional<LoraOptions> lora = {};
 };
+
+LoraOptions adapters(std::vector<std::string> targets, double dropout, bool dora = false,
+                     std::vector<std::string> saved = {}) {
+  LoraOptions options;
+  options.r = 16;
+  options.dropout = dropout;
+  options.target_modules = std::move(targets);
+  options.modules_to_save = std::move(saved);
+  options.use_dora = dora;
+  return options;
+}
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
@@ -187,6 +202,11 @@ void train(Model& model, const Case& c, const EngineOptions& options, int ranks,
       batch.ids = at::arange(2 * c.seq_len, at::kLong).remainder(c.vocabulary).view({2, c.seq_len});
       batch.targets = batch.ids.clone();
       if (c.masked) batch.targets.select(1, 0).fill_(ignored_target);
+      if (c.packed) {
+        const at::Tensor places = at::arange(c.seq_len, at::kLong).expand({2, c.seq_len});
+        batch.positions = places.remainder(c.seq_len / 2);
+        batch.documents = (places >= c.seq_len / 2).to(at::kInt);
+      }
       Pass pass;
       pass.batch = &batch;
       pass.training = true;
@@ -200,6 +220,7 @@ void train(Model& model, const Case& c, const EngineOptions& options, int ranks,
 TEST_P(MeasuredPeak, IsTheOneThatWasPlanned) {
   const Case& c = GetParam();
   Model model = make_llama(model_of(c));
+  if (c.lora) add_lora(model, *c.lora);
   MemoryWork work;
   work.engine.plan = ShardPlan::for_stage(c.stage);
   work.engine.precision = {c.compute, at::kFloat, c.micro_batches > 1 ? at::kFloat : c.compute, at::kFloat};
@@ -208,8 +229,8 @@ TEST_P(MeasuredPeak, IsTheOneThatWasPlanned) {
   work.ranks = 4;
   work.activations.batch = 2;
   work.activations.seq_len = c.seq_len;
-  work.activations.threads = at::get_num_threads();
   work.activations.masked_targets = c.masked;
+  work.activations.packed = c.packed;
   const MemoryPlan plan = plan_memory(model, work);
 
   Ledger ledger;
@@ -274,6 +295,27 @@ INSTANTIATE_TEST_SUITE_P(
         Case{.name = "stage3_recomputing", .stage = 3, .compute = fp32, .recompute_every = 1},
         Case{.name = "selective", .compute = fp32, .recompute_every = 2, .seq_len = 512},
         Case{.name = "attention_again", .stage = 3, .compute = fp32, .seq_len = 512, .recompute_attention = true},
+        Case{.name = "packed", .compute = fp32, .packed = true},
+        Case{.name = "packed_recomputing", .stage = 3, .compute = fp32, .recompute_every = 1, .packed = true},
+        Case{.name = "lora", .compute = fp32, .lora = LoraOptions{}},
+        Case{.name = "lora_everywhere", .stage = 3, .compute = fp32, .lora = adapters({"all-linear"}, 0.1)},
+        Case{.name = "dora_recomputing",
+             .stage = 2,
+             .compute = fp32,
+             .recompute_every = 1,
+             .lora = adapters({"all-linear"}, 0, true)},
+        Case{.name = "lora_attention_again",
+             .compute = fp32,
+             .seq_len = 512,
+             .recompute_attention = true,
+             .lora = adapters({"o_proj"}, 0, false, {"embed_tokens", "norm"})},
+        Case{.name = "fp16", .stage = 3, .compute = at::kHalf, .seq_len = 64},
+        Case{.name = "fp16_packed",
+             .stage = 1,
+             .compute = at::kHalf,
+             .recompute_every = 1,
+             .seq_len = 64,
+             .packed = true},
         Case{.name = "tied", .stage = 3, .compute = fp32, .tied = true},
         Case{.name = "few_tokens", .stage = 3, .compute = fp32, .seq_len = 8},
         Case{.name = "pieces_masked", .stage = 2, .compute = fp32, .masked = true, .vocabulary = 32000, .seq_len = 256},

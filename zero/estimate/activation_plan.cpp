@@ -1,0 +1,97 @@
+#include "zero/estimate/activation_plan.h"
+
+#include <ATen/ATen.h>
+
+#include <set>
+
+#include "models/nn/head.h"
+#include "zero/estimate/meta_rank.h"
+
+namespace zero {
+namespace {
+
+at::Tensor meta(std::vector<std::int64_t> shape, at::ScalarType type) {
+  return at::empty(shape, at::TensorOptions().dtype(type).device(at::kMeta));
+}
+
+Batch batch_of(const ActivationWork& work) {
+  const std::int64_t B = work.batch, T = work.seq_len;
+  Batch batch;
+  batch.ids = meta({B, T}, at::kLong);
+  batch.targets = meta({B, T}, at::kLong);
+  if (work.packed) {
+    batch.positions = meta({B, T}, at::kLong);
+    batch.documents = meta({B, T}, at::kInt);
+  }
+  batch.meta.device = work.on_device ? at::kCUDA : at::kCPU;
+  batch.meta.ignores_targets = work.masked_targets && !work.on_device;  // a GPU's kernels pass over them
+  const MemoryScope scope(MemoryCategory::activations);
+  if (work.packed && work.on_device && work.compute == at::kFloat) batch.bias = meta({B, 1, T, T}, at::kFloat);
+  return batch;
+}
+
+EngineOptions options_of(const ActivationWork& work) {
+  EngineOptions options;
+  options.plan = ShardPlan::for_stage(0);
+  options.precision = {work.compute, at::kFloat, work.compute, at::kFloat};
+  options.recompute_every = work.recompute_every;
+  options.recompute_attention = work.recompute_attention;
+  return options;
+}
+
+/// Sizes of the head's pieces of logits, of which a block is told by its size.
+std::set<std::int64_t> logits_pieces(const Model& model, const ActivationWork& work) {
+  const std::int64_t row = model.config.vocab_size * std::int64_t(c10::elementSize(work.compute)),
+                     n = work.batch * work.seq_len;
+  const std::int64_t limit = work.logits_bytes > 0 ? work.logits_bytes : default_logits_bytes;
+  const std::int64_t rows = logits_piece_rows(row, limit);
+  std::set<std::int64_t> pieces;
+  for (const std::int64_t tokens : {std::min(n, rows), n % rows})
+    if (tokens > 0) pieces.insert((tokens * row + 63) / 64 * 64);
+  return pieces;
+}
+
+}  // namespace
+
+ActivationBytes plan_activations(const Model& model, const ActivationWork& work) {
+  const Chain chain = chain_of(model);
+  MetaRank rank(chain, options_of(work), {});
+  std::set<int> gradients;
+  const auto watch = [&](const at::Tensor& leaf) {
+    if (leaf.requires_grad())
+      leaf.register_hook(
+          [&](const at::Tensor& gradient) { gradients.insert(MetaAllocator::block_of(gradient.storage())); });
+  };
+  for (Unit* unit : chain) {
+    for (const Parameter& parameter : unit->parameters()) watch(parameter.tensor);
+    for (const BorrowedParameter& borrowed : unit->borrowed()) watch(borrowed.tensor);
+  }
+
+  ActivationBytes bytes;
+  const auto live = [&] { return rank.live(MemoryCategory::activations); };
+  {
+    const Batch batch = batch_of(work);
+    for (const at::Tensor& tensor : {batch.ids, batch.targets, batch.positions, batch.documents})
+      if (tensor.defined()) bytes.batch += std::int64_t(tensor.nbytes());
+    Pass pass;
+    pass.batch = &batch;
+    pass.training = true;
+    pass.logits_bytes = work.logits_bytes;
+    const at::Tensor loss = rank.engine().forward(pass, {});
+    bytes.kept = live();
+    rank.engine().backward(loss, 1.0);
+  }
+  bytes.at_rest = live();
+  bytes.kept -= bytes.at_rest;
+
+  const std::set<std::int64_t> pieces = logits_pieces(model, work);
+  for (const int block : rank.trace().alive_at_peak(MemoryCategory::activations)) {
+    const std::int64_t size = rank.trace().blocks()[std::size_t(block)].bytes;
+    (gradients.contains(block) ? bytes.unit_gradients
+     : pieces.contains(size)   ? bytes.logits
+                               : bytes.activations) += size;
+  }
+  return bytes;
+}
+
+}  // namespace zero

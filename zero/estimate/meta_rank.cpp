@@ -1,0 +1,123 @@
+#include "zero/estimate/meta_rank.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "offload/disk/disk_shard_store.h"
+#include "offload/disk/disk_tier.h"
+
+namespace zero {
+namespace {
+
+/// States that are only counted.
+class NoStates final : public OptimizerStore {
+ public:
+  using OptimizerStore::OptimizerStore;
+  NoStates(std::int64_t elements, at::ScalarType type, bool has_master) : OptimizerStore(elements, type, has_master) {}
+  void for_each_chunk(StateAccess, const std::function<void(const StateChunk&)>&) override {}
+};
+
+class NoShards final : public ShardStore {
+ public:
+  explicit NoShards(const std::vector<std::int64_t>& bytes) : ShardStore(bytes) {}
+  void* acquire(int) override { return nullptr; }
+  void release(int, bool) override {}
+};
+
+}  // namespace
+
+Chain chain_of(const Model& model) {
+  Chain chain;
+  for (const auto& unit : model.units) chain.push_back(unit.get());
+  return chain;
+}
+
+/// Rank 0 of ranks that are not there. Splits off the given sizes in turn, then its own.
+class MetaRank::Others final : public Communicator {
+ public:
+  Others(int ranks, std::int64_t& largest_sum, std::vector<int> splits = {})
+      : Communicator(0, ranks), largest_sum_(largest_sum), splits_(std::move(splits)) {}
+
+  at::Tensor allocate(std::int64_t numel, at::ScalarType type) override {
+    return at::empty({numel}, at::TensorOptions().dtype(type).device(at::kMeta));
+  }
+  void reserve(const std::vector<std::int64_t>&, std::int64_t largest_sum) override {
+    if (size() > 1) largest_sum_ = std::max(largest_sum_, largest_sum);
+  }
+
+ private:
+  void do_all_gather(const at::Tensor&, const at::Tensor&, const CallRecord&) override {}
+  void do_reduce_scatter(const at::Tensor&, const at::Tensor&, ReduceOptions, const CallRecord&) override {}
+  void do_all_reduce(const at::Tensor&, ReduceOptions, const CallRecord&) override {}
+  void do_broadcast(const at::Tensor&, int, const CallRecord&) override {}
+  void do_send(const at::Tensor&, int, const CallRecord&) override {}
+  void do_recv(const at::Tensor&, int, const CallRecord&) override {}
+  void do_barrier(const CallRecord&) override {}
+  std::unique_ptr<Communicator> do_split(int, int, const CallRecord&) override {
+    int ranks = size();
+    if (next_ < splits_.size()) ranks = splits_[next_++];
+    return std::make_unique<Others>(ranks, largest_sum_);
+  }
+
+  std::int64_t& largest_sum_;
+  std::vector<int> splits_;
+  std::size_t next_ = 0;
+};
+
+MetaRank::MetaRank(const Chain& chain, EngineOptions options, const RankSetting& setting) : chain_(chain) {
+  options.device = at::kMeta;
+  options.host = nullptr;
+  options.homes = homes_of(setting);
+  const RankDivision division = divide_ranks(options, setting.ranks);
+  replicas_ = division.replicas;
+  std::vector<int> splits;
+  if (replicas_ > 1) splits = {division.sharing, division.replicas};
+  communicator_ = std::make_unique<Others>(setting.ranks, largest_sum_, splits);
+  engine_ = std::make_unique<Engine>(chain, *communicator_, options);
+}
+
+MetaRank::~MetaRank() {
+  for (Unit* unit : chain_) {
+    for (Parameter& parameter : unit->parameters()) parameter.tensor.reset();
+    for (BorrowedParameter& borrowed : unit->borrowed()) borrowed.tensor.reset();
+  }
+}
+
+StateHomes MetaRank::homes_of(const RankSetting& setting) {
+  StateHomes homes;
+  if (setting.optimizer_on_disk || (setting.on_device && setting.optimizer_in_store)) {
+    const bool on_disk = setting.optimizer_on_disk;
+    if (on_disk) homes_.optimizer = DiskTierOptions().memory_bytes();
+    homes.optimizer = [this, on_disk](const std::string&, std::int64_t elements, at::ScalarType type, bool has_master) {
+      if (on_disk)
+        homes_.disk += disk_state_bytes(elements, type, has_master);
+      else
+        homes_.optimizer += elements * std::int64_t(c10::elementSize(type)) * (has_master ? 3 : 2);
+      return std::make_unique<NoStates>(elements, type, has_master);
+    };
+  }
+  if (setting.parameters_in_store)
+    homes.weights = [this, on_disk = setting.parameters_on_disk](const std::vector<std::int64_t>& bytes) {
+      if (on_disk) {
+        const DiskShardBytes found = disk_shard_bytes(bytes, {});
+        homes_.disk += found.file;
+        homes_.weights += found.memory;
+      } else {
+        for (const std::int64_t size : bytes) homes_.weights += size;
+      }
+      return std::make_unique<NoShards>(bytes);
+    };
+  return homes;
+}
+
+std::int64_t MetaRank::largest_replica_sum() const {
+  std::int64_t most = 0;
+  if (replicas_ == 1) return most;
+  for (const auto& group : engine_->groups())
+    if (group->spec().trainable)
+      most = std::max(most, group->own_numel() * std::int64_t(c10::elementSize(engine_->options().precision.gradient)));
+  return most;
+}
+
+}  // namespace zero

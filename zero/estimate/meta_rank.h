@@ -1,0 +1,61 @@
+#pragma once
+// MetaRank: one rank of a run, with its engine and all that the engine allocates, on LibTorch's Meta device: a run that
+// computes nothing, talks to nobody and holds no memory, so that what the real one holds follows from the same code.
+#include <memory>
+
+#include "models/model.h"
+#include "zero/core/engine.h"
+#include "zero/estimate/meta_allocator.h"
+
+namespace zero {
+
+/// Where states live, and how many ranks share them.
+struct RankSetting {
+  int ranks = 1;
+  bool optimizer_on_disk = false;
+  bool parameters_on_disk = false;
+  bool parameters_in_store = false;  // weights' shards have a home of their own, in memory or on disk
+  bool optimizer_in_store = false;   // the same of optimizer states
+  bool on_device = false;            // a GPU computes: homes are on the host, reached through page-locked buffers
+};
+
+/// Bytes of homes that are not tensors of the engine: in memory between steps, and on disk.
+struct HomeBytes {
+  std::int64_t weights = 0, optimizer = 0;  // in memory, with a disk tier's buffers
+  std::int64_t disk = 0;
+};
+
+/// The units of a model, in order.
+Chain chain_of(const Model& model);
+
+class MetaRank {
+ public:
+  /// `options` of the run; where it computes and its homes are replaced. The chain's parameters have no tensors when
+  /// the rank ends.
+  MetaRank(const Chain& chain, EngineOptions options, const RankSetting& setting);
+  ~MetaRank();
+
+  Engine& engine() { return *engine_; }
+  const AllocationTrace& trace() const { return allocator_.trace(); }
+  std::int64_t live(MemoryCategory category) const { return trace().live(category); }
+  const HomeBytes& homes() const { return homes_; }
+  /// Bytes of the largest vector that all ranks, or those that share one copy of the states, sum; 0 when nobody else
+  /// does.
+  std::int64_t largest_sum() const { return largest_sum_; }
+  /// The same of the ranks that hold the same shard.
+  std::int64_t largest_replica_sum() const;
+
+ private:
+  class Others;
+  StateHomes homes_of(const RankSetting& setting);
+
+  Chain chain_;
+  MetaAllocator allocator_;
+  HomeBytes homes_;
+  std::int64_t largest_sum_ = 0;
+  int replicas_ = 1;  // of a shard
+  std::unique_ptr<Communicator> communicator_;
+  std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace zero

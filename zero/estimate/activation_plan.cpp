@@ -5,6 +5,7 @@
 #include <set>
 
 #include "models/nn/head.h"
+#include "zero/core/chain.h"
 #include "zero/estimate/meta_rank.h"
 
 namespace zero {

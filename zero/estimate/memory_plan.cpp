@@ -6,6 +6,7 @@
 #include "zero/checkpoint/state_shares.h"
 #include "zero/config/config_rules.h"
 #include "zero/config/setup.h"
+#include "zero/core/chain.h"
 
 namespace zero {
 namespace {

@@ -27,26 +27,23 @@ class NoShards final : public ShardStore {
 
 }  // namespace
 
-Chain chain_of(const Model& model) {
-  Chain chain;
-  for (const auto& unit : model.units) chain.push_back(unit.get());
-  return chain;
-}
-
 /// Rank 0 of ranks that are not there. Splits off the given sizes in turn, then its own.
-class MetaRank::Others final : public Communicator {
+class MetaRank::Others final : public Communicator, private CollectiveMemory {
  public:
   Others(int ranks, std::int64_t& largest_sum, std::vector<int> splits = {})
       : Communicator(0, ranks), largest_sum_(largest_sum), splits_(std::move(splits)) {}
 
+  CollectiveMemory& memory() override { return *this; }
+  FailureHandling& failures() override { return failures_; }
+
+ private:
   at::Tensor allocate(std::int64_t numel, at::ScalarType type) override {
     return at::empty({numel}, at::TensorOptions().dtype(type).device(at::kMeta));
   }
+  std::int64_t own_device_bytes() const override { return 0; }
   void reserve(const std::vector<std::int64_t>&, std::int64_t largest_sum) override {
     if (size() > 1) largest_sum_ = std::max(largest_sum_, largest_sum);
   }
-
- private:
   void do_all_gather(const at::Tensor&, const at::Tensor&, const CallRecord&) override {}
   void do_reduce_scatter(const at::Tensor&, const at::Tensor&, ReduceOptions, const CallRecord&) override {}
   void do_all_reduce(const at::Tensor&, ReduceOptions, const CallRecord&) override {}
@@ -60,6 +57,7 @@ class MetaRank::Others final : public Communicator {
     return std::make_unique<Others>(ranks, largest_sum_);
   }
 
+  SynchronousFailures failures_;
   std::int64_t& largest_sum_;
   std::vector<int> splits_;
   std::size_t next_ = 0;

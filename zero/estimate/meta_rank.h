@@ -3,7 +3,6 @@
 // computes nothing, talks to nobody and holds no memory, so that what the real one holds follows from the same code.
 #include <memory>
 
-#include "models/model.h"
 #include "zero/core/engine.h"
 #include "zero/estimate/meta_allocator.h"
 
@@ -24,9 +23,6 @@ struct HomeBytes {
   std::int64_t weights = 0, optimizer = 0;  // in memory, with a disk tier's buffers
   std::int64_t disk = 0;
 };
-
-/// The units of a model, in order.
-Chain chain_of(const Model& model);
 
 class MetaRank {
  public:

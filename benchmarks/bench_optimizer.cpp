@@ -2,8 +2,6 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
-#include <immintrin.h>
-
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
@@ -11,10 +9,15 @@
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/benchmarks.h"
+#include "comm/mpi/non_temporal_copy.h"
 #include "offload/disk/disk_tier.h"
 #include "offload/kernels/adamw_kernel.h"
 #include "offload/kernels/reduce_kernels.h"
 #include "offload/memory/cpu_allocator.h"
+
+#include "base/simd/targets.h"
+
+#include <hwy/targets.h>
 
 namespace zero {
 namespace {
@@ -50,15 +53,14 @@ double median_seconds(int repeats, const std::function<void()>& run) {
 void copy_in_parallel(const at::Tensor& to, const at::Tensor& from, bool stream) {
   const std::int64_t pieces = at::get_num_threads(), lines = static_cast<std::int64_t>(from.nbytes()) / 64;
   at::parallel_for(0, pieces, 1, [&](std::int64_t first, std::int64_t last) {
-    const std::int64_t begin = lines / pieces * first * 4, end = (last == pieces ? lines : lines / pieces * last) * 4;
-    auto* out = static_cast<__m128i*>(to.data_ptr()) + begin;
-    const auto* in = static_cast<const __m128i*>(from.const_data_ptr()) + begin;
-    if (!stream) {
-      std::memcpy(out, in, static_cast<std::size_t>(end - begin) * 16);
-      return;
-    }
-    for (std::int64_t i = 0; i < end - begin; ++i) _mm_stream_si128(out + i, _mm_load_si128(in + i));
-    _mm_sfence();
+    const std::int64_t begin = lines / pieces * first * 64, end = (last == pieces ? lines : lines / pieces * last) * 64;
+    auto* out = static_cast<std::byte*>(to.data_ptr()) + begin;
+    const auto* in = static_cast<const std::byte*>(from.const_data_ptr()) + begin;
+    const auto bytes = static_cast<std::size_t>(end - begin);
+    if (stream)
+      stream_copy(out, in, bytes);
+    else
+      std::memcpy(out, in, bytes);
   });
 }
 
@@ -143,7 +145,7 @@ int bench_optimizer(int argc, char** argv) {
   allocator.install();
   if (!options.json) {
     std::printf("%lld elements, kernel %s\n", static_cast<long long>(options.elements),
-                name_of(best_instruction_set()));
+                hwy::TargetName(hwy::SupportedTargets() & -hwy::SupportedTargets()));
     std::printf("threads  %-32s %12s %8s %8s %10s\n", "", "10^6 el/s", "bytes/el", "GB/s", "of copy");
   }
   for (const int threads : options.threads) {

@@ -6,22 +6,18 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "offload/kernels/adamw_simd.h"
-#include "offload/kernels/number_type.h"
+#include "base/number_types.h"
+#include "offload/kernels/adamw_lanes.h"
 
 namespace zero {
 namespace {
-
-using kernels::Constants;
-using kernels::Number;
-using kernels::Pointers;
 
 constexpr std::int64_t block_elements = std::int64_t{1} << 15;
 constexpr std::int64_t stream_elements = std::int64_t{1}
                                          << 22;  // smaller weights may still be in the caches when they are used
 
 template <class State>
-Constants<State> constants_of(const AdamWFactors& f) {
+AdamWConstants<State> constants_of(const AdamWFactors& f) {
   const auto step = static_cast<double>(f.step);
   const double bias1 = 1 - std::pow(f.beta1, step), bias2 = 1 - std::pow(f.beta2, step);
   return {static_cast<State>(f.gradient_scale),     static_cast<State>(1 - f.lr * f.weight_decay),
@@ -30,17 +26,21 @@ Constants<State> constants_of(const AdamWFactors& f) {
           static_cast<State>(1 / std::sqrt(bias2)), static_cast<State>(f.eps)};
 }
 
-template <class State, class Update>
-void run(Update update, const AdamWSpan& span, const AdamWFactors& factors) {
-  const Constants<State> constants = constants_of<State>(factors);
+template <class State>
+void run(const AdamWSpan& span, const AdamWFactors& factors) {
+  const auto weight_type = span.weights ? std::optional(number_of(span.weight_type)) : std::nullopt;
+  const AdamWLoop<State> update = adamw_loop<State>(number_of(span.gradient_type), weight_type);
+  ZERO_CHECK(update, text("AdamW with states in ", c10::toString(span.state_type), " takes no gradients in ",
+                          c10::toString(span.gradient_type), " with weights in ", c10::toString(span.weight_type)));
+  const AdamWConstants<State> constants = constants_of<State>(factors);
   const auto gradient_bytes = static_cast<std::int64_t>(c10::elementSize(span.gradient_type));
   const auto weight_bytes = static_cast<std::int64_t>(c10::elementSize(span.weight_type));
   at::parallel_for(0, (span.n + block_elements - 1) / block_elements, 1, [&](std::int64_t first, std::int64_t last) {
     const std::int64_t begin = first * block_elements, end = std::min(last * block_elements, span.n);
-    const Pointers<State> at{static_cast<State*>(span.master) + begin, static_cast<State*>(span.m) + begin,
-                             static_cast<State*>(span.v) + begin,
-                             static_cast<const char*>(span.gradient) + begin * gradient_bytes,
-                             span.weights ? static_cast<char*>(span.weights) + begin * weight_bytes : nullptr};
+    const AdamWPointers<State> at{static_cast<State*>(span.master) + begin, static_cast<State*>(span.m) + begin,
+                                  static_cast<State*>(span.v) + begin,
+                                  static_cast<const char*>(span.gradient) + begin * gradient_bytes,
+                                  span.weights ? static_cast<char*>(span.weights) + begin * weight_bytes : nullptr};
     update(at, constants, end - begin, span.n >= stream_elements);
   });
 }
@@ -48,24 +48,10 @@ void run(Update update, const AdamWSpan& span, const AdamWFactors& factors) {
 }  // namespace
 
 void adamw_update(const AdamWSpan& span, const AdamWFactors& factors) {
-  adamw_update(span, factors, best_instruction_set());
-}
-
-void adamw_update(const AdamWSpan& span, const AdamWFactors& factors, InstructionSet set) {
   ZERO_CHECK(factors.step >= 1, "AdamW steps are counted from 1");
-  const Number gradient = number_type(span.gradient_type);
-  const Number weights = span.weights ? number_type(span.weight_type) : Number::none;
-  if (span.state_type == c10::kDouble) {
-    const auto update = kernels::scalar_f64(gradient, weights);
-    ZERO_CHECK(update, "fp64 states take gradients and weights in fp32 or fp64");
-    return run<double>(update, span, factors);
-  }
+  if (span.state_type == c10::kDouble) return run<double>(span, factors);
   ZERO_CHECK(span.state_type == c10::kFloat, "AdamW states are fp32 or fp64");
-  const auto update = set == InstructionSet::avx512 ? kernels::avx512_f32(gradient, weights)
-                      : set == InstructionSet::avx2 ? kernels::avx2_f32(gradient, weights)
-                                                    : kernels::scalar_f32(gradient, weights);
-  ZERO_CHECK(update, "fp32 states take gradients and weights in fp32, bf16 or fp16");
-  run<float>(update, span, factors);
+  run<float>(span, factors);
 }
 
 AdamWSpan slice(const AdamWSpan& span, std::int64_t begin, std::int64_t end) {

@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "offload/kernels/instruction_set.h"
-
 namespace zero {
 
 struct AdamWFactors {
@@ -36,10 +34,9 @@ struct AdamWSpan {
 /// The rule of torch.optim.AdamW, computed in the states' type:
 ///   g = gradient * gradient_scale;  p *= 1 - lr*weight_decay;  m += (1-beta1)(g-m);  v = beta2*v + (1-beta2)g*g;
 ///   p -= lr/(1-beta1^step) * m / (sqrt(v)/sqrt(1-beta2^step) + eps).
-/// The same bits for any instruction set, number of threads and way of cutting a span into pieces.
+/// The same bits for any kind of processor, number of threads and way of cutting a span into pieces.
 /// Throws InternalError for a combination of types not listed above.
 void adamw_update(const AdamWSpan& span, const AdamWFactors& factors);
-void adamw_update(const AdamWSpan& span, const AdamWFactors& factors, InstructionSet set);
 
 /// Elements [begin, end) of a flat shard, with or without weight decay, at a multiple of the step's learning rate.
 struct DecayRange {

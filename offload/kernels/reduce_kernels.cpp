@@ -10,13 +10,11 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "offload/kernels/number_type.h"
-#include "offload/kernels/reduce_simd.h"
+#include "base/number_types.h"
+#include "offload/kernels/reduce_lanes.h"
 
 namespace zero {
 namespace {
-
-using kernels::Number;
 
 constexpr std::int64_t block_elements = std::int64_t{1} << 15;
 
@@ -38,36 +36,20 @@ double fold(double* values, std::int64_t count) {
   return count ? values[0] : 0.0;
 }
 
-kernels::Squares squares_for(Number from, InstructionSet set) {
-  kernels::Squares found = nullptr;
-  if (set == InstructionSet::avx512) found = kernels::avx512_squares(from);
-  if (set == InstructionSet::avx2) found = kernels::avx2_squares(from);
-  return found ? found : kernels::scalar_squares(from);
-}
-
-kernels::Pack pack_for(Number to, Number from, bool accumulate, InstructionSet set) {
-  kernels::Pack found = nullptr;
-  if (set == InstructionSet::avx512) found = kernels::avx512_pack(to, from, accumulate);
-  if (set == InstructionSet::avx2) found = kernels::avx2_pack(to, from, accumulate);
-  return found ? found : kernels::scalar_pack(to, from, accumulate);
-}
-
 }  // namespace
 
-NormPart sum_of_squares(const at::Tensor& flat) { return sum_of_squares(flat, best_instruction_set()); }
-
-NormPart sum_of_squares(const at::Tensor& flat, InstructionSet set) {
+NormPart sum_of_squares(const at::Tensor& flat) {
   if (!flat.defined() || flat.numel() == 0) return {};
   ZERO_CHECK(flat.is_contiguous() && flat.device().is_cpu(), "the norm is taken of contiguous host tensors");
-  const kernels::Squares squares = squares_for(number_type(flat.scalar_type()), set);
+  const SquaresLoop squares = squares_loop(number_of(flat.scalar_type()));
   const auto* data = static_cast<const char*>(flat.const_data_ptr());
   const auto bytes = static_cast<std::int64_t>(flat.element_size());
   std::vector<double> sums(static_cast<std::size_t>((flat.numel() + block_elements - 1) / block_elements));
   for_blocks(flat.numel(), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t at = begin; at < end; at += block_elements) {
-      std::array<double, kernels::norm_lanes> lanes{};
+      std::array<double, norm_sums> lanes{};
       squares(data + at * bytes, std::min(block_elements, end - at), lanes.data());
-      sums[static_cast<std::size_t>(at / block_elements)] = fold(lanes.data(), kernels::norm_lanes);
+      sums[static_cast<std::size_t>(at / block_elements)] = fold(lanes.data(), norm_sums);
     }
   });
   const double sum = fold(sums.data(), static_cast<std::int64_t>(sums.size()));
@@ -75,10 +57,6 @@ NormPart sum_of_squares(const at::Tensor& flat, InstructionSet set) {
 }
 
 void pack(const at::Tensor& destination_flat, const at::Tensor& source, bool accumulate) {
-  pack(destination_flat, source, accumulate, best_instruction_set());
-}
-
-void pack(const at::Tensor& destination_flat, const at::Tensor& source, bool accumulate, InstructionSet set) {
   ZERO_CHECK(destination_flat.numel() == source.numel(),
              text("cannot pack ", source.numel(), " elements into ", destination_flat.numel()));
   ZERO_CHECK(destination_flat.is_contiguous() && destination_flat.device().is_cpu() && source.device().is_cpu(),
@@ -90,8 +68,7 @@ void pack(const at::Tensor& destination_flat, const at::Tensor& source, bool acc
   auto* to_data = static_cast<char*>(destination_flat.data_ptr());
   const auto* from_data = static_cast<const char*>(from.const_data_ptr());
   const bool copy = !accumulate && destination_flat.scalar_type() == from.scalar_type();
-  const kernels::Pack run =
-      pack_for(number_type(destination_flat.scalar_type()), number_type(from.scalar_type()), accumulate, set);
+  const PackLoop run = pack_loop(number_of(destination_flat.scalar_type()), number_of(from.scalar_type()), accumulate);
   ZERO_CHECK(run, text("cannot pack ", c10::toString(from.scalar_type()), " into ",
                        c10::toString(destination_flat.scalar_type())));
   for_blocks(from.numel(), [&](std::int64_t begin, std::int64_t end) {

@@ -1,8 +1,6 @@
 #pragma once
-// Reductions over flat host tensors that give the same bits for any number of threads and any instruction set.
+// Reductions over flat host tensors that give the same bits for any number of threads and any kind of processor.
 #include <ATen/core/Tensor.h>
-
-#include "offload/kernels/instruction_set.h"
 
 namespace zero {
 
@@ -15,12 +13,10 @@ struct NormPart {
 /// Sum of squares of a contiguous fp32, bf16, fp16 or fp64 tensor, accumulated in fp64 along a fixed tree: 32 lanes
 /// inside blocks of 32768 elements, then pairwise. An undefined or empty tensor gives {0, true}.
 NormPart sum_of_squares(const at::Tensor& flat);
-NormPart sum_of_squares(const at::Tensor& flat, InstructionSet set);
 
 /// Writes source, converted to nearest even, into destination (contiguous, same number of elements), or adds it:
 /// destination + source is computed in fp32 (fp64 where the destination is) and rounded once. Invisible to autograd.
 /// A source that is not contiguous is read through a contiguous copy.
 void pack(const at::Tensor& destination_flat, const at::Tensor& source, bool accumulate);
-void pack(const at::Tensor& destination_flat, const at::Tensor& source, bool accumulate, InstructionSet set);
 
 }  // namespace zero

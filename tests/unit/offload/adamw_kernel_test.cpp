@@ -6,17 +6,13 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/half.h"
+#include "base/number_types.h"
 #include "offload/kernels/reduce_kernels.h"
+#include "tests/unit/simd_targets.h"
 
 namespace zero {
 namespace {
-
-std::vector<InstructionSet> sets_of_this_machine() {
-  std::vector<InstructionSet> sets{InstructionSet::scalar};
-  if (best_instruction_set() >= InstructionSet::avx2) sets.push_back(InstructionSet::avx2);
-  if (best_instruction_set() >= InstructionSet::avx512) sets.push_back(InstructionSet::avx512);
-  return sets;
-}
 
 struct Case {
   at::Tensor master, m, v, gradient, weights;
@@ -65,23 +61,48 @@ bool same_bits(const at::Tensor& a, const at::Tensor& b) {
 const AdamWFactors factors{
     .lr = 3e-3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .gradient_scale = 0.37, .step = 5};
 
-TEST(AdamWKernel, AllInstructionSetsGiveTheSameBits) {
+/// The rule, an element at a time, in the order of operations that kernels have.
+void update_plainly(const Case& c, const AdamWFactors& f) {
+  const auto step = static_cast<double>(f.step);
+  const auto keep = static_cast<float>(1 - f.lr * f.weight_decay);
+  const auto step_size = static_cast<float>(f.lr / (1 - std::pow(f.beta1, step)));
+  const auto inverse_root = static_cast<float>(1 / std::sqrt(1 - std::pow(f.beta2, step)));
+  const auto scale = static_cast<float>(f.gradient_scale), b1 = static_cast<float>(1 - f.beta1),
+             beta2 = static_cast<float>(f.beta2), b2 = static_cast<float>(1 - f.beta2), eps = static_cast<float>(f.eps);
+  auto *p = c.master.data_ptr<float>(), *m = c.m.data_ptr<float>(), *v = c.v.data_ptr<float>();
+  with_float_type(number_of(c.gradient.scalar_type()), [&]<class G>(G) {
+    const auto* gradient = static_cast<const G*>(c.gradient.const_data_ptr());
+    for (std::int64_t i = 0; i < c.master.numel(); ++i) {
+      const float g = to_float(gradient[i]) * scale;
+      m[i] = std::fma(g - m[i], b1, m[i]);
+      v[i] = std::fma(v[i], beta2, g * g * b2);
+      p[i] = p[i] * keep - m[i] * step_size / std::fma(std::sqrt(v[i]), inverse_root, eps);
+    }
+  });
+  if (!c.weights.defined()) return;
+  with_float_type(number_of(c.weights.scalar_type()), [&]<class W>(W) {
+    auto* weights = static_cast<W*>(c.weights.data_ptr());
+    for (std::int64_t i = 0; i < c.master.numel(); ++i) weights[i] = rounded<W>(p[i]);
+  });
+}
+
+TEST(AdamWKernel, EveryKindOfProcessorGivesTheRulesBits) {
   for (const std::int64_t n : {1, 7, 16, 1003, 100001}) {
     for (const auto gradient : {at::kFloat, at::kBFloat16, at::kHalf}) {
       for (const std::optional<at::ScalarType> weights : {std::optional<at::ScalarType>(), std::optional(at::kFloat),
                                                           std::optional(at::kBFloat16), std::optional(at::kHalf)}) {
         const Case expected = make(n, gradient, weights);
-        adamw_update(expected.span(), factors, InstructionSet::scalar);
-        for (const InstructionSet set : sets_of_this_machine()) {
+        update_plainly(expected, factors);
+        with_every_simd_target([&](const char* target) {
           const Case got = make(n, gradient, weights);
-          adamw_update(got.span(), factors, set);
-          EXPECT_TRUE(same_bits(got.master, expected.master)) << name_of(set) << " n=" << n << " " << gradient;
-          EXPECT_TRUE(same_bits(got.m, expected.m)) << name_of(set);
-          EXPECT_TRUE(same_bits(got.v, expected.v)) << name_of(set);
+          adamw_update(got.span(), factors);
+          EXPECT_TRUE(same_bits(got.master, expected.master)) << target << " n=" << n << " " << gradient;
+          EXPECT_TRUE(same_bits(got.m, expected.m)) << target;
+          EXPECT_TRUE(same_bits(got.v, expected.v)) << target;
           if (weights) {
-            EXPECT_TRUE(same_bits(got.weights, expected.weights)) << name_of(set) << " " << *weights;
+            EXPECT_TRUE(same_bits(got.weights, expected.weights)) << target << " " << *weights;
           }
-        }
+        });
       }
     }
   }
@@ -90,7 +111,7 @@ TEST(AdamWKernel, AllInstructionSetsGiveTheSameBits) {
 TEST(AdamWKernel, LargeSpansAndThreadsGiveTheSameBits) {
   const std::int64_t n = (std::int64_t{1} << 22) + 13;  // weights are written past the caches
   const Case expected = make(n, at::kBFloat16, at::kBFloat16);
-  adamw_update(expected.span(), factors, InstructionSet::scalar);
+  update_plainly(expected, factors);
   const int before = at::get_num_threads();
   for (const int threads : {1, 2, 3}) {
     at::set_num_threads(threads);
@@ -162,20 +183,21 @@ TEST(AdamWKernel, RefusesTypesThatItHasNot) {
   EXPECT_ANY_THROW(adamw_update(c.span(), factors));
 }
 
-TEST(ReduceKernels, NormIsTheSameForThreadsAndInstructionSets) {
+TEST(ReduceKernels, NormIsTheSameForThreadsAndProcessors) {
   const int before = at::get_num_threads();
   for (const auto type : {at::kFloat, at::kBFloat16, at::kHalf, at::kDouble}) {
     for (const std::int64_t n : {1, 31, 33, 32768, 1000003}) {
       auto generator = at::make_generator<at::CPUGeneratorImpl>(5);
       const at::Tensor x = at::randn({n}, generator, at::kDouble).to(type);
-      const double expected = sum_of_squares(x, InstructionSet::scalar).sum_of_squares;
+      at::set_num_threads(1);
+      const double expected = sum_of_squares(x).sum_of_squares;
       EXPECT_NEAR(expected, x.to(at::kDouble).square().sum().item<double>(), 1e-12 * expected);
-      for (const InstructionSet set : sets_of_this_machine()) {
+      with_every_simd_target([&](const char* target) {
         for (const int threads : {1, 2, 3}) {
           at::set_num_threads(threads);
-          EXPECT_EQ(sum_of_squares(x, set).sum_of_squares, expected) << name_of(set) << " " << type << " n=" << n;
+          EXPECT_EQ(sum_of_squares(x).sum_of_squares, expected) << target << " " << type << " n=" << n;
         }
-      }
+      });
     }
   }
   at::set_num_threads(before);
@@ -197,15 +219,15 @@ TEST(ReduceKernels, NormSeesWhatIsNotFinite) {
 TEST(ReduceKernels, PackConvertsAndAccumulatesAsLibTorch) {
   for (const auto to : {at::kFloat, at::kBFloat16, at::kHalf}) {
     for (const auto from : {at::kFloat, at::kBFloat16, at::kHalf}) {
-      for (const InstructionSet set : sets_of_this_machine()) {
+      with_every_simd_target([&](const char* target) {
         const at::Tensor source = wild(100003, 6, from), start = wild(100003, 8, to);
         const at::Tensor copied = start.clone(), added = start.clone();
-        pack(copied, source, false, set);
-        pack(added, source, true, set);
-        EXPECT_TRUE(at::allclose(copied, source.to(to), 0, 0, true)) << to << from << name_of(set);
+        pack(copied, source, false);
+        pack(added, source, true);
+        EXPECT_TRUE(at::allclose(copied, source.to(to), 0, 0, true)) << to << from << target;
         EXPECT_TRUE(at::allclose(added, (start.to(at::kFloat) + source.to(at::kFloat)).to(to), 0, 0, true))
             << to << from;
-      }
+      });
     }
   }
   const at::Tensor wide = at::ones({3}, at::kDouble);

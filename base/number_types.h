@@ -1,0 +1,48 @@
+#pragma once
+// From LibTorch's names of number types to Number, and from a Number to the C++ type.
+#include "base/error.h"
+#include "base/half.h"
+#include "base/number.h"
+
+namespace zero {
+
+/// LibTorch's ScalarType as a Number; a template, since this room sees no LibTorch. Throws InternalError for a type
+/// that no kernel knows.
+template <class ScalarType>
+Number number_of(ScalarType type) {
+  switch (type) {
+    case ScalarType::Float:
+      return Number::fp32;
+    case ScalarType::BFloat16:
+      return Number::bf16;
+    case ScalarType::Half:
+      return Number::fp16;
+    case ScalarType::Double:
+      return Number::fp64;
+    case ScalarType::Int:
+      return Number::int32;
+    case ScalarType::Long:
+      return Number::int64;
+    default:
+      throw_check_failed(__FILE__, __LINE__, "number type", std::string("no kernel for ") + toString(type));
+  }
+}
+
+/// f(T{}) with the C++ type of a floating number; InternalError for an integer.
+template <class F>
+auto with_float_type(Number number, const F& f) {
+  switch (number) {
+    case Number::fp32:
+      return f(float{});
+    case Number::bf16:
+      return f(Bf16{});
+    case Number::fp16:
+      return f(Fp16{});
+    case Number::fp64:
+      return f(double{});
+    default:
+      throw_check_failed(__FILE__, __LINE__, "floating type", "integers have no floating type");
+  }
+}
+
+}  // namespace zero

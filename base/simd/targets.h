@@ -1,0 +1,18 @@
+#pragma once
+// The processors that the CPU's kernels are compiled for by Highway (github.com/google/highway): AVX2 and AVX-512 on
+// x86-64, NEON on ARM. Included before any header of Highway's.
+//
+// A file of kernels is compiled once for each of them, and HWY_DYNAMIC_DISPATCH calls the best that this machine runs:
+//   #undef HWY_TARGET_INCLUDE
+//   #define HWY_TARGET_INCLUDE "ROOM/FILE.cpp"    // itself
+//   #include <hwy/foreach_target.h>
+//   #include "base/simd/lanes.inl"
+//   HWY_BEFORE_NAMESPACE(); ... kernels in zero::HWY_NAMESPACE ... HWY_AFTER_NAMESPACE();
+//   #if HWY_ONCE ... HWY_EXPORT, and what others call ... #endif
+// Other headers come first: what is included after foreach_target.h is compiled for every target too. A file without
+// foreach_target.h is compiled for the least of them alone.
+
+// No kernel uses AES or carry-less products, which x86-64-v3 does not promise.
+#define HWY_DISABLE_PCLMUL_AES
+// The kernels hold vectors in arrays, so their length must be known when they are compiled.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)

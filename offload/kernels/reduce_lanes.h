@@ -1,0 +1,22 @@
+#pragma once
+// Inner loops of packing and of the norm, compiled once for each kind of processor. Plain pointers, no LibTorch.
+#include <cstdint>
+
+#include "base/number.h"
+
+namespace zero {
+
+/// Sums of squares: element i of a block is added to sum i % norm_sums, in order.
+inline constexpr int norm_sums = 32;
+
+/// Adds the squares of n elements to norm_sums sums in fp64.
+using SquaresLoop = void (*)(const void* source, std::int64_t n, double* sums);
+/// The best loop of this machine.
+SquaresLoop squares_loop(Number source);
+
+/// destination = source, or destination + source rounded once; conversions to nearest even.
+using PackLoop = void (*)(void* destination, const void* source, std::int64_t n);
+/// Null for a combination that is not there: fp64 with 16 bits.
+PackLoop pack_loop(Number destination, Number source, bool accumulate);
+
+}  // namespace zero

@@ -1,14 +1,26 @@
-// Compiled for AVX-512 with bf16 (see CMakeLists.txt): nothing of this file may run before the machine was asked.
+// Compiled for AVX-512 with bf16 (see CMakeLists.txt), on other processors attention_absent.cpp is: nothing of this
+// file may run before the machine was asked.
 #include "models/ops/kernels/attention_kernels.h"
 
 #include <immintrin.h>
 
 #include <initializer_list>
 
+#include "base/simd/targets.h"
+
+#include "models/ops/kernels/row16.inl"
+
 namespace zero::kernels {
 namespace {
 
-#include "models/ops/kernels/vector16.inl"
+using namespace HWY_NAMESPACE;
+
+HWY_INLINE __m512 raw(V v) { return v.part[0].raw; }
+HWY_INLINE V vector(__m512 raw) {
+  V v;
+  v.part[0] = hn::Vec<Floats>{raw};
+  return v;
+}
 
 #include "models/ops/kernels/block_product.inl"
 
@@ -17,7 +29,7 @@ namespace {
 constexpr std::int64_t block = 64;
 constexpr float minus_infinity = -1e30f;
 
-ZERO_INLINE V masked(__mmask16 mask, V v) { return (V)_mm512_maskz_mov_ps(mask, (__m512)v); }
+HWY_INLINE V masked(__mmask16 mask, V v) { return vector(_mm512_maskz_mov_ps(mask, raw(v))); }
 
 std::int64_t padded(std::int64_t length) { return (length + block - 1) / block * block; }
 
@@ -61,7 +73,7 @@ struct View {
 };
 
 /// Bits of the 16 columns from `begin` on that lie in [low, high].
-ZERO_INLINE __mmask16 columns_within(std::int64_t begin, std::int64_t low, std::int64_t high) {
+HWY_INLINE __mmask16 columns_within(std::int64_t begin, std::int64_t low, std::int64_t high) {
   const std::int64_t from = low - begin, to = high - begin + 1;
   const std::uint32_t below_to = to <= 0 ? 0u : to >= 16 ? 0xffffu : (1u << to) - 1;
   const std::uint32_t below_from = from <= 0 ? 0u : from >= 16 ? 0xffffu : (1u << from) - 1;
@@ -90,21 +102,21 @@ struct ForwardParts {
 
 /// Turns one row of 64 scores into exponentials and brings the row's sums so far to the new maximum.
 template <class T>
-ZERO_INLINE void softmax_row(const ForwardParts<T>& w, std::int64_t r, float scale, const __mmask16* masks,
-                             std::int64_t head_dim) {
+HWY_INLINE void softmax_row(const ForwardParts<T>& w, std::int64_t r, float scale, const __mmask16* masks,
+                            std::int64_t head_dim) {
   V s[4], m = splat(minus_infinity);
   for (int c = 0; c < 4; ++c) {
     s[c] = load(w.scores + r * block + 16 * c, width) * scale;
-    m = (V)_mm512_mask_max_ps((__m512)m, masks[c], (__m512)m, (__m512)s[c]);
+    m = vector(_mm512_mask_max_ps(raw(m), masks[c], raw(m), raw(s[c])));
   }
-  const float before = w.top[r], found = _mm512_reduce_max_ps((__m512)m), top = found > before ? found : before;
-  V sums{};
+  const float before = w.top[r], found = _mm512_reduce_max_ps(raw(m)), top = found > before ? found : before;
+  V sums = splat(0);
   for (int c = 0; c < 4; ++c) {
     const V e = masked(masks[c], exponential(s[c] - top));
     sums += e;
     store_rounded(w.p + r * block + 16 * c, e);
   }
-  const float shrink = exponential(splat(before - top))[0];
+  const float shrink = _mm512_cvtss_f32(raw(exponential(splat(before - top))));
   w.total[r] = w.total[r] * shrink + sum(sums);
   w.top[r] = top;
   if (shrink == 1.0f) return;
@@ -182,8 +194,8 @@ struct BackwardParts {
 
 /// p = exp(score - lse) and ds = p (dp - delta) for two keys and all 64 queries of a block.
 template <class T>
-ZERO_INLINE void gradient_rows(const BackwardParts<T>& w, std::int64_t q_begin, std::int64_t k_begin, std::int64_t r,
-                               float scale) {
+HWY_INLINE void gradient_rows(const BackwardParts<T>& w, std::int64_t q_begin, std::int64_t k_begin, std::int64_t r,
+                              float scale) {
   const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   for (std::int64_t c = 0; c < block; c += 16) {
     const V lse = load(w.lse + q_begin + c, width), delta = load(w.delta + q_begin + c, width);
@@ -232,7 +244,7 @@ void begin_head(const View<T>& view, const BackwardParts<T>& w, std::int64_t hea
   __builtin_memset(w.dq_transposed, 0, static_cast<std::size_t>(padded(p.length) * p.head_dim) * 4);
   for (std::int64_t t = 0; t < padded(p.length); ++t) {
     const bool real = t < p.length;
-    V products{};
+    V products = splat(0);
     for (std::int64_t d = 0; real && d < p.head_dim; d += 16)
       products +=
           load(dout.at + t * dout.stride + d, width) * load(p.out + view.at_out(head) + t * dout.stride + d, width);
@@ -287,10 +299,7 @@ std::size_t workspace_bytes(std::int64_t length, std::int64_t head_dim) {
 template <class T>
 constexpr AttentionKernels<T> all_kernels{forward<T>, backward<T>, workspace_bytes<T>};
 
-bool has_avx512() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-}
+bool has_avx512() { return hwy::SupportedTargets() & HWY_AVX3; }
 
 }  // namespace
 

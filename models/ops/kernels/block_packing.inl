@@ -46,16 +46,16 @@ inline void pack_interleaved(const RowsOf<Bf16>& a, Bf16* dst) {
 }
 
 /// Two rows of 16 values as the words of a second factor: two rows in fp32 (`stride` apart), one of pairs in bf16.
-ZERO_INLINE void store_interleaved(float* dst, std::int64_t stride, V first, V second) {
+HWY_INLINE void store_interleaved(float* dst, std::int64_t stride, V first, V second) {
   store(dst, first, width);
   store(dst + stride, second, width);
 }
-ZERO_INLINE void store_interleaved(Bf16* dst, std::int64_t, V first, V second) {
-  const __m512i low = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh((__m512)first));
-  const __m512i high = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh((__m512)second));
+HWY_INLINE void store_interleaved(Bf16* dst, std::int64_t, V first, V second) {
+  const __m512i low = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(raw(first)));
+  const __m512i high = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(raw(second)));
   _mm512_storeu_si512(dst, _mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
 }
-ZERO_INLINE void store_rounded(float* dst, V v) { store(dst, v, width); }
-ZERO_INLINE void store_rounded(Bf16* dst, V v) {
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(dst), (__m256i)_mm512_cvtneps_pbh((__m512)v));
+HWY_INLINE void store_rounded(float* dst, V v) { store(dst, v, width); }
+HWY_INLINE void store_rounded(Bf16* dst, V v) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(dst), (__m256i)_mm512_cvtneps_pbh(raw(v)));
 }

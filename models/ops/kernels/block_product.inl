@@ -1,9 +1,9 @@
 // Small matrix products of AVX-512, on words of 32 bits: one fp32, or two bf16 that stand side by side along the summed
-// dimension. Included inside an anonymous namespace after vector16.inl.
-ZERO_INLINE __m512 multiply_add(float, __m512 acc, __m512i a, __m512i b) {
+// dimension. Included inside an anonymous namespace after row16.inl.
+HWY_INLINE __m512 multiply_add(float, __m512 acc, __m512i a, __m512i b) {
   return _mm512_fmadd_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), acc);
 }
-ZERO_INLINE __m512 multiply_add(Bf16, __m512 acc, __m512i a, __m512i b) {
+HWY_INLINE __m512 multiply_add(Bf16, __m512 acc, __m512i a, __m512i b) {
   return _mm512_dpbf16_ps(acc, (__m512bh)a, (__m512bh)b);
 }
 
@@ -20,7 +20,7 @@ struct Sums {
 
 // Four rows by `vectors` times 16 columns.
 template <class T, int vectors, bool add>
-ZERO_INLINE void product_4(const Words& a, const Words& b, const Sums& c, std::int64_t words) {
+HWY_INLINE void product_4(const Words& a, const Words& b, const Sums& c, std::int64_t words) {
   __m512 acc[4][vectors];
   for (int r = 0; r < 4; ++r)
     for (int v = 0; v < vectors; ++v)

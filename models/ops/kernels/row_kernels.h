@@ -1,15 +1,14 @@
 #pragma once
 // Row kernels: what a decoder does to one row of numbers after another, for fp32 and bf16 on the CPU. Plain pointers,
-// no LibTorch and nothing inline, since the same source is compiled once per instruction set (row_kernels.inl) and the
-// best that this machine runs is chosen at the first call. Sums are fp32 in an order that depends on the row's length
+// no LibTorch, compiled once for each kind of processor. Sums are fp32 in an order that depends on the row's length
 // alone.
 #include <cstdint>
 
+#include "base/half.h"
+
 namespace zero::kernels {
 
-struct Bf16 {
-  std::uint16_t bits;
-};
+using zero::Bf16;
 
 template <class T>
 struct RmsNormRows {
@@ -74,14 +73,8 @@ struct RowKernels {
                                  float scale);  // logits = scale (softmax - onehot)
 };
 
-/// The kernels for this machine: AVX-512 where it has it, else AVX2.
+/// The best kernels of this machine.
 template <class T>
 const RowKernels<T>& row_kernels();
-
-/// One instruction set's own, for tests. Null when this machine does not run it.
-template <class T>
-const RowKernels<T>* row_kernels_avx2();
-template <class T>
-const RowKernels<T>* row_kernels_avx512();
 
 }  // namespace zero::kernels

@@ -1,8 +1,8 @@
 #include "base/hash.h"
 
-#include <nmmintrin.h>
-
 #include <cstring>
+
+#include "base/crc32c.h"
 
 namespace zero {
 
@@ -12,12 +12,12 @@ std::uint64_t checksum(const std::byte* data, std::size_t bytes) {
   for (std::size_t i = 0; i + 32 <= bytes; i += 32) {
     std::uint64_t word[4];
     std::memcpy(word, data + i, 32);
-    a = _mm_crc32_u64(a, word[0]);
-    b = _mm_crc32_u64(b, word[1]);
-    c = _mm_crc32_u64(c, word[2]);
-    d = _mm_crc32_u64(d, word[3]);
+    a = crc32c(a, word[0]);
+    b = crc32c(b, word[1]);
+    c = crc32c(c, word[2]);
+    d = crc32c(d, word[3]);
   }
-  return (_mm_crc32_u64(a, c) << 32) | _mm_crc32_u64(b, d);
+  return (crc32c(a, c) << 32) | crc32c(b, d);
 }
 
 std::uint64_t checksum_of(std::string bytes) {

@@ -2,10 +2,13 @@
 // Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011), eight counters at a time.
 // A counter-based generator: the numbers of any place are had without those before it, so a draw does not depend on how
 // the work is cut over ranks and threads. Only integer arithmetic: the same on every platform.
-#include <immintrin.h>
+#include "base/simd/targets.h"
+
+#include <hwy/highway.h>
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 
 namespace zero {
 
@@ -20,19 +23,33 @@ struct PhiloxKey {
 
 namespace detail {
 
-inline U32x8 high_product(U32x8 a, U32x8 b) {
-  const __m256i even = _mm256_mul_epu32((__m256i)a, (__m256i)b);
-  const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64((__m256i)a, 32), _mm256_srli_epi64((__m256i)b, 32));
-  return (U32x8)_mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA);
-}
+inline U32x8 splat(std::uint32_t x) { return U32x8{} + x; }
 
-inline U32x8 splat(std::uint32_t x) { return (U32x8)_mm256_set1_epi32(static_cast<int>(x)); }
+/// The upper halves of the products.
+inline U32x8 high_product(U32x8 a, std::uint32_t b) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::CappedTag<std::uint32_t, 8> words;
+  const hn::RepartitionToWide<decltype(words)> pairs;
+  const auto factor = hn::Set(words, b);
+  std::uint32_t all[8];
+  std::memcpy(all, &a, sizeof all);
+  for (std::size_t i = 0; i < 8; i += hn::MaxLanes(words)) {
+    const auto x = hn::LoadU(words, all + i);
+    const auto odd_lanes = hn::BitCast(words, hn::ShiftRight<32>(hn::BitCast(pairs, x)));
+    const auto even = hn::BitCast(words, hn::ShiftRight<32>(hn::MulEven(x, factor)));
+    const auto odd = hn::BitCast(words, hn::MulEven(odd_lanes, factor));
+    hn::StoreU(hn::OddEven(odd, even), words, all + i);
+  }
+  U32x8 high;
+  std::memcpy(&high, all, sizeof high);
+  return high;
+}
 
 }  // namespace detail
 
 /// The four output words of eight blocks whose counters are given as four words of eight lanes.
 inline std::array<U32x8, 4> philox(std::array<U32x8, 4> c, std::uint64_t key) {
-  const U32x8 m0 = detail::splat(0xD2511F53u), m1 = detail::splat(0xCD9E8D57u);
+  constexpr std::uint32_t m0 = 0xD2511F53u, m1 = 0xCD9E8D57u;
   auto k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
   for (int round = 0; round < 10; ++round) {
     const U32x8 high0 = detail::high_product(c[0], m0), high1 = detail::high_product(c[2], m1);

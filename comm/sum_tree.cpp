@@ -1,9 +1,5 @@
 #include "comm/sum_tree.h"
 
-#include <c10/util/BFloat16.h>
-#include <c10/util/Half.h>
-#include <immintrin.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -11,22 +7,18 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/number_types.h"
+#include "base/simd/targets.h"
+
+#include "base/simd/lanes.inl"
 
 namespace zero {
 namespace {
 
 constexpr std::int64_t block = 2048;  // elements of a partial sum: one level of the tree stays in the L1 cache
 
-// Bit patterns, so that the loops below are integer SIMD.
-struct Bf16 {
-  std::uint16_t bits;
-};
-struct Fp16 {
-  std::uint16_t bits;
-};
-
 /// fp64 to fp32 rounding to odd: rounding the result once more, to fewer bits, is then as good as rounding once.
-inline float round_to_odd(double value) {
+float round_to_odd(double value) {
   const float nearest = static_cast<float>(value);
   if (static_cast<double>(nearest) == value || value != value) return nearest;
   std::uint32_t bits = std::bit_cast<std::uint32_t>(nearest);
@@ -36,62 +28,78 @@ inline float round_to_odd(double value) {
   return std::bit_cast<float>(bits | 1u);
 }
 
-inline float narrow(float value) { return value; }
-inline float narrow(double value) { return round_to_odd(value); }
+float narrow(float value) { return value; }
+float narrow(double value) { return round_to_odd(value); }
 
-inline float widen(Bf16 value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16); }
-inline float widen(Fp16 value) { return _cvtsh_ss(value.bits); }
-template <class T>
-inline T widen(T value) {
-  return value;
+/// One element in the type of sums.
+template <class Sum, class In>
+Sum widened(In value) {
+  if constexpr (std::is_arithmetic_v<In>)
+    return static_cast<Sum>(value);
+  else
+    return to_float(value);
 }
 
 template <class Out, class Sum>
-inline Out rounded(Sum value) {
-  if constexpr (std::is_same_v<Out, Bf16>) {
-    const std::uint32_t bits = std::bit_cast<std::uint32_t>(narrow(value));
-    const std::uint32_t nearest_even = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-    return {static_cast<std::uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : nearest_even)};
-  } else if constexpr (std::is_same_v<Out, Fp16>) {
-    return {static_cast<std::uint16_t>(_cvtss_sh(narrow(value), _MM_FROUND_TO_NEAREST_INT))};
-  } else {
+Out narrowed(Sum value) {
+  if constexpr (std::is_arithmetic_v<Out>)
     return static_cast<Out>(value);
-  }
+  else
+    return rounded<Out>(narrow(value));
+}
+
+namespace hn = hwy::HWY_NAMESPACE;
+namespace lanes = simd::HWY_NAMESPACE;
+using Floats = hn::ScalableTag<float>;
+
+/// Compilers turn plain loops over the other types into SIMD, but not conversions of fp16.
+template <class T, class Sum>
+constexpr bool by_lanes = std::is_same_v<Sum, float>&& std::is_same_v<T, Fp16>;
+
+/// f(i) for whole vectors of n elements; returns where the rest begins.
+template <class F>
+std::int64_t for_vectors(std::int64_t n, const F& f) {
+  std::int64_t i = 0;
+  for (; i + lanes::lanes_of<Floats> <= n; i += lanes::lanes_of<Floats>) f(i);
+  return i;
 }
 
 template <class In, class Sum>
 void load(const In* in, Sum* out, std::int64_t n) {
   std::int64_t i = 0;
-  if constexpr (std::is_same_v<In, Fp16> && std::is_same_v<Sum, float>)
-    for (; i + 8 <= n; i += 8)
-      _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i))));
-  for (; i < n; ++i) out[i] = static_cast<Sum>(widen(in[i]));
+  if constexpr (by_lanes<In, Sum>)
+    i = for_vectors(n, [&](std::int64_t at) { lanes::store(Floats(), lanes::load(Floats(), in + at), out + at); });
+  for (; i < n; ++i) out[i] = widened<Sum>(in[i]);
 }
 
 template <class In, class Sum>
 void load_add(const In* in, Sum* out, std::int64_t n) {
   std::int64_t i = 0;
-  if constexpr (std::is_same_v<In, Fp16> && std::is_same_v<Sum, float>)
-    for (; i + 8 <= n; i += 8)
-      _mm256_storeu_ps(out + i,
-                       _mm256_add_ps(_mm256_loadu_ps(out + i),
-                                     _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i)))));
-  for (; i < n; ++i) out[i] += static_cast<Sum>(widen(in[i]));
+  if constexpr (by_lanes<In, Sum>)
+    i = for_vectors(n, [&](std::int64_t at) {
+      const auto sum = hn::Add(lanes::load(Floats(), out + at), lanes::load(Floats(), in + at));
+      lanes::store(Floats(), sum, out + at);
+    });
+  for (; i < n; ++i) out[i] += widened<Sum>(in[i]);
 }
 
 template <class Sum, class Out>
 void store(const Sum* in, Out* out, std::int64_t n) {
   std::int64_t i = 0;
-  if constexpr (std::is_same_v<Out, Fp16> && std::is_same_v<Sum, float>)
-    for (; i + 8 <= n; i += 8)
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i),
-                       _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT));
-  for (; i < n; ++i) out[i] = rounded<Out>(in[i]);
+  if constexpr (by_lanes<Out, Sum>)
+    i = for_vectors(n, [&](std::int64_t at) { lanes::store(Floats(), lanes::load(Floats(), in + at), out + at); });
+  for (; i < n; ++i) out[i] = narrowed<Out>(in[i]);
 }
 
 template <class Sum, class Out>
 void store_add(const Sum* in, Out* out, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) out[i] = rounded<Out>(static_cast<Sum>(widen(out[i])) + in[i]);
+  std::int64_t i = 0;
+  if constexpr (by_lanes<Out, Sum>)
+    i = for_vectors(n, [&](std::int64_t at) {
+      const auto sum = hn::Add(lanes::load(Floats(), out + at), lanes::load(Floats(), in + at));
+      lanes::store(Floats(), sum, out + at);
+    });
+  for (; i < n; ++i) out[i] = narrowed<Out>(widened<Sum>(out[i]) + in[i]);
 }
 
 /// The sum of inputs [low, high) at elements [at, at + n), into level[0..n); deeper levels of the tree take the memory
@@ -135,22 +143,6 @@ void sum_typed(const SumInputs& inputs, const SumOutput& output, std::int64_t nu
   }
 }
 
-template <class Function>
-void with_float_type(at::ScalarType type, Function function) {
-  switch (type) {
-    case at::kFloat:
-      return function(float{});
-    case at::kDouble:
-      return function(double{});
-    case at::kBFloat16:
-      return function(Bf16{});
-    case at::kHalf:
-      return function(Fp16{});
-    default:
-      ZERO_CHECK(false, std::string("no sums of ") + c10::toString(type));
-  }
-}
-
 }  // namespace
 
 void sum_tree(const SumInputs& inputs, const SumOutput& output, std::int64_t numel, at::ScalarType sum_type) {
@@ -161,8 +153,8 @@ void sum_tree(const SumInputs& inputs, const SumOutput& output, std::int64_t num
     return sum_typed<std::int64_t, std::int64_t, std::int64_t>(inputs, output, numel);
   }
   ZERO_CHECK(sum_type == at::kFloat || sum_type == at::kDouble, "partial sums are fp32 or fp64");
-  with_float_type(inputs.type, [&](auto in) {
-    with_float_type(output.type, [&](auto out) {
+  with_float_type(number_of(inputs.type), [&](auto in) {
+    with_float_type(number_of(output.type), [&](auto out) {
       if (sum_type == at::kFloat)
         sum_typed<decltype(in), float, decltype(out)>(inputs, output, numel);
       else

@@ -50,11 +50,21 @@ void sine_cosine(U32x8 x, F32x8& sine, F32x8& cosine) {
   cosine = (F32x8)((((U32x8)s & swap) | ((U32x8)c & ~swap)) ^ cosine_sign);
 }
 
+F32x8 square_root(F32x8 x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::CappedTag<float, 8> d;
+  float all[8];
+  std::memcpy(all, &x, sizeof all);
+  for (std::size_t i = 0; i < 8; i += hn::MaxLanes(d)) hn::StoreU(hn::Sqrt(hn::LoadU(d, all + i)), d, all + i);
+  std::memcpy(&x, all, sizeof all);
+  return x;
+}
+
 /// Two words of uniform bits to two independent normal draws.
 void box_muller(U32x8 a, U32x8 b, F32x8& first, F32x8& second) {
   const F32x8 uniform =
       (to_float(a >> 16) * 65536.0f + (to_float(a & 0xFFFFu) + 0.5f)) * 2.3283064365386963e-10f;  // (0, 1]
-  const F32x8 radius = (F32x8)_mm256_sqrt_ps((__m256)(log_of(uniform) * -2.0f));
+  const F32x8 radius = square_root(log_of(uniform) * -2.0f);
   F32x8 sine, cosine;
   sine_cosine(b, sine, cosine);
   first = radius * cosine;

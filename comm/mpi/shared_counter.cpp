@@ -1,6 +1,6 @@
 #include "comm/mpi/shared_counter.h"
 
-#include <immintrin.h>
+#include <hwy/cache_control.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -21,7 +21,7 @@ void SharedCounter::raise(std::uint32_t value) {
 bool SharedCounter::wait(std::uint32_t target, const SpinLimits& limits, std::chrono::duration<double> deadline) {
   for (int i = 0; i < limits.spins; ++i) {
     if (reached(target)) return true;
-    _mm_pause();
+    hwy::Pause();
   }
   for (int i = 0; i < limits.yields; ++i) {
     if (reached(target)) return true;

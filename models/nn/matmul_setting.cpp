@@ -15,6 +15,15 @@ void set(at::Float32Precision precision) {
   at::globalContext().setFloat32Precision(at::Float32Backend::MKLDNN, at::Float32Op::MATMUL, precision);
 }
 
+bool made_by_intel() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return __builtin_cpu_is("intel");
+#else
+  return false;
+#endif
+}
+
 // The largest error, relative to the largest entry.
 double error_of(const at::Tensor& a, const at::Tensor& b) {
   const at::Tensor exact = at::mm(a.to(at::kDouble), b.to(at::kDouble));
@@ -25,9 +34,7 @@ double error_of(const at::Tensor& a, const at::Tensor& b) {
 
 std::string choose_fast_matmul() {
   const at::NoGradGuard no_grad;
-  __builtin_cpu_init();
-  if (__builtin_cpu_is("intel"))
-    return "fp32 matrix products: LibTorch's own library, which is made for this processor";
+  if (made_by_intel()) return "fp32 matrix products: LibTorch's own library, which is made for this processor";
   const auto generator = at::make_generator<at::CPUGeneratorImpl>(std::uint64_t{1});
   const at::Tensor a = at::randn({256, 768}, generator, at::kFloat), b = at::randn({768, 768}, generator, at::kFloat);
   set(at::Float32Precision::NONE);

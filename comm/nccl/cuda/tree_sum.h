@@ -3,9 +3,9 @@
 // of the CPU backends. Sees neither LibTorch nor CUDA's headers.
 #include <cstdint>
 
-namespace zero::cuda {
+#include "base/number.h"
 
-enum class Number : int { fp32, fp64, bf16, fp16, int32, int64 };
+namespace zero::cuda {
 
 struct TreeSum {
   const void* inputs = nullptr;  // `vectors` vectors of n elements, side by side

@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "base/error.h"
+#include "base/number_types.h"
 #include "models/ops/cuda/row_launchers.h"
 
 namespace zero::cuda {
@@ -15,10 +16,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 Stream stream_for(const at::Tensor& rows) {
-  Stream stream{c10::cuda::getCurrentCUDAStream(rows.get_device()).stream(), RowType::fp32};
-  if (rows.scalar_type() == at::kBFloat16) stream.type = RowType::bf16;
-  if (rows.scalar_type() == at::kHalf) stream.type = RowType::fp16;
-  return stream;
+  return {c10::cuda::getCurrentCUDAStream(rows.get_device()).stream(), number_of(rows.scalar_type())};
 }
 
 at::TensorOptions precise(const at::Tensor& rows) { return rows.options().dtype(at::kFloat); }

@@ -288,17 +288,19 @@ void check_launch(const char* what) {
 
 /// f(T{}) for the type of the rows.
 template <class F>
-void by_type(RowType type, F f) {
+void by_type(Number type, F f) {
   switch (type) {
-    case RowType::fp32:
+    case Number::fp32:
       f(float{});
       break;
-    case RowType::bf16:
+    case Number::bf16:
       f(__nv_bfloat16{});
       break;
-    case RowType::fp16:
+    case Number::fp16:
       f(__half{});
       break;
+    default:
+      throw std::runtime_error("rows are fp32, bf16 or fp16");
   }
 }
 

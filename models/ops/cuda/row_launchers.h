@@ -4,13 +4,13 @@
 // cudaStream_t. A launch that fails throws std::runtime_error.
 #include <cstdint>
 
-namespace zero::cuda {
+#include "base/number.h"
 
-enum class RowType : int { fp32, bf16, fp16 };
+namespace zero::cuda {
 
 struct Stream {
   void* handle = nullptr;
-  RowType type = RowType::fp32;  // of all rows of the call
+  Number type = Number::fp32;  // of all rows of the call
 };
 
 /// y = weight * x * rstd with rstd [rows] = 1 / sqrt(mean(x^2) + eps); again: rstd is read instead.

@@ -4,25 +4,11 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include "base/error.h"
+#include "base/number_types.h"
 #include "offload/kernels/cuda/step_kernels.h"
 
 namespace zero {
 namespace {
-
-cuda::StepType type_of(at::ScalarType type) {
-  switch (type) {
-    case at::kFloat:
-      return cuda::StepType::fp32;
-    case at::kBFloat16:
-      return cuda::StepType::bf16;
-    case at::kHalf:
-      return cuda::StepType::fp16;
-    case at::kDouble:
-      return cuda::StepType::fp64;
-    default:
-      ZERO_CHECK(false, "the optimizer's kernels know no such type");
-  }
-}
 
 void* stream_of(const at::Tensor& tensor) {
   ZERO_CHECK(tensor.is_cuda() && tensor.scalar_type() == at::kDouble, "a step's numbers are fp64 in device memory");
@@ -33,9 +19,9 @@ void* stream_of(const at::Tensor& tensor) {
 
 void device_add_sum_of_squares(const at::Tensor& flat, const at::Tensor& scratch, const at::Tensor& numbers) {
   ZERO_CHECK(flat.is_contiguous() && scratch.numel() == device_norm_blocks, "sum of squares of a flat tensor");
-  cuda::add_sum_of_squares(flat.const_data_ptr(), type_of(flat.scalar_type()), flat.numel(), scratch.data_ptr<double>(),
-                           device_norm_blocks, numbers.data_ptr<double>() + StepNumbers::sum_of_squares,
-                           stream_of(numbers));
+  cuda::add_sum_of_squares(flat.const_data_ptr(), number_of(flat.scalar_type()), flat.numel(),
+                           scratch.data_ptr<double>(), device_norm_blocks,
+                           numbers.data_ptr<double>() + StepNumbers::sum_of_squares, stream_of(numbers));
 }
 
 void device_judge_step(const at::Tensor& numbers, const StepRule& rule) {
@@ -47,8 +33,8 @@ void device_adamw_update(const AdamWSpan& span, const AdamWFactors& factors, dou
                          const at::Tensor& numbers) {
   ZERO_CHECK((span.state_type == at::kDouble) == (span.gradient_type == at::kDouble),
              "fp64 states go with fp64 gradients");
-  cuda::adamw({span.master, span.m, span.v, span.gradient, span.weights, type_of(span.state_type),
-               type_of(span.gradient_type), type_of(span.weight_type), span.n, factors.beta1, factors.beta2,
+  cuda::adamw({span.master, span.m, span.v, span.gradient, span.weights, number_of(span.state_type),
+               number_of(span.gradient_type), number_of(span.weight_type), span.n, factors.beta1, factors.beta2,
                factors.eps, factors.weight_decay, lr_scale, numbers.const_data_ptr<double>()},
               stream_of(numbers));
 }

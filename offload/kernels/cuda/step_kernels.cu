@@ -139,10 +139,10 @@ void launch(const AdamWJob& job, cudaStream_t stream) {
 template <class G>
 void launch_with_gradient(const AdamWJob& job, cudaStream_t stream) {
   switch (job.weight_type) {
-    case StepType::bf16:
+    case Number::bf16:
       launch<float, G, __nv_bfloat16>(job, stream);
       break;
-    case StepType::fp16:
+    case Number::fp16:
       launch<float, G, __half>(job, stream);
       break;
     default:
@@ -158,23 +158,25 @@ void check_launch(const char* what) {
 
 }  // namespace
 
-void add_sum_of_squares(const void* flat, StepType type, std::int64_t n, double* scratch, int blocks, double* sum,
+void add_sum_of_squares(const void* flat, Number type, std::int64_t n, double* scratch, int blocks, double* sum,
                         void* stream) {
   if (n == 0) return;
   const auto on = static_cast<cudaStream_t>(stream);
   switch (type) {
-    case StepType::fp32:
+    case Number::fp32:
       squares_kernel<<<blocks, threads, 0, on>>>(static_cast<const float*>(flat), n, scratch);
       break;
-    case StepType::bf16:
+    case Number::bf16:
       squares_kernel<<<blocks, threads, 0, on>>>(static_cast<const __nv_bfloat16*>(flat), n, scratch);
       break;
-    case StepType::fp16:
+    case Number::fp16:
       squares_kernel<<<blocks, threads, 0, on>>>(static_cast<const __half*>(flat), n, scratch);
       break;
-    case StepType::fp64:
+    case Number::fp64:
       squares_kernel<<<blocks, threads, 0, on>>>(static_cast<const double*>(flat), n, scratch);
       break;
+    default:
+      throw std::runtime_error("squares are summed of floating types");
   }
   collect_kernel<<<1, threads, 0, on>>>(scratch, blocks, sum);
   check_launch("sum_of_squares");
@@ -188,14 +190,14 @@ void judge_step(const JudgeJob& job, void* stream) {
 void adamw(const AdamWJob& job, void* stream) {
   if (job.n == 0) return;
   const auto on = static_cast<cudaStream_t>(stream);
-  if (job.state == StepType::fp64) {
+  if (job.state == Number::fp64) {
     launch<double, double, double>(job, on);
   } else {
     switch (job.gradient_type) {
-      case StepType::bf16:
+      case Number::bf16:
         launch_with_gradient<__nv_bfloat16>(job, on);
         break;
-      case StepType::fp16:
+      case Number::fp16:
         launch_with_gradient<__half>(job, on);
         break;
       default:

@@ -3,11 +3,11 @@
 // atomics.
 #include <cstdint>
 
+#include "base/number.h"
+
 namespace zero::cuda {
 
-enum class StepType : int { fp32, bf16, fp16, fp64 };
-
-void add_sum_of_squares(const void* flat, StepType type, std::int64_t n, double* scratch, int blocks, double* sum,
+void add_sum_of_squares(const void* flat, Number type, std::int64_t n, double* scratch, int blocks, double* sum,
                         void* stream);
 
 struct JudgeJob {
@@ -22,7 +22,7 @@ struct AdamWJob {
   void* v;
   const void* gradient;
   void* weights;  // null: the master is the weights
-  StepType state, gradient_type, weight_type;
+  Number state, gradient_type, weight_type;
   std::int64_t n;
   double beta1, beta2, eps, weight_decay, lr_scale;
   const double* numbers;

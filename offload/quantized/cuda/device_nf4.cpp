@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/number_types.h"
 #include "offload/quantized/cuda/nf4_kernels.h"
 
 namespace zero {
@@ -26,21 +27,6 @@ at::Tensor make_tables(at::Device device) {
 cuda::Nf4Tables parts_of(const at::Tensor& tables) {
   const float* begin = tables.const_data_ptr<float>();
   return {begin, begin + middles_at, begin + map_at};
-}
-
-cuda::Nf4Type type_of(at::ScalarType type) {
-  switch (type) {
-    case at::kFloat:
-      return cuda::Nf4Type::fp32;
-    case at::kBFloat16:
-      return cuda::Nf4Type::bf16;
-    case at::kHalf:
-      return cuda::Nf4Type::fp16;
-    case at::kDouble:
-      return cuda::Nf4Type::fp64;
-    default:
-      ZERO_CHECK(false, "NF4 is decoded to floating types");
-  }
 }
 
 }  // namespace
@@ -68,7 +54,7 @@ void DeviceNf4::decode(const at::Tensor& table, const at::Tensor& bytes, const a
   const auto* pieces = reinterpret_cast<const cuda::Nf4Piece*>(table.const_data_ptr<std::uint8_t>());
   cuda::nf4_decode(
       {pieces, int(table.numel() / std::int64_t(sizeof(cuda::Nf4Piece))), bytes.const_data_ptr<std::uint8_t>(),
-       out.numel() / nf4_block, parts_of(tables_), out.data_ptr(), type_of(out.scalar_type())},
+       out.numel() / nf4_block, parts_of(tables_), out.data_ptr(), number_of(out.scalar_type())},
       stream());
 }
 

@@ -145,18 +145,20 @@ void nf4_decode(const Nf4DecodeJob& job, void* stream) {
   if (job.blocks == 0) return;
   const auto on = static_cast<cudaStream_t>(stream);
   switch (job.type) {
-    case Nf4Type::fp32:
+    case Number::fp32:
       launch_decode<float>(job, on);
       break;
-    case Nf4Type::bf16:
+    case Number::bf16:
       launch_decode<__nv_bfloat16>(job, on);
       break;
-    case Nf4Type::fp16:
+    case Number::fp16:
       launch_decode<__half>(job, on);
       break;
-    case Nf4Type::fp64:
+    case Number::fp64:
       launch_decode<double>(job, on);
       break;
+    default:
+      throw std::runtime_error("NF4 is decoded to floating types");
   }
   check_launch("nf4_decode");
 }

@@ -3,9 +3,9 @@
 // CUDA's headers; a stream is a cudaStream_t.
 #include <cstdint>
 
-namespace zero::cuda {
+#include "base/number.h"
 
-enum class Nf4Type : int { fp32, bf16, fp16, fp64 };
+namespace zero::cuda {
 
 /// In device memory.
 struct Nf4Tables {
@@ -42,7 +42,7 @@ struct Nf4DecodeJob {
   std::int64_t blocks;  // of all pieces
   Nf4Tables tables;
   void* out;  // [64 blocks], on 16 bytes
-  Nf4Type type;
+  Number type;
 };
 /// One launch, however many pieces.
 void nf4_decode(const Nf4DecodeJob& job, void* stream);

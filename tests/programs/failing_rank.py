@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs a job of three ranks in which one fails, in every way and at every transport; checks time, exit code and message.
+"""Runs a job of three ranks in which one fails, in every way, by shared memory and by messages; checks time, exit code and message.
 
 usage: failing_rank.py FAILING_RANK_PROGRAM MPIRUN [options of mpirun ...]
 """

@@ -268,7 +268,8 @@ TEST(Head, FrozenOutputGivesTheSameInputGradient) {
   const at::Tensor targets = at::randint(33, {2, 20}, at::make_generator<at::CPUGeneratorImpl>(4), at::kLong);
   const HeadResult all = run_head(x, {norm, output, 1e-5}, targets, 1);
   for (const std::int64_t bytes : {std::int64_t{1}, default_logits_bytes}) {
-    const at::Tensor grad = torch::autograd::grad({head_loss(x, {norm, output, 1e-5}, targets, {bytes}) * 0.125}, {x})[0];
+    const at::Tensor grad =
+        torch::autograd::grad({head_loss(x, {norm, output, 1e-5}, targets, {bytes}) * 0.125}, {x})[0];
     EXPECT_LT(deviation(grad, all.grads[0]), 1e-12);
   }
 }

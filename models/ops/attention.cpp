@@ -84,8 +84,10 @@ at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary&
   ZERO_CHECK(qkv.size(-1) == shape.qkv_width(), "qkv does not have the width of its heads");
   if (cuda::takes_type(qkv))  // a row's positions are below its length; asking the device would wait for it
     return device_attention(qkv, shape, rotary.table(qkv.size(1), qkv.scalar_type(), qkv.device()), batch);
-  if (qkv.is_meta() && batch.meta.device == at::kCUDA)
+  if (qkv.is_meta() && batch.meta.device == at::kCUDA) {
+    rotary.table(qkv.size(1), qkv.scalar_type(), qkv.device());  // which stays
     return device_attention_on_meta(qkv, shape, batch.documents.defined());
+  }
   const bool known = batch.positions.defined() && batch.positions.numel() > 0 && !batch.positions.is_meta();
   const std::int64_t positions = known ? batch.positions.max().item<std::int64_t>() + 1 : qkv.size(1);
   const Rotary::Table table = rotary.table(positions, qkv.scalar_type(), qkv.device());

@@ -40,17 +40,23 @@ EngineOptions options_of(const ActivationWork& work) {
   return options;
 }
 
-/// Sizes of the head's pieces of logits, of which a block is told by its size.
-std::set<std::int64_t> logits_pieces(const Model& model, const ActivationWork& work) {
-  const std::int64_t row = model.config.vocab_size * std::int64_t(c10::elementSize(work.compute)),
-                     n = work.batch * work.seq_len;
-  const std::int64_t limit = work.logits_bytes > 0 ? work.logits_bytes : default_logits_bytes;
-  const std::int64_t rows = logits_piece_rows(row, limit);
+std::int64_t rounded_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/// The head's tensors that are told by their size: pieces of logits, and the sum in fp32 of the output matrix's
+/// gradient.
+struct HeadSizes {
   std::set<std::int64_t> pieces;
-  for (const std::int64_t tokens : {std::min(n, rows), n % rows})
-    if (tokens > 0) pieces.insert((tokens * row + 63) / 64 * 64);
-  return pieces;
-}
+  std::int64_t sum;
+
+  HeadSizes(const Model& model, const ActivationWork& work)
+      : sum(rounded_up(4 * model.config.vocab_size * model.config.hidden_size)) {
+    const std::int64_t row = model.config.vocab_size * std::int64_t(c10::elementSize(work.compute));
+    const std::int64_t rows = logits_piece_rows(row, work.logits_bytes > 0 ? work.logits_bytes : default_logits_bytes);
+    const std::int64_t tokens = work.batch * work.seq_len;
+    for (const std::int64_t piece : {std::min(tokens, rows), tokens % rows})
+      if (piece > 0) pieces.insert(rounded_up(piece * row));
+  }
+};
 
 }  // namespace
 
@@ -85,12 +91,11 @@ ActivationBytes plan_activations(const Model& model, const ActivationWork& work)
   bytes.at_rest = live();
   bytes.kept -= bytes.at_rest;
 
-  const std::set<std::int64_t> pieces = logits_pieces(model, work);
+  const HeadSizes head(model, work);
   for (const int block : rank.trace().alive_at_peak(MemoryCategory::activations)) {
     const std::int64_t size = rank.trace().blocks()[std::size_t(block)].bytes;
-    (gradients.contains(block) ? bytes.unit_gradients
-     : pieces.contains(size)   ? bytes.logits
-                               : bytes.activations) += size;
+    const bool is_gradient = gradients.contains(block) || size == head.sum;
+    (is_gradient ? bytes.unit_gradients : head.pieces.contains(size) ? bytes.logits : bytes.activations) += size;
   }
   return bytes;
 }

@@ -27,7 +27,7 @@ Numbered lines_of(const std::string& bytes, std::size_t cut, std::int64_t max_by
 
 TEST(JsonLines, AreTheSameWhereverTheBytesAreCut) {
   const Numbered expected{{1, "{\"a\": 1}"}, {4, "{}\r"}, {5, "last"}};
-  for (const std::string& end : {"", "\n", "\n \n"}) {
+  for (const std::string end : {"", "\n", "\n \n"}) {
     const std::string bytes = "{\"a\": 1}\n\n \t\r\n{}\r\nlast" + end;
     for (std::size_t cut = 0; cut <= bytes.size(); ++cut) EXPECT_EQ(lines_of(bytes, cut), expected) << cut;
   }

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "base/crc32c.h"
+#include "base/simd/crc32c.h"
 
 namespace zero {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/number_types.h"
+#include "base/numbers/number_types.h"
 #include "base/simd/targets.h"
 
 #include "base/simd/lanes.inl"

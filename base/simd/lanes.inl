@@ -12,7 +12,7 @@
 
 #include <type_traits>
 
-#include "base/half.h"
+#include "base/numbers/half.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::simd::HWY_NAMESPACE {

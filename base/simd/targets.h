@@ -16,3 +16,7 @@
 #define HWY_DISABLE_PCLMUL_AES
 // The kernels hold vectors in arrays, so their length must be known when they are compiled.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+// NEON is all that there is for ARM, so nothing is asked at run time: Highway would ask for AES along with it.
+#if defined(__aarch64__)
+#define TOOLCHAIN_MISS_SYS_AUXV_H
+#endif

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/cuda_check.h"
-#include "base/number_types.h"
+#include "base/numbers/number_types.h"
 #include "comm/nccl/cuda/tree_sum.h"
 #include "comm/nccl/element_types.h"
 #include "comm/nccl/nccl_communicator.h"

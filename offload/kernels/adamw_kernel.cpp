@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/number_types.h"
+#include "base/numbers/number_types.h"
 #include "offload/kernels/adamw_lanes.h"
 
 namespace zero {

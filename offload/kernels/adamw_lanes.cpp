@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "base/half.h"
+#include "base/numbers/half.h"
 #include "base/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/number.h"
+#include "base/numbers/number.h"
 
 namespace zero {
 

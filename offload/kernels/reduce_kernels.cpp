@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/number_types.h"
+#include "base/numbers/number_types.h"
 #include "offload/kernels/reduce_lanes.h"
 
 namespace zero {

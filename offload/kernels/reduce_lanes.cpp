@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "base/number_types.h"
+#include "base/numbers/number_types.h"
 #include "base/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE

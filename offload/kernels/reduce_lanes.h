@@ -2,7 +2,7 @@
 // Inner loops of packing and of the norm, compiled once for each kind of processor. Plain pointers, no LibTorch.
 #include <cstdint>
 
-#include "base/number.h"
+#include "base/numbers/number.h"
 
 namespace zero {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/number_types.h"
+#include "base/numbers/number_types.h"
 #include "base/simd/targets.h"
 
 #include <hwy/highway.h>

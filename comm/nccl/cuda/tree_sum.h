@@ -3,7 +3,7 @@
 // of the CPU backends. Sees neither LibTorch nor CUDA's headers.
 #include <cstdint>
 
-#include "base/number.h"
+#include "base/numbers/number.h"
 
 namespace zero::cuda {
 

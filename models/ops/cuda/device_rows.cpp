@@ -6,7 +6,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "base/error.h"
-#include "base/number_types.h"
+#include "base/numbers/number_types.h"
 #include "models/ops/cuda/row_launchers.h"
 
 namespace zero::cuda {

@@ -4,7 +4,7 @@
 // cudaStream_t. A launch that fails throws std::runtime_error.
 #include <cstdint>
 
-#include "base/number.h"
+#include "base/numbers/number.h"
 
 namespace zero::cuda {
 

@@ -16,11 +16,7 @@ namespace {
 using namespace HWY_NAMESPACE;
 
 HWY_INLINE __m512 raw(V v) { return v.part[0].raw; }
-HWY_INLINE V vector(__m512 raw) {
-  V v;
-  v.part[0] = hn::Vec<Floats>{raw};
-  return v;
-}
+HWY_INLINE V vector(__m512 raw) { return {{hn::Vec<Floats>{raw}}}; }
 
 #include "models/ops/kernels/block_product.inl"
 

@@ -25,7 +25,6 @@ constexpr int parts = static_cast<int>(width / part_width);
 
 struct V {
   hn::Vec<Floats> part[parts];
-  HWY_INLINE V() {}  // compiled for the target, as an implicit one is not
 };
 
 /// f applied to the parts of its arguments.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/half.h"
+#include "base/numbers/half.h"
 #include "base/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE

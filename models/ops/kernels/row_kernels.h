@@ -4,7 +4,7 @@
 // alone.
 #include <cstdint>
 
-#include "base/half.h"
+#include "base/numbers/half.h"
 
 namespace zero::kernels {
 

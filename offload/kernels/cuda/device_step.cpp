@@ -4,7 +4,7 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include "base/error.h"
-#include "base/number_types.h"
+#include "base/numbers/number_types.h"
 #include "offload/kernels/cuda/step_kernels.h"
 
 namespace zero {

@@ -3,7 +3,7 @@
 // atomics.
 #include <cstdint>
 
-#include "base/number.h"
+#include "base/numbers/number.h"
 
 namespace zero::cuda {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "base/number_types.h"
+#include "base/numbers/number_types.h"
 #include "offload/quantized/cuda/nf4_kernels.h"
 
 namespace zero {

@@ -3,7 +3,7 @@
 // CUDA's headers; a stream is a cudaStream_t.
 #include <cstdint>
 
-#include "base/number.h"
+#include "base/numbers/number.h"
 
 namespace zero::cuda {
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/half.h"
-#include "base/number_types.h"
+#include "base/numbers/half.h"
+#include "base/numbers/number_types.h"
 #include "offload/kernels/reduce_kernels.h"
 #include "tests/unit/simd_targets.h"
 

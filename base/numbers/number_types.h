@@ -1,8 +1,8 @@
 #pragma once
 // From LibTorch's names of number types to Number, and from a Number to the C++ type.
 #include "base/error.h"
-#include "base/half.h"
-#include "base/number.h"
+#include "base/numbers/half.h"
+#include "base/numbers/number.h"
 
 namespace zero {
 

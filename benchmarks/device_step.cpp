@@ -47,15 +47,21 @@ struct Options {
 };
 
 /// The ranks without their collectives: what a step would take if communication were free. Results are worthless.
-class FreeCommunicator final : public Communicator {
+class FreeCommunicator final : public Communicator, private CollectiveMemory {
  public:
-  FreeCommunicator(Communicator& like, at::Device device)
-      : Communicator(like.rank(), like.size()), device_(device), memory_(device) {}
+  FreeCommunicator(Communicator& like, at::Device device) : Communicator(like.rank(), like.size()), device_(device) {}
 
-  CollectiveMemory& memory() override { return memory_; }
+  CollectiveMemory& memory() override { return *this; }
   FailureHandling& failures() override { return failures_; }
 
  private:
+  /// Zeros, which stay where nothing is gathered: what is computed with them is finite.
+  at::Tensor allocate(std::int64_t numel, at::ScalarType type) override {
+    return at::zeros({numel}, at::TensorOptions().dtype(type).device(device_));
+  }
+  void reserve(const std::vector<std::int64_t>&, std::int64_t) override {}
+  std::int64_t own_device_bytes() const override { return 0; }
+
   void do_all_gather(const at::Tensor&, const at::Tensor&, const CallRecord&) override {}
   void do_reduce_scatter(const at::Tensor& shard, const at::Tensor&, ReduceOptions, const CallRecord&) override {
     shard.zero_();
@@ -70,7 +76,6 @@ class FreeCommunicator final : public Communicator {
   }
 
   at::Device device_;
-  TorchMemory memory_;
   SynchronousFailures failures_;
 };
 

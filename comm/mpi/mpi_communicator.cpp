@@ -2,6 +2,8 @@
 
 #include <mpi.h>
 
+#include <algorithm>
+#include <chrono>
 #include <optional>
 
 #include "base/error.h"
@@ -26,6 +28,15 @@ bool on_one_node(const Messages& messages) {
   return here == messages.size();
 }
 
+/// By messages, for what takes a rank a while: making the segment must not run into a short deadline of collectives.
+std::unique_ptr<Communicator> make_patient(const Messages& messages, MpiOptions options) {
+  options.deadline = std::max(options.deadline, std::chrono::duration<double>(60));
+  MPI_Comm own = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_dup(MPI_Comm_f2c(messages.handle()), &own), "MPI_Comm_dup");
+  return std::make_unique<MessageCommunicator>(std::make_shared<Messages>(MPI_Comm_c2f(own), options.deadline),
+                                               options);
+}
+
 /// The segment of the group, on all ranks or on none. Collective.
 SharedSegment share(Communicator& group, std::size_t bytes) {
   std::optional<SharedSegment> segment;
@@ -39,9 +50,9 @@ SharedSegment share(Communicator& group, std::size_t bytes) {
 }
 
 std::unique_ptr<Communicator> make_shared_memory(std::shared_ptr<Messages> messages, const MpiOptions& options,
-                                                 Communicator& by_messages) {
+                                                 Communicator& patient) {
   const WindowShape shape{messages->size(), options.slots, options.slot_bytes};
-  SharedWindow window(share(by_messages, shape.bytes()), shape, messages->rank(), options.deadline);
+  SharedWindow window(share(patient, shape.bytes()), shape, messages->rank(), options.deadline);
   return std::make_unique<SharedMemoryCommunicator>(std::move(messages), options, std::move(window));
 }
 
@@ -50,12 +61,13 @@ std::unique_ptr<Communicator> make_shared_memory(std::shared_ptr<Messages> messa
 std::unique_ptr<Communicator> make_mpi_group(std::shared_ptr<Messages> messages, const MpiOptions& options) {
   const int ranks = messages->size();
   if (ranks == 1) return std::make_unique<LoneCommunicator>(std::move(messages), options);
-  auto by_messages = std::make_unique<MessageCommunicator>(messages, options);
-  if (options.shared_memory == SharedMemory::off) return by_messages;
+  if (options.shared_memory == SharedMemory::off)
+    return std::make_unique<MessageCommunicator>(std::move(messages), options);
   std::string reason = "its ranks are on several nodes";
   if (on_one_node(*messages)) {
     std::unique_ptr<Communicator> shared;
-    const auto failure = agreed_failure_of([&] { shared = make_shared_memory(messages, options, *by_messages); });
+    const std::unique_ptr<Communicator> patient = make_patient(*messages, options);
+    const auto failure = agreed_failure_of([&] { shared = make_shared_memory(messages, options, *patient); });
     if (!failure) return shared;
     reason = *failure;
     if (options.shared_memory == SharedMemory::automatic && messages->rank() == 0)

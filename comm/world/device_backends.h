@@ -17,7 +17,8 @@ struct DeviceCommunicatorOptions {
 
 struct DeviceBackend {
   const char* name;
-  /// Whether it can, in this build, with the libraries that were loaded.
+  /// Whether it is the one for this device and these options. Where the build lacks it, make() throws with the remedy:
+  /// a run does not go on with a slower one unasked.
   bool (*serves)(c10::Device device, const DeviceCommunicatorOptions& options);
   /// The ranks of `host`, which must outlive the result. Collective.
   std::unique_ptr<Communicator> (*make)(Communicator& host, c10::Device device,

@@ -104,7 +104,9 @@ std::vector<OutcomeRecord> World::Impl::all_gather_outcomes(const Outcome& own) 
     MPI_Test(&request, &done, MPI_STATUS_IGNORE);
     if (done) return records;
     if (own.failed && Clock::now() - start > options.grace) {
-      print_error(rank == 0 ? text("rank 0: ", own.message) : own.message);  // the log labels the other ranks itself
+      // As of a cause: the log labels the other ranks itself, and what rank 0 refuses it refuses for all.
+      const bool names_rank = rank == 0 && own.code != ExitCode::bad_input;
+      print_error(names_rank ? text("rank 0: ", own.message) : own.message);
       abort_job(own.code);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

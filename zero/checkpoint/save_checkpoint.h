@@ -13,8 +13,8 @@ struct SaveOptions {
 
 /// Writes the checkpoint of `position`. When it returns, the folder is complete and durable, and older ones beyond
 /// `keep` are gone; when it throws, it does on all ranks, the older ones are as they were, and what was begun lies in
-/// the step's temporary folder. Each rank holds one chunk of states beside its own. `control`: the
-/// ranks, with the patience for those that write for longer. Collective.
+/// the step's temporary folder. Each rank holds one chunk of states beside its own. `control`: the ranks,
+/// with the patience for those that write for longer. Collective.
 void save_checkpoint(Engine& engine, const RunDescription& run, const RunPosition& position, CheckpointFolders& folders,
                      FileCalls& calls, Communicator& control, const SaveOptions& options = {});
 

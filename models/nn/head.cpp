@@ -88,6 +88,8 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
     PieceSums sums;
     if (want && !one_piece && options.want_x) sums.dz = at::empty_like(rows.x);
     for (std::int64_t begin = 0; begin < n; begin += piece) {
+      // What pieces hold shows in two whole ones and the last one.
+      if (x.is_meta() && begin >= 2 * piece) begin = (n - 1) / piece * piece;
       const std::int64_t size = std::min(piece, n - begin);
       logits = at::mm(normed.y.narrow(0, begin, size), output.t());
       const at::Tensor wanted = rows.targets.narrow(0, begin, size);

@@ -314,6 +314,10 @@ void validate_for_model(const Config& config, const ModelConfig& model) {
     refuse(config, "training.local_batch_size",
            text("makes a micro-batch of ", tokens, " tokens, and activations of about ", 4 * tokens * widths,
                 " bytes: lower it, or seq_len"));
+  const double mask = tokens * double(config.training.seq_len);
+  if (config.data.packing && 4 * mask > most_bytes)
+    refuse(config, "training.seq_len",
+           text("makes masks of ", 4 * mask, " bytes for packed documents: lower it, or local_batch_size"));
 }
 
 void validate_for_steps(const Config& config, std::int64_t steps, const std::string& why) {

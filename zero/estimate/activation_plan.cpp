@@ -61,7 +61,10 @@ struct HeadSizes {
 
 }  // namespace
 
-ActivationBytes plan_activations(const Model& model, const ActivationWork& work) {
+ActivationBytes plan_activations(const Model& model, const ActivationWork& asked) {
+  // A GPU's kernels take fp16 as they take bf16; Meta's tensors go the CPU's way, where fp16 has no kernels.
+  ActivationWork work = asked;
+  if (work.on_device && work.compute == at::kHalf) work.compute = at::kBFloat16;
   const Chain chain = chain_of(model);
   MetaRank rank(chain, options_of(work), {});
   std::set<int> gradients;

@@ -105,6 +105,7 @@ PaperBytes paper_bytes(double trained, double frozen_bytes, const EngineOptions&
 double frozen_bytes(const Model& model, const EngineOptions& engine) {
   EngineOptions whole = engine;
   whole.plan = ShardPlan::for_stage(0);
+  whole.shard_degree = 0;
   MetaRank rank(chain_of(model), whole, {});
   std::int64_t bytes = rank.live(MemoryCategory::parameters);
   for (const auto& group : rank.engine().groups())

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace zero {
 namespace {
 
@@ -55,7 +57,10 @@ std::vector<int> AllocationTrace::alive_at_peak(MemoryCategory category) const {
   return found;
 }
 
-MetaAllocator::MetaAllocator() : before_(c10::GetAllocator(c10::kMeta)) { c10::SetAllocator(c10::kMeta, this); }
+MetaAllocator::MetaAllocator() : before_(c10::GetAllocator(c10::kMeta)) {
+  ZERO_CHECK(!dynamic_cast<MetaAllocator*>(before_), "one rank is counted on Meta at a time");
+  c10::SetAllocator(c10::kMeta, this);
+}
 
 MetaAllocator::~MetaAllocator() { c10::SetAllocator(c10::kMeta, before_); }
 

@@ -295,7 +295,10 @@ std::size_t workspace_bytes(std::int64_t length, std::int64_t head_dim) {
 template <class T>
 constexpr AttentionKernels<T> all_kernels{forward<T>, backward<T>, workspace_bytes<T>};
 
-bool has_avx512() { return hwy::SupportedTargets() & HWY_AVX3; }
+bool has_avx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+}
 
 }  // namespace
 

@@ -57,6 +57,10 @@ TEST(MemoryPlan, TheFormulaCountsAdaptersAloneAsTrained) {
   work.engine.precision = {at::kBFloat16, at::kFloat, at::kBFloat16, at::kFloat};
   for (const bool quantize : {false, true}) {
     work.engine.quantize_frozen = quantize;
+    work.engine.shard_degree = 2;
+    const double frozen = frozen_bytes(model, work.engine);
+    work.engine.shard_degree = 0;
+    EXPECT_EQ(frozen, frozen_bytes(model, work.engine)) << "of one whole copy, however many ranks share one";
     const PaperBytes paper = paper_bytes(adapters, frozen_bytes(model, work.engine), work.engine, 1);
     const MemoryPlan plan = plan_memory(model, work);
     EXPECT_NEAR(paper.optimizer, 12 * adapters, 1);
@@ -97,6 +101,36 @@ TEST(MemoryPlan, CountsWhatPackedRowsTakeOnAGpu) {
   EXPECT_EQ(planned(at::kFloat, 2, 2048, true).kept, planned(at::kFloat, 2, 2048, false).kept + 4 * 2 * 2048 * 2048);
   EXPECT_EQ(planned(at::kFloat, 2, 2048, true).peak(),
             planned(at::kFloat, 2, 2048, false).peak() + 4 * 2 * 2048 * 2048);
+}
+
+// Its kernels take both, and hold the same.
+TEST(MemoryPlan, CountsTheSameInFp16AsInBf16OnAGpu) {
+  const Model model = make_llama(preset_config("llama-110m"));
+  const auto planned = [&](at::ScalarType compute) {
+    MemoryWork work;
+    work.engine.precision = {compute, at::kFloat, compute, at::kFloat};
+    work.on_device = true;
+    work.activations.batch = 4;
+    work.activations.seq_len = 512;
+    return plan_memory(model, work).activations;
+  };
+  EXPECT_EQ(planned(at::kHalf).kept, planned(at::kBFloat16).kept);
+  EXPECT_EQ(planned(at::kHalf).peak(), planned(at::kBFloat16).peak());
+}
+
+// Pieces beyond the second are left out while counting: the last, which may be the smallest, is not.
+TEST(MemoryPlan, CountsManyPiecesOfLogitsAsTwo) {
+  const Model model = make_llama(preset_config("llama-15m"));
+  const auto peak = [&](std::int64_t rows) {
+    MemoryWork work;
+    work.engine.precision = {at::kBFloat16, at::kFloat, at::kBFloat16, at::kFloat};
+    work.activations.batch = rows;
+    work.activations.seq_len = 256;
+    return plan_memory(model, work).activations;
+  };
+  const auto few = peak(8), many = peak(40);
+  EXPECT_EQ(few.logits, many.logits);
+  EXPECT_EQ(many.kept - few.kept, 4 * (peak(16).kept - few.kept));
 }
 
 TEST(MemoryPlan, CountsThePartsOfSumsOnAGpu) {

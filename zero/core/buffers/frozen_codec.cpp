@@ -111,12 +111,14 @@ void FrozenCodec::find_scaled_tensors(const FlatLayout& layout) {
 
 void FrozenCodec::add_groups(Run& run) const {
   const std::int64_t first = run.begin / nf4_block, last = first + run.blocks;
-  for (std::size_t t = 0; t < scaled_.size(); ++t)
-    for (std::int64_t begin = scaled_[t].begin; begin < scaled_[t].end; begin += nf4_scale_group) {
+  for (std::size_t t = 0; t < scaled_.size(); ++t) {
+    const std::int64_t before = std::max<std::int64_t>(0, first - scaled_[t].begin) / nf4_scale_group;
+    const std::int64_t stop = std::min(last, scaled_[t].end);
+    for (std::int64_t begin = scaled_[t].begin + before * nf4_scale_group; begin < stop; begin += nf4_scale_group) {
       const std::int64_t end = std::min(begin + nf4_scale_group, scaled_[t].end);
-      if (begin < last && first < end)
-        run.groups.push_back({std::max(begin, first), std::min(end, last), begin, end, t});
+      if (first < end) run.groups.push_back({std::max(begin, first), std::min(end, last), begin, end, t});
     }
+  }
 }
 
 std::int64_t FrozenCodec::bytes_of(const Run& run) const {

@@ -28,13 +28,17 @@ bool on_one_node(const Messages& messages) {
   return here == messages.size();
 }
 
+/// Messages of the same ranks that meet no others.
+std::shared_ptr<Messages> duplicate(int handle, std::chrono::duration<double> deadline) {
+  MPI_Comm own = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_dup(MPI_Comm_f2c(handle), &own), "MPI_Comm_dup");
+  return std::make_shared<Messages>(MPI_Comm_c2f(own), deadline);
+}
+
 /// By messages, for what takes a rank a while: making the segment must not run into a short deadline of collectives.
 std::unique_ptr<Communicator> make_patient(const Messages& messages, MpiOptions options) {
   options.deadline = std::max(options.deadline, std::chrono::duration<double>(60));
-  MPI_Comm own = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_dup(MPI_Comm_f2c(messages.handle()), &own), "MPI_Comm_dup");
-  return std::make_unique<MessageCommunicator>(std::make_shared<Messages>(MPI_Comm_c2f(own), options.deadline),
-                                               options);
+  return std::make_unique<MessageCommunicator>(duplicate(messages.handle(), options.deadline), options);
 }
 
 /// The segment of the group, on all ranks or on none. Collective.
@@ -80,9 +84,7 @@ std::unique_ptr<Communicator> make_mpi_group(std::shared_ptr<Messages> messages,
 }
 
 std::unique_ptr<Communicator> make_mpi_communicator(int handle, const MpiOptions& options) {
-  MPI_Comm own = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_dup(MPI_Comm_f2c(handle), &own), "MPI_Comm_dup");
-  return make_mpi_group(std::make_shared<Messages>(MPI_Comm_c2f(own), options.deadline), options);
+  return make_mpi_group(duplicate(handle, options.deadline), options);
 }
 
 int mpi_world_handle() { return MPI_Comm_c2f(MPI_COMM_WORLD); }

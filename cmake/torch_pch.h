@@ -1,9 +1,6 @@
 #pragma once
 // Precompiled once and reused by every target that sees LibTorch: its headers cost some 15 s a file otherwise.
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/autograd.h>
-#include <torch/csrc/autograd/custom_function.h>
-#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 #include <cstdint>

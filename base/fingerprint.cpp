@@ -12,7 +12,7 @@
 namespace zero {
 namespace {
 
-constexpr std::int64_t piece_bytes = 4 << 20;
+constexpr std::int64_t chunk_bytes = 4 << 20;
 
 struct Span {
   std::int64_t offset = 0, bytes = 0;
@@ -30,12 +30,12 @@ Fingerprint fingerprint_of(std::string_view bytes) {
 Fingerprint fingerprint_of_file(const std::string& path, const CoreSet& cores) {
   const File file = File::open(path);
   std::int64_t begun = 0;
-  std::string of_pieces;
+  std::string of_chunks;
   work_in_order(
       cores,
       [&]() -> std::optional<Span> {
         if (begun == file.size()) return std::nullopt;
-        const Span span{begun, std::min(piece_bytes, file.size() - begun)};
+        const Span span{begun, std::min(chunk_bytes, file.size() - begun)};
         begun += span.bytes;
         return span;
       },
@@ -44,8 +44,8 @@ Fingerprint fingerprint_of_file(const std::string& path, const CoreSet& cores) {
         file.read_at(bytes.data(), span.bytes, span.offset);
         return fingerprint_of(bytes);
       },
-      [&](const Fingerprint& piece) { of_pieces.append(piece.begin(), piece.end()); });
-  return fingerprint_of(of_pieces);
+      [&](const Fingerprint& chunk) { of_chunks.append(chunk.begin(), chunk.end()); });
+  return fingerprint_of(of_chunks);
 }
 
 std::string hex(const Fingerprint& fingerprint, std::size_t digits) {

@@ -15,7 +15,7 @@ using Fingerprint = std::array<std::uint8_t, 32>;
 
 Fingerprint fingerprint_of(std::string_view bytes);
 
-/// Of a file's content, read in pieces on one thread for each of `cores`: SHA-256 of the SHA-256 of all pieces of 4
+/// Of a file's content, read in chunks on one thread for each of `cores`: SHA-256 of the SHA-256 of all chunks of 4
 /// MiB, in order. InputError when the file cannot be read.
 Fingerprint fingerprint_of_file(const std::string& path, const CoreSet& cores = {});
 

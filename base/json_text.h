@@ -13,8 +13,8 @@ namespace zero {
 struct JsonLimits {
   std::int64_t bytes = 64 << 20;
   int depth = 64;
-  bool in_a_file =
-      false;  // the text is a part of a file, whose place the caller names: messages count bytes of the part
+  // the text is a part of a file, whose place the caller names: messages count bytes of the part
+  bool in_a_file = false;
 };
 
 /// Parses one document. InputError names `path` and the rule that was broken.

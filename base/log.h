@@ -14,31 +14,31 @@ void start_log(int rank, int size, LogLevel level = LogLevel::info);
 /// One line, already formatted. Before start_log() lines go to standard error unlabelled.
 void log_line(LogLevel level, const std::string& text);
 
-/// Streams the pieces into one line: log_info("step ", 3, " of ", 10).
-template <class... Pieces>
-void log_info(const Pieces&... pieces) {
+/// Streams the parts into one line: log_info("step ", 3, " of ", 10).
+template <class... Parts>
+void log_info(const Parts&... parts) {
   std::ostringstream out;
-  (out << ... << pieces);
+  (out << ... << parts);
   log_line(LogLevel::info, out.str());
 }
-template <class... Pieces>
-void log_warning(const Pieces&... pieces) {
+template <class... Parts>
+void log_warning(const Parts&... parts) {
   std::ostringstream out;
-  (out << ... << pieces);
+  (out << ... << parts);
   log_line(LogLevel::warning, out.str());
 }
-template <class... Pieces>
-void log_error(const Pieces&... pieces) {
+template <class... Parts>
+void log_error(const Parts&... parts) {
   std::ostringstream out;
-  (out << ... << pieces);
+  (out << ... << parts);
   log_line(LogLevel::error, out.str());
 }
 
-/// The pieces as one string; for messages of errors.
-template <class... Pieces>
-std::string text(const Pieces&... pieces) {
+/// The parts as one string; for messages of errors.
+template <class... Parts>
+std::string text(const Parts&... parts) {
   std::ostringstream out;
-  (out << ... << pieces);
+  (out << ... << parts);
   return out.str();
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Work on the pieces of something long, on all cores that a node has for the job, with results in the order of the
-// pieces.
+// Work on the chunks of something long, on all cores that a node has for the job, with results in the order of the
+// chunks.
 #include <algorithm>
 #include <deque>
 #include <future>

@@ -18,10 +18,10 @@
 #include "comm/world/world.h"
 #include "models/nn/matmul_setting.h"
 #include "offload/memory/process_memory.h"
+#include "zero/config/offload_policy.h"
 #include "zero/config/run_model.h"
 #include "zero/config/setup.h"
-#include "zero/config/state_homes.h"
-#include "zero/estimate/verdict.h"
+#include "zero/estimate/memory_estimate.h"
 
 namespace zero {
 namespace {
@@ -41,8 +41,8 @@ struct Row {
   int ranks = 1, stage = 0;
   MemoryPlan plan;
   PaperBytes paper;
-  double process = 0;  // predicted Pss beside the ledger
-  std::optional<StepResult> measured;
+  double process = 0;  // predicted Pss beside the tracker
+  std::optional<StepMeasurement> measured;
 };
 
 /// What all rows share.
@@ -51,7 +51,7 @@ struct Bench {
   Config config;
   World* world;
   CpuAllocator* allocator;
-  Ledger* ledger;
+  MemoryTracker* tracker;
   std::int64_t process_now = 0;
 };
 
@@ -68,7 +68,7 @@ ByCategory predicted(const MemoryPlan& p, bool at_peak) {
   set(MemoryCategory::parameters, p.parameters);
   set(MemoryCategory::gradients, p.gradients);
   set(MemoryCategory::optimizer, p.optimizer);
-  set(MemoryCategory::buffers, p.gather_slots + p.reduce_slots);
+  set(MemoryCategory::buffers, p.gather_buffers + p.reduce_buffers);
   set(MemoryCategory::activations, at_peak ? p.activations.peak() : p.activations.at_rest);
   if (at_peak) set(MemoryCategory::other, p.activations.batch);
   return bytes;
@@ -112,7 +112,7 @@ StepWork work_of(const Bench& bench, int stage, int rank) {
     own.zero.stage = stage;
     if (stage < 3) own.offload.parameters = "none";
     options = engine_options_of(own, BatchArithmetic::of(own, bench.world->size()));
-    options.homes = state_homes_of(own, rank, at::kCPU);
+    options.offload = offload_policy_of(own, rank, at::kCPU);
   };
   return work;
 }
@@ -132,7 +132,7 @@ void measure(const Bench& bench, Row& row, Communicator& communicator) {
   bench.allocator->trim();  // what the stage before held
   if (bench.options.predict_only || !fits(bench, row, bench.world->local_size())) return;
   const StepWork work = work_of(bench, row.stage, communicator.rank());
-  row.measured = run_steps(work, row.stage, communicator, *bench.ledger, *bench.allocator);
+  row.measured = run_steps(work, row.stage, communicator, *bench.tracker, *bench.allocator);
 }
 
 nlohmann::json object_of(const ByCategory& bytes) {
@@ -164,8 +164,8 @@ void print_json(const Bench& bench, const Row& row) {
                        {"peak_sum", p.training_peak()},
                        {"logits", p.activations.logits},
                        {"unit_gradients", p.activations.unit_gradients},
-                       {"gather_slots", p.gather_slots},
-                       {"reduce_slots", p.reduce_slots},
+                       {"gather_buffers", p.gather_buffers},
+                       {"reduce_buffers", p.reduce_buffers},
                        {"disk", p.disk},
                        {"process", row.process}};
   if (row.measured) {
@@ -182,7 +182,7 @@ void print_json(const Bench& bench, const Row& row) {
   std::fflush(stdout);
 }
 
-// Columns of bytes: the formula's (or the disk's, where states lie there), five categories, and the peaks of ledger and
+// Columns of bytes: the formula's (or the disk's, where states lie there), five categories, and the peaks of tracker and
 // process.
 using Columns = std::array<std::string, 8>;
 
@@ -196,7 +196,7 @@ void print_heads(const Bench& bench) {
   const OffloadConfig& offload = bench.config.offload;
   const bool disk = offload.optimizer == "nvme" || offload.parameters == "nvme";
   std::printf(
-      "\nbytes of one rank: states at rest, activations at their peak, peaks of the ledger and of the process\n%s\n",
+      "\nbytes of one rank: states at rest, activations at their peak, peaks of the tracker and of the process\n%s\n",
       disk ? "disk: of the states that lie there"
            : "formula: the ZeRO paper's for parameters, gradients and optimizer");
   std::printf("ranks stage%s\n", joined({disk ? "disk" : "formula", "parameters", "gradients", "optimizer", "buffers",
@@ -239,12 +239,12 @@ int run(const Options& options, World& world) {
   const std::int64_t process_now = pss_bytes();
   CpuAllocator allocator;
   allocator.install();
-  Ledger ledger;
-  LedgerScope scope(ledger);
+  MemoryTracker tracker;
+  TrackerScope scope(tracker);
   if (!std::getenv("OMP_NUM_THREADS")) at::set_num_threads(world.cores());
   if (!options.fake_ranks.empty() && world.size() > 1)
     throw InputError("--fake-ranks pretends all ranks but one: start it without mpirun");
-  Bench bench{options, {}, &world, &allocator, &ledger, process_now};
+  Bench bench{options, {}, &world, &allocator, &tracker, process_now};
   all_or_none(world.control(), [&] {
     bench.config = load_config(options.config, options.overrides);
     if (bench.config.lora && bench.config.model.path && !options.predict_only)

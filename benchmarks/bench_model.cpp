@@ -54,10 +54,10 @@ void fill(Model& model) {
 void step(Model& model, const Batch& batch, double& forward_ms) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
-  Pass pass;
-  pass.batch = &batch;
+  ForwardContext context;
+  context.batch = &batch;
   at::Tensor x;
-  for (auto& unit : model.units) x = unit->forward(x, pass);
+  for (auto& unit : model.units) x = unit->forward(x, context);
   forward_ms = std::min(forward_ms, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
   std::vector<at::Tensor> leaves;
   for (auto& unit : model.units) {

@@ -48,12 +48,12 @@ double median_seconds(int repeats, const std::function<void()>& run) {
   return seconds[static_cast<std::size_t>(repeats / 2)];
 }
 
-/// Copies in one piece per thread, past the caches where `stream` is set, else by memcpy: machines differ in which is
+/// Copies in one chunk per thread, past the caches where `stream` is set, else by memcpy: machines differ in which is
 /// faster.
 void copy_in_parallel(const at::Tensor& to, const at::Tensor& from, bool stream) {
-  const std::int64_t pieces = at::get_num_threads(), lines = static_cast<std::int64_t>(from.nbytes()) / 64;
-  at::parallel_for(0, pieces, 1, [&](std::int64_t first, std::int64_t last) {
-    const std::int64_t begin = lines / pieces * first * 64, end = (last == pieces ? lines : lines / pieces * last) * 64;
+  const std::int64_t chunks = at::get_num_threads(), lines = static_cast<std::int64_t>(from.nbytes()) / 64;
+  at::parallel_for(0, chunks, 1, [&](std::int64_t first, std::int64_t last) {
+    const std::int64_t begin = lines / chunks * first * 64, end = (last == chunks ? lines : lines / chunks * last) * 64;
     auto* out = static_cast<std::byte*>(to.data_ptr()) + begin;
     const auto* in = static_cast<const std::byte*>(from.const_data_ptr()) + begin;
     const auto bytes = static_cast<std::size_t>(end - begin);
@@ -69,7 +69,7 @@ std::vector<Row> measure(const Options& options) {
   const at::Tensor master = at::full({n}, 0.5f), m = at::full({n}, 1e-3f), v = at::full({n}, 1e-6f);
   const at::Tensor gradient = at::full({n}, 1e-3f);
   const at::Tensor gradient_16 = gradient.to(at::kBFloat16), weights_16 = master.to(at::kBFloat16);
-  AdamWFactors factors{.lr = 1e-5, .step = 10};
+  StepFactors factors{.lr = 1e-5, .step = 10, .kernel = adamw_update};
   std::vector<Row> rows;
   const auto time = [&](const std::string& what, double bytes, const std::function<void()>& run) {
     rows.push_back({what, bytes, median_seconds(options.repeats, run)});
@@ -80,7 +80,7 @@ std::vector<Row> measure(const Options& options) {
   rows.pop_back();
   time("pass over one array in place", 8, [&] { m.mul_(1.0f); });
   m.fill_(1e-3f);
-  AdamWSpan span{
+  OptimizerSpan span{
       .master = master.data_ptr(), .m = m.data_ptr(), .v = v.data_ptr(), .gradient = gradient.data_ptr(), .n = n};
   const auto update = [&] { adamw_update(span, factors); };
   time("AdamW fp32", 28, update);

@@ -45,7 +45,7 @@ nlohmann::json bytes_by_category(const std::array<double, memory_categories>& by
   return object;
 }
 
-void print_json(const Options& options, int stage, int ranks, const StepResult& r) {
+void print_json(const Options& options, int stage, int ranks, const StepMeasurement& r) {
   const StepWork& work = options.work;
   const double middle = median(r.seconds);
   const StepParts& p = r.parts;
@@ -74,7 +74,7 @@ void print_json(const Options& options, int stage, int ranks, const StepResult& 
                               {"optimizer", p.optimizer},
                               {"gather", p.gather},
                               {"reduce", p.reduce},
-                              {"publish", p.publish}}},
+                              {"gather_updated", p.gather_updated}}},
                             {"rest_bytes", bytes_by_category(r.memory.rest)},
                             {"peak_bytes", bytes_by_category(r.memory.peak)},
                             {"rest_sum", r.memory.rest_sum},
@@ -84,18 +84,18 @@ void print_json(const Options& options, int stage, int ranks, const StepResult& 
   std::puts(line.dump().c_str());
 }
 
-void print_table(const Options& options, int ranks, const std::vector<StepResult>& results) {
+void print_table(const Options& options, int ranks, const std::vector<StepMeasurement>& results) {
   std::printf(
       "\nstep in seconds                              | seconds by part, mean over ranks; the last three are collectives\n");
   std::printf(
-      "stage   median [   min,    max]  tokens/s    loss | forward backward   norm  optimizer  gather  reduce  publish\n");
+      "stage   median [   min,    max]  tokens/s    loss | forward backward   norm  optimizer  gather  reduce  updated\n");
   for (std::size_t i = 0; i < results.size(); ++i) {
-    const StepResult& r = results[i];
+    const StepMeasurement& r = results[i];
     const auto [low, high] = std::minmax_element(r.seconds.begin(), r.seconds.end());
     const StepParts& p = r.parts;
     std::printf("%5d  %7.3f [%6.3f, %6.3f] %9.0f %7.4f | %7.3f %8.3f %6.3f %10.3f %7.3f %7.3f %8.3f\n",
                 options.stages[i], median(r.seconds), *low, *high, tokens_of(options.work, ranks) / median(r.seconds),
-                r.losses.back(), p.forward, p.backward, p.norm, p.optimizer, p.gather, p.reduce, p.publish);
+                r.losses.back(), p.forward, p.backward, p.norm, p.optimizer, p.gather, p.reduce, p.gather_updated);
   }
   std::printf("\nMiB of the fullest rank: between steps / peak while training\n");
   std::printf("stage %17s %17s %17s %17s %17s %17s   peak Pss    VmHWM\n", "parameters", "gradients", "optimizer",
@@ -134,8 +134,8 @@ int run(Options options, World& world) {
   at::set_num_threads(options.threads);
   CpuAllocator allocator;
   allocator.install();
-  Ledger ledger;
-  LedgerScope scope(ledger);
+  MemoryTracker tracker;
+  TrackerScope scope(tracker);
   work.model = work.weights.empty() ? preset_config(options.preset) : HfDirectory(work.weights).config();
   if (work.seq > work.model.max_position_embeddings)
     throw InputError(
@@ -148,9 +148,9 @@ int run(Options options, World& world) {
                 work.weights.empty() ? options.preset.c_str() : work.weights.c_str(), options.precision.c_str(),
                 world.size(), (long long)work.micro_batches, (long long)work.local_batch, (long long)work.seq,
                 at::get_num_threads(), matmul.c_str());
-  std::vector<StepResult> results;
+  std::vector<StepMeasurement> results;
   for (const int stage : options.stages) {
-    results.push_back(run_steps(work, stage, world.communicator(), ledger, allocator));
+    results.push_back(run_steps(work, stage, world.communicator(), tracker, allocator));
     if (tell && options.json) print_json(options, stage, world.size(), results.back());
   }
   if (tell && !options.json) print_table(options, world.size(), results);

@@ -192,10 +192,10 @@ class DeviceRun {
   }
 
   void step(bool reports = true) {
-    Pass pass;
-    pass.batch = &batch_;
-    pass.training = true;
-    const at::Tensor loss = engine_->forward(pass, {});
+    ForwardContext context;
+    context.batch = &batch_;
+    context.training = true;
+    const at::Tensor loss = engine_->forward(context, {});
     engine_->backward(loss, 1.0 / double(local_batch_ * options_.seq * engine_->communicator().size()));
     pending_.emplace(engine_->update({1e-4, 1.0, 1.0, reports}, loss.detach()));
   }
@@ -206,7 +206,7 @@ class DeviceRun {
   Model model_;
   std::unique_ptr<Engine> engine_;
   Batch batch_;
-  std::optional<PendingStep> pending_;
+  std::optional<PendingStepResult> pending_;
 };
 
 void print(const Options& options, std::int64_t local_batch, int ranks, const Measured& m, double matmul) {

@@ -48,7 +48,7 @@ EngineOptions engine_options(const StepWork& work, int stage) {
   options.plan = ShardPlan::for_stage(stage);
   options.precision.compute = work.bf16 ? at::kBFloat16 : at::kFloat;
   options.precision.gradient = work.micro_batches > 1 ? at::kFloat : options.precision.compute;
-  options.adamw = {.lr = work.lr, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1};
+  options.optimizer = {.lr = work.lr, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1};
   options.recompute_every = work.recompute_every;
   if (work.adjust) work.adjust(options);
   return options;
@@ -95,11 +95,11 @@ class StepRun {
     StepParts p = parts_;
     p.gather = communicator_.seconds(Phase::forward) + communicator_.seconds(Phase::backward);
     p.reduce = communicator_.seconds(Phase::reduce);
-    p.publish = communicator_.seconds(Phase::publish);
+    p.gather_updated = communicator_.seconds(Phase::gather_updated);
     p.forward -= communicator_.seconds(Phase::forward);
     p.backward -= communicator_.seconds(Phase::backward) + p.reduce;
-    p.optimizer -= p.publish;
-    for (double* part : {&p.forward, &p.backward, &p.norm, &p.optimizer, &p.gather, &p.reduce, &p.publish})
+    p.optimizer -= p.gather_updated;
+    for (double* part : {&p.forward, &p.backward, &p.norm, &p.optimizer, &p.gather, &p.reduce, &p.gather_updated})
       *part /= steps;
     return p;
   }
@@ -119,12 +119,12 @@ class StepRun {
     const std::int64_t first =
         ((index * work_.micro_batches + a) * communicator_.size() + communicator_.rank()) * work_.local_batch;
     const Batch batch = draw_batch(work_, first);
-    Pass pass;
-    pass.batch = &batch;
-    pass.training = true;
-    pass.first_sample = first;
+    ForwardContext context;
+    context.batch = &batch;
+    context.training = true;
+    context.first_sample = first;
     const auto start = Clock::now();
-    const at::Tensor loss = engine_.forward(pass, {a == 0, a + 1 == work_.micro_batches});
+    const at::Tensor loss = engine_.forward(context, {a == 0, a + 1 == work_.micro_batches});
     const auto middle = Clock::now();
     engine_.backward(loss, 1.0 / trained_tokens());
     parts_.backward += since(middle);
@@ -139,14 +139,14 @@ class StepRun {
   StepParts parts_;
 };
 
-StepMemory memory_of(const Ledger& ledger) {
+StepMemory memory_of(const MemoryTracker& tracker) {
   StepMemory memory;
   for (int c = 0; c < memory_categories; ++c) {
-    memory.rest[c] = double(ledger.live(MemoryCategory(c)));
-    memory.peak[c] = double(ledger.peak(MemoryCategory(c)));
+    memory.rest[c] = double(tracker.live(MemoryCategory(c)));
+    memory.peak[c] = double(tracker.peak(MemoryCategory(c)));
   }
-  memory.rest_sum = double(ledger.live());
-  memory.peak_sum = double(ledger.peak());
+  memory.rest_sum = double(tracker.live());
+  memory.peak_sum = double(tracker.peak());
   return memory;
 }
 
@@ -165,11 +165,11 @@ Numbers over_ranks(const Numbers& mine, Communicator& communicator, const Fold& 
 
 }  // namespace
 
-StepResult run_steps(const StepWork& work, int stage, Communicator& communicator, Ledger& ledger,
-                     CpuAllocator& allocator) {
+StepMeasurement run_steps(const StepWork& work, int stage, Communicator& communicator, MemoryTracker& tracker,
+                          CpuAllocator& allocator) {
   allocator.trim();
   reset_peak_resident_bytes();
-  StepResult result;
+  StepMeasurement result;
   StepMemory memory;
   StepParts parts;
   {
@@ -177,7 +177,7 @@ StepResult run_steps(const StepWork& work, int stage, Communicator& communicator
     for (int s = 0; s < work.steps; ++s) {
       if (s == work.warmup) {
         run.reset_parts();
-        ledger.reset_peak();
+        tracker.reset_peak();
       }
       communicator.barrier();
       const auto start = Clock::now();
@@ -185,7 +185,7 @@ StepResult run_steps(const StepWork& work, int stage, Communicator& communicator
       if (s >= work.warmup) result.seconds.push_back(since(start));
     }
     parts = run.parts(work.steps - work.warmup);
-    memory = memory_of(ledger);
+    memory = memory_of(tracker);
     PssSampler sampler(std::chrono::milliseconds(20));
     for (int s = 0; s < sampled_steps; ++s) run.step(work.steps + s);
     memory.pss = double(sampler.peak());

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/ledger.h"
+#include "base/memory_tracker.h"
 #include "comm/communicator.h"
 #include "models/model.h"
 #include "offload/memory/cpu_allocator.h"
@@ -36,26 +36,26 @@ struct StepWork {
 /// Seconds of one step on one rank, collectives apart. They sum to the step, but for the drawing of tokens.
 struct StepParts {
   double forward = 0, backward = 0, norm = 0, optimizer = 0;  // computing
-  double gather = 0, reduce = 0, publish = 0;                 // collectives, with the waiting for other ranks
+  double gather = 0, reduce = 0, gather_updated = 0;          // collectives, with the waiting for other ranks
 };
 
 struct StepMemory {
-  std::array<double, memory_categories> rest{};  // bytes in the ledger between steps
+  std::array<double, memory_categories> rest{};  // bytes in the tracker between steps
   std::array<double, memory_categories> peak{};  // largest of each category while training
   double rest_sum = 0, peak_sum = 0;
   double pss = 0;       // largest seen
   double resident = 0;  // VmHWM
 };
 
-struct StepResult {
+struct StepMeasurement {
   std::vector<double> seconds;  // of the timed steps, on rank 0
   std::vector<double> losses;   // of all steps, means over the global batch
   StepParts parts;              // means over the timed steps and over ranks
   StepMemory memory;            // of the fullest rank
 };
 
-/// Collective. The ledger must be the one in scope; what the pool held before is given back first.
-StepResult run_steps(const StepWork& work, int stage, Communicator& communicator, Ledger& ledger,
-                     CpuAllocator& allocator);
+/// Collective. The tracker must be the one in scope; what the pool held before is given back first.
+StepMeasurement run_steps(const StepWork& work, int stage, Communicator& communicator, MemoryTracker& tracker,
+                          CpuAllocator& allocator);
 
 }  // namespace zero

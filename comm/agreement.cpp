@@ -10,7 +10,7 @@
 #include <future>
 #include <vector>
 
-#include "base/ledger.h"
+#include "base/memory_tracker.h"
 #include "comm/object_collectives.h"
 
 namespace zero {
@@ -21,27 +21,27 @@ constexpr auto beat_interval = std::chrono::milliseconds(500);  // well below ev
 /// What work on another thread must find as it is on this one.
 class CallingThread {
  public:
-  CallingThread() : threads_(at::get_num_threads()), category_(current_category()), ledger_(current_ledger()) {}
+  CallingThread() : threads_(at::get_num_threads()), category_(current_category()), tracker_(current_tracker()) {}
 
   /// Takes it over for the thread that it lives on.
   class Guard {
    public:
     explicit Guard(const CallingThread& caller) : state_(caller.state_), category_(caller.category_) {
       at::set_num_threads(caller.threads_);
-      if (caller.ledger_) ledger_.emplace(*caller.ledger_);
+      if (caller.tracker_) tracker_.emplace(*caller.tracker_);
     }
 
    private:
     at::ThreadLocalStateGuard state_;
-    MemoryScope category_;
-    std::optional<LedgerScope> ledger_;
+    CategoryScope category_;
+    std::optional<TrackerScope> tracker_;
   };
 
  private:
   at::ThreadLocalState state_;
   int threads_;
   MemoryCategory category_;
-  Ledger* ledger_;
+  MemoryTracker* tracker_;
 };
 
 [[noreturn]] void throw_on_all(ExitCode code, const std::string& message) {

@@ -17,8 +17,8 @@ const char* name_of(Phase phase) {
       return "reduce";
     case Phase::optimizer:
       return "optimizer";
-    case Phase::publish:
-      return "publish";
+    case Phase::gather_updated:
+      return "gather_updated";
     case Phase::validate:
       return "validate";
     case Phase::save:

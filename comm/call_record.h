@@ -8,7 +8,7 @@
 namespace zero {
 
 /// The part of a training run that issues a call.
-enum class Phase : std::uint8_t { setup, forward, backward, reduce, optimizer, publish, validate, save, other };
+enum class Phase : std::uint8_t { setup, forward, backward, reduce, optimizer, gather_updated, validate, save, other };
 const char* name_of(Phase phase);
 
 /// What a call is for: travels with it into logs, desync reports, traces and fault plans.

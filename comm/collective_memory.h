@@ -7,7 +7,7 @@
 
 namespace zero {
 
-/// A backend whose large sums need memory beside input and output takes them in pieces: this many bytes are held at a
+/// A backend whose large sums need memory beside input and output takes them in blocks: this many bytes are held at a
 /// time, which is what is sent but not yet summed.
 inline constexpr std::int64_t sum_piece_bytes = std::int64_t{64} << 20;
 
@@ -18,11 +18,11 @@ class CollectiveMemory {
   /// A tensor [numel] on the backend's device, uninitialised; out of the reserved arena while that has room.
   virtual at::Tensor allocate(std::int64_t numel, at::ScalarType type) = 0;
 
-  /// Before the allocate() calls that need it: where a backend registers memory, all these pieces (bytes each) will
+  /// Before the allocate() calls that need it: where a backend registers memory, all these blocks (bytes each) will
   /// come out of one registered arena, at the same offsets on all ranks, which allocate in the same order.
   /// `largest_sum`: bytes of the largest vector that reduce_scatter or all_reduce will be given, 0 for none. A second
   /// call makes another arena; the first one stays as long as its tensors do. Collective.
-  virtual void reserve(const std::vector<std::int64_t>& pieces, std::int64_t largest_sum) = 0;
+  virtual void reserve(const std::vector<std::int64_t>& blocks, std::int64_t largest_sum) = 0;
 
   /// Bytes held on the device that no allocator of LibTorch counts.
   virtual std::int64_t own_device_bytes() const = 0;

@@ -15,7 +15,7 @@
 
 namespace zero {
 
-struct FlightRecorder::Slot {
+struct FlightRecorder::Record {
   std::atomic<std::uint64_t> issued, done;
   std::array<char, 120> last_call;  // may be torn while its rank writes: for people only
 };
@@ -43,11 +43,11 @@ FlightRecorder::FlightRecorder(Communicator& host, FlightRecorderOptions options
   const std::string& own = nodes_[host.rank()];
   for (int r = 0; r < host.size(); ++r) {
     if (nodes_[r] != own) continue;
-    if (r == host.rank()) own_slot_ = int(local_ranks_.size());
+    if (r == host.rank()) own_record_ = int(local_ranks_.size());
     local_ranks_.push_back(r);
   }
   const auto node = host.split(local_ranks_.front(), host.rank());
-  const std::size_t bytes = sizeof(Slot) * local_ranks_.size();
+  const std::size_t bytes = sizeof(Record) * local_ranks_.size();
   const auto attempt = [&](auto make) {
     try {
       segment_ = std::make_unique<SharedSegment>(make());
@@ -64,15 +64,15 @@ FlightRecorder::FlightRecorder(Communicator& host, FlightRecorderOptions options
 
 FlightRecorder::~FlightRecorder() = default;
 
-FlightRecorder::Slot& FlightRecorder::slot(int local_rank) const {
-  return reinterpret_cast<Slot*>(segment_->data())[local_rank];
+FlightRecorder::Record& FlightRecorder::record_of(int local_rank) const {
+  return reinterpret_cast<Record*>(segment_->data())[local_rank];
 }
 
 void FlightRecorder::record(const CallRecord& call) {
   ++issued_;
   last_call_ = call.describe();
   if (!segment_) return;
-  Slot& own = slot(own_slot_);
+  Record& own = record_of(own_record_);
   own.last_call.fill(0);
   std::memcpy(own.last_call.data(), last_call_.data(), std::min(last_call_.size(), own.last_call.size() - 1));
   own.issued.store(issued_, std::memory_order_release);
@@ -80,17 +80,17 @@ void FlightRecorder::record(const CallRecord& call) {
 
 void FlightRecorder::complete() {
   ++done_;
-  if (segment_) slot(own_slot_).done.store(done_, std::memory_order_release);
+  if (segment_) record_of(own_record_).done.store(done_, std::memory_order_release);
 }
 
 std::vector<FlightRecorder::Entry> FlightRecorder::entries_of_this_node() const {
   std::vector<Entry> entries;
   for (int i = 0; segment_ && i < int(local_ranks_.size()); ++i) {
-    const std::uint64_t issued = slot(i).issued.load(std::memory_order_acquire);
-    char last_call[sizeof(Slot::last_call)];
-    std::memcpy(last_call, slot(i).last_call.data(), sizeof last_call);
+    const std::uint64_t issued = record_of(i).issued.load(std::memory_order_acquire);
+    char last_call[sizeof(Record::last_call)];
+    std::memcpy(last_call, record_of(i).last_call.data(), sizeof last_call);
     last_call[sizeof last_call - 1] = 0;
-    entries.push_back({local_ranks_[i], issued, slot(i).done.load(std::memory_order_acquire), last_call});
+    entries.push_back({local_ranks_[i], issued, record_of(i).done.load(std::memory_order_acquire), last_call});
   }
   return entries;
 }
@@ -108,7 +108,7 @@ std::string FlightRecorder::lag_of(const Entry& entry) const {
 std::string FlightRecorder::who_is_behind() const {
   std::string found;
   for (const Entry& entry : entries_of_this_node())
-    if (const std::string lag = lag_of(entry); entry.rank != local_ranks_[own_slot_] && !lag.empty())
+    if (const std::string lag = lag_of(entry); entry.rank != local_ranks_[own_record_] && !lag.empty())
       found += text(found.empty() ? "" : "; ", "rank ", entry.rank, ' ', lag);
   if (local_ranks_.size() < nodes_.size() && !reports_)
     found += text(found.empty() ? "no rank of this node is behind: the missing one is on another node"
@@ -124,7 +124,7 @@ std::string FlightRecorder::ask_other_nodes(std::chrono::duration<double> patien
 
   // A line for each rank of the node: its number, its calls, those that are done, the last one in words.
   std::vector<Entry> own = entries_of_this_node();
-  if (own.empty()) own.push_back({local_ranks_[own_slot_], issued_, done_, last_call_});
+  if (own.empty()) own.push_back({local_ranks_[own_record_], issued_, done_, last_call_});
   std::string told;
   for (const Entry& entry : own)
     told += text(entry.rank, ' ', entry.issued, ' ', entry.done, ' ',

@@ -40,9 +40,9 @@ class FlightRecorder {
   std::string ask_other_nodes(std::chrono::duration<double> patience) const;
 
  private:
-  struct Slot;
+  struct Record;
   struct Entry;
-  Slot& slot(int local_rank) const;
+  Record& record_of(int local_rank) const;
   std::vector<Entry> entries_of_this_node() const;
   std::string lag_of(const Entry& entry) const;
 
@@ -50,7 +50,7 @@ class FlightRecorder {
   std::vector<std::string> nodes_;                // by rank of `host`
   std::unique_ptr<class SharedSegment> segment_;  // null where shared memory cannot be had, or the node has one rank
   std::vector<int> local_ranks_;                  // their ranks in `host`, ascending
-  int own_slot_ = 0;
+  int own_record_ = 0;
   std::atomic<std::uint64_t> issued_ = 0, done_ = 0;
   std::string last_call_;
 };

@@ -120,7 +120,7 @@ std::vector<InitialTensor> initial_tensors(const Model& model) {
   std::vector<InitialTensor> all;
   for (const auto& unit : model.units)
     for (const auto& parameter : unit->parameters())
-      for (const auto& piece : parameter.pieces) all.push_back({piece, parameter.init, parameter.init_scale});
+      for (const auto& chunk : parameter.parts) all.push_back({chunk, parameter.init, parameter.init_scale});
   return all;
 }
 
@@ -164,11 +164,11 @@ void RandomWeights::read(const TensorSpec& tensor, std::int64_t begin, std::int6
     return;
   }
   if (out.scalar_type() == at::kFloat) return draw_initial(initial, seed_, begin, count, out.data_ptr<float>());
-  constexpr std::int64_t piece = 1 << 18;
-  const at::Tensor staging = at::empty({std::min(count, piece)}, at::kFloat);
+  constexpr std::int64_t chunk = 1 << 18;
+  const at::Tensor staging = at::empty({std::min(count, chunk)}, at::kFloat);
   const at::Tensor flat = out.view({-1});
-  for (std::int64_t done = 0; done < count; done += piece) {
-    const std::int64_t n = std::min(piece, count - done);
+  for (std::int64_t done = 0; done < count; done += chunk) {
+    const std::int64_t n = std::min(chunk, count - done);
     draw_initial(initial, seed_, begin + done, n, staging.data_ptr<float>());
     flat.narrow(0, done, n).copy_(staging.narrow(0, 0, n));
   }

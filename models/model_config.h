@@ -32,8 +32,8 @@ struct ModelConfig {
   double initializer_range = 0.02;
   std::optional<std::int64_t> bos_token_id;
   std::vector<std::int64_t> eos_token_ids;
-  bool head_dim_given =
-      false;  // else head_dim is hidden_size / num_attention_heads and follows them in set_model_field
+  // else head_dim is hidden_size / num_attention_heads and follows them in set_model_field
+  bool head_dim_given = false;
 };
 
 /// "llama-tiny", "llama-15m", "llama-110m", "tinyllama-1.1b". Throws InputError that lists the presets.

@@ -5,15 +5,15 @@
 namespace zero {
 
 std::vector<std::int64_t> Parameter::shape() const {
-  ZERO_CHECK(!pieces.empty() && !pieces[0].shape.empty(), "a parameter needs a piece with at least one dimension");
-  std::vector<std::int64_t> whole = pieces[0].shape;
-  for (std::size_t i = 1; i < pieces.size(); ++i) whole[0] += pieces[i].shape[0];
+  ZERO_CHECK(!parts.empty() && !parts[0].shape.empty(), "a parameter needs a part with at least one dimension");
+  std::vector<std::int64_t> whole = parts[0].shape;
+  for (std::size_t i = 1; i < parts.size(); ++i) whole[0] += parts[i].shape[0];
   return whole;
 }
 
 std::int64_t Parameter::numel() const {
   std::int64_t n = 0;
-  for (const TensorSpec& piece : pieces) n += piece.numel();
+  for (const TensorSpec& part : parts) n += part.numel();
   return n;
 }
 

@@ -3,7 +3,8 @@
 // ranks, shards or stages, and the engine nothing of what a unit computes.
 //
 // A unit owns no memory. It declares parameters; whoever holds them (the engine, or hold_parameters() for inference)
-// points each `tensor` at a view of a flat buffer. At stage 3 that buffer is empty but between the unit's boundaries.
+// points each `tensor` at a view of a flat buffer. At stage 3 that buffer is empty but between the unit's unshard and
+// reshard.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -17,14 +18,14 @@ namespace zero {
 /// How a parameter starts when no weights are loaded.
 enum class Init : std::uint8_t { normal, ones, zeros, kaiming_uniform };
 
-/// One leaf that a unit computes with. Its pieces are tensors of the outside world that stand side by side along dim 0
-/// (q, k, v, or gate and up), so that they make one matrix product. A plain parameter has one piece.
+/// One leaf that a unit computes with. Its parts are tensors of the outside world that stand side by side along dim 0
+/// (q, k, v, or gate and up), so that they make one matrix product. A plain parameter has one part.
 struct Parameter {
-  std::vector<TensorSpec> pieces;
+  std::vector<TensorSpec> parts;
   bool trainable = true;
   Init init = Init::normal;
   double init_scale = 0.02;  // normal: standard deviation; kaiming_uniform: bound
-  at::Tensor tensor;         // [sum of dim 0 of the pieces, the other dims], set by whoever holds the memory
+  at::Tensor tensor;         // [sum of dim 0 of the parts, the other dims], set by whoever holds the memory
   double lr_scale = 1.0;     // its learning rate is that of the run times this
 
   std::vector<std::int64_t> shape() const;
@@ -75,14 +76,14 @@ inline constexpr std::int64_t ignored_target = -100;
 class KvCache;
 
 /// What one pass through the chain carries beside the activations.
-struct Pass {
+struct ForwardContext {
   const Batch* batch = nullptr;
   KvCache* cache = nullptr;          // generation only
   bool training = false;             // dropout is drawn
   std::uint64_t seed = 0;            // (run's seed, step) mixed: each unit and sample derives its own draws from it
   std::int64_t first_sample = 0;     // global number of the batch's first sequence
   bool recompute_attention = false;  // blocks keep nothing of their attention half, and run it again in backward
-  std::int64_t logits_bytes = 0;     // of one piece of the head's tokens, at most; 0: what the device is best at
+  std::int64_t logits_bytes = 0;     // of one part of the head's tokens, at most; 0: what the device is best at
 };
 
 class Unit {
@@ -96,10 +97,10 @@ class Unit {
   std::vector<Adapter>& adapters() { return adapters_; }
   const std::vector<Adapter>& adapters() const { return adapters_; }
 
-  /// The first unit gets an undefined x and reads pass.batch->ids. Blocks map [B, T, hidden] to the same shape. The
+  /// The first unit gets an undefined x and reads context.batch->ids. Blocks map [B, T, hidden] to the same shape. The
   /// last unit returns the sum over trained tokens of the cross-entropy, a scalar in fp32 (fp64 when computing in
   /// fp64).
-  virtual at::Tensor forward(const at::Tensor& x, const Pass& pass) = 0;
+  virtual at::Tensor forward(const at::Tensor& x, const ForwardContext& context) = 0;
 
   /// Whether the backward pass reads the unit's own weights. A lookup does not: its weights then stay away in backward.
   virtual bool backward_reads_weights() const { return true; }

@@ -11,7 +11,7 @@ std::vector<TensorSpec> tensors_of(const Model& model) {
   std::vector<TensorSpec> all;
   for (const auto& unit : model.units)
     for (const auto& parameter : unit->parameters())
-      all.insert(all.end(), parameter.pieces.begin(), parameter.pieces.end());
+      all.insert(all.end(), parameter.parts.begin(), parameter.parts.end());
   return all;
 }
 
@@ -23,9 +23,9 @@ void load_parameters(Model& model, WeightSource& weights) {
                  unit->name() + ": parameters are not held");
       const at::Tensor flat = parameter.tensor.detach().view({-1});
       std::int64_t begin = 0;
-      for (const auto& piece : parameter.pieces) {
-        weights.read(piece, 0, piece.numel(), flat.narrow(0, begin, piece.numel()));
-        begin += piece.numel();
+      for (const auto& part : parameter.parts) {
+        weights.read(part, 0, part.numel(), flat.narrow(0, begin, part.numel()));
+        begin += part.numel();
       }
     }
 }

@@ -4,12 +4,12 @@
 
 namespace zero {
 
-void OptimizerStore::update(const AdamWFactors& factors, const std::vector<DecayRange>& ranges,
+void OptimizerStore::update(const StepFactors& factors, const std::vector<DecayRange>& ranges,
                             const UpdateSpans& spans) {
   ZERO_CHECK(has_master_ || (spans.weights && spans.weight_type == state_type_),
              "without a master the weights are it, in its type");
   // The weights of a store without a master, or with one and a copy of it in another type.
-  AdamWSpan whole{.state_type = state_type_,
+  OptimizerSpan whole{.state_type = state_type_,
                   .gradient = spans.gradient,
                   .gradient_type = spans.gradient_type,
                   .weights = spans.weights,
@@ -18,7 +18,7 @@ void OptimizerStore::update(const AdamWFactors& factors, const std::vector<Decay
   const auto gradient_bytes = static_cast<std::int64_t>(c10::elementSize(spans.gradient_type));
   const auto weight_bytes = static_cast<std::int64_t>(c10::elementSize(spans.weight_type));
   for_each_chunk(StateAccess::read_write, [&](const StateChunk& chunk) {
-    AdamWSpan span = whole;
+    OptimizerSpan span = whole;
     span.gradient = static_cast<const char*>(whole.gradient) + chunk.begin * gradient_bytes;
     if (whole.weights) span.weights = static_cast<char*>(whole.weights) + chunk.begin * weight_bytes;
     span.master = chunk.master;
@@ -26,7 +26,7 @@ void OptimizerStore::update(const AdamWFactors& factors, const std::vector<Decay
     span.v = chunk.v;
     span.n = chunk.end - chunk.begin;
     if (!has_master_) std::swap(span.master, span.weights);
-    adamw_update(span, factors, ranges, chunk.begin);
+    update_ranges(span, factors, ranges, chunk.begin);
   });
 }
 

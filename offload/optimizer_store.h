@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "offload/kernels/adamw_kernel.h"
+#include "offload/kernels/optimizer_kernel.h"
 
 namespace zero {
 
@@ -47,9 +47,9 @@ class OptimizerStore {
   /// Begins to bring the first chunks in, where that takes time: for the unit whose update comes next.
   virtual void prefetch() {}
 
-  /// One AdamW step; the same kernel and so the same bits wherever the states live. Without a master, weights are of
-  /// the states' type and are the master.
-  void update(const AdamWFactors& factors, const std::vector<DecayRange>& ranges, const UpdateSpans& spans);
+  /// One step of the factors' optimizer; the same kernel and so the same bits wherever the states live. Without a
+  /// master, weights are of the states' type and are the master.
+  void update(const StepFactors& factors, const std::vector<DecayRange>& ranges, const UpdateSpans& spans);
 
  protected:
   OptimizerStore(std::int64_t elements, c10::ScalarType state_type, bool has_master)

@@ -12,7 +12,7 @@ class DurableFile {
  public:
   static constexpr std::int64_t block = 4096;
 
-  /// Through the page cache, in pieces of any size. `mode`: permissions, less what the umask takes.
+  /// Through the page cache, in chunks of any size. `mode`: permissions, less what the umask takes.
   struct Buffered {
     unsigned mode = 0644;
   };

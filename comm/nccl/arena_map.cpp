@@ -12,32 +12,32 @@ std::int64_t rounded(std::int64_t bytes) {
 
 }  // namespace
 
-std::int64_t ArenaMap::bytes_for(const std::vector<std::int64_t>& pieces) {
+std::int64_t ArenaMap::bytes_for(const std::vector<std::int64_t>& blocks) {
   std::int64_t sum = 0;
-  for (std::int64_t bytes : pieces) sum += rounded(bytes);
+  for (std::int64_t bytes : blocks) sum += rounded(bytes);
   return sum;
 }
 
 std::int64_t ArenaMap::take(std::int64_t bytes) {
-  ZERO_CHECK(bytes >= 0, "a piece of negative size");
+  ZERO_CHECK(bytes >= 0, "a block of negative size");
   const std::int64_t need = rounded(bytes);
   std::int64_t offset = 0;
-  for (const auto& [begin, size] : pieces_) {
+  for (const auto& [begin, size] : blocks_) {
     if (begin - offset >= need) break;
     offset = begin + size;
   }
   if (bytes_ - offset < need) return -1;
-  if (need > 0) pieces_.emplace(offset, need);
+  if (need > 0) blocks_.emplace(offset, need);
   return offset;
 }
 
 void ArenaMap::give_back(std::int64_t offset) {
-  ZERO_CHECK(pieces_.erase(offset) == 1, text("no piece was taken at offset ", offset));
+  ZERO_CHECK(blocks_.erase(offset) == 1, text("no block was taken at offset ", offset));
 }
 
 std::int64_t ArenaMap::taken() const {
   std::int64_t sum = 0;
-  for (const auto& piece : pieces_) sum += piece.second;
+  for (const auto& block : blocks_) sum += block.second;
   return sum;
 }
 

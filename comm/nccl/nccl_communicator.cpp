@@ -87,16 +87,16 @@ class NcclCommunicator final : public Communicator, private CollectiveMemory, pr
     return piece.defined() ? piece : at::empty({numel}, at::TensorOptions().dtype(type).device(place()));
   }
 
-  void reserve(const std::vector<std::int64_t>& pieces, std::int64_t largest_sum) override {
+  void reserve(const std::vector<std::int64_t>& blocks, std::int64_t largest_sum) override {
     if (alone()) return;
-    std::vector<std::int64_t> all = pieces;
+    std::vector<std::int64_t> all = blocks;
     const std::int64_t exchanged = exchanges() ? std::min(largest_sum, device_.options.piece_bytes) : 0;
     all.push_back(exchanged);
     scratch_ = at::Tensor();
     arena_.reset();
     arena_ = std::make_shared<NcclArena>(group_, ArenaMap::bytes_for(all));
     if (rank() == 0)
-      log_info("NCCL, ", size(), " ranks: one arena of ", arena_->bytes() >> 10, " KiB for ", pieces.size(), " buffers",
+      log_info("NCCL, ", size(), " ranks: one arena of ", arena_->bytes() >> 10, " KiB for ", blocks.size(), " buffers",
                exchanged ? " and the parts of sums" : "", ", registered ", arena_->registration());
     warm_up();
     scratch_ = at::Tensor();  // the warm-up's stands where the buffers belong
@@ -176,11 +176,11 @@ class NcclCommunicator final : public Communicator, private CollectiveMemory, pr
     reduce_in_order_of_nccl(shard, full, options, call);
   }
 
-  /// f(begin, count) for the pieces of `numel` elements of which `element_bytes` are held at a time.
+  /// f(begin, count) for the blocks of `numel` elements of which `element_bytes` are held at a time.
   template <class F>
   void in_pieces(std::int64_t numel, std::int64_t element_bytes, F f) const {
     const std::int64_t most = std::max<std::int64_t>(
-        8, device_.options.piece_bytes / element_bytes / 8 * 8);  // pieces begin at whole vectors
+        8, device_.options.piece_bytes / element_bytes / 8 * 8);  // blocks begin at whole vectors
     for (std::int64_t begin = 0; begin < numel; begin += most) f(begin, std::min(most, numel - begin));
   }
 

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "models/formats/gguf_vocabulary.h"
 #include "models/formats/gguf_writer.h"
-#include "models/weight_pieces.h"
+#include "models/weight_chunks.h"
 
 namespace zero {
 namespace {
@@ -128,8 +128,8 @@ void write_gguf(const std::string& path, const Model& model, WeightSource& weigh
   if (!factors.empty()) writer.append(at::tensor(at::ArrayRef<float>(factors), at::kFloat));
   for (const TensorSpec& tensor : tensors) {
     const bool rotated = is_rotated(tensor.name);
-    const PieceOptions pieces{range_of(type_of(tensor, options.type)), rotated ? model.config.head_dim : 1};
-    read_in_pieces(weights, tensor, pieces, [&](const at::Tensor& values) {
+    const ChunkOptions chunks{range_of(type_of(tensor, options.type)), rotated ? model.config.head_dim : 1};
+    read_in_chunks(weights, tensor, chunks, [&](const at::Tensor& values) {
       writer.append(rotated ? neighbours_from_halves(values, model.config.head_dim) : values);
     });
   }

@@ -28,7 +28,7 @@ at::Tensor neighbours_from_halves(const at::Tensor& rows, std::int64_t head_dim)
 /// What the rotary frequencies are divided by under rope_type "llama3", one per pair of a head; empty without scaling.
 std::vector<float> rope_factors(const ModelConfig& config);
 
-/// Writes the model's weights, checked before the file is made. Holds pieces of tensors only. InputError where
+/// Writes the model's weights, checked before the file is made. Holds chunks of tensors only. InputError where
 /// Tokenizer::load, the weight source or a value refuses; then there is no file.
 void write_gguf(const std::string& path, const Model& model, WeightSource& weights, const GgufOptions& options);
 

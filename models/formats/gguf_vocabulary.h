@@ -13,8 +13,8 @@ namespace zero {
 struct GgufVocabulary {
   std::vector<std::string> tokens;
   std::vector<float> scores;
-  std::vector<std::int32_t>
-      types;  // llama_token_type: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
+  // llama_token_type: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
+  std::vector<std::int32_t> types;
 };
 
 /// The tokens of a tokenizer.model and its folder, with names for the rows of the model that have no token. `path` as

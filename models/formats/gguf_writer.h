@@ -1,5 +1,5 @@
 #pragma once
-// GgufWriter: one GGUF file of version 3, written front to back in pieces, so that nobody holds it whole.
+// GgufWriter: one GGUF file of version 3, written front to back in chunks, so that nobody holds it whole.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class GgufWriter {
   /// Makes a temporary file beside `path` and writes everything that stands before the data.
   GgufWriter(const std::string& path, const GgufMetadata& metadata, std::vector<GgufTensor> tensors);
 
-  /// The next values, fp32, of the tensor whose turn it is; in Q8_0 of whole blocks. A piece ends where a tensor ends
+  /// The next values, fp32, of the tensor whose turn it is; in Q8_0 of whole blocks. A chunk ends where a tensor ends
   /// or before.
   void append(const at::Tensor& values);
   /// Syncs and gives the file its name. InternalError when values are missing. Without finish() nothing is left behind.

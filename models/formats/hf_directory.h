@@ -43,8 +43,8 @@ struct HfWriteOptions {
   at::ScalarType type = at::kFloat;  // of every tensor in the files
   std::int64_t max_shard_bytes = 5'000'000'000;
   TokenizerSource tokenizer = {};  // what goes along, with the end of its answers among the model's end tokens
-  std::string base =
-      {};  // model directory whose generation_config.json and further fields of config.json stay; empty: there is none
+  // model directory whose generation_config.json and further fields of config.json stay; empty: there is none
+  std::string base = {};
 };
 
 /// Writes a directory front to back. Readers see the new model only when finish() has given the last file its name.
@@ -54,9 +54,9 @@ class HfWriter {
   HfWriter(const std::string& folder, const ModelConfig& config, const std::vector<TensorSpec>& tensors,
            HfWriteOptions options = {});
 
-  /// The next elements in the order of `tensors`, flattened, in pieces of any size that end where a tensor ends or
+  /// The next elements in the order of `tensors`, flattened, in chunks of any size that end where a tensor ends or
   /// before.
-  void append(const at::Tensor& piece);
+  void append(const at::Tensor& chunk);
   /// Writes index and JSON files, removes what an earlier model left. InternalError when elements are missing.
   void finish();
 
@@ -80,8 +80,8 @@ class HfWriter {
   std::size_t shard_ = 0;     // the one being written
   std::int64_t written_ = 0;  // elements of it
   std::unique_ptr<SafetensorsWriter> writer_;
-  std::vector<std::unique_ptr<SafetensorsWriter>>
-      whole_;  // shards that wait for their names, which they get together at the end
+  // shards that wait for their names, which they get together at the end
+  std::vector<std::unique_ptr<SafetensorsWriter>> whole_;
 };
 
 }  // namespace zero

@@ -75,8 +75,8 @@ void HfWriter::plan(const std::vector<TensorSpec>& tensors) {
   for (std::size_t i = 0; i < shards_.size(); ++i) shards_[i].name = shard_name(i, shards_.size());
 }
 
-void HfWriter::append(const at::Tensor& piece) {
-  const at::Tensor flat = piece.detach().reshape({-1});
+void HfWriter::append(const at::Tensor& chunk) {
+  const at::Tensor flat = chunk.detach().reshape({-1});
   for (std::int64_t done = 0; done < flat.numel();) {
     ZERO_CHECK(shard_ < shards_.size(), folder_ + ": more elements than the model has");
     const Shard& shard = shards_[shard_];

@@ -71,11 +71,11 @@ void SafetensorsFile::read(const std::string& name, std::int64_t begin, std::int
   }
   if (!at::isFloatingType(type) || !at::isFloatingType(out.scalar_type()))
     throw InputError(text(path(), ": tensor \"", name, "\" is ", stored->dtype, ", where a floating type is needed"));
-  const std::int64_t piece = std::min(count, staging_bytes / width);
-  const at::Tensor staging = at::empty({piece}, type);
+  const std::int64_t chunk = std::min(count, staging_bytes / width);
+  const at::Tensor staging = at::empty({chunk}, type);
   const at::Tensor flat = out.view({-1});
-  for (std::int64_t done = 0; done < count; done += piece) {
-    const std::int64_t n = std::min(piece, count - done);
+  for (std::int64_t done = 0; done < count; done += chunk) {
+    const std::int64_t n = std::min(chunk, count - done);
     file_.read_at(staging.data_ptr(), n * width, offset + done * width);
     flat.narrow(0, done, n).copy_(staging.narrow(0, 0, n));
   }

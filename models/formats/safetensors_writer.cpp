@@ -43,8 +43,8 @@ SafetensorsWriter::SafetensorsWriter(const std::string& path, std::vector<Safete
   file_.append(content.data(), static_cast<std::int64_t>(content.size()));
 }
 
-void SafetensorsWriter::append(const at::Tensor& piece) {
-  const at::Tensor flat = piece.detach().reshape({-1});
+void SafetensorsWriter::append(const at::Tensor& chunk) {
+  const at::Tensor flat = chunk.detach().reshape({-1});
   std::int64_t done = 0;
   while (done < flat.numel()) {
     ZERO_CHECK(tensor_ < specs_.size(), file_.path() + ": more elements than the header tells of");

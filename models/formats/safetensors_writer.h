@@ -1,5 +1,5 @@
 #pragma once
-// SafetensorsWriter: one .safetensors file, written front to back in pieces of any size, so that nobody holds it whole.
+// SafetensorsWriter: one .safetensors file, written front to back in chunks of any size, so that nobody holds it whole.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class SafetensorsWriter {
 
   /// The next elements, flattened; they may end in the middle of a tensor or go on into the next. Floating types are
   /// converted to the file's; other types must be the file's.
-  void append(const at::Tensor& piece);
+  void append(const at::Tensor& chunk);
   /// Syncs and gives the file its name. InternalError when elements are missing. Without finish() nothing is left
   /// behind.
   void finish();

@@ -1,6 +1,7 @@
 #include "models/generate/generator.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 
@@ -65,9 +66,9 @@ std::vector<Generator::Ids> Generator::generate(const std::vector<Ids>& prompts,
 
 /// [B, vocabulary] in fp32: the logits behind the batch's last column.
 at::Tensor Generator::last_logits(const Batch& batch) {
-  const Pass pass{.batch = &batch, .cache = cache_.get()};
+  const ForwardContext context{.batch = &batch, .cache = cache_.get()};
   at::Tensor x_BTD;
-  for (std::size_t i = 0; i + 1 < model_.units.size(); ++i) x_BTD = model_.units[i]->forward(x_BTD, pass);
+  for (std::size_t i = 0; i + 1 < model_.units.size(); ++i) x_BTD = model_.units[i]->forward(x_BTD, context);
   return logits_of(*model_.units.back(), x_BTD.narrow(1, x_BTD.size(1) - 1, 1)).select(1, 0).to(at::kCPU, at::kFloat);
 }
 
@@ -121,9 +122,9 @@ at::Tensor Generator::logits(const Ids& ids) {
   const at::NoGradGuard no_grad;
   check({ids});
   const Batch batch{at::tensor(at::ArrayRef<int>(ids), at::kLong).unsqueeze(0), {}, {}, {}};
-  const Pass pass{.batch = &batch};
+  const ForwardContext context{.batch = &batch};
   at::Tensor x_BTD;
-  for (std::size_t i = 0; i + 1 < model_.units.size(); ++i) x_BTD = model_.units[i]->forward(x_BTD, pass);
+  for (std::size_t i = 0; i + 1 < model_.units.size(); ++i) x_BTD = model_.units[i]->forward(x_BTD, context);
   return logits_of(*model_.units.back(), x_BTD);
 }
 

@@ -1,6 +1,7 @@
 #include "models/llama/llama.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "base/error.h"
 #include "models/nn/embedding.h"
@@ -13,8 +14,8 @@
 namespace zero {
 namespace {
 
-Parameter matrix(std::vector<TensorSpec> pieces, const ModelConfig& config) {
-  return {std::move(pieces), true, Init::normal, config.initializer_range, {}};
+Parameter matrix(std::vector<TensorSpec> parts, const ModelConfig& config) {
+  return {std::move(parts), true, Init::normal, config.initializer_range, {}};
 }
 
 Parameter norm(const std::string& name, const ModelConfig& config) {
@@ -27,9 +28,9 @@ class Embedding : public Unit {
     parameters_ = {matrix({{"model.embed_tokens.weight", {config.vocab_size, config.hidden_size}}}, config)};
   }
 
-  at::Tensor forward(const at::Tensor&, const Pass& pass) override {
-    if (pass.cache) pass.cache->begin_pass(*pass.batch);
-    return embed(pass.batch->ids, parameters_[0].tensor);
+  at::Tensor forward(const at::Tensor&, const ForwardContext& context) override {
+    if (context.cache) context.cache->begin_pass(*context.batch);
+    return embed(context.batch->ids, parameters_[0].tensor);
   }
 
   bool backward_reads_weights() const override { return false; }
@@ -62,14 +63,14 @@ class Block : public Unit {
     };
   }
 
-  at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
-    const bool again = pass.recompute_attention && at::GradMode::is_enabled();
+  at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
+    const bool again = context.recompute_attention && at::GradMode::is_enabled();
     const at::Tensor middle =
-        again ? recompute([this, pass](const at::Tensor& x) { return attend(x, pass); }, x, attention_leaves())
-              : attend(x, pass);
+        again ? recompute([this, context](const at::Tensor& x) { return attend(x, context); }, x, attention_leaves())
+              : attend(x, context);
     const at::Tensor gate_up =
-        project(LinearInput::rms_norm(middle, tensor(post_attention_norm), eps_), gate_up_proj, {}, pass);
-    return project(LinearInput::swiglu(gate_up), down_proj, middle, pass);
+        project(LinearInput::rms_norm(middle, tensor(post_attention_norm), eps_), gate_up_proj, {}, context);
+    return project(LinearInput::swiglu(gate_up), down_proj, middle, context);
   }
 
  private:
@@ -77,11 +78,12 @@ class Block : public Unit {
   const at::Tensor& tensor(int index) const { return parameters_[index].tensor; }
 
   // The attention half: x and what attention adds to it.
-  at::Tensor attend(const at::Tensor& x, const Pass& pass) const {
-    const at::Tensor qkv = project(LinearInput::rms_norm(x, tensor(input_norm), eps_), qkv_proj, {}, pass);
-    const at::Tensor heads = pass.cache ? cached_attention(qkv, shape_, *rotary_, *pass.batch, {*pass.cache, layer_})
-                                        : attention(qkv, shape_, *rotary_, *pass.batch);
-    return project(LinearInput::plain(heads), o_proj, x, pass);
+  at::Tensor attend(const at::Tensor& x, const ForwardContext& context) const {
+    const at::Tensor qkv = project(LinearInput::rms_norm(x, tensor(input_norm), eps_), qkv_proj, {}, context);
+    const at::Tensor heads = context.cache
+                                 ? cached_attention(qkv, shape_, *rotary_, *context.batch, {*context.cache, layer_})
+                                 : attention(qkv, shape_, *rotary_, *context.batch);
+    return project(LinearInput::plain(heads), o_proj, x, context);
   }
 
   std::vector<at::Tensor> attention_leaves() const {
@@ -95,21 +97,22 @@ class Block : public Unit {
     return leaves;
   }
 
-  at::Tensor project(const LinearInput& input, Index weight, const at::Tensor& residual, const Pass& pass) const {
+  at::Tensor project(const LinearInput& input, Index weight, const at::Tensor& residual,
+                     const ForwardContext& context) const {
     std::vector<LowRank> adapters;
     for (const Adapter& adapter : adapters_)
-      if (adapter.parameter == weight) adapters.push_back(low_rank(adapter, pass, input.x.size(1)));
+      if (adapter.parameter == weight) adapters.push_back(low_rank(adapter, context, input.x.size(1)));
     return linear(input, tensor(weight), residual, adapters);
   }
 
-  LowRank low_rank(const Adapter& adapter, const Pass& pass, std::int64_t sequence) const {
+  LowRank low_rank(const Adapter& adapter, const ForwardContext& context, std::int64_t sequence) const {
     LowRank tensors{tensor(adapter.a), tensor(adapter.b),
                     adapter.magnitude < 0 ? at::Tensor() : tensor(adapter.magnitude)};
     tensors.begin = adapter.begin;
     tensors.scale = adapter.scale;
-    tensors.dropout = pass.training ? adapter.dropout : 0.0;
-    tensors.seed = pass.seed ^ adapter.seed;
-    tensors.first_sample = pass.first_sample;
+    tensors.dropout = context.training ? adapter.dropout : 0.0;
+    tensors.seed = context.seed ^ adapter.seed;
+    tensors.first_sample = context.first_sample;
     tensors.sequence = sequence;
     return tensors;
   }
@@ -130,8 +133,8 @@ class Head : public Unit {
       parameters_.push_back(matrix({{"lm_head.weight", {config.vocab_size, config.hidden_size}}}, config));
   }
 
-  at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
-    return head_loss(x, weights(), pass.batch->targets, {pass.logits_bytes, pass.batch->meta.ignores_targets});
+  at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
+    return head_loss(x, weights(), context.batch->targets, {context.logits_bytes, context.batch->meta.ignores_targets});
   }
 
   at::Tensor logits(const at::Tensor& x) const { return head_logits(x, weights()); }

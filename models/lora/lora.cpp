@@ -30,10 +30,10 @@ std::string with_commas(std::int64_t number) {
   return digits;
 }
 
-/// Adds the adapter of one piece as parameters of its unit.
-void add_adapter(Unit& unit, int parameter, const TensorSpec& piece, std::int64_t begin, const LoraOptions& options) {
-  const std::int64_t out = piece.shape[0], in = piece.shape[1];
-  const std::string module = peft_prefix + without_weight(piece.name);
+/// Adds the adapter of one part as parameters of its unit.
+void add_adapter(Unit& unit, int parameter, const TensorSpec& part, std::int64_t begin, const LoraOptions& options) {
+  const std::int64_t out = part.shape[0], in = part.shape[1];
+  const std::string module = peft_prefix + without_weight(part.name);
   std::vector<Parameter>& parameters = unit.parameters();
   Adapter adapter{parameter, begin};
   adapter.scale = options.scale();
@@ -89,13 +89,13 @@ void add_lora(Model& model, const LoraOptions& options) {
     for (int p = 0; p < base; ++p) {
       unit.parameters()[p].trainable = false;
       std::int64_t begin = 0;
-      const std::vector<TensorSpec> pieces = unit.parameters()[p].pieces;
-      for (const TensorSpec& piece : pieces) {
-        const std::string module = without_weight(piece.name);
+      const std::vector<TensorSpec> parts = unit.parameters()[p].parts;
+      for (const TensorSpec& part : parts) {
+        const std::string module = without_weight(part.name);
         for (const std::string& target : targets) {
-          if (!block || piece.shape.size() != 2 || !matches(module, target)) continue;
+          if (!block || part.shape.size() != 2 || !matches(module, target)) continue;
           unmatched.erase(target);
-          add_adapter(unit, p, piece, begin, options);
+          add_adapter(unit, p, part, begin, options);
           break;
         }
         for (const std::string& saved : options.modules_to_save) {
@@ -103,7 +103,7 @@ void add_lora(Model& model, const LoraOptions& options) {
           unsaved.erase(saved);
           unit.parameters()[p].trainable = true;
         }
-        begin += piece.shape[0];
+        begin += part.shape[0];
       }
     }
   }

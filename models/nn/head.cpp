@@ -1,6 +1,7 @@
 #include "models/nn/head.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "models/ops/cross_entropy.h"
@@ -41,8 +42,8 @@ Rows trained_rows(const at::Tensor& x, const at::Tensor& targets, bool some_on_m
   return rows;
 }
 
-/// Gradients of everything up to the normed rows and of the output matrix, summed piece by piece for scale 1.
-struct PieceSums {
+/// Gradients of everything up to the normed rows and of the output matrix, summed chunk by chunk for scale 1.
+struct ChunkSums {
   at::Tensor dz;       // [n, hidden]
   at::Tensor doutput;  // [vocabulary, hidden] in precise_type
 
@@ -80,28 +81,28 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
     const Rows rows = trained_rows(x, targets, options.some_on_meta);
     const RmsNormed normed = rms_norm(rows.x, norm, options.eps);
     const std::int64_t n = rows.x.size(0), row_bytes = output.size(0) * std::int64_t(output.element_size());
-    const std::int64_t piece = logits_piece_rows(row_bytes, options.logits_bytes);
-    const bool want = options.want_x || options.want_output, one_piece = n <= piece;
+    const std::int64_t chunk = logits_chunk_rows(row_bytes, options.logits_bytes);
+    const bool want = options.want_x || options.want_output, one_chunk = n <= chunk;
 
     at::Tensor loss = at::zeros({}, normed.rstd.options()), logits, lse;
     const at::Tensor one = at::ones({}, normed.rstd.options());
-    PieceSums sums;
-    if (want && !one_piece && options.want_x) sums.dz = at::empty_like(rows.x);
-    for (std::int64_t begin = 0; begin < n; begin += piece) {
-      // What pieces hold shows in two whole ones and the last one.
-      if (x.is_meta() && begin >= 2 * piece) begin = (n - 1) / piece * piece;
-      const std::int64_t size = std::min(piece, n - begin);
+    ChunkSums sums;
+    if (want && !one_chunk && options.want_x) sums.dz = at::empty_like(rows.x);
+    for (std::int64_t begin = 0; begin < n; begin += chunk) {
+      // What chunks hold shows in two whole ones and the last one.
+      if (x.is_meta() && begin >= 2 * chunk) begin = (n - 1) / chunk * chunk;
+      const std::int64_t size = std::min(chunk, n - begin);
       logits = at::mm(normed.y.narrow(0, begin, size), output.t());
       const at::Tensor wanted = rows.targets.narrow(0, begin, size);
       const CrossEntropy found = cross_entropy(logits, wanted);
       lse = found.lse;
       loss.add_(found.loss);
-      if (!want || one_piece) continue;
+      if (!want || one_chunk) continue;
       cross_entropy_backward_(logits, wanted, lse, one);
       sums.add(logits, normed.y, output, begin, options);
     }
     if (!want) return loss;
-    if (!one_piece) logits = lse = at::Tensor();
+    if (!one_chunk) logits = lse = at::Tensor();
     context->save_for_backward(
         {x, norm, output, normed.rstd, rows.targets, rows.kept, logits, lse, sums.dz, sums.doutput});
     return loss;

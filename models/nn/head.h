@@ -1,6 +1,6 @@
 #pragma once
 // The head's arithmetic: final norm, product with the output matrix, and the cross-entropy, which goes through the
-// tokens in pieces so that the logits of all tokens never need to exist at once.
+// tokens in chunks so that the logits of all tokens never need to exist at once.
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
@@ -13,13 +13,13 @@ struct HeadWeights {
   double eps = 1e-5;
 };
 
-/// The most that the logits of one piece of tokens may take.
+/// The most that the logits of one chunk of tokens may take.
 inline constexpr std::int64_t default_logits_bytes = 32 << 20;
 /// The same on a GPU, where small products do not fill the device.
 inline constexpr std::int64_t default_device_logits_bytes = 1 << 30;
 
-/// Tokens of one piece whose logits take `row_bytes` each.
-constexpr std::int64_t logits_piece_rows(std::int64_t row_bytes, std::int64_t logits_bytes) {
+/// Tokens of one chunk whose logits take `row_bytes` each.
+constexpr std::int64_t logits_chunk_rows(std::int64_t row_bytes, std::int64_t logits_bytes) {
   return std::max<std::int64_t>(16, logits_bytes / row_bytes);
 }
 
@@ -27,14 +27,14 @@ constexpr std::int64_t logits_piece_rows(std::int64_t row_bytes, std::int64_t lo
 inline constexpr std::int64_t head_sum_rows = 4096;
 
 struct HeadLossOptions {
-  std::int64_t logits_bytes = 0;         // of a piece, at most; 0: the default of the device
+  std::int64_t logits_bytes = 0;         // of a chunk, at most; 0: the default of the device
   bool ignores_targets_on_meta = false;  // what targets on Meta, without numbers, are taken to hold
 };
 
 /// Sum over the trained tokens of the cross-entropy, [] in fp32 (fp64 in fp64). x [B, T, hidden], targets [B, T] int64;
 /// tokens with ignored_target are left out of the products altogether.
-/// While the trained tokens fit into one piece its logits are kept for the backward pass, which turns them into their
-/// own gradient in place; several pieces are taken back at once in the forward pass, so that nothing is computed twice,
+/// While the trained tokens fit into one chunk its logits are kept for the backward pass, which turns them into their
+/// own gradient in place; several chunks are taken back at once in the forward pass, so that nothing is computed twice,
 /// with the output matrix's gradient summed in fp32.
 at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const at::Tensor& targets,
                      const HeadLossOptions& options = {});

@@ -96,8 +96,8 @@ at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary&
 }
 
 at::Tensor cached_attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch,
-                            const CacheSlot& slot) {
-  KvCache& cache = slot.cache;
+                            const CacheLayer& place) {
+  KvCache& cache = place.cache;
   const Rotary::Table table = rotary.table(cache.capacity(), qkv.scalar_type(), qkv.device());
   const std::int64_t T = qkv.size(1);
   const at::Tensor positions =
@@ -105,7 +105,7 @@ at::Tensor cached_attention(const at::Tensor& qkv, const AttentionShape& shape, 
           ? batch.positions
           : at::arange(cache.length() - T, cache.length(), batch.ids.options()).expand({qkv.size(0), T});
   const Heads heads = split_and_rotate(qkv, shape, table, positions);
-  const KvCache::KeysValues all = cache.append(slot.layer, heads.k, heads.v);
+  const KvCache::KeysValues all = cache.append(place.layer, heads.k, heads.v);
   const at::Tensor y_BHTD = attend(heads.q.transpose(1, 2), all.k, all.v, cache.mask(), false);
   return join_heads(y_BHTD, shape);
 }

@@ -28,13 +28,13 @@ at::Tensor document_mask(const at::Tensor& documents);
 class KvCache;
 
 /// The place of a block's keys and values in a cache.
-struct CacheSlot {
+struct CacheLayer {
   KvCache& cache;
   std::int64_t layer;
 };
 
 /// The same for tokens that follow those in the cache; no gradient.
 at::Tensor cached_attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch,
-                            const CacheSlot& slot);
+                            const CacheLayer& place);
 
 }  // namespace zero

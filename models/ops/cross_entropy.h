@@ -1,5 +1,5 @@
 #pragma once
-// Cross-entropy of one piece of logits: log-sum-exp and loss forward, softmax - onehot in place backward.
+// Cross-entropy of one chunk of logits: log-sum-exp and loss forward, softmax - onehot in place backward.
 #include <ATen/core/Tensor.h>
 
 namespace zero {

@@ -19,9 +19,10 @@ struct LowRank {
   double scale = 1;
   double dropout = 0;  // share of the input's elements that are zeroed, the others are scaled up; 0 outside training
   std::uint64_t seed = 0;  // of the dropout's draws: unlike for every module and step
-  std::int64_t first_sample =
-      0;                      // global number of z's first sequence, and its length: draws are keyed by sequence and
-  std::int64_t sequence = 1;  // place in it, so that they do not depend on how sequences are divided into batches
+  // Global number of z's first sequence, and its length: draws are keyed by sequence and place in it, so that they do
+  // not depend on how sequences are divided into batches.
+  std::int64_t first_sample = 0;
+  std::int64_t sequence = 1;
 
   std::int64_t rows() const { return b.size(0); }
   /// A draw below it zeroes its element; the others are multiplied by kept_scale().

@@ -1,5 +1,5 @@
 #pragma once
-// BlockIo: transfers between an arena's slots and files, in flight several at a time. The seam between the disk tier
+// BlockIo: transfers between an arena's blocks and files, in flight several at a time. The seam between the disk tier
 // and the system: io_uring, threads, or a test's faults.
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@ struct Transfer {
   std::byte* data = nullptr;
   std::size_t bytes = 0;
   std::int64_t offset = 0;
-  int slot = 0;  // of the arena that `data` lies in
+  int block = 0;  // of the arena that `data` lies in
 };
 
 struct Completion {
@@ -33,7 +33,7 @@ class BlockIo {
   virtual Completion wait_any() = 0;  // only when something is in flight
 };
 
-/// io_uring with the arena's slots as fixed buffers where the limit on locked memory lets them be registered.
+/// io_uring with the arena's blocks as fixed buffers where the limit on locked memory lets them be registered.
 /// Null, with the reason, where the system does not allow io_uring or the program was built without it.
 std::unique_ptr<BlockIo> make_uring_io(const HostArena& arena, int depth, std::string* reason);
 

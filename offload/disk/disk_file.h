@@ -11,8 +11,8 @@ class DiskDirectory;
 
 class DiskFile {
  public:
-  static constexpr std::int64_t block =
-      4096;  // offsets, sizes and addresses of direct input and output are multiples of it
+  // offsets, sizes and addresses of direct input and output are multiples of it
+  static constexpr std::int64_t block = 4096;
 
   /// Creates `directory/name.zero-state` with all its bytes allocated, so that no later write finds the disk full.
   /// `bytes` is a multiple of `block`. Error, with needed and free bytes, when there is no room.

@@ -23,13 +23,13 @@ DiskQueue::~DiskQueue() {
 }
 
 DiskQueue::Ticket DiskQueue::start(bool write, const DiskFile& file, std::int64_t offset, std::byte* data,
-                                   std::size_t bytes, int slot) {
+                                   std::size_t bytes, int block) {
   ZERO_CHECK(offset % DiskFile::block == 0 && bytes % DiskFile::block == 0 && bytes > 0 &&
                  offset + static_cast<std::int64_t>(bytes) <= file.bytes(),
              text("transfer of ", bytes, " bytes at ", offset, " of ", file.path()));
   const Ticket ticket = next_++;
   const Pending& pending =
-      pending_.emplace(ticket, Pending{{write, file.descriptor(), data, bytes, offset, slot}, file.path(), {}, false})
+      pending_.emplace(ticket, Pending{{write, file.descriptor(), data, bytes, offset, block}, file.path(), {}, false})
           .first->second;
   submit(ticket, pending);
   return ticket;

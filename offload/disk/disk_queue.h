@@ -23,8 +23,8 @@ class DiskQueue {
 
   const char* name() const { return io_->name(); }
 
-  /// Starts to move `bytes` between a slot and the file. Memory, offset and bytes are multiples of DiskFile::block.
-  Ticket start(bool write, const DiskFile& file, std::int64_t offset, std::byte* data, std::size_t bytes, int slot);
+  /// Starts to move `bytes` between a block and the file. Memory, offset and bytes are multiples of DiskFile::block.
+  Ticket start(bool write, const DiskFile& file, std::int64_t offset, std::byte* data, std::size_t bytes, int block);
 
   /// Returns when all bytes of the transfer were moved. Throws Error when it failed. Once per ticket.
   void wait(Ticket ticket);

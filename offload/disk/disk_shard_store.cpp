@@ -31,9 +31,9 @@ class DiskShardStore final : public ShardStore {
         tier_(std::move(tier)),
         own_directory_(tier_ ? nullptr : std::make_unique<DiskDirectory>(options.tier.directory, options.tier.rank)),
         file_(tier_ ? tier_->directory() : *own_directory_, "parameters", disk_shard_bytes(bytes, options).file),
-        arena_(options.slots, static_cast<std::size_t>(largest(bytes)), MemoryCategory::parameters),
+        arena_(options.buffers, static_cast<std::size_t>(largest(bytes)), MemoryCategory::parameters),
         queue_(make_io(options.tier, arena_)),
-        slots_(static_cast<std::size_t>(options.slots)) {
+        buffers_(static_cast<std::size_t>(options.buffers)) {
     std::int64_t offset = 0;
     for (const std::int64_t size : bytes) {
       places_.push_back({offset, static_cast<std::size_t>(round_up(size)), 0, false});
@@ -42,34 +42,34 @@ class DiskShardStore final : public ShardStore {
   }
 
   void fetch(int shard) override {
-    if (!slot_of(shard)) begin(shard, false);
+    if (!buffer_of(shard)) begin(shard, false);
   }
 
   void* acquire(int shard) override {
-    Slot* slot = slot_of(shard);
-    if (!slot) slot = begin(shard, true);
-    ZERO_CHECK(slot->state != State::held, text("shard ", shard, " is held already"));
-    finish(*slot);
-    slot->state = State::held;
-    return data(*slot);
+    Buffer* buffer = buffer_of(shard);
+    if (!buffer) buffer = begin(shard, true);
+    ZERO_CHECK(buffer->state != State::held, text("shard ", shard, " is held already"));
+    finish(*buffer);
+    buffer->state = State::held;
+    return data(*buffer);
   }
 
   void release(int shard, bool changed) override {
-    Slot* slot = slot_of(shard);
-    ZERO_CHECK(slot && slot->state == State::held, text("shard ", shard, " is not held"));
-    slot->used = ++clock_;
-    slot->state = State::clean;
+    Buffer* buffer = buffer_of(shard);
+    ZERO_CHECK(buffer && buffer->state == State::held, text("shard ", shard, " is not held"));
+    buffer->used = ++clock_;
+    buffer->state = State::clean;
     if (!changed) return;
     Place& place = places_[static_cast<std::size_t>(shard)];
-    if (checksums_on_) place.checksum = checksum(data(*slot), place.bytes);
+    if (checksums_on_) place.checksum = checksum(data(*buffer), place.bytes);
     place.written = true;
-    slot->ticket = queue_.start(true, file_, place.offset, data(*slot), place.bytes, index_of(*slot));
-    slot->state = State::writing;
+    buffer->ticket = queue_.start(true, file_, place.offset, data(*buffer), place.bytes, index_of(*buffer));
+    buffer->state = State::writing;
   }
 
  private:
   enum class State : std::uint8_t { empty, reading, held, clean, writing };
-  struct Slot {
+  struct Buffer {
     State state = State::empty;
     int shard = -1;
     DiskQueue::Ticket ticket = 0;
@@ -82,64 +82,64 @@ class DiskShardStore final : public ShardStore {
     bool written;
   };
 
-  int index_of(const Slot& slot) const { return static_cast<int>(&slot - slots_.data()); }
-  std::byte* data(const Slot& slot) const { return arena_.slot(index_of(slot)); }
+  int index_of(const Buffer& buffer) const { return static_cast<int>(&buffer - buffers_.data()); }
+  std::byte* data(const Buffer& buffer) const { return arena_.block(index_of(buffer)); }
 
-  Slot* slot_of(int shard) {
-    for (Slot& slot : slots_)
-      if (slot.state != State::empty && slot.shard == shard) return &slot;
+  Buffer* buffer_of(int shard) {
+    for (Buffer& buffer : buffers_)
+      if (buffer.state != State::empty && buffer.shard == shard) return &buffer;
     return nullptr;
   }
 
-  /// Ends what is in flight in a slot.
-  void finish(Slot& slot) {
-    const State before = slot.state;
+  /// Ends what is in flight in a buffer.
+  void finish(Buffer& buffer) {
+    const State before = buffer.state;
     if (before != State::reading && before != State::writing) return;
-    slot.state = before == State::writing ? State::clean : State::empty;  // should the wait throw
-    queue_.wait(slot.ticket);
-    slot.state = State::clean;
-    const Place& place = places_[static_cast<std::size_t>(slot.shard)];
-    if (before == State::reading && checksums_on_ && checksum(data(slot), place.bytes) != place.checksum) {
+    buffer.state = before == State::writing ? State::clean : State::empty;  // should the wait throw
+    queue_.wait(buffer.ticket);
+    buffer.state = State::clean;
+    const Place& place = places_[static_cast<std::size_t>(buffer.shard)];
+    if (before == State::reading && checksums_on_ && checksum(data(buffer), place.bytes) != place.checksum) {
       throw Error(text(
           file_.path(), ": bytes ", place.offset, " to ", place.offset + static_cast<std::int64_t>(place.bytes),
           " came back other than they were written: something else wrote to the file, or the disk fails; resume from the last checkpoint"));
     }
   }
 
-  /// A slot to fill: an empty one, the one unused for longest, or, with `wait`, the first whose write ends.
-  Slot* free_slot(bool wait) {
-    Slot* best = nullptr;
-    for (Slot& slot : slots_) {
-      if (slot.state == State::empty) return &slot;
-      if (slot.state == State::clean && (!best || slot.used < best->used)) best = &slot;
+  /// A buffer to fill: an empty one, the one unused for longest, or, with `wait`, the first whose write ends.
+  Buffer* free_buffer(bool wait) {
+    Buffer* best = nullptr;
+    for (Buffer& buffer : buffers_) {
+      if (buffer.state == State::empty) return &buffer;
+      if (buffer.state == State::clean && (!best || buffer.used < best->used)) best = &buffer;
     }
     if (best || !wait) return best;
-    for (Slot& slot : slots_)
-      if (slot.state == State::writing && (!best || slot.ticket < best->ticket)) best = &slot;
+    for (Buffer& buffer : buffers_)
+      if (buffer.state == State::writing && (!best || buffer.ticket < best->ticket)) best = &buffer;
     if (!best) {  // a shard that was fetched ahead gives way to one that is needed now
-      for (Slot& slot : slots_)
-        if (slot.state == State::reading) best = &slot;
+      for (Buffer& buffer : buffers_)
+        if (buffer.state == State::reading) best = &buffer;
     }
-    ZERO_CHECK(best, text("all ", slots_.size(), " slots hold shards in use"));
+    ZERO_CHECK(best, text("all ", buffers_.size(), " buffers hold shards in use"));
     finish(*best);
     return best;
   }
 
-  Slot* begin(int shard, bool wait) {
+  Buffer* begin(int shard, bool wait) {
     file_.check_intact();
-    Slot* slot = free_slot(wait);
-    if (!slot) return nullptr;
+    Buffer* buffer = free_buffer(wait);
+    if (!buffer) return nullptr;
     const Place& place = places_.at(static_cast<std::size_t>(shard));
-    slot->shard = shard;
-    slot->used = ++clock_;
-    slot->state = State::clean;
+    buffer->shard = shard;
+    buffer->used = ++clock_;
+    buffer->state = State::clean;
     if (place.written) {
-      slot->ticket = queue_.start(false, file_, place.offset, data(*slot), place.bytes, index_of(*slot));
-      slot->state = State::reading;
+      buffer->ticket = queue_.start(false, file_, place.offset, data(*buffer), place.bytes, index_of(*buffer));
+      buffer->state = State::reading;
     } else {
-      std::memset(data(*slot), 0, arena_.slot_bytes());
+      std::memset(data(*buffer), 0, arena_.block_bytes());
     }
-    return slot;
+    return buffer;
   }
 
   bool checksums_on_;
@@ -148,7 +148,7 @@ class DiskShardStore final : public ShardStore {
   DiskFile file_;
   HostArena arena_;
   DiskQueue queue_;
-  std::vector<Slot> slots_;
+  std::vector<Buffer> buffers_;
   std::vector<Place> places_;
   std::uint64_t clock_ = 0;
 };
@@ -159,7 +159,7 @@ DiskShardBytes disk_shard_bytes(const std::vector<std::int64_t>& bytes, const Di
   DiskShardBytes found;
   for (const std::int64_t size : bytes) found.file += round_up(size);
   found.file = std::max<std::int64_t>(found.file, DiskFile::block);
-  found.memory = options.slots * round_up(largest(bytes));
+  found.memory = options.buffers * round_up(largest(bytes));
   return found;
 }
 

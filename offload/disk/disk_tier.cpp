@@ -24,7 +24,7 @@ DiskTier::DiskTier(const DiskTierOptions& options)
       arena_(options.buffers, options.chunk_bytes, MemoryCategory::optimizer),
       queue_(make_io(options, arena_)) {
   ZERO_CHECK(options.buffers >= 3, "the disk tier needs three buffers");
-  for (int i = 0; i < arena_.slots(); ++i) idle_.push_back(i);
+  for (int i = 0; i < arena_.blocks(); ++i) idle_.push_back(i);
 }
 
 std::unique_ptr<OptimizerStore> DiskTier::make_store(const std::string& name, std::int64_t elements,

@@ -43,9 +43,9 @@ class DiskTier : public std::enable_shared_from_this<DiskTier> {
   const DiskDirectory& directory() const { return directory_; }
   const char* io_name() const { return queue_.name(); }
   bool checksums() const { return options_.checksums; }
-  std::size_t buffer_bytes() const { return arena_.slot_bytes(); }
+  std::size_t buffer_bytes() const { return arena_.block_bytes(); }
 
-  std::byte* data(int buffer) const { return arena_.slot(buffer); }
+  std::byte* data(int buffer) const { return arena_.block(buffer); }
   /// A buffer that nothing uses; `wait`: after the oldest write-back, if need be. Without `wait` there may be none: two
   /// are left for a visit, which needs the chunk at hand and the next.
   std::optional<int> take(bool wait);

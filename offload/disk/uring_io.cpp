@@ -26,9 +26,9 @@ class UringIo final : public BlockIo {
   UringIo(const HostArena& arena, int depth) {
     if (const int code = ::io_uring_queue_init(static_cast<unsigned>(depth), &ring_, 0); code < 0)
       throw Error(why(-code));
-    std::vector<iovec> slots;
-    for (int i = 0; i < arena.slots(); ++i) slots.push_back({arena.slot(i), arena.slot_bytes()});
-    const int code = ::io_uring_register_buffers(&ring_, slots.data(), static_cast<unsigned>(slots.size()));
+    std::vector<iovec> blocks;
+    for (int i = 0; i < arena.blocks(); ++i) blocks.push_back({arena.block(i), arena.block_bytes()});
+    const int code = ::io_uring_register_buffers(&ring_, blocks.data(), static_cast<unsigned>(blocks.size()));
     registered_ = code == 0;
     if (!registered_)
       log_warning("io_uring runs without registered buffers (", why(-code), "), which costs some speed");
@@ -43,11 +43,11 @@ class UringIo final : public BlockIo {
     const auto bytes = static_cast<unsigned>(t.bytes);
     const auto offset = static_cast<std::uint64_t>(t.offset);
     if (t.write && registered_)
-      ::io_uring_prep_write_fixed(entry, t.descriptor, t.data, bytes, offset, t.slot);
+      ::io_uring_prep_write_fixed(entry, t.descriptor, t.data, bytes, offset, t.block);
     else if (t.write)
       ::io_uring_prep_write(entry, t.descriptor, t.data, bytes, offset);
     else if (registered_)
-      ::io_uring_prep_read_fixed(entry, t.descriptor, t.data, bytes, offset, t.slot);
+      ::io_uring_prep_read_fixed(entry, t.descriptor, t.data, bytes, offset, t.block);
     else
       ::io_uring_prep_read(entry, t.descriptor, t.data, bytes, offset);
     entry->user_data = tag;

@@ -1,10 +1,10 @@
 #pragma once
-// The optimizer's step on a GPU without waiting for it: norm, clip factor, learning rate, step count and the verdict
+// The optimizer's step on a GPU without waiting for it: norm, clip factor, learning rate, step count and the finding
 // whether all is finite live in device memory, where AdamW reads them. In a build without CUDA the functions throw
 // (cuda/absent.cpp).
 #include <ATen/core/Tensor.h>
 
-#include "offload/kernels/adamw_kernel.h"
+#include "offload/kernels/optimizer_kernel.h"
 
 namespace zero {
 
@@ -31,7 +31,7 @@ void device_judge_step(const at::Tensor& numbers, const StepRule& rule);
 
 /// adamw_update() on device memory, with lr (times lr_scale), step and gradient_scale taken from `numbers`; nothing
 /// where they are not finite. States in fp32 or fp64.
-void device_adamw_update(const AdamWSpan& span, const AdamWFactors& factors, double lr_scale,
+void device_adamw_update(const OptimizerSpan& span, const StepFactors& factors, double lr_scale,
                          const at::Tensor& numbers);
 
 }  // namespace zero

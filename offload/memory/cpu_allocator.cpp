@@ -8,8 +8,8 @@
 #include <mutex>
 
 #include "base/error.h"
-#include "base/ledger.h"
 #include "base/log.h"
+#include "base/memory_tracker.h"
 
 namespace zero {
 namespace {
@@ -26,9 +26,9 @@ constexpr std::uint64_t live_mark = 0x5a45524f4c495645, free_mark = 0x5a45524f46
 struct alignas(64) Header {
   std::uint64_t mark;
   CpuAllocator::State* owner;
-  Ledger* ledger;
+  MemoryTracker* tracker;
   Header* next_free;        // of the same size class
-  std::size_t booked;       // bytes in the ledger
+  std::size_t booked;       // bytes in the tracker
   std::size_t taken;        // bytes of the block, header included
   std::int16_t size_class;  // -1: from the arena
   MemoryCategory category;
@@ -85,7 +85,7 @@ void free_block(void* data) {
   auto* header = static_cast<Header*>(data) - 1;
   ZERO_CHECK(header->mark == live_mark, "a block was freed twice, or something wrote in front of it");
   if (header->owner->poison) std::memset(data, 0xFF, header->booked);
-  if (header->ledger) header->ledger->add(header->category, -static_cast<std::int64_t>(header->booked));
+  if (header->tracker) header->tracker->add(header->category, -static_cast<std::int64_t>(header->booked));
   header->mark = free_mark;
   CpuAllocator::State* owner = header->owner;
   if (owner->give(header)) delete owner;
@@ -171,8 +171,8 @@ c10::DataPtr CpuAllocator::allocate(std::size_t bytes) {
                      " bytes live); raise the limit on address space (ulimit -v)"));
   }
   header->category = current_category();
-  header->ledger = current_ledger();
-  if (header->ledger) header->ledger->add(header->category, static_cast<std::int64_t>(header->booked));
+  header->tracker = current_tracker();
+  if (header->tracker) header->tracker->add(header->category, static_cast<std::int64_t>(header->booked));
   void* data = header + 1;
   if (state_->poison) std::memset(data, 0xFF, header->booked);
   return {data, data, &free_block, cpu};

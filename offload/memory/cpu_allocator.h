@@ -1,6 +1,6 @@
 #pragma once
 // CpuAllocator: the one allocator behind every CPU tensor. It pools, so that a training step runs without page faults;
-// it counts, so that the ledger says what every byte is for; and it keeps the pages of the process near the bytes in
+// it counts, so that the tracker says what every byte is for; and it keeps the pages of the process near the bytes in
 // use.
 #include <c10/core/Allocator.h>
 
@@ -16,7 +16,7 @@ struct CpuAllocatorOptions {
   PageArenaOptions arena;
 };
 
-/// Blocks are 64-byte aligned. Bytes handed out, rounded up to 64, are booked in the ledger and category that the
+/// Blocks are 64-byte aligned. Bytes handed out, rounded up to 64, are booked in the tracker and category that the
 /// allocating thread's scopes name, and out of the same whichever thread frees them. Not zero-filled. Safe in any
 /// thread. allocate(0) is a null pointer. Throws Error, with the pool's state, when no memory is left.
 class CpuAllocator final : public c10::Allocator {

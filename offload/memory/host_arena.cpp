@@ -8,15 +8,15 @@
 
 namespace zero {
 
-HostArena::HostArena(int slots, std::size_t slot_bytes, MemoryCategory category, bool locked)
-    : slots_(slots),
-      slot_bytes_((slot_bytes + 4095) / 4096 * 4096),
+HostArena::HostArena(int blocks, std::size_t block_bytes, MemoryCategory category, bool locked)
+    : blocks_(blocks),
+      block_bytes_((block_bytes + 4095) / 4096 * 4096),
       category_(category),
-      ledger_(current_ledger()),
+      tracker_(current_tracker()),
       locked_(locked) {
-  const std::size_t bytes = static_cast<std::size_t>(slots_) * slot_bytes_;
+  const std::size_t bytes = static_cast<std::size_t>(blocks_) * block_bytes_;
   void* map = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (map == MAP_FAILED) throw Error(text("no memory for ", slots_, " buffers of ", slot_bytes_, " bytes"));
+  if (map == MAP_FAILED) throw Error(text("no memory for ", blocks_, " buffers of ", block_bytes_, " bytes"));
   ::madvise(map, bytes, MADV_HUGEPAGE);
   if (locked_) {
     try {
@@ -27,14 +27,14 @@ HostArena::HostArena(int slots, std::size_t slot_bytes, MemoryCategory category,
     }
   }
   base_ = static_cast<std::byte*>(map);
-  if (ledger_) ledger_->add(category_, static_cast<std::int64_t>(bytes));
+  if (tracker_) tracker_->add(category_, static_cast<std::int64_t>(bytes));
 }
 
 HostArena::~HostArena() {
-  const std::size_t bytes = static_cast<std::size_t>(slots_) * slot_bytes_;
+  const std::size_t bytes = static_cast<std::size_t>(blocks_) * block_bytes_;
   if (locked_) unlock_pages(base_);
   ::munmap(base_, bytes);
-  if (ledger_) ledger_->add(category_, -static_cast<std::int64_t>(bytes));
+  if (tracker_) tracker_->add(category_, -static_cast<std::int64_t>(bytes));
 }
 
 }  // namespace zero

@@ -3,30 +3,30 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/ledger.h"
+#include "base/memory_tracker.h"
 
 namespace zero {
 
-/// Slots of equal size in one mapping, 4096-aligned, zero at first. Booked in the creating thread's ledger under the
+/// Blocks of equal size in one mapping, 4096-aligned, zero at first. Booked in the creating thread's tracker under the
 /// category; not from the tensors' allocator, whose blocks have headers and other neighbours. `locked`: pages are
 /// locked for a GPU's copies.
 class HostArena {
  public:
-  HostArena(int slots, std::size_t slot_bytes, MemoryCategory category,
+  HostArena(int blocks, std::size_t block_bytes, MemoryCategory category,
             bool locked = false);  // rounded up to 4096; Error when there is no memory
   ~HostArena();
   HostArena(const HostArena&) = delete;
   HostArena& operator=(const HostArena&) = delete;
 
-  int slots() const { return slots_; }
-  std::size_t slot_bytes() const { return slot_bytes_; }
-  std::byte* slot(int index) const { return base_ + static_cast<std::size_t>(index) * slot_bytes_; }
+  int blocks() const { return blocks_; }
+  std::size_t block_bytes() const { return block_bytes_; }
+  std::byte* block(int index) const { return base_ + static_cast<std::size_t>(index) * block_bytes_; }
 
  private:
-  int slots_;
-  std::size_t slot_bytes_;
+  int blocks_;
+  std::size_t block_bytes_;
   MemoryCategory category_;
-  Ledger* ledger_;
+  MemoryTracker* tracker_;
   bool locked_;
   std::byte* base_ = nullptr;
 };

@@ -10,7 +10,7 @@ namespace {
 class HostShardStore final : public ShardStore {
  public:
   HostShardStore(const std::vector<std::int64_t>& bytes, c10::Device device) : ShardStore(bytes) {
-    const MemoryScope scope(MemoryCategory::parameters);
+    const CategoryScope scope(MemoryCategory::parameters);
     for (const std::int64_t size : bytes)
       data_.push_back(device.is_cpu() ? at::zeros({size}, at::kByte)
                                       : host_tensor(size, at::kByte, {MemoryCategory::parameters, device}));

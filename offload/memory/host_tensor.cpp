@@ -13,7 +13,7 @@ at::Tensor host_tensor(std::int64_t numel, c10::ScalarType type, const HostMemor
   const auto arena =
       std::make_shared<HostArena>(1, std::max<std::size_t>(bytes, 1), memory.category, memory.device.is_cuda());
   return at::from_blob(
-      arena->slot(0), {numel}, [arena](void*) {}, at::TensorOptions().dtype(type));
+      arena->block(0), {numel}, [arena](void*) {}, at::TensorOptions().dtype(type));
 }
 
 }  // namespace zero

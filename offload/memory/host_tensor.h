@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "base/ledger.h"
+#include "base/memory_tracker.h"
 
 namespace zero {
 

@@ -19,8 +19,8 @@ class DeviceNf4 {
   void encode(const at::Tensor& values, const Nf4Blocks& out) const;
 
   /// What decode() goes by, in ascending order, brought to the device. The host waits.
-  at::Tensor table_of(const std::vector<cuda::Nf4Piece>& pieces) const;
-  /// All pieces of a table to `out`, [64 blocks] in fp32, bf16, fp16 or fp64, contiguous, on 16 bytes: one launch, and
+  at::Tensor table_of(const std::vector<cuda::Nf4Run>& runs) const;
+  /// All runs of a table to `out`, [64 blocks] in fp32, bf16, fp16 or fp64, contiguous, on 16 bytes: one launch, and
   /// nothing that autograd sees. `bytes`: kByte, on 16 bytes.
   void decode(const at::Tensor& table, const at::Tensor& bytes, const at::Tensor& out) const;
 

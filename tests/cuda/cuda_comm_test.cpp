@@ -68,11 +68,11 @@ class Nccl : public testing::Test {
   c10::Device device_ = at::kCPU;
 };
 
-// Many pieces, and an end that ranks do not divide.
+// Many chunks, and an end that ranks do not divide.
 TEST_F(Nccl, LargeSumsGoInPiecesAndHaveTheBitsOfTheCpu) {
   Communicator& host = mpi_world().communicator();
   NcclOptions options{std::chrono::seconds(60)};
-  options.piece_bytes = 1 << 15;
+  options.chunk_bytes = 1 << 15;
   const auto nccl = connect(options);
   const auto random = [&](std::int64_t numel, at::ScalarType type) {
     return at::randn({numel}, at::make_generator<at::CPUGeneratorImpl>(host.rank() + 1), at::kFloat).to(type);
@@ -86,7 +86,7 @@ TEST_F(Nccl, LargeSumsGoInPiecesAndHaveTheBitsOfTheCpu) {
     const std::int64_t before = allocator->getDeviceStats(device_.index()).allocated_bytes[0].current;
     nccl->all_reduce(got);
     EXPECT_TRUE(at::equal(got.to(at::kCPU), want)) << type;
-    EXPECT_LT(allocator->getDeviceStats(device_.index()).allocated_bytes[0].peak - before, 4 * options.piece_bytes)
+    EXPECT_LT(allocator->getDeviceStats(device_.index()).allocated_bytes[0].peak - before, 4 * options.chunk_bytes)
         << type << ": a copy of the whole";
     const at::Tensor full = random(part * host.size(), type), shard = random(part, at::kFloat),
                      on_gpu = shard.to(device_);

@@ -1,4 +1,4 @@
-"""Runs zero_train at the edges of its configuration: numbers at their limits, the verdict for another machine, runs that end without
+"""Runs zero_train at the edges of its configuration: numbers at their limits, the estimate for another machine, runs that end without
 a result, and the configuration that a run writes down.
 
 usage: test_configuration.py BIN TESTS_DATA [-k NAME]        exits 1 when something is wrong

@@ -27,14 +27,14 @@ inline void add_states(Engine& engine, States& states) {
     group->visit_states(StateAccess::read, [&](const StateChunk& chunk) {
       const std::int64_t count = chunk.end - chunk.begin;
       void* const parts[] = {chunk.master, chunk.m, chunk.v};
-      for (const FlatPiece& piece : group->layout().pieces(group->own_begin() + chunk.begin, count)) {
-        const TensorSpec& spec = group->layout().tensors()[piece.tensor].spec;
+      for (const FlatSlice& slice : group->layout().slices(group->own_begin() + chunk.begin, count)) {
+        const TensorSpec& spec = group->layout().tensors()[slice.tensor].spec;
         auto& whole = states[spec.name];
         for (int s = 0; s < 3; ++s) {
           if (!whole[s].defined()) whole[s] = at::zeros({spec.numel()}, type);
           whole[s]
-              .narrow(0, piece.tensor_begin, piece.count)
-              .copy_(at::from_blob(parts[s], {count}, type).narrow(0, piece.range_begin, piece.count));
+              .narrow(0, slice.tensor_begin, slice.count)
+              .copy_(at::from_blob(parts[s], {count}, type).narrow(0, slice.range_begin, slice.count));
         }
       }
     });

@@ -24,25 +24,25 @@ struct Half {
   int shard_degree = 0;
 };
 
-std::function<StateHomes(int)> homes_of(const Half& half, const std::string& folder) {
+std::function<OffloadPolicy(int)> policy_of(const Half& half, const std::string& folder) {
   if (half.home == Home::memory) return {};
   return [=](int rank) {
-    StateHomes homes;
-    homes.through_host = half.home == Home::through_host;
+    OffloadPolicy policy;
+    policy.through_host = half.home == Home::through_host;
     DiskTierOptions disk;
     disk.directory = folder;
     disk.rank = rank;
     disk.chunk_bytes = 3 * 4096 * 8;  // several chunks a shard
     const std::shared_ptr<DiskTier> tier = half.home == Home::disk ? DiskTier::create(disk) : nullptr;
-    homes.optimizer = [tier](const std::string& name, std::int64_t elements, at::ScalarType type, bool has_master) {
+    policy.optimizer = [tier](const std::string& name, std::int64_t elements, at::ScalarType type, bool has_master) {
       return tier ? tier->make_store(name, elements, type, has_master)
                   : make_host_optimizer_store(elements, type, has_master);
     };
     if (half.home != Home::through_host)
-      homes.weights = [tier, disk](const std::vector<std::int64_t>& bytes) {
+      policy.weights = [tier, disk](const std::vector<std::int64_t>& bytes) {
         return tier ? make_disk_shard_store(bytes, {disk}, tier) : make_host_shard_store(bytes);
       };
-    return homes;
+    return policy;
   };
 }
 
@@ -86,7 +86,7 @@ class Bench {
     run.stage = layout.stage;
     run.ranks = layout.ranks;
     run.shard_degree = layout.shard_degree;
-    run.homes_of = homes_of(layout, folder_);
+    run.policy_of = policy_of(layout, folder_);
     return run;
   }
 

@@ -99,8 +99,8 @@ std::vector<std::string> joined(std::vector<std::vector<std::string>> parts) {
 }
 
 TEST(CollectiveSequence, OfEachStage) {
-  const std::vector<std::string> publish = {"all_gather publish 0", "all_gather publish 1", "all_gather publish 2",
-                                            "all_gather publish 3"};
+  const std::vector<std::string> updated = {"all_gather gather_updated 0", "all_gather gather_updated 1",
+                                            "all_gather gather_updated 2", "all_gather gather_updated 3"};
   const std::vector<std::string> reduce = {"reduce_scatter reduce 3", "reduce_scatter reduce 2",
                                            "reduce_scatter reduce 1", "reduce_scatter reduce 0"};
   const std::vector<std::string> all_reduce = {"all_reduce reduce 3", "all_reduce reduce 2", "all_reduce reduce 1",
@@ -111,10 +111,10 @@ TEST(CollectiveSequence, OfEachStage) {
       "reduce_scatter reduce 1", "reduce_scatter reduce 0"};
   EXPECT_EQ(sequence_of(0, 1), joined({all_reduce, norm, loss}));
   EXPECT_EQ(sequence_of(0, 2), joined({all_reduce, norm, loss}));
-  EXPECT_EQ(sequence_of(1, 1), joined({reduce, norm, publish, loss}));
-  EXPECT_EQ(sequence_of(1, 2), joined({reduce, norm, publish, loss}));
-  EXPECT_EQ(sequence_of(2, 1), joined({reduce, norm, publish, loss}));
-  EXPECT_EQ(sequence_of(2, 2), joined({reduce, reduce, norm, publish, loss}));
+  EXPECT_EQ(sequence_of(1, 1), joined({reduce, norm, updated, loss}));
+  EXPECT_EQ(sequence_of(1, 2), joined({reduce, norm, updated, loss}));
+  EXPECT_EQ(sequence_of(2, 1), joined({reduce, norm, updated, loss}));
+  EXPECT_EQ(sequence_of(2, 2), joined({reduce, reduce, norm, updated, loss}));
   EXPECT_EQ(sequence_of(3, 1), joined({stage3, norm, loss}));
   EXPECT_EQ(sequence_of(3, 2), joined({stage3, stage3, norm, loss}));
 }
@@ -146,24 +146,24 @@ TEST(CollectiveSequence, AGroupIsPublishedBeforeTheNextOneIsUpdated) {
     options.ranks = 2;
     options.global_batch = 2;
     options.steps = 1;
-    options.homes_of = [&](int rank) {
-      StateHomes homes;
-      homes.optimizer = [&order, rank](const std::string& name, std::int64_t elements, at::ScalarType type,
-                                       bool has_master) -> std::unique_ptr<OptimizerStore> {
+    options.policy_of = [&](int rank) {
+      OffloadPolicy policy;
+      policy.optimizer = [&order, rank](const std::string& name, std::int64_t elements, at::ScalarType type,
+                                        bool has_master) -> std::unique_ptr<OptimizerStore> {
         return std::make_unique<Telling>(make_host_optimizer_store(elements, type, has_master), [&order, rank, name] {
           if (rank == 0) order.push_back("update " + name);
         });
       };
-      return homes;
+      return policy;
     };
     run_training(options, [&](Engine& engine, int rank, int step) {
       if (rank != 0 || step != 0) return;
       engine.communicator().set_observer([&order](const CallRecord& call) {
-        if (call.tag.phase == Phase::publish) order.push_back("publish group" + std::to_string(call.tag.group));
+        if (call.tag.phase == Phase::gather_updated) order.push_back("gather group" + std::to_string(call.tag.group));
       });
     });
-    EXPECT_EQ(order, (std::vector<std::string>{"update group0", "publish group0", "update group1", "publish group1",
-                                               "update group2", "publish group2", "update group3", "publish group3"}));
+    EXPECT_EQ(order, (std::vector<std::string>{"update group0", "gather group0", "update group1", "gather group1",
+                                               "update group2", "gather group2", "update group3", "gather group3"}));
   }
 }
 

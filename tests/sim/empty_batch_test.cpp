@@ -76,9 +76,9 @@ double validation_loss(Engine& engine, Communicator& communicator, std::int64_t 
   double sum = 0;
   for (std::int64_t m = 0; m < loader.micro_batches(); ++m) {
     const Batch batch = loader.batch(m);
-    Pass pass;
-    pass.batch = &batch;
-    sum += engine.evaluate(pass).item<double>();
+    ForwardContext context;
+    context.batch = &batch;
+    sum += engine.evaluate(context).item<double>();
   }
   const at::Tensor total = at::full({1}, sum, at::kDouble);
   communicator.all_reduce(total, {at::kDouble, false});
@@ -138,10 +138,10 @@ std::map<std::string, at::Tensor> trained(const Shape& shape, int holder) {
     for (std::int64_t row = 0; row < 4 && rank == holder; ++row) rows.push_back(SampleRows(4, false).row(row));
     for (int step = 0; step < 3; ++step) {
       const Batch batch = make_batch(rows, 6);
-      Pass pass;
-      pass.batch = &batch;
-      pass.training = true;
-      const at::Tensor loss = engine.forward(pass, {});
+      ForwardContext context;
+      context.batch = &batch;
+      context.training = true;
+      const at::Tensor loss = engine.forward(context, {});
       engine.backward(loss, 0.1);
       engine.update({.lr = 0.01, .max_norm = 1.0}, loss.detach()).wait();
     }

@@ -50,8 +50,8 @@ EngineOptions GoldenCase::engine_options(int stage) const {
   EngineOptions options;
   options.plan = ShardPlan::for_stage(stage);
   options.precision = {at::kFloat, at::kFloat, at::kFloat, at::kFloat};
-  options.adamw = {settings["lr"], settings["betas"][0], settings["betas"][1], settings["eps"],
-                   settings["weight_decay"]};
+  options.optimizer = {settings["lr"], settings["betas"][0], settings["betas"][1], settings["eps"],
+                       settings["weight_decay"]};
   return options;
 }
 
@@ -69,14 +69,14 @@ void train_and_compare(const GoldenCase& golden, Engine& engine, int rank, int m
     const at::Tensor loss_sum = accumulate_gradients(engine, micro_batches, 1.0 / tokens, [&](std::int64_t a) {
       const std::int64_t in_step = (a * communicator.size() + rank) * rows;
       batch = golden.batch(step * global + in_step, rows);
-      Pass pass;
-      pass.batch = &batch;
+      ForwardContext context;
+      context.batch = &batch;
       if (step == 0) {
         const at::Tensor got =
-            engine.evaluate(pass, [](Unit& head, const at::Tensor& x) { return logits_of(head, x); });
+            engine.evaluate(context, [](Unit& head, const at::Tensor& x) { return logits_of(head, x); });
         EXPECT_LT((got - logits.narrow(0, in_step, rows)).abs().max().item<double>(), 3e-5);
       }
-      return pass;
+      return context;
     });
     if (step == 0) {
       engine.export_gradients([&](const TensorSpec& spec, const at::Tensor& value) {
@@ -85,11 +85,11 @@ void train_and_compare(const GoldenCase& golden, Engine& engine, int rank, int m
       });
     }
     const double rate = learning_rate(schedule, step);
-    const StepFindings findings = engine.update({.lr = rate, .max_norm = s["clip_grad_norm"]}, loss_sum).wait();
-    const at::Tensor total = at::full({1}, findings.loss_sum, at::kDouble);
+    const StepResult result = engine.update({.lr = rate, .max_norm = s["clip_grad_norm"]}, loss_sum).wait();
+    const at::Tensor total = at::full({1}, result.loss_sum, at::kDouble);
     communicator.all_reduce(total, {at::kDouble, false});
     EXPECT_LT(relative(total.item<double>() / tokens, losses[step].item<double>()), 1e-5);
-    EXPECT_LT(relative(findings.norm, norms[step].item<double>()), 1e-5);
+    EXPECT_LT(relative(result.norm, norms[step].item<double>()), 1e-5);
     EXPECT_LT(relative(rate, rates[step].item<double>()), 1e-12);
   }
   engine.export_weights(

@@ -1,5 +1,6 @@
 // LoRA through the engine: the golden case of PEFT, agreement of stages, ranks and batches, dropout, learning rates of
 // its own.
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -47,10 +48,10 @@ void expect_merged_logits(const GoldenCase& golden, const std::string& adapter) 
   load_parameters(model, merged);
   const at::NoGradGuard no_grad;
   const Batch batch = golden.batch(0, golden.settings["batch"]);
-  Pass pass;
-  pass.batch = &batch;
+  ForwardContext context;
+  context.batch = &batch;
   at::Tensor x;
-  for (std::size_t u = 0; u + 1 < model.units.size(); ++u) x = model.units[u]->forward(x, pass);
+  for (std::size_t u = 0; u + 1 < model.units.size(); ++u) x = model.units[u]->forward(x, context);
   const at::Tensor want = golden.expected.read("merged.logits");
   EXPECT_LT((logits_of(*model.units.back(), x) - want).abs().max().item<double>(), 1e-4);
 }
@@ -188,7 +189,7 @@ TEST(Lora, MovesBByItsOwnLearningRate) {
     for (const auto& [name, weight] : before.weights) {
       if (name.find("lora_") == std::string::npos) continue;
       const double rate = 0.01 * (name.ends_with("lora_B.weight") ? 16 : 1);
-      const at::Tensor moved = (after.weights.at(name) - weight * (1 - rate * AdamWOptions().weight_decay)).abs();
+      const at::Tensor moved = (after.weights.at(name) - weight * (1 - rate * OptimizerOptions().weight_decay)).abs();
       EXPECT_NEAR(moved.median().item<double>(), rate, 1e-3 * rate) << name;
     }
   }
@@ -249,10 +250,10 @@ TEST(QuantizedBase, GivesTheSameInShardGroupsAndStores) {
   run.shard_degree = 2;
   EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12) << "shard groups";
   run.shard_degree = 0;
-  run.homes_of = [](int) {
-    StateHomes homes;
-    homes.weights = [](const std::vector<std::int64_t>& bytes) { return make_host_shard_store(bytes); };
-    return homes;
+  run.policy_of = [](int) {
+    OffloadPolicy policy;
+    policy.weights = [](const std::vector<std::int64_t>& bytes) { return make_host_shard_store(bytes); };
+    return policy;
   };
   EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12) << "shards in a store";
 }
@@ -260,15 +261,15 @@ TEST(QuantizedBase, GivesTheSameInShardGroupsAndStores) {
 std::int64_t parameter_bytes(RunOptions run) {
   CpuAllocator allocator;
   allocator.install();
-  std::vector<Ledger> ledgers(run.ranks);
+  std::vector<MemoryTracker> trackers(run.ranks);
   std::int64_t bytes = 0;
   run.steps = 1;
   run_training(
       run,
       [&](Engine&, int rank, int step) {
-        if (rank == 0 && step == 1) bytes = ledgers[rank].live(MemoryCategory::parameters);
+        if (rank == 0 && step == 1) bytes = trackers[rank].live(MemoryCategory::parameters);
       },
-      [&](int rank) -> Ledger& { return ledgers[rank]; });
+      [&](int rank) -> MemoryTracker& { return trackers[rank]; });
   return bytes;
 }
 

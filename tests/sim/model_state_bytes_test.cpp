@@ -1,4 +1,4 @@
-// Bytes at rest equal the formulas of docs/design.md plus padding, on the ledger; the peak of stage 3 stays in its
+// Bytes at rest equal the formulas of docs/design.md plus padding, on the tracker; the peak of stage 3 stays in its
 // bound.
 #include <gtest/gtest.h>
 
@@ -20,21 +20,21 @@ struct Held {
 
 std::int64_t bytes(const Held& held, MemoryCategory category) { return held.at_rest[int(category)]; }
 
-// Trains two steps with a ledger per rank; what rank 1 holds between the steps, and its peak.
+// Trains two steps with a tracker per rank; what rank 1 holds between the steps, and its peak.
 Held measure(RunOptions options) {
-  std::vector<Ledger> ledgers(options.ranks);
+  std::vector<MemoryTracker> trackers(options.ranks);
   Held held;
   options.steps = 2;
   run_training(
       options,
       [&](Engine&, int rank, int step) {
         if (rank == 1 && step == 2) {
-          for (int c = 0; c < memory_categories; ++c) held.at_rest[c] = ledgers[rank].live(MemoryCategory(c));
-          held.peak = ledgers[rank].peak();
-          held.peak_activations = ledgers[rank].peak(MemoryCategory::activations);
+          for (int c = 0; c < memory_categories; ++c) held.at_rest[c] = trackers[rank].live(MemoryCategory(c));
+          held.peak = trackers[rank].peak();
+          held.peak_activations = trackers[rank].peak(MemoryCategory::activations);
         }
       },
-      [&](int rank) -> Ledger& { return ledgers[rank]; });
+      [&](int rank) -> MemoryTracker& { return trackers[rank]; });
   return held;
 }
 

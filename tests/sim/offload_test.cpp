@@ -31,22 +31,22 @@ TEST_P(Offload, EqualsResidentStatesBitForBit) {
   options.master = at::kFloat;
   options.micro_batches = 2;
   const RunResult resident = run_training(options);
-  options.homes_of = [&, home = home, through_host = through_host](int rank) {
-    StateHomes homes;
-    homes.through_host = through_host;
+  options.policy_of = [&, home = home, through_host = through_host](int rank) {
+    OffloadPolicy policy;
+    policy.through_host = through_host;
     DiskTierOptions disk;
     disk.directory = folder;
     disk.rank = rank;
     disk.chunk_bytes = 3 * 4096 * 4;  // several chunks a shard
     const std::shared_ptr<DiskTier> tier = home == Home::disk ? DiskTier::create(disk) : nullptr;
-    homes.optimizer = [tier](const std::string& name, std::int64_t elements, at::ScalarType type, bool has_master) {
+    policy.optimizer = [tier](const std::string& name, std::int64_t elements, at::ScalarType type, bool has_master) {
       return tier ? tier->make_store(name, elements, type, has_master)
                   : make_host_optimizer_store(elements, type, has_master);
     };
-    homes.weights = [tier, disk](const std::vector<std::int64_t>& bytes) {
+    policy.weights = [tier, disk](const std::vector<std::int64_t>& bytes) {
       return tier ? make_disk_shard_store(bytes, {disk}, tier) : make_host_shard_store(bytes);
     };
-    return homes;
+    return policy;
   };
   const RunResult elsewhere = run_training(options);
   EXPECT_EQ(resident.losses, elsewhere.losses);

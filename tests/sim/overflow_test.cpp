@@ -34,18 +34,18 @@ TEST_P(Overflow, OnOneRankSkipsTheStepOnAll) {
     LossScale loss_scale({.start = 1024});
     for (int step = 0; step < steps; ++step) {
       Batch batch{at::full({1, 6}, rank + step, at::kLong), at::full({1, 6}, rank + step + 1, at::kLong), {}, {}};
-      Pass pass;
-      pass.batch = &batch;
-      const at::Tensor loss = engine.forward(pass, {});
+      ForwardContext context;
+      context.batch = &batch;
+      const at::Tensor loss = engine.forward(context, {});
       const bool plant = step == planted_step && rank == 1;
       engine.backward(loss, plant ? std::numeric_limits<double>::infinity() : loss_scale.scale() / (6.0 * ranks));
       const auto before = weights_of(engine);
       const double scale_before = loss_scale.scale();
-      const StepFindings findings =
+      const StepResult result =
           engine.update({.lr = 0.01, .max_norm = 1.0, .loss_scale = loss_scale.scale()}, loss.detach().to(at::kDouble))
               .wait();
-      EXPECT_EQ(findings.taken, step != planted_step) << "rank " << rank << ", step " << step;
-      EXPECT_EQ(loss_scale.update(findings.taken), findings.taken);
+      EXPECT_EQ(result.taken, step != planted_step) << "rank " << rank << ", step " << step;
+      EXPECT_EQ(loss_scale.update(result.taken), result.taken);
       const auto after = weights_of(engine);
       bool same = true;
       for (const auto& [name, value] : before) same = same && at::equal(value, after.at(name));

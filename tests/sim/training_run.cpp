@@ -124,18 +124,18 @@ void choose_code() {
 
 }  // namespace
 
-RunResult run_training(const RunOptions& run, const AfterStep& after_step, const LedgerOf& ledger_of) {
+RunResult run_training(const RunOptions& run, const AfterStep& after_step, const TrackerOf& tracker_of) {
   choose_code();
   RunResult result;
   result.losses.resize(run.steps);
   result.norms.resize(run.steps);
   SimWorld world({.ranks = run.ranks, .seed = run.schedule_seed});
   world.run([&](Communicator& communicator, int rank) {
-    std::optional<LedgerScope> booked;
-    if (ledger_of) booked.emplace(ledger_of(rank));
+    std::optional<TrackerScope> booked;
+    if (tracker_of) booked.emplace(tracker_of(rank));
     Model model = model_of(run);
     EngineOptions options = engine_options(run);
-    if (run.homes_of) options.homes = run.homes_of(rank);
+    if (run.policy_of) options.offload = run.policy_of(rank);
     Engine engine(chain_of(model), communicator, options);
     RandomWeights weights(model, 7);
     engine.load(weights);
@@ -148,19 +148,19 @@ RunResult run_training(const RunOptions& run, const AfterStep& after_step, const
           accumulate_gradients(engine, run.micro_batches, 1.0 / tokens, [&](std::int64_t micro_batch) {
             const std::int64_t first = std::int64_t(step) * run.global_batch + (micro_batch * run.ranks + rank) * rows;
             batch = batch_of(first, rows, run);
-            Pass pass;
-            pass.batch = &batch;
-            pass.training = true;
-            pass.seed = std::uint64_t(step) + 1;
-            pass.first_sample = first;
-            return pass;
+            ForwardContext context;
+            context.batch = &batch;
+            context.training = true;
+            context.seed = std::uint64_t(step) + 1;
+            context.first_sample = first;
+            return context;
           });
-      const StepFindings findings = engine.update({.lr = 0.01, .max_norm = run.max_norm}, loss_sum).wait();
-      const at::Tensor total = at::full({1}, findings.loss_sum, at::kDouble);
+      const StepResult found = engine.update({.lr = 0.01, .max_norm = run.max_norm}, loss_sum).wait();
+      const at::Tensor total = at::full({1}, found.loss_sum, at::kDouble);
       communicator.all_reduce(total, {at::kDouble, false});
       if (rank == 0) {
         result.losses[step] = total.item<double>() / tokens;
-        result.norms[step] = findings.norm;
+        result.norms[step] = found.norm;
       }
       if (after_step) after_step(engine, rank, step + 1);
     }

@@ -8,7 +8,7 @@
 
 #include <ATen/ATen.h>
 
-#include "base/ledger.h"
+#include "base/memory_tracker.h"
 #include "comm/sim/sim_world.h"
 #include "models/lora/lora.h"
 #include "models/model.h"
@@ -29,7 +29,7 @@ struct RunOptions {
   at::ScalarType master = at::kDouble;
   int recompute_every = 0;
   bool overlap = false;
-  std::function<StateHomes(int rank)> homes_of;  // empty: all states in memory
+  std::function<OffloadPolicy(int rank)> policy_of;  // empty: all states in memory
   std::uint64_t schedule_seed = 0;
   ModelConfig config;
   std::optional<LoraOptions> lora;  // adapters whose B matrices start random, so that every gradient shows
@@ -55,9 +55,9 @@ std::vector<std::int64_t> sample_tokens(std::int64_t sample, int seq_len, std::i
 
 /// `after_step` is called on every rank with its engine after each step, and once with step 0 before the first.
 using AfterStep = std::function<void(Engine& engine, int rank, int step)>;
-/// With `ledger_of`, each rank's allocations are booked in its ledger.
-using LedgerOf = std::function<Ledger&(int rank)>;
-RunResult run_training(const RunOptions& options, const AfterStep& after_step = {}, const LedgerOf& ledger_of = {});
+/// With `tracker_of`, each rank's allocations are booked in its tracker.
+using TrackerOf = std::function<MemoryTracker&(int rank)>;
+RunResult run_training(const RunOptions& options, const AfterStep& after_step = {}, const TrackerOf& tracker_of = {});
 
 /// Of the losses, norms and weights of two runs.
 double largest_difference(const RunResult& a, const RunResult& b);

@@ -18,7 +18,7 @@ using nlohmann::ordered_json;
 // The text starts with {"checksum":"0123456789abcdef", and the digits are of the text with zeros in their place.
 const std::string opening = "{\"checksum\":\"";
 constexpr std::size_t digits = 16;
-constexpr std::int64_t read_piece = 1 << 16;
+constexpr std::int64_t read_chunk = 1 << 16;
 
 std::string hex(std::uint64_t number) {
   char word[digits + 1];
@@ -225,10 +225,10 @@ Manifest read_manifest(FileCalls& calls, const std::string& folder) {
   Transfer got;
   do {  // until it ends: its size need not be known
     const auto begin = static_cast<std::int64_t>(content.size());
-    content.resize(content.size() + read_piece);
-    got = read_all(calls, file, content.data() + begin, read_piece, begin);
+    content.resize(content.size() + read_chunk);
+    got = read_all(calls, file, content.data() + begin, read_chunk, begin);
     content.resize(static_cast<std::size_t>(begin + got.moved));
-  } while (got.moved == read_piece);
+  } while (got.moved == read_chunk);
   calls.close(file);
   if (got.reason) fail_call(path, "read", got.reason);
   return parse_manifest(content, path);

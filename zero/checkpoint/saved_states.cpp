@@ -99,15 +99,15 @@ void restore_states(SavedStates& saved, Engine& engine) {
     group->visit_states(StateAccess::write, [&](const StateChunk& chunk) {
       void* const states[] = {chunk.master, chunk.m, chunk.v};
       const auto at = [&](int s, std::int64_t element) { return static_cast<std::byte*>(states[s]) + element * width; };
-      std::int64_t end = 0;  // what lies between the pieces is padding
+      std::int64_t end = 0;  // what lies between the chunks is padding
       const auto clear_until = [&](std::int64_t begin) {
         for (int s = 0; s < 3; ++s) std::memset(at(s, end), 0, static_cast<std::size_t>((begin - end) * width));
       };
-      for (const FlatPiece& piece : group->layout().pieces(group->own_begin() + chunk.begin, chunk.end - chunk.begin)) {
-        clear_until(piece.range_begin);
-        saved.read(group->layout().tensors()[piece.tensor].spec.name, piece.tensor_begin, piece.count,
-                   {at(0, piece.range_begin), at(1, piece.range_begin), at(2, piece.range_begin)});
-        end = piece.range_begin + piece.count;
+      for (const FlatSlice& slice : group->layout().slices(group->own_begin() + chunk.begin, chunk.end - chunk.begin)) {
+        clear_until(slice.range_begin);
+        saved.read(group->layout().tensors()[slice.tensor].spec.name, slice.tensor_begin, slice.count,
+                   {at(0, slice.range_begin), at(1, slice.range_begin), at(2, slice.range_begin)});
+        end = slice.range_begin + slice.count;
       }
       clear_until(chunk.end - chunk.begin);
     });

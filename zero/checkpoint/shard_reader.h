@@ -34,7 +34,7 @@ class ShardReader {
   void verify();
 
  private:
-  std::byte* data() const { return buffer_->slot(0); }
+  std::byte* data() const { return buffer_->block(0); }
   void bring(std::int64_t chunk);
   void read_bytes(std::int64_t offset, std::int64_t bytes);
 

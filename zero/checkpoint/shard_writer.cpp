@@ -23,7 +23,7 @@ void ShardWriter::append(const void* master, const void* m, const void* v, std::
     const std::int64_t n = std::min(count - done, chunk.count - filled_);
     const void* states[] = {master, m, v};
     for (int s = 0; s < 3; ++s)
-      std::memcpy(buffer_.slot(0) + (s * chunk.count + filled_) * width,
+      std::memcpy(buffer_.block(0) + (s * chunk.count + filled_) * width,
                   static_cast<const std::byte*>(states[s]) + done * width, static_cast<std::size_t>(n * width));
     done += n;
     filled_ += n;
@@ -34,9 +34,9 @@ void ShardWriter::append(const void* master, const void* m, const void* v, std::
 void ShardWriter::flush() {
   const ShardChunk chunk = format_.chunk(chunk_);
   const std::int64_t used = 3 * chunk.count * format_.element_bytes();
-  std::memset(buffer_.slot(0) + used, 0, static_cast<std::size_t>(chunk.bytes - used));
-  table_.push_back(checksum(buffer_.slot(0), static_cast<std::size_t>(chunk.bytes)));
-  file_.append(buffer_.slot(0), chunk.bytes);
+  std::memset(buffer_.block(0) + used, 0, static_cast<std::size_t>(chunk.bytes - used));
+  table_.push_back(checksum(buffer_.block(0), static_cast<std::size_t>(chunk.bytes)));
+  file_.append(buffer_.block(0), chunk.bytes);
   ++chunk_;
   filled_ = 0;
 }
@@ -44,11 +44,11 @@ void ShardWriter::flush() {
 FileMark ShardWriter::finish() {
   ZERO_CHECK(chunk_ == format_.chunks() && filled_ == 0, "a shard file lacks states");
   const auto bytes = static_cast<std::size_t>(format_.table_bytes());
-  std::memset(buffer_.slot(0), 0, bytes);
-  std::memcpy(buffer_.slot(0), table_.data(), table_.size() * sizeof(std::uint64_t));
-  file_.append(buffer_.slot(0), format_.table_bytes());
+  std::memset(buffer_.block(0), 0, bytes);
+  std::memcpy(buffer_.block(0), table_.data(), table_.size() * sizeof(std::uint64_t));
+  file_.append(buffer_.block(0), format_.table_bytes());
   file_.finish();
-  return {format_.bytes(), checksum(buffer_.slot(0), bytes)};
+  return {format_.bytes(), checksum(buffer_.block(0), bytes)};
 }
 
 }  // namespace zero

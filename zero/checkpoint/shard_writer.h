@@ -1,5 +1,5 @@
 #pragma once
-// ShardWriter: one rank's shard file, from states that come in pieces of any size. Holds one chunk and the table.
+// ShardWriter: one rank's shard file, from states that come in chunks of any size. Holds one chunk and the table.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,7 +23,7 @@ class ShardWriter {
   /// The format outlives the writer. Error, with path and remedy, from every member.
   ShardWriter(FileCalls& calls, const std::string& path, const ShardFormat& format);
 
-  /// The states of the next `count` elements, section by section; a piece does not cross a section's end.
+  /// The states of the next `count` elements, section by section; a chunk does not cross a section's end.
   void append(const void* master, const void* m, const void* v, std::int64_t count);
   /// After the last element: writes the table and syncs the file.
   FileMark finish();

@@ -4,6 +4,8 @@
 #include <initializer_list>
 #include <type_traits>
 
+#include "zero/optim/optimizer.h"
+
 namespace zero {
 namespace {
 
@@ -156,7 +158,8 @@ std::vector<ConfigKey> make_keys() {
       {"training", "validation_interval", at<&C::training, &Train::validation_interval>, between(0, most_steps),
        "Steps between validations, and one after the last step; 0: never, and data.validation is not read. Must be given with data.validation."},
 
-      {"optimizer", "name", at<&C::optimizer, &Optim::name>, one_of({"adamw"}), "AdamW by torch's rule."},
+      {"optimizer", "name", at<&C::optimizer, &Optim::name>, one_of(optimizer_names()),
+       "The update rule: AdamW as torch has it."},
       {"optimizer", "lr", at<&C::optimizer, &Optim::lr>, zero_or_more(), "Peak learning rate."},
       {"optimizer", "betas", at<&C::optimizer, &Optim::betas>, below_one("two numbers, each "),
        "Decay of the two moments."},

@@ -37,8 +37,8 @@ EngineOptions engine_options_of(const Config& config, const BatchArithmetic& bat
   EngineOptions options;
   options.plan = ShardPlan::for_stage(int(config.zero.stage));
   options.precision = precision_of(config, batch);
-  options.adamw = {config.optimizer.lr, config.optimizer.betas[0], config.optimizer.betas[1], config.optimizer.eps,
-                   config.optimizer.weight_decay};
+  options.optimizer = {config.optimizer.lr,  config.optimizer.betas[0],     config.optimizer.betas[1],
+                       config.optimizer.eps, config.optimizer.weight_decay, config.optimizer.name};
   options.shard_degree = int(config.zero.shard_degree);
   options.keep_frozen = config.zero.frozen == "keep";
   options.quantize_frozen = config.lora && config.lora->quantization == "nf4";

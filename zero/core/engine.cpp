@@ -1,6 +1,7 @@
 #include "zero/core/engine.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <c10/core/AutogradState.h>
 #include <c10/core/CachingDeviceAllocator.h>
 
@@ -9,8 +10,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/ledger.h"
 #include "base/log.h"
+#include "base/memory_tracker.h"
 #include "offload/kernels/device_step.h"
 #include "offload/quantized/nf4.h"
 #include "zero/optim/clip.h"
@@ -22,10 +23,9 @@ Engine::Engine(Chain chain, Communicator& communicator, const EngineOptions& opt
       communicator_(communicator),
       options_(options),
       gather_stream_(options.device, true),
-      reduce_stream_(options.device, true),
-      adamw_(options.adamw) {
+      reduce_stream_(options.device, true) {
   ZERO_CHECK(chain_.size() >= 2, "a chain has at least a first unit and a head");
-  // Hooks of the boundaries then run on the thread that calls backward, which owns the rank's communicators.
+  // The backward hooks then run on the thread that calls backward, which owns the rank's communicators.
   c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
   split_ranks();
   make_groups();
@@ -36,7 +36,7 @@ Engine::Engine(Chain chain, Communicator& communicator, const EngineOptions& opt
   is_open_.assign(chain_.size(), false);
   is_collected_.assign(chain_.size(), false);
   for (int u = 0; u < int(chain_.size()); ++u)
-    bodies_.push_back([this, u](const at::Tensor& x) { return chain_[u]->forward(x, *pass_); });
+    bodies_.push_back([this, u](const at::Tensor& x) { return chain_[u]->forward(x, *context_); });
 }
 
 Engine::~Engine() = default;
@@ -47,7 +47,7 @@ RankDivision divide_ranks(const EngineOptions& options, int ranks) {
     throw InputError(text("zero.shard_degree = ", options.shard_degree, ": must divide the number of ranks, ", ranks));
   options.plan.stage();
   // One rank holds everything: nothing is sharded, gathered or copied, unless weights live elsewhere.
-  if (degree == 1 && !options.homes.weights) return {ShardPlan::for_stage(0), ranks, 1};
+  if (degree == 1 && !options.offload.weights) return {ShardPlan::for_stage(0), ranks, 1};
   if (options.plan.stage() == 0) return {options.plan, ranks, 1};
   return {options.plan, degree, ranks / degree};
 }
@@ -68,42 +68,43 @@ bool Engine::quantized(const GroupSpec& spec) const {
 }
 
 // For sizes only: it has no device.
-FrozenCodec Engine::codec_of(const FlatLayout& layout, bool sharded) const {
-  return FrozenCodec(layout, sharded ? layout.shards() : 1, {options_.precision.compute, options_.quantize_scales});
+Nf4Codec Engine::codec_of(const FlatLayout& layout, bool sharded) const {
+  return Nf4Codec(layout, sharded ? layout.shards() : 1, {options_.precision.compute, options_.quantize_scales});
 }
 
-void Engine::make_slots(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts) {
+void Engine::make_buffers(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts) {
   const std::int64_t element = c10::elementSize(options_.precision.compute);
   const bool parameters_sharded = options_.plan.parameters == Placement::sharded;
-  const SlotSizes sizes = slot_sizes(chain_, specs, layouts,
-                                     {element, options_.keep_frozen, options_.overlap, options_.quantize_frozen,
-                                      parameters_sharded, options_.quantize_scales});
+  const BufferSizes sizes = buffer_sizes(chain_, specs, layouts,
+                                         {element, options_.keep_frozen, options_.overlap, options_.quantize_frozen,
+                                          parameters_sharded, options_.quantize_scales});
   reserve(specs, layouts, sizes);
   Communicator& gathers = shards_ ? *shards_ : communicator_;
   Communicator& sums = reductions_ ? *reductions_ : gathers;
-  if (parameters_sharded || options_.quantize_frozen) gather_slots_ = std::make_unique<SlotPool>(gathers, sizes.gather);
-  if (options_.plan.gradients == Placement::sharded) reduce_slots_ = std::make_unique<SlotPool>(sums, sizes.reduce);
+  if (parameters_sharded || options_.quantize_frozen)
+    gather_buffers_ = std::make_unique<BufferPool>(gathers, sizes.gather);
+  if (options_.plan.gradients == Placement::sharded) reduce_buffers_ = std::make_unique<BufferPool>(sums, sizes.reduce);
 }
 
-// All that collectives read and write beside passing values: slots, and what groups keep at rest.
+// All that collectives read and write beside passing values: buffers, and what groups keep at rest.
 void Engine::reserve(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts,
-                     const SlotSizes& slots) {
+                     const BufferSizes& buffers) {
   const std::int64_t weight = c10::elementSize(options_.precision.compute),
                      gradient = c10::elementSize(options_.precision.gradient);
-  std::vector<std::int64_t> gathered = slots.gather, summed = options_.plan.gradients == Placement::sharded
-                                                                  ? slots.reduce
-                                                                  : std::vector<std::int64_t>();
+  std::vector<std::int64_t> gathered = buffers.gather, summed = options_.plan.gradients == Placement::sharded
+                                                                    ? buffers.reduce
+                                                                    : std::vector<std::int64_t>();
   std::int64_t largest_sum = 0;
   for (std::size_t g = 0; g < specs.size(); ++g) {
     const RestNumel rest = rest_numel(specs[g], layouts[g], options_.plan, options_.keep_frozen);
     const bool sharded = shards_weights(specs[g], options_.plan, options_.keep_frozen),
-               elsewhere = options_.homes.weights && sharded;
+               elsewhere = options_.offload.weights && sharded;
     if (!elsewhere)
       gathered.push_back(quantized(specs[g]) ? codec_of(layouts[g], sharded).shard_bytes() : rest.weights * weight);
     if (rest.gradient == 0) continue;
     summed.push_back(rest.gradient * gradient);
-    const bool passes_slot = options_.plan.gradients == Placement::sharded;
-    largest_sum = std::max(largest_sum, layouts[g].numel() * (passes_slot ? weight : gradient));
+    const bool passes_buffer = options_.plan.gradients == Placement::sharded;
+    largest_sum = std::max(largest_sum, layouts[g].numel() * (passes_buffer ? weight : gradient));
   }
   Communicator& gathers = shards_ ? *shards_ : communicator_;
   if (reductions_) {
@@ -126,15 +127,15 @@ void Engine::make_groups() {
   std::vector<FlatLayout> layouts;
   for (const GroupSpec& spec : specs)
     layouts.emplace_back(specs_of(chain_, spec), context.shards->size(), quantized(spec) ? nf4_block : 32);
-  make_slots(specs, layouts);
-  context.gather_slots = gather_slots_.get();
-  context.reduce_slots = reduce_slots_.get();
+  make_buffers(specs, layouts);
+  context.gather_buffers = gather_buffers_.get();
+  context.reduce_buffers = reduce_buffers_.get();
   context.keep_frozen = options_.keep_frozen;
   context.quantize_frozen = options_.quantize_frozen;
   context.quantize_scales = options_.quantize_scales;
-  context.make_states = options_.homes.optimizer;
-  context.through_host = on_device() || options_.homes.through_host;
-  if (options_.homes.weights && options_.plan.parameters == Placement::sharded) {
+  context.make_states = options_.offload.optimizer;
+  context.through_host = on_device() || options_.offload.through_host;
+  if (options_.offload.weights && options_.plan.parameters == Placement::sharded) {
     std::vector<std::int64_t> bytes;
     for (std::size_t g = 0; g < specs.size(); ++g) {
       const bool elsewhere = shards_weights(specs[g], options_.plan, options_.keep_frozen);
@@ -143,7 +144,7 @@ void Engine::make_groups() {
                       : quantized(specs[g]) ? codec_of(layouts[g], true).shard_bytes()
                                             : layouts[g].shard_numel() * std::int64_t(c10::elementSize(type)));
     }
-    weight_store_ = options_.homes.weights(bytes);
+    weight_store_ = options_.offload.weights(bytes);
     context.weight_store = weight_store_.get();
   }
 
@@ -175,7 +176,7 @@ void Engine::load(WeightSource& source, bool frozen_only) {
 
 void Engine::resume(std::int64_t steps_done) {
   for (auto& group : groups_)
-    if (group->spec().trainable) group->publish();
+    if (group->spec().trainable) group->gather_updated();
   steps_done_ = steps_done;
   if (on_device()) numbers_[StepNumbers::steps].fill_(double(steps_done));
 }
@@ -187,7 +188,7 @@ std::int64_t Engine::steps_done() const {
 
 void Engine::open(int unit, Phase phase) {
   if (is_open_[unit]) return;
-  for (ParameterGroup* group : needed_by_[unit]) group->materialize(phase);
+  for (ParameterGroup* group : needed_by_[unit]) group->unshard(phase);
   is_open_[unit] = true;
   if (weight_store_) fetch(phase == Phase::backward ? unit - 1 : unit + 1);
 }
@@ -206,16 +207,16 @@ void Engine::prefetch(int unit, Phase phase) {
 
 void Engine::close(int unit) {
   if (!is_open_[unit]) return;
-  for (ParameterGroup* group : needed_by_[unit]) group->release();
+  for (ParameterGroup* group : needed_by_[unit]) group->reshard();
   is_open_[unit] = false;
 }
 
 void Engine::close_all() {
   for (int u = 0; u < int(chain_.size()); ++u) close(u);
   if (spanning_open_)
-    for (ParameterGroup* group : spanning_) group->release();
+    for (ParameterGroup* group : spanning_) group->reshard();
   spanning_open_ = false;
-  for (auto& group : groups_) group->forget();
+  for (auto& group : groups_) group->cancel_prefetch();
 }
 
 bool Engine::recomputes(int unit) const {
@@ -231,14 +232,15 @@ at::Tensor Engine::run_unit(int unit, const at::Tensor& x) {
   return recompute(bodies_[unit], x, trainable);
 }
 
-at::Tensor Engine::run_chain(const Pass& pass, const std::function<at::Tensor(Unit&, const at::Tensor&)>* head) {
-  MemoryScope scope(MemoryCategory::activations);
-  close_all();                                         // a forward whose backward never came
-  if (gather_slots_) gather_stream_.follow_current();  // the optimizer's new weights
-  held_pass_ = pass;
-  held_pass_.recompute_attention = options_.recompute_attention;
-  pass_ = &held_pass_;
-  for (ParameterGroup* group : spanning_) group->materialize(Phase::forward);
+at::Tensor Engine::run_chain(const ForwardContext& context,
+                             const std::function<at::Tensor(Unit&, const at::Tensor&)>* head) {
+  CategoryScope scope(MemoryCategory::activations);
+  close_all();                                           // a forward whose backward never came
+  if (gather_buffers_) gather_stream_.follow_current();  // the optimizer's new weights
+  held_context_ = context;
+  held_context_.recompute_attention = options_.recompute_attention;
+  context_ = &held_context_;
+  for (ParameterGroup* group : spanning_) group->unshard(Phase::forward);
   spanning_open_ = true;
   at::Tensor x;
   const int last = int(chain_.size()) - 1;
@@ -253,22 +255,23 @@ at::Tensor Engine::run_chain(const Pass& pass, const std::function<at::Tensor(Un
   return x;
 }
 
-at::Tensor Engine::forward(const Pass& pass, MicroBatch micro) {
+at::Tensor Engine::forward(const ForwardContext& context, MicroBatch micro) {
   micro_ = micro;
   std::fill(is_collected_.begin(), is_collected_.end(), false);
-  return run_chain(pass, nullptr);
+  return run_chain(context, nullptr);
 }
 
-at::Tensor Engine::evaluate(const Pass& pass) {
+at::Tensor Engine::evaluate(const ForwardContext& context) {
   at::NoGradGuard no_grad;
-  at::Tensor loss = run_chain(pass, nullptr);
+  at::Tensor loss = run_chain(context, nullptr);
   close_all();
   return loss;
 }
 
-at::Tensor Engine::evaluate(const Pass& pass, const std::function<at::Tensor(Unit&, const at::Tensor&)>& head) {
+at::Tensor Engine::evaluate(const ForwardContext& context,
+                            const std::function<at::Tensor(Unit&, const at::Tensor&)>& head) {
   at::NoGradGuard no_grad;
-  at::Tensor result = run_chain(pass, &head);
+  at::Tensor result = run_chain(context, &head);
   close_all();
   return result;
 }
@@ -293,7 +296,7 @@ void Engine::after_backward(int unit) {
 }
 
 void Engine::backward(const at::Tensor& loss, double scale) {
-  MemoryScope scope(MemoryCategory::activations);
+  CategoryScope scope(MemoryCategory::activations);
   loss.backward(at::full({}, scale, loss.options()));
   // Units whose input carries no gradient are not told by autograd that they are done.
   for (int u = int(chain_.size()) - 1; u >= 0; --u) after_backward(u);
@@ -325,7 +328,7 @@ double Engine::gradient_norm() {
 }
 
 void Engine::step(double learning_rate, double gradient_factor) {
-  const AdamWFactors factors = adamw_.factors(++steps_done_, learning_rate, gradient_factor);
+  const StepFactors factors = step_factors(options_.optimizer, ++steps_done_, learning_rate, gradient_factor);
   if (!updates_on_host()) {
     // Without clipping of its own, the factor is what the loss scale divides by.
     device_judge_step(numbers_, {learning_rate, 0, 1 / gradient_factor, factors.beta1, factors.beta2});
@@ -337,39 +340,39 @@ void Engine::step(double learning_rate, double gradient_factor) {
   for (std::size_t g = 0; g < trained.size(); ++g) {
     if (g + 1 < trained.size()) trained[g + 1]->prefetch_update();
     trained[g]->update(factors);
-    trained[g]->publish();
+    trained[g]->gather_updated();
   }
 }
 
-void Engine::step_on_device(const AdamWFactors& factors) {
+void Engine::step_on_device(const StepFactors& factors) {
   for (auto& group : groups_) {
     if (!group->spec().trainable) continue;
     group->update_on_device(factors, numbers_);
-    group->publish();
+    group->gather_updated();
   }
 }
 
-PendingStep Engine::update(const UpdateRule& rule, const at::Tensor& loss_sum) {
+PendingStepResult Engine::update(const UpdateRule& rule, const at::Tensor& loss_sum) {
   if (updates_on_host()) {
     communicator_.failures().check();
     const double norm = gradient_norm() / rule.loss_scale;
     const bool finite = std::isfinite(norm);
     if (finite) step(rule.lr, clip_factor(norm, rule.max_norm) / rule.loss_scale);
-    return PendingStep({loss_sum.item<double>(), norm, finite});
+    return PendingStepResult({loss_sum.item<double>(), norm, finite});
   }
   at::NoGradGuard no_grad;
   communicator_.failures().check();
   sum_squares_on_device();
-  const AdamWFactors factors = adamw_.factors(++steps_done_, rule.lr, 1.0);
+  const StepFactors factors = step_factors(options_.optimizer, ++steps_done_, rule.lr, 1.0);
   device_judge_step(numbers_, {rule.lr, rule.max_norm, rule.loss_scale, factors.beta1, factors.beta2});
   step_on_device(factors);
-  if (!rule.reports) return PendingStep(StepFindings{});
+  if (!rule.reports) return PendingStepResult(StepResult{});
   numbers_.narrow(0, StepNumbers::loss, 1).copy_(loss_sum.view({1}));
   at::Tensor pinned = at::empty({StepNumbers::count}, at::TensorOptions().dtype(at::kDouble).pinned_memory(true));
   pinned.copy_(numbers_, /*non_blocking=*/true);
   Event sent(options_.device);
   sent.set();
-  return PendingStep(std::move(pinned), std::move(sent), &communicator_.failures());
+  return PendingStepResult(std::move(pinned), std::move(sent), &communicator_.failures());
 }
 
 void Engine::export_weights(const ParameterGroup::TensorSink& sink, bool trainable_only) {

@@ -4,7 +4,7 @@
 // needed.
 //
 // One training step, A micro-batches:
-//   for each micro-batch: loss = forward(pass, ...); backward(loss, 1 / trained tokens of the global batch, ...)
+//   for each micro-batch: loss = forward(context, ...); backward(loss, 1 / trained tokens of the global batch, ...)
 //   norm = gradient_norm();  step(learning rate, clip factor)
 // All ranks make the same calls with batches of their own; a rank without work passes a batch of zero rows.
 #include <functional>
@@ -16,15 +16,15 @@
 #include "comm/stream.h"
 #include "models/nn/recompute.h"
 #include "models/weight_source.h"
-#include "zero/core/boundary.h"
+#include "zero/core/backward_hooks.h"
+#include "zero/core/buffer_sizes.h"
 #include "zero/core/parameter_group.h"
-#include "zero/core/pending_step.h"
-#include "zero/core/slot_sizes.h"
+#include "zero/core/step_result.h"
 
 namespace zero {
 
 /// Homes of states other than memory; an empty factory means memory.
-struct StateHomes {
+struct OffloadPolicy {
   OptimizerStoreFactory optimizer;
   std::function<std::unique_ptr<ShardStore>(const std::vector<std::int64_t>& bytes)> weights;  // of stage 3's shards
   bool through_host = false;  // what is held elsewhere passes through buffers of the host, as it always does on a GPU
@@ -33,16 +33,16 @@ struct StateHomes {
 struct EngineOptions {
   ShardPlan plan;
   Precision precision;
-  AdamWOptions adamw;
+  OptimizerOptions optimizer;
   int shard_degree = 0;          // ranks that share one copy of the states (hybrid sharding); 0: all
   bool keep_frozen = false;      // frozen weights stay whole at stage 3
   bool quantize_frozen = false;  // frozen blocks are held and gathered in NF4 at every stage
-  StateHomes homes;
+  OffloadPolicy offload;
   int recompute_every = 0;       // every k-th block is recomputed in backward; 0: none, 1: all
   at::Device device = at::kCPU;  // of weights, states and batches; the communicator must take its tensors
   Communicator* host = nullptr;  // the same ranks for host tensors; null: the communicator takes them
   bool overlap = false;  // gathers run ahead by one unit and sums beside the computation, each on a communicator of
-                         // its own, for a second gather slot and a second reduce buffer. Changes no result.
+                         // its own, for a second gather buffer and a second reduce buffer. Changes no result.
   bool recompute_attention = false;  // the attention half of every block is recomputed instead
   bool quantize_scales = false;      // beside quantize_frozen: the scales of the NF4 blocks are held in 8 bits
 };
@@ -61,7 +61,7 @@ struct UpdateRule {
   double lr = 1e-3;
   double max_norm = 1.0;  // 0: no clipping
   double loss_scale = 1.0;
-  bool reports = true;  // false: nobody asks for the findings, and on a GPU nothing is brought to the host
+  bool reports = true;  // false: nobody asks for the result, and on a GPU nothing is brought to the host
 };
 
 /// Position of a micro-batch in its step.
@@ -70,7 +70,7 @@ struct MicroBatch {
   bool last = true;
 };
 
-class Engine final : private UnitObserver {
+class Engine final : private BackwardHooks {
  public:
   /// The chain outlives the engine; its parameters' tensors become the engine's. Collective. Throws InputError when
   /// shard_degree does not divide the ranks.
@@ -85,24 +85,25 @@ class Engine final : private UnitObserver {
   void resume(std::int64_t steps_done);
 
   /// The loss summed over the batch's trained tokens (not averaged), a scalar that requires grad.
-  at::Tensor forward(const Pass& pass, MicroBatch micro);
+  at::Tensor forward(const ForwardContext& context, MicroBatch micro);
   /// Gradients of scale x loss are added to those of the step and reduced as the stage wants it.
   void backward(const at::Tensor& loss, double scale);
 
   /// Without gradients: the summed loss; or what `head` makes of the last unit's input, with all its weights in place.
-  at::Tensor evaluate(const Pass& pass);
-  at::Tensor evaluate(const Pass& pass, const std::function<at::Tensor(Unit& head, const at::Tensor& x)>& head);
+  at::Tensor evaluate(const ForwardContext& context);
+  at::Tensor evaluate(const ForwardContext& context,
+                      const std::function<at::Tensor(Unit& head, const at::Tensor& x)>& head);
 
   /// Global L2 norm of the gradients of the step; not finite when any gradient is not. Collective; the same on all
   /// ranks.
   double gradient_norm();
-  /// One AdamW update with gradients times `gradient_factor`, then new weights are published. Collective.
+  /// One update with gradients times `gradient_factor`, then new weights are published. Collective.
   void step(double learning_rate, double gradient_factor);
 
   /// gradient_norm() and step() in one, with gradients clipped to max_norm; no step when the norm is not finite. On a
   /// GPU nothing waits for the device. `loss_sum`: of the step on this rank, a scalar on the engine's device.
   /// Collective.
-  PendingStep update(const UpdateRule& rule, const at::Tensor& loss_sum);
+  PendingStepResult update(const UpdateRule& rule, const at::Tensor& loss_sum);
 
   /// Every tensor whole, one group at a time, on all ranks, in host memory. Collective. Gradients are those of the last
   /// step, unclipped.
@@ -115,29 +116,30 @@ class Engine final : private UnitObserver {
   /// As they came, but for the plan, which is stage 0 where a rank holds everything.
   const EngineOptions& options() const { return options_; }
   /// Of the buffers for weights that come and go, and for gradients on their way to a shard.
-  std::int64_t gather_slot_bytes() const { return gather_slots_ ? gather_slots_->bytes() : 0; }
-  std::int64_t reduce_slot_bytes() const { return reduce_slots_ ? reduce_slots_->bytes() : 0; }
+  std::int64_t gather_buffer_bytes() const { return gather_buffers_ ? gather_buffers_->bytes() : 0; }
+  std::int64_t reduce_buffer_bytes() const { return reduce_buffers_ ? reduce_buffers_->bytes() : 0; }
   Communicator& communicator() { return communicator_; }
   Communicator& host() { return options_.host ? *options_.host : communicator_; }
   at::Device device() const { return options_.device; }
-  /// The most bytes that this rank has held on its GPU; 0 on the CPU, where the ledger knows.
+  /// The most bytes that this rank has held on its GPU; 0 on the CPU, where the tracker knows.
   std::int64_t peak_device_bytes() const;
 
  private:
   void make_groups();
   bool quantized(const GroupSpec& spec) const;
-  FrozenCodec codec_of(const FlatLayout& layout, bool sharded) const;
-  void make_slots(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts);
-  void reserve(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts, const SlotSizes& slots);
+  Nf4Codec codec_of(const FlatLayout& layout, bool sharded) const;
+  void make_buffers(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts);
+  void reserve(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts, const BufferSizes& buffers);
   void split_ranks();
   at::Tensor run_unit(int unit, const at::Tensor& x);
-  at::Tensor run_chain(const Pass& pass, const std::function<at::Tensor(Unit& head, const at::Tensor& x)>* head);
+  at::Tensor run_chain(const ForwardContext& context,
+                       const std::function<at::Tensor(Unit& head, const at::Tensor& x)>* head);
   bool recomputes(int unit) const;
 
   bool on_device() const { return options_.device.is_cuda(); }
-  bool updates_on_host() const { return !on_device() || options_.homes.optimizer; }
+  bool updates_on_host() const { return !on_device() || options_.offload.optimizer; }
   void sum_squares_on_device();
-  void step_on_device(const AdamWFactors& factors);
+  void step_on_device(const StepFactors& factors);
 
   void open(int unit, Phase phase);
   void fetch(int unit);
@@ -154,19 +156,18 @@ class Engine final : private UnitObserver {
   std::unique_ptr<Communicator> reductions_;  // the sharing ranks once more, to overlap; null: the same communicator
   SideStream gather_stream_, reduce_stream_;
   std::unique_ptr<ShardStore> weight_store_;
-  std::unique_ptr<SlotPool> gather_slots_, reduce_slots_;
+  std::unique_ptr<BufferPool> gather_buffers_, reduce_buffers_;
   std::vector<std::unique_ptr<ParameterGroup>> groups_;
   std::vector<std::vector<ParameterGroup*>> needed_by_;  // by unit: its own groups, and those that it borrows from
   std::vector<ParameterGroup*> spanning_;                // groups of the whole model
   std::vector<RecomputedBody> bodies_;                   // by unit, for recompute
 
-  const Pass* pass_ = nullptr;  // of the forward under way, and of its backward
-  Pass held_pass_;
+  const ForwardContext* context_ = nullptr;  // of the forward under way, and of its backward
+  ForwardContext held_context_;
   MicroBatch micro_;
   std::vector<bool> is_open_;
   std::vector<bool> is_collected_;
   bool spanning_open_ = false;
-  AdamW adamw_;
   at::Tensor numbers_, norm_scratch_;  // on a GPU: StepNumbers
   std::int64_t steps_done_ = 0;
   AbandonOnError abandon_{communicator_.failures()};  // last: groups let go of page-locked memory

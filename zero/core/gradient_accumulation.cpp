@@ -5,11 +5,11 @@
 namespace zero {
 
 at::Tensor accumulate_gradients(Engine& engine, std::int64_t micro_batches, double scale,
-                                const std::function<Pass(std::int64_t index)>& pass_of) {
+                                const std::function<ForwardContext(std::int64_t index)>& context_of) {
   at::Tensor loss_sum = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(engine.device()));
   for (std::int64_t a = 0; a < micro_batches; ++a) {
-    const Pass pass = pass_of(a);
-    const at::Tensor loss = engine.forward(pass, {a == 0, a + 1 == micro_batches});
+    const ForwardContext context = context_of(a);
+    const at::Tensor loss = engine.forward(context, {a == 0, a + 1 == micro_batches});
     engine.backward(loss, scale);
     loss_sum.add_(loss.detach());
   }

@@ -26,7 +26,7 @@ bool quantizes(const GroupSpec& spec, int units) { return !spec.trainable && spe
 std::vector<std::vector<TensorSpec>> specs_of(const Chain& chain, const GroupSpec& group) {
   std::vector<std::vector<TensorSpec>> specs;
   for (const ParameterRef& member : group.members)
-    specs.push_back(chain[member.unit]->parameters()[member.parameter].pieces);
+    specs.push_back(chain[member.unit]->parameters()[member.parameter].parts);
   return specs;
 }
 

@@ -1,6 +1,7 @@
 #include "zero/core/host_update.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "offload/memory/host_tensor.h"
 
@@ -25,7 +26,7 @@ void HostUpdate::take_weights(const at::Tensor& weights) {
   if (weights_.defined()) weights_.copy_(weights);
 }
 
-void HostUpdate::update(OptimizerStore& states, const AdamWFactors& factors, const std::vector<DecayRange>& ranges,
+void HostUpdate::update(OptimizerStore& states, const StepFactors& factors, const std::vector<DecayRange>& ranges,
                         const at::Tensor& weights) {
   const at::NoGradGuard no_grad;
   sent_.wait_on_host();

@@ -32,7 +32,7 @@ class HostUpdate {
   void take_weights(const at::Tensor& weights);
 
   /// Waits for the gradient, runs the update, and begins to bring the new weights to `weights` in the current stream.
-  void update(OptimizerStore& states, const AdamWFactors& factors, const std::vector<DecayRange>& ranges,
+  void update(OptimizerStore& states, const StepFactors& factors, const std::vector<DecayRange>& ranges,
               const at::Tensor& weights);
 
  private:

@@ -1,12 +1,13 @@
 #include "zero/core/parameter_group.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/ledger.h"
 #include "base/log.h"
+#include "base/memory_tracker.h"
 #include "offload/kernels/device_step.h"
 
 namespace zero {
@@ -31,18 +32,18 @@ RestNumel rest_numel(const GroupSpec& spec, const FlatLayout& layout, const Shar
   return numel;
 }
 
-const char* name_of(GroupState state) {
-  static const char* const names[] = {"sharded", "gathering", "full"};
+const char* name_of(ShardedState state) {
+  static const char* const names[] = {"sharded", "gathering", "unsharded"};
   return names[int(state)];
 }
 
 ParameterGroup::ParameterGroup(int index, GroupSpec spec, const Chain& chain, FlatLayout layout,
                                const GroupContext& context)
-    : index_(index), spec_(std::move(spec)), layout_(std::move(layout)), context_(context), published_(context.device) {
+    : index_(index), spec_(std::move(spec)), layout_(std::move(layout)), context_(context), updated_(context.device) {
   if (context_.quantize_frozen && quantizes(spec_, int(chain.size())))
-    codec_ = std::make_unique<FrozenCodec>(
+    codec_ = std::make_unique<Nf4Codec>(
         layout_, weights_sharded() ? layout_.shards() : 1,
-        FrozenFormat{context_.precision.compute, context_.quantize_scales, context_.device});
+        Nf4CodecOptions{context_.precision.compute, context_.quantize_scales, context_.device});
   const bool whole = context_.plan.optimizer == Placement::resident || (codec_ && !weights_sharded());
   own_begin_ = whole ? 0 : layout_.shard_begin(context_.shards->rank());
   own_numel_ = whole ? layout_.numel() : layout_.shard_numel();
@@ -59,11 +60,11 @@ at::Tensor ParameterGroup::shard_of(const at::Tensor& full) const {
   return full.narrow(0, layout_.shard_begin(context_.shards->rank()), layout_.shard_numel());
 }
 
-HeldTensor ParameterGroup::own_weights(bool changes) const {
-  if (changes) await_published();
-  if (!weights_sharded()) return HeldTensor(codec_ ? weights_ : weights_.narrow(0, own_begin_, own_numel_));
-  if (context_.weight_store) return HeldTensor(*context_.weight_store, index_, rest_type(), changes);
-  return HeldTensor(weights_);
+ShardLease ParameterGroup::own_weights(bool changes) const {
+  if (changes) await_updated();
+  if (!weights_sharded()) return ShardLease(codec_ ? weights_ : weights_.narrow(0, own_begin_, own_numel_));
+  if (context_.weight_store) return ShardLease(*context_.weight_store, index_, rest_type(), changes);
+  return ShardLease(weights_);
 }
 
 at::Tensor ParameterGroup::own_gradient() const {
@@ -80,22 +81,22 @@ at::Tensor ParameterGroup::zeros(std::int64_t numel, at::ScalarType type, Commun
 }
 
 void ParameterGroup::allocate_weights() {
-  MemoryScope scope(MemoryCategory::parameters);
+  CategoryScope scope(MemoryCategory::parameters);
   const bool elsewhere = weights_sharded() && context_.weight_store;
   const std::int64_t count =
       codec_ ? codec_->shard_bytes() : rest_numel(spec_, layout_, context_.plan, context_.keep_frozen).weights;
   if (!elsewhere) weights_ = zeros(count, rest_type(), *context_.shards);
   if (comes_and_goes()) full_ = FlatStorage(layout_.numel(), context_.precision.compute, context_.device);
-  state_ = comes_and_goes() ? GroupState::sharded : GroupState::full;
+  state_ = comes_and_goes() ? ShardedState::sharded : ShardedState::unsharded;
 }
 
 void ParameterGroup::allocate_states() {
   {
-    MemoryScope scope(MemoryCategory::gradients);
+    CategoryScope scope(MemoryCategory::gradients);
     gradient_ = zeros(rest_numel(spec_, layout_, context_.plan, context_.keep_frozen).gradient,
                       context_.precision.gradient, *context_.reductions);
   }
-  MemoryScope scope(MemoryCategory::optimizer);
+  CategoryScope scope(MemoryCategory::optimizer);
   const bool has_master = !context_.precision.weights_are_master();
   if (context_.make_states) {
     states_ = context_.make_states("group" + std::to_string(index_), own_numel_, context_.precision.master, has_master);
@@ -120,7 +121,7 @@ at::TensorOptions ParameterGroup::state_options() const {
 void ParameterGroup::point_leaves(const Chain& chain) {
   // LibTorch checks the bounds of a view when it is made, so a sharded group needs its memory for a moment.
   if (comes_and_goes())
-    full_.attach(context_.gather_slots->memory(gather_slot_ = context_.gather_slots->acquire(full_.bytes())));
+    full_.attach(context_.gather_buffers->memory(gather_buffer_ = context_.gather_buffers->acquire(full_.bytes())));
   const at::Tensor& flat = comes_and_goes() ? full_.tensor() : weights_;
   for (int i = 0; i < int(spec_.members.size()); ++i) {
     const ParameterRef member = spec_.members[i];
@@ -136,105 +137,106 @@ void ParameterGroup::point_leaves(const Chain& chain) {
   }
   if (!comes_and_goes()) return;
   full_.detach();
-  context_.gather_slots->release(std::exchange(gather_slot_, -1));
+  context_.gather_buffers->release(std::exchange(gather_buffer_, -1));
 }
 
 void ParameterGroup::plan_decay(const Chain& chain) {
   // Decay is a matter of the original tensor's dimensions. Padding holds zeros, which stay zeros either way.
-  for (const FlatPiece& piece : layout_.pieces(own_begin_, own_numel_)) {
-    const FlatTensor& tensor = layout_.tensors()[piece.tensor];
+  for (const FlatSlice& slice : layout_.slices(own_begin_, own_numel_)) {
+    const FlatTensor& tensor = layout_.tensors()[slice.tensor];
     const ParameterRef member = spec_.members[tensor.parameter];
-    const bool decays = AdamW::decays(tensor.spec.shape);
+    const bool decays = zero::decays(tensor.spec.shape);
     const double lr_scale = chain[member.unit]->parameters()[member.parameter].lr_scale;
-    if (!decay_.empty()) decay_.back().end = piece.range_begin;
+    if (!decay_.empty()) decay_.back().end = slice.range_begin;
     if (decay_.empty() || decay_.back().decays != decays || decay_.back().lr_scale != lr_scale)
-      decay_.push_back({decay_.empty() ? 0 : piece.range_begin, 0, decays, lr_scale});
+      decay_.push_back({decay_.empty() ? 0 : slice.range_begin, 0, decays, lr_scale});
   }
   if (decay_.empty()) decay_.push_back({0, 0, false});  // a shard of padding alone
   decay_.back().end = own_numel_;
 }
 
-void ParameterGroup::move_to(GroupState next) {
-  const bool legal = (state_ == GroupState::sharded && next == GroupState::gathering) ||
-                     (state_ == GroupState::gathering && next == GroupState::full) ||
-                     (state_ == GroupState::gathering && next == GroupState::sharded) ||
-                     (state_ == GroupState::full && next == GroupState::sharded);
+void ParameterGroup::move_to(ShardedState next) {
+  const bool legal = (state_ == ShardedState::sharded && next == ShardedState::gathering) ||
+                     (state_ == ShardedState::gathering && next == ShardedState::unsharded) ||
+                     (state_ == ShardedState::gathering && next == ShardedState::sharded) ||
+                     (state_ == ShardedState::unsharded && next == ShardedState::sharded);
   ZERO_CHECK(legal, text("group ", index_, " of unit ", spec_.unit, " on rank ", context_.shards->rank(),
                          " cannot go from ", name_of(state_), " to ", name_of(next)));
   state_ = next;
 }
 
 void ParameterGroup::prefetch(Phase phase) {
-  if (!comes_and_goes() || state_ != GroupState::sharded) return;
-  move_to(GroupState::gathering);
+  if (!comes_and_goes() || state_ != ShardedState::sharded) return;
+  move_to(ShardedState::gathering);
   const SideStream::Guard on_stream = context_.gather_stream->enter();
-  gather_slot_ = context_.gather_slots->acquire(full_.bytes());
-  full_.attach(context_.gather_slots->memory(gather_slot_));
+  gather_buffer_ = context_.gather_buffers->acquire(full_.bytes());
+  full_.attach(context_.gather_buffers->memory(gather_buffer_));
   if (codec_ && weights_sharded()) {
-    code_slot_ = context_.gather_slots->acquire(codec_->all_bytes());
-    const at::Tensor codes = context_.gather_slots->tensor(code_slot_, codec_->all_bytes(), at::kByte);
+    code_buffer_ = context_.gather_buffers->acquire(codec_->all_bytes());
+    const at::Tensor codes = context_.gather_buffers->tensor(code_buffer_, codec_->all_bytes(), at::kByte);
     gather_weights(codes, codes, phase);
   } else if (!codec_) {
     gather_weights(full_.tensor(),
-                   context_.gather_slots->tensor(gather_slot_, layout_.numel(), context_.precision.compute), phase);
+                   context_.gather_buffers->tensor(gather_buffer_, layout_.numel(), context_.precision.compute), phase);
   }
-  context_.gather_slots->mark_filled(gather_slot_);
+  context_.gather_buffers->mark_filled(gather_buffer_);
 }
 
-// The slot is the memory of `full`. What comes from the host is written there: autograd counts what is written to a
+// The buffer is the memory of `full`. What comes from the host is written there: autograd counts what is written to a
 // variable.
-void ParameterGroup::gather_weights(const at::Tensor& full, const at::Tensor& slot, Phase phase) {
-  const HeldTensor own = own_weights(false);
+void ParameterGroup::gather_weights(const at::Tensor& full, const at::Tensor& buffer, Phase phase) {
+  const ShardLease own = own_weights(false);
   if (!context_.weight_store || !context_.through_host)
     return context_.shards->all_gather_into(full, own.tensor(), tag(phase));
   const std::int64_t numel = own.tensor().numel();
-  const at::Tensor place = slot.narrow(0, context_.shards->rank() * numel, numel);
+  const at::Tensor place = buffer.narrow(0, context_.shards->rank() * numel, numel);
   place.copy_(own.tensor(), /*non_blocking=*/context_.weight_store->keeps_addresses());
   context_.shards->all_gather_into(full, place, tag(phase));
 }
 
 void ParameterGroup::decode_into_full() {
-  codec_->decode(code_slot_ < 0 ? weights_ : context_.gather_slots->tensor(code_slot_, codec_->all_bytes(), at::kByte),
-                 full_.tensor());
-  if (code_slot_ >= 0) context_.gather_slots->release(std::exchange(code_slot_, -1));
+  codec_->decode(
+      code_buffer_ < 0 ? weights_ : context_.gather_buffers->tensor(code_buffer_, codec_->all_bytes(), at::kByte),
+      full_.tensor());
+  if (code_buffer_ >= 0) context_.gather_buffers->release(std::exchange(code_buffer_, -1));
 }
 
-void ParameterGroup::materialize(Phase phase) {
-  await_published();
+void ParameterGroup::unshard(Phase phase) {
+  await_updated();
   if (!comes_and_goes() || users_++ > 0) return;
   prefetch(phase);
-  context_.gather_slots->await_filled(gather_slot_);
+  context_.gather_buffers->await_filled(gather_buffer_);
   if (codec_) decode_into_full();
-  move_to(GroupState::full);
+  move_to(ShardedState::unsharded);
 }
 
-void ParameterGroup::release() {
+void ParameterGroup::reshard() {
   if (!comes_and_goes()) return;
-  ZERO_CHECK(users_ > 0, text("group ", index_, " is released more often than materialized"));
+  ZERO_CHECK(users_ > 0, text("group ", index_, " is resharded more often than unsharded"));
   if (--users_ > 0) return;
   put_back();
 }
 
-void ParameterGroup::forget() {
-  if (state_ != GroupState::gathering) return;
-  context_.gather_slots->await_filled(gather_slot_);
+void ParameterGroup::cancel_prefetch() {
+  if (state_ != ShardedState::gathering) return;
+  context_.gather_buffers->await_filled(gather_buffer_);
   put_back();
 }
 
 void ParameterGroup::put_back() {
-  move_to(GroupState::sharded);
+  move_to(ShardedState::sharded);
   full_.detach();
-  context_.gather_slots->release(std::exchange(gather_slot_, -1));
-  if (code_slot_ >= 0) context_.gather_slots->release(std::exchange(code_slot_, -1));
+  context_.gather_buffers->release(std::exchange(gather_buffer_, -1));
+  if (code_buffer_ >= 0) context_.gather_buffers->release(std::exchange(code_buffer_, -1));
 }
 
 void ParameterGroup::collect_gradients(int unit, bool first) {
   ZERO_CHECK(spec_.trainable, "a frozen group has no gradients");
-  if (gradients_sharded() && reduce_slot_ < 0) {
-    reduce_slot_ =
-        context_.reduce_slots->acquire(layout_.numel() * std::int64_t(c10::elementSize(context_.precision.compute)));
-    packed_ = context_.reduce_slots->tensor(reduce_slot_, layout_.numel(), context_.precision.compute);
-    // The slot held another group's gradients: what no leaf overwrites must not be summed.
+  if (gradients_sharded() && reduce_buffer_ < 0) {
+    reduce_buffer_ =
+        context_.reduce_buffers->acquire(layout_.numel() * std::int64_t(c10::elementSize(context_.precision.compute)));
+    packed_ = context_.reduce_buffers->tensor(reduce_buffer_, layout_.numel(), context_.precision.compute);
+    // The buffer held another group's gradients: what no leaf overwrites must not be summed.
     std::int64_t end = 0;
     for (const Leaf& leaf : leaves_) {
       packed_.narrow(0, end, leaf.offset - end).zero_();
@@ -277,7 +279,7 @@ void ParameterGroup::issue_reduction(bool first, bool last) {
   if (gradients_sharded()) {
     context_.reductions->reduce_scatter(gradient_, packed_, {context_.precision.sum, !first}, tag(Phase::reduce));
     packed_.reset();
-    context_.reduce_slots->release(std::exchange(reduce_slot_, -1));
+    context_.reduce_buffers->release(std::exchange(reduce_buffer_, -1));
   } else if (context_.plan.optimizer == Placement::resident) {
     context_.reductions->all_reduce(gradient_, sum, tag(Phase::reduce));
   } else {
@@ -291,19 +293,19 @@ NormPart ParameterGroup::gradient_norm_part() const { return sum_of_squares(grad
 
 at::Tensor ParameterGroup::gradient_part() const { return gradients_sharded() ? gradient_ : shard_of(gradient_); }
 
-void ParameterGroup::update_on_device(const AdamWFactors& factors, const at::Tensor& numbers) {
-  const HeldTensor weights = own_weights(true);
+void ParameterGroup::update_on_device(const StepFactors& factors, const at::Tensor& numbers) {
+  const ShardLease weights = own_weights(true);
   const at::Tensor gradient = own_gradient();
   states_->for_each_chunk(StateAccess::read_write, [&](const StateChunk& chunk) {
     ZERO_CHECK(chunk.begin == 0 && chunk.end == own_numel_, "states in device memory are one chunk");
-    AdamWSpan span{
+    OptimizerSpan span{
         chunk.master, chunk.m, chunk.v, context_.precision.master, gradient.data_ptr(), context_.precision.gradient};
     span.weights = chunk.master ? weights.tensor().data_ptr() : nullptr;
     if (!chunk.master) span.master = weights.tensor().data_ptr();
     span.weight_type = context_.precision.compute;
     span.n = own_numel_;
     for (const DecayRange& range : decay_) {
-      AdamWFactors own = factors;
+      StepFactors own = factors;
       if (!range.decays) own.weight_decay = 0;
       device_adamw_update(slice(span, range.begin, range.end), own, range.lr_scale, numbers);
     }
@@ -319,8 +321,8 @@ void ParameterGroup::prefetch_update() {
   fetch();
 }
 
-void ParameterGroup::update(const AdamWFactors& factors) {
-  const HeldTensor weights = own_weights(true);
+void ParameterGroup::update(const StepFactors& factors) {
+  const ShardLease weights = own_weights(true);
   if (host_update_) return host_update_->update(*states_, factors, decay_, weights.tensor());
   const at::Tensor gradient = own_gradient();
   states_->update(
@@ -328,17 +330,17 @@ void ParameterGroup::update(const AdamWFactors& factors) {
       {gradient.data_ptr(), context_.precision.gradient, weights.tensor().data_ptr(), context_.precision.compute});
 }
 
-void ParameterGroup::publish() {
+void ParameterGroup::gather_updated() {
   if (weights_sharded() || own_numel_ == layout_.numel()) return;
   context_.gather_stream->follow_current();
   const SideStream::Guard on_stream = context_.gather_stream->enter();
-  context_.shards->all_gather_into(weights_, own_weights(false).tensor(), tag(Phase::publish));
-  published_.set();
-  is_publishing_ = true;
+  context_.shards->all_gather_into(weights_, own_weights(false).tensor(), tag(Phase::gather_updated));
+  updated_.set();
+  gathers_updated_ = true;
 }
 
-void ParameterGroup::await_published() const {
-  if (std::exchange(is_publishing_, false)) published_.wait();
+void ParameterGroup::await_updated() const {
+  if (std::exchange(gathers_updated_, false)) updated_.wait();
 }
 
 }  // namespace zero

@@ -18,16 +18,16 @@
 #include "offload/kernels/reduce_kernels.h"
 #include "offload/optimizer_store.h"
 #include "offload/shard_store.h"
+#include "zero/core/buffers/buffer_pool.h"
 #include "zero/core/buffers/flat_layout.h"
-#include "zero/core/buffers/frozen_codec.h"
-#include "zero/core/buffers/held_tensor.h"
-#include "zero/core/buffers/slot_pool.h"
-#include "zero/core/buffers/storage.h"
+#include "zero/core/buffers/flat_storage.h"
+#include "zero/core/buffers/nf4_codec.h"
+#include "zero/core/buffers/shard_lease.h"
 #include "zero/core/group_plan.h"
 #include "zero/core/host_update.h"
 #include "zero/core/precision.h"
 #include "zero/core/shard_plan.h"
-#include "zero/optim/adamw.h"
+#include "zero/optim/optimizer.h"
 
 namespace zero {
 
@@ -40,16 +40,16 @@ struct GroupContext {
   ShardPlan plan;
   Precision precision;
   at::Device device = at::kCPU;
-  Communicator* shards = nullptr;       // the ranks over which states are sharded; at stage 0 all ranks
-  Communicator* reductions = nullptr;   // the same ranks, for sums of gradients; may be the same communicator
-  Communicator* replicas = nullptr;     // the ranks that hold the same shard; null when there is no other
-  SlotPool* gather_slots = nullptr;     // full weights of sharded groups, while they are needed
-  SlotPool* reduce_slots = nullptr;     // full gradients of one group on their way to the shards
+  Communicator* shards = nullptr;        // the ranks over which states are sharded; at stage 0 all ranks
+  Communicator* reductions = nullptr;    // the same ranks, for sums of gradients; may be the same communicator
+  Communicator* replicas = nullptr;      // the ranks that hold the same shard; null when there is no other
+  BufferPool* gather_buffers = nullptr;  // full weights of sharded groups, while they are needed
+  BufferPool* reduce_buffers = nullptr;  // full gradients of one group on their way to the shards
   SideStream* gather_stream = nullptr;  // gathers of weights and sums of gradients run in these, beside the computation
   SideStream* reduce_stream = nullptr;
   ShardStore* weight_store = nullptr;      // home of sharded weights, one shard per group; null: tensors
   OptimizerStoreFactory make_states = {};  // home of optimizer states, on the host; empty: tensors of the device
-  bool through_host = false;     // weights and gradients are not where the homes are: they are copied there and back
+  bool through_host = false;     // weights and gradients are not where the states are: they are copied there and back
   bool keep_frozen = false;      // frozen weights stay whole at stage 3 too
   bool quantize_frozen = false;  // frozen blocks are held and gathered in NF4
   bool quantize_scales = false;  // and their scales in 8 bits
@@ -64,10 +64,10 @@ struct RestNumel {
 };
 RestNumel rest_numel(const GroupSpec& spec, const FlatLayout& layout, const ShardPlan& plan, bool keep_frozen);
 
-/// Sharded: only the own part is held. Gathering: the full vector has memory, not yet its values. Full: leaves are
-/// usable.
-enum class GroupState : std::uint8_t { sharded, gathering, full };
-const char* name_of(GroupState state);
+/// Sharded: only the own part is held. Gathering: the full vector has memory, not yet its values. Unsharded: leaves
+/// are usable.
+enum class ShardedState : std::uint8_t { sharded, gathering, unsharded };
+const char* name_of(ShardedState state);
 
 class ParameterGroup {
  public:
@@ -76,7 +76,7 @@ class ParameterGroup {
 
   const GroupSpec& spec() const { return spec_; }
   const FlatLayout& layout() const { return layout_; }
-  GroupState state() const { return state_; }
+  ShardedState state() const { return state_; }
   bool owns(ParameterRef parameter) const;
 
   /// Fills weights, master and moments (zero): every rank asks the source for its own range only. Collective.
@@ -93,8 +93,8 @@ class ParameterGroup {
   std::int64_t own_numel() const { return own_numel_; }
   /// Master weights (never null: where weights are their own, those) and moments of the own range, in host memory and
   /// master type, in ascending chunks counted from own_begin(). `read` leaves them; `write` sets them all, and the own
-  /// weights with them: publish() must follow. Of a trained group. A `read` of some elements alone, counted as chunks
-  /// are, may leave out chunks that hold none of them, and does so where it spares their way from a GPU.
+  /// weights with them: gather_updated() must follow. Of a trained group. A `read` of some elements alone, counted as
+  /// chunks are, may leave out chunks that hold none of them, and does so where it spares their way from a GPU.
   struct StateRange {
     std::int64_t begin = 0, end = std::numeric_limits<std::int64_t>::max();
   };
@@ -103,14 +103,14 @@ class ParameterGroup {
   }
   void visit_states(StateAccess access, const StateRange& wanted, const std::function<void(const StateChunk&)>& visit);
 
-  /// Starts the all-gather where weights are sharded, if it has not been started. materialize() or forget() must
+  /// Starts the all-gather where weights are sharded, if it has not been started. unshard() or cancel_prefetch() must
   /// follow.
   void prefetch(Phase phase);
   /// Makes the leaves usable: an all-gather where weights are sharded, nothing elsewhere. Calls nest.
-  void materialize(Phase phase);
-  void release();
+  void unshard(Phase phase);
+  void reshard();
   /// Gives up a prefetch that nobody came for.
-  void forget();
+  void cancel_prefetch();
 
   /// Packs the gradients of the members in that unit, those of borrowers included, and drops them from the leaves. A
   /// leaf without a gradient counts as zeros. `first`: the first micro-batch of a step.
@@ -125,18 +125,18 @@ class ParameterGroup {
   /// The part itself, gradient type.
   at::Tensor gradient_part() const;
 
-  /// AdamW on the own range; writes the weights in compute type.
-  void update(const AdamWFactors& factors);
+  /// The optimizer on the own range; writes the weights in compute type.
+  void update(const StepFactors& factors);
   /// The same in device memory, with the step's numbers there (offload/kernels/device_step.h).
-  void update_on_device(const AdamWFactors& factors, const at::Tensor& numbers);
+  void update_on_device(const StepFactors& factors, const at::Tensor& numbers);
   /// Begins to bring in what update() will need, where that takes time.
   void prefetch_update();
   /// Begins to bring the own weights to this rank, where they live elsewhere.
   void fetch();
   /// Begins to make the own range's new weights known where weights are resident and optimizer state is sharded: in the
-  /// gather stream, beside what the current stream does next. materialize() and whatever writes weights wait for it.
+  /// gather stream, beside what the current stream does next. unshard() and whatever writes weights wait for it.
   /// Collective.
-  void publish();
+  void gather_updated();
 
   using TensorSink = std::function<void(const TensorSpec& spec, const at::Tensor& value)>;
   /// Hands every tensor whole to the sink, in layout order, in master type: weights or gradients. Collective; one flat
@@ -149,16 +149,16 @@ class ParameterGroup {
   bool comes_and_goes() const { return weights_sharded() || codec_; }  // the full vector
   at::ScalarType rest_type() const { return codec_ ? at::kByte : context_.precision.compute; }
   bool gradients_sharded() const { return context_.plan.gradients == Placement::sharded; }
-  HeldTensor own_weights(bool changes) const;  // [own_numel], compute type; of a codec, its bytes
+  ShardLease own_weights(bool changes) const;  // [own_numel], compute type; of a codec, its bytes
   at::Tensor own_gradient() const;             // [own_numel], gradient type
   at::Tensor shard_of(const at::Tensor& full) const;
   CallTag tag(Phase phase) const { return {phase, spec_.unit, index_}; }
 
-  void await_published() const;
+  void await_updated() const;
   void put_back();
   void issue_reduction(bool first, bool last);
   at::TensorOptions state_options() const;
-  void gather_weights(const at::Tensor& full, const at::Tensor& slot, Phase phase);
+  void gather_weights(const at::Tensor& full, const at::Tensor& buffer, Phase phase);
   at::Tensor zeros(std::int64_t numel, at::ScalarType type, Communicator& communicator) const;
   void decode_into_full();
   void load_encoded(WeightSource& source);
@@ -166,7 +166,7 @@ class ParameterGroup {
   void allocate_states();
   void point_leaves(const Chain& chain);
   void plan_decay(const Chain& chain);
-  void move_to(GroupState next);
+  void move_to(ShardedState next);
   void export_flat(const at::Tensor& own, const TensorSink& sink);
   void read_into(WeightSource& source, std::int64_t begin, const at::Tensor& values) const;
   void read_range(WeightSource& source, std::int64_t begin, const at::Tensor& values) const;
@@ -186,19 +186,19 @@ class ParameterGroup {
   std::vector<DecayRange> decay_;  // of the own range
   std::int64_t own_begin_ = 0, own_numel_ = 0;
 
-  GroupState state_ = GroupState::sharded;
+  ShardedState state_ = ShardedState::sharded;
   int users_ = 0;
-  int gather_slot_ = -1;
-  int reduce_slot_ = -1;
-  std::unique_ptr<FrozenCodec> codec_;  // of quantised weights, else null
-  int code_slot_ = -1;                  // gathered bytes of a codec
-  FlatStorage full_;                    // weights that come and go: memory only while full
-  at::Tensor
-      weights_;  // resident: [numel]; sharded: [shard_numel], undefined when a store is their home; of a codec, bytes
+  int gather_buffer_ = -1;
+  int reduce_buffer_ = -1;
+  std::unique_ptr<Nf4Codec> codec_;  // of quantised weights, else null
+  int code_buffer_ = -1;             // gathered bytes of a codec
+  FlatStorage full_;                 // weights that come and go: memory only while full
+  // resident: [numel]; sharded: [shard_numel], undefined when a store is their home; of a codec, bytes
+  at::Tensor weights_;
   at::Tensor packed_;    // gradients on their way, compute type, [numel], while being collected
   at::Tensor gradient_;  // [numel] or [shard_numel]
-  Event published_;      // the end of the last publish(), until somebody has waited for it
-  mutable bool is_publishing_ = false;
+  Event updated_;        // the end of the last gather_updated(), until somebody has waited for it
+  mutable bool gathers_updated_ = false;
   std::unique_ptr<OptimizerStore> states_;   // of the own range; without a master when the weights are their own
   std::unique_ptr<HostUpdate> host_update_;  // where the states are on the host and the rest is on a device
 };

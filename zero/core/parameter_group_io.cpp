@@ -1,5 +1,6 @@
 // How a group's values come from files and go back to them.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <c10/util/ScopeExit.h>
 
 #include <algorithm>
@@ -13,26 +14,26 @@ namespace zero {
 namespace {
 
 constexpr std::int64_t load_chunk = 4 << 20;   // elements: bounds what loading adds to the peak
-constexpr std::int64_t state_piece = 1 << 20;  // elements: of states on their way from and to a GPU
+constexpr std::int64_t state_chunk = 1 << 20;  // elements: of states on their way from and to a GPU
 
-/// The three states of a chunk wherever they are, handed to `visit` in pieces of host memory, those without a wanted
+/// The three states of a chunk wherever they are, handed to `visit` in chunks of host memory, those without a wanted
 /// element left out.
 void visit_on_host(StateAccess access, const ParameterGroup::StateRange& wanted, std::int64_t begin,
                    const std::array<at::Tensor, 3>& states, const std::function<void(const StateChunk&)>& visit) {
   const std::int64_t count = states[0].numel();
   if (std::all_of(states.begin(), states.end(), [](const at::Tensor& t) { return t.is_cpu(); }))
     return visit({begin, begin + count, states[0].data_ptr(), states[1].data_ptr(), states[2].data_ptr()});
-  for (std::int64_t done = 0; done < count; done += state_piece) {
-    const std::int64_t n = std::min(state_piece, count - done);
+  for (std::int64_t done = 0; done < count; done += state_chunk) {
+    const std::int64_t n = std::min(state_chunk, count - done);
     if (begin + done + n <= wanted.begin || wanted.end <= begin + done) continue;
-    std::array<at::Tensor, 3> pieces;
+    std::array<at::Tensor, 3> chunks;
     for (int s = 0; s < 3; ++s) {
       const at::Tensor part = states[s].narrow(0, done, n);
-      pieces[s] = access == StateAccess::write ? at::empty({n}, part.options().device(at::kCPU)) : part.to(at::kCPU);
+      chunks[s] = access == StateAccess::write ? at::empty({n}, part.options().device(at::kCPU)) : part.to(at::kCPU);
     }
-    visit({begin + done, begin + done + n, pieces[0].data_ptr(), pieces[1].data_ptr(), pieces[2].data_ptr()});
+    visit({begin + done, begin + done + n, chunks[0].data_ptr(), chunks[1].data_ptr(), chunks[2].data_ptr()});
     if (access == StateAccess::read) continue;
-    for (int s = 0; s < 3; ++s) states[s].narrow(0, done, n).copy_(pieces[s]);
+    for (int s = 0; s < 3; ++s) states[s].narrow(0, done, n).copy_(chunks[s]);
   }
 }
 
@@ -44,7 +45,7 @@ void ParameterGroup::visit_states(StateAccess access, const StateRange& wanted,
   const at::NoGradGuard no_grad;
   const bool writes = access == StateAccess::write;
   const StateRange touched = writes ? StateRange() : wanted;  // a write sets all of them
-  const HeldTensor weights = own_weights(writes);
+  const ShardLease weights = own_weights(writes);
   const at::TensorOptions options = state_options();
   states_->for_each_chunk(access, [&](const StateChunk& chunk) {
     const std::int64_t count = chunk.end - chunk.begin;
@@ -60,9 +61,9 @@ void ParameterGroup::visit_states(StateAccess access, const StateRange& wanted,
 // Elements of the own range from `begin` on, padding as zeros.
 void ParameterGroup::read_range(WeightSource& source, std::int64_t begin, const at::Tensor& values) const {
   values.zero_();
-  for (const FlatPiece& piece : layout_.pieces(own_begin_ + begin, values.numel()))
-    source.read(layout_.tensors()[piece.tensor].spec, piece.tensor_begin, piece.count,
-                values.narrow(0, piece.range_begin, piece.count));
+  for (const FlatSlice& slice : layout_.slices(own_begin_ + begin, values.numel()))
+    source.read(layout_.tensors()[slice.tensor].spec, slice.tensor_begin, slice.count,
+                values.narrow(0, slice.range_begin, slice.count));
 }
 
 // The same into memory of any device.
@@ -80,7 +81,7 @@ void ParameterGroup::read_into(WeightSource& source, std::int64_t begin, const a
 // host.
 void ParameterGroup::load_encoded(WeightSource& source) {
   const at::NoGradGuard no_grad;
-  const HeldTensor bytes = own_weights(true);
+  const ShardLease bytes = own_weights(true);
   const int shard = weights_sharded() ? context_.shards->rank() : 0;
   const at::Device home = bytes.tensor().device();
   at::Tensor largest, own, encoded;  // of the blocks of all shards, and of this one's
@@ -104,7 +105,7 @@ void ParameterGroup::load_encoded(WeightSource& source) {
 void ParameterGroup::load(WeightSource& source) {
   if (codec_) return load_encoded(source);
   {
-    const HeldTensor weights = own_weights(true);
+    const ShardLease weights = own_weights(true);
     const at::TensorOptions options = state_options(), host = options.device(at::kCPU);
     if (states_ && states_->has_master()) {
       states_->for_each_chunk(StateAccess::write, [&](const StateChunk& chunk) {
@@ -124,7 +125,7 @@ void ParameterGroup::load(WeightSource& source) {
       if (host_update_) host_update_->take_weights(weights.tensor());
     }
   }
-  publish();
+  gather_updated();
 }
 
 std::int64_t ParameterGroup::load_bytes() const {
@@ -157,8 +158,8 @@ void ParameterGroup::export_flat(const at::Tensor& own, const TensorSink& sink) 
 
 void ParameterGroup::export_weights(const TensorSink& sink) {
   if (codec_) {
-    materialize(Phase::save);
-    const auto end = c10::make_scope_exit([&] { release(); });  // also where the sink throws
+    unshard(Phase::save);
+    const auto end = c10::make_scope_exit([&] { reshard(); });  // also where the sink throws
     return export_flat(full_.tensor(), sink);
   }
   if (!states_ || !states_->has_master()) return export_flat(own_weights(false).tensor().to(context_.device), sink);

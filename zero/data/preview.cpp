@@ -10,10 +10,10 @@
 namespace zero {
 namespace {
 
-// Pieces that would break the table are written as C does.
-std::string printable(const std::string& piece) {
+// Chunks that would break the table are written as C does.
+std::string printable(const std::string& chunk) {
   std::string result;
-  for (const char c : piece) {
+  for (const char c : chunk) {
     if (c == '\n')
       result += "\\n";
     else if (c == '\t')

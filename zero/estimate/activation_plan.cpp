@@ -27,7 +27,7 @@ Batch batch_of(const ActivationWork& work) {
   }
   batch.meta.device = work.on_device ? at::kCUDA : at::kCPU;
   batch.meta.ignores_targets = work.masked_targets && !work.on_device;  // a GPU's kernels pass over them
-  const MemoryScope scope(MemoryCategory::activations);
+  const CategoryScope scope(MemoryCategory::activations);
   if (work.packed && work.on_device && work.compute == at::kFloat) batch.bias = meta({B, 1, T, T}, at::kFloat);
   return batch;
 }
@@ -43,19 +43,19 @@ EngineOptions options_of(const ActivationWork& work) {
 
 std::int64_t rounded_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/// The head's tensors that are told by their size: pieces of logits, and the sum in fp32 of the output matrix's
+/// The head's tensors that are told by their size: chunks of logits, and the sum in fp32 of the output matrix's
 /// gradient.
 struct HeadSizes {
-  std::set<std::int64_t> pieces;
+  std::set<std::int64_t> chunks;
   std::int64_t sum;
 
   HeadSizes(const Model& model, const ActivationWork& work)
       : sum(rounded_up(4 * model.config.vocab_size * model.config.hidden_size)) {
     const std::int64_t row = model.config.vocab_size * std::int64_t(c10::elementSize(work.compute));
-    const std::int64_t rows = logits_piece_rows(row, work.logits_bytes > 0 ? work.logits_bytes : default_logits_bytes);
+    const std::int64_t rows = logits_chunk_rows(row, work.logits_bytes > 0 ? work.logits_bytes : default_logits_bytes);
     const std::int64_t tokens = work.batch * work.seq_len;
-    for (const std::int64_t piece : {std::min(tokens, rows), tokens % rows})
-      if (piece > 0) pieces.insert(rounded_up(piece * row));
+    for (const std::int64_t chunk : {std::min(tokens, rows), tokens % rows})
+      if (chunk > 0) chunks.insert(rounded_up(chunk * row));
   }
 };
 
@@ -84,11 +84,11 @@ ActivationBytes plan_activations(const Model& model, const ActivationWork& asked
     const Batch batch = batch_of(work);
     for (const at::Tensor& tensor : {batch.ids, batch.targets, batch.positions, batch.documents})
       if (tensor.defined()) bytes.batch += std::int64_t(tensor.nbytes());
-    Pass pass;
-    pass.batch = &batch;
-    pass.training = true;
-    pass.logits_bytes = work.logits_bytes;
-    const at::Tensor loss = rank.engine().forward(pass, {});
+    ForwardContext context;
+    context.batch = &batch;
+    context.training = true;
+    context.logits_bytes = work.logits_bytes;
+    const at::Tensor loss = rank.engine().forward(context, {});
     bytes.kept = live();
     rank.engine().backward(loss, 1.0);
   }
@@ -99,7 +99,7 @@ ActivationBytes plan_activations(const Model& model, const ActivationWork& asked
   for (const int block : rank.trace().alive_at_peak(MemoryCategory::activations)) {
     const std::int64_t size = rank.trace().blocks()[std::size_t(block)].bytes;
     const bool is_gradient = gradients.contains(block) || size == head.sum;
-    (is_gradient ? bytes.unit_gradients : head.pieces.contains(size) ? bytes.logits : bytes.activations) += size;
+    (is_gradient ? bytes.unit_gradients : head.chunks.contains(size) ? bytes.logits : bytes.activations) += size;
   }
   return bytes;
 }

@@ -14,7 +14,7 @@ struct ActivationWork {
   std::int64_t seq_len = 1;
   at::ScalarType compute = at::kBFloat16;
   int recompute_every = 0;           // as EngineOptions
-  std::int64_t logits_bytes = 0;     // of one piece; 0: the default of the CPU
+  std::int64_t logits_bytes = 0;     // of one chunk; 0: the default of the CPU
   bool masked_targets = false;       // some targets are not trained
   bool recompute_attention = false;  // as EngineOptions
   bool on_device = false;            // a GPU computes, by LibTorch's fused attention
@@ -29,7 +29,7 @@ struct ActivationBytes {
   std::int64_t at_rest = 0;         // tables that stay from step to step
   std::int64_t kept = 0;            // alive between forward and backward
   std::int64_t activations = 0;     // part of the peak, with at_rest
-  std::int64_t logits = 0;          // part of the peak: of the head's pieces of tokens
+  std::int64_t logits = 0;          // part of the peak: of the head's chunks of tokens
   std::int64_t unit_gradients = 0;  // part of the peak: gradients of leaves that have not been packed yet
   std::int64_t peak() const { return activations + logits + unit_gradients; }
 };

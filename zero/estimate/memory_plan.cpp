@@ -13,7 +13,7 @@ namespace {
 
 std::int64_t bytes_of(at::ScalarType type) { return std::int64_t(c10::elementSize(type)); }
 
-// Of a GPU's ranks: in a piece for each communicator that sums; between nodes they travel in the type of the sums,
+// Of a GPU's ranks: in a chunk for each communicator that sums; between nodes they travel in the type of the sums,
 // twice as wide as bf16.
 std::int64_t parts_of_sums(const MetaRank& rank) {
   const auto parts = [](std::int64_t bytes) { return std::min(2 * bytes, sum_piece_bytes); };
@@ -21,16 +21,16 @@ std::int64_t parts_of_sums(const MetaRank& rank) {
 }
 
 // Homes of a GPU's states are in host memory: page-locked where copies run beside the computation.
-void add_homes(MemoryPlan& plan, MetaRank& rank, const MemoryWork& work) {
-  const HomeBytes& homes = rank.homes();
-  plan.disk = homes.disk;
+void add_offloaded(MemoryPlan& plan, MetaRank& rank, const MemoryWork& work) {
+  const OffloadedBytes& offloaded = rank.offloaded();
+  plan.disk = offloaded.disk;
   if (!work.on_device) {
-    plan.parameters += homes.weights;
-    plan.optimizer += homes.optimizer;
+    plan.parameters += offloaded.weights;
+    plan.optimizer += offloaded.optimizer;
     return;
   }
-  plan.host = homes.optimizer;
-  (work.parameters_on_disk ? plan.host : plan.pinned) += homes.weights;
+  plan.host = offloaded.optimizer;
+  (work.parameters_on_disk ? plan.host : plan.pinned) += offloaded.weights;
   if (!work.optimizer_in_store) return;
   for (const auto& group : rank.engine().groups())
     if (group->spec().trainable) plan.pinned += group->host_update_shape().bytes();
@@ -58,10 +58,10 @@ MemoryPlan MemoryPlanner::plan(const MemoryWork& work) {
   plan.parameters = rank.live(MemoryCategory::parameters);
   plan.gradients = rank.live(MemoryCategory::gradients);
   plan.optimizer = rank.live(MemoryCategory::optimizer);
-  plan.gather_slots = rank.engine().gather_slot_bytes();
-  plan.reduce_slots = rank.engine().reduce_slot_bytes();
+  plan.gather_buffers = rank.engine().gather_buffer_bytes();
+  plan.reduce_buffers = rank.engine().reduce_buffer_bytes();
   if (work.on_device) plan.sums = parts_of_sums(rank);
-  add_homes(plan, rank, work);
+  add_offloaded(plan, rank, work);
   std::vector<FlatLayout> trained;
   for (const auto& group : rank.engine().groups()) {
     plan.load = std::max(plan.load, group->load_bytes());

@@ -14,7 +14,7 @@ namespace zero {
 
 /// What is trained, by how many ranks, and where states live.
 struct MemoryWork : RankSetting {
-  EngineOptions engine;        // `homes` are not looked at: the setting says what they would be
+  EngineOptions engine;        // `offload` is not looked at: the setting says what they would be
   ActivationWork activations;  // what is recomputed, and in which type, is taken from `engine`, the device from the
                                // setting
 };
@@ -23,20 +23,20 @@ struct MemoryWork : RankSetting {
 struct MemoryPlan {
   std::int64_t parameters = 0, gradients = 0,
                optimizer = 0;  // in memory between steps, with padding and a disk tier's buffers
-  std::int64_t gather_slots = 0, reduce_slots = 0;
+  std::int64_t gather_buffers = 0, reduce_buffers = 0;
   std::int64_t sums = 0;  // of a GPU run of several ranks: the parts of sums over ranks that are on their way, at most
   ActivationBytes activations;
   std::int64_t load = 0;        // beyond what is held between steps, while weights are loaded
   std::int64_t save = 0;        // the same, while the model is written at the end
   std::int64_t disk = 0;        // files of the tier
-  std::int64_t host = 0;        // of a GPU run, in host memory: homes of states, a disk tier's buffers
+  std::int64_t host = 0;        // of a GPU run, in host memory: offloaded states, a disk tier's buffers
   std::int64_t pinned = 0;      // of a GPU run, page-locked host memory
   std::int64_t checkpoint = 0;  // on disk, of all ranks together
 
   std::int64_t at_rest() const {
-    return parameters + gradients + optimizer + gather_slots + reduce_slots + sums + activations.at_rest;
+    return parameters + gradients + optimizer + gather_buffers + reduce_buffers + sums + activations.at_rest;
   }
-  /// While training: what the ledger's peak will be.
+  /// While training: what the tracker's peak will be.
   std::int64_t training_peak() const {
     return at_rest() - activations.at_rest + activations.batch + activations.peak();
   }

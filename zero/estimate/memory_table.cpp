@@ -23,7 +23,7 @@ std::string row(const char* name, std::int64_t rest, std::int64_t peak) {
 std::string of(std::int64_t offer) { return offer < 0 ? "" : " of " + bytes_text(offer); }
 
 // What is taken of what, a clause for each kind of memory.
-std::vector<std::string> needs_of(const Verdict& v, const NodeBudget& budget) {
+std::vector<std::string> needs_of(const MemoryEstimate& v, const NodeBudget& budget) {
   std::vector<std::string> clauses;
   if (budget.device_free)
     clauses.push_back("a rank takes " + bytes_text(v.plan.peak()) + of(*budget.device_free) + " of GPU memory");
@@ -48,23 +48,24 @@ std::vector<std::string> needs_of(const Verdict& v, const NodeBudget& budget) {
 
 }  // namespace
 
-std::string needs(const Verdict& verdict, const NodeBudget& budget) {
+std::string needs(const MemoryEstimate& estimate, const NodeBudget& budget) {
   std::string all;
-  for (const std::string& clause : needs_of(verdict, budget)) all += (all.empty() ? "" : ", ") + clause;
+  for (const std::string& clause : needs_of(estimate, budget)) all += (all.empty() ? "" : ", ") + clause;
   return all;
 }
 
-std::string answer_lines(const Verdict& verdict, const NodeBudget& budget) {
-  const std::vector<std::string> clauses = needs_of(verdict, budget);
-  std::string lines = (verdict.fits ? "it fits: " : "it does NOT fit: ") + clauses.front() + "\n";
+std::string answer_lines(const MemoryEstimate& estimate, const NodeBudget& budget) {
+  const std::vector<std::string> clauses = needs_of(estimate, budget);
+  std::string lines = (estimate.fits ? "it fits: " : "it does NOT fit: ") + clauses.front() + "\n";
   for (std::size_t i = 1; i < clauses.size(); ++i) lines += "  and " + clauses[i] + "\n";
-  if (!verdict.fits)
-    lines += verdict.nearest.empty() ? "  no change of stage, recomputation, offload or local batch makes it fit\n"
-                                     : "  this fits: " + verdict.nearest + "\n";
+  if (!estimate.fits)
+    lines += estimate.nearest.empty() ? "  no change of stage, recomputation, offload or local batch makes it fit\n"
+                                      : "  this fits: " + estimate.nearest + "\n";
   return lines;
 }
 
-std::string rank_table(const Config& config, const BatchArithmetic& batch, const Verdict& v, const NodeBudget& budget) {
+std::string rank_table(const Config& config, const BatchArithmetic& batch, const MemoryEstimate& v,
+                       const NodeBudget& budget) {
   const MemoryPlan& p = v.plan;
   const ActivationBytes& a = p.activations;
   const bool on_device = budget.device_free.has_value();
@@ -75,8 +76,8 @@ std::string rank_table(const Config& config, const BatchArithmetic& batch, const
   table += row("parameters", p.parameters, p.parameters);
   table += row("gradients", p.gradients, p.gradients);
   table += row("optimizer state", p.optimizer, p.optimizer);
-  table += row("gather buffers", p.gather_slots, p.gather_slots);
-  table += row("reduce buffers", p.reduce_slots, p.reduce_slots);
+  table += row("gather buffers", p.gather_buffers, p.gather_buffers);
+  table += row("reduce buffers", p.reduce_buffers, p.reduce_buffers);
   table += row("parts of sums", p.sums, p.sums);
   table += row("activations", a.at_rest, a.activations + a.batch);
   table += row("logits", 0, a.logits);
@@ -101,12 +102,12 @@ std::string stage_table(const Config& config, const BatchArithmetic& batch, Memo
   table += line("  %5s %11s %10s %10s %10s %11s %10s %4s", "stage", "parameters", "gradients", "optimizer", "buffers",
                 "activations", "sum", "fits");
   for (int stage = 0; stage <= 3; ++stage) {
-    const Verdict v = weigh_stage(config, batch, planner, budget, stage);
+    const MemoryEstimate v = estimate_stage(config, batch, planner, budget, stage);
     const MemoryPlan& p = v.plan;
     const std::int64_t sum = on_device ? p.peak() : v.rank_peak;
     table += line("  %4d%s %11s %10s %10s %10s %11s %10s %4s", stage, stage == config.zero.stage ? "*" : " ",
                   bytes_text(p.parameters).c_str(), bytes_text(p.gradients).c_str(), bytes_text(p.optimizer).c_str(),
-                  bytes_text(p.gather_slots + p.reduce_slots).c_str(),
+                  bytes_text(p.gather_buffers + p.reduce_buffers).c_str(),
                   bytes_text(p.activations.peak() + p.activations.batch).c_str(), bytes_text(sum).c_str(),
                   v.fits ? "yes" : "no");
   }

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/ledger.h"
+#include "base/memory_tracker.h"
 
 namespace zero {
 

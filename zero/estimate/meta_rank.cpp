@@ -66,7 +66,7 @@ class MetaRank::Others final : public Communicator, private CollectiveMemory {
 MetaRank::MetaRank(const Chain& chain, EngineOptions options, const RankSetting& setting) : chain_(chain) {
   options.device = at::kMeta;
   options.host = nullptr;
-  options.homes = homes_of(setting);
+  options.offload = policy_of(setting);
   const RankDivision division = divide_ranks(options, setting.ranks);
   replicas_ = division.replicas;
   std::vector<int> splits;
@@ -82,31 +82,32 @@ MetaRank::~MetaRank() {
   }
 }
 
-StateHomes MetaRank::homes_of(const RankSetting& setting) {
-  StateHomes homes;
+OffloadPolicy MetaRank::policy_of(const RankSetting& setting) {
+  OffloadPolicy policy;
   if (setting.optimizer_on_disk || (setting.on_device && setting.optimizer_in_store)) {
     const bool on_disk = setting.optimizer_on_disk;
-    if (on_disk) homes_.optimizer = DiskTierOptions().memory_bytes();
-    homes.optimizer = [this, on_disk](const std::string&, std::int64_t elements, at::ScalarType type, bool has_master) {
+    if (on_disk) offloaded_.optimizer = DiskTierOptions().memory_bytes();
+    policy.optimizer = [this, on_disk](const std::string&, std::int64_t elements, at::ScalarType type,
+                                       bool has_master) {
       if (on_disk)
-        homes_.disk += disk_state_bytes(elements, type, has_master);
+        offloaded_.disk += disk_state_bytes(elements, type, has_master);
       else
-        homes_.optimizer += elements * std::int64_t(c10::elementSize(type)) * (has_master ? 3 : 2);
+        offloaded_.optimizer += elements * std::int64_t(c10::elementSize(type)) * (has_master ? 3 : 2);
       return std::make_unique<NoStates>(elements, type, has_master);
     };
   }
   if (setting.parameters_in_store)
-    homes.weights = [this, on_disk = setting.parameters_on_disk](const std::vector<std::int64_t>& bytes) {
+    policy.weights = [this, on_disk = setting.parameters_on_disk](const std::vector<std::int64_t>& bytes) {
       if (on_disk) {
         const DiskShardBytes found = disk_shard_bytes(bytes, {});
-        homes_.disk += found.file;
-        homes_.weights += found.memory;
+        offloaded_.disk += found.file;
+        offloaded_.weights += found.memory;
       } else {
-        for (const std::int64_t size : bytes) homes_.weights += size;
+        for (const std::int64_t size : bytes) offloaded_.weights += size;
       }
       return std::make_unique<NoShards>(bytes);
     };
-  return homes;
+  return policy;
 }
 
 std::int64_t MetaRank::largest_replica_sum() const {

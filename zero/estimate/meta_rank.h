@@ -15,18 +15,18 @@ struct RankSetting {
   bool parameters_on_disk = false;
   bool parameters_in_store = false;  // weights' shards have a home of their own, in memory or on disk
   bool optimizer_in_store = false;   // the same of optimizer states
-  bool on_device = false;            // a GPU computes: homes are on the host, reached through page-locked buffers
+  bool on_device = false;  // a GPU computes: offloaded states are on the host, reached through page-locked buffers
 };
 
-/// Bytes of homes that are not tensors of the engine: in memory between steps, and on disk.
-struct HomeBytes {
+/// Bytes of offloaded states, which are not tensors of the engine: in memory between steps, and on disk.
+struct OffloadedBytes {
   std::int64_t weights = 0, optimizer = 0;  // in memory, with a disk tier's buffers
   std::int64_t disk = 0;
 };
 
 class MetaRank {
  public:
-  /// `options` of the run; where it computes and its homes are replaced. The chain's parameters have no tensors when
+  /// `options` of the run; where it computes and its offload policy are replaced. The chain's parameters have no tensors when
   /// the rank ends.
   MetaRank(const Chain& chain, EngineOptions options, const RankSetting& setting);
   ~MetaRank();
@@ -34,7 +34,7 @@ class MetaRank {
   Engine& engine() { return *engine_; }
   const AllocationTrace& trace() const { return allocator_.trace(); }
   std::int64_t live(MemoryCategory category) const { return trace().live(category); }
-  const HomeBytes& homes() const { return homes_; }
+  const OffloadedBytes& offloaded() const { return offloaded_; }
   /// Bytes of the largest vector that all ranks, or those that share one copy of the states, sum; 0 when nobody else
   /// does.
   std::int64_t largest_sum() const { return largest_sum_; }
@@ -43,11 +43,11 @@ class MetaRank {
 
  private:
   class Others;
-  StateHomes homes_of(const RankSetting& setting);
+  OffloadPolicy policy_of(const RankSetting& setting);
 
   Chain chain_;
   MetaAllocator allocator_;
-  HomeBytes homes_;
+  OffloadedBytes offloaded_;
   std::int64_t largest_sum_ = 0;
   int replicas_ = 1;  // of a shard
   std::unique_ptr<Communicator> communicator_;

@@ -41,7 +41,7 @@ std::string as_arguments(const Settings& settings) {
   return words;
 }
 
-Change homes(const Config& config, const std::string& key, const std::string& now, bool on_device) {
+Change offloads(const Config& config, const std::string& key, const std::string& now, bool on_device) {
   Change ways;
   // On the CPU the host is where everything lives.
   if (on_device && now == "none") ways.push_back({{key, std::string("cpu")}});
@@ -66,8 +66,8 @@ std::vector<Change> changes_of(const Config& config, bool on_device) {
   return {stages,
           recompute,
           gradients,
-          homes(config, "offload.optimizer", config.offload.optimizer, on_device),
-          homes(config, "offload.parameters", config.offload.parameters, on_device),
+          offloads(config, "offload.optimizer", config.offload.optimizer, on_device),
+          offloads(config, "offload.parameters", config.offload.parameters, on_device),
           batches};
 }
 

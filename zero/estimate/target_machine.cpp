@@ -35,7 +35,7 @@ NodeBudget budget_of(const TargetMachine& target, c10::Device device) {
   if (!memory)
     throw InputError(text(
         "--memory", target.memory.empty() ? "" : " " + target.memory,
-        ": a verdict for another machine needs the memory of one GPU (--device cuda) or of one rank, as in --memory 80GiB"));
+        ": an estimate for another machine needs the memory of one GPU (--device cuda) or of one rank, as in --memory 80GiB"));
   if (*memory > most_memory)
     throw InputError(text("--memory ", target.memory, ": is more than any GPU or rank has; name at most 1024TiB"));
   NodeBudget budget;

@@ -1,10 +1,10 @@
 #pragma once
-// TargetMachine: a machine that is described rather than looked at, for a verdict given elsewhere.
+// TargetMachine: a machine that is described rather than looked at, for an estimate given elsewhere.
 #include <c10/core/Device.h>
 
 #include <string>
 
-#include "zero/estimate/verdict.h"
+#include "zero/estimate/memory_estimate.h"
 
 namespace zero {
 

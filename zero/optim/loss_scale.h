@@ -20,7 +20,7 @@ struct LossScaleState {
   bool operator==(const LossScaleState&) const = default;
 };
 
-/// Every rank holds one and feeds it the same verdicts, so all scales stay equal.
+/// Every rank holds one and tells it the same of every step, so all scales stay equal.
 class LossScale {
  public:
   explicit LossScale(const LossScaleOptions& options = {});

@@ -12,7 +12,7 @@ namespace zero {
 
 struct ChatEnds {
   std::istream& in;                               // a message a line; ends at its end or at the line /exit
-  std::function<void(const std::string&)> print;  // pieces of answers; a newline behind each answer
+  std::function<void(const std::string&)> print;  // chunks of answers; a newline behind each answer
   bool sign = false;                              // print "> " when it is the user's turn
 };
 

@@ -15,7 +15,7 @@
 #include "models/families/families.h"
 #include "models/formats/gguf_model.h"
 #include "models/model.h"
-#include "models/weight_pieces.h"
+#include "models/weight_chunks.h"
 #include "zero/config/model_paths.h"
 #include "zero/config/read_paths.h"
 #include "zero/output/result_folder.h"
@@ -98,7 +98,7 @@ void write_directory(const ModelSource& source, const Model& model, const Argume
   folder.mark();
   HfWriter writer(arguments.out, model.config, tensors, source.options);
   for (const TensorSpec& tensor : tensors)
-    read_in_pieces(*source.weights, tensor, {source.options.type},
+    read_in_chunks(*source.weights, tensor, {source.options.type},
                    [&](const at::Tensor& values) { writer.append(values); });
   writer.finish();
   folder.finish();

@@ -34,14 +34,15 @@ void write(const std::string& path, const std::vector<std::pair<std::string, at:
 
 }  // namespace
 
-void FirstStepDump::add_logits(const Pass& pass) {
+void FirstStepDump::add_logits(const ForwardContext& context) {
   Communicator& communicator = engine_.host();
-  const at::Tensor logits = engine_.evaluate(pass, [](Unit& head, const at::Tensor& x) { return logits_of(head, x); })
-                                .to(at::kCPU, at::kFloat)
-                                .contiguous();
+  const at::Tensor logits =
+      engine_.evaluate(context, [](Unit& head, const at::Tensor& x) { return logits_of(head, x); })
+          .to(at::kCPU, at::kFloat)
+          .contiguous();
   const at::Tensor sums = at::empty({2}, at::kDouble);
-  sums[0].fill_(engine_.evaluate(pass).to(at::kCPU, at::kDouble));
-  sums[1].fill_((pass.batch->targets != ignored_target).sum().to(at::kCPU, at::kDouble));
+  sums[0].fill_(engine_.evaluate(context).to(at::kCPU, at::kDouble));
+  sums[1].fill_((context.batch->targets != ignored_target).sum().to(at::kCPU, at::kDouble));
   communicator.all_reduce(sums, {at::kDouble, false});
   loss_sum_ += sums[0].item<double>();
   trained_ += sums[1].item<std::int64_t>();

@@ -18,7 +18,7 @@ class FirstStepDump {
   FirstStepDump(std::string path, Engine& engine) : path_(std::move(path)), engine_(engine) {}
 
   /// Before each micro-batch of step 1: runs it once more, without gradients. Collective.
-  void add_logits(const Pass& pass);
+  void add_logits(const ForwardContext& context);
   /// After the last backward and before the update: gathers the gradients, writes the file on rank 0. Collective.
   void finish();
 

@@ -19,7 +19,7 @@ struct StepMetrics {
   std::int64_t trained_tokens = 0;  // tokens so far that the loss covered
   double seconds = 0;               // since step 1 began
   double tokens_per_second = 0;     // since the object before
-  std::int64_t peak_bytes = 0;      // ledger, fullest rank
+  std::int64_t peak_bytes = 0;      // tracker, fullest rank
   std::optional<double> validation_loss;
   std::optional<std::int64_t> skipped;  // fp16: steps skipped so far
   std::optional<double> loss_scale;     // fp16

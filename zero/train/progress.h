@@ -30,9 +30,9 @@ std::string closing_lines(const StepMetrics& last, std::int64_t process_bytes);
 
 struct ProgressOptions {
   std::int64_t total_steps = 1;
-  std::int64_t interval =
-      0;            // steps between plain lines; 0: some 20 lines a run. The first and the last step always show
-  int columns = 0;  // of the terminal; 0: plain lines
+  // steps between plain lines; 0: some 20 lines a run. The first and the last step always show
+  std::int64_t interval = 0;
+  int columns = 0;                           // of the terminal; 0: plain lines
   std::chrono::milliseconds silence{60000};  // the longest between lines, whatever the steps take
 };
 

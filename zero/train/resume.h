@@ -7,7 +7,7 @@
 
 #include "zero/checkpoint/save_checkpoint.h"
 #include "zero/config/config.h"
-#include "zero/train/decisive_settings.h"
+#include "zero/train/resume_settings.h"
 
 namespace zero {
 

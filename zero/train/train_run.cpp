@@ -20,18 +20,19 @@
 #include "models/ops/device_setting.h"
 #include "offload/memory/process_memory.h"
 #include "zero/config/mistakes.h"
+#include "zero/config/offload_policy.h"
 #include "zero/config/run_model.h"
 #include "zero/config/setup.h"
-#include "zero/config/state_homes.h"
 #include "zero/core/chain.h"
 #include "zero/estimate/disk_room.h"
-#include "zero/estimate/verdict.h"
+#include "zero/estimate/memory_estimate.h"
+#include "zero/optim/optimizer.h"
 #include "zero/output/output_dir.h"
 #include "zero/output/run_lock.h"
 #include "zero/output/shared_directory.h"
 #include "zero/train/checkpoints.h"
-#include "zero/train/decisive_settings.h"
 #include "zero/train/resume.h"
+#include "zero/train/resume_settings.h"
 #include "zero/train/run_data.h"
 #include "zero/train/save_result.h"
 #include "zero/train/stop_signal.h"
@@ -138,21 +139,21 @@ void check_room(const World& world, const Plan& plan, const Model& model, const 
 
 /// Rank 0 prints what the run will take of its node, or of the machine that is asked about; too little memory ends the
 /// run here.
-MemoryPlan give_verdict(World& world, const Plan& plan, const Model& model, const TrainArguments& arguments) {
+MemoryPlan tell_estimate(World& world, const Plan& plan, const Model& model, const TrainArguments& arguments) {
   MemoryPlan memory;
   all_or_none(world.control(), [&] {
     const bool elsewhere = arguments.target.named();
     const NodeBudget budget = elsewhere ? budget_of(arguments.target, plan.device)
                                         : node_budget(plan.config, plan.former, world.local_size(), plan.device);
-    const Verdict verdict = judge_memory(plan.config, plan.batch, model, budget);
+    const MemoryEstimate estimate = estimate_memory(plan.config, plan.batch, model, budget);
     if (world.rank() == 0) {
-      std::cout << verdict.table;
-      if (arguments.dry_run) std::cout << verdict.stages << plan.batch.describe() << '\n';
+      std::cout << estimate.table;
+      if (arguments.dry_run) std::cout << estimate.stages << plan.batch.describe() << '\n';
       if (arguments.print_config) std::cout << '\n' << resolved_toml(plan.config);
       std::cout << std::flush;
     }
-    require_fit(plan.config, verdict, budget);
-    memory = verdict.plan;
+    require_fit(plan.config, estimate, budget);
+    memory = estimate.plan;
     if (!arguments.dry_run) check_room(world, plan, model, memory, plan.config.training.steps);
   });
   return memory;
@@ -165,6 +166,9 @@ c10::Device device_of(const Config& config, const World& world) {
     throw InputError(
         config.where("offload.parameters") +
         ": on a GPU the weights live on the host only where the optimizer does; set offload.optimizer too");
+  if (device.is_cuda() && config.offload.optimizer == "none" && !optimizer_rule(config.optimizer.name).on_device)
+    throw InputError(config.where("optimizer.name") + ": " + config.optimizer.name +
+                     " has no kernel for a GPU; set offload.optimizer = \"cpu\", where the host updates, or \"nvme\"");
   return device;
 }
 
@@ -173,7 +177,7 @@ RunDescription describe_run(const World& world, const Plan& plan) {
   RunDescription run;
   run.ranks = world.size();
   run.stage = int(plan.config.zero.stage);
-  run.settings = decisive_settings(plan.config, plan.batch, plan.model, world.node_cores());
+  run.settings = resume_settings(plan.config, plan.batch, plan.model, world.node_cores());
   run.configuration = resolved_toml(plan.config);
   run.directory = std::filesystem::current_path().string();
   run.model_config = format_model_config(plan.model, "float32");
@@ -208,8 +212,8 @@ Records open_records(World& world, const Plan& plan, const TrainArguments& argum
 }  // namespace
 
 int train_run(World& world, const TrainArguments& arguments) {
-  Ledger ledger;
-  LedgerScope booked(ledger);
+  MemoryTracker tracker;
+  TrackerScope booked(tracker);
   Plan plan;
   RunModel run;
   all_or_none(world.control(), [&] {
@@ -233,7 +237,7 @@ int train_run(World& world, const TrainArguments& arguments) {
       if (!dump.empty()) check_tensor_file(plan.config.where("metrics.dump_first_step"), dump, reads);
     });
   set_threads(world, plan.device);
-  const MemoryPlan memory = give_verdict(world, plan, run.model, arguments);
+  const MemoryPlan memory = tell_estimate(world, plan, run.model, arguments);
   if (arguments.dry_run) return 0;
   world.configure(mpi_options_of(plan.config));
   Communicator& communicator = world.communicator();
@@ -275,7 +279,8 @@ int train_run(World& world, const TrainArguments& arguments) {
       communicator, plan.device, {mpi_options_of(plan.config).deadline, int(plan.config.comm.ranks_per_gpu)});
   EngineOptions engine_options = engine_options_of(plan.config, plan.batch);
   engine_options.device = plan.device;
-  all_or_none(world.control(), [&] { engine_options.homes = state_homes_of(plan.config, world.rank(), plan.device); });
+  all_or_none(world.control(),
+              [&] { engine_options.offload = offload_policy_of(plan.config, world.rank(), plan.device); });
   engine_options.host = &communicator;
   engine_options.overlap = on_device != nullptr && world.size() > 1;
   const ComputeStream compute(plan.device);
@@ -288,7 +293,7 @@ int train_run(World& world, const TrainArguments& arguments) {
 
   Checkpoints checkpoints(plan.config.checkpoint, {engine, std::move(description), folders.root(), calls,
                                                    world.control(), spare_places(plan.config)});
-  Trainer trainer(plan.config, steps, engine, {data, records, ledger, &checkpoints, &stop});
+  Trainer trainer(plan.config, steps, engine, {data, records, tracker, &checkpoints, &stop});
   if (done) {
     trainer.resume(position);
     checkpoints.resumed(position.steps);

@@ -19,7 +19,7 @@ Trainer::Trainer(const Config& config, std::int64_t steps, Engine& engine, const
       engine_(engine),
       data_(parts.data),
       records_(parts.records),
-      ledger_(parts.ledger),
+      tracker_(parts.tracker),
       checkpoints_(parts.checkpoints),
       stop_(parts.stop),
       schedule_(schedule_of(config, steps)) {
@@ -100,7 +100,7 @@ void Trainer::train_step(std::int64_t step) {
   if (dump_ && step == 0) dump_->finish();
   tokens_ += data_.training->input_tokens(step);
   trained_tokens_ += trained;
-  PendingStep pending =
+  PendingStepResult pending =
       engine_.update({learning_rate(schedule_, step), config_.training.max_norm, loss_scale}, loss_sum);
   issued_.push_back({step, std::move(pending), double(trained), tokens_, trained_tokens_});
   const bool runs_ahead = !engine_.device().is_cpu() && !validates(step) && !saves_after(step) && step + 1 < steps_;
@@ -116,13 +116,13 @@ at::Tensor Trainer::forward_backward(std::int64_t step, double scale) {
   return accumulate_gradients(engine_, data_.training->micro_batches(), scale, [&](std::int64_t a) {
     batch = {};  // two are never held
     batch = on_device(data_.training->batch(step, a));
-    Pass pass;
-    pass.batch = &batch;
-    pass.training = true;
-    pass.seed = mix_seed(std::uint64_t(config_.training.seed), std::uint64_t(step));
-    pass.first_sample = data_.training->first_sample(step, a);
-    if (dump_ && step == 0) dump_->add_logits(pass);
-    return pass;
+    ForwardContext context;
+    context.batch = &batch;
+    context.training = true;
+    context.seed = mix_seed(std::uint64_t(config_.training.seed), std::uint64_t(step));
+    context.first_sample = data_.training->first_sample(step, a);
+    if (dump_ && step == 0) dump_->add_logits(context);
+    return context;
   });
 }
 
@@ -134,10 +134,10 @@ bool Trainer::validates(std::int64_t step) const {
 void Trainer::settle() {
   Issued issued = std::move(issued_.front());
   issued_.pop_front();
-  const StepFindings findings = issued.pending.wait();
-  judge(issued.step, findings);
-  if (findings.taken) note_taken(issued);
-  record(issued, findings);
+  const StepResult result = issued.pending.wait();
+  judge(issued.step, result);
+  if (result.taken) note_taken(issued);
+  record(issued, result);
 }
 
 void Trainer::note_taken(const Issued& issued) {
@@ -145,10 +145,10 @@ void Trainer::note_taken(const Issued& issued) {
   taken_ = {issued.step + 1, issued.tokens, issued.trained_tokens, seconds.count(), taken_.updates + 1, {}};
 }
 
-void Trainer::judge(std::int64_t step, const StepFindings& findings) {
-  if (loss_scale_) return scale_loss(step, findings.taken);
-  if (findings.taken) return;
-  give_up(text("step ", step + 1, ": the gradients' norm is ", findings.norm,
+void Trainer::judge(std::int64_t step, const StepResult& result) {
+  if (loss_scale_) return scale_loss(step, result.taken);
+  if (result.taken) return;
+  give_up(text("step ", step + 1, ": the gradients' norm is ", result.norm,
                ". Nothing was updated. The loss has diverged or the data are at "
                "fault: lower optimizer.lr, lengthen lr_scheduler.warmup_steps, or look at the step's data"));
 }
@@ -174,9 +174,9 @@ double Trainer::validation_loss() {
   double sum = 0;
   for (std::int64_t m = 0; m < data_.validation->micro_batches(); ++m) {
     const Batch batch = on_device(data_.validation->batch(m));
-    Pass pass;
-    pass.batch = &batch;
-    sum += engine_.evaluate(pass).item<double>();
+    ForwardContext context;
+    context.batch = &batch;
+    sum += engine_.evaluate(context).item<double>();
   }
   engine_.communicator().failures().check();  // a collective that was aborted gave no loss
   const at::Tensor total = at::full({1}, sum, at::kDouble);
@@ -184,13 +184,13 @@ double Trainer::validation_loss() {
   return total.item<double>() / double(data_.validation->trained_tokens());
 }
 
-void Trainer::record(const Issued& issued, const StepFindings& findings) {
+void Trainer::record(const Issued& issued, const StepResult& result) {
   const std::int64_t step = issued.step;
   // Each rank's part of the loss, its peak, and whether it was asked to stop: one small gather a step.
   Communicator& communicator = engine_.host();
   const at::Tensor mine = at::empty({3}, at::kDouble);
-  mine.data_ptr<double>()[0] = findings.loss_sum / issued.trained;
-  mine.data_ptr<double>()[1] = double(engine_.device().is_cpu() ? ledger_.peak() : engine_.peak_device_bytes());
+  mine.data_ptr<double>()[0] = result.loss_sum / issued.trained;
+  mine.data_ptr<double>()[1] = double(engine_.device().is_cpu() ? tracker_.peak() : engine_.peak_device_bytes());
   mine.data_ptr<double>()[2] = stop_ && stop_->requested();
   const at::Tensor all = at::empty({communicator.size(), 3}, at::kDouble);
   communicator.all_gather_into(all.view({-1}), mine, {Phase::other});
@@ -206,7 +206,7 @@ void Trainer::record(const Issued& issued, const StepFindings& findings) {
   if (validates(step)) metrics.validation_loss = validation_loss();
 
   metrics.step = step + 1;
-  metrics.grad_norm = findings.norm;
+  metrics.grad_norm = result.norm;
   metrics.lr = learning_rate(schedule_, step);
   metrics.tokens = issued.tokens;
   metrics.trained_tokens = issued.trained_tokens;

@@ -6,7 +6,7 @@
 #include <optional>
 #include <ostream>
 
-#include "base/ledger.h"
+#include "base/memory_tracker.h"
 #include "zero/config/batch_arithmetic.h"
 #include "zero/config/config.h"
 #include "zero/core/engine.h"
@@ -37,7 +37,7 @@ struct Records {
 struct TrainerParts {
   TrainingData& data;
   Records& records;
-  Ledger& ledger;
+  MemoryTracker& tracker;
   Checkpoints* checkpoints = nullptr;  // null: none are written, whatever signals arrive
   const StopSignal* stop = nullptr;    // null: nobody asks to stop
 };
@@ -60,14 +60,14 @@ class Trainer {
   /// under way, so errors, the loss scale and requests to stop come a step later.
   RunEnd run();
 
-  /// Where the run stands: after the last step whose findings were read.
+  /// Where the run stands: after the last step whose result were read.
   RunPosition position() const;
 
  private:
-  /// A step whose findings have not been read.
+  /// A step whose result have not been read.
   struct Issued {
     std::int64_t step = 0;
-    PendingStep pending;
+    PendingStepResult pending;
     double trained = 0;       // tokens of the step
     std::int64_t tokens = 0;  // of the run, this step included
     std::int64_t trained_tokens = 0;
@@ -83,19 +83,19 @@ class Trainer {
   /// Collective.
   std::string rescue(const RunPosition& position);
   void settle();
-  void judge(std::int64_t step, const StepFindings& findings);
+  void judge(std::int64_t step, const StepResult& result);
   void scale_loss(std::int64_t step, bool taken);
   /// Ends the run with an Error of `why` and what became of the states. Collective.
   [[noreturn]] void give_up(const std::string& why);
   double validation_loss();
-  void record(const Issued& issued, const StepFindings& findings);
+  void record(const Issued& issued, const StepResult& result);
 
   const Config& config_;
   std::int64_t steps_;
   Engine& engine_;
   TrainingData& data_;
   Records& records_;
-  Ledger& ledger_;
+  MemoryTracker& tracker_;
   Checkpoints* checkpoints_;
   const StopSignal* stop_;
   ScheduleOptions schedule_;

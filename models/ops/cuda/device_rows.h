@@ -12,7 +12,7 @@ namespace zero::cuda {
 
 /// A CUDA tensor of fp32, bf16 or fp16: what the rotation and the cross-entropy take.
 bool takes_type(const at::Tensor& tensor);
-/// What SwiGLU takes: such a tensor, contiguous, of rows that are whole 16-byte pieces.
+/// What SwiGLU takes: such a tensor, contiguous, of rows that are whole 16-byte chunks.
 bool takes_rows(const at::Tensor& rows);
 /// What the norm takes: such rows, not longer than a block holds.
 bool takes(const at::Tensor& rows);

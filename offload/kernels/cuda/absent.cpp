@@ -10,6 +10,6 @@ namespace {
 
 void device_add_sum_of_squares(const at::Tensor&, const at::Tensor&, const at::Tensor&) { absent(); }
 void device_judge_step(const at::Tensor&, const StepRule&) { absent(); }
-void device_adamw_update(const AdamWSpan&, const AdamWFactors&, double, const at::Tensor&) { absent(); }
+void device_adamw_update(const OptimizerSpan&, const StepFactors&, double, const at::Tensor&) { absent(); }
 
 }  // namespace zero

@@ -29,7 +29,7 @@ void device_judge_step(const at::Tensor& numbers, const StepRule& rule) {
                    stream_of(numbers));
 }
 
-void device_adamw_update(const AdamWSpan& span, const AdamWFactors& factors, double lr_scale,
+void device_adamw_update(const OptimizerSpan& span, const StepFactors& factors, double lr_scale,
                          const at::Tensor& numbers) {
   ZERO_CHECK((span.state_type == at::kDouble) == (span.gradient_type == at::kDouble),
              "fp64 states go with fp64 gradients");

@@ -10,7 +10,7 @@ namespace {
 
 DeviceNf4::DeviceNf4(at::Device) { absent(); }
 void DeviceNf4::encode(const at::Tensor&, const Nf4Blocks&) const { absent(); }
-at::Tensor DeviceNf4::table_of(const std::vector<cuda::Nf4Piece>&) const { absent(); }
+at::Tensor DeviceNf4::table_of(const std::vector<cuda::Nf4Run>&) const { absent(); }
 void DeviceNf4::decode(const at::Tensor&, const at::Tensor&, const at::Tensor&) const { absent(); }
 
 }  // namespace zero

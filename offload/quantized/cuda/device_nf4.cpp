@@ -42,20 +42,19 @@ void DeviceNf4::encode(const at::Tensor& values, const Nf4Blocks& out) const {
   cuda::nf4_encode({values.const_data_ptr<float>(), out.codes, out.largest, out.blocks, parts_of(tables_)}, stream());
 }
 
-at::Tensor DeviceNf4::table_of(const std::vector<cuda::Nf4Piece>& pieces) const {
-  const at::Tensor table = at::empty({std::int64_t(pieces.size() * sizeof(cuda::Nf4Piece))}, at::kByte);
-  std::memcpy(table.data_ptr(), pieces.data(), table.nbytes());
+at::Tensor DeviceNf4::table_of(const std::vector<cuda::Nf4Run>& runs) const {
+  const at::Tensor table = at::empty({std::int64_t(runs.size() * sizeof(cuda::Nf4Run))}, at::kByte);
+  std::memcpy(table.data_ptr(), runs.data(), table.nbytes());
   return table.to(tables_.device());
 }
 
 void DeviceNf4::decode(const at::Tensor& table, const at::Tensor& bytes, const at::Tensor& out) const {
   ZERO_CHECK(out.is_cuda() && out.is_contiguous() && out.numel() % nf4_block == 0,
              "NF4 blocks are decoded to a flat tensor of whole ones");
-  const auto* pieces = reinterpret_cast<const cuda::Nf4Piece*>(table.const_data_ptr<std::uint8_t>());
-  cuda::nf4_decode(
-      {pieces, int(table.numel() / std::int64_t(sizeof(cuda::Nf4Piece))), bytes.const_data_ptr<std::uint8_t>(),
-       out.numel() / nf4_block, parts_of(tables_), out.data_ptr(), number_of(out.scalar_type())},
-      stream());
+  const auto* runs = reinterpret_cast<const cuda::Nf4Run*>(table.const_data_ptr<std::uint8_t>());
+  cuda::nf4_decode({runs, int(table.numel() / std::int64_t(sizeof(cuda::Nf4Run))), bytes.const_data_ptr<std::uint8_t>(),
+                    out.numel() / nf4_block, parts_of(tables_), out.data_ptr(), number_of(out.scalar_type())},
+                   stream());
 }
 
 }  // namespace zero

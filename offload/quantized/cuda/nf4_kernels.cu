@@ -66,12 +66,12 @@ struct alignas(16) Pack {
   T at[size];
 };
 
-/// The last piece that begins at the block or before it.
-__device__ int piece_of(const Nf4DecodeJob& job, std::int64_t block) {
+/// The last run that begins at the block or before it.
+__device__ int run_of(const Nf4DecodeJob& job, std::int64_t block) {
   int low = 0;
   for (int high = job.count; high - low > 1;) {
     const int middle = (low + high) / 2;
-    if (job.pieces[middle].first <= block)
+    if (job.runs[middle].first <= block)
       low = middle;
     else
       high = middle;
@@ -89,25 +89,25 @@ __global__ void __launch_bounds__(threads) decode_kernel(Nf4DecodeJob job) {
   constexpr int parts = block_numbers / numbers;
   const std::int64_t stride = std::int64_t(gridDim.x) * threads;
   for (std::int64_t i = std::int64_t(blockIdx.x) * threads + threadIdx.x; i < job.blocks * parts; i += stride) {
-    const Nf4Piece piece = job.pieces[piece_of(job, i / parts)];
-    const std::int64_t block = i / parts - piece.first, part = i - piece.first * parts;
+    const Nf4Run run = job.runs[run_of(job, i / parts)];
+    const std::int64_t block = i / parts - run.first, part = i - run.first * parts;
     Pack<T>* out = reinterpret_cast<Pack<T>*>(static_cast<T*>(job.out) + i * numbers);
-    if (piece.scales < 0) {
+    if (run.scales < 0) {
       const Pack<T>* in =
-          reinterpret_cast<const Pack<T>*>(reinterpret_cast<const T*>(job.bytes + piece.values) + part * numbers);
+          reinterpret_cast<const Pack<T>*>(reinterpret_cast<const T*>(job.bytes + run.values) + part * numbers);
 #pragma unroll
       for (int p = 0; p < numbers / Pack<T>::size; ++p) out[p] = in[p];
       continue;
     }
     float largest;
-    if (piece.headers < 0) {
-      largest = reinterpret_cast<const float*>(job.bytes + piece.scales)[block];
+    if (run.headers < 0) {
+      largest = reinterpret_cast<const float*>(job.bytes + run.scales)[block];
     } else {
       const float* header =
-          reinterpret_cast<const float*>(job.bytes + piece.headers) + (block + piece.skipped) / scale_group * 2;
-      largest = map[job.bytes[piece.scales + block]] * header[0] + header[1];
+          reinterpret_cast<const float*>(job.bytes + run.headers) + (block + run.skipped) / scale_group * 2;
+      largest = map[job.bytes[run.scales + block]] * header[0] + header[1];
     }
-    const unsigned long long packed = reinterpret_cast<const unsigned long long*>(job.bytes + piece.values)[part];
+    const unsigned long long packed = reinterpret_cast<const unsigned long long*>(job.bytes + run.values)[part];
 #pragma unroll
     for (int p = 0; p < numbers / Pack<T>::size; ++p) {
       Pack<T> pack;

@@ -24,27 +24,27 @@ struct Nf4EncodeJob {
 void nf4_encode(const Nf4EncodeJob& job, void* stream);
 
 /// Consecutive blocks of one kind, of what is decoded in one go. Places are counted from the start of the bytes.
-struct Nf4Piece {
-  std::int64_t first = 0;  // block of the output; pieces follow each other without a gap
-  std::int64_t values =
-      0;  // place of the codes, [32 blocks] on 8 bytes; or of elements of the output's type, on 16 bytes
+struct Nf4Run {
+  std::int64_t first = 0;  // block of the output; runs follow each other without a gap
+  // place of the codes, [32 blocks] on 8 bytes; or of elements of the output's type, on 16 bytes
+  std::int64_t values = 0;
   std::int64_t scales = -1;  // place of the blocks' largest values, [blocks] floats, or, with headers, of their codes,
                              // [blocks]; -1: elements
-  std::int64_t headers =
-      -1;  // place of the largest and the mean of each group of 256 blocks; -1: scales are not quantised
+  // place of the largest and the mean of each group of 256 blocks; -1: scales are not quantised
+  std::int64_t headers = -1;
   std::int64_t skipped = 0;  // blocks of the first group that lie before the first block
 };
 
 struct Nf4DecodeJob {
-  const Nf4Piece* pieces;  // in device memory
+  const Nf4Run* runs;  // in device memory
   int count;
   const std::uint8_t* bytes;
-  std::int64_t blocks;  // of all pieces
+  std::int64_t blocks;  // of all runs
   Nf4Tables tables;
   void* out;  // [64 blocks], on 16 bytes
   Number type;
 };
-/// One launch, however many pieces.
+/// One launch, however many runs.
 void nf4_decode(const Nf4DecodeJob& job, void* stream);
 
 }  // namespace zero::cuda

@@ -25,7 +25,7 @@
 
 namespace zero::emulated {
 
-/// One piece of work. It is begun when it is first in its stream and `ready` (none: always).
+/// One chunk of work. It is begun when it is first in its stream and `ready` (none: always).
 struct Task {
   std::function<void()> run;
   std::function<bool()> ready;

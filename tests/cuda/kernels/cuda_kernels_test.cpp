@@ -116,8 +116,8 @@ TEST_P(Kernels, AdamWAndItsVerdict) {
   const at::TensorOptions f64 = at::TensorOptions().dtype(at::kDouble).device(gpu);
   const at::Tensor numbers = at::zeros({StepNumbers::count}, f64), scratch = at::zeros({device_norm_blocks}, f64);
   const auto span = [&](at::Tensor& a, at::Tensor& b, at::Tensor& c, const at::Tensor& g, at::Tensor& to) {
-    return AdamWSpan{a.data_ptr(), b.data_ptr(),  c.data_ptr(), at::kFloat, g.data_ptr(),
-                     GetParam(),   to.data_ptr(), GetParam(),   n};
+    return OptimizerSpan{a.data_ptr(), b.data_ptr(),  c.data_ptr(), at::kFloat, g.data_ptr(),
+                         GetParam(),   to.data_ptr(), GetParam(),   n};
   };
   for (int step = 1; step <= 3; ++step) {
     numbers.narrow(0, StepNumbers::sum_of_squares, 1).zero_();
@@ -125,7 +125,7 @@ TEST_P(Kernels, AdamWAndItsVerdict) {
     device_judge_step(numbers, {1e-2, 1.0, 1.0, 0.9, 0.95});
     const double norm = on_cpu.to(at::kDouble).norm().item<double>();
     EXPECT_NEAR(numbers[StepNumbers::norm].item<double>() / norm, 1, 1e-12);
-    AdamWFactors factors{1e-2, 0.9, 0.95, 1e-8, 0.1, std::min(1.0, 1.0 / (norm + 1e-6)), step};
+    StepFactors factors{1e-2, 0.9, 0.95, 1e-8, 0.1, std::min(1.0, 1.0 / (norm + 1e-6)), step};
     adamw_update(span(p, m, v, on_cpu, w), factors);
     device_adamw_update(span(dp, dm, dv, gradient, dw), factors, 1.0, numbers);
   }
@@ -215,7 +215,7 @@ INSTANTIATE_TEST_SUITE_P(Types, DeviceAttention, testing::Values(at::kFloat, at:
 TEST(StatesOnDevice, AreReadByTheRangeThatIsWanted) {
   if (at::detail::getCUDAHooks().deviceCount() == 0) GTEST_SKIP() << "no GPU";
   ModelConfig config = preset_config("llama-tiny");
-  config.vocab_size = 40000;  // states of the embedding are several pieces
+  config.vocab_size = 40000;  // states of the embedding are several chunks
   const Model model = make_llama(config);
   StagedCommunicator alone(std::make_unique<FakeCommunicator>(0, 1), gpu);
   EngineOptions options;

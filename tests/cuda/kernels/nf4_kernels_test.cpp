@@ -94,7 +94,7 @@ TEST_P(Nf4OnDevice, DecodesQuantizedScalesToTheHostsBits) {
 // Pieces of every kind, of one block and of many, in one launch.
 TEST_P(Nf4OnDevice, DecodesAllPiecesOfATableAtOnce) {
   const DeviceNf4 device(gpu);
-  std::vector<cuda::Nf4Piece> pieces;
+  std::vector<cuda::Nf4Run> runs;
   std::vector<at::Tensor> bytes, wanted;
   std::int64_t place = 0, first = 0;
   const auto add = [&](const at::Tensor& part) {
@@ -105,17 +105,17 @@ TEST_P(Nf4OnDevice, DecodesAllPiecesOfATableAtOnce) {
     nf4_encode(values_of(count).data_ptr<float>(), blocks.pointers());
     wanted.push_back(at::empty({count * nf4_block}, GetParam()));
     nf4_decode(blocks.pointers(), wanted.back());
-    pieces.push_back({first, place, place + blocks.codes.numel()});
+    runs.push_back({first, place, place + blocks.codes.numel()});
     add(blocks.codes);
     add(blocks.largest);
     add(at::zeros({(16 - place % 16) % 16}, at::kByte));
     wanted.push_back(values_of(count).to(GetParam()));
-    pieces.push_back({first + count, place});
+    runs.push_back({first + count, place});
     add(wanted.back());
     first += 2 * count;
   }
   const at::Tensor decoded = at::empty({first * nf4_block}, at::TensorOptions().dtype(GetParam()).device(gpu));
-  device.decode(device.table_of(pieces), at::cat(bytes).to(gpu), decoded);
+  device.decode(device.table_of(runs), at::cat(bytes).to(gpu), decoded);
   EXPECT_TRUE(same_bits(decoded, at::cat(wanted)));
 }
 
@@ -133,7 +133,7 @@ TEST(FrozenCodecOnDevice, HoldsAndDecodesTheHostsBits) {
     for (const int shards : {1, 3}) {
       const FlatLayout layout(parameters, shards, nf4_block);
       const at::Tensor flat = at::randn({layout.numel()}, at::make_generator<at::CPUGeneratorImpl>(1), at::kFloat);
-      const FrozenFormat format{at::kBFloat16, quantize_scales};
+      const Nf4CodecOptions format{at::kBFloat16, quantize_scales};
       const at::Tensor want = encoded_and_decoded(layout, shards, flat, format, 4096);
       const at::Tensor got =
           encoded_and_decoded(layout, shards, flat.to(gpu), {format.type, quantize_scales, gpu}, 4096);

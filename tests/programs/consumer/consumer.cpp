@@ -25,9 +25,9 @@ int main() {
     zero::Batch batch;
     batch.ids = ids.slice(1, 0, 32).contiguous();
     batch.targets = ids.slice(1, 1, 33).contiguous();
-    zero::Pass pass;
-    pass.batch = &batch;
-    pass.training = true;
+    zero::ForwardContext context;
+    context.batch = &batch;
+    context.training = true;
     double first = 0, last = 0;
     for (int step = 0; step < 10; ++step) {
       const at::Tensor loss = engine.forward(pass, {});  // the sum over 32 tokens

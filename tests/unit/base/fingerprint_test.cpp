@@ -8,7 +8,7 @@
 namespace zero {
 namespace {
 
-constexpr std::size_t piece = 4 << 20;
+constexpr std::size_t chunk = 4 << 20;
 
 CoreSet three() {
   CoreSet cores;
@@ -28,13 +28,13 @@ TEST(Fingerprint, OfBytesIsSha256) {
 
 TEST(Fingerprint, OfAFileIsThatOfItsPiecesInOrder) {
   const TemporaryFolder folder;
-  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, piece - 1, piece, piece + 1, 7 * piece + 5}) {
-    std::string content(bytes, '\0'), pieces;
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, chunk - 1, chunk, chunk + 1, 7 * chunk + 5}) {
+    std::string content(bytes, '\0'), chunks;
     for (std::size_t i = 0; i < bytes; ++i) content[i] = static_cast<char>(i * 2654435761U >> 13);
-    for (std::size_t from = 0; from < bytes; from += piece) pieces += digest_text(content.substr(from, piece));
+    for (std::size_t from = 0; from < bytes; from += chunk) chunks += digest_text(content.substr(from, chunk));
     const std::string path = folder.write("file", content);
-    EXPECT_EQ(fingerprint_of_file(path), fingerprint_of(pieces)) << bytes;
-    EXPECT_EQ(fingerprint_of_file(path, three()), fingerprint_of(pieces)) << bytes;
+    EXPECT_EQ(fingerprint_of_file(path), fingerprint_of(chunks)) << bytes;
+    EXPECT_EQ(fingerprint_of_file(path, three()), fingerprint_of(chunks)) << bytes;
   }
   EXPECT_THROW(fingerprint_of_file(folder.path("none")), InputError);
 }

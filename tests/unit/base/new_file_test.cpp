@@ -63,7 +63,7 @@ TEST(NewFile, HasThePermissionsAskedForAndWritesOverItsBeginning) {
 
 const std::string older = "older", newer(3000, 'n');
 
-/// Writes /disk/a in two pieces.
+/// Writes /disk/a in two chunks.
 void write(MemoryDisk& disk, const std::string& content, CallPlan* plan = nullptr) {
   NewFile file("/disk/a", 0644, disk.calls(plan));
   const auto half = static_cast<std::int64_t>(content.size() / 2);

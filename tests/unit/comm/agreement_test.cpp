@@ -2,12 +2,13 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
 
 #include <chrono>
 #include <thread>
 
-#include "base/ledger.h"
+#include "base/memory_tracker.h"
 #include "comm/sim/sim_world.h"
 
 namespace zero {
@@ -96,13 +97,13 @@ TEST(OnFirst, ThrowsItsErrorOnAllRanks) {
 
 TEST(OnFirst, WorksAsTheCallingThreadWould) {
   SimWorld({.ranks = 2, .threads_per_rank = 2}).run([](Communicator& group, int rank) {
-    Ledger ledger;
-    LedgerScope booked(ledger);
-    const MemoryScope scope(MemoryCategory::buffers);
+    MemoryTracker tracker;
+    TrackerScope booked(tracker);
+    const CategoryScope scope(MemoryCategory::buffers);
     const at::NoGradGuard no_grad;
     on_first(group, [&] {
       EXPECT_EQ(rank, 0);
-      EXPECT_EQ(current_ledger(), &ledger);
+      EXPECT_EQ(current_tracker(), &tracker);
       EXPECT_EQ(current_category(), MemoryCategory::buffers);
       EXPECT_EQ(at::get_num_threads(), 2);
       EXPECT_FALSE(at::GradMode::is_enabled());

@@ -10,7 +10,7 @@
 namespace zero {
 namespace {
 
-TEST(ArenaMap, pieces_stand_side_by_side_at_aligned_offsets) {
+TEST(ArenaMap, chunks_stand_side_by_side_at_aligned_offsets) {
   ArenaMap map(4 * 512);
   EXPECT_EQ(map.take(1), 0);
   EXPECT_EQ(map.take(513), 512);
@@ -24,7 +24,7 @@ TEST(ArenaMap, what_was_given_back_is_taken_again_from_below) {
   for (int i = 0; i < 4; ++i) map.take(512);
   map.give_back(2 * 512);
   map.give_back(512);
-  EXPECT_EQ(map.take(1024), 512) << "neighbours that are free are one piece";
+  EXPECT_EQ(map.take(1024), 512) << "neighbours that are free are one chunk";
   map.give_back(512);
   EXPECT_EQ(map.take(100), 512);
   EXPECT_EQ(map.take(1024), -1);
@@ -40,17 +40,17 @@ TEST(ArenaMap, nothing_takes_no_room) {
 
 TEST(ArenaMap, a_block_of_bytes_for_holds_its_pieces_in_any_order) {
   std::mt19937 random(7);
-  std::vector<std::int64_t> pieces;
-  for (int i = 0; i < 50; ++i) pieces.push_back(random() % 5000);
-  const std::int64_t bytes = ArenaMap::bytes_for(pieces);
+  std::vector<std::int64_t> blocks;
+  for (int i = 0; i < 50; ++i) blocks.push_back(random() % 5000);
+  const std::int64_t bytes = ArenaMap::bytes_for(blocks);
   for (int trial = 0; trial < 20; ++trial) {
-    std::shuffle(pieces.begin(), pieces.end(), random);
+    std::shuffle(blocks.begin(), blocks.end(), random);
     ArenaMap map(bytes), twin(bytes);
-    for (std::int64_t piece : pieces) {
-      const std::int64_t offset = map.take(piece);
+    for (std::int64_t chunk : blocks) {
+      const std::int64_t offset = map.take(chunk);
       EXPECT_GE(offset, 0);
       EXPECT_EQ(offset % ArenaMap::alignment, 0);
-      EXPECT_EQ(twin.take(piece), offset) << "two ranks disagree";
+      EXPECT_EQ(twin.take(chunk), offset) << "two ranks disagree";
     }
     EXPECT_EQ(map.taken(), bytes);
   }

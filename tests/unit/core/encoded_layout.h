@@ -5,14 +5,14 @@
 #include <algorithm>
 
 #include "offload/quantized/nf4.h"
-#include "zero/core/buffers/frozen_codec.h"
+#include "zero/core/buffers/nf4_codec.h"
 
 namespace zero {
 
-/// `flat` is encoded in pieces of `chunk` elements, on its device, which is the format's.
-inline at::Tensor encoded_and_decoded(const FlatLayout& layout, int shards, const at::Tensor& flat, FrozenFormat format,
-                                      std::int64_t chunk) {
-  const FrozenCodec codec(layout, shards, format);
+/// `flat` is encoded in chunks of `chunk` elements, on its device, which is the format's.
+inline at::Tensor encoded_and_decoded(const FlatLayout& layout, int shards, const at::Tensor& flat,
+                                      Nf4CodecOptions format, std::int64_t chunk) {
+  const Nf4Codec codec(layout, shards, format);
   const at::TensorOptions here = at::TensorOptions().device(flat.device());
   const at::Tensor bytes = at::zeros({codec.all_bytes()}, here.dtype(at::kByte)),
                    largest = at::zeros({layout.numel() / nf4_block}, here.dtype(at::kFloat));

@@ -29,8 +29,8 @@ class Recorder final : public Communicator, private CollectiveMemory {
   FailureHandling& failures() override { return failures_; }
 
  private:
-  void reserve(const std::vector<std::int64_t>& pieces, std::int64_t largest_sum) override {
-    log_[this].reserved = pieces;
+  void reserve(const std::vector<std::int64_t>& chunks, std::int64_t largest_sum) override {
+    log_[this].reserved = chunks;
     log_[this].largest_sum = largest_sum;
     ++log_[this].reserves;
   }
@@ -118,10 +118,10 @@ TEST_P(EngineArena, what_is_reserved_is_allocated) {
   Batch batch;
   batch.ids = at::zeros({1, 8}, at::kLong);
   batch.targets = at::ones({1, 8}, at::kLong);
-  Pass pass;
-  pass.batch = &batch;
-  pass.training = true;
-  engine.backward(engine.forward(pass, {}), 1.0);
+  ForwardContext context;
+  context.batch = &batch;
+  context.training = true;
+  engine.backward(engine.forward(context, {}), 1.0);
   for (auto& [who, asked] : log)
     if (asked.reserves > 0) EXPECT_EQ(asked.largest_seen, asked.largest_sum);
 }

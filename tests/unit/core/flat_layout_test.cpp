@@ -29,11 +29,11 @@ TEST(FlatLayout, EveryElementLiesInExactlyOneShard) {
     std::vector<std::vector<int>> seen;
     for (const FlatTensor& tensor : layout.tensors()) seen.emplace_back(tensor.spec.numel(), 0);
     for (int s = 0; s < shards; ++s) {
-      for (const FlatPiece& piece : layout.pieces(layout.shard_begin(s), layout.shard_numel())) {
-        EXPECT_LE(piece.range_begin + piece.count, layout.shard_numel());
-        const FlatTensor& tensor = layout.tensors()[piece.tensor];
-        EXPECT_EQ(tensor.offset + piece.tensor_begin, layout.shard_begin(s) + piece.range_begin);
-        for (std::int64_t i = 0; i < piece.count; ++i) ++seen[piece.tensor][piece.tensor_begin + i];
+      for (const FlatSlice& slice : layout.slices(layout.shard_begin(s), layout.shard_numel())) {
+        EXPECT_LE(slice.range_begin + slice.count, layout.shard_numel());
+        const FlatTensor& tensor = layout.tensors()[slice.tensor];
+        EXPECT_EQ(tensor.offset + slice.tensor_begin, layout.shard_begin(s) + slice.range_begin);
+        for (std::int64_t i = 0; i < slice.count; ++i) ++seen[slice.tensor][slice.tensor_begin + i];
       }
     }
     for (const auto& tensor : seen)
@@ -43,12 +43,12 @@ TEST(FlatLayout, EveryElementLiesInExactlyOneShard) {
 
 TEST(FlatLayout, ARangeInsideOneTensor) {
   const FlatLayout layout(example(), 1, 1);
-  const auto pieces = layout.pieces(45, 5);
-  ASSERT_EQ(pieces.size(), 1u);
-  EXPECT_EQ(pieces[0].tensor, 1);
-  EXPECT_EQ(pieces[0].tensor_begin, 5);
-  EXPECT_EQ(pieces[0].range_begin, 0);
-  EXPECT_EQ(pieces[0].count, 5);
+  const auto chunks = layout.slices(45, 5);
+  ASSERT_EQ(chunks.size(), 1u);
+  EXPECT_EQ(chunks[0].tensor, 1);
+  EXPECT_EQ(chunks[0].tensor_begin, 5);
+  EXPECT_EQ(chunks[0].range_begin, 0);
+  EXPECT_EQ(chunks[0].count, 5);
 }
 
 }  // namespace

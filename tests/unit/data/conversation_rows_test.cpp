@@ -148,7 +148,7 @@ TEST(ConversationRows, PackingKeepsEveryDocumentWholeAndNumbered) {
   EXPECT_EQ(apart, together);
 }
 
-// A list of several pieces, written as people and programs write lists, gives the rows of the same examples a line
+// A list of several chunks, written as people and programs write lists, gives the rows of the same examples a line
 // each.
 TEST(ConversationRows, OfAListAreThoseOfItsObjectsALineEach) {
   const TemporaryFolder folder;
@@ -183,7 +183,7 @@ TEST(ConversationRows, OfAListAreThoseOfItsObjectsALineEach) {
   EXPECT_THAT(message_of<InputError>([&] { rows_of(folder.write("d.json", "[]")); }), HasSubstr("no example"));
 }
 
-// A file of several pieces: the rows are those of the examples one by one, the file is tokenised once for all ranks,
+// A file of several chunks: the rows are those of the examples one by one, the file is tokenised once for all ranks,
 // and again when something changed that ids or masks depend on.
 TEST(ConversationRows, AreTheSameOnAllRanksAndComeFromACacheThatFits) {
   const TemporaryFolder folder, chats;
@@ -256,7 +256,7 @@ TEST(ConversationRows, NameTheFirstLineThatIsWrongOnAllRanks) {
   for (int i = 0; i < 9000; ++i)
     lines += i == 8000 || i == 8500
                  ? "{\n"
-                 : chat("question " + std::to_string(i), "answer to it, at some length so that there are pieces");
+                 : chat("question " + std::to_string(i), "answer to it, at some length so that there are chunks");
   DataOptions options;
   options.files = {folder.write("a.jsonl", lines)};
   options.seq_len = 64;

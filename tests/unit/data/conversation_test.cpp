@@ -117,7 +117,7 @@ TEST(Conversation, A100000MutatedLinesNeverCrash) {
       R"({"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}], "system": null})",
       R"({"instruction": "a", "input": "i", "output": "b", "history": [["q", "r"]]})",
       R"({"prompt": "p", "completion": "c"})", R"({"text": "t"})"};
-  const std::vector<std::string> pieces = {"{",
+  const std::vector<std::string> chunks = {"{",
                                            "}",
                                            "[",
                                            "]",
@@ -152,7 +152,7 @@ TEST(Conversation, A100000MutatedLinesNeverCrash) {
           line.erase(at, count);
           break;
         case 1:
-          line.insert(at, pieces[below(pieces.size())]);
+          line.insert(at, chunks[below(chunks.size())]);
           break;
         case 2:
           if (at < line.size()) line[at] = static_cast<char>(random());

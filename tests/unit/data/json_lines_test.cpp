@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using Numbered = std::vector<std::pair<std::int64_t, std::string>>;
 
-/// The lines of a file that comes in two pieces.
+/// The lines of a file that comes in two chunks.
 Numbered lines_of(const std::string& bytes, std::size_t cut, std::int64_t max_bytes = 100, std::int64_t before = 0) {
   Numbered found;
   JsonLines lines(

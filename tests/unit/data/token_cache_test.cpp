@@ -20,7 +20,7 @@ namespace {
 using testing::HasSubstr;
 
 // Letters become their code; a mark stands before every text that begins one, as SentencePiece's dummy space does; "ab"
-// is one piece.
+// is one chunk.
 struct Letters {
   std::atomic<int> calls{0};
 
@@ -66,9 +66,9 @@ CoreSet cores(int count) {
   return set;
 }
 
-std::vector<std::int64_t> made(CacheRecipe recipe, const std::string& folder, std::int64_t piece_bytes,
+std::vector<std::int64_t> made(CacheRecipe recipe, const std::string& folder, std::int64_t chunk_bytes,
                                int threads = 1) {
-  recipe.piece_bytes = piece_bytes;
+  recipe.chunk_bytes = chunk_bytes;
   std::vector<std::int64_t> ids;
   SimWorld(1).run(
       [&](Communicator& comm, int) { ids = ids_of(open_token_cache(recipe, folder, cores(threads), comm).ids); });
@@ -84,32 +84,32 @@ TEST(TextCutter, CutsChangeNoId) {
     Letters letters;
     const auto uncut = made(text_recipe(path, letters.encoder(false)), folder.path("c"), 7);
     ASSERT_EQ(letters.calls, 1);
-    for (const std::int64_t piece : {1, 2, 7, 64, 100000})
+    for (const std::int64_t chunk : {1, 2, 7, 64, 100000})
       for (const int threads : {1, 3})
-        EXPECT_EQ(made(text_recipe(path, letters.encoder()), folder.path("c"), piece, threads), uncut) << piece;
+        EXPECT_EQ(made(text_recipe(path, letters.encoder()), folder.path("c"), chunk, threads), uncut) << chunk;
   }
 }
 
 TEST(TextCutter, RefusesWhatIsNoTextWhereverItIsCut) {
   const TemporaryFolder folder;
-  const auto refusal = [&](const std::string& text, bool cut, std::int64_t piece) {
+  const auto refusal = [&](const std::string& text, bool cut, std::int64_t chunk) {
     const std::string path = folder.write("t.txt", text);
     Letters letters;
-    return message_of<InputError>([&] { made(text_recipe(path, letters.encoder(cut)), folder.path("c"), piece); });
+    return message_of<InputError>([&] { made(text_recipe(path, letters.encoder(cut)), folder.path("c"), chunk); });
   };
   for (const bool cut : {false, true})
-    for (const std::int64_t piece : {1, 2, 3, 5, 1000}) {
-      EXPECT_THAT(refusal("one\ntwo\nf\xfcr\n", cut, piece), HasSubstr("t.txt: byte 9 (0xFC) is not UTF-8"));
+    for (const std::int64_t chunk : {1, 2, 3, 5, 1000}) {
+      EXPECT_THAT(refusal("one\ntwo\nf\xfcr\n", cut, chunk), HasSubstr("t.txt: byte 9 (0xFC) is not UTF-8"));
       EXPECT_THAT(refusal("\xef\xbb\xbf"
                           "a\xff",
-                          cut, piece),
+                          cut, chunk),
                   HasSubstr("byte 4 (0xFF)"));
-      EXPECT_THAT(refusal(std::string("h\0i\0\n\0", 6), cut, piece), HasSubstr("byte 1 is zero"));
-      EXPECT_THAT(refusal("ends in\n\xe4\xb8", cut, piece), HasSubstr("inside a character"));
-      EXPECT_THAT(refusal("\xef\xbb\xbf", cut, piece), HasSubstr("is empty"));
+      EXPECT_THAT(refusal(std::string("h\0i\0\n\0", 6), cut, chunk), HasSubstr("byte 1 is zero"));
+      EXPECT_THAT(refusal("ends in\n\xe4\xb8", cut, chunk), HasSubstr("inside a character"));
+      EXPECT_THAT(refusal("\xef\xbb\xbf", cut, chunk), HasSubstr("is empty"));
       Letters letters;
       const std::string path = folder.write("t.txt", "\xef\xbb\xbf\u00e9\n\u4e2d \U0001F680\n");
-      const auto ids = made(text_recipe(path, letters.encoder(cut)), folder.path("c"), piece);
+      const auto ids = made(text_recipe(path, letters.encoder(cut)), folder.path("c"), chunk);
       EXPECT_EQ(ids, made(text_recipe(folder.write("u.txt", "\u00e9\n\u4e2d \U0001F680\n"), letters.encoder(false)),
                           folder.path("c"), 1000));
     }
@@ -124,8 +124,8 @@ TEST(TextCutter, CutsOfATokenizerChangeNoId) {
             (i % 50 ? "" : "\n\n\tgr\u00fc\u00df dich \u4f60\u597d\n");
   const auto whole = tokenizer.encode(text, {.bos = true, .eos = true});
   const auto recipe = text_recipe(folder.write("t.txt", text), text_encoder_of(tokenizer));
-  for (const std::int64_t piece : {1000, 4096, 1 << 20})
-    EXPECT_EQ(made(recipe, folder.path("c"), piece, 4), std::vector<std::int64_t>(whole.begin(), whole.end())) << piece;
+  for (const std::int64_t chunk : {1000, 4096, 1 << 20})
+    EXPECT_EQ(made(recipe, folder.path("c"), chunk, 4), std::vector<std::int64_t>(whole.begin(), whole.end())) << chunk;
   // Without a newline it is cut between words, so that no text of words is too long.
   std::string line;
   for (int i = 0; i < 3000; ++i) line += "and on it went ";
@@ -139,7 +139,7 @@ TEST(TextCutter, ATextThatCannotBeCutIsRefusedBeforeItFillsTheMemory) {
   const TemporaryFolder folder;
   Letters letters;
   CacheRecipe recipe = text_recipe(folder.write("t.txt", lines(100)), letters.encoder(false));
-  recipe.most_bytes = recipe.piece_bytes = 100;
+  recipe.most_bytes = recipe.chunk_bytes = 100;
   SimWorld(2).run([&](Communicator& comm, int) {
     EXPECT_THAT(message_of<InputError>([&] { open_token_cache(recipe, folder.path("c"), {}, comm); }),
                 testing::AllOf(HasSubstr("t.txt:1: "), HasSubstr("without a place where")));
@@ -160,7 +160,7 @@ TEST(TokenCache, HoldsBosTextAndEosAndIsMadeOnce) {
   EXPECT_EQ(letters.calls, 1);
 }
 
-// Opens the cache of a text that is one piece a line; tells whether it was made.
+// Opens the cache of a text that is one chunk a line; tells whether it was made.
 struct Opened {
   TemporaryFolder folder;
   std::string path = folder.write("t.txt", "one\ntwo\nthree\n");
@@ -168,7 +168,7 @@ struct Opened {
 
   CacheRecipe recipe(std::string_view tokenizer) {
     CacheRecipe recipe = text_recipe(path, letters.encoder(true, tokenizer));
-    recipe.piece_bytes = 4;
+    recipe.chunk_bytes = 4;
     return recipe;
   }
   std::string cache(std::string_view tokenizer) { return token_cache_path(recipe(tokenizer), folder.path("c")); }
@@ -220,9 +220,9 @@ TEST(TokenCache, IsMadeAnewWhereAByteOfItChangedOrIsMissing) {
 TEST(TokenCache, OfATextThatChangesMeanwhileIsNotKept) {
   Opened opened;
   CacheRecipe recipe = opened.recipe("a");
-  recipe.encode = [&, encode = recipe.encode](const SourcePiece& piece) {
+  recipe.encode = [&, encode = recipe.encode](const SourceChunk& chunk) {
     std::ofstream(opened.path, std::ios::app) << "more\n";
-    return encode(piece);
+    return encode(chunk);
   };
   SimWorld(2).run([&](Communicator& comm, int) {
     EXPECT_THAT(message_of<InputError>([&] { open_token_cache(recipe, opened.folder.path("c"), cores(1), comm); }),
@@ -292,7 +292,7 @@ TEST(TokenCache, TellsHowFarItIs) {
   const TemporaryFolder folder;
   Letters letters;
   CacheRecipe recipe = text_recipe(folder.write("text", lines(100)), letters.encoder());
-  recipe.piece_bytes = 100;
+  recipe.chunk_bytes = 100;
   std::vector<std::int64_t> told;
   const auto size = static_cast<std::int64_t>(lines(100).size());
   write_token_cache(folder.path("cache/c"), recipe, cores(2), [&](std::int64_t done, std::int64_t all) {

@@ -7,7 +7,7 @@
 
 #include <optional>
 
-#include "base/ledger.h"
+#include "base/memory_tracker.h"
 #include "comm/collective_memory.h"
 #include "comm/fake/fake_communicator.h"
 #include "models/initial_weights.h"
@@ -143,8 +143,8 @@ TEST(MemoryPlan, CountsThePartsOfSumsOnAGpu) {
     work.engine.plan = ShardPlan::for_stage(stage);
     const MemoryPlan plan = plan_memory(model, work);
     EXPECT_EQ(plan.sums, sum_piece_bytes) << "stage " << stage;
-    EXPECT_EQ(plan.at_rest(), plan.parameters + plan.gradients + plan.optimizer + plan.gather_slots +
-                                  plan.reduce_slots + plan.activations.at_rest + plan.sums);
+    EXPECT_EQ(plan.at_rest(), plan.parameters + plan.gradients + plan.optimizer + plan.gather_buffers +
+                                  plan.reduce_buffers + plan.activations.at_rest + plan.sums);
   }
   work.ranks = 1;
   EXPECT_EQ(plan_memory(model, work).sums, 0);
@@ -222,14 +222,14 @@ ModelConfig model_of(const Case& c) {
 }
 
 /// Two training steps on one of `ranks` pretended ranks.
-void train(Model& model, const Case& c, const EngineOptions& options, int ranks, Ledger& ledger) {
+void train(Model& model, const Case& c, const EngineOptions& options, int ranks, MemoryTracker& tracker) {
   Chain chain;
   for (auto& unit : model.units) chain.push_back(unit.get());
   FakeCommunicator communicator(0, ranks);
   Engine engine(chain, communicator, options);
   RandomWeights weights(model, 0);
   engine.load(weights);
-  ledger.reset_peak();
+  tracker.reset_peak();
   for (int step = 0; step < 2; ++step) {
     for (std::int64_t a = 0; a < c.micro_batches; ++a) {
       Batch batch;
@@ -241,10 +241,10 @@ void train(Model& model, const Case& c, const EngineOptions& options, int ranks,
         batch.positions = places.remainder(c.seq_len / 2);
         batch.documents = (places >= c.seq_len / 2).to(at::kInt);
       }
-      Pass pass;
-      pass.batch = &batch;
-      pass.training = true;
-      const at::Tensor loss = engine.forward(pass, {a == 0, a + 1 == c.micro_batches});
+      ForwardContext context;
+      context.batch = &batch;
+      context.training = true;
+      const at::Tensor loss = engine.forward(context, {a == 0, a + 1 == c.micro_batches});
       engine.backward(loss, 1.0 / double(2 * c.seq_len));
     }
     engine.update({1e-3, 1.0, 1.0}, at::zeros({}, at::kDouble));
@@ -267,17 +267,17 @@ TEST_P(MeasuredPeak, IsTheOneThatWasPlanned) {
   work.activations.packed = c.packed;
   const MemoryPlan plan = plan_memory(model, work);
 
-  Ledger ledger;
+  MemoryTracker tracker;
   {
-    LedgerScope scope(ledger);
-    train(model, c, work.engine, work.ranks, ledger);
+    TrackerScope scope(tracker);
+    train(model, c, work.engine, work.ranks, tracker);
   }
-  EXPECT_EQ(ledger.peak(MemoryCategory::parameters), plan.parameters);
-  EXPECT_EQ(ledger.peak(MemoryCategory::gradients), plan.gradients);
-  EXPECT_EQ(ledger.peak(MemoryCategory::optimizer), plan.optimizer);
-  EXPECT_EQ(ledger.peak(MemoryCategory::buffers), plan.gather_slots + plan.reduce_slots);
-  EXPECT_NEAR(double(plan.activations.peak()) / double(ledger.peak(MemoryCategory::activations)), 1, 0.02);
-  EXPECT_NEAR(double(plan.training_peak()) / double(ledger.peak()), 1, 0.02);
+  EXPECT_EQ(tracker.peak(MemoryCategory::parameters), plan.parameters);
+  EXPECT_EQ(tracker.peak(MemoryCategory::gradients), plan.gradients);
+  EXPECT_EQ(tracker.peak(MemoryCategory::optimizer), plan.optimizer);
+  EXPECT_EQ(tracker.peak(MemoryCategory::buffers), plan.gather_buffers + plan.reduce_buffers);
+  EXPECT_NEAR(double(plan.activations.peak()) / double(tracker.peak(MemoryCategory::activations)), 1, 0.02);
+  EXPECT_NEAR(double(plan.training_peak()) / double(tracker.peak()), 1, 0.02);
 }
 
 class QuantizedBase : public MeasuredPeak {};
@@ -295,19 +295,19 @@ TEST_P(QuantizedBase, TakesWhatWasPlanned) {
     work.ranks = 4;
     const MemoryPlan plan = plan_memory(model, work);
 
-    Ledger ledger;
-    LedgerScope scope(ledger);
+    MemoryTracker tracker;
+    TrackerScope scope(tracker);
     Chain chain;
     for (auto& unit : model.units) chain.push_back(unit.get());
     FakeCommunicator communicator(0, work.ranks);
     Engine engine(chain, communicator, work.engine);
     RandomWeights weights(model, 0);
-    EXPECT_EQ(ledger.live(MemoryCategory::parameters), plan.parameters) << quantize_scales;
-    EXPECT_EQ(ledger.live(MemoryCategory::buffers), plan.gather_slots + plan.reduce_slots) << quantize_scales;
-    const std::int64_t before = ledger.live();
+    EXPECT_EQ(tracker.live(MemoryCategory::parameters), plan.parameters) << quantize_scales;
+    EXPECT_EQ(tracker.live(MemoryCategory::buffers), plan.gather_buffers + plan.reduce_buffers) << quantize_scales;
+    const std::int64_t before = tracker.live();
     engine.load(weights);
-    EXPECT_LE(ledger.peak() - before, plan.load) << quantize_scales;
-    EXPECT_EQ(ledger.live(), before);
+    EXPECT_LE(tracker.peak() - before, plan.load) << quantize_scales;
+    EXPECT_EQ(tracker.live(), before);
   }
 }
 
@@ -352,9 +352,9 @@ INSTANTIATE_TEST_SUITE_P(
              .packed = true},
         Case{.name = "tied", .stage = 3, .compute = fp32, .tied = true},
         Case{.name = "few_tokens", .stage = 3, .compute = fp32, .seq_len = 8},
-        Case{.name = "pieces_masked", .stage = 2, .compute = fp32, .masked = true, .vocabulary = 32000, .seq_len = 256},
-        Case{.name = "pieces_bf16", .stage = 3, .vocabulary = 32000, .seq_len = 300},
-        Case{.name = "pieces_bf16_tied", .stage = 1, .tied = true, .vocabulary = 32000, .seq_len = 300}),
+        Case{.name = "chunks_masked", .stage = 2, .compute = fp32, .masked = true, .vocabulary = 32000, .seq_len = 256},
+        Case{.name = "chunks_bf16", .stage = 3, .vocabulary = 32000, .seq_len = 300},
+        Case{.name = "chunks_bf16_tied", .stage = 1, .tied = true, .vocabulary = 32000, .seq_len = 300}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

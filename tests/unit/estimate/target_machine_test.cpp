@@ -1,4 +1,4 @@
-// Bytes as words, and the verdict for a machine that is elsewhere.
+// Bytes as words, and the estimate for a machine that is elsewhere.
 #include "zero/estimate/target_machine.h"
 
 #include <gmock/gmock.h>
@@ -43,26 +43,26 @@ Config eight_billion(const std::string& more = "") {
       "run.toml");
 }
 
-Verdict judge(const Config& config, int ranks, const TargetMachine& target) {
-  return judge_memory(config, BatchArithmetic::of(config, ranks), make_llama(model_config_of(config)),
-                      budget_of(target, device_of(target, config)));
+MemoryEstimate judge(const Config& config, int ranks, const TargetMachine& target) {
+  return estimate_memory(config, BatchArithmetic::of(config, ranks), make_llama(model_config_of(config)),
+                         budget_of(target, device_of(target, config)));
 }
 
 TEST(TargetMachine, IsAnsweredForIn80ColumnsAndSoon) {
   const auto begin = std::chrono::steady_clock::now();
-  const Verdict verdict = judge(eight_billion(), 64, {64, 8, "80GiB", "cuda"});
+  const MemoryEstimate estimate = judge(eight_billion(), 64, {64, 8, "80GiB", "cuda"});
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  EXPECT_TRUE(verdict.fits) << verdict.table;
+  EXPECT_TRUE(estimate.fits) << estimate.table;
   EXPECT_LT(seconds.count(), 5);  // on a busy machine
-  EXPECT_THAT(verdict.table, ::testing::StartsWith("it fits: a rank takes "));
-  EXPECT_THAT(verdict.table, HasSubstr("of 79.00 GiB of GPU memory\n"));
-  std::istringstream lines(verdict.table + verdict.stages);
+  EXPECT_THAT(estimate.table, ::testing::StartsWith("it fits: a rank takes "));
+  EXPECT_THAT(estimate.table, HasSubstr("of 79.00 GiB of GPU memory\n"));
+  std::istringstream lines(estimate.table + estimate.stages);
   int rows = 0;
   for (std::string line; std::getline(lines, line); ++rows) EXPECT_LE(line.size(), 80u) << line;
   EXPECT_GT(rows, 12);
   // 2 + 2 bytes an element, and 12 more in 64 parts.
-  EXPECT_NEAR(double(verdict.plan.parameters), 2 * 8.03e9 / 64, 1e7);
-  EXPECT_NEAR(double(verdict.plan.optimizer), 12 * 8.03e9 / 64, 1e7);
+  EXPECT_NEAR(double(estimate.plan.parameters), 2 * 8.03e9 / 64, 1e7);
+  EXPECT_NEAR(double(estimate.plan.optimizer), 12 * 8.03e9 / 64, 1e7);
 }
 
 TEST(TargetMachine, MemoryOfANodeStaysWithin64Bits) {
@@ -72,11 +72,11 @@ TEST(TargetMachine, MemoryOfANodeStaysWithin64Bits) {
 }
 
 TEST(TargetMachine, TellsEveryStageWhetherItFits) {
-  const Verdict verdict = judge(eight_billion("[zero]\nstage = 0\n"), 64, {64, 1, "80GiB", "cuda"});
-  EXPECT_FALSE(verdict.fits);
-  EXPECT_THAT(verdict.stages, ::testing::ContainsRegex("0\\*.* no\n"));
-  EXPECT_THAT(verdict.stages, ::testing::ContainsRegex("3 .* yes\n"));
-  EXPECT_THAT(verdict.nearest, HasSubstr("--set zero.stage="));
+  const MemoryEstimate estimate = judge(eight_billion("[zero]\nstage = 0\n"), 64, {64, 1, "80GiB", "cuda"});
+  EXPECT_FALSE(estimate.fits);
+  EXPECT_THAT(estimate.stages, ::testing::ContainsRegex("0\\*.* no\n"));
+  EXPECT_THAT(estimate.stages, ::testing::ContainsRegex("3 .* yes\n"));
+  EXPECT_THAT(estimate.nearest, HasSubstr("--set zero.stage="));
 }
 
 TEST(TargetMachine, NeedsItsMemory) {
@@ -99,7 +99,7 @@ TEST(TargetMachine, NeedsItsMemory) {
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(), HasSubstr("needs a unit; bytes are written --memory 85899345920B"));
   }
-  const Verdict on_cpu = judge(eight_billion(), 64, {64, 4, "16GiB", "cpu"});
+  const MemoryEstimate on_cpu = judge(eight_billion(), 64, {64, 4, "16GiB", "cpu"});
   EXPECT_THAT(on_cpu.table, HasSubstr(" of 16.00 GiB of host memory\n"));
   EXPECT_THAT(on_cpu.table, HasSubstr("4 ranks take "));
 }

@@ -1,6 +1,7 @@
 // The decoder's parts: CPU kernels in fp32 and bf16 against LibTorch's operations in fp64, and each function's own
 // promises.
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include "models/nn/embedding.h"
@@ -248,11 +249,11 @@ TEST(Head, PiecesRoundTheWeightsGradientOnceInBfloat) {
   const at::Tensor targets = at::randint(40, {4, 50}, at::make_generator<at::CPUGeneratorImpl>(4), at::kLong);
   const HeadResult exact = run_head(x.exact, {norm.exact, output.exact, 1e-5}, targets, default_logits_bytes);
   const HeadResult whole = run_head(x.own, {norm.own, output.own, 1e-5}, targets, default_logits_bytes);
-  const HeadResult pieces = run_head(x.own, {norm.own, output.own, 1e-5}, targets, 1);
+  const HeadResult chunks = run_head(x.own, {norm.own, output.own, 1e-5}, targets, 1);
   const auto rms = [&](const HeadResult& r) {
     return (r.grads[2].to(at::kDouble) - exact.grads[2]).square().mean().sqrt().item<double>();
   };
-  EXPECT_LT(rms(pieces), 1.3 * rms(whole));
+  EXPECT_LT(rms(chunks), 1.3 * rms(whole));
 }
 
 TEST(Head, NothingToTrainGivesZeros) {

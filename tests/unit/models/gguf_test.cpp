@@ -12,7 +12,7 @@
 #include "models/llama/llama.h"
 #include "models/lora/adapted_weights.h"
 #include "models/ops/rotary.h"
-#include "models/weight_pieces.h"
+#include "models/weight_chunks.h"
 #include "tests/unit/models/gguf_reader.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -207,7 +207,7 @@ TEST(WeightPieces, AreWholeGroupsOfRowsInOrder) {
   Merged merged;
   const TensorSpec tensor{"model.layers.1.self_attn.q_proj.weight", {64, 64}};
   std::vector<at::Tensor> pieces;
-  read_in_pieces(merged.weights, tensor, {.rows_together = 16, .max_elements = 40 * 64},
+  read_in_chunks(merged.weights, tensor, {.rows_together = 16, .max_elements = 40 * 64},
                  [&](const at::Tensor& piece) { pieces.push_back(piece.clone()); });
   ASSERT_EQ(pieces.size(), 2U);  // 32 rows each
   EXPECT_EQ(pieces[0].size(0), 32);

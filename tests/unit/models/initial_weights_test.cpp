@@ -32,13 +32,13 @@ at::Tensor normal(std::uint64_t seed, const std::string& name, std::int64_t begi
 
 TEST(InitialWeights, ARangeIsTheSameHoweverItIsCut) {
   const at::Tensor whole = normal(3, "w", 0, 10000);
-  for (const std::int64_t piece : {1, 7, 31, 32, 33, 1000, 4096}) {
-    at::Tensor pieces = at::empty({10000}, at::kFloat);
-    for (std::int64_t i = 0; i < 10000; i += piece) {
-      const std::int64_t n = std::min(piece, 10000 - i);
-      draw_normal(3, "w", i, n, 1.0f, pieces.data_ptr<float>() + i);
+  for (const std::int64_t chunk : {1, 7, 31, 32, 33, 1000, 4096}) {
+    at::Tensor chunks = at::empty({10000}, at::kFloat);
+    for (std::int64_t i = 0; i < 10000; i += chunk) {
+      const std::int64_t n = std::min(chunk, 10000 - i);
+      draw_normal(3, "w", i, n, 1.0f, chunks.data_ptr<float>() + i);
     }
-    EXPECT_TRUE(pieces.equal(whole)) << piece;
+    EXPECT_TRUE(chunks.equal(whole)) << chunk;
   }
   const std::int64_t far = std::int64_t{1} << 40;
   EXPECT_TRUE(normal(3, "w", far + 5, 100).equal(normal(3, "w", far, 105).narrow(0, 5, 100)));
@@ -86,10 +86,10 @@ TEST(InitialWeights, AModelStartsAsItsParametersSay) {
   load_parameters(model, weights);
   for (const auto& unit : model.units)
     for (const auto& parameter : unit->parameters()) {
-      if (parameter.pieces.front().shape.size() == 1)
+      if (parameter.parts.front().shape.size() == 1)
         EXPECT_TRUE(parameter.tensor.equal(at::ones_like(parameter.tensor)));
       else
-        EXPECT_NEAR(parameter.tensor.std().item<double>(), 0.02, 0.001) << parameter.pieces.front().name;
+        EXPECT_NEAR(parameter.tensor.std().item<double>(), 0.02, 0.001) << parameter.parts.front().name;
     }
   EXPECT_THROW(weights.check({{"model.norm.weight", {3}}}), InternalError);
 }

@@ -1,4 +1,5 @@
 // The decoder as a whole: against the golden cases, packed against separate, incremental against full.
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -30,10 +31,10 @@ Golden load_golden(const std::string& name, const std::vector<std::string>& shar
   for (auto& unit : golden.model.units)
     for (Parameter& parameter : unit->parameters()) {
       std::int64_t row = 0;
-      for (const TensorSpec& piece : parameter.pieces) {
+      for (const TensorSpec& chunk : parameter.parts) {
         for (const SafetensorsFile& file : files)
-          if (file.find(piece.name)) parameter.tensor.narrow(0, row, piece.shape[0]).copy_(file.read(piece.name));
-        row += piece.shape[0];
+          if (file.find(chunk.name)) parameter.tensor.narrow(0, row, chunk.shape[0]).copy_(file.read(chunk.name));
+        row += chunk.shape[0];
       }
       parameter.tensor.set_requires_grad(true);
     }
@@ -166,7 +167,7 @@ TEST(Llama, GradientsAgreeWithFiniteDifferences) {
   const at::NoGradGuard no_grad;
   for (auto& unit : model.units)
     for (Parameter& parameter : unit->parameters()) {
-      at::Tensor first = parameter.tensor.narrow(0, 0, parameter.pieces[0].shape[0]);
+      at::Tensor first = parameter.tensor.narrow(0, 0, parameter.parts[0].shape[0]);
       const at::Tensor direction = random(first.sizes(), 99), before = first.clone();
       const auto loss_at = [&](double step) {
         first.copy_(before + step * direction);
@@ -174,8 +175,8 @@ TEST(Llama, GradientsAgreeWithFiniteDifferences) {
       };
       const double slope = (loss_at(1e-5) - loss_at(-1e-5)) / 2e-5;
       first.copy_(before);
-      const double expected = (grads.at(parameter.pieces[0].name) * direction).sum().item<double>();
-      EXPECT_NEAR(slope, expected, 1e-6 * std::max(1.0, std::abs(expected))) << parameter.pieces[0].name;
+      const double expected = (grads.at(parameter.parts[0].name) * direction).sum().item<double>();
+      EXPECT_NEAR(slope, expected, 1e-6 * std::max(1.0, std::abs(expected))) << parameter.parts[0].name;
     }
 }
 

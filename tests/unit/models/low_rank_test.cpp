@@ -1,5 +1,6 @@
 // Adapters inside linear(): against finite differences, plain autograd, and PEFT's own numbers.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include "models/formats/safetensors.h"

@@ -106,7 +106,7 @@ TEST(Adapters, DrawKaimingOrGaussianAsPeft) {
     Model model = adapted_model(options);
     RandomWeights drawn(model, 3);
     for (const auto& parameter : model.units[1]->parameters()) {
-      const TensorSpec& spec = parameter.pieces[0];
+      const TensorSpec& spec = parameter.parts[0];
       if (!spec.name.ends_with("lora_A.weight")) continue;
       const at::Tensor a = at::empty({spec.numel()}, at::kFloat);
       drawn.read(spec, 0, spec.numel(), a);

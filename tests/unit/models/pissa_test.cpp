@@ -101,7 +101,7 @@ TEST(Pissa, IsSavedAsAPlainAdapterOverTheOriginalBase) {
     for (auto& unit : adapted.units)
       for (Parameter& parameter : unit->parameters()) {
         if (!parameter.trainable) continue;
-        const TensorSpec& spec = parameter.pieces[0];
+        const TensorSpec& spec = parameter.parts[0];
         specs.push_back({spec.name, at::kFloat, PissaWeights::plain_shape(spec)});
         values.push_back(source->as_plain(spec, parameter.tensor));
         ASSERT_EQ(values.back().sizes(), at::IntArrayRef(specs.back().shape));

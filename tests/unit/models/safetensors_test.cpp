@@ -57,9 +57,9 @@ TEST(Safetensors, PiecesMayBeCutAnywhere) {
                                            {"s", at::kFloat, {}},
                                            {"last", at::kFloat, {0}}};
   const at::Tensor all = at::arange(23, at::kFloat);
-  for (const int piece : {1, 2, 7, 16, 23}) {
+  for (const int chunk : {1, 2, 7, 16, 23}) {
     SafetensorsWriter writer(folder / "x", specs);
-    for (int i = 0; i < 23; i += piece) writer.append(all.narrow(0, i, std::min(piece, 23 - i)));
+    for (int i = 0; i < 23; i += chunk) writer.append(all.narrow(0, i, std::min(chunk, 23 - i)));
     writer.finish();
     const SafetensorsFile file(folder / "x");
     EXPECT_TRUE(file.read("a").equal(all.narrow(0, 0, 15).view({3, 5})));

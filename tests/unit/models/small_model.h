@@ -1,6 +1,7 @@
 #pragma once
 // Small models for tests: random weights, gradients by autograd, the golden cases.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
@@ -57,25 +58,25 @@ inline Model random_model(const ModelConfig& config, at::ScalarType type = at::k
 }
 
 /// The chain up to the head's input.
-inline at::Tensor run_to_head(Model& model, const Pass& pass) {
+inline at::Tensor run_to_head(Model& model, const ForwardContext& context) {
   at::Tensor x;
-  for (std::size_t i = 0; i + 1 < model.units.size(); ++i) x = model.units[i]->forward(x, pass);
+  for (std::size_t i = 0; i + 1 < model.units.size(); ++i) x = model.units[i]->forward(x, context);
   return x;
 }
 
 inline at::Tensor run_loss(Model& model, const Batch& batch) {
-  Pass pass;
-  pass.batch = &batch;
-  const at::Tensor x = run_to_head(model, pass);
-  return model.units.back()->forward(x, pass);
+  ForwardContext context;
+  context.batch = &batch;
+  const at::Tensor x = run_to_head(model, context);
+  return model.units.back()->forward(x, context);
 }
 
 inline at::Tensor run_logits(Model& model, const Batch& batch, KvCache* cache = nullptr) {
   const at::NoGradGuard no_grad;
-  Pass pass;
-  pass.batch = &batch;
-  pass.cache = cache;
-  return logits_of(*model.units.back(), run_to_head(model, pass));
+  ForwardContext context;
+  context.batch = &batch;
+  context.cache = cache;
+  return logits_of(*model.units.back(), run_to_head(model, context));
 }
 
 /// Gradient of scale * loss by name of the outside world's tensors; a borrower's is added to its owner's.
@@ -95,14 +96,14 @@ inline std::map<std::string, at::Tensor> gradients(Model& model, const at::Tenso
       if (!parameter.tensor.requires_grad()) continue;
       const at::Tensor grad = grads[next++];
       std::int64_t row = 0;
-      for (const TensorSpec& piece : parameter.pieces) {
-        named[piece.name] = grad.narrow(0, row, piece.shape[0]);
-        row += piece.shape[0];
+      for (const TensorSpec& chunk : parameter.parts) {
+        named[chunk.name] = grad.narrow(0, row, chunk.shape[0]);
+        row += chunk.shape[0];
       }
     }
     for (BorrowedParameter& borrowed : unit->borrowed()) {
       if (!borrowed.tensor.requires_grad()) continue;
-      at::Tensor& mine = named[model.units[borrowed.owner_unit]->parameters()[borrowed.owner_parameter].pieces[0].name];
+      at::Tensor& mine = named[model.units[borrowed.owner_unit]->parameters()[borrowed.owner_parameter].parts[0].name];
       mine = mine + grads[next++];
     }
   }

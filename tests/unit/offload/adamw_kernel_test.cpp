@@ -17,7 +17,7 @@ namespace {
 struct Case {
   at::Tensor master, m, v, gradient, weights;
 
-  AdamWSpan span() const {
+  OptimizerSpan span() const {
     return {master.data_ptr(),
             m.data_ptr(),
             v.data_ptr(),
@@ -58,11 +58,17 @@ bool same_bits(const at::Tensor& a, const at::Tensor& b) {
   return a.nbytes() == b.nbytes() && std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0;
 }
 
-const AdamWFactors factors{
-    .lr = 3e-3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .gradient_scale = 0.37, .step = 5};
+const StepFactors factors{.lr = 3e-3,
+                          .beta1 = 0.9,
+                          .beta2 = 0.95,
+                          .eps = 1e-8,
+                          .weight_decay = 0.1,
+                          .gradient_scale = 0.37,
+                          .step = 5,
+                          .kernel = adamw_update};
 
 /// The rule, an element at a time, in the order of operations that kernels have.
-void update_plainly(const Case& c, const AdamWFactors& f) {
+void update_plainly(const Case& c, const StepFactors& f) {
   const auto step = static_cast<double>(f.step);
   const auto keep = static_cast<float>(1 - f.lr * f.weight_decay);
   const auto step_size = static_cast<float>(f.lr / (1 - std::pow(f.beta1, step)));
@@ -147,7 +153,7 @@ TEST(AdamWKernel, Fp64FollowsTheRule) {
   const auto draw = [&] { return at::randn({1001}, generator, at::kDouble); };
   const Case c{draw(), at::zeros({1001}, at::kDouble), at::zeros({1001}, at::kDouble), {}, {}};
   at::Tensor p = c.master.clone(), m = c.m.clone(), v = c.v.clone();
-  AdamWFactors f = factors;
+  StepFactors f = factors;
   for (f.step = 1; f.step <= 5; ++f.step) {
     Case now = c;
     now.gradient = draw();
@@ -165,17 +171,17 @@ TEST(AdamWKernel, Fp64FollowsTheRule) {
 TEST(AdamWKernel, RangesDecayOrNot) {
   const Case mixed = make(1000, at::kFloat, {}), decayed = make(1000, at::kFloat, {}),
              plain = make(1000, at::kFloat, {});
-  AdamWFactors none = factors;
+  StepFactors none = factors;
   none.weight_decay = 0;
   adamw_update(decayed.span(), factors);
   adamw_update(plain.span(), none);
   // Elements 100 to 1100 of a shard: the first 250 of them decay, the next 300 do not, the rest does.
-  adamw_update(mixed.span(), factors, {{0, 350, true}, {350, 650, false}, {650, 2000, true}}, 100);
+  update_ranges(mixed.span(), factors, {{0, 350, true}, {350, 650, false}, {650, 2000, true}}, 100);
   const at::Tensor expected =
       at::cat({decayed.master.slice(0, 0, 250), plain.master.slice(0, 250, 550), decayed.master.slice(0, 550)});
   EXPECT_TRUE(same_bits(mixed.master, expected));
-  EXPECT_ANY_THROW(adamw_update(mixed.span(), factors, {{0, 350, true}, {360, 2000, false}}, 100));
-  EXPECT_ANY_THROW(adamw_update(mixed.span(), factors, {{0, 1099, true}}, 100));
+  EXPECT_ANY_THROW(update_ranges(mixed.span(), factors, {{0, 350, true}, {360, 2000, false}}, 100));
+  EXPECT_ANY_THROW(update_ranges(mixed.span(), factors, {{0, 1099, true}}, 100));
 }
 
 TEST(AdamWKernel, RefusesTypesThatItHasNot) {

@@ -6,7 +6,7 @@
 #include <random>
 #include <thread>
 
-#include "base/ledger.h"
+#include "base/memory_tracker.h"
 
 namespace zero {
 namespace {
@@ -40,46 +40,46 @@ TEST(CpuAllocator, ZeroBytesAreANullPointer) {
 
 TEST(CpuAllocator, BooksRequestedBytesUnderTheScopesOfTheAllocatingThread) {
   CpuAllocator allocator(small_options());
-  Ledger ledger;
-  const LedgerScope in_ledger(ledger);
+  MemoryTracker tracker;
+  const TrackerScope in_tracker(tracker);
   c10::DataPtr gradient, other;
   {
-    const MemoryScope scope(MemoryCategory::gradients);
+    const CategoryScope scope(MemoryCategory::gradients);
     gradient = allocator.allocate(5 * mib + 1);
     {
-      const MemoryScope inner(MemoryCategory::buffers);
+      const CategoryScope inner(MemoryCategory::buffers);
       const c10::DataPtr buffer = allocator.allocate(100);
-      EXPECT_EQ(ledger.live(MemoryCategory::buffers), 128);
+      EXPECT_EQ(tracker.live(MemoryCategory::buffers), 128);
     }
   }
   other = allocator.allocate(64);
-  EXPECT_EQ(ledger.live(MemoryCategory::gradients), static_cast<std::int64_t>(5 * mib + 64));
-  EXPECT_EQ(ledger.live(MemoryCategory::buffers), 0);
-  EXPECT_EQ(ledger.peak(MemoryCategory::buffers), 128);
-  EXPECT_EQ(ledger.live(MemoryCategory::other), 64);
-  EXPECT_EQ(ledger.live(), static_cast<std::int64_t>(5 * mib + 128));
-  EXPECT_EQ(ledger.peak(), static_cast<std::int64_t>(5 * mib + 64 + 128));
+  EXPECT_EQ(tracker.live(MemoryCategory::gradients), static_cast<std::int64_t>(5 * mib + 64));
+  EXPECT_EQ(tracker.live(MemoryCategory::buffers), 0);
+  EXPECT_EQ(tracker.peak(MemoryCategory::buffers), 128);
+  EXPECT_EQ(tracker.live(MemoryCategory::other), 64);
+  EXPECT_EQ(tracker.live(), static_cast<std::int64_t>(5 * mib + 128));
+  EXPECT_EQ(tracker.peak(), static_cast<std::int64_t>(5 * mib + 64 + 128));
   std::thread([&] { gradient.clear(); }).join();  // freed by a thread that has no scopes
-  EXPECT_EQ(ledger.live(MemoryCategory::gradients), 0);
-  ledger.reset_peak();
-  EXPECT_EQ(ledger.peak(), 64);
+  EXPECT_EQ(tracker.live(MemoryCategory::gradients), 0);
+  tracker.reset_peak();
+  EXPECT_EQ(tracker.peak(), 64);
 }
 
-TEST(CpuAllocator, EachRankThreadHasItsOwnLedger) {
+TEST(CpuAllocator, EachRankThreadHasItsOwnTracker) {
   CpuAllocator allocator(small_options());
-  std::array<Ledger, 4> ledgers;
+  std::array<MemoryTracker, 4> trackers;
   std::vector<std::thread> ranks;
   std::array<c10::DataPtr, 4> kept;
   for (std::size_t rank = 0; rank < 4; ++rank) {
     ranks.emplace_back([&, rank] {
-      const LedgerScope scope(ledgers[rank]);
+      const TrackerScope scope(trackers[rank]);
       for (int i = 0; i < 2000; ++i) allocator.allocate(static_cast<std::size_t>(i) * 97 + 1);
       kept[rank] = allocator.allocate((rank + 1) * 6400);
     });
   }
   for (std::thread& rank : ranks) rank.join();
   for (std::size_t rank = 0; rank < 4; ++rank)
-    EXPECT_EQ(ledgers[rank].live(), static_cast<std::int64_t>((rank + 1) * 6400));
+    EXPECT_EQ(trackers[rank].live(), static_cast<std::int64_t>((rank + 1) * 6400));
 }
 
 TEST(CpuAllocator, PoisonsFreshBlocks) {
@@ -161,20 +161,20 @@ TEST(CpuAllocator, PagesStayNearTheBytesInUse) {
 
 TEST(CpuAllocator, TensorsUseItAndOutliveIt) {
   at::Tensor survivor;
-  Ledger ledger;
+  MemoryTracker tracker;
   {
     CpuAllocator allocator(small_options());
     allocator.install();
-    const LedgerScope scope(ledger);
+    const TrackerScope scope(tracker);
     survivor = at::ones({1000, 1000});
     EXPECT_EQ(allocator.live_bytes(), 4000000u);
-    EXPECT_EQ(ledger.live(), 4000000);
+    EXPECT_EQ(tracker.live(), 4000000);
   }
   const at::Tensor after = at::ones({10});  // by the allocator that was there before
-  EXPECT_EQ(ledger.live(), 4000000);
+  EXPECT_EQ(tracker.live(), 4000000);
   EXPECT_EQ(survivor.sum().item<float>(), 1e6f);
   survivor.reset();
-  EXPECT_EQ(ledger.live(), 0);
+  EXPECT_EQ(tracker.live(), 0);
 }
 
 }  // namespace

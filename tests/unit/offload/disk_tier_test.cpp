@@ -1,4 +1,5 @@
 #include "offload/disk/disk_tier.h"
+#include "offload/kernels/adamw_kernel.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -11,7 +12,7 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "base/ledger.h"
+#include "base/memory_tracker.h"
 #include "offload/disk/disk_shard_store.h"
 #include "offload/memory/host_shard_store.h"
 #include "offload/shard_store.h"
@@ -65,8 +66,8 @@ std::string message_of(const Run& run) {
   return "no error";
 }
 
-AdamWFactors factors(std::int64_t step) {
-  return {.lr = 1e-2, .weight_decay = 0.1, .gradient_scale = 0.5, .step = step};
+StepFactors factors(std::int64_t step) {
+  return {.lr = 1e-2, .weight_decay = 0.1, .gradient_scale = 0.5, .step = step, .kernel = adamw_update};
 }
 
 at::Tensor draw(std::int64_t n, std::uint64_t seed) {
@@ -116,8 +117,8 @@ TEST_P(DiskTierTest, UpdatesAsResidentToTheLastBit) {
 }
 
 TEST_P(DiskTierTest, SeveralUnitsShareTheBuffersWhateverTheirSize) {
-  Ledger ledger;
-  const LedgerScope scope(ledger);
+  MemoryTracker tracker;
+  const TrackerScope scope(tracker);
   const auto tier = DiskTier::create(options());
   std::vector<std::unique_ptr<OptimizerStore>> stores;
   std::vector<at::Tensor> weights, gradients;
@@ -127,17 +128,17 @@ TEST_P(DiskTierTest, SeveralUnitsShareTheBuffersWhateverTheirSize) {
     weights.push_back(at::zeros({n}));
     gradients.push_back(at::ones({n}));
   }
-  EXPECT_EQ(ledger.live(MemoryCategory::optimizer), 4 << 18);
+  EXPECT_EQ(tracker.live(MemoryCategory::optimizer), 4 << 18);
   for (int step = 1; step <= 2; ++step) {
     for (const auto& store : stores) store->prefetch();
     for (std::size_t unit = 0; unit < 3; ++unit) {
-      stores[unit]->update({.lr = 0.1, .weight_decay = 0, .step = step}, {},
+      stores[unit]->update({.lr = 0.1, .weight_decay = 0, .step = step, .kernel = adamw_update}, {},
                            {gradients[unit].data_ptr(), at::kFloat, weights[unit].data_ptr(), at::kFloat});
     }
   }
   for (const at::Tensor& w : weights)
     EXPECT_LT((w + 0.2).abs().max().item<float>(), 1e-5f);  // Adam on a constant gradient
-  EXPECT_EQ(ledger.peak(MemoryCategory::optimizer), 4 << 18);
+  EXPECT_EQ(tracker.peak(MemoryCategory::optimizer), 4 << 18);
 }
 
 TEST_P(DiskTierTest, ShortTransfersAreContinued) {
@@ -267,7 +268,7 @@ TEST_P(DiskTierTest, VisitThatThrowsLeavesTheTierUsable) {
 
 TEST_P(DiskTierTest, ShardsComeBackAsTheyWent) {
   const std::vector<std::int64_t> bytes{100'000, 4096, 1, 250'001, 77'777};
-  const auto disk = make_disk_shard_store(bytes, {.tier = options(), .slots = 2});
+  const auto disk = make_disk_shard_store(bytes, {.tier = options(), .buffers = 2});
   const auto host = make_host_shard_store(bytes);
   for (int round = 0; round < 4; ++round) {
     for (int i = 0; i < 5; ++i) {
@@ -287,7 +288,7 @@ TEST_P(DiskTierTest, ShardsComeBackAsTheyWent) {
 }
 
 TEST_P(DiskTierTest, ShardFaultsAreRefused) {
-  const auto store = make_disk_shard_store({8192, 8192, 8192}, {.tier = options(), .slots = 2});
+  const auto store = make_disk_shard_store({8192, 8192, 8192}, {.tier = options(), .buffers = 2});
   for (const int shard : {0, 1, 2}) {
     store->acquire(shard);
     store->release(shard, true);
@@ -299,7 +300,7 @@ TEST_P(DiskTierTest, ShardFaultsAreRefused) {
   EXPECT_THAT(message_of([&] { store->acquire(0); }), HasSubstr("came back other"));
   store->acquire(1);
   store->acquire(2);
-  EXPECT_THROW(store->acquire(0), InternalError);  // two slots, both held
+  EXPECT_THROW(store->acquire(0), InternalError);  // two buffers, both held
 }
 
 INSTANTIATE_TEST_SUITE_P(Io, DiskTierTest, testing::Values(BlockIoKind::automatic, BlockIoKind::threads),

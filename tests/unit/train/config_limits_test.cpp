@@ -1,4 +1,4 @@
-// Every number of the configuration at its limits: it keeps its meaning all the way to the memory verdict, or is
+// Every number of the configuration at its limits: it keeps its meaning all the way to the memory estimate, or is
 // refused by name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include "zero/config/setup.h"
 #include "zero/data/rows/sample_order.h"
 #include "zero/estimate/disk_room.h"
-#include "zero/estimate/verdict.h"
+#include "zero/estimate/memory_estimate.h"
 
 namespace zero {
 namespace {
@@ -56,15 +56,15 @@ std::string refusal(const std::string& text, const std::vector<std::string>& ove
     NodeBudget budget;
     budget.ranks_here = ranks;
     budget.memory = {std::int64_t{24} << 30, "MemAvailable"};
-    const Verdict verdict = judge_memory(config, batch, make_run_model(config, model, false).model, budget);
+    const MemoryEstimate estimate = estimate_memory(config, batch, make_run_model(config, model, false).model, budget);
     for (const std::int64_t bytes :
-         {verdict.plan.parameters, verdict.plan.gradients, verdict.plan.optimizer, verdict.plan.activations.peak(),
-          verdict.plan.peak(), verdict.plan.checkpoint, verdict.node_peak})
+         {estimate.plan.parameters, estimate.plan.gradients, estimate.plan.optimizer, estimate.plan.activations.peak(),
+          estimate.plan.peak(), estimate.plan.checkpoint, estimate.node_peak})
       EXPECT_GE(bytes, 0) << ::testing::PrintToString(overrides);
-    const DiskNeed disk = disk_need(config, make_llama(model), verdict.plan, config.training.steps);
-    EXPECT_GE(disk.checkpoints, config.checkpoint.interval > 0 ? 2 * verdict.plan.checkpoint : 0);
+    const DiskNeed disk = disk_need(config, make_llama(model), estimate.plan, config.training.steps);
+    EXPECT_GE(disk.checkpoints, config.checkpoint.interval > 0 ? 2 * estimate.plan.checkpoint : 0);
     EXPECT_GT(disk.sum(), disk.checkpoints);
-    require_fit(config, verdict, budget);
+    require_fit(config, estimate, budget);
     const std::string resolved = resolved_toml(config);
     EXPECT_EQ(parse_config(resolved, "resolved.toml"), config) << resolved;
   } catch (const InputError& error) {

@@ -81,10 +81,10 @@ class PackedGradients : public ::testing::Test {
     for (std::int64_t row = 0; row < result.rows; ++row) {
       const Batch one = loader.batch(row, 0);
       result.several_in_a_row = result.several_in_a_row || one.documents.defined();
-      Pass pass;
-      pass.batch = &one;
-      pass.training = true;
-      engine.backward(engine.forward(pass, {row == 0, row + 1 == result.rows}), 1.0 / double(result.trained));
+      ForwardContext context;
+      context.batch = &one;
+      context.training = true;
+      engine.backward(engine.forward(context, {row == 0, row + 1 == result.rows}), 1.0 / double(result.trained));
     }
     engine.export_gradients(
         [&](const TensorSpec& spec, const at::Tensor& value) { result.gradients[spec.name] = value.clone(); });

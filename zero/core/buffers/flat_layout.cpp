@@ -29,8 +29,8 @@ FlatLayout::FlatLayout(const std::vector<std::vector<TensorSpec>>& parameters, i
   numel_ = round_up(offset, alignment * shards);
 }
 
-std::vector<FlatPiece> FlatLayout::pieces(std::int64_t begin, std::int64_t count) const {
-  std::vector<FlatPiece> found;
+std::vector<FlatSlice> FlatLayout::slices(std::int64_t begin, std::int64_t count) const {
+  std::vector<FlatSlice> found;
   const std::int64_t end = begin + count;
   for (std::size_t t = 0; t < tensors_.size(); ++t) {
     const std::int64_t first = std::max(begin, tensors_[t].offset);

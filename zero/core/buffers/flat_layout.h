@@ -13,11 +13,11 @@ namespace zero {
 struct FlatTensor {
   TensorSpec spec;
   std::int64_t offset = 0;  // of its first element
-  int parameter = 0;        // index of the leaf that it is a piece of
+  int parameter = 0;        // index of the leaf that it is a chunk of
 };
 
 /// The part of one tensor that lies in one range of the flat vector.
-struct FlatPiece {
+struct FlatSlice {
   int tensor = 0;                 // index into tensors()
   std::int64_t tensor_begin = 0;  // first element inside the tensor
   std::int64_t range_begin = 0;   // the same element inside the range
@@ -26,7 +26,7 @@ struct FlatPiece {
 
 class FlatLayout {
  public:
-  /// Lays the parameters out in order. Pieces of one parameter stand side by side without padding; every parameter
+  /// Lays the parameters out in order. Chunks of one parameter stand side by side without padding; every parameter
   /// starts at a multiple of `alignment` elements, and the length is padded so that each of the `shards` shards is one
   /// too.
   FlatLayout(const std::vector<std::vector<TensorSpec>>& parameters, int shards, std::int64_t alignment = 32);
@@ -40,8 +40,8 @@ class FlatLayout {
   std::int64_t shard_numel() const { return numel_ / shards_; }
   std::int64_t shard_begin(int shard) const { return shard * shard_numel(); }
 
-  /// The pieces of tensors inside [begin, begin + count), in order of offset; padding is in none.
-  std::vector<FlatPiece> pieces(std::int64_t begin, std::int64_t count) const;
+  /// The chunks of tensors inside [begin, begin + count), in order of offset; padding is in none.
+  std::vector<FlatSlice> slices(std::int64_t begin, std::int64_t count) const;
 
  private:
   std::vector<FlatTensor> tensors_;

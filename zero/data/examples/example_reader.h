@@ -1,5 +1,5 @@
 #pragma once
-// ExampleReader: the texts of a file's examples, from the file's bytes in pieces of any size. No LibTorch.
+// ExampleReader: the texts of a file's examples, from the file's bytes in chunks of any size. No LibTorch.
 #include <cstdint>
 #include <functional>
 #include <string>

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "models/formats/tokenizer_files.h"
 #include "models/text/tokenizer.h"
-#include "zero/data/examples/example_pieces.h"
+#include "zero/data/examples/example_chunks.h"
 
 namespace zero {
 namespace {
@@ -35,15 +35,15 @@ void KeptExamples::add(EncodedExample example) {
   }
 }
 
-EncodedPiece KeptExamples::take() {
-  EncodedPiece piece;
-  piece.ids = std::move(tokens_);
-  piece.notes.resize(count_words);
-  std::memcpy(piece.notes.data(), &counts_, sizeof counts_);
-  piece.notes.push_back(static_cast<std::uint32_t>(lengths_.size()));
-  piece.notes.insert(piece.notes.end(), lengths_.begin(), lengths_.end());
-  piece.notes.insert(piece.notes.end(), trained_.begin(), trained_.end());
-  return piece;
+EncodedChunk KeptExamples::take() {
+  EncodedChunk chunk;
+  chunk.ids = std::move(tokens_);
+  chunk.notes.resize(count_words);
+  std::memcpy(chunk.notes.data(), &counts_, sizeof counts_);
+  chunk.notes.push_back(static_cast<std::uint32_t>(lengths_.size()));
+  chunk.notes.insert(chunk.notes.end(), lengths_.begin(), lengths_.end());
+  chunk.notes.insert(chunk.notes.end(), trained_.begin(), trained_.end());
+  return chunk;
 }
 
 ExampleNotes ExampleNotes::read(const std::vector<std::uint32_t>& notes) {
@@ -74,9 +74,9 @@ CacheRecipe example_recipe(const std::string& path, std::shared_ptr<const Conver
                                     static_cast<int>(options.overlong), " ", options.vocab_size));
   recipe.width = TokenWidth::uint32;
   cut_examples(recipe);
-  recipe.encode = [encoder = std::move(encoder), path, options](const SourcePiece& piece) {
+  recipe.encode = [encoder = std::move(encoder), path, options](const SourceChunk& chunk) {
     KeptExamples kept(options);
-    for_each_example(piece, path, [&](const Example& example) { kept.add(encoder->encode(example)); });
+    for_each_example(chunk, path, [&](const Example& example) { kept.add(encoder->encode(example)); });
     return kept.take();
   };
   return recipe;

@@ -18,7 +18,7 @@ struct ConversationRowsOptions {
   std::int64_t vocab_size = 0;  // of the model: every id must be below
 };
 
-/// The examples of a piece of a file. A token is its id, with trained_bit where it is a target that is trained.
+/// The examples of a chunk of a file. A token is its id, with trained_bit where it is a target that is trained.
 class KeptExamples {
  public:
   static constexpr std::uint32_t trained_bit = 1u << 31;
@@ -29,7 +29,7 @@ class KeptExamples {
   void add(EncodedExample example);
 
   /// Tokens end to end, and as notes the counts and each kept example's length and number of trained tokens.
-  EncodedPiece take();
+  EncodedChunk take();
 
  private:
   ConversationRowsOptions options_;
@@ -37,7 +37,7 @@ class KeptExamples {
   std::vector<std::uint32_t> tokens_, lengths_, trained_;
 };
 
-/// What the notes of all pieces say, one piece after the other.
+/// What the notes of all chunks say, one chunk after the other.
 struct ExampleNotes {
   ExampleCounts counts;
   std::vector<std::uint32_t> lengths, trained;  // of each kept example

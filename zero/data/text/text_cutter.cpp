@@ -14,9 +14,9 @@ CacheRecipe text_recipe(const std::string& path, const TextEncoder& encoder) {
   recipe.rule =
       fingerprint_of(text(text_rule, "; BOS ", encoder.bos, ", EOS ", encoder.eos, "; ", hex(encoder.fingerprint)));
   recipe.width = narrowest_token_width(encoder.vocab_size);
-  recipe.cut = [next_cut = encoder.next_cut](std::string_view held, const PieceStart& start) -> std::size_t {
+  recipe.cut = [next_cut = encoder.next_cut](std::string_view held, const ChunkStart& start) -> std::size_t {
     const std::size_t mark =
-        start.first && held.starts_with(byte_order_mark) ? byte_order_mark.size() + 1 : 0;  // it is no piece by itself
+        start.first && held.starts_with(byte_order_mark) ? byte_order_mark.size() + 1 : 0;  // it is no chunk by itself
     const std::size_t place = next_cut(held, std::max(held.size() / 2, mark));
     return place < held.size() ? place : 0;
   };
@@ -24,23 +24,23 @@ CacheRecipe text_recipe(const std::string& path, const TextEncoder& encoder) {
       "here begin ", recipe.most_bytes >> 20,
       " MiB without a place where the text could be cut and keep its ids, and to encode more at once would take "
       "too much memory: divide the text into smaller files, or write its ids to a .bin file by the tokenizer's own library");
-  recipe.encode = [encoder, path](const SourcePiece& piece) {
-    std::string_view bytes = piece.bytes;
-    if (piece.first && bytes.starts_with(byte_order_mark)) bytes.remove_prefix(byte_order_mark.size());
-    if (piece.first && piece.last && bytes.empty())
+  recipe.encode = [encoder, path](const SourceChunk& chunk) {
+    std::string_view bytes = chunk.bytes;
+    if (chunk.first && bytes.starts_with(byte_order_mark)) bytes.remove_prefix(byte_order_mark.size());
+    if (chunk.first && chunk.last && bytes.empty())
       throw InputError(text(path, " is empty: there is no text to train on"));
-    Utf8Check check(path, piece.offset + static_cast<std::int64_t>(piece.bytes.size() - bytes.size()));
+    Utf8Check check(path, chunk.offset + static_cast<std::int64_t>(chunk.bytes.size() - bytes.size()));
     check.add(bytes);
     check.finish();
-    const std::vector<int> ids = encoder.encode(bytes, !piece.first);
-    EncodedPiece encoded;
+    const std::vector<int> ids = encoder.encode(bytes, !chunk.first);
+    EncodedChunk encoded;
     encoded.ids.reserve(ids.size() + 2);
-    if (piece.first && encoder.bos >= 0) encoded.ids.push_back(static_cast<std::uint32_t>(encoder.bos));
+    if (chunk.first && encoder.bos >= 0) encoded.ids.push_back(static_cast<std::uint32_t>(encoder.bos));
     for (const int id : ids) {
       ZERO_CHECK(id >= 0 && id < encoder.vocab_size, text("the tokenizer gave id ", id, " of ", encoder.vocab_size));
       encoded.ids.push_back(static_cast<std::uint32_t>(id));
     }
-    if (piece.last && encoder.eos >= 0) encoded.ids.push_back(static_cast<std::uint32_t>(encoder.eos));
+    if (chunk.last && encoder.eos >= 0) encoded.ids.push_back(static_cast<std::uint32_t>(encoder.eos));
     return encoded;
   };
   return recipe;

@@ -15,12 +15,12 @@
 namespace zero {
 namespace {
 
-struct Piece {
+struct Chunk {
   std::uint64_t source_bytes = 0, ids = 0, notes = 0;
   std::uint64_t checksum = 0;  // of the ids
   Fingerprint source{};
 };
-static_assert(sizeof(Piece) == 64);
+static_assert(sizeof(Chunk) == 64);
 
 std::uint64_t frame_checksum(TokenCacheHeader header, std::string_view tail) {
   header.checksum = 0;
@@ -40,29 +40,29 @@ std::string narrowed(const std::vector<std::uint32_t>& ids, std::uint32_t width)
   return bytes;
 }
 
-// The pieces of a source, front to back.
-class PieceReader {
+// The chunks of a source, front to back.
+class ChunkReader {
  public:
-  explicit PieceReader(const CacheRecipe& recipe) : recipe_(recipe), file_(File::open(recipe.source)) {
+  explicit ChunkReader(const CacheRecipe& recipe) : recipe_(recipe), file_(File::open(recipe.source)) {
     if (file_.size() == 0) throw InputError(text(recipe.source, " is empty: there is no text to train on"));
   }
   const File& file() const { return file_; }
 
-  std::optional<SourcePiece> next() {
+  std::optional<SourceChunk> next() {
     if (ended_) return std::nullopt;
     std::size_t bytes = 0;
     while (bytes == 0) {
       read_more();
       bytes = offset_ < file_.size() ? recipe_.cut(held_, start_) : held_.size();
     }
-    SourcePiece piece{start_, "", false};
-    piece.last = ended_ = offset_ == file_.size() && bytes == held_.size();
-    piece.bytes = held_.substr(0, bytes);
+    SourceChunk chunk{start_, "", false};
+    chunk.last = ended_ = offset_ == file_.size() && bytes == held_.size();
+    chunk.bytes = held_.substr(0, bytes);
     held_.erase(0, bytes);
     start_.offset += static_cast<std::int64_t>(bytes);
-    start_.number += recipe_.count ? recipe_.count(piece) : std::count(piece.bytes.begin(), piece.bytes.end(), '\n');
+    start_.number += recipe_.count ? recipe_.count(chunk) : std::count(chunk.bytes.begin(), chunk.bytes.end(), '\n');
     start_.first = false;
-    return piece;
+    return chunk;
   }
 
  private:
@@ -70,7 +70,7 @@ class PieceReader {
     const std::size_t before = held_.size();
     if (static_cast<std::int64_t>(before) >= recipe_.most_bytes)
       throw InputError(text(recipe_.source, ":", start_.number, ": ", recipe_.too_long));
-    const std::int64_t count = std::min(recipe_.piece_bytes, file_.size() - offset_);
+    const std::int64_t count = std::min(recipe_.chunk_bytes, file_.size() - offset_);
     held_.resize(before + static_cast<std::size_t>(count));
     file_.read_at(held_.data() + before, count, offset_);
     offset_ += count;
@@ -78,38 +78,38 @@ class PieceReader {
 
   const CacheRecipe& recipe_;
   File file_;
-  std::string held_;  // read, and in no piece yet
+  std::string held_;  // read, and in no chunk yet
   std::int64_t offset_ = 0;
-  PieceStart start_{.first = true};
+  ChunkStart start_{.first = true};
   bool ended_ = false;
 };
 
-struct MadePiece {
-  Piece entry;
+struct MadeChunk {
+  Chunk entry;
   std::string ids;
   std::vector<std::uint32_t> notes;
 };
 
 std::string read_tail(const File& file, const TokenCacheHeader& header) {
-  std::string tail(header.notes * sizeof(std::uint32_t) + header.pieces * sizeof(Piece), '\0');
+  std::string tail(header.notes * sizeof(std::uint32_t) + header.chunks * sizeof(Chunk), '\0');
   file.read_at(tail.data(), static_cast<std::int64_t>(tail.size()),
                static_cast<std::int64_t>(sizeof header + header.ids * header.width));
   return tail;
 }
 
-std::vector<Piece> pieces_of(const std::string& tail, const TokenCacheHeader& header) {
-  std::vector<Piece> pieces(header.pieces);
-  std::memcpy(pieces.data(), tail.data() + header.notes * sizeof(std::uint32_t), pieces.size() * sizeof(Piece));
-  return pieces;
+std::vector<Chunk> chunks_of(const std::string& tail, const TokenCacheHeader& header) {
+  std::vector<Chunk> chunks(header.chunks);
+  std::memcpy(chunks.data(), tail.data() + header.notes * sizeof(std::uint32_t), chunks.size() * sizeof(Chunk));
+  return chunks;
 }
 
 bool sizes_fit(const TokenCacheHeader& header, std::int64_t file_bytes) {
   constexpr std::uint64_t most = std::uint64_t{1} << 56;  // no product below overflows
   const TokenCacheHeader ours;
   if (std::memcmp(header.magic, ours.magic, sizeof ours.magic) != 0 || header.version != ours.version) return false;
-  if ((header.width != 2 && header.width != 4) || header.ids > most || header.notes > most || header.pieces > most)
+  if ((header.width != 2 && header.width != 4) || header.ids > most || header.notes > most || header.chunks > most)
     return false;
-  return sizeof header + header.ids * header.width + header.notes * 4 + header.pieces * sizeof(Piece) ==
+  return sizeof header + header.ids * header.width + header.notes * 4 + header.chunks * sizeof(Chunk) ==
          static_cast<std::uint64_t>(file_bytes);
 }
 
@@ -133,27 +133,27 @@ std::optional<Frame> read_frame(const File& file) {
 
 TokenCacheHeader write_token_cache(const std::string& path, const CacheRecipe& recipe, const CoreSet& cores,
                                    const CacheProgress& progress) {
-  PieceReader reader(recipe);
+  ChunkReader reader(recipe);
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
   NewFile file(path, reader.file().mode());
   TokenCacheHeader header;
   header.width = static_cast<std::uint32_t>(recipe.width);
   header.rule = recipe.rule;
   file.append(&header, sizeof header);
-  std::vector<Piece> table;
+  std::vector<Chunk> table;
   std::vector<std::uint32_t> notes;
   work_in_order(
       cores, [&] { return reader.next(); },
-      [&](SourcePiece& piece) {
-        EncodedPiece encoded = recipe.encode(piece);
-        MadePiece made{{piece.bytes.size(), encoded.ids.size(), encoded.notes.size()},
+      [&](SourceChunk& chunk) {
+        EncodedChunk encoded = recipe.encode(chunk);
+        MadeChunk made{{chunk.bytes.size(), encoded.ids.size(), encoded.notes.size()},
                        narrowed(encoded.ids, header.width),
                        std::move(encoded.notes)};
         made.entry.checksum = checksum_of(made.ids);
-        made.entry.source = fingerprint_of(piece.bytes);
+        made.entry.source = fingerprint_of(chunk.bytes);
         return made;
       },
-      [&](MadePiece made) {
+      [&](MadeChunk made) {
         file.append(made.ids.data(), static_cast<std::int64_t>(made.ids.size()));
         notes.insert(notes.end(), made.notes.begin(), made.notes.end());
         table.push_back(made.entry);
@@ -164,7 +164,7 @@ TokenCacheHeader write_token_cache(const std::string& path, const CacheRecipe& r
   if (reader.file().changed())
     throw InputError(text(recipe.source, ": was changed while it was read: start again when nothing writes to it"));
   header.notes = notes.size();
-  header.pieces = table.size();
+  header.chunks = table.size();
   std::string tail;
   append_bytes(tail, notes);
   append_bytes(tail, table);
@@ -198,33 +198,33 @@ std::optional<TokenCacheHeader> verify_token_cache(const std::string& path, cons
   if (header.source_bytes != static_cast<std::uint64_t>(source.size())) return std::nullopt;
 
   struct Job {
-    Piece piece;
+    Chunk chunk;
     std::int64_t ids_at = 0, source_at = 0;
   };
   struct Found {
     bool same_source = false, same_ids = false;
   };
-  const std::vector<Piece> pieces = pieces_of(frame->tail, header);
+  const std::vector<Chunk> chunks = chunks_of(frame->tail, header);
   bool same_source = true, same_ids = true;
   std::size_t number = 0;
   Job job{{}, sizeof header, 0};
   work_in_order(
       cores,
       [&]() -> std::optional<Job> {
-        if (number == pieces.size() || !same_source || !same_ids) return std::nullopt;
-        job.ids_at += static_cast<std::int64_t>(job.piece.ids) * header.width;
-        job.source_at += static_cast<std::int64_t>(job.piece.source_bytes);
-        job.piece = pieces[number++];
+        if (number == chunks.size() || !same_source || !same_ids) return std::nullopt;
+        job.ids_at += static_cast<std::int64_t>(job.chunk.ids) * header.width;
+        job.source_at += static_cast<std::int64_t>(job.chunk.source_bytes);
+        job.chunk = chunks[number++];
         return job;
       },
       [&](const Job& one) {
-        std::string bytes(one.piece.source_bytes, '\0');
+        std::string bytes(one.chunk.source_bytes, '\0');
         source.read_at(bytes.data(), static_cast<std::int64_t>(bytes.size()), one.source_at);
         Found found;
-        found.same_source = fingerprint_of(bytes) == one.piece.source;
-        bytes.resize(one.piece.ids * header.width);
+        found.same_source = fingerprint_of(bytes) == one.chunk.source;
+        bytes.resize(one.chunk.ids * header.width);
         cache.read_at(bytes.data(), static_cast<std::int64_t>(bytes.size()), one.ids_at);
-        found.same_ids = checksum_of(std::move(bytes)) == one.piece.checksum;
+        found.same_ids = checksum_of(std::move(bytes)) == one.chunk.checksum;
         return found;
       },
       [&](const Found& found) {

@@ -14,7 +14,7 @@ struct TokenCacheHeader {
   std::uint32_t width = 0;  // of an id, in bytes
   std::uint64_t ids = 0;
   std::uint64_t notes = 0;
-  std::uint64_t pieces = 0;
+  std::uint64_t chunks = 0;
   std::uint64_t source_bytes = 0;
   Fingerprint rule{};
   std::uint64_t checksum = 0;  // of the header with 0 here, the notes and the table
@@ -25,7 +25,7 @@ static_assert(sizeof(TokenCacheHeader) == 128);
 /// Of the source: how many bytes are done, and how many there are.
 using CacheProgress = std::function<void(std::int64_t done, std::int64_t all)>;
 
-/// Makes the cache, telling `progress` after each piece. Returns its header.
+/// Makes the cache, telling `progress` after each chunk. Returns its header.
 TokenCacheHeader write_token_cache(const std::string& path, const CacheRecipe& recipe, const CoreSet& cores,
                                    const CacheProgress& progress = {});
 

@@ -55,8 +55,8 @@ class TokenFile {
   TokenWidth type_;
   std::int64_t begin_;
   std::int64_t size_;
-  std::shared_ptr<std::atomic<bool>> told_ =
-      std::make_shared<std::atomic<bool>>(false);  // that the file was written to
+  // that the file was written to
+  std::shared_ptr<std::atomic<bool>> told_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace zero

@@ -1,0 +1,79 @@
+#include "offload/kernels/optimizer_kernel.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/numbers/number_types.h"
+#include "offload/kernels/update_loop.h"
+
+namespace zero {
+namespace {
+
+constexpr std::int64_t block_elements = std::int64_t{1} << 15;
+// Smaller weights may still be in the caches when they are used.
+constexpr std::int64_t stream_elements = std::int64_t{1} << 22;
+
+template <class State>
+void run(const OptimizerSpan& span, const StepFactors& factors, UpdateLoop<State> update) {
+  ZERO_CHECK(update, text("an optimizer with states in ", c10::toString(span.state_type), " takes no gradients in ",
+                          c10::toString(span.gradient_type), " with weights in ", c10::toString(span.weight_type)));
+  const auto gradient_bytes = static_cast<std::int64_t>(c10::elementSize(span.gradient_type));
+  const auto weight_bytes = static_cast<std::int64_t>(c10::elementSize(span.weight_type));
+  at::parallel_for(0, (span.n + block_elements - 1) / block_elements, 1, [&](std::int64_t first, std::int64_t last) {
+    const std::int64_t begin = first * block_elements, end = std::min(last * block_elements, span.n);
+    const UpdatePointers<State> at{static_cast<State*>(span.master) + begin, static_cast<State*>(span.m) + begin,
+                                   static_cast<State*>(span.v) + begin,
+                                   static_cast<const char*>(span.gradient) + begin * gradient_bytes,
+                                   span.weights ? static_cast<char*>(span.weights) + begin * weight_bytes : nullptr};
+    update(at, factors, end - begin, span.n >= stream_elements);
+  });
+}
+
+}  // namespace
+
+void run_update(const OptimizerSpan& span, const StepFactors& factors, ChooseLoops choose) {
+  ZERO_CHECK(factors.step >= 1, "steps are counted from 1");
+  ZERO_CHECK(span.state_type == c10::kFloat || span.state_type == c10::kDouble, "states are fp32 or fp64");
+  const auto weights = span.weights ? std::optional(number_of(span.weight_type)) : std::nullopt;
+  const UpdateLoops loops = choose(number_of(span.gradient_type), weights);
+  if (span.state_type == c10::kDouble) return run<double>(span, factors, loops.fp64);
+  run<float>(span, factors, loops.fp32);
+}
+
+OptimizerSpan slice(const OptimizerSpan& span, std::int64_t begin, std::int64_t end) {
+  const auto moved = [begin](auto* pointer, c10::ScalarType type) {
+    using Byte = std::conditional_t<std::is_const_v<std::remove_pointer_t<decltype(pointer)>>, const char, char>;
+    return static_cast<Byte*>(pointer) + begin * static_cast<std::int64_t>(c10::elementSize(type));
+  };
+  OptimizerSpan part = span;
+  part.master = moved(span.master, span.state_type);
+  part.m = moved(span.m, span.state_type);
+  part.v = moved(span.v, span.state_type);
+  part.gradient = moved(span.gradient, span.gradient_type);
+  if (span.weights) part.weights = moved(span.weights, span.weight_type);
+  part.n = end - begin;
+  return part;
+}
+
+void update_ranges(const OptimizerSpan& span, const StepFactors& factors, const std::vector<DecayRange>& ranges,
+                   std::int64_t offset) {
+  ZERO_CHECK(factors.kernel, "a step without an optimizer");
+  if (ranges.empty()) return factors.kernel(span, factors);
+  std::int64_t done = offset;
+  for (const DecayRange& range : ranges) {
+    const std::int64_t begin = std::max(range.begin, offset), end = std::min(range.end, offset + span.n);
+    if (begin >= end) continue;
+    ZERO_CHECK(begin == done, text("decay ranges leave out elements ", done, " to ", begin));
+    StepFactors of_range = factors;
+    if (!range.decays) of_range.weight_decay = 0;
+    of_range.lr *= range.lr_scale;
+    factors.kernel(slice(span, begin - offset, end - offset), of_range);
+    done = end;
+  }
+  ZERO_CHECK(done == offset + span.n, text("decay ranges end at ", done, ", the shard's part at ", offset + span.n));
+}
+
+}  // namespace zero

@@ -1,0 +1,35 @@
+#pragma once
+// The loops that a rule's file of kernels (update_lanes.inl) gives, and the walk over a span that calls them.
+#include <cstdint>
+#include <optional>
+
+#include "base/numbers/number.h"
+#include "offload/kernels/optimizer_kernel.h"
+
+namespace zero {
+
+template <class State>
+struct UpdatePointers {
+  State* master;
+  State* m;
+  State* v;
+  const void* gradient;
+  void* weights;
+};
+
+/// Updates n elements. `stream`: weights that lie on 64 bytes are written past the caches.
+template <class State>
+using UpdateLoop = void (*)(const UpdatePointers<State>&, const StepFactors&, std::int64_t n, bool stream);
+
+/// For states in fp32 and in fp64; null for a combination of types that is not there.
+struct UpdateLoops {
+  UpdateLoop<float> fp32;
+  UpdateLoop<double> fp64;
+};
+/// The best loops of this machine; without a type of weights none are written.
+using ChooseLoops = UpdateLoops (*)(Number gradient, std::optional<Number> weights);
+
+/// Runs the loop for the span's types over it, on all threads. Throws InternalError as an OptimizerKernel does.
+void run_update(const OptimizerSpan& span, const StepFactors& factors, ChooseLoops choose);
+
+}  // namespace zero

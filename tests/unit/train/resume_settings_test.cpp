@@ -1,0 +1,199 @@
+// What a resumed run must share with its checkpoint: everything that shapes an id or a mask, and nothing that does not.
+#include "zero/train/resume_settings.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "base/error.h"
+#include "models/text/chat_template.h"
+#include "tests/unit/models/small_tokenizer.h"
+#include "tests/unit/temporary_folder.h"
+#include "zero/config/setup.h"
+
+namespace zero {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+const std::string token =
+    R"({"content": "<|im_end|>", "lstrip": false, "normalized": false, "rstrip": false, "single_word": false, "special": true})";
+
+void write(const std::string& path, const std::string& content) { std::ofstream(path) << content; }
+
+/// A run on conversations from a small model directory, which tests change between two looks.
+class ChangingRun {
+ public:
+  ChangingRun() {
+    for (const auto& entry : fs::directory_iterator(ZERO_TEST_DATA "/tiny/model"))
+      fs::copy(entry.path(), fs::path(folder_.path()) / entry.path().filename());
+    for (const auto& entry : fs::directory_iterator(folder_.path()))
+      fs::permissions(entry.path(), fs::perms::owner_all);
+    write(path("tokenizer.model"), test::small_tokenizer_model());
+    write(path("tokenizer_config.json"), settings());
+    write(path("chat_template.jinja"), zephyr());
+    write(path("train.jsonl"), R"({"text": "the"})");
+  }
+
+  std::string path(const std::string& name) const { return folder_ / name; }
+
+  static std::string settings(const std::string& more = "") {
+    return R"({"added_tokens_decoder": {"301": )" + token + R"(}, "model_max_length": 5, "legacy": false)" + more + "}";
+  }
+  static std::string zephyr() { return ChatTemplate::named("zephyr", "<s>", "</s>").jinja(); }
+
+  Settings look(const std::string& more = "") const {
+    const Config config =
+        parse_config("[job]\noutput_dir='out'\n[model]\npath='" + folder_.path() + "'\n[data]\ntrain=['" +
+                         path("train.jsonl") + "']\n" + more + "\n[training]\nsteps=1\nseq_len=8\n",
+                     "config.toml");
+    return resume_settings(config, BatchArithmetic::of(config, 1), model_config_of(config));
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+/// Keys whose values differ.
+std::vector<std::string> changed(const Settings& then, const Settings& now) {
+  const std::map<std::string, std::string> before(then.begin(), then.end()), after(now.begin(), now.end());
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : before)
+    if (!after.contains(key) || after.at(key) != value) keys.push_back(key);
+  for (const auto& [key, value] : after)
+    if (!before.contains(key)) keys.push_back(key);
+  return keys;
+}
+
+using Keys = std::vector<std::string>;
+
+TEST(DecisiveSettings, WhatShapesAnIdOrAMaskIsSeen) {
+  const auto differ = [](const auto& change) {
+    const ChangingRun run;
+    const Settings then = run.look();
+    change(run);
+    return changed(then, run.look());
+  };
+  EXPECT_EQ(differ([](const ChangingRun& run) {
+              write(run.path("chat_template.jinja"), ChatTemplate::named("llama-2", "<s>", "</s>").jinja());
+            }),
+            Keys{"data.chat_template"});
+  EXPECT_EQ(differ([](const ChangingRun& run) { fs::remove(run.path("chat_template.jinja")); }),
+            Keys{"data.chat_template"});
+  EXPECT_EQ(differ([](const ChangingRun& run) {
+              write(run.path("tokenizer_config.json"), ChangingRun::settings(R"(, "add_prefix_space": false)"));
+            }),
+            Keys{"data.tokenizer"});
+  EXPECT_EQ(differ([](const ChangingRun& run) {
+              write(run.path("tokenizer_config.json"),
+                    R"({"legacy": true, "added_tokens_decoder": {"301": )" + token + "}}");
+            }),
+            Keys{"data.tokenizer"});
+  EXPECT_EQ(differ([](const ChangingRun& run) { write(run.path("tokenizer_config.json"), R"({"legacy": false})"); }),
+            Keys{"data.tokenizer"});
+  EXPECT_EQ(differ([](const ChangingRun& run) {
+              write(run.path("tokenizer_config.json"), ChangingRun::settings(R"(, "eos_token": "<s>")"));
+            }),
+            Keys{"data.tokenizer"});
+  EXPECT_EQ(differ([](const ChangingRun& run) { write(run.path("tokenizer.json"), R"({"model": {"merges": []}})"); }),
+            Keys{"data.tokenizer"});
+  EXPECT_EQ(differ([](const ChangingRun& run) {
+              write(run.path("tokenizer.model"), test::small_tokenizer_model() + std::string("\x1A\x02\x18\x00", 4));
+            }),
+            Keys{"data.tokenizer"});
+  EXPECT_EQ(differ([](const ChangingRun& run) { write(run.path("train.jsonl"), R"({"text": "thy"})"); }),
+            Keys{"data.train"});
+  EXPECT_EQ(differ([](const ChangingRun& run) {
+              write(run.path("tokenizer_config.json"),
+                    ChangingRun::settings(R"(, "pad_token": "x", "padding_side": "left")"));
+            }),
+            Keys{});
+}
+
+TEST(DecisiveSettings, ATemplateIsKnownByItsTextAndNotByTheWayItWasNamed) {
+  const ChangingRun run;
+  EXPECT_EQ(changed(run.look(), run.look("chat_template='zephyr'")), Keys{});
+  EXPECT_EQ(changed(run.look(), run.look("chat_template='alpaca'")), Keys{"data.chat_template"});
+}
+
+TEST(DecisiveSettings, FieldsThatTheDecoderDoesNotReadMayChange) {
+  const ChangingRun run;
+  const Settings then = run.look();
+  std::ifstream file(run.path("config.json"));
+  std::string config((std::istreambuf_iterator<char>(file)), {});
+  write(run.path("config.json"), config.insert(config.find('{') + 1, "\"note\": 0, "));
+  EXPECT_EQ(changed(then, run.look()), Keys{});
+}
+
+TEST(DecisiveSettings, WhatAnAdapterSaysIsSeen) {
+  const TemporaryFolder adapter;
+  for (const char* name : {"/adapter_config.json", "/adapter_model.safetensors"})
+    fs::copy(std::string(ZERO_TEST_DATA "/tiny-lora/adapter") + name, adapter.path() + name);
+  fs::permissions(adapter / "adapter_config.json", fs::perms::owner_all);
+  const ChangingRun run;
+  const std::string lora = "[lora]\nadapter='" + adapter.path() + "'";
+  const Settings then = run.look(lora);
+  std::ifstream file(adapter / "adapter_config.json");
+  std::string config((std::istreambuf_iterator<char>(file)), {});
+  const std::size_t place = config.find(':', config.find("\"lora_alpha\"")) + 1;
+  write(adapter / "adapter_config.json",
+        config.insert(place, " 9").erase(place + 2, config.find_first_of(",}", place) - place - 2));
+  EXPECT_EQ(changed(then, run.look(lora)), Keys{"lora.lora_alpha"});
+}
+
+TEST(DecisiveSettings, FilesAreReadToTheirEnds) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "large.bin";
+  write(path, "");
+  fs::resize_file(path, 200 << 20);  // of zeros, which take no room on the disk
+  const std::string then = file_mark(path);
+  EXPECT_EQ(file_mark(path, own_cores()), then);
+  EXPECT_THAT(then, HasSubstr("209715200 bytes, "));
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp((100 << 20) + 777);
+  file.put('\x01');
+  file.close();
+  EXPECT_NE(file_mark(path), then);
+}
+
+std::string refusal(const std::vector<std::string>& accepted) {
+  try {
+    check_accepted(accepted);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(DecisiveSettings, AcceptedChangesAreKeysThatMayChange) {
+  EXPECT_EQ(refusal({"optimizer.lr", "data.train", "data.chat_template"}), "accepted");
+  EXPECT_THAT(refusal({"optimizer.lr", "optimiser.lr"}),
+              testing::AllOf(HasSubstr("--accept-change optimiser.lr"), HasSubstr("`optimizer.lr`")));
+  EXPECT_THAT(refusal({"no.such"}), HasSubstr("there is no such key"));
+  EXPECT_THAT(refusal({"model.hidden_size"}), HasSubstr("another model"));
+  EXPECT_EQ(refusal({"model.path"}), "accepted");  // the base of adapters
+}
+
+TEST(DecisiveSettings, AFileThatWasToldOfInAnotherWayMayBeAccepted) {
+  const Settings now{{"model.path", "7 bytes, SHA-256 by chunks 08d71c2c33e1"}};
+  const Config config;
+  const auto differs = [&](const std::string& then, const std::vector<std::string>& accepted = {}) -> std::string {
+    try {
+      require_same_settings(config, now, {{"model.path", then}}, accepted, "out/checkpoints/step-00000001");
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(differs("7 bytes, 77d71c2c33e1"),
+              testing::AllOf(HasSubstr("--accept-change model.path"), HasSubstr("in another way: accept it")));
+  EXPECT_THAT(differs("7 bytes, SHA-256 by chunks 77d71c2c33e1"), testing::Not(HasSubstr("in another way")));
+  EXPECT_EQ(differs("7 bytes, 77d71c2c33e1", {"model.path"}), "");
+  EXPECT_EQ(differs(now[0].second), "");
+}
+
+}  // namespace
+}  // namespace zero

@@ -1,0 +1,89 @@
+#pragma once
+// Nf4Codec: how the frozen weights of a quantised group lie in memory and on the wire (QLoRA). The flat vector is
+// cut into the layout's shards; of each, matrices are held as NF4 blocks and what is not a matrix in the compute type.
+// Shards are equally long in bytes, so that they are gathered like others, at about a quarter of the size.
+//
+// With quantised scales (double quantisation) groups of 256 blocks are counted from the start of each tensor and the
+// mean is that of the whole tensor, as bitsandbytes has it, wherever shards are cut: the numbers do not depend on the
+// ranks. A group's header lies beside its codes in every shard that holds a part of it.
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "offload/quantized/device_nf4.h"
+#include "zero/core/buffers/flat_layout.h"
+
+namespace zero {
+
+struct Nf4CodecOptions {
+  at::ScalarType type = at::kBFloat16;  // of what is not a matrix
+  bool quantize_scales = false;
+  at::Device device = at::kCPU;  // where bytes are decoded
+};
+
+class Nf4Codec {
+ public:
+  /// The layout's alignment must be a multiple of nf4_block. `shards`: those of the layout, or 1 where ranks hold it
+  /// whole.
+  Nf4Codec(const FlatLayout& layout, int shards, Nf4CodecOptions format);
+
+  std::int64_t shard_bytes() const { return shard_bytes_; }
+  std::int64_t all_bytes() const { return shard_bytes_ * std::int64_t(shards_.size()); }
+  bool quantizes_scales() const { return format_.quantize_scales; }
+
+  /// Elements [begin, begin + values.numel()) of a shard, fp32, both multiples of nf4_block, into the shard's bytes.
+  /// Where scales are quantised, the blocks' largest values go to `largest` ([blocks of a shard], fp32), and
+  /// encode_all_scales() must follow. All on the same device, the host or the codec's.
+  void encode(int shard, std::int64_t begin, const at::Tensor& values, const at::Tensor& bytes,
+              const at::Tensor& largest = {}) const;
+  /// `largest`: of all shards' blocks, in order; host memory. `bytes`: anywhere.
+  void encode_all_scales(int shard, const at::Tensor& largest, const at::Tensor& bytes) const;
+
+  /// The bytes of all shards to the whole flat vector, in its type. On the codec's device; on a GPU in the current
+  /// stream.
+  void decode(const at::Tensor& bytes, const at::Tensor& full) const;
+
+ private:
+  struct ScaleGroup {  // the part of one that lies in a run; blocks of the flat vector
+    std::int64_t begin = 0, end = 0;
+    std::int64_t whole_begin = 0, whole_end = 0;
+    std::size_t tensor = 0;  // index into scaled_
+  };
+  struct BlockRange {
+    std::int64_t begin = 0, end = 0;
+  };
+  struct Run {               // blocks of one kind
+    std::int64_t begin = 0;  // element in the flat vector
+    std::int64_t blocks = 0;
+    bool quantized = false;
+    // first byte in the shard: elements; or codes, then largest values or headers and their codes
+    std::int64_t place = 0;
+    std::vector<ScaleGroup> groups;  // of quantised scales
+  };
+  std::int64_t bytes_of(const Run& run) const;
+  void find_vectors(const FlatLayout& layout);
+  /// Calls visit(part, whether it is of matrices) for the parts of a range of blocks, in order.
+  void for_each_kind(BlockRange range, const std::function<void(BlockRange, bool)>& visit) const;
+  void find_scaled_tensors(const FlatLayout& layout);
+  void add_groups(Run& run) const;
+  void encode_run(const Run& run, std::int64_t begin, const at::Tensor& values, const at::Tensor& bytes,
+                  float* largest) const;
+  void encode_scales_of(const Run& run, const float* largest, const std::vector<float>& means,
+                        std::uint8_t* after_codes) const;
+  void decode_quantized(const Run& run, std::uint8_t* start, const at::Tensor& out) const;
+  void add_runs(const Run& run, std::int64_t start, std::vector<cuda::Nf4Run>& runs) const;
+
+  Nf4CodecOptions format_;
+  std::unique_ptr<DeviceNf4> device_;  // null: the host decodes
+  at::Tensor table_;                   // of the device: all runs of all shards
+  std::int64_t shard_numel_ = 0;
+  std::int64_t shard_bytes_ = 0;
+  std::vector<BlockRange> vectors_;  // blocks that hold a part of one, apart from each other
+  std::vector<BlockRange> scaled_;   // blocks of each tensor, whose scales share a mean
+  std::vector<std::vector<Run>> shards_;
+};
+
+}  // namespace zero

@@ -1,0 +1,191 @@
+#include "zero/train/resume_settings.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/byte_count.h"
+#include "base/error.h"
+#include "base/fingerprint.h"
+#include "base/log.h"
+#include "models/formats/tokenizer_files.h"
+#include "models/text/chat_template.h"
+#include "zero/config/config_keys.h"
+#include "zero/config/nearest_key.h"
+#include "zero/config/run_model.h"
+#include "zero/config/setup.h"
+
+namespace zero {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t large = std::int64_t{1} << 30;  // takes seconds to read
+constexpr const char* scheme =
+    "SHA-256 by chunks ";  // in every mark of a file, so that one made in another way is known
+
+// Sections and keys that change how a result is reached, or how long a run is, and not what a step does.
+const std::set<std::string> free_sections{"job",     "zero",       "comm",   "activation_checkpoint",
+                                          "offload", "checkpoint", "metrics"};
+const std::set<std::string> free_keys{"training.steps",     "training.epochs", "training.local_batch_size",
+                                      "training.precision", "training.device", "training.validation_interval",
+                                      "data.validation"};
+// Told by their content, or in another way.
+const std::set<std::string> marked_keys{"model.preset",   "model.path",         "data.train",
+                                        "data.tokenizer", "data.chat_template", "training.global_batch_size",
+                                        "lora.adapter"};
+
+std::string text_of(const ConfigKey& key, Config& config) {
+  const std::optional<Value> value = read_field(key.field(config));
+  return value ? toml_text(*value) : "none";
+}
+
+void add_model(Settings& settings, const ModelConfig& model) {
+  const auto fields = nlohmann::ordered_json::parse(format_model_config(model, "float32"));
+  for (const auto& [name, value] : fields.items()) settings.emplace_back("model." + name, value.dump());
+}
+
+/// Of the model's own numbers. Its path stands for the base of adapters.
+bool is_shape(const std::string& key) { return key.starts_with("model.") && key != "model.path"; }
+
+bool in_another_way(const std::string& was, const std::string& is) {
+  return is.find(scheme) != is.npos && was.find(scheme) == was.npos && was != "none";
+}
+
+std::string marks_of(const std::vector<std::string>& paths, const CoreSet& cores) {
+  std::string marks;
+  for (const std::string& path : paths) marks += (marks.empty() ? "" : "; ") + file_mark(path, cores);
+  return marks;
+}
+
+std::string mark_of(std::string_view content) { return hex(fingerprint_of(content), 12); }
+
+/// The chunks, the merges, and what is said of them elsewhere; empty: the run has no tokenizer.
+std::string tokenizer_mark(const TokenizerSource& source) {
+  const std::string folder = tokenizer_home(source.tokenizer);
+  const std::string file = fs::is_directory(source.tokenizer) ? folder + "/tokenizer.model" : source.tokenizer;
+  if (file.empty() || !fs::exists(file)) return "";
+  std::string mark = file_mark(file);
+  if (fs::exists(folder + "/tokenizer.json")) mark += "; tokenizer.json " + file_mark(folder + "/tokenizer.json");
+  return mark + "; added tokens and rules " + mark_of(encoding_rules_of(source));
+}
+
+bool has_conversations(const Config& config) {
+  return std::any_of(config.data.train.begin(), config.data.train.end(),
+                     [](const std::string& path) { return path.ends_with(".jsonl") || path.ends_with(".json"); });
+}
+
+/// The template's name where it is known, and its text; of another one its text alone.
+std::string template_mark(const TokenizerSource& source) {
+  const auto jinja = chat_template_of(source);
+  if (!jinja) return "none";
+  std::string name;
+  try {
+    name = ChatTemplate::load(source.settings, source.chat_template).name() + ", ";
+  } catch (const InputError&) {  // told when a conversation needs it
+  }
+  return text(name, jinja->size(), " bytes, ", mark_of(*jinja));
+}
+
+/// What the adapter that training begins from says, in the place of what [lora] does not.
+void take_adapter(LoraSection& lora, const LoraOptions& stored) {
+  lora.r = stored.r;
+  lora.lora_alpha = stored.alpha;
+  lora.lora_dropout = stored.dropout;
+  lora.target_modules = expand_targets(stored.target_modules);
+  lora.modules_to_save = stored.modules_to_save;
+  lora.use_rslora = stored.use_rslora;
+  lora.use_dora = stored.use_dora;
+}
+
+}  // namespace
+
+std::string file_mark(const std::string& path, const CoreSet& cores) {
+  if (fs::is_directory(path)) {
+    std::vector<std::string> files;
+    for (const auto& entry : fs::directory_iterator(path))
+      if (entry.path().extension() == ".safetensors") files.push_back(entry.path().string());
+    std::sort(files.begin(), files.end());
+    return marks_of(files, cores);
+  }
+  const auto bytes = static_cast<std::int64_t>(fs::file_size(path));
+  if (bytes >= large) log_info("reading ", path, ", ", bytes_text(bytes), ", by whose content a resumed run knows it");
+  return text(bytes, " bytes, ", scheme, hex(fingerprint_of_file(path, cores), 12));
+}
+
+Settings resume_settings(const Config& config, const BatchArithmetic& batch, const ModelConfig& model,
+                         const CoreSet& cores) {
+  Settings settings;
+  add_model(settings, model);
+  const TokenizerSource tokenizer = tokenizer_source_of(config);
+  settings.emplace_back("data.train", marks_of(config.data.train, cores));
+  if (const std::string mark = tokenizer_mark(tokenizer); !mark.empty()) {
+    settings.emplace_back("data.tokenizer", mark);
+    if (has_conversations(config)) settings.emplace_back("data.chat_template", template_mark(tokenizer));
+  }
+  settings.emplace_back("training.global_batch_size", std::to_string(batch.global_batch_size));
+  if (config.lora && config.model.path) settings.emplace_back("model.path", file_mark(*config.model.path, cores));
+  Config copy = config;
+  if (config.lora && !config.lora->adapter.empty()) take_adapter(*copy.lora, *lora_options_of(config));
+  for (const ConfigKey& key : config_keys()) {
+    if (free_sections.contains(key.section) || free_keys.contains(key.full_name()) ||
+        marked_keys.contains(key.full_name()))
+      continue;
+    if (key.section == "lora" && !config.lora) continue;
+    settings.emplace_back(key.full_name(), text_of(key, copy));
+  }
+  return settings;
+}
+
+void check_accepted(const std::vector<std::string>& accepted) {
+  std::vector<std::string> known;
+  for (const ConfigKey& key : config_keys())
+    if (!is_shape(key.full_name())) known.push_back(key.full_name());
+  for (const std::string& key : accepted) {
+    if (is_shape(key))
+      throw InputError(text("--accept-change ", key, ": a run cannot go on with another model: begin another run"));
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    const std::string nearest = nearest_key(key, known);
+    throw InputError(text("--accept-change ", key, ": there is no such key",
+                          nearest.empty() ? "" : text("; the nearest known key is `", nearest, "`"),
+                          "; it wants section.key, as in --accept-change optimizer.lr"));
+  }
+}
+
+void require_same_settings(const Config& config, const Settings& now, const Settings& then,
+                           const std::vector<std::string>& accepted, const std::string& checkpoint) {
+  const std::map<std::string, std::string> before(then.begin(), then.end()), after(now.begin(), now.end());
+  std::set<std::string> keys;
+  for (const auto& [key, value] : before) keys.insert(key);
+  for (const auto& [key, value] : after) keys.insert(key);
+  const auto value_in = [](const std::map<std::string, std::string>& settings, const std::string& key) {
+    const auto found = settings.find(key);
+    return found == settings.end() ? std::string("none") : found->second;
+  };
+  for (const std::string& key : keys) {
+    const std::string was = value_in(before, key), is = value_in(after, key);
+    if (was == is || std::find(accepted.begin(), accepted.end(), key) != accepted.end()) continue;
+    throw InputError(text(config.where(key), ": is ", is, " now, and ", was, " in ", checkpoint,
+                          ": give it the value that it had, or begin another run",
+                          is_shape(key) ? "" : text(", or pass --accept-change ", key, " to go on with the new one"),
+                          in_another_way(was, is)
+                              ? ". An earlier version told of files in another way: accept it where they are the same"
+                              : ""));
+  }
+}
+
+std::string other_changes(const Config& now, const Config& then) {
+  std::string changes;
+  Config after = now, before = then;
+  for (const ConfigKey& key : config_keys()) {
+    if (key.section == "job" || (!free_sections.contains(key.section) && !free_keys.contains(key.full_name())))
+      continue;
+    const std::string was = text_of(key, before), is = text_of(key, after);
+    if (was != is) changes += text(changes.empty() ? "" : ", ", key.full_name(), " ", was, " -> ", is);
+  }
+  return changes;
+}
+
+}  // namespace zero

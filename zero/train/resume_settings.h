@@ -1,0 +1,42 @@
+#pragma once
+// DecisiveSettings: what a run's results depend on beside its states, as text by key. A run that resumes must agree
+// with its checkpoint in them; in all else (ranks, stage, where states live, micro-batches, precision, length, records)
+// it may differ.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/core_share.h"
+#include "models/model_config.h"
+#include "zero/config/batch_arithmetic.h"
+#include "zero/config/config.h"
+
+namespace zero {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+/// Every decisive key with its value as TOML; the model as the fields of its config.json; data files, what of the
+/// tokenizer's files shapes an id, the chat template in effect, and the base of adapters by size and content (see
+/// file_mark), not by name; of an adapter that training began from what its adapter_config.json says. Reads those files
+/// to their ends, on `cores`.
+Settings resume_settings(const Config& config, const BatchArithmetic& batch, const ModelConfig& model,
+                         const CoreSet& cores = {});
+
+/// Refuses (InputError) keys that are none, naming the nearest, and those of the model's shape, which cannot change.
+void check_accepted(const std::vector<std::string>& accepted);
+
+/// Throws InputError with key, both values and what to do, where `now` and `then` differ in a key that is not in
+/// `accepted`. `checkpoint` names where `then` is from.
+void require_same_settings(const Config& config, const Settings& now, const Settings& then,
+                           const std::vector<std::string>& accepted, const std::string& checkpoint);
+
+/// The other keys whose values changed, for people: "zero.stage 3 -> 1, training.steps 100 -> 200"; empty when none
+/// has.
+std::string other_changes(const Config& now, const Config& then);
+
+/// "4351213 bytes, SHA-256 by chunks 08d71c2c33e1": size and the beginning of the fingerprint of the whole content
+/// (base/fingerprint.h). Of a directory: of each of its .safetensors files. Large files are told of before they are
+/// read.
+std::string file_mark(const std::string& path, const CoreSet& cores = {});
+
+}  // namespace zero

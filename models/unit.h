@@ -105,6 +105,9 @@ class Unit {
   /// Whether the backward pass reads the unit's own weights. A lookup does not: its weights then stay away in backward.
   virtual bool backward_reads_weights() const { return true; }
 
+  /// Gives up what is kept from pass to pass beside parameters (tables), so that the next pass makes it anew.
+  virtual void drop_tables() {}
+
  protected:
   explicit Unit(std::string name) : name_(std::move(name)) {}
   std::vector<Parameter> parameters_;

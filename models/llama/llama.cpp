@@ -63,6 +63,8 @@ class Block : public Unit {
     };
   }
 
+  void drop_tables() override { rotary_->drop(); }
+
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
     const bool again = context.recompute_attention && at::GradMode::is_enabled();
     const at::Tensor middle =

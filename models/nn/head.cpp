@@ -1,14 +1,12 @@
 #include "models/nn/head.h"
 
 #include <ATen/ATen.h>
+#include <ATen/OpMathType.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "models/ops/cross_entropy.h"
-#include "models/ops/cuda/device_rows.h"
-#include "models/ops/precise_type.h"
 #include "models/ops/rms_norm.h"
-#include "models/unit.h"
 
 namespace zero {
 
@@ -24,28 +22,10 @@ struct Options {
   bool some_on_meta = false;
 };
 
-/// The trained rows of x: all, or those that `kept` lists.
-struct Rows {
-  at::Tensor x;        // [n, hidden]
-  at::Tensor targets;  // [n]
-  at::Tensor kept;     // [n] row numbers; undefined: all
-};
-
-Rows trained_rows(const at::Tensor& x, const at::Tensor& targets, bool some_on_meta) {
-  Rows rows{x.reshape({-1, x.size(-1)}).contiguous(), targets.reshape({-1}), {}};
-  if (cuda::takes_type(x)) return rows;  // its kernels pass over them, and nobody waits for a count
-  const at::Tensor trained = rows.targets != ignored_target;
-  if (x.is_meta() ? !some_on_meta : trained.all().item<bool>()) return rows;
-  rows.kept = x.is_meta() ? at::empty_like(rows.targets) : trained.nonzero().squeeze(1);
-  rows.x = rows.x.index_select(0, rows.kept);
-  rows.targets = rows.targets.index_select(0, rows.kept);
-  return rows;
-}
-
 /// Gradients of everything up to the normed rows and of the output matrix, summed chunk by chunk for scale 1.
 struct ChunkSums {
   at::Tensor dz;       // [n, hidden]
-  at::Tensor doutput;  // [vocabulary, hidden] in precise_type
+  at::Tensor doutput;  // [vocabulary, hidden] in fp32 (fp64 in fp64)
 
   void add(at::Tensor& dlogits, const at::Tensor& z, const at::Tensor& output, std::int64_t begin,
            const Options& options) {
@@ -54,21 +34,9 @@ struct ChunkSums {
       at::mm_out(mine, dlogits, output);
     }
     if (!options.want_output) return;
-    const at::Tensor mine = z.narrow(0, begin, dlogits.size(0));
-    const at::ScalarType wide = precise_type(z.scalar_type());
-    if (!doutput.defined()) doutput = at::zeros({dlogits.size(1), z.size(1)}, z.options().dtype(wide));
-    if (wide == z.scalar_type()) {
-      doutput.addmm_(dlogits.t(), mine);
-      return;
-    }
-    // LibTorch's CPU casts what it adds: by rows of the vocabulary, so that it is never the whole product.
-    const std::int64_t all = dlogits.size(1), step = z.is_cuda() ? all : head_sum_rows;
-    for (std::int64_t row = 0; row < all; row += step) {
-      const std::int64_t rows = std::min(step, all - row);
-      at::Tensor product = at::mm(dlogits.narrow(1, row, rows).t(), mine);
-      if (!z.is_cuda()) product = product.to(wide);
-      doutput.narrow(0, row, rows).add_(product);
-    }
+    const auto wide = z.options().dtype(at::toOpMathType(z.scalar_type()));
+    if (!doutput.defined()) doutput = at::zeros({dlogits.size(1), z.size(1)}, wide);
+    add_product_(doutput, dlogits, z.narrow(0, begin, dlogits.size(0)));
   }
 };
 
@@ -78,33 +46,35 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
 
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& norm,
                             const at::Tensor& output, const at::Tensor& targets, const Options& options) {
-    const Rows rows = trained_rows(x, targets, options.some_on_meta);
-    const RmsNormed normed = rms_norm(rows.x, norm, options.eps);
-    const std::int64_t n = rows.x.size(0), row_bytes = output.size(0) * std::int64_t(output.element_size());
-    const std::int64_t chunk = logits_chunk_rows(row_bytes, options.logits_bytes);
-    const bool want = options.want_x || options.want_output, one_chunk = n <= chunk;
+    at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous(), wanted = targets.reshape({-1}).contiguous();
+    const at::Tensor kept = trained_rows(rows, wanted, options.some_on_meta);
+    if (kept.defined()) {
+      rows = rows.index_select(0, kept);
+      wanted = wanted.index_select(0, kept);
+    }
+    const RmsNormed normed = rms_norm(rows, norm, options.eps);
+    const std::int64_t row_bytes = output.size(0) * std::int64_t(output.element_size());
+    const std::vector<std::int64_t> chunks = logits_chunks(rows, row_bytes, options.logits_bytes);
+    const bool want = options.want_x || options.want_output, one_chunk = chunks.size() <= 2;
 
     at::Tensor loss = at::zeros({}, normed.rstd.options()), logits, lse;
     const at::Tensor one = at::ones({}, normed.rstd.options());
     ChunkSums sums;
-    if (want && !one_chunk && options.want_x) sums.dz = at::empty_like(rows.x);
-    for (std::int64_t begin = 0; begin < n; begin += chunk) {
-      // What chunks hold shows in two whole ones and the last one.
-      if (x.is_meta() && begin >= 2 * chunk) begin = (n - 1) / chunk * chunk;
-      const std::int64_t size = std::min(chunk, n - begin);
+    if (want && !one_chunk && options.want_x) sums.dz = at::empty_like(rows);
+    for (std::size_t p = 0; p < chunks.size(); p += 2) {
+      const std::int64_t begin = chunks[p], size = chunks[p + 1] - begin;
       logits = at::mm(normed.y.narrow(0, begin, size), output.t());
-      const at::Tensor wanted = rows.targets.narrow(0, begin, size);
-      const CrossEntropy found = cross_entropy(logits, wanted);
+      const at::Tensor theirs = wanted.narrow(0, begin, size);
+      const CrossEntropy found = cross_entropy(logits, theirs);
       lse = found.lse;
       loss.add_(found.loss);
       if (!want || one_chunk) continue;
-      cross_entropy_backward_(logits, wanted, lse, one);
+      cross_entropy_backward_(logits, theirs, lse, one);
       sums.add(logits, normed.y, output, begin, options);
     }
     if (!want) return loss;
     if (!one_chunk) logits = lse = at::Tensor();
-    context->save_for_backward(
-        {x, norm, output, normed.rstd, rows.targets, rows.kept, logits, lse, sums.dz, sums.doutput});
+    context->save_for_backward({x, norm, output, normed.rstd, wanted, kept, logits, lse, sums.dz, sums.doutput});
     return loss;
   }
 
@@ -146,9 +116,7 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
 at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const at::Tensor& targets,
                      const HeadLossOptions& options) {
   const bool graph = at::GradMode::is_enabled();
-  std::int64_t logits_bytes = options.logits_bytes;
-  if (logits_bytes == 0) logits_bytes = x.is_cuda() ? default_device_logits_bytes : default_logits_bytes;
-  const Options own{weights.eps, logits_bytes, graph && (x.requires_grad() || weights.norm.requires_grad()),
+  const Options own{weights.eps, options.logits_bytes, graph && (x.requires_grad() || weights.norm.requires_grad()),
                     graph && weights.output.requires_grad(), options.ignores_targets_on_meta};
   return HeadLossFunction::apply(x, weights.norm, weights.output, targets, own);
 }
@@ -157,7 +125,7 @@ at::Tensor head_logits(const at::Tensor& x, const HeadWeights& weights) {
   const at::NoGradGuard no_grad;
   const at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
   const at::Tensor logits = at::mm(rms_norm(rows, weights.norm, weights.eps).y, weights.output.t());
-  return logits.view({x.size(0), x.size(1), weights.output.size(0)}).to(precise_type(logits.scalar_type()));
+  return logits.view({x.size(0), x.size(1), weights.output.size(0)}).to(at::toOpMathType(logits.scalar_type()));
 }
 
 }  // namespace zero

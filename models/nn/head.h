@@ -3,7 +3,7 @@
 // tokens in chunks so that the logits of all tokens never need to exist at once.
 #include <ATen/core/Tensor.h>
 
-#include <algorithm>
+#include "models/ops/head_rows.h"
 
 namespace zero {
 
@@ -12,19 +12,6 @@ struct HeadWeights {
   at::Tensor output;  // [vocabulary, hidden]
   double eps = 1e-5;
 };
-
-/// The most that the logits of one chunk of tokens may take.
-inline constexpr std::int64_t default_logits_bytes = 32 << 20;
-/// The same on a GPU, where small products do not fill the device.
-inline constexpr std::int64_t default_device_logits_bytes = 1 << 30;
-
-/// Tokens of one chunk whose logits take `row_bytes` each.
-constexpr std::int64_t logits_chunk_rows(std::int64_t row_bytes, std::int64_t logits_bytes) {
-  return std::max<std::int64_t>(16, logits_bytes / row_bytes);
-}
-
-/// Rows of the vocabulary whose gradient is summed in fp32 at once, on the CPU.
-inline constexpr std::int64_t head_sum_rows = 4096;
 
 struct HeadLossOptions {
   std::int64_t logits_bytes = 0;         // of a chunk, at most; 0: the default of the device

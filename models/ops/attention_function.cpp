@@ -81,7 +81,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
     const std::int64_t B = qkv.size(0), T = qkv.size(1);
     const at::Tensor out = at::empty({B, T, shape.heads * shape.head_dim}, qkv.options());
     const at::Tensor lse = at::empty({B, shape.heads, T}, qkv.options().dtype(at::kFloat));
-    with_row_kernels(qkv, [&]<class E>(E) {
+    with_kernel_type(qkv.scalar_type(), [&]<class E>(E) {
       rotate_in_place<E>(qkv, shape, table, positions, 1);
       for_every_head<E>(qkv, problem<E>(qkv, shape, first, out, lse), kernels::attention_kernels<E>()->forward);
     });
@@ -97,7 +97,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
     const at::Tensor &qkv = saved[0], dout = grads[0].contiguous(), dqkv = at::empty_like(qkv);
     const AttentionShape shape{context->saved_data["heads"].toInt(), context->saved_data["kv_heads"].toInt(),
                                context->saved_data["head_dim"].toInt()};
-    with_row_kernels(qkv, [&]<class E>(E) {
+    with_kernel_type(qkv.scalar_type(), [&]<class E>(E) {
       auto whole = problem<E>(qkv, shape, saved[4], saved[1], saved[2]);
       whole.dout = read_of<E>(dout);
       whole.dqkv = data_of<E>(dqkv);
@@ -121,7 +121,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
 
 bool kernels_take(const at::Tensor& qkv, const AttentionShape& shape) {
   bool take = false;
-  with_row_kernels(qkv, [&]<class E>(E) { take = kernels::attention_kernels<E>() != nullptr; });
+  with_kernel_type(qkv.scalar_type(), [&]<class E>(E) { take = kernels::attention_kernels<E>() != nullptr; });
   return take && shape.head_dim % 16 == 0 && shape.head_dim <= 256 && qkv.is_contiguous() && qkv.numel() > 0;
 }
 

@@ -1,19 +1,21 @@
 #pragma once
-// Cross-entropy of one chunk of logits: log-sum-exp and loss forward, softmax - onehot in place backward.
+// Cross-entropy of one chunk of logits: log-sum-exp and loss forward, softmax - onehot in place backward; on a copy of
+// the logits through autograd.
 #include <ATen/core/Tensor.h>
 
 namespace zero {
 
 struct CrossEntropy {
-  at::Tensor loss;  // [], precise_type: the sum over the rows
-  at::Tensor lse;   // [rows], precise_type: log of the sum of exp(logits)
+  at::Tensor loss;  // [], fp32 (fp64 in fp64): the sum over the rows
+  at::Tensor lse;   // [rows], as loss: log of the sum of exp(logits); not differentiable
 };
 
 /// logits [rows, vocabulary] contiguous, targets [rows] int64, all of them to be trained. Throws Error when a target is
-/// not below the vocabulary's size.
+/// not below the vocabulary's size. On a GPU nothing waits for the device: such a target makes the loss NaN there, and a
+/// row with a negative one counts nothing.
 CrossEntropy cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
 
-/// Turns logits into scale * d loss / d logits. scale: [] in precise_type.
+/// Turns logits into scale * d loss / d logits. scale: [], as loss.
 void cross_entropy_backward_(at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse,
                              const at::Tensor& scale);
 

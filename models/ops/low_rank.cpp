@@ -1,36 +1,9 @@
 #include "models/ops/low_rank.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
-
-#include "base/philox.h"
-#include "models/ops/cuda/device_rows.h"
-#include "models/ops/precise_type.h"
+#include <ATen/OpMathType.h>
 
 namespace zero {
-
-at::Tensor dropout_mask(const LowRank& adapter, const at::Tensor& z) {
-  if (cuda::takes_type(z)) return cuda::dropout_mask(adapter, z);
-  const std::int64_t rows = z.size(0), columns = z.size(1);
-  const at::Device drawn_on = z.is_meta() ? at::kMeta : at::kCPU;
-  const at::Tensor mask = at::empty({rows, columns}, at::TensorOptions().dtype(at::kFloat).device(drawn_on));
-  const std::uint32_t threshold = adapter.dropout_threshold();
-  const float kept = adapter.kept_scale();
-  float* out = mask.data_ptr<float>();
-  if (!mask.is_meta())
-    at::parallel_for(0, rows, 16, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r) {
-        const std::int64_t sample = adapter.first_sample + r / adapter.sequence, place = r % adapter.sequence;
-        const PhiloxKey key{adapter.seed, static_cast<std::uint64_t>(sample << 32 | place)};
-        for (std::int64_t c = 0; c < columns; c += 32) {
-          const auto words = philox_group(key, static_cast<std::uint64_t>(c / 32));
-          for (std::int64_t i = 0; i < 32 && c + i < columns; ++i)
-            out[r * columns + c + i] = words[i / 8][i % 8] < threshold ? 0.f : kept;
-        }
-      }
-    });
-  return mask.to(z.options());
-}
 
 namespace {
 
@@ -41,7 +14,7 @@ at::Tensor columns_of(const LowRank& adapter, const at::Tensor& y) {
 }  // namespace
 
 at::Tensor row_lengths(const LowRank& adapter, const at::Tensor& weight) {
-  const at::ScalarType precise = precise_type(weight.scalar_type());
+  const at::ScalarType precise = at::toOpMathType(weight.scalar_type());
   const at::Tensor w = weight.narrow(0, adapter.begin, adapter.rows()).to(precise);
   const at::Tensor a = adapter.a.to(precise), b = adapter.b.to(precise);
   const at::Tensor cross = at::mm(w, a.t()).mul(b).sum(1), own = at::mm(b, at::mm(a, a.t())).mul(b).sum(1);
@@ -54,7 +27,7 @@ void add_low_rank(const LowRank& adapter, const at::Tensor& z, const at::Tensor&
   part.add_(at::mm(u, adapter.b.t()), adapter.scale);
   if (adapter.magnitude.defined())
     part.mul_(
-        adapter.magnitude.to(precise_type(y.scalar_type())).div(row_lengths(adapter, weight)).to(y.scalar_type()));
+        adapter.magnitude.to(at::toOpMathType(y.scalar_type())).div(row_lengths(adapter, weight)).to(y.scalar_type()));
 }
 
 LowRankGradients low_rank_backward(const LowRank& adapter, const at::Tensor& z, const at::Tensor& weight,
@@ -65,7 +38,7 @@ LowRankGradients low_rank_backward(const LowRank& adapter, const at::Tensor& z, 
   const at::Tensor u = at::mm(dropped, adapter.a.t());
   at::Tensor part = columns_of(adapter, dy);
   if (adapter.magnitude.defined()) {
-    const at::ScalarType precise = precise_type(dy.scalar_type());
+    const at::ScalarType precise = at::toOpMathType(dy.scalar_type());
     const at::Tensor lengths = row_lengths(adapter, weight);
     const at::Tensor before =
         at::mm(z, weight.narrow(0, adapter.begin, adapter.rows()).t()).add_(at::mm(u, adapter.b.t()), adapter.scale);

@@ -25,9 +25,6 @@ struct LowRank {
   std::int64_t sequence = 1;
 
   std::int64_t rows() const { return b.size(0); }
-  /// A draw below it zeroes its element; the others are multiplied by kept_scale().
-  std::uint32_t dropout_threshold() const { return static_cast<std::uint32_t>(dropout * 4294967296.0); }
-  float kept_scale() const { return static_cast<float>(1.0 / (1.0 - dropout)); }
 };
 
 /// Zero or 1 / (1 - p) for every element of z [n, in], in its type and on its device: the same draws on every device,

@@ -1,9 +1,8 @@
-#include "models/ops/rms_norm.h"
-
 #include <ATen/ATen.h>
+#include <ATen/OpMathType.h>
 
-#include "models/ops/cuda/device_rows.h"
-#include "models/ops/precise_type.h"
+#include "base/error.h"
+#include "models/ops/backends.h"
 #include "models/ops/row_dispatch.h"
 
 namespace zero {
@@ -24,8 +23,9 @@ kernels::RmsNormRows<T> rows_from(const at::Tensor& x, const at::Tensor& weight,
 
 /// One partial sum of the weight's gradient a thread, added in their order.
 template <class T>
-void backward_rows(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd,
-                   RmsNormGradients& out, bool want_weight) {
+TensorPair backward_rows(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd,
+                         bool want_weight) {
+  const at::Tensor dx = at::empty_like(x);
   const std::int64_t rows = x.size(0), hidden = x.size(1);
   const std::int64_t parts = std::clamp<std::int64_t>(rows * hidden / 32768, 1, at::get_num_threads());
   const std::int64_t part_rows = (rows + parts - 1) / parts;
@@ -35,61 +35,73 @@ void backward_rows(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& 
       for (std::int64_t part = first; part < last; ++part) {
         const std::int64_t begin = part * part_rows, end = std::min(rows, begin + part_rows), at = begin * hidden;
         if (begin >= end) continue;
-        kernels::row_kernels<T>().rms_norm_backward({read_of<T>(dy) + at, read_of<T>(x) + at, read_of<T>(weight),
-                                                     read_of<float>(rstd) + begin, data_of<T>(out.x) + at,
-                                                     want_weight ? data_of<float>(sums) + part * hidden : nullptr,
-                                                     end - begin, hidden});
+        kernels::row_kernels<T>().rms_norm_backward(
+            {read_of<T>(dy) + at, read_of<T>(x) + at, read_of<T>(weight), read_of<float>(rstd) + begin,
+             data_of<T>(dx) + at, want_weight ? data_of<float>(sums) + part * hidden : nullptr, end - begin, hidden});
       }
     });
-  if (want_weight) out.weight = (parts == 1 ? sums[0] : sums.sum(0)).to(weight.scalar_type());
+  return {dx, want_weight ? (parts == 1 ? sums[0] : sums.sum(0)).to(weight.scalar_type()) : at::Tensor()};
 }
 
 }  // namespace
 
-RmsNormed rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
-  if (cuda::takes(x)) return cuda::rms_norm(x, weight, eps);
-  RmsNormed out;
-  const bool done = with_row_kernels(x, [&]<class T>(T) {
-    out = {at::empty_like(x), at::empty({x.size(0)}, x.options().dtype(at::kFloat))};
-    by_rows(x, x.size(0), x.size(1), [&](std::int64_t begin, std::int64_t end) {
-      kernels::row_kernels<T>().rms_norm(rows_from<T>(x, weight, out.y, out.rstd, begin, end), static_cast<float>(eps));
-    });
-  });
-  if (done) return out;
-  const at::Tensor x_precise = x.to(precise_type(x.scalar_type()));
-  out.rstd = x_precise.square().mean(1).add_(eps).rsqrt_();
-  out.y = rms_norm_again(x, weight, out.rstd);
-  return out;
+void check_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd) {
+  ZERO_CHECK(x.dim() == 2 && weight.numel() == x.size(1) && (!rstd.defined() || rstd.numel() == x.size(0)),
+             "a norm takes rows, a weight for each column and one rstd a row");
 }
 
-at::Tensor rms_norm_again(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd) {
-  if (cuda::takes(x)) return cuda::rms_norm_again(x, weight, rstd);
+TensorPair cpu::rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
+  check_norm(x, weight);
+  at::Tensor y, rstd;
+  const bool done = with_row_kernels({&x, &weight}, [&]<class T>(T) {
+    y = at::empty_like(x);
+    rstd = at::empty({x.size(0)}, x.options().dtype(at::kFloat));
+    by_rows(x, x.size(0), x.size(1), [&](std::int64_t begin, std::int64_t end) {
+      kernels::row_kernels<T>().rms_norm(rows_from<T>(x, weight, y, rstd, begin, end), static_cast<float>(eps));
+    });
+  });
+  return done ? TensorPair{y, rstd} : composed::rms_norm(x, weight, eps);
+}
+
+at::Tensor cpu::rms_norm_again(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd) {
+  check_norm(x, weight, rstd);
   at::Tensor y;
-  const bool done = with_row_kernels(x, [&]<class T>(T) {
+  const bool done = with_row_kernels({&x, &weight}, [&]<class T>(T) {
     y = at::empty_like(x);
     by_rows(x, x.size(0), x.size(1), [&](std::int64_t begin, std::int64_t end) {
       kernels::row_kernels<T>().rms_norm_again(rows_from<T>(x, weight, y, rstd, begin, end));
     });
   });
-  return done ? y : (normalized(x, rstd) * weight.to(rstd.scalar_type())).to(x.scalar_type());
+  return done ? y : composed::rms_norm_again(x, weight, rstd);
+}
+
+TensorPair cpu::rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
+                                  const at::Tensor& rstd, bool want_weight) {
+  check_norm(x, weight, rstd);
+  ZERO_CHECK(dy.sizes() == x.sizes(), "a norm's gradient has the shape of its rows");
+  TensorPair gradients;
+  const bool done = with_row_kernels(
+      {&x, &weight, &dy}, [&]<class T>(T) { gradients = backward_rows<T>(dy, x, weight, rstd, want_weight); });
+  return done ? gradients : composed::rms_norm_backward(dy, x, weight, rstd, want_weight);
+}
+
+TensorPair composed::rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
+  const at::Tensor rstd = x.to(at::toOpMathType(x.scalar_type())).square().mean(1).add_(eps).rsqrt_();
+  return {rms_norm_again(x, weight, rstd), rstd};
+}
+
+at::Tensor composed::rms_norm_again(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd) {
+  return (normalized(x, rstd) * weight.to(rstd.scalar_type())).to(x.scalar_type());
 }
 
 // With n = x * rstd and g = dy * weight: dx = rstd * (g - n * mean(g * n)), dweight = sum over rows of dy * n.
-RmsNormGradients rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
-                                   const at::Tensor& rstd, bool want_weight) {
-  if (cuda::takes(x)) return cuda::rms_norm_backward(dy, x, weight, rstd, want_weight);
-  RmsNormGradients gradients;
-  const bool done = with_row_kernels(x, [&]<class T>(T) {
-    gradients.x = at::empty_like(x);
-    backward_rows<T>(dy, x, weight, rstd, gradients, want_weight);
-  });
-  if (done) return gradients;
+TensorPair composed::rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
+                                       const at::Tensor& rstd, bool want_weight) {
   const at::Tensor dy_precise = dy.to(rstd.scalar_type());
   const at::Tensor n = normalized(x, rstd);
   const at::Tensor g = dy_precise * weight.to(rstd.scalar_type());
-  gradients.x = ((g - n * (g * n).mean(1, true)) * rstd.unsqueeze(1)).to(x.scalar_type());
-  if (want_weight) gradients.weight = (dy_precise * n).sum(0).to(weight.scalar_type());
-  return gradients;
+  const at::Tensor dx = ((g - n * (g * n).mean(1, true)) * rstd.unsqueeze(1)).to(x.scalar_type());
+  return {dx, want_weight ? (dy_precise * n).sum(0).to(weight.scalar_type()) : at::Tensor()};
 }
 
 }  // namespace zero

@@ -1,14 +1,14 @@
 #pragma once
 // Root-mean-square norm as transformers' LlamaRMSNorm, y = weight * x / sqrt(mean(x^2) + eps), but rounded once:
-// everything up to y is fp32 (fp64 in fp64). Without autograd: forward and backward are called by the functions that
-// contain a norm, which save x and rstd only and compute y again (4 bytes a row instead of a second activation).
+// everything up to y is fp32 (fp64 in fp64). Through autograd it saves x, weight and rstd; functions that contain a norm
+// call forward and backward themselves, and compute y again (4 bytes a row instead of a second activation).
 #include <ATen/core/Tensor.h>
 
 namespace zero {
 
 struct RmsNormed {
   at::Tensor y;     // as x
-  at::Tensor rstd;  // [rows], precise_type
+  at::Tensor rstd;  // [rows], fp32 (fp64 in fp64); not differentiable
 };
 
 /// x [rows, hidden] contiguous, weight [hidden].
@@ -19,7 +19,7 @@ at::Tensor rms_norm_again(const at::Tensor& x, const at::Tensor& weight, const a
 
 struct RmsNormGradients {
   at::Tensor x;
-  at::Tensor weight;  // undefined unless wanted; summed over the rows in precise_type, rounded once
+  at::Tensor weight;  // undefined unless wanted; summed over the rows in the type of rstd, rounded once
 };
 RmsNormGradients rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
                                    const at::Tensor& rstd, bool want_weight);

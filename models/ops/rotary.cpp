@@ -1,11 +1,10 @@
 #include "models/ops/rotary.h"
 
 #include <ATen/ATen.h>
+#include <ATen/OpMathType.h>
 
 #include <algorithm>
 #include <numbers>
-
-#include "models/ops/precise_type.h"
 
 namespace zero {
 
@@ -31,7 +30,7 @@ at::Tensor Rotary::frequencies(at::ScalarType precise) const {
 }
 
 Rotary::Table Rotary::table(std::int64_t length, at::ScalarType type, at::Device device) {
-  const at::ScalarType precise = precise_type(type);
+  const at::ScalarType precise = at::toOpMathType(type);
   const bool kind = kept_.cos.defined() && kept_.cos.scalar_type() == precise && kept_.cos.device() == device;
   if (!kind || kept_.cos.size(0) < length) {
     const std::int64_t rows = kind ? std::max(length, 2 * kept_.cos.size(0)) : length;

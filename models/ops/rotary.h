@@ -22,9 +22,11 @@ class Rotary {
     at::Tensor cos;  // [positions, head_dim / 2], contiguous
     at::Tensor sin;
   };
-  /// Cosines and sines of at least the positions 0 .. length-1, in precise_type(type). Kept between calls, so not for
+  /// Cosines and sines of at least the positions 0 .. length-1, in fp32 (fp64 in fp64). Kept between calls, so not for
   /// several threads at once.
   Table table(std::int64_t length, at::ScalarType type, at::Device device);
+  /// Gives up what is kept.
+  void drop() { kept_ = {}; }
 
  private:
   std::int64_t head_dim_;

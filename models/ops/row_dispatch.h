@@ -1,22 +1,31 @@
 #pragma once
-// From tensors to the row kernels: which tensors they take, and rows spread over threads. A tensor on Meta, which has a
-// size and no memory, goes the way of a CPU tensor with nothing launched, so that what a computation will hold can be
-// counted by running it.
+// From tensors to the row kernels: which tensors they take, and rows spread over threads. Nothing is launched for a
+// tensor on Meta, which has a size and no memory, so that what a computation will hold can be counted by running it.
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
+
+#include <initializer_list>
 
 #include "models/ops/kernels/row_kernels.h"
 
 namespace zero {
 
-/// Calls f(float{}) or f(kernels::Bf16{}) when x is a CPU or Meta tensor of that type; false when the kernels do not
-/// take it.
+/// Calls f(float{}) or f(kernels::Bf16{}) for that type; false when there are no kernels for it.
 template <class F>
-bool with_row_kernels(const at::Tensor& x, F&& f) {
-  if (!x.is_cpu() && !x.is_meta()) return false;
-  if (x.scalar_type() == at::kFloat) return f(float{}), true;
-  if (x.scalar_type() == at::kBFloat16) return f(kernels::Bf16{}), true;
+bool with_kernel_type(at::ScalarType type, F&& f) {
+  if (type == at::kFloat) return f(float{}), true;
+  if (type == at::kBFloat16) return f(kernels::Bf16{}), true;
   return false;
+}
+
+/// The same for the type of tensors, the first of which is x [rows, columns]; false unless all are contiguous and of
+/// one type.
+template <class F>
+bool with_row_kernels(std::initializer_list<const at::Tensor*> tensors, F&& f) {
+  const at::Tensor& x = **tensors.begin();
+  for (const at::Tensor* t : tensors)
+    if (!t->is_contiguous() || t->scalar_type() != x.scalar_type()) return false;
+  return x.dim() == 2 && with_kernel_type(x.scalar_type(), f);
 }
 
 template <class T>

@@ -1,6 +1,6 @@
 #pragma once
-// SwiGLU (Shazeer 2020): y = silu(gate) * up, computed in fp32 (fp64 in fp64) and rounded once. Without autograd, as in
-// rms_norm.h.
+// SwiGLU (Shazeer 2020): y = silu(gate) * up, computed in fp32 (fp64 in fp64) and rounded once. Through autograd it
+// saves gate_up.
 #include <ATen/core/Tensor.h>
 
 namespace zero {

@@ -77,6 +77,7 @@ MetaRank::MetaRank(const Chain& chain, EngineOptions options, const RankSetting&
 
 MetaRank::~MetaRank() {
   for (Unit* unit : chain_) {
+    unit->drop_tables();
     for (Parameter& parameter : unit->parameters()) parameter.tensor.reset();
     for (BorrowedParameter& borrowed : unit->borrowed()) borrowed.tensor.reset();
   }

@@ -9,10 +9,13 @@
 #include "models/model.h"
 #include "models/nn/device_batch.h"
 #include "models/ops/attention.h"
-#include "models/ops/cuda/device_rows.h"
+#include "models/ops/cross_entropy.h"
+#include "models/ops/cuda/device_operators.h"
 #include "models/ops/device_setting.h"
 #include "models/ops/low_rank.h"
+#include "models/ops/rms_norm.h"
 #include "models/ops/rotary.h"
+#include "models/ops/swiglu.h"
 #include "offload/kernels/adamw_kernel.h"
 #include "offload/kernels/device_step.h"
 #include "zero/core/chain.h"
@@ -47,14 +50,14 @@ TEST_P(Kernels, RmsNorm) {
   for (std::int64_t hidden : {64, 288, 2048, 8192}) {
     const at::Tensor x = values({37, hidden}), w = values({hidden}, 0.3), dy = values({37, hidden}, 0.9);
     const at::Tensor rstd = (x.square().mean(1) + 1e-5).rsqrt(), n = x * rstd.unsqueeze(1), g = dy * w;
-    ASSERT_TRUE(cuda::takes(up(x)));
-    const RmsNormed out = cuda::rms_norm(up(x), up(w), 1e-5);
+    ASSERT_TRUE(cuda::takes(up(x), up(w)));
+    const RmsNormed out = rms_norm(up(x), up(w), 1e-5);
     expect_near(out.y, n * w, "y");
-    EXPECT_TRUE(at::equal(out.y, cuda::rms_norm_again(up(x), up(w), out.rstd)));
-    const RmsNormGradients back = cuda::rms_norm_backward(up(dy), up(x), up(w), out.rstd, true);
+    EXPECT_TRUE(at::equal(out.y, rms_norm_again(up(x), up(w), out.rstd)));
+    const RmsNormGradients back = rms_norm_backward(up(dy), up(x), up(w), out.rstd, true);
     expect_near(back.x, (g - n * (g * n).mean(1, true)) * rstd.unsqueeze(1), "dx");
     expect_near(back.weight, (dy * n).sum(0), "dweight");
-    const RmsNormGradients again = cuda::rms_norm_backward(up(dy), up(x), up(w), out.rstd, true);
+    const RmsNormGradients again = rms_norm_backward(up(dy), up(x), up(w), out.rstd, true);
     EXPECT_TRUE(at::equal(back.weight, again.weight)) << "bits change between runs";
   }
 }
@@ -63,9 +66,8 @@ TEST_P(Kernels, Swiglu) {
   const std::int64_t inner = 176;
   const at::Tensor x = values({41, 2 * inner}) * 3, dy = values({41, inner}, 0.2);
   const at::Tensor gate = x.narrow(1, 0, inner), rest = x.narrow(1, inner, inner), s = gate.sigmoid();
-  expect_near(cuda::swiglu(up(x)), gate * s * rest, "y");
-  expect_near(cuda::swiglu_backward(up(dy), up(x)), at::cat({dy * rest * s * (1 + gate * (1 - s)), dy * gate * s}, 1),
-              "d");
+  expect_near(swiglu(up(x)), gate * s * rest, "y");
+  expect_near(swiglu_backward(up(dy), up(x)), at::cat({dy * rest * s * (1 + gate * (1 - s)), dy * gate * s}, 1), "d");
 }
 
 TEST_P(Kernels, CrossEntropy) {
@@ -75,18 +77,18 @@ TEST_P(Kernels, CrossEntropy) {
     const at::Tensor kept = targets >= 0, exact = logits.to(GetParam()).to(at::kDouble), lse = exact.logsumexp(1);
     const at::Tensor losses = (lse - exact.gather(1, targets.clamp_min(0).unsqueeze(1)).squeeze(1)) * kept;
     at::Tensor on_gpu = up(logits);
-    const CrossEntropy out = cuda::cross_entropy(on_gpu, targets.to(gpu));
+    const CrossEntropy out = cross_entropy(on_gpu, targets.to(gpu));
     EXPECT_NEAR(out.loss.item<double>() / losses.sum().item<double>(), 1, 1e-5) << vocabulary;
-    cuda::cross_entropy_backward_(on_gpu, targets.to(gpu), out.lse, at::full({}, 0.5, at::TensorOptions().device(gpu)));
+    cross_entropy_backward_(on_gpu, targets.to(gpu), out.lse, at::full({}, 0.5, at::TensorOptions().device(gpu)));
     at::Tensor d = exact.softmax(1);
     d.scatter_add_(1, targets.clamp_min(0).unsqueeze(1), at::full({33, 1}, -1.0, at::kDouble));
     expect_near(on_gpu, d * kept.unsqueeze(1) * 0.5, "dlogits");
     targets[3] = 5000;
-    EXPECT_TRUE(std::isnan(cuda::cross_entropy(up(logits), targets.to(gpu)).loss.item<double>()));
+    EXPECT_TRUE(std::isnan(cross_entropy(up(logits), targets.to(gpu)).loss.item<double>()));
     at::Tensor spoilt = up(logits);
     spoilt[5][500] = std::numeric_limits<double>::quiet_NaN();
     targets[3] = 0;
-    EXPECT_TRUE(std::isnan(cuda::cross_entropy(spoilt, targets.to(gpu)).loss.item<double>()));
+    EXPECT_TRUE(std::isnan(cross_entropy(spoilt, targets.to(gpu)).loss.item<double>()));
   }
 }
 

@@ -84,6 +84,17 @@ TEST(MemoryPlan, CountsWhatLiesOnDisk) {
   EXPECT_LT(plan.disk, resident.parameters + resident.optimizer + std::int64_t(model.units.size()) * 16 * 4096);
 }
 
+// A model keeps tables from pass to pass; a plan leaves none behind for the next.
+TEST(MemoryPlan, IsTheSameForAModelThatWasPlannedBefore) {
+  const Model model = make_llama(preset_config("llama-15m"));
+  MemoryWork work;
+  work.activations.seq_len = 256;
+  const MemoryPlan first = plan_memory(model, work), second = plan_memory(model, work);
+  EXPECT_GT(first.activations.at_rest, 0);
+  EXPECT_EQ(first.activations.at_rest, second.activations.at_rest);
+  EXPECT_EQ(first.peak(), second.peak());
+}
+
 // What attention holds for documents: nothing that grows with the square of a row in bf16, one mask in fp32.
 TEST(MemoryPlan, CountsWhatPackedRowsTakeOnAGpu) {
   const Model model = make_llama(preset_config("llama-110m"));

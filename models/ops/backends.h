@@ -1,0 +1,124 @@
+#pragma once
+// The operations as backends compute them, by the names that they have in operators.cpp, where these are registered.
+// What each computes stands at the function that users call. Those of a GPU are in cuda/.
+#include <ATen/core/Tensor.h>
+
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "models/ops/attention.h"
+
+namespace torch {
+class Library;
+}
+
+namespace zero {
+
+using TensorPair = std::tuple<at::Tensor, at::Tensor>;
+
+/// Error unless an operation's arguments have shapes that fit; for the kernels, which trust them.
+void check_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd = {});
+void check_gate_up(const at::Tensor& gate_up);
+void check_logits(const at::Tensor& logits, const at::Tensor& targets);
+
+/// Of dropout_mask: a draw below the threshold zeroes its element; the others are multiplied by kept_scale.
+inline std::uint32_t dropout_threshold(double dropout) { return static_cast<std::uint32_t>(dropout * 4294967296.0); }
+inline float kept_scale(double dropout) { return static_cast<float>(1.0 / (1.0 - dropout)); }
+
+/// What an operation is called with, the same on every device.
+namespace signature {
+
+using rms_norm = TensorPair(const at::Tensor& x, const at::Tensor& weight, double eps);
+using rms_norm_again = at::Tensor(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd);
+using rms_norm_backward = TensorPair(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
+                                     const at::Tensor& rstd, bool want_weight);
+using swiglu = at::Tensor(const at::Tensor& gate_up);
+using swiglu_backward = at::Tensor(const at::Tensor& dy, const at::Tensor& gate_up);
+using cross_entropy = TensorPair(const at::Tensor& logits, const at::Tensor& targets);
+using cross_entropy_backward_ = void(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse,
+                                     const at::Tensor& scale);
+using dropout_mask = at::Tensor(const at::Tensor& z, double dropout, std::int64_t seed, std::int64_t first_sample,
+                                std::int64_t sequence);
+using embedding_backward = at::Tensor(const at::Tensor& dy, const at::Tensor& ids, std::int64_t vocabulary);
+using trained_rows = at::Tensor(const at::Tensor& x, const at::Tensor& targets, bool some_on_meta);
+using logits_chunks = std::vector<std::int64_t>(const at::Tensor& rows, std::int64_t row_bytes, std::int64_t most);
+using add_product_ = void(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b);
+using table_rows = std::int64_t(const at::Tensor& qkv, const std::optional<at::Tensor>& positions);
+/// Registered as attention_operation of it.
+using attention = at::Tensor(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
+                             const Batch& batch);
+
+}  // namespace signature
+
+/// By LibTorch's operations, for every type and device.
+namespace composed {
+
+signature::rms_norm rms_norm;
+signature::rms_norm_again rms_norm_again;
+signature::rms_norm_backward rms_norm_backward;
+signature::swiglu swiglu;
+signature::swiglu_backward swiglu_backward;
+signature::cross_entropy cross_entropy;
+signature::cross_entropy_backward_ cross_entropy_backward_;
+signature::dropout_mask dropout_mask;
+signature::embedding_backward embedding_backward;
+signature::trained_rows trained_rows;
+signature::logits_chunks logits_chunks;
+signature::add_product_ add_product_;
+signature::table_rows table_rows;
+signature::attention attention;
+
+/// q [B, heads, T, head_dim], k and v alike, rotated, by LibTorch's attention: [B, T, heads * head_dim].
+at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask, bool causal);
+
+}  // namespace composed
+
+/// By the kernels of kernels/, for the types that these take; the others are composed. The same serve Meta, where they
+/// launch nothing.
+namespace cpu {
+
+signature::rms_norm rms_norm;
+signature::rms_norm_again rms_norm_again;
+signature::rms_norm_backward rms_norm_backward;
+signature::swiglu swiglu;
+signature::swiglu_backward swiglu_backward;
+signature::cross_entropy cross_entropy;
+signature::cross_entropy_backward_ cross_entropy_backward_;
+signature::table_rows table_rows;
+signature::attention attention;
+
+}  // namespace cpu
+
+/// What sizes alone do not tell.
+namespace meta {
+
+signature::embedding_backward embedding_backward;
+signature::trained_rows trained_rows;
+signature::logits_chunks logits_chunks;
+signature::attention attention;
+
+}  // namespace meta
+
+/// The operations under autograd, for the key Autograd. Where nothing requires a gradient an operation goes on to its
+/// backend: no graph, nothing saved.
+void register_gradients(torch::Library& library);
+
+/// An attention with the arguments of the operation.
+template <signature::attention* function>
+at::Tensor attention_operation(const at::Tensor& qkv, const at::Tensor& cos, const at::Tensor& sin,
+                               const std::optional<at::Tensor>& positions, const std::optional<at::Tensor>& documents,
+                               const std::optional<at::Tensor>& spans, std::int64_t longest_span,
+                               const std::optional<at::Tensor>& bias, std::int64_t heads, std::int64_t kv_heads,
+                               bool gpu_on_meta) {
+  Batch batch;
+  batch.positions = positions.value_or(at::Tensor());
+  batch.documents = documents.value_or(at::Tensor());
+  batch.spans = spans.value_or(at::Tensor());
+  batch.longest_span = longest_span;
+  batch.bias = bias.value_or(at::Tensor());
+  if (gpu_on_meta) batch.meta.device = at::kCUDA;
+  return function(qkv, {heads, kv_heads, 2 * cos.size(1)}, {cos, sin}, batch);
+}
+
+}  // namespace zero

@@ -1,0 +1,169 @@
+#include "models/ops/cuda/device_operators.h"
+
+#include <ATen/ATen.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include "base/error.h"
+#include "base/numbers/number_types.h"
+#include "models/ops/backends.h"
+#include "models/ops/cuda/row_launchers.h"
+#include "models/ops/head_rows.h"
+
+namespace zero::cuda {
+
+bool takes_type(const at::Tensor& tensor) {
+  const at::ScalarType type = tensor.scalar_type();
+  return type == at::kFloat || type == at::kBFloat16 || type == at::kHalf;
+}
+
+namespace {
+
+Stream stream_for(const at::Tensor& rows) {
+  return {c10::cuda::getCurrentCUDAStream(rows.get_device()).stream(), number_of(rows.scalar_type())};
+}
+
+/// What SwiGLU takes: contiguous rows that are whole 16-byte chunks; they are two of its vectors long.
+bool takes_rows(const at::Tensor& rows) {
+  return takes_type(rows) && rows.is_contiguous() && rows.size(-1) % 16 == 0 &&
+         reinterpret_cast<std::uintptr_t>(rows.const_data_ptr()) % 16 == 0;
+}
+
+at::TensorOptions precise(const at::Tensor& rows) { return rows.options().dtype(at::kFloat); }
+
+}  // namespace
+
+bool takes(const at::Tensor& rows, const at::Tensor& weight) {
+  return takes_rows(rows) && rows.size(-1) <= max_hidden && weight.is_contiguous() &&
+         weight.scalar_type() == rows.scalar_type();
+}
+
+namespace {
+namespace device {  // beside the launchers' names
+
+TensorPair rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
+  check_norm(x, weight);
+  if (!takes(x, weight)) return composed::rms_norm(x, weight, eps);
+  const at::Tensor y = at::empty_like(x), rstd = at::empty({x.size(0)}, precise(x));
+  rms_norm(RmsNormJob{x.const_data_ptr(), weight.const_data_ptr(), y.data_ptr(), rstd.data_ptr<float>(), x.size(0),
+                      int(x.size(1)), float(eps), false},
+           stream_for(x));
+  return {y, rstd};
+}
+
+at::Tensor rms_norm_again(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd) {
+  check_norm(x, weight, rstd);
+  if (!takes(x, weight)) return composed::rms_norm_again(x, weight, rstd);
+  const at::Tensor y = at::empty_like(x);
+  rms_norm(RmsNormJob{x.const_data_ptr(), weight.const_data_ptr(), y.data_ptr(), rstd.data_ptr<float>(), x.size(0),
+                      int(x.size(1)), 0, true},
+           stream_for(x));
+  return y;
+}
+
+TensorPair rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
+                             const at::Tensor& rstd, bool want_weight) {
+  check_norm(x, weight, rstd);
+  if (!takes(x, weight)) return composed::rms_norm_backward(dy, x, weight, rstd, want_weight);
+  ZERO_CHECK(dy.is_contiguous() && dy.sizes() == x.sizes(), "rms_norm_backward: rows are not contiguous or not like x");
+  const at::Tensor dx = at::empty_like(x);
+  // Enough blocks to hide the latency of a row's sums behind other rows.
+  const std::int64_t most = 4 * at::cuda::getCurrentDeviceProperties()->multiProcessorCount;
+  const int parts = int(std::min<std::int64_t>(want_weight ? most : 65535, x.size(0)));
+  const at::Tensor partial = want_weight ? at::empty({parts, x.size(1)}, precise(x)) : at::Tensor();
+  rms_norm_backward(
+      RmsNormBackwardJob{dy.const_data_ptr(), x.const_data_ptr(), weight.const_data_ptr(), rstd.const_data_ptr<float>(),
+                         dx.data_ptr(), want_weight ? partial.data_ptr<float>() : nullptr, parts, x.size(0),
+                         int(x.size(1))},
+      stream_for(x));
+  return {dx, want_weight ? partial.sum(0).to(weight.scalar_type()) : at::Tensor()};
+}
+
+at::Tensor swiglu(const at::Tensor& gate_up) {
+  check_gate_up(gate_up);
+  if (!takes_rows(gate_up)) return composed::swiglu(gate_up);
+  const at::Tensor y = at::empty({gate_up.size(0), gate_up.size(1) / 2}, gate_up.options());
+  swiglu(SwigluJob{gate_up.const_data_ptr(), nullptr, y.data_ptr(), y.size(0), int(y.size(1))}, stream_for(gate_up));
+  return y;
+}
+
+at::Tensor swiglu_backward(const at::Tensor& dy, const at::Tensor& gate_up) {
+  check_gate_up(gate_up);
+  if (!takes_rows(gate_up)) return composed::swiglu_backward(dy, gate_up);
+  ZERO_CHECK(dy.is_contiguous(), "swiglu_backward: rows are not contiguous");
+  const at::Tensor d = at::empty_like(gate_up);
+  swiglu(SwigluJob{gate_up.const_data_ptr(), dy.const_data_ptr(), d.data_ptr(), dy.size(0), int(dy.size(1))},
+         stream_for(gate_up));
+  return d;
+}
+
+TensorPair cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
+  check_logits(logits, targets);
+  if (!takes_type(logits)) return composed::cross_entropy(logits, targets);
+  const at::Tensor losses = at::empty({logits.size(0)}, precise(logits)), lse = at::empty_like(losses);
+  cross_entropy(CrossEntropyJob{logits.data_ptr(), targets.const_data_ptr<std::int64_t>(), lse.data_ptr<float>(),
+                                losses.data_ptr<float>(), logits.size(0), int(logits.size(1)), nullptr},
+                stream_for(logits));
+  return {losses.sum(), lse};
+}
+
+void cross_entropy_backward_(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse,
+                             const at::Tensor& scale) {
+  check_logits(logits, targets);
+  if (!takes_type(logits)) return composed::cross_entropy_backward_(logits, targets, lse, scale);
+  const at::Tensor factor = scale.to(at::kFloat);
+  cross_entropy_backward(
+      CrossEntropyJob{logits.data_ptr(), targets.const_data_ptr<std::int64_t>(), lse.data_ptr<float>(), nullptr,
+                      logits.size(0), int(logits.size(1)), factor.const_data_ptr<float>()},
+      stream_for(logits));
+}
+
+at::Tensor dropout_mask(const at::Tensor& z, double dropout, std::int64_t seed, std::int64_t first_sample,
+                        std::int64_t sequence) {
+  if (!takes_type(z)) return composed::dropout_mask(z, dropout, seed, first_sample, sequence);
+  const at::Tensor mask = at::empty({z.size(0), z.size(1)}, z.options());
+  dropout_mask(DropoutMaskJob{mask.data_ptr(), z.size(0), int(z.size(1)), sequence, first_sample,
+                              static_cast<std::uint64_t>(seed), dropout_threshold(dropout), kept_scale(dropout)},
+               stream_for(z));
+  return mask;
+}
+
+at::Tensor embedding_backward(const at::Tensor& dy, const at::Tensor& ids, std::int64_t vocabulary) {
+  return at::embedding_dense_backward(dy, ids, vocabulary, -1, false);
+}
+
+// The cross-entropy passes over rows that are not trained.
+at::Tensor trained_rows(const at::Tensor& x, const at::Tensor& targets, bool some_on_meta) {
+  return takes_type(x) ? at::Tensor() : composed::trained_rows(x, targets, some_on_meta);
+}
+
+std::vector<std::int64_t> logits_chunks(const at::Tensor& rows, std::int64_t row_bytes, std::int64_t most) {
+  return composed::logits_chunks(rows, row_bytes, most ? most : default_device_logits_bytes);
+}
+
+void add_product_(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
+  if (sum.scalar_type() == a.scalar_type())
+    sum.addmm_(a.t(), b);
+  else
+    sum.add_(at::mm(a.t(), b));
+}
+
+}  // namespace device
+}  // namespace
+
+void register_kernels(torch::Library& library) {
+  library.impl("rms_norm", device::rms_norm);
+  library.impl("rms_norm_again", device::rms_norm_again);
+  library.impl("rms_norm_backward", device::rms_norm_backward);
+  library.impl("swiglu", device::swiglu);
+  library.impl("swiglu_backward", device::swiglu_backward);
+  library.impl("cross_entropy", device::cross_entropy);
+  library.impl("cross_entropy_backward_", device::cross_entropy_backward_);
+  library.impl("dropout_mask", device::dropout_mask);
+  library.impl("embedding_backward", device::embedding_backward);
+  library.impl("trained_rows", device::trained_rows);
+  library.impl("logits_chunks", device::logits_chunks);
+  library.impl("add_product_", device::add_product_);
+}
+
+}  // namespace zero::cuda

@@ -1,0 +1,26 @@
+#pragma once
+// The operations on a GPU, by kernels for fp32, bf16 and fp16; other types, and rows that the kernels do not take, are
+// composed. A build without CUDA registers none (absent.cpp).
+#include <ATen/core/Tensor.h>
+#include <torch/library.h>
+
+#include "models/ops/rotary.h"
+
+namespace zero::cuda {
+
+/// For the library `zero` and the key CUDA.
+void register_kernels(torch::Library& library);
+/// For the keys CUDA and AutogradCUDA.
+void register_attention(torch::Library& library);
+
+/// A tensor of a type that the kernels know.
+bool takes_type(const at::Tensor& tensor);
+/// What the norm's kernel takes: contiguous rows of whole 16-byte chunks, not longer than a block holds, and a weight
+/// of their type.
+bool takes(const at::Tensor& rows, const at::Tensor& weight);
+
+/// qkv [B, T, width] with its first `turned` heads rotated, through autograd.
+at::Tensor rotate_qkv(const at::Tensor& qkv, const Rotary::Table& table, const at::Tensor& positions,
+                      std::int64_t turned);
+
+}  // namespace zero::cuda

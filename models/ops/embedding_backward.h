@@ -1,0 +1,11 @@
+#pragma once
+// The gradient of an embedding's table.
+#include <ATen/core/Tensor.h>
+
+namespace zero {
+
+/// [vocabulary, hidden]: dy [tokens, hidden] summed over the tokens of each id [tokens] in fp32 (fp64 in fp64), always
+/// in the same order, and rounded once.
+at::Tensor embedding_backward(const at::Tensor& dy, const at::Tensor& ids, std::int64_t vocabulary);
+
+}  // namespace zero

@@ -1,0 +1,32 @@
+#pragma once
+// The rows that the head multiplies: which of them, in which chunks, and the sum of the chunks' products.
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace zero {
+
+/// Numbers of the rows of x [tokens, hidden] whose target is trained; undefined: all, or where the cross-entropy passes
+/// over the others and nobody is to wait for a count. On Meta, where targets have no numbers: all, or some.
+at::Tensor trained_rows(const at::Tensor& x, const at::Tensor& targets, bool some_on_meta);
+
+/// The most that the logits of one chunk of tokens may take.
+inline constexpr std::int64_t default_logits_bytes = 32 << 20;
+/// The same on a GPU, where small products do not fill the device.
+inline constexpr std::int64_t default_device_logits_bytes = 1 << 30;
+
+/// Tokens of one chunk whose logits take `row_bytes` each.
+constexpr std::int64_t logits_chunk_rows(std::int64_t row_bytes, std::int64_t logits_bytes) {
+  return std::max<std::int64_t>(16, logits_bytes / row_bytes);
+}
+
+/// Begin and end of every chunk of the rows, one chunk after another, when the logits of a row take `row_bytes` and
+/// those of a chunk `most` (0: what suits the device). On Meta two whole chunks and the last one: they show what all
+/// hold.
+std::vector<std::int64_t> logits_chunks(const at::Tensor& rows, std::int64_t row_bytes, std::int64_t most);
+
+/// sum [m, n] += a^T b for a [k, m], b [k, n]; the sum may be wider than the factors.
+void add_product_(at::Tensor& sum, const at::Tensor& a, const at::Tensor& b);
+
+}  // namespace zero

@@ -1,0 +1,182 @@
+// The operations by name, with what computes them on each device: the library `zero` of LibTorch's dispatcher. The
+// functions that users call stand in this file too, so that whoever links one of them has all.
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/library.h>
+
+#include "base/error.h"
+#include "models/ops/backends.h"
+#include "models/ops/cross_entropy.h"
+#include "models/ops/cuda/device_operators.h"
+#include "models/ops/embedding_backward.h"
+#include "models/ops/head_rows.h"
+#include "models/ops/low_rank.h"
+#include "models/ops/rms_norm.h"
+#include "models/ops/swiglu.h"
+
+TORCH_LIBRARY(zero, m) {
+  m.def("rms_norm(Tensor x, Tensor weight, float eps) -> (Tensor y, Tensor rstd)");
+  m.def("rms_norm_again(Tensor x, Tensor weight, Tensor rstd) -> Tensor");
+  m.def("rms_norm_backward(Tensor dy, Tensor x, Tensor weight, Tensor rstd, bool want_weight) -> (Tensor, Tensor)");
+  m.def("swiglu(Tensor gate_up) -> Tensor");
+  m.def("swiglu_backward(Tensor dy, Tensor gate_up) -> Tensor");
+  m.def("cross_entropy(Tensor logits, Tensor targets) -> (Tensor loss, Tensor lse)");
+  m.def("cross_entropy_backward_(Tensor(a!) logits, Tensor targets, Tensor lse, Tensor scale) -> ()");
+  m.def("dropout_mask(Tensor z, float dropout, int seed, int first_sample, int sequence) -> Tensor");
+  m.def("embedding_backward(Tensor dy, Tensor ids, int vocabulary) -> Tensor");
+  m.def("trained_rows(Tensor x, Tensor targets, bool some_on_meta) -> Tensor");
+  m.def("logits_chunks(Tensor rows, int row_bytes, int most) -> int[]");
+  m.def("add_product_(Tensor(a!) sum, Tensor a, Tensor b) -> ()");
+  m.def("table_rows(Tensor qkv, Tensor? positions) -> int");
+  m.def(
+      "attention(Tensor(a!) qkv, Tensor cos, Tensor sin, Tensor? positions, Tensor? documents, Tensor? spans, "
+      "int longest_span, Tensor? bias, int heads, int kv_heads, bool gpu_on_meta=False) -> Tensor");
+}
+
+namespace zero {
+namespace {
+
+void register_kernels(torch::Library& m) {
+  m.impl("rms_norm", cpu::rms_norm);
+  m.impl("rms_norm_again", cpu::rms_norm_again);
+  m.impl("rms_norm_backward", cpu::rms_norm_backward);
+  m.impl("swiglu", cpu::swiglu);
+  m.impl("swiglu_backward", cpu::swiglu_backward);
+  m.impl("cross_entropy", cpu::cross_entropy);
+  m.impl("cross_entropy_backward_", cpu::cross_entropy_backward_);
+}
+
+/// The operation of a name, with the signature that all its kernels have.
+template <class Signature>
+c10::TypedOperatorHandle<Signature> operation(const char* name) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
+}
+
+std::optional<at::Tensor> if_defined(const at::Tensor& t) { return t.defined() ? std::optional(t) : std::nullopt; }
+
+}  // namespace
+}  // namespace zero
+
+// A device with no kernels of its own.
+TORCH_LIBRARY_IMPL(zero, CompositeExplicitAutograd, m) {
+  using namespace zero;
+  m.impl("rms_norm", composed::rms_norm);
+  m.impl("rms_norm_again", composed::rms_norm_again);
+  m.impl("rms_norm_backward", composed::rms_norm_backward);
+  m.impl("swiglu", composed::swiglu);
+  m.impl("swiglu_backward", composed::swiglu_backward);
+  m.impl("cross_entropy", composed::cross_entropy);
+  m.impl("cross_entropy_backward_", composed::cross_entropy_backward_);
+  m.impl("dropout_mask", composed::dropout_mask);
+  m.impl("embedding_backward", composed::embedding_backward);
+  m.impl("trained_rows", composed::trained_rows);
+  m.impl("logits_chunks", composed::logits_chunks);
+  m.impl("add_product_", composed::add_product_);
+  m.impl("table_rows", composed::table_rows);
+}
+
+TORCH_LIBRARY_IMPL(zero, CPU, m) {
+  zero::register_kernels(m);
+  m.impl("table_rows", zero::cpu::table_rows);
+}
+
+TORCH_LIBRARY_IMPL(zero, Meta, m) {
+  zero::register_kernels(m);
+  m.impl("embedding_backward", zero::meta::embedding_backward);
+  m.impl("trained_rows", zero::meta::trained_rows);
+  m.impl("logits_chunks", zero::meta::logits_chunks);
+}
+
+TORCH_LIBRARY_IMPL(zero, CUDA, m) { zero::cuda::register_kernels(m); }
+
+TORCH_LIBRARY_IMPL(zero, Autograd, m) { zero::register_gradients(m); }
+
+// Attention records by itself what it needs: one function with autograd and below it.
+TORCH_LIBRARY_IMPL(zero, CompositeImplicitAutograd, m) {
+  m.impl("attention", zero::attention_operation<zero::composed::attention>);
+}
+TORCH_LIBRARY_IMPL(zero, CPU, m) { m.impl("attention", zero::attention_operation<zero::cpu::attention>); }
+TORCH_LIBRARY_IMPL(zero, AutogradCPU, m) { m.impl("attention", zero::attention_operation<zero::cpu::attention>); }
+TORCH_LIBRARY_IMPL(zero, Meta, m) { m.impl("attention", zero::attention_operation<zero::meta::attention>); }
+TORCH_LIBRARY_IMPL(zero, AutogradMeta, m) { m.impl("attention", zero::attention_operation<zero::meta::attention>); }
+TORCH_LIBRARY_IMPL(zero, CUDA, m) { zero::cuda::register_attention(m); }
+TORCH_LIBRARY_IMPL(zero, AutogradCUDA, m) { zero::cuda::register_attention(m); }
+
+namespace zero {
+
+RmsNormed rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
+  static const auto op = operation<signature::rms_norm>("zero::rms_norm");
+  const auto [y, rstd] = op.call(x, weight, eps);
+  return {y, rstd};
+}
+
+at::Tensor rms_norm_again(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd) {
+  static const auto op = operation<signature::rms_norm_again>("zero::rms_norm_again");
+  return op.call(x, weight, rstd);
+}
+
+RmsNormGradients rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
+                                   const at::Tensor& rstd, bool want_weight) {
+  static const auto op = operation<signature::rms_norm_backward>("zero::rms_norm_backward");
+  const auto [dx, dweight] = op.call(dy, x, weight, rstd, want_weight);
+  return {dx, dweight};
+}
+
+at::Tensor swiglu(const at::Tensor& gate_up) {
+  static const auto op = operation<signature::swiglu>("zero::swiglu");
+  return op.call(gate_up);
+}
+
+at::Tensor swiglu_backward(const at::Tensor& dy, const at::Tensor& gate_up) {
+  static const auto op = operation<signature::swiglu_backward>("zero::swiglu_backward");
+  return op.call(dy, gate_up);
+}
+
+CrossEntropy cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
+  static const auto op = operation<signature::cross_entropy>("zero::cross_entropy");
+  const auto [loss, lse] = op.call(logits, targets);
+  return {loss, lse};
+}
+
+void cross_entropy_backward_(at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse,
+                             const at::Tensor& scale) {
+  static const auto op = operation<signature::cross_entropy_backward_>("zero::cross_entropy_backward_");
+  op.call(logits, targets, lse, scale);
+}
+
+at::Tensor dropout_mask(const LowRank& adapter, const at::Tensor& z) {
+  static const auto op = operation<signature::dropout_mask>("zero::dropout_mask");
+  return op.call(z, adapter.dropout, static_cast<std::int64_t>(adapter.seed), adapter.first_sample, adapter.sequence);
+}
+
+at::Tensor embedding_backward(const at::Tensor& dy, const at::Tensor& ids, std::int64_t vocabulary) {
+  static const auto op = operation<signature::embedding_backward>("zero::embedding_backward");
+  return op.call(dy, ids, vocabulary);
+}
+
+at::Tensor trained_rows(const at::Tensor& x, const at::Tensor& targets, bool some_on_meta) {
+  static const auto op = operation<signature::trained_rows>("zero::trained_rows");
+  return op.call(x, targets, some_on_meta);
+}
+
+std::vector<std::int64_t> logits_chunks(const at::Tensor& rows, std::int64_t row_bytes, std::int64_t most) {
+  static const auto op = operation<signature::logits_chunks>("zero::logits_chunks");
+  return op.call(rows, row_bytes, most);
+}
+
+void add_product_(at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
+  static const auto op = operation<signature::add_product_>("zero::add_product_");
+  op.call(sum, a, b);
+}
+
+at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch) {
+  ZERO_CHECK(qkv.size(-1) == shape.qkv_width(), "qkv does not have the width of its heads");
+  static const auto rows = operation<signature::table_rows>("zero::table_rows");
+  static const auto op = operation<decltype(attention_operation<composed::attention>)>("zero::attention");
+  const std::optional<at::Tensor> positions = if_defined(batch.positions);
+  const Rotary::Table table = rotary.table(rows.call(qkv, positions), qkv.scalar_type(), qkv.device());
+  return op.call(qkv, table.cos, table.sin, positions, if_defined(batch.documents), if_defined(batch.spans),
+                 batch.longest_span, if_defined(batch.bias), shape.heads, shape.kv_heads,
+                 batch.meta.device == at::kCUDA);
+}
+
+}  // namespace zero

@@ -6,7 +6,7 @@ namespace zero {
 namespace {
 
 thread_local MemoryCategory thread_category = MemoryCategory::other;
-thread_local MemoryTracker* thread_ledger = nullptr;
+thread_local MemoryTracker* thread_tracker = nullptr;
 
 void raise_to(std::atomic<std::int64_t>& peak, std::int64_t value) {
   std::int64_t seen = peak.load(std::memory_order_relaxed);
@@ -23,7 +23,7 @@ const char* name_of(MemoryCategory category) {
 }
 
 MemoryCategory current_category() { return thread_category; }
-MemoryTracker* current_tracker() { return thread_ledger; }
+MemoryTracker* current_tracker() { return thread_tracker; }
 
 void MemoryTracker::add(MemoryCategory category, std::int64_t bytes) {
   for (Count* count : {&categories_[static_cast<std::size_t>(category)], &total_}) {
@@ -49,7 +49,7 @@ void MemoryTracker::reset_peak() {
 CategoryScope::CategoryScope(MemoryCategory category) : before_(thread_category) { thread_category = category; }
 CategoryScope::~CategoryScope() { thread_category = before_; }
 
-TrackerScope::TrackerScope(MemoryTracker& tracker) : before_(thread_ledger) { thread_ledger = &tracker; }
-TrackerScope::~TrackerScope() { thread_ledger = before_; }
+TrackerScope::TrackerScope(MemoryTracker& tracker) : before_(thread_tracker) { thread_tracker = &tracker; }
+TrackerScope::~TrackerScope() { thread_tracker = before_; }
 
 }  // namespace zero

@@ -144,7 +144,7 @@ nlohmann::json object_of(const ByCategory& bytes) {
 void print_json(const Bench& bench, const Row& row) {
   const Config& c = bench.config;
   const MemoryPlan& p = row.plan;
-  nlohmann::json line{{"version", 1},
+  nlohmann::json line{{"version", 2},
                       {"benchmark", "memory"},
                       {"model", c.model.path ? *c.model.path : *c.model.preset},
                       {"dtype", c.training.precision},

@@ -49,7 +49,7 @@ void print_json(const Options& options, int stage, int ranks, const StepMeasurem
   const StepWork& work = options.work;
   const double middle = median(r.seconds);
   const StepParts& p = r.parts;
-  const nlohmann::json line{{"version", 1},
+  const nlohmann::json line{{"version", 2},
                             {"benchmark", "step"},
                             {"engine", "zero" + std::to_string(stage)},
                             {"stage", stage},

@@ -9,7 +9,7 @@ namespace zero {
 
 /// A backend whose large sums need memory beside input and output takes them in blocks: this many bytes are held at a
 /// time, which is what is sent but not yet summed.
-inline constexpr std::int64_t sum_piece_bytes = std::int64_t{64} << 20;
+inline constexpr std::int64_t sum_chunk_bytes = std::int64_t{64} << 20;
 
 class CollectiveMemory {
  public:

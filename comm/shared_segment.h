@@ -1,5 +1,5 @@
 #pragma once
-// A piece of memory that the processes of one node share. Its name in /dev/shm lives only until all have mapped it, so
+// Memory that the processes of one node share. Its name in /dev/shm lives only until all have mapped it, so
 // nothing is left behind, not even by a crash later on.
 #include <cstddef>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-// ArenaMap: which blocks of one block of memory are taken. Numbers only: whoever asks alike gets the same offsets, so
+// ArenaMap: which blocks of one arena are taken. Numbers only: whoever asks alike gets the same offsets, so
 // ranks that allocate in the same order agree without a word.
 #include <cstdint>
 #include <map>
@@ -14,7 +14,7 @@ class ArenaMap {
 
   explicit ArenaMap(std::int64_t bytes = 0) : bytes_(bytes) {}
 
-  /// Bytes of a block that holds all of these blocks, taken in any order.
+  /// Bytes of an arena that holds all of these blocks, taken in any order.
   static std::int64_t bytes_for(const std::vector<std::int64_t>& blocks);
 
   /// The lowest offset at which so many bytes are free, now taken; -1 when there is none. Nothing takes no room.

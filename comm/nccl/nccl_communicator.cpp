@@ -83,14 +83,14 @@ class NcclCommunicator final : public Communicator, private CollectiveMemory, pr
 
  private:
   at::Tensor allocate(std::int64_t numel, at::ScalarType type) override {
-    const at::Tensor piece = arena_ ? arena_->take(numel, type) : at::Tensor();
-    return piece.defined() ? piece : at::empty({numel}, at::TensorOptions().dtype(type).device(place()));
+    const at::Tensor block = arena_ ? arena_->take(numel, type) : at::Tensor();
+    return block.defined() ? block : at::empty({numel}, at::TensorOptions().dtype(type).device(place()));
   }
 
   void reserve(const std::vector<std::int64_t>& blocks, std::int64_t largest_sum) override {
     if (alone()) return;
     std::vector<std::int64_t> all = blocks;
-    const std::int64_t exchanged = exchanges() ? std::min(largest_sum, device_.options.piece_bytes) : 0;
+    const std::int64_t exchanged = exchanges() ? std::min(largest_sum, device_.options.chunk_bytes) : 0;
     all.push_back(exchanged);
     scratch_ = at::Tensor();
     arena_.reset();
@@ -178,9 +178,9 @@ class NcclCommunicator final : public Communicator, private CollectiveMemory, pr
 
   /// f(begin, count) for the blocks of `numel` elements of which `element_bytes` are held at a time.
   template <class F>
-  void in_pieces(std::int64_t numel, std::int64_t element_bytes, F f) const {
+  void in_chunks(std::int64_t numel, std::int64_t element_bytes, F f) const {
     const std::int64_t most = std::max<std::int64_t>(
-        8, device_.options.piece_bytes / element_bytes / 8 * 8);  // blocks begin at whole vectors
+        8, device_.options.chunk_bytes / element_bytes / 8 * 8);  // blocks begin at whole vectors
     for (std::int64_t begin = 0; begin < numel; begin += most) f(begin, std::min(most, numel - begin));
   }
 
@@ -188,7 +188,7 @@ class NcclCommunicator final : public Communicator, private CollectiveMemory, pr
   void exchange_and_sum(const at::Tensor& shard, const at::Tensor& full, const ReduceOptions& options,
                         const CallRecord& call) {
     const std::int64_t element = full.element_size(), slice = shard.numel() * element;
-    in_pieces(shard.numel(), element * size(), [&](std::int64_t begin, std::int64_t count) {
+    in_chunks(shard.numel(), element * size(), [&](std::int64_t begin, std::int64_t count) {
       const std::int64_t part = count * element;
       const at::Tensor parts = scratch(part * size());
       run(call, [&](ncclComm_t comm, cudaStream_t stream) {
@@ -216,7 +216,7 @@ class NcclCommunicator final : public Communicator, private CollectiveMemory, pr
       });
     };
     if (direct) return reduce(full, shard);
-    in_pieces(shard.numel(), c10::elementSize(options.sum_type) * size(), [&](std::int64_t begin, std::int64_t count) {
+    in_chunks(shard.numel(), c10::elementSize(options.sum_type) * size(), [&](std::int64_t begin, std::int64_t count) {
       const at::Tensor wide = slices.narrow(1, begin, count).to(options.sum_type).contiguous(),
                        sum = at::empty({count}, wide.options());
       reduce(wide, sum);
@@ -253,10 +253,10 @@ class NcclCommunicator final : public Communicator, private CollectiveMemory, pr
       });
     };
     if (tensor.scalar_type() == options.sum_type) return reduce(tensor);
-    in_pieces(tensor.numel(), c10::elementSize(options.sum_type), [&](std::int64_t begin, std::int64_t count) {
-      const at::Tensor piece = tensor.narrow(0, begin, count), wide = piece.to(options.sum_type);
+    in_chunks(tensor.numel(), c10::elementSize(options.sum_type), [&](std::int64_t begin, std::int64_t count) {
+      const at::Tensor chunk = tensor.narrow(0, begin, count), wide = chunk.to(options.sum_type);
       reduce(wide);
-      sum_into(piece, wide.const_data_ptr(), 1, options.sum_type, options);
+      sum_into(chunk, wide.const_data_ptr(), 1, options.sum_type, options);
     });
   }
 

@@ -13,7 +13,7 @@ struct NcclOptions {
   int max_ctas = 8;                             // multiprocessors that the kernels of one communicator may take
   int ranks_per_gpu = 1;                        // more than one needs NCCL 2.30 and is for tests of correctness only
   bool one_rank_too = false;  // a group of one goes through NCCL as well, for tests; else nothing travels
-  std::int64_t piece_bytes = sum_piece_bytes;  // another size for tests
+  std::int64_t chunk_bytes = sum_chunk_bytes;  // another size for tests
 };
 
 /// The same ranks as `host`, on this rank's CUDA device. `host` carries the set-up and must outlive the result.

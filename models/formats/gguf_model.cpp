@@ -110,6 +110,9 @@ std::vector<float> rope_factors(const ModelConfig& config) {
 }
 
 void write_gguf(const std::string& path, const Model& model, WeightSource& weights, const GgufOptions& options) {
+  if (model.config.model_type != "llama")
+    throw InputError("GGUF files are written of model_type \"llama\" alone, not of \"" + model.config.model_type +
+                     "\"");
   const std::vector<TensorSpec> tensors = tensors_of(model);
   weights.check(tensors);
   const std::vector<float> factors = rope_factors(model.config);

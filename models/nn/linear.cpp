@@ -81,7 +81,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     context->saved_data["adapters"] = AdapterSettings::of(*adapters);
     std::vector<std::int64_t> shape = x.sizes().vec();
     shape.back() = weight.size(0);
-    return y.view(shape);
+    return at::_unsafe_view(y, shape);  // no view: attention writes to it
   }
 
   static variable_list backward(AutogradContext* context, variable_list grads) {

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "base/error.h"
+#include "models/ops/backends.h"
 #include "models/ops/kernels/attention_kernels.h"
 #include "models/ops/row_dispatch.h"
 
@@ -85,6 +86,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
       rotate_in_place<E>(qkv, shape, table, positions, 1);
       for_every_head<E>(qkv, problem<E>(qkv, shape, first, out, lse), kernels::attention_kernels<E>()->forward);
     });
+    torch::autograd::impl::bump_version(qkv);  // whoever saved it for a backward pass must be told
     context->save_for_backward({qkv, out, lse, positions, first, table.cos, table.sin});
     context->saved_data["heads"] = shape.heads;
     context->saved_data["kv_heads"] = shape.kv_heads;
@@ -93,6 +95,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
   }
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
+    refuse_second_derivative("zero::attention");
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &qkv = saved[0], dout = grads[0].contiguous(), dqkv = at::empty_like(qkv);
     const AttentionShape shape{context->saved_data["heads"].toInt(), context->saved_data["kv_heads"].toInt(),

@@ -1,12 +1,16 @@
 #pragma once
 // The operations as backends compute them, by the names that they have in operators.cpp, where these are registered.
 // What each computes stands at the function that users call. Those of a GPU are in cuda/.
+#include <ATen/OpMathType.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
 
 #include <optional>
+#include <string>
 #include <tuple>
 #include <vector>
 
+#include "base/error.h"
 #include "models/ops/attention.h"
 
 namespace torch {
@@ -19,8 +23,13 @@ using TensorPair = std::tuple<at::Tensor, at::Tensor>;
 
 /// Error unless an operation's arguments have shapes that fit; for the kernels, which trust them.
 void check_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd = {});
-void check_gate_up(const at::Tensor& gate_up);
-void check_logits(const at::Tensor& logits, const at::Tensor& targets);
+void check_gate_up(const at::Tensor& gate_up, const at::Tensor& dy = {});
+void check_logits(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse = {});
+
+/// Error in a backward pass that is to be differentiated again: its kernels record nothing.
+inline void refuse_second_derivative(const char* operation) {
+  if (at::GradMode::is_enabled()) throw Error(std::string(operation) + " has no second derivative");
+}
 
 /// Of dropout_mask: a draw below the threshold zeroes its element; the others are multiplied by kept_scale.
 inline std::uint32_t dropout_threshold(double dropout) { return static_cast<std::uint32_t>(dropout * 4294967296.0); }
@@ -111,6 +120,15 @@ at::Tensor attention_operation(const at::Tensor& qkv, const at::Tensor& cos, con
                                const std::optional<at::Tensor>& spans, std::int64_t longest_span,
                                const std::optional<at::Tensor>& bias, std::int64_t heads, std::int64_t kv_heads,
                                bool gpu_on_meta) {
+  const std::int64_t head_dim = cos.dim() == 2 ? 2 * cos.size(1) : 0;
+  ZERO_CHECK(qkv.dim() == 3 && heads > 0 && kv_heads > 0 && heads % kv_heads == 0 &&
+                 qkv.size(2) == (heads + 2 * kv_heads) * head_dim,
+             "attention takes qkv [rows, tokens, width of its heads]");
+  ZERO_CHECK(sin.sizes() == cos.sizes() && cos.is_contiguous() && sin.is_contiguous() &&
+                 cos.scalar_type() == at::toOpMathType(qkv.scalar_type()) && sin.scalar_type() == cos.scalar_type() &&
+                 cos.device() == qkv.device() && sin.device() == qkv.device() &&
+                 (positions || cos.size(0) >= qkv.size(1)),
+             "attention takes tables of cosines and sines for its positions, as wide as half a head");
   Batch batch;
   batch.positions = positions.value_or(at::Tensor());
   batch.documents = documents.value_or(at::Tensor());
@@ -118,7 +136,7 @@ at::Tensor attention_operation(const at::Tensor& qkv, const at::Tensor& cos, con
   batch.longest_span = longest_span;
   batch.bias = bias.value_or(at::Tensor());
   if (gpu_on_meta) batch.meta.device = at::kCUDA;
-  return function(qkv, {heads, kv_heads, 2 * cos.size(1)}, {cos, sin}, batch);
+  return function(qkv, {heads, kv_heads, head_dim}, {cos, sin}, batch);
 }
 
 }  // namespace zero

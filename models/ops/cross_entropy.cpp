@@ -25,10 +25,14 @@ kernels::CrossEntropyRow<T> row_of(const at::Tensor& logits, const at::Tensor& t
 
 }  // namespace
 
-void check_logits(const at::Tensor& logits, const at::Tensor& targets) {
+void check_logits(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse) {
   ZERO_CHECK(logits.dim() == 2 && targets.numel() == logits.size(0) && targets.is_contiguous() &&
-                 targets.scalar_type() == at::kLong,
-             "cross-entropy takes rows of logits, and a contiguous int64 target for each");
+                 targets.scalar_type() == at::kLong && targets.device() == logits.device(),
+             "cross-entropy takes rows of logits, and a contiguous int64 target for each, on one device");
+  ZERO_CHECK(
+      !lse.defined() || (lse.numel() == logits.size(0) && lse.is_contiguous() && lse.device() == logits.device() &&
+                         lse.scalar_type() == at::toOpMathType(logits.scalar_type())),
+      "cross-entropy's lse is one number a row, in fp32 (fp64 in fp64)");
 }
 
 TensorPair cpu::cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
@@ -52,7 +56,8 @@ TensorPair cpu::cross_entropy(const at::Tensor& logits, const at::Tensor& target
 
 void cpu::cross_entropy_backward_(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse,
                                   const at::Tensor& scale) {
-  check_logits(logits, targets);
+  check_logits(logits, targets, lse);
+  check_targets(targets, logits.size(1));
   const bool done = with_row_kernels({&logits}, [&]<class T>(T) {
     if (logits.is_meta()) return;
     const float factor = scale.item<float>();

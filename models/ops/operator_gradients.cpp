@@ -3,10 +3,12 @@
 #include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/functions/utils.h>
+#include <torch/csrc/autograd/variable.h>
 #include <torch/library.h>
 
 #include "models/ops/backends.h"
 #include "models/ops/cross_entropy.h"
+#include "models/ops/head_rows.h"
 #include "models/ops/rms_norm.h"
 #include "models/ops/swiglu.h"
 
@@ -53,6 +55,7 @@ struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    refuse_second_derivative("zero::cross_entropy");
     const variable_list saved = context->get_saved_variables();
     at::Tensor gradient = saved[0].detach().clone();
     cross_entropy_backward_(gradient, saved[1], saved[2], grads[0]);
@@ -86,14 +89,36 @@ TensorPair cross_entropy_recorded(const at::Tensor& logits, const at::Tensor& ta
   return {found.loss, found.lse};
 }
 
+/// Of operations that write to their first argument and have no derivative.
+void write_in_place(const char* operation, bool needs_gradient, const at::Tensor& written) {
+  if (needs_gradient) throw Error(std::string(operation) + " has no derivative");
+  torch::autograd::impl::bump_version(written);
+}
+
+void cross_entropy_backward_recorded(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse,
+                                     const at::Tensor& scale) {
+  write_in_place("zero::cross_entropy_backward_", torch::autograd::compute_requires_grad(logits, lse, scale), logits);
+  const Below below;
+  at::Tensor written = logits;
+  cross_entropy_backward_(written, targets, lse, scale);
+}
+
+void add_product_recorded(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
+  write_in_place("zero::add_product_", torch::autograd::compute_requires_grad(sum, a, b), sum);
+  const Below below;
+  at::Tensor written = sum;
+  add_product_(written, a, b);
+}
+
 }  // namespace
 
 void register_gradients(torch::Library& library) {
   library.impl("rms_norm", rms_norm_recorded);
   library.impl("swiglu", swiglu_recorded);
   library.impl("cross_entropy", cross_entropy_recorded);
-  for (const char* backward : {"rms_norm_again", "rms_norm_backward", "swiglu_backward", "cross_entropy_backward_",
-                               "embedding_backward", "add_product_"})
+  library.impl("cross_entropy_backward_", cross_entropy_backward_recorded);
+  library.impl("add_product_", add_product_recorded);
+  for (const char* backward : {"rms_norm_again", "rms_norm_backward", "swiglu_backward", "embedding_backward"})
     library.impl(backward, torch::autograd::autogradNotImplementedFallback());
   for (const char* without : {"dropout_mask", "trained_rows", "logits_chunks", "table_rows"})
     library.impl(without, torch::CppFunction::makeFallthrough());

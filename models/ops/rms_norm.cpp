@@ -46,8 +46,12 @@ TensorPair backward_rows(const at::Tensor& dy, const at::Tensor& x, const at::Te
 }  // namespace
 
 void check_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd) {
-  ZERO_CHECK(x.dim() == 2 && weight.numel() == x.size(1) && (!rstd.defined() || rstd.numel() == x.size(0)),
-             "a norm takes rows, a weight for each column and one rstd a row");
+  ZERO_CHECK(x.dim() == 2 && weight.dim() == 1 && weight.size(0) == x.size(1) && weight.device() == x.device(),
+             "a norm takes rows and a weight for each column, on one device");
+  ZERO_CHECK(
+      !rstd.defined() || (rstd.dim() == 1 && rstd.size(0) == x.size(0) && rstd.is_contiguous() &&
+                          rstd.device() == x.device() && rstd.scalar_type() == at::toOpMathType(x.scalar_type())),
+      "a norm's rstd is one number a row, in fp32 (fp64 in fp64)");
 }
 
 TensorPair cpu::rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
@@ -78,7 +82,7 @@ at::Tensor cpu::rms_norm_again(const at::Tensor& x, const at::Tensor& weight, co
 TensorPair cpu::rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
                                   const at::Tensor& rstd, bool want_weight) {
   check_norm(x, weight, rstd);
-  ZERO_CHECK(dy.sizes() == x.sizes(), "a norm's gradient has the shape of its rows");
+  ZERO_CHECK(dy.sizes() == x.sizes() && dy.device() == x.device(), "a norm's gradient has the shape of its rows");
   TensorPair gradients;
   const bool done = with_row_kernels(
       {&x, &weight, &dy}, [&]<class T>(T) { gradients = backward_rows<T>(dy, x, weight, rstd, want_weight); });

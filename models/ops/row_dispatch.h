@@ -18,13 +18,13 @@ bool with_kernel_type(at::ScalarType type, F&& f) {
   return false;
 }
 
-/// The same for the type of tensors, the first of which is x [rows, columns]; false unless all are contiguous and of
-/// one type.
+/// The same for the type of tensors, the first of which is x [rows, columns]; false unless all are contiguous, of one
+/// type and on one device.
 template <class F>
 bool with_row_kernels(std::initializer_list<const at::Tensor*> tensors, F&& f) {
   const at::Tensor& x = **tensors.begin();
   for (const at::Tensor* t : tensors)
-    if (!t->is_contiguous() || t->scalar_type() != x.scalar_type()) return false;
+    if (!t->is_contiguous() || t->scalar_type() != x.scalar_type() || t->device() != x.device()) return false;
   return x.dim() == 2 && with_kernel_type(x.scalar_type(), f);
 }
 

@@ -69,7 +69,7 @@ class Nccl : public testing::Test {
 };
 
 // Many chunks, and an end that ranks do not divide.
-TEST_F(Nccl, LargeSumsGoInPiecesAndHaveTheBitsOfTheCpu) {
+TEST_F(Nccl, LargeSumsGoInChunksAndHaveTheBitsOfTheCpu) {
   Communicator& host = mpi_world().communicator();
   NcclOptions options{std::chrono::seconds(60)};
   options.chunk_bytes = 1 << 15;

@@ -137,7 +137,7 @@ class Telling final : public OptimizerStore {
 };
 
 // New weights of a group travel while the next one is updated, and are there before the next forward pass.
-TEST(CollectiveSequence, AGroupIsPublishedBeforeTheNextOneIsUpdated) {
+TEST(CollectiveSequence, AGroupIsGatheredBeforeTheNextOneIsUpdated) {
   for (const int stage : {1, 2}) {
     std::vector<std::string> order;  // on rank 0
     RunOptions options;

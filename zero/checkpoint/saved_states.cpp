@@ -99,7 +99,7 @@ void restore_states(SavedStates& saved, Engine& engine) {
     group->visit_states(StateAccess::write, [&](const StateChunk& chunk) {
       void* const states[] = {chunk.master, chunk.m, chunk.v};
       const auto at = [&](int s, std::int64_t element) { return static_cast<std::byte*>(states[s]) + element * width; };
-      std::int64_t end = 0;  // what lies between the chunks is padding
+      std::int64_t end = 0;  // what lies between the slices is padding
       const auto clear_until = [&](std::int64_t begin) {
         for (int s = 0; s < 3; ++s) std::memset(at(s, end), 0, static_cast<std::size_t>((begin - end) * width));
       };

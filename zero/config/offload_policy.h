@@ -1,5 +1,5 @@
 #pragma once
-// [offload] as offload of states: memory, or a disk tier that the stores of a rank share.
+// [offload] as the policy of an engine: memory, or a disk tier that the stores of a rank share.
 #include "zero/config/config.h"
 #include "zero/core/engine.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// BackwardHooks: the four points of a unit, without module hooks.
+// BackwardHooks: the points of a unit at which weights come and go, without module hooks; the two of backward.
 //
 //   before_forward(i); x = enter_unit(x); y = body(x); y = exit_unit(y); after_forward(i)
 //
@@ -21,7 +21,7 @@ class BackwardHooks {
 };
 
 /// x as the unit shall use it. An x without gradient is returned as it is: after_backward will then not be called for
-/// it, and the caller closes the unit when backward has returned. The hooks outlives the backward pass.
+/// it, and the caller closes the unit when backward has returned. The hooks outlive the backward pass.
 at::Tensor enter_unit(const at::Tensor& x, BackwardHooks& hooks, int unit);
 
 /// y as the next unit shall use it. Without gradient as above.

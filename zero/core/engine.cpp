@@ -345,6 +345,7 @@ void Engine::step(double learning_rate, double gradient_factor) {
 }
 
 void Engine::step_on_device(const StepFactors& factors) {
+  ZERO_CHECK(optimizer_rule(options_.optimizer.name).on_device, options_.optimizer.name + " has no kernel for a GPU");
   for (auto& group : groups_) {
     if (!group->spec().trainable) continue;
     group->update_on_device(factors, numbers_);

@@ -23,7 +23,7 @@
 
 namespace zero {
 
-/// Homes of states other than memory; an empty factory means memory.
+/// Where states live that are not in memory; an empty factory means memory.
 struct OffloadPolicy {
   OptimizerStoreFactory optimizer;
   std::function<std::unique_ptr<ShardStore>(const std::vector<std::int64_t>& bytes)> weights;  // of stage 3's shards
@@ -97,7 +97,7 @@ class Engine final : private BackwardHooks {
   /// Global L2 norm of the gradients of the step; not finite when any gradient is not. Collective; the same on all
   /// ranks.
   double gradient_norm();
-  /// One update with gradients times `gradient_factor`, then new weights are published. Collective.
+  /// One update with gradients times `gradient_factor`, then the new weights are gathered. Collective.
   void step(double learning_rate, double gradient_factor);
 
   /// gradient_norm() and step() in one, with gradients clipped to max_norm; no step when the norm is not finite. On a

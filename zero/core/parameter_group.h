@@ -31,7 +31,7 @@
 
 namespace zero {
 
-/// Makes the home of a group's master weights and moments.
+/// Makes the store of a group's master weights and moments.
 using OptimizerStoreFactory = std::function<std::unique_ptr<OptimizerStore>(
     const std::string& name, std::int64_t elements, at::ScalarType type, bool has_master)>;
 
@@ -47,8 +47,8 @@ struct GroupContext {
   BufferPool* reduce_buffers = nullptr;  // full gradients of one group on their way to the shards
   SideStream* gather_stream = nullptr;  // gathers of weights and sums of gradients run in these, beside the computation
   SideStream* reduce_stream = nullptr;
-  ShardStore* weight_store = nullptr;      // home of sharded weights, one shard per group; null: tensors
-  OptimizerStoreFactory make_states = {};  // home of optimizer states, on the host; empty: tensors of the device
+  ShardStore* weight_store = nullptr;      // store of sharded weights, one shard per group; null: tensors
+  OptimizerStoreFactory make_states = {};  // store of optimizer states, on the host; empty: tensors of the device
   bool through_host = false;     // weights and gradients are not where the states are: they are copied there and back
   bool keep_frozen = false;      // frozen weights stay whole at stage 3 too
   bool quantize_frozen = false;  // frozen blocks are held and gathered in NF4

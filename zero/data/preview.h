@@ -8,7 +8,7 @@ namespace zero {
 
 class Tokenizer;
 
-/// A heading with place and counts, then a line per token: "*" where it is trained, its id, its chunk.
+/// A heading with place and counts, then a line per token: "*" where it is trained, its id, its piece.
 std::string preview_text(const EncodedExample& example, const Tokenizer& tokenizer);
 
 /// One line of JSON: "text", "ids", "trained" (0 or 1 per id).

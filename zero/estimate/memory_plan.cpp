@@ -16,11 +16,11 @@ std::int64_t bytes_of(at::ScalarType type) { return std::int64_t(c10::elementSiz
 // Of a GPU's ranks: in a chunk for each communicator that sums; between nodes they travel in the type of the sums,
 // twice as wide as bf16.
 std::int64_t parts_of_sums(const MetaRank& rank) {
-  const auto parts = [](std::int64_t bytes) { return std::min(2 * bytes, sum_piece_bytes); };
+  const auto parts = [](std::int64_t bytes) { return std::min(2 * bytes, sum_chunk_bytes); };
   return parts(rank.largest_sum()) + parts(rank.largest_replica_sum());
 }
 
-// Homes of a GPU's states are in host memory: page-locked where copies run beside the computation.
+// Stores of a GPU's states are in host memory: page-locked where copies run beside the computation.
 void add_offloaded(MemoryPlan& plan, MetaRank& rank, const MemoryWork& work) {
   const OffloadedBytes& offloaded = rank.offloaded();
   plan.disk = offloaded.disk;

@@ -13,7 +13,7 @@ struct RankSetting {
   int ranks = 1;
   bool optimizer_on_disk = false;
   bool parameters_on_disk = false;
-  bool parameters_in_store = false;  // weights' shards have a home of their own, in memory or on disk
+  bool parameters_in_store = false;  // weights' shards have a store of their own, in memory or on disk
   bool optimizer_in_store = false;   // the same of optimizer states
   bool on_device = false;  // a GPU computes: offloaded states are on the host, reached through page-locked buffers
 };

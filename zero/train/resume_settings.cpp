@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t large = std::int64_t{1} << 30;  // takes seconds to read
 constexpr const char* scheme =
-    "SHA-256 by chunks ";  // in every mark of a file, so that one made in another way is known
+    "SHA-256 by pieces ";  // in every mark of a file, so that one made in another way is known
 
 // Sections and keys that change how a result is reached, or how long a run is, and not what a step does.
 const std::set<std::string> free_sections{"job",     "zero",       "comm",   "activation_checkpoint",
@@ -62,7 +62,7 @@ std::string marks_of(const std::vector<std::string>& paths, const CoreSet& cores
 
 std::string mark_of(std::string_view content) { return hex(fingerprint_of(content), 12); }
 
-/// The chunks, the merges, and what is said of them elsewhere; empty: the run has no tokenizer.
+/// The pieces, the merges, and what is said of them elsewhere; empty: the run has no tokenizer.
 std::string tokenizer_mark(const TokenizerSource& source) {
   const std::string folder = tokenizer_home(source.tokenizer);
   const std::string file = fs::is_directory(source.tokenizer) ? folder + "/tokenizer.model" : source.tokenizer;

@@ -1,5 +1,5 @@
 #pragma once
-// DecisiveSettings: what a run's results depend on beside its states, as text by key. A run that resumes must agree
+// ResumeSettings: what a run's results depend on beside its states, as text by key. A run that resumes must agree
 // with its checkpoint in them; in all else (ranks, stage, where states live, micro-batches, precision, length, records)
 // it may differ.
 #include <string>
@@ -15,7 +15,7 @@ namespace zero {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-/// Every decisive key with its value as TOML; the model as the fields of its config.json; data files, what of the
+/// Every key that must agree, with its value as TOML; the model as the fields of its config.json; data files, what of the
 /// tokenizer's files shapes an id, the chat template in effect, and the base of adapters by size and content (see
 /// file_mark), not by name; of an adapter that training began from what its adapter_config.json says. Reads those files
 /// to their ends, on `cores`.
@@ -34,7 +34,7 @@ void require_same_settings(const Config& config, const Settings& now, const Sett
 /// has.
 std::string other_changes(const Config& now, const Config& then);
 
-/// "4351213 bytes, SHA-256 by chunks 08d71c2c33e1": size and the beginning of the fingerprint of the whole content
+/// "4351213 bytes, SHA-256 by pieces 08d71c2c33e1": size and the beginning of the fingerprint of the whole content
 /// (base/fingerprint.h). Of a directory: of each of its .safetensors files. Large files are told of before they are
 /// read.
 std::string file_mark(const std::string& path, const CoreSet& cores = {});

@@ -60,11 +60,11 @@ class Trainer {
   /// under way, so errors, the loss scale and requests to stop come a step later.
   RunEnd run();
 
-  /// Where the run stands: after the last step whose result were read.
+  /// Where the run stands: after the last step whose result was read.
   RunPosition position() const;
 
  private:
-  /// A step whose result have not been read.
+  /// A step whose result has not been read.
   struct Issued {
     std::int64_t step = 0;
     PendingStepResult pending;

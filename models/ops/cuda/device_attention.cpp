@@ -1,4 +1,5 @@
 #include <ATen/ATen.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -19,6 +20,7 @@ struct Turn {
 };
 
 at::Tensor turn(const at::Tensor& qkv, const Turn& how, bool back) {
+  const c10::OptionalDeviceGuard guard(qkv.device());
   const at::Tensor in = qkv.contiguous(), out = at::empty_like(in);
   const std::int64_t half = how.cos.size(1);
   const std::int64_t* positions = how.positions.defined() ? how.positions.const_data_ptr<std::int64_t>() : nullptr;
@@ -39,6 +41,7 @@ class RotateFunction : public torch::autograd::Function<RotateFunction> {
   }
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
+    refuse_second_derivative("zero::attention");
     const variable_list saved = context->get_saved_variables();
     return {turn(grads[0], {saved[0], saved[1], saved[2], context->saved_data["heads"].toInt()}, true), {}, {}, {}, {}};
   }

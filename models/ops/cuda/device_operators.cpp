@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/cuda/CUDAContext.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
 #include "base/error.h"
@@ -14,7 +15,7 @@ namespace zero::cuda {
 
 bool takes_type(const at::Tensor& tensor) {
   const at::ScalarType type = tensor.scalar_type();
-  return type == at::kFloat || type == at::kBFloat16 || type == at::kHalf;
+  return tensor.is_cuda() && (type == at::kFloat || type == at::kBFloat16 || type == at::kHalf);
 }
 
 namespace {
@@ -23,10 +24,17 @@ Stream stream_for(const at::Tensor& rows) {
   return {c10::cuda::getCurrentCUDAStream(rows.get_device()).stream(), number_of(rows.scalar_type())};
 }
 
+/// Kernels read it in vectors.
+bool in_vectors(const at::Tensor& tensor) {
+  return tensor.is_contiguous() && reinterpret_cast<std::uintptr_t>(tensor.const_data_ptr()) % 16 == 0;
+}
+
 /// What SwiGLU takes: contiguous rows that are whole 16-byte chunks; they are two of its vectors long.
-bool takes_rows(const at::Tensor& rows) {
-  return takes_type(rows) && rows.is_contiguous() && rows.size(-1) % 16 == 0 &&
-         reinterpret_cast<std::uintptr_t>(rows.const_data_ptr()) % 16 == 0;
+bool takes_rows(const at::Tensor& rows) { return takes_type(rows) && in_vectors(rows) && rows.size(-1) % 16 == 0; }
+
+/// Whether a gradient can be read beside rows that a kernel takes.
+bool takes_beside(const at::Tensor& rows, const at::Tensor& dy) {
+  return in_vectors(dy) && dy.scalar_type() == rows.scalar_type();
 }
 
 at::TensorOptions precise(const at::Tensor& rows) { return rows.options().dtype(at::kFloat); }
@@ -34,14 +42,14 @@ at::TensorOptions precise(const at::Tensor& rows) { return rows.options().dtype(
 }  // namespace
 
 bool takes(const at::Tensor& rows, const at::Tensor& weight) {
-  return takes_rows(rows) && rows.size(-1) <= max_hidden && weight.is_contiguous() &&
-         weight.scalar_type() == rows.scalar_type();
+  return takes_rows(rows) && rows.size(-1) <= max_hidden && takes_beside(rows, weight);
 }
 
 namespace {
 namespace device {  // beside the launchers' names
 
 TensorPair rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
+  const c10::OptionalDeviceGuard guard(x.device());
   check_norm(x, weight);
   if (!takes(x, weight)) return composed::rms_norm(x, weight, eps);
   const at::Tensor y = at::empty_like(x), rstd = at::empty({x.size(0)}, precise(x));
@@ -52,6 +60,7 @@ TensorPair rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
 }
 
 at::Tensor rms_norm_again(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd) {
+  const c10::OptionalDeviceGuard guard(x.device());
   check_norm(x, weight, rstd);
   if (!takes(x, weight)) return composed::rms_norm_again(x, weight, rstd);
   const at::Tensor y = at::empty_like(x);
@@ -63,9 +72,10 @@ at::Tensor rms_norm_again(const at::Tensor& x, const at::Tensor& weight, const a
 
 TensorPair rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
                              const at::Tensor& rstd, bool want_weight) {
+  const c10::OptionalDeviceGuard guard(x.device());
   check_norm(x, weight, rstd);
-  if (!takes(x, weight)) return composed::rms_norm_backward(dy, x, weight, rstd, want_weight);
-  ZERO_CHECK(dy.is_contiguous() && dy.sizes() == x.sizes(), "rms_norm_backward: rows are not contiguous or not like x");
+  ZERO_CHECK(dy.sizes() == x.sizes() && dy.device() == x.device(), "a norm's gradient has the shape of its rows");
+  if (!takes(x, weight) || !takes_beside(x, dy)) return composed::rms_norm_backward(dy, x, weight, rstd, want_weight);
   const at::Tensor dx = at::empty_like(x);
   // Enough blocks to hide the latency of a row's sums behind other rows.
   const std::int64_t most = 4 * at::cuda::getCurrentDeviceProperties()->multiProcessorCount;
@@ -80,6 +90,7 @@ TensorPair rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at
 }
 
 at::Tensor swiglu(const at::Tensor& gate_up) {
+  const c10::OptionalDeviceGuard guard(gate_up.device());
   check_gate_up(gate_up);
   if (!takes_rows(gate_up)) return composed::swiglu(gate_up);
   const at::Tensor y = at::empty({gate_up.size(0), gate_up.size(1) / 2}, gate_up.options());
@@ -88,9 +99,9 @@ at::Tensor swiglu(const at::Tensor& gate_up) {
 }
 
 at::Tensor swiglu_backward(const at::Tensor& dy, const at::Tensor& gate_up) {
-  check_gate_up(gate_up);
-  if (!takes_rows(gate_up)) return composed::swiglu_backward(dy, gate_up);
-  ZERO_CHECK(dy.is_contiguous(), "swiglu_backward: rows are not contiguous");
+  const c10::OptionalDeviceGuard guard(gate_up.device());
+  check_gate_up(gate_up, dy);
+  if (!takes_rows(gate_up) || !takes_beside(gate_up, dy)) return composed::swiglu_backward(dy, gate_up);
   const at::Tensor d = at::empty_like(gate_up);
   swiglu(SwigluJob{gate_up.const_data_ptr(), dy.const_data_ptr(), d.data_ptr(), dy.size(0), int(dy.size(1))},
          stream_for(gate_up));
@@ -98,29 +109,34 @@ at::Tensor swiglu_backward(const at::Tensor& dy, const at::Tensor& gate_up) {
 }
 
 TensorPair cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
+  const c10::OptionalDeviceGuard guard(logits.device());
   check_logits(logits, targets);
   if (!takes_type(logits)) return composed::cross_entropy(logits, targets);
+  const at::Tensor rows = logits.contiguous();
   const at::Tensor losses = at::empty({logits.size(0)}, precise(logits)), lse = at::empty_like(losses);
-  cross_entropy(CrossEntropyJob{logits.data_ptr(), targets.const_data_ptr<std::int64_t>(), lse.data_ptr<float>(),
-                                losses.data_ptr<float>(), logits.size(0), int(logits.size(1)), nullptr},
+  cross_entropy(CrossEntropyJob{rows.data_ptr(), targets.const_data_ptr<std::int64_t>(), lse.data_ptr<float>(),
+                                losses.data_ptr<float>(), rows.size(0), int(rows.size(1)), nullptr},
                 stream_for(logits));
   return {losses.sum(), lse};
 }
 
 void cross_entropy_backward_(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse,
                              const at::Tensor& scale) {
-  check_logits(logits, targets);
+  const c10::OptionalDeviceGuard guard(logits.device());
+  check_logits(logits, targets, lse);
   if (!takes_type(logits)) return composed::cross_entropy_backward_(logits, targets, lse, scale);
-  const at::Tensor factor = scale.to(at::kFloat);
-  cross_entropy_backward(
-      CrossEntropyJob{logits.data_ptr(), targets.const_data_ptr<std::int64_t>(), lse.data_ptr<float>(), nullptr,
-                      logits.size(0), int(logits.size(1)), factor.const_data_ptr<float>()},
-      stream_for(logits));
+  const at::Tensor rows = logits.contiguous(), factor = scale.to(at::kFloat);
+  cross_entropy_backward(CrossEntropyJob{rows.data_ptr(), targets.const_data_ptr<std::int64_t>(), lse.data_ptr<float>(),
+                                         nullptr, rows.size(0), int(rows.size(1)), factor.const_data_ptr<float>()},
+                         stream_for(rows));
+  if (!rows.is_same(logits)) logits.copy_(rows);
 }
 
 at::Tensor dropout_mask(const at::Tensor& z, double dropout, std::int64_t seed, std::int64_t first_sample,
                         std::int64_t sequence) {
+  const c10::OptionalDeviceGuard guard(z.device());
   if (!takes_type(z)) return composed::dropout_mask(z, dropout, seed, first_sample, sequence);
+  ZERO_CHECK(z.dim() == 2 && sequence > 0, "dropout takes rows, of sequences of at least one token");
   const at::Tensor mask = at::empty({z.size(0), z.size(1)}, z.options());
   dropout_mask(DropoutMaskJob{mask.data_ptr(), z.size(0), int(z.size(1)), sequence, first_sample,
                               static_cast<std::uint64_t>(seed), dropout_threshold(dropout), kept_scale(dropout)},

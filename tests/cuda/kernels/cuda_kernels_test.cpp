@@ -109,7 +109,7 @@ TEST_P(Kernels, RotationAndItsGradient) {
   expect_near(in.grad(), qkv, "gradient");
 }
 
-TEST_P(Kernels, AdamWAndItsVerdict) {
+TEST_P(Kernels, AdamWAndWhetherAllIsFinite) {
   const std::int64_t n = 100003;
   const auto f32 = [&](double shift) { return values({n}, shift).to(at::kFloat); };
   const at::Tensor master = f32(0), gradient = up(values({n}, 0.5)), on_cpu = gradient.to(at::kCPU).contiguous();

@@ -122,7 +122,7 @@ TEST_P(Nf4OnDevice, DecodesAllPiecesOfATableAtOnce) {
 INSTANTIATE_TEST_SUITE_P(Types, Nf4OnDevice, testing::Values(at::kFloat, at::kBFloat16, at::kHalf));
 
 // A group of a model: matrices whose ends are no ends of blocks, norms between them, cut anywhere.
-TEST(FrozenCodecOnDevice, HoldsAndDecodesTheHostsBits) {
+TEST(Nf4CodecOnDevice, HoldsAndDecodesTheHostsBits) {
   if (at::detail::getCUDAHooks().deviceCount() == 0) GTEST_SKIP() << "no GPU";
   const std::vector<std::vector<TensorSpec>> parameters = {{{"norm", {96}}},
                                                            {{"q", {40, 96}}, {"k", {8, 96}}},

@@ -30,7 +30,7 @@ int main() {
     context.training = true;
     double first = 0, last = 0;
     for (int step = 0; step < 10; ++step) {
-      const at::Tensor loss = engine.forward(pass, {});  // the sum over 32 tokens
+      const at::Tensor loss = engine.forward(context, {});  // the sum over 32 tokens
       engine.backward(loss, 1.0 / (32.0 * world.size()));
       engine.update({.lr = 1e-2}, loss.detach().to(at::kDouble)).wait();
       last = loss.item<double>() / 32;

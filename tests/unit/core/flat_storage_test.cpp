@@ -89,9 +89,9 @@ at::Tensor run(TwoUnits& units, const at::Tensor& x, bool again) {
   return loss;
 }
 
-class Boundary : public testing::TestWithParam<bool> {};
+class BackwardHooksTest : public testing::TestWithParam<bool> {};
 
-TEST_P(Boundary, GradientsSurviveReleasedWeightsAndMomentsComeInOrder) {
+TEST_P(BackwardHooksTest, GradientsSurviveReleasedWeightsAndHooksComeInOrder) {
   const at::Tensor input = at::arange(12, at::kDouble).mul(0.3).cos().view({3, 4});
   TwoUnits units;
   at::Tensor x = input.clone().set_requires_grad(true);
@@ -108,7 +108,7 @@ TEST_P(Boundary, GradientsSurviveReleasedWeightsAndMomentsComeInOrder) {
   EXPECT_TRUE(at::equal(x.grad(), x2.grad()));
 }
 
-TEST_P(Boundary, AUnitTrainsThoughItsInputNeedsNoGradient) {
+TEST_P(BackwardHooksTest, AUnitTrainsThoughItsInputNeedsNoGradient) {
   TwoUnits units;
   run(units, at::ones({3, 4}, at::kDouble), GetParam());
   EXPECT_EQ(units.events, (std::vector<int>{11, 21, 10}));  // the first unit is closed by the caller
@@ -116,9 +116,9 @@ TEST_P(Boundary, AUnitTrainsThoughItsInputNeedsNoGradient) {
   EXPECT_GT(units.weights[0].grad().abs().max().item<double>(), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Recompute, Boundary, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Recompute, BackwardHooksTest, testing::Bool());
 
-TEST(BoundaryGuards, AnInPlaceWriteOnAUnitsOutputIsAnError) {
+TEST(BackwardHookGuards, AnInPlaceWriteOnAUnitsOutputIsAnError) {
   TwoUnits units;
   const at::Tensor y = exit_unit(at::mm(at::ones({2, 4}, at::kDouble), units.weights[0]), units, 0);
   EXPECT_THROW(y.add_(1), c10::Error);

@@ -153,7 +153,7 @@ TEST(MemoryPlan, CountsThePartsOfSumsOnAGpu) {
   for (int stage = 0; stage <= 3; ++stage) {
     work.engine.plan = ShardPlan::for_stage(stage);
     const MemoryPlan plan = plan_memory(model, work);
-    EXPECT_EQ(plan.sums, sum_piece_bytes) << "stage " << stage;
+    EXPECT_EQ(plan.sums, sum_chunk_bytes) << "stage " << stage;
     EXPECT_EQ(plan.at_rest(), plan.parameters + plan.gradients + plan.optimizer + plan.gather_buffers +
                                   plan.reduce_buffers + plan.activations.at_rest + plan.sums);
   }
@@ -173,13 +173,13 @@ TEST(MemoryPlan, CountsThePartsOfBothSumsOfHybridSharding) {
     return plan_memory(model, work).sums;
   };
   for (int stage = 1; stage <= 3; ++stage) {
-    EXPECT_EQ(sums(stage, 4), 2 * sum_piece_bytes) << "stage " << stage;
-    EXPECT_EQ(sums(stage, 8), sum_piece_bytes) << "stage " << stage;
-    EXPECT_EQ(sums(stage, 1), sum_piece_bytes) << "one rank holds everything: all ranks sum at once";
+    EXPECT_EQ(sums(stage, 4), 2 * sum_chunk_bytes) << "stage " << stage;
+    EXPECT_EQ(sums(stage, 8), sum_chunk_bytes) << "stage " << stage;
+    EXPECT_EQ(sums(stage, 1), sum_chunk_bytes) << "one rank holds everything: all ranks sum at once";
   }
-  EXPECT_EQ(sums(0, 4), sum_piece_bytes) << "nothing is sharded";
+  EXPECT_EQ(sums(0, 4), sum_chunk_bytes) << "nothing is sharded";
   work.parameters_in_store = true;
-  EXPECT_EQ(sums(3, 1), sum_piece_bytes) << "replicas alone";
+  EXPECT_EQ(sums(3, 1), sum_chunk_bytes) << "replicas alone";
 }
 
 struct Case {

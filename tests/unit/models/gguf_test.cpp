@@ -203,7 +203,7 @@ TEST(GgufVocabulary, AddedTokensAreControlOrUserDefinedAsTheFolderSays) {
   EXPECT_EQ(gguf_vocabulary(folder.path(), 32000).tokens.size(), 32000U);  // added tokens without a row are left out
 }
 
-TEST(WeightPieces, AreWholeGroupsOfRowsInOrder) {
+TEST(WeightChunks, AreWholeGroupsOfRowsInOrder) {
   Merged merged;
   const TensorSpec tensor{"model.layers.1.self_attn.q_proj.weight", {64, 64}};
   std::vector<at::Tensor> pieces;

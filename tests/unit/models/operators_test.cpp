@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 #include <ATen/OpMathType.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "models/ops/attention.h"
@@ -15,6 +16,7 @@
 #include "tests/unit/models/small_model.h"
 
 namespace zero::test {
+using testing::HasSubstr;
 namespace {
 
 constexpr at::ScalarType wide_types[] = {at::kFloat, at::kDouble};
@@ -197,9 +199,54 @@ TEST(Operators, MakeNoGraphWhereNothingRequiresAGradient) {
   without(x.clone().set_requires_grad(true), weight.clone().set_requires_grad(true));
 }
 
+/// What the call throws; empty: nothing.
+template <class F>
+std::string message_of(F&& f) {
+  try {
+    f();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
 TEST(Operators, ABackwardPassHasNoGradient) {
   const at::Tensor gate_up = leaf({4, 16}, 1, at::kFloat), dy = random({4, 8}, 2, at::kFloat);
-  EXPECT_ANY_THROW(torch::autograd::grad({swiglu_backward(dy, gate_up).sum()}, {gate_up}));
+  const at::Tensor found = swiglu_backward(dy, gate_up);
+  EXPECT_TRUE(found.requires_grad());
+  EXPECT_THAT(message_of([&] { torch::autograd::grad({found.sum()}, {gate_up}); }), HasSubstr("not implemented"));
+  at::Tensor logits = leaf({4, 16}, 1, at::kFloat) * 2;
+  const at::Tensor targets = ids_below(16, {4}), lse = at::zeros({4}), one = at::ones({});
+  EXPECT_THAT(message_of([&] { cross_entropy_backward_(logits, targets, lse, one); }), HasSubstr("has no derivative"));
+}
+
+// x reaches the second derivative through the product too, so that a gradient without a graph would not be noticed.
+TEST(Operators, ASecondDerivativeIsRefused) {
+  const auto twice = [](const at::Tensor& loss, const at::Tensor& weight) {
+    return message_of([&] {
+      const at::Tensor g = torch::autograd::grad({loss}, {weight}, {}, true, /*create_graph=*/true)[0];
+      torch::autograd::grad({g.square().sum()}, {weight});
+    });
+  };
+  const at::Tensor w = leaf({16, 16}, 1, at::kFloat), x = random({4, 16}, 2, at::kFloat).mm(w);
+  EXPECT_THAT(twice(cross_entropy(x, ids_below(16, {4})).loss, w), HasSubstr("no second derivative"));
+  EXPECT_THAT(twice(swiglu(x).square().sum(), w), HasSubstr("not implemented"));
+  EXPECT_THAT(twice(rms_norm(x, at::ones({16}), 1e-5).y.square().sum(), w), HasSubstr("not implemented"));
+}
+
+TEST(Operators, WhatIsWrittenInPlaceIsToldToAutograd) {
+  at::Tensor logits = random({4, 16}, 1, at::kFloat);
+  const auto before = logits._version();
+  cross_entropy_backward_(logits, ids_below(16, {4}), at::zeros({4}), at::ones({}));
+  EXPECT_GT(logits._version(), before);
+  at::Tensor sum = at::zeros({3, 5});
+  add_product_(sum, random({4, 3}, 2, at::kFloat), random({4, 5}, 3, at::kFloat));
+  EXPECT_GT(sum._version(), 0);
+  const at::Tensor first = leaf({2, 7, 128}, 4, at::kBFloat16), saved = first.tanh();
+  Rotary rotary(16, 10000, {});
+  const at::Tensor out = attention(saved, {4, 2, 16}, rotary, {});
+  if (saved._version() > 0)  // the kernels of AVX512-BF16 work in place
+    EXPECT_THAT(message_of([&] { out.sum().backward(); }), HasSubstr("modified by an inplace operation"));
 }
 
 TEST(Operators, RefuseShapesThatDoNotFit) {
@@ -210,6 +257,24 @@ TEST(Operators, RefuseShapesThatDoNotFit) {
   EXPECT_ANY_THROW(swiglu(random({2, 3}, 1, at::kFloat)));
   EXPECT_ANY_THROW(cross_entropy(rows, ids_below(16, {4})));
   EXPECT_ANY_THROW(cross_entropy(rows, at::zeros({3}, at::kInt)));
+  EXPECT_ANY_THROW(rms_norm(rows, at::ones({16, 1}), 1e-5));
+  EXPECT_ANY_THROW(rms_norm_again(rows, at::ones({16}), at::ones({3}, at::kBFloat16)));
+  EXPECT_ANY_THROW(rms_norm(rows, at::empty({16}, at::TensorOptions().device(at::kMeta)), 1e-5));
+  EXPECT_ANY_THROW(swiglu_backward(random({8, 4}, 1, at::kFloat), random({4, 16}, 1, at::kFloat)));
+  at::Tensor logits = rows.clone();
+  EXPECT_ANY_THROW(cross_entropy_backward_(logits, at::full({3}, -100, at::kLong), at::zeros({3}), at::ones({})));
+  EXPECT_ANY_THROW(cross_entropy_backward_(logits, ids_below(16, {3}), at::zeros({2}), at::ones({})));
+  EXPECT_ANY_THROW(logits_chunks(rows, 0, 0));
+  const auto named = c10::Dispatcher::singleton().findSchemaOrThrow("zero::attention", "");
+  const at::Tensor qkv = random({1, 3, 64}, 1, at::kFloat), table = at::ones({3, 8});
+  const auto call = [&](const at::Tensor& cos, std::int64_t heads) {
+    torch::jit::Stack stack{qkv, cos, cos, {}, {}, {}, 0, {}, heads, 1, false};
+    named.callBoxed(stack);
+  };
+  EXPECT_NO_THROW(call(table, 2));
+  EXPECT_ANY_THROW(call(table, 4));
+  EXPECT_ANY_THROW(call(table.narrow(0, 0, 2), 2));
+  EXPECT_ANY_THROW(call(table.to(at::kDouble), 2));
 }
 
 TEST(Operators, TakeRowsOfAnyStrides) {

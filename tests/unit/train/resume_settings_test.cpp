@@ -70,7 +70,7 @@ std::vector<std::string> changed(const Settings& then, const Settings& now) {
 
 using Keys = std::vector<std::string>;
 
-TEST(DecisiveSettings, WhatShapesAnIdOrAMaskIsSeen) {
+TEST(ResumeSettings, WhatShapesAnIdOrAMaskIsSeen) {
   const auto differ = [](const auto& change) {
     const ChangingRun run;
     const Settings then = run.look();
@@ -113,13 +113,13 @@ TEST(DecisiveSettings, WhatShapesAnIdOrAMaskIsSeen) {
             Keys{});
 }
 
-TEST(DecisiveSettings, ATemplateIsKnownByItsTextAndNotByTheWayItWasNamed) {
+TEST(ResumeSettings, ATemplateIsKnownByItsTextAndNotByTheWayItWasNamed) {
   const ChangingRun run;
   EXPECT_EQ(changed(run.look(), run.look("chat_template='zephyr'")), Keys{});
   EXPECT_EQ(changed(run.look(), run.look("chat_template='alpaca'")), Keys{"data.chat_template"});
 }
 
-TEST(DecisiveSettings, FieldsThatTheDecoderDoesNotReadMayChange) {
+TEST(ResumeSettings, FieldsThatTheDecoderDoesNotReadMayChange) {
   const ChangingRun run;
   const Settings then = run.look();
   std::ifstream file(run.path("config.json"));
@@ -128,7 +128,7 @@ TEST(DecisiveSettings, FieldsThatTheDecoderDoesNotReadMayChange) {
   EXPECT_EQ(changed(then, run.look()), Keys{});
 }
 
-TEST(DecisiveSettings, WhatAnAdapterSaysIsSeen) {
+TEST(ResumeSettings, WhatAnAdapterSaysIsSeen) {
   const TemporaryFolder adapter;
   for (const char* name : {"/adapter_config.json", "/adapter_model.safetensors"})
     fs::copy(std::string(ZERO_TEST_DATA "/tiny-lora/adapter") + name, adapter.path() + name);
@@ -144,7 +144,7 @@ TEST(DecisiveSettings, WhatAnAdapterSaysIsSeen) {
   EXPECT_EQ(changed(then, run.look(lora)), Keys{"lora.lora_alpha"});
 }
 
-TEST(DecisiveSettings, FilesAreReadToTheirEnds) {
+TEST(ResumeSettings, FilesAreReadToTheirEnds) {
   const TemporaryFolder folder;
   const std::string path = folder / "large.bin";
   write(path, "");
@@ -168,7 +168,7 @@ std::string refusal(const std::vector<std::string>& accepted) {
   return "accepted";
 }
 
-TEST(DecisiveSettings, AcceptedChangesAreKeysThatMayChange) {
+TEST(ResumeSettings, AcceptedChangesAreKeysThatMayChange) {
   EXPECT_EQ(refusal({"optimizer.lr", "data.train", "data.chat_template"}), "accepted");
   EXPECT_THAT(refusal({"optimizer.lr", "optimiser.lr"}),
               testing::AllOf(HasSubstr("--accept-change optimiser.lr"), HasSubstr("`optimizer.lr`")));
@@ -177,8 +177,8 @@ TEST(DecisiveSettings, AcceptedChangesAreKeysThatMayChange) {
   EXPECT_EQ(refusal({"model.path"}), "accepted");  // the base of adapters
 }
 
-TEST(DecisiveSettings, AFileThatWasToldOfInAnotherWayMayBeAccepted) {
-  const Settings now{{"model.path", "7 bytes, SHA-256 by chunks 08d71c2c33e1"}};
+TEST(ResumeSettings, AFileThatWasToldOfInAnotherWayMayBeAccepted) {
+  const Settings now{{"model.path", "7 bytes, SHA-256 by pieces 08d71c2c33e1"}};
   const Config config;
   const auto differs = [&](const std::string& then, const std::vector<std::string>& accepted = {}) -> std::string {
     try {
@@ -190,7 +190,7 @@ TEST(DecisiveSettings, AFileThatWasToldOfInAnotherWayMayBeAccepted) {
   };
   EXPECT_THAT(differs("7 bytes, 77d71c2c33e1"),
               testing::AllOf(HasSubstr("--accept-change model.path"), HasSubstr("in another way: accept it")));
-  EXPECT_THAT(differs("7 bytes, SHA-256 by chunks 77d71c2c33e1"), testing::Not(HasSubstr("in another way")));
+  EXPECT_THAT(differs("7 bytes, SHA-256 by pieces 77d71c2c33e1"), testing::Not(HasSubstr("in another way")));
   EXPECT_EQ(differs("7 bytes, 77d71c2c33e1", {"model.path"}), "");
   EXPECT_EQ(differs(now[0].second), "");
 }

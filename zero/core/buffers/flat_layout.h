@@ -13,7 +13,7 @@ namespace zero {
 struct FlatTensor {
   TensorSpec spec;
   std::int64_t offset = 0;  // of its first element
-  int parameter = 0;        // index of the leaf that it is a chunk of
+  int parameter = 0;        // index of the leaf that it is a part of
 };
 
 /// The part of one tensor that lies in one range of the flat vector.
@@ -26,7 +26,7 @@ struct FlatSlice {
 
 class FlatLayout {
  public:
-  /// Lays the parameters out in order. Chunks of one parameter stand side by side without padding; every parameter
+  /// Lays the parameters out in order. Parts of one parameter stand side by side without padding; every parameter
   /// starts at a multiple of `alignment` elements, and the length is padded so that each of the `shards` shards is one
   /// too.
   FlatLayout(const std::vector<std::vector<TensorSpec>>& parameters, int shards, std::int64_t alignment = 32);
@@ -40,7 +40,7 @@ class FlatLayout {
   std::int64_t shard_numel() const { return numel_ / shards_; }
   std::int64_t shard_begin(int shard) const { return shard * shard_numel(); }
 
-  /// The chunks of tensors inside [begin, begin + count), in order of offset; padding is in none.
+  /// The slices of tensors inside [begin, begin + count), in order of offset; padding is in none.
   std::vector<FlatSlice> slices(std::int64_t begin, std::int64_t count) const;
 
  private:

@@ -195,10 +195,9 @@ std::string joined(const Columns& cells) {
 void print_heads(const Bench& bench) {
   const OffloadConfig& offload = bench.config.offload;
   const bool disk = offload.optimizer == "nvme" || offload.parameters == "nvme";
-  std::printf(
-      "\nbytes of one rank: states at rest, activations at their peak, peaks of the tracker and of the process\n%s\n",
-      disk ? "disk: of the states that lie there"
-           : "formula: the ZeRO paper's for parameters, gradients and optimizer");
+  std::printf("\nbytes of one rank: states at rest, activations at their peak, peaks of tracker and process\n%s\n",
+              disk ? "disk: of the states that lie there"
+                   : "formula: the ZeRO paper's for parameters, gradients and optimizer");
   std::printf("ranks stage%s\n", joined({disk ? "disk" : "formula", "parameters", "gradients", "optimizer", "buffers",
                                          "activations", "peak", "process"})
                                      .c_str());

@@ -10,11 +10,11 @@ void OptimizerStore::update(const StepFactors& factors, const std::vector<DecayR
              "without a master the weights are it, in its type");
   // The weights of a store without a master, or with one and a copy of it in another type.
   OptimizerSpan whole{.state_type = state_type_,
-                  .gradient = spans.gradient,
-                  .gradient_type = spans.gradient_type,
-                  .weights = spans.weights,
-                  .weight_type = spans.weight_type,
-                  .n = elements_};
+                      .gradient = spans.gradient,
+                      .gradient_type = spans.gradient_type,
+                      .weights = spans.weights,
+                      .weight_type = spans.weight_type,
+                      .n = elements_};
   const auto gradient_bytes = static_cast<std::int64_t>(c10::elementSize(spans.gradient_type));
   const auto weight_bytes = static_cast<std::int64_t>(c10::elementSize(spans.weight_type));
   for_each_chunk(StateAccess::read_write, [&](const StateChunk& chunk) {

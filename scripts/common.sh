@@ -6,6 +6,11 @@ die() {
   exit 1
 }
 
+# Any script called with --help alone prints the comment at its head and does nothing.
+case "${1:-}" in
+  -h | --help) sed -n '2,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
+esac
+
 # Cores this process may use: its affinity, and the quota of its control group where there is one.
 cores() {
   local n quota="" period=""

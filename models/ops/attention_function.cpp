@@ -78,7 +78,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, const AttentionShape& shape,
                             const Rotary::Table& table, const Places& places) {
-    const auto& [positions, first] = places;
+    const at::Tensor &positions = places.positions, &first = places.first;
     const std::int64_t B = qkv.size(0), T = qkv.size(1);
     const at::Tensor out = at::empty({B, T, shape.heads * shape.head_dim}, qkv.options());
     const at::Tensor lse = at::empty({B, shape.heads, T}, qkv.options().dtype(at::kFloat));

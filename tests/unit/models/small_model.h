@@ -94,11 +94,11 @@ inline std::map<std::string, at::Tensor> gradients(Model& model, const at::Tenso
   for (auto& unit : model.units) {
     for (Parameter& parameter : unit->parameters()) {
       if (!parameter.tensor.requires_grad()) continue;
-      const at::Tensor grad = grads[next++];
+      const at::Tensor& grad = grads[next++];
       std::int64_t row = 0;
-      for (const TensorSpec& chunk : parameter.parts) {
-        named[chunk.name] = grad.narrow(0, row, chunk.shape[0]);
-        row += chunk.shape[0];
+      for (const TensorSpec& part : parameter.parts) {
+        named[part.name] = grad.narrow(0, row, part.shape[0]);
+        row += part.shape[0];
       }
     }
     for (BorrowedParameter& borrowed : unit->borrowed()) {

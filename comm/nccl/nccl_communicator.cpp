@@ -176,11 +176,11 @@ class NcclCommunicator final : public Communicator, private CollectiveMemory, pr
     reduce_in_order_of_nccl(shard, full, options, call);
   }
 
-  /// f(begin, count) for the blocks of `numel` elements of which `element_bytes` are held at a time.
+  /// f(begin, count) for the chunks of `numel` elements of which `element_bytes` are held at a time.
   template <class F>
   void in_chunks(std::int64_t numel, std::int64_t element_bytes, F f) const {
     const std::int64_t most = std::max<std::int64_t>(
-        8, device_.options.chunk_bytes / element_bytes / 8 * 8);  // blocks begin at whole vectors
+        8, device_.options.chunk_bytes / element_bytes / 8 * 8);  // chunks begin at whole vectors
     for (std::int64_t begin = 0; begin < numel; begin += most) f(begin, std::min(most, numel - begin));
   }
 

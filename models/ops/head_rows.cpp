@@ -18,7 +18,7 @@ at::Tensor composed::trained_rows(const at::Tensor&, const at::Tensor& targets, 
 }
 
 at::Tensor meta::trained_rows(const at::Tensor&, const at::Tensor& targets, bool some_on_meta) {
-  const at::Tensor trained = targets != ignored_target;
+  const at::Tensor trained = targets != ignored_target;  // counts in the peak, as it does where there are numbers
   return some_on_meta ? at::empty_like(targets) : at::Tensor();
 }
 
@@ -45,8 +45,7 @@ void composed::add_product_(const at::Tensor& sum, const at::Tensor& a, const at
   }
   for (std::int64_t row = 0; row < a.size(1); row += rows_summed_at_once) {
     const std::int64_t rows = std::min(rows_summed_at_once, a.size(1) - row);
-    at::Tensor product = at::mm(a.narrow(1, row, rows).t(), b);
-    product = product.to(sum.scalar_type());
+    const at::Tensor product = at::mm(a.narrow(1, row, rows).t(), b).to(sum.scalar_type());
     sum.narrow(0, row, rows).add_(product);
   }
 }

@@ -20,15 +20,11 @@ template <class State>
 void run(const OptimizerSpan& span, const StepFactors& factors, UpdateLoop<State> update) {
   ZERO_CHECK(update, text("an optimizer with states in ", c10::toString(span.state_type), " takes no gradients in ",
                           c10::toString(span.gradient_type), " with weights in ", c10::toString(span.weight_type)));
-  const auto gradient_bytes = static_cast<std::int64_t>(c10::elementSize(span.gradient_type));
-  const auto weight_bytes = static_cast<std::int64_t>(c10::elementSize(span.weight_type));
   at::parallel_for(0, (span.n + block_elements - 1) / block_elements, 1, [&](std::int64_t first, std::int64_t last) {
-    const std::int64_t begin = first * block_elements, end = std::min(last * block_elements, span.n);
-    const UpdatePointers<State> at{static_cast<State*>(span.master) + begin, static_cast<State*>(span.m) + begin,
-                                   static_cast<State*>(span.v) + begin,
-                                   static_cast<const char*>(span.gradient) + begin * gradient_bytes,
-                                   span.weights ? static_cast<char*>(span.weights) + begin * weight_bytes : nullptr};
-    update(at, factors, end - begin, span.n >= stream_elements);
+    const OptimizerSpan part = slice(span, first * block_elements, std::min(last * block_elements, span.n));
+    update({static_cast<State*>(part.master), static_cast<State*>(part.m), static_cast<State*>(part.v), part.gradient,
+            part.weights},
+           factors, part.n, span.n >= stream_elements);
   });
 }
 

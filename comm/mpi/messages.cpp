@@ -132,26 +132,30 @@ int Messages::handle() const { return MPI_Comm_c2f(impl_->comm); }
 
 void Messages::send(int lane, const void* data, std::size_t bytes, int to) {
   Lane& l = impl_->lanes[lane];
-  for (std::size_t at = 0; at < bytes; at += longest) {
+  std::size_t at = 0;
+  do {
     const std::size_t n = std::min(longest, bytes - at);
     l.requests.emplace_back();
     l.pending.push_back({to, false, n});
     check_mpi(MPI_Isend(static_cast<const char*>(data) + at, static_cast<int>(n), MPI_BYTE, to, tag, impl_->comm,
                         &l.requests.back()),
               "MPI_Isend");
-  }
+    at += n;
+  } while (at < bytes);
 }
 
 void Messages::recv(int lane, void* data, std::size_t bytes, int from) {
   Lane& l = impl_->lanes[lane];
-  for (std::size_t at = 0; at < bytes; at += longest) {
+  std::size_t at = 0;
+  do {
     const std::size_t n = std::min(longest, bytes - at);
     l.requests.emplace_back();
     l.pending.push_back({from, true, n});
     check_mpi(MPI_Irecv(static_cast<char*>(data) + at, static_cast<int>(n), MPI_BYTE, from, tag, impl_->comm,
                         &l.requests.back()),
               "MPI_Irecv");
-  }
+    at += n;
+  } while (at < bytes);
 }
 
 void Messages::finish(int lane, const CallRecord& call) {

@@ -20,7 +20,7 @@ class Messages {
   int handle() const;
 
   /// Two lanes can be under way at once, so that one message travels while another is worked on. The memory must stay
-  /// until finish().
+  /// until finish(). Empty messages travel, too: a rank that expects something else learns of it.
   void send(int lane, const void* data, std::size_t bytes, int to);
   void recv(int lane, void* data, std::size_t bytes, int from);
   /// Waits for all that was started on the lane. Throws an Error that names the call when a message has another length

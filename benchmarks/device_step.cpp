@@ -68,6 +68,8 @@ class FreeCommunicator final : public Communicator, private CollectiveMemory {
   }
   void do_all_reduce(const at::Tensor&, ReduceOptions, const CallRecord&) override {}
   void do_broadcast(const at::Tensor&, int, const CallRecord&) override {}
+  void do_all_to_all(const at::Tensor&, const std::vector<std::int64_t>&, const at::Tensor&,
+                     const std::vector<std::int64_t>&, const CallRecord&) override {}
   void do_send(const at::Tensor&, int, const CallRecord&) override {}
   void do_recv(const at::Tensor&, int, const CallRecord&) override {}
   void do_barrier(const CallRecord&) override {}

@@ -29,6 +29,12 @@ void TimedCommunicator::do_broadcast(const at::Tensor& tensor, int root, const C
   time(call.tag.phase, [&] { ForwardingCommunicator::do_broadcast(tensor, root, call); });
 }
 
+void TimedCommunicator::do_all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts,
+                                      const at::Tensor& in, const std::vector<std::int64_t>& in_counts,
+                                      const CallRecord& call) {
+  time(call.tag.phase, [&] { ForwardingCommunicator::do_all_to_all(out, out_counts, in, in_counts, call); });
+}
+
 void TimedCommunicator::do_send(const at::Tensor& tensor, int to, const CallRecord& call) {
   time(call.tag.phase, [&] { ForwardingCommunicator::do_send(tensor, to, call); });
 }

@@ -39,6 +39,8 @@ const char* name_of(CollectiveKind kind) {
       return "all_reduce";
     case CollectiveKind::broadcast:
       return "broadcast";
+    case CollectiveKind::all_to_all:
+      return "all_to_all";
     case CollectiveKind::send:
       return "send";
     case CollectiveKind::recv:
@@ -66,6 +68,11 @@ std::string CallRecord::describe() const {
   if (tag.group >= 0) out << ", group " << tag.group;
   out << ')';
   return out.str();
+}
+
+bool is_same_call(const CallRecord& a, const CallRecord& b) {
+  const bool same_numel = a.numel == b.numel || a.kind == CollectiveKind::all_to_all;
+  return a.kind == b.kind && same_numel && a.type == b.type && a.peer == b.peer;
 }
 
 }  // namespace zero

@@ -23,6 +23,7 @@ enum class CollectiveKind : std::uint8_t {
   reduce_scatter,
   all_reduce,
   broadcast,
+  all_to_all,
   send,
   recv,
   barrier,
@@ -34,7 +35,8 @@ const char* name_of(CollectiveKind kind);
 struct CallRecord {
   std::uint64_t sequence = 0;  // counts the calls on this communicator from 0
   CollectiveKind kind = CollectiveKind::barrier;
-  std::int64_t numel = 0;           // of the full vector: size x shard for all_gather and reduce_scatter
+  std::int64_t numel = 0;           // of the full vector: size x shard for all_gather and reduce_scatter; of all_to_all
+                                    // what this rank sends, itself included
   at::ScalarType type = at::kByte;  // of the data that travels
   int peer = -1;                    // root of a broadcast, other side of send and recv
   CallTag tag;
@@ -42,5 +44,8 @@ struct CallRecord {
   /// One line for people: "#12 reduce_scatter of 589824 bfloat16 (backward, unit 3, group 3)".
   std::string describe() const;
 };
+
+/// Whether two ranks of a group have made one call together. Ranks of an all_to_all send different numbers.
+bool is_same_call(const CallRecord& a, const CallRecord& b);
 
 }  // namespace zero

@@ -2,10 +2,12 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "comm/part_offsets.h"
 
 namespace zero {
 namespace {
@@ -48,14 +50,26 @@ ReduceOptions checked(ReduceOptions options, at::ScalarType in, at::ScalarType o
   return options;
 }
 
-/// Where `part` lies in `whole` when they share memory: apart, as slice `rank`, or in another way.
+/// Where `part` lies in `whole` when they share memory: apart, as slice `rank`, or in another way. Nothing on Meta does.
 enum class Overlap { none, own_slice, other };
 Overlap overlap_of(const at::Tensor& part, const at::Tensor& whole, int rank) {
   const char* p = static_cast<const char*>(part.const_data_ptr());
   const char* w = static_cast<const char*>(whole.const_data_ptr());
-  if (part.nbytes() == 0 || p + part.nbytes() <= w || w + whole.nbytes() <= p) return Overlap::none;
+  if (part.is_meta() || part.nbytes() == 0 || whole.nbytes() == 0) return Overlap::none;
+  if (p + part.nbytes() <= w || w + whole.nbytes() <= p) return Overlap::none;
   const bool own = part.scalar_type() == whole.scalar_type() && p == w + static_cast<std::size_t>(rank) * part.nbytes();
   return own ? Overlap::own_slice : Overlap::other;
+}
+
+/// A count for each rank, which fill the tensor together.
+void check_counts(const std::vector<std::int64_t>& counts, const at::Tensor& tensor, int ranks, const char* argument) {
+  ZERO_CHECK(counts.size() == static_cast<std::size_t>(ranks),
+             text("all_to_all over ", ranks, " ranks: ", counts.size(), " counts of ", argument));
+  ZERO_CHECK(std::all_of(counts.begin(), counts.end(), [](std::int64_t count) { return count >= 0; }),
+             text("all_to_all: a count of ", argument, " is negative"));
+  const std::int64_t sum = part_offsets(counts).back();
+  ZERO_CHECK(sum == tensor.numel(),
+             text("all_to_all: the counts of ", argument, " are ", sum, " together, but it is ", shape_of(tensor)));
 }
 
 /// What a backend does to a tensor is no operation of the program: it takes part in no graph, and counts as no write to
@@ -114,6 +128,20 @@ void Communicator::broadcast(const at::Tensor& tensor, int root, CallTag tag) {
   ZERO_CHECK(root >= 0 && root < size_, text("broadcast: root ", root, " of ", size_, " ranks"));
   const InvisibleToAutograd guard;
   do_broadcast(tensor, root, record(CollectiveKind::broadcast, tensor.numel(), tensor.scalar_type(), tag, root));
+}
+
+void Communicator::all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts, const at::Tensor& in,
+                              const std::vector<std::int64_t>& in_counts, CallTag tag) {
+  check_plain(out, "all_to_all", "out");
+  check_plain(in, "all_to_all", "in");
+  ZERO_CHECK(out.scalar_type() == in.scalar_type(), text("all_to_all: ", shape_of(in), " into ", shape_of(out)));
+  check_counts(out_counts, out, size_, "out");
+  check_counts(in_counts, in, size_, "in");
+  ZERO_CHECK(out_counts[rank_] == in_counts[rank_],
+             text("all_to_all: rank ", rank_, " sends itself ", in_counts[rank_], " and expects ", out_counts[rank_]));
+  ZERO_CHECK(overlap_of(in, out, rank_) == Overlap::none, "all_to_all: in and out overlap");
+  const InvisibleToAutograd guard;
+  do_all_to_all(out, out_counts, in, in_counts, record(CollectiveKind::all_to_all, in.numel(), in.scalar_type(), tag));
 }
 
 void Communicator::send(const at::Tensor& tensor, int to, CallTag tag) {

@@ -2,7 +2,8 @@
 // Communicator: the collectives of one group of ranks. The only view that anything above comm/ has of other ranks.
 //
 // Contract of every collective:
-// - all ranks of the group issue the same calls in the same order, with the same element counts and types;
+// - all ranks of the group issue the same calls in the same order, with the same types and, but for all_to_all, the same
+//   element counts;
 // - tensors are contiguous and live on the backend's device; a call is ordered on the current stream, and on the CPU it
 //   returns finished; gradients are not recorded;
 // - reductions always sum (never average). On the CPU partial sums follow a balanced binary tree over ranks,
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "comm/call_record.h"
 #include "comm/collective_memory.h"
@@ -51,6 +53,12 @@ class Communicator {
   /// tensor <- root's tensor.
   void broadcast(const at::Tensor& tensor, int root, CallTag tag = {});
 
+  /// out <- from every rank r, out_counts[r] elements, by rank; in -> to every rank r, in_counts[r] elements, by rank.
+  /// Counts may be 0 and may differ between pairs; what rank a sends to b is what b expects from a. The tensors are of
+  /// one type and do not overlap; their lengths are the sums of the counts.
+  void all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts, const at::Tensor& in,
+                  const std::vector<std::int64_t>& in_counts, CallTag tag = {});
+
   void send(const at::Tensor& tensor, int to, CallTag tag = {});
   void recv(const at::Tensor& tensor, int from, CallTag tag = {});
   void barrier(CallTag tag = {});
@@ -75,6 +83,9 @@ class Communicator {
                                  const CallRecord& call) = 0;
   virtual void do_all_reduce(const at::Tensor& tensor, ReduceOptions options, const CallRecord& call) = 0;
   virtual void do_broadcast(const at::Tensor& tensor, int root, const CallRecord& call) = 0;
+  /// A rank that neither sends nor receives comes here like every other.
+  virtual void do_all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts, const at::Tensor& in,
+                             const std::vector<std::int64_t>& in_counts, const CallRecord& call) = 0;
   virtual void do_send(const at::Tensor& tensor, int to, const CallRecord& call) = 0;
   virtual void do_recv(const at::Tensor& tensor, int from, const CallRecord& call) = 0;
   virtual void do_barrier(const CallRecord& call) = 0;

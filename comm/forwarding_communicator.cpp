@@ -30,6 +30,12 @@ void ForwardingCommunicator::do_broadcast(const at::Tensor& tensor, int root, co
   inner_.broadcast(tensor, root, call.tag);
 }
 
+void ForwardingCommunicator::do_all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts,
+                                           const at::Tensor& in, const std::vector<std::int64_t>& in_counts,
+                                           const CallRecord& call) {
+  inner_.all_to_all(out, out_counts, in, in_counts, call.tag);
+}
+
 void ForwardingCommunicator::do_send(const at::Tensor& tensor, int to, const CallRecord& call) {
   inner_.send(tensor, to, call.tag);
 }

@@ -21,6 +21,8 @@ class ForwardingCommunicator : public Communicator {
                          const CallRecord& call) override;
   void do_all_reduce(const at::Tensor& tensor, ReduceOptions options, const CallRecord& call) override;
   void do_broadcast(const at::Tensor& tensor, int root, const CallRecord& call) override;
+  void do_all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts, const at::Tensor& in,
+                     const std::vector<std::int64_t>& in_counts, const CallRecord& call) override;
   void do_send(const at::Tensor& tensor, int to, const CallRecord& call) override;
   void do_recv(const at::Tensor& tensor, int from, const CallRecord& call) override;
   void do_barrier(const CallRecord& call) override;

@@ -39,6 +39,14 @@ void StagedCommunicator::do_broadcast(const at::Tensor& tensor, int root, const 
   if (rank() != root) tensor.copy_(host);
 }
 
+void StagedCommunicator::do_all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts,
+                                       const at::Tensor& in, const std::vector<std::int64_t>& in_counts,
+                                       const CallRecord& call) {
+  const at::Tensor host = stage(out, false);
+  ForwardingCommunicator::do_all_to_all(host, out_counts, stage(in, true), in_counts, call);
+  out.copy_(host);
+}
+
 void StagedCommunicator::do_send(const at::Tensor& tensor, int to, const CallRecord& call) {
   ForwardingCommunicator::do_send(stage(tensor, true), to, call);
 }

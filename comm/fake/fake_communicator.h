@@ -6,8 +6,8 @@
 namespace zero {
 
 /// Rank `rank` of `size` pretended ranks. all_gather repeats the own shard; reduce_scatter gives the own slice (added
-/// when accumulating); all_reduce, broadcast, send and recv leave their tensor as it is; split gives what plan_split()
-/// said.
+/// when accumulating); all_to_all gives what the rank sends itself, and zeros from others; all_reduce, broadcast, send
+/// and recv leave their tensor as it is; split gives what plan_split() said.
 class FakeCommunicator final : public Communicator {
  public:
   FakeCommunicator(int rank, int size) : Communicator(rank, size) {}
@@ -27,6 +27,8 @@ class FakeCommunicator final : public Communicator {
                          const CallRecord& call) override;
   void do_all_reduce(const at::Tensor&, ReduceOptions, const CallRecord&) override {}
   void do_broadcast(const at::Tensor&, int, const CallRecord&) override {}
+  void do_all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts, const at::Tensor& in,
+                     const std::vector<std::int64_t>& in_counts, const CallRecord& call) override;
   void do_send(const at::Tensor&, int, const CallRecord&) override {}
   void do_recv(const at::Tensor&, int, const CallRecord&) override {}
   void do_barrier(const CallRecord&) override {}

@@ -15,6 +15,8 @@ class LoneCommunicator final : public MpiGroup {
                          const CallRecord& call) override;
   void do_all_reduce(const at::Tensor&, ReduceOptions, const CallRecord&) override {}
   void do_broadcast(const at::Tensor&, int, const CallRecord&) override {}
+  void do_all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts, const at::Tensor& in,
+                     const std::vector<std::int64_t>& in_counts, const CallRecord& call) override;
   void do_barrier(const CallRecord&) override {}
 };
 

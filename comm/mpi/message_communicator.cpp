@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "comm/part_offsets.h"
 #include "comm/sum_tree.h"
 
 namespace zero {
@@ -124,6 +125,24 @@ void MessageCommunicator::do_broadcast(const at::Tensor& tensor, int root, const
     messages().finish(0, call);
   }
   for (; place + reach < size(); reach *= 2) messages().send(0, data, bytes, (place + reach + root) % size());
+  messages().finish(0, call);
+}
+
+/// From where the parts lie to where they belong. Empty ones travel too, so that a mismatch shows at once.
+void MessageCommunicator::do_all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts,
+                                        const at::Tensor& in, const std::vector<std::int64_t>& in_counts,
+                                        const CallRecord& call) {
+  const std::int64_t element = in.element_size();
+  const std::vector<std::int64_t> to_offsets = part_offsets(in_counts), from_offsets = part_offsets(out_counts);
+  std::byte *target = bytes_of(out), *source = bytes_of(in);
+  for (int away = 1; away < size(); ++away) {
+    const int to = (rank() + away) % size(), from = (rank() + size() - away) % size();
+    messages().recv(0, target + from_offsets[from] * element, out_counts[from] * element, from);
+    messages().send(0, source + to_offsets[to] * element, in_counts[to] * element, to);
+  }
+  if (in_counts[rank()] > 0)
+    std::memcpy(target + from_offsets[rank()] * element, source + to_offsets[rank()] * element,
+                in_counts[rank()] * element);
   messages().finish(0, call);
 }
 

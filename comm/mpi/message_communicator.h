@@ -20,6 +20,8 @@ class MessageCommunicator final : public MpiGroup {
                          const CallRecord& call) override;
   void do_all_reduce(const at::Tensor& tensor, ReduceOptions options, const CallRecord& call) override;
   void do_broadcast(const at::Tensor& tensor, int root, const CallRecord& call) override;
+  void do_all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts, const at::Tensor& in,
+                     const std::vector<std::int64_t>& in_counts, const CallRecord& call) override;
   void do_barrier(const CallRecord& call) override;
 
   void all_reduce_small(std::byte* data, std::int64_t numel, const ReduceTypes& types, const CallRecord& call);

@@ -5,13 +5,54 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/error.h"
+#include "base/log.h"
 #include "comm/mpi/non_temporal_copy.h"
+#include "comm/part_offsets.h"
 #include "comm/sum_tree.h"
 
 namespace zero {
 namespace {
 
 constexpr std::int64_t small = 16 << 10;  // bytes: below it, everyone sums everything in one round
+
+/// An all_to_all: what a rank shows is one stream of bytes, which goes through its slots: a table of how many elements
+/// it sends to each rank and how many it expects from each, then the parts for the ranks after it in their order, so
+/// that at any time all ranks have something to read.
+struct StreamPart {
+  std::int64_t at = 0, bytes = 0;  // in the stream
+  std::byte* memory = nullptr;     // where it comes from or goes to
+
+  /// f(place in the slot, memory, bytes) for what round k holds of it, if anything.
+  template <class F>
+  void in_round(std::int64_t k, std::int64_t slot_bytes, F f) const {
+    const std::int64_t begin = std::max(at, k * slot_bytes), end = std::min(at + bytes, (k + 1) * slot_bytes);
+    if (begin < end) f(begin - k * slot_bytes, memory + (begin - at), end - begin);
+  }
+};
+
+std::int64_t table_bytes(int ranks) {
+  return (2 * ranks * static_cast<std::int64_t>(sizeof(std::int64_t)) + 63) / 64 * 64;
+}
+
+using CountTables = std::vector<std::vector<std::int64_t>>;  // by rank: to each rank, then from each
+
+/// The length of the stream of rank r up to its part for another rank; with r itself, all of it.
+std::int64_t stream_bytes(const CountTables& tables, int r, int to, std::int64_t element) {
+  const int ranks = static_cast<int>(tables.size());
+  std::int64_t bytes = table_bytes(ranks);
+  for (int other = (r + 1) % ranks; other != to; other = (other + 1) % ranks) bytes += tables[r][other] * element;
+  return bytes;
+}
+
+void check_counts(const CountTables& tables, const CallRecord& call) {
+  const int ranks = static_cast<int>(tables.size());
+  for (int from = 0; from < ranks; ++from)
+    for (int to = 0; to < ranks; ++to)
+      if (tables[from][to] != tables[to][ranks + from])
+        throw Error(text("mismatch of collectives: in ", call.describe(), " rank ", from, " sends ", tables[from][to],
+                         " to rank ", to, ", which expects ", tables[to][ranks + from]));
+}
 
 }  // namespace
 
@@ -164,6 +205,66 @@ void SharedMemoryCommunicator::do_broadcast(const at::Tensor& tensor, int root, 
       stream_copy(data + at, window_.slot_of(root), n);
     } else if (at == 0) {
       window_.await_all();  // sees another root, too
+    }
+    window_.finish();
+  }
+}
+
+/// Only the first round tells how many there are.
+void SharedMemoryCommunicator::do_all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts,
+                                             const at::Tensor& in, const std::vector<std::int64_t>& in_counts,
+                                             const CallRecord& call) {
+  const int ranks = window_.size(), self = window_.rank();
+  const std::int64_t element = in.element_size(), slot_bytes = window_.slot_bytes();
+  ZERO_CHECK(table_bytes(ranks) <= slot_bytes, text("slots of ", slot_bytes, " bytes for ", ranks, " ranks"));
+  const std::vector<std::int64_t> to_offsets = part_offsets(in_counts), from_offsets = part_offsets(out_counts);
+  std::byte *target = bytes_of(out), *source = bytes_of(in);
+  CountTables tables(ranks);
+  tables[self] = in_counts;
+  tables[self].insert(tables[self].end(), out_counts.begin(), out_counts.end());
+  std::vector<StreamPart> outgoing, incoming;  // in the order in which they are reached
+  for (int away = 1; away < ranks; ++away) {
+    const int to = (self + away) % ranks;
+    outgoing.push_back(
+        {stream_bytes(tables, self, to, element), in_counts[to] * element, source + to_offsets[to] * element});
+  }
+  const auto write = [&](std::int64_t k) {
+    std::byte* slot = window_.open();
+    if (k == 0) std::memcpy(slot, tables[self].data(), tables[self].size() * sizeof(std::int64_t));
+    for (const StreamPart& part : outgoing)
+      part.in_round(k, slot_bytes, [&](std::int64_t place, const std::byte* memory, std::int64_t bytes) {
+        std::memcpy(slot + place, memory, bytes);
+      });
+    window_.post();
+  };
+  window_.begin(call);
+  write(0);
+  if (in_counts[self] > 0)
+    stream_copy(target + from_offsets[self] * element, source + to_offsets[self] * element, in_counts[self] * element);
+  window_.read();
+  window_.await_all();
+  for (int r = 0; r < ranks; ++r) {
+    const auto* table = reinterpret_cast<const std::int64_t*>(window_.slot_of(r));
+    tables[r].assign(table, table + 2 * ranks);
+  }
+  check_counts(tables, call);
+  std::int64_t longest = 0;
+  for (int r = 0; r < ranks; ++r) longest = std::max(longest, stream_bytes(tables, r, r, element));
+  for (int away = 1; away < ranks; ++away) {
+    const int r = (self + ranks - away) % ranks;
+    incoming.push_back(
+        {stream_bytes(tables, r, self, element), out_counts[r] * element, target + from_offsets[r] * element});
+  }
+  const std::int64_t rounds = (longest + slot_bytes - 1) / slot_bytes;
+  for (std::int64_t k = 0; k < rounds; ++k) {
+    if (k + 1 < rounds) write(k + 1);
+    if (k > 0) window_.read();
+    for (int away = 1; away < ranks; ++away) {
+      const int r = (self + ranks - away) % ranks;
+      incoming[away - 1].in_round(k, slot_bytes, [&](std::int64_t place, std::byte* memory, std::int64_t bytes) {
+        window_.await(r);
+        stream_copy(memory, window_.slot_of(r) + place, bytes);
+      });
     }
     window_.finish();
   }

@@ -18,10 +18,6 @@ int cores() {
   return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-bool same_call(const CallRecord& a, const CallRecord& b) {
-  return a.kind == b.kind && a.numel == b.numel && a.type == b.type && a.peer == b.peer;
-}
-
 }  // namespace
 
 static_assert(std::is_trivially_copyable_v<CallRecord>, "a call is shown to other processes as it is");
@@ -83,7 +79,7 @@ void SharedWindow::finish() { state_of(rank_).finished.raise(read_round_); }
 void SharedWindow::compare(int r) {
   compared_[r] = true;
   const IndexedCall& published = state_of(r).recent[calls_ % recent_calls];
-  if (published.index == calls_ && same_call(published.call, call_)) return;
+  if (published.index == calls_ && is_same_call(published.call, call_)) return;
   const std::uint64_t theirs = state_of(r).calls.load(std::memory_order_acquire);
   const CallRecord& other = published.index == calls_ ? published.call : state_of(r).recent[theirs % recent_calls].call;
   throw Error(text("mismatch of collectives: rank ", rank_, " called ", call_.describe(), ", but rank ", r, " called ",

@@ -13,6 +13,7 @@
 #include "comm/nccl/nccl_library.h"
 #include "comm/nccl/nccl_memory.h"
 #include "comm/object_collectives.h"
+#include "comm/part_offsets.h"
 
 namespace zero {
 namespace {
@@ -275,6 +276,28 @@ class NcclCommunicator final : public Communicator, private CollectiveMemory, pr
     run(call, [&](ncclComm_t comm, cudaStream_t stream) {
       check_nccl(ncclBroadcast(tensor.data_ptr(), tensor.data_ptr(), tensor.nbytes(), ncclUint8, root, comm, stream),
                  "ncclBroadcast", comm);
+    });
+  }
+
+  /// Every rank announces the call, one without a part in it too: a rank that has announced fewer counts as missing.
+  void do_all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts, const at::Tensor& in,
+                     const std::vector<std::int64_t>& in_counts, const CallRecord& call) override {
+    check_place(out);
+    check_place(in);
+    if (alone()) return in.numel() > 0 ? copy(out, in) : void();
+    const std::int64_t element = in.element_size();
+    const std::vector<std::int64_t> to_offsets = part_offsets(in_counts), from_offsets = part_offsets(out_counts);
+    run(call, [&](ncclComm_t comm, cudaStream_t stream) {
+      for (int r = 0; r < size(); ++r) {
+        if (in_counts[r] > 0)
+          check_nccl(
+              ncclSend(bytes_of(in) + to_offsets[r] * element, in_counts[r] * element, ncclUint8, r, comm, stream),
+              "ncclSend", comm);
+        if (out_counts[r] > 0)
+          check_nccl(
+              ncclRecv(bytes_of(out) + from_offsets[r] * element, out_counts[r] * element, ncclUint8, r, comm, stream),
+              "ncclRecv", comm);
+      }
     });
   }
 

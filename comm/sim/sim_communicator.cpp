@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "comm/part_offsets.h"
 #include "comm/sim/sim_state.h"
 #include "comm/sum_tree.h"
 
@@ -11,10 +12,6 @@ namespace zero {
 namespace {
 
 using Lock = std::unique_lock<std::mutex>;
-
-bool same_call(const CallRecord& a, const CallRecord& b) {
-  return a.kind == b.kind && a.numel == b.numel && a.type == b.type && a.peer == b.peer;
-}
 
 class SimCommunicator final : public Communicator {
  public:
@@ -52,6 +49,19 @@ class SimCommunicator final : public Communicator {
   void do_broadcast(const at::Tensor& tensor, int root, const CallRecord& call) override {
     meet({.call = enter(call), .in = tensor.const_data_ptr()});
     if (rank() != root && tensor.nbytes()) std::memcpy(tensor.data_ptr(), group_->offers[root].in, tensor.nbytes());
+    meet_again();
+  }
+
+  void do_all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts, const at::Tensor& in,
+                     const std::vector<std::int64_t>& in_counts, const CallRecord& call) override {
+    meet({.call = enter(call), .in = in.const_data_ptr(), .in_counts = &in_counts, .out_counts = &out_counts});
+    char* to = static_cast<char*>(out.data_ptr());
+    for (const SimOffer& offer : group_->offers) {
+      const std::size_t bytes = (*offer.in_counts)[rank()] * in.element_size();
+      const std::int64_t offset = part_offsets(*offer.in_counts)[rank()] * in.element_size();
+      if (bytes) std::memcpy(to, static_cast<const char*>(offer.in) + offset, bytes);
+      to += bytes;
+    }
     meet_again();
   }
 
@@ -207,8 +217,20 @@ class SimCommunicator final : public Communicator {
   void compare() {  // the mutex is held
     const CallRecord& first = group_->offers[0].call;
     for (int r = 1; r < size(); ++r)
-      if (!same_call(first, group_->offers[r].call))
+      if (!is_same_call(first, group_->offers[r].call))
         fail(text("mismatch of collectives: ", named(0, first), ", but ", named(r, group_->offers[r].call)));
+    if (first.kind == CollectiveKind::all_to_all) compare_counts();
+  }
+
+  void compare_counts() {
+    for (int from = 0; from < size(); ++from)
+      for (int to = 0; to < size(); ++to) {
+        const SimOffer &giver = group_->offers[from], &taker = group_->offers[to];
+        const std::int64_t sent = (*giver.in_counts)[to], expected = (*taker.out_counts)[from];
+        if (sent != expected)
+          fail(text("mismatch of collectives: ", named(from, giver.call), " with ", sent, " for rank ",
+                    group_->ranks[to], ", which expects ", expected, " in ", taker.call.describe()));
+      }
   }
 
   /// out <- the sum over ranks of what they offered, from byte `offset` on.

@@ -28,7 +28,8 @@ struct SimRank {
 struct SimOffer {
   CallRecord call;
   const void* in = nullptr;
-  void* out = nullptr;
+  const std::vector<std::int64_t>* in_counts = nullptr;  // of an all_to_all
+  const std::vector<std::int64_t>* out_counts = nullptr;
   int color = 0;
   int key = 0;
 };

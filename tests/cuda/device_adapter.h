@@ -45,6 +45,12 @@ class DeviceAdapter final : public ForwardingCommunicator {
     ForwardingCommunicator::do_broadcast(copy, root, call);
     tensor.copy_(copy);
   }
+  void do_all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts, const at::Tensor& in,
+                     const std::vector<std::int64_t>& in_counts, const CallRecord& call) override {
+    const at::Tensor copy = up(out);
+    ForwardingCommunicator::do_all_to_all(copy, out_counts, up(in), in_counts, call);
+    out.copy_(copy);
+  }
   void do_send(const at::Tensor& tensor, int to, const CallRecord& call) override {
     ForwardingCommunicator::do_send(up(tensor), to, call);
   }

@@ -48,6 +48,8 @@ class Recorder final : public Communicator, private CollectiveMemory {
     log_[this].largest_seen = std::max(log_[this].largest_seen, std::int64_t(tensor.nbytes()));
   }
   void do_broadcast(const at::Tensor&, int, const CallRecord&) override {}
+  void do_all_to_all(const at::Tensor&, const std::vector<std::int64_t>&, const at::Tensor&,
+                     const std::vector<std::int64_t>&, const CallRecord&) override {}
   void do_send(const at::Tensor&, int, const CallRecord&) override {}
   void do_recv(const at::Tensor&, int, const CallRecord&) override {}
   void do_barrier(const CallRecord&) override {}

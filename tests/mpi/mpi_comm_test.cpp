@@ -54,6 +54,10 @@ TEST(Mpi, tiny_slots_give_the_same_bits) {
   EXPECT_TRUE(at::equal(c, d));
   tiny->all_gather_into(back, d);
   EXPECT_TRUE(at::equal(back.narrow(0, n * usual->rank(), n), d));
+  for (const auto& [name, body] : all_to_all_cases()) {
+    SCOPED_TRACE(name);
+    body(*tiny);
+  }
 }
 
 TEST(Mpi, many_small_calls_stay_in_step) {
@@ -102,6 +106,37 @@ TEST_P(MpiFailures, the_deadline_names_call_and_rank) {
   EXPECT_THAT(message, HasSubstr("deadline of 0.2 s passed in #1 reduce_scatter"));
   EXPECT_THAT(message, HasSubstr("(backward, unit 3, group 0)"));
   EXPECT_THAT(message, HasSubstr("rank " + std::to_string(last)));
+}
+
+TEST_P(MpiFailures, the_deadline_of_an_exchange_names_call_and_rank) {
+  if (mpi_world().size() == 1) GTEST_SKIP() << "nobody to wait for";
+  auto c = make({.deadline = duration<double>(0.2), .shared_memory = GetParam()});
+  const int last = c->size() - 1;
+  const std::vector<std::int64_t> none(c->size(), 0);
+  std::string message;
+  if (c->rank() != last) message = failure_of([&] { c->all_to_all(at::zeros({0}), none, at::zeros({0}), none); });
+  mpi_world().control().barrier();
+  if (c->rank() == last) return;
+  EXPECT_THAT(message, HasSubstr("deadline of 0.2 s passed in #0 all_to_all of 0 float"));
+  EXPECT_THAT(message, HasSubstr("rank " + std::to_string(last)));
+}
+
+// Nothing where something is expected and the other way round, too.
+TEST_P(MpiFailures, other_counts_of_a_pair_are_refused) {
+  if (mpi_world().size() == 1) GTEST_SKIP() << "nobody to disagree with";
+  for (const auto& [sent, expected] : {std::pair(4, 5), {5, 4}, {0, 5}, {5, 0}}) {
+    auto c = make({.deadline = duration<double>(5), .shared_memory = GetParam()});
+    const int last = c->size() - 1;
+    std::vector<std::int64_t> in_counts(c->size(), 0), out_counts(c->size(), 0);
+    if (c->rank() == 0) in_counts[last] = sent;
+    if (c->rank() == last) out_counts[0] = expected;
+    const at::Tensor in = at::zeros({c->rank() == 0 ? sent : 0}), out = at::zeros({c->rank() == last ? expected : 0});
+    const std::string message = failure_of([&] { c->all_to_all(out, out_counts, in, in_counts); });
+    mpi_world().control().barrier();
+    if (c->rank() != last) continue;
+    EXPECT_THAT(message, HasSubstr("all_to_all")) << sent << " sent, " << expected << " expected";
+    EXPECT_THAT(message, testing::Not(HasSubstr("deadline"))) << sent << " sent, " << expected << " expected";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(mpi, MpiFailures, testing::Values(SharedMemory::on, SharedMemory::off),

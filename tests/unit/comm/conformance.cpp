@@ -16,12 +16,6 @@ std::vector<std::int64_t> sizes_of(at::ScalarType type) {
 }
 const std::vector<at::ScalarType> sum_types = {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf, at::kInt, at::kLong};
 
-#define EXPECT_SAME(a, b) EXPECT_TRUE(same_bits((a), (b)))
-bool same_bits(const at::Tensor& a, const at::Tensor& b) {
-  return a.scalar_type() == b.scalar_type() && a.numel() == b.numel() &&
-         (a.nbytes() == 0 || std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0);
-}
-
 at::ScalarType sum_type_of(at::ScalarType type) { return type == at::kDouble ? at::kDouble : at::kFloat; }
 
 /// The sum over all ranks of sample(rank, ...), rounded to `out`.
@@ -240,6 +234,11 @@ at::Tensor tree(const std::vector<at::Tensor>& inputs, std::size_t low, std::siz
 
 }  // namespace
 
+bool same_bits(const at::Tensor& a, const at::Tensor& b) {
+  return a.scalar_type() == b.scalar_type() && a.numel() == b.numel() &&
+         (a.nbytes() == 0 || std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0);
+}
+
 at::Tensor sample(int rank, std::int64_t numel, at::ScalarType type) {
   const at::Tensor values = at::empty({numel}, at::kFloat);
   float* out = values.data_ptr<float>();
@@ -260,7 +259,7 @@ at::Tensor reference_sum(const std::vector<at::Tensor>& inputs, at::ScalarType s
 }
 
 const std::vector<ConformanceCase>& conformance_cases() {
-  static const std::vector<ConformanceCase> cases = {
+  static const std::vector<ConformanceCase> own = {
       {"gathers", gathers},
       {"reduces_and_scatters", reduces_and_scatters},
       {"accumulates", accumulates},
@@ -277,7 +276,12 @@ const std::vector<ConformanceCase>& conformance_cases() {
       {"records_calls", records_calls},
       {"refuses_wrong_arguments", refuses_wrong_arguments},
   };
-  return cases;
+  static const std::vector<ConformanceCase> all = [] {
+    std::vector<ConformanceCase> cases = own;
+    cases.insert(cases.end(), all_to_all_cases().begin(), all_to_all_cases().end());
+    return cases;
+  }();
+  return all;
 }
 
 }  // namespace zero

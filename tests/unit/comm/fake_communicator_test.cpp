@@ -25,6 +25,14 @@ TEST(FakeCommunicator, gives_the_own_slice) {
   EXPECT_TRUE(at::equal(shard, 2 * at::arange(6, 9, at::kFloat)));
 }
 
+TEST(FakeCommunicator, gives_what_it_sends_itself_and_zeros_from_others) {
+  FakeCommunicator c(2, 4);
+  const at::Tensor out = at::ones({9});
+  c.all_to_all(out, {0, 4, 2, 3}, at::arange(7, at::kFloat), {1, 3, 2, 1});
+  EXPECT_TRUE(at::equal(out, at::tensor({0, 0, 0, 0, 4, 5, 0, 0, 0}, at::kFloat)));
+  c.all_to_all(at::empty({0}), {0, 0, 0, 0}, at::ones({3}), {3, 0, 0, 0});
+}
+
 TEST(FakeCommunicator, checks_arguments_like_every_backend) {
   FakeCommunicator c(2, 4);
   EXPECT_THROW(c.reduce_scatter(at::zeros({3}), at::zeros({13})), InternalError);

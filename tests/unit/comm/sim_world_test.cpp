@@ -69,6 +69,17 @@ TEST(SimWorld, sees_other_numbers_types_and_roots) {
               mismatch);
 }
 
+TEST(SimWorld, sees_other_counts_of_a_pair) {
+  const std::string message = failure_of({.ranks = 3}, [](Communicator& c, int rank) {
+    std::vector<std::int64_t> in_counts(3, 0), out_counts(3, 0);
+    if (rank == 0) in_counts[2] = 4;
+    if (rank == 2) out_counts[0] = 5;
+    c.all_to_all(at::zeros({rank == 2 ? 5 : 0}), out_counts, at::zeros({rank == 0 ? 4 : 0}), in_counts);
+  });
+  EXPECT_THAT(message, AllOf(HasSubstr("rank 0 called #0 all_to_all of 4 float (other) with 4 for rank 2"),
+                             HasSubstr("which expects 5 in #0 all_to_all of 0 float")));
+}
+
 TEST(SimWorld, a_failing_rank_wakes_the_others_and_is_the_cause) {
   const std::string message = failure_of({.ranks = 3}, [](Communicator& c, int rank) {
     c.barrier();

@@ -1,6 +1,6 @@
 // Times of the collectives over message sizes, as nccl-tests count them: the size is that of the full vector; algorithm
-// bandwidth is size / time; bus bandwidth scales it by what any algorithm must move, (n-1)/n for all_gather and
-// reduce_scatter, 2(n-1)/n for all_reduce.
+// bandwidth is size / time; bus bandwidth scales it by what any algorithm must move, (n-1)/n for all_gather,
+// reduce_scatter and all_to_all (of equal counts), 2(n-1)/n for all_reduce.
 #include <ATen/Functions.h>
 #include <c10/core/DeviceGuard.h>
 #include <CLI/CLI.hpp>
@@ -90,15 +90,18 @@ int measure(World& world, const Arguments& arguments) {
     std::printf("%-15s %5s  %12s  %12s  %10s  %10s\n", "collective", "ranks", "bytes", "us", "alg GB/s", "bus GB/s");
   for (std::int64_t bytes = arguments.smallest; bytes <= arguments.largest; bytes *= 4) {
     const std::int64_t element = c10::elementSize(type), n = bytes / element / c.size();
-    c.memory().reserve({n * c.size() * element, n * element}, n * c.size() * element);
+    c.memory().reserve({n * c.size() * element, n * c.size() * element, n * element}, n * c.size() * element);
     const at::Tensor full = c.memory().allocate(n * c.size(), type).zero_(),
+                     other = c.memory().allocate(n * c.size(), type).zero_(),
                      shard = c.memory().allocate(n, type).zero_(), own = full.narrow(0, n * c.rank(), n);
+    const std::vector<std::int64_t> counts(c.size(), n);
     const std::vector<Timed> all = {
         {"all_gather", share, [&] { c.all_gather_into(full, shard); }},
         {"gather_in_place", share, [&] { c.all_gather_into(full, own); }},
         {"reduce_scatter", share, [&] { c.reduce_scatter(shard, full); }},
         {"all_reduce", 2 * share, [&] { c.all_reduce(full); }},
         {"broadcast", 1, [&] { c.broadcast(full, 0); }},
+        {"all_to_all", share, [&] { c.all_to_all(other, counts, full, counts); }},
     };
     for (const Timed& timed : all) {
       const double seconds = seconds_of(host, timed.call, bytes < (1 << 20) ? 200 : 15, device);

@@ -16,9 +16,10 @@ using testing::HasSubstr;
 class SimConformance : public testing::TestWithParam<std::tuple<ConformanceCase, int>> {};
 
 TEST_P(SimConformance, holds) {
-  const auto& [conformance, ranks] = GetParam();
+  const auto& body = std::get<0>(GetParam()).body;
+  const int ranks = std::get<1>(GetParam());
   SimWorld world({.ranks = ranks, .seed = static_cast<std::uint64_t>(ranks)});
-  world.run([&](Communicator& c, int) { conformance.body(c); });
+  world.run([&](Communicator& c, int) { body(c); });
 }
 
 INSTANTIATE_TEST_SUITE_P(sim, SimConformance,

@@ -11,9 +11,9 @@
 #include "benchmarks/benchmarks.h"
 #include "comm/mpi/non_temporal_copy.h"
 #include "offload/disk/disk_tier.h"
-#include "offload/kernels/adamw_kernel.h"
 #include "offload/kernels/reduce_kernels.h"
 #include "offload/memory/cpu_allocator.h"
+#include "zero/optim/optimizer_table.h"
 
 #include "base/simd/targets.h"
 
@@ -69,7 +69,9 @@ std::vector<Row> measure(const Options& options) {
   const at::Tensor master = at::full({n}, 0.5f), m = at::full({n}, 1e-3f), v = at::full({n}, 1e-6f);
   const at::Tensor gradient = at::full({n}, 1e-3f);
   const at::Tensor gradient_16 = gradient.to(at::kBFloat16), weights_16 = master.to(at::kBFloat16);
-  StepFactors factors{.lr = 1e-5, .step = 10, .kernel = adamw_update};
+  const auto adamw = optimizer_row("adamw").make({});
+  UpdateContext context;
+  context.factors = {.lr = 1e-5, .step = 10};
   std::vector<Row> rows;
   const auto time = [&](const std::string& what, double bytes, const std::function<void()>& run) {
     rows.push_back({what, bytes, median_seconds(options.repeats, run)});
@@ -80,15 +82,10 @@ std::vector<Row> measure(const Options& options) {
   rows.pop_back();
   time("pass over one array in place", 8, [&] { m.mul_(1.0f); });
   m.fill_(1e-3f);
-  OptimizerSpan span{
-      .master = master.data_ptr(), .m = m.data_ptr(), .v = v.data_ptr(), .gradient = gradient.data_ptr(), .n = n};
-  const auto update = [&] { adamw_update(span, factors); };
-  time("AdamW fp32", 28, update);
-  span.gradient = gradient_16.data_ptr();
-  span.gradient_type = at::kBFloat16;
-  span.weights = weights_16.data_ptr();
-  span.weight_type = at::kBFloat16;
-  time("AdamW bf16 gradient and weights", 28, update);
+  time("AdamW fp32", 28, [&] { adamw->update({master, {m, v}, gradient, {}}, context); });
+  time("AdamW bf16 gradient and weights", 28, [&] {
+    adamw->update({master, {m, v}, gradient_16, weights_16}, context);
+  });
   std::vector<at::Tensor> ps{master}, gs{gradient}, ms{m}, vs{v}, steps{at::full({}, 10.0f)};
   time("LibTorch fused AdamW fp32", 28,
        [&] { at::_fused_adamw_(ps, gs, ms, vs, {}, steps, 1e-5, 0.9, 0.999, 0.01, 1e-8, false, false); });
@@ -98,9 +95,18 @@ std::vector<Row> measure(const Options& options) {
     DiskTierOptions tier_options;
     tier_options.directory = options.directory;
     const auto tier = DiskTier::create(tier_options);
-    const auto store = tier->make_store("bench", n, at::kFloat, true);
-    const UpdateSpans spans{gradient_16.data_ptr(), at::kBFloat16, weights_16.data_ptr(), at::kBFloat16};
-    time("AdamW, states on disk", 28, [&] { store->update(factors, {}, spans); });
+    const auto store = tier->make_store("bench", n, {{"master"}, {"exp_avg"}, {"exp_avg_sq"}});
+    time("AdamW, states on disk", 28, [&] {
+      store->for_each_chunk(StateAccess::read_write, [&](const StateChunk& chunk) {
+        const std::int64_t count = chunk.end - chunk.begin;
+        const auto state = [&](int s) { return at::from_blob(chunk.states[std::size_t(s)], {count}, at::kFloat); };
+        adamw->update({state(0),
+                       {state(1), state(2)},
+                       gradient_16.narrow(0, chunk.begin, count),
+                       weights_16.narrow(0, chunk.begin, count)},
+                      context);
+      });
+    });
   }
   return rows;
 }

@@ -48,7 +48,7 @@ EngineOptions engine_options(const StepWork& work, int stage) {
   options.plan = ShardPlan::for_stage(stage);
   options.precision.compute = work.bf16 ? at::kBFloat16 : at::kFloat;
   options.precision.gradient = work.micro_batches > 1 ? at::kFloat : options.precision.compute;
-  options.optimizer = {.lr = work.lr, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1};
+  options.optimizer = {.lr = work.lr, .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8};
   options.recompute_every = work.recompute_every;
   if (work.adjust) work.adjust(options);
   return options;
@@ -75,11 +75,8 @@ class StepRun {
   double step(int index) {
     double sum = 0;
     for (std::int64_t a = 0; a < work_.micro_batches; ++a) sum += micro_batch(index, a);
-    const auto norm_start = Clock::now();
-    engine_.gradient_norm();
-    parts_.norm += since(norm_start);
     const auto step_start = Clock::now();
-    engine_.step(work_.lr, 1.0);
+    engine_.update({.lr = work_.lr, .max_norm = 0}, at::full({}, sum, at::kDouble)).wait();
     parts_.optimizer += since(step_start);
     const at::Tensor total = at::full({1}, sum, at::kDouble);
     communicator_.all_reduce(total, {at::kDouble, false});

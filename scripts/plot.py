@@ -96,7 +96,12 @@ def main():
         line, = axes[0].plot(*series(objects, "loss"), label=name, linewidth=1)
         if any("validation_loss" in o for o in objects):
             axes[0].plot(*series(objects, "validation_loss"), "o--", color=line.get_color(), label=f"{name}, validation", markersize=4)
-        axes[1].plot(*series(objects, "lr"), linewidth=1)
+        rate, = axes[1].plot(*series(objects, "lr"), linewidth=1)
+        for key, style in (("d", ":"), ("d_lr", "--")):  # of Prodigy, whose rate is d x lr
+            if any(key in o for o in objects):
+                axes[1].plot(*series(objects, key), style, color=rate.get_color(), label=f"{name}, {key.replace('_', ' x ')}", linewidth=1)
+                axes[1].set_yscale("log")
+                axes[1].legend(fontsize=8)
         axes[2].plot(*series(objects, "grad_norm"), linewidth=1)
         axes[3].plot(*series(objects, "tokens_per_second"), linewidth=1)
     for axis, label in zip(axes, ("loss", "learning rate", "gradient norm", "tokens/s")):

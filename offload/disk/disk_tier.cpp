@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "offload/disk/disk_optimizer_store.h"
+#include "offload/disk/disk_state_store.h"
 
 namespace zero {
 namespace {
@@ -27,9 +27,10 @@ DiskTier::DiskTier(const DiskTierOptions& options)
   for (int i = 0; i < arena_.blocks(); ++i) idle_.push_back(i);
 }
 
-std::unique_ptr<OptimizerStore> DiskTier::make_store(const std::string& name, std::int64_t elements,
-                                                     c10::ScalarType state_type, bool has_master) {
-  return std::make_unique<DiskOptimizerStore>(shared_from_this(), DiskStates{name, elements, state_type, has_master});
+std::unique_ptr<StateStore> DiskTier::make_store(const std::string& name, std::int64_t elements,
+                                                 const std::vector<StateSpec>& states) {
+  if (states.empty()) return std::make_unique<ResidentStateStore>(elements, states);
+  return std::make_unique<DiskStateStore>(shared_from_this(), name, elements, states);
 }
 
 std::optional<int> DiskTier::take(bool wait) {

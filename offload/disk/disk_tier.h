@@ -12,14 +12,14 @@
 #include "offload/disk/disk_directory.h"
 #include "offload/disk/disk_queue.h"
 #include "offload/memory/host_arena.h"
-#include "offload/optimizer_store.h"
+#include "offload/state_store.h"
 
 namespace zero {
 
 struct DiskTierOptions {
   std::string directory;  // offload.nvme_dir
   int rank = 0;
-  std::size_t chunk_bytes = std::size_t{16} << 20;  // master, m and v of a chunk together
+  std::size_t chunk_bytes = std::size_t{16} << 20;  // all states of a chunk together
   int buffers = 4;  // one updated, the others being read ahead and written back; 3 at least
   BlockIoKind io = BlockIoKind::automatic;
   std::int64_t memory_bytes() const { return buffers * std::int64_t(chunk_bytes); }
@@ -29,7 +29,8 @@ struct DiskTierOptions {
 };
 
 /// Bytes of the file that make_store() makes.
-std::int64_t disk_state_bytes(std::int64_t elements, c10::ScalarType state_type, bool has_master);
+std::int64_t disk_state_bytes(const DiskTierOptions& options, std::int64_t elements,
+                              const std::vector<StateSpec>& states);
 
 /// Used by the rank's own thread. Stores keep their tier alive.
 class DiskTier : public std::enable_shared_from_this<DiskTier> {
@@ -37,8 +38,8 @@ class DiskTier : public std::enable_shared_from_this<DiskTier> {
   static std::shared_ptr<DiskTier> create(const DiskTierOptions& options);
 
   /// States of `elements` zeros in a file of their own. Error when the disk has no room.
-  std::unique_ptr<OptimizerStore> make_store(const std::string& name, std::int64_t elements, c10::ScalarType state_type,
-                                             bool has_master);
+  std::unique_ptr<StateStore> make_store(const std::string& name, std::int64_t elements,
+                                         const std::vector<StateSpec>& states);
 
   const DiskDirectory& directory() const { return directory_; }
   const char* io_name() const { return queue_.name(); }

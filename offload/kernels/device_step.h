@@ -29,8 +29,8 @@ struct StepRule {
 /// From the sum of squares over all ranks: norm, factor, finite; counts the step when it is finite.
 void device_judge_step(const at::Tensor& numbers, const StepRule& rule);
 
-/// adamw_update() on device memory, with lr (times lr_scale), step and gradient_scale taken from `numbers`; nothing
-/// where they are not finite. States in fp32 or fp64.
+/// AdamW on device memory, its states the two moments, with lr (times lr_scale), step and gradient_scale taken from
+/// `numbers`; nothing where they are not finite. States in fp32 or fp64.
 void device_adamw_update(const OptimizerSpan& span, const StepFactors& factors, double lr_scale,
                          const at::Tensor& numbers);
 

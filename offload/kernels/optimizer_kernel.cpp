@@ -22,9 +22,9 @@ void run(const OptimizerSpan& span, const StepFactors& factors, UpdateLoop<State
                           c10::toString(span.gradient_type), " with weights in ", c10::toString(span.weight_type)));
   at::parallel_for(0, (span.n + block_elements - 1) / block_elements, 1, [&](std::int64_t first, std::int64_t last) {
     const OptimizerSpan part = slice(span, first * block_elements, std::min(last * block_elements, span.n));
-    update({static_cast<State*>(part.master), static_cast<State*>(part.m), static_cast<State*>(part.v), part.gradient,
-            part.weights},
-           factors, part.n, span.n >= stream_elements);
+    UpdatePointers<State> at{static_cast<State*>(part.master), {}, part.gradient, part.weights};
+    for (std::size_t s = 0; s < part.states.size(); ++s) at.states[s] = static_cast<State*>(part.states[s]);
+    update(at, factors, part.n, span.n >= stream_elements);
   });
 }
 
@@ -46,30 +46,12 @@ OptimizerSpan slice(const OptimizerSpan& span, std::int64_t begin, std::int64_t 
   };
   OptimizerSpan part = span;
   part.master = moved(span.master, span.state_type);
-  part.m = moved(span.m, span.state_type);
-  part.v = moved(span.v, span.state_type);
+  for (void*& state : part.states)
+    if (state) state = moved(state, span.state_type);
   part.gradient = moved(span.gradient, span.gradient_type);
   if (span.weights) part.weights = moved(span.weights, span.weight_type);
   part.n = end - begin;
   return part;
-}
-
-void update_ranges(const OptimizerSpan& span, const StepFactors& factors, const std::vector<DecayRange>& ranges,
-                   std::int64_t offset) {
-  ZERO_CHECK(factors.kernel, "a step without an optimizer");
-  if (ranges.empty()) return factors.kernel(span, factors);
-  std::int64_t done = offset;
-  for (const DecayRange& range : ranges) {
-    const std::int64_t begin = std::max(range.begin, offset), end = std::min(range.end, offset + span.n);
-    if (begin >= end) continue;
-    ZERO_CHECK(begin == done, text("decay ranges leave out elements ", done, " to ", begin));
-    StepFactors of_range = factors;
-    if (!range.decays) of_range.weight_decay = 0;
-    of_range.lr *= range.lr_scale;
-    factors.kernel(slice(span, begin - offset, end - offset), of_range);
-    done = end;
-  }
-  ZERO_CHECK(done == offset + span.n, text("decay ranges end at ", done, ", the shard's part at ", offset + span.n));
 }
 
 }  // namespace zero

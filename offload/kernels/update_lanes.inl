@@ -23,12 +23,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 enum class Writes { cached, past_caches };
 
 /// One vector of elements at a time, of gradients G and weights W (void: none). Rule<State> is made of a step's factors
-/// and called with (gradient, p, m, v), vectors of State of which it changes the last three.
+/// and called with (gradient, p, states), vectors of State, the states being an array of Rule<State>::states; it changes
+/// all but the gradient.
 template <template <class> class Rule, class State, class G, class W>
 class Update {
  public:
   using D = hn::ScalableTag<State>;
   static constexpr std::int64_t lanes = simd::HWY_NAMESPACE::lanes_of<D>;
+  static constexpr int states_held = Rule<State>::states > 0 ? Rule<State>::states : 1;  // an array has an element
 
   HWY_INLINE Update(const UpdatePointers<State>& at, const StepFactors& factors)
       : at_(at), gradient_scale_(hn::Set(D(), static_cast<State>(factors.gradient_scale))), rule_(factors) {}
@@ -39,10 +41,11 @@ class Update {
     using simd::HWY_NAMESPACE::store;
     const D d;
     const auto g = hn::Mul(load(d, static_cast<const G*>(at_.gradient) + i), gradient_scale_);
-    auto m = load(d, at_.m + i), v = load(d, at_.v + i), p = load(d, at_.master + i);
-    rule_(g, p, m, v);
-    store(d, m, at_.m + i);
-    store(d, v, at_.v + i);
+    hn::Vec<D> states[states_held];
+    for (int s = 0; s < Rule<State>::states; ++s) states[s] = load(d, at_.states[s] + i);
+    auto p = load(d, at_.master + i);
+    rule_(g, p, states);
+    for (int s = 0; s < Rule<State>::states; ++s) store(d, states[s], at_.states[s] + i);
     store(d, p, at_.master + i);
     if constexpr (!std::is_void_v<W>) {
       W* weights = static_cast<W*>(at_.weights) + i;
@@ -64,17 +67,17 @@ template <template <class> class Rule, class State, class G, class W>
 void update_rest(const UpdatePointers<State>& at, const StepFactors& factors, std::int64_t n) {
   using Weight = std::conditional_t<std::is_void_v<W>, State, W>;
   constexpr std::int64_t lanes = Update<Rule, State, G, W>::lanes;
-  State master[lanes] = {}, m[lanes] = {}, v[lanes] = {};
+  constexpr int states = Rule<State>::states;
+  State master[lanes] = {}, held[Update<Rule, State, G, W>::states_held][lanes] = {};
   G gradient[lanes] = {};
   Weight weights[lanes];
   std::copy_n(at.master, n, master);
-  std::copy_n(at.m, n, m);
-  std::copy_n(at.v, n, v);
+  UpdatePointers<State> copies{master, {}, gradient, weights};
+  for (int s = 0; s < states; ++s) copies.states[s] = std::copy_n(at.states[s], n, held[s]) - n;
   std::copy_n(static_cast<const G*>(at.gradient), n, gradient);
-  Update<Rule, State, G, W>({master, m, v, gradient, weights}, factors).template operator()<Writes::cached>(0);
+  Update<Rule, State, G, W>(copies, factors).template operator()<Writes::cached>(0);
   std::copy_n(master, n, at.master);
-  std::copy_n(m, n, at.m);
-  std::copy_n(v, n, at.v);
+  for (int s = 0; s < states; ++s) std::copy_n(held[s], n, at.states[s]);
   if constexpr (!std::is_void_v<W>) std::copy_n(weights, n, static_cast<W*>(at.weights));
 }
 
@@ -93,8 +96,9 @@ void update(const UpdatePointers<State>& at, const StepFactors& factors, std::in
   const auto moved = [i]<class T>(T* pointer) { return pointer + i; };
   void* weights = nullptr;
   if constexpr (!std::is_void_v<W>) weights = moved(static_cast<W*>(at.weights));
-  update_rest<Rule, State, G, W>(
-      {moved(at.master), moved(at.m), moved(at.v), moved(static_cast<const G*>(at.gradient)), weights}, factors, n - i);
+  UpdatePointers<State> rest{moved(at.master), {}, moved(static_cast<const G*>(at.gradient)), weights};
+  for (int s = 0; s < Rule<State>::states; ++s) rest.states[s] = moved(at.states[s]);
+  update_rest<Rule, State, G, W>(rest, factors, n - i);
 }
 
 template <template <class> class Rule, class G>

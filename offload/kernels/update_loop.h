@@ -1,5 +1,6 @@
 #pragma once
 // The loops that a rule's file of kernels (update_lanes.inl) gives, and the walk over a span that calls them.
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -11,8 +12,7 @@ namespace zero {
 template <class State>
 struct UpdatePointers {
   State* master;
-  State* m;
-  State* v;
+  std::array<State*, 4> states;
   const void* gradient;
   void* weights;
 };
@@ -29,7 +29,9 @@ struct UpdateLoops {
 /// The best loops of this machine; without a type of weights none are written.
 using ChooseLoops = UpdateLoops (*)(Number gradient, std::optional<Number> weights);
 
-/// Runs the loop for the span's types over it, on all threads. Throws InternalError as an OptimizerKernel does.
+/// Runs the loop for the span's types over it, on all threads. The same bits for any kind of processor, number of threads
+/// and way of cutting a span into chunks. Throws InternalError for a combination of types that OptimizerSpan does not
+/// list.
 void run_update(const OptimizerSpan& span, const StepFactors& factors, ChooseLoops choose);
 
 }  // namespace zero

@@ -1,7 +1,6 @@
 #pragma once
 // What the tests of checkpoints share: states of an engine by tensor, and saving and restoring in the middle of a short
 // run.
-#include <array>
 #include <map>
 #include <mutex>
 #include <string>
@@ -11,40 +10,42 @@
 #include "tests/sim/training_run.h"
 #include "zero/checkpoint/save_checkpoint.h"
 #include "zero/checkpoint/saved_states.h"
+#include "zero/checkpoint/state_shares.h"
 
 namespace zero::testing {
 
-/// Master weight and moments of every trained tensor, whole.
-using States = std::map<std::string, std::array<at::Tensor, 3>>;
+/// Every trained tensor's states by name, whole, and what optimizers keep beside.
+using States = std::map<std::string, std::map<std::string, at::Tensor>>;
 
 /// Adds what the engine's rank holds; the ranks are threads and may share one.
 inline void add_states(Engine& engine, States& states) {
   static std::mutex mutex;  // of the test program
   const std::lock_guard lock(mutex);
-  const at::ScalarType type = engine.options().precision.master;
-  for (const auto& group : engine.groups()) {
-    if (!group->spec().trainable) continue;
-    group->visit_states(StateAccess::read, [&](const StateChunk& chunk) {
-      const std::int64_t count = chunk.end - chunk.begin;
-      void* const parts[] = {chunk.master, chunk.m, chunk.v};
-      for (const FlatSlice& slice : group->layout().slices(group->own_begin() + chunk.begin, count)) {
-        const TensorSpec& spec = group->layout().tensors()[slice.tensor].spec;
-        auto& whole = states[spec.name];
-        for (int s = 0; s < 3; ++s) {
-          if (!whole[s].defined()) whole[s] = at::zeros({spec.numel()}, type);
-          whole[s]
-              .narrow(0, slice.tensor_begin, slice.count)
-              .copy_(at::from_blob(parts[s], {count}, type).narrow(0, slice.range_begin, slice.count));
+  for (const auto& group : engine.groups())
+    for (const auto& shard : group->states()) {
+      const std::vector<StateSpec> specs = group->visited_states(*shard);
+      group->visit_states(*shard, StateAccess::read, [&](const StateChunk& chunk) {
+        for (const StateSlice& slice : shard->layout().slices(shard->begin() + chunk.begin, chunk.end - chunk.begin)) {
+          const TensorSpec& spec = shard->layout().spec(slice.tensor);
+          for (std::size_t s = 0; s < specs.size(); ++s) {
+            at::Tensor& whole = states[spec.name][specs[s].name];
+            if (!whole.defined()) whole = at::zeros({specs[s].numel(spec.numel())}, specs[s].type);
+            auto* first = static_cast<std::byte*>(chunk.states[s]) + specs[s].bytes(slice.range_begin);
+            whole.narrow(0, slice.tensor_begin / specs[s].grain, specs[s].numel(slice.count))
+                .copy_(at::from_blob(first, {specs[s].numel(slice.count)}, specs[s].type));
+          }
         }
-      }
-    });
-  }
+      });
+    }
+  for (const SavedStatistic& statistic : saved_statistics(engine))
+    states[statistic.name]["values"] = statistic.values.clone();
 }
 
 inline void expect_equal(const States& a, const States& b) {
   ASSERT_EQ(a.size(), b.size());
   for (const auto& [name, states] : a)
-    for (int s = 0; s < 3; ++s) EXPECT_TRUE(at::equal(states[s], b.at(name)[s])) << name << ", state " << s;
+    for (const auto& [state, value] : states)
+      EXPECT_TRUE(at::equal(value, b.at(name).at(state))) << name << ", " << state;
 }
 
 constexpr std::int64_t small_chunk = 4096;  // elements: several chunks a file

@@ -232,14 +232,15 @@ bool falls_back(const MemoryDisk& whole, const std::function<void(MemoryDisk&)>&
 class DamagedFiles : public ::testing::Test {
  protected:
   DamagedFiles() {
-    with_engines([&](Engine& engine, int) {
+    with_engines([&](Engine& engine, int rank) {
       save_at(engine, 1, *disk_.calls());
       // Other states of the same sizes.
       for (const auto& group : engine.groups())
-        group->visit_states(StateAccess::write, [](const StateChunk& chunk) {
-          for (void* part : {chunk.master, chunk.m, chunk.v})
-            std::memset(part, 1, std::size_t(chunk.end - chunk.begin) * sizeof(float));
-        });
+        for (const auto& shard : group->states())
+          group->visit_states(*shard, StateAccess::write, [rank](const StateChunk& chunk) {
+            for (void* part : chunk.states)
+              std::memset(part, 1 + rank, std::size_t(chunk.end - chunk.begin) * sizeof(float));
+          });
       save_at(engine, 2, *disk_.calls());
     });
     EXPECT_EQ(newest_good(disk_), 2);

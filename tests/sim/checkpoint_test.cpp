@@ -10,6 +10,7 @@
 #include "offload/memory/host_shard_store.h"
 #include "offload/shard_store.h"
 #include "tests/sim/checkpoint_bench.h"
+#include "tests/sim/every_optimizer.h"
 
 namespace zero::testing {
 namespace {
@@ -32,11 +33,10 @@ std::function<OffloadPolicy(int)> policy_of(const Half& half, const std::string&
     DiskTierOptions disk;
     disk.directory = folder;
     disk.rank = rank;
-    disk.chunk_bytes = 3 * 4096 * 8;  // several chunks a shard
+    disk.chunk_bytes = 5 * 4096 * 8;  // several chunks a shard
     const std::shared_ptr<DiskTier> tier = half.home == Home::disk ? DiskTier::create(disk) : nullptr;
-    policy.optimizer = [tier](const std::string& name, std::int64_t elements, at::ScalarType type, bool has_master) {
-      return tier ? tier->make_store(name, elements, type, has_master)
-                  : make_host_optimizer_store(elements, type, has_master);
+    policy.optimizer = [tier](const std::string& name, std::int64_t elements, const std::vector<StateSpec>& states) {
+      return tier ? tier->make_store(name, elements, states) : host_state_stores()(name, elements, states);
     };
     if (half.home != Home::through_host)
       policy.weights = [tier, disk](const std::vector<std::int64_t>& bytes) {
@@ -128,24 +128,31 @@ int level(int row, int column) {
   return column == 0 ? a : b ^ times(a, column - 1);
 }
 
-class AnyLayout : public ::testing::TestWithParam<std::tuple<int, bool>> {};
+// Of the model whole by every optimizer, and of adapters by the first.
+class AnyLayout : public ::testing::TestWithParam<std::tuple<int, int>> {};
 
 TEST_P(AnyLayout, ResumesWhatAnyOtherSaved) {
-  const auto [row, lora] = GetParam();
+  const auto [row, kind] = GetParam();
+  const bool lora = kind == int(every_optimizer().size());
+  RunOptions run = base(at::kDouble, at::kDouble, lora);
+  if (!lora) run.optimizer = every_optimizer()[std::size_t(kind)];
+  if (!lora) run.lr = run.optimizer.lr;
   Half saving{level(row, 0), 1 + level(row, 1)}, loading{level(row, 2), 1 + level(row, 3), Home(level(row, 4))};
   saving.home = Home(level(row, 4) ^ 1);
   if (saving.ranks == 4 && row % 2) saving.shard_degree = 2;
   if (loading.ranks == 4 && row % 3) loading.shard_degree = 2;
-  Bench bench(base(at::kDouble, at::kDouble, lora));
+  Bench bench(run);
   const RunResult undisturbed = bench.undisturbed(saving);
   const States then = bench.save(saving);
   States now;
   const RunResult resumed = bench.resume(loading, now);
   expect_equal(then, now);
-  EXPECT_LT(difference_after(undisturbed, resumed), 1e-12);
+  EXPECT_LT(difference_after(undisturbed, resumed), rounding_of(run.optimizer));
 }
 
-INSTANTIATE_TEST_SUITE_P(Pairs, AnyLayout, ::testing::Combine(::testing::Range(0, 16), ::testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(Pairs, AnyLayout,
+                         ::testing::Combine(::testing::Range(0, 16),
+                                            ::testing::Range(0, int(every_optimizer().size()) + 1)));
 
 // stage, type of computing, home, LoRA
 class SameLayout : public ::testing::TestWithParam<std::tuple<int, at::ScalarType, Home, bool>> {};

@@ -120,19 +120,17 @@ TEST(CollectiveSequence, OfEachStage) {
 }
 
 /// A store that says when it is updated.
-class Telling final : public OptimizerStore {
+class Telling final : public StateStore {
  public:
-  Telling(std::unique_ptr<OptimizerStore> inner, std::function<void()> tell)
-      : OptimizerStore(inner->elements(), inner->state_type(), inner->has_master()),
-        inner_(std::move(inner)),
-        tell_(std::move(tell)) {}
+  Telling(std::unique_ptr<StateStore> inner, std::function<void()> tell)
+      : StateStore(inner->elements(), inner->states()), inner_(std::move(inner)), tell_(std::move(tell)) {}
   void for_each_chunk(StateAccess access, const std::function<void(const StateChunk&)>& visit) override {
     if (access == StateAccess::read_write) tell_();
     inner_->for_each_chunk(access, visit);
   }
 
  private:
-  std::unique_ptr<OptimizerStore> inner_;
+  std::unique_ptr<StateStore> inner_;
   std::function<void()> tell_;
 };
 
@@ -148,9 +146,9 @@ TEST(CollectiveSequence, AGroupIsGatheredBeforeTheNextOneIsUpdated) {
     options.steps = 1;
     options.policy_of = [&](int rank) {
       OffloadPolicy policy;
-      policy.optimizer = [&order, rank](const std::string& name, std::int64_t elements, at::ScalarType type,
-                                        bool has_master) -> std::unique_ptr<OptimizerStore> {
-        return std::make_unique<Telling>(make_host_optimizer_store(elements, type, has_master), [&order, rank, name] {
+      policy.optimizer = [&order, rank](const std::string& name, std::int64_t elements,
+                                        const std::vector<StateSpec>& states) -> std::unique_ptr<StateStore> {
+        return std::make_unique<Telling>(host_state_stores()(name, elements, states), [&order, rank, name] {
           if (rank == 0) order.push_back("update " + name);
         });
       };

@@ -40,6 +40,7 @@ Held measure(RunOptions options) {
 
 struct Padded {
   std::int64_t all = 0, largest = 0;
+  std::int64_t tensors = 0;  // without padding, each group filled up to 64 bytes of fp32
 };
 
 Padded padded(const ModelConfig& config, int shards) {
@@ -49,6 +50,10 @@ Padded padded(const ModelConfig& config, int shards) {
   for (const GroupSpec& spec : plan_groups(chain)) {
     const std::int64_t numel = FlatLayout(specs_of(chain, spec), shards).numel();
     sizes.all += numel;
+    std::int64_t tensors = 0;
+    for (const auto& parameter : specs_of(chain, spec))
+      for (const TensorSpec& tensor : parameter) tensors += tensor.numel();
+    sizes.tensors += (tensors + 15) / 16 * 16;
     sizes.largest = std::max(sizes.largest, numel);
   }
   return sizes;
@@ -83,7 +88,8 @@ TEST_P(ModelStateBytes, EqualTheFormulas) {
   const std::int64_t states = compute == at::kFloat ? 8 : 12;  // fp32 weights are their own master
   EXPECT_EQ(bytes(held, MemoryCategory::parameters), p * weight / (stage >= 3 ? n : 1));
   EXPECT_EQ(bytes(held, MemoryCategory::gradients), p * gradient / (stage >= 2 ? n : 1));
-  EXPECT_EQ(bytes(held, MemoryCategory::optimizer), p * states / (stage >= 1 ? n : 1));
+  // States are of tensors alone; the first rank's shards have no padding.
+  EXPECT_EQ(bytes(held, MemoryCategory::optimizer), stage >= 1 ? p * states / n : sizes.tensors * states);
   EXPECT_EQ(bytes(held, MemoryCategory::activations),
             2 * 64);  // the rotary table: 6 positions x 2 angles, cosines and sines
 

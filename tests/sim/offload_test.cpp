@@ -39,9 +39,8 @@ TEST_P(Offload, EqualsResidentStatesBitForBit) {
     disk.rank = rank;
     disk.chunk_bytes = 3 * 4096 * 4;  // several chunks a shard
     const std::shared_ptr<DiskTier> tier = home == Home::disk ? DiskTier::create(disk) : nullptr;
-    policy.optimizer = [tier](const std::string& name, std::int64_t elements, at::ScalarType type, bool has_master) {
-      return tier ? tier->make_store(name, elements, type, has_master)
-                  : make_host_optimizer_store(elements, type, has_master);
+    policy.optimizer = [tier](const std::string& name, std::int64_t elements, const std::vector<StateSpec>& states) {
+      return tier ? tier->make_store(name, elements, states) : host_state_stores()(name, elements, states);
     };
     policy.weights = [tier, disk](const std::vector<std::int64_t>& bytes) {
       return tier ? make_disk_shard_store(bytes, {disk}, tier) : make_host_shard_store(bytes);

@@ -81,6 +81,7 @@ EngineOptions engine_options(const RunOptions& run) {
   options.plan = ShardPlan::for_stage(run.stage);
   options.precision = {run.compute, run.master, run.micro_batches > 1 ? run.master : run.compute,
                        run.master == at::kDouble ? at::kDouble : at::kFloat};
+  options.optimizer = run.optimizer;
   options.shard_degree = run.shard_degree;
   options.recompute_every = run.recompute_every;
   options.recompute_attention = run.recompute_attention;
@@ -155,7 +156,8 @@ RunResult run_training(const RunOptions& run, const AfterStep& after_step, const
             context.first_sample = first;
             return context;
           });
-      const StepResult found = engine.update({.lr = 0.01, .max_norm = run.max_norm}, loss_sum).wait();
+      const StepResult found = engine.update({.lr = run.lr, .max_norm = run.max_norm}, loss_sum).wait();
+      if (run.after_update) run.after_update(rank, found);
       const at::Tensor total = at::full({1}, found.loss_sum, at::kDouble);
       communicator.all_reduce(total, {at::kDouble, false});
       if (rank == 0) {

@@ -25,6 +25,8 @@ struct RunOptions {
   int global_batch = 24;
   int seq_len = 6;
   double max_norm = 0.5;
+  OptimizerOptions optimizer;
+  double lr = 0.01;
   at::ScalarType compute = at::kDouble;
   at::ScalarType master = at::kDouble;
   int recompute_every = 0;
@@ -38,6 +40,7 @@ struct RunOptions {
   bool quantize_frozen = false;
   bool quantize_scales = false;
   bool recompute_attention = false;
+  std::function<void(int rank, const StepResult&)> after_update;
   int first_step = 0;  // of a run that resumes: `after_step` brings the states at its first call, with this step
 };
 

@@ -112,11 +112,28 @@ RunDescription run_of(const ordered_json& json) {
   return run;
 }
 
+const std::pair<const char*, at::ScalarType> state_types[] = {
+    {"float32", at::kFloat}, {"float64", at::kDouble}, {"uint8", at::kByte}};
+
+std::string name_of(at::ScalarType type) {
+  for (const auto& [name, known] : state_types)
+    if (known == type) return name;
+  throw InternalError("states of a type that checkpoints do not hold");
+}
+
+at::ScalarType state_type_of(const std::string& name) {
+  for (const auto& [known, type] : state_types)
+    if (known == name) return type;
+  throw std::runtime_error("states of type " + name);
+}
+
 ordered_json json_of(const SavedGroup& group) {
-  ordered_json tensors = ordered_json::array();
+  ordered_json tensors = ordered_json::array(), states = ordered_json::array();
   for (const FlatTensor& tensor : group.tensors)
     tensors.push_back({{"name", tensor.spec.name}, {"shape", tensor.spec.shape}, {"offset", tensor.offset}});
-  return {{"numel", group.numel}, {"tensors", tensors}};
+  for (const StateSpec& state : group.states)
+    states.push_back({{"name", state.name}, {"type", name_of(state.type)}, {"grain", state.grain}});
+  return {{"numel", group.numel}, {"states", states}, {"tensors", tensors}};
 }
 
 SavedGroup group_of(const ordered_json& json) {
@@ -124,6 +141,9 @@ SavedGroup group_of(const ordered_json& json) {
   group.numel = json.at("numel");
   for (const auto& tensor : json.at("tensors"))
     group.tensors.push_back({{tensor.at("name"), tensor.at("shape")}, tensor.at("offset"), 0});
+  if (const auto states = json.find("states"); states != json.end())
+    for (const auto& state : *states)
+      group.states.push_back({state.at("name"), state_type_of(state.at("type")), state.at("grain")});
   return group;
 }
 
@@ -142,15 +162,24 @@ SavedFile file_of(const ordered_json& json) {
   return file;
 }
 
+std::vector<StateSpec> states_of_version_1(std::int64_t element_bytes) {
+  if (element_bytes != 4 && element_bytes != 8) throw std::runtime_error("numbers out of their range");
+  const at::ScalarType type = element_bytes == 8 ? at::kDouble : at::kFloat;
+  return {{"master", type}, {"exp_avg", type}, {"exp_avg_sq", type}};
+}
+
 // What the readers rely on, should a file have been made by other hands.
 void check(const Manifest& manifest, const std::string& path) {
   const auto require = [&](bool holds, const char* what) {
     if (!holds) throw Error(text(path, ": ", what));
   };
-  require(manifest.position.steps >= 0 && manifest.chunk_elements > 0 && manifest.chunk_elements <= (1 << 26) &&
-              (manifest.element_bytes == 4 || manifest.element_bytes == 8),
+  require(manifest.position.steps >= 0 && manifest.chunk_elements > 0 && manifest.chunk_elements <= (1 << 26),
           "numbers out of their range");
-  for (const SavedGroup& group : manifest.groups)
+  for (const SavedGroup& group : manifest.groups) {
+    require(group.numel >= 0 && !group.states.empty() && group.states.size() <= 64, "a group without states");
+    for (const StateSpec& state : group.states)
+      require(state.grain > 0 && state.grain <= manifest.chunk_elements && manifest.chunk_elements % state.grain == 0,
+              "a block of states that chunks would cut");
     for (const FlatTensor& tensor : group.tensors) {
       std::int64_t count = 1;
       for (const std::int64_t size : tensor.spec.shape)
@@ -158,18 +187,26 @@ void check(const Manifest& manifest, const std::string& path) {
       require(tensor.offset >= 0 && tensor.offset <= group.numel && count <= group.numel - tensor.offset,
               "a tensor outside of its group");
     }
+  }
   for (const SavedFile& file : manifest.files) {
     require(!file.name.empty() && file.name.find('/') == std::string::npos && file.name != "." && file.name != "..",
             "a file outside of the folder");
     for (const ShardSection& section : file.sections)
       require(section.group >= 0 && section.group < int(manifest.groups.size()) && section.begin >= 0 &&
                   section.count >= 0 && section.begin <= manifest.groups[section.group].numel &&
-                  section.count <= manifest.groups[section.group].numel - section.begin,
+                  section.count <= manifest.groups[section.group].numel - section.begin &&
+                  section.begin % largest_grain(manifest.groups[section.group].states) == 0,
               "a section outside of its group");
   }
 }
 
 }  // namespace
+
+std::vector<std::vector<StateSpec>> Manifest::states() const {
+  std::vector<std::vector<StateSpec>> all;
+  for (const SavedGroup& group : groups) all.push_back(group.states);
+  return all;
+}
 
 std::int64_t Manifest::bytes() const {
   std::int64_t sum = 0;
@@ -181,7 +218,6 @@ std::string format_manifest(const Manifest& manifest) {
   ordered_json json = {{"checksum", std::string(digits, '0')}, {"version", Manifest::current_version}};
   json["position"] = json_of(manifest.position);
   json["chunk_elements"] = manifest.chunk_elements;
-  json["element_bytes"] = manifest.element_bytes;
   json["files"] = ordered_json::array();
   for (const SavedFile& file : manifest.files) json["files"].push_back(json_of(file));
   json["groups"] = ordered_json::array();
@@ -198,15 +234,18 @@ Manifest parse_manifest(const std::string& content, const std::string& path) {
     throw Error(path + ": is not what was written: its checksum does not agree");
   try {
     const ordered_json json = ordered_json::parse(content);
-    if (json.at("version") != Manifest::current_version)
-      throw Error(text(path, ": is of version ", json.at("version").dump(), ", and this program reads version ",
+    const int version = json.at("version").is_number_integer() ? json.at("version").get<int>() : 0;
+    if (version < 1 || version > Manifest::current_version)
+      throw Error(text(path, ": is of version ", json.at("version").dump(), ", and this program reads versions up to ",
                        Manifest::current_version));
     Manifest manifest;
     manifest.position = position_of(json.at("position"));
     manifest.chunk_elements = json.at("chunk_elements");
-    manifest.element_bytes = json.at("element_bytes");
     for (const auto& file : json.at("files")) manifest.files.push_back(file_of(file));
-    for (const auto& group : json.at("groups")) manifest.groups.push_back(group_of(group));
+    for (const auto& group : json.at("groups")) {
+      manifest.groups.push_back(group_of(group));
+      if (version == 1) manifest.groups.back().states = states_of_version_1(json.at("element_bytes"));
+    }
     manifest.run = run_of(json.at("run"));
     check(manifest, path);
     return manifest;

@@ -37,10 +37,12 @@ struct RunDescription {
   int stage = 0;
 };
 
-/// A trained group's flat vector: its tensors by offset.
+/// Tensors side by side, by offset, and the arrays that are saved of their elements: "master" and what an optimizer keeps;
+/// or statistics, whose tensors are "STATISTIC:TENSOR", of the run "STATISTIC:".
 struct SavedGroup {
   std::vector<FlatTensor> tensors;
   std::int64_t numel = 0;
+  std::vector<StateSpec> states;
 };
 
 struct SavedFile {
@@ -50,15 +52,16 @@ struct SavedFile {
 };
 
 struct Manifest {
-  static constexpr int current_version = 1;
+  static constexpr int current_version = 2;  // 1 knew AdamW's states alone
 
   RunDescription run;
   RunPosition position;
   std::int64_t chunk_elements = ShardFormat::default_chunk_elements;
-  std::int64_t element_bytes = 4;  // of one state: 4 fp32, 8 fp64
   std::vector<SavedGroup> groups;
   std::vector<SavedFile> files;
 
+  /// Of all groups, for a ShardFormat.
+  std::vector<std::vector<StateSpec>> states() const;
   /// Of all shard files.
   std::int64_t bytes() const;
 };

@@ -23,24 +23,31 @@ std::string shard_name(int rank) {
   return name;
 }
 
+void write_section(ParameterGroup& group, StateShard& shard, const ShardSection& own, ShardWriter& writer) {
+  const std::vector<StateSpec> specs = group.visited_states(shard);
+  const std::int64_t first = own.begin - shard.begin();
+  group.visit_states(shard, StateAccess::read, {first, first + own.count}, [&](const StateChunk& chunk) {
+    const std::int64_t begin = std::max(first, chunk.begin), end = std::min(first + own.count, chunk.end);
+    if (begin >= end) return;
+    std::vector<const void*> states;
+    for (std::size_t s = 0; s < specs.size(); ++s)
+      states.push_back(static_cast<const std::byte*>(chunk.states[s]) + specs[s].bytes(begin - chunk.begin));
+    writer.append(states, end - begin);
+  });
+}
+
 /// The own sections, durable when it returns.
 FileMark write_shard(Engine& engine, const std::string& path, const ShardFormat& format, FileCalls& calls) {
   ShardWriter writer(calls, path, format);
-  std::size_t section = 0;
-  for (const auto& group : engine.groups()) {
-    if (!group->spec().trainable) continue;
-    const ShardSection& own = format.sections()[section++];
-    if (own.count == 0) continue;
-    const std::int64_t first = own.begin - group->own_begin();
-    group->visit_states(StateAccess::read, {first, first + own.count}, [&](const StateChunk& chunk) {
-      const std::int64_t at = group->own_begin() + chunk.begin;
-      const std::int64_t begin = std::max(own.begin, at),
-                         end = std::min(own.begin + own.count, at + chunk.end - chunk.begin);
-      const auto from = [&](const void* states) {
-        return static_cast<const std::byte*>(states) + (begin - at) * format.element_bytes();
-      };
-      if (begin < end) writer.append(from(chunk.master), from(chunk.m), from(chunk.v), end - begin);
-    });
+  auto section = format.sections().begin();
+  for (const auto& group : engine.groups())
+    for (const auto& shard : group->states()) {
+      if (section->count > 0) write_section(*group, *shard, *section, writer);
+      ++section;
+    }
+  for (const SavedStatistic& statistic : saved_statistics(engine)) {
+    const at::Tensor values = statistic.values.to(at::kCPU).contiguous();
+    if (section++->count > 0) writer.append({values.const_data_ptr()}, values.numel());
   }
   return writer.finish();
 }
@@ -79,12 +86,7 @@ void save_checkpoint(Engine& engine, const RunDescription& run, const RunPositio
   Communicator& communicator = engine.host();
   const int rank = communicator.rank(), ranks = communicator.size();
   const std::string temporary = folders.temporary_path(position.steps);
-  Manifest manifest{run,
-                    position,
-                    options.chunk_elements,
-                    std::int64_t(c10::elementSize(engine.options().precision.master)),
-                    saved_groups(engine),
-                    {}};
+  Manifest manifest{run, position, options.chunk_elements, saved_groups(engine), {}};
 
   // 1. An empty temporary folder.
   all_or_none(control, [&] {
@@ -94,9 +96,9 @@ void save_checkpoint(Engine& engine, const RunDescription& run, const RunPositio
   FileMark mark;
   all_or_none(control, [&] {
     engine.communicator().failures().check();
-    mark = write_shard(engine, temporary + "/" + shard_name(rank),
-                       ShardFormat(sections_of(engine, rank, ranks), manifest.chunk_elements, manifest.element_bytes),
-                       calls);
+    mark =
+        write_shard(engine, temporary + "/" + shard_name(rank),
+                    ShardFormat(sections_of(engine, rank, ranks), manifest.states(), manifest.chunk_elements), calls);
   });
   // 3. What is known of every file.
   const std::vector<FileMark> marks = gather(communicator, mark);

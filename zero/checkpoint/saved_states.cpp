@@ -1,10 +1,13 @@
 #include "zero/checkpoint/saved_states.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "zero/checkpoint/state_shares.h"
 
 namespace zero {
 
@@ -24,9 +27,17 @@ SavedStates::SavedStates(FileCalls& calls, const std::string& folder)
 
 std::vector<TensorSpec> SavedStates::tensors() const {
   std::vector<TensorSpec> all;
-  for (const SavedGroup& group : manifest_.groups)
+  for (const SavedGroup& group : manifest_.groups) {
+    if (group.states.front().name != "master") continue;
     for (const FlatTensor& tensor : group.tensors) all.push_back(tensor.spec);
+  }
   return all;
+}
+
+at::ScalarType SavedStates::master_type() const {
+  for (const SavedGroup& group : manifest_.groups)
+    if (group.states.front().name == "master") return group.states.front().type;
+  throw Error(folder_ + ": holds no weights");
 }
 
 ShardReader& SavedStates::reader(int file) {
@@ -34,9 +45,9 @@ ShardReader& SavedStates::reader(int file) {
     const SavedFile& saved = manifest_.files[file];
     reader_.reset();
     open_file_ = -1;
-    reader_ = std::make_unique<ShardReader>(
-        calls_, folder_ + "/" + saved.name,
-        ShardFormat(saved.sections, manifest_.chunk_elements, manifest_.element_bytes), saved.mark);
+    reader_ = std::make_unique<ShardReader>(calls_, folder_ + "/" + saved.name,
+                                            ShardFormat(saved.sections, manifest_.states(), manifest_.chunk_elements),
+                                            saved.mark);
     open_file_ = file;
   }
   return *reader_;
@@ -51,18 +62,27 @@ const SavedStates::Extent& SavedStates::extent_of(int group, std::int64_t elemen
   return *(behind - 1);
 }
 
-void SavedStates::read(const std::string& name, std::int64_t begin, std::int64_t count, const StateSpan& to) {
+void SavedStates::read(const std::string& name, std::int64_t begin, std::int64_t count,
+                       const std::vector<Wanted>& wanted) {
   const auto found = places_.find(name);
   if (found == places_.end()) throw Error(folder_ + ": holds no " + name);
   const Place& place = found->second;
+  const std::vector<StateSpec>& states = manifest_.groups[std::size_t(place.group)].states;
+  std::vector<std::byte*> to(states.size());
+  for (const Wanted& one : wanted) {
+    const auto state = std::find(states.begin(), states.end(), one.state);
+    if (state == states.end())
+      throw Error(text(folder_, ": holds no ", one.state.name, " of ", name, " as this run keeps it: the optimizer of ",
+                       "that tensor was another one"));
+    to[std::size_t(state - states.begin())] = static_cast<std::byte*>(one.to);
+  }
   const std::int64_t first = place.offset + begin;
   for (std::int64_t done = 0; done < count;) {
     const Extent& extent = extent_of(place.group, first + done);
     const std::int64_t n = std::min(count - done, extent.end - first - done);
-    const auto at = [&](void* states) {
-      return states ? static_cast<std::byte*>(states) + done * manifest_.element_bytes : nullptr;
-    };
-    reader(extent.file).read(extent.section, first + done, n, {at(to.master), at(to.m), at(to.v)});
+    std::vector<void*> at;
+    for (std::size_t s = 0; s < to.size(); ++s) at.push_back(to[s] ? to[s] + states[s].bytes(done) : nullptr);
+    reader(extent.file).read(extent.section, first + done, n, at);
     done += n;
   }
 }
@@ -91,27 +111,39 @@ void check_same_tensors(const SavedStates& saved, const Engine& engine) {
                      ", which this run does not train: it is of another model");
 }
 
-void restore_states(SavedStates& saved, Engine& engine) {
-  const std::int64_t width = saved.manifest().element_bytes;
-  ZERO_CHECK(width == std::int64_t(c10::elementSize(engine.options().precision.master)), "states of another type");
-  for (const auto& group : engine.groups()) {
-    if (!group->spec().trainable) continue;
-    group->visit_states(StateAccess::write, [&](const StateChunk& chunk) {
-      void* const states[] = {chunk.master, chunk.m, chunk.v};
-      const auto at = [&](int s, std::int64_t element) { return static_cast<std::byte*>(states[s]) + element * width; };
-      std::int64_t end = 0;  // what lies between the slices is padding
-      const auto clear_until = [&](std::int64_t begin) {
-        for (int s = 0; s < 3; ++s) std::memset(at(s, end), 0, static_cast<std::size_t>((begin - end) * width));
-      };
-      for (const FlatSlice& slice : group->layout().slices(group->own_begin() + chunk.begin, chunk.end - chunk.begin)) {
-        clear_until(slice.range_begin);
-        saved.read(group->layout().tensors()[slice.tensor].spec.name, slice.tensor_begin, slice.count,
-                   {at(0, slice.range_begin), at(1, slice.range_begin), at(2, slice.range_begin)});
-        end = slice.range_begin + slice.count;
-      }
-      clear_until(chunk.end - chunk.begin);
-    });
+namespace {
+
+// What lies between the tensors is zeros.
+void restore_chunk(SavedStates& saved, const StateShard& shard, const std::vector<StateSpec>& specs,
+                   const StateChunk& chunk) {
+  for (std::size_t s = 0; s < specs.size(); ++s)
+    std::memset(chunk.states[s], 0, std::size_t(specs[s].bytes(chunk.end - chunk.begin)));
+  for (const StateSlice& slice : shard.layout().slices(shard.begin() + chunk.begin, chunk.end - chunk.begin)) {
+    std::vector<SavedStates::Wanted> wanted;
+    for (std::size_t s = 0; s < specs.size(); ++s)
+      wanted.push_back({specs[s], static_cast<std::byte*>(chunk.states[s]) + specs[s].bytes(slice.range_begin)});
+    saved.read(shard.layout().spec(slice.tensor).name, slice.tensor_begin, slice.count, wanted);
   }
+}
+
+void restore_statistics(SavedStates& saved, Engine& engine) {
+  for (const SavedStatistic& statistic : saved_statistics(engine)) {
+    const at::Tensor values = at::empty({statistic.values.numel()}, at::kDouble);
+    saved.read(statistic.name, 0, values.numel(), {{statistic.state(), values.data_ptr()}});
+    statistic.values.copy_(values);
+  }
+}
+
+}  // namespace
+
+void restore_states(SavedStates& saved, Engine& engine) {
+  for (const auto& group : engine.groups())
+    for (const auto& shard : group->states()) {
+      const std::vector<StateSpec> specs = group->visited_states(*shard);
+      group->visit_states(*shard, StateAccess::write,
+                          [&](const StateChunk& chunk) { restore_chunk(saved, *shard, specs, chunk); });
+    }
+  restore_statistics(saved, engine);
 }
 
 }  // namespace zero

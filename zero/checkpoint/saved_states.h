@@ -20,13 +20,19 @@ class SavedStates {
 
   const Manifest& manifest() const { return manifest_; }
   const std::string& folder() const { return folder_; }
-  /// All tensors, in the order of the groups.
+  /// All tensors whose master weights are there, in the order of the groups.
   std::vector<TensorSpec> tensors() const;
+  at::ScalarType master_type() const;
   bool holds(const std::string& name) const { return places_.contains(name); }
 
-  /// Elements [begin, begin + count) of the flattened tensor, verified. Reading in ascending order reads each block
-  /// once.
-  void read(const std::string& name, std::int64_t begin, std::int64_t count, const StateSpan& to);
+  /// One state of a tensor, and where it goes: elements of the state's type, or numbers of its blocks.
+  struct Wanted {
+    StateSpec state;
+    void* to = nullptr;
+  };
+  /// Elements [begin, begin + count) of the flattened tensor, whole blocks of it, verified. Reading in ascending order
+  /// reads each chunk of a file once. Error where the tensor has no such state.
+  void read(const std::string& name, std::int64_t begin, std::int64_t count, const std::vector<Wanted>& wanted);
   /// Reads and verifies every file.
   void verify();
 
@@ -37,7 +43,7 @@ class SavedStates {
     std::vector<std::int64_t> shape;
   };
   struct Extent {
-    std::int64_t begin, end;  // flat elements of the group
+    std::int64_t begin, end;  // elements of the group
     int file, section;
   };
   ShardReader& reader(int file);
@@ -56,8 +62,8 @@ class SavedStates {
 /// way round.
 void check_same_tensors(const SavedStates& saved, const Engine& engine);
 
-/// Fills the states of the engine's trained groups that this rank holds; Engine::resume() must follow. Holds one chunk
-/// beside them.
+/// Fills the states of the engine's trained groups that this rank holds, and what its optimizers keep; Engine::resume()
+/// must follow. Holds one chunk beside them.
 void restore_states(SavedStates& saved, Engine& engine);
 
 }  // namespace zero

@@ -12,19 +12,31 @@ std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + u
 
 }  // namespace
 
-ShardFormat::ShardFormat(std::vector<ShardSection> sections, std::int64_t chunk_elements, std::int64_t element_bytes)
-    : sections_(std::move(sections)), chunk_elements_(chunk_elements), element_bytes_(element_bytes) {
-  ZERO_CHECK(chunk_elements > 0 && element_bytes > 0, "a shard file of empty chunks");
-  for (const ShardSection& section : sections_) {
+ShardFormat::ShardFormat(std::vector<ShardSection> sections, std::vector<std::vector<StateSpec>> states,
+                         std::int64_t chunk_elements)
+    : sections_(std::move(sections)), states_(std::move(states)), chunk_elements_(chunk_elements) {
+  ZERO_CHECK(chunk_elements > 0, "a shard file of empty chunks");
+  for (int s = 0; s < int(sections_.size()); ++s) {
+    const std::int64_t count = sections_[std::size_t(s)].count;
     places_.push_back({chunks_, table_offset_});
-    chunks_ += round_up(section.count, chunk_elements_) / chunk_elements_;
-    table_offset_ +=
-        section.count / chunk_elements_ * padded(chunk_elements_) + padded(section.count % chunk_elements_);
+    chunks_ += round_up(count, chunk_elements_) / chunk_elements_;
+    table_offset_ += count / chunk_elements_ * padded(s, chunk_elements_) + padded(s, count % chunk_elements_);
   }
 }
 
-std::int64_t ShardFormat::padded(std::int64_t elements) const {
-  return round_up(3 * elements * element_bytes_, DurableFile::block);
+const std::vector<StateSpec>& ShardFormat::states(int section) const {
+  return states_.at(std::size_t(sections_.at(std::size_t(section)).group));
+}
+
+std::int64_t ShardFormat::padded(int section, std::int64_t elements) const {
+  return round_up(state_bytes(states(section), elements), DurableFile::block);
+}
+
+std::int64_t ShardFormat::byte_of(const ShardChunk& chunk, std::size_t state, std::int64_t element) const {
+  const std::vector<StateSpec>& specs = states(chunk.section);
+  std::int64_t byte = 0;
+  for (std::size_t s = 0; s < state; ++s) byte += specs[s].bytes(chunk.count);
+  return byte + specs[state].bytes(element);
 }
 
 ShardChunk ShardFormat::chunk(std::int64_t index) const {
@@ -37,7 +49,7 @@ ShardChunk ShardFormat::chunk(std::int64_t index) const {
   const std::int64_t number = index - place->chunk, skipped = number * chunk_elements_;
   const std::int64_t count = std::min(chunk_elements_, sections_[section].count - skipped);
   return {static_cast<int>(section), sections_[section].begin + skipped, count,
-          place->offset + number * padded(chunk_elements_), padded(count)};
+          place->offset + number * padded(int(section), chunk_elements_), padded(int(section), count)};
 }
 
 std::int64_t ShardFormat::chunk_of(int section, std::int64_t element) const {
@@ -47,9 +59,10 @@ std::int64_t ShardFormat::chunk_of(int section, std::int64_t element) const {
 }
 
 std::int64_t ShardFormat::largest_chunk_bytes() const {
-  std::int64_t elements = 0;
-  for (const ShardSection& section : sections_) elements = std::max(elements, std::min(section.count, chunk_elements_));
-  return padded(elements);
+  std::int64_t most = 0;
+  for (int s = 0; s < int(sections_.size()); ++s)
+    most = std::max(most, padded(s, std::min(sections_[std::size_t(s)].count, chunk_elements_)));
+  return most;
 }
 
 std::int64_t ShardFormat::table_bytes() const { return round_up(8 * chunks_, DurableFile::block); }

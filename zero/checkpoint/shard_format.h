@@ -1,16 +1,17 @@
 #pragma once
 // ShardFormat: what lies where in a shard file. Integers only.
 //
-// A file holds sections: ranges of flat groups, each cut into chunks of `chunk_elements`. A chunk is [master][m][v]
-// side by side in the state type, filled up with zeros to 4096 bytes, and is read and verified as a whole. Behind the
-// last chunk stand the chunks' 64-bit checksums (base/hash.h), little-endian, filled up likewise; the checksum of
+// A file holds sections: ranges of groups, each cut into chunks of `chunk_elements`. A chunk is the arrays of its group's
+// states side by side, filled up with zeros to 4096 bytes, and is read and verified as a whole. Behind the last chunk stand the chunks' 64-bit checksums (base/hash.h), little-endian, filled up likewise; the checksum of
 // this table is in the manifest.
 #include <cstdint>
 #include <vector>
 
+#include "offload/state_store.h"
+
 namespace zero {
 
-/// The states of elements [begin, begin + count) of a group's flat vector.
+/// The states of elements [begin, begin + count) of a group.
 struct ShardSection {
   int group = 0;
   std::int64_t begin = 0;
@@ -21,7 +22,7 @@ struct ShardSection {
 
 struct ShardChunk {
   int section = 0;
-  std::int64_t begin = 0;  // flat element of the group
+  std::int64_t begin = 0;  // element of the group
   std::int64_t count = 0;
   std::int64_t offset = 0;  // in the file
   std::int64_t bytes = 0;
@@ -29,16 +30,19 @@ struct ShardChunk {
 
 class ShardFormat {
  public:
-  static constexpr std::int64_t default_chunk_elements = 1 << 19;  // 6 MiB of fp32 states
+  static constexpr std::int64_t default_chunk_elements = 1 << 19;  // 6 MiB of AdamW's states in fp32
 
-  /// `element_bytes`: of one state.
-  ShardFormat(std::vector<ShardSection> sections, std::int64_t chunk_elements, std::int64_t element_bytes);
+  /// `states`: of every group. Sections begin at multiples of their grains, of which `chunk_elements` is one too.
+  ShardFormat(std::vector<ShardSection> sections, std::vector<std::vector<StateSpec>> states,
+              std::int64_t chunk_elements);
 
   const std::vector<ShardSection>& sections() const { return sections_; }
-  std::int64_t element_bytes() const { return element_bytes_; }
+  const std::vector<StateSpec>& states(int section) const;
   std::int64_t chunks() const { return chunks_; }
   ShardChunk chunk(std::int64_t index) const;
-  /// The chunk that holds a flat element of a section.
+  /// Where state `state` of the chunk's element `element`, counted from its first, lies in the chunk.
+  std::int64_t byte_of(const ShardChunk& chunk, std::size_t state, std::int64_t element) const;
+  /// The chunk that holds an element of a section.
   std::int64_t chunk_of(int section, std::int64_t element) const;
   std::int64_t largest_chunk_bytes() const;
   std::int64_t table_offset() const { return table_offset_; }
@@ -49,11 +53,12 @@ class ShardFormat {
   struct Place {
     std::int64_t chunk, offset;  // of the section's first chunk
   };
-  std::int64_t padded(std::int64_t elements) const;
+  std::int64_t padded(int section, std::int64_t elements) const;
 
   std::vector<ShardSection> sections_;
   std::vector<Place> places_;
-  std::int64_t chunk_elements_, element_bytes_;
+  std::vector<std::vector<StateSpec>> states_;
+  std::int64_t chunk_elements_;
   std::int64_t chunks_ = 0, table_offset_ = 0;
 };
 

@@ -56,18 +56,17 @@ void ShardReader::bring(std::int64_t index) {
   chunk_ = index;
 }
 
-void ShardReader::read(int section, std::int64_t begin, std::int64_t count, const StateSpan& to) {
-  const std::int64_t width = format_.element_bytes();
-  void* const places[] = {to.master, to.m, to.v};
+void ShardReader::read(int section, std::int64_t begin, std::int64_t count, const std::vector<void*>& to) {
+  const std::vector<StateSpec>& specs = format_.states(section);
   for (std::int64_t done = 0; done < count;) {
     const std::int64_t index = format_.chunk_of(section, begin + done);
     bring(index);
     const ShardChunk chunk = format_.chunk(index);
     const std::int64_t first = begin + done - chunk.begin, n = std::min(count - done, chunk.count - first);
-    for (int s = 0; s < 3; ++s)
-      if (places[s])
-        std::memcpy(static_cast<std::byte*>(places[s]) + done * width, data() + (s * chunk.count + first) * width,
-                    static_cast<std::size_t>(n * width));
+    for (std::size_t s = 0; s < specs.size(); ++s)
+      if (to[s])
+        std::memcpy(static_cast<std::byte*>(to[s]) + specs[s].bytes(done), data() + format_.byte_of(chunk, s, first),
+                    std::size_t(specs[s].bytes(n)));
     done += n;
   }
 }

@@ -13,13 +13,6 @@
 
 namespace zero {
 
-/// Where the states of a range go, in the state type; null: not wanted.
-struct StateSpan {
-  void* master = nullptr;
-  void* m = nullptr;
-  void* v = nullptr;
-};
-
 class ShardReader {
  public:
   /// Reads the table. Error that names the file, the place and what is wrong, from every member.
@@ -28,8 +21,9 @@ class ShardReader {
   ShardReader(const ShardReader&) = delete;
   ShardReader& operator=(const ShardReader&) = delete;
 
-  /// Elements [begin, begin + count) of the group's flat vector, all inside the section.
-  void read(int section, std::int64_t begin, std::int64_t count, const StateSpan& to);
+  /// Elements [begin, begin + count) of the group, all inside the section and whole blocks of it. `to`: where each of the
+  /// group's states goes, in its type; null: it is not wanted.
+  void read(int section, std::int64_t begin, std::int64_t count, const std::vector<void*>& to);
   /// Reads every chunk.
   void verify();
 

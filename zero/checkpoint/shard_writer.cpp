@@ -16,15 +16,15 @@ ShardWriter::ShardWriter(FileCalls& calls, const std::string& path, const ShardF
   table_.reserve(static_cast<std::size_t>(format.chunks()));
 }
 
-void ShardWriter::append(const void* master, const void* m, const void* v, std::int64_t count) {
-  const std::int64_t width = format_.element_bytes();
+void ShardWriter::append(const std::vector<const void*>& states, std::int64_t count) {
   for (std::int64_t done = 0; done < count;) {
     const ShardChunk chunk = format_.chunk(chunk_);
+    const std::vector<StateSpec>& specs = format_.states(chunk.section);
+    ZERO_CHECK(states.size() == specs.size(), "a section has the states of its group");
     const std::int64_t n = std::min(count - done, chunk.count - filled_);
-    const void* states[] = {master, m, v};
-    for (int s = 0; s < 3; ++s)
-      std::memcpy(buffer_.block(0) + (s * chunk.count + filled_) * width,
-                  static_cast<const std::byte*>(states[s]) + done * width, static_cast<std::size_t>(n * width));
+    for (std::size_t s = 0; s < specs.size(); ++s)
+      std::memcpy(buffer_.block(0) + format_.byte_of(chunk, s, filled_),
+                  static_cast<const std::byte*>(states[s]) + specs[s].bytes(done), std::size_t(specs[s].bytes(n)));
     done += n;
     filled_ += n;
     if (filled_ == chunk.count) flush();
@@ -33,7 +33,7 @@ void ShardWriter::append(const void* master, const void* m, const void* v, std::
 
 void ShardWriter::flush() {
   const ShardChunk chunk = format_.chunk(chunk_);
-  const std::int64_t used = 3 * chunk.count * format_.element_bytes();
+  const std::int64_t used = state_bytes(format_.states(chunk.section), chunk.count);
   std::memset(buffer_.block(0) + used, 0, static_cast<std::size_t>(chunk.bytes - used));
   table_.push_back(checksum(buffer_.block(0), static_cast<std::size_t>(chunk.bytes)));
   file_.append(buffer_.block(0), chunk.bytes);

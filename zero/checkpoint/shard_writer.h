@@ -23,8 +23,8 @@ class ShardWriter {
   /// The format outlives the writer. Error, with path and remedy, from every member.
   ShardWriter(FileCalls& calls, const std::string& path, const ShardFormat& format);
 
-  /// The states of the next `count` elements, section by section; a chunk does not cross a section's end.
-  void append(const void* master, const void* m, const void* v, std::int64_t count);
+  /// The states of the next `count` elements, section by section; `count` ends a section or a block of every grain.
+  void append(const std::vector<const void*>& states, std::int64_t count);
   /// After the last element: writes the table and syncs the file.
   FileMark finish();
 

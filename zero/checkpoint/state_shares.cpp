@@ -5,44 +5,72 @@
 namespace zero {
 namespace {
 
-std::vector<FlatLayout> trained_layouts(const Engine& engine) {
-  std::vector<FlatLayout> layouts;
-  for (const auto& group : engine.groups())
-    if (group->spec().trainable) layouts.push_back(group->layout());
-  return layouts;
+/// Of one optimizer's part of a group.
+ShardSection section_of(const StateShard& shard, const FlatLayout& flat, int group, int rank, int ranks) {
+  const int holder = rank % flat.shards(), replica = rank / flat.shards(), replicas = ranks / flat.shards();
+  const StateLayout& layout = shard.layout();
+  const std::int64_t begin = layout.position_of(flat.shard_begin(holder)),
+                     end = layout.position_of(flat.shard_begin(holder) + flat.shard_numel()),
+                     grain = largest_grain(shard.store().states());
+  const auto cut = [&](int part) {
+    return part == replicas ? end : begin + (end - begin) * part / replicas / grain * grain;
+  };
+  return {group, cut(replica), cut(replica + 1) - cut(replica)};
 }
 
-std::vector<ShardSection> sections_of(const std::vector<FlatLayout>& layouts, int rank, int ranks) {
-  std::vector<ShardSection> sections;
-  for (std::size_t g = 0; g < layouts.size(); ++g) {
-    const FlatLayout& layout = layouts[g];
-    const int shard = rank % layout.shards(), replica = rank / layout.shards(), replicas = ranks / layout.shards();
-    const FlatTensor& last = layout.tensors().back();
-    const std::int64_t used = last.offset + last.spec.numel();
-    const auto cut = [&](int part) {
-      return std::min(used, layout.shard_begin(shard) + layout.shard_numel() * part / replicas);
-    };
-    sections.push_back({int(g), cut(replica), cut(replica + 1) - cut(replica)});
+void add_statistics(const std::vector<StatisticSpec>& specs, const std::string& tensor, const at::Tensor& kept,
+                    std::vector<SavedStatistic>& all) {
+  std::int64_t begin = 0;
+  for (const StatisticSpec& spec : specs) {
+    if (!spec.name.empty()) all.push_back({spec.name + ":" + tensor, kept.narrow(0, begin, spec.numel)});
+    begin += spec.numel;
   }
-  return sections;
 }
 
 }  // namespace
 
-std::vector<SavedGroup> saved_groups(const Engine& engine) {
+std::vector<SavedStatistic> saved_statistics(Engine& engine) {
+  std::vector<SavedStatistic> all;
+  for (int i = 0; i < engine.optimizers().size(); ++i) {
+    const Optimizer& optimizer = engine.optimizers()[i];
+    const Statistics& statistics = engine.statistics(i);
+    const std::vector<TensorSpec>& tensors = engine.optimizer_tensors(i);
+    for (int t = 0; t < int(tensors.size()); ++t)
+      add_statistics(optimizer.statistics(tensors[std::size_t(t)].shape), tensors[std::size_t(t)].name,
+                     statistics.kept(t), all);
+    add_statistics(optimizer.run_statistics(), "", statistics.kept_of_run(), all);
+  }
+  return all;
+}
+
+std::vector<SavedGroup> saved_groups(Engine& engine) {
   std::vector<SavedGroup> groups;
-  for (const FlatLayout& layout : trained_layouts(engine)) groups.push_back({layout.tensors(), layout.numel()});
+  for (const auto& group : engine.groups())
+    for (const auto& shard : group->states())
+      groups.push_back({shard->layout().saved_tensors(), shard->layout().numel(), group->visited_states(*shard)});
+  for (const SavedStatistic& statistic : saved_statistics(engine)) {
+    const std::int64_t numel = statistic.values.numel();
+    groups.push_back({{{{statistic.name, {numel}}, 0, 0}}, numel, {statistic.state()}});
+  }
   return groups;
 }
 
-std::vector<ShardSection> sections_of(const Engine& engine, int rank, int ranks) {
-  return sections_of(trained_layouts(engine), rank, ranks);
+std::vector<ShardSection> sections_of(Engine& engine, int rank, int ranks) {
+  std::vector<ShardSection> sections;
+  for (const auto& group : engine.groups())
+    for (const auto& shard : group->states())
+      sections.push_back(section_of(*shard, group->layout(), int(sections.size()), rank, ranks));
+  for (const SavedStatistic& statistic : saved_statistics(engine))
+    sections.push_back({int(sections.size()), 0, rank == 0 ? statistic.values.numel() : 0});
+  return sections;
 }
 
-std::int64_t checkpoint_bytes(const std::vector<FlatLayout>& trained, int ranks, std::int64_t element_bytes) {
+std::int64_t checkpoint_bytes(Engine& engine, int ranks) {
+  std::vector<std::vector<StateSpec>> states;
+  for (const SavedGroup& group : saved_groups(engine)) states.push_back(group.states);
   std::int64_t sum = 0;
   for (int rank = 0; rank < ranks; ++rank)
-    sum += ShardFormat(sections_of(trained, rank, ranks), ShardFormat::default_chunk_elements, element_bytes).bytes();
+    sum += ShardFormat(sections_of(engine, rank, ranks), states, ShardFormat::default_chunk_elements).bytes();
   return sum;
 }
 

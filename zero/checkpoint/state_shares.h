@@ -1,6 +1,7 @@
 #pragma once
 // StateShares: which rank writes which states. Where several ranks hold the same states (stage 0, replicas of hybrid
 // sharding) each writes an equal part, so that a save takes 1/N of the time at every stage.
+#include <string>
 #include <vector>
 
 #include "zero/checkpoint/manifest.h"
@@ -8,13 +9,22 @@
 
 namespace zero {
 
-/// The trained groups of the engine, in order, as a manifest tells of them.
-std::vector<SavedGroup> saved_groups(const Engine& engine);
+/// Numbers of a tensor or of the run that an optimizer keeps, alike on all ranks.
+struct SavedStatistic {
+  std::string name;   // "row_var:model.layers.0.mlp.up_proj.weight", of the run "d:"
+  at::Tensor values;  // fp64, on the device of the states
 
-/// What a rank of `ranks` writes: a section per trained group. Padding at a group's end is left out.
-std::vector<ShardSection> sections_of(const Engine& engine, int rank, int ranks);
+  StateSpec state() const { return {name.substr(0, name.find(':')), at::kDouble}; }
+};
+std::vector<SavedStatistic> saved_statistics(Engine& engine);
+
+/// What a manifest tells of: a group for each optimizer of each trained group, in order, and one for each statistic.
+std::vector<SavedGroup> saved_groups(Engine& engine);
+
+/// What a rank of `ranks` writes: a section per saved group. Statistics are the first one's.
+std::vector<ShardSection> sections_of(Engine& engine, int rank, int ranks);
 
 /// Bytes of the shard files of all ranks.
-std::int64_t checkpoint_bytes(const std::vector<FlatLayout>& trained, int ranks, std::int64_t element_bytes);
+std::int64_t checkpoint_bytes(Engine& engine, int ranks);
 
 }  // namespace zero

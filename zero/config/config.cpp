@@ -16,6 +16,8 @@
 #include "zero/config/foreign_keys.h"
 #include "zero/config/mistakes.h"
 #include "zero/config/nearest_key.h"
+#include "zero/config/optimizer_settings.h"
+#include "zero/optim/optimizer_table.h"
 
 namespace zero {
 namespace {
@@ -260,14 +262,62 @@ class Reader {
     if (name == "lora") config_.lora.emplace();
     for (const auto& [key, value] : *node.as_table()) {
       const std::string place = line_of(value.source()), key_name(key.str());
+      if (name == "optimizer" && key_name == "group") {
+        mistakes_.allow([&] { read_groups(value); });
+        continue;
+      }
       const Given given{value, one_line(place + ": [" + name + "] " + key_name + " = " + shown(value))};
       mistakes_.allow([&] { read_key(name, key_name, given); });
+    }
+  }
+
+  void read_groups(const toml::node& node) {
+    const std::string here = line_of(node.source()) + ": [[optimizer.group]]";
+    if (!node.is_array_of_tables()) refuse(here, "must be tables of match, optimizer, lr and weight_decay");
+    for (const toml::node& table : *node.as_array()) {
+      OptimizerGroup group;
+      for (const auto& [key, value] : *table.as_table()) read_group_key(group, std::string(key.str()), value);
+      if (group.match.empty())
+        refuse(line_of(table.source()) + ": [[optimizer.group]]", "needs match, patterns of tensors' names");
+      config_.optimizer.groups.push_back(std::move(group));
+    }
+    config_.origin["optimizer.group"] = here;
+  }
+
+  void read_group_key(OptimizerGroup& group, const std::string& name, const toml::node& value) {
+    const std::string where =
+        one_line(line_of(value.source()) + ": [[optimizer.group]] " + name + " = " + shown(value));
+    const auto rate = [&] {
+      const auto number = as<double>(value);
+      if (!number || !(*number >= 0 && *number <= 1e30)) refuse(where, "must be a number between 0 and 1e30");
+      return *number;
+    };
+    if (name == "match") {
+      const auto patterns = as<std::vector<std::string>>(value);
+      if (!patterns || patterns->empty()) refuse(where, "must be a list of patterns of tensors' names");
+      group.match = *patterns;
+    } else if (name == "optimizer") {
+      const auto text = as<std::string>(value);
+      const std::vector<std::string> known = optimizer_names();
+      if (!text || std::find(known.begin(), known.end(), *text) == known.end())
+        refuse(where, "must be one of " + joined(known));
+      group.optimizer = *text;
+    } else if (name == "lr") {
+      group.lr = rate();
+    } else if (name == "weight_decay") {
+      group.weight_decay = rate();
+    } else {
+      const std::string near = nearest_key(name, {"match", "optimizer", "lr", "weight_decay"});
+      refuse(where, near.empty() ? "unknown key; known are match, optimizer, lr, weight_decay"
+                                 : "unknown key; the nearest known key is `" + near + "`");
     }
   }
 
   void read_key(const std::string& section, const std::string& name, const Given& given) {
     for (const ConfigKey& key : config_keys())
       if (key.section == section && key.name == name) return read_known_key(key, given);
+    if (section == "optimizer" && name == "group")
+      refuse(given.origin, "groups of tensors are [[optimizer.group]] tables of a file");
     if (section != "model" || !is_model_field(name)) refuse_unknown_key(section, name, given.origin);
     config_.model.fields[name] = formatted<toml::json_formatter>(given.node);
     config_.origin[section + "." + name] = given.origin;
@@ -323,6 +373,7 @@ Config parse_config(std::string_view text, const std::string& source, const std:
   mistakes.tell();  // what is missing or contradicts may follow from what is refused
   check_required(config, mistakes);
   mistakes.tell();
+  settle_optimizer(config);
   check_contradictions(config);
   return config;
 }

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "zero/optim/optimizer_options.h"
+
 namespace zero {
 
 struct ModelConfig;
@@ -53,12 +55,21 @@ struct TrainingConfig {
   bool operator==(const TrainingConfig&) const = default;
 };
 
-struct OptimizerConfig {
+struct OptimizerConfig {  // defaults are AdamW's; those of other optimizers come from their row
   std::string name = "adamw";
   double lr = 1e-3;
+  double weight_decay = 0.1;  // on tensors of two or more dimensions
   std::array<double, 2> betas = {0.9, 0.95};
   double eps = 1e-8;
-  double weight_decay = 0.1;  // on tensors of two or more dimensions
+  double momentum = 0.9;
+  bool nesterov = true;
+  double d0 = 1e-6;
+  double d_coef = 1.0;
+  bool use_bias_correction = false;
+  bool safeguard_warmup = false;
+  std::int64_t ns_steps = 5;
+  double lr_adamw = 3e-4;
+  std::vector<OptimizerGroup> groups;  // [[optimizer.group]]
   bool operator==(const OptimizerConfig&) const = default;
 };
 

@@ -4,7 +4,7 @@
 #include <initializer_list>
 #include <type_traits>
 
-#include "zero/optim/optimizer.h"
+#include "zero/optim/optimizer_table.h"
 
 namespace zero {
 namespace {
@@ -91,6 +91,12 @@ Rule one_of(std::vector<std::string> names) {
           }};
 }
 
+std::string optimizer_docs() {
+  std::string text = "The update rule.";
+  for (const OptimizerRow& row : optimizer_table()) text += " " + row.name + ": " + row.doc + ".";
+  return text;
+}
+
 std::vector<ConfigKey> make_keys() {
   using C = Config;
   using Job = JobConfig;
@@ -158,14 +164,29 @@ std::vector<ConfigKey> make_keys() {
       {"training", "validation_interval", at<&C::training, &Train::validation_interval>, between(0, most_steps),
        "Steps between validations, and one after the last step; 0: never, and data.validation is not read. Must be given with data.validation."},
 
-      {"optimizer", "name", at<&C::optimizer, &Optim::name>, one_of(optimizer_names()),
-       "The update rule: AdamW as torch has it."},
+      {"optimizer", "name", at<&C::optimizer, &Optim::name>, one_of(optimizer_names()), optimizer_docs()},
       {"optimizer", "lr", at<&C::optimizer, &Optim::lr>, zero_or_more(), "Peak learning rate."},
-      {"optimizer", "betas", at<&C::optimizer, &Optim::betas>, below_one("two numbers, each "),
-       "Decay of the two moments."},
-      {"optimizer", "eps", at<&C::optimizer, &Optim::eps>, above_zero(), "Added to the root of the second moment."},
       {"optimizer", "weight_decay", at<&C::optimizer, &Optim::weight_decay>, zero_or_more(),
        "On tensors of two or more dimensions."},
+      {"optimizer", "betas", at<&C::optimizer, &Optim::betas>, below_one("two numbers, each "),
+       "adamw, muon, prodigy: decay of the two moments; lion: of the direction and of the moment. lion [0.9, 0.99], "
+       "prodigy [0.9, 0.999]."},
+      {"optimizer", "eps", at<&C::optimizer, &Optim::eps>, above_zero(),
+       "adamw, muon, prodigy: added to the root of the second moment."},
+      {"optimizer", "momentum", at<&C::optimizer, &Optim::momentum>, below_one(""),
+       "sgd, muon (0.95): of the gradients."},
+      {"optimizer", "nesterov", at<&C::optimizer, &Optim::nesterov>, anything(), "sgd, muon: momentum looks ahead."},
+      {"optimizer", "d0", at<&C::optimizer, &Optim::d0>, above_zero(), "prodigy: the first estimate of the distance."},
+      {"optimizer", "d_coef", at<&C::optimizer, &Optim::d_coef>, above_zero(),
+       "prodigy: what later estimates are multiplied by."},
+      {"optimizer", "use_bias_correction", at<&C::optimizer, &Optim::use_bias_correction>, anything(),
+       "prodigy: Adam's."},
+      {"optimizer", "safeguard_warmup", at<&C::optimizer, &Optim::safeguard_warmup>, anything(),
+       "prodigy: a warm-up does not hold the estimate down."},
+      {"optimizer", "ns_steps", at<&C::optimizer, &Optim::ns_steps>, between(1, 100),
+       "muon: of the Newton-Schulz iteration."},
+      {"optimizer", "lr_adamw", at<&C::optimizer, &Optim::lr_adamw>, zero_or_more(),
+       "muon: peak learning rate of embeddings, head and vectors, which AdamW takes, with `betas` and `eps`."},
 
       {"lr_scheduler", "type", at<&C::lr_scheduler, &Sched::type>, one_of({"constant", "linear", "cosine", "wsd"}),
        "Shape after the warm-up."},

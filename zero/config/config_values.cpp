@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "zero/config/config_keys.h"
+#include "zero/config/optimizer_settings.h"
 
 namespace zero {
 namespace {
@@ -57,6 +58,22 @@ std::string key_text(const std::string& name) {
   return bare ? name : quoted(name);
 }
 
+std::string group_markdown() {
+  return R"(
+Tensors may be treated otherwise than the rest, the first group that matches counting:
+
+```toml
+[[optimizer.group]]
+match = ["*.bias", "model.embed_tokens.*"]   # names as in the model's files; * stands for any characters
+optimizer = "adamw"                          # else that of the run; another one has its defaults
+lr = 3e-4                                    # at the peak of the schedule, which all tensors follow
+weight_decay = 0.0                           # of whatever matches, vectors too
+```
+
+A pattern that no trained tensor matches is refused.
+)";
+}
+
 std::string default_text(const ConfigKey& key) {
   if (key.required) return "required";
   Config defaults;
@@ -106,8 +123,9 @@ std::string resolved_toml(const Config& config) {
   Config values = config;
   std::string page, section;
   for (const ConfigKey& key : config_keys()) {
-    if (key.section == "lora" && !config.lora) continue;
+    if ((key.section == "lora" && !config.lora) || !is_read(config, key)) continue;
     if (key.section != section) {
+      if (section == "optimizer") page += groups_toml(config.optimizer);
       page += (section.empty() ? "[" : "\n[") + key.section + "]\n";
       section = key.section;
     }
@@ -134,6 +152,7 @@ std::string configuration_markdown() {
       page += "\n## [" + section + "]\n\n| key | type | default | must be | meaning |\n|---|---|---|---|---|\n";
     }
     Config config;
+    if (key.full_name() == "lr_scheduler.type") page.insert(page.rfind("\n## [lr_scheduler]"), group_markdown());
     page += "| `" + key.name + "` | " + type_name(key.field(config)) + " | " + default_text(key) + " | " +
             key.rule.text + " | " + key.doc + " |\n";
   }

@@ -155,8 +155,8 @@ const std::vector<ForeignKey>& foreign_keys() {
       {"beta1", titan, "optimizer.betas", "with betas = [beta1, beta2]"},
       {"beta2", titan, "optimizer.betas", "with betas = [beta1, beta2]"},
       {"adam_epsilon", hf, "optimizer.eps", ""},
-      {"optim", hf, "optimizer.name", "which is \"adamw\""},
-      {"optimizer.type", ds, "optimizer.name", "which is \"adamw\""},
+      {"optim", hf, "optimizer.name", "as in name = \"adamw\""},
+      {"optimizer.type", ds, "optimizer.name", "as in name = \"adamw\""},
 
       {"lr_scheduler_type", hf, "lr_scheduler.type", ""},
       {"decay_type", titan, "lr_scheduler.type", ""},

@@ -16,14 +16,11 @@ OffloadPolicy offload_policy_of(const Config& config, int rank, at::Device devic
   if (config.offload.optimizer == "nvme") {
     tier = DiskTier::create(options);
     if (rank == 0) log_info("optimizer states are on disk in ", options.directory, ", through ", tier->io_name());
-    policy.optimizer = [tier](const std::string& name, std::int64_t elements, at::ScalarType type, bool has_master) {
-      return tier->make_store(name, elements, type, has_master);
+    policy.optimizer = [tier](const std::string& name, std::int64_t elements, const std::vector<StateSpec>& states) {
+      return tier->make_store(name, elements, states);
     };
   }
-  if (config.offload.optimizer == "cpu" && !device.is_cpu())
-    policy.optimizer = [](const std::string&, std::int64_t elements, at::ScalarType type, bool has_master) {
-      return make_host_optimizer_store(elements, type, has_master);
-    };
+  if (config.offload.optimizer == "cpu" && !device.is_cpu()) policy.optimizer = host_state_stores();
   if (config.offload.parameters == "cpu") {
     policy.weights = [device](const std::vector<std::int64_t>& bytes) { return make_host_shard_store(bytes, device); };
   } else if (config.offload.parameters == "nvme") {

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "models/formats/hf_directory.h"
+#include "zero/config/optimizer_settings.h"
 
 namespace zero {
 namespace {
@@ -37,8 +38,7 @@ EngineOptions engine_options_of(const Config& config, const BatchArithmetic& bat
   EngineOptions options;
   options.plan = ShardPlan::for_stage(int(config.zero.stage));
   options.precision = precision_of(config, batch);
-  options.optimizer = {config.optimizer.lr,  config.optimizer.betas[0],     config.optimizer.betas[1],
-                       config.optimizer.eps, config.optimizer.weight_decay, config.optimizer.name};
+  options.optimizer = optimizer_options_of(config.optimizer);
   options.shard_degree = int(config.zero.shard_degree);
   options.keep_frozen = config.zero.frozen == "keep";
   options.quantize_frozen = config.lora && config.lora->quantization == "nf4";

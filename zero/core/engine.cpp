@@ -14,6 +14,7 @@
 #include "base/memory_tracker.h"
 #include "offload/kernels/device_step.h"
 #include "offload/quantized/nf4.h"
+#include "zero/core/matrix_exchange.h"
 #include "zero/optim/clip.h"
 
 namespace zero {
@@ -29,6 +30,7 @@ Engine::Engine(Chain chain, Communicator& communicator, const EngineOptions& opt
   c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
   split_ranks();
   make_groups();
+  start_optimizers();
   if (on_device()) {
     numbers_ = at::zeros({StepNumbers::count}, at::TensorOptions().dtype(at::kDouble).device(options_.device));
     norm_scratch_ = at::zeros({device_norm_blocks}, numbers_.options());
@@ -126,7 +128,7 @@ void Engine::make_groups() {
   const std::vector<GroupSpec> specs = plan_groups(chain_);
   std::vector<FlatLayout> layouts;
   for (const GroupSpec& spec : specs)
-    layouts.emplace_back(specs_of(chain_, spec), context.shards->size(), quantized(spec) ? nf4_block : 32);
+    layouts.emplace_back(specs_of(chain_, spec), context.shards->size(), alignment_of(spec));
   make_buffers(specs, layouts);
   context.gather_buffers = gather_buffers_.get();
   context.reduce_buffers = reduce_buffers_.get();
@@ -134,6 +136,8 @@ void Engine::make_groups() {
   context.quantize_frozen = options_.quantize_frozen;
   context.quantize_scales = options_.quantize_scales;
   context.make_states = options_.offload.optimizer;
+  context.optimizers = &optimizers_;
+  context.optimizer_tensors = &optimizer_tensors_;
   context.through_host = on_device() || options_.offload.through_host;
   if (options_.offload.weights && options_.plan.parameters == Placement::sharded) {
     std::vector<std::int64_t> bytes;
@@ -160,6 +164,11 @@ void Engine::make_groups() {
           needed_by_[u].push_back(group.get());
 }
 
+std::int64_t Engine::alignment_of(const GroupSpec& spec) const {
+  if (quantized(spec)) return nf4_block;
+  return spec.trainable ? std::max<std::int64_t>(32, optimizers_.grain(options_.precision.master)) : 32;
+}
+
 std::int64_t Engine::peak_device_bytes() const {
   if (!on_device()) return 0;
   std::int64_t bytes =
@@ -172,18 +181,6 @@ std::int64_t Engine::peak_device_bytes() const {
 void Engine::load(WeightSource& source, bool frozen_only) {
   for (auto& group : groups_)
     if (!frozen_only || !group->spec().trainable) group->load(source);
-}
-
-void Engine::resume(std::int64_t steps_done) {
-  for (auto& group : groups_)
-    if (group->spec().trainable) group->gather_updated();
-  steps_done_ = steps_done;
-  if (on_device()) numbers_[StepNumbers::steps].fill_(double(steps_done));
-}
-
-// A step that overflowed is issued on a GPU and not taken there.
-std::int64_t Engine::steps_done() const {
-  return updates_on_host() ? steps_done_ : std::int64_t(numbers_[StepNumbers::steps].item<double>());
 }
 
 void Engine::open(int unit, Phase phase) {
@@ -304,76 +301,6 @@ void Engine::backward(const at::Tensor& loss, double scale) {
     if (group->spec().trainable) group->reduce_gradients(micro_.first, micro_.last);
   close_all();
   if (micro_.last) reduce_stream_.join();
-}
-
-void Engine::sum_squares_on_device() {
-  const at::Tensor sum = numbers_.narrow(0, StepNumbers::sum_of_squares, 1);
-  sum.zero_();
-  for (auto& group : groups_)
-    if (group->spec().trainable) device_add_sum_of_squares(group->gradient_part(), norm_scratch_, numbers_);
-  (shards_ ? *shards_ : communicator_).all_reduce(sum, {at::kDouble, false}, {Phase::optimizer});
-}
-
-double Engine::gradient_norm() {
-  if (on_device()) {
-    sum_squares_on_device();
-    return std::sqrt(numbers_[StepNumbers::sum_of_squares].item<double>());
-  }
-  double sum = 0;
-  for (auto& group : groups_)
-    if (group->spec().trainable) sum += group->gradient_norm_part().sum_of_squares;
-  at::Tensor total = at::full({1}, sum, at::kDouble);
-  (shards_ ? *shards_ : communicator_).all_reduce(total, {at::kDouble, false}, {Phase::optimizer});
-  return std::sqrt(total.item<double>());
-}
-
-void Engine::step(double learning_rate, double gradient_factor) {
-  const StepFactors factors = step_factors(options_.optimizer, ++steps_done_, learning_rate, gradient_factor);
-  if (!updates_on_host()) {
-    // Without clipping of its own, the factor is what the loss scale divides by.
-    device_judge_step(numbers_, {learning_rate, 0, 1 / gradient_factor, factors.beta1, factors.beta2});
-    return step_on_device(factors);
-  }
-  std::vector<ParameterGroup*> trained;
-  for (auto& group : groups_)
-    if (group->spec().trainable) trained.push_back(group.get());
-  for (std::size_t g = 0; g < trained.size(); ++g) {
-    if (g + 1 < trained.size()) trained[g + 1]->prefetch_update();
-    trained[g]->update(factors);
-    trained[g]->gather_updated();
-  }
-}
-
-void Engine::step_on_device(const StepFactors& factors) {
-  ZERO_CHECK(optimizer_rule(options_.optimizer.name).on_device, options_.optimizer.name + " has no kernel for a GPU");
-  for (auto& group : groups_) {
-    if (!group->spec().trainable) continue;
-    group->update_on_device(factors, numbers_);
-    group->gather_updated();
-  }
-}
-
-PendingStepResult Engine::update(const UpdateRule& rule, const at::Tensor& loss_sum) {
-  if (updates_on_host()) {
-    communicator_.failures().check();
-    const double norm = gradient_norm() / rule.loss_scale;
-    const bool finite = std::isfinite(norm);
-    if (finite) step(rule.lr, clip_factor(norm, rule.max_norm) / rule.loss_scale);
-    return PendingStepResult({loss_sum.item<double>(), norm, finite});
-  }
-  at::NoGradGuard no_grad;
-  communicator_.failures().check();
-  sum_squares_on_device();
-  const StepFactors factors = step_factors(options_.optimizer, ++steps_done_, rule.lr, 1.0);
-  device_judge_step(numbers_, {rule.lr, rule.max_norm, rule.loss_scale, factors.beta1, factors.beta2});
-  step_on_device(factors);
-  if (!rule.reports) return PendingStepResult(StepResult{});
-  numbers_.narrow(0, StepNumbers::loss, 1).copy_(loss_sum.view({1}));
-  at::Tensor pinned = at::empty({StepNumbers::count}, at::TensorOptions().dtype(at::kDouble).pinned_memory(true));
-  pinned.copy_(numbers_, /*non_blocking=*/true);
-  Event sent(options_.device);
-  sent.set();
-  return PendingStepResult(std::move(pinned), std::move(sent), &communicator_.failures());
 }
 
 void Engine::export_weights(const ParameterGroup::TensorSink& sink, bool trainable_only) {

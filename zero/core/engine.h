@@ -5,7 +5,7 @@
 //
 // One training step, A micro-batches:
 //   for each micro-batch: loss = forward(context, ...); backward(loss, 1 / trained tokens of the global batch, ...)
-//   norm = gradient_norm();  step(learning rate, clip factor)
+//   update(learning rate, clipping, loss scale)
 // All ranks make the same calls with batches of their own; a rank without work passes a batch of zero rows.
 #include <functional>
 #include <memory>
@@ -25,7 +25,7 @@ namespace zero {
 
 /// Where states live that are not in memory; an empty factory means memory.
 struct OffloadPolicy {
-  OptimizerStoreFactory optimizer;
+  StateStoreFactory optimizer;
   std::function<std::unique_ptr<ShardStore>(const std::vector<std::int64_t>& bytes)> weights;  // of stage 3's shards
   bool through_host = false;  // what is held elsewhere passes through buffers of the host, as it always does on a GPU
 };
@@ -94,15 +94,9 @@ class Engine final : private BackwardHooks {
   at::Tensor evaluate(const ForwardContext& context,
                       const std::function<at::Tensor(Unit& head, const at::Tensor& x)>& head);
 
-  /// Global L2 norm of the gradients of the step; not finite when any gradient is not. Collective; the same on all
-  /// ranks.
-  double gradient_norm();
-  /// One update with gradients times `gradient_factor`, then the new weights are gathered. Collective.
-  void step(double learning_rate, double gradient_factor);
-
-  /// gradient_norm() and step() in one, with gradients clipped to max_norm; no step when the norm is not finite. On a
-  /// GPU nothing waits for the device. `loss_sum`: of the step on this rank, a scalar on the engine's device.
-  /// Collective.
+  /// One step of the optimizers, with gradients clipped by their global L2 norm; none when that is not finite. Where all
+  /// of them read the step's numbers in a GPU's memory nothing waits for the device. `loss_sum`: of the step on this rank,
+  /// a scalar on the engine's device. Collective; the result is the same on all ranks but for the loss.
   PendingStepResult update(const UpdateRule& rule, const at::Tensor& loss_sum);
 
   /// Every tensor whole, one group at a time, on all ranks, in host memory. Collective. Gradients are those of the last
@@ -111,6 +105,14 @@ class Engine final : private BackwardHooks {
   void export_gradients(const ParameterGroup::TensorSink& sink);
 
   const std::vector<std::unique_ptr<ParameterGroup>>& groups() const { return groups_; }
+  /// The optimizers, and the numbers that each of them keeps.
+  OptimizerSet& optimizers() { return optimizers_; }
+  const OptimizerSet& optimizers() const { return optimizers_; }
+  Statistics& statistics(int optimizer) { return statistics_.at(std::size_t(optimizer)); }
+  const std::vector<TensorSpec>& optimizer_tensors(int optimizer) const {
+    return optimizer_tensors_.at(std::size_t(optimizer));
+  }
+
   /// Updates that were taken. On a GPU waits for the device.
   std::int64_t steps_done() const;
   /// As they came, but for the plan, which is stage 0 where a rank holds everything.
@@ -137,9 +139,17 @@ class Engine final : private BackwardHooks {
   bool recomputes(int unit) const;
 
   bool on_device() const { return options_.device.is_cuda(); }
-  bool updates_on_host() const { return !on_device() || options_.offload.optimizer; }
+  std::int64_t alignment_of(const GroupSpec& spec) const;
+  void start_optimizers();
+  bool steps_on_device() const;
+  at::Device states_device() const;
+  Communicator& sharing() { return shards_ ? *shards_ : communicator_; }
+  double gradient_norm();
   void sum_squares_on_device();
-  void step_on_device(const StepFactors& factors);
+  void step(double learning_rate, double gradient_factor, const at::Tensor* numbers);
+  void conclude_pass(int pass, const std::vector<UpdatePass>& passes);
+  void sum_statistics(const at::Tensor& sums);
+  PendingStepResult update_on_device(const UpdateRule& rule, const at::Tensor& loss_sum);
 
   void open(int unit, Phase phase);
   void fetch(int unit);
@@ -157,6 +167,9 @@ class Engine final : private BackwardHooks {
   SideStream gather_stream_, reduce_stream_;
   std::unique_ptr<ShardStore> weight_store_;
   std::unique_ptr<BufferPool> gather_buffers_, reduce_buffers_;
+  OptimizerSet optimizers_{options_.optimizer};
+  OptimizerTensors optimizer_tensors_;
+  std::vector<Statistics> statistics_;  // by optimizer
   std::vector<std::unique_ptr<ParameterGroup>> groups_;
   std::vector<std::vector<ParameterGroup*>> needed_by_;  // by unit: its own groups, and those that it borrows from
   std::vector<ParameterGroup*> spanning_;                // groups of the whole model

@@ -26,13 +26,10 @@ void HostUpdate::take_weights(const at::Tensor& weights) {
   if (weights_.defined()) weights_.copy_(weights);
 }
 
-void HostUpdate::update(OptimizerStore& states, const StepFactors& factors, const std::vector<DecayRange>& ranges,
-                        const at::Tensor& weights) {
+void HostUpdate::update(const at::Tensor& weights, const std::function<void(const at::Tensor& weights)>& run) {
   const at::NoGradGuard no_grad;
   sent_.wait_on_host();
-  const at::Tensor& on_host = weights_.defined() ? weights_ : weights;
-  states.update(factors, ranges,
-                {gradient_.data_ptr(), gradient_.scalar_type(), on_host.data_ptr(), on_host.scalar_type()});
+  run(weights_.defined() ? weights_ : weights);
   if (weights_.defined()) weights.copy_(weights_, /*non_blocking=*/true);
 }
 

@@ -5,11 +5,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
-#include <vector>
 
 #include "comm/stream.h"
-#include "offload/optimizer_store.h"
 
 namespace zero {
 
@@ -31,9 +30,12 @@ class HostUpdate {
   /// For weights that are their own master: what the first update starts from. [numel] on the device.
   void take_weights(const at::Tensor& weights);
 
-  /// Waits for the gradient, runs the update, and begins to bring the new weights to `weights` in the current stream.
-  void update(OptimizerStore& states, const StepFactors& factors, const std::vector<DecayRange>& ranges,
-              const at::Tensor& weights);
+  /// Waits for the gradient, runs the update on it and on the host's weights, and begins to bring these to `weights` in the
+  /// current stream.
+  void update(const at::Tensor& weights, const std::function<void(const at::Tensor& weights)>& run);
+
+  /// [numel] in host memory.
+  const at::Tensor& gradient() const { return gradient_; }
 
  private:
   at::Tensor gradient_, weights_;

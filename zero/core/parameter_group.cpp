@@ -4,11 +4,11 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory_tracker.h"
-#include "offload/kernels/device_step.h"
 
 namespace zero {
 namespace {
@@ -50,8 +50,7 @@ ParameterGroup::ParameterGroup(int index, GroupSpec spec, const Chain& chain, Fl
   allocate_weights();
   point_leaves(chain);
   if (!spec_.trainable) return;
-  allocate_states();
-  plan_decay(chain);
+  allocate_states(chain);
 }
 
 bool ParameterGroup::weights_sharded() const { return shards_weights(spec_, context_.plan, context_.keep_frozen); }
@@ -90,32 +89,55 @@ void ParameterGroup::allocate_weights() {
   state_ = comes_and_goes() ? ShardedState::sharded : ShardedState::unsharded;
 }
 
-void ParameterGroup::allocate_states() {
+void ParameterGroup::allocate_states(const Chain& chain) {
   {
     CategoryScope scope(MemoryCategory::gradients);
     gradient_ = zeros(rest_numel(spec_, layout_, context_.plan, context_.keep_frozen).gradient,
                       context_.precision.gradient, *context_.reductions);
   }
   CategoryScope scope(MemoryCategory::optimizer);
-  const bool has_master = !context_.precision.weights_are_master();
-  if (context_.make_states) {
-    states_ = context_.make_states("group" + std::to_string(index_), own_numel_, context_.precision.master, has_master);
-    if (!context_.through_host) return;
-    host_update_ = std::make_unique<HostUpdate>(host_update_shape(), context_.device);
-    return;
+  const at::Device device = context_.make_states ? at::Device(at::kCPU) : context_.device;
+  for (StateLayout& layout : state_layouts(chain)) {
+    const Optimizer& optimizer = (*context_.optimizers)[layout.optimizer()];
+    std::vector<StateSpec> specs = optimizer.states(context_.precision.master);
+    if (!context_.precision.weights_are_master()) specs.insert(specs.begin(), {"master", context_.precision.master});
+    const std::string name = text("group", index_, states_.empty() ? "" : "-" + optimizer.name());
+    const auto make_store = [&](std::int64_t elements) -> std::unique_ptr<StateStore> {
+      if (context_.make_states) return context_.make_states(name, elements, specs);
+      return std::make_unique<ResidentStateStore>(elements, specs, device);
+    };
+    states_.push_back(std::make_unique<StateShard>(
+        optimizer, std::move(layout), StateShard::OwnRange{own_begin_, own_numel_}, specs, make_store, device));
   }
-  const auto zeros = [&] { return at::zeros({own_numel_}, state_options()); };
-  states_ = std::make_unique<ResidentOptimizerStore>(has_master ? zeros() : at::Tensor(), zeros(), zeros());
+  if (context_.make_states && context_.through_host)
+    host_update_ = std::make_unique<HostUpdate>(host_update_shape(), context_.device);
+}
+
+// What is treated how is a matter of the original tensors.
+std::vector<StateLayout> ParameterGroup::state_layouts(const Chain& chain) {
+  std::map<int, std::vector<StateTensor>> by_optimizer;
+  for (int t = 0; t < int(layout_.tensors().size()); ++t) {
+    const FlatTensor& tensor = layout_.tensors()[std::size_t(t)];
+    const ParameterRef member = spec_.members[std::size_t(tensor.parameter)];
+    TensorRule rule = context_.optimizers->rule_of(
+        tensor.spec.name, {tensor.spec.shape, member.unit > 0 && member.unit + 1 < int(chain.size()), tensor.offset});
+    rule.lr_scale *= chain[member.unit]->parameters()[member.parameter].lr_scale;
+    context_.optimizer_tensors->resize(std::size_t(context_.optimizers->size()));
+    auto& known = (*context_.optimizer_tensors)[std::size_t(rule.optimizer)];
+    by_optimizer[rule.optimizer].push_back({t, 0, rule, int(known.size())});
+    known.push_back(tensor.spec);
+  }
+  std::vector<StateLayout> layouts;
+  for (auto& [optimizer, tensors] : by_optimizer)
+    layouts.emplace_back(layout_, std::move(tensors),
+                         largest_grain((*context_.optimizers)[optimizer].states(context_.precision.master)));
+  return layouts;
 }
 
 HostUpdate::Shape ParameterGroup::host_update_shape() const {
   HostUpdate::Shape shape{own_numel_, context_.precision.gradient, {}};
   if (!weights_sharded() || !context_.weight_store) shape.weights = context_.precision.compute;
   return shape;
-}
-
-at::TensorOptions ParameterGroup::state_options() const {
-  return at::TensorOptions().dtype(context_.precision.master).device(context_.make_states ? at::kCPU : context_.device);
 }
 
 void ParameterGroup::point_leaves(const Chain& chain) {
@@ -138,21 +160,6 @@ void ParameterGroup::point_leaves(const Chain& chain) {
   if (!comes_and_goes()) return;
   full_.detach();
   context_.gather_buffers->release(std::exchange(gather_buffer_, -1));
-}
-
-void ParameterGroup::plan_decay(const Chain& chain) {
-  // Decay is a matter of the original tensor's dimensions. Padding holds zeros, which stay zeros either way.
-  for (const FlatSlice& slice : layout_.slices(own_begin_, own_numel_)) {
-    const FlatTensor& tensor = layout_.tensors()[slice.tensor];
-    const ParameterRef member = spec_.members[tensor.parameter];
-    const bool decays = zero::decays(tensor.spec.shape);
-    const double lr_scale = chain[member.unit]->parameters()[member.parameter].lr_scale;
-    if (!decay_.empty()) decay_.back().end = slice.range_begin;
-    if (decay_.empty() || decay_.back().decays != decays || decay_.back().lr_scale != lr_scale)
-      decay_.push_back({decay_.empty() ? 0 : slice.range_begin, 0, decays, lr_scale});
-  }
-  if (decay_.empty()) decay_.push_back({0, 0, false});  // a shard of padding alone
-  decay_.back().end = own_numel_;
 }
 
 void ParameterGroup::move_to(ShardedState next) {
@@ -293,41 +300,31 @@ NormPart ParameterGroup::gradient_norm_part() const { return sum_of_squares(grad
 
 at::Tensor ParameterGroup::gradient_part() const { return gradients_sharded() ? gradient_ : shard_of(gradient_); }
 
-void ParameterGroup::update_on_device(const StepFactors& factors, const at::Tensor& numbers) {
-  const ShardLease weights = own_weights(true);
-  const at::Tensor gradient = own_gradient();
-  states_->for_each_chunk(StateAccess::read_write, [&](const StateChunk& chunk) {
-    ZERO_CHECK(chunk.begin == 0 && chunk.end == own_numel_, "states in device memory are one chunk");
-    OptimizerSpan span{
-        chunk.master, chunk.m, chunk.v, context_.precision.master, gradient.data_ptr(), context_.precision.gradient};
-    span.weights = chunk.master ? weights.tensor().data_ptr() : nullptr;
-    if (!chunk.master) span.master = weights.tensor().data_ptr();
-    span.weight_type = context_.precision.compute;
-    span.n = own_numel_;
-    for (const DecayRange& range : decay_) {
-      StepFactors own = factors;
-      if (!range.decays) own.weight_decay = 0;
-      device_adamw_update(slice(span, range.begin, range.end), own, range.lr_scale, numbers);
-    }
-  });
-}
-
 void ParameterGroup::fetch() {
   if (weights_sharded() && context_.weight_store) context_.weight_store->fetch(index_);
 }
 
 void ParameterGroup::prefetch_update() {
-  states_->prefetch();
+  if (!states_.empty()) states_.front()->store().prefetch();
   fetch();
 }
 
-void ParameterGroup::update(const StepFactors& factors) {
+int ParameterGroup::passes() const {
+  int most = 0;
+  for (const auto& shard : states_) most = std::max(most, shard->optimizer().passes());
+  return most;
+}
+
+at::Tensor ParameterGroup::update_gradient() const { return host_update_ ? host_update_->gradient() : own_gradient(); }
+
+void ParameterGroup::update(const std::vector<UpdatePass>& passes) {
+  const at::NoGradGuard no_grad;
   const ShardLease weights = own_weights(true);
-  if (host_update_) return host_update_->update(*states_, factors, decay_, weights.tensor());
-  const at::Tensor gradient = own_gradient();
-  states_->update(
-      factors, decay_,
-      {gradient.data_ptr(), context_.precision.gradient, weights.tensor().data_ptr(), context_.precision.compute});
+  const auto run = [&](const at::Tensor& own) {
+    for (const auto& shard : states_)
+      shard->update(passes[std::size_t(shard->layout().optimizer())], own, update_gradient());
+  };
+  host_update_ ? host_update_->update(weights.tensor(), run) : run(weights.tensor());
 }
 
 void ParameterGroup::gather_updated() {

@@ -5,7 +5,8 @@
 //                  stage 0   stage 1   stage 2   stage 3
 //   weights        P         P         P         P/N      compute type; leaves are views of the full vector
 //   gradient       P         P         P/N       P/N      gradient type
-//   master, m, v   P each    P/N       P/N       P/N      master type; no master where the weights are their own
+//   states         P each    P/N       P/N       P/N      master weights, where the weights are not their own, and what
+//                                                         the optimizer keeps; numbers of a tensor on every rank
 // A frozen group has weights alone; quantised, at rest in NF4 at every stage, its full vector comes and goes as at
 // stage 3. "Own range" is the part of the flat vector whose optimizer state this rank holds.
 #include <functional>
@@ -16,8 +17,8 @@
 #include "comm/stream.h"
 #include "models/weight_source.h"
 #include "offload/kernels/reduce_kernels.h"
-#include "offload/optimizer_store.h"
 #include "offload/shard_store.h"
+#include "offload/state_store.h"
 #include "zero/core/buffers/buffer_pool.h"
 #include "zero/core/buffers/flat_layout.h"
 #include "zero/core/buffers/flat_storage.h"
@@ -27,13 +28,12 @@
 #include "zero/core/host_update.h"
 #include "zero/core/precision.h"
 #include "zero/core/shard_plan.h"
-#include "zero/optim/optimizer.h"
+#include "zero/core/state_shard.h"
 
 namespace zero {
 
-/// Makes the store of a group's master weights and moments.
-using OptimizerStoreFactory = std::function<std::unique_ptr<OptimizerStore>(
-    const std::string& name, std::int64_t elements, at::ScalarType type, bool has_master)>;
+/// The shapes of the tensors that each optimizer of a run treats, in the order of its numbers for them.
+using OptimizerTensors = std::vector<std::vector<TensorSpec>>;
 
 /// What all groups of an engine share.
 struct GroupContext {
@@ -47,8 +47,10 @@ struct GroupContext {
   BufferPool* reduce_buffers = nullptr;  // full gradients of one group on their way to the shards
   SideStream* gather_stream = nullptr;  // gathers of weights and sums of gradients run in these, beside the computation
   SideStream* reduce_stream = nullptr;
-  ShardStore* weight_store = nullptr;      // store of sharded weights, one shard per group; null: tensors
-  OptimizerStoreFactory make_states = {};  // store of optimizer states, on the host; empty: tensors of the device
+  ShardStore* weight_store = nullptr;  // store of sharded weights, one shard per group; null: tensors
+  StateStoreFactory make_states = {};  // stores of optimizer states, on the host; empty: tensors of the device
+  OptimizerSet* optimizers = nullptr;
+  OptimizerTensors* optimizer_tensors = nullptr;  // groups add theirs
   bool through_host = false;     // weights and gradients are not where the states are: they are copied there and back
   bool keep_frozen = false;      // frozen weights stay whole at stage 3 too
   bool quantize_frozen = false;  // frozen blocks are held and gathered in NF4
@@ -91,17 +93,22 @@ class ParameterGroup {
   /// The flat elements whose states this rank holds: [own_begin, own_begin + own_numel).
   std::int64_t own_begin() const { return own_begin_; }
   std::int64_t own_numel() const { return own_numel_; }
-  /// Master weights (never null: where weights are their own, those) and moments of the own range, in host memory and
-  /// master type, in ascending chunks counted from own_begin(). `read` leaves them; `write` sets them all, and the own
-  /// weights with them: gather_updated() must follow. Of a trained group. A `read` of some elements alone, counted as
-  /// chunks are, may leave out chunks that hold none of them, and does so where it spares their way from a GPU.
+  /// The own range's states, by optimizer. Of a trained group.
+  const std::vector<std::unique_ptr<StateShard>>& states() const { return states_; }
+  /// All states of a shard of states() in host memory, master weights first (where weights are their own, those), in
+  /// ascending chunks counted from its beginning. `read` leaves them; `write` sets them all, and the own weights with
+  /// them: gather_updated() must follow. A `read` of some elements alone, counted as chunks are, may leave out chunks
+  /// that hold none of them, and does so where it spares their way from a GPU.
   struct StateRange {
     std::int64_t begin = 0, end = std::numeric_limits<std::int64_t>::max();
   };
-  void visit_states(StateAccess access, const std::function<void(const StateChunk&)>& visit) {
-    visit_states(access, StateRange(), visit);
+  using StateVisit = std::function<void(const StateChunk&)>;
+  void visit_states(StateShard& shard, StateAccess access, const StateVisit& visit) {
+    visit_states(shard, access, StateRange(), visit);
   }
-  void visit_states(StateAccess access, const StateRange& wanted, const std::function<void(const StateChunk&)>& visit);
+  void visit_states(StateShard& shard, StateAccess access, const StateRange& wanted, const StateVisit& visit);
+  /// What visit_states() hands out.
+  std::vector<StateSpec> visited_states(const StateShard& shard) const;
 
   /// Starts the all-gather where weights are sharded, if it has not been started. unshard() or cancel_prefetch() must
   /// follow.
@@ -125,14 +132,17 @@ class ParameterGroup {
   /// The part itself, gradient type.
   at::Tensor gradient_part() const;
 
-  /// The optimizer on the own range; writes the weights in compute type.
-  void update(const StepFactors& factors);
-  /// The same in device memory, with the step's numbers there (offload/kernels/device_step.h).
-  void update_on_device(const StepFactors& factors, const at::Tensor& numbers);
+  /// A pass of the optimizers over the own range; the last one writes the weights in compute type. `passes`: by
+  /// optimizer.
+  void update(const std::vector<UpdatePass>& passes);
+  /// Passes that the group's optimizers take.
+  int passes() const;
   /// Begins to bring in what update() will need, where that takes time.
   void prefetch_update();
   /// Begins to bring the own weights to this rank, where they live elsewhere.
   void fetch();
+  /// Where update() finds the own range's gradient, on the device of the states, and leaves what is to be transformed.
+  at::Tensor update_gradient() const;
   /// Begins to make the own range's new weights known where weights are resident and optimizer state is sharded: in the
   /// gather stream, beside what the current stream does next. unshard() and whatever writes weights wait for it.
   /// Collective.
@@ -157,15 +167,15 @@ class ParameterGroup {
   void await_updated() const;
   void put_back();
   void issue_reduction(bool first, bool last);
-  at::TensorOptions state_options() const;
   void gather_weights(const at::Tensor& full, const at::Tensor& buffer, Phase phase);
   at::Tensor zeros(std::int64_t numel, at::ScalarType type, Communicator& communicator) const;
   void decode_into_full();
   void load_encoded(WeightSource& source);
+  void load_weights(WeightSource& source, const at::Tensor& weights);
   void allocate_weights();
-  void allocate_states();
+  void allocate_states(const Chain& chain);
   void point_leaves(const Chain& chain);
-  void plan_decay(const Chain& chain);
+  std::vector<StateLayout> state_layouts(const Chain& chain);
   void move_to(ShardedState next);
   void export_flat(const at::Tensor& own, const TensorSink& sink);
   void read_into(WeightSource& source, std::int64_t begin, const at::Tensor& values) const;
@@ -183,7 +193,6 @@ class ParameterGroup {
   FlatLayout layout_;
   GroupContext context_;
   std::vector<Leaf> leaves_;
-  std::vector<DecayRange> decay_;  // of the own range
   std::int64_t own_begin_ = 0, own_numel_ = 0;
 
   ShardedState state_ = ShardedState::sharded;
@@ -199,7 +208,7 @@ class ParameterGroup {
   at::Tensor gradient_;  // [numel] or [shard_numel]
   Event updated_;        // the end of the last gather_updated(), until somebody has waited for it
   mutable bool gathers_updated_ = false;
-  std::unique_ptr<OptimizerStore> states_;   // of the own range; without a master when the weights are their own
+  std::vector<std::unique_ptr<StateShard>> states_;
   std::unique_ptr<HostUpdate> host_update_;  // where the states are on the host and the rest is on a device
 };
 

@@ -4,7 +4,6 @@
 #include <c10/util/ScopeExit.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/error.h"
 #include "offload/quantized/nf4.h"
@@ -16,44 +15,64 @@ namespace {
 constexpr std::int64_t load_chunk = 4 << 20;   // elements: bounds what loading adds to the peak
 constexpr std::int64_t state_chunk = 1 << 20;  // elements: of states on their way from and to a GPU
 
-/// The three states of a chunk wherever they are, handed to `visit` in chunks of host memory, those without a wanted
-/// element left out.
-void visit_on_host(StateAccess access, const ParameterGroup::StateRange& wanted, std::int64_t begin,
-                   const std::array<at::Tensor, 3>& states, const std::function<void(const StateChunk&)>& visit) {
-  const std::int64_t count = states[0].numel();
-  if (std::all_of(states.begin(), states.end(), [](const at::Tensor& t) { return t.is_cpu(); }))
-    return visit({begin, begin + count, states[0].data_ptr(), states[1].data_ptr(), states[2].data_ptr()});
-  for (std::int64_t done = 0; done < count; done += state_chunk) {
-    const std::int64_t n = std::min(state_chunk, count - done);
-    if (begin + done + n <= wanted.begin || wanted.end <= begin + done) continue;
-    std::array<at::Tensor, 3> chunks;
-    for (int s = 0; s < 3; ++s) {
-      const at::Tensor part = states[s].narrow(0, done, n);
-      chunks[s] = access == StateAccess::write ? at::empty({n}, part.options().device(at::kCPU)) : part.to(at::kCPU);
-    }
-    visit({begin + done, begin + done + n, chunks[0].data_ptr(), chunks[1].data_ptr(), chunks[2].data_ptr()});
-    if (access == StateAccess::read) continue;
-    for (int s = 0; s < 3; ++s) states[s].narrow(0, done, n).copy_(chunks[s]);
+/// The part [begin, begin + count) of a chunk of states in host memory; what is there already is not copied.
+struct HostPart {
+  std::vector<at::Tensor> homes, copies;  // the same tensor where it is in host memory
+
+  HostPart(const std::vector<at::Tensor>& states, StateAccess access) : homes(states) {
+    for (const at::Tensor& home : homes)
+      copies.push_back(home.is_cpu()                  ? home
+                       : access == StateAccess::write ? at::empty(home.sizes(), home.options().device(at::kCPU))
+                                                      : home.to(at::kCPU));
   }
-}
+  StateChunk chunk(std::int64_t begin, std::int64_t end) const {
+    StateChunk chunk{begin, end, {}};
+    for (const at::Tensor& copy : copies) chunk.states.push_back(copy.data_ptr());
+    return chunk;
+  }
+  void put_back() const {
+    for (std::size_t s = 0; s < homes.size(); ++s)
+      if (!homes[s].is_same(copies[s])) homes[s].copy_(copies[s]);
+  }
+};
 
 }  // namespace
 
-void ParameterGroup::visit_states(StateAccess access, const StateRange& wanted,
-                                  const std::function<void(const StateChunk&)>& visit) {
-  ZERO_CHECK(spec_.trainable && access != StateAccess::read_write, "states of trained groups are read or written");
+std::vector<StateSpec> ParameterGroup::visited_states(const StateShard& shard) const {
+  std::vector<StateSpec> specs = shard.store().states();
+  if (!shard.has_master()) specs.insert(specs.begin(), {"master", context_.precision.master});
+  return specs;
+}
+
+// Weights that are their own master lie as their tensors do, with gaps: they pass through a copy, part by part.
+void ParameterGroup::visit_states(StateShard& shard, StateAccess access, const StateRange& wanted,
+                                  const StateVisit& visit) {
+  ZERO_CHECK(access != StateAccess::read_write, "states are read or written");
   const at::NoGradGuard no_grad;
   const bool writes = access == StateAccess::write;
-  const StateRange touched = writes ? StateRange() : wanted;  // a write sets all of them
   const ShardLease weights = own_weights(writes);
-  const at::TensorOptions options = state_options();
-  states_->for_each_chunk(access, [&](const StateChunk& chunk) {
-    const std::int64_t count = chunk.end - chunk.begin;
-    const at::Tensor own = weights.tensor().narrow(0, chunk.begin, count);
-    const auto state = [&](void* place) { return at::from_blob(place, {count}, options); };
-    visit_on_host(access, touched, chunk.begin,
-                  {chunk.master ? state(chunk.master) : own, state(chunk.m), state(chunk.v)}, visit);
-    if (writes && chunk.master) own.copy_(state(chunk.master));
+  const bool as_it_is = shard.has_master() && (context_.make_states || context_.device.is_cpu());
+  shard.store().for_each_chunk(access, [&](const StateChunk& chunk) {
+    const std::int64_t most = as_it_is ? chunk.end - chunk.begin : state_chunk;
+    for (std::int64_t begin = chunk.begin; begin < chunk.end; begin += most) {
+      const std::int64_t end = std::min(begin + most, chunk.end);
+      if (!writes && (end <= wanted.begin || wanted.end <= begin)) continue;
+      std::vector<at::Tensor> states = shard.view(chunk, begin, end - begin);
+      if (!shard.has_master()) states.insert(states.begin(), at::zeros({end - begin}, weights.tensor().options()));
+      const auto for_each_weight = [&](const auto& copy) {
+        shard.for_each_segment({begin, end, {}}, [&](const StateSegment& part) {
+          copy(weights.tensor().narrow(0, part.flat_begin, part.count),
+               states.front().narrow(0, part.begin - begin, part.count));
+        });
+      };
+      if (!shard.has_master())
+        for_each_weight([](const at::Tensor& own, const at::Tensor& master) { master.copy_(own); });
+      const HostPart part(states, access);
+      visit(part.chunk(begin, end));
+      if (!writes) continue;
+      part.put_back();
+      for_each_weight([](const at::Tensor& own, const at::Tensor& master) { own.copy_(master); });
+    }
   });
   if (writes && host_update_) host_update_->take_weights(weights.tensor());
 }
@@ -102,28 +121,44 @@ void ParameterGroup::load_encoded(WeightSource& source) {
   codec_->encode_all_scales(shard, largest.to(at::kCPU), bytes.tensor());
 }
 
+// Elements that are in no tensor are zeros.
+void ParameterGroup::load_weights(WeightSource& source, const at::Tensor& weights) {
+  const at::NoGradGuard no_grad;
+  if (states_.empty() || !states_.front()->has_master()) {
+    for (std::int64_t begin = 0; begin < own_numel_; begin += load_chunk) {
+      const at::Tensor values = at::empty({std::min(load_chunk, own_numel_ - begin)}, context_.precision.master);
+      read_range(source, begin, values);
+      weights.narrow(0, begin, values.numel()).copy_(values);
+    }
+  } else {
+    weights.zero_();
+  }
+  for (const auto& shard : states_) {
+    const int own = int(shard->has_master()), initial = shard->optimizer().starts_as_weights();
+    shard->store().for_each_chunk(StateAccess::write, [&](const StateChunk& chunk) {
+      const std::vector<at::Tensor> states = shard->view(chunk, chunk.begin, chunk.end - chunk.begin);
+      for (const at::Tensor& state : states) state.zero_();
+      shard->for_each_segment(chunk, [&](const StateSegment& part) {
+        const at::Tensor own_weights = weights.narrow(0, part.flat_begin, part.count);
+        const auto of = [&](int state) {
+          return states[std::size_t(state)].narrow(0, part.begin - chunk.begin, part.count);
+        };
+        if (own) {
+          read_into(source, part.flat_begin, of(0));
+          own_weights.copy_(of(0));
+        }
+        if (initial >= 0) of(own + initial).copy_(own ? of(0) : own_weights);
+      });
+    });
+  }
+}
+
 void ParameterGroup::load(WeightSource& source) {
   if (codec_) return load_encoded(source);
   {
     const ShardLease weights = own_weights(true);
-    const at::TensorOptions options = state_options(), host = options.device(at::kCPU);
-    if (states_ && states_->has_master()) {
-      states_->for_each_chunk(StateAccess::write, [&](const StateChunk& chunk) {
-        const std::int64_t count = chunk.end - chunk.begin;
-        const at::Tensor master = at::from_blob(chunk.master, {count}, options);
-        read_into(source, chunk.begin, master);
-        at::from_blob(chunk.m, {count}, options).zero_();
-        at::from_blob(chunk.v, {count}, options).zero_();
-        weights.tensor().narrow(0, chunk.begin, count).copy_(master);
-      });
-    } else {
-      for (std::int64_t begin = 0; begin < own_numel_; begin += load_chunk) {
-        const at::Tensor values = at::empty({std::min(load_chunk, own_numel_ - begin)}, host);
-        read_range(source, begin, values);
-        weights.tensor().narrow(0, begin, values.numel()).copy_(values);
-      }
-      if (host_update_) host_update_->take_weights(weights.tensor());
-    }
+    load_weights(source, weights.tensor());
+    if (host_update_) host_update_->take_weights(weights.tensor());
   }
   gather_updated();
 }
@@ -136,7 +171,7 @@ std::int64_t ParameterGroup::load_bytes() const {
 // What export_weights() and export_flat() hold at once: the own part as it is copied from the master, and all parts.
 std::int64_t ParameterGroup::export_bytes() const {
   if (codec_) return 0;
-  const bool copied = states_ && states_->has_master();
+  const bool copied = !states_.empty() && states_.front()->has_master();
   const at::ScalarType type = copied ? context_.precision.master : context_.precision.compute;
   const std::int64_t numel = (copied ? own_numel_ : 0) + (own_numel_ < layout_.numel() ? layout_.numel() : 0);
   return numel * std::int64_t(c10::elementSize(type));
@@ -162,13 +197,16 @@ void ParameterGroup::export_weights(const TensorSink& sink) {
     const auto end = c10::make_scope_exit([&] { reshard(); });  // also where the sink throws
     return export_flat(full_.tensor(), sink);
   }
-  if (!states_ || !states_->has_master()) return export_flat(own_weights(false).tensor().to(context_.device), sink);
-  const at::TensorOptions options = state_options();
-  const at::Tensor own = at::empty({own_numel_}, options.device(context_.device));
-  states_->for_each_chunk(StateAccess::read, [&](const StateChunk& chunk) {
-    const std::int64_t count = chunk.end - chunk.begin;
-    own.narrow(0, chunk.begin, count).copy_(at::from_blob(chunk.master, {count}, options));
-  });
+  if (states_.empty() || !states_.front()->has_master())
+    return export_flat(own_weights(false).tensor().to(context_.device), sink);
+  const at::Tensor own =
+      at::zeros({own_numel_}, at::TensorOptions().dtype(context_.precision.master).device(context_.device));
+  for (const auto& shard : states_)
+    shard->store().for_each_chunk(StateAccess::read, [&](const StateChunk& chunk) {
+      shard->for_each_segment(chunk, [&](const StateSegment& part) {
+        own.narrow(0, part.flat_begin, part.count).copy_(shard->view(chunk, part.begin, part.count).front());
+      });
+    });
   export_flat(own, sink);
 }
 

@@ -3,20 +3,25 @@
 // it is on its way to pinned memory, and the host that reads it a step later waits for nothing.
 #include <ATen/core/Tensor.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "comm/failure_handling.h"
 #include "comm/stream.h"
 
 namespace zero {
 
 struct StepResult {
-  double loss_sum = 0;  // of this rank's tokens
-  double norm = 0;      // of the gradients, without the loss scale
-  bool taken = true;    // false: a gradient was not finite, and nothing was updated
+  double loss_sum = 0;                                    // of this rank's tokens
+  double norm = 0;                                        // of the gradients, without the loss scale
+  bool taken = true;                                      // false: a gradient was not finite, and nothing was updated
+  std::vector<std::pair<std::string, double>> optimizer;  // what optimizers tell of the step, by name
 };
 
 class PendingStepResult {
  public:
-  explicit PendingStepResult(const StepResult& result) : result_(result) {}
+  explicit PendingStepResult(StepResult result) : result_(std::move(result)) {}
   /// `numbers`: StepNumbers in pinned memory, whole when `sent` is done. `failures`: of the collectives that they
   /// depend on.
   PendingStepResult(at::Tensor numbers, Event sent, const FailureHandling* failures)

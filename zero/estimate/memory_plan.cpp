@@ -62,13 +62,11 @@ MemoryPlan MemoryPlanner::plan(const MemoryWork& work) {
   plan.reduce_buffers = rank.engine().reduce_buffer_bytes();
   if (work.on_device) plan.sums = parts_of_sums(rank);
   add_offloaded(plan, rank, work);
-  std::vector<FlatLayout> trained;
   for (const auto& group : rank.engine().groups()) {
     plan.load = std::max(plan.load, group->load_bytes());
     plan.save = std::max(plan.save, group->export_bytes());
-    if (group->spec().trainable) trained.push_back(group->layout());
   }
-  plan.checkpoint = checkpoint_bytes(trained, work.ranks, bytes_of(work.engine.precision.master));
+  plan.checkpoint = checkpoint_bytes(rank.engine(), work.ranks);
   return plan;
 }
 

@@ -11,10 +11,9 @@ namespace zero {
 namespace {
 
 /// States that are only counted.
-class NoStates final : public OptimizerStore {
+class NoStates final : public StateStore {
  public:
-  using OptimizerStore::OptimizerStore;
-  NoStates(std::int64_t elements, at::ScalarType type, bool has_master) : OptimizerStore(elements, type, has_master) {}
+  NoStates(std::int64_t elements, const std::vector<StateSpec>& states) : StateStore(elements, states) {}
   void for_each_chunk(StateAccess, const std::function<void(const StateChunk&)>&) override {}
 };
 
@@ -90,13 +89,13 @@ OffloadPolicy MetaRank::policy_of(const RankSetting& setting) {
   if (setting.optimizer_on_disk || (setting.on_device && setting.optimizer_in_store)) {
     const bool on_disk = setting.optimizer_on_disk;
     if (on_disk) offloaded_.optimizer = DiskTierOptions().memory_bytes();
-    policy.optimizer = [this, on_disk](const std::string&, std::int64_t elements, at::ScalarType type,
-                                       bool has_master) {
+    policy.optimizer = [this, on_disk](const std::string&, std::int64_t elements,
+                                       const std::vector<StateSpec>& states) {
       if (on_disk)
-        offloaded_.disk += disk_state_bytes(elements, type, has_master);
+        offloaded_.disk += disk_state_bytes(DiskTierOptions(), elements, states);
       else
-        offloaded_.optimizer += elements * std::int64_t(c10::elementSize(type)) * (has_master ? 3 : 2);
-      return std::make_unique<NoStates>(elements, type, has_master);
+        offloaded_.optimizer += state_bytes(states, elements);
+      return std::make_unique<NoStates>(elements, states);
     };
   }
   if (setting.parameters_in_store)

@@ -1,38 +1,115 @@
 #pragma once
-// The optimizers that there are, their settings, and what a step makes of them.
-#include <cstdint>
+// Optimizer: the rule by which weights follow gradients. A file in rules/ for each; optimizer_table.h lists them.
+//
+// An update is one pass over all elements, or several where a rule needs sums over whole tensors or over the run:
+//   for each pass: update() of every span, in order; the sums of all ranks; conclude()
+// A span is on one device, the host or a GPU. What a rule keeps is states, arrays beside the weights that are sharded as
+// these are, and statistics, fp64 numbers that all ranks hold alike.
+#include <ATen/core/Tensor.h>
+
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "offload/kernels/optimizer_kernel.h"
+#include "offload/state_store.h"
+#include "zero/optim/optimizer_options.h"
+#include "zero/optim/statistics.h"
 
 namespace zero {
 
-/// A rule that treats each element by itself, with at most two states (m and v) beside the master weight.
-struct OptimizerRule {
-  const char* name;        // of optimizer.name
-  OptimizerKernel kernel;  // over states in host memory
-  bool on_device;          // whether there is a kernel for states in a GPU's memory (offload/kernels/device_step.h)
+/// Elements [n] of one device.
+struct UpdateSpan {
+  at::Tensor master;               // the weights themselves where they are their own master
+  std::vector<at::Tensor> states;  // as states() lists them, [n] or one per block
+  at::Tensor gradient;             // any floating type; a rule of several passes may write to it what it likes
+  at::Tensor weights;              // receives the new master; undefined where that is the weights
 };
 
-/// Every rule; the first is the default.
-const std::vector<OptimizerRule>& optimizer_rules();
-std::vector<std::string> optimizer_names();
-/// InternalError for a name that is not there.
-const OptimizerRule& optimizer_rule(const std::string& name);
-
-struct OptimizerOptions {
-  double lr = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.95;
-  double eps = 1e-8;
-  double weight_decay = 0.1;
-  std::string name = "adamw";
+/// Where a span lies.
+struct TensorPart {
+  int tensor = 0;  // of those that the optimizer treats
+  std::vector<std::int64_t> shape;
+  std::int64_t begin = 0;  // the span's first element in the flattened tensor
 };
 
-/// What the kernel needs for a step: from 1, with that step's learning rate, and gradient_scale = clip factor / loss
-/// scale.
+/// The numbers of a step. `lr` and `weight_decay` are those of the span.
+struct UpdateContext {
+  int pass = 0;
+  StepFactors factors;
+  TensorPart part;  // where by_tensor(), else nothing
+  Statistics* statistics = nullptr;
+  double lr_scale = 1;                  // of factors.lr, that of the step
+  const at::Tensor* numbers = nullptr;  // StepNumbers of a GPU, for rules that read them there
+};
+
+/// What decides who treats a tensor.
+struct TensorTraits {
+  std::vector<std::int64_t> shape;
+  bool in_block = true;       // neither embedding nor head
+  std::int64_t position = 0;  // of its first element in the flat vector
+};
+
+class Optimizer {
+ public:
+  explicit Optimizer(OptimizerOptions options) : options_(std::move(options)) {}
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  const OptimizerOptions& options() const { return options_; }
+  const std::string& name() const { return options_.name; }
+
+  /// Beside the master weights, of which `master` is the type.
+  virtual std::vector<StateSpec> states(at::ScalarType master) const = 0;
+  /// Index of the state that starts as the weights are, and not as zeros; -1: none.
+  virtual int starts_as_weights() const { return -1; }
+
+  /// Whether the rule can treat such a tensor. AdamW, with lr_adamw, treats what Muon cannot.
+  virtual bool takes(const TensorTraits&) const { return true; }
+  /// Whether spans stay inside of tensors and update() is told which; else they run on over tensors alike.
+  virtual bool by_tensor() const { return false; }
+  /// Elements of the longest span, for rules whose steps take memory of its size.
+  virtual std::int64_t longest_span() const { return std::int64_t{1} << 40; }
+  /// Whether gradients of whole matrices are to be transform()ed between the first pass and the second.
+  virtual bool transforms_matrices() const { return false; }
+  /// On a GPU: whether update() takes norm, clip factor and rate from device memory, so that no one waits for them.
+  virtual bool reads_device_numbers() const { return false; }
+
+  /// Numbers of a tensor and of the run. An unnamed one is not in checkpoints.
+  virtual std::vector<StatisticSpec> statistics(const std::vector<std::int64_t>& shape) const { return {}; }
+  virtual std::vector<StatisticSpec> run_statistics() const { return {}; }
+  /// Sums over elements, of a tensor and of the run: as many as the pass with the most has.
+  virtual std::int64_t sums(const std::vector<std::int64_t>& shape) const { return 0; }
+  virtual std::int64_t run_sums() const { return 0; }
+  /// Before the first step: statistics are zeros until then.
+  virtual void start(Statistics&) const {}
+
+  virtual int passes() const { return 1; }
+  virtual void update(const UpdateSpan& span, const UpdateContext& context) const = 0;
+  /// After a pass, once sums are those of all ranks: the same on all of them.
+  virtual void conclude(int pass, const StepFactors& factors, Statistics& statistics) const {}
+  /// [rows, cols] in place.
+  virtual void transform(const at::Tensor& matrix) const {}
+
+  /// Numbers for the metrics, by name.
+  virtual std::vector<std::pair<std::string, double>> report(const StepFactors& factors,
+                                                             const Statistics& statistics) const {
+    return {};
+  }
+
+ private:
+  OptimizerOptions options_;
+};
+
+/// A step's numbers for the rule of these options.
 StepFactors step_factors(const OptimizerOptions& options, std::int64_t step, double lr, double gradient_scale);
+
+/// The gradient in the master's type, times the step's scale.
+at::Tensor scaled_gradient(const UpdateSpan& span, const StepFactors& factors);
+/// The new weights, where they are not the master.
+void write_weights(const UpdateSpan& span);
 
 /// Parameters of two or more dimensions decay (of the tensor as the outside world knows it, not of the flat view).
 inline bool decays(const std::vector<std::int64_t>& shape) { return shape.size() >= 2; }

@@ -69,7 +69,7 @@ void CheckpointExport::write_adapter(const std::string& folder) const {
   AdapterWriter writer(folder, states_->tensors(), run.pissa.get());
   for (const TensorSpec& tensor : states_->tensors()) {
     const at::Tensor value = at::empty(tensor.shape, at::kFloat);
-    states_->read(tensor.name, 0, tensor.numel(), {value.data_ptr(), nullptr, nullptr});
+    states_->read(tensor.name, 0, tensor.numel(), {{{"master", at::kFloat}, value.data_ptr()}});
     writer.append(tensor, value);
   }
   writer.finish(*run.lora, base_name_of(config_), tokenizer_source_of(seen));

@@ -40,6 +40,7 @@ std::string format_metrics(const StepMetrics& metrics) {
   if (metrics.validation_loss) object["validation_loss"] = *metrics.validation_loss;
   if (metrics.skipped) object["skipped"] = *metrics.skipped;
   if (metrics.loss_scale) object["loss_scale"] = *metrics.loss_scale;
+  for (const auto& [name, value] : metrics.optimizer) object[name] = value;
   return object.dump();
 }
 

@@ -4,6 +4,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/files/file_calls.h"
 
@@ -21,8 +23,9 @@ struct StepMetrics {
   double tokens_per_second = 0;     // since the object before
   std::int64_t peak_bytes = 0;      // tracker, fullest rank
   std::optional<double> validation_loss;
-  std::optional<std::int64_t> skipped;  // fp16: steps skipped so far
-  std::optional<double> loss_scale;     // fp16
+  std::optional<std::int64_t> skipped;                    // fp16: steps skipped so far
+  std::optional<double> loss_scale;                       // fp16
+  std::vector<std::pair<std::string, double>> optimizer;  // what it tells of itself: "d", "d_lr", "muon_matrices"
 };
 
 /// One line without its end: {"version": 1, "step": ...}. Numbers have as many digits as reading them back exactly

@@ -14,6 +14,7 @@
 #include "models/text/chat_template.h"
 #include "zero/config/config_keys.h"
 #include "zero/config/nearest_key.h"
+#include "zero/config/optimizer_settings.h"
 #include "zero/config/run_model.h"
 #include "zero/config/setup.h"
 
@@ -133,14 +134,16 @@ Settings resume_settings(const Config& config, const BatchArithmetic& batch, con
     if (free_sections.contains(key.section) || free_keys.contains(key.full_name()) ||
         marked_keys.contains(key.full_name()))
       continue;
-    if (key.section == "lora" && !config.lora) continue;
+    if ((key.section == "lora" && !config.lora) || !is_read(config, key)) continue;
     settings.emplace_back(key.full_name(), text_of(key, copy));
   }
+  if (const std::string groups = groups_toml(config.optimizer); !groups.empty())
+    settings.emplace_back("optimizer.group", groups);
   return settings;
 }
 
 void check_accepted(const std::vector<std::string>& accepted) {
-  std::vector<std::string> known;
+  std::vector<std::string> known{"optimizer.group"};
   for (const ConfigKey& key : config_keys())
     if (!is_shape(key.full_name())) known.push_back(key.full_name());
   for (const std::string& key : accepted) {

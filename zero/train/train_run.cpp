@@ -26,7 +26,6 @@
 #include "zero/core/chain.h"
 #include "zero/estimate/disk_room.h"
 #include "zero/estimate/memory_estimate.h"
-#include "zero/optim/optimizer.h"
 #include "zero/output/output_dir.h"
 #include "zero/output/run_lock.h"
 #include "zero/output/shared_directory.h"
@@ -166,9 +165,6 @@ c10::Device device_of(const Config& config, const World& world) {
     throw InputError(
         config.where("offload.parameters") +
         ": on a GPU the weights live on the host only where the optimizer does; set offload.optimizer too");
-  if (device.is_cuda() && config.offload.optimizer == "none" && !optimizer_rule(config.optimizer.name).on_device)
-    throw InputError(config.where("optimizer.name") + ": " + config.optimizer.name +
-                     " has no kernel for a GPU; set offload.optimizer = \"cpu\", where the host updates, or \"nvme\"");
   return device;
 }
 

@@ -212,6 +212,7 @@ void Trainer::record(const Issued& issued, const StepResult& result) {
   metrics.trained_tokens = issued.trained_tokens;
   metrics.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   metrics.tokens_per_second = double(issued.tokens - last_tokens_) / std::max(1e-9, metrics.seconds - last_seconds_);
+  metrics.optimizer = result.optimizer;
   if (loss_scale_) {
     metrics.skipped = loss_scale_->skipped_steps();
     metrics.loss_scale = loss_scale_->scale();

@@ -33,7 +33,7 @@ void device_adamw_update(const OptimizerSpan& span, const StepFactors& factors, 
                          const at::Tensor& numbers) {
   ZERO_CHECK((span.state_type == at::kDouble) == (span.gradient_type == at::kDouble),
              "fp64 states go with fp64 gradients");
-  cuda::adamw({span.master, span.m, span.v, span.gradient, span.weights, number_of(span.state_type),
+  cuda::adamw({span.master, span.states[0], span.states[1], span.gradient, span.weights, number_of(span.state_type),
                number_of(span.gradient_type), number_of(span.weight_type), span.n, factors.beta1, factors.beta2,
                factors.eps, factors.weight_decay, lr_scale, numbers.const_data_ptr<double>()},
               stream_of(numbers));

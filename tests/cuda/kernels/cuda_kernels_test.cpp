@@ -16,10 +16,10 @@
 #include "models/ops/rms_norm.h"
 #include "models/ops/rotary.h"
 #include "models/ops/swiglu.h"
-#include "offload/kernels/adamw_kernel.h"
 #include "offload/kernels/device_step.h"
 #include "zero/core/chain.h"
 #include "zero/core/engine.h"
+#include "zero/optim/optimizer_table.h"
 
 namespace zero {
 namespace {
@@ -117,19 +117,22 @@ TEST_P(Kernels, AdamWAndWhetherAllIsFinite) {
   at::Tensor dp = master.to(gpu), dm = at::zeros_like(dp), dv = at::zeros_like(dp), dw = dp.to(GetParam());
   const at::TensorOptions f64 = at::TensorOptions().dtype(at::kDouble).device(gpu);
   const at::Tensor numbers = at::zeros({StepNumbers::count}, f64), scratch = at::zeros({device_norm_blocks}, f64);
-  const auto span = [&](at::Tensor& a, at::Tensor& b, at::Tensor& c, const at::Tensor& g, at::Tensor& to) {
-    return OptimizerSpan{a.data_ptr(), b.data_ptr(),  c.data_ptr(), at::kFloat, g.data_ptr(),
-                         GetParam(),   to.data_ptr(), GetParam(),   n};
-  };
+  const auto adamw = optimizer_row("adamw").make({});
   for (int step = 1; step <= 3; ++step) {
     numbers.narrow(0, StepNumbers::sum_of_squares, 1).zero_();
     device_add_sum_of_squares(gradient, scratch, numbers);
     device_judge_step(numbers, {1e-2, 1.0, 1.0, 0.9, 0.95});
     const double norm = on_cpu.to(at::kDouble).norm().item<double>();
     EXPECT_NEAR(numbers[StepNumbers::norm].item<double>() / norm, 1, 1e-12);
-    StepFactors factors{1e-2, 0.9, 0.95, 1e-8, 0.1, std::min(1.0, 1.0 / (norm + 1e-6)), step};
-    adamw_update(span(p, m, v, on_cpu, w), factors);
-    device_adamw_update(span(dp, dm, dv, gradient, dw), factors, 1.0, numbers);
+    UpdateContext context;
+    context.factors = {.lr = 1e-2,
+                       .weight_decay = 0.1,
+                       .gradient_scale = std::min(1.0, 1.0 / (norm + 1e-6)),
+                       .step = step,
+                       .beta2 = 0.95};
+    context.numbers = &numbers;
+    adamw->update({p, {m, v}, on_cpu, w}, context);
+    adamw->update({dp, {dm, dv}, gradient, dw}, context);
   }
   EXPECT_LT((dp.cpu() - p).abs().max().item<double>(), 1e-6);
   const at::Tensor before = dp.clone();
@@ -137,7 +140,9 @@ TEST_P(Kernels, AdamWAndWhetherAllIsFinite) {
   numbers.narrow(0, StepNumbers::sum_of_squares, 1).zero_();
   device_add_sum_of_squares(gradient, scratch, numbers);
   device_judge_step(numbers, {1e-2, 1.0, 1.0, 0.9, 0.95});
-  device_adamw_update(span(dp, dm, dv, gradient, dw), {}, 1.0, numbers);
+  UpdateContext context;
+  context.numbers = &numbers;
+  adamw->update({dp, {dm, dv}, gradient, dw}, context);
   EXPECT_EQ(numbers[StepNumbers::finite].item<double>(), 0);
   EXPECT_EQ(numbers[StepNumbers::steps].item<double>(), 3);
   EXPECT_TRUE(at::equal(dp, before)) << "an update with an infinite gradient";
@@ -225,15 +230,15 @@ TEST(StatesOnDevice, AreReadByTheRangeThatIsWanted) {
   options.device = gpu;
   Engine engine(chain_of(model), alone, options);
   ParameterGroup& group = *engine.groups().front();
-  const std::int64_t wanted = group.own_numel() - 1000;
+  const std::int64_t held = group.states().front()->numel(), wanted = held - 1000;
   std::int64_t visited = 0;
   bool covered = false;
-  group.visit_states(StateAccess::read, {wanted, wanted + 10}, [&](const StateChunk& chunk) {
+  group.visit_states(*group.states().front(), StateAccess::read, {wanted, wanted + 10}, [&](const StateChunk& chunk) {
     visited += chunk.end - chunk.begin;
     covered |= chunk.begin <= wanted && wanted + 10 <= chunk.end;
   });
   EXPECT_TRUE(covered);
-  EXPECT_LT(visited, group.own_numel() / 2);
+  EXPECT_LT(visited, held / 2);
 }
 
 }  // namespace

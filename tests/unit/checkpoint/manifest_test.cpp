@@ -16,7 +16,7 @@ Manifest example() {
   manifest.run.model_config = "{}";
   manifest.run.ranks = 3;
   manifest.position = {12, (std::int64_t{1} << 53) + 1, 7, 1.0 / 3, 11, LossScaleState{1024, 5, 1}};
-  manifest.groups = {{{{{"w", {2, 3}}, 0, 0}, {{"b", {3}}, 32, 0}}, 64}};
+  manifest.groups = {{{{{"w", {2, 3}}, 0, 0}, {{"b", {3}}, 32, 0}}, 64, {{"master"}, {"absmax", at::kFloat, 256}}}};
   manifest.files = {{"rank-00000.states", {{0, 0, 35}}, {8192, 0xfedcba9876543210}}};
   return manifest;
 }
@@ -39,6 +39,7 @@ TEST(Manifest, ReadsBackWhatItWrote) {
   EXPECT_EQ(back.files[0].sections, manifest.files[0].sections);
   EXPECT_EQ(back.groups[0].tensors[1].spec.name, "b");
   EXPECT_EQ(back.groups[0].tensors[1].offset, 32);
+  EXPECT_EQ(back.groups[0].states, manifest.groups[0].states);
   EXPECT_EQ(format_manifest(back), format_manifest(manifest));
 }
 
@@ -76,7 +77,10 @@ TEST(Manifest, ContentsThatContradictEachOtherAreRefused) {
   EXPECT_TRUE(refused([](Manifest& m) {
     m.groups[0].tensors[1].spec.shape = {std::int64_t{1} << 40, std::int64_t{1} << 40};
   }));
-  EXPECT_TRUE(refused([](Manifest& m) { m.element_bytes = 3; }));
+  EXPECT_TRUE(refused([](Manifest& m) { m.groups[0].states.clear(); }));
+  EXPECT_TRUE(refused([](Manifest& m) { m.groups[0].states[1].grain = 0; }));
+  EXPECT_TRUE(refused([](Manifest& m) { m.groups[0].states[1].grain = 3; }));
+  EXPECT_TRUE(refused([](Manifest& m) { m.files[0].sections[0] = {0, 5, 3}; }));  // in the middle of a block
 }
 
 }  // namespace

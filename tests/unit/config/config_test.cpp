@@ -15,6 +15,7 @@ namespace zero {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 // The least that is accepted; lines 1 to 9.
@@ -92,7 +93,8 @@ TEST(Config, ImpossibleValuesAreRefused) {
                                                        {"optimizer.betas=[0.9, 1.0]", "below 1"},
                                                        {"optimizer.betas=[0.9,9007199254740993]", "below 1"},
                                                        {"optimizer.betas=[9007199254740993,0.5]", "below 1"},
-                                                       {"optimizer.name=sgd", "\"adamw\""},
+                                                       {"optimizer.name=sgdm", "\"adamw\""},
+                                                       {"optimizer.momentum=0.5", "is a setting of sgd, muon"},
                                                        {"lr_scheduler.min_lr_ratio=1.5", "between 0 and 1"},
                                                        {"comm.deadline_seconds=0", "greater than 0"},
                                                        {"data.train=[]", "not empty"},
@@ -116,6 +118,44 @@ TEST(Config, ContradictionsNameBothPlaces) {
   EXPECT_EQ(refusal(least, {"data.validation=a.bin", "training.validation_interval=0"}), "accepted");
   EXPECT_THAT(refusal(least, {"zero.stage=2", "offload.parameters=cpu"}), HasSubstr("needs [zero] stage = 3"));
   EXPECT_THAT(refusal(least, {"offload.optimizer=nvme"}), HasSubstr("needs [offload] nvme_dir"));
+}
+
+const std::string grouped =
+    least +
+    "[optimizer]\nname = \"muon\"\nns_steps = 6\n[[optimizer.group]]\nmatch = \"*norm*\"\nweight_decay = 0\n"
+    "[[optimizer.group]]\nmatch = [\"a\", \"b.*\"]\noptimizer = \"lion\"\nlr = 0.25\n[lr_scheduler]\nwarmup_steps = 1\n";
+
+TEST(Config, OptimizersHaveSettingsAndDefaultsOfTheirOwn) {
+  EXPECT_EQ(parse_config(least, "c.toml", {"optimizer.name=lion"}).optimizer.betas, (std::array<double, 2>{0.9, 0.99}));
+  EXPECT_EQ(parse_config(least, "c.toml", {"optimizer.name=muon"}).optimizer.momentum, 0.95);
+  EXPECT_THAT(refusal(least, {"optimizer.name=adafactor", "optimizer.eps=1e-8"}),
+              HasSubstr("--set optimizer.eps=1e-8: is a setting of adamw, prodigy, muon; \"adafactor\" knows lr and "
+                        "weight_decay"));
+  const std::string resolved = resolved_toml(parse_config(least, "c.toml", {"optimizer.name=sgd"}));
+  EXPECT_THAT(resolved, HasSubstr("\nmomentum = 0.9\nnesterov = true\n"));
+  EXPECT_THAT(resolved, Not(HasSubstr("betas")));
+}
+
+TEST(Config, GroupsOfTensorsAreReadAndRefused) {
+  const Config config = parse_config(grouped, "c.toml");
+  ASSERT_EQ(config.optimizer.groups.size(), 2u);
+  EXPECT_EQ(config.optimizer.groups[0],
+            (OptimizerGroup{.match = {"*norm*"}, .optimizer = {}, .lr = {}, .weight_decay = 0.0}));
+  EXPECT_EQ(config.optimizer.groups[1],
+            (OptimizerGroup{.match = {"a", "b.*"}, .optimizer = "lion", .lr = 0.25, .weight_decay = {}}));
+  const std::string resolved = resolved_toml(config);
+  EXPECT_TRUE(parse_config(resolved, "r.toml") == config);
+  EXPECT_EQ(resolved_toml(parse_config(resolved, "r.toml")), resolved);
+  const auto with = [](const std::string& line) { return least + "[[optimizer.group]]\n" + line + "\n"; };
+  EXPECT_THAT(refusal(with("lr = 1.0")), HasSubstr("c.toml:10: [[optimizer.group]]: needs match"));
+  EXPECT_THAT(refusal(with("match = \"a\"\nlr = -1")),
+              HasSubstr("c.toml:12: [[optimizer.group]] lr = -1: must be a number between 0 and 1e30"));
+  EXPECT_THAT(refusal(with("match = \"a\"\noptimizer = \"sgdm\"")), HasSubstr("must be one of adamw, sgd"));
+  EXPECT_THAT(refusal(with("matches = \"a\"")), HasSubstr("the nearest known key is `match`"));
+  EXPECT_THAT(refusal(with("match = []")), HasSubstr("must be a list of patterns"));
+  EXPECT_THAT(refusal(least + "[optimizer]\ngroup = 3\n"), HasSubstr("must be tables of match"));
+  EXPECT_THAT(refusal(with("match = \"a\"\nlr = 1"), {"optimizer.lr=0"}), HasSubstr("must be above 0"));
+  EXPECT_THAT(refusal(least, {"optimizer.group=3"}), HasSubstr("[[optimizer.group]] tables of a file"));
 }
 
 TEST(Config, MissingKeysAreNamed) {

@@ -124,8 +124,11 @@ TEST_P(EngineArena, what_is_reserved_is_allocated) {
   context.batch = &batch;
   context.training = true;
   engine.backward(engine.forward(context, {}), 1.0);
-  for (auto& [who, asked] : log)
-    if (asked.reserves > 0) EXPECT_EQ(asked.largest_seen, asked.largest_sum);
+  for (auto& [who, asked] : log) {
+    if (asked.reserves > 0) {
+      EXPECT_EQ(asked.largest_seen, asked.largest_sum);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Plans, EngineArena,

@@ -41,6 +41,7 @@ class MetricsFile : public ::testing::Test {
 TEST(Metrics, NumbersReadBackExactly) {
   StepMetrics metrics = step(7);
   metrics.grad_norm = 1e-300;
+  metrics.optimizer = {{"d_lr", 0.1}};
   metrics.tokens = (std::int64_t{1} << 53) + 1;
   metrics.validation_loss = 0.1;
   const auto object = nlohmann::json::parse(format_metrics(metrics));
@@ -48,6 +49,7 @@ TEST(Metrics, NumbersReadBackExactly) {
   EXPECT_EQ(object["step"], 7);
   EXPECT_EQ(object["loss"].get<double>(), 10.0 / 3.0);
   EXPECT_EQ(object["grad_norm"].get<double>(), 1e-300);
+  EXPECT_EQ(object["d_lr"].get<double>(), 0.1);
   EXPECT_EQ(object["tokens"].get<std::int64_t>(), (std::int64_t{1} << 53) + 1);
   EXPECT_EQ(object["validation_loss"].get<double>(), 0.1);
   EXPECT_FALSE(object.contains("loss_scale"));

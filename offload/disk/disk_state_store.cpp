@@ -1,4 +1,4 @@
-#include "offload/disk/disk_optimizer_store.h"
+#include "offload/disk/disk_state_store.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,37 +10,53 @@
 namespace zero {
 namespace {
 
-constexpr std::int64_t element_unit = DiskFile::block;  // whole blocks for every state, whatever its type
+constexpr std::int64_t element_unit = 4096;
 
-std::int64_t round_up(std::int64_t value) { return (value + element_unit - 1) / element_unit * element_unit; }
+std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-std::int64_t elements_per_chunk(std::size_t buffer_bytes, std::int64_t bytes_per_element) {
-  const std::int64_t elements =
-      static_cast<std::int64_t>(buffer_bytes) / bytes_per_element / element_unit * element_unit;
+/// Bytes of one state's array in a chunk of so many elements.
+std::int64_t array_bytes(const StateSpec& state, std::int64_t elements) {
+  return round_up(state.bytes(elements), DiskFile::block);
+}
+
+std::int64_t chunk_bytes(const std::vector<StateSpec>& states, std::int64_t elements) {
+  std::int64_t bytes = 0;
+  for (const StateSpec& state : states) bytes += array_bytes(state, elements);
+  return bytes;
+}
+
+/// The most that fit into a buffer.
+std::int64_t elements_per_chunk(std::size_t buffer_bytes, const std::vector<StateSpec>& states) {
+  const auto room = static_cast<std::int64_t>(buffer_bytes);
+  std::int64_t elements = room / std::max<std::int64_t>(1, state_bytes(states, element_unit)) * element_unit;
+  while (elements > 0 && chunk_bytes(states, elements) > room) elements -= element_unit;
   ZERO_CHECK(elements > 0, text("buffers of ", buffer_bytes, " bytes are too small for the disk tier"));
   return elements;
 }
 
-std::int64_t state_bytes(const DiskStates& states) {
-  return (states.has_master ? 3 : 2) * static_cast<std::int64_t>(c10::elementSize(states.type));
+std::int64_t file_bytes(std::size_t buffer_bytes, std::int64_t elements, const std::vector<StateSpec>& states) {
+  const std::int64_t per_chunk = elements_per_chunk(buffer_bytes, states);
+  return std::max(elements / per_chunk * chunk_bytes(states, per_chunk) + chunk_bytes(states, elements % per_chunk),
+                  std::int64_t(DiskFile::block));
 }
 
 }  // namespace
 
-std::int64_t disk_state_bytes(std::int64_t elements, c10::ScalarType state_type, bool has_master) {
-  return std::max(round_up(elements), element_unit) * state_bytes({"", elements, state_type, has_master});
+std::int64_t disk_state_bytes(const DiskTierOptions& options, std::int64_t elements,
+                              const std::vector<StateSpec>& states) {
+  return file_bytes(options.chunk_bytes, elements, states);
 }
 
-DiskOptimizerStore::DiskOptimizerStore(std::shared_ptr<DiskTier> tier, const DiskStates& states)
-    : OptimizerStore(states.elements, states.type, states.has_master),
+DiskStateStore::DiskStateStore(std::shared_ptr<DiskTier> tier, const std::string& name, std::int64_t elements,
+                               const std::vector<StateSpec>& states)
+    : StateStore(elements, states),
       tier_(std::move(tier)),
-      states_(states.has_master ? 3 : 2),
-      chunk_elements_(elements_per_chunk(tier_->buffer_bytes(), state_bytes(states))),
-      file_(tier_->directory(), states.name, disk_state_bytes(states.elements, states.type, states.has_master)),
+      chunk_elements_(elements_per_chunk(tier_->buffer_bytes(), states)),
+      file_(tier_->directory(), name, file_bytes(tier_->buffer_bytes(), elements, states)),
       checksums_(static_cast<std::size_t>(chunks())),
       written_(static_cast<std::size_t>(chunks())) {}
 
-DiskOptimizerStore::~DiskOptimizerStore() {
+DiskStateStore::~DiskStateStore() {
   forget_incoming();
   try {
     tier_->settle(file_);
@@ -49,27 +65,29 @@ DiskOptimizerStore::~DiskOptimizerStore() {
   }
 }
 
-std::int64_t DiskOptimizerStore::padded_elements(std::int64_t chunk) const {
-  return round_up(std::min(chunk_elements_, elements() - chunk * chunk_elements_));
+std::int64_t DiskStateStore::elements_of(std::int64_t chunk) const {
+  return std::min(chunk_elements_, elements() - chunk * chunk_elements_);
 }
 
-std::size_t DiskOptimizerStore::bytes_of(std::int64_t chunk) const {
-  return static_cast<std::size_t>(padded_elements(chunk) * states_) * c10::elementSize(state_type());
+std::size_t DiskStateStore::bytes_of(std::int64_t chunk) const {
+  return static_cast<std::size_t>(chunk_bytes(states(), elements_of(chunk)));
 }
 
-std::int64_t DiskOptimizerStore::offset_of(std::int64_t chunk) const {
-  return chunk * chunk_elements_ * states_ * static_cast<std::int64_t>(c10::elementSize(state_type()));
+std::int64_t DiskStateStore::offset_of(std::int64_t chunk) const {
+  return chunk * chunk_bytes(states(), chunk_elements_);
 }
 
-StateChunk DiskOptimizerStore::view(std::int64_t chunk, std::byte* data) const {
-  const std::int64_t begin = chunk * chunk_elements_;
-  const std::size_t stride = bytes_of(chunk) / static_cast<std::size_t>(states_);
-  std::byte* moments = data + (has_master() ? stride : 0);
-  return {begin, std::min(begin + chunk_elements_, elements()), has_master() ? data : nullptr, moments,
-          moments + stride};
+StateChunk DiskStateStore::view(std::int64_t chunk, std::byte* data) const {
+  const std::int64_t begin = chunk * chunk_elements_, count = elements_of(chunk);
+  StateChunk view{begin, begin + count, {}};
+  for (const StateSpec& state : states()) {
+    view.states.push_back(data);
+    data += array_bytes(state, count);
+  }
+  return view;
 }
 
-bool DiskOptimizerStore::bring(std::int64_t chunk, StateAccess access, bool wait) {
+bool DiskStateStore::bring(std::int64_t chunk, StateAccess access, bool wait) {
   const std::optional<int> buffer = tier_->take(wait);
   if (!buffer) return false;
   Incoming incoming{chunk, *buffer, 0, access != StateAccess::write && written_[static_cast<std::size_t>(chunk)]};
@@ -82,7 +100,7 @@ bool DiskOptimizerStore::bring(std::int64_t chunk, StateAccess access, bool wait
   return true;
 }
 
-void DiskOptimizerStore::arrive(Incoming& incoming) {
+void DiskStateStore::arrive(Incoming& incoming) {
   if (!incoming.reading) return;
   incoming.reading = false;
   tier_->wait(incoming.ticket);
@@ -96,7 +114,7 @@ void DiskOptimizerStore::arrive(Incoming& incoming) {
   }
 }
 
-void DiskOptimizerStore::forget_incoming() noexcept {
+void DiskStateStore::forget_incoming() noexcept {
   for (const Incoming& incoming : incoming_) {
     try {
       if (incoming.reading) tier_->wait(incoming.ticket);
@@ -107,18 +125,18 @@ void DiskOptimizerStore::forget_incoming() noexcept {
   incoming_.clear();
 }
 
-void DiskOptimizerStore::prefetch() {
+void DiskStateStore::prefetch() {
   if (!incoming_.empty() || chunks() == 0) return;
   tier_->settle(file_);
   bring(0, StateAccess::read_write, false);
 }
 
-void DiskOptimizerStore::for_each_chunk(StateAccess access, const std::function<void(const StateChunk&)>& visit) {
+void DiskStateStore::for_each_chunk(StateAccess access, const std::function<void(const StateChunk&)>& visit) {
   file_.check_intact();
   if (access == StateAccess::write) forget_incoming();
   tier_->settle(file_);
   struct Cleanup {
-    DiskOptimizerStore& store;
+    DiskStateStore& store;
     ~Cleanup() { store.forget_incoming(); }
   } cleanup{*this};
 

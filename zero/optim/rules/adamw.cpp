@@ -1,12 +1,12 @@
-#include "offload/kernels/adamw_kernel.h"
-
+// AdamW (Loshchilov and Hutter 2019), as torch.optim.AdamW has it: weights decay before the step.
 #include <cmath>
 
 #include "base/simd/targets.h"
-#include "offload/kernels/update_loop.h"
+#include "offload/kernels/device_step.h"
+#include "zero/optim/rules/elementwise.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "offload/kernels/adamw_kernel.cpp"
+#define HWY_TARGET_INCLUDE "zero/optim/rules/adamw.cpp"
 #include <hwy/foreach_target.h>
 
 #include "offload/kernels/update_lanes.inl"
@@ -21,6 +21,8 @@ class AdamW {
   using Vec = hn::Vec<D>;
 
  public:
+  static constexpr int states = 2;
+
   HWY_INLINE explicit AdamW(const StepFactors& f) {
     const auto step = static_cast<double>(f.step);
     keep_ = set(1 - f.lr * f.weight_decay);
@@ -32,7 +34,8 @@ class AdamW {
     eps_ = set(f.eps);
   }
 
-  HWY_INLINE void operator()(Vec g, Vec& p, Vec& m, Vec& v) const {
+  HWY_INLINE void operator()(Vec g, Vec& p, Vec* moments) const {
+    Vec &m = moments[0], &v = moments[1];
     m = hn::MulAdd(hn::Sub(g, m), one_minus_beta1_, m);
     v = hn::MulAdd(v, beta2_, hn::Mul(hn::Mul(g, g), one_minus_beta2_));
     const auto denominator = hn::MulAdd(hn::Sqrt(v), inverse_root_bias2_, eps_);
@@ -55,10 +58,35 @@ namespace zero {
 
 HWY_EXPORT(adamw_loops);
 
-void adamw_update(const OptimizerSpan& span, const StepFactors& factors) {
-  run_update(span, factors, [](Number gradient, std::optional<Number> weights) {
-    return HWY_DYNAMIC_DISPATCH(adamw_loops)(gradient, weights);
-  });
+namespace {
+
+class AdamW final : public ElementwiseOptimizer {
+ public:
+  using ElementwiseOptimizer::ElementwiseOptimizer;
+  bool reads_device_numbers() const override { return true; }
+
+ private:
+  std::vector<std::string> state_names() const override { return {"exp_avg", "exp_avg_sq"}; }
+  ChooseLoops loops() const override {
+    return [](Number gradient, std::optional<Number> weights) {
+      return HWY_DYNAMIC_DISPATCH(adamw_loops)(gradient, weights);
+    };
+  }
+  // A kernel of its own, which also writes the weights.
+  void update_composed(const UpdateSpan& span, const UpdateContext& context) const override {
+    device_adamw_update(flat_span(span), context.factors, context.lr_scale, *context.numbers);
+  }
+};
+
+}  // namespace
+
+OptimizerRow adamw_row() {
+  return {
+      "adamw",
+      "AdamW as torch has it",
+      {"betas", "eps"},
+      {.name = "adamw", .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8},
+      [](const OptimizerOptions& options) -> std::unique_ptr<Optimizer> { return std::make_unique<AdamW>(options); }};
 }
 
 }  // namespace zero

@@ -1,5 +1,5 @@
 #pragma once
-// DiskOptimizerStore: master and moments of one shard in a file, chunk by chunk through the tier's buffers.
+// DiskStateStore: the states of one part of a shard in a file, chunk by chunk through the tier's buffers.
 #include <deque>
 #include <memory>
 #include <string>
@@ -10,19 +10,13 @@
 
 namespace zero {
 
-struct DiskStates {
-  std::string name;  // of the file
-  std::int64_t elements = 0;
-  c10::ScalarType type = c10::kFloat;
-  bool has_master = true;
-};
-
-/// The file is a row of chunks, each [master] m v side by side, so that a chunk is one transfer. A chunk holds a
-/// multiple of 4096 elements; the last one is as long as need be, rounded up to that.
-class DiskOptimizerStore final : public OptimizerStore {
+/// The file is a row of chunks, each the arrays of its states side by side, so that a chunk is one transfer. Chunks and
+/// the arrays in them are whole blocks of the disk; a chunk holds a multiple of 4096 elements, the last one what is left.
+class DiskStateStore final : public StateStore {
  public:
-  DiskOptimizerStore(std::shared_ptr<DiskTier> tier, const DiskStates& states);
-  ~DiskOptimizerStore() override;
+  DiskStateStore(std::shared_ptr<DiskTier> tier, const std::string& name, std::int64_t elements,
+                 const std::vector<StateSpec>& states);
+  ~DiskStateStore() override;
 
   void for_each_chunk(StateAccess access, const std::function<void(const StateChunk&)>& visit) override;
   void prefetch() override;
@@ -38,7 +32,7 @@ class DiskOptimizerStore final : public OptimizerStore {
   };
 
   std::int64_t chunks() const { return (elements() + chunk_elements_ - 1) / chunk_elements_; }
-  std::int64_t padded_elements(std::int64_t chunk) const;
+  std::int64_t elements_of(std::int64_t chunk) const;
   std::size_t bytes_of(std::int64_t chunk) const;
   std::int64_t offset_of(std::int64_t chunk) const;
   StateChunk view(std::int64_t chunk, std::byte* data) const;
@@ -47,7 +41,6 @@ class DiskOptimizerStore final : public OptimizerStore {
   void forget_incoming() noexcept;
 
   std::shared_ptr<DiskTier> tier_;
-  int states_;  // per element: 3, or 2 without a master
   std::int64_t chunk_elements_;
   DiskFile file_;
   std::vector<std::uint64_t> checksums_;  // of the chunks as last written

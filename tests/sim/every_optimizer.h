@@ -1,0 +1,40 @@
+#pragma once
+// The optimizers that tests go through, with settings under which all of their parts show.
+#include <vector>
+
+#include "zero/optim/optimizer_table.h"
+
+namespace zero::testing {
+
+/// One of each, then two with groups: tensors of one flat vector under several optimizers, at rates of their own.
+inline std::vector<OptimizerOptions> every_optimizer() {
+  std::vector<OptimizerOptions> all;
+  for (const OptimizerRow& row : optimizer_table()) {
+    all.push_back(row.defaults);
+    all.back().lr = row.name == "prodigy" || row.name == "sgd" ? 1 : 0.01;
+    all.back().lr_adamw = 0.003;
+    all.back().d0 = 1e-3;
+    all.back().use_bias_correction = true;
+  }
+  OptimizerOptions mixed = optimizer_row("muon").defaults;
+  mixed.lr = 0.01;
+  mixed.lr_adamw = 0.003;
+  mixed.groups = {{{"*.v_proj.weight"}, "adafactor", {}, 0.0},
+                  {{"*.mlp.up_proj.weight", "*embed*"}, "lion", 0.002, {}},
+                  {{"*norm*"}, "sgd", {}, 0.05}};
+  all.push_back(mixed);
+  OptimizerOptions rates;
+  rates.lr = 0.01;
+  rates.groups = {{{"*.q_proj.weight"}, {}, 0.05, {}}, {{"*"}, {}, {}, 0.2}};
+  all.push_back(rates);
+  return all;
+}
+
+inline std::string name_of(const OptimizerOptions& options) {
+  return options.groups.empty() ? options.name : options.name + "_with_groups";
+}
+
+/// How far fp64 runs of equal work may lie apart: Muon's iteration amplifies rounding.
+inline double rounding_of(const OptimizerOptions& options) { return options.name == "muon" ? 1e-10 : 1e-12; }
+
+}  // namespace zero::testing

@@ -1,0 +1,110 @@
+// Every optimizer takes the same steps however its states lie: stages, ranks, micro-batches, shard groups, stores.
+#include <gtest/gtest.h>
+
+#include "tests/sim/every_optimizer.h"
+#include "tests/sim/training_run.h"
+
+namespace zero::testing {
+namespace {
+
+RunOptions run_of(const OptimizerOptions& optimizer) {
+  RunOptions run;
+  run.config = small_config(false);
+  run.optimizer = optimizer;
+  run.lr = optimizer.lr;
+  return run;
+}
+
+class OptimizerLayouts : public ::testing::TestWithParam<int> {
+ protected:
+  OptimizerOptions optimizer() const { return every_optimizer()[std::size_t(GetParam())]; }
+
+  /// Of one rank that sees the whole batch at once.
+  RunResult reference() const {
+    const RunResult result = run_training(run_of(optimizer()));
+    EXPECT_LT(result.losses.back(), result.losses.front());
+    return result;
+  }
+};
+
+TEST_P(OptimizerLayouts, EqualOneRankWithTheWholeBatch) {
+  const RunResult expected = reference();
+  for (int stage = 0; stage < 4; ++stage)
+    for (int ranks = 1; ranks <= 4; ++ranks)
+      for (const int micro_batches : {1, 2})
+        for (int degree = 1; degree <= ranks; ++degree) {
+          if (ranks % degree) continue;
+          RunOptions run = run_of(optimizer());
+          run.stage = stage;
+          run.ranks = ranks;
+          run.micro_batches = micro_batches;
+          run.shard_degree = degree;
+          EXPECT_LT(largest_difference(expected, run_training(run)), rounding_of(optimizer()))
+              << "stage " << stage << ", " << ranks << " ranks, " << micro_batches << " micro-batches, shard_degree "
+              << degree;
+        }
+}
+
+TEST_P(OptimizerLayouts, EqualOneRankOnEight) {
+  RunOptions run = run_of(optimizer());
+  run.stage = 3;
+  run.ranks = 8;
+  EXPECT_LT(largest_difference(reference(), run_training(run)), rounding_of(optimizer()));
+}
+
+TEST_P(OptimizerLayouts, StoresOnTheHostChangeNoBit) {
+  RunOptions run = run_of(optimizer());
+  run.compute = at::kBFloat16;
+  run.master = at::kFloat;
+  run.ranks = 3;
+  run.global_batch = 6;
+  for (const int stage : {0, 3}) {
+    run.stage = stage;
+    run.policy_of = {};
+    const RunResult expected = run_training(run);
+    for (const bool through_host : {false, true}) {
+      run.policy_of = [=](int) {
+        OffloadPolicy policy;
+        policy.optimizer = host_state_stores();
+        policy.through_host = through_host;
+        return policy;
+      };
+      EXPECT_EQ(largest_difference(expected, run_training(run)), 0) << "stage " << stage;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OptimizerLayouts, ::testing::Range(0, int(every_optimizer().size())),
+                         [](const auto& info) { return name_of(every_optimizer()[std::size_t(info.param)]); });
+
+TEST(OptimizerReports, ProdigyTellsItsDistanceAndMuonItsMatrices) {
+  for (const OptimizerOptions& options : every_optimizer()) {
+    if (!options.groups.empty()) continue;
+    std::map<std::string, double> told;
+    RunOptions run = run_of(options);
+    run.ranks = 2;
+    run.stage = 3;
+    run.steps = 2;
+    run.after_update = [&](int rank, const StepResult& result) {
+      if (rank == 0) told = {result.optimizer.begin(), result.optimizer.end()};
+    };
+    run_training(run);
+    if (options.name == "prodigy") {
+      EXPECT_GE(told.at("d"), options.d0);
+      EXPECT_DOUBLE_EQ(told.at("d_lr"), told.at("d") * options.lr);
+    } else if (options.name == "muon") {
+      EXPECT_EQ(told.at("muon_matrices"), 2 * 7);  // of each block q, k, v, o, gate, up, down
+    } else {
+      EXPECT_TRUE(told.empty());
+    }
+  }
+}
+
+TEST(OptimizerGroups, APatternWithoutATensorIsRefused) {
+  RunOptions run = run_of({});
+  run.optimizer.groups = {{{"model.layers.9.*"}, {}, 0.1, {}}};
+  EXPECT_ANY_THROW(run_training(run));
+}
+
+}  // namespace
+}  // namespace zero::testing

@@ -1,0 +1,101 @@
+#include "zero/config/optimizer_settings.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "zero/optim/optimizer_table.h"
+
+namespace zero {
+namespace {
+
+OptimizerConfig config_of(const OptimizerOptions& options) {
+  OptimizerConfig config;
+  config.betas = {options.beta1, options.beta2};
+  config.eps = options.eps;
+  config.momentum = options.momentum;
+  config.nesterov = options.nesterov;
+  config.d0 = options.d0;
+  config.d_coef = options.d_coef;
+  config.use_bias_correction = options.use_bias_correction;
+  config.safeguard_warmup = options.safeguard_warmup;
+  config.ns_steps = options.ns_steps;
+  config.lr_adamw = options.lr_adamw;
+  return config;
+}
+
+bool is_common(const std::string& key) { return key == "name" || key == "lr" || key == "weight_decay"; }
+
+bool knows(const OptimizerRow& row, const std::string& key) {
+  return is_common(key) || std::find(row.settings.begin(), row.settings.end(), key) != row.settings.end();
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  return all;
+}
+
+std::string optimizers_with(const std::string& key) {
+  std::vector<std::string> names;
+  for (const OptimizerRow& row : optimizer_table())
+    if (knows(row, key)) names.push_back(row.name);
+  return joined(names);
+}
+
+}  // namespace
+
+bool is_read(const Config& config, const ConfigKey& key) {
+  return key.section != "optimizer" || knows(optimizer_row(config.optimizer.name), key.name);
+}
+
+void settle_optimizer(Config& config) {
+  const OptimizerRow& row = optimizer_row(config.optimizer.name);
+  Config defaults;
+  defaults.optimizer = config_of(row.defaults);
+  for (const ConfigKey& key : config_keys()) {
+    if (key.section != "optimizer" || is_common(key.name)) continue;
+    if (!config.is_given(key.full_name())) {
+      write_field(key.field(config), *read_field(key.field(defaults)));
+    } else if (!knows(row, key.name)) {
+      const std::string others = joined(row.settings);
+      throw InputError(config.where(key.full_name()) + ": is a setting of " + optimizers_with(key.name) + "; \"" +
+                       row.name + "\" knows lr and weight_decay" + (others.empty() ? "" : ", " + others));
+    }
+  }
+  if (config.optimizer.lr > 0) return;
+  for (const OptimizerGroup& group : config.optimizer.groups)
+    if (group.lr.value_or(0) > 0)
+      throw InputError(config.where("optimizer.lr") +
+                       ": must be above 0 beside a group with an lr of its own, since groups follow the same schedule");
+}
+
+OptimizerOptions optimizer_options_of(const OptimizerConfig& config) {
+  return {.name = config.name,
+          .lr = config.lr,
+          .weight_decay = config.weight_decay,
+          .beta1 = config.betas[0],
+          .beta2 = config.betas[1],
+          .eps = config.eps,
+          .momentum = config.momentum,
+          .nesterov = config.nesterov,
+          .d0 = config.d0,
+          .d_coef = config.d_coef,
+          .use_bias_correction = config.use_bias_correction,
+          .safeguard_warmup = config.safeguard_warmup,
+          .ns_steps = config.ns_steps,
+          .lr_adamw = config.lr_adamw,
+          .groups = config.groups};
+}
+
+std::string groups_toml(const OptimizerConfig& config) {
+  std::string page;
+  for (const OptimizerGroup& group : config.groups) {
+    page += "\n[[optimizer.group]]\nmatch = " + toml_text(group.match) + "\n";
+    if (group.optimizer) page += "optimizer = " + toml_text(*group.optimizer) + "\n";
+    if (group.lr) page += "lr = " + toml_text(*group.lr) + "\n";
+    if (group.weight_decay) page += "weight_decay = " + toml_text(*group.weight_decay) + "\n";
+  }
+  return page;
+}
+
+}  // namespace zero

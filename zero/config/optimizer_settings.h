@@ -1,0 +1,23 @@
+#pragma once
+// OptimizerSettings: which keys of [optimizer] an optimizer knows, what they are where nobody gave them, and what all of
+// them come to.
+#include <string>
+
+#include "zero/config/config.h"
+#include "zero/config/config_keys.h"
+
+namespace zero {
+
+/// Whether a run's optimizer looks at the key; true for keys of other sections.
+bool is_read(const Config& config, const ConfigKey& key);
+
+/// Gives settings that were not given the values that the optimizer has for them. Throws InputError for a given one that it
+/// does not know, and for learning rates that cannot be of one schedule.
+void settle_optimizer(Config& config);
+
+OptimizerOptions optimizer_options_of(const OptimizerConfig& config);
+
+/// [[optimizer.group]] tables as TOML; empty without groups.
+std::string groups_toml(const OptimizerConfig& config);
+
+}  // namespace zero

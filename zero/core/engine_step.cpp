@@ -1,0 +1,154 @@
+// How an engine's optimizers take a step.
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/memory_tracker.h"
+#include "offload/kernels/device_step.h"
+#include "zero/core/engine.h"
+#include "zero/core/matrix_exchange.h"
+#include "zero/optim/clip.h"
+
+namespace zero {
+
+void Engine::start_optimizers() {
+  CategoryScope scope(MemoryCategory::optimizer);
+  optimizers_.check_patterns();
+  optimizer_tensors_.resize(std::size_t(optimizers_.size()));
+  for (int i = 0; i < optimizers_.size(); ++i) {
+    std::vector<std::vector<std::int64_t>> shapes;
+    for (const TensorSpec& tensor : optimizer_tensors_[std::size_t(i)]) shapes.push_back(tensor.shape);
+    statistics_.emplace_back(optimizers_[i], shapes, states_device());
+    optimizers_[i].start(statistics_.back());
+  }
+}
+
+at::Device Engine::states_device() const { return options_.offload.optimizer ? at::Device(at::kCPU) : options_.device; }
+
+bool Engine::steps_on_device() const {
+  if (!on_device() || options_.offload.optimizer) return false;
+  for (int i = 0; i < optimizers_.size(); ++i)
+    if (!optimizers_[i].reads_device_numbers()) return false;
+  return true;
+}
+
+// A step that overflowed is issued on a GPU and not taken there.
+std::int64_t Engine::steps_done() const {
+  return !steps_on_device() ? steps_done_ : std::int64_t(numbers_[StepNumbers::steps].item<double>());
+}
+
+void Engine::resume(std::int64_t steps_done) {
+  for (auto& group : groups_)
+    if (group->spec().trainable) group->gather_updated();
+  steps_done_ = steps_done;
+  if (on_device()) numbers_[StepNumbers::steps].fill_(double(steps_done));
+}
+
+void Engine::sum_squares_on_device() {
+  const at::Tensor sum = numbers_.narrow(0, StepNumbers::sum_of_squares, 1);
+  sum.zero_();
+  for (auto& group : groups_)
+    if (group->spec().trainable) device_add_sum_of_squares(group->gradient_part(), norm_scratch_, numbers_);
+  sharing().all_reduce(sum, {at::kDouble, false}, {Phase::optimizer});
+}
+
+double Engine::gradient_norm() {
+  if (on_device()) {
+    sum_squares_on_device();
+    return std::sqrt(numbers_[StepNumbers::sum_of_squares].item<double>());
+  }
+  double sum = 0;
+  for (auto& group : groups_)
+    if (group->spec().trainable) sum += group->gradient_norm_part().sum_of_squares;
+  at::Tensor total = at::full({1}, sum, at::kDouble);
+  sharing().all_reduce(total, {at::kDouble, false}, {Phase::optimizer});
+  return std::sqrt(total.item<double>());
+}
+
+// Passes are the same on all ranks, whatever they hold.
+void Engine::step(double learning_rate, double gradient_factor, const at::Tensor* numbers) {
+  std::vector<UpdatePass> passes;
+  int most = 0;
+  for (int i = 0; i < optimizers_.size(); ++i) {
+    passes.push_back({0, step_factors(optimizers_[i].options(), steps_done_, learning_rate, gradient_factor),
+                      &statistics_[std::size_t(i)], numbers});
+    most = std::max(most, optimizers_[i].passes());
+  }
+  std::vector<ParameterGroup*> trained;
+  for (auto& group : groups_)
+    if (group->spec().trainable) trained.push_back(group.get());
+  for (int pass = 0; pass < most; ++pass) {
+    for (std::size_t i = 0; i < passes.size(); ++i) {
+      passes[i].pass = pass;
+      statistics_[i].all_sums().zero_();
+    }
+    for (std::size_t g = 0; g < trained.size(); ++g) {
+      if (g + 1 < trained.size() && pass < trained[g + 1]->passes()) trained[g + 1]->prefetch_update();
+      if (pass < trained[g]->passes()) trained[g]->update(passes);
+      if (pass + 1 == trained[g]->passes()) trained[g]->gather_updated();
+    }
+    conclude_pass(pass, passes);
+  }
+}
+
+void Engine::conclude_pass(int pass, const std::vector<UpdatePass>& passes) {
+  const at::NoGradGuard no_grad;
+  for (int i = 0; i < optimizers_.size(); ++i) {
+    if (pass >= optimizers_[i].passes()) continue;
+    Statistics& statistics = statistics_[std::size_t(i)];
+    sum_statistics(statistics.all_sums());
+    optimizers_[i].conclude(pass, passes[std::size_t(i)].factors, statistics);
+    if (pass == 0 && optimizers_[i].transforms_matrices())
+      transform_matrices(optimizers_[i], groups_, {sharing(), options_.plan.optimizer, options_.device});
+  }
+}
+
+// Where states are not sharded every rank has summed over all elements.
+void Engine::sum_statistics(const at::Tensor& sums) {
+  if (sums.numel() == 0 || options_.plan.optimizer == Placement::resident) return;
+  const at::Tensor on_device = sums.to(options_.device);  // of the host where states are offloaded from a GPU
+  sharing().all_reduce(on_device, {at::kDouble, false}, {Phase::optimizer});
+  if (!on_device.is_same(sums)) sums.copy_(on_device);
+}
+
+PendingStepResult Engine::update(const UpdateRule& rule, const at::Tensor& loss_sum) {
+  const at::NoGradGuard no_grad;
+  communicator_.failures().check();
+  if (steps_on_device()) return update_on_device(rule, loss_sum);
+  StepResult result{loss_sum.item<double>(), gradient_norm() / rule.loss_scale, true, {}};
+  result.taken = std::isfinite(result.norm);
+  if (!result.taken) return PendingStepResult(result);
+  const double factor = clip_factor(result.norm, rule.max_norm) / rule.loss_scale;
+  ++steps_done_;
+  // Some optimizer may read the step's numbers on the device. Without clipping of its own, the factor is what the loss
+  // scale divides by.
+  const OptimizerOptions& options = options_.optimizer;
+  if (on_device()) device_judge_step(numbers_, {rule.lr, 0, 1 / factor, options.beta1, options.beta2});
+  step(rule.lr, factor, &numbers_);
+  for (int i = 0; i < optimizers_.size(); ++i) {
+    const StepFactors factors = step_factors(optimizers_[i].options(), steps_done_, rule.lr, factor);
+    for (auto& told : optimizers_[i].report(factors, statistics_[std::size_t(i)])) result.optimizer.push_back(told);
+    if (optimizers_[i].transforms_matrices())
+      result.optimizer.emplace_back(optimizers_[i].name() + "_matrices", double(statistics_[std::size_t(i)].tensors()));
+  }
+  return PendingStepResult(std::move(result));
+}
+
+PendingStepResult Engine::update_on_device(const UpdateRule& rule, const at::Tensor& loss_sum) {
+  sum_squares_on_device();
+  const OptimizerOptions& options = options_.optimizer;
+  device_judge_step(numbers_, {rule.lr, rule.max_norm, rule.loss_scale, options.beta1, options.beta2});
+  ++steps_done_;
+  step(rule.lr, 1.0, &numbers_);
+  if (!rule.reports) return PendingStepResult(StepResult{});
+  numbers_.narrow(0, StepNumbers::loss, 1).copy_(loss_sum.view({1}));
+  at::Tensor pinned = at::empty({StepNumbers::count}, at::TensorOptions().dtype(at::kDouble).pinned_memory(true));
+  pinned.copy_(numbers_, /*non_blocking=*/true);
+  Event sent(options_.device);
+  sent.set();
+  return PendingStepResult(std::move(pinned), std::move(sent), &communicator_.failures());
+}
+
+}  // namespace zero

@@ -1,0 +1,161 @@
+#include "zero/core/matrix_exchange.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace zero {
+namespace {
+
+constexpr std::int64_t elements_per_rank = 8 << 20;  // on their way at a time
+
+/// A matrix, and which of its elements each rank holds.
+struct Matrix {
+  std::vector<std::int64_t> shape;
+  at::Tensor own;                    // flat, this rank's part, where the update finds it
+  std::vector<std::int64_t> counts;  // by rank, side by side in the order of ranks
+  int owner = 0;
+
+  std::int64_t numel() const { return shape[0] * shape[1]; }
+  double cost() const { return double(numel()) * double(std::min(shape[0], shape[1])); }
+};
+
+std::int64_t overlap(std::int64_t a, std::int64_t a_end, std::int64_t b, std::int64_t b_end) {
+  return std::max<std::int64_t>(0, std::min(a_end, b_end) - std::max(a, b));
+}
+
+void add_matrices(const Optimizer& optimizer, ParameterGroup& group, const ExchangeRanks& ranks,
+                  std::vector<Matrix>& matrices) {
+  const FlatLayout& layout = group.layout();
+  for (const auto& shard : group.states()) {
+    if (&shard->optimizer() != &optimizer) continue;
+    for (const StateTensor& state : shard->layout().tensors()) {
+      const FlatTensor& tensor = layout.tensors()[std::size_t(state.tensor)];
+      const std::int64_t begin = tensor.offset, end = begin + tensor.spec.numel();
+      Matrix matrix{tensor.spec.shape, {}, {}, 0};
+      for (int r = 0; r < ranks.sharing.size(); ++r)
+        matrix.counts.push_back(
+            ranks.gradients == Placement::resident
+                ? tensor.spec.numel()
+                : overlap(begin, end, layout.shard_begin(r), layout.shard_begin(r) + layout.shard_numel()));
+      const std::int64_t own = matrix.counts[std::size_t(ranks.sharing.rank())];
+      const std::int64_t first = own ? std::max(begin, group.own_begin()) - group.own_begin() : 0;
+      matrix.own = group.update_gradient().narrow(0, first, own);
+      matrices.push_back(std::move(matrix));
+    }
+  }
+}
+
+/// The costliest first, each to the rank that has the least to do.
+void choose_owners(std::vector<Matrix*> matrices, int ranks) {
+  std::stable_sort(matrices.begin(), matrices.end(),
+                   [](const Matrix* a, const Matrix* b) { return a->cost() > b->cost(); });
+  std::vector<double> load(std::size_t(ranks), 0);
+  for (Matrix* matrix : matrices) {
+    matrix->owner = int(std::min_element(load.begin(), load.end()) - load.begin());
+    load[std::size_t(matrix->owner)] += matrix->cost();
+  }
+}
+
+/// The exchange of some matrices. `out` is what goes to their owners, by owner; `in` what an owner is sent, by sender.
+class Window {
+ public:
+  Window(std::vector<Matrix*> matrices, const ExchangeRanks& ranks)
+      : matrices_(std::move(matrices)),
+        ranks_(ranks),
+        whole_(ranks.gradients == Placement::resident),
+        to_owner_(std::size_t(ranks.sharing.size())),
+        from_sender_(std::size_t(ranks.sharing.size())) {
+    choose_owners(matrices_, ranks_.sharing.size());
+    const auto self = std::size_t(ranks_.sharing.rank());
+    for (const Matrix* matrix : matrices_) {
+      to_owner_[std::size_t(matrix->owner)] += matrix->counts[self];
+      if (matrix->owner == ranks_.sharing.rank())
+        for (std::size_t r = 0; r < from_sender_.size(); ++r) from_sender_[r] += matrix->counts[r];
+    }
+    const at::TensorOptions options = matrices_.front()->own.options().device(ranks_.device);
+    out_ = at::empty({std::accumulate(to_owner_.begin(), to_owner_.end(), std::int64_t{0})}, options);
+    in_ = at::empty({std::accumulate(from_sender_.begin(), from_sender_.end(), std::int64_t{0})}, options);
+  }
+
+  void run(const Optimizer& optimizer) {
+    // Who holds matrices whole sends none to their owners.
+    if (!whole_) {
+      for_each_part([](const at::Tensor& part, const at::Tensor& own) { part.copy_(own); });
+      ranks_.sharing.all_to_all(in_, from_sender_, out_, to_owner_, {Phase::optimizer});
+    }
+    transform_owned(optimizer);
+    ranks_.sharing.all_to_all(out_, to_owner_, in_, from_sender_, {Phase::optimizer});
+    for_each_part([](const at::Tensor& part, const at::Tensor& own) { own.copy_(part); });
+  }
+
+ private:
+  /// visit(its place in what goes to the owner, the part where the update finds it), of every matrix.
+  template <class Visit>
+  void for_each_part(const Visit& visit) const {
+    std::int64_t done = 0;
+    for (int owner = 0; owner < ranks_.sharing.size(); ++owner)
+      for (const Matrix* matrix : matrices_) {
+        if (matrix->owner != owner) continue;
+        visit(out_.narrow(0, done, matrix->own.numel()), matrix->own);
+        done += matrix->own.numel();
+      }
+  }
+
+  void transform_owned(const Optimizer& optimizer) const {
+    std::vector<std::int64_t> next(from_sender_.size());  // in `in`, by sender
+    std::exclusive_scan(from_sender_.begin(), from_sender_.end(), next.begin(), std::int64_t{0});
+    for (const Matrix* matrix : matrices_) {
+      if (matrix->owner != ranks_.sharing.rank()) continue;
+      std::vector<at::Tensor> parts;
+      for (std::size_t r = 0; r < next.size(); ++r) {
+        parts.push_back(in_.narrow(0, next[r], matrix->counts[r]));
+        next[r] += matrix->counts[r];
+      }
+      const at::Tensor values =
+          (whole_ ? matrix->own.to(ranks_.device, matrix->own.scalar_type(), false, true) : at::cat(parts))
+              .view(matrix->shape);
+      optimizer.transform(values);
+      std::int64_t done = 0;
+      for (const at::Tensor& part : parts) {
+        part.copy_(values.view({-1}).narrow(0, whole_ ? 0 : done, part.numel()));
+        done += part.numel();
+      }
+    }
+  }
+
+  std::vector<Matrix*> matrices_;
+  ExchangeRanks ranks_;
+  bool whole_;
+  std::vector<std::int64_t> to_owner_, from_sender_;
+  at::Tensor out_, in_;
+};
+
+}  // namespace
+
+void transform_matrices(const Optimizer& optimizer, const std::vector<std::unique_ptr<ParameterGroup>>& groups,
+                        const ExchangeRanks& ranks) {
+  std::vector<Matrix> matrices;
+  for (const auto& group : groups)
+    if (group->spec().trainable) add_matrices(optimizer, *group, ranks, matrices);
+  if (ranks.sharing.size() == 1) {
+    for (const Matrix& matrix : matrices) optimizer.transform(matrix.own.view(matrix.shape));
+    return;
+  }
+  std::vector<Matrix*> window;
+  std::int64_t elements = 0;
+  const auto flush = [&] {
+    if (!window.empty()) Window(window, ranks).run(optimizer);
+    window.clear();
+    elements = 0;
+  };
+  for (Matrix& matrix : matrices) {
+    if (elements + matrix.numel() > elements_per_rank * ranks.sharing.size()) flush();
+    window.push_back(&matrix);
+    elements += matrix.numel();
+  }
+  flush();
+}
+
+}  // namespace zero

@@ -1,0 +1,62 @@
+#pragma once
+// StateLayout: how the tensors of a group that one optimizer treats lie in its states, side by side in the order of the
+// flat vector. Integers only.
+#include <cstdint>
+#include <vector>
+
+#include "zero/core/buffers/flat_layout.h"
+#include "zero/optim/optimizer_set.h"
+
+namespace zero {
+
+struct StateTensor {
+  int tensor = 0;           // index into FlatLayout::tensors()
+  std::int64_t offset = 0;  // of its first element in the states
+  TensorRule rule;
+  int number = 0;  // among all tensors of the optimizer
+};
+
+/// Elements that lie side by side in the states, in the flat vector and, where asked for, in one tensor.
+struct StateSegment {
+  std::int64_t begin = 0;  // in the states
+  std::int64_t flat_begin = 0;
+  std::int64_t count = 0;
+  const StateTensor* tensor = nullptr;  // the first one
+  std::int64_t tensor_begin = 0;
+};
+
+/// The part of one tensor that lies in a range of the states.
+struct StateSlice {
+  int tensor = 0;  // index into tensors()
+  std::int64_t tensor_begin = 0;
+  std::int64_t range_begin = 0;
+  std::int64_t count = 0;
+};
+
+class StateLayout {
+ public:
+  /// `tensors`: with tensor, rule and number set. Each one begins at a multiple of `grain` elements.
+  StateLayout(const FlatLayout& flat, std::vector<StateTensor> tensors, std::int64_t grain);
+
+  int optimizer() const { return tensors_.front().rule.optimizer; }
+  const std::vector<StateTensor>& tensors() const { return tensors_; }
+  std::int64_t numel() const { return numel_; }
+  /// Of the first element that is not before the flat one. Rising: cuts of the flat vector are cuts of the states.
+  std::int64_t position_of(std::int64_t flat) const;
+  /// Of the flat elements [begin, begin + count), ascending. Tensors alike are one segment unless `by_tensor`.
+  std::vector<StateSegment> segments(std::int64_t begin, std::int64_t count, bool by_tensor) const;
+  /// Of the states [begin, begin + count), ascending.
+  std::vector<StateSlice> slices(std::int64_t begin, std::int64_t count) const;
+  const TensorSpec& spec(int tensor) const { return flat_of(tensors_[std::size_t(tensor)]).spec; }
+  /// The tensors as a checkpoint tells of them: their offsets are those in the states.
+  std::vector<FlatTensor> saved_tensors() const;
+
+ private:
+  const FlatTensor& flat_of(const StateTensor& tensor) const { return flat_[std::size_t(tensor.tensor)]; }
+
+  std::vector<FlatTensor> flat_;
+  std::vector<StateTensor> tensors_;
+  std::int64_t numel_ = 0;
+};
+
+}  // namespace zero

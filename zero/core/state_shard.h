@@ -1,0 +1,63 @@
+#pragma once
+// StateShard: the states of one optimizer for its tensors in a group's own range, and the update that runs over them.
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "offload/state_store.h"
+#include "zero/core/state_layout.h"
+
+namespace zero {
+
+/// One pass of a step over all states.
+struct UpdatePass {
+  int pass = 0;
+  StepFactors factors;  // of the optimizer, with the run's learning rate
+  Statistics* statistics = nullptr;
+  const at::Tensor* numbers = nullptr;  // StepNumbers of a GPU
+};
+
+class StateShard {
+ public:
+  /// The flat elements [own_begin, own_begin + own_numel) are the own range.
+  struct OwnRange {
+    std::int64_t begin = 0, numel = 0;
+  };
+  /// States as the optimizer has them, before them "master" where the weights are not their own. Both `optimizer` and
+  /// whatever the store needs outlive this.
+  StateShard(const Optimizer& optimizer, StateLayout layout, OwnRange own, const std::vector<StateSpec>& states,
+             const std::function<std::unique_ptr<StateStore>(std::int64_t elements)>& make_store, at::Device device);
+
+  const Optimizer& optimizer() const { return optimizer_; }
+  const StateLayout& layout() const { return layout_; }
+  /// Of the layout's elements, those of this shard.
+  std::int64_t begin() const { return begin_; }
+  std::int64_t numel() const { return store_->elements(); }
+  bool has_master() const { return has_master_; }
+  StateStore& store() { return *store_; }
+  const StateStore& store() const { return *store_; }
+
+  /// Both of the own range, on the states' device. A pass in which the optimizer has nothing to do does nothing.
+  void update(const UpdatePass& pass, const at::Tensor& weights, const at::Tensor& gradient);
+
+  /// Segments of the own range; flat_begin counts from its beginning, begin from that of this shard.
+  const std::vector<StateSegment>& segments() const { return segments_; }
+  /// visit(segment) with those parts of the segments that lie in a chunk, cut at its ends.
+  void for_each_segment(const StateChunk& chunk, const std::function<void(const StateSegment&)>& visit) const;
+  /// Elements [begin, begin + count) of the shard, of which all lie in the chunk, as tensors: all states in their order.
+  std::vector<at::Tensor> view(const StateChunk& chunk, std::int64_t begin, std::int64_t count) const;
+
+ private:
+  void update_segment(const UpdatePass& pass, const StateChunk& chunk, const StateSegment& segment,
+                      const at::Tensor& weights, const at::Tensor& gradient);
+
+  const Optimizer& optimizer_;
+  StateLayout layout_;
+  std::int64_t begin_;
+  bool has_master_;
+  at::Device device_;
+  std::vector<StateSegment> segments_;
+  std::unique_ptr<StateStore> store_;
+};
+
+}  // namespace zero

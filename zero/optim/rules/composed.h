@@ -1,0 +1,19 @@
+#pragma once
+// ComposedOptimizer: the base of rules made of LibTorch's operations, the same on every device.
+#include "zero/optim/optimizer_table.h"
+
+namespace zero {
+
+class ComposedOptimizer : public Optimizer {
+ public:
+  using Optimizer::Optimizer;
+
+  /// A step takes a few vectors of a span's length. On the host they stay in the caches.
+  std::int64_t longest_span() const override { return std::int64_t{1} << 18; }
+  bool by_tensor() const override { return true; }
+};
+
+/// The sum over a flat tensor in fp64, in an order that threads do not change: a scalar.
+at::Tensor ordered_sum(const at::Tensor& values);
+
+}  // namespace zero

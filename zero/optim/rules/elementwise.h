@@ -1,0 +1,26 @@
+#pragma once
+// ElementwiseOptimizer: the base of rules that treat each element by itself and have a loop of vectors
+// (offload/kernels/update_lanes.inl) for the CPU.
+#include "offload/kernels/update_loop.h"
+#include "zero/optim/optimizer_table.h"
+
+namespace zero {
+
+class ElementwiseOptimizer : public Optimizer {
+ public:
+  using Optimizer::Optimizer;
+
+  /// All states are of the master's type.
+  std::vector<StateSpec> states(at::ScalarType master) const override;
+  void update(const UpdateSpan& span, const UpdateContext& context) const override;
+
+ protected:
+  virtual std::vector<std::string> state_names() const = 0;
+  virtual ChooseLoops loops() const = 0;
+  /// The same by LibTorch's operations, on any device.
+  virtual void update_composed(const UpdateSpan& span, const UpdateContext& context) const = 0;
+
+  static OptimizerSpan flat_span(const UpdateSpan& span);
+};
+
+}  // namespace zero

@@ -1,0 +1,90 @@
+// Lion (Chen et al. 2023, "Symbolic Discovery of Optimization Algorithms"), as lion-pytorch has it.
+#include <ATen/ATen.h>
+
+#include "base/simd/targets.h"
+#include "zero/optim/rules/elementwise.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "zero/optim/rules/lion.cpp"
+#include <hwy/foreach_target.h>
+
+#include "offload/kernels/update_lanes.inl"
+
+HWY_BEFORE_NAMESPACE();
+namespace zero::HWY_NAMESPACE {
+namespace {
+
+template <class State>
+class Lion {
+  using D = hn::ScalableTag<State>;
+  using Vec = hn::Vec<D>;
+
+ public:
+  static constexpr int states = 1;
+
+  HWY_INLINE explicit Lion(const StepFactors& f)
+      : keep_(set(1 - f.lr * f.weight_decay)),
+        lr_(set(f.lr)),
+        beta1_(set(f.beta1)),
+        one_minus_beta1_(set(1 - f.beta1)),
+        beta2_(set(f.beta2)),
+        one_minus_beta2_(set(1 - f.beta2)) {}
+
+  HWY_INLINE void operator()(Vec g, Vec& p, Vec* states) const {
+    Vec& m = states[0];
+    const auto direction = hn::MulAdd(g, one_minus_beta1_, hn::Mul(m, beta1_));
+    const auto moves = hn::Ne(direction, hn::Zero(D()));
+    p = hn::Sub(hn::Mul(p, keep_), hn::IfThenElseZero(moves, hn::CopySign(lr_, direction)));
+    m = hn::MulAdd(g, one_minus_beta2_, hn::Mul(m, beta2_));
+  }
+
+ private:
+  static HWY_INLINE Vec set(double value) { return hn::Set(D(), static_cast<State>(value)); }
+  Vec keep_, lr_, beta1_, one_minus_beta1_, beta2_, one_minus_beta2_;
+};
+
+UpdateLoops lion_loops(Number gradient, std::optional<Number> weights) { return loops_of<Lion>(gradient, weights); }
+
+}  // namespace
+}  // namespace zero::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace zero {
+
+HWY_EXPORT(lion_loops);
+
+namespace {
+
+class Lion final : public ElementwiseOptimizer {
+ public:
+  using ElementwiseOptimizer::ElementwiseOptimizer;
+
+ private:
+  std::vector<std::string> state_names() const override { return {"exp_avg"}; }
+  ChooseLoops loops() const override {
+    return [](Number gradient, std::optional<Number> weights) {
+      return HWY_DYNAMIC_DISPATCH(lion_loops)(gradient, weights);
+    };
+  }
+  void update_composed(const UpdateSpan& span, const UpdateContext& context) const override {
+    const StepFactors& f = context.factors;
+    const at::Tensor g = scaled_gradient(span, f), &m = span.states[0];
+    span.master.mul_(1 - f.lr * f.weight_decay).sub_((m * f.beta1).add_(g, 1 - f.beta1).sign_(), f.lr);
+    m.mul_(f.beta2).add_(g, 1 - f.beta2);
+  }
+};
+
+}  // namespace
+
+OptimizerRow lion_row() {
+  return {
+      "lion",
+      "Lion (Chen et al. 2023)",
+      {"betas"},
+      {.name = "lion", .beta1 = 0.9, .beta2 = 0.99},
+      [](const OptimizerOptions& options) -> std::unique_ptr<Optimizer> { return std::make_unique<Lion>(options); }};
+}
+
+}  // namespace zero
+#endif

@@ -1,0 +1,110 @@
+// Prodigy (Mishchenko and Defazio 2023), as prodigyopt has it: AdamW whose rate is multiplied by d, an estimate of the
+// distance to the solution that only grows. One d for the whole run.
+//
+// Pass 0 takes in the gradient and sums what d follows from, pass 1 takes the step at the rate from before.
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "zero/optim/rules/composed.h"
+
+namespace zero {
+namespace {
+
+enum State : int { exp_avg, exp_avg_sq, s, p0 };
+
+/// Scalars of the run, fp64.
+struct Kept {
+  at::Tensor d, numerator, before;  // `before`: d at the beginning of the step
+
+  explicit Kept(const at::Tensor& kept)
+      : d(kept.select(0, 0)), numerator(kept.select(0, 1)), before(kept.select(0, 2)) {}
+};
+
+class Prodigy final : public ComposedOptimizer {
+ public:
+  using ComposedOptimizer::ComposedOptimizer;
+
+  std::vector<StateSpec> states(at::ScalarType master) const override {
+    return {{"exp_avg", master}, {"exp_avg_sq", master}, {"s", master}, {"p0", master}};
+  }
+  int starts_as_weights() const override { return p0; }
+  bool by_tensor() const override { return false; }
+
+  std::vector<StatisticSpec> run_statistics() const override { return {{"d", 1}, {"d_numerator", 1}, {"", 1}}; }
+  std::int64_t run_sums() const override { return 2; }
+  void start(Statistics& statistics) const override {
+    Kept kept(statistics.kept_of_run());
+    kept.d.fill_(options().d0);
+  }
+
+  int passes() const override { return 2; }
+  void update(const UpdateSpan& span, const UpdateContext& context) const override;
+  void conclude(int pass, const StepFactors& factors, Statistics& statistics) const override;
+
+  std::vector<std::pair<std::string, double>> report(const StepFactors& factors,
+                                                     const Statistics& statistics) const override {
+    const double d = Kept(statistics.kept_of_run()).d.item<double>();
+    return {{"d", d}, {"d_lr", d * factors.lr}};
+  }
+
+ private:
+  double bias_correction(const StepFactors& f) const {
+    if (!options().use_bias_correction) return 1;
+    const double step = double(f.step);
+    return std::sqrt(1 - std::pow(f.beta2, step)) / (1 - std::pow(f.beta1, step));
+  }
+  // The rate of the run: groups with rates of their own share its d.
+  double rate(const UpdateContext& context) const {
+    return context.factors.lr / context.lr_scale * bias_correction(context.factors);
+  }
+  void take_in(const UpdateSpan& span, const UpdateContext& context) const;
+};
+
+void Prodigy::update(const UpdateSpan& span, const UpdateContext& context) const {
+  if (context.pass == 0) return take_in(span, context);
+  const StepFactors& f = context.factors;
+  const Kept kept(context.statistics->kept_of_run());
+  const at::Tensor step = kept.before * (f.lr * bias_correction(f));
+  const at::Tensor denominator = span.states[exp_avg_sq].sqrt().add_(kept.d * f.eps);
+  span.master.mul_(1 - step * f.weight_decay).sub_((span.states[exp_avg] / denominator).mul_(step));
+  write_weights(span);
+}
+
+void Prodigy::take_in(const UpdateSpan& span, const UpdateContext& context) const {
+  const StepFactors& f = context.factors;
+  const double lr = rate(context);
+  if (lr == 0) return;
+  const Kept kept(context.statistics->kept_of_run());
+  const at::Tensor& d = kept.d;
+  const at::Tensor gradient = scaled_gradient(span, f), sums = context.statistics->sums_of_run();
+  const double beta3 = std::sqrt(f.beta2);
+  sums.select(0, 0).add_(ordered_sum((span.states[p0] - span.master).mul_(gradient)) * (d / options().d0 * d * lr));
+  span.states[exp_avg].mul_(f.beta1).add_(gradient * (d * (1 - f.beta1)));
+  span.states[exp_avg_sq].mul_(f.beta2).add_(gradient.square().mul_(d * d * (1 - f.beta2)));
+  span.states[s].mul_(beta3).add_(gradient.mul(d / options().d0 * (options().safeguard_warmup ? d : d * lr)));
+  sums.select(0, 1).add_(ordered_sum(span.states[s].abs()));
+}
+
+void Prodigy::conclude(int pass, const StepFactors& factors, Statistics& statistics) const {
+  if (pass != 0 || factors.lr == 0) return;
+  Kept kept(statistics.kept_of_run());
+  const at::Tensor sums = statistics.sums_of_run();
+  kept.before.copy_(kept.d);
+  kept.numerator.mul_(std::sqrt(factors.beta2)).add_(sums.select(0, 0));
+  // Without any gradient so far there is no estimate.
+  const at::Tensor estimate = kept.numerator / sums.select(0, 1) * options().d_coef;
+  kept.d.copy_(at::where(sums.select(0, 1) > 0, at::maximum(kept.d, estimate), kept.d));
+}
+
+}  // namespace
+
+OptimizerRow prodigy_row() {
+  return {"prodigy",
+          "Prodigy as prodigyopt has it; `lr` is best left at 1",
+          {"betas", "eps", "d0", "d_coef", "use_bias_correction", "safeguard_warmup"},
+          {.name = "prodigy", .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .d0 = 1e-6, .d_coef = 1.0},
+          [](const OptimizerOptions& o) -> std::unique_ptr<Optimizer> { return std::make_unique<Prodigy>(o); }};
+}
+
+}  // namespace zero

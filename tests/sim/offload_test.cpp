@@ -15,17 +15,18 @@ namespace {
 
 enum class Home { host, disk };
 
-// stage, home, type of computing, and whether gradients and weights pass through buffers of the host, as on a GPU
-class Offload : public ::testing::TestWithParam<std::tuple<int, Home, at::ScalarType, bool>> {};
+// stage, ranks, home, type of computing, and whether gradients and weights pass through buffers of the host, as on a
+// GPU. One rank alone shards nothing unless its weights live elsewhere.
+class Offload : public ::testing::TestWithParam<std::tuple<int, int, Home, at::ScalarType, bool>> {};
 
 TEST_P(Offload, EqualsResidentStatesBitForBit) {
-  const auto [stage, home, compute, through_host] = GetParam();
+  const auto [stage, ranks, home, compute, through_host] = GetParam();
   const std::string folder =
       ::testing::TempDir() + "/offload_" + std::to_string(::getpid()) + "_" + std::to_string(stage);
   RunOptions options;
   options.config = small_config(true);
   options.stage = stage;
-  options.ranks = 3;
+  options.ranks = ranks;
   options.steps = 4;
   options.compute = compute;
   options.master = at::kFloat;
@@ -57,7 +58,8 @@ TEST_P(Offload, EqualsResidentStatesBitForBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Stages, Offload,
-                         ::testing::Combine(::testing::Range(0, 4), ::testing::Values(Home::host, Home::disk),
+                         ::testing::Combine(::testing::Range(0, 4), ::testing::Values(1, 3),
+                                            ::testing::Values(Home::host, Home::disk),
                                             ::testing::Values(at::kFloat, at::kBFloat16), ::testing::Bool()));
 
 }  // namespace

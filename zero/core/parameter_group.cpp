@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -18,6 +19,9 @@ at::Tensor make_leaf(const at::Tensor& flat, std::int64_t offset, const Paramete
   at::Tensor leaf = flat.narrow(0, offset, parameter.numel()).view(parameter.shape()).detach();
   return leaf.set_requires_grad(parameter.trainable);
 }
+
+// The leaf's gradient, which it holds no more; undefined where it has none.
+at::Tensor take_gradient(at::Tensor& leaf) { return std::exchange(leaf.mutable_grad(), at::Tensor()); }
 
 }  // namespace
 
@@ -251,26 +255,26 @@ void ParameterGroup::collect_gradients(int unit, bool first) {
     }
     packed_.narrow(0, end, layout_.numel() - end).zero_();
   }
+  const at::NoGradGuard no_grad;
   const at::Tensor& destination = gradients_sharded() ? packed_ : gradient_;
   for (Leaf& leaf : leaves_) {
     if (leaf.member.unit != unit) continue;
     const at::Tensor part = destination.narrow(0, leaf.offset, leaf.numel);
-    bool add = !gradients_sharded() && !first;
-    std::vector<at::Tensor> sources = leaf.borrowed;
-    sources.insert(sources.begin(), leaf.tensor);
-    for (at::Tensor& source : sources) {
-      at::Tensor& gradient = source.mutable_grad();
-      if (!gradient.defined()) continue;
-      if (context_.device.is_cpu()) {
-        pack(part, gradient, add);
-      } else {
-        at::NoGradGuard no_grad;
-        add ? part.add_(gradient.reshape({-1})) : part.copy_(gradient.reshape({-1}));
-      }
-      gradient.reset();
-      add = true;
+    const bool add = !gradients_sharded() && !first;
+    // What a weight gets from several leaves is summed in their type before it meets other micro-batches, as it must be
+    // where a packed buffer of that type comes between: the bits are then those of every stage.
+    at::Tensor sum = take_gradient(leaf.tensor);
+    for (at::Tensor& borrowed : leaf.borrowed) {
+      const at::Tensor more = take_gradient(borrowed);
+      if (more.defined()) sum = sum.defined() ? sum.add_(more) : more;
     }
-    if (!add) part.zero_();
+    if (!sum.defined()) {
+      if (!add) part.zero_();
+    } else if (context_.device.is_cpu()) {
+      pack(part, sum, add);
+    } else {
+      add ? part.add_(sum.reshape({-1})) : part.copy_(sum.reshape({-1}));
+    }
   }
 }
 

@@ -248,8 +248,10 @@ CASES = [
     ("wrong_type", None, ["training.seed=ten"], ["--set training.seed=ten", "must be an integer"]),
     ("impossible_value", None, ["optimizer.lr=-1"], ["lr", "between 0 and 1e30"]),
     ("no_stage", None, ["zero.stage=4"], ["zero.stage=4", "0, 1, 2 or 3"]),
-    ("steps_and_epochs", None, ["training.epochs=2"], ["epochs", "steps", "config.toml:"]),
-    ("preset_and_path", None, ["model.preset=llama-tiny"], ["preset", "path"]),
+    ("steps_and_epochs", None, ["training.epochs=2", "training.steps=2"], ["--set training.epochs=2: contradicts steps (--set training.steps=2)", "give one of the two"]),
+    ("steps_and_epochs_in_the_file", keys("epochs = 2.0\n"), [], ["config.toml:", "epochs", "contradicts steps", "give one of the two"]),
+    ("preset_and_path", None, ["model.preset=llama-tiny", "model.path=model"], ["--set model.path=model: contradicts preset (--set model.preset=llama-tiny)"]),
+    ("no_training_files", None, ["data.train=[]"], ["--set data.train=[]: must not be empty"]),
     ("unknown_preset", text('[job]\noutput_dir = "out"\n[model]\npreset = "llama-9b"\n[data]\ntrain = "tokens.bin"\n'
                             "[training]\nsteps = 1\nseq_len = 8\n"), [], ["llama-9b", "llama-15m"]),
     ("batch_not_divided", None, ["training.global_batch_size=8"], ["global_batch_size", "3 x 2 = 6", "12"]),

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "base/error.h"
@@ -81,6 +82,9 @@ std::string with_article(const std::string& type) {
   if (type == "true or false") return type;
   return (type[0] == 'i' ? "an " : "a ") + type;
 }
+
+// "be between 0 and 1", "not be empty"
+std::string be(const std::string& rule) { return rule.starts_with("not ") ? "not be " + rule.substr(4) : "be " + rule; }
 
 // toml++ gives no double for an integer beyond 2^53.
 double number_of(const toml::node& node) {
@@ -195,7 +199,8 @@ class Reader {
   void read_file(std::string_view text) {
     try {
       const toml::table root = toml::parse(text, config_.source);
-      for (const auto& [name, node] : root) mistakes_.allow([&] { read_section(std::string(name.str()), node); });
+      for (const auto& [name, node] : root)
+        mistakes_.allow([&, &name = name, &node = node] { read_section(std::string(name.str()), node); });
     } catch (const toml::parse_error& error) {
       const std::string hint = foreign_text_hint(text);
       refuse(line_of(error.source()), "not valid TOML: " + (hint.empty() ? std::string(error.description()) : hint));
@@ -211,9 +216,27 @@ class Reader {
     const toml::table value = override_value(trimmed(pair.substr(equals + 1)), place);
     if (section == "lora" && !config_.lora) config_.lora.emplace();
     read_key(section, name, {*value.get("value"), place});
+    displace_other(section + "." + name);
+    overridden_.insert(section + "." + name);
   }
 
  private:
+  // An override of one of two keys that exclude each other goes before the file's other one, with what belongs to that.
+  void displace_other(const std::string& key) {
+    const auto displace = [&](const std::string& other) {
+      if (overridden_.contains(other)) return false;
+      config_.origin.erase(other);
+      return true;
+    };
+    if (key == "training.steps" && displace("training.epochs")) config_.training.epochs.reset();
+    if (key == "training.epochs" && displace("training.steps")) config_.training.steps.reset();
+    if (key == "model.preset" && displace("model.path")) config_.model.path.reset();
+    if (key == "model.path" && displace("model.preset")) {
+      config_.model.preset.reset();
+      std::erase_if(config_.model.fields, [&](const auto& field) { return displace("model." + field.first); });
+    }
+  }
+
   std::string line_of(const toml::source_region& source) const {
     return config_.source + ":" + std::to_string(source.begin.line);
   }
@@ -331,13 +354,14 @@ class Reader {
     if (!value) refuse(given.origin, "must be " + with_article(type_name(field)) + ", but is " + kind_of(given.node));
     if (has_nul(*value)) refuse(given.origin, "must not hold the character NUL");
     if (!is_finite(*value)) refuse(given.origin, "must be finite");
-    if (!key.rule.accepts(*value)) refuse(given.origin, "must be " + key.rule.text);
+    if (!key.rule.accepts(*value)) refuse(given.origin, "must " + be(key.rule.text));
     write_field(field, *value);
     config_.origin[key.full_name()] = given.origin;
   }
 
   Config& config_;
   Mistakes& mistakes_;
+  std::set<std::string> overridden_;
 };
 
 void check_required(const Config& config, Mistakes& mistakes) {

@@ -142,7 +142,8 @@ std::string configuration_markdown() {
   std::string page =
       "# Configuration\n\n"
       "One TOML file describes a run. Every key may also be given as `--set section.key=value`; such a value is TOML, else\n"
-      "taken as a string. Paths are relative to the working directory. Unknown keys, wrong types, impossible values and\n"
+      "taken as a string; one of two keys that exclude each other (preset and path, steps and epochs) displaces the file's\n"
+      "other one. Paths are relative to the working directory. Unknown keys, wrong types, impossible values and\n"
       "contradictions are refused before anything is allocated, with exit code 2. This page is made from the table in\n"
       "`zero/config/config_keys.cpp`, and a test keeps the two equal.\n";
   std::string section;

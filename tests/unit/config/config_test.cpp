@@ -97,7 +97,7 @@ TEST(Config, ImpossibleValuesAreRefused) {
                                                        {"optimizer.momentum=0.5", "is a setting of sgd, muon"},
                                                        {"lr_scheduler.min_lr_ratio=1.5", "between 0 and 1"},
                                                        {"comm.deadline_seconds=0", "greater than 0"},
-                                                       {"data.train=[]", "not empty"},
+                                                       {"data.train=[]", ": must not be empty"},
                                                        {"zero.shard_degree=-2", "between 0 and"},
                                                        {"checkpoint.keep=0", "between 1 and"}};
   for (const auto& [pair, rule] : cases) EXPECT_THAT(refusal(least, {pair}), HasSubstr(rule)) << pair;
@@ -107,7 +107,7 @@ TEST(Config, ContradictionsNameBothPlaces) {
   EXPECT_EQ(
       refusal(least + "epochs = 2\n"),
       "c.toml:10: [training] epochs = 2: contradicts steps (c.toml:8: [training] steps = 10); give one of the two");
-  EXPECT_THAT(refusal(least, {"model.preset=llama-tiny"}), HasSubstr("give one of the two"));
+  EXPECT_THAT(refusal(least + "[model]\npreset=\"llama-tiny\"\n"), HasSubstr("c.toml:"));
   EXPECT_THAT(refusal(least, {"model.hidden_size=8"}), HasSubstr("beside preset only"));
   EXPECT_THAT(refusal(least, {"lr_scheduler.warmup_steps=11"}),
               HasSubstr("must not exceed the run's 10 steps ([training] steps)"));
@@ -156,6 +156,31 @@ TEST(Config, GroupsOfTensorsAreReadAndRefused) {
   EXPECT_THAT(refusal(least + "[optimizer]\ngroup = 3\n"), HasSubstr("must be tables of match"));
   EXPECT_THAT(refusal(with("match = \"a\"\nlr = 1"), {"optimizer.lr=0"}), HasSubstr("must be above 0"));
   EXPECT_THAT(refusal(least, {"optimizer.group=3"}), HasSubstr("[[optimizer.group]] tables of a file"));
+}
+
+TEST(Config, AnOverrideDisplacesTheFilesOtherOfAPair) {
+  const Config epochs = parse_config(least, "c.toml", {"training.epochs=2"});
+  EXPECT_EQ(epochs.training.epochs, 2.0);
+  EXPECT_FALSE(epochs.training.steps || epochs.is_given("training.steps"));
+  EXPECT_EQ(parse_config(resolved_toml(epochs), "again.toml"), epochs);
+  const std::string preset =
+      "[job]\noutput_dir=\"o\"\n[data]\ntrain=\"a.bin\"\n[training]\nepochs=1.0\nseq_len=8\n[model]\npreset=\"llama-tiny\"\n"
+      "num_hidden_layers = 3\n";
+  const Config path = parse_config(preset, "c.toml", {"training.steps=4", "model.path=m"});
+  EXPECT_EQ(path.training.steps, 4);
+  EXPECT_FALSE(path.training.epochs);
+  EXPECT_EQ(path.model.path, "m");
+  EXPECT_FALSE(path.model.preset);
+  EXPECT_TRUE(path.model.fields.empty());  // they were the preset's
+  EXPECT_EQ(parse_config(least, "c.toml", {"model.preset=llama-tiny"}).model.path, std::nullopt);
+  for (const std::vector<std::string>& both :
+       {std::vector<std::string>{"training.steps=3", "training.epochs=2"}, {"training.epochs=2", "training.steps=3"}}) {
+    EXPECT_THAT(refusal(least, both), HasSubstr("contradicts steps (--set training.steps=3); give one of the two"));
+    EXPECT_THAT(refusal(preset, both), HasSubstr("give one of the two"));
+  }
+  EXPECT_THAT(refusal(preset, {"model.preset=llama-15m", "model.path=m"}), HasSubstr("give one of the two"));
+  EXPECT_THAT(refusal(preset, {"model.path=m", "model.hidden_size=8"}), HasSubstr("beside preset only"));
+  EXPECT_THAT(refusal(preset, {"model.hidden_size=8", "model.path=m"}), HasSubstr("beside preset only"));
 }
 
 TEST(Config, MissingKeysAreNamed) {

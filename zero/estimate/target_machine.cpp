@@ -1,6 +1,5 @@
 #include "zero/estimate/target_machine.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/byte_count.h"
@@ -22,6 +21,19 @@ void refuse_bare_number(const std::string& words) {
                             " (units: B, KiB, MiB, GiB, TiB, or KB to TB of 1000)"));
 }
 
+// The option that asks for another machine where --memory is missing.
+std::string asked_by(const TargetMachine& target) {
+  if (target.ranks > 0) return text("--ranks ", target.ranks);
+  return target.device.empty() ? text("--ranks-per-node ", target.ranks_per_node) : "--device " + target.device;
+}
+
+// What no rank can do without must be there, or the answer would be of more than was given.
+void require_floor(const TargetMachine& target, std::int64_t memory, std::int64_t floor, const std::string& what) {
+  if (memory > floor) return;
+  throw InputError(
+      text("--memory ", target.memory, ": is no more than the ", bytes_text(floor), " that ", what, "; name more"));
+}
+
 }  // namespace
 
 c10::Device device_of(const TargetMachine& target, const Config& config) {
@@ -30,12 +42,15 @@ c10::Device device_of(const TargetMachine& target, const Config& config) {
 }
 
 NodeBudget budget_of(const TargetMachine& target, c10::Device device) {
+  if (target.memory.empty())
+    throw InputError(
+        asked_by(target) +
+        ": also needs --memory SIZE, of one rank's memory on CPUs or of one GPU with --device cuda, as in --memory 80GiB");
   const std::optional<std::int64_t> memory = bytes_of_text(target.memory);
   if (!memory) refuse_bare_number(target.memory);
   if (!memory)
-    throw InputError(text(
-        "--memory", target.memory.empty() ? "" : " " + target.memory,
-        ": an estimate for another machine needs the memory of one GPU (--device cuda) or of one rank, as in --memory 80GiB"));
+    throw InputError(
+        text("--memory ", target.memory, ": is no size; name a number above 0 with its unit, as in --memory 80GiB"));
   if (*memory > most_memory)
     throw InputError(text("--memory ", target.memory, ": is more than any GPU or rank has; name at most 1024TiB"));
   NodeBudget budget;
@@ -43,10 +58,12 @@ NodeBudget budget_of(const TargetMachine& target, c10::Device device) {
   budget.ranks_here = target.ranks_per_node;
   budget.process = pss_bytes();
   if (device.is_cpu()) {
+    require_floor(target, *memory, budget.process, "a rank's process takes before anything is allocated");
     // What a rank's process holds is part of what it may take.
-    budget.memory = {std::max<std::int64_t>(0, *memory - budget.process) * target.ranks_per_node, "--memory"};
+    budget.memory = {(*memory - budget.process) * target.ranks_per_node, "--memory"};
   } else {
-    budget.device_free = std::max<std::int64_t>(0, *memory - device_context);
+    require_floor(target, *memory, device_context, "are left to CUDA's context and NCCL");
+    budget.device_free = *memory - device_context;
   }
   return budget;
 }

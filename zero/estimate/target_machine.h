@@ -21,7 +21,8 @@ struct TargetMachine {
 c10::Device device_of(const TargetMachine& target, const Config& config);
 
 /// What a rank of the machine may take. Of a GPU's memory 1 GiB is left to CUDA's context and NCCL. InputError for a
-/// `memory` that is missing, is no number with a unit of bytes, or more than 1024 TiB.
+/// `memory` that is missing, is no number with a unit of bytes, more than 1024 TiB, or no more than what a rank's
+/// process holds now (on a GPU: than that 1 GiB).
 NodeBudget budget_of(const TargetMachine& target, c10::Device device);
 
 }  // namespace zero

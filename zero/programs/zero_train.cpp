@@ -28,15 +28,17 @@ void describe(CLI::App& app, TrainArguments& arguments) {
                                "say whether the run fits and what it would take at every stage, and stop");
   app.add_flag("--print-config", arguments.print_config, "with --dry-run: every key with its value, too")
       ->needs(dry_run);
-  app.add_option("--ranks", arguments.target.ranks, "with --dry-run: of so many ranks, on another machine")
+  app.add_option("--ranks", arguments.target.ranks,
+                 "with --dry-run: of so many ranks, on another machine; needs --memory")
       ->check(CLI::Range(1, 1000000))
       ->needs(dry_run);
-  app.add_option("--ranks-per-node", arguments.target.ranks_per_node, "so many of them on a node")
+  app.add_option("--ranks-per-node", arguments.target.ranks_per_node, "so many of them on a node; needs --memory")
       ->check(CLI::Range(1, 1024))
       ->needs(dry_run);
-  app.add_option("--memory", arguments.target.memory, "of one GPU there, or for one rank on CPUs, as in 80GiB")
+  app.add_option("--memory", arguments.target.memory,
+                 "of one GPU there, or for one rank on CPUs: a number with its unit, as in 80GiB")
       ->needs(dry_run);
-  app.add_option("--device", arguments.target.device, "cpu or cuda there; default: training.device")
+  app.add_option("--device", arguments.target.device, "cpu or cuda there; default: training.device; needs --memory")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->needs(dry_run);
   app.add_option("--preview", arguments.preview.examples, "print so many examples as training will see them, and stop")

@@ -9,6 +9,7 @@
 
 #include "base/byte_count.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "models/llama/llama.h"
 #include "zero/config/setup.h"
 
@@ -16,6 +17,7 @@ namespace zero {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TEST(ByteCount, IsReadAndWrittenAsPeopleDo) {
   EXPECT_EQ(bytes_of_text("80GiB"), std::int64_t{80} << 30);
@@ -79,13 +81,34 @@ TEST(TargetMachine, TellsEveryStageWhetherItFits) {
   EXPECT_THAT(estimate.nearest, HasSubstr("--set zero.stage="));
 }
 
+std::string refusal(const TargetMachine& target) {
+  try {
+    judge(eight_billion(), 2, target);
+    return "accepted";
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
+TEST(TargetMachine, AnswersOfTheMemoryThatIsNamed) {
+  const std::int64_t held = budget_of({2, 1, "1TiB", "cpu"}, at::kCPU).process;
+  const std::string little = text(held / 1024 / 1024 + 64, "MiB");
+  const MemoryEstimate estimate = judge(eight_billion(), 64, {64, 4, little, "cpu"});
+  EXPECT_EQ(estimate.node_offer, 4 * *bytes_of_text(little));
+  EXPECT_THAT(estimate.table, HasSubstr(" of " + bytes_text(*bytes_of_text(little)) + " of host memory\n"));
+  EXPECT_THAT(estimate.table, HasSubstr(" of " + bytes_text(4 * *bytes_of_text(little)) + " of a node's\n"));
+  EXPECT_THAT(refusal({2, 4, "1MiB", "cpu"}), StartsWith("--memory 1MiB: is no more than the "));
+  EXPECT_THAT(refusal({2, 1, "1GiB", "cuda"}), HasSubstr("1.00 GiB that are left to CUDA's context"));
+}
+
 TEST(TargetMachine, NeedsItsMemory) {
-  for (const char* memory : {"", "many", "80Gis"}) try {
-      judge(eight_billion(), 2, {2, 1, memory, "cuda"});
-      ADD_FAILURE() << memory;
-    } catch (const InputError& error) {
-      EXPECT_THAT(error.what(), HasSubstr("as in --memory 80GiB"));
-    }
+  for (const char* memory : {"many", "80Gis"})
+    EXPECT_EQ(
+        refusal({2, 1, memory, "cuda"}),
+        "--memory " + std::string(memory) + ": is no size; name a number above 0 with its unit, as in --memory 80GiB");
+  EXPECT_THAT(refusal({2, 4, "", "cuda"}), StartsWith("--ranks 2: also needs --memory SIZE"));
+  EXPECT_THAT(refusal({0, 4, "", ""}), StartsWith("--ranks-per-node 4: also needs --memory SIZE"));
+  EXPECT_THAT(refusal({0, 1, "", "cuda"}), StartsWith("--device cuda: also needs --memory SIZE"));
   for (const char* memory : {"80", "1.5", "0.5"}) try {
       judge(eight_billion(), 2, {2, 1, memory, "cuda"});
       ADD_FAILURE() << memory;

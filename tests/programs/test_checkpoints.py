@@ -259,10 +259,11 @@ def check_refusals(place, args):
     code, said = place.run("--set", "training.steps=2", "--set", "checkpoint.interval=0")
     assert code == 0, said
     refused("--resume", pieces=["finished run without checkpoints"])
-    refused("--set", "training.steps=3", pieces=["--resume"])
+    refused("--set", "training.steps=3", pieces=["no checkpoint to go on from", "pass --overwrite"])
     shutil.rmtree(place.path("out/model"))
     code, said = place.run("--resume", "--set", "training.steps=2")
     assert code == 0 and "no checkpoint yet: the run begins at step 0" in said, said
+    refused("--set", "training.steps=3", pieces=["pass --resume to go on with it, or --overwrite"])
     for pair, pieces in (("optimizer.betas=[0.8, 0.95]", ["--set optimizer.betas", "[0.9, 0.95]", "--accept-change optimizer.betas"]),
                          ("training.seq_len=12", ["seq_len", "12", "24"]), ("training.global_batch_size=8", ["global_batch_size", "8", "4"]),
                          ("training.seed=3", ["seed", "3", "0"]), ("training.steps=1", ["steps", "step 2"])):

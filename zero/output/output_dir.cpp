@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/json_text.h"
+#include "zero/config/model_paths.h"
 #include "zero/output/run_mark.h"
 
 namespace zero {
@@ -54,7 +55,7 @@ void require_no_model(const std::string& path) {
 
 // Whether --resume would go on with what lies there.
 bool can_go_on(const std::string& path) {
-  return holds(path, "config.toml") && holds(path, "checkpoints") &&
+  return holds(path, "config.toml") && !newest_checkpoint_of(path).empty() &&
          std::all_of(std::begin(results), std::end(results),
                      [&](const char* result) { return !holds(path, result) || is_a_runs(path, result); });
 }
@@ -110,7 +111,9 @@ void check_output_dir(const std::string& path, FormerRun former, const std::vect
       require_a_runs(path, trace);
       if (holds(path, trace))
         throw InputError(beginning(path) + "holds a run already (" + trace +
-                         "): name another directory, or pass --resume to go on with it, or --overwrite");
+                         (can_go_on(path)
+                              ? "): name another directory, or pass --resume to go on with it, or --overwrite"
+                              : ") and no checkpoint to go on from: name another directory, or pass --overwrite"));
     }
   }
 }

@@ -19,13 +19,15 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 class OutputDir : public testing::Test {
+ public:
+  ~OutputDir() override { fs::remove_all(home); }
+
  protected:
   OutputDir() {
     std::string name = (fs::temp_directory_path() / "zero-train-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
     home = name;
   }
-  ~OutputDir() override { fs::remove_all(home); }
 
   std::string path(const std::string& name) const { return (home / name).string(); }
   std::string write(const std::string& name) const {
@@ -61,7 +63,8 @@ TEST_F(OutputDir, IsMarkedAndRefusedToTheNextRunAndGivenToOneThatOverwrites) {
   run();
   EXPECT_TRUE(is_marked(path("out"), Mark::run));
   EXPECT_FALSE(is_marked(path("out"), Mark::result));
-  EXPECT_THAT(refusal(FormerRun::refused), HasSubstr("holds a run already (metrics.jsonl)"));
+  EXPECT_THAT(refusal(FormerRun::refused),
+              testing::AllOf(HasSubstr("holds a run already (metrics.jsonl)"), HasSubstr("pass --resume")));
   EXPECT_THROW(prepare_output_dir(path("out"), FormerRun::refused, {}, "new"), InputError);  // it looks again itself
   EXPECT_EQ(refusal(FormerRun::resumed), "accepted");
   EXPECT_EQ(refusal(FormerRun::overwritten), "accepted");
@@ -144,6 +147,17 @@ TEST_F(OutputDir, IsNoModelsFolder) {
     for (const FormerRun former : {FormerRun::refused, FormerRun::resumed, FormerRun::overwritten})
       EXPECT_THAT(refusal(former), HasSubstr("is the folder of a model")) << name;
     fs::remove_all(path("out"));
+  }
+}
+
+TEST_F(OutputDir, OnlyARunWithACheckpointIsToBeResumed) {
+  run();
+  fs::remove(path("out/checkpoints/step-00000004/manifest.json"));  // what is left is not complete
+  for (const char* left : {"out/checkpoints", "out/model"}) {
+    EXPECT_THAT(refusal(FormerRun::refused),
+                testing::AllOf(HasSubstr("no checkpoint to go on from"), HasSubstr("pass --overwrite"),
+                               testing::Not(HasSubstr("--resume"))));
+    fs::remove_all(path(left));
   }
 }
 

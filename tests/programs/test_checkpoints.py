@@ -214,9 +214,9 @@ def check_finished(place, args):
     code, said = place.wait(process)
     assert code == 75, said
     steps = len(place.metrics()) + 3
-    for more in (0, 2):
+    for more, told in ((0, False), (0, True), (2, False)):
         code, said = place.run("--resume", "--set", f"training.steps={steps + more}", "--set", "checkpoint.interval=0")
-        assert code == 0, said
+        assert code == 0 and (f"all {steps} steps were done: " in said) == told, said
     assert f"resumed after step {steps}," in said, said
 
 

@@ -284,6 +284,9 @@ int train_run(World& world, const TrainArguments& arguments) {
   all_or_none(world.control(), [&] { engine.load(*run.weights, /*frozen_only=*/done.has_value()); });
   RunPosition position;
   if (done) position = resume_states(engine, folders, calls, world.control());
+  if (done && position.steps == steps && world.rank() == 0)
+    log_info(steps == 1 ? "the one step was" : text("all ", steps, " steps were"),
+             " done: only the result is written anew");
   // What a former run left goes now and not before: all that can keep this one from its first step has been tried.
   Records records = open_records(world, plan, arguments, position.steps, steps);
 

@@ -18,14 +18,15 @@ constexpr double nearly_greedy =
 }  // namespace
 
 void validate(const SamplingOptions& options) {
-  const auto demand = [](bool holds, const char* rule) {
-    if (!holds) throw InputError(rule);
+  const auto demand = [](bool holds, const char* name, auto value, const char* rule) {
+    if (!holds) throw InputError(text(name, " ", value, ": must be ", rule));
   };
-  demand(options.temperature >= 0 && std::isfinite(options.temperature), "temperature must be 0 (greedy) or above");
-  demand(options.top_k >= 0, "top-k must be 0 (no limit) or above");
-  demand(options.top_p > 0 && options.top_p <= 1, "top-p must be above 0 and at most 1");
-  demand(options.repetition_penalty > 0 && std::isfinite(options.repetition_penalty),
-         "repetition-penalty must be above 0");
+  demand(options.temperature >= 0 && std::isfinite(options.temperature), "temperature", options.temperature,
+         "0 (greedy) or above");
+  demand(options.top_k >= 0, "top-k", options.top_k, "0 (no limit) or above");
+  demand(options.top_p > 0 && options.top_p <= 1, "top-p", options.top_p, "above 0 and at most 1");
+  demand(options.repetition_penalty > 0 && std::isfinite(options.repetition_penalty), "repetition-penalty",
+         options.repetition_penalty, "above 0");
 }
 
 std::int32_t Sampler::next(std::span<const float> logits, std::span<const std::int32_t> history) {

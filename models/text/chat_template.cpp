@@ -238,7 +238,7 @@ ChatTemplate::ChatTemplate(std::string name, std::string jinja, ChatTemplateSett
 }
 
 ChatTemplate ChatTemplate::recognise(const std::string& jinja, const std::string& bos, const std::string& eos,
-                                     const std::string& place) {
+                                     const std::string& place, const std::string& setting) {
   const auto [source, default_system] = without_system(canonical_jinja(jinja));
   for (const KnownChatTemplate& known : known_chat_templates()) {
     if (canonical_jinja(known.jinja) != source) continue;
@@ -250,25 +250,26 @@ ChatTemplate ChatTemplate::recognise(const std::string& jinja, const std::string
     return {std::string(known.name), jinja, std::move(settings)};
   }
   throw InputError(text(place, ": the chat template is none of those known (", list_of_names(),
-                        "); set data.chat_template to the one of these that the model was trained with"));
+                        "); name the one of these that the model was trained with by ", setting));
 }
 
-ChatTemplate ChatTemplate::named(const std::string& name, const std::string& bos, const std::string& eos) {
+ChatTemplate ChatTemplate::named(const std::string& name, const std::string& bos, const std::string& eos,
+                                 const std::string& setting) {
   for (const KnownChatTemplate& known : known_chat_templates())
     if (known.name == own_name(name))
-      return recognise(std::string(known.jinja), bos, eos, text("data.chat_template = ", name));
-  throw InputError(text("data.chat_template = \"", name, "\" is not known; known templates: ", list_of_names()));
+      return recognise(std::string(known.jinja), bos, eos, text(setting, " ", name), setting);
+  throw InputError(text(setting, " ", name, ": is not known; known templates: ", list_of_names()));
 }
 
-ChatTemplate ChatTemplate::load(const std::string& directory, const std::string& name) {
+ChatTemplate ChatTemplate::load(const std::string& directory, const std::string& name, const std::string& setting) {
   const nlohmann::json config = read_tokenizer_config(directory);
   const std::string bos = token_text(config, "bos_token", "<s>"), eos = token_text(config, "eos_token", "</s>");
-  if (!name.empty()) return named(name, bos, eos);
-  if (const auto found = find_template(directory, config)) return recognise(found->jinja, bos, eos, found->place);
-  throw InputError(text(directory,
-                        " has no chat template (chat_template in tokenizer_config.json, or chat_template.jinja); set "
-                        "data.chat_template to one of ",
-                        list_of_names()));
+  if (!name.empty()) return named(name, bos, eos, setting);
+  if (const auto found = find_template(directory, config))
+    return recognise(found->jinja, bos, eos, found->place, setting);
+  throw InputError(text(
+      directory, " has no chat template (chat_template in tokenizer_config.json, or chat_template.jinja); name by ",
+      setting, " one of ", list_of_names()));
 }
 
 std::optional<std::string> ChatTemplate::jinja_of(const std::string& directory) {

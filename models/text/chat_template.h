@@ -40,17 +40,20 @@ struct ChatTemplateSettings {
 
 class ChatTemplate {
  public:
-  /// Recognises a Jinja string. InputError, naming `place` and the known templates, when it is none of them.
+  /// Recognises a Jinja string. InputError, naming `place` and the known templates, when it is none of them. `setting`
+  /// is where the user of the program gives a template's name, for messages.
   static ChatTemplate recognise(const std::string& jinja, const std::string& bos, const std::string& eos,
-                                const std::string& place);
+                                const std::string& place, const std::string& setting = "data.chat_template");
 
   /// By name; InputError with the known names otherwise.
-  static ChatTemplate named(const std::string& name, const std::string& bos, const std::string& eos);
+  static ChatTemplate named(const std::string& name, const std::string& bos, const std::string& eos,
+                            const std::string& setting = "data.chat_template");
 
   /// Of a model directory: chat_template.jinja, or chat_template of tokenizer_config.json, or the one called `name`
   /// when it is not empty. BOS and EOS come from tokenizer_config.json, else <s> and </s>. InputError when there is no
   /// template.
-  static ChatTemplate load(const std::string& directory, const std::string& name = "");
+  static ChatTemplate load(const std::string& directory, const std::string& name = "",
+                           const std::string& setting = "data.chat_template");
 
   /// The Jinja string of a model directory, known or not, for files that carry it on; nothing when there is none.
   static std::optional<std::string> jinja_of(const std::string& directory);

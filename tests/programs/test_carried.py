@@ -104,7 +104,7 @@ def check_model(place):
     assert place.run("zero_generate", "out/run/checkpoints", "--chat", *CHAT, text="Who made fire?\n")[0] == answers
     _, err = place.run("zero_generate", "out/run/model", "--prompt", "Who", "--max-new-tokens", "5")
     assert len(err.splitlines()) == 2 and re.search(r", read in \d+\.\d s$", err, re.M) and not re.search(r"\.\d{3}", err), err
-    assert re.search(r"prompt: 2 tokens in \d+\.\d\d s; then \d in \d+\.\d\d s(, \d+ a second)?$", err, re.M), err
+    assert re.search(r"prompt: 2 tokens in \d+\.\d\d s; made \d in \d+\.\d\d s more(, \d+ a second)?$", err, re.M), err
     place.run("zero_export", "out/run/checkpoints", "again")
     place.same("again", "out/run/model")
     place.run("zero_export", "out/run", "a.gguf", "--gguf", "F16")

@@ -123,6 +123,24 @@ def check_what_is_left_out_of_examples_is_told(place):
     assert code == 0 and said.count("rows.jsonl: keys that are not read: id") == 1 and said.count("1 of 1 examples are longer than training.seq_len = 64") == 1, (code, said)
 
 
+def check_runs_that_have_no_model_to_generate_by(place):
+    def refused(path, piece):
+        done = subprocess.run([place.bin + "/zero_generate", path, "--prompt", "a"], cwd=place.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS)
+        assert done.returncode == 2 and piece in done.stderr, (path, done)
+
+    code, _, said = place.run("--set", "lora.r=4")
+    assert code == 0, said
+    refused("out", "error: out: is a run that made an adapter: name the model that it was trained on, model, and --adapter out/adapter")
+    refused("out/checkpoints/", "error: out/checkpoints/: no checkpoints were written there, which takes [checkpoint] interval")
+    os.remove(place.path("out", "config.toml"))
+    refused("out", "name the model that it was trained on, and --adapter out/adapter")
+    code, _, said = place.run("--set", "job.output_dir=whole")
+    assert code == 0, said
+    refused("whole/checkpoints", "no checkpoints were written there, which takes [checkpoint] interval; name the model, whole/model")
+    shutil.rmtree(place.path("whole", "model"))
+    refused("whole", "error: whole: is a run that has no model yet, and no checkpoints were written there")
+
+
 def check_adapter_that_is_a_checkpoint(place):
     code, _, said = place.run("--set", "lora.r=4", "--set", "checkpoint.interval=6")
     assert code == 0, said
@@ -201,6 +219,11 @@ def check_misspelt_options(place):
                           ("zero_train config.toml --preview -1", "-1 not in range 1 to 1000000000 ("),
                           ("zero_export model out --overwrit", "; the nearest option is --overwrite ("),
                           ("zero_generate model --prompt a --chat-template zephir --chat", "excludes"),
+                          ("zero_train config.toml --dry-run --ranks 2", "error: --ranks 2: also needs --memory SIZE, "),
+                          ("zero_train config.toml --dry-run --memory lots", "error: --memory lots: is no size; "),
+                          ("zero_train config.toml --dry-run --memory 16MiB", "error: --memory 16MiB: is no more than the "),
+                          ("zero_generate model --prompt a --top-p 2", "error: --top-p 2: must be above 0 and at most 1"),
+                          ("zero_generate model --prompt a --temperature -1", "error: --temperature -1: must be 0 (greedy) or above"),
                           ("zero_generate model --chat --chat-template zephir", "--chat-template zephir: is none of the templates known here; the nearest is zephyr; known are ")):
         program, *words = command.split()
         done = subprocess.run([os.path.join(place.bin, program), *words], cwd=place.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS)

@@ -112,6 +112,19 @@ def check_chat(bin, data, folder):
     assert code == 0 and b"tokenizer.chat_template" in content and b"<|assistant|>" in content and b"\0output.weight" not in content, err
 
 
+def check_count_of_what_was_made(bin, data, folder):
+    talker(data, folder + "/talker")
+    with open(folder + "/prompts.txt", "w") as file:
+        file.write("Hi\nTell me more about it.\n")
+    for options in (["--prompt", "Hi", "--json"], ["--prompts", folder + "/prompts.txt"]):
+        code, out, err = run(bin + "/zero_generate", folder + "/talker", *options, "--max-new-tokens", "5")
+        made = sum(len(json.loads(line)["ids"]) for line in out.splitlines())
+        assert code == 0 and made > 1 and any(f" s; made {made} in " in line for line in err), (made, err)
+    os.remove(folder + "/talker/tokenizer_config.json")
+    code, _, err = run(bin + "/zero_generate", folder + "/talker", "--chat", text="")
+    assert code == 2 and "name by --chat-template one of zephyr" in err[-1] and "data." not in err[-1], err
+
+
 def check_refusals(bin, data, folder):
     lora, tiny = os.path.join(data, "tiny-lora"), os.path.join(data, "tiny-tied-bf16-sharded/model")
     export, generate, out = bin + "/zero_export", bin + "/zero_generate", folder + "/out"
@@ -145,7 +158,7 @@ def check_refusals(bin, data, folder):
 
 def main():
     bin, data = (os.path.abspath(path) for path in sys.argv[1:3])
-    for check in (check_logits, check_chat, check_refusals):
+    for check in (check_logits, check_chat, check_count_of_what_was_made, check_refusals):
         with tempfile.TemporaryDirectory(prefix="zero-export-") as folder:
             if check is check_refusals:
                 os.makedirs(folder + "/talker/model")

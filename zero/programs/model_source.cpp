@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "models/formats/hf_weights.h"
 #include "models/lora/adapted_weights.h"
+#include "zero/config/config.h"
 #include "zero/config/model_paths.h"
 #include "zero/programs/checkpoint_export.h"
 
@@ -16,15 +17,42 @@ namespace fs = std::filesystem;
 
 std::string joined(const std::string& folder, const char* name) { return (fs::path(folder) / name).string(); }
 
+bool is_run(const fs::path& folder) { return fs::is_regular_file(folder / "config.toml"); }
+
+/// " BASE," of an adapter's run, as the run was given it; empty where its configuration cannot be read.
+std::string base_of_run(const std::string& run) {
+  try {
+    const Config config = load_config(joined(run, "config.toml"));
+    return config.model.path ? " " + *config.model.path + "," : "";
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+/// Refuses a run's folder, or its checkpoints/, where none was written.
+void refuse_without_checkpoints(const std::string& path) {
+  fs::path place = fs::path(path).lexically_normal();
+  if (!place.has_filename()) place = place.parent_path();
+  if (is_run(place))
+    throw InputError(text(path,
+                          ": is a run that has no model yet, and no checkpoints were written there: let it end, or "
+                          "give it [checkpoint] interval"));
+  const fs::path run = place.parent_path();
+  if (place.filename() == "checkpoints" && is_run(run))
+    throw InputError(text(path, ": no checkpoints were written there, which takes [checkpoint] interval",
+                          is_model(joined(run, "model")) ? "; name the model, " + joined(run, "model") : ""));
+}
+
 std::string resolve_model(const std::string& path) {
   if (is_model(path) || is_adapter(path) || is_checkpoint(path)) return path;
   if (is_model(joined(path, "model"))) return joined(path, "model");
   if (is_adapter(joined(path, "adapter")))
-    throw InputError(text(path,
-                          ": is a run that made an adapter: name the model that it was trained on, and --adapter ",
-                          joined(path, "adapter")));
+    throw InputError(text(path, ": is a run that made an adapter: name the model that it was trained on,",
+                          base_of_run(path), " and --adapter ", joined(path, "adapter")));
   const std::string newest = newest_checkpoint_of(path);
-  return newest.empty() ? path : newest;
+  if (!newest.empty()) return newest;
+  refuse_without_checkpoints(path);
+  return path;
 }
 
 std::string resolve_adapter(const std::string& path) {

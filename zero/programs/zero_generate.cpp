@@ -168,11 +168,11 @@ void generate(Model& model, const ModelSource& source, Arguments arguments) {
   std::size_t read = 0, written = 0;
   for (const auto& row : ids) read += row.size();
   for (const auto& row : made) written += row.size();
-  const std::size_t further = written - made.size();
+  const std::size_t further = written - std::min(written, made.size());  // a prompt's first comes with its reading
   const double seconds = total - first;
   log_info(
-      std::fixed, std::setprecision(2), "prompt: ", read, " tokens in ", first, " s; then ", further, " in ", seconds,
-      " s",
+      std::fixed, std::setprecision(2), "prompt: ", read, " tokens in ", first, " s; made ", written, " in ", seconds,
+      " s more",
       further > 0 && seconds > 0 ? text(", ", std::llround(static_cast<double>(further) / seconds), " a second") : "");
   const auto context = static_cast<std::size_t>(model.config.max_position_embeddings);
   for (std::size_t row = 0; row < ids.size(); ++row)
@@ -181,18 +181,19 @@ void generate(Model& model, const ModelSource& source, Arguments arguments) {
       log_info("note: ", one ? "" : text("prompt ", row + 1, ": "), "the context of ", context, " tokens is full");
 }
 
-ChatTemplate load_template(const std::string& folder, const std::string& name) {
+/// The options have the names of what they set.
+void check_sampling(const SamplingOptions& options) {
   try {
-    return ChatTemplate::load(folder, name);
+    validate(options);
   } catch (const InputError& error) {
-    throw InputError(text(error.what(), "; for zero_generate that is --chat-template"));
+    throw InputError(std::string("--") + error.what());
   }
 }
 
 void chat(Model& model, const ModelSource& source, Arguments arguments) {
   const Prompter prompter(source.options.tokenizer);
   const ChatTemplate chat_template =
-      load_template(source.options.tokenizer.settings, source.options.tokenizer.chat_template);
+      ChatTemplate::load(source.options.tokenizer.settings, source.options.tokenizer.chat_template, "--chat-template");
   const std::int64_t context = model.config.max_position_embeddings;
   ChatHistory history(chat_template, prompter.chat(), context, std::min(arguments.options.max_new_tokens, context / 4));
   require_utf8(arguments.system, "--system");
@@ -266,7 +267,7 @@ int run(int argc, char** argv) {
     throw InputError(text("--chat-template ", arguments.chat_template, ": is none of the templates known here",
                           choice_among(arguments.chat_template, ChatTemplate::names())));
   if (arguments.chat && app.count("--max-new-tokens") == 0) arguments.options.max_new_tokens = 512;
-  validate(arguments.options.sampling);
+  check_sampling(arguments.options.sampling);
   choose_fast_matmul();
   const ModelPlace place = resolve({arguments.model, arguments.adapter, arguments.tokenizer});
   arguments.adapter = place.adapter;

@@ -78,6 +78,11 @@ TEST(Sampler, OptionsOutOfRangeAreRefused) {
        {SamplingOptions{.temperature = -1}, SamplingOptions{.temperature = NAN}, SamplingOptions{.top_k = -1},
         SamplingOptions{.top_p = 0}, SamplingOptions{.top_p = 1.1}, SamplingOptions{.repetition_penalty = 0}})
     EXPECT_THROW(validate(wrong), InputError);
+  try {
+    validate(SamplingOptions{.top_p = 2});
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(), "top-p 2: must be above 0 and at most 1");
+  }
   EXPECT_NO_THROW(validate(SamplingOptions{}));
 }
 

@@ -5,10 +5,13 @@ import json
 import os
 import sys
 
-import matplotlib
 
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+def pyplot():
+    """matplotlib, which is wanted for drawing alone."""
+    import matplotlib
+    matplotlib.use("Agg")
+    import matplotlib.pyplot
+    return matplotlib.pyplot
 
 
 def read_run(path):
@@ -52,6 +55,7 @@ def read_memory(path):
 
 def plot_memory(rows, out):
     """One pair of bars a row, predicted and measured (hatched), stacked by category; the paper's formula as a line across."""
+    plt = pyplot()
     figure, axis = plt.subplots(figsize=(max(8, 0.8 * len(rows)), 6))
     mib, width = 2.0**20, 0.38
     colors = plt.get_cmap("tab10").colors
@@ -75,23 +79,35 @@ def plot_memory(rows, out):
     figure.savefig(out, dpi=120)
 
 
+def what_fails(error):
+    if not isinstance(error, OSError):
+        return str(error)
+    return f"{error.filename}: {error.strerror}; name a run's output directory or its metrics.jsonl"
+
+
 def main():
     parser = argparse.ArgumentParser(prog="scripts/plot", description=__doc__)
     parser.add_argument("runs", nargs="+", help="output directories or metrics.jsonl files; or one file of zero_bench memory --json")
     parser.add_argument("-o", "--out", help="default: plot.png beside the first run's metrics.jsonl")
+    parser.add_argument("--only-read", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     try:
         memory = read_memory(args.runs[0]) if len(args.runs) == 1 else None
         if memory:
+            if args.only_read:
+                return
             out = args.out or os.path.splitext(args.runs[0])[0] + ".png"
             plot_memory(memory, out)
             return print(out)
         runs = [read_run(path) for path in args.runs]
     except (OSError, ValueError) as error:
-        sys.exit(f"scripts/plot: {error}")
+        print(f"plot: {what_fails(error)}", file=sys.stderr)
+        sys.exit(2)
+    if args.only_read:
+        return
     out = args.out or os.path.join(args.runs[0] if os.path.isdir(args.runs[0]) else os.path.dirname(args.runs[0]) or ".", "plot.png")
 
-    figure, axes = plt.subplots(4, 1, sharex=True, figsize=(8, 11), height_ratios=[2, 1, 1, 1])
+    figure, axes = pyplot().subplots(4, 1, sharex=True, figsize=(8, 11), height_ratios=[2, 1, 1, 1])
     for name, objects in runs:
         line, = axes[0].plot(*series(objects, "loss"), label=name, linewidth=1)
         if any("validation_loss" in o for o in objects):

@@ -113,9 +113,20 @@ def check_script_that_is_killed(place):
     assert len(place.checkpoints()) == 1
 
 
+def options_of_zero_train(place):
+    """But for --help, which is the script's too."""
+    said = subprocess.run([place.bin + "/zero_train", "--help"], capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=True).stdout
+    found = set(re.findall(r"^ +(?:-\w,)?(--[a-z-]+)", said, re.M)) - {"--help"}
+    assert {"--set", "--resume", "--memory", "--json", "--version"} <= found, said
+    return sorted(found)
+
+
 def check_refused(place):
     for options, piece in ((["-np", "0"], "-np 0: must be a number of ranks"), (["-np"], "-np nothing"),
-                           (["-np", "2", "--overwrite"], "those follow --: scripts/train config.toml -- --overwrite")):
+                           (["-np", "2", "--overwrite"], "those follow --: scripts/train config.toml -- --overwrite"),
+                           (["--memory=4GiB"], "those follow --: scripts/train config.toml -- --memory=4GiB"),
+                           (["--lr=3"], "--lr=3: is no option of mpirun"),
+                           *(([option], f"{option} is an option of zero_train, and those follow --") for option in options_of_zero_train(place))):
         done = subprocess.run([SCRIPT, "config.toml", *options], cwd=place.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS, env=environment(ZERO_BIN=place.bin))
         assert done.returncode == 2 and piece in done.stderr, (options, done)
 

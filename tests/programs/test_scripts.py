@@ -1,0 +1,60 @@
+"""What scripts make of wrong arguments: refused with one line before anything is installed, built or run.
+
+usage: test_scripts.py PROJECT_ROOT BIN [-k NAME]        exits 1 when something is wrong
+"""
+import os
+import subprocess
+
+from checks import arguments, environment, run_checks
+
+DEADLINE_SECONDS = 120
+
+
+def run(root, *command, cwd=None, **more):
+    """(exit code, standard output, standard error)"""
+    done = subprocess.run([os.path.join(root, command[0]), *command[1:]], cwd=cwd or root, capture_output=True, text=True, timeout=DEADLINE_SECONDS, env=environment(**more))
+    return done.returncode, done.stdout, done.stderr
+
+
+def refuses(root, *command, pieces, code=2, **more):
+    found, _, said = run(root, *command, **more)
+    assert found == code and said.count("\n") == 1 and all(piece in said for piece in pieces), (command, found, said)
+
+
+def check_filter_of_nothing(root, bin, folder):
+    if bin == os.path.join(root, "build", "release", "bin"):  # which is what scripts/test builds
+        refuses(root, "scripts/test", "config", "Nothing*", pieces=["Nothing*: no case of config has such a name"], code=1)
+
+
+def check_lint(root, bin, folder):
+    refuses(root, "scripts/lint", "nothere.cpp", pieces=["nothere.cpp: is no file of this project"])
+    refuses(root, "scripts/lint", "README.md", pieces=["README.md: is no source"])
+    refuses(root, "scripts/lint", "error.h", "log.c", cwd=os.path.join(root, "base"), pieces=["log.c: is no source"])
+
+
+def check_plot(root, bin, folder):
+    refuses(root, "scripts/plot", "nothere", pieces=["nothere: No such file or directory; name a run's output directory"])
+    os.mkdir(folder + "/empty")
+    refuses(root, "scripts/plot", folder + "/empty", pieces=["empty/metrics.jsonl: No such file"])
+    with open(folder + "/metrics.jsonl", "w") as file:
+        file.write("no run\n")
+    refuses(root, "scripts/plot", folder + "/metrics.jsonl", pieces=["metrics.jsonl:1: is no object of a run's metrics"])
+    code, said, _ = run(root, "scripts/plot", "--help")
+    assert code == 0 and "Installs\nmatplotlib" in said, said
+
+
+def check_gpu_report(root, bin, folder):
+    code, said, _ = run(root, "benchmarks/gpu_report", "--help", cwd=folder)
+    assert code == 0 and said.startswith("usage: benchmarks/gpu_report [BUILD]") and "2 without a build" in said, said
+    refuses(root, "benchmarks/gpu_report", folder, pieces=["scripts/build cuda makes build/cuda"])
+    refuses(root, "benchmarks/gpu_report", "--fast", pieces=["--fast: is no option"])
+
+
+def main():
+    args = arguments(__doc__)
+    root, bin = args.bin, args.data
+    run_checks(args, globals(), lambda check, folder: check(root, bin, folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,13 +1,16 @@
 #include "base/hash.h"
 
+#include <array>
 #include <cstring>
 
 #include "base/simd/crc32c.h"
 
 namespace zero {
 
-std::uint64_t checksum(const std::byte* data, std::size_t bytes) {
-  // Interleaved words keep four of the processor's three-cycle CRC steps going at a time.
+namespace {
+
+// Interleaved words keep four of the processor's three-cycle CRC steps going at a time.
+std::array<std::uint64_t, 4> streams_of(const std::byte* data, std::size_t bytes) {
   std::uint64_t a = 1, b = 2, c = 3, d = 4;
   for (std::size_t i = 0; i + 32 <= bytes; i += 32) {
     std::uint64_t word[4];
@@ -17,6 +20,25 @@ std::uint64_t checksum(const std::byte* data, std::size_t bytes) {
     c = crc32c(c, word[2]);
     d = crc32c(d, word[3]);
   }
+  return {a, b, c, d};
+}
+
+// The finaliser of MurmurHash3 (Appleby): a CRC is linear, and differences must not meet as differences.
+std::uint64_t scrambled(std::uint64_t x) {
+  x = (x ^ (x >> 33)) * 0xFF51AFD7ED558CCDu;
+  x = (x ^ (x >> 33)) * 0xC4CEB9FE1A85EC53u;
+  return x ^ (x >> 33);
+}
+
+}  // namespace
+
+std::uint64_t checksum(const std::byte* data, std::size_t bytes) {
+  const auto [a, b, c, d] = streams_of(data, bytes);
+  return scrambled(scrambled(a << 32 | b) + (c << 32 | d));
+}
+
+std::uint64_t linear_checksum(const std::byte* data, std::size_t bytes) {
+  const auto [a, b, c, d] = streams_of(data, bytes);
   return (crc32c(a, c) << 32) | crc32c(b, d);
 }
 

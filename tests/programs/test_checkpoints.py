@@ -220,6 +220,19 @@ def check_finished(place, args):
     assert f"resumed after step {steps}," in said, said
 
 
+def check_version_1(place, args):
+    """A run goes on from a checkpoint that version 0.1.0 wrote in the first format, to the weights that it came to then."""
+    kept = os.path.join(args.data, "checkpoint-1")
+    for ranks in (2, 1):
+        folder = place.path(f"old-{ranks}")
+        shutil.copytree(kept, folder)
+        command = [*mpirun(ranks), place.bin + "/zero_train", "c.toml", "--resume"]
+        ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS, env=environment())
+        assert ran.returncode == 0 and "resumed after step 3," in ran.stdout + ran.stderr, ran
+        with open(f"{folder}/out/model/model.safetensors", "rb") as now, open(f"{kept}/after-6-steps.safetensors", "rb") as then:
+            assert now.read() == then.read() or ranks == 1, "other weights than the version that wrote the checkpoint"
+
+
 def check_validation(place, args):
     """Held-out sets that leave ranks without a row; the last step validates too, and the model comes after it."""
     losses = {}

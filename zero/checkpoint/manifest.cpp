@@ -26,10 +26,18 @@ std::string hex(std::uint64_t number) {
   return word;
 }
 
-std::uint64_t checksum_of_text(std::string content) {
+std::string summed_text(std::string content) {
   content.replace(opening.size(), digits, digits, '0');
   content += "\n" + std::to_string(content.size());  // filling at the end must count
-  return checksum_of(std::move(content));
+  return content;
+}
+
+std::uint64_t checksum_of_text(std::string content) { return checksum_of(summed_text(std::move(content))); }
+
+std::uint64_t checksum_of_version_1(std::string content) {
+  std::string text = summed_text(std::move(content));
+  text.resize((text.size() + 31) / 32 * 32);
+  return linear_checksum(reinterpret_cast<const std::byte*>(text.data()), text.size());
 }
 
 ordered_json json_of(const RunPosition& position) {
@@ -229,8 +237,10 @@ std::string format_manifest(const Manifest& manifest) {
 }
 
 Manifest parse_manifest(const std::string& content, const std::string& path) {
-  if (content.size() < opening.size() + digits || !content.starts_with(opening) ||
-      content.substr(opening.size(), digits) != hex(checksum_of_text(content)))
+  const bool has_sum = content.size() >= opening.size() + digits && content.starts_with(opening);
+  const std::string sum = has_sum ? content.substr(opening.size(), digits) : "";
+  const bool is_first = has_sum && sum == hex(checksum_of_version_1(content));
+  if (!has_sum || (!is_first && sum != hex(checksum_of_text(content))))
     throw Error(path + ": is not what was written: its checksum does not agree");
   try {
     const ordered_json json = ordered_json::parse(content);
@@ -238,7 +248,9 @@ Manifest parse_manifest(const std::string& content, const std::string& path) {
     if (version < 1 || version > Manifest::current_version)
       throw Error(text(path, ": is of version ", json.at("version").dump(), ", and this program reads versions up to ",
                        Manifest::current_version));
+    if (is_first != (version == 1)) throw std::runtime_error("a checksum of another version");
     Manifest manifest;
+    manifest.version = version;
     manifest.position = position_of(json.at("position"));
     manifest.chunk_elements = json.at("chunk_elements");
     for (const auto& file : json.at("files")) manifest.files.push_back(file_of(file));

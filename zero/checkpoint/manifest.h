@@ -52,7 +52,8 @@ struct SavedFile {
 };
 
 struct Manifest {
-  static constexpr int current_version = 2;  // 1 knew AdamW's states alone
+  static constexpr int current_version = 2;  // 1 knew AdamW's states alone, and another checksum
+  int version = current_version;
 
   RunDescription run;
   RunPosition position;

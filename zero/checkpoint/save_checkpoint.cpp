@@ -86,7 +86,8 @@ void save_checkpoint(Engine& engine, const RunDescription& run, const RunPositio
   Communicator& communicator = engine.host();
   const int rank = communicator.rank(), ranks = communicator.size();
   const std::string temporary = folders.temporary_path(position.steps);
-  Manifest manifest{run, position, options.chunk_elements, saved_groups(engine), {}};
+  Manifest manifest{
+      .run = run, .position = position, .chunk_elements = options.chunk_elements, .groups = saved_groups(engine)};
 
   // 1. An empty temporary folder.
   all_or_none(control, [&] {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "zero/checkpoint/state_shares.h"
 
@@ -47,7 +48,7 @@ ShardReader& SavedStates::reader(int file) {
     open_file_ = -1;
     reader_ = std::make_unique<ShardReader>(calls_, folder_ + "/" + saved.name,
                                             ShardFormat(saved.sections, manifest_.states(), manifest_.chunk_elements),
-                                            saved.mark);
+                                            saved.mark, manifest_.version == 1 ? linear_checksum : checksum);
     open_file_ = file;
   }
   return *reader_;

@@ -10,8 +10,9 @@
 
 namespace zero {
 
-ShardReader::ShardReader(FileCalls& calls, const std::string& path, ShardFormat format, const FileMark& mark)
-    : calls_(calls), path_(path), format_(std::move(format)) {
+ShardReader::ShardReader(FileCalls& calls, const std::string& path, ShardFormat format, const FileMark& mark,
+                         Checksum sum)
+    : calls_(calls), path_(path), format_(std::move(format)), checksum_(sum) {
   if (mark.bytes != format_.bytes())
     throw Error(text(path_, ": the manifest gives it ", mark.bytes, " bytes, its sections take ", format_.bytes()));
   file_ = calls_.open(path_);
@@ -24,7 +25,7 @@ ShardReader::ShardReader(FileCalls& calls, const std::string& path, ShardFormat 
         1, static_cast<std::size_t>(std::max(format_.largest_chunk_bytes(), format_.table_bytes())),
         MemoryCategory::buffers);
     read_bytes(format_.table_offset(), format_.table_bytes());
-    if (checksum(data(), static_cast<std::size_t>(format_.table_bytes())) != mark.checksum)
+    if (checksum_(data(), static_cast<std::size_t>(format_.table_bytes())) != mark.checksum)
       throw Error(text(path_, ": its table of checksums (byte ", format_.table_offset(),
                        " on) is not the one that was written"));
     table_.resize(static_cast<std::size_t>(format_.chunks()));
@@ -50,7 +51,7 @@ void ShardReader::bring(std::int64_t index) {
   chunk_ = -1;
   const ShardChunk chunk = format_.chunk(index);
   read_bytes(chunk.offset, chunk.bytes);
-  if (checksum(data(), static_cast<std::size_t>(chunk.bytes)) != table_[static_cast<std::size_t>(index)])
+  if (checksum_(data(), static_cast<std::size_t>(chunk.bytes)) != table_[static_cast<std::size_t>(index)])
     throw Error(text(path_, ": bytes ", chunk.offset, " to ", chunk.offset + chunk.bytes, " (block ", index,
                      ") are not what was written"));
   chunk_ = index;

@@ -13,10 +13,13 @@
 
 namespace zero {
 
+using Checksum = std::uint64_t (*)(const std::byte* data, std::size_t bytes);
+
 class ShardReader {
  public:
-  /// Reads the table. Error that names the file, the place and what is wrong, from every member.
-  ShardReader(FileCalls& calls, const std::string& path, ShardFormat format, const FileMark& mark);
+  /// Reads the table. Error that names the file, the place and what is wrong, from every member. `sum`: the checksum of
+  /// the manifest's version.
+  ShardReader(FileCalls& calls, const std::string& path, ShardFormat format, const FileMark& mark, Checksum sum);
   ~ShardReader();
   ShardReader(const ShardReader&) = delete;
   ShardReader& operator=(const ShardReader&) = delete;
@@ -35,6 +38,7 @@ class ShardReader {
   FileCalls& calls_;
   std::string path_;
   ShardFormat format_;
+  Checksum checksum_;
   int file_ = -1;
   std::vector<std::uint64_t> table_;
   std::unique_ptr<HostArena> buffer_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <set>
 
 namespace zero {
 namespace {
@@ -11,7 +12,24 @@ namespace {
 TEST(Checksum, IsFourInterleavedStreamsOfCrc32c) {
   std::string bytes(64, '\0');
   std::iota(bytes.begin(), bytes.end(), '\0');
-  EXPECT_EQ(checksum(reinterpret_cast<const std::byte*>(bytes.data()), 64), 0xFE366E1F1CD189C5u);
+  EXPECT_EQ(linear_checksum(reinterpret_cast<const std::byte*>(bytes.data()), 64), 0xFE366E1F1CD189C5u);
+  EXPECT_EQ(checksum(reinterpret_cast<const std::byte*>(bytes.data()), 64), 0x7CC466DF112991F7u);
+}
+
+// Weights of ones, or moments of zeros, that a disk gives back as something else.
+TEST(Checksum, TellsBlocksOfOneValueApart) {
+  const auto filled = [](int value, std::size_t bytes) { return checksum_of(std::string(bytes, char(value))); };
+  std::set<std::uint64_t> sums;
+  for (int value = 0; value < 256; ++value)
+    for (const std::size_t bytes : {32, 4096, 12288}) sums.insert(filled(value, bytes));
+  EXPECT_EQ(sums.size(), 3 * 256);
+  // The same damage in the first and the third word of a line, or in all of them.
+  std::string whole(4096, 'x');
+  for (const std::size_t stride : {8, 16}) {
+    std::string bad = whole;
+    for (std::size_t i = 64; i < 96; i += stride) bad[i] = 'y';
+    EXPECT_NE(checksum_of(bad), checksum_of(whole)) << stride;
+  }
 }
 
 TEST(Checksum, ChangesWithEveryBitAndFillsUpWithZeros) {

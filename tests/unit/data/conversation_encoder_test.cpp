@@ -39,7 +39,7 @@ TEST(ConversationEncoder, PromptsAndTextsHaveBosAndEosAndNoTemplate) {
   EXPECT_EQ(text.ids, completion.ids);
   EXPECT_THAT(text.trained, ElementsAre(0, 1, 1, 1));
   EXPECT_THAT(message_of<InputError>([&] { plain.encode(parse_example(chat("a", "b"), "x:1")); }),
-              HasSubstr("set data.chat_template to one of"));
+              HasSubstr("name by data.chat_template one of"));
 }
 
 // A text that was written with its marks trains the ids of one that was not.

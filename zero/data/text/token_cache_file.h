@@ -10,7 +10,7 @@ namespace zero {
 
 struct TokenCacheHeader {
   char magic[8] = {'Z', 'E', 'R', 'O', 'T', 'O', 'K', 'S'};
-  std::uint32_t version = 2;
+  std::uint32_t version = 3;
   std::uint32_t width = 0;  // of an id, in bytes
   std::uint64_t ids = 0;
   std::uint64_t notes = 0;

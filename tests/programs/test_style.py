@@ -37,7 +37,7 @@ ROOMS = {
     "models/formats": ["base", "models", "models/text"],
     "models/lora": ["base", "models", "models/formats"],
     "models/generate": ["base", "models", "models/*"],
-    "zero/optim": ["base", "offload", "offload/kernels"],
+    "zero/optim": ["base", "offload", "offload/kernels", "offload/quantized"],
     "zero/core": ["base", "comm", "offload", "offload/*", "models", "models/nn/recompute.h", "zero/optim"],
     "zero/data": ["base", "comm", "models", "models/text", "models/formats"],
     "zero/checkpoint": ["base", "comm", "offload", "offload/memory", "models", "zero/core", "zero/optim"],

@@ -136,6 +136,7 @@ TEST_P(AnyLayout, ResumesWhatAnyOtherSaved) {
   const bool lora = kind == int(every_optimizer().size());
   RunOptions run = base(at::kDouble, at::kDouble, lora);
   if (!lora) run.optimizer = every_optimizer()[std::size_t(kind)];
+  if (!lora) run.config = config_for(run.optimizer, true);
   if (!lora) run.lr = run.optimizer.lr;
   Half saving{level(row, 0), 1 + level(row, 1)}, loading{level(row, 2), 1 + level(row, 3), Home(level(row, 4))};
   saving.home = Home(level(row, 4) ^ 1);

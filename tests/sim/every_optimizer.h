@@ -2,6 +2,7 @@
 // The optimizers that tests go through, with settings under which all of their parts show.
 #include <vector>
 
+#include "tests/sim/training_run.h"
 #include "zero/optim/optimizer_table.h"
 
 namespace zero::testing {
@@ -28,6 +29,17 @@ inline std::vector<OptimizerOptions> every_optimizer() {
   rates.groups = {{{"*.q_proj.weight"}, {}, 0.05, {}}, {{"*"}, {}, {}, 0.2}};
   all.push_back(rates);
   return all;
+}
+
+/// A model with tensors for it: of 8-bit states those of 4096 elements, of which some end in the middle of a block.
+inline ModelConfig config_for(const OptimizerOptions& options, bool tied = false) {
+  ModelConfig config = small_config(tied);
+  if (options.name != "adamw8bit") return config;
+  config.hidden_size = 64;
+  config.intermediate_size = 71;
+  config.num_attention_heads = 4;
+  config.head_dim = 16;
+  return config;
 }
 
 inline std::string name_of(const OptimizerOptions& options) {

@@ -169,10 +169,10 @@ std::vector<ConfigKey> make_keys() {
       {"optimizer", "weight_decay", at<&C::optimizer, &Optim::weight_decay>, zero_or_more(),
        "On tensors of two or more dimensions."},
       {"optimizer", "betas", at<&C::optimizer, &Optim::betas>, below_one("two numbers, each "),
-       "adamw, muon, prodigy: decay of the two moments; lion: of the direction and of the moment. lion [0.9, 0.99], "
+       "adamw, adamw8bit, muon, prodigy: decay of the two moments; lion: of the direction and of the moment. lion [0.9, 0.99], "
        "prodigy [0.9, 0.999]."},
       {"optimizer", "eps", at<&C::optimizer, &Optim::eps>, above_zero(),
-       "adamw, muon, prodigy: added to the root of the second moment."},
+       "adamw, adamw8bit, muon, prodigy: added to the root of the second moment."},
       {"optimizer", "momentum", at<&C::optimizer, &Optim::momentum>, below_one(""),
        "sgd, muon (0.95): of the gradients."},
       {"optimizer", "nesterov", at<&C::optimizer, &Optim::nesterov>, anything(), "sgd, muon: momentum looks ahead."},

@@ -23,13 +23,13 @@ std::int64_t OptimizerSet::grain(at::ScalarType master) const {
   return most;
 }
 
-// Settings that are not of the run's own optimizer are defaults, but of the AdamW beside Muon, whose settings Muon's are.
+// Settings that are not of the run's own optimizer are defaults, but for the AdamW that takes what that one does not.
 OptimizerOptions OptimizerSet::options_of(const std::string& name) const {
   if (name == options_.name) return options_;
   OptimizerOptions options = optimizer_row(name).defaults;
   options.lr = options_.lr;
   options.weight_decay = options_.weight_decay;
-  if (name == "adamw" && options_.name == "muon") {
+  if (name == "adamw" && (options_.name == "muon" || options_.name == "adamw8bit")) {
     options.beta1 = options_.beta1;
     options.beta2 = options_.beta2;
     options.eps = options_.eps;

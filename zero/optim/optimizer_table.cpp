@@ -5,11 +5,11 @@
 namespace zero {
 
 // In the files of rules/.
-OptimizerRow adamw_row(), sgd_row(), lion_row(), adafactor_row(), prodigy_row(), muon_row();
+OptimizerRow adamw_row(), sgd_row(), lion_row(), adafactor_row(), prodigy_row(), muon_row(), adamw8bit_row();
 
 const std::vector<OptimizerRow>& optimizer_table() {
-  static const std::vector<OptimizerRow> rows{adamw_row(),     sgd_row(),     lion_row(),
-                                              adafactor_row(), prodigy_row(), muon_row()};
+  static const std::vector<OptimizerRow> rows{adamw_row(),   sgd_row(),  lion_row(),     adafactor_row(),
+                                              prodigy_row(), muon_row(), adamw8bit_row()};
   return rows;
 }
 

@@ -1,0 +1,57 @@
+#include "offload/quantized/block8.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace zero {
+namespace {
+
+/// Of each power of ten from 1e-6 to 1 the means of equal parts of [0.1, 1], twice as many from one power to the next.
+std::vector<float> dynamic_codes(bool is_signed) {
+  std::vector<float> codes{0.0F, 1.0F};
+  for (int power = 0; power < 7; ++power) {
+    const int parts = is_signed ? 1 << power : 2 << power;
+    for (int i = 0; i < parts; ++i) {
+      const auto edge = [&](int k) { return static_cast<float>(0.1 + 0.9 * k / parts); };
+      const auto mean = (edge(i) + edge(i + 1)) / 2.0F;
+      const auto code = static_cast<float>(std::pow(10.0, power - 6) * static_cast<double>(mean));
+      codes.push_back(code);
+      if (is_signed) codes.push_back(-code);
+    }
+  }
+  std::sort(codes.begin(), codes.end());
+  return codes;
+}
+
+}  // namespace
+
+Block8Map::Block8Map(bool is_signed) : first_(std::size_t{1} << 16) {
+  const std::vector<float> codes = dynamic_codes(is_signed);
+  std::copy(codes.begin(), codes.end(), codes_.begin());
+  for (std::size_t i = 0; i + 1 < codes_.size(); ++i) midpoints_[i] = (codes_[i] + codes_[i + 1]) / 2;
+  for (std::uint32_t upper = 0; upper < first_.size(); ++upper) {
+    const auto first = std::bit_cast<float>(upper << 16), last = std::bit_cast<float>(upper << 16 | 0xFFFF);
+    const float lowest = std::min(first, last);
+    first_[upper] =
+        static_cast<std::uint8_t>(std::lower_bound(midpoints_.begin(), midpoints_.end(), lowest) - midpoints_.begin());
+  }
+}
+
+// Numbers with one upper half lie in a 128th of their size, and no two midpoints are as close: one comparison is enough.
+std::uint8_t Block8Map::nearest(float value) const {
+  const std::uint8_t code = first_[std::bit_cast<std::uint32_t>(value) >> 16];
+  return static_cast<std::uint8_t>(code + (code < midpoints_.size() && value > midpoints_[code]));
+}
+
+const Block8Map& signed_map() {
+  static const Block8Map map(true);
+  return map;
+}
+
+const Block8Map& unsigned_map() {
+  static const Block8Map map(false);
+  return map;
+}
+
+}  // namespace zero

@@ -1,0 +1,36 @@
+#pragma once
+// Block8: numbers of 8 bits with a scale for every 256 of them, for states of optimizers: the codes and their spacing are
+// those of Dettmers et al. 2022, "8-bit Optimizers via Block-wise Quantization" (dynamic tree quantization), as
+// bitsandbytes has them.
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace zero {
+
+inline constexpr std::int64_t block8 = 256;  // elements that share a scale
+
+class Block8Map {
+ public:
+  /// Codes from -1 to 1, or from 0 to 1 with twice as many.
+  explicit Block8Map(bool is_signed);
+
+  /// Ascending.
+  const std::array<float, 256>& codes() const { return codes_; }
+  /// Between neighbours: what is above the i-th is nearer to code i + 1.
+  const std::array<float, 255>& midpoints() const { return midpoints_; }
+
+  /// The nearest code to a number from -1 to 1, of two equally near ones the lower.
+  std::uint8_t nearest(float value) const;
+
+ private:
+  std::array<float, 256> codes_{};
+  std::array<float, 255> midpoints_{};
+  std::vector<std::uint8_t> first_;  // by the upper half of a number: the code of the lowest number that begins so
+};
+
+/// The maps of first and second moments.
+const Block8Map& signed_map();
+const Block8Map& unsigned_map();
+
+}  // namespace zero

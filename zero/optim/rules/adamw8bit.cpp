@@ -1,0 +1,181 @@
+// AdamW with moments of 8 bits (Dettmers et al. 2022, "8-bit Optimizers via Block-wise Quantization"), the codes and
+// blocks of bitsandbytes; the step is torch's AdamW's, and each moment is rounded to the nearest code after it.
+//
+// Blocks are counted from a tensor's first element, so that states do not depend on ranks and stages. Tensors of fewer
+// than 4096 elements are AdamW's, as bitsandbytes has it, and so is what lies beside others in a fused parameter without
+// beginning with a block.
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <array>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/numbers/number_types.h"
+#include "offload/quantized/block8.h"
+#include "zero/optim/optimizer_table.h"
+
+namespace zero {
+namespace {
+
+constexpr std::int64_t smallest_tensor = 4096;
+
+/// A step's constants, for masters of type S.
+template <class S>
+struct Constants {
+  S keep, one_minus_beta1, beta2, one_minus_beta2, step_size, inverse_root_bias2, eps, gradient_scale;
+
+  explicit Constants(const StepFactors& f) {
+    const auto step = static_cast<double>(f.step);
+    keep = S(1 - f.lr * f.weight_decay);
+    one_minus_beta1 = S(1 - f.beta1);
+    beta2 = S(f.beta2);
+    one_minus_beta2 = S(1 - f.beta2);
+    step_size = S(f.lr / (1 - std::pow(f.beta1, step)));
+    inverse_root_bias2 = S(1 / std::sqrt(1 - std::pow(f.beta2, step)));
+    eps = S(f.eps);
+    gradient_scale = S(f.gradient_scale);
+  }
+};
+
+/// One moment of one block.
+struct BlockOfCodes {
+  const Block8Map& map;
+  std::uint8_t* codes;
+  float* scale;
+
+  void decode(float* values, std::int64_t n) const {
+    for (std::int64_t i = 0; i < n; ++i) values[i] = map.codes()[codes[i]] * *scale;
+  }
+  void encode(const float* values, std::int64_t n) const {
+    float largest = 0;
+    for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(values[i]));
+    const float inverse = largest > 0 ? 1 / largest : 0;
+    *scale = largest;
+    for (std::int64_t i = 0; i < n; ++i) codes[i] = map.nearest(std::min(1.0F, std::max(-1.0F, values[i] * inverse)));
+  }
+};
+
+template <class S>
+void update_block(S* master, const S* gradient, const BlockOfCodes& first, const BlockOfCodes& second, std::int64_t n,
+                  const Constants<S>& c) {
+  std::array<float, block8> m, v;
+  first.decode(m.data(), n);
+  second.decode(v.data(), n);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const S g = gradient[i] * c.gradient_scale, mean = m[i] + (g - m[i]) * c.one_minus_beta1,
+            square = v[i] * c.beta2 + g * g * c.one_minus_beta2;
+    master[i] = master[i] * c.keep - mean * c.step_size / (std::sqrt(square) * c.inverse_root_bias2 + c.eps);
+    m[i] = float(mean);
+    v[i] = float(square);
+  }
+  first.encode(m.data(), n);
+  second.encode(v.data(), n);
+}
+
+template <class G, class S>
+S widened(G x) {
+  if constexpr (std::is_same_v<G, double>)
+    return S(x);
+  else
+    return S(to_float(x));
+}
+
+class AdamW8bit final : public Optimizer {
+ public:
+  using Optimizer::Optimizer;
+
+  bool takes(const TensorTraits& tensor) const override {
+    std::int64_t numel = 1;
+    for (const std::int64_t size : tensor.shape) numel *= size;
+    return numel >= smallest_tensor && tensor.position % block8 == 0;
+  }
+  std::vector<StateSpec> states(at::ScalarType) const override {
+    return {{"exp_avg_codes", at::kByte},
+            {"exp_avg_sq_codes", at::kByte},
+            {"exp_avg_scales", at::kFloat, block8},
+            {"exp_avg_sq_scales", at::kFloat, block8}};
+  }
+  std::int64_t longest_span() const override { return std::int64_t{1} << 24; }
+
+  void update(const UpdateSpan& span, const UpdateContext& context) const override {
+    if (!span.master.is_cpu())
+      update_composed(span, context.factors);
+    else if (span.master.scalar_type() == at::kDouble)
+      update_on_host<double>(span, context.factors);
+    else
+      update_on_host<float>(span, context.factors);
+    write_weights(span);
+  }
+
+ private:
+  template <class S>
+  static void update_on_host(const UpdateSpan& span, const StepFactors& factors);
+  static void update_composed(const UpdateSpan& span, const StepFactors& factors);
+};
+
+template <class S>
+void AdamW8bit::update_on_host(const UpdateSpan& span, const StepFactors& factors) {
+  const Constants<S> constants(factors);
+  const std::int64_t n = span.master.numel();
+  S* master = span.master.data_ptr<S>();
+  std::uint8_t *codes1 = span.states[0].data_ptr<std::uint8_t>(), *codes2 = span.states[1].data_ptr<std::uint8_t>();
+  float *scales1 = span.states[2].data_ptr<float>(), *scales2 = span.states[3].data_ptr<float>();
+  with_float_type(number_of(span.gradient.scalar_type()), [&]<class G>(G) {
+    const auto* gradient = static_cast<const G*>(span.gradient.const_data_ptr());
+    at::parallel_for(0, (n + block8 - 1) / block8, 64, [&](std::int64_t begin, std::int64_t end) {
+      std::array<S, block8> wide;
+      for (std::int64_t b = begin; b < end; ++b) {
+        const std::int64_t at = b * block8, count = std::min(block8, n - at);
+        for (std::int64_t i = 0; i < count; ++i) wide[std::size_t(i)] = widened<G, S>(gradient[at + i]);
+        update_block(master + at, wide.data(), {signed_map(), codes1 + at, scales1 + b},
+                     {unsigned_map(), codes2 + at, scales2 + b}, count, constants);
+      }
+    });
+  });
+}
+
+// The same by LibTorch's operations, on any device; blocks as rows, the last one filled up with zeros.
+void AdamW8bit::update_composed(const UpdateSpan& span, const StepFactors& factors) {
+  const Constants<double> c(factors);
+  const std::int64_t n = span.master.numel(), blocks = (n + block8 - 1) / block8;
+  const auto rows = [&](const at::Tensor& flat) {
+    const at::Tensor whole = at::zeros({blocks * block8}, flat.options());
+    whole.narrow(0, 0, n).copy_(flat);
+    return whole.view({blocks, block8});
+  };
+  const auto table = [&](const auto& values) {
+    return at::tensor(at::ArrayRef<float>(values.data(), values.size())).to(span.master.device());
+  };
+  const auto decoded = [&](const Block8Map& map, int s) {
+    const at::Tensor codes = rows(span.states[std::size_t(s)]).to(at::kLong).view({-1});
+    return table(map.codes()).index_select(0, codes).view({blocks, block8}) *
+           span.states[std::size_t(s) + 2].unsqueeze(1);
+  };
+  const auto encode = [&](const Block8Map& map, const at::Tensor& values, int s) {
+    const at::Tensor largest = values.abs().amax(1), inverse = largest.reciprocal().masked_fill(largest == 0, 0);
+    const at::Tensor codes = at::bucketize((values * inverse.unsqueeze(1)).clamp(-1, 1), table(map.midpoints()));
+    span.states[std::size_t(s)].copy_(codes.to(at::kByte).view({-1}).narrow(0, 0, n));
+    span.states[std::size_t(s) + 2].copy_(largest);
+  };
+  const at::Tensor g = rows(scaled_gradient(span, factors));
+  at::Tensor m = decoded(signed_map(), 0).to(g.scalar_type()), v = decoded(unsigned_map(), 1).to(g.scalar_type());
+  m = m + (g - m) * c.one_minus_beta1;
+  v = v * c.beta2 + g * g * c.one_minus_beta2;
+  const at::Tensor step = m * c.step_size / (v.sqrt() * c.inverse_root_bias2 + c.eps);
+  span.master.mul_(c.keep).sub_(step.view({-1}).narrow(0, 0, n));
+  encode(signed_map(), m.to(at::kFloat), 0);
+  encode(unsigned_map(), v.to(at::kFloat), 1);
+}
+
+}  // namespace
+
+OptimizerRow adamw8bit_row() {
+  return {"adamw8bit",
+          "AdamW with moments of 8 bits as bitsandbytes has them, in tensors of 4096 elements or more",
+          {"betas", "eps"},
+          {.name = "adamw8bit", .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8},
+          [](const OptimizerOptions& o) -> std::unique_ptr<Optimizer> { return std::make_unique<AdamW8bit>(o); }};
+}
+
+}  // namespace zero

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "base/error.h"
 #include "offload/disk/disk_shard_store.h"
 #include "offload/disk/disk_tier.h"
 #include "offload/memory/host_shard_store.h"
@@ -126,6 +127,41 @@ int times(int x, int y) {
 int level(int row, int column) {
   const int a = row / 4, b = row % 4;
   return column == 0 ? a : b ^ times(a, column - 1);
+}
+
+// A rank behind the last tensor, which ends in the middle of a block, and one with a part of it.
+TEST(BlocksOfStates, AreSavedWhereverShardsEnd) {
+  RunOptions run = base(at::kFloat, at::kFloat, false);
+  run.config = config_for(optimizer_row("adamw8bit").defaults, true);
+  run.config.vocab_size = 65;  // 65 x 64 elements: 16 blocks and a quarter
+  run.optimizer = optimizer_row("adamw8bit").defaults;
+  run.global_batch = 8;
+  for (const int ranks : {3, 8}) {
+    Bench bench(run);
+    const States then = bench.save({3, ranks});
+    States now;
+    bench.resume({1, 2}, now);
+    expect_equal(then, now);
+  }
+}
+
+TEST(OtherOptimizers, AreRefusedByName) {
+  for (const char* const other : {"muon", "adamw8bit", "adafactor", "prodigy"}) {
+    RunOptions run = base(at::kDouble, at::kDouble, false);
+    run.config = config_for(optimizer_row(other).defaults, true);
+    run.steps = 1;
+    MemoryDisk disk("/disk");
+    run_training(run, [&](Engine& engine, int, int step) {
+      if (step == 1) save_at(engine, 1, *disk.calls());
+    });
+    run.optimizer = optimizer_row(other).defaults;
+    run.steps = 0;
+    run_training(run, [&](Engine& engine, int, int) {
+      SavedStates saved(*disk.calls(), CheckpointFolders(*disk.calls(), "/disk/checkpoints").path(1));
+      EXPECT_NO_THROW(check_same_tensors(saved, engine));
+      EXPECT_THROW(check_same_states(saved, engine), InputError) << other;
+    });
+  }
 }
 
 // Of the model whole by every optimizer, and of adapters by the first.

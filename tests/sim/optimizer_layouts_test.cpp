@@ -114,6 +114,24 @@ TEST(OptimizerReports, ProdigyTellsItsDistanceAndMuonItsMatrices) {
   }
 }
 
+// A group at rate 0 stands still, and the others go on as if it were not there.
+TEST(OptimizerGroups, ARateOfZeroFreezes) {
+  for (const OptimizerOptions& options : every_optimizer()) {
+    if (!options.groups.empty()) continue;
+    RunOptions run = run_of(options);
+    run.optimizer.groups = {{{"*embed_tokens*"}, {}, 0.0, {}}};
+    run.ranks = 2;
+    run.stage = 3;
+    RunOptions start = run;
+    start.steps = 0;
+    const RunResult before = run_training(start), after = run_training(run);
+    EXPECT_TRUE(std::isfinite(after.losses.back()));
+    for (const auto& [name, weight] : after.weights)
+      EXPECT_EQ(at::equal(weight, before.weights.at(name)), name.find("embed") != name.npos)
+          << options.name << " " << name;
+  }
+}
+
 TEST(OptimizerGroups, APatternWithoutATensorIsRefused) {
   RunOptions run = run_of({});
   run.optimizer.groups = {{{"model.layers.9.*"}, {}, 0.1, {}}};

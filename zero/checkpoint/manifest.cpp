@@ -203,7 +203,7 @@ void check(const Manifest& manifest, const std::string& path) {
       require(section.group >= 0 && section.group < int(manifest.groups.size()) && section.begin >= 0 &&
                   section.count >= 0 && section.begin <= manifest.groups[section.group].numel &&
                   section.count <= manifest.groups[section.group].numel - section.begin &&
-                  section.begin % largest_grain(manifest.groups[section.group].states) == 0,
+                  (section.count == 0 || section.begin % largest_grain(manifest.groups[section.group].states) == 0),
               "a section outside of its group");
   }
 }

@@ -46,8 +46,9 @@ FileMark write_shard(Engine& engine, const std::string& path, const ShardFormat&
       ++section;
     }
   for (const SavedStatistic& statistic : saved_statistics(engine)) {
+    if (section++->count == 0) continue;
     const at::Tensor values = statistic.values.to(at::kCPU).contiguous();
-    if (section++->count > 0) writer.append({values.const_data_ptr()}, values.numel());
+    writer.append({values.const_data_ptr()}, values.numel());
   }
   return writer.finish();
 }
@@ -86,8 +87,11 @@ void save_checkpoint(Engine& engine, const RunDescription& run, const RunPositio
   Communicator& communicator = engine.host();
   const int rank = communicator.rank(), ranks = communicator.size();
   const std::string temporary = folders.temporary_path(position.steps);
-  Manifest manifest{
-      .run = run, .position = position, .chunk_elements = options.chunk_elements, .groups = saved_groups(engine)};
+  Manifest manifest;
+  manifest.run = run;
+  manifest.position = position;
+  manifest.chunk_elements = options.chunk_elements;
+  manifest.groups = saved_groups(engine);
 
   // 1. An empty temporary folder.
   all_or_none(control, [&] {

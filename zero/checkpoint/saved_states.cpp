@@ -92,7 +92,7 @@ void SavedStates::verify() {
   for (int f = 0; f < int(manifest_.files.size()); ++f) reader(f).verify();
 }
 
-void check_same_tensors(const SavedStates& saved, const Engine& engine) {
+void check_same_tensors(const SavedStates& saved, Engine& engine) {
   std::map<std::string, std::vector<std::int64_t>> stored;
   for (const TensorSpec& spec : saved.tensors()) stored[spec.name] = spec.shape;
   for (const auto& group : engine.groups()) {
@@ -110,6 +110,31 @@ void check_same_tensors(const SavedStates& saved, const Engine& engine) {
   if (!stored.empty())
     throw InputError(saved.folder() + ": holds " + stored.begin()->first +
                      ", which this run does not train: it is of another model");
+}
+
+namespace {
+
+[[noreturn]] void refuse_optimizer(const SavedStates& saved, const std::string& lacks) {
+  throw InputError(
+      saved.folder() + ": holds no " + lacks +
+      ", which this run's optimizer needs: the states of one optimizer are none of another. Go on with the "
+      "optimizer and the groups that it was written with, or begin a run with its weights (zero_export)");
+}
+
+}  // namespace
+
+void check_same_states(const SavedStates& saved, Engine& engine) {
+  for (const auto& group : engine.groups())
+    for (const auto& shard : group->states())
+      for (int t = 0; t < int(shard->layout().tensors().size()); ++t) {
+        const std::string& name = shard->layout().spec(t).name;
+        const std::vector<StateSpec>& held = saved.states_of(name);
+        for (const StateSpec& state : group->visited_states(*shard))
+          if (std::find(held.begin(), held.end(), state) == held.end())
+            refuse_optimizer(saved, state.name + " of " + name);
+      }
+  for (const SavedStatistic& statistic : saved_statistics(engine))
+    if (!saved.holds(statistic.name)) refuse_optimizer(saved, statistic.name);
 }
 
 namespace {

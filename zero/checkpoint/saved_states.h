@@ -24,6 +24,10 @@ class SavedStates {
   std::vector<TensorSpec> tensors() const;
   at::ScalarType master_type() const;
   bool holds(const std::string& name) const { return places_.contains(name); }
+  /// Of a tensor that it holds.
+  const std::vector<StateSpec>& states_of(const std::string& name) const {
+    return manifest_.groups[std::size_t(places_.at(name).group)].states;
+  }
 
   /// One state of a tensor, and where it goes: elements of the state's type, or numbers of its blocks.
   struct Wanted {
@@ -60,7 +64,11 @@ class SavedStates {
 
 /// Throws InputError that names the first trained tensor of the engine that the checkpoint does not hold, or the other
 /// way round.
-void check_same_tensors(const SavedStates& saved, const Engine& engine);
+void check_same_tensors(const SavedStates& saved, Engine& engine);
+
+/// Throws InputError that names the first state or number of the engine's optimizers that the checkpoint does not hold:
+/// another optimizer wrote it.
+void check_same_states(const SavedStates& saved, Engine& engine);
 
 /// Fills the states of the engine's trained groups that this rank holds, and what its optimizers keep; Engine::resume()
 /// must follow. Holds one chunk beside them.

@@ -15,7 +15,8 @@ ShardSection section_of(const StateShard& shard, const FlatLayout& flat, int gro
   const auto cut = [&](int part) {
     return part == replicas ? end : begin + (end - begin) * part / replicas / grain * grain;
   };
-  return {group, cut(replica), cut(replica + 1) - cut(replica)};
+  const std::int64_t count = cut(replica + 1) - cut(replica);
+  return {group, count ? cut(replica) : 0, count};
 }
 
 void add_statistics(const std::vector<StatisticSpec>& specs, const std::string& tensor, const at::Tensor& kept,

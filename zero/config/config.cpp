@@ -299,7 +299,10 @@ class Reader {
     if (!node.is_array_of_tables()) refuse(here, "must be tables of match, optimizer, lr and weight_decay");
     for (const toml::node& table : *node.as_array()) {
       OptimizerGroup group;
-      for (const auto& [key, value] : *table.as_table()) read_group_key(group, std::string(key.str()), value);
+      for (const auto& [key, value] : *table.as_table()) {
+        const std::string place = line_of(value.source()) + ": [[optimizer.group]] ", name(key.str());
+        read_group_key(group, name, value, one_line(place + name + " = " + shown(value)));
+      }
       if (group.match.empty())
         refuse(line_of(table.source()) + ": [[optimizer.group]]", "needs match, patterns of tensors' names");
       config_.optimizer.groups.push_back(std::move(group));
@@ -307,33 +310,23 @@ class Reader {
     config_.origin["optimizer.group"] = here;
   }
 
-  void read_group_key(OptimizerGroup& group, const std::string& name, const toml::node& value) {
-    const std::string where =
-        one_line(line_of(value.source()) + ": [[optimizer.group]] " + name + " = " + shown(value));
-    const auto rate = [&] {
-      const auto number = as<double>(value);
+  static void read_group_key(OptimizerGroup& group, const std::string& name, const toml::node& value,
+                             const std::string& where) {
+    const auto patterns = as<std::vector<std::string>>(value);
+    const auto number = as<double>(value);
+    const std::vector<std::string> names = optimizer_names(), keys{"match", "optimizer", "lr", "weight_decay"};
+    if (std::find(keys.begin(), keys.end(), name) == keys.end())
+      refuse(where, "unknown key; known are " + joined(keys));
+    if (name == "match" && (!patterns || patterns->empty()))
+      refuse(where, "must be a list of patterns of tensors' names");
+    if (name == "optimizer" && (!patterns || std::find(names.begin(), names.end(), patterns->front()) == names.end()))
+      refuse(where, "must be one of " + joined(names));
+    if (name == "lr" || name == "weight_decay") {
       if (!number || !(*number >= 0 && *number <= 1e30)) refuse(where, "must be a number between 0 and 1e30");
-      return *number;
-    };
-    if (name == "match") {
-      const auto patterns = as<std::vector<std::string>>(value);
-      if (!patterns || patterns->empty()) refuse(where, "must be a list of patterns of tensors' names");
-      group.match = *patterns;
-    } else if (name == "optimizer") {
-      const auto text = as<std::string>(value);
-      const std::vector<std::string> known = optimizer_names();
-      if (!text || std::find(known.begin(), known.end(), *text) == known.end())
-        refuse(where, "must be one of " + joined(known));
-      group.optimizer = *text;
-    } else if (name == "lr") {
-      group.lr = rate();
-    } else if (name == "weight_decay") {
-      group.weight_decay = rate();
-    } else {
-      const std::string near = nearest_key(name, {"match", "optimizer", "lr", "weight_decay"});
-      refuse(where, near.empty() ? "unknown key; known are match, optimizer, lr, weight_decay"
-                                 : "unknown key; the nearest known key is `" + near + "`");
+      (name == "lr" ? group.lr : group.weight_decay) = *number;
     }
+    if (name == "match") group.match = *patterns;
+    if (name == "optimizer") group.optimizer = patterns->front();
   }
 
   void read_key(const std::string& section, const std::string& name, const Given& given) {

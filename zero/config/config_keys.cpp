@@ -165,9 +165,9 @@ std::vector<ConfigKey> make_keys() {
        "Steps between validations, and one after the last step; 0: never, and data.validation is not read. Must be given with data.validation."},
 
       {"optimizer", "name", at<&C::optimizer, &Optim::name>, one_of(optimizer_names()), optimizer_docs()},
-      {"optimizer", "lr", at<&C::optimizer, &Optim::lr>, zero_or_more(), "Peak learning rate."},
+      {"optimizer", "lr", at<&C::optimizer, &Optim::lr>, zero_or_more(), "Peak learning rate. prodigy: 1."},
       {"optimizer", "weight_decay", at<&C::optimizer, &Optim::weight_decay>, zero_or_more(),
-       "On tensors of two or more dimensions."},
+       "On tensors of two or more dimensions. sgd: 0."},
       {"optimizer", "betas", at<&C::optimizer, &Optim::betas>, below_one("two numbers, each "),
        "adamw, adamw8bit, muon, prodigy: decay of the two moments; lion: of the direction and of the moment. lion [0.9, 0.99], "
        "prodigy [0.9, 0.999]."},

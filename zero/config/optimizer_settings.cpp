@@ -10,6 +10,8 @@ namespace {
 
 OptimizerConfig config_of(const OptimizerOptions& options) {
   OptimizerConfig config;
+  config.lr = options.lr;
+  config.weight_decay = options.weight_decay;
   config.betas = {options.beta1, options.beta2};
   config.eps = options.eps;
   config.momentum = options.momentum;
@@ -53,7 +55,7 @@ void settle_optimizer(Config& config) {
   Config defaults;
   defaults.optimizer = config_of(row.defaults);
   for (const ConfigKey& key : config_keys()) {
-    if (key.section != "optimizer" || is_common(key.name)) continue;
+    if (key.section != "optimizer" || key.name == "name") continue;
     if (!config.is_given(key.full_name())) {
       write_field(key.field(config), *read_field(key.field(defaults)));
     } else if (!knows(row, key.name)) {
@@ -63,6 +65,9 @@ void settle_optimizer(Config& config) {
     }
   }
   if (config.optimizer.lr > 0) return;
+  if (row.name == "muon" && config.optimizer.lr_adamw > 0)
+    throw InputError(config.where("optimizer.lr") +
+                     ": must be above 0 where lr_adamw is, since both follow one schedule");
   for (const OptimizerGroup& group : config.optimizer.groups)
     if (group.lr.value_or(0) > 0)
       throw InputError(config.where("optimizer.lr") +

@@ -100,7 +100,7 @@ class Engine final : private BackwardHooks {
   PendingStepResult update(const UpdateRule& rule, const at::Tensor& loss_sum);
 
   /// Every tensor whole, one group at a time, on all ranks, in host memory. Collective. Gradients are those of the last
-  /// step, unclipped.
+  /// step, unclipped, until its update, which may leave others.
   void export_weights(const ParameterGroup::TensorSink& sink, bool trainable_only = false);
   void export_gradients(const ParameterGroup::TensorSink& sink);
 
@@ -142,6 +142,7 @@ class Engine final : private BackwardHooks {
   std::int64_t alignment_of(const GroupSpec& spec) const;
   void start_optimizers();
   bool steps_on_device() const;
+  const OptimizerOptions& options_with_device_numbers() const;
   at::Device states_device() const;
   Communicator& sharing() { return shards_ ? *shards_ : communicator_; }
   double gradient_norm();

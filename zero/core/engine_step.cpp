@@ -34,6 +34,13 @@ bool Engine::steps_on_device() const {
   return true;
 }
 
+// Bias corrections are among the numbers: they are of the one optimizer that reads them.
+const OptimizerOptions& Engine::options_with_device_numbers() const {
+  for (int i = 0; i < optimizers_.size(); ++i)
+    if (optimizers_[i].reads_device_numbers()) return optimizers_[i].options();
+  return options_.optimizer;
+}
+
 // A step that overflowed is issued on a GPU and not taken there.
 std::int64_t Engine::steps_done() const {
   return !steps_on_device() ? steps_done_ : std::int64_t(numbers_[StepNumbers::steps].item<double>());
@@ -85,7 +92,7 @@ void Engine::step(double learning_rate, double gradient_factor, const at::Tensor
       statistics_[i].all_sums().zero_();
     }
     for (std::size_t g = 0; g < trained.size(); ++g) {
-      if (g + 1 < trained.size() && pass < trained[g + 1]->passes()) trained[g + 1]->prefetch_update();
+      if (g + 1 < trained.size() && pass < trained[g + 1]->passes()) trained[g + 1]->prefetch_update(pass);
       if (pass < trained[g]->passes()) trained[g]->update(passes);
       if (pass + 1 == trained[g]->passes()) trained[g]->gather_updated();
     }
@@ -98,10 +105,11 @@ void Engine::conclude_pass(int pass, const std::vector<UpdatePass>& passes) {
   for (int i = 0; i < optimizers_.size(); ++i) {
     if (pass >= optimizers_[i].passes()) continue;
     Statistics& statistics = statistics_[std::size_t(i)];
-    sum_statistics(statistics.all_sums());
+    if (pass + 1 < optimizers_[i].passes()) sum_statistics(statistics.all_sums());
     optimizers_[i].conclude(pass, passes[std::size_t(i)].factors, statistics);
     if (pass == 0 && optimizers_[i].transforms_matrices())
-      transform_matrices(optimizers_[i], groups_, {sharing(), options_.plan.optimizer, options_.device});
+      transform_matrices(optimizers_[i], groups_,
+                         {sharing(), replicas_.get(), options_.plan.optimizer, options_.device});
   }
 }
 
@@ -124,7 +132,7 @@ PendingStepResult Engine::update(const UpdateRule& rule, const at::Tensor& loss_
   ++steps_done_;
   // Some optimizer may read the step's numbers on the device. Without clipping of its own, the factor is what the loss
   // scale divides by.
-  const OptimizerOptions& options = options_.optimizer;
+  const OptimizerOptions& options = options_with_device_numbers();
   if (on_device()) device_judge_step(numbers_, {rule.lr, 0, 1 / factor, options.beta1, options.beta2});
   step(rule.lr, factor, &numbers_);
   for (int i = 0; i < optimizers_.size(); ++i) {
@@ -138,7 +146,7 @@ PendingStepResult Engine::update(const UpdateRule& rule, const at::Tensor& loss_
 
 PendingStepResult Engine::update_on_device(const UpdateRule& rule, const at::Tensor& loss_sum) {
   sum_squares_on_device();
-  const OptimizerOptions& options = options_.optimizer;
+  const OptimizerOptions& options = options_with_device_numbers();
   device_judge_step(numbers_, {rule.lr, rule.max_norm, rule.loss_scale, options.beta1, options.beta2});
   ++steps_done_;
   step(rule.lr, 1.0, &numbers_);

@@ -26,11 +26,12 @@ void HostUpdate::take_weights(const at::Tensor& weights) {
   if (weights_.defined()) weights_.copy_(weights);
 }
 
-void HostUpdate::update(const at::Tensor& weights, const std::function<void(const at::Tensor& weights)>& run) {
+void HostUpdate::update(const at::Tensor& weights, bool writes,
+                        const std::function<void(const at::Tensor& weights)>& run) {
   const at::NoGradGuard no_grad;
   sent_.wait_on_host();
   run(weights_.defined() ? weights_ : weights);
-  if (weights_.defined()) weights.copy_(weights_, /*non_blocking=*/true);
+  if (writes && weights_.defined()) weights.copy_(weights_, /*non_blocking=*/true);
 }
 
 }  // namespace zero

@@ -30,9 +30,9 @@ class HostUpdate {
   /// For weights that are their own master: what the first update starts from. [numel] on the device.
   void take_weights(const at::Tensor& weights);
 
-  /// Waits for the gradient, runs the update on it and on the host's weights, and begins to bring these to `weights` in the
-  /// current stream.
-  void update(const at::Tensor& weights, const std::function<void(const at::Tensor& weights)>& run);
+  /// Waits for the gradient, and runs the update on it and on the host's weights. Where it `writes` these, begins to bring
+  /// them to `weights` in the current stream.
+  void update(const at::Tensor& weights, bool writes, const std::function<void(const at::Tensor& weights)>& run);
 
   /// [numel] in host memory.
   const at::Tensor& gradient() const { return gradient_; }

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 namespace zero {
 namespace {
 
-constexpr std::int64_t elements_per_rank = 8 << 20;  // on their way at a time
+constexpr std::int64_t elements_at_a_time = 8 << 20;  // on their way to one owner
 
 /// A matrix, and which of its elements each rank holds.
 struct Matrix {
@@ -47,44 +48,56 @@ void add_matrices(const Optimizer& optimizer, ParameterGroup& group, const Excha
   }
 }
 
-/// The costliest first, each to the rank that has the least to do.
-void choose_owners(std::vector<Matrix*> matrices, int ranks) {
+/// The costliest first, each to the rank that has the least to do: neighbours in the new order have owners of their own.
+void choose_owners(std::vector<Matrix>& matrices, int ranks) {
   std::stable_sort(matrices.begin(), matrices.end(),
-                   [](const Matrix* a, const Matrix* b) { return a->cost() > b->cost(); });
+                   [](const Matrix& a, const Matrix& b) { return a.cost() > b.cost(); });
   std::vector<double> load(std::size_t(ranks), 0);
-  for (Matrix* matrix : matrices) {
-    matrix->owner = int(std::min_element(load.begin(), load.end()) - load.begin());
-    load[std::size_t(matrix->owner)] += matrix->cost();
+  for (Matrix& matrix : matrices) {
+    matrix.owner = int(std::min_element(load.begin(), load.end()) - load.begin());
+    load[std::size_t(matrix.owner)] += matrix.cost();
   }
 }
 
-/// The exchange of some matrices. `out` is what goes to their owners, by owner; `in` what an owner is sent, by sender.
+void put_back(const at::Tensor& flat, const at::Tensor& home) {
+  if (!flat.is_same(home)) home.copy_(flat);
+}
+
+void transform_here(const Optimizer& optimizer, const Matrix& matrix, at::Device device) {
+  const at::Tensor values = matrix.own.to(device);
+  optimizer.transform(values.view(matrix.shape));
+  put_back(values, matrix.own);
+}
+
+void broadcast_own(Communicator& ranks, const Matrix& matrix, int root, at::Device device) {
+  if (matrix.own.numel() == 0) return;
+  const at::Tensor values = matrix.own.to(device);
+  ranks.broadcast(values, root, {Phase::optimizer});
+  put_back(values, matrix.own);
+}
+
+/// Matrices on their way at once. `out` is what goes to their owners, by owner; `in` what an owner is sent, by sender.
 class Window {
  public:
-  Window(std::vector<Matrix*> matrices, const ExchangeRanks& ranks)
-      : matrices_(std::move(matrices)),
+  Window(std::span<const Matrix> matrices, const ExchangeRanks& ranks)
+      : matrices_(matrices),
         ranks_(ranks),
-        whole_(ranks.gradients == Placement::resident),
         to_owner_(std::size_t(ranks.sharing.size())),
         from_sender_(std::size_t(ranks.sharing.size())) {
-    choose_owners(matrices_, ranks_.sharing.size());
     const auto self = std::size_t(ranks_.sharing.rank());
-    for (const Matrix* matrix : matrices_) {
-      to_owner_[std::size_t(matrix->owner)] += matrix->counts[self];
-      if (matrix->owner == ranks_.sharing.rank())
-        for (std::size_t r = 0; r < from_sender_.size(); ++r) from_sender_[r] += matrix->counts[r];
+    for (const Matrix& matrix : matrices_) {
+      to_owner_[std::size_t(matrix.owner)] += matrix.counts[self];
+      if (matrix.owner == ranks_.sharing.rank())
+        for (std::size_t r = 0; r < from_sender_.size(); ++r) from_sender_[r] += matrix.counts[r];
     }
-    const at::TensorOptions options = matrices_.front()->own.options().device(ranks_.device);
+    const at::TensorOptions options = matrices_.front().own.options().device(ranks_.device);
     out_ = at::empty({std::accumulate(to_owner_.begin(), to_owner_.end(), std::int64_t{0})}, options);
     in_ = at::empty({std::accumulate(from_sender_.begin(), from_sender_.end(), std::int64_t{0})}, options);
   }
 
   void run(const Optimizer& optimizer) {
-    // Who holds matrices whole sends none to their owners.
-    if (!whole_) {
-      for_each_part([](const at::Tensor& part, const at::Tensor& own) { part.copy_(own); });
-      ranks_.sharing.all_to_all(in_, from_sender_, out_, to_owner_, {Phase::optimizer});
-    }
+    for_each_part([](const at::Tensor& part, const at::Tensor& own) { part.copy_(own); });
+    ranks_.sharing.all_to_all(in_, from_sender_, out_, to_owner_, {Phase::optimizer});
     transform_owned(optimizer);
     ranks_.sharing.all_to_all(out_, to_owner_, in_, from_sender_, {Phase::optimizer});
     for_each_part([](const at::Tensor& part, const at::Tensor& own) { own.copy_(part); });
@@ -96,41 +109,59 @@ class Window {
   void for_each_part(const Visit& visit) const {
     std::int64_t done = 0;
     for (int owner = 0; owner < ranks_.sharing.size(); ++owner)
-      for (const Matrix* matrix : matrices_) {
-        if (matrix->owner != owner) continue;
-        visit(out_.narrow(0, done, matrix->own.numel()), matrix->own);
-        done += matrix->own.numel();
+      for (const Matrix& matrix : matrices_) {
+        if (matrix.owner != owner) continue;
+        visit(out_.narrow(0, done, matrix.own.numel()), matrix.own);
+        done += matrix.own.numel();
       }
   }
 
   void transform_owned(const Optimizer& optimizer) const {
     std::vector<std::int64_t> next(from_sender_.size());  // in `in`, by sender
     std::exclusive_scan(from_sender_.begin(), from_sender_.end(), next.begin(), std::int64_t{0});
-    for (const Matrix* matrix : matrices_) {
-      if (matrix->owner != ranks_.sharing.rank()) continue;
+    for (const Matrix& matrix : matrices_) {
+      if (matrix.owner != ranks_.sharing.rank()) continue;
       std::vector<at::Tensor> parts;
       for (std::size_t r = 0; r < next.size(); ++r) {
-        parts.push_back(in_.narrow(0, next[r], matrix->counts[r]));
-        next[r] += matrix->counts[r];
+        parts.push_back(in_.narrow(0, next[r], matrix.counts[r]));
+        next[r] += matrix.counts[r];
       }
-      const at::Tensor values =
-          (whole_ ? matrix->own.to(ranks_.device, matrix->own.scalar_type(), false, true) : at::cat(parts))
-              .view(matrix->shape);
+      const at::Tensor values = at::cat(parts).view(matrix.shape);
       optimizer.transform(values);
       std::int64_t done = 0;
       for (const at::Tensor& part : parts) {
-        part.copy_(values.view({-1}).narrow(0, whole_ ? 0 : done, part.numel()));
+        part.copy_(values.view({-1}).narrow(0, done, part.numel()));
         done += part.numel();
       }
     }
   }
 
-  std::vector<Matrix*> matrices_;
+  std::span<const Matrix> matrices_;
   ExchangeRanks ranks_;
-  bool whole_;
   std::vector<std::int64_t> to_owner_, from_sender_;
   at::Tensor out_, in_;
 };
+
+/// Every rank has all matrices: owners transform theirs, all at once, and tell the others.
+void transform_whole(const Optimizer& optimizer, const std::vector<Matrix>& matrices, const ExchangeRanks& ranks) {
+  for (const Matrix& matrix : matrices)
+    if (matrix.owner == ranks.sharing.rank()) transform_here(optimizer, matrix, ranks.device);
+  if (ranks.sharing.size() == 1) return;
+  for (const Matrix& matrix : matrices) broadcast_own(ranks.sharing, matrix, matrix.owner, ranks.device);
+}
+
+void transform_sharded(const Optimizer& optimizer, const std::vector<Matrix>& matrices, const ExchangeRanks& ranks) {
+  std::vector<std::int64_t> coming(std::size_t(ranks.sharing.size()));  // elements of a window, by owner
+  for (std::size_t begin = 0, end = 0; begin < matrices.size(); begin = end) {
+    std::fill(coming.begin(), coming.end(), 0);
+    for (; end < matrices.size(); ++end) {
+      std::int64_t& owners = coming[std::size_t(matrices[end].owner)];
+      if (owners > 0 && owners + matrices[end].numel() > elements_at_a_time) break;
+      owners += matrices[end].numel();
+    }
+    Window({matrices.data() + begin, end - begin}, ranks).run(optimizer);
+  }
+}
 
 }  // namespace
 
@@ -139,23 +170,13 @@ void transform_matrices(const Optimizer& optimizer, const std::vector<std::uniqu
   std::vector<Matrix> matrices;
   for (const auto& group : groups)
     if (group->spec().trainable) add_matrices(optimizer, *group, ranks, matrices);
-  if (ranks.sharing.size() == 1) {
-    for (const Matrix& matrix : matrices) optimizer.transform(matrix.own.view(matrix.shape));
-    return;
-  }
-  std::vector<Matrix*> window;
-  std::int64_t elements = 0;
-  const auto flush = [&] {
-    if (!window.empty()) Window(window, ranks).run(optimizer);
-    window.clear();
-    elements = 0;
-  };
-  for (Matrix& matrix : matrices) {
-    if (elements + matrix.numel() > elements_per_rank * ranks.sharing.size()) flush();
-    window.push_back(&matrix);
-    elements += matrix.numel();
-  }
-  flush();
+  choose_owners(matrices, ranks.sharing.size());
+  if (ranks.gradients == Placement::resident || ranks.sharing.size() == 1)
+    transform_whole(optimizer, matrices, ranks);
+  else
+    transform_sharded(optimizer, matrices, ranks);
+  if (!ranks.replicas) return;
+  for (const Matrix& matrix : matrices) broadcast_own(*ranks.replicas, matrix, 0, ranks.device);
 }
 
 }  // namespace zero

@@ -10,13 +10,15 @@
 namespace zero {
 
 struct ExchangeRanks {
-  Communicator& sharing;  // the ranks among which gradients are divided, or who all hold them whole
-  Placement gradients;    // which of the two, as an optimizer sees them
-  at::Device device;      // that `sharing` takes tensors on
+  Communicator& sharing;                      // the ranks among which gradients are divided, or who all hold them whole
+  Communicator* replicas = nullptr;           // the ranks that hold the same parts; null when there is no other
+  Placement gradients = Placement::resident;  // which of the two, as an optimizer sees them
+  at::Device device = at::kCPU;               // that both take tensors on
 };
 
-/// Transforms, in place, the gradient of every matrix that the optimizer treats. A few million elements for each rank are
-/// on their way at a time. Collective.
+/// Transforms, in place, the gradient of every matrix that the optimizer treats. Of matrices on their way an owner holds a
+/// few million elements at a time, or one matrix; who holds gradients whole sends results only. Replicas get the bits of
+/// the first, since products of matrices may depend on the number of threads. Collective.
 void transform_matrices(const Optimizer& optimizer, const std::vector<std::unique_ptr<ParameterGroup>>& groups,
                         const ExchangeRanks& ranks);
 

@@ -308,8 +308,12 @@ void ParameterGroup::fetch() {
   if (weights_sharded() && context_.weight_store) context_.weight_store->fetch(index_);
 }
 
-void ParameterGroup::prefetch_update() {
-  if (!states_.empty()) states_.front()->store().prefetch();
+void ParameterGroup::prefetch_update(int pass) {
+  for (const auto& shard : states_)
+    if (pass < shard->optimizer().passes()) {
+      shard->store().prefetch();
+      break;
+    }
   fetch();
 }
 
@@ -323,12 +327,15 @@ at::Tensor ParameterGroup::update_gradient() const { return host_update_ ? host_
 
 void ParameterGroup::update(const std::vector<UpdatePass>& passes) {
   const at::NoGradGuard no_grad;
-  const ShardLease weights = own_weights(true);
+  bool writes = false;  // weights, which an optimizer's last pass does
+  for (const auto& shard : states_)
+    writes |= passes[std::size_t(shard->layout().optimizer())].pass + 1 == shard->optimizer().passes();
+  const ShardLease weights = own_weights(writes);
   const auto run = [&](const at::Tensor& own) {
     for (const auto& shard : states_)
       shard->update(passes[std::size_t(shard->layout().optimizer())], own, update_gradient());
   };
-  host_update_ ? host_update_->update(weights.tensor(), run) : run(weights.tensor());
+  host_update_ ? host_update_->update(weights.tensor(), writes, run) : run(weights.tensor());
 }
 
 void ParameterGroup::gather_updated() {

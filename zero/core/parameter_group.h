@@ -138,7 +138,7 @@ class ParameterGroup {
   /// Passes that the group's optimizers take.
   int passes() const;
   /// Begins to bring in what update() will need, where that takes time.
-  void prefetch_update();
+  void prefetch_update(int pass);
   /// Begins to bring the own weights to this rank, where they live elsewhere.
   void fetch();
   /// Where update() finds the own range's gradient, on the device of the states, and leaves what is to be transformed.

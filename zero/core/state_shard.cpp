@@ -48,10 +48,14 @@ std::vector<at::Tensor> StateShard::view(const StateChunk& chunk, std::int64_t b
 
 void StateShard::update_segment(const UpdatePass& pass, const StateChunk& chunk, const StateSegment& segment,
                                 const at::Tensor& weights, const at::Tensor& gradient) {
-  UpdateContext context{pass.pass, pass.factors, {}, pass.statistics, segment.tensor->rule.lr_scale, pass.numbers};
-  context.factors.lr *= segment.tensor->rule.lr_scale;
-  context.factors.weight_decay = segment.tensor->rule.weight_decay;
-  const std::int64_t longest = optimizer_.longest_span();
+  const TensorRule& rule = segment.tensor->rule;
+  UpdateContext context{.pass = pass.pass, .factors = pass.factors, .part = {}, .statistics = pass.statistics};
+  context.lr_scale = rule.lr_scale;
+  context.numbers = pass.numbers;
+  context.run_lr = context.factors.lr;
+  context.factors.lr *= rule.lr_scale;
+  context.factors.weight_decay = rule.weight_decay;
+  const std::int64_t longest = optimizer_.longest_span(device_.type());
   for (std::int64_t done = 0; done < segment.count; done += longest) {
     const std::int64_t n = std::min(longest, segment.count - done), own = segment.flat_begin + done;
     UpdateSpan span{{}, view(chunk, segment.begin + done, n), gradient.narrow(0, own, n), weights.narrow(0, own, n)};
@@ -71,7 +75,8 @@ void StateShard::update_segment(const UpdatePass& pass, const StateChunk& chunk,
 
 void StateShard::update(const UpdatePass& pass, const at::Tensor& weights, const at::Tensor& gradient) {
   if (pass.pass >= optimizer_.passes()) return;
-  store_->for_each_chunk(StateAccess::read_write, [&](const StateChunk& chunk) {
+  const StateAccess access = optimizer_.writes_states(pass.pass) ? StateAccess::read_write : StateAccess::read;
+  store_->for_each_chunk(access, [&](const StateChunk& chunk) {
     for_each_segment(chunk,
                      [&](const StateSegment& segment) { update_segment(pass, chunk, segment, weights, gradient); });
   });

@@ -40,7 +40,8 @@ struct UpdateContext {
   StepFactors factors;
   TensorPart part;  // where by_tensor(), else nothing
   Statistics* statistics = nullptr;
-  double lr_scale = 1;                  // of factors.lr, that of the step
+  double lr_scale = 1;  // factors.lr is run_lr times it
+  double run_lr = 0;
   const at::Tensor* numbers = nullptr;  // StepNumbers of a GPU, for rules that read them there
 };
 
@@ -70,8 +71,8 @@ class Optimizer {
   virtual bool takes(const TensorTraits&) const { return true; }
   /// Whether spans stay inside of tensors and update() is told which; else they run on over tensors alike.
   virtual bool by_tensor() const { return false; }
-  /// Elements of the longest span, for rules whose steps take memory of its size.
-  virtual std::int64_t longest_span() const { return std::int64_t{1} << 40; }
+  /// Elements of the longest span, where a step takes memory of its size.
+  virtual std::int64_t longest_span(at::DeviceType device) const { return std::int64_t{1} << 40; }
   /// Whether gradients of whole matrices are to be transform()ed between the first pass and the second.
   virtual bool transforms_matrices() const { return false; }
   /// On a GPU: whether update() takes norm, clip factor and rate from device memory, so that no one waits for them.
@@ -86,7 +87,10 @@ class Optimizer {
   /// Before the first step: statistics are zeros until then.
   virtual void start(Statistics&) const {}
 
+  /// The last one, and no other, writes weights.
   virtual int passes() const { return 1; }
+  /// Whether a pass changes states, master weights among them; else it reads them only.
+  virtual bool writes_states(int pass) const { return true; }
   virtual void update(const UpdateSpan& span, const UpdateContext& context) const = 0;
   /// After a pass, once sums are those of all ranks: the same on all of them.
   virtual void conclude(int pass, const StepFactors& factors, Statistics& statistics) const {}

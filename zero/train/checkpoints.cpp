@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "comm/agreement.h"
 #include "comm/object_collectives.h"
+#include "zero/checkpoint/state_shares.h"
 #include "zero/estimate/disk_room.h"
 #include "zero/output/shared_directory.h"
 
@@ -70,10 +71,7 @@ std::optional<std::string> Checkpoints::save_anywhere(const RunPosition& positio
 }
 
 std::int64_t Checkpoints::bytes_needed() const {
-  std::int64_t elements = 0;
-  for (const auto& group : parts_.engine.groups())
-    if (group->spec().trainable) elements += group->layout().numel();
-  return 3 * elements * std::int64_t(c10::elementSize(parts_.engine.options().precision.master)) + (1 << 20);
+  return checkpoint_bytes(parts_.engine, parts_.engine.host().size()) + (1 << 20);
 }
 
 // A folder with a name of its own: nothing that lies there is touched.

@@ -77,10 +77,17 @@ RunPosition resume_states(Engine& engine, CheckpointFolders& folders, FileCalls&
     step = broadcast_number(communicator, communicator.rank() == 0 ? newest_before(folders, step) : -1, 0);
     if (step < 0) throw InputError(folders.root() + ": no checkpoint there verifies: begin anew with --overwrite");
     RunPosition position;
+    std::string other;  // what another optimizer wrote is not damaged, and none before it is better
     try {
       all_or_none(control, [&] {
         SavedStates saved(calls, folders.path(step));
         check_same_tensors(saved, engine);
+        try {
+          check_same_states(saved, engine);
+        } catch (const InputError& error) {
+          other = error.what();
+          return;
+        }
         restore_states(saved, engine);
         position = saved.manifest().position;
       });
@@ -89,6 +96,7 @@ RunPosition resume_states(Engine& engine, CheckpointFolders& folders, FileCalls&
         log_error("the checkpoint of step ", step, " does not verify: ", error.what(), ". The one before is taken");
       continue;
     }
+    if (!other.empty()) throw InputError(other);
     engine.resume(position.updates);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
     log_info("resumed after step ", step, ", states read in ", std::fixed, std::setprecision(2), seconds.count(), " s");

@@ -27,7 +27,7 @@ class Side {
 
   void step(const at::Tensor& gradient, const StepFactors& factors, const at::Tensor* numbers) {
     const at::Tensor own = gradient.flatten().to(p_.device()).clone();
-    UpdateContext context{0, factors, {0, shape_, 0}, &statistics_, 1, numbers};
+    UpdateContext context{0, factors, {0, shape_, 0}, &statistics_, 1, factors.lr, numbers};
     for (; context.pass < optimizer_.passes(); ++context.pass) {
       statistics_.all_sums().zero_();
       optimizer_.update({p_, states_, own, weights_}, context);

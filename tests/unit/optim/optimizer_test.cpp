@@ -69,6 +69,7 @@ TEST_P(OptimizerReference, TwelveStepsAgreeWithThePublishedOne) {
     UpdateContext context;
     context.factors = step_factors(reference.options, i + 1, reference.options.lr, 0.5);
     context.statistics = &statistics;
+    context.run_lr = reference.options.lr;
     std::vector<at::Tensor> gradients;
     for (const std::string& name : names)
       gradients.push_back(file.read("g" + std::to_string(i) + "." + name).to(type).mul(2).flatten());

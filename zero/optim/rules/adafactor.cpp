@@ -52,15 +52,17 @@ std::int64_t moments_of(const std::vector<std::int64_t>& shape) {
   return is_factored(shape) ? m.rows + m.cols : m.cols;
 }
 
-/// A tensor's statistics: moments, of a matrix by row and by column, of a vector by element; then the scale of a step.
+/// A tensor's statistics: moments, of a matrix by row and by column, of a vector by element; then, of one step, its scale
+/// and the mean of the rows.
 struct Kept {
-  at::Tensor rows, cols, scale;
+  at::Tensor rows, cols, scale, mean;
 
   Kept(const at::Tensor& kept, const std::vector<std::int64_t>& shape) {
     const std::int64_t n = is_factored(shape) ? matrix_of(shape).rows : 0, moments = moments_of(shape);
     rows = kept.narrow(0, 0, n);
     cols = kept.narrow(0, n, moments - n);
     scale = kept.select(0, moments);
+    mean = kept.select(0, moments + 1);
   }
 };
 
@@ -72,12 +74,13 @@ class Adafactor final : public ComposedOptimizer {
   std::vector<StateSpec> states(at::ScalarType) const override { return {}; }
   std::vector<StatisticSpec> statistics(const std::vector<std::int64_t>& shape) const override {
     const Shape m = matrix_of(shape);
-    if (!is_factored(shape)) return {{"variance", m.cols}, {"", 1}};
-    return {{"row_var", m.rows}, {"col_var", m.cols}, {"", 1}};
+    if (!is_factored(shape)) return {{"variance", m.cols}, {"", 2}};
+    return {{"row_var", m.rows}, {"col_var", m.cols}, {"", 2}};
   }
   std::int64_t sums(const std::vector<std::int64_t>& shape) const override { return moments_of(shape) + 1; }
 
   int passes() const override { return 3; }
+  bool writes_states(int pass) const override { return pass == 2; }
   void update(const UpdateSpan& span, const UpdateContext& context) const override;
   void conclude(int pass, const StepFactors& factors, Statistics& statistics) const override;
 
@@ -129,7 +132,7 @@ at::Tensor Adafactor::step_of(const UpdateSpan& span, const UpdateContext& conte
       type == at::kDouble ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
   const auto root = [&](const at::Tensor& moment) { return moment.clamp_min(eps * eps).rsqrt_().to(type); };
   if (!is_factored(shape)) return step.mul_(root(kept.cols.narrow(0, context.part.begin, step.numel())));
-  const at::Tensor mean = kept.rows.mean().clamp_min(eps);
+  const at::Tensor mean = kept.mean.clamp_min(eps);
   for_each_block(context.part, step.numel(), [&](const Block& block) {
     const at::Tensor rows = kept.rows.narrow(0, block.row, block.rows) / mean,
                      cols = kept.cols.narrow(0, block.col, block.cols);
@@ -151,6 +154,7 @@ void Adafactor::conclude(int pass, const StepFactors& factors, Statistics& stati
       const std::int64_t rows = kept.rows.numel();
       kept.rows.lerp_(sums.narrow(0, 0, rows) / double(m.cols), weight);
       kept.cols.lerp_(sums.narrow(0, rows, m.cols) / double(rows ? m.rows : 1), weight);
+      if (rows) kept.mean.copy_(ordered_sum(kept.rows) / double(rows));
       kept.scale.copy_((total / numel).sqrt_().clamp_min_(smallest_scale));
     } else if (pass == 1) {
       kept.scale.div_((total / numel).sqrt_().div_(clip_threshold).clamp_min_(1.0));

@@ -72,7 +72,6 @@ class AdamW final : public ElementwiseOptimizer {
       return HWY_DYNAMIC_DISPATCH(adamw_loops)(gradient, weights);
     };
   }
-  // A kernel of its own, which also writes the weights.
   void update_composed(const UpdateSpan& span, const UpdateContext& context) const override {
     device_adamw_update(flat_span(span), context.factors, context.lr_scale, *context.numbers);
   }

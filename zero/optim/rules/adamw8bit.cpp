@@ -96,7 +96,9 @@ class AdamW8bit final : public Optimizer {
             {"exp_avg_scales", at::kFloat, block8},
             {"exp_avg_sq_scales", at::kFloat, block8}};
   }
-  std::int64_t longest_span() const override { return std::int64_t{1} << 24; }
+  std::int64_t longest_span(at::DeviceType device) const override {
+    return std::int64_t{1} << (device == at::kCPU ? 40 : 22);
+  }
 
   void update(const UpdateSpan& span, const UpdateContext& context) const override {
     if (!span.master.is_cpu())

@@ -8,8 +8,10 @@ class ComposedOptimizer : public Optimizer {
  public:
   using Optimizer::Optimizer;
 
-  /// A step takes a few vectors of a span's length. On the host they stay in the caches.
-  std::int64_t longest_span() const override { return std::int64_t{1} << 18; }
+  /// A step takes a few vectors of a span's length. On the host they stay in the caches; a GPU is kept busy by them.
+  std::int64_t longest_span(at::DeviceType device) const override {
+    return std::int64_t{1} << (device == at::kCPU ? 18 : 24);
+  }
   bool by_tensor() const override { return true; }
 };
 

@@ -28,7 +28,6 @@ OptimizerSpan ElementwiseOptimizer::flat_span(const UpdateSpan& span) {
 void ElementwiseOptimizer::update(const UpdateSpan& span, const UpdateContext& context) const {
   if (span.master.is_cpu()) return run_update(flat_span(span), context.factors, loops());
   update_composed(span, context);
-  write_weights(span);
 }
 
 }  // namespace zero

@@ -10,6 +10,10 @@ class ElementwiseOptimizer : public Optimizer {
  public:
   using Optimizer::Optimizer;
 
+  /// On a GPU a step may take vectors of a span's length.
+  std::int64_t longest_span(at::DeviceType device) const override {
+    return std::int64_t{1} << (device == at::kCPU || reads_device_numbers() ? 40 : 24);
+  }
   /// All states are of the master's type.
   std::vector<StateSpec> states(at::ScalarType master) const override;
   void update(const UpdateSpan& span, const UpdateContext& context) const override;
@@ -17,7 +21,7 @@ class ElementwiseOptimizer : public Optimizer {
  protected:
   virtual std::vector<std::string> state_names() const = 0;
   virtual ChooseLoops loops() const = 0;
-  /// The same by LibTorch's operations, on any device.
+  /// The same on a GPU, the weights included.
   virtual void update_composed(const UpdateSpan& span, const UpdateContext& context) const = 0;
 
   static OptimizerSpan flat_span(const UpdateSpan& span);

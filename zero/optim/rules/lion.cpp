@@ -72,6 +72,7 @@ class Lion final : public ElementwiseOptimizer {
     const at::Tensor g = scaled_gradient(span, f), &m = span.states[0];
     span.master.mul_(1 - f.lr * f.weight_decay).sub_((m * f.beta1).add_(g, 1 - f.beta1).sign_(), f.lr);
     m.mul_(f.beta2).add_(g, 1 - f.beta2);
+    write_weights(span);
   }
 };
 

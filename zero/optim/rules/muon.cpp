@@ -27,7 +27,9 @@ class Muon final : public ComposedOptimizer {
     if (context.pass == 0) {
       const at::Tensor gradient = scaled_gradient(span, f);
       const at::Tensor& momentum = span.states[0].lerp_(gradient, 1 - f.momentum);
-      span.gradient.copy_(f.nesterov ? gradient.lerp_(momentum, f.momentum) : momentum);
+      // As large as the gradient was: its type may hold it at that scale only. The iteration makes nothing of scales.
+      const at::Tensor direction = f.nesterov ? gradient.lerp_(momentum, f.momentum) : momentum;
+      span.gradient.copy_(direction / f.gradient_scale);
       return;
     }
     const auto& shape = context.part.shape;
@@ -43,7 +45,7 @@ class Muon final : public ComposedOptimizer {
                                 : matrix.scalar_type() == at::kDouble ? at::kDouble
                                                                       : at::kFloat;
     at::Tensor x = (tall ? matrix.t() : matrix).to(type).contiguous();
-    x = x / x.norm().clamp_min(smallest_norm);
+    x = x / ordered_sum(x.to(at::kDouble).square().flatten()).sqrt().clamp_min(smallest_norm).to(type);
     for (std::int64_t step = 0; step < options().ns_steps; ++step) {
       const at::Tensor gram = at::mm(x, x.t());
       x = at::addmm(x, at::addmm(gram, gram, gram, b, c), x, a);

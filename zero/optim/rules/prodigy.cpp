@@ -55,9 +55,7 @@ class Prodigy final : public ComposedOptimizer {
     return std::sqrt(1 - std::pow(f.beta2, step)) / (1 - std::pow(f.beta1, step));
   }
   // The rate of the run: groups with rates of their own share its d.
-  double rate(const UpdateContext& context) const {
-    return context.factors.lr / context.lr_scale * bias_correction(context.factors);
-  }
+  double rate(const UpdateContext& context) const { return context.run_lr * bias_correction(context.factors); }
   void take_in(const UpdateSpan& span, const UpdateContext& context) const;
 };
 
@@ -101,9 +99,9 @@ void Prodigy::conclude(int pass, const StepFactors& factors, Statistics& statist
 
 OptimizerRow prodigy_row() {
   return {"prodigy",
-          "Prodigy as prodigyopt has it; `lr` is best left at 1",
+          "Prodigy as prodigyopt has it",
           {"betas", "eps", "d0", "d_coef", "use_bias_correction", "safeguard_warmup"},
-          {.name = "prodigy", .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .d0 = 1e-6, .d_coef = 1.0},
+          {.name = "prodigy", .lr = 1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .d0 = 1e-6, .d_coef = 1.0},
           [](const OptimizerOptions& o) -> std::unique_ptr<Optimizer> { return std::make_unique<Prodigy>(o); }};
 }
 

@@ -102,6 +102,7 @@ class Sgd final : public ElementwiseOptimizer {
       g = f.nesterov ? g.add_(buffer, f.momentum) : buffer;
     }
     span.master.sub_(g, f.lr);
+    write_weights(span);
   }
 };
 
@@ -111,7 +112,7 @@ OptimizerRow sgd_row() {
   return {"sgd",
           "stochastic gradient descent as torch has it",
           {"momentum", "nesterov"},
-          {.name = "sgd", .momentum = 0.9, .nesterov = true},
+          {.name = "sgd", .weight_decay = 0, .momentum = 0.9, .nesterov = true},
           [](const OptimizerOptions& options) -> std::unique_ptr<Optimizer> { return std::make_unique<Sgd>(options); }};
 }
 

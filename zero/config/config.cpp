@@ -315,10 +315,8 @@ class Reader {
     const auto patterns = as<std::vector<std::string>>(value);
     const auto number = as<double>(value);
     const std::vector<std::string> names = optimizer_names(), keys{"match", "optimizer", "lr", "weight_decay"};
-    if (std::find(keys.begin(), keys.end(), name) == keys.end())
-      refuse(where, "unknown key; known are " + joined(keys));
-    if (name == "match" && (!patterns || patterns->empty()))
-      refuse(where, "must be a list of patterns of tensors' names");
+    if (!std::count(keys.begin(), keys.end(), name)) refuse(where, "unknown key; known are " + joined(keys));
+    if (name == "match" && (!patterns || patterns->empty())) refuse(where, "must be a list of patterns of names");
     if (name == "optimizer" && (!patterns || std::find(names.begin(), names.end(), patterns->front()) == names.end()))
       refuse(where, "must be one of " + joined(names));
     if (name == "lr" || name == "weight_decay") {

@@ -49,7 +49,7 @@ void print_json(const Options& options, int stage, int ranks, const StepMeasurem
   const StepWork& work = options.work;
   const double middle = median(r.seconds);
   const StepParts& p = r.parts;
-  const nlohmann::json line{{"version", 2},
+  const nlohmann::json line{{"version", 3},
                             {"benchmark", "step"},
                             {"engine", "zero" + std::to_string(stage)},
                             {"stage", stage},
@@ -70,7 +70,6 @@ void print_json(const Options& options, int stage, int ranks, const StepMeasurem
                             {"parts_s",
                              {{"forward", p.forward},
                               {"backward", p.backward},
-                              {"norm", p.norm},
                               {"optimizer", p.optimizer},
                               {"gather", p.gather},
                               {"reduce", p.reduce},
@@ -88,14 +87,14 @@ void print_table(const Options& options, int ranks, const std::vector<StepMeasur
   std::printf(
       "\nstep in seconds                              | seconds by part, mean over ranks; the last three are collectives\n");
   std::printf(
-      "stage   median [   min,    max]  tokens/s    loss | forward backward   norm  optimizer  gather  reduce  updated\n");
+      "stage   median [   min,    max]  tokens/s    loss | forward backward  optimizer  gather  reduce  updated\n");
   for (std::size_t i = 0; i < results.size(); ++i) {
     const StepMeasurement& r = results[i];
     const auto [low, high] = std::minmax_element(r.seconds.begin(), r.seconds.end());
     const StepParts& p = r.parts;
-    std::printf("%5d  %7.3f [%6.3f, %6.3f] %9.0f %7.4f | %7.3f %8.3f %6.3f %10.3f %7.3f %7.3f %8.3f\n",
-                options.stages[i], median(r.seconds), *low, *high, tokens_of(options.work, ranks) / median(r.seconds),
-                r.losses.back(), p.forward, p.backward, p.norm, p.optimizer, p.gather, p.reduce, p.gather_updated);
+    std::printf("%5d  %7.3f [%6.3f, %6.3f] %9.0f %7.4f | %7.3f %8.3f %10.3f %7.3f %7.3f %8.3f\n", options.stages[i],
+                median(r.seconds), *low, *high, tokens_of(options.work, ranks) / median(r.seconds), r.losses.back(),
+                p.forward, p.backward, p.optimizer, p.gather, p.reduce, p.gather_updated);
   }
   std::printf("\nMiB of the fullest rank: between steps / peak while training\n");
   std::printf("stage %17s %17s %17s %17s %17s %17s   peak Pss    VmHWM\n", "parameters", "gradients", "optimizer",

@@ -96,7 +96,7 @@ class StepRun {
     p.forward -= communicator_.seconds(Phase::forward);
     p.backward -= communicator_.seconds(Phase::backward) + p.reduce;
     p.optimizer -= p.gather_updated;
-    for (double* part : {&p.forward, &p.backward, &p.norm, &p.optimizer, &p.gather, &p.reduce, &p.gather_updated})
+    for (double* part : {&p.forward, &p.backward, &p.optimizer, &p.gather, &p.reduce, &p.gather_updated})
       *part /= steps;
     return p;
   }

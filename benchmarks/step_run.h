@@ -35,8 +35,8 @@ struct StepWork {
 
 /// Seconds of one step on one rank, collectives apart. They sum to the step, but for the drawing of tokens.
 struct StepParts {
-  double forward = 0, backward = 0, norm = 0, optimizer = 0;  // computing
-  double gather = 0, reduce = 0, gather_updated = 0;          // collectives, with the waiting for other ranks
+  double forward = 0, backward = 0, optimizer = 0;    // computing; the optimizer's with the norm of gradients
+  double gather = 0, reduce = 0, gather_updated = 0;  // collectives, with the waiting for other ranks
 };
 
 struct StepMemory {

@@ -14,6 +14,7 @@
 #include "comm/world/world.h"
 #include "models/formats/hf_directory.h"
 #include "models/nn/matmul_setting.h"
+#include "zero/optim/optimizer_table.h"
 
 namespace zero {
 namespace {
@@ -55,6 +56,7 @@ void print_json(const Options& options, int stage, int ranks, const StepMeasurem
                             {"stage", stage},
                             {"model", work.weights.empty() ? options.preset : work.weights},
                             {"dtype", options.precision},
+                            {"optimizer", work.optimizer},
                             {"world", ranks},
                             {"threads", at::get_num_threads()},
                             {"seq", work.seq},
@@ -121,6 +123,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--steps", work.steps, "of each stage")->check(CLI::PositiveNumber);
   app.add_option("--warmup", work.warmup, "of those, not timed")->check(CLI::NonNegativeNumber);
   app.add_option("--recompute-every", work.recompute_every, "every k-th block is computed again in backward; 0: none");
+  app.add_option("--optimizer", work.optimizer, "with its own defaults")->check(CLI::IsMember(optimizer_names()));
   app.add_option("--threads", options.threads, "per rank; default: cores of the node / its ranks");
   app.add_flag("--json", options.json, "JSON lines");
 }

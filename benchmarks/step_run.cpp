@@ -14,6 +14,7 @@
 #include "offload/memory/process_memory.h"
 #include "zero/core/chain.h"
 #include "zero/core/engine.h"
+#include "zero/optim/optimizer_table.h"
 
 namespace zero {
 namespace {
@@ -48,7 +49,8 @@ EngineOptions engine_options(const StepWork& work, int stage) {
   options.plan = ShardPlan::for_stage(stage);
   options.precision.compute = work.bf16 ? at::kBFloat16 : at::kFloat;
   options.precision.gradient = work.micro_batches > 1 ? at::kFloat : options.precision.compute;
-  options.optimizer = {.lr = work.lr, .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8};
+  options.optimizer = optimizer_row(work.optimizer).defaults;
+  options.optimizer.lr = work.lr;
   options.recompute_every = work.recompute_every;
   if (work.adjust) work.adjust(options);
   return options;

@@ -28,6 +28,7 @@ struct StepWork {
   int warmup = 2;  // of the steps: not timed
   int recompute_every = 0;
   double lr = 1e-3;
+  std::string optimizer = "adamw";             // with its own defaults
   bool packed = false;                         // rows hold documents of a quarter of their length
   std::function<void(Model&)> adapt;           // adds adapters to the model; may be empty
   std::function<void(EngineOptions&)> adjust;  // of the engine's options, last; may be empty

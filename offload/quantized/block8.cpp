@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 namespace zero {
 namespace {
@@ -30,18 +31,13 @@ Block8Map::Block8Map(bool is_signed) : first_(std::size_t{1} << 16) {
   const std::vector<float> codes = dynamic_codes(is_signed);
   std::copy(codes.begin(), codes.end(), codes_.begin());
   for (std::size_t i = 0; i + 1 < codes_.size(); ++i) midpoints_[i] = (codes_[i] + codes_[i + 1]) / 2;
+  midpoints_.back() = std::numeric_limits<float>::infinity();
   for (std::uint32_t upper = 0; upper < first_.size(); ++upper) {
     const auto first = std::bit_cast<float>(upper << 16), last = std::bit_cast<float>(upper << 16 | 0xFFFF);
     const float lowest = std::min(first, last);
-    first_[upper] =
-        static_cast<std::uint8_t>(std::lower_bound(midpoints_.begin(), midpoints_.end(), lowest) - midpoints_.begin());
+    first_[upper] = static_cast<std::uint8_t>(std::lower_bound(midpoints_.begin(), midpoints_.end() - 1, lowest) -
+                                              midpoints_.begin());
   }
-}
-
-// Numbers with one upper half lie in a 128th of their size, and no two midpoints are as close: one comparison is enough.
-std::uint8_t Block8Map::nearest(float value) const {
-  const std::uint8_t code = first_[std::bit_cast<std::uint32_t>(value) >> 16];
-  return static_cast<std::uint8_t>(code + (code < midpoints_.size() && value > midpoints_[code]));
 }
 
 const Block8Map& signed_map() {

@@ -45,7 +45,9 @@ struct BlockOfCodes {
   float* scale;
 
   void decode(float* values, std::int64_t n) const {
-    for (std::int64_t i = 0; i < n; ++i) values[i] = map.codes()[codes[i]] * *scale;
+    const float* table = map.codes().data();
+    const float factor = *scale;
+    for (std::int64_t i = 0; i < n; ++i) values[i] = table[codes[i]] * factor;
   }
   void encode(const float* values, std::int64_t n) const {
     float largest = 0;

@@ -6,7 +6,6 @@
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "base/error.h"
@@ -14,8 +13,6 @@
 #include "base/memory_tracker.h"
 #include "offload/kernels/device_step.h"
 #include "offload/quantized/nf4.h"
-#include "zero/core/matrix_exchange.h"
-#include "zero/optim/clip.h"
 
 namespace zero {
 

@@ -105,6 +105,7 @@ StepWork work_of(const Bench& bench, int stage, int rank) {
   work.bf16 = config.training.precision == "bf16";
   work.packed = config.data.packing;
   if (const auto lora = lora_options_of(config)) work.adapt = [lora](Model& model) { add_lora(model, *lora); };
+  work.shard_degree = int(config.zero.shard_degree);
   work.steps = bench.options.steps;
   work.warmup = std::min(1, bench.options.steps - 1);
   work.adjust = [&bench, stage, rank](EngineOptions& options) {

@@ -73,7 +73,7 @@ class FreeCommunicator final : public Communicator, private CollectiveMemory {
   void do_send(const at::Tensor&, int, const CallRecord&) override {}
   void do_recv(const at::Tensor&, int, const CallRecord&) override {}
   void do_barrier(const CallRecord&) override {}
-  std::unique_ptr<Communicator> do_split(int, int, const CallRecord&) override {
+  std::unique_ptr<Communicator> do_split(const std::vector<int>&, const CallRecord&) override {
     return std::make_unique<FreeCommunicator>(*this, device_);
   }
 
@@ -135,10 +135,10 @@ class DeviceRun {
     engine.precision.compute = engine.precision.gradient = options.precision == "bf16" ? at::kBFloat16 : at::kFloat;
     engine.recompute_every = options.recompute_every;
     engine.device = device;
-    engine.host = &host;
     engine.overlap = communicator.size() > 1;
     at::getDeviceAllocator(device.type())->resetPeakStats(device.index());
-    engine_ = std::make_unique<Engine>(chain_of(model_), communicator, engine);
+    mesh_.emplace(communicator, MeshShape{.shard = communicator.size()}, &host);
+    engine_ = std::make_unique<Engine>(chain_of(model_), *mesh_, engine);
     RandomWeights weights(model_, 0);
     engine_->load(weights);
     const at::Tensor tokens =
@@ -197,15 +197,16 @@ class DeviceRun {
     ForwardContext context;
     context.batch = &batch_;
     context.training = true;
-    const at::Tensor loss = engine_->forward(context, {});
-    engine_->backward(loss, 1.0 / double(local_batch_ * options_.seq * engine_->communicator().size()));
-    pending_.emplace(engine_->update({1e-4, 1.0, 1.0, reports}, loss.detach()));
+    const auto pass = engine_->forward(context, {});
+    pass->backward(1.0 / double(local_batch_ * options_.seq * mesh_->size(axes::tokens)));
+    pending_.emplace(engine_->update({1e-4, 1.0, 1.0, reports}, pass->result().detach()));
   }
 
   const Options& options_;
   std::int64_t local_batch_;
   at::Device device_;
   Model model_;
+  std::optional<Mesh> mesh_;
   std::unique_ptr<Engine> engine_;
   Batch batch_;
   std::optional<PendingStepResult> pending_;

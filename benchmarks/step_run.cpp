@@ -62,7 +62,8 @@ class StepRun {
       : work_(work),
         communicator_(communicator),
         model_(model_of(work)),
-        engine_(chain_of(model_), communicator_, engine_options(work, stage)) {
+        mesh_(communicator_, MeshShape::hybrid(communicator_.size(), work.shard_degree)),
+        engine_(chain_of(model_), mesh_, engine_options(work, stage)) {
     if (work.weights.empty()) {
       RandomWeights weights(model_, 0);
       engine_.load(weights);
@@ -123,17 +124,18 @@ class StepRun {
     context.training = true;
     context.first_sample = first;
     const auto start = Clock::now();
-    const at::Tensor loss = engine_.forward(context, {a == 0, a + 1 == work_.micro_batches});
+    const auto pass = engine_.forward(context, {a == 0, a + 1 == work_.micro_batches});
     const auto middle = Clock::now();
-    engine_.backward(loss, 1.0 / trained_tokens());
+    pass->backward(1.0 / trained_tokens());
     parts_.backward += since(middle);
     parts_.forward += std::chrono::duration<double>(middle - start).count();
-    return loss.item<double>();
+    return pass->result().item<double>();
   }
 
   const StepWork& work_;
   TimedCommunicator communicator_;
   Model model_;
+  Mesh mesh_;
   Engine engine_;
   StepParts parts_;
 };

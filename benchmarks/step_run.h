@@ -31,6 +31,7 @@ struct StepWork {
   std::string optimizer = "adamw";             // with its own defaults
   bool packed = false;                         // rows hold documents of a quarter of their length
   std::function<void(Model&)> adapt;           // adds adapters to the model; may be empty
+  int shard_degree = 0;                        // ranks that share one copy of the states; 0: all
   std::function<void(EngineOptions&)> adjust;  // of the engine's options, last; may be empty
 };
 

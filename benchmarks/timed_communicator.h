@@ -3,7 +3,7 @@
 // counts, parts that are split off do not.
 #include <array>
 
-#include "comm/forwarding_communicator.h"
+#include "comm/decorators/forwarding_communicator.h"
 
 namespace zero {
 

@@ -3,6 +3,8 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 
 #include <algorithm>
+#include <numeric>
+#include <set>
 #include <sstream>
 
 #include "base/error.h"
@@ -161,9 +163,22 @@ void Communicator::recv(const at::Tensor& tensor, int from, CallTag tag) {
 
 void Communicator::barrier(CallTag tag) { do_barrier(record(CollectiveKind::barrier, 0, at::kByte, tag)); }
 
-std::unique_ptr<Communicator> Communicator::split(int color, int key) {
-  ZERO_CHECK(color >= 0, text("split: color ", color, " is negative"));
-  return do_split(color, key, record(CollectiveKind::split, 0, at::kByte, {}));
+std::unique_ptr<Communicator> Communicator::split(const std::vector<int>& ranks) {
+  const std::set<int> apart(ranks.begin(), ranks.end());
+  ZERO_CHECK(apart.count(rank_) && apart.size() == ranks.size() && *apart.begin() >= 0 && *apart.rbegin() < size_,
+             text("split: ranks of ", size_, ", each once, and rank ", rank_, " itself among them"));
+  return do_split(ranks, record(CollectiveKind::split, 0, at::kByte, {}));
+}
+
+std::unique_ptr<Communicator> Communicator::duplicate() {
+  std::vector<int> all(static_cast<std::size_t>(size_));
+  std::iota(all.begin(), all.end(), 0);
+  return split(all);
+}
+
+Communicator::SplitPlace Communicator::place_in(const std::vector<int>& ranks) const {
+  return {*std::min_element(ranks.begin(), ranks.end()),
+          int(std::find(ranks.begin(), ranks.end(), rank_) - ranks.begin())};
 }
 
 }  // namespace zero

@@ -11,7 +11,7 @@
 //   once, to the type of the output.
 // The public methods check arguments and record the call once, for every backend. A backend implements what is pure
 // here, all of it, and nothing has a default, so that neither a backend nor a decorator
-// (comm/forwarding_communicator.h) leaves a part out unnoticed.
+// (comm/decorators/forwarding_communicator.h) leaves a part out unnoticed.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -63,8 +63,12 @@ class Communicator {
   void recv(const at::Tensor& tensor, int from, CallTag tag = {});
   void barrier(CallTag tag = {});
 
-  /// A communicator of the ranks that pass the same color, ordered by (key, rank). Collective.
-  std::unique_ptr<Communicator> split(int color, int key);
+  /// A communicator of these ranks of this one, in this order, the caller among them. Every rank names the group that it
+  /// will be in, as the others of that group do. Collective.
+  std::unique_ptr<Communicator> split(const std::vector<int>& ranks);
+
+  /// One more of the same ranks, whose calls may run beside those of this one. Collective.
+  std::unique_ptr<Communicator> duplicate();
 
   /// Where tensors come from that this backend's collectives are fastest on. Lives as long as the communicator.
   virtual CollectiveMemory& memory() = 0;
@@ -89,7 +93,13 @@ class Communicator {
   virtual void do_send(const at::Tensor& tensor, int to, const CallRecord& call) = 0;
   virtual void do_recv(const at::Tensor& tensor, int from, const CallRecord& call) = 0;
   virtual void do_barrier(const CallRecord& call) = 0;
-  virtual std::unique_ptr<Communicator> do_split(int color, int key, const CallRecord& call) = 0;
+  virtual std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord& call) = 0;
+
+  /// A number that the groups of one split() differ in, and this rank's place in its own.
+  struct SplitPlace {
+    int color = 0, key = 0;
+  };
+  SplitPlace place_in(const std::vector<int>& ranks) const;
 
  private:
   CallRecord record(CollectiveKind kind, std::int64_t numel, at::ScalarType type, CallTag tag, int peer = -1);

@@ -46,7 +46,7 @@ FlightRecorder::FlightRecorder(Communicator& host, FlightRecorderOptions options
     if (r == host.rank()) own_record_ = int(local_ranks_.size());
     local_ranks_.push_back(r);
   }
-  const auto node = host.split(local_ranks_.front(), host.rank());
+  const auto node = host.split(local_ranks_);
   const std::size_t bytes = sizeof(Record) * local_ranks_.size();
   const auto attempt = [&](auto make) {
     try {

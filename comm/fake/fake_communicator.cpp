@@ -32,9 +32,8 @@ void FakeCommunicator::do_all_to_all(const at::Tensor& out, const std::vector<st
               static_cast<const char*>(in.const_data_ptr()) + part_offsets(in_counts)[rank()] * element, own * element);
 }
 
-std::unique_ptr<Communicator> FakeCommunicator::do_split(int color, int key, const CallRecord& call) {
-  if (split_size_ == 0) return std::make_unique<FakeCommunicator>(rank(), size());
-  return std::make_unique<FakeCommunicator>(split_rank_, split_size_);
+std::unique_ptr<Communicator> FakeCommunicator::do_split(const std::vector<int>& ranks, const CallRecord& call) {
+  return std::make_unique<FakeCommunicator>(place_in(ranks).key, int(ranks.size()));
 }
 
 }  // namespace zero

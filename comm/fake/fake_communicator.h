@@ -7,19 +7,13 @@ namespace zero {
 
 /// Rank `rank` of `size` pretended ranks. all_gather repeats the own shard; reduce_scatter gives the own slice (added
 /// when accumulating); all_to_all gives what the rank sends itself, and zeros from others; all_reduce, broadcast, send
-/// and recv leave their tensor as it is; split gives what plan_split() said.
+/// and recv leave their tensor as it is; split gives pretended ranks too.
 class FakeCommunicator final : public Communicator {
  public:
   FakeCommunicator(int rank, int size) : Communicator(rank, size) {}
 
   CollectiveMemory& memory() override { return memory_; }
   FailureHandling& failures() override { return failures_; }
-
-  /// What the next split() returns: a rank of a group of `size`. Without it split() returns the whole world.
-  void plan_split(int rank, int size) {
-    split_rank_ = rank;
-    split_size_ = size;
-  }
 
  private:
   void do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord& call) override;
@@ -32,10 +26,8 @@ class FakeCommunicator final : public Communicator {
   void do_send(const at::Tensor&, int, const CallRecord&) override {}
   void do_recv(const at::Tensor&, int, const CallRecord&) override {}
   void do_barrier(const CallRecord&) override {}
-  std::unique_ptr<Communicator> do_split(int color, int key, const CallRecord& call) override;
+  std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord& call) override;
 
-  int split_rank_ = -1;
-  int split_size_ = 0;
   TorchMemory memory_;
   SynchronousFailures failures_;
 };

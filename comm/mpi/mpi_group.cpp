@@ -27,8 +27,9 @@ void MpiGroup::do_recv(const at::Tensor& tensor, int from, const CallRecord& cal
   messages_->finish(0, call);
 }
 
-std::unique_ptr<Communicator> MpiGroup::do_split(int color, int key, const CallRecord& call) {
+std::unique_ptr<Communicator> MpiGroup::do_split(const std::vector<int>& ranks, const CallRecord& call) {
   do_barrier(call);  // MPI's own waits know no deadline: enter them only when all are here
+  const auto [color, key] = place_in(ranks);
   MPI_Comm part = MPI_COMM_NULL;
   check_mpi(MPI_Comm_split(MPI_Comm_f2c(messages_->handle()), color, key, &part), "MPI_Comm_split");
   return make_mpi_group(std::make_shared<Messages>(MPI_Comm_c2f(part), options_.deadline), options_);

@@ -27,7 +27,7 @@ class MpiGroup : public Communicator {
  private:
   void do_send(const at::Tensor& tensor, int to, const CallRecord& call) final;
   void do_recv(const at::Tensor& tensor, int from, const CallRecord& call) final;
-  std::unique_ptr<Communicator> do_split(int color, int key, const CallRecord& call) final;
+  std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord& call) final;
 
   std::shared_ptr<Messages> messages_;
   MpiOptions options_;

@@ -325,9 +325,9 @@ class NcclCommunicator final : public Communicator, private CollectiveMemory, pr
     host_->barrier(call.tag);
   }
 
-  std::unique_ptr<Communicator> do_split(int color, int key, const CallRecord& call) override {
+  std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord& call) override {
     device_.watchdog->announce(call);
-    return std::make_unique<NcclCommunicator>(host_->split(color, key), device_);
+    return std::make_unique<NcclCommunicator>(host_->split(ranks), device_);
   }
 
   void copy(const at::Tensor& to, const at::Tensor& from) const {

@@ -90,7 +90,8 @@ class SimCommunicator final : public Communicator {
     world_->changed.notify_all();
   }
 
-  std::unique_ptr<Communicator> do_split(int color, int key, const CallRecord& call) override {
+  std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord& call) override {
+    const auto [color, key] = place_in(ranks);
     meet({.call = enter(call), .color = color, .key = key});
     std::vector<std::pair<int, int>> members;  // (key, rank) of my color
     for (int r = 0; r < size(); ++r)

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "comm/decorators/staged_communicator.h"
 #include "comm/nccl/nccl_communicator.h"
-#include "comm/staged_communicator.h"
 
 namespace zero {
 namespace {
@@ -31,7 +31,7 @@ std::unique_ptr<Communicator> make_staged(Communicator& host, c10::Device device
     log_warning("comm.ranks_per_gpu = ", options.ranks_per_gpu,
                 ": collectives are staged over host memory through MPI, since NCCL shares a GPU from 2.30 "
                 "on and between two ranks only. This shows correctness, not speed");
-  return std::make_unique<StagedCommunicator>(host.split(0, host.rank()), device);
+  return std::make_unique<StagedCommunicator>(host.duplicate(), device);
 }
 
 constexpr DeviceBackend backends[] = {

@@ -8,8 +8,8 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "comm/decorators/staged_communicator.h"
 #include "comm/nccl/nccl_communicator.h"
-#include "comm/staged_communicator.h"
 #include "comm/world/device_backends.h"
 #include "comm/world/device_choice.h"
 #include "tests/cuda/device_adapter.h"
@@ -38,7 +38,7 @@ TEST_P(CudaConformance, holds) {
   const c10::Device device = choose_device({"cuda", shared}, world.local_rank(), world.local_size());
   std::unique_ptr<Communicator> inner;
   if (path == Path::staged)
-    inner = std::make_unique<StagedCommunicator>(world.communicator().split(0, world.rank()), device);
+    inner = std::make_unique<StagedCommunicator>(world.communicator().duplicate(), device);
   else
     inner = make_device_communicator(world.communicator(), device, {std::chrono::seconds(60), shared});
   DeviceAdapter adapter(std::move(inner), device);

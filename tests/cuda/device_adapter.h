@@ -2,7 +2,7 @@
 // DeviceAdapter: gives a communicator of CUDA tensors the CPU tensors of the conformance suite, keeping what overlaps.
 #include <ATen/ATen.h>
 
-#include "comm/forwarding_communicator.h"
+#include "comm/decorators/forwarding_communicator.h"
 
 namespace zero {
 
@@ -59,8 +59,8 @@ class DeviceAdapter final : public ForwardingCommunicator {
     ForwardingCommunicator::do_recv(copy, from, call);
     tensor.copy_(copy);
   }
-  std::unique_ptr<Communicator> do_split(int color, int key, const CallRecord&) override {
-    return std::make_unique<DeviceAdapter>(inner_->split(color, key), device_);
+  std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord&) override {
+    return std::make_unique<DeviceAdapter>(inner_->split(ranks), device_);
   }
 
   std::unique_ptr<Communicator> inner_;

@@ -156,7 +156,7 @@ TEST(CollectiveSequence, AGroupIsGatheredBeforeTheNextOneIsUpdated) {
     };
     run_training(options, [&](Engine& engine, int rank, int step) {
       if (rank != 0 || step != 0) return;
-      engine.communicator().set_observer([&order](const CallRecord& call) {
+      engine.mesh().ranks().set_observer([&order](const CallRecord& call) {
         if (call.tag.phase == Phase::gather_updated) order.push_back("gather group" + std::to_string(call.tag.group));
       });
     });

@@ -61,7 +61,8 @@ void on_ranks(const Shape& shape, const std::function<void(Engine&, Communicator
     options.precision = {shape.type, at::kFloat, shape.type, at::kFloat};
     options.quantize_frozen = shape.quantized;
     options.overlap = shape.overlap;
-    Engine engine(chain_of(model), communicator, options);
+    Mesh mesh(communicator);
+    Engine engine(chain_of(model), mesh, options);
     RandomWeights weights(model, 7);
     engine.load(weights);
     use(engine, communicator);
@@ -141,9 +142,9 @@ std::map<std::string, at::Tensor> trained(const Shape& shape, int holder) {
       ForwardContext context;
       context.batch = &batch;
       context.training = true;
-      const at::Tensor loss = engine.forward(context, {});
-      engine.backward(loss, 0.1);
-      engine.update({.lr = 0.01, .max_norm = 1.0}, loss.detach()).wait();
+      const auto pass = engine.forward(context, {});
+      pass->backward(0.1);
+      engine.update({.lr = 0.01, .max_norm = 1.0}, pass->result().detach()).wait();
     }
     engine.export_weights([&](const TensorSpec& spec, const at::Tensor& value) {
       if (rank == 0) result[spec.name] = value.clone();

@@ -60,7 +60,7 @@ EngineOptions GoldenCase::engine_options(int stage) const {
 
 void train_and_compare(const GoldenCase& golden, Engine& engine, int rank, int micro_batches) {
   const auto& s = golden.settings;
-  Communicator& communicator = engine.communicator();
+  Communicator& communicator = engine.mesh().ranks();
   const std::int64_t global = s["batch"], steps = s["steps"], rows = global / (communicator.size() * micro_batches);
   const double tokens = golden.tokens_per_step();
   const ScheduleOptions schedule{ScheduleType::cosine, s["lr"], steps, s["warmup_steps"], s["min_lr_ratio"]};

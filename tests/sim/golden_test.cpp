@@ -23,7 +23,8 @@ TEST_P(Golden, TrainsAsTransformersDoes) {
   SimWorld({.ranks = ranks}).run([&, stage = stage](Communicator& communicator, int rank) {
     const auto directory = std::make_shared<HfDirectory>(golden.folder + "/model");
     Model model = make_llama(directory->config());
-    Engine engine(chain_of(model), communicator, golden.engine_options(stage));
+    Mesh mesh(communicator);
+    Engine engine(chain_of(model), mesh, golden.engine_options(stage));
     HfWeights weights(directory);
     weights.check(tensors_of(model));
     engine.load(weights);

@@ -68,7 +68,8 @@ TEST_P(GoldenLora, TrainsAsPeftDoes) {
     const auto adapter = std::make_shared<PeftDirectory>(golden.folder + "/adapter");
     Model model = make_llama(directory->config());
     add_lora(model, adapter->options());
-    Engine engine(chain_of(model), communicator, golden.engine_options(stage));
+    Mesh mesh(communicator);
+    Engine engine(chain_of(model), mesh, golden.engine_options(stage));
     AdaptedWeights weights(std::make_shared<HfWeights>(directory), adapter);
     weights.check(tensors_of(model));
     engine.load(weights);

@@ -28,7 +28,8 @@ TEST_P(Overflow, OnOneRankSkipsTheStepOnAll) {
     EngineOptions options;
     options.plan = ShardPlan::for_stage(GetParam());
     options.precision = {at::kHalf, at::kFloat, at::kHalf, at::kFloat};
-    Engine engine(chain_of(model), communicator, options);
+    Mesh mesh(communicator);
+    Engine engine(chain_of(model), mesh, options);
     RandomWeights weights(model, 3);
     engine.load(weights);
     LossScale loss_scale({.start = 1024});
@@ -36,14 +37,15 @@ TEST_P(Overflow, OnOneRankSkipsTheStepOnAll) {
       Batch batch{at::full({1, 6}, rank + step, at::kLong), at::full({1, 6}, rank + step + 1, at::kLong), {}, {}};
       ForwardContext context;
       context.batch = &batch;
-      const at::Tensor loss = engine.forward(context, {});
+      const auto pass = engine.forward(context, {});
       const bool plant = step == planted_step && rank == 1;
-      engine.backward(loss, plant ? std::numeric_limits<double>::infinity() : loss_scale.scale() / (6.0 * ranks));
+      pass->backward(plant ? std::numeric_limits<double>::infinity() : loss_scale.scale() / (6.0 * ranks));
       const auto before = weights_of(engine);
       const double scale_before = loss_scale.scale();
-      const StepResult result =
-          engine.update({.lr = 0.01, .max_norm = 1.0, .loss_scale = loss_scale.scale()}, loss.detach().to(at::kDouble))
-              .wait();
+      const StepResult result = engine
+                                    .update({.lr = 0.01, .max_norm = 1.0, .loss_scale = loss_scale.scale()},
+                                            pass->result().detach().to(at::kDouble))
+                                    .wait();
       EXPECT_EQ(result.taken, step != planted_step) << "rank " << rank << ", step " << step;
       EXPECT_EQ(loss_scale.update(result.taken), result.taken);
       const auto after = weights_of(engine);

@@ -55,5 +55,32 @@ TEST(Overlap, GathersTheUnitBeforeAheadOfTheSum) {
                                              "backward1", "reduce2", "reduce1", "reduce0"}));
 }
 
+// As in a pipeline: each micro-batch has a context of its own, whatever is recomputed or drawn in its backward.
+class PassesUnderWay : public ::testing::TestWithParam<std::tuple<int, int, bool>> {};
+
+TEST_P(PassesUnderWay, ChangeNoBit) {
+  const auto [stage, under_way, lora] = GetParam();
+  for (const int recompute_every : {0, 1}) {
+    RunOptions options = options_for(stage, !lora, 0, recompute_every, 4);
+    options.ranks = 2;
+    if (lora) {
+      options.lora.emplace().dropout = 0.2;
+      options.lora->target_modules = {"q_proj", "down_proj"};
+    }
+    const RunResult one = run_training(options);
+    options.under_way = under_way;
+    const RunResult several = run_training(options);
+    options.overlap = true;
+    const RunResult ahead = run_training(options);
+    EXPECT_EQ(several.losses, one.losses);
+    EXPECT_EQ(several.norms, one.norms);
+    EXPECT_EQ(ahead.norms, one.norms);
+    for (const auto& [name, value] : one.weights) EXPECT_TRUE(at::equal(value, several.weights.at(name))) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, PassesUnderWay,
+                         ::testing::Combine(::testing::Range(0, 4), ::testing::Values(2, 4), ::testing::Bool()));
+
 }  // namespace
 }  // namespace zero::testing

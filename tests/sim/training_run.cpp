@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 
 #include "base/random.h"
 #include "models/initial_weights.h"
@@ -82,7 +83,6 @@ EngineOptions engine_options(const RunOptions& run) {
   options.precision = {run.compute, run.master, run.micro_batches > 1 ? run.master : run.compute,
                        run.master == at::kDouble ? at::kDouble : at::kFloat};
   options.optimizer = run.optimizer;
-  options.shard_degree = run.shard_degree;
   options.recompute_every = run.recompute_every;
   options.recompute_attention = run.recompute_attention;
   options.overlap = run.overlap;
@@ -90,6 +90,24 @@ EngineOptions engine_options(const RunOptions& run) {
   options.quantize_frozen = run.quantize_frozen;
   options.quantize_scales = run.quantize_scales;
   return options;
+}
+
+/// As accumulate_gradients(), with forwards that run ahead: the order of a pipeline's stage.
+at::Tensor pipelined_gradients(Engine& engine, const RunOptions& run, double scale,
+                               const std::function<ForwardContext(std::int64_t)>& context_of) {
+  std::deque<std::unique_ptr<ChainPass>> passes;
+  at::Tensor loss_sum = at::zeros({}, at::kDouble);
+  const auto finish = [&] {
+    passes.front()->backward(scale);
+    loss_sum.add_(passes.front()->result().detach());
+    passes.pop_front();
+  };
+  for (int a = 0; a < run.micro_batches; ++a) {
+    passes.push_back(engine.forward(context_of(a), {a == 0, a + 1 == run.micro_batches}));
+    if (int(passes.size()) == run.under_way) finish();
+  }
+  while (!passes.empty()) finish();
+  return loss_sum;
 }
 
 Model model_of(const RunOptions& run) {
@@ -137,25 +155,28 @@ RunResult run_training(const RunOptions& run, const AfterStep& after_step, const
     Model model = model_of(run);
     EngineOptions options = engine_options(run);
     if (run.policy_of) options.offload = run.policy_of(rank);
-    Engine engine(chain_of(model), communicator, options);
+    Mesh mesh(communicator, MeshShape::hybrid(run.ranks, run.shard_degree));
+    Engine engine(chain_of(model), mesh, options);
     RandomWeights weights(model, 7);
     engine.load(weights);
     if (after_step) after_step(engine, rank, run.first_step);
     const int rows = run.global_batch / (run.ranks * run.micro_batches);
     for (int step = run.first_step; step < run.steps; ++step) {
       const double tokens = trained_tokens(std::int64_t(step) * run.global_batch, run);
-      Batch batch;
-      const at::Tensor loss_sum =
-          accumulate_gradients(engine, run.micro_batches, 1.0 / tokens, [&](std::int64_t micro_batch) {
-            const std::int64_t first = std::int64_t(step) * run.global_batch + (micro_batch * run.ranks + rank) * rows;
-            batch = batch_of(first, rows, run);
-            ForwardContext context;
-            context.batch = &batch;
-            context.training = true;
-            context.seed = std::uint64_t(step) + 1;
-            context.first_sample = first;
-            return context;
-          });
+      std::vector<Batch> batches(std::size_t(run.micro_batches));
+      const auto context_of = [&](std::int64_t micro_batch) {
+        const std::int64_t first = std::int64_t(step) * run.global_batch + (micro_batch * run.ranks + rank) * rows;
+        batches[std::size_t(micro_batch)] = batch_of(first, rows, run);
+        ForwardContext context;
+        context.batch = &batches[std::size_t(micro_batch)];
+        context.training = true;
+        context.seed = std::uint64_t(step) + 1;
+        context.first_sample = first;
+        return context;
+      };
+      const at::Tensor loss_sum = run.under_way > 1
+                                      ? pipelined_gradients(engine, run, 1.0 / tokens, context_of)
+                                      : accumulate_gradients(engine, run.micro_batches, 1.0 / tokens, context_of);
       const StepResult found = engine.update({.lr = run.lr, .max_norm = run.max_norm}, loss_sum).wait();
       if (run.after_update) run.after_update(rank, found);
       const at::Tensor total = at::full({1}, found.loss_sum, at::kDouble);

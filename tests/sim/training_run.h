@@ -20,6 +20,7 @@ struct RunOptions {
   int stage = 0;
   int ranks = 1;
   int micro_batches = 1;  // of each rank in a step
+  int under_way = 1;      // micro-batches whose forward has run and whose backward has not, at most
   int shard_degree = 0;
   int steps = 8;
   int global_batch = 24;

@@ -86,6 +86,7 @@ void save_checkpoint(Engine& engine, const RunDescription& run, const RunPositio
                      FileCalls& calls, Communicator& control, const SaveOptions& options) {
   Communicator& communicator = engine.host();
   const int rank = communicator.rank(), ranks = communicator.size();
+  const std::vector<std::vector<ShardSection>> sections = sections_of_ranks(engine);
   const std::string temporary = folders.temporary_path(position.steps);
   Manifest manifest;
   manifest.run = run;
@@ -100,15 +101,14 @@ void save_checkpoint(Engine& engine, const RunDescription& run, const RunPositio
   // 2. Every rank's states, synced. Nobody goes on before all are.
   FileMark mark;
   all_or_none(control, [&] {
-    engine.communicator().failures().check();
-    mark =
-        write_shard(engine, temporary + "/" + shard_name(rank),
-                    ShardFormat(sections_of(engine, rank, ranks), manifest.states(), manifest.chunk_elements), calls);
+    engine.mesh().ranks().failures().check();
+    mark = write_shard(engine, temporary + "/" + shard_name(rank),
+                       ShardFormat(sections[std::size_t(rank)], manifest.states(), manifest.chunk_elements), calls);
   });
   // 3. What is known of every file.
   const std::vector<FileMark> marks = gather(communicator, mark);
   for (int r = 0; r < ranks; ++r)
-    manifest.files.push_back({shard_name(r), sections_of(engine, r, ranks), marks[std::size_t(r)]});
+    manifest.files.push_back({shard_name(r), sections[std::size_t(r)], marks[std::size_t(r)]});
   // 4. The manifest, synced; then the name that says complete; then room for the next one.
   all_or_none(control, [&] {
     if (rank != 0) return;

@@ -5,14 +5,17 @@
 namespace zero {
 namespace {
 
-/// Of one optimizer's part of a group.
-ShardSection section_of(const StateShard& shard, const FlatLayout& flat, int group, int rank, int ranks) {
-  const int holder = rank % flat.shards(), replica = rank / flat.shards(), replicas = ranks / flat.shards();
+/// Of one optimizer's part of a group, what the rank at this place among its holders and their replicas writes.
+struct Place {
+  int holder = 0, replica = 0, replicas = 1;
+};
+ShardSection section_of(const StateShard& shard, const FlatLayout& flat, int group, const Place& place) {
+  const auto [holder, replica, replicas] = place;
   const StateLayout& layout = shard.layout();
   const std::int64_t begin = layout.position_of(flat.shard_begin(holder)),
                      end = layout.position_of(flat.shard_begin(holder) + flat.shard_numel()),
                      grain = largest_grain(shard.store().states());
-  const auto cut = [&](int part) {
+  const auto cut = [&, replicas = replicas](int part) {
     return part == replicas ? end : begin + (end - begin) * part / replicas / grain * grain;
   };
   const std::int64_t count = cut(replica + 1) - cut(replica);
@@ -56,22 +59,29 @@ std::vector<SavedGroup> saved_groups(Engine& engine) {
   return groups;
 }
 
-std::vector<ShardSection> sections_of(Engine& engine, int rank, int ranks) {
-  std::vector<ShardSection> sections;
-  for (const auto& group : engine.groups())
-    for (const auto& shard : group->states())
-      sections.push_back(section_of(*shard, group->layout(), int(sections.size()), rank, ranks));
-  for (const SavedStatistic& statistic : saved_statistics(engine))
-    sections.push_back({int(sections.size()), 0, rank == 0 ? statistic.values.numel() : 0});
-  return sections;
+std::vector<std::vector<ShardSection>> sections_of_ranks(Engine& engine) {
+  const MeshShape& mesh = engine.mesh().shape();
+  const std::vector<SavedStatistic> statistics = saved_statistics(engine);
+  std::vector<std::vector<ShardSection>> all;
+  for (int rank = 0; rank < mesh.ranks(); ++rank) {
+    const Place place{mesh.index(rank, engine.sharing_axes()), mesh.index(rank, engine.replica_axes()),
+                      mesh.size(engine.replica_axes())};
+    std::vector<ShardSection>& sections = all.emplace_back();
+    for (const auto& group : engine.groups())
+      for (const auto& shard : group->states())
+        sections.push_back(section_of(*shard, group->layout(), int(sections.size()), place));
+    for (const SavedStatistic& statistic : statistics)
+      sections.push_back({int(sections.size()), 0, rank == 0 ? statistic.values.numel() : 0});
+  }
+  return all;
 }
 
-std::int64_t checkpoint_bytes(Engine& engine, int ranks) {
+std::int64_t checkpoint_bytes(Engine& engine) {
   std::vector<std::vector<StateSpec>> states;
   for (const SavedGroup& group : saved_groups(engine)) states.push_back(group.states);
   std::int64_t sum = 0;
-  for (int rank = 0; rank < ranks; ++rank)
-    sum += ShardFormat(sections_of(engine, rank, ranks), states, ShardFormat::default_chunk_elements).bytes();
+  for (std::vector<ShardSection>& sections : sections_of_ranks(engine))
+    sum += ShardFormat(std::move(sections), states, ShardFormat::default_chunk_elements).bytes();
   return sum;
 }
 

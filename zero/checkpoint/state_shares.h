@@ -21,10 +21,10 @@ std::vector<SavedStatistic> saved_statistics(Engine& engine);
 /// What a manifest tells of: a group for each optimizer of each trained group, in order, and one for each statistic.
 std::vector<SavedGroup> saved_groups(Engine& engine);
 
-/// What a rank of `ranks` writes: a section per saved group. Statistics are the first one's.
-std::vector<ShardSection> sections_of(Engine& engine, int rank, int ranks);
+/// What each rank writes, by rank: a section per saved group. Statistics are the first one's.
+std::vector<std::vector<ShardSection>> sections_of_ranks(Engine& engine);
 
 /// Bytes of the shard files of all ranks.
-std::int64_t checkpoint_bytes(Engine& engine, int ranks);
+std::int64_t checkpoint_bytes(Engine& engine);
 
 }  // namespace zero

@@ -26,8 +26,20 @@ std::string remedy(std::int64_t global, std::int64_t pass, int ranks) {
 
 }  // namespace
 
-BatchArithmetic BatchArithmetic::of(const Config& config, int ranks) {
-  ZERO_CHECK(ranks >= 1, "no ranks");
+MeshShape mesh_of(const Config& config, int ranks) {
+  const std::int64_t degree = config.zero.shard_degree;
+  if (degree == 0 || ranks % degree == 0) return MeshShape::hybrid(ranks, int(degree));
+  std::string divisors;
+  for (int d = 1; d <= ranks; ++d)
+    if (ranks % d == 0) divisors += (divisors.empty() ? "" : ", ") + std::to_string(d);
+  throw InputError(config.where("zero.shard_degree") + ": must divide the number of ranks, " + std::to_string(ranks) +
+                   ": 0 (all), " + divisors);
+}
+
+BatchArithmetic BatchArithmetic::of(const Config& config, int job_ranks) {
+  ZERO_CHECK(job_ranks >= 1, "no ranks");
+  const MeshShape mesh = mesh_of(config, job_ranks);
+  const int ranks = mesh.size(axes::rows);
   const std::int64_t local = config.training.local_batch_size;
   if (local > std::numeric_limits<std::int64_t>::max() / (4 * ranks))
     throw InputError(config.where("training.local_batch_size") + ": is too large");
@@ -37,7 +49,7 @@ BatchArithmetic BatchArithmetic::of(const Config& config, int ranks) {
     throw InputError(config.where("training.global_batch_size") +
                      ": must be a multiple of local_batch_size x ranks = " + std::to_string(local) + " x " +
                      std::to_string(ranks) + " = " + std::to_string(pass) + "; " + remedy(global, pass, ranks));
-  return {ranks, local, global, global / pass};
+  return {mesh, ranks, local, global, global / pass};
 }
 
 std::string BatchArithmetic::describe() const {

@@ -283,16 +283,7 @@ void check_contradictions(const Config& config) {
   mistakes.tell();
 }
 
-void validate_for(const Config& config, int ranks) {
-  BatchArithmetic::of(config, ranks);
-  const std::int64_t degree = config.zero.shard_degree;
-  if (degree == 0 || ranks % degree == 0) return;
-  std::string divisors;
-  for (int d = 1; d <= ranks; ++d)
-    if (ranks % d == 0) divisors += (divisors.empty() ? "" : ", ") + std::to_string(d);
-  refuse(config, "zero.shard_degree",
-         "must divide the number of ranks, " + std::to_string(ranks) + ": 0 (all), " + divisors);
-}
+void validate_for(const Config& config, int ranks) { BatchArithmetic::of(config, ranks); }
 
 void validate_for_model(const Config& config, const ModelConfig& model) {
   constexpr double most_parameters = 1e13,

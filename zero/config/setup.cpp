@@ -39,7 +39,6 @@ EngineOptions engine_options_of(const Config& config, const BatchArithmetic& bat
   options.plan = ShardPlan::for_stage(int(config.zero.stage));
   options.precision = precision_of(config, batch);
   options.optimizer = optimizer_options_of(config.optimizer);
-  options.shard_degree = int(config.zero.shard_degree);
   options.keep_frozen = config.zero.frozen == "keep";
   options.quantize_frozen = config.lora && config.lora->quantization == "nf4";
   options.quantize_scales = config.lora && config.lora->double_quantization;

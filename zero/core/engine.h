@@ -4,7 +4,7 @@
 // needed.
 //
 // One training step, A micro-batches:
-//   for each micro-batch: loss = forward(context, ...); backward(loss, 1 / trained tokens of the global batch, ...)
+//   for each micro-batch: pass = forward(context, ...); pass->backward(1 / trained tokens of the global batch)
 //   update(learning rate, clipping, loss scale)
 // All ranks make the same calls with batches of their own; a rank without work passes a batch of zero rows.
 #include <functional>
@@ -12,13 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.h"
-#include "comm/stream.h"
-#include "models/nn/recompute.h"
+#include "comm/mesh/mesh.h"
 #include "models/weight_source.h"
-#include "zero/core/backward_hooks.h"
-#include "zero/core/buffer_sizes.h"
-#include "zero/core/parameter_group.h"
+#include "zero/core/chain_pass.h"
 #include "zero/core/step_result.h"
 
 namespace zero {
@@ -34,27 +30,19 @@ struct EngineOptions {
   ShardPlan plan;
   Precision precision;
   OptimizerOptions optimizer;
-  int shard_degree = 0;          // ranks that share one copy of the states (hybrid sharding); 0: all
   bool keep_frozen = false;      // frozen weights stay whole at stage 3
   bool quantize_frozen = false;  // frozen blocks are held and gathered in NF4 at every stage
   OffloadPolicy offload;
   int recompute_every = 0;       // every k-th block is recomputed in backward; 0: none, 1: all
-  at::Device device = at::kCPU;  // of weights, states and batches; the communicator must take its tensors
-  Communicator* host = nullptr;  // the same ranks for host tensors; null: the communicator takes them
+  at::Device device = at::kCPU;  // of weights, states and batches; the mesh's ranks must take its tensors
   bool overlap = false;  // gathers run ahead by one unit and sums beside the computation, each on a communicator of
                          // its own, for a second gather buffer and a second reduce buffer. Changes no result.
   bool recompute_attention = false;  // the attention half of every block is recomputed instead
   bool quantize_scales = false;      // beside quantize_frozen: the scales of the NF4 blocks are held in 8 bits
 };
 
-/// How the ranks are divided: `sharing` of them hold one copy of the states, by this plan, and `replicas` hold each
-/// shard.
-struct RankDivision {
-  ShardPlan plan;
-  int sharing = 1, replicas = 1;
-};
-/// InputError when shard_degree does not divide the ranks.
-RankDivision divide_ranks(const EngineOptions& options, int ranks);
+/// The plan as it is carried out on the mesh: stage 0 where a rank holds everything, unless weights live elsewhere.
+ShardPlan plan_on(const MeshShape& mesh, const EngineOptions& options);
 
 /// What an update needs beside the gradients. Gradients carry the loss scale.
 struct UpdateRule {
@@ -64,18 +52,12 @@ struct UpdateRule {
   bool reports = true;  // false: nobody asks for the result, and on a GPU nothing is brought to the host
 };
 
-/// Position of a micro-batch in its step.
-struct MicroBatch {
-  bool first = true;
-  bool last = true;
-};
-
-class Engine final : private BackwardHooks {
+class Engine final {
  public:
-  /// The chain outlives the engine; its parameters' tensors become the engine's. Collective. Throws InputError when
-  /// shard_degree does not divide the ranks.
-  Engine(Chain chain, Communicator& communicator, const EngineOptions& options);
-  ~Engine() override;
+  /// The chain and the mesh outlive the engine; the parameters' tensors become the engine's. Collective. Throws
+  /// InputError when the placements are no stage.
+  Engine(Chain chain, Mesh& mesh, const EngineOptions& options);
+  ~Engine();
 
   /// Fills the weights; each rank reads its own part. `frozen_only`: trained ones get theirs by
   /// ParameterGroup::visit_states(). Collective.
@@ -84,15 +66,11 @@ class Engine final : private BackwardHooks {
   /// Collective.
   void resume(std::int64_t steps_done);
 
-  /// The loss summed over the batch's trained tokens (not averaged), a scalar that requires grad.
-  at::Tensor forward(const ForwardContext& context, MicroBatch micro);
-  /// Gradients of scale x loss are added to those of the step and reduced as the stage wants it.
-  void backward(const at::Tensor& loss, double scale);
+  /// One micro-batch through the chain, ready for its backward.
+  std::unique_ptr<ChainPass> forward(const ForwardContext& context, MicroBatch micro);
 
   /// Without gradients: the summed loss; or what `head` makes of the last unit's input, with all its weights in place.
-  at::Tensor evaluate(const ForwardContext& context);
-  at::Tensor evaluate(const ForwardContext& context,
-                      const std::function<at::Tensor(Unit& head, const at::Tensor& x)>& head);
+  at::Tensor evaluate(const ForwardContext& context, const ChainPass::Head& head = {});
 
   /// One step of the optimizers, with gradients clipped by their global L2 norm; none when that is not finite. Where all
   /// of them read the step's numbers in a GPU's memory nothing waits for the device. `loss_sum`: of the step on this rank,
@@ -104,9 +82,8 @@ class Engine final : private BackwardHooks {
   void export_weights(const ParameterGroup::TensorSink& sink, bool trainable_only = false);
   void export_gradients(const ParameterGroup::TensorSink& sink);
 
-  const std::vector<std::unique_ptr<ParameterGroup>>& groups() const { return groups_; }
+  const std::vector<std::unique_ptr<ParameterGroup>>& groups() const { return groups_.groups; }
   /// The optimizers, and the numbers that each of them keeps.
-  OptimizerSet& optimizers() { return optimizers_; }
   const OptimizerSet& optimizers() const { return optimizers_; }
   Statistics& statistics(int optimizer) { return statistics_.at(std::size_t(optimizer)); }
   const std::vector<TensorSpec>& optimizer_tensors(int optimizer) const {
@@ -120,31 +97,33 @@ class Engine final : private BackwardHooks {
   /// Of the buffers for weights that come and go, and for gradients on their way to a shard.
   std::int64_t gather_buffer_bytes() const { return gather_buffers_ ? gather_buffers_->bytes() : 0; }
   std::int64_t reduce_buffer_bytes() const { return reduce_buffers_ ? reduce_buffers_->bytes() : 0; }
-  Communicator& communicator() { return communicator_; }
-  Communicator& host() { return options_.host ? *options_.host : communicator_; }
+  Mesh& mesh() { return mesh_; }
+  /// The axes that states are divided over (at stage 0, where they are not, those of all ranks), and along which ranks
+  /// hold the same ones.
+  AxisSet sharing_axes() const { return sharing_; }
+  AxisSet replica_axes() const { return replicas_; }
+  const Mesh& mesh() const { return mesh_; }
+  Communicator& host() { return mesh_.host(); }
   at::Device device() const { return options_.device; }
   /// The most bytes that this rank has held on its GPU; 0 on the CPU, where the tracker knows.
   std::int64_t peak_device_bytes() const;
 
  private:
+  GroupContext make_context();
+  std::vector<GroupLayout> lay_out_groups() const;
+  void make_buffers(const std::vector<GroupLayout>& layouts);
+  void reserve(const std::vector<GroupLayout>& layouts, const BufferSizes& buffers);
+  void make_store(const std::vector<GroupLayout>& layouts);
   void make_groups();
-  bool quantized(const GroupSpec& spec) const;
-  Nf4Codec codec_of(const FlatLayout& layout, bool sharded) const;
-  void make_buffers(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts);
-  void reserve(const std::vector<GroupSpec>& specs, const std::vector<FlatLayout>& layouts, const BufferSizes& buffers);
-  void split_ranks();
-  at::Tensor run_unit(int unit, const at::Tensor& x);
-  at::Tensor run_chain(const ForwardContext& context,
-                       const std::function<at::Tensor(Unit& head, const at::Tensor& x)>* head);
-  bool recomputes(int unit) const;
+  void find_users();
+  Communicator& gathers() { return mesh_.along(sharing_); }
+  Communicator& sums() { return reductions_ ? *reductions_ : gathers(); }
 
   bool on_device() const { return options_.device.is_cuda(); }
-  std::int64_t alignment_of(const GroupSpec& spec) const;
   void start_optimizers();
   bool steps_on_device() const;
   const OptimizerOptions& options_with_device_numbers() const;
   at::Device states_device() const;
-  Communicator& sharing() { return shards_ ? *shards_ : communicator_; }
   double gradient_norm();
   void sum_squares_on_device();
   void step(double learning_rate, double gradient_factor, const at::Tensor* numbers);
@@ -152,39 +131,19 @@ class Engine final : private BackwardHooks {
   void sum_statistics(const at::Tensor& sums);
   PendingStepResult update_on_device(const UpdateRule& rule, const at::Tensor& loss_sum);
 
-  void open(int unit, Phase phase);
-  void fetch(int unit);
-  void prefetch(int unit, Phase phase);
-  void close(int unit);
-  void close_all();
-  void before_backward(int unit) override;
-  void after_backward(int unit) override;
-
-  Chain chain_;
-  Communicator& communicator_;
+  Mesh& mesh_;
   EngineOptions options_;
-  std::unique_ptr<Communicator> shards_, replicas_;  // of hybrid sharding; null: all ranks share one copy
+  AxisSet sharing_, replicas_;  // ranks that one copy of the states is divided over, or all; those of the same parts
   std::unique_ptr<Communicator> reductions_;  // the sharing ranks once more, to overlap; null: the same communicator
-  SideStream gather_stream_, reduce_stream_;
   std::unique_ptr<ShardStore> weight_store_;
   std::unique_ptr<BufferPool> gather_buffers_, reduce_buffers_;
   OptimizerSet optimizers_{options_.optimizer};
   OptimizerTensors optimizer_tensors_;
   std::vector<Statistics> statistics_;  // by optimizer
-  std::vector<std::unique_ptr<ParameterGroup>> groups_;
-  std::vector<std::vector<ParameterGroup*>> needed_by_;  // by unit: its own groups, and those that it borrows from
-  std::vector<ParameterGroup*> spanning_;                // groups of the whole model
-  std::vector<RecomputedBody> bodies_;                   // by unit, for recompute
-
-  const ForwardContext* context_ = nullptr;  // of the forward under way, and of its backward
-  ForwardContext held_context_;
-  MicroBatch micro_;
-  std::vector<bool> is_open_;
-  std::vector<bool> is_collected_;
-  bool spanning_open_ = false;
+  ChainGroups groups_;
   at::Tensor numbers_, norm_scratch_;  // on a GPU: StepNumbers
   std::int64_t steps_done_ = 0;
-  AbandonOnError abandon_{communicator_.failures()};  // last: groups let go of page-locked memory
+  AbandonOnError abandon_{mesh_.ranks().failures()};  // last: groups let go of page-locked memory
 };
 
 }  // namespace zero

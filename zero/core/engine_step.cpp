@@ -8,7 +8,7 @@
 #include "base/memory_tracker.h"
 #include "offload/kernels/device_step.h"
 #include "zero/core/engine.h"
-#include "zero/core/matrix_exchange.h"
+#include "zero/core/states/matrix_exchange.h"
 #include "zero/optim/clip.h"
 
 namespace zero {
@@ -47,8 +47,7 @@ std::int64_t Engine::steps_done() const {
 }
 
 void Engine::resume(std::int64_t steps_done) {
-  for (auto& group : groups_)
-    if (group->spec().trainable) group->gather_updated();
+  for (ParameterGroup* group : groups_.trained()) group->weights().gather_updated();
   steps_done_ = steps_done;
   if (on_device()) numbers_[StepNumbers::steps].fill_(double(steps_done));
 }
@@ -56,9 +55,9 @@ void Engine::resume(std::int64_t steps_done) {
 void Engine::sum_squares_on_device() {
   const at::Tensor sum = numbers_.narrow(0, StepNumbers::sum_of_squares, 1);
   sum.zero_();
-  for (auto& group : groups_)
-    if (group->spec().trainable) device_add_sum_of_squares(group->gradient_part(), norm_scratch_, numbers_);
-  sharing().all_reduce(sum, {at::kDouble, false}, {Phase::optimizer});
+  for (const ParameterGroup* group : groups_.trained())
+    device_add_sum_of_squares(group->gradient().part(), norm_scratch_, numbers_);
+  gathers().all_reduce(sum, {at::kDouble, false}, {Phase::optimizer});
 }
 
 double Engine::gradient_norm() {
@@ -67,10 +66,9 @@ double Engine::gradient_norm() {
     return std::sqrt(numbers_[StepNumbers::sum_of_squares].item<double>());
   }
   double sum = 0;
-  for (auto& group : groups_)
-    if (group->spec().trainable) sum += group->gradient_norm_part().sum_of_squares;
+  for (const ParameterGroup* group : groups_.trained()) sum += group->gradient_norm_part().sum_of_squares;
   at::Tensor total = at::full({1}, sum, at::kDouble);
-  sharing().all_reduce(total, {at::kDouble, false}, {Phase::optimizer});
+  gathers().all_reduce(total, {at::kDouble, false}, {Phase::optimizer});
   return std::sqrt(total.item<double>());
 }
 
@@ -83,9 +81,7 @@ void Engine::step(double learning_rate, double gradient_factor, const at::Tensor
                       &statistics_[std::size_t(i)], numbers});
     most = std::max(most, optimizers_[i].passes());
   }
-  std::vector<ParameterGroup*> trained;
-  for (auto& group : groups_)
-    if (group->spec().trainable) trained.push_back(group.get());
+  const std::vector<ParameterGroup*> trained = groups_.trained();
   for (int pass = 0; pass < most; ++pass) {
     for (std::size_t i = 0; i < passes.size(); ++i) {
       passes[i].pass = pass;
@@ -94,22 +90,21 @@ void Engine::step(double learning_rate, double gradient_factor, const at::Tensor
     for (std::size_t g = 0; g < trained.size(); ++g) {
       if (g + 1 < trained.size() && pass < trained[g + 1]->passes()) trained[g + 1]->prefetch_update(pass);
       if (pass < trained[g]->passes()) trained[g]->update(passes);
-      if (pass + 1 == trained[g]->passes()) trained[g]->gather_updated();
+      if (pass + 1 == trained[g]->passes()) trained[g]->weights().gather_updated();
     }
     conclude_pass(pass, passes);
   }
 }
 
 void Engine::conclude_pass(int pass, const std::vector<UpdatePass>& passes) {
-  const at::NoGradGuard no_grad;
   for (int i = 0; i < optimizers_.size(); ++i) {
     if (pass >= optimizers_[i].passes()) continue;
     Statistics& statistics = statistics_[std::size_t(i)];
     if (pass + 1 < optimizers_[i].passes()) sum_statistics(statistics.all_sums());
     optimizers_[i].conclude(pass, passes[std::size_t(i)].factors, statistics);
     if (pass == 0 && optimizers_[i].transforms_matrices())
-      transform_matrices(optimizers_[i], groups_,
-                         {sharing(), replicas_.get(), options_.plan.optimizer, options_.device});
+      transform_matrices(optimizers_[i], groups_.trained(),
+                         {gathers(), mesh_.along(replicas_), options_.plan.optimizer, options_.device});
   }
 }
 
@@ -117,13 +112,13 @@ void Engine::conclude_pass(int pass, const std::vector<UpdatePass>& passes) {
 void Engine::sum_statistics(const at::Tensor& sums) {
   if (sums.numel() == 0 || options_.plan.optimizer == Placement::resident) return;
   const at::Tensor on_device = sums.to(options_.device);  // of the host where states are offloaded from a GPU
-  sharing().all_reduce(on_device, {at::kDouble, false}, {Phase::optimizer});
+  gathers().all_reduce(on_device, {at::kDouble, false}, {Phase::optimizer});
   if (!on_device.is_same(sums)) sums.copy_(on_device);
 }
 
 PendingStepResult Engine::update(const UpdateRule& rule, const at::Tensor& loss_sum) {
   const at::NoGradGuard no_grad;
-  communicator_.failures().check();
+  mesh_.ranks().failures().check();
   if (steps_on_device()) return update_on_device(rule, loss_sum);
   StepResult result{loss_sum.item<double>(), gradient_norm() / rule.loss_scale, true, {}};
   result.taken = std::isfinite(result.norm);
@@ -156,7 +151,7 @@ PendingStepResult Engine::update_on_device(const UpdateRule& rule, const at::Ten
   pinned.copy_(numbers_, /*non_blocking=*/true);
   Event sent(options_.device);
   sent.set();
-  return PendingStepResult(std::move(pinned), std::move(sent), &communicator_.failures());
+  return PendingStepResult(std::move(pinned), std::move(sent), &mesh_.ranks().failures());
 }
 
 }  // namespace zero

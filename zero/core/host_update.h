@@ -1,7 +1,7 @@
 #pragma once
 // HostUpdate: the update of weights that live on a device by states that live on the host (ZeRO-Offload, Ren et al.
 // 2021). The gradient is sent as soon as it is summed, beside the rest of backward; the new weights travel while the
-// next group is updated.
+// next group is updated. Where states live beside the weights it lets everything through as it is.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -15,9 +15,8 @@ namespace zero {
 class HostUpdate {
  public:
   struct Shape {
-    std::int64_t numel = 0;  // of the own range
-    at::ScalarType gradient = at::kFloat;
-    std::optional<at::ScalarType> weights;  // none: the weights live on the host too
+    std::int64_t numel = 0;                                     // of the own part
+    std::optional<at::ScalarType> gradient = {}, weights = {};  // none: they live where the states do
 
     std::int64_t bytes() const;
   };
@@ -30,15 +29,15 @@ class HostUpdate {
   /// For weights that are their own master: what the first update starts from. [numel] on the device.
   void take_weights(const at::Tensor& weights);
 
-  /// Waits for the gradient, and runs the update on it and on the host's weights. Where it `writes` these, begins to bring
-  /// them to `weights` in the current stream.
+  /// Waits for the gradient, and runs the update on the weights where the states are. Where it `writes` these, begins to
+  /// bring them to `weights` in the current stream.
   void update(const at::Tensor& weights, bool writes, const std::function<void(const at::Tensor& weights)>& run);
 
-  /// [numel] in host memory.
-  const at::Tensor& gradient() const { return gradient_; }
+  /// Where an update finds the gradient, given the device's own.
+  const at::Tensor& gradient(const at::Tensor& own) const { return gradient_.defined() ? gradient_ : own; }
 
  private:
-  at::Tensor gradient_, weights_;
+  at::Tensor gradient_, weights_;  // undefined: nothing travels
   Event sent_;
 };
 

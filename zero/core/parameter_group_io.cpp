@@ -6,13 +6,11 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "offload/quantized/nf4.h"
 #include "zero/core/parameter_group.h"
 
 namespace zero {
 namespace {
 
-constexpr std::int64_t load_chunk = 4 << 20;   // elements: bounds what loading adds to the peak
 constexpr std::int64_t state_chunk = 1 << 20;  // elements: of states on their way from and to a GPU
 
 /// The part [begin, begin + count) of a chunk of states in host memory; what is there already is not copied.
@@ -40,7 +38,7 @@ struct HostPart {
 
 std::vector<StateSpec> ParameterGroup::visited_states(const StateShard& shard) const {
   std::vector<StateSpec> specs = shard.store().states();
-  if (!shard.has_master()) specs.insert(specs.begin(), {"master", context_.precision.master});
+  if (!shard.has_master()) specs.insert(specs.begin(), {"master", precision().master});
   return specs;
 }
 
@@ -50,7 +48,8 @@ void ParameterGroup::visit_states(StateShard& shard, StateAccess access, const S
   ZERO_CHECK(access != StateAccess::read_write, "states are read or written");
   const at::NoGradGuard no_grad;
   const bool writes = access == StateAccess::write;
-  const ShardLease weights = own_weights(writes);
+  const ShardLease rest = weights_.at_rest(writes);
+  const at::Tensor weights = weights_.own_of(rest.tensor());
   const bool as_it_is = shard.has_master() && (context_.make_states || context_.device.is_cpu());
   shard.store().for_each_chunk(access, [&](const StateChunk& chunk) {
     const std::int64_t most = as_it_is ? chunk.end - chunk.begin : state_chunk;
@@ -58,10 +57,10 @@ void ParameterGroup::visit_states(StateShard& shard, StateAccess access, const S
       const std::int64_t end = std::min(begin + most, chunk.end);
       if (!writes && (end <= wanted.begin || wanted.end <= begin)) continue;
       std::vector<at::Tensor> states = shard.view(chunk, begin, end - begin);
-      if (!shard.has_master()) states.insert(states.begin(), at::zeros({end - begin}, weights.tensor().options()));
+      if (!shard.has_master()) states.insert(states.begin(), at::zeros({end - begin}, weights.options()));
       const auto for_each_weight = [&](const auto& copy) {
         shard.for_each_segment({begin, end, {}}, [&](const StateSegment& part) {
-          copy(weights.tensor().narrow(0, part.flat_begin, part.count),
+          copy(weights.narrow(0, part.flat_begin, part.count),
                states.front().narrow(0, part.begin - begin, part.count));
         });
       };
@@ -74,65 +73,41 @@ void ParameterGroup::visit_states(StateShard& shard, StateAccess access, const S
       for_each_weight([](const at::Tensor& own, const at::Tensor& master) { own.copy_(master); });
     }
   });
-  if (writes && host_update_) host_update_->take_weights(weights.tensor());
+  if (writes) host_update_->take_weights(weights);
 }
 
-// Elements of the own range from `begin` on, padding as zeros.
+// Elements of the own part from `begin` on, padding as zeros.
 void ParameterGroup::read_range(WeightSource& source, std::int64_t begin, const at::Tensor& values) const {
   values.zero_();
-  for (const FlatSlice& slice : layout_.slices(own_begin_ + begin, values.numel()))
-    source.read(layout_.tensors()[slice.tensor].spec, slice.tensor_begin, slice.count,
+  for (const FlatSlice& slice : layout().slices(own_.begin + begin, values.numel()))
+    source.read(layout().tensors()[slice.tensor].spec, slice.tensor_begin, slice.count,
                 values.narrow(0, slice.range_begin, slice.count));
 }
 
 // The same into memory of any device.
 void ParameterGroup::read_into(WeightSource& source, std::int64_t begin, const at::Tensor& values) const {
   if (values.is_cpu()) return read_range(source, begin, values);
-  for (std::int64_t done = 0; done < values.numel(); done += load_chunk) {
-    const at::Tensor part = values.narrow(0, done, std::min(load_chunk, values.numel() - done)),
+  for (std::int64_t done = 0; done < values.numel(); done += encode_chunk) {
+    const at::Tensor part = values.narrow(0, done, std::min(encode_chunk, values.numel() - done)),
                      on_host = at::empty(part.sizes(), part.options().device(at::kCPU));
     read_range(source, begin + done, on_host);
     part.copy_(on_host);
   }
 }
 
-// Encoded where the bytes live. Scales pass the ranks on the device that collectives run on, and are judged on the
-// host.
-void ParameterGroup::load_encoded(WeightSource& source) {
-  const at::NoGradGuard no_grad;
-  const ShardLease bytes = own_weights(true);
-  const int shard = weights_sharded() ? context_.shards->rank() : 0;
-  const at::Device home = bytes.tensor().device();
-  at::Tensor largest, own, encoded;  // of the blocks of all shards, and of this one's
-  if (codec_->quantizes_scales()) {
-    const std::int64_t blocks = own_numel_ / nf4_block;
-    largest = at::zeros({layout_.numel() / nf4_block}, at::TensorOptions().dtype(at::kFloat).device(context_.device));
-    own = largest.narrow(0, shard * blocks, blocks);
-    encoded = home == context_.device ? own : at::zeros({blocks}, at::kFloat);
-  }
-  for (std::int64_t begin = 0; begin < own_numel_; begin += load_chunk) {
-    const at::Tensor values = at::empty({std::min(load_chunk, own_numel_ - begin)}, at::kFloat);
-    read_range(source, begin, values);
-    codec_->encode(shard, begin, values.to(home), bytes.tensor(), encoded);
-  }
-  if (!own.defined()) return;
-  if (home != context_.device) own.copy_(encoded);
-  if (weights_sharded()) context_.shards->all_gather_into(largest, own, tag(Phase::setup));
-  codec_->encode_all_scales(shard, largest.to(at::kCPU), bytes.tensor());
+WeightReader ParameterGroup::reader_of(WeightSource& source) const {
+  WeightReader reader{
+      weights_.is_sharded() ? ranks().rank() : 0, own_.numel, precision().master, context_.device, {}, {}};
+  reader.read = [&](std::int64_t begin, const at::Tensor& values) { read_range(source, begin, values); };
+  reader.gather = [this](const at::Tensor& all, const at::Tensor& own) {
+    ranks().all_gather_into(all, own, {Phase::setup, spec().unit, index_});
+  };
+  return reader;
 }
 
 // Elements that are in no tensor are zeros.
-void ParameterGroup::load_weights(WeightSource& source, const at::Tensor& weights) {
+void ParameterGroup::load_states(WeightSource& source, const at::Tensor& weights) {
   const at::NoGradGuard no_grad;
-  if (states_.empty() || !states_.front()->has_master()) {
-    for (std::int64_t begin = 0; begin < own_numel_; begin += load_chunk) {
-      const at::Tensor values = at::empty({std::min(load_chunk, own_numel_ - begin)}, context_.precision.master);
-      read_range(source, begin, values);
-      weights.narrow(0, begin, values.numel()).copy_(values);
-    }
-  } else {
-    weights.zero_();
-  }
   for (const auto& shard : states_) {
     const int own = int(shard->has_master()), initial = shard->optimizer().starts_as_weights();
     shard->store().for_each_chunk(StateAccess::write, [&](const StateChunk& chunk) {
@@ -153,54 +128,55 @@ void ParameterGroup::load_weights(WeightSource& source, const at::Tensor& weight
   }
 }
 
+// Master weights are read into the states, and the weights follow from them.
 void ParameterGroup::load(WeightSource& source) {
-  if (codec_) return load_encoded(source);
+  const at::NoGradGuard no_grad;
   {
-    const ShardLease weights = own_weights(true);
-    load_weights(source, weights.tensor());
-    if (host_update_) host_update_->take_weights(weights.tensor());
+    const ShardLease rest = weights_.at_rest(true);
+    const at::Tensor own = weights_.own_of(rest.tensor());
+    if (has_master())
+      own.zero_();
+    else
+      layout_.format->encode(reader_of(source), own);
+    load_states(source, own);
+    if (host_update_) host_update_->take_weights(own);
   }
-  gather_updated();
-}
-
-std::int64_t ParameterGroup::load_bytes() const {
-  const bool scales = codec_ && codec_->quantizes_scales();
-  return (load_chunk + (scales ? layout_.numel() / nf4_block : 0)) * std::int64_t(sizeof(float));
+  weights_.gather_updated();
 }
 
 // What export_weights() and export_flat() hold at once: the own part as it is copied from the master, and all parts.
 std::int64_t ParameterGroup::export_bytes() const {
-  if (codec_) return 0;
-  const bool copied = !states_.empty() && states_.front()->has_master();
-  const at::ScalarType type = copied ? context_.precision.master : context_.precision.compute;
-  const std::int64_t numel = (copied ? own_numel_ : 0) + (own_numel_ < layout_.numel() ? layout_.numel() : 0);
+  if (!layout_.format->is_plain()) return 0;
+  const at::ScalarType type = has_master() ? precision().master : precision().compute;
+  const std::int64_t numel = (has_master() ? own_.numel : 0) + (own_.numel < layout().numel() ? layout().numel() : 0);
   return numel * std::int64_t(c10::elementSize(type));
 }
 
 void ParameterGroup::export_flat(const at::Tensor& own, const TensorSink& sink) {
   at::Tensor full = own;
-  if (own.numel() != layout_.numel()) {
-    full = context_.device.is_cpu() ? at::empty({layout_.numel()}, own.options())
-                                    : context_.shards->memory().allocate(layout_.numel(), own.scalar_type());
-    context_.shards->all_gather_into(full, own, tag(Phase::save));
+  if (own.numel() != layout().numel()) {
+    full = context_.device.is_cpu() ? at::empty({layout().numel()}, own.options())
+                                    : ranks().memory().allocate(layout().numel(), own.scalar_type());
+    ranks().all_gather_into(full, own, {Phase::save, spec().unit, index_});
   }
-  for (const FlatTensor& tensor : layout_.tensors()) {
+  for (const FlatTensor& tensor : layout().tensors()) {
     const at::Tensor value = full.narrow(0, tensor.offset, tensor.spec.numel()).view(tensor.spec.shape).to(at::kCPU);
-    context_.shards->failures().check();  // the copy has waited for the gather: one that was aborted brought nothing
+    ranks().failures().check();  // the copy has waited for the gather: one that was aborted brought nothing
     sink(tensor.spec, value);
   }
 }
 
 void ParameterGroup::export_weights(const TensorSink& sink) {
-  if (codec_) {
-    unshard(Phase::save);
-    const auto end = c10::make_scope_exit([&] { reshard(); });  // also where the sink throws
-    return export_flat(full_.tensor(), sink);
+  if (!layout_.format->is_plain()) {
+    weights_.unshard(Phase::save);
+    const auto end = c10::make_scope_exit([&] { weights_.reshard(); });  // also where the sink throws
+    return export_flat(weights_.whole(), sink);
   }
-  if (states_.empty() || !states_.front()->has_master())
-    return export_flat(own_weights(false).tensor().to(context_.device), sink);
-  const at::Tensor own =
-      at::zeros({own_numel_}, at::TensorOptions().dtype(context_.precision.master).device(context_.device));
+  if (!has_master()) {
+    const ShardLease rest = weights_.at_rest(false);
+    return export_flat(weights_.own_of(rest.tensor()).to(context_.device), sink);
+  }
+  const at::Tensor own = at::zeros({own_.numel}, at::TensorOptions().dtype(precision().master).device(context_.device));
   for (const auto& shard : states_)
     shard->store().for_each_chunk(StateAccess::read, [&](const StateChunk& chunk) {
       shard->for_each_segment(chunk, [&](const StateSegment& part) {
@@ -209,7 +185,5 @@ void ParameterGroup::export_weights(const TensorSink& sink) {
     });
   export_flat(own, sink);
 }
-
-void ParameterGroup::export_gradients(const TensorSink& sink) { export_flat(own_gradient(), sink); }
 
 }  // namespace zero

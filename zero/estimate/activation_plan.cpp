@@ -88,9 +88,9 @@ ActivationBytes plan_activations(const Model& model, const ActivationWork& asked
     context.batch = &batch;
     context.training = true;
     context.logits_bytes = work.logits_bytes;
-    const at::Tensor loss = rank.engine().forward(context, {});
+    const auto pass = rank.engine().forward(context, {});
     bytes.kept = live();
-    rank.engine().backward(loss, 1.0);
+    pass->backward(1.0);
   }
   bytes.at_rest = live();
   bytes.kept -= bytes.at_rest;

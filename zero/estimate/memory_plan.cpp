@@ -66,7 +66,7 @@ MemoryPlan MemoryPlanner::plan(const MemoryWork& work) {
     plan.load = std::max(plan.load, group->load_bytes());
     plan.save = std::max(plan.save, group->export_bytes());
   }
-  plan.checkpoint = checkpoint_bytes(rank.engine(), work.ranks);
+  plan.checkpoint = checkpoint_bytes(rank.engine());
   return plan;
 }
 
@@ -79,7 +79,7 @@ MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch) {
   work.parameters_on_disk = config.offload.parameters == "nvme";
   work.parameters_in_store = config.offload.parameters != "none";
   work.optimizer_in_store = config.offload.optimizer != "none";
-  work.ranks = batch.ranks;
+  work.mesh = batch.mesh;
   work.activations.batch = batch.local_batch_size;
   work.activations.seq_len = config.training.seq_len;
   work.activations.packed = config.data.packing;
@@ -103,7 +103,6 @@ PaperBytes paper_bytes(double trained, double frozen_bytes, const EngineOptions&
 double frozen_bytes(const Model& model, const EngineOptions& engine) {
   EngineOptions whole = engine;
   whole.plan = ShardPlan::for_stage(0);
-  whole.shard_degree = 0;
   MetaRank rank(chain_of(model), whole, {});
   std::int64_t bytes = rank.live(MemoryCategory::parameters);
   for (const auto& group : rank.engine().groups())

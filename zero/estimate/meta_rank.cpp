@@ -26,11 +26,10 @@ class NoShards final : public ShardStore {
 
 }  // namespace
 
-/// Rank 0 of ranks that are not there. Splits off the given sizes in turn, then its own.
+/// Rank 0 of ranks that are not there.
 class MetaRank::Others final : public Communicator, private CollectiveMemory {
  public:
-  Others(int ranks, std::int64_t& largest_sum, std::vector<int> splits = {})
-      : Communicator(0, ranks), largest_sum_(largest_sum), splits_(std::move(splits)) {}
+  Others(int ranks, std::int64_t& largest_sum) : Communicator(0, ranks), largest_sum_(largest_sum) {}
 
   CollectiveMemory& memory() override { return *this; }
   FailureHandling& failures() override { return failures_; }
@@ -52,28 +51,20 @@ class MetaRank::Others final : public Communicator, private CollectiveMemory {
   void do_send(const at::Tensor&, int, const CallRecord&) override {}
   void do_recv(const at::Tensor&, int, const CallRecord&) override {}
   void do_barrier(const CallRecord&) override {}
-  std::unique_ptr<Communicator> do_split(int, int, const CallRecord&) override {
-    int ranks = size();
-    if (next_ < splits_.size()) ranks = splits_[next_++];
-    return std::make_unique<Others>(ranks, largest_sum_);
+  std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord&) override {
+    return std::make_unique<Others>(int(ranks.size()), largest_sum_);
   }
 
   SynchronousFailures failures_;
   std::int64_t& largest_sum_;
-  std::vector<int> splits_;
-  std::size_t next_ = 0;
 };
 
 MetaRank::MetaRank(const Chain& chain, EngineOptions options, const RankSetting& setting) : chain_(chain) {
   options.device = at::kMeta;
-  options.host = nullptr;
   options.offload = policy_of(setting);
-  const RankDivision division = divide_ranks(options, setting.ranks);
-  replicas_ = division.replicas;
-  std::vector<int> splits;
-  if (replicas_ > 1) splits = {division.sharing, division.replicas};
-  communicator_ = std::make_unique<Others>(setting.ranks, largest_sum_, splits);
-  engine_ = std::make_unique<Engine>(chain, *communicator_, options);
+  communicator_ = std::make_unique<Others>(setting.mesh.ranks(), largest_sum_);
+  mesh_.emplace(*communicator_, setting.mesh);
+  engine_ = std::make_unique<Engine>(chain, *mesh_, options);
 }
 
 MetaRank::~MetaRank() {
@@ -114,10 +105,10 @@ OffloadPolicy MetaRank::policy_of(const RankSetting& setting) {
 
 std::int64_t MetaRank::largest_replica_sum() const {
   std::int64_t most = 0;
-  if (replicas_ == 1) return most;
+  if (mesh_->size(engine_->replica_axes()) == 1) return most;
   for (const auto& group : engine_->groups())
     if (group->spec().trainable)
-      most = std::max(most, group->own_numel() * std::int64_t(c10::elementSize(engine_->options().precision.gradient)));
+      most = std::max(most, group->own().numel * std::int64_t(c10::elementSize(engine_->options().precision.gradient)));
   return most;
 }
 

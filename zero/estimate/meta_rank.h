@@ -2,15 +2,17 @@
 // MetaRank: one rank of a run, with its engine and all that the engine allocates, on LibTorch's Meta device: a run that
 // computes nothing, talks to nobody and holds no memory, so that what the real one holds follows from the same code.
 #include <memory>
+#include <optional>
 
+#include "comm/mesh/mesh.h"
 #include "zero/core/engine.h"
 #include "zero/estimate/meta_allocator.h"
 
 namespace zero {
 
-/// Where states live, and how many ranks share them.
+/// Where states live, and how the ranks share them.
 struct RankSetting {
-  int ranks = 1;
+  MeshShape mesh;
   bool optimizer_on_disk = false;
   bool parameters_on_disk = false;
   bool parameters_in_store = false;  // weights' shards have a store of their own, in memory or on disk
@@ -49,8 +51,8 @@ class MetaRank {
   MetaAllocator allocator_;
   OffloadedBytes offloaded_;
   std::int64_t largest_sum_ = 0;
-  int replicas_ = 1;  // of a shard
   std::unique_ptr<Communicator> communicator_;
+  std::optional<Mesh> mesh_;
   std::unique_ptr<Engine> engine_;
 };
 

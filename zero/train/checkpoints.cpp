@@ -70,9 +70,7 @@ std::optional<std::string> Checkpoints::save_anywhere(const RunPosition& positio
   return std::nullopt;
 }
 
-std::int64_t Checkpoints::bytes_needed() const {
-  return checkpoint_bytes(parts_.engine, parts_.engine.host().size()) + (1 << 20);
-}
+std::int64_t Checkpoints::bytes_needed() const { return checkpoint_bytes(parts_.engine) + (1 << 20); }
 
 // A folder with a name of its own: nothing that lies there is touched.
 std::optional<std::string> Checkpoints::save_into_place(const std::string& place, const RunPosition& position) {

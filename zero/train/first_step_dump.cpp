@@ -56,7 +56,7 @@ void FirstStepDump::add_logits(const ForwardContext& context) {
 void FirstStepDump::finish() {
   std::vector<std::pair<std::string, at::Tensor>> tensors;
   engine_.export_gradients([&](const TensorSpec& spec, const at::Tensor& value) {
-    if (engine_.communicator().rank() == 0) tensors.emplace_back("grad." + spec.name, value.to(at::kFloat).clone());
+    if (engine_.host().rank() == 0) tensors.emplace_back("grad." + spec.name, value.to(at::kFloat).clone());
   });
   if (engine_.host().rank() == 0) {
     std::int64_t longest = 0;

@@ -123,7 +123,8 @@ TrainingData open_training_data(const Config& config, const BatchArithmetic& bat
   tell(communicator, "training data: ", *rows);
   SampleOrder order({rows->size(), batch.global_batch_size, std::uint64_t(config.training.seed), config.data.shuffle});
   TrainingData data;
-  LoaderOptions loading{communicator.rank(), batch.ranks, batch.local_batch_size, batch.global_batch_size};
+  LoaderOptions loading{batch.mesh.index(communicator.rank(), axes::rows), batch.ranks, batch.local_batch_size,
+                        batch.global_batch_size};
   if (!device.is_cpu()) loading.length = {device_length_multiple, config.training.seq_len};
   data.training = std::make_unique<Loader>(std::move(rows), std::move(order), loading);
   if (config.data.validation.empty() || config.training.validation_interval == 0) return data;

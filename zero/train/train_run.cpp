@@ -277,10 +277,10 @@ int train_run(World& world, const TrainArguments& arguments) {
   engine_options.device = plan.device;
   all_or_none(world.control(),
               [&] { engine_options.offload = offload_policy_of(plan.config, world.rank(), plan.device); });
-  engine_options.host = &communicator;
   engine_options.overlap = on_device != nullptr && world.size() > 1;
   const ComputeStream compute(plan.device);
-  Engine engine(chain_of(run.model), on_device ? *on_device : communicator, engine_options);
+  Mesh mesh(on_device ? *on_device : communicator, plan.batch.mesh, &communicator);
+  Engine engine(chain_of(run.model), mesh, engine_options);
   all_or_none(world.control(), [&] { engine.load(*run.weights, /*frozen_only=*/done.has_value()); });
   RunPosition position;
   if (done) position = resume_states(engine, folders, calls, world.control());

@@ -178,8 +178,8 @@ double Trainer::validation_loss() {
     context.batch = &batch;
     sum += engine_.evaluate(context).item<double>();
   }
-  engine_.communicator().failures().check();  // a collective that was aborted gave no loss
-  const at::Tensor total = at::full({1}, sum, at::kDouble);
+  engine_.mesh().ranks().failures().check();  // a collective that was aborted gave no loss
+  const at::Tensor total = at::full({1}, counts_tokens() ? sum : 0.0, at::kDouble);
   engine_.host().all_reduce(total, {at::kDouble, false}, {Phase::validate});
   return total.item<double>() / double(data_.validation->trained_tokens());
 }
@@ -189,7 +189,7 @@ void Trainer::record(const Issued& issued, const StepResult& result) {
   // Each rank's part of the loss, its peak, and whether it was asked to stop: one small gather a step.
   Communicator& communicator = engine_.host();
   const at::Tensor mine = at::empty({3}, at::kDouble);
-  mine.data_ptr<double>()[0] = result.loss_sum / issued.trained;
+  mine.data_ptr<double>()[0] = counts_tokens() ? result.loss_sum / issued.trained : 0.0;
   mine.data_ptr<double>()[1] = double(engine_.device().is_cpu() ? tracker_.peak() : engine_.peak_device_bytes());
   mine.data_ptr<double>()[2] = stop_ && stop_->requested();
   const at::Tensor all = at::empty({communicator.size(), 3}, at::kDouble);

@@ -88,6 +88,8 @@ class Trainer {
   /// Ends the run with an Error of `why` and what became of the states. Collective.
   [[noreturn]] void give_up(const std::string& why);
   double validation_loss();
+  /// Whether this rank tells of its tokens: one of those that have the same does.
+  bool counts_tokens() const { return engine_.mesh().index(axes::tokens.others()) == 0; }
   void record(const Issued& issued, const StepResult& result);
 
   const Config& config_;

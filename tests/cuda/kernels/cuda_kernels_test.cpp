@@ -3,8 +3,8 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <gtest/gtest.h>
 
+#include "comm/decorators/staged_communicator.h"
 #include "comm/fake/fake_communicator.h"
-#include "comm/staged_communicator.h"
 #include "models/llama/llama.h"
 #include "models/model.h"
 #include "models/nn/device_batch.h"
@@ -228,7 +228,8 @@ TEST(StatesOnDevice, AreReadByTheRangeThatIsWanted) {
   EngineOptions options;
   options.plan = ShardPlan::for_stage(0);
   options.device = gpu;
-  Engine engine(chain_of(model), alone, options);
+  Mesh mesh(alone);
+  Engine engine(chain_of(model), mesh, options);
   ParameterGroup& group = *engine.groups().front();
   const std::int64_t held = group.states().front()->numel(), wanted = held - 1000;
   std::int64_t visited = 0;

@@ -63,7 +63,7 @@ TEST_F(NcclOneRank, collectives_run_in_the_arena_and_the_arena_is_used_up) {
 
 TEST_F(NcclOneRank, two_communicators_work_in_two_streams) {
   with_nccl([](std::unique_ptr<Communicator> gathers) {
-    const auto sums = gathers->split(0, 0);
+    const auto sums = gathers->split({0});
     constexpr std::int64_t n = 1 << 22;
     gathers->memory().reserve({4 * n}, 0);
     sums->memory().reserve({4 * n, 4 * n}, 4 * n);

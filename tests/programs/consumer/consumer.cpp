@@ -16,7 +16,8 @@ int main() {
     zero::Model model = zero::make_llama(zero::preset_config("llama-tiny"));
     zero::EngineOptions options;
     options.plan = zero::ShardPlan::for_stage(3);
-    zero::Engine engine(zero::chain_of(model), world.communicator(), options);
+    zero::Mesh mesh(world.communicator());
+    zero::Engine engine(zero::chain_of(model), mesh, options);
     zero::RandomWeights weights(model, /*seed=*/0);
     engine.load(weights);
 
@@ -30,8 +31,9 @@ int main() {
     context.training = true;
     double first = 0, last = 0;
     for (int step = 0; step < 10; ++step) {
-      const at::Tensor loss = engine.forward(context, {});  // the sum over 32 tokens
-      engine.backward(loss, 1.0 / (32.0 * world.size()));
+      const auto pass = engine.forward(context, {});
+      pass->backward(1.0 / (32.0 * world.size()));
+      const at::Tensor loss = pass->result();  // the sum over 32 tokens
       engine.update({.lr = 1e-2}, loss.detach().to(at::kDouble)).wait();
       last = loss.item<double>() / 32;
       if (step == 0) first = last;

@@ -97,7 +97,10 @@ void exchanges_between_other_calls(Communicator& c) {
 }
 
 void exchanges_in_parts_of_the_group(Communicator& c) {
-  const auto half = c.split(c.rank() % 2, -c.rank()), alone = c.split(c.rank(), 0);
+  std::vector<int> members;
+  for (int r = c.size() - 1; r >= 0; --r)
+    if (r % 2 == c.rank() % 2) members.push_back(r);
+  const auto half = c.split(members), alone = c.split({c.rank()});
   exchange(
       *half, at::kFloat, [](int from, int to) { return 3 * from + to; }, "half of the ranks");
   exchange(

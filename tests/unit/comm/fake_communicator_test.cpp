@@ -38,12 +38,11 @@ TEST(FakeCommunicator, checks_arguments_like_every_backend) {
   EXPECT_THROW(c.reduce_scatter(at::zeros({3}), at::zeros({13})), InternalError);
 }
 
-TEST(FakeCommunicator, splits_as_planned) {
+TEST(FakeCommunicator, splits_off_pretended_ranks) {
   FakeCommunicator c(5, 64);
-  c.plan_split(5, 8);
-  auto part = c.split(0, 0);
-  EXPECT_EQ(part->rank(), 5);
-  EXPECT_EQ(part->size(), 8);
+  auto part = c.split({9, 13, 5});
+  EXPECT_EQ(part->rank(), 2);
+  EXPECT_EQ(part->size(), 3);
 }
 
 TEST(Nccl, absence_of_library_or_gpu_is_named) {

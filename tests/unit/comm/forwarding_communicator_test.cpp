@@ -1,5 +1,5 @@
 // A decorator that changes nothing is the communicator that it decorates: calls, memory and failures.
-#include "comm/forwarding_communicator.h"
+#include "comm/decorators/forwarding_communicator.h"
 
 #include <gtest/gtest.h>
 

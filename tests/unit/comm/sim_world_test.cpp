@@ -118,7 +118,7 @@ TEST(SimWorld, carries_out_planned_faults) {
 TEST(SimWorld, logs_every_call_with_its_group) {
   SimWorld world(4);
   world.run([](Communicator& c, int rank) {
-    auto pair = c.split(rank / 2, rank);
+    auto pair = c.split({rank / 2 * 2, rank / 2 * 2 + 1});
     pair->barrier();
   });
   ASSERT_EQ(world.calls(3).size(), 2u);

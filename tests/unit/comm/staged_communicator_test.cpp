@@ -1,4 +1,4 @@
-#include "comm/staged_communicator.h"
+#include "comm/decorators/staged_communicator.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ class StagedConformance : public testing::TestWithParam<std::tuple<ConformanceCa
 TEST_P(StagedConformance, holds) {
   const auto& [conformance, ranks] = GetParam();
   SimWorld({.ranks = ranks}).run([&](Communicator& c, int rank) {
-    StagedCommunicator staged(c.split(0, rank), at::Device(at::kCPU));
+    StagedCommunicator staged(c.duplicate(), at::Device(at::kCPU));
     conformance.body(staged);
   });
 }

@@ -53,15 +53,10 @@ class Recorder final : public Communicator, private CollectiveMemory {
   void do_send(const at::Tensor&, int, const CallRecord&) override {}
   void do_recv(const at::Tensor&, int, const CallRecord&) override {}
   void do_barrier(const CallRecord&) override {}
-  std::unique_ptr<Communicator> do_split(int, int, const CallRecord&) override {
-    return size() == 4 && !halves_ ? std::make_unique<Recorder>(rank(), size(), log_)
-                                   : std::make_unique<Recorder>(rank() % 2, 2, log_);
+  std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord&) override {
+    return std::make_unique<Recorder>(place_in(ranks).key, int(ranks.size()), log_);
   }
 
- public:
-  bool halves_ = false;  // split gives groups of two
-
- private:
   Log& log_;
   SynchronousFailures failures_;
 };
@@ -93,15 +88,14 @@ TEST_P(EngineArena, what_is_reserved_is_allocated) {
 
   Recorder::Log log;
   Recorder communicator(1, 4, log);
-  communicator.halves_ = halves;
   EngineOptions options;
   options.plan = ShardPlan::for_stage(stage);
   options.overlap = overlap;
   options.precision.compute = options.precision.gradient = bf16 ? at::kBFloat16 : at::kFloat;
-  options.shard_degree = halves ? 2 : 0;
   options.quantize_frozen = nf4;
   options.quantize_scales = nf4 && overlap;
-  Engine engine(chain, communicator, options);
+  Mesh mesh(communicator, MeshShape::hybrid(4, halves ? 2 : 0));
+  Engine engine(chain, mesh, options);
 
   int arenas = 0;
   for (auto& [who, asked] : log) {
@@ -123,7 +117,7 @@ TEST_P(EngineArena, what_is_reserved_is_allocated) {
   ForwardContext context;
   context.batch = &batch;
   context.training = true;
-  engine.backward(engine.forward(context, {}), 1.0);
+  engine.forward(context, {})->backward(1.0);
   for (auto& [who, asked] : log) {
     if (asked.reserves > 0) {
       EXPECT_EQ(asked.largest_seen, asked.largest_sum);

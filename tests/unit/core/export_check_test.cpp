@@ -39,7 +39,7 @@ class FailsLate final : public Communicator, private FailureHandling {
   void do_send(const at::Tensor&, int, const CallRecord&) override {}
   void do_recv(const at::Tensor&, int, const CallRecord&) override {}
   void do_barrier(const CallRecord&) override {}
-  std::unique_ptr<Communicator> do_split(int, int, const CallRecord&) override { return nullptr; }
+  std::unique_ptr<Communicator> do_split(const std::vector<int>&, const CallRecord&) override { return nullptr; }
 
   int broken_, saves_ = 0;
   TorchMemory memory_;
@@ -65,7 +65,8 @@ Exported export_with(int broken, bool lora) {
   EngineOptions options;
   options.plan = ShardPlan::for_stage(3);
   options.precision = {at::kFloat, at::kFloat, at::kFloat, at::kFloat};
-  Engine engine(chain_of(model), communicator, options);
+  Mesh mesh(communicator);
+  Engine engine(chain_of(model), mesh, options);
   RandomWeights weights(model, 1);
   engine.load(weights);
   Exported result;

@@ -13,6 +13,7 @@ namespace {
 class Failing final : public ShardStore {
  public:
   Failing() : ShardStore({8}) {}
+  StoredShard home() { return StoredShard(*this, 0, at::kFloat, false); }
   void* acquire(int) override { return bytes_.data(); }
   void release(int, bool) override {
     ++releases_;
@@ -27,14 +28,16 @@ class Failing final : public ShardStore {
 
 TEST(ShardLease, WhatCannotBeGivenBackIsAnError) {
   Failing store;
-  EXPECT_THROW(const ShardLease held(store, 0, at::kFloat, true), Error);
+  StoredShard home = store.home();
+  EXPECT_THROW(const ShardLease held(home, true), Error);
   EXPECT_EQ(store.releases(), 1);
 }
 
 TEST(ShardLease, AnErrorUnderWayIsTheOneThatArrives) {
   Failing store;
+  StoredShard home = store.home();
   try {
-    const ShardLease held(store, 0, at::kFloat, true);
+    const ShardLease held(home, true);
     throw Error("the network is gone");
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "the network is gone");
@@ -45,13 +48,14 @@ TEST(ShardLease, AnErrorUnderWayIsTheOneThatArrives) {
 // As where a cleanup takes hold of a shard although an error is on its way.
 TEST(ShardLease, ACleanupMayFailAndCatchIt) {
   Failing store;
+  StoredShard home = store.home();
   struct Cleanup {
-    Failing& store;
-    ~Cleanup() { EXPECT_THROW(const ShardLease held(store, 0, at::kFloat, true), Error); }
+    StoredShard& home;
+    ~Cleanup() { EXPECT_THROW(const ShardLease held(home, true), Error); }
   };
   EXPECT_THROW(
       {
-        const Cleanup cleanup{store};
+        const Cleanup cleanup{home};
         throw Error("the network is gone");
       },
       Error);

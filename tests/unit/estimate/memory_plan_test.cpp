@@ -38,7 +38,7 @@ TEST(MemoryPlan, GivesThePapersNumbers) {
     MemoryWork work;
     work.engine.plan = ShardPlan::for_stage(stage);
     work.engine.precision = {at::kHalf, at::kFloat, at::kHalf, at::kFloat};
-    work.ranks = 64;
+    work.mesh = {.shard = 64};
     const MemoryPlan plan = plan_memory(model, work);
     EXPECT_NEAR(double(plan.parameters + plan.gradients + plan.optimizer) / 1e9, gigabytes[stage], 0.05)
         << "stage " << stage;
@@ -57,9 +57,9 @@ TEST(MemoryPlan, TheFormulaCountsAdaptersAloneAsTrained) {
   work.engine.precision = {at::kBFloat16, at::kFloat, at::kBFloat16, at::kFloat};
   for (const bool quantize : {false, true}) {
     work.engine.quantize_frozen = quantize;
-    work.engine.shard_degree = 2;
+    work.mesh = MeshShape::hybrid(64, 2);
     const double frozen = frozen_bytes(model, work.engine);
-    work.engine.shard_degree = 0;
+    work.mesh = {.shard = 64};
     EXPECT_EQ(frozen, frozen_bytes(model, work.engine)) << "of one whole copy, however many ranks share one";
     const PaperBytes paper = paper_bytes(adapters, frozen_bytes(model, work.engine), work.engine, 1);
     const MemoryPlan plan = plan_memory(model, work);
@@ -74,7 +74,7 @@ TEST(MemoryPlan, CountsWhatLiesOnDisk) {
   const Model model = make_llama(preset_config("llama-110m"));
   MemoryWork work;
   work.engine.plan = ShardPlan::for_stage(3);
-  work.ranks = 2;
+  work.mesh = {.shard = 2};
   const MemoryPlan resident = plan_memory(model, work);
   work.optimizer_on_disk = work.parameters_on_disk = work.parameters_in_store = true;
   const MemoryPlan plan = plan_memory(model, work);
@@ -147,7 +147,7 @@ TEST(MemoryPlan, CountsManyPiecesOfLogitsAsTwo) {
 TEST(MemoryPlan, CountsThePartsOfSumsOnAGpu) {
   const Model model = make_llama(paper_model());
   MemoryWork work;
-  work.ranks = 8;
+  work.mesh = {.shard = 8};
   EXPECT_EQ(plan_memory(model, work).sums, 0) << "ranks of the CPU read each other's memory";
   work.on_device = true;
   for (int stage = 0; stage <= 3; ++stage) {
@@ -157,7 +157,7 @@ TEST(MemoryPlan, CountsThePartsOfSumsOnAGpu) {
     EXPECT_EQ(plan.at_rest(), plan.parameters + plan.gradients + plan.optimizer + plan.gather_buffers +
                                   plan.reduce_buffers + plan.activations.at_rest + plan.sums);
   }
-  work.ranks = 1;
+  work.mesh = {.shard = 1};
   EXPECT_EQ(plan_memory(model, work).sums, 0);
 }
 
@@ -165,11 +165,11 @@ TEST(MemoryPlan, CountsThePartsOfSumsOnAGpu) {
 TEST(MemoryPlan, CountsThePartsOfBothSumsOfHybridSharding) {
   const Model model = make_llama(paper_model());
   MemoryWork work;
-  work.ranks = 8;
+  work.mesh = {.shard = 8};
   work.on_device = true;
   const auto sums = [&](int stage, int degree) {
     work.engine.plan = ShardPlan::for_stage(stage);
-    work.engine.shard_degree = degree;
+    work.mesh = MeshShape::hybrid(8, degree);
     return plan_memory(model, work).sums;
   };
   for (int stage = 1; stage <= 3; ++stage) {
@@ -237,7 +237,8 @@ void train(Model& model, const Case& c, const EngineOptions& options, int ranks,
   Chain chain;
   for (auto& unit : model.units) chain.push_back(unit.get());
   FakeCommunicator communicator(0, ranks);
-  Engine engine(chain, communicator, options);
+  Mesh mesh(communicator);
+  Engine engine(chain, mesh, options);
   RandomWeights weights(model, 0);
   engine.load(weights);
   tracker.reset_peak();
@@ -255,8 +256,7 @@ void train(Model& model, const Case& c, const EngineOptions& options, int ranks,
       ForwardContext context;
       context.batch = &batch;
       context.training = true;
-      const at::Tensor loss = engine.forward(context, {a == 0, a + 1 == c.micro_batches});
-      engine.backward(loss, 1.0 / double(2 * c.seq_len));
+      engine.forward(context, {a == 0, a + 1 == c.micro_batches})->backward(1.0 / double(2 * c.seq_len));
     }
     engine.update({1e-3, 1.0, 1.0}, at::zeros({}, at::kDouble));
   }
@@ -271,7 +271,7 @@ TEST_P(MeasuredPeak, IsTheOneThatWasPlanned) {
   work.engine.precision = {c.compute, at::kFloat, c.micro_batches > 1 ? at::kFloat : c.compute, at::kFloat};
   work.engine.recompute_every = c.recompute_every;
   work.engine.recompute_attention = c.recompute_attention;
-  work.ranks = 4;
+  work.mesh = {.shard = 4};
   work.activations.batch = 2;
   work.activations.seq_len = c.seq_len;
   work.activations.masked_targets = c.masked;
@@ -281,7 +281,7 @@ TEST_P(MeasuredPeak, IsTheOneThatWasPlanned) {
   MemoryTracker tracker;
   {
     TrackerScope scope(tracker);
-    train(model, c, work.engine, work.ranks, tracker);
+    train(model, c, work.engine, work.mesh.ranks(), tracker);
   }
   EXPECT_EQ(tracker.peak(MemoryCategory::parameters), plan.parameters);
   EXPECT_EQ(tracker.peak(MemoryCategory::gradients), plan.gradients);
@@ -303,15 +303,16 @@ TEST_P(QuantizedBase, TakesWhatWasPlanned) {
     work.engine.precision = {at::kBFloat16, at::kFloat, at::kBFloat16, at::kFloat};
     work.engine.quantize_frozen = true;
     work.engine.quantize_scales = quantize_scales;
-    work.ranks = 4;
+    work.mesh = {.shard = 4};
     const MemoryPlan plan = plan_memory(model, work);
 
     MemoryTracker tracker;
     TrackerScope scope(tracker);
     Chain chain;
     for (auto& unit : model.units) chain.push_back(unit.get());
-    FakeCommunicator communicator(0, work.ranks);
-    Engine engine(chain, communicator, work.engine);
+    FakeCommunicator communicator(0, work.mesh.ranks());
+    Mesh mesh(communicator);
+    Engine engine(chain, mesh, work.engine);
     RandomWeights weights(model, 0);
     EXPECT_EQ(tracker.live(MemoryCategory::parameters), plan.parameters) << quantize_scales;
     EXPECT_EQ(tracker.live(MemoryCategory::buffers), plan.gather_buffers + plan.reduce_buffers) << quantize_scales;

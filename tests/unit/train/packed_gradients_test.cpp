@@ -70,7 +70,8 @@ class PackedGradients : public ::testing::Test {
       }
     EngineOptions options = engine_options_of(config, batch);
     options.precision = {type, type, type, type};
-    Engine engine(chain_of(made.model), communicator, options);
+    Mesh mesh(communicator);
+    Engine engine(chain_of(made.model), mesh, options);
     RandomWeights weights(made.model, 0);
     engine.load(weights);
 
@@ -84,7 +85,7 @@ class PackedGradients : public ::testing::Test {
       ForwardContext context;
       context.batch = &one;
       context.training = true;
-      engine.backward(engine.forward(context, {row == 0, row + 1 == result.rows}), 1.0 / double(result.trained));
+      engine.forward(context, {row == 0, row + 1 == result.rows})->backward(1.0 / double(result.trained));
     }
     engine.export_gradients(
         [&](const TensorSpec& spec, const at::Tensor& value) { result.gradients[spec.name] = value.clone(); });

@@ -24,6 +24,11 @@ struct FlatSlice {
   std::int64_t count = 0;
 };
 
+/// Elements [begin, begin + numel) of a flat vector.
+struct FlatRange {
+  std::int64_t begin = 0, numel = 0;
+};
+
 class FlatLayout {
  public:
   /// Lays the parameters out in order. Parts of one parameter stand side by side without padding; every parameter

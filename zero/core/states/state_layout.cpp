@@ -1,4 +1,4 @@
-#include "zero/core/state_layout.h"
+#include "zero/core/states/state_layout.h"
 
 #include <algorithm>
 

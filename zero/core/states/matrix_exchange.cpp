@@ -1,4 +1,4 @@
-#include "zero/core/matrix_exchange.h"
+#include "zero/core/states/matrix_exchange.h"
 
 #include <ATen/ATen.h>
 
@@ -41,7 +41,7 @@ void add_matrices(const Optimizer& optimizer, ParameterGroup& group, const Excha
                 ? tensor.spec.numel()
                 : overlap(begin, end, layout.shard_begin(r), layout.shard_begin(r) + layout.shard_numel()));
       const std::int64_t own = matrix.counts[std::size_t(ranks.sharing.rank())];
-      const std::int64_t first = own ? std::max(begin, group.own_begin()) - group.own_begin() : 0;
+      const std::int64_t first = own ? std::max(begin, group.own().begin) - group.own().begin : 0;
       matrix.own = group.update_gradient().narrow(0, first, own);
       matrices.push_back(std::move(matrix));
     }
@@ -165,18 +165,17 @@ void transform_sharded(const Optimizer& optimizer, const std::vector<Matrix>& ma
 
 }  // namespace
 
-void transform_matrices(const Optimizer& optimizer, const std::vector<std::unique_ptr<ParameterGroup>>& groups,
+void transform_matrices(const Optimizer& optimizer, const std::vector<ParameterGroup*>& groups,
                         const ExchangeRanks& ranks) {
   std::vector<Matrix> matrices;
-  for (const auto& group : groups)
-    if (group->spec().trainable) add_matrices(optimizer, *group, ranks, matrices);
+  for (ParameterGroup* group : groups) add_matrices(optimizer, *group, ranks, matrices);
   choose_owners(matrices, ranks.sharing.size());
   if (ranks.gradients == Placement::resident || ranks.sharing.size() == 1)
     transform_whole(optimizer, matrices, ranks);
   else
     transform_sharded(optimizer, matrices, ranks);
-  if (!ranks.replicas) return;
-  for (const Matrix& matrix : matrices) broadcast_own(*ranks.replicas, matrix, 0, ranks.device);
+  if (ranks.replicas.size() == 1) return;
+  for (const Matrix& matrix : matrices) broadcast_own(ranks.replicas, matrix, 0, ranks.device);
 }
 
 }  // namespace zero

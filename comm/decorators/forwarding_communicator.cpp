@@ -1,4 +1,4 @@
-#include "comm/forwarding_communicator.h"
+#include "comm/decorators/forwarding_communicator.h"
 
 #include <c10/core/ScalarType.h>
 
@@ -46,8 +46,8 @@ void ForwardingCommunicator::do_recv(const at::Tensor& tensor, int from, const C
 
 void ForwardingCommunicator::do_barrier(const CallRecord& call) { inner_.barrier(call.tag); }
 
-std::unique_ptr<Communicator> ForwardingCommunicator::do_split(int color, int key, const CallRecord&) {
-  return inner_.split(color, key);
+std::unique_ptr<Communicator> ForwardingCommunicator::do_split(const std::vector<int>& ranks, const CallRecord&) {
+  return inner_.split(ranks);
 }
 
 }  // namespace zero

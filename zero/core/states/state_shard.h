@@ -1,11 +1,11 @@
 #pragma once
-// StateShard: the states of one optimizer for its tensors in a group's own range, and the update that runs over them.
+// StateShard: the states of one optimizer for its tensors in a group's own part, and the update that runs over them.
 #include <functional>
 #include <memory>
 #include <vector>
 
 #include "offload/state_store.h"
-#include "zero/core/state_layout.h"
+#include "zero/core/states/state_layout.h"
 
 namespace zero {
 
@@ -19,13 +19,10 @@ struct UpdatePass {
 
 class StateShard {
  public:
-  /// The flat elements [own_begin, own_begin + own_numel) are the own range.
-  struct OwnRange {
-    std::int64_t begin = 0, numel = 0;
-  };
+  /// `own`: the flat elements that this rank is in charge of.
   /// States as the optimizer has them, before them "master" where the weights are not their own. Both `optimizer` and
   /// whatever the store needs outlive this.
-  StateShard(const Optimizer& optimizer, StateLayout layout, OwnRange own, const std::vector<StateSpec>& states,
+  StateShard(const Optimizer& optimizer, StateLayout layout, FlatRange own, const std::vector<StateSpec>& states,
              const std::function<std::unique_ptr<StateStore>(std::int64_t elements)>& make_store, at::Device device);
 
   const Optimizer& optimizer() const { return optimizer_; }
@@ -37,10 +34,10 @@ class StateShard {
   StateStore& store() { return *store_; }
   const StateStore& store() const { return *store_; }
 
-  /// Both of the own range, on the states' device. A pass in which the optimizer has nothing to do does nothing.
+  /// Both of the own part, on the states' device. A pass in which the optimizer has nothing to do does nothing.
   void update(const UpdatePass& pass, const at::Tensor& weights, const at::Tensor& gradient);
 
-  /// Segments of the own range; flat_begin counts from its beginning, begin from that of this shard.
+  /// Segments of the own part; flat_begin counts from its beginning, begin from that of this shard.
   const std::vector<StateSegment>& segments() const { return segments_; }
   /// visit(segment) with those parts of the segments that lie in a chunk, cut at its ends.
   void for_each_segment(const StateChunk& chunk, const std::function<void(const StateSegment&)>& visit) const;

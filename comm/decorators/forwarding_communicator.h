@@ -27,7 +27,7 @@ class ForwardingCommunicator : public Communicator {
   void do_recv(const at::Tensor& tensor, int from, const CallRecord& call) override;
   void do_barrier(const CallRecord& call) override;
   /// A part of the inner communicator, without this decorator around it.
-  std::unique_ptr<Communicator> do_split(int color, int key, const CallRecord& call) override;
+  std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord& call) override;
 
  private:
   Communicator& inner_;

@@ -1,7 +1,7 @@
 #pragma once
 // StagedCommunicator: collectives of a device's tensors through host memory and a CPU backend, for ranks that share a
 // GPU which NCCL will not let them share. Correct and slow: every call waits for the device.
-#include "comm/forwarding_communicator.h"
+#include "comm/decorators/forwarding_communicator.h"
 
 namespace zero {
 
@@ -24,7 +24,7 @@ class StagedCommunicator final : public ForwardingCommunicator {
   void do_send(const at::Tensor& tensor, int to, const CallRecord& call) override;
   void do_recv(const at::Tensor& tensor, int from, const CallRecord& call) override;
   void do_barrier(const CallRecord& call) override;
-  std::unique_ptr<Communicator> do_split(int color, int key, const CallRecord& call) override;
+  std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord& call) override;
 
   std::unique_ptr<Communicator> host_;
   at::Device device_;

@@ -1,4 +1,4 @@
-#include "zero/core/state_shard.h"
+#include "zero/core/states/state_shard.h"
 
 #include <ATen/ATen.h>
 
@@ -8,7 +8,7 @@
 
 namespace zero {
 
-StateShard::StateShard(const Optimizer& optimizer, StateLayout layout, OwnRange own,
+StateShard::StateShard(const Optimizer& optimizer, StateLayout layout, FlatRange own,
                        const std::vector<StateSpec>& states,
                        const std::function<std::unique_ptr<StateStore>(std::int64_t elements)>& make_store,
                        at::Device device)

@@ -11,7 +11,7 @@ namespace zero {
 
 struct ExchangeRanks {
   Communicator& sharing;                      // the ranks among which gradients are divided, or who all hold them whole
-  Communicator* replicas = nullptr;           // the ranks that hold the same parts; null when there is no other
+  Communicator& replicas;                     // the ranks that hold the same parts
   Placement gradients = Placement::resident;  // which of the two, as an optimizer sees them
   at::Device device = at::kCPU;               // that both take tensors on
 };
@@ -19,7 +19,7 @@ struct ExchangeRanks {
 /// Transforms, in place, the gradient of every matrix that the optimizer treats. Of matrices on their way an owner holds a
 /// few million elements at a time, or one matrix; who holds gradients whole sends results only. Replicas get the bits of
 /// the first, since products of matrices may depend on the number of threads. Collective.
-void transform_matrices(const Optimizer& optimizer, const std::vector<std::unique_ptr<ParameterGroup>>& groups,
+void transform_matrices(const Optimizer& optimizer, const std::vector<ParameterGroup*>& groups,
                         const ExchangeRanks& ranks);
 
 }  // namespace zero

@@ -1,4 +1,4 @@
-#include "comm/staged_communicator.h"
+#include "comm/decorators/staged_communicator.h"
 
 #include <ATen/ATen.h>
 
@@ -62,8 +62,8 @@ void StagedCommunicator::do_barrier(const CallRecord& call) {
   ForwardingCommunicator::do_barrier(call);
 }
 
-std::unique_ptr<Communicator> StagedCommunicator::do_split(int color, int key, const CallRecord&) {
-  return std::make_unique<StagedCommunicator>(inner().split(color, key), device_);
+std::unique_ptr<Communicator> StagedCommunicator::do_split(const std::vector<int>& ranks, const CallRecord&) {
+  return std::make_unique<StagedCommunicator>(inner().split(ranks), device_);
 }
 
 }  // namespace zero

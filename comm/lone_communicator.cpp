@@ -1,0 +1,37 @@
+#include "comm/lone_communicator.h"
+
+#include <ATen/core/Tensor.h>
+
+namespace zero {
+
+LoneCommunicator::LoneCommunicator(Communicator& others) : Communicator(0, 1) {
+  memory_.home = &others.memory();
+  failures_ = &others.failures();
+}
+
+void LoneCommunicator::do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord&) {
+  if (full.const_data_ptr() != shard.const_data_ptr()) full.copy_(shard);
+}
+
+// LibTorch adds numbers of 16 bits in fp32 and rounds once.
+void LoneCommunicator::do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options,
+                                         const CallRecord&) {
+  if (options.accumulate)
+    shard.add_(full.to(shard.scalar_type()));
+  else if (shard.const_data_ptr() != full.const_data_ptr())
+    shard.copy_(full);
+}
+
+void LoneCommunicator::do_all_to_all(const at::Tensor& out, const std::vector<std::int64_t>&, const at::Tensor& in,
+                                     const std::vector<std::int64_t>&, const CallRecord&) {
+  out.copy_(in);
+}
+
+std::unique_ptr<Communicator> LoneCommunicator::do_split(const std::vector<int>&, const CallRecord&) {
+  auto part = std::make_unique<LoneCommunicator>();
+  part->memory_.home = memory_.home == &memory_.own ? &part->memory_.own : memory_.home;
+  part->failures_ = failures_ == &own_failures_ ? &part->own_failures_ : failures_;
+  return part;
+}
+
+}  // namespace zero

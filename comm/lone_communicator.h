@@ -1,0 +1,46 @@
+#pragma once
+// LoneCommunicator: a group of one, in which nothing travels.
+#include "comm/communicator.h"
+
+namespace zero {
+
+class LoneCommunicator final : public Communicator {
+ public:
+  /// Of a job of one rank, for tensors of the host.
+  LoneCommunicator() : Communicator(0, 1) {}
+  /// One rank of others, which outlive this; memory and failures are theirs.
+  explicit LoneCommunicator(Communicator& others);
+
+  CollectiveMemory& memory() override { return memory_; }
+  FailureHandling& failures() override { return *failures_; }
+
+ private:
+  /// Nothing is summed with anybody: no room for sums is reserved.
+  class Memory final : public CollectiveMemory {
+   public:
+    at::Tensor allocate(std::int64_t numel, at::ScalarType type) override { return home->allocate(numel, type); }
+    void reserve(const std::vector<std::int64_t>& blocks, std::int64_t) override { home->reserve(blocks, 0); }
+    std::int64_t own_device_bytes() const override { return 0; }  // the home counts them
+
+    TorchMemory own;
+    CollectiveMemory* home = &own;
+  };
+
+  void do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord& call) override;
+  void do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options,
+                         const CallRecord& call) override;
+  void do_all_reduce(const at::Tensor&, ReduceOptions, const CallRecord&) override {}
+  void do_broadcast(const at::Tensor&, int, const CallRecord&) override {}
+  void do_all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts, const at::Tensor& in,
+                     const std::vector<std::int64_t>& in_counts, const CallRecord& call) override;
+  void do_send(const at::Tensor&, int, const CallRecord&) override {}  // the caller checked that there is somebody else
+  void do_recv(const at::Tensor&, int, const CallRecord&) override {}
+  void do_barrier(const CallRecord&) override {}
+  std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord& call) override;
+
+  Memory memory_;
+  SynchronousFailures own_failures_;
+  FailureHandling* failures_ = &own_failures_;
+};
+
+}  // namespace zero

@@ -1,0 +1,49 @@
+#include "zero/core/buffers/gradient_buffer.h"
+
+#include <ATen/ATen.h>
+
+#include <utility>
+
+namespace zero {
+
+at::Tensor GradientBuffer::destination(const std::vector<FlatRange>& used) {
+  if (!rest_.is_sharded()) return rest_.at_rest(true).tensor();
+  if (buffer_ >= 0) return packed_;
+  buffer_ = travel_.buffers->acquire(options_.numel * std::int64_t(c10::elementSize(options_.packed)));
+  packed_ = travel_.buffers->tensor(buffer_, options_.numel, options_.packed);
+  std::int64_t end = 0;  // the buffer held another group's gradients
+  for (const FlatRange& range : used) {
+    packed_.narrow(0, end, range.begin - end).zero_();
+    end = range.begin + range.numel;
+  }
+  packed_.narrow(0, end, options_.numel - end).zero_();
+  return packed_;
+}
+
+void GradientBuffer::reduce(MicroBatch micro, const std::function<void(const at::Tensor& own)>& done) {
+  if (!rest_.is_sharded() && !micro.last) return;
+  travel_.stream->follow_current();
+  const SideStream::Guard on_stream = travel_.stream->enter();
+  const CallTag tag{Phase::reduce, options_.tag.unit, options_.tag.group};
+  if (rest_.is_sharded()) {
+    rest_.reduce(packed_, {options_.sum, !micro.first}, tag);
+    packed_.reset();
+    travel_.buffers->release(std::exchange(buffer_, -1));
+  } else {
+    rest_.reduce(rest_.at_rest(true).tensor(), {options_.sum, false}, tag);
+  }
+  if (!micro.last) return;
+  if (replicas_->size() > 1) replicas_->all_reduce(own(), {options_.sum, false}, tag);
+  done(own());
+}
+
+at::Tensor GradientBuffer::own() const { return rest_.own_of(rest_.at_rest(false).tensor()); }
+
+at::Tensor GradientBuffer::part() const {
+  const at::Tensor rest = rest_.at_rest(false).tensor();
+  if (rest_.is_sharded()) return rest;
+  const std::int64_t numel = options_.numel / travel_.ranks->size();
+  return rest.narrow(0, travel_.ranks->rank() * numel, numel);
+}
+
+}  // namespace zero

@@ -1,0 +1,55 @@
+#pragma once
+// GradientBuffer: the gradients of a group, from the leaves' to the sum over ranks.
+//
+// Held whole, micro-batches are added up and summed over ranks once a step, onto the part that this rank is in charge
+// of. Divided, each micro-batch is packed into a passing buffer and summed onto the part that is held.
+#include <functional>
+#include <vector>
+
+#include "zero/core/buffers/sharded_buffer.h"
+#include "zero/core/buffers/travel.h"
+
+namespace zero {
+
+/// Position of a micro-batch in its step.
+struct MicroBatch {
+  bool first = true;
+  bool last = true;
+};
+
+class GradientBuffer {
+ public:
+  struct Options {
+    std::int64_t numel = 0;              // of the whole vector
+    at::ScalarType packed = at::kFloat;  // the leaves' type, in which what passes a buffer does so
+    at::ScalarType sum = at::kFloat;     // sums over ranks are held in it
+    CallTag tag;
+  };
+  /// `replicas`: the ranks that hold the same part.
+  GradientBuffer(ShardedBuffer rest, const Options& options, const Travel& travel, Communicator& replicas)
+      : rest_(std::move(rest)), options_(options), travel_(travel), replicas_(&replicas) {}
+
+  /// Where a micro-batch's gradients go. Where they pass a buffer, what no leaf will write of it (the gaps between
+  /// `used` ranges, ascending) is zeroed.
+  at::Tensor destination(const std::vector<FlatRange>& used);
+  /// Whether gradients are added to what the destination holds.
+  bool adds(MicroBatch micro) const { return !rest_.is_sharded() && !micro.first; }
+  /// After all of a micro-batch's are there. `done`: what is issued behind the step's last sum, in its stream, with the
+  /// part that this rank is in charge of. Collective.
+  void reduce(MicroBatch micro, const std::function<void(const at::Tensor& own)>& done);
+
+  /// The part that this rank is in charge of.
+  at::Tensor own() const;
+  /// The rank's 1/N of the gradient, the same range at every stage.
+  at::Tensor part() const;
+
+ private:
+  ShardedBuffer rest_;
+  Options options_;
+  Travel travel_;
+  Communicator* replicas_;
+  at::Tensor packed_;  // while it is being filled
+  int buffer_ = -1;
+};
+
+}  // namespace zero

@@ -1,0 +1,151 @@
+#include "zero/core/chain_pass.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory_tracker.h"
+
+namespace zero {
+
+std::vector<ParameterGroup*> ChainGroups::trained() const {
+  std::vector<ParameterGroup*> found;
+  for (const auto& group : groups)
+    if (group->spec().trainable) found.push_back(group.get());
+  return found;
+}
+
+ChainPass::ChainPass(ChainGroups& groups, const ForwardContext& context, MicroBatch micro, const Head& head)
+    : groups_(groups),
+      context_(context),
+      micro_(micro),
+      is_open_(groups.chain.size(), false),
+      is_collected_(groups.chain.size(), false) {
+  context_.recompute_attention = groups.recompute_attention;
+  close_others();
+  try {
+    run(head);
+  } catch (...) {
+    close_all();
+    throw;
+  }
+  groups_.under_way.push_back(this);
+}
+
+ChainPass::~ChainPass() {
+  std::erase(groups_.under_way, this);
+  try {
+    close_all();
+  } catch (const std::exception& error) {  // of a device that has failed: told by whatever waits for it
+    log_error(std::string("a pass could not let go of its weights: ") + error.what());
+  }
+}
+
+void ChainPass::run(const Head& head) {
+  const CategoryScope scope(MemoryCategory::activations);
+  groups_.gather_stream.follow_current();  // the optimizer's new weights
+  for (ParameterGroup* group : groups_.spanning) group->weights().unshard(Phase::forward);
+  spanning_open_ = true;
+  const int last = int(groups_.chain.size()) - 1;
+  at::Tensor x;
+  for (int u = 0; u <= last; ++u) {
+    open(u, Phase::forward);
+    prefetch(u + 1, Phase::forward);
+    x = enter_unit(x, *this, u);
+    x = u == last && head ? head(*groups_.chain[u], x) : run_unit(u, x);
+    x = exit_unit(x, *this, u);
+    if (u < last) close(u);  // backward needs the last one first
+  }
+  result_ = x;
+  if (!at::GradMode::is_enabled()) close_all();
+}
+
+bool ChainPass::recomputes(int unit) const {
+  const bool block = unit > 0 && unit + 1 < int(groups_.chain.size());
+  return block && groups_.recompute_every > 0 && (unit - 1) % groups_.recompute_every == 0;
+}
+
+at::Tensor ChainPass::run_unit(int unit, const at::Tensor& x) {
+  const RecomputedBody body = [this, unit](const at::Tensor& in) { return groups_.chain[unit]->forward(in, context_); };
+  if (!recomputes(unit) || !at::GradMode::is_enabled()) return body(x);
+  std::vector<at::Tensor> trainable;
+  for (const Parameter& parameter : groups_.chain[unit]->parameters())
+    if (parameter.trainable) trainable.push_back(parameter.tensor);
+  return recompute(body, x, trainable);
+}
+
+// Weights that live elsewhere are brought to this rank while the unit before them is at work.
+void ChainPass::open(int unit, Phase phase) {
+  if (is_open_[unit]) return;
+  for (ParameterGroup* group : groups_.needed_by[unit]) group->weights().unshard(phase);
+  is_open_[unit] = true;
+  const int next = phase == Phase::backward ? unit - 1 : unit + 1;
+  if (!exists(next)) return;
+  for (ParameterGroup* group : groups_.needed_by[next]) group->weights().fetch();
+}
+
+void ChainPass::prefetch(int unit, Phase phase) {
+  if (!groups_.overlap || !exists(unit) || is_open_[unit]) return;
+  if (phase == Phase::backward && !groups_.chain[unit]->backward_reads_weights()) return;
+  for (ParameterGroup* group : groups_.needed_by[unit]) group->weights().prefetch(phase);
+}
+
+void ChainPass::close(int unit) {
+  if (!is_open_[unit]) return;
+  for (ParameterGroup* group : groups_.needed_by[unit]) group->weights().reshard();
+  is_open_[unit] = false;
+}
+
+void ChainPass::close_units() {
+  for (int u = 0; exists(u); ++u) close(u);
+  for (const auto& group : groups_.groups) group->weights().cancel_prefetch();
+}
+
+// Between its forward and its backward a pass keeps the last unit, for which there are buffers once.
+void ChainPass::close_others() {
+  for (ChainPass* other : groups_.under_way)
+    if (other != this) other->close_units();
+}
+
+void ChainPass::close_all() {
+  close_units();
+  if (spanning_open_)
+    for (ParameterGroup* group : groups_.spanning) group->weights().reshard();
+  spanning_open_ = false;
+}
+
+void ChainPass::before_backward(int unit) {
+  if (groups_.chain[unit]->backward_reads_weights()) open(unit, Phase::backward);
+  prefetch(unit - 1, Phase::backward);
+}
+
+void ChainPass::after_backward(int unit) {
+  if (is_collected_[unit]) return;
+  is_collected_[unit] = true;
+  const at::NoGradGuard no_grad;
+  for (ParameterGroup* group : groups_.spanning)
+    if (group->spec().trainable) group->collect_gradients(unit, micro_);
+  for (ParameterGroup* group : groups_.needed_by[unit]) {
+    if (!group->spec().trainable || group->spec().unit != unit) continue;  // a borrowed group waits for its owner
+    group->collect_gradients(unit, micro_);
+    group->reduce_gradients(micro_);
+  }
+  close(unit);
+}
+
+void ChainPass::backward(double scale) {
+  const CategoryScope scope(MemoryCategory::activations);
+  close_others();
+  result_.backward(at::full({}, scale, result_.options()));
+  // Units whose input carries no gradient are not told by autograd that they are done.
+  for (int u = int(groups_.chain.size()) - 1; u >= 0; --u) after_backward(u);
+  for (ParameterGroup* group : groups_.spanning)
+    if (group->spec().trainable) group->reduce_gradients(micro_);
+  close_all();
+  if (micro_.last) groups_.reduce_stream.join();
+}
+
+}  // namespace zero

@@ -1,0 +1,87 @@
+#include "zero/core/group_layout.h"
+
+#include <algorithm>
+
+#include "offload/quantized/nf4.h"
+#include "zero/core/buffers/nf4_format.h"
+
+namespace zero {
+namespace {
+
+constexpr std::int64_t alignment = 32;  // elements: whole cache lines of any type
+
+GroupLayout lay_out_group(const Chain& chain, const GroupSpec& spec, const LayoutOptions& options) {
+  const bool quantized = options.quantize_frozen && quantizes(spec, int(chain.size()));
+  const bool kept = !spec.trainable && options.keep_frozen;
+  const std::int64_t grain = quantized ? nf4_block : std::max(alignment, spec.trainable ? options.grain : 1);
+  GroupLayout group{spec, FlatLayout(specs_of(chain, spec), options.shards, grain), nullptr, options.precision};
+  group.weights = kept ? Placement::resident : options.plan.parameters;
+  group.gradient = options.plan.gradients;
+  group.states = options.plan.optimizer;
+  const bool sharded = group.weights == Placement::sharded;
+  if (quantized) {
+    // Whole codes are read by everybody, and nobody updates them.
+    if (!sharded) group.states = Placement::resident;
+    group.format = std::make_shared<Nf4Format>(
+        group.flat, sharded ? options.shards : 1,
+        Nf4CodecOptions{options.precision.compute, options.quantize_scales, options.device});
+  } else {
+    group.format = std::make_shared<PlainFormat>(
+        options.precision.compute, sharded ? group.flat.shard_numel() : group.flat.numel(), group.flat.numel());
+  }
+  return group;
+}
+
+}  // namespace
+
+FlatRange GroupLayout::own(int place) const {
+  if (states == Placement::resident) return {0, flat.numel()};
+  return {flat.shard_begin(place), flat.shard_numel()};
+}
+
+std::int64_t GroupLayout::wire_bytes() const {
+  return weights == Placement::sharded && !format->is_plain() ? format->all_bytes() : 0;
+}
+
+std::int64_t GroupLayout::gradient_numel() const {
+  if (!spec.trainable) return 0;
+  return gradient == Placement::sharded ? flat.shard_numel() : flat.numel();
+}
+
+std::int64_t GroupLayout::summed_bytes() const {
+  if (!spec.trainable) return 0;
+  const at::ScalarType type = gradient == Placement::sharded ? precision.compute : precision.gradient;
+  return flat.numel() * std::int64_t(c10::elementSize(type));
+}
+
+std::vector<GroupLayout> lay_out(const Chain& chain, const LayoutOptions& options) {
+  std::vector<GroupLayout> groups;
+  for (const GroupSpec& spec : plan_groups(chain)) groups.push_back(lay_out_group(chain, spec, options));
+  return groups;
+}
+
+BufferSizes buffer_sizes(const Chain& chain, const std::vector<GroupLayout>& groups, bool overlap) {
+  BufferSizes sizes;
+  std::int64_t gathered = 0, borrowing = 0, reduced = 0, wire = 0;
+  for (const GroupLayout& group : groups) {
+    const bool reduces = group.spec.trainable && group.gradient == Placement::sharded;
+    if (group.spec.spans_model()) {
+      if (group.comes_and_goes()) sizes.gather.push_back(group.full_bytes());
+      if (reduces) sizes.reduce.push_back(group.full_bytes());
+      continue;
+    }
+    if (reduces) reduced = std::max(reduced, group.full_bytes());
+    if (!group.comes_and_goes()) continue;
+    wire = std::max(wire, group.wire_bytes());
+    gathered = std::max(gathered, group.full_bytes());
+    if (!chain[std::size_t(group.spec.unit)]->borrowed().empty()) borrowing = std::max(borrowing, group.full_bytes());
+  }
+  const std::size_t depth = overlap ? 2 : 1;
+  if (gathered > 0) sizes.gather.insert(sizes.gather.end(), depth, gathered);
+  if (wire > 0) sizes.gather.insert(sizes.gather.end(), depth, wire);
+  if (borrowing > 0) sizes.gather.push_back(borrowing);
+  if (reduced > 0) sizes.reduce.insert(sizes.reduce.end(), depth, reduced);
+  return sizes;
+}
+
+}  // namespace zero

@@ -38,6 +38,12 @@ Block8Map::Block8Map(bool is_signed) : first_(std::size_t{1} << 16) {
     first_[upper] = static_cast<std::uint8_t>(std::lower_bound(midpoints_.begin(), midpoints_.end() - 1, lowest) -
                                               midpoints_.begin());
   }
+  for (std::size_t i = 0; i < codes_.size(); ++i) {
+    const auto bits = std::bit_cast<std::uint32_t>(codes_[i]);
+    halves_[0][i] = static_cast<std::uint16_t>(bits);
+    halves_[1][i] = static_cast<std::uint16_t>(bits >> 16);
+  }
+  search_ = Block8Search(midpoints(), is_signed);
 }
 
 const Block8Map& signed_map() {

@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "offload/quantized/block8_search.h"
+
 namespace zero {
 
 inline constexpr std::int64_t block8 = 256;  // elements that share a scale
@@ -29,10 +31,18 @@ class Block8Map {
     return static_cast<std::uint8_t>(code + (value > midpoints_[code]));
   }
 
+  /// The same for vectors.
+  const Block8Search& search() const { return search_; }
+
+  /// The lower 16 bits of all codes, and the upper ones.
+  const std::array<std::array<std::uint16_t, 256>, 2>& halves() const { return halves_; }
+
  private:
   std::array<float, 256> codes_{};
   std::array<float, 256> midpoints_{};  // behind the last code none
   std::vector<std::uint8_t> first_;     // by the upper half of a number: the code of the lowest number that begins so
+  alignas(64) std::array<std::array<std::uint16_t, 256>, 2> halves_{};
+  Block8Search search_;
 };
 
 /// The maps of first and second moments.

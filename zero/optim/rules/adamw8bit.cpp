@@ -14,29 +14,13 @@
 #include "base/numbers/number_types.h"
 #include "offload/quantized/block8.h"
 #include "zero/optim/optimizer_table.h"
+#include "zero/optim/rules/adamw8bit_loop.h"
+#include "zero/optim/rules/elementwise.h"
 
 namespace zero {
 namespace {
 
 constexpr std::int64_t smallest_tensor = 4096;
-
-/// A step's constants, for masters of type S.
-template <class S>
-struct Constants {
-  S keep, one_minus_beta1, beta2, one_minus_beta2, step_size, inverse_root_bias2, eps, gradient_scale;
-
-  explicit Constants(const StepFactors& f) {
-    const auto step = static_cast<double>(f.step);
-    keep = S(1 - f.lr * f.weight_decay);
-    one_minus_beta1 = S(1 - f.beta1);
-    beta2 = S(f.beta2);
-    one_minus_beta2 = S(1 - f.beta2);
-    step_size = S(f.lr / (1 - std::pow(f.beta1, step)));
-    inverse_root_bias2 = S(1 / std::sqrt(1 - std::pow(f.beta2, step)));
-    eps = S(f.eps);
-    gradient_scale = S(f.gradient_scale);
-  }
-};
 
 /// One moment of one block.
 struct BlockOfCodes {
@@ -60,7 +44,7 @@ struct BlockOfCodes {
 
 template <class S>
 void update_block(S* master, const S* gradient, const BlockOfCodes& first, const BlockOfCodes& second, std::int64_t n,
-                  const Constants<S>& c) {
+                  const AdamW8bitFactors<S>& c) {
   std::array<float, block8> m, v;
   first.decode(m.data(), n);
   second.decode(v.data(), n);
@@ -103,6 +87,7 @@ class AdamW8bit final : public Optimizer {
   }
 
   void update(const UpdateSpan& span, const UpdateContext& context) const override {
+    if (span.master.is_cpu() && run_adamw8bit(flat_span(span), context.factors)) return;
     if (!span.master.is_cpu())
       update_composed(span, context.factors);
     else if (span.master.scalar_type() == at::kDouble)
@@ -120,7 +105,7 @@ class AdamW8bit final : public Optimizer {
 
 template <class S>
 void AdamW8bit::update_on_host(const UpdateSpan& span, const StepFactors& factors) {
-  const Constants<S> constants(factors);
+  const AdamW8bitFactors<S> constants(factors);
   const std::int64_t n = span.master.numel();
   S* master = span.master.data_ptr<S>();
   std::uint8_t *codes1 = span.states[0].data_ptr<std::uint8_t>(), *codes2 = span.states[1].data_ptr<std::uint8_t>();
@@ -141,7 +126,7 @@ void AdamW8bit::update_on_host(const UpdateSpan& span, const StepFactors& factor
 
 // The same by LibTorch's operations, on any device; blocks as rows, the last one filled up with zeros.
 void AdamW8bit::update_composed(const UpdateSpan& span, const StepFactors& factors) {
-  const Constants<double> c(factors);
+  const AdamW8bitFactors<double> c(factors);
   const std::int64_t n = span.master.numel(), blocks = (n + block8 - 1) / block8;
   const auto rows = [&](const at::Tensor& flat) {
     const at::Tensor whole = at::zeros({blocks * block8}, flat.options());

@@ -12,7 +12,7 @@ std::vector<StateSpec> ElementwiseOptimizer::states(at::ScalarType master) const
   return specs;
 }
 
-OptimizerSpan ElementwiseOptimizer::flat_span(const UpdateSpan& span) {
+OptimizerSpan flat_span(const UpdateSpan& span) {
   ZERO_CHECK(!span.weights.defined() || span.weights.is_contiguous(), "spans are contiguous");
   OptimizerSpan flat{.master = span.master.data_ptr(),
                      .state_type = span.master.scalar_type(),

@@ -23,8 +23,9 @@ class ElementwiseOptimizer : public Optimizer {
   virtual ChooseLoops loops() const = 0;
   /// The same on a GPU, the weights included.
   virtual void update_composed(const UpdateSpan& span, const UpdateContext& context) const = 0;
-
-  static OptimizerSpan flat_span(const UpdateSpan& span);
 };
+
+/// A span's memory, for loops.
+OptimizerSpan flat_span(const UpdateSpan& span);
 
 }  // namespace zero

@@ -1,0 +1,33 @@
+#pragma once
+// 8-bit AdamW's step over host memory as one loop of vectors, for masters in fp32.
+#include <cmath>
+#include <cstdint>
+
+#include "offload/kernels/optimizer_kernel.h"
+
+namespace zero {
+
+/// A step's constants, for masters of type S.
+template <class S>
+struct AdamW8bitFactors {
+  S keep, one_minus_beta1, beta2, one_minus_beta2, step_size, inverse_root_bias2, eps, gradient_scale;
+
+  explicit AdamW8bitFactors(const StepFactors& f) {
+    const auto step = static_cast<double>(f.step);
+    keep = S(1 - f.lr * f.weight_decay);
+    one_minus_beta1 = S(1 - f.beta1);
+    beta2 = S(f.beta2);
+    one_minus_beta2 = S(1 - f.beta2);
+    step_size = S(f.lr / (1 - std::pow(f.beta1, step)));
+    inverse_root_bias2 = S(1 / std::sqrt(1 - std::pow(f.beta2, step)));
+    eps = S(f.eps);
+    gradient_scale = S(f.gradient_scale);
+  }
+};
+
+/// The states of `span` are exp_avg_codes, exp_avg_sq_codes, exp_avg_scales and exp_avg_sq_scales; its first element
+/// begins a block. False, and nothing is done, for a combination of types that there is no loop for. The same bits for
+/// any kind of processor and number of threads.
+bool run_adamw8bit(const OptimizerSpan& span, const StepFactors& factors);
+
+}  // namespace zero

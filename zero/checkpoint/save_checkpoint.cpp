@@ -84,6 +84,7 @@ void prune(CheckpointFolders& folders, std::int64_t keep) {
 
 void save_checkpoint(Engine& engine, const RunDescription& run, const RunPosition& position, CheckpointFolders& folders,
                      FileCalls& calls, Communicator& control, const SaveOptions& options) {
+  ZERO_CHECK(engine.mesh().size(axes::model) == 1, "a checkpoint holds full tensors");
   Communicator& communicator = engine.host();
   const int rank = communicator.rank(), ranks = communicator.size();
   const std::vector<std::vector<ShardSection>> sections = sections_of_ranks(engine);

@@ -27,13 +27,14 @@ Engine::Engine(Chain chain, Mesh& mesh, const EngineOptions& options)
               .recompute_every = options.recompute_every,
               .recompute_attention = options.recompute_attention} {
   ZERO_CHECK(groups_.chain.size() >= 2, "a chain has at least a first unit and a head");
-  ZERO_CHECK(mesh.size(axes::model) == 1, "a chain is whole on every rank");
+  ZERO_CHECK(mesh.size(MeshAxis::pipeline) == 1, "a chain has all units on every rank");
   // The backward hooks then run on the thread that calls backward, which owns the rank's communicators.
   c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
   options_.plan = plan_on(mesh.shape(), options);
   const bool divided = options_.plan.optimizer == Placement::sharded;
   sharing_ = divided ? axes::states : axes::tokens;
   replicas_ = divided ? axes::replicas : AxisSet();
+  norm_ranks();  // made here, on all ranks
   if (options_.overlap) reductions_ = mesh_.another(sharing_);
   make_groups();
   start_optimizers();
@@ -93,6 +94,7 @@ GroupContext Engine::make_context() {
   context.weights = {&gathers(), gather_buffers_.get(), &groups_.gather_stream};
   context.gradients = {&sums(), reduce_buffers_.get(), &groups_.reduce_stream};
   context.replicas = &mesh_.along(replicas_);
+  context.slices = &mesh_.along(MeshAxis::tensor);
   context.weight_store = weight_store_.get();
   context.make_states = options_.offload.optimizer;
   context.optimizers = &optimizers_;

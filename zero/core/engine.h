@@ -117,6 +117,7 @@ class Engine final {
   void make_groups();
   void find_users();
   Communicator& gathers() { return mesh_.along(sharing_); }
+  Communicator& norm_ranks() { return mesh_.along(sharing_ | axes::model); }
   Communicator& sums() { return reductions_ ? *reductions_ : gathers(); }
 
   bool on_device() const { return options_.device.is_cuda(); }

@@ -5,19 +5,34 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "base/memory_tracker.h"
 #include "offload/kernels/device_step.h"
+#include "offload/kernels/reduce_kernels.h"
 #include "zero/core/engine.h"
 #include "zero/core/states/matrix_exchange.h"
 #include "zero/optim/clip.h"
 
 namespace zero {
+namespace {
+
+/// Sums, statistics, blocks and matrices are those of full tensors, which slices do not show.
+void require_elementwise(const Optimizer& optimizer, at::ScalarType master) {
+  const bool elementwise = optimizer.passes() == 1 && !optimizer.by_tensor() && !optimizer.transforms_matrices() &&
+                           largest_grain(optimizer.states(master)) == 1;
+  if (!elementwise)
+    throw InputError("optimizer.name = \"" + optimizer.name() +
+                     "\": sees whole tensors, and ranks of this mesh hold slices of them: use adamw, sgd or lion");
+}
+
+}  // namespace
 
 void Engine::start_optimizers() {
   CategoryScope scope(MemoryCategory::optimizer);
   optimizers_.check_patterns();
   optimizer_tensors_.resize(std::size_t(optimizers_.size()));
   for (int i = 0; i < optimizers_.size(); ++i) {
+    if (mesh_.size(axes::model) > 1) require_elementwise(optimizers_[i], options_.precision.master);
     std::vector<std::vector<std::int64_t>> shapes;
     for (const TensorSpec& tensor : optimizer_tensors_[std::size_t(i)]) shapes.push_back(tensor.shape);
     statistics_.emplace_back(optimizers_[i], shapes, states_device());
@@ -56,8 +71,8 @@ void Engine::sum_squares_on_device() {
   const at::Tensor sum = numbers_.narrow(0, StepNumbers::sum_of_squares, 1);
   sum.zero_();
   for (const ParameterGroup* group : groups_.trained())
-    device_add_sum_of_squares(group->gradient().part(), norm_scratch_, numbers_);
-  gathers().all_reduce(sum, {at::kDouble, false}, {Phase::optimizer});
+    for (const at::Tensor& part : group->norm_parts()) device_add_sum_of_squares(part, norm_scratch_, numbers_);
+  norm_ranks().all_reduce(sum, {at::kDouble, false}, {Phase::optimizer});
 }
 
 double Engine::gradient_norm() {
@@ -66,9 +81,10 @@ double Engine::gradient_norm() {
     return std::sqrt(numbers_[StepNumbers::sum_of_squares].item<double>());
   }
   double sum = 0;
-  for (const ParameterGroup* group : groups_.trained()) sum += group->gradient_norm_part().sum_of_squares;
+  for (const ParameterGroup* group : groups_.trained())
+    for (const at::Tensor& part : group->norm_parts()) sum += sum_of_squares(part).sum_of_squares;
   at::Tensor total = at::full({1}, sum, at::kDouble);
-  gathers().all_reduce(total, {at::kDouble, false}, {Phase::optimizer});
+  norm_ranks().all_reduce(total, {at::kDouble, false}, {Phase::optimizer});
   return std::sqrt(total.item<double>());
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory_tracker.h"
+#include "offload/kernels/reduce_kernels.h"
 
 namespace zero {
 namespace {
@@ -152,6 +153,16 @@ void ParameterGroup::collect_gradients(int unit, MicroBatch micro) {
 
 void ParameterGroup::reduce_gradients(MicroBatch micro) {
   gradient_->reduce(micro, [this](const at::Tensor& own) { host_update_->send(own); });
+}
+
+std::vector<at::Tensor> ParameterGroup::norm_parts() const {
+  const at::Tensor part = gradient_->part();
+  if (context_.slices->rank() == 0) return {part};
+  std::vector<at::Tensor> parts;
+  for (const FlatSlice& slice : layout().slices(layout().shard_begin(ranks().rank()), layout().shard_numel()))
+    if (layout().tensors()[std::size_t(slice.tensor)].spec.cut)
+      parts.push_back(part.narrow(0, slice.range_begin, slice.count));
+  return parts;
 }
 
 void ParameterGroup::prefetch_update(int pass) {

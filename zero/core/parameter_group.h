@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "models/weight_source.h"
-#include "offload/kernels/reduce_kernels.h"
 #include "offload/state_store.h"
 #include "zero/core/buffers/gradient_buffer.h"
 #include "zero/core/buffers/weight_buffer.h"
@@ -33,6 +32,7 @@ struct GroupContext {
   at::Device device = at::kCPU;
   Travel weights = {}, gradients = {};  // between the ranks that share one copy of the states; at stage 0 all ranks
   Communicator* replicas = nullptr;     // the ranks that hold the same parts
+  Communicator* slices = nullptr;       // the ranks that hold the other slices of the same tensors
   ShardStore* weight_store = nullptr;   // of divided weights, one shard per group; null: tensors of the device
   StateStoreFactory make_states = {};   // stores of optimizer states, on the host; empty: tensors of the device
   OptimizerSet* optimizers = nullptr;
@@ -88,8 +88,9 @@ class ParameterGroup {
   /// After all members were collected: sums over ranks, once a step or for each micro-batch. Collective.
   void reduce_gradients(MicroBatch micro);
 
-  /// Sum of squares of this rank's 1/N of the gradient: the same part at every stage, so that norms agree to the bit.
-  NormPart gradient_norm_part() const { return sum_of_squares(gradient_->part()); }
+  /// What this rank counts of the gradient's norm: its 1/N of the gradient, the same part at every stage, so that norms
+  /// agree to the bit. What ranks along the tensor axis hold alike the first one counts.
+  std::vector<at::Tensor> norm_parts() const;
 
   /// A pass of the optimizers over the own part; the last one writes the weights in compute type. `passes`: by
   /// optimizer.
@@ -102,7 +103,7 @@ class ParameterGroup {
   at::Tensor update_gradient() const { return host_update_->gradient(gradient_->own()); }
 
   using TensorSink = std::function<void(const TensorSpec& spec, const at::Tensor& value)>;
-  /// Hands every tensor whole to the sink, in layout order, in master type: weights or gradients. Collective; one flat
+  /// Hands every full tensor to the sink, in layout order, in master type: weights or gradients. Collective; one flat
   /// vector of the group is alive meanwhile.
   void export_weights(const TensorSink& sink);
   void export_gradients(const TensorSink& sink) { export_flat(gradient_->own(), sink); }
@@ -127,6 +128,7 @@ class ParameterGroup {
   void point_leaves(const Chain& chain, const at::Tensor& flat);
   WeightReader reader_of(WeightSource& source) const;
   void load_states(WeightSource& source, const at::Tensor& weights);
+  at::Tensor joined(const TensorSpec& spec, const at::Tensor& slice) const;
   void export_flat(const at::Tensor& own, const TensorSink& sink);
   void read_into(WeightSource& source, std::int64_t begin, const at::Tensor& values) const;
   void read_range(WeightSource& source, std::int64_t begin, const at::Tensor& values) const;

@@ -34,6 +34,14 @@ struct HostPart {
   }
 };
 
+void read_slice(WeightSource& source, const TensorSpec& spec, const FlatSlice& slice, const at::Tensor& values) {
+  const TensorSpec full = spec.full();
+  for_each_run(spec, slice.tensor_begin, slice.count,
+               [&](std::int64_t full_begin, std::int64_t done, std::int64_t count) {
+                 source.read(full, full_begin, count, values.narrow(0, slice.range_begin + done, count));
+               });
+}
+
 }  // namespace
 
 std::vector<StateSpec> ParameterGroup::visited_states(const StateShard& shard) const {
@@ -80,8 +88,7 @@ void ParameterGroup::visit_states(StateShard& shard, StateAccess access, const S
 void ParameterGroup::read_range(WeightSource& source, std::int64_t begin, const at::Tensor& values) const {
   values.zero_();
   for (const FlatSlice& slice : layout().slices(own_.begin + begin, values.numel()))
-    source.read(layout().tensors()[slice.tensor].spec, slice.tensor_begin, slice.count,
-                values.narrow(0, slice.range_begin, slice.count));
+    read_slice(source, layout().tensors()[slice.tensor].spec, slice, values);
 }
 
 // The same into memory of any device.
@@ -152,6 +159,17 @@ std::int64_t ParameterGroup::export_bytes() const {
   return numel * std::int64_t(c10::elementSize(type));
 }
 
+// The full tensor of a flattened slice, out of those of all ranks that hold one.
+at::Tensor ParameterGroup::joined(const TensorSpec& spec, const at::Tensor& slice) const {
+  Communicator& slices = *context_.slices;
+  if (!spec.cut || slices.size() == 1) return slice.view(spec.shape);
+  const at::Tensor all = slices.memory().allocate(slices.size() * slice.numel(), slice.scalar_type());
+  slices.all_gather_into(all, slice.contiguous(), {Phase::save, this->spec().unit, index_});
+  std::vector<std::int64_t> shape = spec.shape;
+  shape.insert(shape.begin(), slices.size());
+  return at::cat(all.view(shape).unbind(0), spec.cut->dim);
+}
+
 void ParameterGroup::export_flat(const at::Tensor& own, const TensorSink& sink) {
   at::Tensor full = own;
   if (own.numel() != layout().numel()) {
@@ -160,9 +178,9 @@ void ParameterGroup::export_flat(const at::Tensor& own, const TensorSink& sink) 
     ranks().all_gather_into(full, own, {Phase::save, spec().unit, index_});
   }
   for (const FlatTensor& tensor : layout().tensors()) {
-    const at::Tensor value = full.narrow(0, tensor.offset, tensor.spec.numel()).view(tensor.spec.shape).to(at::kCPU);
+    const at::Tensor value = joined(tensor.spec, full.narrow(0, tensor.offset, tensor.spec.numel())).to(at::kCPU);
     ranks().failures().check();  // the copy has waited for the gather: one that was aborted brought nothing
-    sink(tensor.spec, value);
+    sink(tensor.spec.full(), value);
   }
 }
 

@@ -167,7 +167,11 @@ std::unique_ptr<Communicator> Communicator::split(const std::vector<int>& ranks)
   const std::set<int> apart(ranks.begin(), ranks.end());
   ZERO_CHECK(apart.count(rank_) && apart.size() == ranks.size() && *apart.begin() >= 0 && *apart.rbegin() < size_,
              text("split: ranks of ", size_, ", each once, and rank ", rank_, " itself among them"));
-  return do_split(ranks, record(CollectiveKind::split, 0, at::kByte, {}));
+  auto part = do_split(ranks, record(CollectiveKind::split, 0, at::kByte, {}));
+  ZERO_CHECK(
+      part->size() == int(ranks.size()) && part->rank() == place_in(ranks).key,
+      text("split: ranks of one group named it differently; rank ", rank_, " is ", part->rank(), " of ", part->size()));
+  return part;
 }
 
 std::unique_ptr<Communicator> Communicator::duplicate() {

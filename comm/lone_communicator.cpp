@@ -2,6 +2,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "comm/sum_tree.h"
+
 namespace zero {
 
 LoneCommunicator::LoneCommunicator(Communicator& others) : Communicator(0, 1) {
@@ -13,11 +15,15 @@ void LoneCommunicator::do_all_gather(const at::Tensor& full, const at::Tensor& s
   if (full.const_data_ptr() != shard.const_data_ptr()) full.copy_(shard);
 }
 
-// LibTorch adds numbers of 16 bits in fp32 and rounds once.
+// Elsewhere than on the host LibTorch adds numbers of any two types in the wider one, and rounds once.
 void LoneCommunicator::do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options,
                                          const CallRecord&) {
-  if (options.accumulate)
-    shard.add_(full.to(shard.scalar_type()));
+  const void* input = full.const_data_ptr();
+  if (options.accumulate && full.is_cpu())
+    sum_tree({{&input, 1}, full.scalar_type()}, {shard.data_ptr(), shard.scalar_type(), true}, shard.numel(),
+             options.sum_type);
+  else if (options.accumulate)
+    shard.add_(full);
   else if (shard.const_data_ptr() != full.const_data_ptr())
     shard.copy_(full);
 }

@@ -6,21 +6,21 @@ namespace zero {
 
 class LoneCommunicator final : public Communicator {
  public:
-  /// Of a job of one rank, for tensors of the host.
+  /// Of a job of one rank, with memory of the host.
   LoneCommunicator() : Communicator(0, 1) {}
-  /// One rank of others, which outlive this; memory and failures are theirs.
+  /// One rank of others, which outlive this: memory is of their device, failures are theirs.
   explicit LoneCommunicator(Communicator& others);
 
   CollectiveMemory& memory() override { return memory_; }
   FailureHandling& failures() override { return *failures_; }
 
  private:
-  /// Nothing is summed with anybody: no room for sums is reserved.
+  /// Nothing travels: what is reserved for that is left to the others.
   class Memory final : public CollectiveMemory {
    public:
     at::Tensor allocate(std::int64_t numel, at::ScalarType type) override { return home->allocate(numel, type); }
-    void reserve(const std::vector<std::int64_t>& blocks, std::int64_t) override { home->reserve(blocks, 0); }
-    std::int64_t own_device_bytes() const override { return 0; }  // the home counts them
+    void reserve(const std::vector<std::int64_t>&, std::int64_t) override {}
+    std::int64_t own_device_bytes() const override { return 0; }
 
     TorchMemory own;
     CollectiveMemory* home = &own;

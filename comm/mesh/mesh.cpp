@@ -23,17 +23,26 @@ std::unique_ptr<Communicator> Mesh::split(AxisSet axes) {
   return ranks_.split(members);
 }
 
+// Sets that differ in axes of one rank alone are one group.
 Communicator& Mesh::along(AxisSet axes) {
   if (size(axes) == ranks_.size()) return ranks_;
-  auto& group = groups_[axes];
-  if (!group) group = size(axes) == 1 ? std::make_unique<LoneCommunicator>(ranks_) : split(axes);
-  return *group;
+  AxisSet apart;
+  for (int a = 0; a < mesh_axes; ++a)
+    if (axes.has(MeshAxis(a)) && size(MeshAxis(a)) > 1) apart = apart | MeshAxis(a);
+  const auto known = groups_.find(apart);
+  if (known != groups_.end()) return *known->second;
+  std::unique_ptr<Communicator> group;
+  if (size(apart) == 1)
+    group = std::make_unique<LoneCommunicator>(ranks_);
+  else
+    group = split(apart);
+  return *groups_.emplace(apart, std::move(group)).first->second;
 }
 
 std::unique_ptr<Communicator> Mesh::another(AxisSet axes) { return size(axes) == 1 ? nullptr : split(axes); }
 
 std::int64_t Mesh::own_device_bytes() const {
-  std::int64_t bytes = 0;
+  std::int64_t bytes = ranks_.memory().own_device_bytes();
   for (const auto& [axes, group] : groups_) bytes += group->memory().own_device_bytes();
   return bytes;
 }

@@ -30,13 +30,14 @@ class Mesh {
   Communicator& ranks() { return ranks_; }
   Communicator& host() { return host_; }
   /// The ranks that differ from this one along these axes alone, in the order of their places. The first call for a set
-  /// of axes is collective; where nobody else is among them, or all are, it makes nothing.
+  /// of axes is collective over all ranks of the mesh; where nobody else is among them, or all are, it makes nothing. Sets
+  /// may share a group, so that their calls are one sequence.
   Communicator& along(AxisSet axes);
   /// One more communicator of the same ranks, whose calls may run beside those of the first; null where nobody else is
   /// among them. Collective.
   std::unique_ptr<Communicator> another(AxisSet axes);
 
-  /// Bytes of the device that the communicators made here hold, and that no allocator of LibTorch counts.
+  /// Bytes of the device that the ranks' communicator and those of along() hold, and no allocator of LibTorch counts.
   std::int64_t own_device_bytes() const;
 
  private:

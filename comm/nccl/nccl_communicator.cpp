@@ -382,7 +382,7 @@ std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, int dev
   recorder.nodes = node_names_of_ranks(host);
   if (!is_one_node(recorder.nodes)) recorder.reports = host.failures().make_reports();
   auto watchdog = std::make_shared<NcclWatchdog>(host, device, own.deadline, std::move(recorder));
-  return std::make_unique<NcclCommunicator>(host.split(0, host.rank()), Device{device, own, std::move(watchdog)});
+  return std::make_unique<NcclCommunicator>(host.duplicate(), Device{device, own, std::move(watchdog)});
 }
 
 }  // namespace zero

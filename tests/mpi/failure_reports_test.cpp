@@ -21,6 +21,7 @@ std::vector<int> others(const World& world) {
 TEST(FailureReports, all_hear_from_all) {
   World& world = mpi_world();
   const auto words = world.communicator().failures().make_reports();
+  if (world.size() == 1) return;  // nobody to tell
   ASSERT_NE(words, nullptr);
   const std::vector<int> peers = others(world);
   const std::vector<std::string> told =
@@ -32,6 +33,7 @@ TEST(FailureReports, a_silent_rank_is_not_waited_for) {
   World& world = mpi_world();
   const auto words = world.communicator().failures().make_reports();
   const int silent = world.size() - 1;
+  if (silent == 0) return;
   if (world.rank() != silent) {
     const std::vector<int> peers = others(world);
     const auto begin = std::chrono::steady_clock::now();

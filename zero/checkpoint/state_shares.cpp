@@ -5,10 +5,12 @@
 namespace zero {
 namespace {
 
-/// Of one optimizer's part of a group, what the rank at this place among its holders and their replicas writes.
+/// Of a rank among those that hold parts, and among the replicas of its part.
 struct Place {
   int holder = 0, replica = 0, replicas = 1;
 };
+
+/// What the rank at this place writes of one optimizer's part of a group.
 ShardSection section_of(const StateShard& shard, const FlatLayout& flat, int group, const Place& place) {
   const auto [holder, replica, replicas] = place;
   const StateLayout& layout = shard.layout();

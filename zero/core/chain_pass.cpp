@@ -3,19 +3,40 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include <algorithm>
+#include <c10/util/ScopeExit.h>
+
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory_tracker.h"
+#include "models/nn/recompute.h"
 
 namespace zero {
+namespace {
+
+/// All or none.
+void unshard_all(const std::vector<ParameterGroup*>& groups, Phase phase) {
+  std::size_t done = 0;
+  auto undo = c10::make_scope_exit([&] {
+    while (done > 0) groups[--done]->weights().reshard();
+  });
+  for (; done < groups.size(); ++done) groups[done]->weights().unshard(phase);
+  undo.release();
+}
+
+}  // namespace
 
 std::vector<ParameterGroup*> ChainGroups::trained() const {
   std::vector<ParameterGroup*> found;
   for (const auto& group : groups)
     if (group->spec().trainable) found.push_back(group.get());
   return found;
+}
+
+void ChainGroups::end_passes() {
+  while (!under_way.empty()) under_way.back()->end();
+  in_step = false;
 }
 
 ChainPass::ChainPass(ChainGroups& groups, const ForwardContext& context, MicroBatch micro, const Head& head)
@@ -26,28 +47,32 @@ ChainPass::ChainPass(ChainGroups& groups, const ForwardContext& context, MicroBa
       is_collected_(groups.chain.size(), false) {
   context_.recompute_attention = groups.recompute_attention;
   close_others();
+  groups_.under_way.push_back(this);
   try {
     run(head);
   } catch (...) {
-    close_all();
+    end();
     throw;
   }
-  groups_.under_way.push_back(this);
 }
 
-ChainPass::~ChainPass() {
+ChainPass::~ChainPass() { end(); }
+
+// What fails here has failed before, of a device or a disk, and is told by whatever waits for it.
+void ChainPass::end() noexcept {
+  if (std::exchange(ended_, true)) return;
   std::erase(groups_.under_way, this);
   try {
     close_all();
-  } catch (const std::exception& error) {  // of a device that has failed: told by whatever waits for it
+  } catch (const std::exception& error) {
     log_error(std::string("a pass could not let go of its weights: ") + error.what());
   }
 }
 
 void ChainPass::run(const Head& head) {
   const CategoryScope scope(MemoryCategory::activations);
-  groups_.gather_stream.follow_current();  // the optimizer's new weights
-  for (ParameterGroup* group : groups_.spanning) group->weights().unshard(Phase::forward);
+  if (groups_.gathers) groups_.gather_stream.follow_current();  // the optimizer's new weights
+  unshard_all(groups_.spanning, Phase::forward);
   spanning_open_ = true;
   const int last = int(groups_.chain.size()) - 1;
   at::Tensor x;
@@ -80,7 +105,7 @@ at::Tensor ChainPass::run_unit(int unit, const at::Tensor& x) {
 // Weights that live elsewhere are brought to this rank while the unit before them is at work.
 void ChainPass::open(int unit, Phase phase) {
   if (is_open_[unit]) return;
-  for (ParameterGroup* group : groups_.needed_by[unit]) group->weights().unshard(phase);
+  unshard_all(groups_.needed_by[unit], phase);
   is_open_[unit] = true;
   const int next = phase == Phase::backward ? unit - 1 : unit + 1;
   if (!exists(next)) return;
@@ -137,6 +162,22 @@ void ChainPass::after_backward(int unit) {
 }
 
 void ChainPass::backward(double scale) {
+  ZERO_CHECK(!ended_, "a pass has one backward, before weights change");
+  ZERO_CHECK(micro_.first != groups_.in_step, "backward passes of a step begin with its first micro-batch");
+  groups_.in_step = true;
+  try {
+    run_backward(scale);
+  } catch (...) {
+    for (ParameterGroup* group : groups_.trained()) group->drop_gradients();
+    groups_.in_step = false;
+    end();
+    throw;
+  }
+  groups_.in_step = !micro_.last;
+  end();
+}
+
+void ChainPass::run_backward(double scale) {
   const CategoryScope scope(MemoryCategory::activations);
   close_others();
   result_.backward(at::full({}, scale, result_.options()));

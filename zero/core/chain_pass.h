@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "comm/stream.h"
-#include "models/nn/recompute.h"
 #include "zero/core/backward_hooks.h"
 #include "zero/core/parameter_group.h"
 
@@ -20,11 +19,16 @@ struct ChainGroups {
   std::vector<ParameterGroup*> spanning = {};                // groups of the whole model
   SideStream gather_stream = {}, reduce_stream = {};
   bool overlap = false;              // gathers run ahead by one unit
+  bool gathers = false;              // some weights come and go
   int recompute_every = 0;           // every k-th block is recomputed in backward; 0: none
   bool recompute_attention = false;  // the attention half of every block is
   std::vector<class ChainPass*> under_way = {};
+  bool in_step = false;  // some micro-batches of a step have had their backward
 
+  ~ChainGroups() { end_passes(); }
   std::vector<ParameterGroup*> trained() const;
+  /// Before weights change: passes that are under way let go of theirs, and have no backward any more.
+  void end_passes();
 };
 
 class ChainPass final : private BackwardHooks {
@@ -33,7 +37,7 @@ class ChainPass final : private BackwardHooks {
   using Head = std::function<at::Tensor(Unit& head, const at::Tensor& x)>;
 
   /// Runs forward; weights of passes that are under way are let go, and come back for their backward. The batch of the
-  /// context, and the groups, outlive the pass. Without `head` the last unit's forward.
+  /// context outlives the pass. Without `head` the last unit's forward.
   ChainPass(ChainGroups& groups, const ForwardContext& context, MicroBatch micro, const Head& head = {});
   /// Lets go of what is open: of a pass whose backward never came too.
   ~ChainPass() override;
@@ -42,11 +46,17 @@ class ChainPass final : private BackwardHooks {
 
   /// The loss summed over the batch's trained tokens (not averaged), a scalar that requires grad; or what the head made.
   const at::Tensor& result() const { return result_; }
-  /// Gradients of scale x loss are added to those of the step and reduced as the stage wants it. Once.
+  /// Gradients of scale x loss are added to those of the step and reduced as the stage wants it. Once, before weights
+  /// change, and within a step in the order of its micro-batches: first ... last. The result's graph is of no use to
+  /// others: it knows this pass.
   void backward(double scale);
 
  private:
+  friend struct ChainGroups;
+
   void run(const Head& head);
+  void run_backward(double scale);
+  void end() noexcept;
   at::Tensor run_unit(int unit, const at::Tensor& x);
   bool recomputes(int unit) const;
   bool exists(int unit) const { return unit >= 0 && unit < int(groups_.chain.size()); }
@@ -59,7 +69,8 @@ class ChainPass final : private BackwardHooks {
   void before_backward(int unit) override;
   void after_backward(int unit) override;
 
-  ChainGroups& groups_;
+  ChainGroups& groups_;  // not looked at after the end
+  bool ended_ = false;
   ForwardContext context_;
   MicroBatch micro_;
   at::Tensor result_;

@@ -27,7 +27,9 @@ Engine::Engine(Chain chain, Mesh& mesh, const EngineOptions& options)
               .recompute_every = options.recompute_every,
               .recompute_attention = options.recompute_attention} {
   ZERO_CHECK(groups_.chain.size() >= 2, "a chain has at least a first unit and a head");
-  ZERO_CHECK(mesh.size(MeshAxis::pipeline) == 1, "a chain has all units on every rank");
+  if (mesh.size({MeshAxis::pipeline, MeshAxis::context}) > 1)
+    throw InputError("a mesh of " + mesh.shape().describe() +
+                     ": an engine runs all units on every rank, and all tokens of a row: use the other axes");
   // The backward hooks then run on the thread that calls backward, which owns the rank's communicators.
   c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
   options_.plan = plan_on(mesh.shape(), options);
@@ -69,7 +71,7 @@ void Engine::reserve(const std::vector<GroupLayout>& layouts, const BufferSizes&
   for (const GroupLayout& group : layouts) {
     const bool stored = options_.offload.weights && group.weights == Placement::sharded;
     if (!stored) gathered.push_back(group.format->rest_bytes());
-    if (group.spec.trainable) summed.push_back(group.gradient_bytes());
+    if (group.spec.trainable) summed.push_back(group.rest_gradient_bytes());
     largest_sum = std::max(largest_sum, group.summed_bytes());
   }
   if (reductions_) {
@@ -91,8 +93,10 @@ void Engine::make_store(const std::vector<GroupLayout>& layouts) {
 
 GroupContext Engine::make_context() {
   GroupContext context{.device = options_.device};
-  context.weights = {&gathers(), gather_buffers_.get(), &groups_.gather_stream};
-  context.gradients = {&sums(), reduce_buffers_.get(), &groups_.reduce_stream};
+  context.weights = {gather_buffers_.get(), &groups_.gather_stream};
+  context.gradients = {reduce_buffers_.get(), &groups_.reduce_stream};
+  context.sharing = &gathers();
+  context.sums = &sums();
   context.replicas = &mesh_.along(replicas_);
   context.slices = &mesh_.along(MeshAxis::tensor);
   context.weight_store = weight_store_.get();
@@ -115,6 +119,7 @@ void Engine::make_groups() {
 
 void Engine::find_users() {
   groups_.needed_by.resize(groups_.chain.size());
+  for (const auto& group : groups_.groups) groups_.gathers |= group->weights().comes_and_goes();
   for (const auto& group : groups_.groups)
     (group->spec().spans_model() ? groups_.spanning : groups_.needed_by[group->spec().unit]).push_back(group.get());
   for (std::size_t u = 0; u < groups_.chain.size(); ++u)
@@ -132,6 +137,7 @@ std::int64_t Engine::peak_device_bytes() const {
 }
 
 void Engine::load(WeightSource& source, bool frozen_only) {
+  groups_.end_passes();
   for (const auto& group : groups_.groups)
     if (!frozen_only || !group->spec().trainable) group->load(source);
 }

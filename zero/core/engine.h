@@ -66,7 +66,8 @@ class Engine final {
   /// Collective.
   void resume(std::int64_t steps_done);
 
-  /// One micro-batch through the chain, ready for its backward.
+  /// One micro-batch through the chain, ready for its backward. load(), resume() and update() end passes whose backward
+  /// has not come.
   std::unique_ptr<ChainPass> forward(const ForwardContext& context, MicroBatch micro);
 
   /// Without gradients: the summed loss; or what `head` makes of the last unit's input, with all its weights in place.

@@ -62,6 +62,7 @@ std::int64_t Engine::steps_done() const {
 }
 
 void Engine::resume(std::int64_t steps_done) {
+  groups_.end_passes();
   for (ParameterGroup* group : groups_.trained()) group->weights().gather_updated();
   steps_done_ = steps_done;
   if (on_device()) numbers_[StepNumbers::steps].fill_(double(steps_done));
@@ -134,6 +135,7 @@ void Engine::sum_statistics(const at::Tensor& sums) {
 
 PendingStepResult Engine::update(const UpdateRule& rule, const at::Tensor& loss_sum) {
   const at::NoGradGuard no_grad;
+  groups_.end_passes();
   mesh_.ranks().failures().check();
   if (steps_on_device()) return update_on_device(rule, loss_sum);
   StepResult result{loss_sum.item<double>(), gradient_norm() / rule.loss_scale, true, {}};

@@ -4,10 +4,10 @@
 #include <memory>
 
 #include "zero/core/buffers/flat_layout.h"
-#include "zero/core/buffers/sharded_buffer.h"
 #include "zero/core/buffers/wire_format.h"
 #include "zero/core/group_plan.h"
 #include "zero/core/precision.h"
+#include "zero/core/shard_plan.h"
 
 namespace zero {
 
@@ -26,7 +26,9 @@ struct GroupLayout {
   std::int64_t wire_bytes() const;
   /// Of the gradient: elements at rest (of a trained group), and bytes of the vector that is summed over ranks.
   std::int64_t gradient_numel() const;
-  std::int64_t gradient_bytes() const { return gradient_numel() * std::int64_t(c10::elementSize(precision.gradient)); }
+  std::int64_t rest_gradient_bytes() const {
+    return gradient_numel() * std::int64_t(c10::elementSize(precision.gradient));
+  }
   std::int64_t summed_bytes() const;
 };
 

@@ -62,7 +62,7 @@ WeightBuffer ParameterGroup::make_weights() const {
 
 GradientBuffer ParameterGroup::make_gradient() const {
   CategoryScope scope(MemoryCategory::gradients);
-  Communicator& sums = *context_.gradients.ranks;
+  Communicator& sums = *context_.sums;
   ShardedBuffer rest(layout_.gradient, own_, layout().numel(), sums,
                      zeros(layout_.gradient_numel(), precision().gradient, sums));
   const CallTag tag{Phase::other, spec().unit, index_};
@@ -153,6 +153,14 @@ void ParameterGroup::collect_gradients(int unit, MicroBatch micro) {
 
 void ParameterGroup::reduce_gradients(MicroBatch micro) {
   gradient_->reduce(micro, [this](const at::Tensor& own) { host_update_->send(own); });
+}
+
+void ParameterGroup::drop_gradients() {
+  gradient_->drop();
+  for (Leaf& leaf : leaves_) {
+    take_gradient(leaf.tensor);
+    for (at::Tensor& borrowed : leaf.borrowed) take_gradient(borrowed);
+  }
 }
 
 std::vector<at::Tensor> ParameterGroup::norm_parts() const {

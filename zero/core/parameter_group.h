@@ -30,11 +30,13 @@ using OptimizerTensors = std::vector<std::vector<TensorSpec>>;
 /// What all groups of an engine share.
 struct GroupContext {
   at::Device device = at::kCPU;
-  Travel weights = {}, gradients = {};  // between the ranks that share one copy of the states; at stage 0 all ranks
-  Communicator* replicas = nullptr;     // the ranks that hold the same parts
-  Communicator* slices = nullptr;       // the ranks that hold the other slices of the same tensors
-  ShardStore* weight_store = nullptr;   // of divided weights, one shard per group; null: tensors of the device
-  StateStoreFactory make_states = {};   // stores of optimizer states, on the host; empty: tensors of the device
+  Travel weights = {}, gradients = {};
+  Communicator* sharing = nullptr;     // the ranks that share one copy of the states; at stage 0 all ranks
+  Communicator* sums = nullptr;        // the same ranks, for sums of gradients; may be the same communicator
+  Communicator* replicas = nullptr;    // the ranks that hold the same parts
+  Communicator* slices = nullptr;      // the ranks that hold the other slices of the same tensors
+  ShardStore* weight_store = nullptr;  // of divided weights, one shard per group; null: tensors of the device
+  StateStoreFactory make_states = {};  // stores of optimizer states, on the host; empty: tensors of the device
   OptimizerSet* optimizers = nullptr;
   OptimizerTensors* optimizer_tensors = nullptr;  // groups add theirs
   bool through_host =
@@ -88,6 +90,9 @@ class ParameterGroup {
   /// After all members were collected: sums over ranks, once a step or for each micro-batch. Collective.
   void reduce_gradients(MicroBatch micro);
 
+  /// Drops what was collected and not reduced, of this rank's leaves too.
+  void drop_gradients();
+
   /// What this rank counts of the gradient's norm: its 1/N of the gradient, the same part at every stage, so that norms
   /// agree to the bit. What ranks along the tensor axis hold alike the first one counts.
   std::vector<at::Tensor> norm_parts() const;
@@ -116,7 +121,7 @@ class ParameterGroup {
     FlatRange range;
   };
 
-  Communicator& ranks() const { return *context_.weights.ranks; }
+  Communicator& ranks() const { return *context_.sharing; }
   const Precision& precision() const { return layout_.precision; }
   bool has_master() const { return !states_.empty() && states_.front()->has_master(); }
   bool stores_weights() const { return layout_.weights == Placement::sharded && context_.weight_store; }

@@ -107,7 +107,7 @@ WeightReader ParameterGroup::reader_of(WeightSource& source) const {
       weights_.is_sharded() ? ranks().rank() : 0, own_.numel, precision().master, context_.device, {}, {}};
   reader.read = [&](std::int64_t begin, const at::Tensor& values) { read_range(source, begin, values); };
   reader.gather = [this](const at::Tensor& all, const at::Tensor& own) {
-    ranks().all_gather_into(all, own, {Phase::setup, spec().unit, index_});
+    if (weights_.is_sharded()) ranks().all_gather_into(all, own, {Phase::setup, spec().unit, index_});
   };
   return reader;
 }

@@ -27,7 +27,7 @@ MemoryEstimate estimate_one(const Config& config, const BatchArithmetic& batch, 
   const bool on_device = budget.device_free.has_value();
   if (on_device) {
     work.on_device = true;
-    work.engine.overlap = batch.ranks > 1;
+    work.engine.overlap = batch.mesh.ranks() > 1;
     work.activations.logits_bytes = default_device_logits_bytes;
   }
   MemoryEstimate estimate;

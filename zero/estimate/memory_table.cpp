@@ -69,8 +69,8 @@ std::string rank_table(const Config& config, const BatchArithmetic& batch, const
   const MemoryPlan& p = v.plan;
   const ActivationBytes& a = p.activations;
   const bool on_device = budget.device_free.has_value();
-  std::string table = text("memory of one rank, stage ", config.zero.stage, ", ", batch.ranks,
-                           batch.ranks == 1 ? " rank, " : " ranks, ", batch.local_batch_size, " x ",
+  std::string table = text("memory of one rank, stage ", config.zero.stage, ", ", batch.mesh.ranks(),
+                           batch.mesh.ranks() == 1 ? " rank, " : " ranks, ", batch.local_batch_size, " x ",
                            config.training.seq_len, " tokens", on_device ? ", on a GPU\n" : "\n");
   table += line("  %-24s %12s %12s", "", "at rest", "at peak");
   table += row("parameters", p.parameters, p.parameters);

@@ -145,7 +145,7 @@ std::string offload_directory(const Config& config) {
 std::string nearest_fit(const Config& config, const BatchArithmetic& batch, bool on_device, const FitTest& fits) {
   Config start = config;
   start.training.global_batch_size = batch.global_batch_size;  // a smaller micro-batch changes memory, not the training
-  const Search search(changes_of(start, on_device), batch.ranks, on_device, fits);
+  const Search search(changes_of(start, on_device), batch.mesh.ranks(), on_device, fits);
   Settings found = search.find(start);
   if (found.empty()) found = adapters_that_fit(start, search);
   return as_arguments(found);

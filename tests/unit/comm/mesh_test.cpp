@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "comm/decorators/forwarding_communicator.h"
 #include "comm/fake/fake_communicator.h"
 #include "comm/sim/sim_world.h"
 
@@ -109,9 +110,31 @@ TEST(Mesh, MakesNothingWhereNobodyElseIsOrEverybody) {
     EXPECT_EQ(&mesh.along(axes::all), &ranks);
     EXPECT_EQ(mesh.along(axes::replicas).size(), 1);
     EXPECT_EQ(mesh.another(axes::replicas), nullptr);
+    Mesh rows(ranks, {.replicate = 2});
+    EXPECT_EQ(&rows.along(axes::replicas), &rows.along(axes::rows));
     EXPECT_EQ(&mesh.along(axes::replicas), &mesh.along(axes::replicas));
   });
   EXPECT_TRUE(world.calls(0).empty());
+}
+
+class Registers final : public ForwardingCommunicator, private CollectiveMemory {
+ public:
+  explicit Registers(Communicator& inner) : ForwardingCommunicator(inner) {}
+  CollectiveMemory& memory() override { return *this; }
+
+ private:
+  at::Tensor allocate(std::int64_t numel, at::ScalarType type) override { return at::empty({numel}, type); }
+  void reserve(const std::vector<std::int64_t>&, std::int64_t) override {}
+  std::int64_t own_device_bytes() const override { return 100; }
+};
+
+TEST(Mesh, CountsWhatItsCommunicatorsHold) {
+  FakeCommunicator fake(0, 4);
+  Registers ranks(fake);
+  Mesh mesh(ranks, MeshShape::hybrid(4, 2));
+  mesh.along(axes::all);
+  mesh.along(axes::model);  // of one rank
+  EXPECT_EQ(mesh.own_device_bytes(), 100);
 }
 
 TEST(Mesh, RefusesAShapeThatIsNotTheRanks) {

@@ -27,8 +27,7 @@ void GradientBuffer::reduce(MicroBatch micro, const std::function<void(const at:
   const CallTag tag{Phase::reduce, options_.tag.unit, options_.tag.group};
   if (rest_.is_sharded()) {
     rest_.reduce(packed_, {options_.sum, !micro.first}, tag);
-    packed_.reset();
-    travel_.buffers->release(std::exchange(buffer_, -1));
+    drop();
   } else {
     rest_.reduce(rest_.at_rest(true).tensor(), {options_.sum, false}, tag);
   }
@@ -37,13 +36,18 @@ void GradientBuffer::reduce(MicroBatch micro, const std::function<void(const at:
   done(own());
 }
 
+void GradientBuffer::drop() {
+  packed_.reset();
+  if (buffer_ >= 0) travel_.buffers->release(std::exchange(buffer_, -1));
+}
+
 at::Tensor GradientBuffer::own() const { return rest_.own_of(rest_.at_rest(false).tensor()); }
 
 at::Tensor GradientBuffer::part() const {
   const at::Tensor rest = rest_.at_rest(false).tensor();
   if (rest_.is_sharded()) return rest;
-  const std::int64_t numel = options_.numel / travel_.ranks->size();
-  return rest.narrow(0, travel_.ranks->rank() * numel, numel);
+  const std::int64_t numel = options_.numel / rest_.ranks().size();
+  return rest.narrow(0, rest_.ranks().rank() * numel, numel);
 }
 
 }  // namespace zero

@@ -25,7 +25,7 @@ class GradientBuffer {
     at::ScalarType sum = at::kFloat;     // sums over ranks are held in it
     CallTag tag;
   };
-  /// `replicas`: the ranks that hold the same part.
+  /// `rest` has a tensor for its home. `replicas`: the ranks that hold the same part.
   GradientBuffer(ShardedBuffer rest, const Options& options, const Travel& travel, Communicator& replicas)
       : rest_(std::move(rest)), options_(options), travel_(travel), replicas_(&replicas) {}
 
@@ -37,6 +37,9 @@ class GradientBuffer {
   /// After all of a micro-batch's are there. `done`: what is issued behind the step's last sum, in its stream, with the
   /// part that this rank is in charge of. Collective.
   void reduce(MicroBatch micro, const std::function<void(const at::Tensor& own)>& done);
+
+  /// Gives up what was not reduced.
+  void drop();
 
   /// The part that this rank is in charge of.
   at::Tensor own() const;

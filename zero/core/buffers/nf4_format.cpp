@@ -28,7 +28,7 @@ void Nf4Format::encode(const WeightReader& reader, const at::Tensor& rest) const
   }
   if (!own.defined()) return;
   if (home != reader.device) own.copy_(encoded);
-  if (shards_ > 1) reader.gather(largest, own);
+  reader.gather(largest, own);
   codec_.encode_all_scales(reader.shard, largest.to(at::kCPU), rest);
 }
 

@@ -9,7 +9,7 @@ class Nf4Format final : public WireFormat {
  public:
   /// `shards`: those of the layout, or 1 where ranks hold it whole.
   Nf4Format(const FlatLayout& layout, int shards, Nf4CodecOptions options)
-      : codec_(layout, shards, options), numel_(layout.numel()), shards_(shards) {}
+      : codec_(layout, shards, options), numel_(layout.numel()) {}
 
   at::ScalarType type() const override { return at::kByte; }
   std::int64_t rest_numel() const override { return codec_.shard_bytes(); }
@@ -22,7 +22,6 @@ class Nf4Format final : public WireFormat {
  private:
   Nf4Codec codec_;
   std::int64_t numel_;
-  int shards_;
 };
 
 }  // namespace zero

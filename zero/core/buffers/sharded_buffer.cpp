@@ -19,7 +19,7 @@ void ShardedBuffer::gather_in_place(CallTag tag) const {
 void ShardedBuffer::reduce(const at::Tensor& full, ReduceOptions options, CallTag tag) const {
   const ShardLease rest = at_rest(true);
   if (!is_sharded() && owns_all_)
-    ranks_->all_reduce(rest.tensor(), {options.sum_type, false}, tag);
+    ranks_->all_reduce(rest.tensor(), options, tag);
   else
     ranks_->reduce_scatter(own_of(rest.tensor()), full, options, tag);
 }

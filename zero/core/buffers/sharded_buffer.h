@@ -37,7 +37,8 @@ class ShardedBuffer {
   void gather(const at::Tensor& full, const at::Tensor& place, CallTag tag) const;
   /// Of a vector that each holds: everybody's own parts become known. Collective.
   void gather_in_place(CallTag tag) const;
-  /// The own part <- (or +=) the sum over ranks of `full`, which of a vector that each holds is that itself. Collective.
+  /// The own part <- (or, of a divided vector, +=) the sum over ranks of `full`, which of a vector that each holds is that
+  /// itself. Collective.
   void reduce(const at::Tensor& full, ReduceOptions options, CallTag tag) const;
 
  private:

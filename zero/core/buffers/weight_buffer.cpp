@@ -42,7 +42,7 @@ void WeightBuffer::move_to(ShardedState next) {
                      : state_ == ShardedState::gathering ? next != ShardedState::gathering
                                                          : next == ShardedState::sharded;
   ZERO_CHECK(legal, text("group ", options_.tag.group, " of unit ", options_.tag.unit, " on rank ",
-                         travel_.ranks->rank(), " cannot go from ", name_of(state_), " to ", name_of(next)));
+                         rest_.ranks().rank(), " cannot go from ", name_of(state_), " to ", name_of(next)));
   state_ = next;
 }
 
@@ -68,7 +68,7 @@ void WeightBuffer::prefetch(Phase phase) {
     if (!plain) wire_buffer_ = travel_.buffers->acquire(format().all_bytes());
     const at::Tensor all =
         travel_.buffers->tensor(plain ? buffer_ : wire_buffer_, format().all_numel(), format().type());
-    const at::Tensor place = all.narrow(0, travel_.ranks->rank() * format().rest_numel(), format().rest_numel());
+    const at::Tensor place = all.narrow(0, rest_.ranks().rank() * format().rest_numel(), format().rest_numel());
     rest_.gather(plain ? full_.tensor() : all, place, tag(phase));
   }
   travel_.buffers->mark_filled(buffer_);
@@ -82,11 +82,14 @@ void WeightBuffer::decode() {
 
 void WeightBuffer::unshard(Phase phase) {
   await_updated();
-  if (!comes_and_goes() || users_++ > 0) return;
-  prefetch(phase);
-  travel_.buffers->await_filled(buffer_);
-  if (!format().is_plain()) decode();
-  move_to(ShardedState::unsharded);
+  if (!comes_and_goes()) return;
+  if (state_ != ShardedState::unsharded) {
+    prefetch(phase);
+    travel_.buffers->await_filled(buffer_);
+    if (!format().is_plain()) decode();
+    move_to(ShardedState::unsharded);
+  }
+  ++users_;
 }
 
 void WeightBuffer::reshard() {

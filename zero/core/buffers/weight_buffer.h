@@ -1,6 +1,7 @@
 #pragma once
 // WeightBuffer: the weights of a group. Where they are divided, or written in a format of their own, the whole vector
 // that leaves are views of comes when it is needed and goes afterwards.
+#include <functional>
 #include <memory>
 
 #include "zero/core/buffers/flat_storage.h"
@@ -29,8 +30,7 @@ class WeightBuffer {
   const WireFormat& format() const { return *options_.format; }
   bool is_sharded() const { return rest_.is_sharded(); }
   bool comes_and_goes() const { return is_sharded() || !format().is_plain(); }
-  ShardedState state() const { return state_; }
-  /// The whole vector; of views that are made while `for_views` runs, which it has memory for.
+  /// `make` makes views of the whole vector, which has memory meanwhile.
   void make_views(const std::function<void(const at::Tensor& flat)>& make);
   /// Usable while unsharded.
   at::Tensor whole() const;

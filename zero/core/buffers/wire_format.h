@@ -15,7 +15,7 @@ struct WeightReader {
   at::Device device = at::kCPU;      // that collectives run on
   /// Elements of the part from `begin` on, into host memory of any float type; padding as zeros.
   std::function<void(std::int64_t begin, const at::Tensor& values)> read;
-  /// all <- the `own` of all ranks, on the device. Collective; nothing where this rank holds all.
+  /// all <- the `own` of all ranks that hold parts, on the device. Collective; nothing where this rank holds all.
   std::function<void(const at::Tensor& all, const at::Tensor& own)> gather;
 };
 

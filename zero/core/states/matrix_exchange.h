@@ -2,7 +2,6 @@
 // MatrixExchange: whole matrices out of sharded gradients. Parts come together at an owner by one exchange, the owner
 // transforms the matrix, and parts go back by another (as Liu et al. 2025, "Muon is Scalable for LLM Training", gather
 // matrices to one rank). Owners are chosen so that all ranks have about equally much to do.
-#include <memory>
 #include <vector>
 
 #include "zero/core/parameter_group.h"

@@ -79,6 +79,47 @@ def plot_memory(rows, out):
     figure.savefig(out, dpi=120)
 
 
+def draw_loss(axis, runs):
+    """A line a run, with the runs' names; returns the lines."""
+    lines = []
+    for name, objects in runs:
+        lines += axis.plot(*series(objects, "loss"), label=name, linewidth=1)
+        if any("validation_loss" in o for o in objects):
+            axis.plot(*series(objects, "validation_loss"), "o--", color=lines[-1].get_color(), label=f"{name}, validation", markersize=4)
+    axis.set_ylabel("loss")
+    axis.legend()
+    return lines
+
+
+def plot_loss(runs, out):
+    figure, axis = pyplot().subplots(figsize=(8, 5))
+    draw_loss(axis, runs)
+    axis.set_xlabel("step")
+    axis.grid(alpha=0.3)
+    figure.tight_layout()
+    figure.savefig(out, dpi=120)
+
+
+def plot_runs(runs, out):
+    figure, axes = pyplot().subplots(4, 1, sharex=True, figsize=(8, 11), height_ratios=[2, 1, 1, 1])
+    for (name, objects), line in zip(runs, draw_loss(axes[0], runs)):
+        axes[1].plot(*series(objects, "lr"), color=line.get_color(), linewidth=1)
+        for key, style in (("d", ":"), ("d_lr", "--")):  # of Prodigy, whose rate is d x lr
+            if any(key in o for o in objects):
+                axes[1].plot(*series(objects, key), style, color=line.get_color(), label=f"{name}, {key.replace('_', ' x ')}", linewidth=1)
+                axes[1].set_yscale("log")
+                axes[1].legend(fontsize=8)
+        axes[2].plot(*series(objects, "grad_norm"), color=line.get_color(), linewidth=1)
+        axes[3].plot(*series(objects, "tokens_per_second"), color=line.get_color(), linewidth=1)
+    for axis, label in zip(axes[1:], ("learning rate", "gradient norm", "tokens/s")):
+        axis.set_ylabel(label)
+    for axis in axes:
+        axis.grid(alpha=0.3)
+    axes[3].set_xlabel("step")
+    figure.tight_layout()
+    figure.savefig(out, dpi=120)
+
+
 def what_fails(error):
     if not isinstance(error, OSError):
         return str(error)
@@ -88,7 +129,8 @@ def what_fails(error):
 def main():
     parser = argparse.ArgumentParser(prog="scripts/plot", description=__doc__)
     parser.add_argument("runs", nargs="+", help="output directories or metrics.jsonl files; or one file of zero_bench memory --json")
-    parser.add_argument("-o", "--out", help="default: plot.png beside the first run's metrics.jsonl")
+    parser.add_argument("-o", "--out", help="default: plot.png beside the first run's metrics.jsonl; the name's end chooses the format, as in .svg")
+    parser.add_argument("--loss", action="store_true", help="of runs the loss alone")
     parser.add_argument("--only-read", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     try:
@@ -106,27 +148,7 @@ def main():
     if args.only_read:
         return
     out = args.out or os.path.join(args.runs[0] if os.path.isdir(args.runs[0]) else os.path.dirname(args.runs[0]) or ".", "plot.png")
-
-    figure, axes = pyplot().subplots(4, 1, sharex=True, figsize=(8, 11), height_ratios=[2, 1, 1, 1])
-    for name, objects in runs:
-        line, = axes[0].plot(*series(objects, "loss"), label=name, linewidth=1)
-        if any("validation_loss" in o for o in objects):
-            axes[0].plot(*series(objects, "validation_loss"), "o--", color=line.get_color(), label=f"{name}, validation", markersize=4)
-        rate, = axes[1].plot(*series(objects, "lr"), linewidth=1)
-        for key, style in (("d", ":"), ("d_lr", "--")):  # of Prodigy, whose rate is d x lr
-            if any(key in o for o in objects):
-                axes[1].plot(*series(objects, key), style, color=rate.get_color(), label=f"{name}, {key.replace('_', ' x ')}", linewidth=1)
-                axes[1].set_yscale("log")
-                axes[1].legend(fontsize=8)
-        axes[2].plot(*series(objects, "grad_norm"), linewidth=1)
-        axes[3].plot(*series(objects, "tokens_per_second"), linewidth=1)
-    for axis, label in zip(axes, ("loss", "learning rate", "gradient norm", "tokens/s")):
-        axis.set_ylabel(label)
-        axis.grid(alpha=0.3)
-    axes[0].legend()
-    axes[3].set_xlabel("step")
-    figure.tight_layout()
-    figure.savefig(out, dpi=120)
+    (plot_loss if args.loss else plot_runs)(runs, out)
     print(out)
 
 

@@ -2,6 +2,7 @@
 
 usage: test_scripts.py PROJECT_ROOT BIN [-k NAME]        exits 1 when something is wrong
 """
+import json
 import os
 import subprocess
 
@@ -41,6 +42,23 @@ def check_plot(root, bin, folder):
     refuses(root, "scripts/plot", folder + "/metrics.jsonl", pieces=["metrics.jsonl:1: is no object of a run's metrics"])
     code, said, _ = run(root, "scripts/plot", "--help")
     assert code == 0 and "Installs\nmatplotlib" in said, said
+
+
+def check_pictures(root, bin, folder):
+    runs = [folder + "/one", folder + "/two"]
+    for place in runs:
+        os.mkdir(place)
+        with open(place + "/metrics.jsonl", "w") as file:
+            file.writelines(json.dumps({"step": step, "loss": 5 - step, "lr": 0.1, "grad_norm": 1, "tokens_per_second": 9}) + "\n" for step in (1, 2))
+    refuses(root, "scripts/plot", *runs, folder + "/nothere", pieces=["nothere: No such file or directory"])
+    if subprocess.run(["/usr/bin/python3", "-c", "import matplotlib"], capture_output=True).returncode:
+        return print("no matplotlib: nothing is drawn")
+    for number, options in enumerate(([], ["--loss"])):
+        picture = f"{folder}/{number}.svg"
+        subprocess.run(["/usr/bin/python3", root + "/scripts/plot.py", *runs, *options, "-o", picture], check=True, stdout=subprocess.DEVNULL, timeout=DEADLINE_SECONDS)
+        with open(picture) as file:
+            drawn = file.read()
+        assert all(f"<!-- {name} -->" in drawn for name in ("one", "two", "loss")) and ("<!-- tokens/s -->" in drawn) == (not options), options
 
 
 def check_gpu_report(root, bin, folder):

@@ -61,6 +61,7 @@ MemoryPlan MemoryPlanner::plan(const MemoryWork& work) {
   plan.gather_buffers = rank.engine().gather_buffer_bytes();
   plan.reduce_buffers = rank.engine().reduce_buffer_bytes();
   if (work.on_device) plan.sums = parts_of_sums(rank);
+  plan.matrices = rank.whole_matrices();
   add_offloaded(plan, rank, work);
   for (const auto& group : rank.engine().groups()) {
     plan.load = std::max(plan.load, group->load_bytes());

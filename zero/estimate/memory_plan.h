@@ -1,6 +1,7 @@
 #pragma once
 // MemoryPlan: the bytes that a rank will hold, by what they are for, between steps and at the peak of a step: what an
 // engine on Meta allocates, and what a micro-batch takes that runs through one.
+#include <algorithm>
 #include <cstdint>
 #include <map>
 
@@ -26,6 +27,7 @@ struct MemoryPlan {
   std::int64_t gather_buffers = 0, reduce_buffers = 0;
   std::int64_t sums = 0;  // of a GPU run of several ranks: the parts of sums over ranks that are on their way, at most
   ActivationBytes activations;
+  std::int64_t matrices = 0;    // beyond what is held between steps, while Muon makes whole ones orthogonal
   std::int64_t load = 0;        // beyond what is held between steps, while weights are loaded
   std::int64_t save = 0;        // the same, while the model is written at the end
   std::int64_t disk = 0;        // files of the tier
@@ -36,10 +38,12 @@ struct MemoryPlan {
   std::int64_t at_rest() const {
     return parameters + gradients + optimizer + gather_buffers + reduce_buffers + sums + activations.at_rest;
   }
-  /// While training: what the tracker's peak will be.
-  std::int64_t training_peak() const {
+  /// While a micro-batch is computed.
+  std::int64_t micro_batch_peak() const {
     return at_rest() - activations.at_rest + activations.batch + activations.peak();
   }
+  /// While training: what the tracker's peak will be.
+  std::int64_t training_peak() const { return std::max(micro_batch_peak(), at_rest() + matrices); }
   /// Of the whole run.
   std::int64_t peak() const;
 };

@@ -38,6 +38,18 @@ void AllocationTrace::give(int block) {
   live_[int(blocks_[std::size_t(block)].category)] -= blocks_[std::size_t(block)].bytes;
 }
 
+std::int64_t AllocationTrace::peak_since(std::size_t moment) const {
+  std::vector<bool> mine(blocks_.size());
+  std::int64_t sum = 0, most = 0;
+  for (std::size_t e = moment; e < events_.size(); ++e) {
+    const auto block = std::size_t(events_[e].block);
+    if (events_[e].taken) mine[block] = true;
+    if (mine[block]) sum += events_[e].taken ? blocks_[block].bytes : -blocks_[block].bytes;
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
 std::vector<int> AllocationTrace::alive_at_peak(MemoryCategory category) const {
   std::int64_t sum = 0, most = 0;
   std::size_t moment = 0;

@@ -27,6 +27,10 @@ class AllocationTrace {
   };
   const std::vector<Block>& blocks() const { return blocks_; }
 
+  /// How much has happened so far, and the most bytes at once of what was taken since then.
+  std::size_t moment() const { return events_.size(); }
+  std::int64_t peak_since(std::size_t moment) const;
+
   /// The blocks of the category that were alive when their bytes summed to the most.
   std::vector<int> alive_at_peak(MemoryCategory category) const;
 

@@ -2,10 +2,14 @@
 
 #include <ATen/ATen.h>
 
+#include <ATen/core/grad_mode.h>
+
 #include <algorithm>
+#include <map>
 
 #include "offload/disk/disk_shard_store.h"
 #include "offload/disk/disk_tier.h"
+#include "zero/core/states/matrix_exchange.h"
 
 namespace zero {
 namespace {
@@ -109,6 +113,32 @@ std::int64_t MetaRank::largest_replica_sum() const {
   for (const auto& group : engine_->groups())
     if (group->spec().trainable)
       most = std::max(most, group->own().numel * std::int64_t(c10::elementSize(engine_->options().precision.gradient)));
+  return most;
+}
+
+std::int64_t MetaRank::whole_matrices() {
+  const at::NoGradGuard no_grad;
+  std::vector<ParameterGroup*> trained;
+  for (const auto& group : engine_->groups())
+    if (group->spec().trainable) trained.push_back(group.get());
+  const EngineOptions& options = engine_->options();
+  const ExchangeRanks ranks{mesh_->along(engine_->sharing_axes()), mesh_->along(engine_->replica_axes()),
+                            options.plan.optimizer, options.device};
+  std::int64_t most = 0;
+  for (int i = 0; i < engine_->optimizers().size(); ++i) {
+    const Optimizer& optimizer = engine_->optimizers()[i];
+    if (!optimizer.transforms_matrices()) continue;
+    std::map<std::vector<std::int64_t>, std::int64_t> known;
+    most = std::max(most, transform_bytes(optimizer, trained, ranks, [&](const std::vector<std::int64_t>& shape) {
+                      const auto [place, is_new] = known.try_emplace(shape);
+                      if (!is_new) return place->second;
+                      const at::Tensor matrix = at::empty(
+                          shape, at::TensorOptions().dtype(options.precision.gradient).device(options.device));
+                      const std::size_t before = trace().moment();
+                      optimizer.transform(matrix);
+                      return place->second = trace().peak_since(before);
+                    }));
+  }
   return most;
 }
 

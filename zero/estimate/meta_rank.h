@@ -42,6 +42,8 @@ class MetaRank {
   std::int64_t largest_sum() const { return largest_sum_; }
   /// The same of the ranks that hold the same shard.
   std::int64_t largest_replica_sum() const;
+  /// What the fullest rank takes in a step of the optimizers for matrices that are transformed whole, beside gradients.
+  std::int64_t whole_matrices();
 
  private:
   class Others;

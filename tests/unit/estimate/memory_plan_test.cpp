@@ -15,6 +15,7 @@
 #include "models/lora/lora.h"
 #include "offload/memory/cpu_allocator.h"
 #include "zero/config/config.h"
+#include "zero/optim/optimizer_table.h"
 
 namespace zero {
 namespace {
@@ -93,55 +94,6 @@ TEST(MemoryPlan, IsTheSameForAModelThatWasPlannedBefore) {
   EXPECT_GT(first.activations.at_rest, 0);
   EXPECT_EQ(first.activations.at_rest, second.activations.at_rest);
   EXPECT_EQ(first.peak(), second.peak());
-}
-
-// What attention holds for documents: nothing that grows with the square of a row in bf16, one mask in fp32.
-TEST(MemoryPlan, CountsWhatPackedRowsTakeOnAGpu) {
-  const Model model = make_llama(preset_config("llama-110m"));
-  const auto planned = [&](at::ScalarType compute, std::int64_t rows, std::int64_t seq_len, bool packed) {
-    MemoryWork work;
-    work.engine.precision.compute = compute;
-    work.on_device = true;
-    work.activations.batch = rows;
-    work.activations.seq_len = seq_len;
-    work.activations.packed = packed;
-    return plan_memory(model, work).activations;
-  };
-  EXPECT_EQ(planned(at::kBFloat16, 1, 4096, true).kept, planned(at::kBFloat16, 8, 512, true).kept);
-  EXPECT_EQ(planned(at::kBFloat16, 8, 512, true).kept, planned(at::kBFloat16, 8, 512, false).kept);
-  EXPECT_EQ(planned(at::kFloat, 2, 2048, true).kept, planned(at::kFloat, 2, 2048, false).kept + 4 * 2 * 2048 * 2048);
-  EXPECT_EQ(planned(at::kFloat, 2, 2048, true).peak(),
-            planned(at::kFloat, 2, 2048, false).peak() + 4 * 2 * 2048 * 2048);
-}
-
-// Its kernels take both, and hold the same.
-TEST(MemoryPlan, CountsTheSameInFp16AsInBf16OnAGpu) {
-  const Model model = make_llama(preset_config("llama-110m"));
-  const auto planned = [&](at::ScalarType compute) {
-    MemoryWork work;
-    work.engine.precision = {compute, at::kFloat, compute, at::kFloat};
-    work.on_device = true;
-    work.activations.batch = 4;
-    work.activations.seq_len = 512;
-    return plan_memory(model, work).activations;
-  };
-  EXPECT_EQ(planned(at::kHalf).kept, planned(at::kBFloat16).kept);
-  EXPECT_EQ(planned(at::kHalf).peak(), planned(at::kBFloat16).peak());
-}
-
-// Pieces beyond the second are left out while counting: the last, which may be the smallest, is not.
-TEST(MemoryPlan, CountsManyPiecesOfLogitsAsTwo) {
-  const Model model = make_llama(preset_config("llama-15m"));
-  const auto peak = [&](std::int64_t rows) {
-    MemoryWork work;
-    work.engine.precision = {at::kBFloat16, at::kFloat, at::kBFloat16, at::kFloat};
-    work.activations.batch = rows;
-    work.activations.seq_len = 256;
-    return plan_memory(model, work).activations;
-  };
-  const auto few = peak(8), many = peak(40);
-  EXPECT_EQ(few.logits, many.logits);
-  EXPECT_EQ(many.kept - few.kept, 4 * (peak(16).kept - few.kept));
 }
 
 TEST(MemoryPlan, CountsThePartsOfSumsOnAGpu) {
@@ -290,6 +242,41 @@ TEST_P(MeasuredPeak, IsTheOneThatWasPlanned) {
   EXPECT_NEAR(double(plan.activations.peak()) / double(tracker.peak(MemoryCategory::activations)), 1, 0.02);
   EXPECT_NEAR(double(plan.training_peak()) / double(tracker.peak()), 1, 0.02);
 }
+
+class WholeMatrices : public MeasuredPeak {};
+
+// Muon's scratch is the peak where matrices are wide and rows few.
+TEST_P(WholeMatrices, TakeWhatWasPlanned) {
+  const Case& c = GetParam();
+  ModelConfig config = model_of(c);
+  config.num_hidden_layers = 2;
+  config.hidden_size = 256;
+  config.intermediate_size = 8192;
+  Model model = make_llama(config);
+  MemoryWork work;
+  work.engine.plan = ShardPlan::for_stage(c.stage);
+  work.engine.precision = {c.compute, at::kFloat, c.compute, at::kFloat};
+  work.engine.optimizer = optimizer_row("muon").defaults;
+  work.mesh = {.shard = 4};
+  work.activations.batch = 2;
+  work.activations.seq_len = c.seq_len;
+  const MemoryPlan plan = plan_memory(model, work);
+  EXPECT_GT(plan.training_peak(), plan.micro_batch_peak());
+
+  MemoryTracker tracker;
+  {
+    TrackerScope scope(tracker);
+    train(model, c, work.engine, work.mesh.ranks(), tracker);
+  }
+  EXPECT_NEAR(double(plan.training_peak()) / double(tracker.peak()), 1, 0.02);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Stages, WholeMatrices,
+    ::testing::Values(Case{.name = "stage0", .seq_len = 8}, Case{.name = "stage1", .stage = 1, .seq_len = 8},
+                      Case{.name = "stage3", .stage = 3, .seq_len = 8},
+                      Case{.name = "stage3_fp32", .stage = 3, .compute = at::kFloat, .seq_len = 8}),
+    [](const auto& info) { return info.param.name; });
 
 class QuantizedBase : public MeasuredPeak {};
 

@@ -150,8 +150,10 @@ void transform_whole(const Optimizer& optimizer, const std::vector<Matrix>& matr
   for (const Matrix& matrix : matrices) broadcast_own(ranks.sharing, matrix, matrix.owner, ranks.device);
 }
 
-void transform_sharded(const Optimizer& optimizer, const std::vector<Matrix>& matrices, const ExchangeRanks& ranks) {
-  std::vector<std::int64_t> coming(std::size_t(ranks.sharing.size()));  // elements of a window, by owner
+/// visit(the matrices of one), window by window.
+void for_each_window(const std::vector<Matrix>& matrices, int ranks,
+                     const std::function<void(std::span<const Matrix>)>& visit) {
+  std::vector<std::int64_t> coming(static_cast<std::size_t>(ranks));  // elements of a window, by owner
   for (std::size_t begin = 0, end = 0; begin < matrices.size(); begin = end) {
     std::fill(coming.begin(), coming.end(), 0);
     for (; end < matrices.size(); ++end) {
@@ -159,21 +161,57 @@ void transform_sharded(const Optimizer& optimizer, const std::vector<Matrix>& ma
       if (owners > 0 && owners + matrices[end].numel() > elements_at_a_time) break;
       owners += matrices[end].numel();
     }
-    Window({matrices.data() + begin, end - begin}, ranks).run(optimizer);
+    visit({matrices.data() + begin, end - begin});
   }
+}
+
+std::vector<Matrix> matrices_of(const Optimizer& optimizer, const std::vector<ParameterGroup*>& groups,
+                                const ExchangeRanks& ranks) {
+  std::vector<Matrix> matrices;
+  for (ParameterGroup* group : groups) add_matrices(optimizer, *group, ranks, matrices);
+  choose_owners(matrices, ranks.sharing.size());
+  return matrices;
+}
+
+bool holds_whole(const ExchangeRanks& ranks) {
+  return ranks.gradients == Placement::resident || ranks.sharing.size() == 1;
 }
 
 }  // namespace
 
+std::int64_t transform_bytes(const Optimizer& optimizer, const std::vector<ParameterGroup*>& groups,
+                             const ExchangeRanks& ranks,
+                             const std::function<std::int64_t(const std::vector<std::int64_t>& shape)>& bytes_of) {
+  const std::vector<Matrix> matrices = matrices_of(optimizer, groups, ranks);
+  std::int64_t most = 0;
+  if (holds_whole(ranks)) {
+    for (const Matrix& matrix : matrices) most = std::max(most, bytes_of(matrix.shape));
+    return most;
+  }
+  for_each_window(matrices, ranks.sharing.size(), [&](std::span<const Matrix> window) {
+    const auto bytes = std::int64_t(window.front().own.element_size());
+    for (int rank = 0; rank < ranks.sharing.size(); ++rank) {
+      std::int64_t moving = 0, largest = 0;  // what goes out and comes in, and a matrix put together
+      for (const Matrix& matrix : window) {
+        moving += matrix.counts[std::size_t(rank)] * bytes;
+        if (matrix.owner != rank) continue;
+        moving += matrix.numel() * bytes;
+        largest = std::max(largest, matrix.numel() * bytes + bytes_of(matrix.shape));
+      }
+      most = std::max(most, moving + largest);
+    }
+  });
+  return most;
+}
+
 void transform_matrices(const Optimizer& optimizer, const std::vector<ParameterGroup*>& groups,
                         const ExchangeRanks& ranks) {
-  std::vector<Matrix> matrices;
-  for (ParameterGroup* group : groups) add_matrices(optimizer, *group, ranks, matrices);
-  choose_owners(matrices, ranks.sharing.size());
-  if (ranks.gradients == Placement::resident || ranks.sharing.size() == 1)
+  const std::vector<Matrix> matrices = matrices_of(optimizer, groups, ranks);
+  if (holds_whole(ranks))
     transform_whole(optimizer, matrices, ranks);
   else
-    transform_sharded(optimizer, matrices, ranks);
+    for_each_window(matrices, ranks.sharing.size(),
+                    [&](std::span<const Matrix> window) { Window(window, ranks).run(optimizer); });
   if (ranks.replicas.size() == 1) return;
   for (const Matrix& matrix : matrices) broadcast_own(ranks.replicas, matrix, 0, ranks.device);
 }

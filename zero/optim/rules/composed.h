@@ -18,4 +18,7 @@ class ComposedOptimizer : public Optimizer {
 /// The sum over a flat tensor in fp64, in an order that threads do not change: a scalar.
 at::Tensor ordered_sum(const at::Tensor& values);
 
+/// ordered_sum() of their squares, each taken in fp64: the same bits without vectors of that length.
+at::Tensor ordered_sum_of_squares(const at::Tensor& values);
+
 }  // namespace zero

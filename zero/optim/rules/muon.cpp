@@ -45,7 +45,7 @@ class Muon final : public ComposedOptimizer {
                                 : matrix.scalar_type() == at::kDouble ? at::kDouble
                                                                       : at::kFloat;
     at::Tensor x = (tall ? matrix.t() : matrix).to(type).contiguous();
-    x = x / ordered_sum(x.to(at::kDouble).square().flatten()).sqrt().clamp_min(smallest_norm).to(type);
+    x.div_(ordered_sum_of_squares(x.flatten()).sqrt().clamp_min(smallest_norm).to(type));  // `matrix` where x is it
     for (std::int64_t step = 0; step < options().ns_steps; ++step) {
       const at::Tensor gram = at::mm(x, x.t());
       x = at::addmm(x, at::addmm(gram, gram, gram, b, c), x, a);

@@ -1,4 +1,5 @@
 // A run that resumes: the same bits in the same layout, the same states and losses in any other.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -6,6 +7,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/files/durable_file.h"
 #include "offload/disk/disk_shard_store.h"
 #include "offload/disk/disk_tier.h"
 #include "offload/memory/host_shard_store.h"
@@ -146,7 +148,7 @@ TEST(BlocksOfStates, AreSavedWhereverShardsEnd) {
 }
 
 TEST(OtherOptimizers, AreRefusedByName) {
-  for (const char* const other : {"muon", "adamw8bit", "adafactor", "prodigy"}) {
+  for (const char* const other : {"muon", "adamw8bit", "adafactor", "prodigy", "lion"}) {
     RunOptions run = base(at::kDouble, at::kDouble, false);
     run.config = config_for(optimizer_row(other).defaults, true);
     run.steps = 1;
@@ -162,6 +164,49 @@ TEST(OtherOptimizers, AreRefusedByName) {
       EXPECT_THROW(check_same_states(saved, engine), InputError) << other;
     });
   }
+}
+
+// AdamW's first moment has the name of Lion's momentum. A manifest that does not say whose it is says whose run it was.
+TEST(OtherOptimizers, AreRefusedWhoseStatesHaveTheSameNames) {
+  RunOptions run = base(at::kDouble, at::kDouble, false);
+  run.steps = 1;
+  MemoryDisk disk("/disk");
+  run_training(run, [&](Engine& engine, int, int step) {
+    if (step == 1) save_at(engine, 1, *disk.calls());
+  });
+  const auto calls = disk.calls();
+  const std::string folder = CheckpointFolders(*calls, "/disk/checkpoints").path(1);
+  const auto refusal = [&](const char* name) {
+    run.optimizer = optimizer_row(name).defaults;
+    run.steps = 0;
+    std::string said;
+    run_training(run, [&](Engine& engine, int rank, int) {
+      try {
+        SavedStates saved(*disk.calls(), folder);
+        check_same_states(saved, engine);
+      } catch (const InputError& error) {
+        if (rank == 0) said = error.what();
+      }
+    });
+    return said;
+  };
+  EXPECT_EQ(refusal("adamw"), "");
+  EXPECT_THAT(refusal("lion"), ::testing::HasSubstr("adamw wrote the states of model."));
+  const auto rewrite = [&](const std::function<void(Manifest&)>& change) {
+    Manifest manifest = read_manifest(*calls, folder);
+    change(manifest);
+    const std::string content = format_manifest(manifest);
+    calls->remove(folder + "/manifest.json");
+    DurableFile file(*calls, folder + "/manifest.json", DurableFile::Buffered{});
+    file.append(content.data(), std::int64_t(content.size()));
+    file.finish();
+  };
+  rewrite([](Manifest& manifest) {
+    for (SavedGroup& group : manifest.groups) group.optimizer.clear();
+    manifest.run.settings = {{"optimizer.name", "\"adamw\""}};
+  });
+  EXPECT_EQ(refusal("adamw"), "");
+  EXPECT_THAT(refusal("lion"), ::testing::HasSubstr("is of a run with adamw, and this one has lion"));
 }
 
 // Of the model whole by every optimizer, and of adapters by the first.

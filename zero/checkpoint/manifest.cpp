@@ -141,12 +141,15 @@ ordered_json json_of(const SavedGroup& group) {
     tensors.push_back({{"name", tensor.spec.name}, {"shape", tensor.spec.shape}, {"offset", tensor.offset}});
   for (const StateSpec& state : group.states)
     states.push_back({{"name", state.name}, {"type", name_of(state.type)}, {"grain", state.grain}});
-  return {{"numel", group.numel}, {"states", states}, {"tensors", tensors}};
+  ordered_json json = {{"numel", group.numel}, {"states", states}, {"tensors", tensors}};
+  if (!group.optimizer.empty()) json["optimizer"] = group.optimizer;
+  return json;
 }
 
 SavedGroup group_of(const ordered_json& json) {
   SavedGroup group;
   group.numel = json.at("numel");
+  group.optimizer = json.value("optimizer", "");
   for (const auto& tensor : json.at("tensors"))
     group.tensors.push_back({{tensor.at("name"), tensor.at("shape")}, tensor.at("offset"), 0});
   if (const auto states = json.find("states"); states != json.end())
@@ -256,7 +259,9 @@ Manifest parse_manifest(const std::string& content, const std::string& path) {
     for (const auto& file : json.at("files")) manifest.files.push_back(file_of(file));
     for (const auto& group : json.at("groups")) {
       manifest.groups.push_back(group_of(group));
-      if (version == 1) manifest.groups.back().states = states_of_version_1(json.at("element_bytes"));
+      if (version > 1) continue;
+      manifest.groups.back().states = states_of_version_1(json.at("element_bytes"));
+      manifest.groups.back().optimizer = "adamw";
     }
     manifest.run = run_of(json.at("run"));
     check(manifest, path);

@@ -43,6 +43,7 @@ struct SavedGroup {
   std::vector<FlatTensor> tensors;
   std::int64_t numel = 0;
   std::vector<StateSpec> states;
+  std::string optimizer = {};  // whose states they are; empty: of none, or of a manifest that did not say it
 };
 
 struct SavedFile {

@@ -114,27 +114,41 @@ void check_same_tensors(const SavedStates& saved, Engine& engine) {
 
 namespace {
 
-[[noreturn]] void refuse_optimizer(const SavedStates& saved, const std::string& lacks) {
+[[noreturn]] void refuse_optimizer(const SavedStates& saved, const std::string& what) {
   throw InputError(
-      saved.folder() + ": holds no " + lacks +
-      ", which this run's optimizer needs: the states of one optimizer are none of another. Go on with the "
-      "optimizer and the groups that it was written with, or begin a run with its weights (zero_export)");
+      saved.folder() + ": " + what +
+      ": the states of one optimizer are none of another. Go on with the optimizer and the groups that it was written "
+      "with, or begin a run with its weights (zero_export)");
+}
+
+/// Of a manifest that does not say whose states are whose, the run's optimizer; empty: unknown.
+std::string recorded_optimizer(const SavedStates& saved) {
+  for (const auto& [key, value] : saved.manifest().run.settings)
+    if (key == "optimizer.name" && value.size() > 2) return value.substr(1, value.size() - 2);  // in quotes
+  return "";
 }
 
 }  // namespace
 
 void check_same_states(const SavedStates& saved, Engine& engine) {
+  const std::string wrote_run = recorded_optimizer(saved), runs = engine.options().optimizer.name;
   for (const auto& group : engine.groups())
     for (const auto& shard : group->states())
       for (int t = 0; t < int(shard->layout().tensors().size()); ++t) {
         const std::string& name = shard->layout().spec(t).name;
+        const std::string &needs = shard->optimizer().name(), &wrote = saved.optimizer_of(name);
+        if (!wrote.empty() && wrote != needs)
+          refuse_optimizer(saved, wrote + " wrote the states of " + name + ", which " + needs + " is to train now");
+        if (wrote.empty() && !wrote_run.empty() && wrote_run != runs)
+          refuse_optimizer(saved, "is of a run with " + wrote_run + ", and this one has " + runs);
         const std::vector<StateSpec>& held = saved.states_of(name);
         for (const StateSpec& state : group->visited_states(*shard))
           if (std::find(held.begin(), held.end(), state) == held.end())
-            refuse_optimizer(saved, state.name + " of " + name);
+            refuse_optimizer(saved, "holds no " + state.name + " of " + name + ", which this run's optimizer needs");
       }
   for (const SavedStatistic& statistic : saved_statistics(engine))
-    if (!saved.holds(statistic.name)) refuse_optimizer(saved, statistic.name);
+    if (!saved.holds(statistic.name))
+      refuse_optimizer(saved, "holds no " + statistic.name + ", which this run's optimizer needs");
 }
 
 namespace {

@@ -28,6 +28,10 @@ class SavedStates {
   const std::vector<StateSpec>& states_of(const std::string& name) const {
     return manifest_.groups[std::size_t(places_.at(name).group)].states;
   }
+  /// That wrote the states of a tensor that it holds; empty: unknown.
+  const std::string& optimizer_of(const std::string& name) const {
+    return manifest_.groups[std::size_t(places_.at(name).group)].optimizer;
+  }
 
   /// One state of a tensor, and where it goes: elements of the state's type, or numbers of its blocks.
   struct Wanted {
@@ -66,8 +70,8 @@ class SavedStates {
 /// way round.
 void check_same_tensors(const SavedStates& saved, Engine& engine);
 
-/// Throws InputError that names the first state or number of the engine's optimizers that the checkpoint does not hold:
-/// another optimizer wrote it.
+/// Throws InputError that names the first tensor whose states another optimizer wrote, or the first state or number of the
+/// engine's optimizers that the checkpoint does not hold.
 void check_same_states(const SavedStates& saved, Engine& engine);
 
 /// Fills the states of the engine's trained groups that this rank holds, and what its optimizers keep; Engine::resume()

@@ -53,7 +53,8 @@ std::vector<SavedGroup> saved_groups(Engine& engine) {
   std::vector<SavedGroup> groups;
   for (const auto& group : engine.groups())
     for (const auto& shard : group->states())
-      groups.push_back({shard->layout().saved_tensors(), shard->layout().numel(), group->visited_states(*shard)});
+      groups.push_back({shard->layout().saved_tensors(), shard->layout().numel(), group->visited_states(*shard),
+                        shard->optimizer().name()});
   for (const SavedStatistic& statistic : saved_statistics(engine)) {
     const std::int64_t numel = statistic.values.numel();
     groups.push_back({{{{statistic.name, {numel}}, 0, 0}}, numel, {statistic.state()}});

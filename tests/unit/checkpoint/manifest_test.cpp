@@ -16,7 +16,9 @@ Manifest example() {
   manifest.run.model_config = "{}";
   manifest.run.ranks = 3;
   manifest.position = {12, (std::int64_t{1} << 53) + 1, 7, 1.0 / 3, 11, LossScaleState{1024, 5, 1}};
-  manifest.groups = {{{{{"w", {2, 3}}, 0, 0}, {{"b", {3}}, 32, 0}}, 64, {{"master"}, {"absmax", at::kFloat, 256}}}};
+  manifest.groups = {
+      {{{{"w", {2, 3}}, 0, 0}, {{"b", {3}}, 32, 0}}, 64, {{"master"}, {"absmax", at::kFloat, 256}}, "lion"},
+      {{{{"d:", {1}}, 0, 0}}, 1, {{"d", at::kDouble}}}};
   manifest.files = {{"rank-00000.states", {{0, 0, 35}}, {8192, 0xfedcba9876543210}}};
   return manifest;
 }
@@ -40,6 +42,8 @@ TEST(Manifest, ReadsBackWhatItWrote) {
   EXPECT_EQ(back.groups[0].tensors[1].spec.name, "b");
   EXPECT_EQ(back.groups[0].tensors[1].offset, 32);
   EXPECT_EQ(back.groups[0].states, manifest.groups[0].states);
+  EXPECT_EQ(back.groups[0].optimizer, "lion");
+  EXPECT_EQ(back.groups[1].optimizer, "");
   EXPECT_EQ(format_manifest(back), format_manifest(manifest));
 }
 

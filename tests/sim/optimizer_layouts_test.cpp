@@ -114,12 +114,40 @@ TEST(OptimizerReports, ProdigyTellsItsDistanceAndMuonItsMatrices) {
   }
 }
 
+// Beside a run at another rate Prodigy has its own: it takes the steps that it takes alone, and tells of them.
+TEST(OptimizerReports, ProdigyInAGroupIsTheOneOfItsOwnRun) {
+  const auto told_by = [](RunOptions run) {
+    std::vector<std::map<std::string, double>> told;
+    run.ranks = 2;
+    run.stage = 3;
+    run.steps = 3;
+    run.after_update = [&](int rank, const StepResult& result) {
+      if (rank == 0) told.emplace_back(result.optimizer.begin(), result.optimizer.end());
+    };
+    const RunResult result = run_training(run);
+    return std::pair(told, result);
+  };
+  OptimizerOptions prodigy = optimizer_row("prodigy").defaults;
+  const auto [alone, expected] = told_by(run_of(prodigy));
+  OptimizerOptions adamw;
+  adamw.lr = 0.25;
+  adamw.groups = {{{"*"}, "prodigy", {}, {}}};
+  const auto [grouped, result] = told_by(run_of(adamw));
+  ASSERT_EQ(grouped.size(), 3u);
+  for (std::size_t step = 0; step < grouped.size(); ++step) {
+    EXPECT_NEAR(grouped[step].at("d") / alone[step].at("d"), 1, 1e-12);
+    EXPECT_DOUBLE_EQ(grouped[step].at("d_lr"), grouped[step].at("d")) << "its rate is 1, the run's 0.25";
+  }
+  EXPECT_LT(largest_difference(expected, result), 1e-12);
+}
+
 // A group at rate 0 stands still, and the others go on as if it were not there.
 TEST(OptimizerGroups, ARateOfZeroFreezes) {
   for (const OptimizerOptions& options : every_optimizer()) {
     if (!options.groups.empty()) continue;
     RunOptions run = run_of(options);
     run.optimizer.groups = {{{"*embed_tokens*"}, {}, 0.0, {}}};
+    if (options.name == "muon") run.optimizer.groups = {{{"*embed_tokens*"}, {}, {}, {}, 0.0}};
     run.ranks = 2;
     run.stage = 3;
     RunOptions start = run;

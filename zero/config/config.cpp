@@ -18,7 +18,7 @@
 #include "zero/config/mistakes.h"
 #include "zero/config/nearest_key.h"
 #include "zero/config/optimizer_settings.h"
-#include "zero/optim/optimizer_table.h"
+#include "zero/optim/optimizer_set.h"
 
 namespace zero {
 namespace {
@@ -50,9 +50,18 @@ std::string formatted(const toml::node& node) {
   return out.str();
 }
 
+// Numbers as short as they read back equal.
+std::string toml_of(const toml::node& node) {
+  if (const auto number = node.value_exact<double>(); number && std::isfinite(*number)) return toml_text(*number);
+  if (!node.is_array() || node.as_array()->empty()) return formatted<toml::toml_formatter>(node);
+  std::string text;
+  for (const toml::node& item : *node.as_array()) text += (text.empty() ? "" : ", ") + toml_of(item);
+  return "[ " + text + " ]";
+}
+
 // The value on one line, cut when long.
 std::string shown(const toml::node& node) {
-  std::string text = formatted<toml::toml_formatter>(node), line;
+  std::string text = toml_of(node), line;
   for (char c : text)
     if (c != '\n' && !(c == ' ' && !line.empty() && line.back() == ' ')) line += c;
   if (line.size() > 80) line.replace(77, std::string::npos, "...");
@@ -64,7 +73,7 @@ std::string kind_of(const toml::node& node) {
     case toml::node_type::table:
       return "a table";
     case toml::node_type::array:
-      return "a list";
+      return "a list of " + std::to_string(node.as_array()->size());
     case toml::node_type::string:
       return "a string";
     case toml::node_type::integer:
@@ -140,31 +149,10 @@ bool is_finite(const Value& value) {
   return true;
 }
 
-std::vector<std::string> section_names() {
-  std::vector<std::string> names;
-  for (const ConfigKey& key : config_keys())
-    if (names.empty() || names.back() != key.section) names.push_back(key.section);
-  return names;
-}
-
-std::vector<std::string> keys_of(const std::string& section) {
-  std::vector<std::string> names;
-  for (const ConfigKey& key : config_keys())
-    if (key.section == section) names.push_back(key.name);
-  return names;
-}
-
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
-}
-
-// Another section that has a key of this name.
-std::string section_with(const std::string& name) {
-  for (const ConfigKey& key : config_keys())
-    if (key.name == name) return key.section;
-  return "";
 }
 
 [[noreturn]] void refuse_unknown_section(const std::string& name, const std::string& where) {
@@ -251,6 +239,9 @@ class Reader {
     const std::size_t equals = std::min(pair.find('='), pair.size());
     const std::string name = trimmed(pair.substr(0, equals)), home = section_with(name),
                       foreign = foreign_key_hint("", name);
+    if (equals < pair.size() && !keys_of(name).empty())
+      refuse(place, "`" + name + "` is a section; must be --set " + name + ".key=value, as in --set " + name + "." +
+                        keys_of(name).front() + trimmed(pair.substr(equals)));
     if (equals < pair.size() && !home.empty()) refuse(place, "must be --set " + home + "." + trimmed(pair));
     if (equals < pair.size() && !foreign.empty()) refuse(place, "unknown key outside of any section; " + foreign);
     refuse(place, "must have the form section.key=value, as in --set zero.stage=2");
@@ -296,35 +287,24 @@ class Reader {
 
   void read_groups(const toml::node& node) {
     const std::string here = line_of(node.source()) + ": [[optimizer.group]]";
-    if (!node.is_array_of_tables()) refuse(here, "must be tables of match, optimizer, lr and weight_decay");
+    if (!node.is_array_of_tables()) refuse(here, "must be tables of " + joined(group_key_names()));
     for (const toml::node& table : *node.as_array()) {
       OptimizerGroup group;
+      group.place = line_of(table.source());
       for (const auto& [key, value] : *table.as_table()) {
         const std::string place = line_of(value.source()) + ": [[optimizer.group]] ", name(key.str());
-        read_group_key(group, name, value, one_line(place + name + " = " + shown(value)));
+        read_group_key(group, name, {value, one_line(place + name + " = " + shown(value))});
       }
-      if (group.match.empty())
-        refuse(line_of(table.source()) + ": [[optimizer.group]]", "needs match, patterns of tensors' names");
+      if (group.match.empty()) refuse(where(group), "needs match, patterns of tensors' names");
       config_.optimizer.groups.push_back(std::move(group));
     }
     config_.origin["optimizer.group"] = here;
   }
 
-  static void read_group_key(OptimizerGroup& group, const std::string& name, const toml::node& value,
-                             const std::string& where) {
-    const auto patterns = as<std::vector<std::string>>(value);
-    const auto number = as<double>(value);
-    const std::vector<std::string> names = optimizer_names(), keys{"match", "optimizer", "lr", "weight_decay"};
-    if (!std::count(keys.begin(), keys.end(), name)) refuse(where, "unknown key; known are " + joined(keys));
-    if (name == "match" && (!patterns || patterns->empty())) refuse(where, "must be a list of patterns of names");
-    if (name == "optimizer" && (!patterns || std::find(names.begin(), names.end(), patterns->front()) == names.end()))
-      refuse(where, "must be one of " + joined(names));
-    if (name == "lr" || name == "weight_decay") {
-      if (!number || !(*number >= 0 && *number <= 1e30)) refuse(where, "must be a number between 0 and 1e30");
-      (name == "lr" ? group.lr : group.weight_decay) = *number;
-    }
-    if (name == "match") group.match = *patterns;
-    if (name == "optimizer") group.optimizer = patterns->front();
+  static void read_group_key(OptimizerGroup& group, const std::string& name, const Given& given) {
+    for (const GroupKey& key : group_keys())
+      if (key.name == name) return write_field(key.field(group), value_of(key.field(group), key.rule, given));
+    refuse(given.origin, "unknown key" + choice_among(name, group_key_names()));
   }
 
   void read_key(const std::string& section, const std::string& name, const Given& given) {
@@ -337,16 +317,20 @@ class Reader {
     config_.origin[section + "." + name] = given.origin;
   }
 
-  void read_known_key(const ConfigKey& key, const Given& given) {
-    const Field field = key.field(config_);
+  static Value value_of(const Field& field, const Rule& rule, const Given& given, bool flag_word = false) {
     std::optional<Value> value = std::visit([&](auto* target) { return value_for(target, given.node); }, field);
-    if (!value && key.flag_word && given.node.is_boolean())
+    if (!value && flag_word && given.node.is_boolean())
       value = Value(std::string(*given.node.value<bool>() ? "true" : "false"));
     if (!value) refuse(given.origin, "must be " + with_article(type_name(field)) + ", but is " + kind_of(given.node));
     if (has_nul(*value)) refuse(given.origin, "must not hold the character NUL");
     if (!is_finite(*value)) refuse(given.origin, "must be finite");
-    if (!key.rule.accepts(*value)) refuse(given.origin, "must " + be(key.rule.text));
-    write_field(field, *value);
+    if (!rule.accepts(*value)) refuse(given.origin, "must " + be(rule.text));
+    return *value;
+  }
+
+  void read_known_key(const ConfigKey& key, const Given& given) {
+    const Field field = key.field(config_);
+    write_field(field, value_of(field, key.rule, given, key.flag_word));
     config_.origin[key.full_name()] = given.origin;
   }
 
@@ -391,6 +375,14 @@ Config parse_config(std::string_view text, const std::string& source, const std:
   settle_optimizer(config);
   check_contradictions(config);
   return config;
+}
+
+std::vector<OptimizerGroup> parse_groups(const std::string& toml) {
+  Config config;
+  Mistakes mistakes;
+  Reader(config, mistakes).read_file(toml);
+  mistakes.tell();
+  return config.optimizer.groups;
 }
 
 Config load_config(const std::string& path, const std::vector<std::string>& overrides) {

@@ -177,6 +177,9 @@ Config load_config(const std::string& path, const std::vector<std::string>& over
 /// The same from text; `source` is the name used in messages.
 Config parse_config(std::string_view text, const std::string& source, const std::vector<std::string>& overrides = {});
 
+/// The [[optimizer.group]] tables of a text that holds nothing else, as groups_toml() makes it. Throws InputError.
+std::vector<OptimizerGroup> parse_groups(const std::string& toml);
+
 /// Every key with its value, as TOML that parse_config() reads back to an equal Config.
 std::string resolved_toml(const Config& config);
 

@@ -267,9 +267,47 @@ std::vector<ConfigKey> make_keys() {
 
 }  // namespace
 
+const std::vector<GroupKey>& group_keys() {
+  using Group = OptimizerGroup;
+  static const std::vector<GroupKey> keys{
+      {"match", [](Group& group) -> Field { return &group.match; }, not_empty()},
+      {"optimizer", [](Group& group) -> Field { return &group.optimizer; }, one_of(optimizer_names())},
+      {"lr", [](Group& group) -> Field { return &group.lr; }, zero_or_more()},
+      {"lr_adamw", [](Group& group) -> Field { return &group.lr_adamw; }, zero_or_more()},
+      {"weight_decay", [](Group& group) -> Field { return &group.weight_decay; }, zero_or_more()}};
+  return keys;
+}
+
 const std::vector<ConfigKey>& config_keys() {
   static const std::vector<ConfigKey> keys = make_keys();
   return keys;
+}
+
+std::vector<std::string> section_names() {
+  std::vector<std::string> names;
+  for (const ConfigKey& key : config_keys())
+    if (names.empty() || names.back() != key.section) names.push_back(key.section);
+  return names;
+}
+
+std::vector<std::string> keys_of(const std::string& section) {
+  std::vector<std::string> names;
+  for (const ConfigKey& key : config_keys())
+    if (key.section == section) names.push_back(key.name);
+  if (section == "optimizer") names.emplace_back("group");
+  return names;
+}
+
+std::vector<std::string> group_key_names() {
+  std::vector<std::string> names;
+  for (const GroupKey& key : group_keys()) names.push_back(key.name);
+  return names;
+}
+
+std::string section_with(const std::string& name) {
+  for (const ConfigKey& key : config_keys())
+    if (key.name == name) return key.section;
+  return "";
 }
 
 }  // namespace zero

@@ -40,6 +40,21 @@ struct ConfigKey {
 /// row.
 const std::vector<ConfigKey>& config_keys();
 
+/// A key of an [[optimizer.group]] table.
+struct GroupKey {
+  std::string name;
+  Field (*field)(OptimizerGroup&);
+  Rule rule;
+};
+const std::vector<GroupKey>& group_keys();
+
+/// Names in the order of the documentation: sections, the keys of one (and `group` in [optimizer]), those of a group.
+std::vector<std::string> section_names();
+std::vector<std::string> keys_of(const std::string& section);
+std::vector<std::string> group_key_names();
+/// The first section that has a key of this name; empty: none.
+std::string section_with(const std::string& name);
+
 /// The type for people: "string", "integer", "number", "true or false", "list of strings", "list of two numbers".
 std::string type_name(const Field& field);
 

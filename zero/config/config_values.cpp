@@ -64,13 +64,23 @@ Tensors may be treated otherwise than the rest, the first group that matches cou
 
 ```toml
 [[optimizer.group]]
-match = ["*.bias", "model.embed_tokens.*"]   # names as in the model's files; * stands for any characters
-optimizer = "adamw"                          # else that of the run; another one has its defaults
+match = ["*.bias", "model.embed_tokens.*"]   # names as in the model's files, or one of them as a string
+optimizer = "adamw"                          # else that of the run
 lr = 3e-4                                    # at the peak of the schedule, which all tensors follow
 weight_decay = 0.0                           # of whatever matches, vectors too
 ```
 
-A pattern that no trained tensor matches is refused.
+- Patterns are a shell's (fnmatch): `*` stands for any characters, dots among them, `?` for one, `[ab]` for one of these,
+  `[!ab]` for one of the others. They match whole names.
+- What a group does not say is the run's where its optimizer is the run's. Another optimizer has its own defaults, of lr and
+  weight_decay too, whatever the run's are. One that the run's brings along is the same one: the AdamW of a muon or an
+  adamw8bit run has the run's betas and eps.
+- Of a muon group `lr` is the rate of matrices in blocks. What else it matches AdamW takes, at the group's `lr_adamw`; that is
+  the run's where the run's optimizer is muon, else Muon's default.
+- Several prodigy groups share one estimate, which follows the rate of the run, or of the first of them where the run has
+  another optimizer.
+- Refused are a pattern that no trained tensor matches, a group whose tensors are all treated by groups before it, a muon group
+  without a matrix in a block, and a rate that none of a group's tensors has.
 )";
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "zero/optim/optimizer_set.h"
 #include "zero/optim/optimizer_table.h"
 
 namespace zero {
@@ -64,14 +65,19 @@ void settle_optimizer(Config& config) {
                        row.name + "\" knows lr and weight_decay" + (others.empty() ? "" : ", " + others));
     }
   }
+  const OptimizerOptions options = optimizer_options_of(config.optimizer);
+  for (const OptimizerGroup& group : options.groups)
+    if (const std::string name = group_settings(options, group).optimizer; group.lr_adamw && name != "muon")
+      throw InputError(where(group) + " lr_adamw: is a setting of muon, and the group's optimizer is " + name);
   if (config.optimizer.lr > 0) return;
   if (row.name == "muon" && config.optimizer.lr_adamw > 0)
     throw InputError(config.where("optimizer.lr") +
                      ": must be above 0 where lr_adamw is, since both follow one schedule");
-  for (const OptimizerGroup& group : config.optimizer.groups)
-    if (group.lr.value_or(0) > 0)
-      throw InputError(config.where("optimizer.lr") +
-                       ": must be above 0 beside a group with an lr of its own, since groups follow the same schedule");
+  for (const OptimizerGroup& group : options.groups)
+    if (const GroupSettings of = group_settings(options, group);
+        of.lr > 0 || (of.optimizer == "muon" && of.lr_adamw > 0))
+      throw InputError(config.where("optimizer.lr") + ": must be above 0 beside a group with an lr above 0 (" +
+                       where(group) + "), since groups follow the same schedule");
 }
 
 OptimizerOptions optimizer_options_of(const OptimizerConfig& config) {
@@ -95,12 +101,51 @@ OptimizerOptions optimizer_options_of(const OptimizerConfig& config) {
 std::string groups_toml(const OptimizerConfig& config) {
   std::string page;
   for (const OptimizerGroup& group : config.groups) {
-    page += "\n[[optimizer.group]]\nmatch = " + toml_text(group.match) + "\n";
-    if (group.optimizer) page += "optimizer = " + toml_text(*group.optimizer) + "\n";
-    if (group.lr) page += "lr = " + toml_text(*group.lr) + "\n";
-    if (group.weight_decay) page += "weight_decay = " + toml_text(*group.weight_decay) + "\n";
+    page += "\n[[optimizer.group]]\n";
+    OptimizerGroup copy = group;
+    for (const GroupKey& key : group_keys())
+      if (const std::optional<Value> value = read_field(key.field(copy)))
+        page += key.name + " = " + toml_text(*value) + "\n";
   }
   return page;
+}
+
+namespace {
+
+// ": lr 0.25 now, 0.5 then, optimizer none now, "lion" then"; empty where all agree.
+std::string difference(OptimizerGroup now, OptimizerGroup then) {
+  std::string text;
+  for (const GroupKey& key : group_keys()) {
+    const auto of = [&](OptimizerGroup& group) {
+      const std::optional<Value> value = read_field(key.field(group));
+      return value ? toml_text(*value) : std::string("none");
+    };
+    const std::string is = of(now), was = of(then);
+    if (is != was) text += (text.empty() ? ": " : ", ") + key.name + " " + is + " now, " + was + " then";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string groups_difference(const std::vector<OptimizerGroup>& now, const std::vector<OptimizerGroup>& then) {
+  std::string all;
+  for (std::size_t g = 0; g < std::max(now.size(), then.size()); ++g) {
+    const std::string what = g >= then.size()  ? ": there now, not then"
+                             : g >= now.size() ? ": there then, not now"
+                                               : difference(now[g], then[g]);
+    if (what.empty()) continue;
+    const std::string place = g < now.size() && !now[g].place.empty() ? " (" + now[g].place + ")" : "";
+    all += (all.empty() ? "" : "; ") + ("group " + std::to_string(g + 1)) + place + what;
+  }
+  return all;
+}
+
+std::string keys_of_rates(const OptimizerConfig& config) {
+  const std::string keys = config.name == "prodigy" ? "optimizer.d_coef or optimizer.d0"
+                           : config.name == "muon"  ? "optimizer.lr and optimizer.lr_adamw"
+                                                    : "optimizer.lr";
+  return keys + (config.groups.empty() ? "" : ", and the lr of groups");
 }
 
 }  // namespace zero

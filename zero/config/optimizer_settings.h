@@ -20,4 +20,10 @@ OptimizerOptions optimizer_options_of(const OptimizerConfig& config);
 /// [[optimizer.group]] tables as TOML; empty without groups.
 std::string groups_toml(const OptimizerConfig& config);
 
+/// Which groups differ, and in which keys, on one line: "group 2 (config.toml:14): lr 0.25 now, 0.5 then"; empty: none.
+std::string groups_difference(const std::vector<OptimizerGroup>& now, const std::vector<OptimizerGroup>& then);
+
+/// The keys by which a run that diverges takes shorter steps: "optimizer.lr and optimizer.lr_adamw".
+std::string keys_of_rates(const OptimizerConfig& config);
+
 }  // namespace zero

@@ -29,7 +29,7 @@ void require_elementwise(const Optimizer& optimizer, at::ScalarType master) {
 
 void Engine::start_optimizers() {
   CategoryScope scope(MemoryCategory::optimizer);
-  optimizers_.check_patterns();
+  optimizers_.check_groups();
   optimizer_tensors_.resize(std::size_t(optimizers_.size()));
   for (int i = 0; i < optimizers_.size(); ++i) {
     if (mesh_.size(axes::model) > 1) require_elementwise(optimizers_[i], options_.precision.master);
@@ -95,7 +95,7 @@ void Engine::step(double learning_rate, double gradient_factor, const at::Tensor
   int most = 0;
   for (int i = 0; i < optimizers_.size(); ++i) {
     passes.push_back({0, step_factors(optimizers_[i].options(), steps_done_, learning_rate, gradient_factor),
-                      &statistics_[std::size_t(i)], numbers});
+                      &statistics_[std::size_t(i)], numbers, learning_rate * optimizers_.own_lr_scale(i)});
     most = std::max(most, optimizers_[i].passes());
   }
   const std::vector<ParameterGroup*> trained = groups_.trained();
@@ -118,7 +118,9 @@ void Engine::conclude_pass(int pass, const std::vector<UpdatePass>& passes) {
     if (pass >= optimizers_[i].passes()) continue;
     Statistics& statistics = statistics_[std::size_t(i)];
     if (pass + 1 < optimizers_[i].passes()) sum_statistics(statistics.all_sums());
-    optimizers_[i].conclude(pass, passes[std::size_t(i)].factors, statistics);
+    StepFactors factors = passes[std::size_t(i)].factors;
+    factors.lr = passes[std::size_t(i)].own_lr;
+    optimizers_[i].conclude(pass, factors, statistics);
     if (pass == 0 && optimizers_[i].transforms_matrices())
       transform_matrices(optimizers_[i], groups_.trained(),
                          {gathers(), mesh_.along(replicas_), options_.plan.optimizer, options_.device});
@@ -149,7 +151,8 @@ PendingStepResult Engine::update(const UpdateRule& rule, const at::Tensor& loss_
   if (on_device()) device_judge_step(numbers_, {rule.lr, 0, 1 / factor, options.beta1, options.beta2});
   step(rule.lr, factor, &numbers_);
   for (int i = 0; i < optimizers_.size(); ++i) {
-    const StepFactors factors = step_factors(optimizers_[i].options(), steps_done_, rule.lr, factor);
+    const StepFactors factors =
+        step_factors(optimizers_[i].options(), steps_done_, rule.lr * optimizers_.own_lr_scale(i), factor);
     for (auto& told : optimizers_[i].report(factors, statistics_[std::size_t(i)])) result.optimizer.push_back(told);
     if (optimizers_[i].transforms_matrices())
       result.optimizer.emplace_back(optimizers_[i].name() + "_matrices", double(statistics_[std::size_t(i)].tensors()));

@@ -40,8 +40,8 @@ struct UpdateContext {
   StepFactors factors;
   TensorPart part;  // where by_tensor(), else nothing
   Statistics* statistics = nullptr;
-  double lr_scale = 1;  // factors.lr is run_lr times it
-  double run_lr = 0;
+  double lr_scale = 1;  // factors.lr is the run's rate times it
+  double own_lr = 0;    // the optimizer's own rate, whichever tensors it is about (OptimizerSet::own_lr_scale)
   const at::Tensor* numbers = nullptr;  // StepNumbers of a GPU, for rules that read them there
 };
 
@@ -92,12 +92,12 @@ class Optimizer {
   /// Whether a pass changes states, master weights among them; else it reads them only.
   virtual bool writes_states(int pass) const { return true; }
   virtual void update(const UpdateSpan& span, const UpdateContext& context) const = 0;
-  /// After a pass, once sums are those of all ranks: the same on all of them.
+  /// After a pass, once sums are those of all ranks: the same on all of them. `factors.lr` is the optimizer's own.
   virtual void conclude(int pass, const StepFactors& factors, Statistics& statistics) const {}
   /// [rows, cols] in place.
   virtual void transform(const at::Tensor& matrix) const {}
 
-  /// Numbers for the metrics, by name.
+  /// Numbers for the metrics, by name. `factors.lr` is the optimizer's own.
   virtual std::vector<std::pair<std::string, double>> report(const StepFactors& factors,
                                                              const Statistics& statistics) const {
     return {};

@@ -9,12 +9,17 @@ namespace zero {
 
 /// Tensors that are treated otherwise than the rest: those whose name one of the patterns matches.
 struct OptimizerGroup {
-  std::vector<std::string> match;        // of whole names; * stands for any characters, ? for one
-  std::optional<std::string> optimizer;  // none: that of the run
-  std::optional<double> lr;              // at the peak of the schedule, which all follow; none: that of the run
-  std::optional<double> weight_decay;    // of all tensors that match, vectors too; none: that of the run
+  std::vector<std::string> match;        // of whole names, as fnmatch(3) has them: * ? [..]
+  std::optional<std::string> optimizer;  // none: that of the run. What follows is by default as this optimizer has it
+  std::optional<double> lr;              // at the peak of the schedule, which all follow
+  std::optional<double> weight_decay;    // of all tensors that match, vectors too
+  std::optional<double> lr_adamw = {};   // Muon: of those that AdamW takes; `lr` is of its matrices then
+  std::string place = {};                // "config.toml:12", for messages
 
-  bool operator==(const OptimizerGroup&) const = default;
+  bool operator==(const OptimizerGroup& o) const {
+    return match == o.match && optimizer == o.optimizer && lr == o.lr && weight_decay == o.weight_decay &&
+           lr_adamw == o.lr_adamw;
+  }
 };
 
 struct OptimizerOptions {

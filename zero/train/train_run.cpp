@@ -26,6 +26,7 @@
 #include "zero/core/chain.h"
 #include "zero/estimate/disk_room.h"
 #include "zero/estimate/memory_estimate.h"
+#include "zero/estimate/meta_rank.h"
 #include "zero/output/output_dir.h"
 #include "zero/output/run_lock.h"
 #include "zero/output/shared_directory.h"
@@ -147,7 +148,12 @@ MemoryPlan tell_estimate(World& world, const Plan& plan, const Model& model, con
     const MemoryEstimate estimate = estimate_memory(plan.config, plan.batch, model, budget);
     if (world.rank() == 0) {
       std::cout << estimate.table;
-      if (arguments.dry_run) std::cout << estimate.stages << plan.batch.describe() << '\n';
+      if (arguments.dry_run) {
+        std::cout << estimate.stages << plan.batch.describe() << '\n';
+        MetaRank rank(chain_of(model), engine_options_of(plan.config, plan.batch),
+                      memory_work_of(plan.config, plan.batch));
+        for (const std::string& line : rank.engine().optimizers().describe()) std::cout << line << '\n';
+      }
       if (arguments.print_config) std::cout << '\n' << resolved_toml(plan.config);
       std::cout << std::flush;
     }
@@ -281,6 +287,7 @@ int train_run(World& world, const TrainArguments& arguments) {
   const ComputeStream compute(plan.device);
   Mesh mesh(on_device ? *on_device : communicator, plan.batch.mesh, &communicator);
   Engine engine(chain_of(run.model), mesh, engine_options);
+  for (const std::string& line : engine.optimizers().describe()) log_info(line);
   all_or_none(world.control(), [&] { engine.load(*run.weights, /*frozen_only=*/done.has_value()); });
   RunPosition position;
   if (done) position = resume_states(engine, folders, calls, world.control());

@@ -10,10 +10,12 @@
 
 #include "base/error.h"
 #include "zero/config/config_keys.h"
+#include "zero/config/optimizer_settings.h"
 
 namespace zero {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -78,7 +80,10 @@ TEST(Config, WrongTypesAreRefused) {
   EXPECT_THAT(refusal(least, {"training.seed=1.0"}), HasSubstr("must be an integer, but is a number"));
   EXPECT_THAT(refusal(least, {"data.shuffle=1"}), HasSubstr("must be true or false, but is an integer"));
   EXPECT_THAT(refusal(least, {"data.train=[1, 2]"}), HasSubstr("must be a list of strings, but is a list"));
-  EXPECT_THAT(refusal(least, {"optimizer.betas=[0.9]"}), HasSubstr("must be a list of two numbers"));
+  EXPECT_THAT(refusal(least, {"optimizer.betas=[0.9]"}),
+              HasSubstr("must be a list of two numbers, but is a list of 1"));
+  EXPECT_THAT(refusal(least + "[optimizer]\nbetas = [0.9, 1.1]\n"),
+              HasSubstr("betas = [ 0.9, 1.1 ]: must be two numbers"));
   EXPECT_THAT(refusal(least, {"optimizer.lr=1979-05-27"}), HasSubstr("must be a number, but is a date or time"));
   EXPECT_THAT(refusal(least, {"data.tokenizer=true"}), HasSubstr("must be a string"));
 }
@@ -150,13 +155,51 @@ TEST(Config, GroupsOfTensorsAreReadAndRefused) {
   const auto with = [](const std::string& line) { return least + "[[optimizer.group]]\n" + line + "\n"; };
   EXPECT_THAT(refusal(with("lr = 1.0")), HasSubstr("c.toml:10: [[optimizer.group]]: needs match"));
   EXPECT_THAT(refusal(with("match = \"a\"\nlr = -1")),
-              HasSubstr("c.toml:12: [[optimizer.group]] lr = -1: must be a number between 0 and 1e30"));
-  EXPECT_THAT(refusal(with("match = \"a\"\noptimizer = \"sgdm\"")), HasSubstr("must be one of adamw, sgd"));
-  EXPECT_THAT(refusal(with("matches = \"a\"")), HasSubstr("unknown key; known are match, optimizer"));
-  EXPECT_THAT(refusal(with("match = []")), HasSubstr("must be a list of patterns"));
+              HasSubstr("c.toml:12: [[optimizer.group]] lr = -1: must be between 0 and 1e30"));
+  EXPECT_THAT(refusal(with("match = \"a\"\noptimizer = \"sgdm\"")), HasSubstr("must be \"adamw\", \"sgd\""));
+  EXPECT_THAT(refusal(with("matches = \"a\"")),
+              HasSubstr("unknown key; the nearest is match; known are match, optimizer"));
+  EXPECT_THAT(refusal(with("match = []")), HasSubstr("c.toml:11: [[optimizer.group]] match = []: must not be empty"));
+  EXPECT_THAT(refusal(with("match = [\"\"]")), HasSubstr("must not be empty"));
+  EXPECT_THAT(refusal(with("match = \"a\"\nlr = 0.9\nlr_adamw = 1e-3")), HasSubstr("lr_adamw: is a setting of muon"));
+  EXPECT_THAT(refusal(with("match = \"a\"\noptimizer = [\"lion\"]")), HasSubstr("must be a string"));
+  EXPECT_THAT(refusal(least + "[[optimizer.groups]]\nmatch = \"a\"\n"), HasSubstr("the nearest known key is `group`"));
+  EXPECT_THAT(refusal(least + "[optimizer]\nparameter_sets = 1\n"), HasSubstr("lr_adamw, group"));
+  const Config muon = parse_config(with("match = \"a\"\noptimizer = \"muon\"\nlr_adamw = 0.5"), "c.toml");
+  EXPECT_EQ(muon.optimizer.groups[0].lr_adamw, 0.5);
+  EXPECT_EQ(muon.optimizer.groups[0].place, "c.toml:10");
+  EXPECT_EQ(parse_groups(groups_toml(muon.optimizer)), muon.optimizer.groups);
   EXPECT_THAT(refusal(least + "[optimizer]\ngroup = 3\n"), HasSubstr("must be tables of match"));
   EXPECT_THAT(refusal(with("match = \"a\"\nlr = 1"), {"optimizer.lr=0"}), HasSubstr("must be above 0"));
+  EXPECT_THAT(refusal(with("match = \"a\"\noptimizer = \"lion\""), {"optimizer.lr=0"}), HasSubstr("must be above 0"));
   EXPECT_THAT(refusal(least, {"optimizer.group=3"}), HasSubstr("[[optimizer.group]] tables of a file"));
+}
+
+TEST(Config, ASectionInTheOverridesIsNamedAsOne) {
+  EXPECT_THAT(
+      refusal(least, {"optimizer=adamw"}),
+      HasSubstr("`optimizer` is a section; must be --set optimizer.key=value, as in --set optimizer.name=adamw"));
+  EXPECT_THAT(refusal(least, {"zero=2"}), HasSubstr("as in --set zero.stage=2"));
+}
+
+TEST(Config, GroupsThatDifferAreToldOnOneLine) {
+  const auto with = [](const std::string& keys) { return "[[optimizer.group]]\nmatch = \"a\"\n" + keys + "\n"; };
+  const std::vector<OptimizerGroup> then = parse_groups(with("lr = 0.1") + with("optimizer = \"lion\"")),
+                                    now = parse_config(least + with("lr = 0.1") + with("lr = 0.3") + with(""), "c.toml")
+                                              .optimizer.groups;
+  EXPECT_EQ(groups_difference(now, then),
+            "group 2 (c.toml:13): optimizer none now, \"lion\" then, lr 0.3 now, none then; group 3 (c.toml:16): there "
+            "now, not then");
+  EXPECT_EQ(groups_difference(now, now), "");
+}
+
+TEST(Config, WhatADivergingRunLowersIsItsOptimizers) {
+  OptimizerConfig config;
+  EXPECT_EQ(keys_of_rates(config), "optimizer.lr");
+  config.name = "muon";
+  EXPECT_THAT(keys_of_rates(config), HasSubstr("optimizer.lr_adamw"));
+  config.name = "prodigy";
+  EXPECT_THAT(keys_of_rates(config), AllOf(HasSubstr("optimizer.d_coef"), HasSubstr("optimizer.d0")));
 }
 
 TEST(Config, AnOverrideDisplacesTheFilesOtherOfAPair) {

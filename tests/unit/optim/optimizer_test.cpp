@@ -1,12 +1,20 @@
 #include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "models/formats/safetensors.h"
+#include "tests/unit/message_of.h"
 #include "zero/optim/optimizer_set.h"
 #include "zero/optim/optimizer_table.h"
 
 namespace zero {
 namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
 
 /// A published optimizer's values after steps 1, 5 and 12 (tests/data/optimizers.json has its settings), and ours.
 struct Reference {
@@ -69,7 +77,7 @@ TEST_P(OptimizerReference, TwelveStepsAgreeWithThePublishedOne) {
     UpdateContext context;
     context.factors = step_factors(reference.options, i + 1, reference.options.lr, 0.5);
     context.statistics = &statistics;
-    context.run_lr = reference.options.lr;
+    context.own_lr = reference.options.lr;
     std::vector<at::Tensor> gradients;
     for (const std::string& name : names)
       gradients.push_back(file.read("g" + std::to_string(i) + "." + name).to(type).mul(2).flatten());
@@ -131,7 +139,99 @@ TEST(OptimizerSet, TheFirstGroupThatMatchesCounts) {
   EXPECT_DOUBLE_EQ(lm_head.lr_scale, 0.1);
   EXPECT_EQ(bias.weight_decay, 0);
   EXPECT_EQ(set[bias.optimizer].name(), "adamw");
-  EXPECT_ANY_THROW(set.check_patterns());
+  EXPECT_THAT(message_of<InputError>([&] { set.check_groups(); }),
+              StartsWith("[[optimizer.group]] match = \"nothing\": no trained tensor has such a name"));
+}
+
+const TensorTraits matrix{{8, 8}, true, 0}, head{{16, 8}, false, 0}, vector{{8}, true, 0};
+
+TEST(OptimizerSet, AnotherOptimizerHasItsOwnRateAndDecay) {
+  struct Case {
+    std::string run;
+    double run_lr;
+    std::string group;
+    double lr, decay;
+  };
+  const Case cases[] = {{"prodigy", 1, "adamw", 1e-3, 0.1}, {"adamw", 1e-3, "prodigy", 1, 0.1},
+                        {"sgd", 0.1, "lion", 1e-3, 0.1},    {"adamw", 1e-3, "sgd", 1e-3, 0},
+                        {"muon", 0.02, "adamw", 1e-3, 0.1}, {"adamw", 5e-4, "adamw", 5e-4, 100}};
+  for (const Case& c : cases) {
+    OptimizerOptions options = optimizer_row(c.run).defaults;
+    options.lr = c.run_lr;
+    options.weight_decay = 100;
+    options.groups = {{{"a"}, c.group, {}, {}}, {{"b"}, c.group, 0.5, 0.25}};
+    OptimizerSet set(options);
+    const TensorRule a = set.rule_of("a", matrix), b = set.rule_of("b", vector);
+    EXPECT_EQ(set[a.optimizer].name(), c.group);
+    EXPECT_DOUBLE_EQ(a.lr_scale * c.run_lr, c.lr) << c.run << " " << c.group;
+    EXPECT_EQ(a.weight_decay, c.decay) << c.run << " " << c.group;
+    EXPECT_DOUBLE_EQ(b.lr_scale * c.run_lr, 0.5);
+    EXPECT_EQ(b.weight_decay, 0.25);
+    EXPECT_EQ(set.own_lr_scale(0), 1);
+    EXPECT_DOUBLE_EQ(set.own_lr_scale(a.optimizer) * c.run_lr, c.lr) << "that of the first group";
+    EXPECT_NO_THROW(set.check_groups());
+  }
+}
+
+// The rate of matrices is none of what AdamW takes beside them.
+TEST(OptimizerSet, AMuonGroupsRateIsOfItsMatrices) {
+  for (const bool muon_run : {false, true}) {
+    OptimizerOptions options = optimizer_row(muon_run ? "muon" : "adamw").defaults;
+    options.lr = 0.01;
+    if (muon_run) options.lr_adamw = 5e-4;
+    options.groups = {{{"a.*"}, "muon", 0.02, {}}, {{"b.*"}, "muon", 0.02, {}, 0.03}};
+    OptimizerSet set(options);
+    const double kept = muon_run ? 5e-4 : optimizer_row("muon").defaults.lr_adamw;
+    EXPECT_DOUBLE_EQ(set.rule_of("a.matrix", matrix).lr_scale, 2);
+    EXPECT_DOUBLE_EQ(set.rule_of("a.vector", vector).lr_scale * 0.01, kept);
+    EXPECT_DOUBLE_EQ(set.rule_of("a.head", head).lr_scale * 0.01, kept);
+    EXPECT_DOUBLE_EQ(set.rule_of("b.matrix", matrix).lr_scale, 2);
+    EXPECT_DOUBLE_EQ(set.rule_of("b.vector", vector).lr_scale, 3);
+    EXPECT_NO_THROW(set.check_groups());
+  }
+}
+
+std::string refusal_of(const std::string& run, std::vector<OptimizerGroup> groups,
+                       const std::vector<std::pair<std::string, TensorTraits>>& tensors) {
+  OptimizerOptions options = optimizer_row(run).defaults;
+  options.groups = std::move(groups);
+  OptimizerSet set(options);
+  for (const auto& [name, traits] : tensors) set.rule_of(name, traits);
+  return message_of<InputError>([&] { set.check_groups(); });
+}
+
+TEST(OptimizerSet, RefusesGroupsThatComeToNothing) {
+  EXPECT_THAT(refusal_of("adamw", {{{"*norm*"}, "muon", {}, {}}}, {{"norm", vector}}),
+              HasSubstr("optimizer = \"muon\": none of the tensors that it matches is a matrix in a block"));
+  EXPECT_THAT(refusal_of("muon", {{{"*norm*"}, {}, 0.5, {}}}, {{"norm", vector}}), HasSubstr("give lr_adamw"));
+  EXPECT_THAT(refusal_of("muon", {{{"*"}, {}, {}, {}, 0.5}}, {{"up", matrix}}), HasSubstr("give lr"));
+  EXPECT_EQ(refusal_of("adamw", {{{"*"}, "lion", {}, {}, {}, "c.toml:3"}, {{"*norm*"}, {}, {}, 0.0, {}, "c.toml:7"}},
+                       {{"norm", vector}}),
+            "c.toml:7: [[optimizer.group]]: treats no tensor: all that it matches are in groups before it, such as "
+            "c.toml:3, group 1 with match *; the first group that matches counts: put this one before");
+}
+
+TEST(OptimizerSet, AnUnmatchedPatternIsToldWithANameOfThisRun) {
+  const std::string name = "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight";
+  EXPECT_THAT(
+      refusal_of("adamw", {{{"*.mlp.*"}, {}, {}, {}, {}, "c.toml:3"}}, {{"modules", head}, {name, matrix}}),
+      AllOf(StartsWith("c.toml:3: [[optimizer.group]] match = \"*.mlp.*\": no trained tensor"), HasSubstr(name)));
+  EXPECT_THAT(refusal_of("adamw", {{{"lm_head*"}, {}, {}, {}}}, {{"model.embed_tokens.weight", head}}),
+              HasSubstr("tied to the embedding, and lm_head.weight is model.embed_tokens.weight"));
+}
+
+TEST(OptimizerSet, TellsWhatItTreats) {
+  OptimizerOptions options = optimizer_row("muon").defaults;
+  options.lr = 0.02;
+  options.groups = {{{"norm"}, {}, {}, 0.0}};
+  OptimizerSet set(options);
+  set.rule_of("up", {{4000, 3000}, true, 0});
+  set.rule_of("down", {{4000, 100}, true, 0});
+  set.rule_of("head", {{300, 100}, false, 0});
+  set.rule_of("norm", vector);
+  EXPECT_THAT(set.describe(), ElementsAre("optimizer, group 1: adamw lr 0.0003 on 1 tensor (8), weight decay 0",
+                                          "optimizer: muon lr 0.02 on 2 tensors (12.4M), adamw lr 0.0003 on 1 tensor "
+                                          "(30.0k), weight decay 0.1"));
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ void StateShard::update_segment(const UpdatePass& pass, const StateChunk& chunk,
   UpdateContext context{.pass = pass.pass, .factors = pass.factors, .part = {}, .statistics = pass.statistics};
   context.lr_scale = rule.lr_scale;
   context.numbers = pass.numbers;
-  context.run_lr = context.factors.lr;
+  context.own_lr = pass.own_lr;
   context.factors.lr *= rule.lr_scale;
   context.factors.weight_decay = rule.weight_decay;
   const std::int64_t longest = optimizer_.longest_span(device_.type());

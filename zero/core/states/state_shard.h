@@ -15,6 +15,7 @@ struct UpdatePass {
   StepFactors factors;  // of the optimizer, with the run's learning rate
   Statistics* statistics = nullptr;
   const at::Tensor* numbers = nullptr;  // StepNumbers of a GPU
+  double own_lr = 0;                    // the optimizer's own learning rate
 };
 
 class StateShard {

@@ -54,8 +54,8 @@ class Prodigy final : public ComposedOptimizer {
     const double step = double(f.step);
     return std::sqrt(1 - std::pow(f.beta2, step)) / (1 - std::pow(f.beta1, step));
   }
-  // The rate of the run: groups with rates of their own share its d.
-  double rate(const UpdateContext& context) const { return context.run_lr * bias_correction(context.factors); }
+  // Groups with rates of their own share one d.
+  double rate(const UpdateContext& context) const { return context.own_lr * bias_correction(context.factors); }
   void take_in(const UpdateSpan& span, const UpdateContext& context) const;
 };
 

@@ -281,12 +281,18 @@ def check_refusals(place, args):
                          ("training.seq_len=12", ["seq_len", "12", "24"]), ("training.global_batch_size=8", ["global_batch_size", "8", "4"]),
                          ("training.seed=3", ["seed", "3", "0"]), ("training.steps=1", ["steps", "step 2"])):
         refused("--resume", "--set", "training.steps=2", "--set", pair, pieces=pieces)
+    lion = ("--resume", "--set", "training.steps=4", "--set", "optimizer.name=lion")
+    code, said = place.run(*lion)
+    assert code == 2 and 'optimizer.name=lion: is "lion" now, and "adamw"' in said and "zero_export" in said and "--accept-change" not in said and "betas" not in said, said
+    refused(*lion, "--accept-change", "optimizer.name", pieces=["adamw wrote the states of ", "lion is to train now"])
     with open(place.path("tokens.bin"), "r+b") as file:
         file.seek(100)
         file.write(b"\x07\x00")
     refused("--resume", "--set", "training.steps=4", pieces=["[data] train", "bytes, "])
+    code, said = place.run("--resume", "--set", "training.steps=4", "--set", "training.seed=5")
+    assert code == 2 and "[data] train" in said and "\n  and: --set training.seed=5" in said, said
     code, said = place.run("--resume", "--set", "training.steps=4", "--accept-change", "data.train")
-    assert code == 0 and "training.steps 2 -> 4" in said and len(place.metrics()) == 4, said
+    assert code == 0 and "changed since the checkpoint: data.train " in said and "training.steps 2 -> 4" in said and len(place.metrics()) == 4, said
 
 
 def run_in_places(names, doc):

@@ -36,6 +36,10 @@ void tell_changes(const ResumeRequest& request, const Manifest& then) {
     changes = other_changes(request.config, parse_config(then.run.configuration, "the checkpoint's configuration"));
   } catch (const InputError&) {  // of another version, whose keys differ
   }
+  if (const std::string accepted =
+          accepted_changes(request.config, request.now.settings, then.run.settings, request.accepted);
+      !accepted.empty())
+    changes = accepted + (changes.empty() ? "" : ", " + changes);
   if (then.run.ranks != request.now.ranks)
     changes = text("ranks ", then.run.ranks, " -> ", request.now.ranks, changes.empty() ? "" : ", ", changes);
   if (!changes.empty()) log_info("changed since the checkpoint: ", changes);

@@ -13,6 +13,7 @@
 #include "models/formats/tokenizer_files.h"
 #include "models/text/chat_template.h"
 #include "zero/config/config_keys.h"
+#include "zero/config/mistakes.h"
 #include "zero/config/nearest_key.h"
 #include "zero/config/optimizer_settings.h"
 #include "zero/config/run_model.h"
@@ -157,8 +158,23 @@ void check_accepted(const std::vector<std::string>& accepted) {
   }
 }
 
-void require_same_settings(const Config& config, const Settings& now, const Settings& then,
-                           const std::vector<std::string>& accepted, const std::string& checkpoint) {
+namespace {
+
+struct Difference {
+  std::string key, was, is;
+};
+
+std::string changed_groups(const Config& config, const std::string& was) {
+  try {
+    return groups_difference(config.optimizer.groups,
+                             was == "none" ? std::vector<OptimizerGroup>() : parse_groups(was));
+  } catch (const InputError&) {  // of another version, whose keys differ
+    return "they are written otherwise";
+  }
+}
+
+/// The optimizer's name before all that follows from it.
+std::vector<Difference> differences(const Config& config, const Settings& now, const Settings& then) {
   const std::map<std::string, std::string> before(then.begin(), then.end()), after(now.begin(), now.end());
   std::set<std::string> keys;
   for (const auto& [key, value] : before) keys.insert(key);
@@ -167,16 +183,61 @@ void require_same_settings(const Config& config, const Settings& now, const Sett
     const auto found = settings.find(key);
     return found == settings.end() ? std::string("none") : found->second;
   };
+  const std::string name = "optimizer.name";
+  const bool other_optimizer = value_in(before, name) != value_in(after, name);
+  std::vector<Difference> found;
   for (const std::string& key : keys) {
     const std::string was = value_in(before, key), is = value_in(after, key);
-    if (was == is || std::find(accepted.begin(), accepted.end(), key) != accepted.end()) continue;
-    throw InputError(text(config.where(key), ": is ", is, " now, and ", was, " in ", checkpoint,
-                          ": give it the value that it had, or begin another run",
-                          is_shape(key) ? "" : text(", or pass --accept-change ", key, " to go on with the new one"),
-                          in_another_way(was, is)
-                              ? ". An earlier version told of files in another way: accept it where they are the same"
-                              : ""));
+    if (was == is || (key == "optimizer.group" && changed_groups(config, was).empty())) continue;
+    const bool follows = key.starts_with("optimizer.") && key != "optimizer.group" && !config.is_given(key);
+    if (key != name && other_optimizer && follows) continue;
+    found.insert(key == name ? found.begin() : found.end(), {key, was, is});
   }
+  return found;
+}
+
+bool is_in(const std::vector<std::string>& keys, const std::string& key) {
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
+std::string refusal_of(const Config& config, const Difference& d, const std::string& checkpoint) {
+  const std::string begin_another = ", or begin another run", accept = ", or pass --accept-change " + d.key;
+  if (d.key == "optimizer.name")
+    return text(config.where(d.key), ": is ", d.is, " now, and ", d.was, " in ", checkpoint,
+                ": the states of one optimizer are none of another: go on with ", d.was,
+                ", or begin a run with its weights (zero_export)");
+  if (d.key == "optimizer.group")
+    return text(config.where(d.key), ": differs from ", checkpoint, ": ", changed_groups(config, d.was),
+                ": give what it had", begin_another, accept,
+                " to go on with the new groups where every tensor keeps its optimizer");
+  return text(config.where(d.key), ": is ", d.is, " now, and ", d.was, " in ", checkpoint,
+              ": give it the value that it had", begin_another,
+              is_shape(d.key) ? "" : accept + " to go on with the new one",
+              in_another_way(d.was, d.is)
+                  ? ". An earlier version told of files in another way: accept it where they are the same"
+                  : "");
+}
+
+}  // namespace
+
+void require_same_settings(const Config& config, const Settings& now, const Settings& then,
+                           const std::vector<std::string>& accepted, const std::string& checkpoint) {
+  Mistakes mistakes;
+  for (const Difference& d : differences(config, now, then))
+    if (!is_in(accepted, d.key)) mistakes.allow([&] { throw InputError(refusal_of(config, d, checkpoint)); });
+  mistakes.tell();
+}
+
+std::string accepted_changes(const Config& config, const Settings& now, const Settings& then,
+                             const std::vector<std::string>& accepted) {
+  std::string changes;
+  for (const Difference& d : differences(config, now, then)) {
+    if (!is_in(accepted, d.key)) continue;
+    const std::string what =
+        d.key == "optimizer.group" ? ": " + changed_groups(config, d.was) : text(" ", d.was, " -> ", d.is);
+    changes += text(changes.empty() ? "" : ", ", d.key, what);
+  }
+  return changes;
 }
 
 std::string other_changes(const Config& now, const Config& then) {

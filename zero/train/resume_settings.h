@@ -25,10 +25,15 @@ Settings resume_settings(const Config& config, const BatchArithmetic& batch, con
 /// Refuses (InputError) keys that are none, naming the nearest, and those of the model's shape, which cannot change.
 void check_accepted(const std::vector<std::string>& accepted);
 
-/// Throws InputError with key, both values and what to do, where `now` and `then` differ in a key that is not in
-/// `accepted`. `checkpoint` names where `then` is from.
+/// Throws InputError with every key in which `now` and `then` differ and which is not in `accepted`, both values and what
+/// to do. Of another optimizer its name is told, and what it has by default is not. `checkpoint` names where `then` is
+/// from.
 void require_same_settings(const Config& config, const Settings& now, const Settings& then,
                            const std::vector<std::string>& accepted, const std::string& checkpoint);
+
+/// Those of `accepted` whose values changed, for people: "optimizer.lr 1.0 -> 0.5".
+std::string accepted_changes(const Config& config, const Settings& now, const Settings& then,
+                             const std::vector<std::string>& accepted);
 
 /// The other keys whose values changed, for people: "zero.stage 3 -> 1, training.steps 100 -> 200"; empty when none
 /// has.

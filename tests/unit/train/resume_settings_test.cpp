@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -11,6 +12,7 @@
 #include "models/text/chat_template.h"
 #include "tests/unit/models/small_tokenizer.h"
 #include "tests/unit/temporary_folder.h"
+#include "zero/config/optimizer_settings.h"
 #include "zero/config/setup.h"
 
 namespace zero {
@@ -177,16 +179,64 @@ TEST(ResumeSettings, AcceptedChangesAreKeysThatMayChange) {
   EXPECT_EQ(refusal({"model.path"}), "accepted");  // the base of adapters
 }
 
+std::string difference(const Config& config, const Settings& now, const Settings& then,
+                       const std::vector<std::string>& accepted = {}) {
+  try {
+    require_same_settings(config, now, then, accepted, "out/checkpoints/step-00000001");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+const std::string small =
+    "[job]\noutput_dir='o'\n[model]\npath='m'\n[data]\ntrain=['a.bin']\n[training]\nsteps=1\nseq_len=8\n";
+
+TEST(ResumeSettings, AllThatDiffersIsToldAtOnce) {
+  const Settings then{{"optimizer.lr", "0.1"}, {"training.seed", "0"}, {"data.shuffle", "true"}},
+      now{{"optimizer.lr", "0.2"}, {"training.seed", "3"}, {"data.shuffle", "true"}};
+  const Config config = parse_config(small, "c.toml", {"optimizer.lr=0.2", "training.seed=3"});
+  EXPECT_THAT(difference(config, now, then),
+              testing::AllOf(HasSubstr("--set optimizer.lr=0.2: is 0.2 now, and 0.1 in out/checkpoints"),
+                             HasSubstr("--accept-change optimizer.lr"),
+                             HasSubstr("\n  and: --set training.seed=3: is 3 now, and 0 in")));
+  EXPECT_THAT(difference(config, now, then, {"training.seed"}), testing::Not(HasSubstr("seed")));
+  EXPECT_EQ(difference(config, now, then, {"training.seed", "optimizer.lr"}), "");
+  EXPECT_EQ(accepted_changes(config, now, then, {"training.seed", "data.shuffle"}), "training.seed 0 -> 3");
+}
+
+// What follows from its name is not told, and nothing is offered that the states would refuse.
+TEST(ResumeSettings, AnotherOptimizerIsToldByItsName) {
+  const Settings then{{"optimizer.betas", "[0.9, 0.95]"}, {"optimizer.eps", "1e-08"}, {"optimizer.name", "\"adamw\""}},
+      now{{"optimizer.betas", "[0.9, 0.99]"}, {"optimizer.name", "\"lion\""}};
+  const Config config = parse_config(small, "c.toml", {"optimizer.name=lion"});
+  const std::string said = difference(config, now, then);
+  EXPECT_THAT(said,
+              testing::StartsWith("--set optimizer.name=lion: is \"lion\" now, and \"adamw\" in out/checkpoints"));
+  EXPECT_THAT(said, testing::Not(testing::AnyOf(HasSubstr("betas"), HasSubstr("eps"), HasSubstr("--accept-change"))));
+  const Config given = parse_config(small, "c.toml", {"optimizer.name=lion", "optimizer.betas=[0.9, 0.99]"});
+  EXPECT_THAT(difference(given, now, then), HasSubstr("\n  and: --set optimizer.betas"));
+}
+
+TEST(ResumeSettings, GroupsAreToldByNumberAndKey) {
+  const std::string group = "[[optimizer.group]]\nmatch = '*norm*'\nlr = ";
+  const Config config = parse_config(small + group + "0.25\n", "c.toml"),
+               before = parse_config(small + group + "0.5\n", "b");
+  const Settings now{{"optimizer.group", groups_toml(config.optimizer)}},
+      then{{"optimizer.group", groups_toml(before.optimizer)}};
+  const std::string said = difference(config, now, then);
+  EXPECT_THAT(said, HasSubstr("c.toml:10: [[optimizer.group]]: differs from out/checkpoints/step-00000001: group 1 "
+                              "(c.toml:10): lr 0.25 now, 0.5 then: "));
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 0);
+  EXPECT_EQ(accepted_changes(config, now, then, {"optimizer.group"}),
+            "optimizer.group: group 1 (c.toml:10): lr 0.25 now, 0.5 then");
+  EXPECT_THAT(difference(config, now, {}), HasSubstr("there now, not then"));
+}
+
 TEST(ResumeSettings, AFileThatWasToldOfInAnotherWayMayBeAccepted) {
   const Settings now{{"model.path", "7 bytes, SHA-256 by pieces 08d71c2c33e1"}};
-  const Config config;
-  const auto differs = [&](const std::string& then, const std::vector<std::string>& accepted = {}) -> std::string {
-    try {
-      require_same_settings(config, now, {{"model.path", then}}, accepted, "out/checkpoints/step-00000001");
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
+  const auto differs = [&](const std::string& then, const std::vector<std::string>& accepted = {}) {
+    return difference(Config(), now, {{"model.path", then}}, accepted);
   };
   EXPECT_THAT(differs("7 bytes, 77d71c2c33e1"),
               testing::AllOf(HasSubstr("--accept-change model.path"), HasSubstr("in another way: accept it")));

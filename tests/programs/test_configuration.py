@@ -5,6 +5,7 @@ usage: test_configuration.py BIN TESTS_DATA [-k NAME]        exits 1 when someth
 """
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -70,6 +71,21 @@ def check_fp16(place):
     assert not os.path.exists(place.path("out", "model"))
     saved = sorted(os.listdir(place.path("out", "checkpoints")))
     assert saved and saved[-1] != "step-00000006", saved
+    code, _, said = place.run("--set", "training.precision=fp16", "--set", "optimizer.lr=10000", "--overwrite", ranks=2)
+    assert code == 1 and "warning: step " in said and not re.search(r"\[rank 1\] warning: (step|no checkpoint)", said), (code, said)
+
+
+def check_optimizers(place):
+    """A run tells, and so does its dry run, who treats what; one that diverges, what to lower."""
+    groups = '[[optimizer.group]]\nmatch = ["*norm*"]\noptimizer = "lion"\nlr = 2e-4\n'
+    place.config(CONFIG | {"optimizer": {"name": "muon", "lr": 0.02}}, groups)
+    pieces = ("optimizer, group 1: lion lr 0.0002 on ", "optimizer: muon lr 0.02 on ", ", adamw lr 0.0003 on 2 tensors (", ", weight decay 0.1")
+    for options in (("--dry-run",), ()):
+        code, out, said = place.run(*options)
+        assert code == 0 and all(piece in out + said for piece in pieces), (options, out, said)
+    place.config(CONFIG | {"optimizer": {"name": "prodigy", "d0": 1e30}})
+    code, _, said = place.run("--overwrite")
+    assert code == 1 and said.count("error: ") == 1 and "lower optimizer.d_coef or optimizer.d0" in said, (code, said)
 
 
 def check_dump_of_ragged_rows(place):

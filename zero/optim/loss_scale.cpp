@@ -22,8 +22,8 @@ bool LossScale::update(bool finite) {
   clean_steps_ = 0;
   if (scale_ <= options_.floor) {
     throw Error(text("gradients overflow fp16 even at a loss scale of ", scale_,
-                     ": training diverged, or a batch holds bad data; ",
-                     "lower optimizer.lr, or use training.precision = \"bf16\" or \"fp32\""));
+                     ": training diverged, or a batch holds bad data; ", "lower ", options_.rates,
+                     ", or use training.precision = \"bf16\" or \"fp32\""));
   }
   scale_ = std::max(scale_ / 2, options_.floor);
   return false;
@@ -38,8 +38,8 @@ void LossScale::require_trained(std::int64_t steps, double last_loss) const {
                   : text("the loss is ", last_loss, " after the last step, with ", skipped_steps_, " of ", steps,
                          " steps skipped");
   throw Error(what + ": no model is written, and earlier checkpoints stay. " +
-              (all_skipped ? "Train longer, lower" : "Lower") +
-              " optimizer.lr, or use training.precision = \"bf16\" or \"fp32\"");
+              (all_skipped ? "Train longer, lower" : "Lower") + " " + options_.rates +
+              ", or use training.precision = \"bf16\" or \"fp32\"");
 }
 
 void LossScale::restore(double scale, std::int64_t clean_steps, std::int64_t skipped_steps) {

@@ -1,6 +1,7 @@
 #pragma once
 // Dynamic loss scaling for fp16, by the rule of torch.amp.GradScaler: halve on overflow, double after a clean stretch.
 #include <cstdint>
+#include <string>
 
 namespace zero {
 
@@ -9,6 +10,7 @@ struct LossScaleOptions {
   double floor = 1.0;                   // an overflow at this scale ends the run
   double ceiling = 16777216.0;          // 2^24: beyond it the scaled loss of fp32 loses nothing but range
   std::int64_t growth_interval = 2000;  // clean steps before the scale doubles
+  std::string rates = "optimizer.lr";   // the keys to lower, for messages
 };
 
 /// What a run that resumes must know.

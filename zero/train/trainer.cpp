@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "models/nn/device_batch.h"
+#include "zero/config/optimizer_settings.h"
 #include "zero/config/setup.h"
 #include "zero/core/gradient_accumulation.h"
 
@@ -23,7 +24,8 @@ Trainer::Trainer(const Config& config, std::int64_t steps, Engine& engine, const
       checkpoints_(parts.checkpoints),
       stop_(parts.stop),
       schedule_(schedule_of(config, steps)) {
-  if (config.training.precision == "fp16") loss_scale_.emplace();
+  if (config.training.precision == "fp16")
+    loss_scale_.emplace(LossScaleOptions{.rates = keys_of_rates(config.optimizer)});
   if (!config.metrics.dump_first_step.empty()) dump_.emplace(config.metrics.dump_first_step, engine);
 }
 
@@ -48,7 +50,7 @@ RunEnd Trainer::run() {
     if (records_.progress) records_.progress->finish();
     if (!stops &&
         !std::isfinite(last_loss_)) {  // the states are no better than those that are saved, and would push them out
-      log_warning("no checkpoint of step ", steps_done_, ": the loss is ", last_loss_);
+      if (engine_.host().rank() == 0) log_warning("no checkpoint of step ", steps_done_, ": the loss is ", last_loss_);
       continue;
     }
     const bool saved = checkpoints_->save(position());
@@ -150,13 +152,14 @@ void Trainer::judge(std::int64_t step, const StepResult& result) {
   if (result.taken) return;
   give_up(text("step ", step + 1, ": the gradients' norm is ", result.norm,
                ". Nothing was updated. The loss has diverged or the data are at "
-               "fault: lower optimizer.lr, lengthen lr_scheduler.warmup_steps, or look at the step's data"));
+               "fault: lower ",
+               keys_of_rates(config_.optimizer), ", lengthen lr_scheduler.warmup_steps, or look at the step's data"));
 }
 
 void Trainer::scale_loss(std::int64_t step, bool taken) {
   const double scale = loss_scale_->scale();
   try {
-    if (!loss_scale_->update(taken))
+    if (!loss_scale_->update(taken) && engine_.host().rank() == 0)  // all ranks know of it
       log_warning("step ", step + 1, ": gradients overflow at loss scale ", scale,
                   "; the step is skipped, the scale is now ", loss_scale_->scale());
   } catch (const Error& error) {
@@ -201,7 +204,9 @@ void Trainer::record(const Issued& issued, const StepResult& result) {
     stop_agreed_ = stop_agreed_ || all[r][2].item<double>() != 0;
   }
   last_loss_ = metrics.loss;
-  if (!std::isfinite(metrics.loss) && !loss_scale_) give_up(text("step ", step + 1, ": the loss is ", metrics.loss));
+  if (!std::isfinite(metrics.loss) && !loss_scale_)
+    give_up(text("step ", step + 1, ": the loss is ", metrics.loss,
+                 ". The run has diverged or the data are at fault: lower ", keys_of_rates(config_.optimizer)));
 
   if (validates(step)) metrics.validation_loss = validation_loss();
 

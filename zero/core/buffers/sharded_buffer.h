@@ -1,7 +1,7 @@
 #pragma once
 // ShardedBuffer: a flat vector that the ranks of an axis share: divided, so that each holds its part, or held whole by
-// each, who then is in charge of its part alone or of everything. Weights and gradients are such buffers; so are an
-// optimizer's states, which nobody gathers (zero/core/states/state_shard.h).
+// each, who then is in charge of its part alone or of everything. Weights and gradients are such buffers. An optimizer's
+// states lie over the same parts, but nobody gathers them (zero/core/states/state_shard.h).
 #include <memory>
 
 #include "comm/communicator.h"

@@ -21,13 +21,14 @@ kernels::RmsNormRows<T> rows_from(const at::Tensor& x, const at::Tensor& weight,
           data_of<float>(rstd) + begin, end - begin,        hidden};
 }
 
-/// One partial sum of the weight's gradient a thread, added in their order.
+/// The weight's gradient is summed over parts of the rows, as many as their size gives, then over the parts in their
+/// order: the number of threads changes no bit.
 template <class T>
 TensorPair backward_rows(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd,
                          bool want_weight) {
   const at::Tensor dx = at::empty_like(x);
   const std::int64_t rows = x.size(0), hidden = x.size(1);
-  const std::int64_t parts = std::clamp<std::int64_t>(rows * hidden / 32768, 1, at::get_num_threads());
+  const std::int64_t parts = std::clamp<std::int64_t>(rows * hidden / 32768, 1, 32);
   const std::int64_t part_rows = (rows + parts - 1) / parts;
   const at::Tensor sums = want_weight ? at::zeros({parts, hidden}, rstd.options()) : at::Tensor();
   if (!x.is_meta())
@@ -40,7 +41,13 @@ TensorPair backward_rows(const at::Tensor& dy, const at::Tensor& x, const at::Te
              data_of<T>(dx) + at, want_weight ? data_of<float>(sums) + part * hidden : nullptr, end - begin, hidden});
       }
     });
-  return {dx, want_weight ? (parts == 1 ? sums[0] : sums.sum(0)).to(weight.scalar_type()) : at::Tensor()};
+  if (!want_weight) return {dx, at::Tensor()};
+  if (!x.is_meta()) {
+    float* total = data_of<float>(sums);
+    for (std::int64_t part = 1; part < parts; ++part)
+      for (std::int64_t i = 0; i < hidden; ++i) total[i] += total[part * hidden + i];
+  }
+  return {dx, sums[0].to(weight.scalar_type(), false, parts > 1)};
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 # which stops on a CUDA build when no CUDA toolkit is installed.
 #
 # Input:   LIBTORCH_ROOT   folder that holds include/ and lib/
+#          LibTorch_WITHOUT_OPENMP   TRUE to compile without OpenMP: at::parallel_for then stays on the thread that calls it
 # Output:  target LibTorch::LibTorch, LibTorch_VERSION, LibTorch_CUDA (TRUE when the build carries libtorch_cuda.so)
 find_path(LibTorch_INCLUDE_DIR ATen/ATen.h HINTS ${LIBTORCH_ROOT}/include NO_DEFAULT_PATH)
 foreach(lib torch torch_cpu c10)
@@ -37,6 +38,17 @@ if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
     ${LibTorch_INCLUDE_DIR} ${LibTorch_INCLUDE_DIR}/torch/csrc/api/include)
   target_link_libraries(LibTorch::LibTorch INTERFACE
     ${LibTorch_torch_cpu_LIBRARY} ${LibTorch_c10_LIBRARY} Threads::Threads)
+  # at::parallel_for is a template, which has threads only where the file that uses it is compiled with OpenMP. The runtime is
+  # LibTorch's own, under whatever name it brings it: another one beside it would not know of at::set_num_threads.
+  if(NOT LibTorch_WITHOUT_OPENMP)
+    find_package(OpenMP REQUIRED COMPONENTS CXX)
+    target_compile_options(LibTorch::LibTorch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:SHELL:${OpenMP_CXX_FLAGS}>)
+    file(GLOB _runtime ${LIBTORCH_ROOT}/lib/libgomp*.so*)
+    if(NOT _runtime)
+      set(_runtime OpenMP::OpenMP_CXX)
+    endif()
+    target_link_libraries(LibTorch::LibTorch INTERFACE ${_runtime})
+  endif()
   if(LibTorch_CUDA)
     # Its kernels register themselves when the library is loaded: nothing names a symbol of it.
     target_link_libraries(LibTorch::LibTorch INTERFACE

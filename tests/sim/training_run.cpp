@@ -148,7 +148,7 @@ RunResult run_training(const RunOptions& run, const AfterStep& after_step, const
   RunResult result;
   result.losses.resize(run.steps);
   result.norms.resize(run.steps);
-  SimWorld world({.ranks = run.ranks, .seed = run.schedule_seed});
+  SimWorld world({.ranks = run.ranks, .seed = run.schedule_seed, .threads_per_rank = run.threads});
   world.run([&](Communicator& communicator, int rank) {
     std::optional<TrackerScope> booked;
     if (tracker_of) booked.emplace(tracker_of(rank));

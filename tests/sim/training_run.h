@@ -19,6 +19,7 @@ namespace zero::testing {
 struct RunOptions {
   int stage = 0;
   int ranks = 1;
+  int threads = 1;        // of each rank
   int micro_batches = 1;  // of each rank in a step
   int under_way = 1;      // micro-batches whose forward has run and whose backward has not, at most
   int shard_degree = 0;

@@ -1,6 +1,7 @@
 // Trains a small Llama by the installed library, as another project would: a world, a chain, an engine, a loop. With
 // more ranks (mpirun -np 2 consumer) each holds its part of the states.
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <cstdio>
 
@@ -10,6 +11,10 @@
 #include "models/model.h"
 #include "zero/core/chain.h"
 #include "zero/core/engine.h"
+
+#ifndef INTRA_OP_PARALLEL
+#error "the package compiles its users without OpenMP: their at::parallel_for would stay on one thread"
+#endif
 
 int main() {
   return zero::World::run([](zero::World& world) {

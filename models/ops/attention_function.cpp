@@ -62,7 +62,8 @@ void for_every_head(const at::Tensor& qkv, const kernels::AttentionProblem<T>& p
   const at::Tensor workspace = at::empty({at::get_num_threads(), bytes + 64}, qkv.options().dtype(at::kByte));
   if (qkv.is_meta()) return;
   const std::int64_t work = problem.length * problem.length * problem.head_dim * problem.heads / problem.kv_heads;
-  const std::int64_t grain = std::max<std::int64_t>(1, (std::int64_t{1} << 19) / work);  // short ones are not spread
+  const std::int64_t grain = std::max<std::int64_t>(
+      1, (std::int64_t{1} << 19) / std::max<std::int64_t>(1, work));  // short ones are not spread
   at::parallel_for(0, qkv.size(0) * problem.kv_heads, grain, [&](std::int64_t begin, std::int64_t end) {
     char* mine = static_cast<char*>(workspace.data_ptr()) + at::get_thread_num() * (bytes + 64);
     mine += (64 - reinterpret_cast<std::uintptr_t>(mine) % 64) % 64;

@@ -1,0 +1,65 @@
+#pragma once
+// Component: one part of a tokenizer.json, read key by key; keys that nobody asked for are refused, since they would
+// change ids. For .cpp files only: it brings nlohmann-json with it. No LibTorch.
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json_text.h"
+
+namespace zero {
+
+class Pattern;
+
+class Component {
+ public:
+  /// `path` is the file's, `name` that of the value inside: "normalizer". InputError when it is no object.
+  Component(const nlohmann::json& value, std::string path, std::string name);
+
+  /// "PATH: normalizer", with which messages begin.
+  std::string place() const { return path_ + ": " + name_; }
+  const std::string& path() const { return path_; }
+  std::string type();
+  bool has(const char* key) const;  // and it is not null
+
+  /// InputError when the key is missing or null, or its value of another kind: T is bool, std::int64_t, double,
+  /// std::string, std::vector<std::string>.
+  template <class T>
+  T get(const char* key) {
+    require(key);
+    return get<T>(key, T{});
+  }
+  template <class T>
+  T get(const char* key, T otherwise) {
+    used_.insert(key);
+    return json_value<T>(value_, key, std::move(otherwise), place());
+  }
+  /// A string of one character, and a small number that is none below zero.
+  std::string character(const char* key);
+  std::size_t count(const char* key);
+
+  const nlohmann::json& value(const char* key);  // that must be there
+  std::string name_of(const char* key) const { return name_ + "." + key; }
+  std::vector<Component> list(const char* key);
+  /// {"String": "..."} or {"Regex": "..."}.
+  std::unique_ptr<const Pattern> pattern(const char* key);
+
+  /// A key that has no part in ids.
+  void pass_over(const char* key) { used_.insert(key); }
+  /// InputError for a key that nobody asked for. Call it last.
+  void finish() const;
+  /// Ends with the InputError that the type is none of `known`.
+  [[noreturn]] void refuse_type(std::string_view known);
+  /// Ends with the InputError PATH: NAME: "KEY" WHAT.
+  [[noreturn]] void refuse(const char* key, std::string_view what) const;
+
+ private:
+  void require(const char* key);
+
+  const nlohmann::json& value_;
+  std::string path_, name_;
+  std::set<std::string, std::less<>> used_;
+};
+
+}  // namespace zero

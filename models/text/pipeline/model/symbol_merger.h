@@ -1,0 +1,20 @@
+#pragma once
+// SymbolMerger: byte-pair merges over the symbols of one word: of all pairs side by side the one of lowest rank is
+// joined, the leftmost of equals first, until none is left (Hugging Face tokenizers, models/bpe/word.rs). No LibTorch.
+#include <cstdint>
+#include <vector>
+
+#include "models/text/pipeline/model/pair_table.h"
+
+namespace zero {
+
+struct RankedMerge {
+  std::uint32_t rank = 0;
+  std::int32_t id = 0;  // of the joined symbol
+};
+using RankedMerges = PairTable<RankedMerge>;
+
+/// Joins in place what can be joined.
+void merge_symbols(const RankedMerges& merges, std::vector<std::int32_t>& symbols);
+
+}  // namespace zero

@@ -1,0 +1,41 @@
+#pragma once
+// TokenModel: the vocabulary of a tokenizer.json and how words become ids by it. No LibTorch.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/text/merge_table.h"
+#include "models/text/pipeline/model/word_cache.h"
+
+namespace zero {
+
+class Component;
+
+class TokenModel {
+ public:
+  virtual ~TokenModel() = default;
+
+  /// Appends the ids of a word of valid UTF-8, which is not empty. Thread-safe where every thread has a cache of its
+  /// own. InputError for a character that is unknown where the file names no token for those.
+  virtual void encode(std::string_view word, WordCache& cache, std::vector<std::int32_t>& ids) const = 0;
+
+  virtual std::optional<std::int32_t> id_of(std::string_view piece) const = 0;
+  virtual const std::string* piece(std::int32_t id) const = 0;  // nullptr for an id of none
+  virtual std::size_t size() const = 0;                         // pieces
+  virtual std::int32_t end_of_ids() const = 0;                  // above the largest
+  virtual bool is_bpe() const = 0;
+};
+
+/// BPE or Unigram. InputError for another type, a field or a value that is not known, and a vocabulary that breaks its
+/// own rules.
+std::unique_ptr<const TokenModel> make_token_model(Component component);
+std::unique_ptr<const TokenModel> make_bpe_model(Component& component);
+std::unique_ptr<const TokenModel> make_unigram_model(Component& component);
+
+/// "<0x0A>" for 10.
+std::string byte_piece(unsigned char byte);
+
+}  // namespace zero

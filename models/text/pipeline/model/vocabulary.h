@@ -1,0 +1,37 @@
+#pragma once
+// Vocabulary: the pieces of a model, by text and by id. No LibTorch.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/text/merge_table.h"
+
+namespace zero {
+
+class Component;
+
+class Vocabulary {
+ public:
+  static constexpr std::int64_t most_ids = 1 << 26;
+
+  /// The object "vocab" of a model: ids by pieces. InputError when an id is no small whole number, or two pieces have
+  /// the same.
+  explicit Vocabulary(Component& component);
+  /// Pieces whose ids are their places. Of equal ones the last has the text.
+  explicit Vocabulary(std::vector<std::string> pieces);
+
+  std::optional<std::int32_t> id_of(std::string_view piece) const;
+  const std::string* piece(std::int32_t id) const;  // nullptr for an id of none
+  std::size_t size() const { return size_; }
+  std::int32_t end_of_ids() const { return static_cast<std::int32_t>(pieces_.size()); }
+
+ private:
+  PieceIds ids_;
+  std::vector<std::string> pieces_;
+  std::vector<bool> known_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace zero

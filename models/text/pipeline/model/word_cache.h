@@ -1,0 +1,59 @@
+#pragma once
+// WordCache: the ids of words that came before. Each word has one place; a later one takes it over. No LibTorch.
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zero {
+
+class WordCache {
+ public:
+  static constexpr std::size_t longest = 256;  // bytes of a word that is worth its place
+
+  WordCache() : entries_(std::size_t{1} << place_bits) {}
+
+  /// Appends the ids of `word`, which `encode(word, ids)` appends when they are not known.
+  template <class Encode>
+  void append(std::string_view word, std::vector<std::int32_t>& ids, const Encode& encode) {
+    const std::uint64_t hash = std::hash<std::string_view>{}(word);
+    Entry& entry = entries_[hash & (entries_.size() - 1)];
+    if (entry.hash == hash && std::string_view(words_).substr(entry.word, entry.size) == word) {
+      const auto known = std::span(ids_).subspan(entry.ids, entry.count);
+      ids.insert(ids.end(), known.begin(), known.end());
+      return;
+    }
+    const std::size_t begin = ids.size();
+    encode(word, ids);
+    if (word.size() > longest) return;
+    if (words_.size() > most_bytes || ids_.size() > most_bytes) clear();
+    entry = {hash, static_cast<std::uint32_t>(words_.size()), static_cast<std::uint32_t>(word.size()),
+             static_cast<std::uint32_t>(ids_.size()), static_cast<std::uint32_t>(ids.size() - begin)};
+    words_ += word;
+    ids_.insert(ids_.end(), ids.begin() + static_cast<std::ptrdiff_t>(begin), ids.end());
+  }
+
+ private:
+  static constexpr int place_bits = 16;
+  static constexpr std::size_t most_bytes = 4 << 20;
+
+  struct Entry {
+    std::uint64_t hash = 0;
+    std::uint32_t word = 0, size = 0, ids = 0, count = 0;
+  };
+
+  void clear() {
+    entries_.assign(entries_.size(), {});
+    words_.clear();
+    ids_.clear();
+  }
+
+  std::vector<Entry> entries_;
+  std::string words_;
+  std::vector<std::int32_t> ids_;
+};
+
+}  // namespace zero

@@ -1,0 +1,89 @@
+#include "models/text/pipeline/post_processor.h"
+
+#include "base/log.h"
+#include "models/text/pipeline/component.h"
+#include "models/text/pipeline/model/vocabulary.h"
+
+namespace zero {
+namespace {
+
+std::vector<std::int32_t> read_ids(Component& component, const char* key) {
+  const nlohmann::json& list = component.value(key);
+  if (!list.is_array()) component.refuse(key, "must be a list of ids");
+  std::vector<std::int32_t> ids;
+  for (const nlohmann::json& id : list)
+    ids.push_back(static_cast<std::int32_t>(json_index(id, key, Vocabulary::most_ids, component.place())));
+  return ids;
+}
+
+/// ["[SEP]", 102].
+std::int32_t read_named_id(Component& component, const char* key) {
+  const nlohmann::json& pair = component.value(key);
+  if (!pair.is_array() || pair.size() != 2) component.refuse(key, "must be a pair of a token and its id");
+  return static_cast<std::int32_t>(json_index(pair[1], key, Vocabulary::most_ids, component.place()));
+}
+
+}  // namespace
+
+PostProcessor::PostProcessor(Component component) { add(std::move(component)); }
+
+void PostProcessor::add(Component component) {
+  const std::string type = component.type();
+  if (type == "Sequence") {
+    for (Component& part : component.list("processors")) add(std::move(part));
+  } else if (type == "TemplateProcessing") {
+    add_template(component);
+  } else if (type == "BertProcessing" || type == "RobertaProcessing") {
+    add_pair(component);
+  } else if (type != "ByteLevel") {
+    component.refuse_type("TemplateProcessing, ByteLevel, BertProcessing, RobertaProcessing, Sequence");
+  }
+  if (type == "ByteLevel" || type == "RobertaProcessing")  // of offsets, which nobody asks for here
+    for (const char* key : {"add_prefix_space", "trim_offsets", "use_regex"}) component.pass_over(key);
+  component.finish();
+}
+
+void PostProcessor::add_template(Component& component) {
+  component.pass_over("pair");  // of two texts
+  const nlohmann::json& tokens = component.value("special_tokens");
+  std::vector<Step> steps;
+  for (Component& piece : component.list("single")) {
+    const bool text = piece.has("Sequence");
+    const char* kind = text ? "Sequence" : "SpecialToken";
+    Component named(piece.value(kind), component.path(), piece.name_of(kind));
+    const auto id = named.get<std::string>("id");
+    named.pass_over("type_id");
+    named.finish();
+    piece.finish();
+    if (text) {
+      if (id != "A") named.refuse("id", "must be A: there is one text");
+      steps.push_back({true, {}});
+      continue;
+    }
+    if (!tokens.is_object() || !tokens.contains(id))
+      component.refuse("special_tokens", zero::text("must have ", nlohmann::json(id).dump(), ", which single names"));
+    Component token(tokens[id], component.path(), component.name_of("special_tokens"));
+    steps.push_back({false, read_ids(token, "ids")});
+  }
+  templates_.push_back(std::move(steps));
+}
+
+void PostProcessor::add_pair(Component& component) {
+  const std::int32_t begin = read_named_id(component, "cls"), end = read_named_id(component, "sep");
+  templates_.push_back({{false, {begin}}, {true, {}}, {false, {end}}});
+}
+
+std::vector<std::int32_t> PostProcessor::apply(std::vector<std::int32_t> ids, bool special) const {
+  for (const std::vector<Step>& steps : templates_) {
+    std::vector<std::int32_t> whole;
+    whole.reserve(ids.size() + steps.size());
+    for (const Step& step : steps) {
+      const std::vector<std::int32_t>& part = step.text ? ids : step.ids;
+      if (step.text || special) whole.insert(whole.end(), part.begin(), part.end());
+    }
+    ids = std::move(whole);
+  }
+  return ids;
+}
+
+}  // namespace zero

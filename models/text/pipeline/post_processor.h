@@ -1,0 +1,31 @@
+#pragma once
+// PostProcessor: the special tokens that a tokenizer.json puts around the ids of a text. No LibTorch.
+#include <cstdint>
+#include <vector>
+
+namespace zero {
+
+class Component;
+
+class PostProcessor {
+ public:
+  PostProcessor() = default;  // puts nothing
+  /// InputError for a type, a field or a value that is not known.
+  explicit PostProcessor(Component component);
+
+  /// Of one text. Without `special` only what a template says of the text itself is done.
+  std::vector<std::int32_t> apply(std::vector<std::int32_t> ids, bool special) const;
+
+ private:
+  struct Step {
+    bool text = false;              // the ids of the text stand here, else
+    std::vector<std::int32_t> ids;  // these
+  };
+  void add(Component component);
+  void add_template(Component& component);
+  void add_pair(Component& component);
+
+  std::vector<std::vector<Step>> templates_;  // one after the other
+};
+
+}  // namespace zero

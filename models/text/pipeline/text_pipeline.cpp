@@ -1,0 +1,187 @@
+#include "models/text/pipeline/text_pipeline.h"
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "models/text/pipeline/added_vocabulary.h"
+#include "models/text/pipeline/component.h"
+#include "models/text/pipeline/model/token_model.h"
+#include "models/text/pipeline/normalizer.h"
+#include "models/text/pipeline/post_processor.h"
+#include "models/text/pipeline/pre_tokenizer.h"
+#include "models/text/pipeline/token_decoder.h"
+
+namespace zero {
+namespace {
+
+constexpr JsonLimits file_limits{.bytes = 256 << 20};
+
+/// Caches of words for as many threads as encode at once.
+class Caches {
+ public:
+  std::unique_ptr<WordCache> take() {
+    const std::scoped_lock lock(mutex_);
+    if (free_.empty()) return std::make_unique<WordCache>();
+    auto cache = std::move(free_.back());
+    free_.pop_back();
+    return cache;
+  }
+  void give_back(std::unique_ptr<WordCache> cache) {
+    const std::scoped_lock lock(mutex_);
+    free_.push_back(std::move(cache));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<WordCache>> free_;
+};
+
+void replace_all(std::string& text, std::string_view what, std::string_view by) {
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
+    text.replace(at, what.size(), by);
+}
+
+/// What transformers' clean_up_tokenization does.
+void clean_up(std::string& text) {
+  for (const char* what : {" .", " ?", " !", " ,"}) replace_all(text, what, what + 1);
+  replace_all(text, " ' ", "'");
+  for (const char* what : {" n't", " 'm", " 's", " 've", " 're"}) replace_all(text, what, what + 1);
+}
+
+std::vector<AddedToken> listed_tokens(Component& file) {
+  std::vector<AddedToken> tokens;
+  if (!file.has("added_tokens")) {
+    file.pass_over("added_tokens");
+    return tokens;
+  }
+  for (Component& token : file.list("added_tokens")) {
+    AddedToken& added = tokens.emplace_back();
+    added.id = token.get<std::int64_t>("id");
+    added.content = token.get<std::string>("content");
+    added.special = token.get<bool>("special", false);
+    added.normalized = token.get<bool>("normalized", !added.special);
+    added.lstrip = token.get<bool>("lstrip", false);
+    added.rstrip = token.get<bool>("rstrip", false);
+    added.single_word = token.get<bool>("single_word", false);
+    token.finish();
+  }
+  return tokens;
+}
+
+}  // namespace
+
+struct TextPipeline::State {
+  explicit State(const std::filesystem::path& folder);
+
+  std::unique_ptr<const Normalizer> normalizer;
+  std::unique_ptr<const PreTokenizer> pre_tokenizer;
+  std::unique_ptr<const TokenModel> model;
+  std::optional<AddedVocabulary> added;
+  PostProcessor post_processor;
+  std::unique_ptr<const TokenDecoder> decoder;
+  std::optional<std::int32_t> bos, eos;
+  bool cleans_up = false;
+  mutable Caches caches;
+
+ private:
+  void read(const std::string& path);
+  void read_config(const std::filesystem::path& folder);
+};
+
+void TextPipeline::State::read(const std::string& path) {
+  const nlohmann::json content = parse_json(read_text_file(path, file_limits.bytes), path, file_limits);
+  Component file(content, path, "the file");
+  if (file.get<std::string>("version", "1.0") != "1.0") file.refuse("version", "must be 1.0");
+  // transformers sets both anew for every text
+  for (const char* key : {"truncation", "padding"}) file.pass_over(key);
+  const auto part = [&](const char* key) { return Component(file.value(key), path, key); };
+  if (file.has("normalizer")) normalizer = make_normalizer(part("normalizer"));
+  if (file.has("pre_tokenizer")) pre_tokenizer = make_pre_tokenizer(part("pre_tokenizer"));
+  if (file.has("post_processor")) post_processor = PostProcessor(part("post_processor"));
+  if (file.has("decoder")) decoder = make_token_decoder(part("decoder"));
+  for (const char* key : {"normalizer", "pre_tokenizer", "post_processor", "decoder"}) file.pass_over(key);
+  model = make_token_model(part("model"));
+  added.emplace(*model, normalizer.get());
+  added->add(listed_tokens(file));
+  file.finish();
+}
+
+void TextPipeline::State::read_config(const std::filesystem::path& folder) {
+  const std::string path = folder / "tokenizer_config.json";
+  const nlohmann::json config = read_json_object(path);
+  const TokenizerFolder told = read_tokenizer_folder(folder);
+  std::vector<AddedToken> tokens = told.tokens;
+  for (const AddedToken& token : told.named) {
+    const auto same = [&](const AddedToken& other) { return other.content == token.content; };
+    const bool listed =
+        std::any_of(tokens.begin(), tokens.end(), same) || std::any_of(told.tokens.begin(), told.tokens.end(), same);
+    if (!listed) tokens.push_back(token);
+  }
+  added->add(tokens);
+  added->finish(json_value<bool>(config, "split_special_tokens", false, path));
+  const auto id = [&](const std::optional<std::string>& token) {
+    return token && !token->empty() ? added->id_of(*token) : std::nullopt;
+  };
+  bos = id(told.bos);
+  eos = id(told.eos);
+  const bool even_bpe =
+      json_value<bool>(config, "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output", false, path);
+  cleans_up = json_value<bool>(config, "clean_up_tokenization_spaces", false, path) && (!model->is_bpe() || even_bpe);
+}
+
+TextPipeline::State::State(const std::filesystem::path& folder) {
+  read(folder / "tokenizer.json");
+  read_config(folder);
+}
+
+TextPipeline::TextPipeline(std::unique_ptr<const State> state) : state_(std::move(state)) {}
+TextPipeline::TextPipeline(TextPipeline&&) noexcept = default;
+TextPipeline& TextPipeline::operator=(TextPipeline&&) noexcept = default;
+TextPipeline::~TextPipeline() = default;
+
+TextPipeline TextPipeline::load(const std::filesystem::path& folder) {
+  return TextPipeline(std::make_unique<const State>(folder));
+}
+
+std::vector<std::int32_t> TextPipeline::encode(std::string_view text, bool special) const {
+  if (text.size() > std::numeric_limits<std::int32_t>::max() / 2)
+    throw InputError("a text of 1 GiB or more cannot be encoded at once; cut it");
+  Splits splits = state_->added->split(text);
+  if (state_->pre_tokenizer) state_->pre_tokenizer->apply(splits);
+  std::vector<std::int32_t> ids;
+  ids.reserve(splits.parts.size() + splits.text.size() / 4);
+  auto cache = state_->caches.take();
+  for (const Split& part : splits.parts)
+    part.id >= 0 ? ids.push_back(part.id) : state_->model->encode(splits.of(part), *cache, ids);
+  state_->caches.give_back(std::move(cache));
+  return state_->post_processor.apply(std::move(ids), special);
+}
+
+std::string TextPipeline::decode(const std::vector<std::int32_t>& ids, bool skip_special) const {
+  std::vector<std::string> pieces;
+  pieces.reserve(ids.size());
+  for (const std::int32_t id : ids) {
+    const std::string* written = state_->added->written(id);
+    if (written && !(skip_special && state_->added->is_special(*written))) pieces.push_back(*written);
+  }
+  if (state_->decoder) state_->decoder->apply(pieces);
+  std::string text;
+  for (std::size_t i = 0; i < pieces.size(); ++i) text.append(i > 0 && !state_->decoder ? " " : "").append(pieces[i]);
+  if (state_->cleans_up) clean_up(text);
+  return text;
+}
+
+std::int64_t TextPipeline::vocab_size() const {
+  const std::vector<AddedToken>& tokens = added_tokens();
+  return std::max<std::int64_t>(state_->model->end_of_ids(), tokens.empty() ? 0 : tokens.back().id + 1);
+}
+
+std::optional<std::int32_t> TextPipeline::id_of(std::string_view token) const { return state_->added->id_of(token); }
+const std::vector<AddedToken>& TextPipeline::added_tokens() const { return state_->added->tokens(); }
+std::optional<std::int32_t> TextPipeline::bos() const { return state_->bos; }
+std::optional<std::int32_t> TextPipeline::eos() const { return state_->eos; }
+
+}  // namespace zero

@@ -1,0 +1,27 @@
+#pragma once
+// Charsmap: SentencePiece's precompiled rules of normalisation, as Hugging Face's tokenizers apply them (the crate
+// spm_precompiled, and normalizers/precompiled.rs), which is not always as SentencePiece does. No LibTorch.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zero {
+
+class Charsmap {
+ public:
+  /// `encoded` is base64. InputError, which begins with `place`, when it is no map that can be walked safely.
+  Charsmap(const std::string& encoded, const std::string& place);
+
+  /// A grapheme of less than 6 bytes is looked up as a whole, else its characters one by one; the shortest rule that
+  /// fits its beginning stands for all of it. The text is valid UTF-8.
+  std::string apply(std::string_view text) const;
+
+ private:
+  std::optional<std::string_view> find(std::string_view chunk) const;
+  std::vector<std::uint32_t> units_;  // a double array, as the Darts-clone library packs it
+  std::string texts_;
+};
+
+}  // namespace zero

@@ -1,0 +1,31 @@
+#pragma once
+// RegularExpression: a pattern as Hugging Face's tokenizers understand it, by the library that they use (Oniguruma, its
+// own syntax). Their build of it knows Unicode 16, Debian's 6.9.8 Unicode 14: \p{L} and the other general categories are
+// therefore those of models/text/pipeline/unicode/general_category.h; \w, \d, case folding and scripts stay Debian's, which
+// differ in characters that came after 2021. No LibTorch.
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/text/chat_template.h"
+
+namespace zero {
+
+class RegularExpression {
+ public:
+  /// InputError, which begins with `place`, for a pattern that is none.
+  RegularExpression(const std::string& pattern, const std::string& place);
+  RegularExpression(RegularExpression&&) noexcept;
+  ~RegularExpression();
+
+  /// Appends all matches from left to right. One that is empty is passed over where the match before it ended. The text
+  /// is valid UTF-8. InputError when the pattern needs more steps than the library allows. Thread-safe.
+  void find_all(std::string_view text, std::vector<TextSpan>& matches) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace zero

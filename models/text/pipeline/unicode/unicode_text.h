@@ -1,0 +1,45 @@
+#pragma once
+// What Unicode says of texts: normal forms, lower case, the classes of characters that normalizers and pre-tokenizers
+// ask about. Versions of Unicode are those of Hugging Face's tokenizers 0.23, which differ from table to table. No
+// LibTorch.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/utf8.h"
+#include "models/text/chat_template.h"
+
+namespace zero {
+
+enum class NormalForm { nfc, nfd, nfkc, nfkd };
+
+/// By ICU, restricted to Unicode 9, which their table (the crate unicode-normalization-alignments) ends with: later
+/// characters stay as they are and let no mark pass.
+std::string normalize(NormalForm form, std::string_view text);
+
+/// Character by character, without regard to what stands beside it.
+std::string lower_case(std::string_view text);
+
+void append_character(char32_t code, std::string& text);
+
+/// Calls `use` with every character of valid UTF-8 and its code point.
+template <class Use>
+void for_each_character(std::string_view text, const Use& use) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view character = first_character(text.substr(at));
+    use(character, code_point(character));
+    at += character.size();
+  }
+}
+
+/// Grapheme clusters, extended ones.
+std::vector<TextSpan> graphemes(std::string_view text);
+
+bool is_combining_mark(char32_t code);     // M of Unicode 9
+bool is_nonspacing_mark(char32_t code);    // Mn of Unicode 8
+bool is_control(char32_t code);            // Cc, Cf, Co of Unicode 8
+bool is_punctuation(char32_t code);        // P of Unicode 8, and the punctuation and symbols of ASCII
+bool is_numeric(char32_t code);            // N
+bool is_chinese_character(char32_t code);  // ideographs, as BERT has them
+
+}  // namespace zero

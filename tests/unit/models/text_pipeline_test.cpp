@@ -1,0 +1,121 @@
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/json_text.h"
+#include "models/text/pipeline/text_pipeline.h"
+
+namespace zero {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Ids = std::vector<std::int32_t>;
+
+const std::string cases_folder = std::string(ZERO_TEST_DATA) + "/pipelines/";
+
+class TextPipelineGolden : public testing::TestWithParam<const char*> {};
+
+TEST_P(TextPipelineGolden, IdsAndTextsAreThoseOfTransformers) {
+  const std::string folder = cases_folder + GetParam();
+  const TextPipeline pipeline = TextPipeline::load(folder);
+  const json cases = parse_json(read_text_file(folder + "/cases.json"), "cases.json");
+  ASSERT_GT(cases["encode"].size(), 100U);
+  for (const json& one : cases["encode"]) {
+    const auto& text = one["text"].get_ref<const std::string&>();
+    EXPECT_EQ(pipeline.encode(text, true), one["ids"].get<Ids>()) << text;
+    EXPECT_EQ(pipeline.encode(text, false), one["plain"].get<Ids>()) << text;
+  }
+  for (const char* list : {"encode", "decode"})
+    for (const json& one : cases[list]) {
+      EXPECT_EQ(pipeline.decode(one["ids"].get<Ids>(), false), one["decoded"]) << one["ids"];
+      EXPECT_EQ(pipeline.decode(one["ids"].get<Ids>(), true), one["skipped"]) << one["ids"];
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Pipelines, TextPipelineGolden, testing::Values("gpt2", "llama3", "mistral", "qwen"));
+
+/// A folder whose tokenizer.json is gpt2's, changed.
+class TextPipelineFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    file = parse_json(read_text_file(cases_folder + "gpt2/tokenizer.json"), "tokenizer.json");
+    folder = fs::path(testing::TempDir()) / ("pipeline-" + std::to_string(::getpid()));
+    fs::create_directories(folder);
+  }
+  void TearDown() override { fs::remove_all(folder); }
+
+  TextPipeline load() {
+    write_text_file(folder / "tokenizer.json", file.dump());
+    return TextPipeline::load(folder);
+  }
+  void expect_refusal(const std::string& what) {
+    try {
+      load();
+      ADD_FAILURE() << "not refused: " << what;
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(what));
+      EXPECT_THAT(error.what(), HasSubstr("tokenizer.json"));
+    }
+  }
+
+  json file;
+  fs::path folder;
+};
+
+TEST_F(TextPipelineFile, WhatItDoesNotKnowIsRefusedByName) {
+  const json whole = file;
+  file["pre_tokenizer"]["type"] = "UnicodeScripts";
+  expect_refusal("UnicodeScripts");
+  file = whole;
+  file["pre_tokenizer"]["new_option"] = 1;
+  expect_refusal("new_option");
+  file = whole;
+  file["model"]["dropout"] = 0.1;
+  expect_refusal("dropout");
+  file = whole;
+  file["model"]["type"] = "WordLevel";
+  expect_refusal("WordLevel");
+  file = whole;
+  file["normalizer"] = json::parse(R"({"type": "Replace", "pattern": {"Regex": "(a"}, "content": ""})");
+  expect_refusal("(a");
+  file = whole;
+  file["model"]["merges"].push_back("no pair at all");
+  expect_refusal("merges");
+}
+
+TEST_F(TextPipelineFile, AddedTokensTakeTheirPlaces) {
+  const auto add = [&](const char* content, std::int32_t id, const char* flag) {
+    json token = file["added_tokens"][0];
+    token["content"] = content;
+    token["id"] = id;
+    token["special"] = false;
+    token[flag] = true;
+    file["added_tokens"].push_back(token);
+  };
+  add("<l>", 1501, "lstrip");
+  add("<r>", 1502, "rstrip");
+  add("<w>", 1503, "single_word");
+  const TextPipeline pipeline = load();
+  const std::int32_t x = *pipeline.id_of("x");
+  EXPECT_THAT(pipeline.encode("x  <l>x", true), ElementsAre(x, 1501, x));
+  EXPECT_THAT(pipeline.encode("x<r> \n x", true), ElementsAre(x, 1502, x));
+  EXPECT_EQ(pipeline.encode("x<w>x", true).size(), 5U);
+  EXPECT_THAT(pipeline.encode("<w>", true), ElementsAre(1503));
+}
+
+TEST_F(TextPipelineFile, RegularExpressionsKnowUnicode16) {
+  file["pre_tokenizer"] = json::parse(R"({"type": "Split", "pattern": {"Regex": "\\p{L}+"}, "behavior": "Removed",
+                                          "invert": false})");
+  file["model"]["vocab"] = {{"-", 0}};
+  file["added_tokens"] = json::array();
+  file["model"]["merges"] = json::array();
+  EXPECT_THAT(load().encode("\u1C89-\u1C8A", true), ElementsAre(0));  // letters since 2024
+}
+
+}  // namespace
+}  // namespace zero

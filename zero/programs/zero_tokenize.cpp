@@ -18,17 +18,17 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Ids = std::vector<std::int32_t>;
 
-Json encoded(const TextPipeline& pipeline, const nlohmann::json& value) {
-  if (!value.is_string()) throw InputError("\"text\" must be a string");
+Json encoded(const TextPipeline& pipeline, const nlohmann::json& value, const std::string& place) {
+  if (!value.is_string()) throw InputError(text(place, ": \"text\" must be a string"));
   const auto& content = value.get_ref<const std::string&>();
   return {{"ids", pipeline.encode(content, true)}, {"plain", pipeline.encode(content, false)}};
 }
 
-Json decoded(const TextPipeline& pipeline, const nlohmann::json& value) {
-  if (!value.is_array()) throw InputError("\"ids\" must be a list of token ids");
+Json decoded(const TextPipeline& pipeline, const nlohmann::json& value, const std::string& place) {
+  if (!value.is_array()) throw InputError(text(place, ": \"ids\" must be a list of token ids"));
   Ids ids;
   for (const nlohmann::json& id : value)
-    ids.push_back(static_cast<std::int32_t>(json_index(id, "ids", INT32_MAX, "an id")));
+    ids.push_back(static_cast<std::int32_t>(json_index(id, "ids", INT32_MAX, place)));
   return {{"text", pipeline.decode(ids, false)}, {"skipped", pipeline.decode(ids, true)}};
 }
 
@@ -36,9 +36,10 @@ Json answer(const TextPipeline& pipeline, const std::string& line, const std::st
   const nlohmann::json request = parse_json(line, place, {.in_a_file = true});
   const auto has = [&](const char* key) { return request.is_object() && request.contains(key); };
   if (has("messages"))
-    throw InputError("\"messages\": conversations are not rendered yet, with or without --template; give a \"text\"");
-  if (has("text") == has("ids")) throw InputError("a line must be an object that has \"text\" or \"ids\"");
-  return has("text") ? encoded(pipeline, request["text"]) : decoded(pipeline, request["ids"]);
+    throw InputError(
+        text(place, ": \"messages\": conversations are not rendered yet, with or without --template; give a \"text\""));
+  if (has("text") == has("ids")) throw InputError(text(place, ": must be an object that has \"text\" or \"ids\""));
+  return has("text") ? encoded(pipeline, request["text"], place) : decoded(pipeline, request["ids"], place);
 }
 
 /// A line that is refused is answered, too, and the next one read.
@@ -50,7 +51,7 @@ void serve(const TextPipeline& pipeline, std::istream& in, std::ostream& out) {
     try {
       reply = answer(pipeline, line, place);
     } catch (const InputError& error) {
-      reply = {{"error", text(place, ": ", error.what())}};
+      reply = {{"error", error.what()}};
     }
     out << reply.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
     if (in.rdbuf()->in_avail() <= 0) out.flush();  // who asks line by line waits for it

@@ -127,7 +127,11 @@ bool is_combining_mark(char32_t code) {
   return then || (has_category(code, 'M') && is_of_version(code, 9));
 }
 
-bool is_nonspacing_mark(char32_t code) { return general_category(code) == "Mn" && is_of_version(code, 8); }
+bool is_nonspacing_mark(char32_t code) {
+  if (code == 0x1734) return true;                                       // became a spacing mark since
+  if (code == 0x1885 || code == 0x1886 || code == 0xA9BD) return false;  // and these became marks without space
+  return general_category(code) == "Mn" && is_of_version(code, 8);
+}
 
 bool is_control(char32_t code) {
   const std::string_view category = general_category(code);

@@ -1,0 +1,57 @@
+"""zero_tokenize: every line is answered in its place, by what transformers says, a bad one by an error.
+
+usage: test_tokenize.py BIN_DIR TESTS_DATA [-k NAME]
+"""
+import json
+import os
+import shutil
+import subprocess
+
+from checks import arguments, environment, run_checks
+
+
+def tokenize(args, folder, lines, *more):
+    run = subprocess.run([os.path.join(args.bin, "zero_tokenize"), folder, *more], input="".join(line + "\n" for line in lines).encode(),
+                         capture_output=True, env=environment(), timeout=120)
+    return run.returncode, [json.loads(line) for line in run.stdout.decode().split("\n")[:-1]], run.stderr.decode()
+
+
+def check_cases_are_answered_as_by_transformers(args, folder):
+    for name in ("gpt2", "llama3", "mistral", "qwen"):
+        place = os.path.join(args.data, "pipelines", name)
+        with open(os.path.join(place, "cases.json")) as file:
+            cases = json.load(file)
+        both = cases["encode"] + cases["decode"]
+        lines = [json.dumps({"text": case["text"]}) for case in cases["encode"]] + [json.dumps({"ids": case["ids"]}) for case in both]
+        expected = [{"ids": case["ids"], "plain": case["plain"]} for case in cases["encode"]]
+        expected += [{"text": case["decoded"], "skipped": case["skipped"]} for case in both]
+        assert tokenize(args, place, lines) == (0, expected, ""), name
+
+
+def check_a_bad_line_is_told_of_and_the_next_is_read(args, folder):
+    place = os.path.join(args.data, "pipelines", "gpt2")
+    bad = ["{no json", "", "[1]", '{"text": 1}', '{"ids": [-1]}', '{"ids": ["1"]}', '{"text": "a", "ids": []}', '{"messages": []}', '{"text": "\\ud800"}']
+    code, answers, _ = tokenize(args, place, [*bad, '{"ids": []}', '{"ids": [99999]}'], "--template", "x")
+    assert code == 0 and len(answers) == len(bad) + 2, answers
+    for number, answer in enumerate(answers[:len(bad)], 1):
+        assert list(answer) == ["error"] and answer["error"].count(f"line {number}: ") == 1, answer
+    assert answers[len(bad):] == [{"text": "", "skipped": ""}] * 2, answers
+
+
+def check_a_file_that_cannot_be_executed_is_refused(args, folder):
+    code, _, message = tokenize(args, os.path.join(args.data, "tiny", "model"), [])
+    assert code == 2 and "tokenizer.json" in message, message
+    shutil.copytree(os.path.join(args.data, "pipelines", "qwen"), os.path.join(folder, "m"))
+    path = os.path.join(folder, "m", "tokenizer.json")
+    with open(path) as file:
+        content = json.load(file)
+    content["pre_tokenizer"]["pretokenizers"][0]["type"] = "UnicodeScripts"
+    with open(path, "w") as file:
+        json.dump(content, file)
+    code, _, message = tokenize(args, os.path.join(folder, "m"), [])
+    assert code == 2 and "pretokenizers[0]" in message and "UnicodeScripts" in message and path in message, message
+
+
+if __name__ == "__main__":
+    args = arguments(__doc__)
+    run_checks(args, globals(), lambda check, folder: check(args, folder))

@@ -1,4 +1,4 @@
-"""Random Unicode texts through zero_tokenize and Hugging Face's tokenizers, and the speed of both on one thread, in turns.
+"""Random Unicode texts (ids, offsets, decoded text) through zero_tokenize and Hugging Face's tokenizers, and the speed of both on one thread, in turns.
 
 usage: python compare.py ZERO_TOKENIZE FOLDER... [--texts 100000] [--seed 1] [--speed FILE]        (tokenizers 0.23, transformers 5)
 Each folder holds a tokenizer.json. Prints a line per folder, shows the first texts that differ, and exits 1 when there are any.
@@ -36,13 +36,14 @@ def compare(program, folder, count, seed):
     tokens = [t.content for t in tokenizer.added_tokens_decoder.values()]
     texts = [text(rng, tokens) for _ in range(count)]
     expected = [tokenizer(t)["input_ids"] for t in texts]
-    encoded = answers(program, folder, [{"text": t} for t in texts])
+    spans = [[list(span) for span in one.offsets] for one in tokenizer.backend_tokenizer.encode_batch(texts, add_special_tokens=False)]
+    encoded = answers(program, folder, [{"text": t, "offsets": True} for t in texts])
     decoded = answers(program, folder, [{"ids": ids} for ids in expected])
-    for t, ids, got, back in zip(texts, expected, encoded, decoded):
-        if got.get("ids") != ids or back.get("text") != tokenizer.decode(ids):
+    for t, ids, places, got, back in zip(texts, expected, spans, encoded, decoded):
+        if got.get("ids") != ids or (got.get("offsets") or []) != places or back.get("text") != tokenizer.decode(ids):
             wrong += 1
             if wrong < 4:
-                print("  ", ascii(t), "\n    expected", ids, "\n    got     ", got)
+                print("  ", ascii(t), "\n    expected", ids, places, "\n    got     ", got)
     print(f"{folder}: {wrong} of {count} texts differ", flush=True)
     return wrong
 

@@ -64,7 +64,9 @@ void AddedTokenFinder::Pass::split(std::string_view whole, TextSpan where, std::
     const std::size_t before = token->lstrip ? trailing_space(text.substr(0, begin)) : 0;
     add(-1, done, std::max(done, begin - before));
     add(static_cast<std::int32_t>(token->id), begin, end);
+    const std::size_t taken = std::max(done, begin - before);
     done = end + (token->rstrip ? leading_space(text.substr(end)) : 0);
+    parts.back().taken = {where.begin + taken, where.begin + done};
   }
   add(-1, done, text.size());
 }

@@ -17,6 +17,7 @@ namespace zero {
 struct TextPart {
   std::int32_t id = -1;
   TextSpan span;
+  TextSpan taken = span;  // with the white space that the token takes from beside it
   bool operator==(const TextPart&) const = default;
 };
 

@@ -18,10 +18,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Ids = std::vector<std::int32_t>;
 
-Json encoded(const TextPipeline& pipeline, const nlohmann::json& value, const std::string& place) {
-  if (!value.is_string()) throw InputError(text(place, ": \"text\" must be a string"));
-  const auto& content = value.get_ref<const std::string&>();
-  return {{"ids", pipeline.encode(content, true)}, {"plain", pipeline.encode(content, false)}};
+Json encoded(const TextPipeline& pipeline, const nlohmann::json& request, const std::string& place) {
+  if (!request["text"].is_string()) throw InputError(text(place, ": \"text\" must be a string"));
+  const auto& content = request["text"].get_ref<const std::string&>();
+  Json reply{{"ids", pipeline.encode(content, true)}, {"plain", pipeline.encode(content, false)}};
+  if (json_value<bool>(request, "offsets", false, place))
+    for (const TextSpan& span : pipeline.locate(content).characters)
+      reply["offsets"].push_back(Json::array({span.begin, span.end}));
+  return reply;
 }
 
 Json decoded(const TextPipeline& pipeline, const nlohmann::json& value, const std::string& place) {
@@ -39,7 +43,7 @@ Json answer(const TextPipeline& pipeline, const std::string& line, const std::st
     throw InputError(
         text(place, ": \"messages\": conversations are not rendered yet, with or without --template; give a \"text\""));
   if (has("text") == has("ids")) throw InputError(text(place, ": must be an object that has \"text\" or \"ids\""));
-  return has("text") ? encoded(pipeline, request["text"], place) : decoded(pipeline, request["ids"], place);
+  return has("text") ? encoded(pipeline, request, place) : decoded(pipeline, request["ids"], place);
 }
 
 /// A line that is refused is answered, too, and the next one read.

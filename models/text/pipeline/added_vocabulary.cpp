@@ -39,22 +39,31 @@ void AddedVocabulary::finish(bool split_special) {
   normalized_ = std::make_unique<const AddedTokenFinder>(changed);
 }
 
-Splits AddedVocabulary::split(std::string_view text) const {
+Splits AddedVocabulary::split(std::string_view text, bool aligned, bool continued) const {
   Splits splits;
   splits.text.reserve(text.size() + text.size() / 8);
+  splits.aligned = aligned;
   for (const TextPart& part : as_written_->split(text)) {
     const std::size_t offset = splits.text.size();
     if (part.id >= 0) {
       splits.parts.push_back({offset, offset, part.id, false});
+      splits.added.push_back(part.taken);
       continue;
     }
-    NormalizedText section{std::string(text.substr(part.span.begin, part.span.end - part.span.begin)),
-                           part.span.begin == 0};
+    NormalizedText section;
+    section.text = text.substr(part.span.begin, part.span.end - part.span.begin);
+    section.first = part.span.begin == 0 && !continued;
+    section.continued = part.span.begin == 0 && continued;
+    if (aligned) section.align(part.span.begin);
     if (normalizer_) normalizer_->apply(section);
-    for (const TextPart& inner : normalized_->split(section.text))
+    for (const TextPart& inner : normalized_->split(section.text)) {
       splits.parts.push_back(
           {offset + inner.span.begin, offset + inner.span.end, inner.id, section.first && inner.span.begin == 0});
+      if (inner.id >= 0 && aligned)
+        splits.added.push_back({section.origins[inner.taken.begin].begin, section.origins[inner.taken.end - 1].end});
+    }
     splits.text += section.text;
+    splits.origins.insert(splits.origins.end(), section.origins.begin(), section.origins.end());
   }
   return splits;
 }
@@ -70,7 +79,9 @@ const std::string* AddedVocabulary::written(std::int32_t id) const {
 }
 
 std::string AddedVocabulary::normalized(const std::string& content) const {
-  NormalizedText text{content, true};
+  NormalizedText text;
+  text.text = content;
+  text.first = true;
   if (normalizer_) normalizer_->apply(text);
   return text.text;
 }

@@ -31,8 +31,9 @@ class AddedVocabulary {
   /// Call it after the last add(). With `split_special` special tokens in a text are a text.
   void finish(bool split_special);
 
-  /// The text in parts, normalised where it is no added token.
-  Splits split(std::string_view text) const;
+  /// The text in parts, normalised where it is no added token; with `aligned` they know where they stand in it.
+  /// `continued`: the text goes on where another was cut.
+  Splits split(std::string_view text, bool aligned, bool continued) const;
 
   std::optional<std::int32_t> id_of(std::string_view token) const;
   /// As decoding sees it; nullptr for an id of none.

@@ -1,10 +1,12 @@
 #include "models/text/pipeline/normalizer.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "models/text/pipeline/component.h"
 #include "models/text/pipeline/unicode/byte_alphabet.h"
 #include "models/text/pipeline/unicode/charsmap.h"
+#include "models/text/pipeline/unicode/normal_alignment.h"
 #include "models/text/pipeline/unicode/pattern.h"
 #include "models/text/pipeline/unicode/unicode_text.h"
 #include "models/text/word_character.h"
@@ -28,43 +30,79 @@ std::unique_ptr<const Normalizer> function(Work work) {
   return std::make_unique<Function<Work>>(std::move(work));
 }
 
+/// What becomes of the bytes from `begin` on, which are normalised by themselves.
+void put_normalized(NormalForm form, std::string_view old, std::size_t begin, TextRewriter& out) {
+  std::vector<std::size_t> places;
+  std::size_t at = begin, next = 0;
+  for_each_character(old, [&](std::string_view character, char32_t) {
+    places.push_back(at);
+    at += character.size();
+  });
+  for (const NormalCharacter& character : normal_characters(form, old)) {
+    const std::size_t place = character.change > 0 && next > 0 ? next - 1 : next;
+    std::string bytes;
+    append_character(character.code, bytes);
+    out.put(bytes, places[std::min(place, places.size() - 1)]);
+    if (character.change <= 0) next += 1 + static_cast<std::size_t>(-character.change);
+  }
+}
+
+void normalize(NormalForm form, NormalizedText& text) {
+  if (!text.aligned) {
+    text.text = normalize(form, std::string_view(text.text));
+    return;
+  }
+  TextRewriter out(text, text.text.size());
+  for (const TextSpan& span : normal_segments(form, text.text)) {
+    const std::string_view old = std::string_view(text.text).substr(span.begin, span.end - span.begin);
+    normalize(form, old) == old ? out.keep(span.begin, span.end) : put_normalized(form, old, span.begin, out);
+  }
+  out.finish();
+}
+
 std::unique_ptr<const Normalizer> form(NormalForm form) {
-  return function([form](NormalizedText& text) { text.text = normalize(form, text.text); });
+  return function([form](NormalizedText& text) { normalize(form, text); });
 }
 
 /// Leaves out the characters that `drops` names.
 template <class Drops>
 void filter(NormalizedText& text, const Drops& drops) {
-  std::string kept;
-  kept.reserve(text.text.size());
-  bool begun = false;
+  TextRewriter kept(text, text.text.size());
+  std::size_t at = 0;
   for_each_character(text.text, [&](std::string_view character, char32_t code) {
     const bool dropped = drops(code);
-    if (dropped && !begun) text.first = false;
-    begun = true;
-    if (!dropped) kept += character;
+    if (dropped && at == 0) text.first = false;
+    if (!dropped) kept.keep(at, at + character.size());
+    at += character.size();
   });
-  text.text = std::move(kept);
+  kept.finish();
 }
 
-/// Puts what `change` gives in place of every character.
+/// Puts what `change` gives, a text, in place of every character.
 template <class Change>
 void map(NormalizedText& text, const Change& change) {
-  std::string result;
-  result.reserve(text.text.size());
-  for_each_character(text.text, [&](std::string_view, char32_t code) { append_character(change(code), result); });
-  text.text = std::move(result);
+  TextRewriter result(text, text.text.size());
+  std::size_t at = 0;
+  for_each_character(text.text, [&](std::string_view character, char32_t code) {
+    result.put(change(character, code), at);
+    at += character.size();
+  });
+  result.finish();
 }
 
 void strip(NormalizedText& text, bool left, bool right) {
-  std::string_view rest = text.text;
+  const std::string_view whole = text.text;
+  std::string_view rest = whole;
   while (left && !rest.empty() && is_white_space(code_point(first_character(rest)))) {
     rest.remove_prefix(first_character(rest).size());
     text.first = false;
   }
   while (right && !rest.empty() && is_white_space(code_point(last_character(rest))))
     rest.remove_suffix(last_character(rest).size());
-  text.text = std::string(rest);
+  TextRewriter kept(text, rest.size());
+  const auto begin = static_cast<std::size_t>(rest.data() - whole.data());
+  kept.keep(begin, begin + rest.size());
+  kept.finish();
 }
 
 /// The rules of sentencepiece's nmt_nfkc beside NFKC.
@@ -73,11 +111,11 @@ void nmt(NormalizedText& text) {
     return (code >= 0x1 && code <= 0x8) || code == 0xB || (code >= 0xE && code <= 0x1F) || code == 0x7F ||
            code == 0x8F || code == 0x9F;
   });
-  map(text, [](char32_t code) {
+  map(text, [](std::string_view character, char32_t code) {
     const bool space = code == 0x9 || code == 0xA || code == 0xC || code == 0xD || code == 0x1680 ||
                        (code >= 0x200B && code <= 0x200F) || code == 0x2028 || code == 0x2029 || code == 0x2581 ||
                        code == 0xFEFF || code == 0xFFFD;
-    return space ? U' ' : code;
+    return space ? " " : character;
   });
 }
 
@@ -91,15 +129,20 @@ std::unique_ptr<const Normalizer> replace(Component& component) {
     if (at_start.begin == 0 && at_start.end > 0 &&
         (content.empty() || at_start.end > first_character(text.text).size()))
       text.first = false;
-    std::string result;
-    result.reserve(text.text.size() + matches.size() * content.size());
+    TextRewriter result(text, text.text.size() + matches.size() * content.size());
     std::size_t done = 0;
     for (const TextSpan& match : matches) {
-      result.append(text.text, done, match.begin - done).append(content);
+      result.keep(done, match.begin);
+      result.put(content, match.end - 1);
       done = match.end;
     }
-    text.text = result.append(text.text, done);
+    result.keep(done, text.text.size());
+    result.finish();
   });
+}
+
+void lowercase(NormalizedText& text) {
+  map(text, [](std::string_view character, char32_t) { return lower_case(character); });
 }
 
 std::unique_ptr<const Normalizer> bert(Component& component) {
@@ -109,21 +152,19 @@ std::unique_ptr<const Normalizer> bert(Component& component) {
     if (clean) {
       const auto space = [](char32_t code) { return code == '\t' || code == '\n' || code == '\r'; };
       filter(text, [&](char32_t code) { return code == 0 || code == 0xFFFD || (!space(code) && is_control(code)); });
-      map(text, [&](char32_t code) { return space(code) || is_white_space(code) ? U' ' : code; });
-    }
-    if (chinese) {
-      std::string apart;
-      for_each_character(text.text, [&](std::string_view character, char32_t code) {
-        const bool alone = is_chinese_character(code);
-        apart.append(alone ? " " : "").append(character).append(alone ? " " : "");
+      map(text, [&](std::string_view character, char32_t code) {
+        return space(code) || is_white_space(code) ? " " : character;
       });
-      text.text = std::move(apart);
     }
+    if (chinese)
+      map(text, [](std::string_view character, char32_t code) {
+        return is_chinese_character(code) ? " " + std::string(character) + " " : std::string(character);
+      });
     if (strips) {
-      text.text = normalize(NormalForm::nfd, text.text);
+      normalize(NormalForm::nfd, text);
       filter(text, is_nonspacing_mark);
     }
-    if (lower) text.text = lower_case(text.text);
+    if (lower) lowercase(text);
   });
 }
 
@@ -141,25 +182,29 @@ std::unique_ptr<const Normalizer> make(const std::string& type, Component& compo
   if (type == "NFKC") return form(NormalForm::nfkc);
   if (type == "NFKD") return form(NormalForm::nfkd);
   if (type == "Nmt") return function(nmt);
-  if (type == "Lowercase") return function([](NormalizedText& text) { text.text = lower_case(text.text); });
+  if (type == "Lowercase") return function(lowercase);
   if (type == "StripAccents") return function([](NormalizedText& text) { filter(text, is_combining_mark); });
   if (type == "Strip")
     return function([left = component.get<bool>("strip_left"),
                      right = component.get<bool>("strip_right")](NormalizedText& text) { strip(text, left, right); });
   if (type == "Prepend")
     return function([front = component.get<std::string>("prepend")](NormalizedText& text) {
-      if (!text.text.empty()) text.text.insert(0, front);
+      if (text.text.empty() || text.continued) return;
+      TextRewriter out(text, text.text.size() + front.size());
+      out.put(front, 0);
+      out.keep(0, text.text.size());
+      out.finish();
     });
   if (type == "ByteLevel")
     return function([](NormalizedText& text) {
-      std::string result;
-      append_byte_characters(text.text, result);
-      text.text = std::move(result);
+      TextRewriter out(text, text.text.size() * 5 / 4);
+      out.transcribe(0, text.text.size(), append_byte_characters);
+      out.finish();
     });
   if (type == "Precompiled")
     return function(
         [map = std::make_shared<const Charsmap>(component.get<std::string>("precompiled_charsmap"), component.place())](
-            NormalizedText& text) { text.text = map->apply(text.text); });
+            NormalizedText& text) { map->apply(text); });
   if (type == "Replace") return replace(component);
   if (type == "BertNormalizer") return bert(component);
   if (type == "Sequence") return sequence(component);

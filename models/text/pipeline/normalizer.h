@@ -1,16 +1,16 @@
 #pragma once
 // Normalizer: what a tokenizer.json does to a text before it is divided. No LibTorch.
 #include <memory>
-#include <string>
+
+#include "models/text/pipeline/aligned_text.h"
 
 namespace zero {
 
 class Component;
 
-/// A text, and whether its beginning is still that of the whole text: Metaspace's "first" asks for that.
-struct NormalizedText {
-  std::string text;
-  bool first = false;
+struct NormalizedText : AlignedText {
+  bool first = false;      // its beginning is still that of the whole text: Metaspace's "first" asks for that
+  bool continued = false;  // it goes on where another was cut: nothing is put in front of it
 };
 
 class Normalizer {

@@ -1,8 +1,12 @@
 #include "models/text/pipeline/post_processor.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "models/text/pipeline/component.h"
 #include "models/text/pipeline/model/vocabulary.h"
+#include "models/text/pipeline/unicode/unicode_text.h"
+#include "models/text/word_character.h"
 
 namespace zero {
 namespace {
@@ -23,6 +27,20 @@ std::int32_t read_named_id(Component& component, const char* key) {
   return static_cast<std::int32_t>(json_index(pair[1], key, Vocabulary::most_ids, component.place()));
 }
 
+bool is_space(char32_t code) { return code == U'\u0120' || is_white_space(code); }  // the space of the byte alphabet
+
+/// White space in front of a token's text and behind it, in characters.
+std::pair<std::size_t, std::size_t> spaces_of(std::string_view token) {
+  std::size_t before = 0, behind = 0;
+  bool begun = false;
+  for_each_character(token, [&](std::string_view, char32_t code) {
+    behind = is_space(code) ? behind + 1 : 0;
+    begun = begun || behind == 0;
+    if (!begun) ++before;
+  });
+  return {before, behind};
+}
+
 }  // namespace
 
 PostProcessor::PostProcessor(Component component) { add(std::move(component)); }
@@ -38,8 +56,11 @@ void PostProcessor::add(Component component) {
   } else if (type != "ByteLevel") {
     component.refuse_type("TemplateProcessing, ByteLevel, BertProcessing, RobertaProcessing, Sequence");
   }
-  if (type == "ByteLevel" || type == "RobertaProcessing")  // of offsets, which nobody asks for here
-    for (const char* key : {"add_prefix_space", "trim_offsets", "use_regex"}) component.pass_over(key);
+  if (type == "ByteLevel" || type == "RobertaProcessing") {
+    const bool prefix = component.get<bool>("add_prefix_space", true);
+    if (component.get<bool>("trim_offsets", true)) trims_.push_back(prefix);
+    component.pass_over("use_regex");
+  }
   component.finish();
 }
 
@@ -84,6 +105,20 @@ std::vector<std::int32_t> PostProcessor::apply(std::vector<std::int32_t> ids, bo
     ids = std::move(whole);
   }
   return ids;
+}
+
+void PostProcessor::trim(const std::vector<std::int32_t>& ids,
+                         const std::function<const std::string*(std::int32_t)>& written,
+                         std::vector<TextSpan>& spans) const {
+  for (const bool prefix : trims_)
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const std::string* token = written(ids[i]);
+      auto [before, behind] = spaces_of(token ? *token : "");
+      TextSpan& span = spans[i];
+      if (prefix && (i == 0 || span.begin == 0)) before = 0;
+      span.begin = std::min(span.begin + before, span.end);
+      if (span.end >= behind) span.end = std::max(span.end - behind, span.begin);
+    }
 }
 
 }  // namespace zero

@@ -1,7 +1,11 @@
 #pragma once
 // PostProcessor: the special tokens that a tokenizer.json puts around the ids of a text. No LibTorch.
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
+
+#include "models/text/chat_template.h"
 
 namespace zero {
 
@@ -16,6 +20,11 @@ class PostProcessor {
   /// Of one text. Without `special` only what a template says of the text itself is done.
   std::vector<std::int32_t> apply(std::vector<std::int32_t> ids, bool special) const;
 
+  /// Takes white space at the ends of tokens out of their spans, which count code points, where the file asks for that
+  /// (pre_tokenizers/byte_level.rs). `written` gives a token's text.
+  void trim(const std::vector<std::int32_t>& ids, const std::function<const std::string*(std::int32_t)>& written,
+            std::vector<TextSpan>& spans) const;
+
  private:
   struct Step {
     bool text = false;              // the ids of the text stand here, else
@@ -26,6 +35,7 @@ class PostProcessor {
   void add_pair(Component& component);
 
   std::vector<std::vector<Step>> templates_;  // one after the other
+  std::vector<bool> trims_;                   // of spans, each with its add_prefix_space
 };
 
 }  // namespace zero

@@ -48,18 +48,17 @@ SplitBehavior behavior_of(Component& component, const std::string& name) {
   component.refuse("behavior", "must be Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous");
 }
 
-/// Makes every part that is still a text anew: `rewrite` appends what becomes of it.
+/// Makes every part that is still a text anew: `rewrite` puts what becomes of it.
 template <class Rewrite>
 void rewrite_all(Splits& splits, std::size_t room, const Rewrite& rewrite) {
-  std::string text;
-  text.reserve(room);
+  TextRewriter out(splits, room);
   for (Split& part : splits.parts) {
-    const std::size_t begin = text.size();
-    if (part.id < 0) rewrite(splits.of(part), part, text);
+    const std::size_t begin = out.size();
+    if (part.id < 0) rewrite(part, out);
     part.begin = begin;
-    part.end = text.size();
+    part.end = out.size();
   }
-  splits.text = std::move(text);
+  out.finish();
 }
 
 std::unique_ptr<const PreTokenizer> byte_level(Component& component) {
@@ -71,13 +70,14 @@ std::unique_ptr<const PreTokenizer> byte_level(Component& component) {
                           component.place());
   return function([=](Splits& splits) {
     if (prefix)
-      rewrite_all(splits, splits.text.size() + splits.parts.size(),
-                  [](std::string_view part, const Split&, std::string& out) {
-                    out.append(part.starts_with(' ') ? "" : " ").append(part);
-                  });
+      rewrite_all(splits, splits.text.size() + splits.parts.size(), [&](const Split& part, TextRewriter& out) {
+        if (!splits.of(part).starts_with(' ')) out.put(" ", part.begin);
+        out.keep(part.begin, part.end);
+      });
     if (words) divide(splits, *words, SplitBehavior::isolated);
-    rewrite_all(splits, splits.text.size() * 5 / 4,
-                [](std::string_view part, const Split&, std::string& out) { append_byte_characters(part, out); });
+    rewrite_all(splits, splits.text.size() * 5 / 4, [](const Split& part, TextRewriter& out) {
+      out.transcribe(part.begin, part.end, append_byte_characters);
+    });
   });
 }
 
@@ -85,11 +85,13 @@ std::unique_ptr<const PreTokenizer> metaspace(Component& component) {
   const Metaspace form = read_metaspace(component);
   const SharedPattern mark = string_pattern(form.replacement, component.place());
   return function([=](Splits& splits) {
-    rewrite_all(splits, splits.text.size() * 3 / 2, [&](std::string_view part, const Split& where, std::string& out) {
-      const bool marked = part.starts_with(' ') || part.starts_with(form.replacement);
-      const bool wanted = form.scheme == PrependScheme::always || (form.scheme == PrependScheme::first && where.first);
-      if (wanted && !marked) out += form.replacement;
-      for (const char byte : part) byte == ' ' ? out += form.replacement : out += byte;
+    rewrite_all(splits, splits.text.size() * 3 / 2, [&](const Split& part, TextRewriter& out) {
+      const std::string_view old = splits.of(part);
+      const bool marked = old.starts_with(' ') || old.starts_with(form.replacement);
+      const bool wanted = form.scheme == PrependScheme::always || (form.scheme == PrependScheme::first && part.first);
+      if (wanted && !marked) out.put(form.replacement, part.begin);
+      for (std::size_t at = part.begin; at < part.end; ++at)
+        splits.text[at] == ' ' ? out.put(form.replacement, at) : out.keep(at, at + 1);
     });
     if (form.split) divide(splits, *mark, SplitBehavior::merged_with_next);
   });

@@ -6,6 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "models/text/chat_template.h"
+#include "models/text/pipeline/aligned_text.h"
+
 namespace zero {
 
 class Pattern;
@@ -16,9 +19,9 @@ struct Split {
   bool first = false;              // nothing of the whole text stands before it
 };
 
-struct Splits {
-  std::string text;
+struct Splits : AlignedText {
   std::vector<Split> parts;
+  std::vector<TextSpan> added;  // where each added token stands in the original, with the white space that it takes
 
   std::string_view of(const Split& part) const {
     return std::string_view(text).substr(part.begin, part.end - part.begin);

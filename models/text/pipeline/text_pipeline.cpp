@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "models/text/pipeline/added_vocabulary.h"
 #include "models/text/pipeline/component.h"
 #include "models/text/pipeline/model/token_model.h"
@@ -51,6 +52,21 @@ void clean_up(std::string& text) {
   for (const char* what : {" n't", " 'm", " 's", " 've", " 're"}) replace_all(text, what, what + 1);
 }
 
+/// Where a token of a part stands in the original.
+TextSpan origin_of(const Splits& splits, const Split& part, const WordToken& token) {
+  const std::size_t last = part.end - 1, begin = std::min(part.begin + token.begin, last),
+                    end = std::clamp(part.begin + token.end, begin + 1, part.end);
+  return {splits.origins[begin].begin, splits.origins[end - 1].end};
+}
+
+/// Spans of bytes, which hold whole characters, as spans of code points.
+std::vector<TextSpan> in_characters(std::string_view text, std::vector<TextSpan> spans) {
+  std::vector<std::uint32_t> before(text.size() + 1);  // characters that begin before a byte
+  for (std::size_t at = 0; at < text.size(); ++at) before[at + 1] = before[at] + (utf8_continues(text[at]) ? 0 : 1);
+  for (TextSpan& span : spans) span = {before[span.begin], before[span.end]};
+  return spans;
+}
+
 std::vector<AddedToken> listed_tokens(Component& file) {
   std::vector<AddedToken> tokens;
   if (!file.has("added_tokens")) {
@@ -85,6 +101,8 @@ struct TextPipeline::State {
   std::optional<std::int32_t> bos, eos;
   bool cleans_up = false;
   mutable Caches caches;
+
+  Splits split(std::string_view text, bool aligned) const;
 
  private:
   void read(const std::string& path);
@@ -146,18 +164,57 @@ TextPipeline TextPipeline::load(const std::filesystem::path& folder) {
   return TextPipeline(std::make_unique<const State>(folder));
 }
 
-std::vector<std::int32_t> TextPipeline::encode(std::string_view text, bool special) const {
+Splits TextPipeline::State::split(std::string_view text, bool aligned) const {
   if (text.size() > std::numeric_limits<std::int32_t>::max() / 2)
     throw InputError("a text of 1 GiB or more cannot be encoded at once; cut it");
-  Splits splits = state_->added->split(text);
-  if (state_->pre_tokenizer) state_->pre_tokenizer->apply(splits);
+  Splits splits = added->split(text, aligned, false);
+  if (pre_tokenizer) pre_tokenizer->apply(splits);
+  return splits;
+}
+
+std::vector<std::int32_t> TextPipeline::encode(std::string_view text, bool special) const {
+  const Splits splits = state_->split(text, false);
   std::vector<std::int32_t> ids;
   ids.reserve(splits.parts.size() + splits.text.size() / 4);
+  WordTokens tokens;
   auto cache = state_->caches.take();
-  for (const Split& part : splits.parts)
-    part.id >= 0 ? ids.push_back(part.id) : state_->model->encode(splits.of(part), *cache, ids);
+  for (const Split& part : splits.parts) {
+    if (part.id >= 0) {
+      ids.push_back(part.id);
+      continue;
+    }
+    tokens.clear();
+    state_->model->encode(splits.of(part), *cache, tokens);
+    for (const WordToken& token : tokens) ids.push_back(token.id);
+  }
   state_->caches.give_back(std::move(cache));
   return state_->post_processor.apply(std::move(ids), special);
+}
+
+LocatedIds TextPipeline::locate(std::string_view text) const {
+  const Splits splits = state_->split(text, true);
+  LocatedIds located;
+  WordTokens tokens;
+  auto cache = state_->caches.take();
+  auto added = splits.added.begin();
+  for (const Split& part : splits.parts) {
+    if (part.id >= 0) {
+      located.ids.push_back(part.id);
+      located.bytes.push_back(*added++);
+      continue;
+    }
+    tokens.clear();
+    state_->model->encode(splits.of(part), *cache, tokens);
+    for (const WordToken& token : tokens) {
+      located.ids.push_back(token.id);
+      located.bytes.push_back(origin_of(splits, part, token));
+    }
+  }
+  state_->caches.give_back(std::move(cache));
+  located.characters = in_characters(text, located.bytes);
+  state_->post_processor.trim(
+      located.ids, [this](std::int32_t id) { return state_->added->written(id); }, located.characters);
+  return located;
 }
 
 std::string TextPipeline::decode(const std::vector<std::int32_t>& ids, bool skip_special) const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/text/added_tokens.h"
+#include "models/text/located_ids.h"
 
 namespace zero {
 
@@ -27,6 +28,9 @@ class TextPipeline {
   /// Of valid UTF-8; `special` with the tokens that the post-processor puts around a text. Added tokens that are written
   /// out in the text are taken as such. Thread-safe.
   std::vector<std::int32_t> encode(std::string_view text, bool special) const;
+
+  /// What encode() gives without special tokens, and where it stands in the text. Thread-safe.
+  LocatedIds locate(std::string_view text) const;
 
   /// An id of no token gives nothing. With `skip_special` special tokens give nothing either. Bytes that are no UTF-8
   /// become U+FFFD. Thread-safe.

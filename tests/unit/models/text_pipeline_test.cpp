@@ -39,6 +39,18 @@ TEST_P(TextPipelineGolden, IdsAndTextsAreThoseOfTransformers) {
 
 INSTANTIATE_TEST_SUITE_P(Pipelines, TextPipelineGolden, testing::Values("gpt2", "llama3", "mistral", "qwen"));
 
+TEST(TextPipelineSpans, AreTheOffsetsOfTokenizers) {
+  const TextPipeline pipeline = TextPipeline::load(cases_folder + "qwen");
+  const LocatedIds composed =
+      pipeline.locate("e\u0301 \U0001F999!");  // NFC joins two characters, an id is a part of one
+  EXPECT_THAT(composed.ids, ElementsAre(619, 738, 1490, 0));
+  EXPECT_THAT(composed.characters, ElementsAre(TextSpan{0, 1}, TextSpan{2, 4}, TextSpan{3, 4}, TextSpan{4, 5}));
+  EXPECT_THAT(composed.bytes, ElementsAre(TextSpan{0, 1}, TextSpan{3, 8}, TextSpan{4, 8}, TextSpan{8, 9}));
+  const LocatedIds special = pipeline.locate("a  <|im_end|> b");
+  EXPECT_THAT(special.ids, ElementsAre(64, 258, 1802, 279));
+  EXPECT_THAT(special.bytes, ElementsAre(TextSpan{0, 1}, TextSpan{1, 3}, TextSpan{3, 13}, TextSpan{13, 15}));
+}
+
 /// A folder whose tokenizer.json is gpt2's, changed.
 class TextPipelineFile : public testing::Test {
  protected:

@@ -40,7 +40,7 @@ class BpeModel : public TokenModel {
  public:
   explicit BpeModel(Component& component);
 
-  void encode(std::string_view word, WordCache& cache, std::vector<std::int32_t>& ids) const override;
+  void encode(std::string_view word, WordCache& cache, WordTokens& tokens) const override;
   std::optional<std::int32_t> id_of(std::string_view piece) const override { return vocabulary_.id_of(piece); }
   const std::string* piece(std::int32_t id) const override { return vocabulary_.piece(id); }
   std::size_t size() const override { return vocabulary_.size(); }
@@ -53,10 +53,10 @@ class BpeModel : public TokenModel {
   void read_options(Component& component);
   void add_merges(Component& component);
   std::size_t joint_before(std::string_view word, std::size_t from) const;
-  void encode_part(std::string_view part, std::vector<std::int32_t>& ids) const;
-  void symbols_of(std::string_view word, std::vector<std::int32_t>& symbols) const;
+  void encode_part(std::string_view part, WordTokens& tokens) const;
+  void symbols_of(std::string_view word, std::vector<MergeSymbol>& symbols) const;
   std::int32_t id_of_character(std::string_view character, bool begins, bool ends) const;
-  bool add_bytes(std::string_view character, std::vector<std::int32_t>& symbols) const;
+  bool add_bytes(std::string_view character, std::vector<MergeSymbol>& symbols) const;
   std::int32_t unknown() const;
 
   Vocabulary vocabulary_;
@@ -129,48 +129,64 @@ std::size_t BpeModel::joint_before(std::string_view word, std::size_t from) cons
   return word.size();
 }
 
-void BpeModel::encode(std::string_view word, WordCache& cache, std::vector<std::int32_t>& ids) const {
-  const auto part = [this](std::string_view some, std::vector<std::int32_t>& out) { encode_part(some, out); };
+void BpeModel::encode(std::string_view word, WordCache& cache, WordTokens& tokens) const {
+  const auto part = [this](std::string_view some, WordTokens& out) { encode_part(some, out); };
+  const auto whole = [](std::string_view word, std::int32_t id) {
+    return WordToken{id, 0, static_cast<std::uint32_t>(word.size())};
+  };
   if (word.size() <= short_word || !prefix_.empty() || !suffix_.empty()) {
-    cache.append(word, ids, [this](std::string_view whole, std::vector<std::int32_t>& out) {
-      const auto known = whole_words_ ? id_of(whole) : std::nullopt;
-      known ? out.push_back(*known) : encode_part(whole, out);
+    cache.append(word, tokens, [&](std::string_view some, WordTokens& out) {
+      const auto known = whole_words_ ? id_of(some) : std::nullopt;
+      known ? out.push_back(whole(some, *known)) : part(some, out);
     });
     return;
   }
   if (whole_words_) {
     if (const auto known = id_of(word)) {
-      ids.push_back(*known);
+      tokens.push_back(whole(word, *known));
       return;
     }
   }
   for (std::size_t begin = 0, end = 0; begin < word.size(); begin = end) {
     end = joint_before(word, begin);
-    whole_words_ ? part(word.substr(begin, end - begin), ids)
-                 : cache.append(word.substr(begin, end - begin), ids, part);
+    const std::string_view some = word.substr(begin, end - begin);
+    const std::size_t first = tokens.size();
+    whole_words_ ? part(some, tokens) : cache.append(some, tokens, part);
+    for (std::size_t i = first; i < tokens.size(); ++i) {
+      tokens[i].begin += static_cast<std::uint32_t>(begin);
+      tokens[i].end += static_cast<std::uint32_t>(begin);
+    }
   }
 }
 
-void BpeModel::encode_part(std::string_view part, std::vector<std::int32_t>& ids) const {
-  thread_local std::vector<std::int32_t> symbols;
+void BpeModel::encode_part(std::string_view part, WordTokens& tokens) const {
+  std::uint32_t at = 0;
+  thread_local std::vector<MergeSymbol> symbols;
   symbols.clear();
   symbols_of(part, symbols);
   merge_symbols(merges_, symbols);
-  ids.insert(ids.end(), symbols.begin(), symbols.end());
+  for (const MergeSymbol& symbol : symbols) {
+    tokens.push_back({symbol.id, at, at + symbol.size});
+    at += symbol.size;
+  }
   if (symbols.capacity() > 1 << 16) symbols = {};
 }
 
-void BpeModel::symbols_of(std::string_view word, std::vector<std::int32_t>& symbols) const {
-  std::int32_t pending = -1;  // the unknown token of characters so far
+void BpeModel::symbols_of(std::string_view word, std::vector<MergeSymbol>& symbols) const {
+  MergeSymbol pending{-1, 0};  // the unknown token of characters so far
+  const auto take_pending = [&] {
+    if (pending.id >= 0) symbols.push_back(pending);
+    pending = {-1, 0};
+  };
   for (std::size_t at = 0; at < word.size();) {
     const std::string_view character = first_character(word.substr(at));
+    const auto size = static_cast<std::uint32_t>(character.size());
     const bool begins = at == 0;
-    at += character.size();
+    at += size;
     const std::int32_t known = id_of_character(character, begins, at == word.size());
     if (known >= 0) {
-      if (pending >= 0) symbols.push_back(pending);
-      pending = -1;
-      symbols.push_back(known);
+      take_pending();
+      symbols.push_back({known, size});
       continue;
     }
     if (byte_fallback_) {
@@ -180,10 +196,10 @@ void BpeModel::symbols_of(std::string_view word, std::vector<std::int32_t>& symb
       if (add_bytes(whole, symbols)) continue;  // what is pending comes behind the bytes, there too
     }
     if (!unknown_) continue;
-    if (pending >= 0 && !fuse_unknown_) symbols.push_back(pending);
-    pending = unknown();
+    if (!fuse_unknown_) take_pending();
+    pending = {unknown(), pending.size + size};
   }
-  if (pending >= 0) symbols.push_back(pending);
+  take_pending();
 }
 
 std::int32_t BpeModel::id_of_character(std::string_view character, bool begins, bool ends) const {
@@ -195,10 +211,10 @@ std::int32_t BpeModel::id_of_character(std::string_view character, bool begins, 
   return id_of(whole).value_or(-1);
 }
 
-bool BpeModel::add_bytes(std::string_view character, std::vector<std::int32_t>& symbols) const {
+bool BpeModel::add_bytes(std::string_view character, std::vector<MergeSymbol>& symbols) const {
   for (const char byte : character)
     if (bytes_[static_cast<unsigned char>(byte)] < 0) return false;
-  for (const char byte : character) symbols.push_back(bytes_[static_cast<unsigned char>(byte)]);
+  for (const char byte : character) symbols.push_back({bytes_[static_cast<unsigned char>(byte)], 1});
   return true;
 }
 

@@ -16,33 +16,33 @@ RankedMerge merge_of(const RankedMerges& merges, std::int32_t left, std::int32_t
 }
 
 /// Looks for the lowest rank anew after each merge: the fastest way for the few symbols of most words.
-void merge_few(const RankedMerges& merges, std::vector<std::int32_t>& symbols) {
+void merge_few(const RankedMerges& merges, std::vector<MergeSymbol>& symbols) {
   RankedMerge pairs[few];
   std::size_t count = symbols.size();
-  for (std::size_t i = 0; i + 1 < count; ++i) pairs[i] = merge_of(merges, symbols[i], symbols[i + 1]);
+  for (std::size_t i = 0; i + 1 < count; ++i) pairs[i] = merge_of(merges, symbols[i].id, symbols[i + 1].id);
   while (count > 1) {
     std::size_t best = 0;
     for (std::size_t i = 1; i + 1 < count; ++i)
       if (pairs[i].rank < pairs[best].rank) best = i;
     if (pairs[best].rank == no_rank) break;
-    symbols[best] = pairs[best].id;
+    symbols[best] = {pairs[best].id, symbols[best].size + symbols[best + 1].size};
     --count;
     for (std::size_t i = best + 1; i < count; ++i) {
       symbols[i] = symbols[i + 1];
       if (i + 1 < count) pairs[i] = pairs[i + 1];
     }
-    if (best > 0) pairs[best - 1] = merge_of(merges, symbols[best - 1], symbols[best]);
-    if (best + 1 < count) pairs[best] = merge_of(merges, symbols[best], symbols[best + 1]);
+    if (best > 0) pairs[best - 1] = merge_of(merges, symbols[best - 1].id, symbols[best].id);
+    if (best + 1 < count) pairs[best] = merge_of(merges, symbols[best].id, symbols[best + 1].id);
   }
   symbols.resize(count);
 }
 
 class ManySymbols {
  public:
-  ManySymbols(const RankedMerges& merges, const std::vector<std::int32_t>& ids) : merges_(merges) {
-    symbols_.reserve(ids.size());
-    for (std::size_t i = 0; i < ids.size(); ++i) symbols_.push_back({ids[i], i - 1, i + 1});
-    for (std::size_t i = 0; i + 1 < ids.size(); ++i) add(i);
+  ManySymbols(const RankedMerges& merges, const std::vector<MergeSymbol>& symbols) : merges_(merges) {
+    symbols_.reserve(symbols.size());
+    for (std::size_t i = 0; i < symbols.size(); ++i) symbols_.push_back({symbols[i].id, symbols[i].size, i - 1, i + 1});
+    for (std::size_t i = 0; i + 1 < symbols.size(); ++i) add(i);
     std::make_heap(queue_.begin(), queue_.end(), later);
   }
 
@@ -56,6 +56,7 @@ class ManySymbols {
       Symbol& right = symbols_[left.next];
       if (merge_of(merges_, left.id, right.id).id != top.id) continue;  // one of them was joined since
       left.id = top.id;
+      left.size += right.size;
       right.id = -1;
       left.next = right.next;
       if (left.next < symbols_.size()) symbols_[left.next].previous = top.place;
@@ -64,15 +65,16 @@ class ManySymbols {
     }
   }
 
-  void take(std::vector<std::int32_t>& ids) const {
-    ids.clear();
+  void take(std::vector<MergeSymbol>& symbols) const {
+    symbols.clear();
     for (const Symbol& symbol : symbols_)
-      if (symbol.id >= 0) ids.push_back(symbol.id);
+      if (symbol.id >= 0) symbols.push_back({symbol.id, symbol.size});
   }
 
  private:
   struct Symbol {
     std::int32_t id;  // -1: part of one to its left
+    std::uint32_t size;
     std::size_t previous, next;
   };
   struct Candidate {
@@ -103,7 +105,7 @@ class ManySymbols {
 
 }  // namespace
 
-void merge_symbols(const RankedMerges& merges, std::vector<std::int32_t>& symbols) {
+void merge_symbols(const RankedMerges& merges, std::vector<MergeSymbol>& symbols) {
   if (symbols.size() <= few) return merge_few(merges, symbols);
   ManySymbols many(merges, symbols);
   many.merge_all();

@@ -8,6 +8,11 @@
 
 namespace zero {
 
+struct MergeSymbol {
+  std::int32_t id = 0;
+  std::uint32_t size = 0;  // bytes of the word
+};
+
 struct RankedMerge {
   std::uint32_t rank = 0;
   std::int32_t id = 0;  // of the joined symbol
@@ -15,6 +20,6 @@ struct RankedMerge {
 using RankedMerges = PairTable<RankedMerge>;
 
 /// Joins in place what can be joined.
-void merge_symbols(const RankedMerges& merges, std::vector<std::int32_t>& symbols);
+void merge_symbols(const RankedMerges& merges, std::vector<MergeSymbol>& symbols);
 
 }  // namespace zero

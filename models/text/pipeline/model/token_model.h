@@ -18,9 +18,9 @@ class TokenModel {
  public:
   virtual ~TokenModel() = default;
 
-  /// Appends the ids of a word of valid UTF-8, which is not empty. Thread-safe where every thread has a cache of its
+  /// Appends the tokens of a word of valid UTF-8, which is not empty. Thread-safe where every thread has a cache of its
   /// own. InputError for a character that is unknown where the file names no token for those.
-  virtual void encode(std::string_view word, WordCache& cache, std::vector<std::int32_t>& ids) const = 0;
+  virtual void encode(std::string_view word, WordCache& cache, WordTokens& tokens) const = 0;
 
   virtual std::optional<std::int32_t> id_of(std::string_view piece) const = 0;
   virtual const std::string* piece(std::int32_t id) const = 0;  // nullptr for an id of none

@@ -37,9 +37,8 @@ class UnigramModel : public TokenModel {
  public:
   explicit UnigramModel(Component& component) : UnigramModel(component, {}) {}
 
-  void encode(std::string_view word, WordCache& cache, std::vector<std::int32_t>& ids) const override {
-    cache.append(word, ids,
-                 [this](std::string_view whole, std::vector<std::int32_t>& out) { encode_word(whole, out); });
+  void encode(std::string_view word, WordCache& cache, WordTokens& tokens) const override {
+    cache.append(word, tokens, [this](std::string_view whole, WordTokens& out) { encode_word(whole, out); });
   }
   std::optional<std::int32_t> id_of(std::string_view piece) const override { return vocabulary_.id_of(piece); }
   const std::string* piece(std::int32_t id) const override { return vocabulary_.piece(id); }
@@ -56,9 +55,9 @@ class UnigramModel : public TokenModel {
 
   UnigramModel(Component& component, std::vector<double> scores);
   void add_path(const std::string& piece);
-  void encode_word(std::string_view word, std::vector<std::int32_t>& ids) const;
+  void encode_word(std::string_view word, WordTokens& tokens) const;
   std::vector<Best> best_ways(std::string_view word) const;
-  void add_piece(std::string_view piece, std::vector<std::int32_t>& ids) const;
+  void add_piece(std::string_view word, TextSpan where, WordTokens& tokens) const;
 
   std::vector<double> scores_;
   Vocabulary vocabulary_;
@@ -125,7 +124,7 @@ std::vector<UnigramModel::Best> UnigramModel::best_ways(std::string_view word) c
   return ways;
 }
 
-void UnigramModel::encode_word(std::string_view word, std::vector<std::int32_t>& ids) const {
+void UnigramModel::encode_word(std::string_view word, WordTokens& tokens) const {
   const std::vector<Best> ways = best_ways(word);
   std::vector<TextSpan> pieces;
   bool unknown_before = false;
@@ -140,20 +139,24 @@ void UnigramModel::encode_word(std::string_view word, std::vector<std::int32_t>&
     unknown_before = unknown;
   }
   std::reverse(pieces.begin(), pieces.end());
-  for (const TextSpan& piece : pieces) add_piece(word.substr(piece.begin, piece.end - piece.begin), ids);
+  for (const TextSpan& piece : pieces) add_piece(word, piece, tokens);
 }
 
-void UnigramModel::add_piece(std::string_view piece, std::vector<std::int32_t>& ids) const {
-  if (const auto id = id_of(piece)) return ids.push_back(*id);
-  const std::size_t begin = ids.size();
+void UnigramModel::add_piece(std::string_view word, TextSpan where, WordTokens& tokens) const {
+  const std::string_view piece = word.substr(where.begin, where.end - where.begin);
+  const std::size_t first = tokens.size();
+  const auto add = [&](std::int32_t id) {
+    tokens.push_back({id, static_cast<std::uint32_t>(where.begin), static_cast<std::uint32_t>(where.end)});
+  };
+  if (const auto id = id_of(piece)) return add(*id);
   for (std::size_t i = 0; byte_fallback_ && i < piece.size(); ++i) {
     const auto id = id_of(byte_piece(static_cast<unsigned char>(piece[i])));
     if (!id) break;
-    ids.push_back(*id);
+    add(*id);
   }
-  if (byte_fallback_ && ids.size() - begin == piece.size()) return;
-  ids.resize(begin);
-  ids.push_back(unknown_);
+  if (byte_fallback_ && tokens.size() - first == piece.size()) return;
+  tokens.resize(first);
+  add(unknown_);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// WordCache: the ids of words that came before. Each word has one place; a later one takes it over. No LibTorch.
+// WordCache: the tokens of words that came before. Each word has one place; a later one takes it over. No LibTorch.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "models/text/pipeline/model/word_token.h"
 
 namespace zero {
 
@@ -16,24 +18,24 @@ class WordCache {
 
   WordCache() : entries_(std::size_t{1} << place_bits) {}
 
-  /// Appends the ids of `word`, which `encode(word, ids)` appends when they are not known.
+  /// Appends the tokens of `word`, which `encode(word, tokens)` appends when they are not known.
   template <class Encode>
-  void append(std::string_view word, std::vector<std::int32_t>& ids, const Encode& encode) {
+  void append(std::string_view word, WordTokens& tokens, const Encode& encode) {
     const std::uint64_t hash = std::hash<std::string_view>{}(word);
     Entry& entry = entries_[hash & (entries_.size() - 1)];
     if (entry.hash == hash && std::string_view(words_).substr(entry.word, entry.size) == word) {
-      const auto known = std::span(ids_).subspan(entry.ids, entry.count);
-      ids.insert(ids.end(), known.begin(), known.end());
+      const auto known = std::span(tokens_).subspan(entry.tokens, entry.count);
+      tokens.insert(tokens.end(), known.begin(), known.end());
       return;
     }
-    const std::size_t begin = ids.size();
-    encode(word, ids);
+    const std::size_t begin = tokens.size();
+    encode(word, tokens);
     if (word.size() > longest) return;
-    if (words_.size() > most_bytes || ids_.size() > most_bytes) clear();
+    if (words_.size() > most_bytes || tokens_.size() > most_bytes) clear();
     entry = {hash, static_cast<std::uint32_t>(words_.size()), static_cast<std::uint32_t>(word.size()),
-             static_cast<std::uint32_t>(ids_.size()), static_cast<std::uint32_t>(ids.size() - begin)};
+             static_cast<std::uint32_t>(tokens_.size()), static_cast<std::uint32_t>(tokens.size() - begin)};
     words_ += word;
-    ids_.insert(ids_.end(), ids.begin() + static_cast<std::ptrdiff_t>(begin), ids.end());
+    tokens_.insert(tokens_.end(), tokens.begin() + static_cast<std::ptrdiff_t>(begin), tokens.end());
   }
 
  private:
@@ -42,18 +44,18 @@ class WordCache {
 
   struct Entry {
     std::uint64_t hash = 0;
-    std::uint32_t word = 0, size = 0, ids = 0, count = 0;
+    std::uint32_t word = 0, size = 0, tokens = 0, count = 0;
   };
 
   void clear() {
     entries_.assign(entries_.size(), {});
     words_.clear();
-    ids_.clear();
+    tokens_.clear();
   }
 
   std::vector<Entry> entries_;
   std::string words_;
-  std::vector<std::int32_t> ids_;
+  WordTokens tokens_;
 };
 
 }  // namespace zero

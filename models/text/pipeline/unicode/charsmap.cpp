@@ -30,6 +30,16 @@ std::optional<std::string> from_base64(std::string_view encoded) {
 
 constexpr std::uint32_t label_of(std::uint32_t unit) { return unit & (0x80000000u | 0xFF); }
 constexpr std::uint32_t offset_of(std::uint32_t unit) { return (unit >> 10) << ((unit & 0x200) >> 6); }
+/// One character takes the place of one, what is too much that of the last.
+void put(std::string_view rule, std::string_view old, std::size_t begin, TextRewriter& out) {
+  std::size_t place = 0;
+  for_each_character(rule, [&](std::string_view character, char32_t) {
+    out.put(character, begin + place);
+    const std::size_t next = place + first_character(old.substr(place)).size();
+    if (next < old.size()) place = next;
+  });
+}
+
 constexpr bool has_rule(std::uint32_t unit) { return unit >> 8 & 1; }
 
 }  // namespace
@@ -59,22 +69,24 @@ std::optional<std::string_view> Charsmap::find(std::string_view chunk) const {
   return std::nullopt;
 }
 
-std::string Charsmap::apply(std::string_view text) const {
+void Charsmap::apply(AlignedText& text) const {
   constexpr std::size_t longest = 6;
-  std::string result;
-  result.reserve(text.size());
-  for (const TextSpan& span : graphemes(text)) {
-    const std::string_view grapheme = text.substr(span.begin, span.end - span.begin);
+  TextRewriter result(text, text.text.size());
+  for (const TextSpan& span : graphemes(text.text)) {
+    const std::string_view grapheme = std::string_view(text.text).substr(span.begin, span.end - span.begin);
     if (grapheme.size() < longest) {
       if (const auto rule = find(grapheme)) {
-        result += *rule;
+        put(*rule, grapheme, span.begin, result);
         continue;
       }
     }
-    for_each_character(grapheme,
-                       [&](std::string_view character, char32_t) { result += find(character).value_or(character); });
+    std::size_t at = span.begin;
+    for_each_character(grapheme, [&](std::string_view character, char32_t) {
+      result.put(find(character).value_or(character), at);
+      at += character.size();
+    });
   }
-  return result;
+  result.finish();
 }
 
 }  // namespace zero

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "models/text/pipeline/aligned_text.h"
+
 namespace zero {
 
 class Charsmap {
@@ -16,7 +18,7 @@ class Charsmap {
 
   /// A grapheme of less than 6 bytes is looked up as a whole, else its characters one by one; the shortest rule that
   /// fits its beginning stands for all of it. The text is valid UTF-8.
-  std::string apply(std::string_view text) const;
+  void apply(AlignedText& text) const;
 
  private:
   std::optional<std::string_view> find(std::string_view chunk) const;

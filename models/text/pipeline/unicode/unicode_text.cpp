@@ -48,6 +48,12 @@ const icu::Normalizer2* make_form(NormalForm form) {
   return new icu::FilteredNormalizer2(*whole, known);
 }
 
+const icu::Normalizer2& normalizer_of(NormalForm form) {
+  static const std::array<const icu::Normalizer2*, 4> forms{make_form(NormalForm::nfc), make_form(NormalForm::nfd),
+                                                            make_form(NormalForm::nfkc), make_form(NormalForm::nfkd)};
+  return *forms[static_cast<std::size_t>(form)];
+}
+
 bool is_ascii(std::string_view text) {
   std::size_t at = 0;
   std::uint64_t word = 0;
@@ -72,16 +78,25 @@ bool is_of_version(char32_t code, int version) {
 std::string normalize(NormalForm form, std::string_view text) {
   if (is_ascii(text)) return std::string(text);
   ZERO_CHECK(text.size() <= INT_MAX, "a text of 2 GiB or more cannot be normalised at once");
-  static const std::array<const icu::Normalizer2*, 4> forms{make_form(NormalForm::nfc), make_form(NormalForm::nfd),
-                                                            make_form(NormalForm::nfkc), make_form(NormalForm::nfkd)};
   std::string result;
   result.reserve(text.size() + text.size() / 8);
   icu::StringByteSink<std::string> sink(&result);
   UErrorCode code = U_ZERO_ERROR;
-  forms[static_cast<std::size_t>(form)]->normalizeUTF8(
-      0, icu::StringPiece(text.data(), static_cast<std::int32_t>(text.size())), sink, nullptr, code);
+  normalizer_of(form).normalizeUTF8(0, icu::StringPiece(text.data(), static_cast<std::int32_t>(text.size())), sink,
+                                    nullptr, code);
   require(code);
   return result;
+}
+
+std::vector<TextSpan> normal_segments(NormalForm form, std::string_view text) {
+  const icu::Normalizer2& normalizer = normalizer_of(form);
+  std::vector<TextSpan> spans;
+  std::size_t at = 0;
+  for_each_character(text, [&](std::string_view character, char32_t code) {
+    if (at == 0 || normalizer.hasBoundaryBefore(static_cast<UChar32>(code))) spans.push_back({at, at});
+    spans.back().end = at += character.size();
+  });
+  return spans;
 }
 
 std::string lower_case(std::string_view text) {
@@ -120,6 +135,10 @@ std::vector<TextSpan> graphemes(std::string_view text) {
     begin = static_cast<std::size_t>(end);
   }
   return spans;
+}
+
+int combining_class(char32_t code) {
+  return is_of_version(code, 9) ? u_getCombiningClass(static_cast<UChar32>(code)) : 0;
 }
 
 bool is_combining_mark(char32_t code) {

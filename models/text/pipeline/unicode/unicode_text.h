@@ -17,6 +17,9 @@ enum class NormalForm { nfc, nfd, nfkc, nfkd };
 /// characters stay as they are and let no mark pass.
 std::string normalize(NormalForm form, std::string_view text);
 
+/// The same piece by piece: what each span becomes by itself is what it becomes in the text.
+std::vector<TextSpan> normal_segments(NormalForm form, std::string_view text);
+
 /// Character by character, without regard to what stands beside it.
 std::string lower_case(std::string_view text);
 
@@ -35,6 +38,7 @@ void for_each_character(std::string_view text, const Use& use) {
 /// Grapheme clusters, extended ones.
 std::vector<TextSpan> graphemes(std::string_view text);
 
+int combining_class(char32_t code);        // canonical, of Unicode 9
 bool is_combining_mark(char32_t code);     // M of Unicode 9
 bool is_nonspacing_mark(char32_t code);    // Mn of Unicode 8
 bool is_control(char32_t code);            // Cc, Cf, Co of Unicode 8

@@ -83,7 +83,7 @@ void add_template(GgufMetadata& metadata, const TokenizerSource& source) {
 }  // namespace
 
 GgufVocabulary gguf_vocabulary(const std::string& path, std::int64_t vocab_size) {
-  const Tokenizer tokenizer = Tokenizer::load(path);
+  const Tokenizer tokenizer = Tokenizer::load_sentencepiece(path);
   tokenizer.require_plain_merges("prompts of a GGUF file");  // llama.cpp merges by scores
   const auto added = added_tokens(json::parse(tokenizer_config_of({path, tokenizer_home(path)})));
   GgufVocabulary vocabulary;
@@ -117,7 +117,7 @@ GgufVocabulary gguf_vocabulary(const std::string& path, std::int64_t vocab_size)
 void add_tokenizer(GgufMetadata& metadata, const TokenizerSource& source, const ModelConfig& config) {
   if (source.tokenizer.empty()) return metadata.add("tokenizer.ggml.model", "no_vocab");
   const GgufVocabulary vocabulary = gguf_vocabulary(source.tokenizer, config.vocab_size);
-  const Tokenizer tokenizer = Tokenizer::load(source.tokenizer);
+  const Tokenizer tokenizer = Tokenizer::load_sentencepiece(source.tokenizer);
   const json settings = json::parse(tokenizer_config_of(source));
   metadata.add("tokenizer.ggml.model", "llama");
   metadata.add("tokenizer.ggml.pre", "default");

@@ -140,10 +140,24 @@ Files copied_files(const std::string& folder) {
   return files;
 }
 
+/// A template that was named, or comes from another folder, goes before that of the files.
+Files with_template(Files files, const TokenizerSource& source) {
+  const std::string home = tokenizer_home(source.tokenizer);
+  const auto jinja = chat_template_of(source);
+  if (!jinja || (source.chat_template.empty() && same_folder(home, source.settings))) return files;
+  json config = read_json_object(home + "/tokenizer_config.json");
+  config["chat_template"] = *jinja;
+  files["tokenizer_config.json"] = config.dump(2) + "\n";
+  files["chat_template.jinja"] = *jinja;
+  files.erase("chat_template.json");
+  return files;
+}
+
 Files files_of(const TokenizerSource& source) {
   if (source.tokenizer.empty() || !fs::exists(source.tokenizer)) return {};
-  const bool read_here = !fs::is_directory(source.tokenizer) || fs::exists(source.tokenizer + "/tokenizer.model");
-  return read_here ? made_files(source) : copied_files(source.tokenizer);
+  const std::string home = tokenizer_home(source.tokenizer);
+  if (!Tokenizer::lies_at(source.tokenizer)) return copied_files(home);
+  return Tokenizer::is_json(source.tokenizer) ? with_template(copied_files(home), source) : made_files(source);
 }
 
 }  // namespace
@@ -163,7 +177,7 @@ const std::vector<std::string>& tokenizer_file_names() {
 
 TokenizerSource find_tokenizer(const std::string& named, const std::string& adapter, const std::string& model) {
   TokenizerSource source;
-  const bool has_one = !adapter.empty() && fs::exists(adapter + "/tokenizer.model");
+  const bool has_one = !adapter.empty() && Tokenizer::lies_at(adapter);
   source.tokenizer = !named.empty() ? named : has_one ? adapter : model;
   for (const std::string& folder : {tokenizer_home(named), adapter, model}) {
     if (folder.empty()) continue;
@@ -189,6 +203,7 @@ std::string encoding_rules_of(const TokenizerSource& source) {
   for (const char* name : {"legacy", "add_prefix_space"}) rules[name] = config.value(name, json());
   for (const char* name : {"bos_token", "eos_token"})
     rules[name] = config.contains(name) ? json{content_of(config[name])} : json();  // null says none
+  if (Tokenizer::is_json(source.tokenizer)) return rules.dump();                    // the file says all else
   const Tokenizer tokenizer = Tokenizer::load(source.tokenizer);
   rules["bos"] = tokenizer.bos().value_or(-1);
   rules["eos"] = tokenizer.eos().value_or(-1);
@@ -203,18 +218,17 @@ std::optional<std::string> chat_template_of(const TokenizerSource& source) {
 
 std::optional<std::int64_t> end_of_turn_of(const TokenizerSource& source) {
   if (source.tokenizer.empty() || !chat_template_of(source)) return std::nullopt;
-  if (fs::is_directory(source.tokenizer) && !fs::exists(source.tokenizer + "/tokenizer.model")) return std::nullopt;
-  std::string mark;
+  if (!Tokenizer::lies_at(source.tokenizer)) return std::nullopt;
   try {
-    mark = ChatTemplate::load(source.settings, source.chat_template).end_of_turn();
-  } catch (const InputError&) {  // a template of another make is carried, not understood
+    const std::string mark = ChatTemplate::load(source.settings, source.chat_template).end_of_turn();
+    const Tokenizer tokenizer = Tokenizer::load(source.tokenizer);
+    const auto id = tokenizer.id_of(mark);
+    const TokenType type = id ? tokenizer.type(*id) : TokenType::normal;
+    const bool one_token = type == TokenType::control || type == TokenType::user_defined;
+    return one_token ? std::optional<std::int64_t>(*id) : std::nullopt;
+  } catch (const InputError&) {  // a template or a tokenizer of another make is carried, not understood
     return std::nullopt;
   }
-  const Tokenizer tokenizer = Tokenizer::load(source.tokenizer);
-  const auto id = tokenizer.id_of(mark);
-  const TokenType type = id ? tokenizer.type(*id) : TokenType::normal;
-  const bool one_token = type == TokenType::control || type == TokenType::user_defined;
-  return one_token ? std::optional<std::int64_t>(*id) : std::nullopt;
 }
 
 void check_tokenizer_files(const TokenizerSource& source) { files_of(source); }

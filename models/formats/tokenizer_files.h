@@ -10,7 +10,7 @@
 namespace zero {
 
 struct TokenizerSource {
-  std::string tokenizer = {};      // tokenizer.model or a folder with one: pieces, merges and added tokens; empty: none
+  std::string tokenizer = {};      // as Tokenizer::load takes it; empty: none
   std::string settings = {};       // folder of tokenizer_config.json and the chat template
   std::string chat_template = {};  // name of a known template; empty: that of `settings`, if any
 };
@@ -18,8 +18,7 @@ struct TokenizerSource {
 /// The tokenizer files that a model directory may hold, by name.
 const std::vector<std::string>& tokenizer_file_names();
 
-/// The tokenizer of a model with an adapter: the one named, else the adapter's where it has a tokenizer.model, else the
-/// model's. Settings are those of the first of the three folders that has any. Each may be empty.
+/// The tokenizer of a model with an adapter: the one named, else the adapter's where it has one, else the model's. Settings are those of the first of the three folders that has any. Each may be empty.
 TokenizerSource find_tokenizer(const std::string& named, const std::string& adapter, const std::string& model);
 
 /// The folder of a tokenizer as TokenizerSource and Tokenizer::load name it: the folder itself, or the file's.
@@ -44,8 +43,8 @@ std::optional<std::int64_t> end_of_turn_of(const TokenizerSource& source);
 /// InputError for what write_tokenizer_files() could not make of the source.
 void check_tokenizer_files(const TokenizerSource& source);
 
-/// Writes the tokenizer files into a folder and removes others of their names that lie there. A source with
-/// tokenizer.json alone, which is not read here, is copied as it is.
+/// Writes the tokenizer files into a folder and removes others of their names that lie there. Where a tokenizer.json
+/// counts (Tokenizer::load) they are copied as they are, with the chat template in effect.
 void write_tokenizer_files(const std::string& folder, const TokenizerSource& source);
 
 }  // namespace zero

@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 #include "models/text/added_token_finder.h"
 #include "models/text/merge_table.h"
+#include "models/text/pipeline/text_pipeline.h"
 #include "models/text/tokenizer.h"
 
 namespace zero {
@@ -105,6 +106,7 @@ struct ChatTokenizer::State {
   std::int32_t unknown = 0;
   Prefix prefix = Prefix::first;
   MergeTable merges;
+  std::shared_ptr<const TextPipeline> pipeline;  // all else is unused where there is one
 
   explicit State(const Tokenizer& tokenizer) : finder(tokenizer.added_tokens()) {}
   void add_part(std::string_view text, std::size_t begin, std::size_t end, TokenizedText& out) const;
@@ -159,6 +161,12 @@ void ChatTokenizer::State::add_part(std::string_view text, std::size_t begin, st
 ChatTokenizer::ChatTokenizer(const Tokenizer& tokenizer, const std::string& directory) {
   tokenizer.require_plain_merges("prompts, chats and .jsonl");
   auto state = std::make_unique<State>(tokenizer);
+  for (const AddedToken& token : tokenizer.added_tokens())
+    state->specials.emplace(token.content, static_cast<std::int32_t>(token.id));
+  if ((state->pipeline = tokenizer.pipeline())) {
+    state_ = std::move(state);
+    return;
+  }
   state->bytes.fill(-1);
   for (std::int64_t id = 0; id < tokenizer.model_size(); ++id) {
     const std::string& piece = tokenizer.piece(id);
@@ -167,8 +175,6 @@ ChatTokenizer::ChatTokenizer(const Tokenizer& tokenizer, const std::string& dire
       state->bytes[static_cast<std::size_t>(std::stoi(piece.substr(3, 2), nullptr, 16))] = number;
     state->pieces.emplace(piece, number);
   }
-  for (const AddedToken& token : tokenizer.added_tokens())
-    state->specials.emplace(token.content, static_cast<std::int32_t>(token.id));
   state->unknown = tokenizer.unk().value_or(0);
   state->prefix = read_prefix(std::filesystem::path(directory) / "tokenizer_config.json", tokenizer);
   const std::string list = std::filesystem::path(tokenizer.model_path()).parent_path() / "tokenizer.json";
@@ -183,6 +189,10 @@ ChatTokenizer::~ChatTokenizer() = default;
 TokenizedText ChatTokenizer::encode(std::string_view content) const {
   if (content.size() > (std::size_t{1} << 31) - 2)
     throw InputError("a conversation of 2 GiB or more cannot be encoded as one text");
+  if (state_->pipeline) {
+    LocatedIds located = state_->pipeline->locate(content);
+    return {std::move(located.ids), std::move(located.bytes)};
+  }
   TokenizedText out;
   for (const TextPart& part : state_->finder.split(content)) {
     if (part.id < 0) {

@@ -1,7 +1,8 @@
 #pragma once
-// ChatTokenizer: the ids that transformers' LlamaTokenizer gives a rendered conversation, with the bytes behind each.
+// ChatTokenizer: the ids that transformers gives a rendered conversation, with the bytes behind each.
 //
-// It differs from SentencePiece, by which plain texts are encoded, in three ways: added tokens written out in the text
+// A tokenizer.json is executed (models/text/pipeline). With a SentencePiece model they are those of LlamaTokenizer. That
+// differs from SentencePiece, by which plain texts are encoded, in three ways: added tokens written out in the text
 // are taken as such (models/text/added_token_finder.h); by default only the text's very first piece gets a space in
 // front; and merges go by a list of pairs, the lower rank and then the left one first (Hugging Face tokenizers,
 // models/bpe/word.rs), not by the score of what they make. The list is tokenizer.json's where one lies in the folder;
@@ -34,7 +35,7 @@ class ChatTokenizer {
   ChatTokenizer(ChatTokenizer&&) noexcept;
   ~ChatTokenizer();
 
-  /// Of valid UTF-8, up to 2 GiB. No BOS or EOS but what the text writes out. Thread-safe.
+  /// With a tokenizer.json white space that an added token takes from beside it belongs to that. Of valid UTF-8, up to 2 GiB. No BOS or EOS but what the text writes out. Thread-safe.
   TokenizedText encode(std::string_view text) const;
 
   /// The id of a text that is one added token.

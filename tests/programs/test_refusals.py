@@ -277,7 +277,7 @@ CASES = [
     ("no_model_config", remove("model/config.json"), [], ["config.json"]),
     ("no_weights", remove("model/model.safetensors"), [], ["safetensors"]),
     ("no_tokenizer", None, ["data.train=a.txt"], ["a.txt"]),
-    ("tokenizer_json_alone", tokenizer_json_alone, ["data.train=a.txt"], ["tokenizer.json, which is not read", ".bin"]),
+    ("tokenizer_json_alone", tokenizer_json_alone, ["data.train=a.txt"], ["tokenizer.json", '"model" is missing']),
     ("text_in_latin1", trains_on("a.txt", ("God said\n für alle" * 99).encode("latin1")), [], ["a.txt: byte 11 (0xFC) is not UTF-8", "iconv"]),
     ("text_in_utf16", trains_on("a.txt", ("God said" * 99).encode("utf-16-le")), [], ["a.txt: byte 1 is zero", "UTF-16"]),
     ("examples_for_a_unigram_model", trains_on("a.jsonl", b'{"text": "a"}\n', "normalisers/nfkc.model"), [], ["[data] tokenizer = ", "is a unigram model", "--model_type=bpe"]),

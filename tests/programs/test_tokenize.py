@@ -52,6 +52,48 @@ def check_a_file_that_cannot_be_executed_is_refused(args, folder):
     assert code == 2 and "pretokenizers[0]" in message and "UnicodeScripts" in message and path in message, message
 
 
+def check_training_and_prompts_take_the_same_ids(args, folder):
+    """A text and examples as they are trained, and what a model made so continues."""
+    tokenizer = os.path.join(args.data, "pipelines", "llama3")
+    text = "In the beginning God created the heaven and the earth. \U0001f999\n" * 20
+    with open(os.path.join(folder, "a.txt"), "w") as file:
+        file.write(text)
+    with open(os.path.join(folder, "a.jsonl"), "w") as file:
+        file.write(json.dumps({"text": text[:60]}) + "\n")
+    _, (whole, short), _ = tokenize(args, tokenizer, [json.dumps({"text": text}), json.dumps({"text": text[:60]})])
+    config = {"job": {"output_dir": "out"}, "model": {"preset": "llama-tiny", "vocab_size": 1809, "max_position_embeddings": 64},
+              "data": {"train": ["a.jsonl"], "tokenizer": tokenizer}, "optimizer": {"name": "sgd", "lr": 0.001},
+              "training": {"seq_len": 32, "steps": 2, "global_batch_size": 1, "local_batch_size": 1, "precision": "fp32"}}
+    run = lambda *command: subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment(), timeout=120)
+
+    def train(*more):
+        with open(os.path.join(folder, "config.toml"), "w") as file:
+            for section, keys in config.items():
+                file.write(f"[{section}]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in keys.items()))
+        done = run(os.path.join(args.bin, "zero_train"), "config.toml", *more)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    example, = [json.loads(line) for line in train("--preview", "1", "--json").splitlines()]
+    end = example["ids"][-1]
+    assert example["ids"] == short["ids"] + [end] and end not in short["ids"], (example, short)
+    config["data"]["train"] = ["a.txt"]
+    train()
+    cache, = [os.path.join(place, name) for place, _, names in os.walk(os.path.join(folder, "out", "token_cache")) for name in names
+              if os.path.getsize(os.path.join(place, name)) >= 2 * len(whole["ids"])][:1]
+    with open(cache, "rb") as file:
+        content = file.read()
+    ids = whole["ids"] + [end]
+    assert b"".join(id.to_bytes(2, "little") for id in ids) in content, cache
+    model = os.path.join(folder, "out", "model")
+    assert tokenize(args, model, [json.dumps({"text": text})])[1] == [whole]  # it carries its tokenizer
+    done = run(os.path.join(args.bin, "zero_generate"), model, "--prompt", "In the beginning", "--max-new-tokens", "8", "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    _, (made,), _ = tokenize(args, model, [json.dumps({"ids": answer["ids"]})])
+    assert answer["text"] == made["skipped"], (answer, made)
+
+
 if __name__ == "__main__":
     args = arguments(__doc__)
     run_checks(args, globals(), lambda check, folder: check(args, folder))

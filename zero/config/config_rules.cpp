@@ -126,8 +126,10 @@ void check_data(const Config& config) {
       if (data_kind(file).empty())
         refuse(config, key, file + " must end in .txt, .jsonl, .json or .bin: the ending tells how it is read");
       if (data_kind(file) != "bin" && config.model.preset && config.data.tokenizer.empty())
-        refuse(config, key,
-               file + " is text, and a preset has no tokenizer: give [data] tokenizer, a SentencePiece model");
+        refuse(
+            config, key,
+            file +
+                " is text, and a preset has no tokenizer: give [data] tokenizer, a tokenizer.json or a SentencePiece model");
     }
   };
   check(config.data.train, "data.train");

@@ -36,8 +36,9 @@ void check(const DataOptions& options) {
           ": conversations (.jsonl, .json) and streams of tokens (.txt, .bin) cannot be joined; train on one kind"));
     if (!std::filesystem::exists(file)) throw InputError(text(file, " does not exist"));
     if ((kind == ".txt" && !options.encoder) || (is_examples(file) && !options.tokenizer))
-      throw InputError(
-          text(file, " needs a tokenizer: set data.tokenizer, or give a model directory that has tokenizer.model"));
+      throw InputError(text(
+          file,
+          " needs a tokenizer: set data.tokenizer, or give a model directory that has a tokenizer.json or tokenizer.model"));
   }
 }
 

@@ -112,8 +112,9 @@ class Prompter {
 
   Ids encode(const std::string& prompt) const {
     Ids ids = chat_.encode(prompt).ids;
-    const auto bos = tokenizer_.bos();
-    if (bos && (ids.empty() || ids.front() != *bos)) ids.insert(ids.begin(), *bos);
+    const Ids& opening = tokenizer_.opening();
+    const bool written = ids.size() >= opening.size() && std::equal(opening.begin(), opening.end(), ids.begin());
+    if (!written) ids.insert(ids.begin(), opening.begin(), opening.end());
     return ids;
   }
   const Tokenizer& tokenizer() const { return tokenizer_; }
@@ -207,7 +208,7 @@ void chat(Model& model, const ModelSource& source, Arguments arguments) {
 void describe(CLI::App& app, Arguments& arguments) {
   app.add_option(
          "model", arguments.model,
-         "model directory (config.json, *.safetensors, tokenizer.model), or a run's folder or a checkpoint of zero_train")
+         "model directory (config.json, *.safetensors, tokenizer files), or a run's folder or a checkpoint of zero_train")
       ->required();
   app.add_option("--adapter", arguments.adapter,
                  "LoRA adapter (a PEFT directory, or the folder of the run that made it) to merge into the model");
@@ -249,8 +250,9 @@ void describe(CLI::App& app, Arguments& arguments) {
   app.add_option("--precision", arguments.precision, "of weights and arithmetic")
       ->capture_default_str()
       ->check(CLI::IsMember({"fp32", "bf16"}));
-  app.add_option("--tokenizer", arguments.tokenizer,
-                 "tokenizer.model or a folder with one, before that of the adapter or the model directory");
+  app.add_option(
+      "--tokenizer", arguments.tokenizer,
+      "tokenizer.json, tokenizer.model or a folder with one, before that of the adapter or the model directory");
   app.add_flag("--json", arguments.json, "print a JSON line for --prompt, too")->excludes(chat);
 }
 

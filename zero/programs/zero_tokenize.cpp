@@ -21,7 +21,8 @@ using Ids = std::vector<std::int32_t>;
 Json encoded(const TextPipeline& pipeline, const nlohmann::json& request, const std::string& place) {
   if (!request["text"].is_string()) throw InputError(text(place, ": \"text\" must be a string"));
   const auto& content = request["text"].get_ref<const std::string&>();
-  Json reply{{"ids", pipeline.encode(content, true)}, {"plain", pipeline.encode(content, false)}};
+  const Ids inner = pipeline.encode_part(content, false);
+  Json reply{{"ids", pipeline.surrounded(inner, true)}, {"plain", pipeline.surrounded(inner, false)}};
   if (json_value<bool>(request, "offsets", false, place))
     for (const TextSpan& span : pipeline.locate(content).characters)
       reply["offsets"].push_back(Json::array({span.begin, span.end}));

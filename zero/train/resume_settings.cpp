@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "models/formats/tokenizer_files.h"
 #include "models/text/chat_template.h"
+#include "models/text/tokenizer.h"
 #include "zero/config/config_keys.h"
 #include "zero/config/mistakes.h"
 #include "zero/config/nearest_key.h"
@@ -64,12 +65,19 @@ std::string marks_of(const std::vector<std::string>& paths, const CoreSet& cores
 
 std::string mark_of(std::string_view content) { return hex(fingerprint_of(content), 12); }
 
-/// The pieces, the merges, and what is said of them elsewhere; empty: the run has no tokenizer.
-std::string tokenizer_mark(const TokenizerSource& source) {
+bool has_texts(const Config& config) {
+  return std::any_of(config.data.train.begin(), config.data.train.end(),
+                     [](const std::string& path) { return !path.ends_with(".bin"); });
+}
+
+/// The pieces, the merges, and what is said of them elsewhere; empty: the run has no tokenizer, or a tokenizer.json that
+/// is not needed.
+std::string tokenizer_mark(const TokenizerSource& source, bool needed) {
+  if (!needed && Tokenizer::is_json(source.tokenizer)) return "";
   const std::string folder = tokenizer_home(source.tokenizer);
+  if (source.tokenizer.empty() || !Tokenizer::lies_at(source.tokenizer)) return "";
   const std::string file = fs::is_directory(source.tokenizer) ? folder + "/tokenizer.model" : source.tokenizer;
-  if (file.empty() || !fs::exists(file)) return "";
-  std::string mark = file_mark(file);
+  std::string mark = fs::exists(file) ? file_mark(file) : "no tokenizer.model";
   if (fs::exists(folder + "/tokenizer.json")) mark += "; tokenizer.json " + file_mark(folder + "/tokenizer.json");
   return mark + "; added tokens and rules " + mark_of(encoding_rules_of(source));
 }
@@ -123,7 +131,7 @@ Settings resume_settings(const Config& config, const BatchArithmetic& batch, con
   add_model(settings, model);
   const TokenizerSource tokenizer = tokenizer_source_of(config);
   settings.emplace_back("data.train", marks_of(config.data.train, cores));
-  if (const std::string mark = tokenizer_mark(tokenizer); !mark.empty()) {
+  if (const std::string mark = tokenizer_mark(tokenizer, has_texts(config)); !mark.empty()) {
     settings.emplace_back("data.tokenizer", mark);
     if (has_conversations(config)) settings.emplace_back("data.chat_template", template_mark(tokenizer));
   }

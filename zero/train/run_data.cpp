@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "models/formats/tokenizer_files.h"
 #include "zero/config/config_rules.h"
 #include "zero/config/setup.h"
 #include "zero/data/open_rows.h"
@@ -68,8 +69,9 @@ std::string remedy_of_large(const Config& config, const Tokenizer& tokenizer) {
   if (config.data.tokenizer.empty())
     return "the directory's tokenizer was enlarged and its embedding was not: take both from one model";
   std::error_code none;
-  const std::string own = *config.model.path + "/tokenizer.model";
-  if (std::filesystem::exists(own, none) && !std::filesystem::equivalent(own, tokenizer.model_path(), none))
+  const std::string& own = *config.model.path;
+  const std::string home = tokenizer_home(tokenizer.model_path());
+  if (Tokenizer::lies_at(own) && !std::filesystem::equivalent(own, home, none))
     return "leave the key out, and the tokenizer of model.path is used";
   return "name the tokenizer that the model was made with, or train on ids (.bin), which need no tokenizer";
 }
@@ -84,20 +86,16 @@ void tell(const Communicator& communicator, const char* what, const RowSource& r
 
 std::optional<Tokenizer> tokenizer_of(const Config& config, const ModelConfig& model) {
   std::string path = tokenizer_source_of(config).tokenizer;
-  std::error_code none;
-  if (config.data.tokenizer.empty() && !std::filesystem::exists(path + "/tokenizer.model", none)) path.clear();
+  if (config.data.tokenizer.empty() && !Tokenizer::lies_at(path)) path.clear();
   if (path.empty()) {
-    if (needs_tokenizer(config) && config.model.path &&
-        std::filesystem::exists(*config.model.path + "/tokenizer.json", none))
-      throw InputError(text(
-          config.where("data.tokenizer"), ": ", *config.model.path,
-          " has a tokenizer.json, which is not read, and no SentencePiece tokenizer.model: "
-          "write the ids by that tokenizer's own library and train on them (.bin, data.token_dtype), which needs no tokenizer"));
     if (needs_tokenizer(config))
-      throw InputError(config.where("data.tokenizer") +
-                       ": texts need a tokenizer: name a tokenizer.model, or a model.path that holds one");
+      throw InputError(
+          config.where("data.tokenizer") +
+          ": texts need a tokenizer: name a tokenizer.json or tokenizer.model, or a model.path that holds one");
     return std::nullopt;
   }
+  if (!needs_tokenizer(config) && Tokenizer::is_json(path))
+    return std::nullopt;  // it may be one that is not known here
   Tokenizer tokenizer = load_tokenizer(config, path);
   if (tokenizer.vocab_size() <= model.vocab_size || !needs_tokenizer(config)) return tokenizer;
   throw InputError(text(config.where("data.tokenizer"), ": ", path, " has ", tokenizer.vocab_size(),

@@ -107,13 +107,10 @@ std::vector<std::int32_t> PostProcessor::apply(std::vector<std::int32_t> ids, bo
   return ids;
 }
 
-void PostProcessor::trim(const std::vector<std::int32_t>& ids,
-                         const std::function<const std::string*(std::int32_t)>& written,
-                         std::vector<TextSpan>& spans) const {
+void PostProcessor::trim(const std::vector<std::string_view>& written, std::vector<TextSpan>& spans) const {
   for (const bool prefix : trims_)
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      const std::string* token = written(ids[i]);
-      auto [before, behind] = spaces_of(token ? *token : "");
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      auto [before, behind] = spaces_of(written[i]);
       TextSpan& span = spans[i];
       if (prefix && (i == 0 || span.begin == 0)) before = 0;
       span.begin = std::min(span.begin + before, span.end);

@@ -1,8 +1,7 @@
 #pragma once
 // PostProcessor: the special tokens that a tokenizer.json puts around the ids of a text. No LibTorch.
 #include <cstdint>
-#include <functional>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/text/chat_template.h"
@@ -21,9 +20,8 @@ class PostProcessor {
   std::vector<std::int32_t> apply(std::vector<std::int32_t> ids, bool special) const;
 
   /// Takes white space at the ends of tokens out of their spans, which count code points, where the file asks for that
-  /// (pre_tokenizers/byte_level.rs). `written` gives a token's text.
-  void trim(const std::vector<std::int32_t>& ids, const std::function<const std::string*(std::int32_t)>& written,
-            std::vector<TextSpan>& spans) const;
+  /// (pre_tokenizers/byte_level.rs). `written` are the tokens' texts.
+  void trim(const std::vector<std::string_view>& written, std::vector<TextSpan>& spans) const;
 
  private:
   struct Step {

@@ -1,6 +1,7 @@
 #include "models/text/pipeline/text_pipeline.h"
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 #include <mutex>
 
@@ -59,6 +60,14 @@ TextSpan origin_of(const Splits& splits, const Split& part, const WordToken& tok
   return {splits.origins[begin].begin, splits.origins[end - 1].end};
 }
 
+/// Bytes at the end of a text that begin a character and do not end it.
+std::size_t cut_character(std::string_view text) {
+  std::size_t held = 0;
+  while (held < text.size() && utf8_continues(text[text.size() - 1 - held])) ++held;
+  if (held == text.size()) return 0;
+  return utf8_length(static_cast<unsigned char>(text[text.size() - 1 - held])) > held + 1 ? held + 1 : 0;
+}
+
 /// Spans of bytes, which hold whole characters, as spans of code points.
 std::vector<TextSpan> in_characters(std::string_view text, std::vector<TextSpan> spans) {
   std::vector<std::uint32_t> before(text.size() + 1);  // characters that begin before a byte
@@ -102,7 +111,11 @@ struct TextPipeline::State {
   bool cleans_up = false;
   mutable Caches caches;
 
-  Splits split(std::string_view text, bool aligned) const;
+  std::vector<std::int32_t> opening, closing;
+
+  Splits split(std::string_view text, bool aligned, bool continued) const;
+  bool can_cut(std::string_view text, std::size_t at, std::size_t reach) const;
+  std::vector<std::int32_t> encode(std::string_view text, bool continued) const;
 
  private:
   void read(const std::string& path);
@@ -153,6 +166,12 @@ void TextPipeline::State::read_config(const std::filesystem::path& folder) {
 TextPipeline::State::State(const std::filesystem::path& folder) {
   read(folder / "tokenizer.json");
   read_config(folder);
+  constexpr std::int32_t stand_in = -1;
+  const std::vector<std::int32_t> around = post_processor.apply({stand_in}, true);
+  const auto place = std::find(around.begin(), around.end(), stand_in);
+  if (place == around.end()) return;
+  opening.assign(around.begin(), place);
+  closing.assign(place + 1, around.end());
 }
 
 TextPipeline::TextPipeline(std::unique_ptr<const State> state) : state_(std::move(state)) {}
@@ -164,56 +183,98 @@ TextPipeline TextPipeline::load(const std::filesystem::path& folder) {
   return TextPipeline(std::make_unique<const State>(folder));
 }
 
-Splits TextPipeline::State::split(std::string_view text, bool aligned) const {
+Splits TextPipeline::State::split(std::string_view text, bool aligned, bool continued) const {
   if (text.size() > std::numeric_limits<std::int32_t>::max() / 2)
     throw InputError("a text of 1 GiB or more cannot be encoded at once; cut it");
-  Splits splits = added->split(text, aligned, false);
+  Splits splits = added->split(text, aligned, continued);
   if (pre_tokenizer) pre_tokenizer->apply(splits);
   return splits;
 }
 
-std::vector<std::int32_t> TextPipeline::encode(std::string_view text, bool special) const {
-  const Splits splits = state_->split(text, false);
+std::vector<std::int32_t> TextPipeline::State::encode(std::string_view text, bool continued) const {
+  const Splits splits = split(text, false, continued);
   std::vector<std::int32_t> ids;
   ids.reserve(splits.parts.size() + splits.text.size() / 4);
   WordTokens tokens;
-  auto cache = state_->caches.take();
+  auto cache = caches.take();
   for (const Split& part : splits.parts) {
     if (part.id >= 0) {
       ids.push_back(part.id);
       continue;
     }
     tokens.clear();
-    state_->model->encode(splits.of(part), *cache, tokens);
+    model->encode(splits.of(part), *cache, tokens);
     for (const WordToken& token : tokens) ids.push_back(token.id);
   }
-  state_->caches.give_back(std::move(cache));
+  caches.give_back(std::move(cache));
+  return ids;
+}
+
+std::vector<std::int32_t> TextPipeline::encode(std::string_view text, bool special) const {
+  return surrounded(state_->encode(text, false), special);
+}
+
+std::vector<std::int32_t> TextPipeline::surrounded(std::vector<std::int32_t> ids, bool special) const {
   return state_->post_processor.apply(std::move(ids), special);
 }
 
+std::vector<std::int32_t> TextPipeline::encode_part(std::string_view text, bool inside) const {
+  return state_->encode(text, inside);
+}
+
+/// Whether a cut changes no id of the characters that are at most `reach` bytes away.
+bool TextPipeline::State::can_cut(std::string_view text, std::size_t at, std::size_t reach) const {
+  std::size_t begin = at - std::min(at, reach), end = std::min(text.size(), at + reach);
+  while (begin < at && utf8_continues(text[begin])) ++begin;
+  while (end > at && end < text.size() && utf8_continues(text[end])) --end;
+  if (end == text.size()) end -= cut_character(text.substr(at));
+  const std::string_view around = text.substr(begin, end - begin);
+  if (to_utf8(around) != around) return true;  // no text: refused elsewhere
+  std::vector<std::int32_t> parts = encode(text.substr(begin, at - begin), begin > 0);
+  const std::vector<std::int32_t> rest = encode(text.substr(at, end - at), true);
+  parts.insert(parts.end(), rest.begin(), rest.end());
+  return parts == encode(around, begin > 0);
+}
+
+std::size_t TextPipeline::next_cut(std::string_view text, std::size_t from) const {
+  constexpr std::size_t near = 256, far = 8192;
+  constexpr int most_trials = 64;
+  int trials = 0;
+  for (std::size_t at = std::max<std::size_t>(from, 1); at < text.size() && trials < most_trials; ++at) {
+    const bool space = text[at] == ' ' || text[at] == '\n';
+    if (!space || !std::isalnum(static_cast<unsigned char>(text[at - 1]))) continue;
+    if (state_->can_cut(text, at, near) && state_->can_cut(text, at, far)) return at;
+    ++trials;
+  }
+  return text.size();
+}
+
 LocatedIds TextPipeline::locate(std::string_view text) const {
-  const Splits splits = state_->split(text, true);
+  const Splits splits = state_->split(text, true, false);
   LocatedIds located;
+  std::vector<std::string_view> written;
+  const auto add = [&](std::int32_t id, TextSpan span, std::string_view content) {
+    located.ids.push_back(id);
+    located.bytes.push_back(span);
+    written.push_back(content);
+  };
   WordTokens tokens;
   auto cache = state_->caches.take();
   auto added = splits.added.begin();
   for (const Split& part : splits.parts) {
     if (part.id >= 0) {
-      located.ids.push_back(part.id);
-      located.bytes.push_back(*added++);
+      add(part.id, *added, text.substr(added->begin, added->end - added->begin));
+      ++added;
       continue;
     }
     tokens.clear();
     state_->model->encode(splits.of(part), *cache, tokens);
-    for (const WordToken& token : tokens) {
-      located.ids.push_back(token.id);
-      located.bytes.push_back(origin_of(splits, part, token));
-    }
+    for (const WordToken& token : tokens)
+      add(token.id, origin_of(splits, part, token), *state_->model->piece(token.id));
   }
   state_->caches.give_back(std::move(cache));
   located.characters = in_characters(text, located.bytes);
-  state_->post_processor.trim(
-      located.ids, [this](std::int32_t id) { return state_->added->written(id); }, located.characters);
+  state_->post_processor.trim(written, located.characters);
   return located;
 }
 
@@ -236,6 +297,9 @@ std::int64_t TextPipeline::vocab_size() const {
   return std::max<std::int64_t>(state_->model->end_of_ids(), tokens.empty() ? 0 : tokens.back().id + 1);
 }
 
+const std::string* TextPipeline::written(std::int32_t id) const { return state_->added->written(id); }
+const std::vector<std::int32_t>& TextPipeline::opening() const { return state_->opening; }
+const std::vector<std::int32_t>& TextPipeline::closing() const { return state_->closing; }
 std::optional<std::int32_t> TextPipeline::id_of(std::string_view token) const { return state_->added->id_of(token); }
 const std::vector<AddedToken>& TextPipeline::added_tokens() const { return state_->added->tokens(); }
 std::optional<std::int32_t> TextPipeline::bos() const { return state_->bos; }

@@ -29,6 +29,17 @@ class TextPipeline {
   /// out in the text are taken as such. Thread-safe.
   std::vector<std::int32_t> encode(std::string_view text, bool special) const;
 
+  /// What the model makes of a text, before the post-processor; with `inside` of a text that goes on where another was cut at
+  /// next_cut(). Thread-safe.
+  std::vector<std::int32_t> encode_part(std::string_view text, bool inside) const;
+
+  /// What the post-processor makes of the ids of a text: encode() is surrounded(encode_part()).
+  std::vector<std::int32_t> surrounded(std::vector<std::int32_t> ids, bool special) const;
+
+  /// The first place from `from` on, between a word and white space, where a text can be cut: the ids of the bytes around
+  /// it, some hundreds and then 8 KiB on both sides, are the same with a cut there. The text's end when there is none.
+  std::size_t next_cut(std::string_view text, std::size_t from) const;
+
   /// What encode() gives without special tokens, and where it stands in the text. Thread-safe.
   LocatedIds locate(std::string_view text) const;
 
@@ -36,7 +47,10 @@ class TextPipeline {
   /// become U+FFFD. Thread-safe.
   std::string decode(const std::vector<std::int32_t>& ids, bool skip_special) const;
 
-  std::int64_t vocab_size() const;  // above the largest id
+  std::int64_t vocab_size() const;                    // above the largest id
+  const std::string* written(std::int32_t id) const;  // the token's text; nullptr for an id of none
+  const std::vector<std::int32_t>& opening() const;   // what the post-processor puts in front of a text
+  const std::vector<std::int32_t>& closing() const;   // and behind it
   std::optional<std::int32_t> id_of(std::string_view token) const;
   const std::vector<AddedToken>& added_tokens() const;  // by id
   std::optional<std::int32_t> bos() const;              // of tokenizer_config.json

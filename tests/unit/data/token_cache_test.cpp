@@ -115,8 +115,10 @@ TEST(TextCutter, RefusesWhatIsNoTextWhereverItIsCut) {
     }
 }
 
-TEST(TextCutter, CutsOfATokenizerChangeNoId) {
-  const Tokenizer tokenizer = Tokenizer::load(std::string(ZERO_TEST_DATA) + "/tinyllama-chat");
+class TextCutterOfTokenizer : public testing::TestWithParam<const char*> {};
+
+TEST_P(TextCutterOfTokenizer, CutsChangeNoId) {
+  const Tokenizer tokenizer = Tokenizer::load(std::string(ZERO_TEST_DATA) + GetParam());
   const TemporaryFolder folder;
   std::string text;
   for (int i = 0; i < 3000; ++i)
@@ -134,6 +136,9 @@ TEST(TextCutter, CutsOfATokenizerChangeNoId) {
   const auto ids = tokenizer.encode(line, {.bos = true, .eos = true});
   EXPECT_EQ(made(cut, folder.path("c"), 1000, 4), std::vector<std::int64_t>(ids.begin(), ids.end()));
 }
+
+INSTANTIATE_TEST_SUITE_P(Tokenizers, TextCutterOfTokenizer,
+                         testing::Values("/tinyllama-chat", "/pipelines/llama3", "/pipelines/mistral"));
 
 TEST(TextCutter, ATextThatCannotBeCutIsRefusedBeforeItFillsTheMemory) {
   const TemporaryFolder folder;

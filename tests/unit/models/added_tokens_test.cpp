@@ -102,8 +102,8 @@ TEST(AddedTokens, StripsBelongToNoPart) {
   const AddedTokenFinder finder({{.id = 7, .content = "<r>", .rstrip = true},
                                  {.id = 8, .content = "<l>", .lstrip = true},
                                  {.id = 9, .content = "w", .single_word = true}});
-  EXPECT_THAT(finder.split("a <l><r> \n b"),
-              ElementsAre(TextPart{-1, {0, 1}}, TextPart{8, {2, 5}}, TextPart{7, {5, 8}}, TextPart{-1, {11, 12}}));
+  EXPECT_THAT(finder.split("a <l><r> \n b"), ElementsAre(TextPart{-1, {0, 1}}, TextPart{8, {2, 5}, {1, 5}},
+                                                         TextPart{7, {5, 8}, {5, 11}}, TextPart{-1, {11, 12}}));
   EXPECT_THAT(finder.split("ww w"), ElementsAre(TextPart{-1, {0, 3}}, TextPart{9, {3, 4}}));
   EXPECT_THAT(finder.split(""), ElementsAre());
 }

@@ -21,6 +21,15 @@ std::vector<std::uint8_t> mask_of(const std::vector<TextSpan>& tokens, const std
   return mask;
 }
 
+using Ids = std::vector<std::int32_t>;
+
+bool starts_with(const Ids& ids, const Ids& opening) {
+  return ids.size() >= opening.size() && std::equal(opening.begin(), opening.end(), ids.begin());
+}
+bool ends_with(const Ids& ids, const Ids& closing) {
+  return ids.size() >= closing.size() && std::equal(closing.rbegin(), closing.rend(), ids.rbegin());
+}
+
 // What messages say about training must be what the run can do.
 void require_possible_flags(const Example& example, TrainOn train_on) {
   for (std::size_t i = 0; i < example.messages.size(); ++i) {
@@ -45,8 +54,8 @@ TrainOn train_on_of(const std::string& name) {
 ConversationEncoder::ConversationEncoder(const Tokenizer& tokenizer, EncoderOptions options)
     : options_(std::move(options)),
       tokenizer_(tokenizer, options_.model_directory),
-      bos_(tokenizer.bos()),
-      eos_(tokenizer.eos()) {
+      opening_(tokenizer.opening()),
+      closing_(tokenizer.closing()) {
   try {
     template_ = ChatTemplate::load(options_.model_directory, options_.chat_template);
   } catch (const InputError& error) {
@@ -109,9 +118,11 @@ EncodedExample ConversationEncoder::encode_plain(const Example& example) const {
     encoded.ids.push_back(id);
     encoded.trained.push_back(trained);
   };
-  if (bos_ && (tokens.ids.empty() || tokens.ids.front() != *bos_)) add(*bos_, 0);
+  if (!starts_with(tokens.ids, opening_))
+    for (const std::int32_t id : opening_) add(id, 0);
   for (std::size_t i = 0; i < mask.size(); ++i) add(tokens.ids[i], mask[i]);
-  if (eos_ && (tokens.ids.empty() || tokens.ids.back() != *eos_)) add(*eos_, 1);
+  if (!ends_with(tokens.ids, closing_))
+    for (const std::int32_t id : closing_) add(id, 1);
   return encoded;
 }
 

@@ -40,8 +40,8 @@ class ConversationEncoder {
   /// prompts and texts need none. InputError when the template's end of turn is no special token of this tokenizer.
   ConversationEncoder(const Tokenizer& tokenizer, EncoderOptions options);
 
-  /// Thread-safe. Texts, and prompts with completions, get BOS in front and EOS behind unless they write them out
-  /// themselves. InputError that begins with the example's place when its template does not allow its order of roles,
+  /// Thread-safe. Texts, and prompts with completions, get BOS in front and EOS behind (Tokenizer::opening,
+  /// closing) unless they write them out themselves. InputError that begins with the example's place when its template does not allow its order of roles,
   /// or when what its messages say about training cannot be done.
   EncodedExample encode(const Example& example) const;
 
@@ -55,7 +55,7 @@ class ConversationEncoder {
 
   EncoderOptions options_;
   ChatTokenizer tokenizer_;
-  std::optional<std::int32_t> bos_, eos_;
+  std::vector<std::int32_t> opening_, closing_;
   std::optional<ChatTemplate> template_;
   std::string no_template_;  // why there is none
 };

@@ -7,12 +7,22 @@
 #include "base/utf8.h"
 
 namespace zero {
+namespace {
+
+/// As caches know it: -1 where there is none.
+std::string listed(const std::vector<std::int32_t>& ids) {
+  std::string list = ids.empty() ? "-1" : "";
+  for (const std::int32_t id : ids) list += (list.empty() ? "" : " ") + std::to_string(id);
+  return list;
+}
+
+}  // namespace
 
 CacheRecipe text_recipe(const std::string& path, const TextEncoder& encoder) {
   CacheRecipe recipe;
   recipe.source = path;
-  recipe.rule =
-      fingerprint_of(text(text_rule, "; BOS ", encoder.bos, ", EOS ", encoder.eos, "; ", hex(encoder.fingerprint)));
+  recipe.rule = fingerprint_of(text(text_rule, "; BOS ", listed(encoder.opening), ", EOS ", listed(encoder.closing),
+                                    "; ", hex(encoder.fingerprint)));
   recipe.width = narrowest_token_width(encoder.vocab_size);
   recipe.cut = [next_cut = encoder.next_cut](std::string_view held, const ChunkStart& start) -> std::size_t {
     const std::size_t mark =
@@ -34,13 +44,13 @@ CacheRecipe text_recipe(const std::string& path, const TextEncoder& encoder) {
     check.finish();
     const std::vector<int> ids = encoder.encode(bytes, !chunk.first);
     EncodedChunk encoded;
-    encoded.ids.reserve(ids.size() + 2);
-    if (chunk.first && encoder.bos >= 0) encoded.ids.push_back(static_cast<std::uint32_t>(encoder.bos));
+    encoded.ids.reserve(encoder.opening.size() + ids.size() + encoder.closing.size());
+    if (chunk.first) encoded.ids.assign(encoder.opening.begin(), encoder.opening.end());
     for (const int id : ids) {
       ZERO_CHECK(id >= 0 && id < encoder.vocab_size, text("the tokenizer gave id ", id, " of ", encoder.vocab_size));
       encoded.ids.push_back(static_cast<std::uint32_t>(id));
     }
-    if (chunk.last && encoder.eos >= 0) encoded.ids.push_back(static_cast<std::uint32_t>(encoder.eos));
+    if (chunk.last) encoded.ids.insert(encoded.ids.end(), encoder.closing.begin(), encoder.closing.end());
     return encoded;
   };
   return recipe;

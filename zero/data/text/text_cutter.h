@@ -1,6 +1,6 @@
 #pragma once
 // Token ids of a long text, chunk by chunk, equal to those of the text encoded as one string: BOS, the text with its
-// newlines, EOS. A byte order mark at the start is passed over. The text is cut where the tokenizer allows it, so that
+// newlines, EOS, or what else the tokenizer puts around a document. A byte order mark at the start is passed over. The text is cut where the tokenizer allows it, so that
 // memory does not grow with it.
 #include <string>
 

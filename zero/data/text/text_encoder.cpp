@@ -10,8 +10,8 @@ TextEncoder text_encoder_of(const Tokenizer& tokenizer) {
   TextEncoder encoder;
   encoder.fingerprint = fingerprint_of("tokenizer " + std::to_string(tokenizer.hash()));
   encoder.vocab_size = tokenizer.vocab_size();
-  encoder.bos = tokenizer.bos().value_or(-1);
-  encoder.eos = tokenizer.eos().value_or(-1);
+  encoder.opening = tokenizer.opening();
+  encoder.closing = tokenizer.closing();
   encoder.encode = [&tokenizer](std::string_view text, bool inside) {
     return tokenizer.encode(text, {.inside = inside});
   };

@@ -1,0 +1,117 @@
+// Tokenizer by a tokenizer.json.
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json_text.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "models/text/pipeline/text_pipeline.h"
+#include "models/text/pipeline/token_decoder.h"
+#include "models/text/tokenizer_engine.h"
+
+namespace zero {
+namespace {
+
+constexpr std::string_view replacement_character = "\uFFFD";
+
+/// The text of all ids so far, less what was given: some decoders change what is in front, or join bytes. Ids that are
+/// given go, but for the last few that the next ones are decoded behind.
+class PipelineStream : public IdStream {
+ public:
+  /// `front`: ids that stand before the first, and whose text is not given.
+  PipelineStream(std::shared_ptr<const TextPipeline> pipeline, std::vector<std::int32_t> front)
+      : pipeline_(std::move(pipeline)), ids_(std::move(front)), given_ids_(ids_.size()) {
+    given_ = text();
+  }
+
+  std::string next(std::int32_t id) override {
+    ids_.push_back(id);
+    const std::string now = text();
+    if (now.size() <= given_.size() || now.ends_with(replacement_character) || !now.starts_with(given_)) return "";
+    std::string more = now.substr(given_.size());
+    ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(given_ids_));
+    given_ids_ = ids_.size();
+    given_ = text();
+    return more;
+  }
+
+  std::string finish() override {
+    const std::string now = text();
+    const auto [end, unused] = std::mismatch(now.begin(), now.end(), given_.begin(), given_.end());
+    std::size_t same = static_cast<std::size_t>(end - now.begin());
+    while (same > 0 && same < now.size() && utf8_continues(now[same])) --same;
+    given_ = now;
+    return now.substr(same);
+  }
+
+ private:
+  std::string text() const { return pipeline_->decode(ids_, true); }
+
+  std::shared_ptr<const TextPipeline> pipeline_;
+  std::vector<std::int32_t> ids_;
+  std::size_t given_ids_ = 0;  // of them, whose text was given
+  std::string given_;          // their text
+};
+
+class PipelineEngine : public TokenizerEngine {
+ public:
+  explicit PipelineEngine(const std::string& folder);
+
+  std::vector<std::int32_t> encode(std::string_view text, bool inside) const override {
+    return pipeline_->encode_part(to_utf8(text), inside);
+  }
+  std::string decode(const std::vector<std::int32_t>& ids) const override { return pipeline_->decode(ids, true); }
+  std::unique_ptr<IdStream> stream(bool at_start) const override {
+    return std::make_unique<PipelineStream>(pipeline_, at_start ? std::vector<std::int32_t>{} : letter_);
+  }
+  std::size_t next_cut(std::string_view text, std::size_t from) const override {
+    return pipeline_->next_cut(text, from);
+  }
+  const std::string& piece(std::int64_t id) const override {
+    static const std::string none;
+    const std::string* written = pipeline_->written(static_cast<std::int32_t>(id));
+    return written ? *written : none;
+  }
+  std::optional<std::int32_t> id_of(std::string_view piece) const override { return pipeline_->id_of(piece); }
+  float score(std::int64_t) const override { return 0; }
+  TokenType type(std::int64_t id) const override;
+  std::shared_ptr<const TextPipeline> pipeline() const override { return pipeline_; }
+
+ private:
+  std::shared_ptr<const TextPipeline> pipeline_;
+  std::vector<std::int32_t> letter_;  // a token that stands in for a text before the first id
+};
+
+PipelineEngine::PipelineEngine(const std::string& folder)
+    : pipeline_(std::make_shared<const TextPipeline>(TextPipeline::load(folder))) {
+  facts_.path = (std::filesystem::path(folder) / "tokenizer.json").string();
+  facts_.hash = fnv1a(read_text_file(facts_.path, 256 << 20));
+  facts_.added = pipeline_->added_tokens();
+  facts_.hash_added();
+  facts_.vocab_size = facts_.model_size = pipeline_->vocab_size();
+  facts_.bos = pipeline_->bos();
+  facts_.eos = pipeline_->eos();
+  facts_.opening = pipeline_->opening();
+  facts_.closing = pipeline_->closing();
+  if (facts_.eos && (facts_.closing.empty() || facts_.closing.back() != *facts_.eos))
+    facts_.closing.push_back(*facts_.eos);
+  if (const auto letter = pipeline_->id_of("a")) letter_.push_back(*letter);
+}
+
+TokenType PipelineEngine::type(std::int64_t id) const {
+  const auto& added = facts_.added;
+  const auto found = std::lower_bound(added.begin(), added.end(), id,
+                                      [](const AddedToken& token, std::int64_t which) { return token.id < which; });
+  if (found != added.end() && found->id == id) return found->special ? TokenType::control : TokenType::user_defined;
+  return pipeline_->written(static_cast<std::int32_t>(id)) ? TokenType::normal : TokenType::unused;
+}
+
+}  // namespace
+
+std::unique_ptr<const TokenizerEngine> make_pipeline_engine(const std::string& folder) {
+  return std::make_unique<const PipelineEngine>(folder);
+}
+
+}  // namespace zero

@@ -1,0 +1,112 @@
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <random>
+
+#include "base/error.h"
+#include "base/json_text.h"
+#include "models/text/chat_tokenizer.h"
+#include "models/text/pipeline/text_pipeline.h"
+#include "models/text/tokenizer.h"
+
+namespace zero {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using Ids = std::vector<std::int32_t>;
+
+const std::string data = ZERO_TEST_DATA;
+const std::string folders = data + "/pipelines/";
+
+class PipelineTokenizer : public testing::TestWithParam<const char*> {
+ protected:
+  const Tokenizer tokenizer = Tokenizer::load(folders + GetParam());
+};
+
+const std::string sample =
+    "In the beginning  was line 12, and it WENT on.\n\n\tgr\u00fc\u00df dich \u4f60\u597d, \U0001F999 don't stop; \n x <|im_end|> y\n";
+
+TEST_P(PipelineTokenizer, TextAndChatAreOfOneTokenizer) {
+  const ChatTokenizer chat(tokenizer, folders + GetParam());
+  EXPECT_EQ(chat.encode(sample).ids, tokenizer.encode(sample));
+  EXPECT_EQ(tokenizer.encode(sample), tokenizer.pipeline()->encode(sample, false));
+  EXPECT_NE(tokenizer.hash(), 0U);
+}
+
+TEST_P(PipelineTokenizer, CutsChangeNoId) {
+  std::string text;
+  std::mt19937 random(1);
+  for (int i = 0; i < 300; ++i) text += sample.substr(0, random() % sample.size()) + (i % 5 ? " word" : "\n");
+  while (!text.empty() && (text.back() & 0x80)) text.pop_back();
+  std::string valid;  // substr cuts characters
+  for (const char c : text)
+    if (!(c & 0x80)) valid += c;
+  const Ids whole = tokenizer.encode(valid);
+  Ids parts;
+  int cuts = 0;
+  std::string_view rest = valid;
+  for (bool inside = false; !rest.empty(); inside = true) {
+    const std::size_t cut = tokenizer.next_cut(rest, 100);
+    const Ids ids = tokenizer.encode(rest.substr(0, cut), {.inside = inside});
+    parts.insert(parts.end(), ids.begin(), ids.end());
+    rest.remove_prefix(cut);
+    ++cuts;
+  }
+  EXPECT_EQ(parts, whole);
+  EXPECT_GT(cuts, 50);
+}
+
+TEST_P(PipelineTokenizer, IdsBecomeTextAsTheyCome) {
+  const Ids ids = tokenizer.encode(sample);
+  const std::string whole = tokenizer.decode(ids);
+  for (const bool at_start : {true, false}) {
+    TextStream stream(tokenizer, at_start);
+    std::string text;
+    for (const std::int32_t id : ids) {
+      const std::string more = stream.next(id);
+      EXPECT_EQ(more.find("\uFFFD"), std::string::npos);
+      text += more;
+    }
+    text += stream.finish();
+    if (!at_start && text.starts_with(' ') && !whole.starts_with(' ')) text.erase(0, 1);
+    EXPECT_EQ(text, whole) << at_start;
+  }
+  EXPECT_THROW(tokenizer.decode({static_cast<std::int32_t>(tokenizer.vocab_size())}), InputError);
+}
+
+INSTANTIATE_TEST_SUITE_P(Pipelines, PipelineTokenizer, testing::Values("gpt2", "llama3", "mistral", "qwen"));
+
+TEST(PipelineTokenizerMarks, AreThoseOfThePostProcessorAndEosBehindADocument) {
+  const Tokenizer llama = Tokenizer::load(folders + "llama3"), gpt = Tokenizer::load(folders + "gpt2/tokenizer.json"),
+                  qwen = Tokenizer::load(folders + "qwen");
+  EXPECT_THAT(llama.opening(), ElementsAre(*llama.bos()));
+  EXPECT_THAT(llama.closing(), ElementsAre(*llama.eos()));
+  EXPECT_THAT(gpt.opening(), IsEmpty());  // it has a BOS and puts none
+  EXPECT_THAT(gpt.closing(), ElementsAre(*gpt.eos()));
+  EXPECT_EQ(qwen.bos(), std::nullopt);
+  EXPECT_THAT(qwen.closing(), ElementsAre(*qwen.eos()));
+  EXPECT_EQ(qwen.type(*qwen.eos()), TokenType::control);
+}
+
+TEST(PipelineTokenizerFolder, LlamaTokenizerWithBothFilesStaysAsItIs) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(testing::TempDir()) / ("both-" + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  fs::copy(data + "/tinyllama-chat/tokenizer.model", folder);
+  fs::copy(folders + "llama3/tokenizer.json", folder);
+  const auto is_json = [&](const std::string& of_class) {
+    write_text_file(folder / "tokenizer_config.json", "{\"added_tokens_decoder\": {}" + of_class + "}");
+    EXPECT_EQ(Tokenizer::load_sentencepiece(folder.string()).vocab_size(), 32000);
+    const bool json = Tokenizer::load(folder.string()).pipeline() != nullptr;
+    EXPECT_EQ(Tokenizer::is_json(folder.string()), json);
+    return json;
+  };
+  EXPECT_FALSE(is_json(""));
+  EXPECT_FALSE(is_json(R"(, "tokenizer_class": "LlamaTokenizerFast")"));
+  EXPECT_TRUE(is_json(R"(, "tokenizer_class": "PreTrainedTokenizerFast")"));
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace zero

@@ -33,16 +33,30 @@ std::size_t trailing_space(std::string_view text) {
 }  // namespace
 
 void AddedTokenFinder::Pass::add(const AddedToken& token) {
-  tokens_.emplace(token.content, token);
+  tokens_.push_back(token);
   first_[static_cast<unsigned char>(token.content.front())] = true;
+}
+
+void AddedTokenFinder::Pass::sort() {
+  const auto content = [](const AddedToken& token) -> const std::string& { return token.content; };
+  std::ranges::stable_sort(tokens_, {}, content);
+  const auto again = std::ranges::unique(tokens_, {}, content);
+  tokens_.erase(again.begin(), again.end());
 }
 
 const AddedToken* AddedTokenFinder::Pass::longest_at(std::string_view rest) const {
   if (!first_[static_cast<unsigned char>(rest.front())]) return nullptr;
   const AddedToken* longest = nullptr;
-  for (auto token = tokens_.lower_bound(rest.substr(0, 1));
-       token != tokens_.end() && token->first.front() == rest.front(); ++token)
-    if (rest.starts_with(token->first)) longest = &token->second;  // in ascending order: a longer one comes later
+  auto begin = tokens_.begin(), end = tokens_.end();  // those that begin as the text does, the shortest in front
+  for (std::size_t at = 0; at < rest.size() && begin != end; ++at) {
+    const auto byte_of = [at](const AddedToken& token) {
+      return at < token.content.size() ? static_cast<unsigned char>(token.content[at]) : -1;
+    };
+    const int byte = static_cast<unsigned char>(rest[at]);
+    begin = std::partition_point(begin, end, [&](const AddedToken& token) { return byte_of(token) < byte; });
+    end = std::partition_point(begin, end, [&](const AddedToken& token) { return byte_of(token) == byte; });
+    if (begin != end && begin->content.size() == at + 1) longest = &*begin;
+  }
   return longest;
 }
 
@@ -73,6 +87,8 @@ void AddedTokenFinder::Pass::split(std::string_view whole, TextSpan where, std::
 
 AddedTokenFinder::AddedTokenFinder(const std::vector<AddedToken>& tokens) {
   for (const AddedToken& token : tokens) (token.normalized ? normalized_ : as_written_).add(token);
+  as_written_.sort();
+  normalized_.sort();
 }
 
 std::vector<TextPart> AddedTokenFinder::split(std::string_view text) const {

@@ -2,7 +2,6 @@
 // AddedTokenFinder: where added tokens stand in a text. No LibTorch.
 #include <array>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,12 +33,13 @@ class AddedTokenFinder {
   class Pass {
    public:
     void add(const AddedToken& token);
+    void sort();  // after the last one; of equal ones the first counts
     void split(std::string_view text, TextSpan where, std::vector<TextPart>& parts) const;
 
    private:
     const AddedToken* longest_at(std::string_view rest) const;
-    std::map<std::string, AddedToken, std::less<>> tokens_;
-    std::array<bool, 256> first_{};  // bytes that begin one
+    std::vector<AddedToken> tokens_;  // ascending
+    std::array<bool, 256> first_{};   // bytes that begin one
   };
   Pass as_written_, normalized_;
 };

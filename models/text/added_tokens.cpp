@@ -19,9 +19,11 @@ constexpr std::int64_t max_id = 1 << 28;
 constexpr const char* names[] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                  "pad_token", "cls_token", "mask_token"};
 
+constexpr JsonLimits limits{.bytes = 256 << 20};  // a tokenizer.json of 256,000 pieces takes more than 30 MB
+
 json read_object(const std::string& path) {
   if (!std::filesystem::exists(path)) return json::object();
-  json file = parse_json(read_text_file(path), path);
+  json file = parse_json(read_text_file(path, limits.bytes), path, limits);
   if (!file.is_object()) throw InputError(text(path, ": must be a JSON object"));
   return file;
 }
@@ -67,7 +69,8 @@ Tokens tokens_of_decoder(const json& decoder, const std::string& path) {
   return tokens;
 }
 
-/// The tokens called bos_token and so on, and those of `lists`; strings, or objects with flags.
+/// The tokens called bos_token and so on, and those of `lists`, or of objects that name them; strings, or objects with
+/// flags.
 void add_named(const json& config, const std::vector<const char*>& lists, const std::string& path,
                std::vector<AddedToken>& named) {
   const auto add = [&](const json& token) {
@@ -77,10 +80,15 @@ void add_named(const json& config, const std::vector<const char*>& lists, const 
     one.normalized = false;
     if (!one.content.empty()) named.push_back(std::move(one));
   };
+  const auto is_token = [](const json& value) {
+    return value.is_string() || (value.is_object() && value.contains("content"));
+  };
   for (const char* name : names)
     if (config.contains(name)) add(config[name]);
+  for (const auto& [name, value] : config.items())  // names of a model's own: image_token
+    if (name.ends_with("_token") && is_token(value) && std::ranges::find(names, name) == std::end(names)) add(value);
   for (const char* list : lists)
-    if (config.contains(list) && config[list].is_array())
+    if (config.contains(list) && (config[list].is_array() || config[list].is_object()))
       for (const json& token : config[list]) add(token);
 }
 
@@ -121,7 +129,9 @@ TokenizerFolder read_tokenizer_folder(const std::filesystem::path& folder) {
   const bool listed = config.contains("added_tokens_decoder");
   TokenizerFolder told;
   Tokens tokens;
-  add_named(config, {"additional_special_tokens", "extra_special_tokens"}, config_path, told.named);
+  const json extra = config.value("extra_special_tokens", json());
+  const bool older = extra.is_null() || extra.empty();  // its name before transformers 5 counts
+  add_named(config, {older ? "additional_special_tokens" : "extra_special_tokens"}, config_path, told.named);
   if (listed)
     tokens = tokens_of_decoder(config["added_tokens_decoder"], config_path);
   else

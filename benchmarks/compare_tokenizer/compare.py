@@ -62,7 +62,7 @@ def speed(program, folder, path):
         subprocess.run([program, folder], input=stream, stdout=subprocess.DEVNULL, check=True)
         after = os.times()
         ours = after.children_user + after.children_system - before.children_user - before.children_system
-        print(f"{folder}: tokens a second of CPU time: {tokens / ours:.3g} here (each text twice, with JSON), {tokens / theirs:.3g} there", flush=True)
+        print(f"{folder}: tokens a second of CPU time: {tokens / ours:.3g} here (with JSON and the start of the program), {tokens / theirs:.3g} there", flush=True)
 
 
 if __name__ == "__main__":

@@ -67,6 +67,11 @@ void Component::finish() const {
     if (!used_.contains(key)) refuse(key.c_str(), text("is not known here, and could change ids", remedy));
 }
 
+void Component::require_room(std::size_t size, const std::string& place) {
+  constexpr std::size_t most = std::size_t{1} << 30;
+  if (size > most) throw InputError(text(place, " makes ", size, " bytes of a text; ", most, " are the most"));
+}
+
 void Component::refuse_type(std::string_view known) {
   refuse("type", text("is ", value_["type"].dump(), ", which is not executed here; known are ", known, remedy));
 }

@@ -47,6 +47,8 @@ class Component {
 
   /// A key that has no part in ids.
   void pass_over(const char* key) { used_.insert(key); }
+  /// InputError, beginning with `place`, where a step would make a text of more bytes, or ids, than one can be: 1 GiB.
+  static void require_room(std::size_t size, const std::string& place);
   /// InputError for a key that nobody asked for. Call it last.
   void finish() const;
   /// Ends with the InputError that the type is none of `known`.

@@ -120,11 +120,12 @@ void nmt(NormalizedText& text) {
 }
 
 std::unique_ptr<const Normalizer> replace(Component& component) {
-  return function([pattern = std::shared_ptr(component.pattern("pattern")),
+  return function([place = component.place(), pattern = std::shared_ptr(component.pattern("pattern")),
                    content = component.get<std::string>("content")](NormalizedText& text) {
     std::vector<TextSpan> matches;
     pattern->find_all(text.text, matches);
     if (matches.empty()) return;
+    Component::require_room(text.text.size() + matches.size() * content.size(), place);
     const TextSpan at_start = matches.front();
     if (at_start.begin == 0 && at_start.end > 0 &&
         (content.empty() || at_start.end > first_character(text.text).size()))

@@ -96,6 +96,9 @@ void PostProcessor::add_pair(Component& component) {
 
 std::vector<std::int32_t> PostProcessor::apply(std::vector<std::int32_t> ids, bool special) const {
   for (const std::vector<Step>& steps : templates_) {
+    const auto texts =
+        static_cast<std::size_t>(std::count_if(steps.begin(), steps.end(), [](const Step& step) { return step.text; }));
+    Component::require_room(texts * ids.size() * sizeof(std::int32_t), "post_processor");
     std::vector<std::int32_t> whole;
     whole.reserve(ids.size() + steps.size());
     for (const Step& step : steps) {

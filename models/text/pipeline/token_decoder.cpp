@@ -114,13 +114,14 @@ std::unique_ptr<const TokenDecoder> metaspace(Component& component) {
 }
 
 std::unique_ptr<const TokenDecoder> replace(Component& component) {
-  return function([pattern = std::shared_ptr(component.pattern("pattern")),
+  return function([place = component.place(), pattern = std::shared_ptr(component.pattern("pattern")),
                    content = component.get<std::string>("content")](Pieces& pieces) {
     std::vector<TextSpan> matches;
     for (std::string& piece : pieces) {
       matches.clear();
       if (!piece.empty()) pattern->find_all(piece, matches);
       if (matches.empty()) continue;
+      Component::require_room(piece.size() + matches.size() * content.size(), place);
       std::string result;
       std::size_t done = 0;
       for (const TextSpan& match : matches) {

@@ -14,7 +14,7 @@ class Component;
 
 class Vocabulary {
  public:
-  static constexpr std::int64_t most_ids = 1 << 26;
+  static constexpr std::int64_t most_ids = 1 << 22;  // of which the memory of gaps is bounded
 
   /// The object "vocab" of a model: ids by pieces. InputError when an id is no small whole number, or two pieces have
   /// the same.

@@ -5,20 +5,17 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/json_text.h"
 #include "base/log.h"
 
 namespace zero {
 namespace {
 
-using nlohmann::json;
-
-struct IntegerField {
+struct Size {
   const char* name;
   std::int64_t ModelConfig::*member;
   std::int64_t largest;  // keeps every product of two sizes far inside int64
 };
-constexpr std::array<IntegerField, 8> integer_fields{{
+constexpr std::array<Size, 8> sizes{{
     {"vocab_size", &ModelConfig::vocab_size, 1 << 28},
     {"hidden_size", &ModelConfig::hidden_size, 1 << 24},
     {"intermediate_size", &ModelConfig::intermediate_size, 1 << 24},
@@ -29,134 +26,7 @@ constexpr std::array<IntegerField, 8> integer_fields{{
     {"max_position_embeddings", &ModelConfig::max_position_embeddings, 1 << 28},
 }};
 
-struct NumberField {
-  const char* name;
-  double ModelConfig::*member;
-};
-constexpr std::array<NumberField, 3> number_fields{{
-    {"rms_norm_eps", &ModelConfig::rms_norm_eps},
-    {"rope_theta", &ModelConfig::rope_theta},
-    {"initializer_range", &ModelConfig::initializer_range},
-}};
-
-/// What a config.json may also say, as long as it says the one thing that the decoder does.
-struct FixedField {
-  const char* name;
-  const char* accepted;  // JSON
-};
-constexpr std::array<FixedField, 6> fixed_fields{{
-    {"attention_bias", "false"},
-    {"mlp_bias", "false"},
-    {"attention_dropout", "0.0"},
-    {"partial_rotary_factor", "1.0"},
-    {"quantization_config", "null"},
-    {"is_encoder_decoder", "false"},
-}};
-
 [[noreturn]] void refuse(const std::string& path, const std::string& what) { throw InputError(text(path, ": ", what)); }
-
-std::int64_t to_integer(const json& value, const std::string& name, const std::string& path) {
-  if (value.is_number_unsigned() ? value.get<std::uint64_t>() >> 62 != 0 : !value.is_number_integer())
-    refuse_json(path, name, "an integer", value);
-  return value.get<std::int64_t>();
-}
-
-double to_number(const json& value, const std::string& name, const std::string& path) {
-  if (!value.is_number() || !std::isfinite(value.get<double>())) refuse_json(path, name, "a number", value);
-  return value.get<double>();
-}
-
-bool to_bool(const json& value, const std::string& name, const std::string& path) {
-  if (!value.is_boolean()) refuse_json(path, name, "true or false", value);
-  return value.get<bool>();
-}
-
-Llama3Scaling to_llama3(const json& rope, std::int64_t context, const std::string& path) {
-  Llama3Scaling scaling;
-  const auto number = [&](const char* name) {
-    if (!rope.contains(name)) refuse(path, text("rope_type \"llama3\" needs ", name));
-    return to_number(rope[name], name, path);
-  };
-  scaling.factor = number("factor");
-  scaling.low_freq_factor = number("low_freq_factor");
-  scaling.high_freq_factor = number("high_freq_factor");
-  constexpr const char* original = "original_max_position_embeddings";
-  scaling.original_max_position_embeddings =
-      rope.contains(original) ? to_integer(rope[original], original, path) : context;
-  return scaling;
-}
-
-/// The object of rope_parameters, or of its older spelling rope_scaling (with "type" for "rope_type" in the oldest
-/// files).
-void set_rope(ModelConfig& config, const json& rope, const std::string& path) {
-  if (!rope.is_object()) refuse_json(path, "rope_parameters", "an object or null", rope);
-  if (rope.contains("rope_theta")) config.rope_theta = to_number(rope["rope_theta"], "rope_theta", path);
-  if (rope.contains("partial_rotary_factor") && rope["partial_rotary_factor"] != 1.0)
-    refuse(path, "partial_rotary_factor other than 1 is not supported");
-  std::string type = "default";
-  for (const char* key : {"type", "rope_type"})
-    if (rope.contains(key)) {
-      if (!rope[key].is_string()) refuse_json(path, key, "a string", rope[key]);
-      type = rope[key].get<std::string>();
-    }
-  config.rope_scaling.reset();
-  if (type == "llama3")
-    config.rope_scaling = to_llama3(rope, config.max_position_embeddings, path);
-  else if (type != "default")
-    refuse(path, text("rope_type \"", type, "\" is not supported; known are \"default\" and \"llama3\""));
-}
-
-void set_tokens(ModelConfig& config, const std::string& name, const json& value, const std::string& path) {
-  std::vector<std::int64_t> ids;
-  if (value.is_array())
-    for (const auto& id : value) ids.push_back(to_integer(id, name, path));
-  else if (!value.is_null())
-    ids.push_back(to_integer(value, name, path));
-  if (name == "eos_token_id")
-    config.eos_token_ids = std::move(ids);
-  else if (ids.size() > 1)
-    refuse(path, "bos_token_id must be one integer or null");
-  else
-    config.bos_token_id = ids.empty() ? std::nullopt : std::optional(ids.front());
-}
-
-/// Sets one field; false when it is none of the decoder's. Null leaves sizes as they are, as in transformers.
-bool set_field(ModelConfig& config, const std::string& name, const json& value, const std::string& path) {
-  for (const auto& field : integer_fields)
-    if (name == field.name) {
-      if (!value.is_null()) config.*field.member = to_integer(value, name, path);
-      if (name == "head_dim") config.head_dim_given = !value.is_null();
-      return true;
-    }
-  for (const auto& field : number_fields)
-    if (name == field.name) {
-      config.*field.member = to_number(value, name, path);
-      return true;
-    }
-  for (const auto& field : fixed_fields)
-    if (name == field.name) {
-      if (!value.is_null() && value != json::parse(field.accepted))
-        refuse(path, text(name, " = ", value.dump().substr(0, 100), " is not supported; only ", field.accepted, " is"));
-      return true;
-    }
-  if (name == "tie_word_embeddings") return config.tie_word_embeddings = to_bool(value, name, path), true;
-  if (name == "bos_token_id" || name == "eos_token_id") return set_tokens(config, name, value, path), true;
-  if (name == "rope_parameters" || name == "rope_scaling") {
-    if (!value.is_null()) set_rope(config, value, path);
-    return true;
-  }
-  if (name == "hidden_act") {
-    if (value != "silu" && value != "swish")
-      refuse(path, text("hidden_act ", value.dump(), " is not supported; only \"silu\" is"));
-    return true;
-  }
-  return false;
-}
-
-void derive_head_dim(ModelConfig& config) {
-  if (!config.head_dim_given && config.num_attention_heads > 0)
-    config.head_dim = config.hidden_size / config.num_attention_heads;
-}
 
 ModelConfig shape(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv_heads,
                   std::int64_t intermediate) {
@@ -168,7 +38,7 @@ ModelConfig shape(std::int64_t hidden, std::int64_t layers, std::int64_t heads, 
   config.intermediate_size = intermediate;
   config.bos_token_id = 1;
   config.eos_token_ids = {2};
-  derive_head_dim(config);
+  config.head_dim = hidden / heads;
   return config;
 }
 
@@ -176,6 +46,36 @@ std::string joined(const std::vector<std::string>& names) {
   std::string all;
   for (const auto& name : names) all += (all.empty() ? "" : ", ") + name;
   return all;
+}
+
+std::int64_t rotary_dim(const ModelConfig& config) {
+  return std::int64_t(double(config.head_dim) * config.rotary_share);
+}
+
+void check_scaling(const std::optional<RopeScaling>& scaling, std::int64_t turned, const std::string& path) {
+  if (!scaling) return;
+  if (const auto* linear = std::get_if<LinearScaling>(&*scaling); linear && !(linear->factor >= 1))
+    refuse(path, "rope_type \"linear\" needs factor >= 1");
+  if (const auto* rope = std::get_if<Llama3Scaling>(&*scaling))
+    if (!(rope->factor >= 1) || !(rope->low_freq_factor > 0) || !(rope->high_freq_factor > rope->low_freq_factor) ||
+        rope->original_max_position_embeddings < 1)
+      refuse(path, "rope_type \"llama3\" needs factor >= 1 and 0 < low_freq_factor < high_freq_factor");
+  if (const auto* yarn = std::get_if<YarnScaling>(&*scaling))
+    if (!(yarn->factor >= 1) || !(yarn->attention_factor > 0) || !std::isfinite(yarn->attention_factor) ||
+        !(yarn->beta_slow > 0) || !(yarn->beta_fast >= yarn->beta_slow) || yarn->original_max_position_embeddings < 1)
+      refuse(path, "rope_type \"yarn\" needs factor >= 1, attention_factor > 0 and 0 < beta_slow <= beta_fast");
+  if (const auto* rope = std::get_if<LongRopeScaling>(&*scaling)) {
+    for (const auto* factors : {&rope->short_factor, &rope->long_factor}) {
+      if (std::int64_t(factors->size()) != turned / 2)
+        refuse(path, text("rope_type \"longrope\" needs ", turned / 2,
+                          " numbers in short_factor and in long_factor, one for each pair of dimensions that turns"));
+      for (const double factor : *factors)
+        if (!(factor > 0)) refuse(path, "short_factor and long_factor must be above 0");
+    }
+    if (!(rope->attention_factor > 0) || !std::isfinite(rope->attention_factor) ||
+        rope->original_max_position_embeddings < 1)
+      refuse(path, "rope_type \"longrope\" needs attention_factor > 0 and original_max_position_embeddings >= 1");
+  }
 }
 
 }  // namespace
@@ -201,78 +101,8 @@ ModelConfig preset_config(const std::string& name) {
   throw InputError(text("model.preset \"", name, "\" is unknown; known are ", joined(preset_names())));
 }
 
-ModelConfig parse_model_config(const std::string& content, const std::string& path) {
-  const json file = parse_json(content, path, {.bytes = 1 << 20, .depth = 32});
-  if (!file.is_object()) refuse(path, "must be a JSON object");
-  if (!file.contains("model_type") || file["model_type"] != "llama")
-    refuse(path, text("model_type ",
-                      file.contains("model_type") ? file["model_type"].dump().substr(0, 100) : "is missing and",
-                      " is not supported; only \"llama\" is"));
-  for (const char* name :
-       {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads"})
-    if (!file.contains(name) || file[name].is_null()) refuse(path, text(name, " is missing"));
-
-  ModelConfig config;
-  config.model_type = file["model_type"];
-  config.rms_norm_eps = 1e-6;  // what transformers takes where a file is silent
-  config.bos_token_id = 1;
-  config.eos_token_ids = {2};
-  const auto given = [&file](const char* name) { return file.contains(name) && !file[name].is_null(); };
-  for (const char* name : {"rope_parameters", "rope_scaling"})
-    if (given(name) && !file[name].is_object()) refuse_json(path, name, "an object or null", file[name]);
-  if (given("rope_parameters") && given("rope_scaling") && file["rope_parameters"] != file["rope_scaling"])
-    refuse(path, "rope_parameters and rope_scaling (its older name) contradict each other; remove one");
-  if (given("rope_theta") && given("rope_parameters") &&
-      file["rope_parameters"].value("rope_theta", file["rope_theta"]) != file["rope_theta"])
-    refuse(path, "rope_theta stands twice with two values; remove one");
-  // llama3 scaling falls back to the context, which must be known before it
-  if (given("max_position_embeddings"))
-    set_field(config, "max_position_embeddings", file["max_position_embeddings"], path);
-  for (const auto& [name, value] : file.items())
-    if (name != "rope_theta" || !value.is_null()) set_field(config, name, value, path);
-  if (!given("num_key_value_heads")) config.num_key_value_heads = config.num_attention_heads;
-  derive_head_dim(config);
-  validate(config, path);
-  return config;
-}
-
-std::string format_model_config(const ModelConfig& config, const std::string& torch_dtype) {
-  nlohmann::ordered_json file;
-  file["architectures"] = {"LlamaForCausalLM"};
-  file["model_type"] = config.model_type;
-  file["attention_bias"] = false;
-  file["attention_dropout"] = 0.0;
-  file["mlp_bias"] = false;
-  file["hidden_act"] = "silu";
-  for (const auto& field : integer_fields) file[field.name] = config.*field.member;
-  for (const auto& field : number_fields) file[field.name] = config.*field.member;
-  file["rope_scaling"] = nullptr;
-  if (const auto& rope = config.rope_scaling)
-    file["rope_scaling"] = {{"rope_type", "llama3"},
-                            {"factor", rope->factor},
-                            {"low_freq_factor", rope->low_freq_factor},
-                            {"high_freq_factor", rope->high_freq_factor},
-                            {"original_max_position_embeddings", rope->original_max_position_embeddings}};
-  file["tie_word_embeddings"] = config.tie_word_embeddings;
-  file["bos_token_id"] = nullptr;
-  if (config.bos_token_id) file["bos_token_id"] = *config.bos_token_id;
-  file["eos_token_id"] = nullptr;
-  if (config.eos_token_ids.size() == 1) file["eos_token_id"] = config.eos_token_ids.front();
-  if (config.eos_token_ids.size() > 1) file["eos_token_id"] = config.eos_token_ids;
-  file["torch_dtype"] = torch_dtype;
-  file["use_cache"] = true;
-  return file.dump(2) + "\n";
-}
-
-void set_model_field(ModelConfig& config, const std::string& name, const std::string& json_value) {
-  const std::string where = "model." + name;
-  if (!set_field(config, name, parse_json(json_value, where, {.bytes = 1 << 16, .depth = 8}), where))
-    throw InputError(text(where, " is no field of the decoder's config.json"));
-  derive_head_dim(config);
-}
-
 void validate(const ModelConfig& config, const std::string& path) {
-  for (const auto& field : integer_fields) {
+  for (const Size& field : sizes) {
     const std::int64_t value = config.*field.member;
     if (value < 1 || value > field.largest)
       refuse(path, text(field.name, " = ", value, " must be from 1 to ", field.largest));
@@ -288,10 +118,16 @@ void validate(const ModelConfig& config, const std::string& path) {
   if (!(config.rms_norm_eps > 0)) refuse(path, "rms_norm_eps must be above 0");
   if (!(config.rope_theta > 0)) refuse(path, "rope_theta must be above 0");
   if (!(config.initializer_range >= 0)) refuse(path, "initializer_range must not be negative");
-  if (const auto& rope = config.rope_scaling)
-    if (!(rope->factor >= 1) || !(rope->low_freq_factor > 0) || !(rope->high_freq_factor > rope->low_freq_factor) ||
-        rope->original_max_position_embeddings < 1)
-      refuse(path, "rope_type \"llama3\" needs factor >= 1 and 0 < low_freq_factor < high_freq_factor");
+  if (!(config.rotary_share > 0) || config.rotary_share > 1 || rotary_dim(config) % 2 != 0 || rotary_dim(config) == 0)
+    refuse(path, "partial_rotary_factor must be above 0 and at most 1, and an even part of head_dim");
+  if (!(config.local_rope_theta > 0)) refuse(path, "the local rope_theta must be above 0");
+  check_scaling(config.rope_scaling, rotary_dim(config), path);
+  check_scaling(config.local_rope_scaling, rotary_dim(config), path);
+  if (!config.layers.empty() && std::int64_t(config.layers.size()) != config.num_hidden_layers)
+    refuse(path,
+           text("tells of ", config.layers.size(), " layers where num_hidden_layers = ", config.num_hidden_layers));
+  for (const LayerAttention& layer : config.layers)
+    if (layer.window < 0) refuse(path, "sliding_window must be above 0");
   std::vector<std::int64_t> special = config.eos_token_ids;
   if (config.bos_token_id) special.push_back(*config.bos_token_id);
   for (const std::int64_t id : special)

@@ -1,18 +1,28 @@
 #pragma once
-// ModelConfig: the fields of a Llama config.json that the decoder is built from, and the presets. No LibTorch.
+// ModelConfig: what a decoder is built from, and the presets. A family (models/families) fills it from a config.json. No
+// LibTorch.
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "models/rope_scaling.h"
+
 namespace zero {
 
-/// rope_type "llama3" of transformers: wavelengths beyond the old context are stretched, those between are blended.
-struct Llama3Scaling {
-  double factor = 8.0;
-  double low_freq_factor = 1.0;
-  double high_freq_factor = 4.0;
-  std::int64_t original_max_position_embeddings = 8192;
+/// layer: mean and variance, with a bias. rms: root mean square. rms_plus_one: the same with weights that are stored as
+/// their distance from 1.
+enum class NormKind : std::uint8_t { rms, rms_plus_one, layer };
+/// Of queries and keys before rotation: none, each head by itself, or all heads of a token together.
+enum class HeadNorm : std::uint8_t { none, each_head, all_heads };
+enum class Activation : std::uint8_t { silu, gelu, gelu_tanh, relu };
+
+/// What attention layers may have unlike one another.
+struct LayerAttention {
+  enum class Rope : std::uint8_t { global, local, none };
+  Rope rope = Rope::global;
+  std::int64_t window = 0;  // tokens that are seen, the own one among them; 0: all earlier ones
+  double scale = 0;         // of scores; 0: 1 / sqrt(head_dim)
 };
 
 struct ModelConfig {
@@ -25,31 +35,38 @@ struct ModelConfig {
   std::int64_t num_key_value_heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t max_position_embeddings = 2048;
-  double rms_norm_eps = 1e-5;
+  double rms_norm_eps = 1e-5;  // of norms of every kind
   double rope_theta = 10000.0;
-  std::optional<Llama3Scaling> rope_scaling;
+  std::optional<RopeScaling> rope_scaling;
   bool tie_word_embeddings = false;
   double initializer_range = 0.02;
   std::optional<std::int64_t> bos_token_id;
   std::vector<std::int64_t> eos_token_ids;
   // else head_dim is hidden_size / num_attention_heads and follows them in set_model_field
   bool head_dim_given = false;
+
+  NormKind norm = NormKind::rms;
+  HeadNorm head_norm = HeadNorm::none;
+  Activation activation = Activation::silu;
+  bool gated = true;  // the activation of one half of the rows multiplies the other
+  bool qkv_bias = false, output_bias = false, mlp_bias = false;
+  bool learned_positions = false;
+  double rotary_share = 1;     // of a head's dimensions, the first ones
+  double embedding_scale = 1;  // of the embedding's rows
+  double local_rope_theta = 10000.0;
+  std::optional<RopeScaling> local_rope_scaling;  // of layers with Rope::local
+  std::vector<LayerAttention> layers;             // empty: all as LayerAttention is at first
+  // The fields of config.json that decide the result, as a JSON object; empty: those of a Llama with these numbers.
+  std::string fields;
+
+  LayerAttention layer(std::int64_t index) const {
+    return layers.empty() ? LayerAttention{} : layers.at(std::size_t(index));
+  }
 };
 
 /// "llama-tiny", "llama-15m", "llama-110m", "tinyllama-1.1b". Throws InputError that lists the presets.
 ModelConfig preset_config(const std::string& name);
 const std::vector<std::string>& preset_names();
-
-/// Reads config.json text; `path` is for messages. Reads rope_theta and rope_scaling as well as rope_parameters, fills
-/// head_dim and num_key_value_heads when absent, and refuses what the decoder does not do (attention or MLP bias,
-/// another activation, another rope_type, another model_type) by InputError.
-ModelConfig parse_model_config(const std::string& json, const std::string& path);
-
-/// config.json text that transformers' LlamaConfig opens. torch_dtype is "float32", "bfloat16" or "float16".
-std::string format_model_config(const ModelConfig& config, const std::string& torch_dtype);
-
-/// Sets one field by its config.json name from a JSON value, for [model] keys beside a preset. InputError when unknown.
-void set_model_field(ModelConfig& config, const std::string& name, const std::string& json_value);
 
 /// Throws InputError where the fields contradict each other (heads that do not divide, odd head_dim, sizes below 1).
 void validate(const ModelConfig& config, const std::string& path);

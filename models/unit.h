@@ -27,6 +27,7 @@ struct Parameter {
   double init_scale = 0.02;  // normal: standard deviation; kaiming_uniform: bound
   at::Tensor tensor;         // [sum of dim 0 of the parts, the other dims], set by whoever holds the memory
   double lr_scale = 1.0;     // its learning rate is that of the run times this
+  bool input_first = false;  // a projection that is stored [in, out]
 
   std::vector<std::int64_t> shape() const;
   std::int64_t numel() const;

@@ -2,22 +2,26 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "models/llama/llama.h"
+#include "models/decoder/decoder.h"
 
 namespace zero {
 
-const std::vector<ModelFamily>& model_families() {
-  static const std::vector<ModelFamily> families{{"llama", make_llama}};
+const std::vector<const Family*>& model_families() {
+  static const std::vector<const Family*> families{&llama_family(), &mistral_family(), &qwen2_family(),
+                                                   &qwen3_family(), &phi3_family(),    &gemma3_family(),
+                                                   &olmo2_family(), &smollm3_family(), &gpt2_family()};
   return families;
 }
 
-Model make_model(const ModelConfig& config) {
+const Family& family_of(const std::string& model_type) {
   std::string known;
-  for (const ModelFamily& family : model_families()) {
-    if (family.model_type == config.model_type) return family.make(config);
-    known += (known.empty() ? "\"" : ", \"") + family.model_type + "\"";
+  for (const Family* family : model_families()) {
+    if (family->model_type == model_type) return *family;
+    known += (known.empty() ? "\"" : ", \"") + family->model_type + "\"";
   }
-  throw InputError(text("model_type \"", config.model_type, "\" is not supported; known are ", known));
+  throw InputError(text("model_type \"", model_type, "\" is not supported; known are ", known));
 }
+
+Model make_model(const ModelConfig& config) { return make_decoder(config, family_of(config.model_type).names); }
 
 }  // namespace zero

@@ -3,18 +3,17 @@
 #include <string>
 #include <vector>
 
+#include "models/families/family.h"
 #include "models/model.h"
 
 namespace zero {
 
-struct ModelFamily {
-  std::string model_type;
-  Model (*make)(const ModelConfig& config);
-};
+const std::vector<const Family*>& model_families();
 
-const std::vector<ModelFamily>& model_families();
+/// The family of a model_type. InputError that lists the families for an unknown one.
+const Family& family_of(const std::string& model_type);
 
-/// The chain of the configuration's family; allocates no weights. InputError that lists the families for an unknown one.
+/// The chain of the configuration's family; allocates no weights.
 Model make_model(const ModelConfig& config);
 
 }  // namespace zero

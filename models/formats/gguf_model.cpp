@@ -93,8 +93,8 @@ at::Tensor neighbours_from_halves(const at::Tensor& rows, std::int64_t head_dim)
 }
 
 std::vector<float> rope_factors(const ModelConfig& config) {
-  if (!config.rope_scaling) return {};
-  const Llama3Scaling& scaling = *config.rope_scaling;
+  if (!config.rope_scaling || !std::holds_alternative<Llama3Scaling>(*config.rope_scaling)) return {};
+  const Llama3Scaling& scaling = std::get<Llama3Scaling>(*config.rope_scaling);
   const double old_context = static_cast<double>(scaling.original_max_position_embeddings);
   std::vector<float> factors;
   for (std::int64_t i = 0; i < config.head_dim; i += 2) {

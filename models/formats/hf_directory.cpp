@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/log.h"
+#include "models/families/config_json.h"
 
 namespace zero {
 namespace {

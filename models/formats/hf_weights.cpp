@@ -5,12 +5,10 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "models/families/families.h"
 
 namespace zero {
 namespace {
-
-const std::string embedding_name = "model.embed_tokens.weight";
-const std::string head_name = "lm_head.weight";
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
   std::ostringstream out;
@@ -22,24 +20,31 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 
 }  // namespace
 
-/// Some tied models are stored by the head's name alone.
-const std::string& HfWeights::stored_name(const std::string& name) const {
-  const bool only_head = name == embedding_name && directory_->config().tie_word_embeddings &&
-                         !directory_->find(name) && directory_->find(head_name);
-  return only_head ? head_name : name;
+HfWeights::HfWeights(std::shared_ptr<const HfDirectory> directory) : directory_(std::move(directory)) {
+  const DecoderNames& names = family_of(directory_->config().model_type).names;
+  embedding_ = names.embedding + ".weight";
+  head_ = names.head + ".weight";
+}
+
+/// Some tied models are stored by the head's name alone, some of any family without the first part of their names, which
+/// is that of the class with a head.
+std::string HfWeights::stored_name(const std::string& name) const {
+  if (directory_->find(name)) return name;
+  if (name == embedding_ && directory_->config().tie_word_embeddings && directory_->find(head_)) return head_;
+  const std::string without = name.substr(name.find('.') + 1);
+  return name != head_ && directory_->find(without) ? without : name;
 }
 
 void HfWeights::check(const std::vector<TensorSpec>& tensors) {
   std::set<std::string> asked;
   for (const auto& tensor : tensors) {
-    const std::string& name = stored_name(tensor.name);
+    const std::string name = stored_name(tensor.name);
     const StoredTensor* stored = directory_->find(name);
     if (!stored)
-      throw InputError(text(directory_->folder(), ": tensor \"", tensor.name, "\" ", shape_text(tensor.shape),
-                            " is missing",
-                            tensor.name == head_name
-                                ? "; if the head is the embedding, config.json must say \"tie_word_embeddings\": true"
-                                : ""));
+      throw InputError(text(
+          directory_->folder(), ": tensor \"", tensor.name, "\" ", shape_text(tensor.shape), " is missing",
+          tensor.name == head_ ? "; if the head is the embedding, config.json must say \"tie_word_embeddings\": true"
+                               : ""));
     if (stored->shape != tensor.shape)
       throw InputError(text(directory_->folder(), ": tensor \"", name, "\" has the shape ", shape_text(stored->shape),
                             ", but config.json makes it ", shape_text(tensor.shape)));
@@ -50,8 +55,9 @@ void HfWeights::check(const std::vector<TensorSpec>& tensors) {
   }
   std::vector<std::string> unused;
   for (auto& name : directory_->names()) {
-    const bool known =
-        name.ends_with("rotary_emb.inv_freq") || (name == head_name && directory_->config().tie_word_embeddings);
+    const bool known = name.ends_with("rotary_emb.inv_freq") || name.ends_with(".attn.bias") ||
+                       name.ends_with(".attn.masked_bias") ||  // masks in old files of GPT-2
+                       (name == head_ && directory_->config().tie_word_embeddings);
     if (!asked.contains(name) && !known) unused.push_back(std::move(name));
   }
   if (!unused.empty())

@@ -13,15 +13,16 @@ namespace zero {
 /// Only the bytes asked for are read.
 class HfWeights : public WeightSource {
  public:
-  explicit HfWeights(std::shared_ptr<const HfDirectory> directory) : directory_(std::move(directory)) {}
+  explicit HfWeights(std::shared_ptr<const HfDirectory> directory);
 
   /// Also tells of stored tensors that nothing asked for.
   void check(const std::vector<TensorSpec>& tensors) override;
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
 
  private:
-  const std::string& stored_name(const std::string& name) const;
+  std::string stored_name(const std::string& name) const;
   std::shared_ptr<const HfDirectory> directory_;
+  std::string embedding_, head_;  // the family's names
 };
 
 }  // namespace zero

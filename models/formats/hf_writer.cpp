@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/log.h"
+#include "models/families/config_json.h"
 #include "models/formats/generation_config.h"
 #include "models/formats/hf_directory.h"
 

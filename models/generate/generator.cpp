@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "models/llama/llama.h"
+#include "models/decoder/decoder.h"
 
 namespace zero {
 
@@ -22,6 +22,13 @@ struct Generator::Rows {
     return std::all_of(ended.begin(), ended.end(), [](bool end) { return end; });
   }
 };
+
+/// Whether a sequence of `tokens` is turned by the rope of long contexts ("longrope").
+bool Generator::is_long(std::size_t tokens) const {
+  const auto& scaling = model_.config.rope_scaling;
+  const auto* rope = scaling ? std::get_if<LongRopeScaling>(&*scaling) : nullptr;
+  return rope && std::int64_t(tokens) > rope->original_max_position_embeddings;
+}
 
 void Generator::check(const std::vector<Ids>& prompts) const {
   const std::int64_t context = model_.config.max_position_embeddings;
@@ -91,7 +98,7 @@ at::Tensor Generator::begin(const std::vector<Ids>& prompts) {
 }
 
 at::Tensor Generator::begin_one(const Ids& prompt) {
-  if (!cache_ || cached_.empty()) {
+  if (!cache_ || cached_.empty() || is_long(cached_.size()) != is_long(prompt.size())) {
     cached_.clear();
     cache_ = std::make_unique<KvCache>(model_.config.num_hidden_layers, model_.config.max_position_embeddings);
   }
@@ -108,6 +115,10 @@ at::Tensor Generator::begin_one(const Ids& prompt) {
 
 at::Tensor Generator::step(const Rows& rows) {
   const auto count = static_cast<std::int64_t>(rows.ids.size());
+  std::size_t longest = 0;
+  for (const Ids& ids : rows.ids) longest = std::max(longest, ids.size());
+  // As transformers: the keys that are kept were turned by the other rope, so all are made anew.
+  if (is_long(longest) && !is_long(longest - 1)) return count == 1 ? begin_one(rows.ids.front()) : begin(rows.ids);
   Batch batch{at::zeros({count, 1}, at::kLong), {}, at::zeros({count, 1}, at::kLong), {}};
   for (std::int64_t row = 0; row < count; ++row) {
     const Ids& ids = rows.ids[static_cast<std::size_t>(row)];

@@ -41,6 +41,7 @@ class Generator {
  private:
   struct Rows;
   void check(const std::vector<Ids>& prompts) const;
+  bool is_long(std::size_t tokens) const;
   at::Tensor last_logits(const Batch& batch);
   at::Tensor begin(const std::vector<Ids>& prompts);
   at::Tensor begin_one(const Ids& prompt);

@@ -105,8 +105,11 @@ void MergedWeights::check(const std::vector<TensorSpec>& tensors) {
       check_stored(*adapter_, peft_prefix + tensor.name, tensor.shape);
       known.insert(peft_prefix + tensor.name);
     } else if (file.find(module + ".lora_A.weight")) {
-      check_stored(*adapter_, module + ".lora_A.weight", {adapter_->options().r, tensor.shape.back()});
-      check_stored(*adapter_, module + ".lora_B.weight", {tensor.shape[0], adapter_->options().r});
+      const std::int64_t out = tensor.shape[input_first_ ? 1 : 0], in = tensor.shape[input_first_ ? 0 : 1];
+      check_stored(*adapter_, module + ".lora_A.weight", {adapter_->options().r, in});
+      check_stored(*adapter_, module + ".lora_B.weight", {out, adapter_->options().r});
+      if (input_first_ && adapter_->options().use_dora)
+        throw InputError(adapter_->folder() + ": \"use_dora\" is not supported for weights that are stored [in, out]");
       known.insert({module + ".lora_A.weight", module + ".lora_B.weight"});
       if (adapter_->options().use_dora) {
         check_stored(*adapter_, module + ".lora_magnitude_vector", {tensor.shape[0]});
@@ -134,10 +137,14 @@ at::Tensor MergedWeights::merged_rows(const TensorSpec& tensor, const std::strin
   const SafetensorsFile& file = adapter_->weights();
   const std::int64_t columns = tensor.shape[1], r = adapter_->options().r;
   const at::Tensor a = file.read(module + ".lora_A.weight").to(at::kFloat);
-  const at::Tensor b = at::empty({rows * r}, at::kFloat);
-  file.read(module + ".lora_B.weight", first * r, rows * r, b);
   at::Tensor merged = at::empty({rows * columns}, at::kFloat);
   base_->read(tensor, first * columns, rows * columns, merged);
+  if (input_first_) {
+    const at::Tensor b = file.read(module + ".lora_B.weight").to(at::kFloat);
+    return merged.view({rows, columns}).add_(at::mm(a.narrow(1, first, rows).t(), b.t()), adapter_->options().scale());
+  }
+  const at::Tensor b = at::empty({rows * r}, at::kFloat);
+  file.read(module + ".lora_B.weight", first * r, rows * r, b);
   merged = merged.view({rows, columns}).add_(at::mm(b.view({rows, r}), a), adapter_->options().scale());
   if (adapter_->options().use_dora) {
     const at::Tensor magnitude = at::empty({rows}, at::kFloat);

@@ -45,8 +45,10 @@ class FreshAdapter : public WeightSource {
 /// The base's weights with the adapter merged in: W + scale B A, or magnitude / |W + scale B A| times it, in fp32.
 class MergedWeights : public WeightSource {
  public:
-  MergedWeights(std::shared_ptr<WeightSource> base, std::shared_ptr<const PeftDirectory> adapter)
-      : base_(std::move(base)), adapter_(std::move(adapter)) {}
+  /// `input_first`: the adapted weights are stored [in, out].
+  MergedWeights(std::shared_ptr<WeightSource> base, std::shared_ptr<const PeftDirectory> adapter,
+                bool input_first = false)
+      : base_(std::move(base)), adapter_(std::move(adapter)), input_first_(input_first) {}
   /// Tensors are those of the model without adapters; refuses an adapter for another base.
   void check(const std::vector<TensorSpec>& tensors) override;
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
@@ -55,6 +57,7 @@ class MergedWeights : public WeightSource {
   at::Tensor merged_rows(const TensorSpec& tensor, const std::string& module, std::int64_t first, std::int64_t rows);
   std::shared_ptr<WeightSource> base_;
   std::shared_ptr<const PeftDirectory> adapter_;
+  bool input_first_;
 };
 
 }  // namespace zero

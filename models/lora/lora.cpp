@@ -8,17 +8,25 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "models/families/families.h"
 
 namespace zero {
 
 namespace {
 
-const std::vector<std::string> projections = {"down_proj", "gate_proj", "k_proj", "o_proj",
-                                              "q_proj",    "up_proj",   "v_proj"};
-
-std::string without_weight(const std::string& name) {
-  return name.substr(0, name.size() - std::string(".weight").size());
+/// What the projections of a family's blocks are called, sorted.
+std::vector<std::string> projections_of(const std::string& model_type) {
+  const DecoderNames& names = family_of(model_type).names;
+  std::set<std::string> found;
+  const auto add = [&](const std::string& module) { found.insert(module.substr(module.rfind('.') + 1)); };
+  for (const auto* modules : {&names.qkv, &names.mlp_input}) std::for_each(modules->begin(), modules->end(), add);
+  add(names.attention_output);
+  add(names.mlp_output);
+  return {found.begin(), found.end()};
 }
+
+/// The module that a weight or a bias belongs to.
+std::string module_of(const std::string& name) { return name.substr(0, name.rfind('.')); }
 
 bool matches(const std::string& module, const std::string& target) {
   return module == target || (module.size() > target.size() && module.ends_with("." + target));
@@ -32,8 +40,9 @@ std::string with_commas(std::int64_t number) {
 
 /// Adds the adapter of one part as parameters of its unit.
 void add_adapter(Unit& unit, int parameter, const TensorSpec& part, std::int64_t begin, const LoraOptions& options) {
-  const std::int64_t out = part.shape[0], in = part.shape[1];
-  const std::string module = peft_prefix + without_weight(part.name);
+  const bool input_first = unit.parameters()[parameter].input_first;
+  const std::int64_t out = part.shape[input_first ? 1 : 0], in = part.shape[input_first ? 0 : 1];
+  const std::string module = peft_prefix + module_of(part.name);
   std::vector<Parameter>& parameters = unit.parameters();
   Adapter adapter{parameter, begin};
   adapter.scale = options.scale();
@@ -69,17 +78,20 @@ std::string joined(const std::vector<std::string>& names) {
 
 double LoraOptions::scale() const { return alpha / (use_rslora ? std::sqrt(double(r)) : double(r)); }
 
-std::vector<std::string> expand_targets(const std::vector<std::string>& targets) {
-  if (targets == std::vector<std::string>{"all-linear"}) return projections;
+std::vector<std::string> expand_targets(const std::vector<std::string>& targets, const std::string& model_type) {
+  if (targets == std::vector<std::string>{"all-linear"}) return projections_of(model_type);
   const std::set<std::string> sorted(targets.begin(), targets.end());
   return {sorted.begin(), sorted.end()};
 }
 
-void add_lora(Model& model, const LoraOptions& options) {
+LoraOptions add_lora(Model& model, const LoraOptions& options) {
   if (const auto& given = options.target_modules;
       given.size() > 1 && std::find(given.begin(), given.end(), "all-linear") != given.end())
     throw InputError("lora.target_modules: \"all-linear\" stands for every projection: give it alone");
-  const std::vector<std::string> targets = expand_targets(options.target_modules);
+  const std::vector<std::string> targets = expand_targets(options.target_modules, model.config.model_type);
+  LoraOptions resolved = options;
+  resolved.target_modules = targets;
+  resolved.fan_in_fan_out = false;
   std::set<std::string> unmatched(targets.begin(), targets.end()),
       unsaved(options.modules_to_save.begin(), options.modules_to_save.end());
   for (std::size_t u = 0; u < model.units.size(); ++u) {
@@ -91,10 +103,11 @@ void add_lora(Model& model, const LoraOptions& options) {
       std::int64_t begin = 0;
       const std::vector<TensorSpec> parts = unit.parameters()[p].parts;
       for (const TensorSpec& part : parts) {
-        const std::string module = without_weight(part.name);
+        const std::string module = module_of(part.name);
         for (const std::string& target : targets) {
           if (!block || part.shape.size() != 2 || !matches(module, target)) continue;
           unmatched.erase(target);
+          resolved.fan_in_fan_out |= unit.parameters()[p].input_first;
           add_adapter(unit, p, part, begin, options);
           break;
         }
@@ -107,13 +120,18 @@ void add_lora(Model& model, const LoraOptions& options) {
       }
     }
   }
+  if (resolved.fan_in_fan_out && (options.use_dora || options.init == LoraInit::pissa))
+    throw InputError(std::string(options.use_dora ? "lora.use_dora" : "lora.init_lora_weights") +
+                     ": is not done for weights that are stored [in, out], as those of model_type \"" +
+                     model.config.model_type + "\"; use a plain adapter");
   if (!unmatched.empty())
     throw InputError("lora.target_modules: \"" + *unmatched.begin() +
-                     "\" matches no projection of the model's blocks; there are " + joined(projections) +
-                     ", or \"all-linear\" for all of them");
+                     "\" matches no projection of the model's blocks; there are " +
+                     joined(projections_of(model.config.model_type)) + ", or \"all-linear\" for all of them");
   if (!unsaved.empty())
     throw InputError("lora.modules_to_save: \"" + *unsaved.begin() +
                      "\" is none of embed_tokens, lm_head (not where it is tied) and norm");
+  return resolved;
 }
 
 std::string trainable_line(const Model& model) {

@@ -21,6 +21,7 @@ struct LoraOptions {
   LoraInit init = LoraInit::kaiming;
   double loraplus_lr_ratio = 1;  // of the B matrices' learning rate to the A matrices'
   std::uint64_t seed = 0;        // of dropout
+  bool fan_in_fan_out = false;   // the adapted weights are stored [in, out]
 
   /// What B A is multiplied by: alpha / r, or alpha / sqrt(r) with rsLoRA.
   double scale() const;
@@ -28,11 +29,13 @@ struct LoraOptions {
 
 /// Freezes the model and adds adapters to the blocks' projections that target_modules name (a module's whole name, or
 /// its end behind a dot). Before anybody holds parameters. InputError when a name matches nothing, with the names that
-/// exist; its message begins with the key ("lora.target_modules: ").
-void add_lora(Model& model, const LoraOptions& options);
+/// exist; its message begins with the key ("lora.target_modules: "). Gives the options with what the model decides:
+/// target_modules expanded, fan_in_fan_out.
+LoraOptions add_lora(Model& model, const LoraOptions& options);
 
-/// target_modules as a sorted list of plain module names ("q_proj"), "all-linear" expanded.
-std::vector<std::string> expand_targets(const std::vector<std::string>& targets);
+/// target_modules as a sorted list of plain module names ("q_proj"), "all-linear" expanded to those of the family.
+std::vector<std::string> expand_targets(const std::vector<std::string>& targets,
+                                        const std::string& model_type = "llama");
 
 /// Names in an adapter file: "base_model.model." in front of the module's name.
 inline constexpr const char* peft_prefix = "base_model.model.";

@@ -40,19 +40,27 @@ struct ChunkSums {
   }
 };
 
+/// The rows under the norm; `rstd` is empty where there is none.
+RmsNormed normed_rows(const at::Tensor& rows, const at::Tensor& norm, double eps) {
+  return norm.defined() ? rms_norm(rows, norm, eps)
+                        : RmsNormed{rows, at::empty({0}, rows.options().dtype(at::toOpMathType(rows.scalar_type())))};
+}
+
 class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
  public:
-  enum Argument { x_, norm_, output_ };
+  enum Argument { x_, output_, targets_, norm_ };
 
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& norm,
-                            const at::Tensor& output, const at::Tensor& targets, const Options& options) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& output,
+                            const at::Tensor& targets, const std::optional<at::Tensor>& weight,
+                            const Options& options) {
+    const at::Tensor norm = weight.value_or(at::Tensor());
     at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous(), wanted = targets.reshape({-1}).contiguous();
     const at::Tensor kept = trained_rows(rows, wanted, options.some_on_meta);
     if (kept.defined()) {
       rows = rows.index_select(0, kept);
       wanted = wanted.index_select(0, kept);
     }
-    const RmsNormed normed = rms_norm(rows, norm, options.eps);
+    const RmsNormed normed = normed_rows(rows, norm, options.eps);
     const std::int64_t row_bytes = output.size(0) * std::int64_t(output.element_size());
     const std::vector<std::int64_t> chunks = logits_chunks(rows, row_bytes, options.logits_bytes);
     const bool want = options.want_x || options.want_output, one_chunk = chunks.size() <= 2;
@@ -83,31 +91,32 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
     const at::Tensor &x = saved[0], &norm = saved[1], &output = saved[2], &rstd = saved[3], &targets = saved[4],
                      &kept = saved[5];
     at::Tensor logits = saved[6], dz = saved[8], doutput = saved[9];
-    const bool want_x = context->needs_input_grad(x_), want_norm = context->needs_input_grad(norm_);
+    const bool want_x = context->needs_input_grad(x_), want_norm = norm.defined() && context->needs_input_grad(norm_);
     const bool want_output = context->needs_input_grad(output_);
     at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
     if (kept.defined()) rows = rows.index_select(0, kept);
 
     if (rows.size(0) == 0) {
       return {want_x ? at::zeros_like(x) : at::Tensor(),
-              want_norm ? at::zeros_like(norm) : at::Tensor(),
               want_output ? at::zeros_like(output) : at::Tensor(),
               {},
+              want_norm ? at::zeros_like(norm) : at::Tensor(),
               {}};
     }
     if (logits.defined()) {
       cross_entropy_backward_(logits, targets, saved[7], grads[0]);
-      if (want_output) doutput = at::mm(logits.t(), rms_norm_again(rows, norm, rstd));
+      if (want_output) doutput = at::mm(logits.t(), norm.defined() ? rms_norm_again(rows, norm, rstd) : rows);
       if (want_x || want_norm) dz = at::mm(logits, output);
     } else {
       if (want_output) doutput = doutput.mul_(grads[0]).to(output.scalar_type());
       if (want_x || want_norm) dz.mul_(grads[0]);
     }
-    if (!want_x && !want_norm) return {{}, {}, doutput, {}, {}};
-    const RmsNormGradients gradients = rms_norm_backward(dz, rows, norm, rstd, want_norm);
+    if (!want_x && !want_norm) return {{}, doutput, {}, {}, {}};
+    RmsNormGradients gradients{dz, {}};
+    if (norm.defined()) gradients = rms_norm_backward(dz, rows, norm, rstd, want_norm);
     at::Tensor dx = gradients.x;
     if (kept.defined()) dx = at::zeros({x.numel() / x.size(-1), x.size(-1)}, x.options()).index_copy_(0, kept, dx);
-    return {dx.view(x.sizes()), gradients.weight, doutput, {}, {}};
+    return {dx.view(x.sizes()), doutput, {}, gradients.weight, {}};
   }
 };
 
@@ -116,15 +125,17 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
 at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const at::Tensor& targets,
                      const HeadLossOptions& options) {
   const bool graph = at::GradMode::is_enabled();
-  const Options own{weights.eps, options.logits_bytes, graph && (x.requires_grad() || weights.norm.requires_grad()),
+  const bool norm_learns = weights.norm.defined() && weights.norm.requires_grad();
+  const Options own{weights.eps, options.logits_bytes, graph && (x.requires_grad() || norm_learns),
                     graph && weights.output.requires_grad(), options.ignores_targets_on_meta};
-  return HeadLossFunction::apply(x, weights.norm, weights.output, targets, own);
+  const auto norm = weights.norm.defined() ? std::optional(weights.norm) : std::nullopt;
+  return HeadLossFunction::apply(x, weights.output, targets, norm, own);
 }
 
 at::Tensor head_logits(const at::Tensor& x, const HeadWeights& weights) {
   const at::NoGradGuard no_grad;
   const at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
-  const at::Tensor logits = at::mm(rms_norm(rows, weights.norm, weights.eps).y, weights.output.t());
+  const at::Tensor logits = at::mm(normed_rows(rows, weights.norm, weights.eps).y, weights.output.t());
   return logits.view({x.size(0), x.size(1), weights.output.size(0)}).to(at::toOpMathType(logits.scalar_type()));
 }
 

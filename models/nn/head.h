@@ -8,7 +8,7 @@
 namespace zero {
 
 struct HeadWeights {
-  at::Tensor norm;    // [hidden]
+  at::Tensor norm;    // [hidden], of an RMSNorm; undefined: x is normed already
   at::Tensor output;  // [vocabulary, hidden]
   double eps = 1e-5;
 };

@@ -21,6 +21,7 @@ at::Tensor as_rows(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}).con
 at::Tensor multiplied(const LinearInput& input, at::Tensor& rstd) {
   if (input.kind == Kind::plain) return input.x;
   if (input.kind == Kind::swiglu) return swiglu(input.x);
+  if (input.kind == Kind::activated) return activate(input.x, input.activation);
   if (rstd.defined()) return rms_norm_again(input.x, input.norm_weight, rstd);
   RmsNormed normed = rms_norm(input.x, input.norm_weight, input.eps);
   rstd = normed.rstd;
@@ -66,18 +67,22 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             at::TensorList adapter_tensors, const std::optional<at::Tensor>& norm_weight,
-                            const std::optional<at::Tensor>& residual, const LinearInput* input,
-                            const std::vector<LowRank>* adapters) {
+                            const std::optional<at::Tensor>& residual, const std::optional<at::Tensor>& bias,
+                            const LinearInput* input, const std::vector<LowRank>* adapters) {
     at::Tensor rstd;
-    const at::Tensor z = multiplied({input->kind, as_rows(x), input->norm_weight, input->eps}, rstd);
+    const at::Tensor z = multiplied({input->kind, as_rows(x), input->norm_weight, input->eps, input->activation}, rstd);
     at::Tensor y = residual && adapters->empty() ? at::addmm(as_rows(*residual), z, weight.t()) : at::mm(z, weight.t());
     for (const LowRank& adapter : *adapters) add_low_rank(adapter, z, weight, y);
+    if (bias) y.add_(*bias);
     if (residual && !adapters->empty()) y.add_(as_rows(*residual));
     variable_list saved{x, weight, norm_weight.value_or(at::Tensor()), rstd};
     saved.insert(saved.end(), adapter_tensors.begin(), adapter_tensors.end());
     context->save_for_backward(std::move(saved));
     context->saved_data["kind"] = static_cast<std::int64_t>(input->kind);
+    context->saved_data["function"] = static_cast<std::int64_t>(input->activation.function);
+    context->saved_data["gated"] = input->activation.gated;
     context->saved_data["residual"] = residual.has_value();
+    context->saved_data["bias"] = bias.has_value();
     context->saved_data["adapters"] = AdapterSettings::of(*adapters);
     std::vector<std::int64_t> shape = x.sizes().vec();
     shape.back() = weight.size(0);
@@ -89,16 +94,24 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     const at::Tensor &x = saved[0], &weight = saved[1], &norm_weight = saved[2];
     at::Tensor rstd = saved[3];
     const std::vector<LowRank> adapters = AdapterSettings::with(context->saved_data["adapters"], saved.data() + 4);
-    const LinearInput input{static_cast<Kind>(context->saved_data["kind"].toInt()), as_rows(x), norm_weight, 0};
-    const bool normed = input.kind == Kind::rms_norm, has_residual = context->saved_data["residual"].toBool();
+    const LinearInput input{
+        static_cast<Kind>(context->saved_data["kind"].toInt()),
+        as_rows(x),
+        norm_weight,
+        0,
+        {static_cast<Activation>(context->saved_data["function"].toInt()), context->saved_data["gated"].toBool()}};
+    const bool normed = input.kind == Kind::rms_norm, has_residual = context->saved_data["residual"].toBool(),
+               has_bias = context->saved_data["bias"].toBool();
     // Arguments that are absent have no edge, so later ones move up.
     const std::size_t after_adapters = 2 + adapters.size() * tensors_per_adapter;
     const bool want_x = context->needs_input_grad(0), want_weight = context->needs_input_grad(1);
     const bool want_norm_weight = normed && context->needs_input_grad(after_adapters);
     const bool want_residual = has_residual && context->needs_input_grad(after_adapters + (normed ? 1 : 0));
+    const std::size_t at_bias = after_adapters + (normed ? 1 : 0) + (has_residual ? 1 : 0);
     const bool want_z = want_x || want_norm_weight;
 
-    at::Tensor dy = as_rows(grads[0]), z, dz, dnorm_weight;
+    at::Tensor dy = as_rows(grads[0]), z, dz, dnorm_weight, dbias;
+    if (has_bias && context->needs_input_grad(at_bias)) dbias = dy.sum(0);
     if (want_weight || !adapters.empty()) z = multiplied(input, rstd);
     variable_list found{{}, {}};
     if (!adapters.empty()) {
@@ -116,6 +129,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     if (want_z) {
       dz = dz.defined() ? dz.addmm_(dy, weight) : at::mm(dy, weight);
       if (input.kind == Kind::swiglu) dz = swiglu_backward(dz, input.x);
+      if (input.kind == Kind::activated) dz = activate_backward(dz, input.x, input.activation);
       if (normed) {
         RmsNormGradients gradients = rms_norm_backward(dz, input.x, norm_weight, rstd, want_norm_weight);
         dz = gradients.x;
@@ -125,6 +139,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     }
     found.push_back(dnorm_weight);
     found.push_back(want_residual ? grads[0] : at::Tensor());
+    found.push_back(dbias);
     found.insert(found.end(), 2, at::Tensor());
     return found;
   }
@@ -135,10 +150,10 @@ std::optional<at::Tensor> if_defined(const at::Tensor& t) { return t.defined() ?
 }  // namespace
 
 at::Tensor linear(const LinearInput& input, const at::Tensor& weight, const at::Tensor& residual,
-                  const std::vector<LowRank>& adapters) {
+                  const std::vector<LowRank>& adapters, const at::Tensor& bias) {
   const variable_list tensors = tensors_of(adapters);
   return LinearFunction::apply(input.x, weight, at::TensorList(tensors), if_defined(input.norm_weight),
-                               if_defined(residual), &input, &adapters);
+                               if_defined(residual), if_defined(bias), &input, &adapters);
 }
 
 }  // namespace zero

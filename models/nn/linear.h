@@ -7,29 +7,35 @@
 
 #include <vector>
 
+#include "models/nn/activation.h"
 #include "models/ops/low_rank.h"
 
 namespace zero {
 
-/// What is multiplied: x itself, its RMSNorm, or SwiGLU of x = [gate, up].
+/// What is multiplied: x itself, its RMSNorm, SwiGLU of x = [gate, up], or what another activation makes of x.
 struct LinearInput {
-  enum class Kind : int { plain, rms_norm, swiglu };
+  enum class Kind : int { plain, rms_norm, swiglu, activated };
 
   static LinearInput plain(at::Tensor x) { return {Kind::plain, std::move(x), {}, 0}; }
   static LinearInput rms_norm(at::Tensor x, at::Tensor weight, double eps) {
     return {Kind::rms_norm, std::move(x), std::move(weight), eps};
   }
   static LinearInput swiglu(at::Tensor gate_up) { return {Kind::swiglu, std::move(gate_up), {}, 0}; }
+  static LinearInput activated(at::Tensor x, const ActivationKind& how) {
+    if (how.gated && how.function == Activation::silu) return swiglu(std::move(x));
+    return {Kind::activated, std::move(x), {}, 0, how};
+  }
 
   Kind kind = Kind::plain;
-  at::Tensor x;            // [B, T, in], or [B, T, 2 in] for swiglu
+  at::Tensor x;            // [B, T, in], or [B, T, 2 in] where it is gated
   at::Tensor norm_weight;  // [in], for rms_norm
   double eps = 0;
+  ActivationKind activation = {};  // for activated
 };
 
-/// input W^T (+ what the adapters add) (+ residual): [B, T, out] for weight [out, in]. Gradients are computed only for
-/// tensors that require them: a frozen weight costs none.
+/// input W^T (+ what the adapters add) (+ bias) (+ residual): [B, T, out] for weight [out, in], bias [out]. Gradients are
+/// computed only for tensors that require them: a frozen weight costs none.
 at::Tensor linear(const LinearInput& input, const at::Tensor& weight, const at::Tensor& residual = {},
-                  const std::vector<LowRank>& adapters = {});
+                  const std::vector<LowRank>& adapters = {}, const at::Tensor& bias = {});
 
 }  // namespace zero

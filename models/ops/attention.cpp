@@ -26,11 +26,13 @@ Heads split_and_rotate(const at::Tensor& qkv, const AttentionShape& shape, const
 }  // namespace
 
 at::Tensor composed::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask,
-                            bool causal) {
+                            const AttendOptions& options) {
   const std::optional<at::Tensor> attn_mask = mask.defined() ? std::optional(mask) : std::nullopt;
-  const at::Tensor y = q.is_meta() ? attend_on_meta(q, k, v, mask)
-                                   : at::scaled_dot_product_attention(q, k, v, attn_mask, 0.0, causal && !attn_mask,
-                                                                      std::nullopt, q.size(1) != k.size(1));
+  const at::Tensor y =
+      q.is_meta() ? attend_on_meta(q, k, v, mask)
+                  : at::scaled_dot_product_attention(q, k, v, attn_mask, 0.0, options.causal && !attn_mask,
+                                                     options.scale > 0 ? std::optional(options.scale) : std::nullopt,
+                                                     q.size(1) != k.size(1));
   // Every size has its name: a rank without rows has B = 0.
   return y.transpose(1, 2).reshape({y.size(0), y.size(2), y.size(1) * y.size(3)});
 }
@@ -45,6 +47,13 @@ at::Tensor document_mask(const at::Tensor& documents) {
   return (same | (distance == 0)).unsqueeze(1);
 }
 
+at::Tensor window_mask(std::int64_t length, std::int64_t window, at::Device device) {
+  if (window <= 0 || window >= length) return {};
+  const at::Tensor all = at::arange(length, at::TensorOptions().dtype(at::kLong).device(device));
+  const at::Tensor distance = all.unsqueeze(1) - all.unsqueeze(0);
+  return ((distance >= 0) & (distance < window)).unsqueeze(0).unsqueeze(0);
+}
+
 // A row's positions are below its length; asking a device for them would wait for it.
 std::int64_t composed::table_rows(const at::Tensor& qkv, const std::optional<at::Tensor>&) { return qkv.size(1); }
 
@@ -56,8 +65,11 @@ std::int64_t cpu::table_rows(const at::Tensor& qkv, const std::optional<at::Tens
 at::Tensor composed::attention(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
                                const Batch& batch) {
   const Heads heads = split_and_rotate(qkv, shape, table, batch.positions);
-  return attend(heads.q.transpose(1, 2), heads.k.transpose(1, 2), heads.v.transpose(1, 2),
-                document_mask(batch.documents), true);
+  at::Tensor mask = document_mask(batch.documents);
+  if (const at::Tensor window = window_mask(qkv.size(1), shape.window, qkv.device()); window.defined())
+    mask = mask.defined() ? mask & window : window;
+  return attend(heads.q.transpose(1, 2), heads.k.transpose(1, 2), heads.v.transpose(1, 2), mask,
+                {.causal = true, .scale = shape.scale});
 }
 
 at::Tensor cpu::attention(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
@@ -75,15 +87,17 @@ at::Tensor meta::attention(const at::Tensor& qkv, const AttentionShape& shape, c
 at::Tensor cached_attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch,
                             const CacheLayer& place) {
   KvCache& cache = place.cache;
-  const Rotary::Table table = rotary.table(cache.capacity(), qkv.scalar_type(), qkv.device());
   const std::int64_t T = qkv.size(1);
   const at::Tensor positions =
       batch.positions.defined()
           ? batch.positions
           : at::arange(cache.length() - T, cache.length(), batch.ids.options()).expand({qkv.size(0), T});
+  const std::int64_t rows = rotary.depends_on_length() ? positions.max().item<std::int64_t>() + 1 : cache.capacity();
+  const Rotary::Table table = rotary.table(rows, qkv.scalar_type(), qkv.device());
   const Heads heads = split_and_rotate(qkv, shape, table, positions);
   const KvCache::KeysValues all = cache.append(place.layer, heads.k, heads.v);
-  return composed::attend(heads.q.transpose(1, 2), all.k, all.v, cache.mask(), false);
+  return composed::attend(heads.q.transpose(1, 2), all.k, all.v, cache.mask(shape.window),
+                          {.causal = false, .scale = shape.scale});
 }
 
 }  // namespace zero

@@ -1,7 +1,7 @@
 #pragma once
-// Causal attention with grouped keys and values (Ainslie et al. 2023), scaled by 1/sqrt(head_dim), softmax in fp32
-// (fp64 in fp64). A token attends to itself and to earlier tokens of its own document; padding attends to padding
-// alone.
+// Causal attention with grouped keys and values (Ainslie et al. 2023), softmax in fp32 (fp64 in fp64). A
+// token attends to itself and to earlier tokens of its own document, with a window (Beltagy et al. 2020) to the nearest
+// of them alone; padding attends to itself.
 #include <ATen/core/Tensor.h>
 
 #include "models/ops/rotary.h"
@@ -13,6 +13,8 @@ struct AttentionShape {
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
+  std::int64_t window = 0;  // tokens that are seen, the own one among them; 0: all
+  double scale = 0;         // of scores; 0: 1 / sqrt(head_dim)
 
   std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
 };
@@ -24,6 +26,9 @@ at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary&
 /// Which tokens of its row each token attends to, [B, 1, T, T] bool, for documents [B, T]; undefined for undefined
 /// ones.
 at::Tensor document_mask(const at::Tensor& documents);
+
+/// The same for a window in rows of `length` tokens, [1, 1, T, T] bool; undefined where the window holds all.
+at::Tensor window_mask(std::int64_t length, std::int64_t window, at::Device device);
 
 class KvCache;
 

@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <cmath>
+
 #include "base/error.h"
 #include "models/ops/backends.h"
 #include "models/ops/kernels/attention_kernels.h"
@@ -15,8 +17,8 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// For each token the first one that it attends to, [B, T] int32. Undefined when a document comes back after another.
-std::optional<at::Tensor> first_visible(const at::Tensor& documents) {
+/// For each token the first one of its document, [B, T] int32. None when a document comes back after another.
+std::optional<at::Tensor> first_of_document(const at::Tensor& documents) {
   const at::Tensor numbers = documents.contiguous();
   const at::Tensor first = at::empty_like(numbers);
   if (numbers.is_meta()) return first;
@@ -34,6 +36,22 @@ std::optional<at::Tensor> first_visible(const at::Tensor& documents) {
     }
   }
   return first;
+}
+
+/// For each token the first one that it attends to, [B, T] int32; undefined: the row's first. None where the kernels do
+/// not take the documents.
+std::optional<at::Tensor> first_visible(const at::Tensor& qkv, const AttentionShape& shape, const Batch& batch) {
+  at::Tensor first;
+  if (batch.documents.defined()) {
+    const std::optional<at::Tensor> found = first_of_document(batch.documents);
+    if (!found) return std::nullopt;
+    first = *found;
+  }
+  const std::int64_t B = qkv.size(0), T = qkv.size(1);
+  if (shape.window <= 0 || shape.window >= T) return first;
+  const at::Tensor nearest =
+      at::arange(T, qkv.options().dtype(at::kInt)).sub_(shape.window - 1).clamp_min_(0).expand({B, T});
+  return first.defined() ? at::maximum(first, nearest) : nearest.contiguous();
 }
 
 /// Turns the heads from the row's start on, q and k of every token, in place.
@@ -94,6 +112,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
     context->saved_data["heads"] = shape.heads;
     context->saved_data["kv_heads"] = shape.kv_heads;
     context->saved_data["head_dim"] = shape.head_dim;
+    context->saved_data["scale"] = shape.scale;
     return out;
   }
 
@@ -102,7 +121,9 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &qkv = saved[0], dout = grads[0].contiguous(), dqkv = at::empty_like(qkv);
     const AttentionShape shape{context->saved_data["heads"].toInt(), context->saved_data["kv_heads"].toInt(),
-                               context->saved_data["head_dim"].toInt()};
+                               context->saved_data["head_dim"].toInt(),
+                               0,  // the window is in saved[4]
+                               context->saved_data["scale"].toDouble()};
     with_kernel_type(qkv.scalar_type(), [&]<class E>(E) {
       auto whole = problem<E>(qkv, shape, saved[4], saved[1], saved[2]);
       whole.dout = read_of<E>(dout);
@@ -117,11 +138,19 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
   template <class E>
   static kernels::AttentionProblem<E> problem(const at::Tensor& qkv, const AttentionShape& shape,
                                               const at::Tensor& first, const at::Tensor& out, const at::Tensor& lse) {
-    return {read_of<E>(qkv), first.defined() ? first.const_data_ptr<std::int32_t>() : nullptr,
-            data_of<E>(out), data_of<float>(lse),
-            nullptr,         nullptr,
-            qkv.size(1),     shape.heads,
-            shape.kv_heads,  shape.head_dim};
+    const float scale =
+        shape.scale > 0 ? static_cast<float>(shape.scale) : 1.0f / std::sqrt(static_cast<float>(shape.head_dim));
+    return {read_of<E>(qkv),
+            first.defined() && !first.is_meta() ? first.const_data_ptr<std::int32_t>() : nullptr,
+            data_of<E>(out),
+            data_of<float>(lse),
+            nullptr,
+            nullptr,
+            qkv.size(1),
+            shape.heads,
+            shape.kv_heads,
+            shape.head_dim,
+            scale};
   }
 };
 
@@ -136,8 +165,7 @@ bool kernels_take(const at::Tensor& qkv, const AttentionShape& shape) {
 at::Tensor kernel_attention(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
                             const Batch& batch) {
   if (!kernels_take(qkv, shape)) return {};
-  std::optional<at::Tensor> first = at::Tensor();
-  if (batch.documents.defined()) first = first_visible(batch.documents);
+  const std::optional<at::Tensor> first = first_visible(qkv, shape, batch);
   if (!first) return {};
   return AttentionFunction::apply(
       qkv, shape, table, Places{batch.positions.defined() ? batch.positions.contiguous() : at::Tensor(), *first});

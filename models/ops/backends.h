@@ -78,8 +78,13 @@ signature::add_product_ add_product_;
 signature::table_rows table_rows;
 signature::attention attention;
 
+struct AttendOptions {
+  bool causal = true;  // where there is no mask
+  double scale = 0;    // as AttentionShape's
+};
 /// q [B, heads, T, head_dim], k and v alike, rotated, by LibTorch's attention: [B, T, heads * head_dim].
-at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask, bool causal);
+at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask,
+                  const AttendOptions& options);
 
 }  // namespace composed
 
@@ -119,7 +124,7 @@ at::Tensor attention_operation(const at::Tensor& qkv, const at::Tensor& cos, con
                                const std::optional<at::Tensor>& positions, const std::optional<at::Tensor>& documents,
                                const std::optional<at::Tensor>& spans, std::int64_t longest_span,
                                const std::optional<at::Tensor>& bias, std::int64_t heads, std::int64_t kv_heads,
-                               bool gpu_on_meta) {
+                               bool gpu_on_meta, std::int64_t window, double scale) {
   const std::int64_t head_dim = cos.dim() == 2 ? 2 * cos.size(1) : 0;
   ZERO_CHECK(qkv.dim() == 3 && heads > 0 && kv_heads > 0 && heads % kv_heads == 0 &&
                  qkv.size(2) == (heads + 2 * kv_heads) * head_dim,
@@ -136,7 +141,7 @@ at::Tensor attention_operation(const at::Tensor& qkv, const at::Tensor& cos, con
   batch.longest_span = longest_span;
   batch.bias = bias.value_or(at::Tensor());
   if (gpu_on_meta) batch.meta.device = at::kCUDA;
-  return function(qkv, {heads, kv_heads, head_dim}, {cos, sin}, batch);
+  return function(qkv, {heads, kv_heads, head_dim, window, scale}, {cos, sin}, batch);
 }
 
 }  // namespace zero

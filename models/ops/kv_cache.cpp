@@ -14,10 +14,15 @@ void KvCache::begin_pass(const Batch& batch) {
   if (end_ + columns > capacity_)
     throw InputError(text("the context is full: ", end_, " tokens are kept and ", columns, " more do not fit into ",
                           capacity_, "; shorten the prompt or generate fewer tokens"));
-  if (!documents_.defined()) documents_ = at::zeros({rows, capacity_}, batch.ids.options().dtype(at::kInt));
+  if (!documents_.defined()) {
+    documents_ = at::zeros({rows, capacity_}, batch.ids.options().dtype(at::kInt));
+    positions_ = at::zeros({rows, capacity_}, batch.ids.options());
+  }
   ZERO_CHECK(documents_.size(0) == rows, "a cache keeps the same number of rows in every pass");
   begin_ = end_;
   end_ += columns;
+  positions_.narrow(1, begin_, columns)
+      .copy_(batch.positions.defined() ? batch.positions : at::arange(begin_, end_, batch.ids.options()).unsqueeze(0));
   at::Tensor mine = documents_.narrow(1, begin_, columns);
   if (batch.documents.defined()) {
     mine.copy_(batch.documents);
@@ -39,14 +44,19 @@ KvCache::KeysValues KvCache::append(std::int64_t layer, const at::Tensor& k, con
   return {kept.k.narrow(2, 0, end_), kept.v.narrow(2, 0, end_)};
 }
 
-at::Tensor KvCache::mask() const {
-  if (one_document_ && end_ - begin_ == 1) return {};
+at::Tensor KvCache::mask(std::int64_t window) const {
+  const bool all_near = window <= 0 || window >= end_;
+  if (one_document_ && end_ - begin_ == 1 && all_near) return {};
   const at::Tensor all = at::arange(end_, documents_.options().dtype(at::kLong));
   const at::Tensor mine = all.narrow(0, begin_, end_ - begin_).unsqueeze(1);
   const at::Tensor causal = (all.unsqueeze(0) <= mine).unsqueeze(0);
   const at::Tensor theirs = documents_.narrow(1, 0, end_).unsqueeze(1);
   const at::Tensor document = documents_.narrow(1, begin_, end_ - begin_).unsqueeze(2);
-  const at::Tensor same = (document == theirs).logical_and(document >= 0);
+  at::Tensor same = (document == theirs).logical_and(document >= 0);
+  if (!all_near) {
+    const at::Tensor place = positions_.narrow(1, begin_, end_ - begin_).unsqueeze(2);
+    same = same.logical_and(place - positions_.narrow(1, 0, end_).unsqueeze(1) < window);
+  }
   return causal.logical_and(same).logical_or(all.unsqueeze(0) == mine).unsqueeze(1);  // padding attends to itself
 }
 

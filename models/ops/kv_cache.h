@@ -26,9 +26,9 @@ class KvCache {
   /// Called by a block in its turn: writes the pass's keys and values [B, T, kv_heads, head_dim] and gives all so far.
   KeysValues append(std::int64_t layer, const at::Tensor& k, const at::Tensor& v);
 
-  /// [B, 1, T, columns so far] bool: which columns the pass's tokens attend to; undefined when they attend to all (one
-  /// token a row and no padding).
-  at::Tensor mask() const;
+  /// [B, 1, T, columns so far] bool: which columns the pass's tokens attend to, with a window (0: none) those of the
+  /// nearest positions; undefined when they attend to all (one token a row and no padding).
+  at::Tensor mask(std::int64_t window = 0) const;
 
   std::int64_t length() const { return end_; }  // columns so far
   std::int64_t capacity() const { return capacity_; }
@@ -40,6 +40,7 @@ class KvCache {
   std::int64_t capacity_;
   std::int64_t begin_ = 0, end_ = 0;  // the columns of the pass under way
   at::Tensor documents_;              // [B, capacity] int32
+  at::Tensor positions_;              // [B, capacity] int64
   bool one_document_ = true;          // no row has padding or several documents
   std::vector<KeysValues> layers_;    // [B, kv_heads, capacity, head_dim]
 };

@@ -21,6 +21,7 @@ struct DeviceAttentionOnMeta : torch::autograd::Function<DeviceAttentionOnMeta> 
     at::Tensor repeated;
     if (wide && shape.kv_heads < shape.heads) repeated = at::empty({2, B, T, width}, qkv.options());
     const at::Tensor out = at::empty({B, T, width}, qkv.options());
+    if (wide && shape.window > 0 && shape.window < T) at::empty({packed ? B : 1, 1, T, T}, qkv.options());  // a mask
     context->save_for_backward({qkv, repeated, out, at::empty({B, shape.heads, T}, qkv.options().dtype(at::kFloat))});
     const std::int64_t padding = packed ? (B * T + span_rounding - 1) / span_rounding * span_rounding : 0;
     context->saved_data["sums"] = wide ? 0 : (B * T + padding) * width;

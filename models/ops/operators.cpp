@@ -29,7 +29,7 @@ TORCH_LIBRARY(zero, m) {
   m.def("table_rows(Tensor qkv, Tensor? positions) -> int");
   m.def(
       "attention(Tensor(a!) qkv, Tensor cos, Tensor sin, Tensor? positions, Tensor? documents, Tensor? spans, "
-      "int longest_span, Tensor? bias, int heads, int kv_heads, bool gpu_on_meta=False) -> Tensor");
+      "int longest_span, Tensor? bias, int heads, int kv_heads, bool gpu_on_meta=False, int window=0, float scale=0.) -> Tensor");
 }
 
 namespace zero {
@@ -176,7 +176,7 @@ at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary&
   const Rotary::Table table = rotary.table(rows.call(qkv, positions), qkv.scalar_type(), qkv.device());
   return op.call(qkv, table.cos, table.sin, positions, if_defined(batch.documents), if_defined(batch.spans),
                  batch.longest_span, if_defined(batch.bias), shape.heads, shape.kv_heads,
-                 batch.meta.device == at::kCUDA);
+                 batch.meta.device == at::kCUDA, shape.window, shape.scale);
 }
 
 }  // namespace zero

@@ -4,40 +4,102 @@
 #include <ATen/OpMathType.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numbers>
 
 namespace zero {
 
-Rotary::Rotary(std::int64_t head_dim, double theta, std::optional<Llama3Scaling> scaling)
-    : head_dim_(head_dim), theta_(theta), scaling_(scaling) {}
+namespace {
 
-// transformers' _compute_llama3_parameters: wavelengths beyond the old context are stretched by `factor`, those far
-// below it stay, those between are blended.
-at::Tensor Rotary::frequencies(at::ScalarType precise) const {
-  const at::Tensor exponent = at::arange(0, head_dim_, 2, at::kLong).to(precise) / head_dim_;
-  const at::Tensor plain = at::pow(at::Scalar(theta_), exponent).reciprocal();
-  if (!scaling_) return plain;
-  const double old_context = static_cast<double>(scaling_->original_max_position_embeddings);
-  const double low_wavelength = old_context / scaling_->low_freq_factor,
-               high_wavelength = old_context / scaling_->high_freq_factor;
+/// 1 / theta^(2i / turned) for the pairs that turn.
+at::Tensor plain_frequencies(double theta, std::int64_t turned, at::ScalarType precise) {
+  const at::Tensor exponent = at::arange(0, turned, 2, at::kLong).to(precise) / turned;
+  return at::pow(at::Scalar(theta), exponent).reciprocal();
+}
+
+// _compute_llama3_parameters: wavelengths beyond the old context are stretched by `factor`, those far below it stay,
+// those between are blended.
+at::Tensor stretched_by(const Llama3Scaling& scaling, const at::Tensor& plain) {
+  const double old_context = static_cast<double>(scaling.original_max_position_embeddings);
+  const double low_wavelength = old_context / scaling.low_freq_factor,
+               high_wavelength = old_context / scaling.high_freq_factor;
   const at::Tensor wavelength = 2 * std::numbers::pi / plain;
-  const at::Tensor stretched = at::where(wavelength > low_wavelength, plain / scaling_->factor, plain);
+  const at::Tensor stretched = at::where(wavelength > low_wavelength, plain / scaling.factor, plain);
   const at::Tensor smooth =
-      (old_context / wavelength - scaling_->low_freq_factor) / (scaling_->high_freq_factor - scaling_->low_freq_factor);
-  const at::Tensor blended = (1 - smooth) * stretched / scaling_->factor + smooth * stretched;
+      (old_context / wavelength - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
+  const at::Tensor blended = (1 - smooth) * stretched / scaling.factor + smooth * stretched;
   const at::Tensor medium = (wavelength >= high_wavelength).logical_and(wavelength <= low_wavelength);
   return at::where(medium, blended, stretched);
 }
 
+// _compute_yarn_parameters: a ramp over the pairs between those that turn beta_fast and beta_slow times in the old
+// context.
+at::Tensor stretched_by(const YarnScaling& scaling, const at::Tensor& plain, double theta) {
+  const auto pairs = plain.size(0);
+  const double dim = 2.0 * double(pairs), old_context = double(scaling.original_max_position_embeddings);
+  const auto place = [&](double turns) {
+    return dim * std::log(old_context / (turns * 2 * std::numbers::pi)) / (2 * std::log(theta));
+  };
+  double low = place(scaling.beta_fast), high = place(scaling.beta_slow);
+  if (scaling.truncate) low = std::floor(low), high = std::ceil(high);
+  low = std::max(low, 0.0), high = std::min(high, dim - 1);
+  if (low == high) high += 0.001;
+  const at::Tensor ramp = ((at::arange(pairs, plain.options()) - low) / (high - low)).clamp(0, 1);
+  return (plain / scaling.factor) * ramp + plain * (1 - ramp);
+}
+
+at::Tensor divided_by(const std::vector<double>& factors, const at::Tensor& plain) {
+  return plain / at::tensor(at::ArrayRef<double>(factors), at::kDouble).to(plain.scalar_type());
+}
+
+}  // namespace
+
+Rotary::Rotary(std::int64_t head_dim, double theta, std::optional<RopeScaling> scaling,
+               std::optional<std::int64_t> turned)
+    : head_dim_(head_dim), turned_(turned.value_or(head_dim)), theta_(theta), scaling_(std::move(scaling)) {}
+
+bool Rotary::is_long(std::int64_t length) const {
+  const auto* rope = scaling_ ? std::get_if<LongRopeScaling>(&*scaling_) : nullptr;
+  return rope && length > rope->original_max_position_embeddings;
+}
+
+at::Tensor Rotary::frequencies(at::ScalarType precise, std::int64_t length) const {
+  at::Tensor found = plain_frequencies(theta_, turned_, precise);
+  if (scaling_) {
+    if (const auto* linear = std::get_if<LinearScaling>(&*scaling_)) found = found / linear->factor;
+    if (const auto* llama3 = std::get_if<Llama3Scaling>(&*scaling_)) found = stretched_by(*llama3, found);
+    if (const auto* yarn = std::get_if<YarnScaling>(&*scaling_)) found = stretched_by(*yarn, found, theta_);
+    if (const auto* rope = std::get_if<LongRopeScaling>(&*scaling_))
+      found = divided_by(is_long(length) ? rope->long_factor : rope->short_factor, found);
+  }
+  return turned_ == head_dim_ ? found : at::constant_pad_nd(found, {0, (head_dim_ - turned_) / 2});
+}
+
+/// What cosines and sines are multiplied by, one for each pair; undefined: 1.
+at::Tensor Rotary::amplitudes(at::ScalarType precise) const {
+  double factor = 1;
+  if (const auto* yarn = scaling_ ? std::get_if<YarnScaling>(&*scaling_) : nullptr) factor = yarn->attention_factor;
+  if (const auto* rope = scaling_ ? std::get_if<LongRopeScaling>(&*scaling_) : nullptr) factor = rope->attention_factor;
+  if (factor == 1) return {};
+  at::Tensor all = at::ones({head_dim_ / 2}, precise);
+  all.narrow(0, 0, turned_ / 2).fill_(factor);
+  return all;
+}
+
 Rotary::Table Rotary::table(std::int64_t length, at::ScalarType type, at::Device device) {
   const at::ScalarType precise = at::toOpMathType(type);
-  const bool kind = kept_.cos.defined() && kept_.cos.scalar_type() == precise && kept_.cos.device() == device;
+  const bool kind = kept_.cos.defined() && kept_.cos.scalar_type() == precise && kept_.cos.device() == device &&
+                    kept_long_ == is_long(length);
   if (!kind || kept_.cos.size(0) < length) {
     const std::int64_t rows = kind ? std::max(length, 2 * kept_.cos.size(0)) : length;
     const auto place = at::TensorOptions().dtype(at::kLong).device(device.is_meta() ? at::kMeta : at::kCPU);
-    const at::Tensor turns = frequencies(precise).to(place.device());
+    const at::Tensor turns = frequencies(precise, length).to(place.device());
     const at::Tensor angles = at::arange(rows, place).to(precise).unsqueeze(1) * turns;
-    kept_ = {angles.cos().to(device), angles.sin().to(device)};
+    kept_ = {angles.cos(), angles.sin()};
+    if (const at::Tensor factors = amplitudes(precise); factors.defined())
+      for (at::Tensor* part : {&kept_.cos, &kept_.sin}) part->mul_(factors.to(place.device()));
+    kept_ = {kept_.cos.to(device), kept_.sin.to(device)};
+    kept_long_ = is_long(length);
   }
   return kept_;
 }

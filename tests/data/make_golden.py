@@ -1,4 +1,4 @@
-"""Makes the golden cases: a small Llama trained for some steps by transformers, PEFT and torch, and what they found. A case's folder begins
+"""Makes the golden cases: a small Llama, or a model of the family that the case names as "model_type", trained for some steps by transformers, PEFT and torch, and what they found. A case's folder begins
 as its case.json, which names the seed, the model's config, the optimizer's settings and, for an adapter, PEFT's. The rest is made:
 
   model/              config.json and weights, as save_pretrained writes them (save_dtype, max_shard_size)
@@ -10,7 +10,7 @@ as its case.json, which names the seed, the model's config, the optimizer's sett
 
 All in fp32 on one thread. The loss is the mean over the batch's tokens; AdamW decays tensors of two or more dimensions.
 
-usage: python make_golden.py tests/data/tiny...        (torch 2.13, transformers 5.23, peft 0.21)
+usage: python make_golden.py tests/data/tiny... tests/data/families/*        (torch 2.13, transformers 5.23, peft 0.21)
 """
 import json
 import math
@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from peft import LoraConfig, get_peft_model
 from safetensors.torch import save_file
-from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM
 
 
 def learning_rate(case, step):
@@ -36,13 +36,14 @@ def learning_rate(case, step):
 def make_model(case, folder):
     """Random weights, larger than a start's, so that every term of the model shows in its logits; as they are read back."""
     torch.manual_seed(case["seed"])
-    config = LlamaConfig(**case["config"])
+    config = AutoConfig.for_model(case.get("model_type", "llama"), **case["config"])
     config._attn_implementation = "eager"
-    model = LlamaForCausalLM(config)
+    model = AutoModelForCausalLM.from_config(config).float()
     with torch.no_grad():
-        for weight in model.parameters():
+        for name, weight in model.named_parameters():
             noise = torch.randn_like(weight)
-            weight.copy_(1 + 0.2 * noise if weight.dim() == 1 else noise * 0.08)
+            middle = 0 if name.endswith("bias") else 1
+            weight.copy_(middle + 0.2 * noise if weight.dim() == 1 else noise * case.get("init_std", 0.08))
     model.to(getattr(torch, case.get("save_dtype", "float32")))
     model.save_pretrained(folder, max_shard_size=case.get("max_shard_size", "5GB"))
     return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").train()

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "models/families/families.h"
 #include "models/initial_weights.h"
-#include "models/llama/llama.h"
 #include "offload/memory/host_shard_store.h"
 #include "tests/sim/training_run.h"
 #include "zero/core/chain.h"
@@ -41,7 +41,7 @@ struct Bench {
     context.batch = &batch;
     context.training = true;
     world.run([&](Communicator& communicator, int) {
-      Model model = make_llama(small_config(true));
+      Model model = make_model(small_config(true));
       if (lora) add_lora(model, {});
       EngineOptions options;
       options.plan = ShardPlan::for_stage(3);

@@ -1,7 +1,7 @@
 // The sequence and the volume of collectives of each stage are those of the table in docs/design.md.
 #include <gtest/gtest.h>
 
-#include "models/llama/llama.h"
+#include "models/families/families.h"
 #include "tests/sim/training_run.h"
 #include "zero/core/chain.h"
 
@@ -14,7 +14,7 @@ struct Sizes {
 
 // Elements of the flat vectors, padding included.
 Sizes sizes_of(const ModelConfig& config, int shards) {
-  Model model = make_llama(config);
+  Model model = make_model(config);
   const Chain chain = chain_of(model);
   Sizes sizes;
   for (const GroupSpec& spec : plan_groups(chain)) {

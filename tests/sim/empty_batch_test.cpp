@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "models/families/families.h"
 #include "models/initial_weights.h"
-#include "models/llama/llama.h"
 #include "tests/sim/training_run.h"
 #include "zero/core/chain.h"
 #include "zero/data/rows/loader.h"
@@ -50,7 +50,7 @@ struct Shape {
 /// Engine of a shape, handed to `use` on every rank.
 void on_ranks(const Shape& shape, const std::function<void(Engine&, Communicator&)>& use) {
   SimWorld(shape.ranks).run([&](Communicator& communicator, int) {
-    Model model = make_llama(small_config(false));
+    Model model = make_model(small_config(false));
     if (shape.lora) {
       LoraOptions lora;
       lora.target_modules = {"q_proj", "down_proj"};

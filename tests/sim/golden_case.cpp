@@ -6,7 +6,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "models/llama/llama.h"
+#include "models/decoder/decoder.h"
 #include "models/model.h"
 #include "zero/core/gradient_accumulation.h"
 #include "zero/optim/schedule.h"

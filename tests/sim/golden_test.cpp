@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "comm/sim/sim_world.h"
+#include "models/families/families.h"
 #include "models/formats/hf_directory.h"
 #include "models/formats/hf_weights.h"
-#include "models/llama/llama.h"
 #include "models/model.h"
 #include "models/weight_source.h"
 #include "tests/sim/golden_case.h"
@@ -22,7 +22,7 @@ TEST_P(Golden, TrainsAsTransformersDoes) {
   const int micro_batches = ranks == 4 ? 3 : (stage + ranks) % 2 ? 2 : 1;
   SimWorld({.ranks = ranks}).run([&, stage = stage](Communicator& communicator, int rank) {
     const auto directory = std::make_shared<HfDirectory>(golden.folder + "/model");
-    Model model = make_llama(directory->config());
+    Model model = make_model(directory->config());
     Mesh mesh(communicator);
     Engine engine(chain_of(model), mesh, golden.engine_options(stage));
     HfWeights weights(directory);
@@ -35,6 +35,13 @@ TEST_P(Golden, TrainsAsTransformersDoes) {
 INSTANTIATE_TEST_SUITE_P(Cases, Golden,
                          ::testing::Combine(::testing::Values("tiny", "tiny-tied-bf16-sharded"), ::testing::Range(0, 4),
                                             ::testing::Range(1, 5)));
+
+INSTANTIATE_TEST_SUITE_P(Families, Golden,
+                         ::testing::Combine(::testing::Values("families/llama-linear-biases", "families/mistral-window",
+                                                              "families/qwen2-yarn", "families/qwen3",
+                                                              "families/phi3-longrope", "families/gemma3",
+                                                              "families/olmo2", "families/smollm3", "families/gpt2"),
+                                            ::testing::Range(0, 4), ::testing::Range(1, 5)));
 
 }  // namespace
 }  // namespace zero::testing

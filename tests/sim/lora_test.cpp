@@ -7,10 +7,11 @@
 
 #include <filesystem>
 
+#include "models/decoder/decoder.h"
+#include "models/families/families.h"
 #include "models/formats/hf_directory.h"
 #include "models/formats/hf_weights.h"
 #include "models/formats/safetensors_writer.h"
-#include "models/llama/llama.h"
 #include "models/lora/adapted_weights.h"
 #include "offload/memory/cpu_allocator.h"
 #include "offload/memory/host_shard_store.h"
@@ -43,7 +44,7 @@ void save(Engine& engine, int rank, const std::string& folder, const LoraOptions
 void expect_merged_logits(const GoldenCase& golden, const std::string& adapter) {
   const auto directory = std::make_shared<HfDirectory>(golden.folder + "/model");
   MergedWeights merged(std::make_shared<HfWeights>(directory), std::make_shared<PeftDirectory>(adapter));
-  Model model = make_llama(directory->config());
+  Model model = make_model(directory->config());
   hold_parameters(model, at::kFloat);
   load_parameters(model, merged);
   const at::NoGradGuard no_grad;
@@ -66,7 +67,7 @@ TEST_P(GoldenLora, TrainsAsPeftDoes) {
   SimWorld({.ranks = ranks}).run([&, stage = stage](Communicator& communicator, int rank) {
     const auto directory = std::make_shared<HfDirectory>(golden.folder + "/model");
     const auto adapter = std::make_shared<PeftDirectory>(golden.folder + "/adapter");
-    Model model = make_llama(directory->config());
+    Model model = make_model(directory->config());
     add_lora(model, adapter->options());
     Mesh mesh(communicator);
     Engine engine(chain_of(model), mesh, golden.engine_options(stage));

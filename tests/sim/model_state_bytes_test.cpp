@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "models/llama/llama.h"
+#include "models/families/families.h"
 #include "offload/memory/cpu_allocator.h"
 #include "tests/sim/training_run.h"
 #include "zero/core/chain.h"
@@ -44,7 +44,7 @@ struct Padded {
 };
 
 Padded padded(const ModelConfig& config, int shards) {
-  Model model = make_llama(config);
+  Model model = make_model(config);
   const Chain chain = chain_of(model);
   Padded sizes;
   for (const GroupSpec& spec : plan_groups(chain)) {

@@ -3,8 +3,8 @@
 
 #include <limits>
 
+#include "models/families/families.h"
 #include "models/initial_weights.h"
-#include "models/llama/llama.h"
 #include "tests/sim/training_run.h"
 #include "zero/core/chain.h"
 #include "zero/optim/loss_scale.h"
@@ -24,7 +24,7 @@ TEST_P(Overflow, OnOneRankSkipsTheStepOnAll) {
   constexpr int ranks = 3, planted_step = 1, steps = 3;
   SimWorld({.ranks = ranks}).run([&](Communicator& communicator, int rank) {
     const ModelConfig config = small_config(false);
-    Model model = make_llama(config);
+    Model model = make_model(config);
     EngineOptions options;
     options.plan = ShardPlan::for_stage(GetParam());
     options.precision = {at::kHalf, at::kFloat, at::kHalf, at::kFloat};

@@ -6,8 +6,8 @@
 #include <deque>
 
 #include "base/random.h"
+#include "models/families/families.h"
 #include "models/initial_weights.h"
-#include "models/llama/llama.h"
 #include "zero/core/chain.h"
 #include "zero/core/gradient_accumulation.h"
 
@@ -111,7 +111,7 @@ at::Tensor pipelined_gradients(Engine& engine, const RunOptions& run, double sca
 }
 
 Model model_of(const RunOptions& run) {
-  Model model = make_llama(run.config);
+  Model model = make_model(run.config);
   if (!run.lora) return model;
   add_lora(model, *run.lora);
   for (auto& unit : model.units)

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "models/families/config_json.h"
 #include "models/model_config.h"
 #include "models/text/chat_template.h"
 #include "zero/config/batch_arithmetic.h"

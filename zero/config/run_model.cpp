@@ -10,6 +10,7 @@
 #include "models/initial_weights.h"
 #include "models/lora/adapted_weights.h"
 #include "models/lora/peft_directory.h"
+#include "zero/config/setup.h"
 
 namespace zero {
 namespace {
@@ -31,6 +32,7 @@ LoraOptions options_of(const LoraSection& section) {
 
 // Keys that stand beside lora.adapter must say what the adapter says.
 void check_agreement(const Config& config, const LoraOptions& given, const LoraOptions& stored) {
+  const std::string model_type = model_config_of(config).model_type;
   const auto must_agree = [&](const char* key, bool agrees) {
     if (config.is_given(std::string("lora.") + key) && !agrees)
       throw InputError(config.where(std::string("lora.") + key) + ": " + config.lora->adapter +
@@ -39,16 +41,18 @@ void check_agreement(const Config& config, const LoraOptions& given, const LoraO
   must_agree("r", given.r == stored.r);
   must_agree("lora_alpha", given.alpha == stored.alpha);
   must_agree("lora_dropout", given.dropout == stored.dropout);
-  must_agree("target_modules", expand_targets(given.target_modules) == expand_targets(stored.target_modules));
+  must_agree("target_modules",
+             given.target_modules == stored.target_modules ||
+                 expand_targets(given.target_modules, model_type) == expand_targets(stored.target_modules, model_type));
   must_agree("modules_to_save", given.modules_to_save == stored.modules_to_save);
   must_agree("use_rslora", given.use_rslora == stored.use_rslora);
   must_agree("use_dora", given.use_dora == stored.use_dora);
 }
 
 // What is wrong with the options is told with the line that gave them, or the adapter's file.
-void add_adapters(Model& model, const LoraOptions& options, const Config& config) {
+LoraOptions add_adapters(Model& model, const LoraOptions& options, const Config& config) {
   try {
-    add_lora(model, options);
+    return add_lora(model, options);
   } catch (const InputError& error) {
     const std::string what = error.what(), key = what.substr(0, what.find(':'));
     if (!key.starts_with("lora.")) throw;
@@ -97,7 +101,7 @@ RunModel make_run_model(const Config& config, const ModelConfig& model, bool wit
   RunModel run;
   run.model = make_model(model);
   run.lora = lora_options_of(config);
-  if (run.lora) add_adapters(run.model, *run.lora, config);
+  if (run.lora) run.lora = add_adapters(run.model, *run.lora, config);
   if (!with_weights) return run;
   run.weights = weights_of(config, run);
   if (run.lora && run.lora->init == LoraInit::pissa && config.lora->adapter.empty())

@@ -1,6 +1,7 @@
 #include "zero/config/setup.h"
 
 #include "base/error.h"
+#include "models/families/config_json.h"
 #include "models/formats/hf_directory.h"
 #include "zero/config/optimizer_settings.h"
 

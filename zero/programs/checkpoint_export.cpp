@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "models/families/config_json.h"
 #include "models/lora/adapter_writer.h"
 #include "zero/checkpoint/saved_weights.h"
 #include "zero/config/run_model.h"

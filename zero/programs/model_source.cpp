@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "models/families/families.h"
 #include "models/formats/hf_weights.h"
 #include "models/lora/adapted_weights.h"
 #include "zero/config/config.h"
@@ -76,9 +77,14 @@ std::string name_of(const std::string& path) {
 
 /// The type of the base's tensors.
 at::ScalarType stored_type(const HfDirectory& directory) {
-  const StoredTensor* embedding = directory.find("model.embed_tokens.weight");
-  if (!embedding) embedding = directory.find("lm_head.weight");
-  const auto type = embedding && embedding->type ? *embedding->type : at::kFloat;
+  const DecoderNames& names = family_of(directory.config().model_type).names;
+  const std::string embedding = names.embedding + ".weight";
+  at::ScalarType type = at::kFloat;
+  for (const std::string& name : {embedding, embedding.substr(embedding.find('.') + 1), names.head + ".weight"})
+    if (const StoredTensor* stored = directory.find(name); stored && stored->type) {
+      type = *stored->type;
+      break;
+    }
   return type == at::kBFloat16 || type == at::kHalf ? type : at::kFloat;
 }
 
@@ -123,7 +129,8 @@ ModelSource open_model(const ModelPlace& place) {
   source.folder = place.model;
   source.name = name_of(place.model);
   if (place.adapter.empty()) return source;
-  source.weights = std::make_shared<MergedWeights>(source.weights, std::make_shared<PeftDirectory>(place.adapter));
+  source.weights = std::make_shared<MergedWeights>(source.weights, std::make_shared<PeftDirectory>(place.adapter),
+                                                   family_of(source.config.model_type).names.input_first);
   source.name += "-" + name_of(place.adapter);
   return source;
 }

@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "comm/agreement.h"
 #include "comm/object_collectives.h"
+#include "models/decoder/decoder.h"
 #include "models/formats/safetensors_writer.h"
-#include "models/llama/llama.h"
 #include "models/model.h"
 
 namespace zero {

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/fingerprint.h"
 #include "base/log.h"
+#include "models/families/config_json.h"
 #include "models/formats/tokenizer_files.h"
 #include "models/text/chat_template.h"
 #include "models/text/tokenizer.h"

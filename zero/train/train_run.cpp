@@ -16,6 +16,7 @@
 #include "comm/stream.h"
 #include "comm/world/device_backends.h"
 #include "comm/world/device_choice.h"
+#include "models/families/config_json.h"
 #include "models/nn/matmul_setting.h"
 #include "models/ops/device_setting.h"
 #include "offload/memory/process_memory.h"

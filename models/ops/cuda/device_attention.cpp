@@ -3,6 +3,8 @@
 #include <c10/cuda/CUDAStream.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <cmath>
+
 #include "base/numbers/number_types.h"
 #include "models/ops/backends.h"
 #include "models/ops/cuda/device_operators.h"
@@ -66,20 +68,36 @@ at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, const R
   if (qkv.numel() == 0) return qkv.narrow(2, 0, width);
   const at::Tensor rotated = rotate_qkv(qkv, table, batch.positions, shape.heads + shape.kv_heads);
   const std::vector<std::int64_t> sizes{shape.heads, shape.kv_heads, shape.kv_heads};
-  if (batch.spans.defined() && qkv.scalar_type() != at::kFloat && shape.head_dim % 8 == 0) {
+  const bool half = qkv.scalar_type() != at::kFloat && shape.head_dim % 8 == 0,
+             windowed = shape.window > 0 && shape.window < T;
+  const std::optional<double> scale = shape.scale > 0 ? std::optional(shape.scale) : std::nullopt;
+  const auto before = windowed ? std::optional<std::int64_t>(shape.window - 1) : std::nullopt,
+             after = windowed ? std::optional<std::int64_t>(0) : std::nullopt;
+  if (half && batch.spans.defined()) {
     const auto parts = rotated.view({B * T, all_heads, shape.head_dim}).split_with_sizes(sizes, 1);
-    const auto found = at::_flash_attention_forward(parts[0], parts[1], parts[2], batch.spans, batch.spans,
-                                                    batch.longest_span, batch.longest_span, 0.0,
-                                                    /*is_causal=*/true, /*return_debug_mask=*/false);
+    const auto found = at::_flash_attention_forward(
+        parts[0], parts[1], parts[2], batch.spans, batch.spans, batch.longest_span, batch.longest_span, 0.0,
+        /*is_causal=*/true, /*return_debug_mask=*/false, scale, before, after);
+    return std::get<0>(found).reshape({B, T, width});
+  }
+  if (half && windowed && !batch.documents.defined()) {
+    const auto parts = rotated.view({B, T, all_heads, shape.head_dim}).split_with_sizes(sizes, 2);
+    const auto found =
+        at::_flash_attention_forward(parts[0], parts[1], parts[2], {}, {}, T, T, 0.0,
+                                     /*is_causal=*/true, /*return_debug_mask=*/false, scale, before, after);
     return std::get<0>(found).reshape({B, T, width});
   }
   auto parts = rotated.view({B, T, all_heads, shape.head_dim}).split_with_sizes(sizes, 2);
   for (at::Tensor& part : parts) part = part.transpose(1, 2);
-  const at::Tensor mask = batch.bias.defined() ? batch.bias : document_mask(batch.documents);
+  at::Tensor mask = batch.bias.defined() ? batch.bias : document_mask(batch.documents);
+  if (const at::Tensor window = window_mask(T, shape.window, qkv.device()); window.defined())
+    mask = !mask.defined()                   ? window
+           : mask.scalar_type() == at::kBool ? mask & window
+                                             : mask.masked_fill(window.logical_not(), -INFINITY);
   // The kernel that takes fp32 or a mask knows no groups of heads.
   if (qkv.scalar_type() == at::kFloat || mask.defined())
     for (int i : {1, 2}) parts[i] = parts[i].repeat_interleave(shape.heads / shape.kv_heads, 1);
-  return composed::attend(parts[0], parts[1], parts[2], mask, /*causal=*/true);
+  return composed::attend(parts[0], parts[1], parts[2], mask, {.causal = true, .scale = shape.scale});
 }
 
 }  // namespace

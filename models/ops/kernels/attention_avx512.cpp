@@ -127,7 +127,7 @@ void forward_block(const View<T>& view, const ForwardParts<T>& w, std::int64_t h
                      rows = p.length - q_begin < block ? p.length - q_begin : block;
   const std::int64_t per_word = 4 / static_cast<std::int64_t>(sizeof(T)), words_d = D / per_word,
                      words_block = block / per_word;
-  const float scale = 1.0f / __builtin_sqrtf(static_cast<float>(D));
+  const float scale = p.scale;
   pack_rows<T>({p.qkv + view.at_q(head) + q_begin * view.width_qkv(), view.width_qkv(), rows, block, D}, w.q);
   __builtin_memset(w.out, 0, static_cast<std::size_t>(block * D) * 4);
   for (std::int64_t r = 0; r < block; ++r) w.top[r] = minus_infinity, w.total[r] = 0;
@@ -216,7 +216,7 @@ void backward_block(const View<T>& view, const BackwardParts<T>& w, std::int64_t
   const std::int64_t D = view.p.head_dim, all = padded(view.p.length);
   const std::int64_t per_word = 4 / static_cast<std::int64_t>(sizeof(T)), words_d = D / per_word,
                      words_block = block / per_word;
-  const float scale = 1.0f / __builtin_sqrtf(static_cast<float>(D));
+  const float scale = view.p.scale;
   const auto words = [](T* part) { return reinterpret_cast<std::int32_t*>(part); };
   product<T, false>({w.k + k_begin * D, words_d}, {words(w.q_transposed) + q_begin, all}, {w.scores, block},
                     {block, block, words_d});

@@ -19,6 +19,7 @@ struct AttentionProblem {
   const T* dout = nullptr;    // backward only
   T* dqkv = nullptr;
   std::int64_t length, heads, kv_heads, head_dim;
+  float scale;  // of scores
 };
 
 /// Forward (fills out and lse) and backward (reads them, fills dqkv) of one batch row and one kv head with all its

@@ -5,7 +5,7 @@
 
 #include "comm/decorators/staged_communicator.h"
 #include "comm/fake/fake_communicator.h"
-#include "models/llama/llama.h"
+#include "models/families/families.h"
 #include "models/model.h"
 #include "models/nn/device_batch.h"
 #include "models/ops/attention.h"
@@ -223,7 +223,7 @@ TEST(StatesOnDevice, AreReadByTheRangeThatIsWanted) {
   if (at::detail::getCUDAHooks().deviceCount() == 0) GTEST_SKIP() << "no GPU";
   ModelConfig config = preset_config("llama-tiny");
   config.vocab_size = 40000;  // states of the embedding are several chunks
-  const Model model = make_llama(config);
+  const Model model = make_model(config);
   StagedCommunicator alone(std::make_unique<FakeCommunicator>(0, 1), gpu);
   EngineOptions options;
   options.plan = ShardPlan::for_stage(0);

@@ -6,8 +6,8 @@
 #include <cstdio>
 
 #include "comm/world/world.h"
+#include "models/families/families.h"
 #include "models/initial_weights.h"
-#include "models/llama/llama.h"
 #include "models/model.h"
 #include "zero/core/chain.h"
 #include "zero/core/engine.h"
@@ -18,7 +18,7 @@
 
 int main() {
   return zero::World::run([](zero::World& world) {
-    zero::Model model = zero::make_llama(zero::preset_config("llama-tiny"));
+    zero::Model model = zero::make_model(zero::preset_config("llama-tiny"));
     zero::EngineOptions options;
     options.plan = zero::ShardPlan::for_stage(3);
     zero::Mesh mesh(world.communicator());

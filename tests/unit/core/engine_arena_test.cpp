@@ -6,7 +6,7 @@
 #include <map>
 
 #include "comm/nccl/arena_map.h"
-#include "models/llama/llama.h"
+#include "models/families/families.h"
 #include "models/model.h"
 #include "zero/core/chain.h"
 #include "zero/core/engine.h"
@@ -80,7 +80,7 @@ TEST_P(EngineArena, what_is_reserved_is_allocated) {
   config.num_key_value_heads = 2;
   config.head_dim = 8;
   config.max_position_embeddings = 64;
-  const Model model = make_llama(config);
+  const Model model = make_model(config);
   const Chain chain = chain_of(model);
 
   for (std::size_t u = 0; nf4 && u + 1 < chain.size(); ++u)

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "models/families/families.h"
 #include "models/initial_weights.h"
-#include "models/llama/llama.h"
 #include "models/lora/lora.h"
 #include "zero/core/chain.h"
 #include "zero/core/engine.h"
@@ -59,7 +59,7 @@ Exported export_with(int broken, bool lora) {
   config.num_hidden_layers = 2;
   config.num_attention_heads = config.num_key_value_heads = 2;
   config.head_dim = 8;
-  Model model = make_llama(config);
+  Model model = make_model(config);
   if (lora) add_lora(model, {});
   FailsLate communicator(broken);
   EngineOptions options;

@@ -1,9 +1,9 @@
 // What a micro-batch takes beside the states.
 #include "zero/estimate/activation_plan.h"
+#include "models/families/families.h"
 
 #include <gtest/gtest.h>
 
-#include "models/llama/llama.h"
 #include "zero/estimate/memory_plan.h"
 
 namespace zero {
@@ -11,7 +11,7 @@ namespace {
 
 // What attention holds for documents: nothing that grows with the square of a row in bf16, one mask in fp32.
 TEST(ActivationPlan, CountsWhatPackedRowsTakeOnAGpu) {
-  const Model model = make_llama(preset_config("llama-110m"));
+  const Model model = make_model(preset_config("llama-110m"));
   const auto planned = [&](at::ScalarType compute, std::int64_t rows, std::int64_t seq_len, bool packed) {
     MemoryWork work;
     work.engine.precision.compute = compute;
@@ -30,7 +30,7 @@ TEST(ActivationPlan, CountsWhatPackedRowsTakeOnAGpu) {
 
 // Its kernels take both, and hold the same.
 TEST(ActivationPlan, CountsTheSameInFp16AsInBf16OnAGpu) {
-  const Model model = make_llama(preset_config("llama-110m"));
+  const Model model = make_model(preset_config("llama-110m"));
   const auto planned = [&](at::ScalarType compute) {
     MemoryWork work;
     work.engine.precision = {compute, at::kFloat, compute, at::kFloat};
@@ -45,7 +45,7 @@ TEST(ActivationPlan, CountsTheSameInFp16AsInBf16OnAGpu) {
 
 // Pieces beyond the second are left out while counting: the last, which may be the smallest, is not.
 TEST(ActivationPlan, CountsManyPiecesOfLogitsAsTwo) {
-  const Model model = make_llama(preset_config("llama-15m"));
+  const Model model = make_model(preset_config("llama-15m"));
   const auto peak = [&](std::int64_t rows) {
     MemoryWork work;
     work.engine.precision = {at::kBFloat16, at::kFloat, at::kBFloat16, at::kFloat};

@@ -1,5 +1,6 @@
 // The estimate on a run: what fits, what does not, and what it names instead.
 #include "zero/estimate/memory_estimate.h"
+#include "models/families/families.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +8,6 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "models/llama/llama.h"
 #include "zero/config/setup.h"
 #include "zero/estimate/nearest_fit.h"
 
@@ -34,7 +34,7 @@ NodeBudget budget_of(std::int64_t bytes) {
 }
 
 MemoryEstimate judge(const Config& config, const NodeBudget& budget) {
-  return estimate_memory(config, BatchArithmetic::of(config, 2), make_llama(model_config_of(config)), budget);
+  return estimate_memory(config, BatchArithmetic::of(config, 2), make_model(model_config_of(config)), budget);
 }
 
 // 1.1 billion parameters, 16 bytes each on both ranks: 33 GiB at stage 0, 16.4 at stage 3.

@@ -1,5 +1,6 @@
 // The plan of bytes beside the ZeRO paper's numbers and beside what the allocator hands out.
 #include "zero/estimate/memory_plan.h"
+#include "models/families/families.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -11,7 +12,6 @@
 #include "comm/collective_memory.h"
 #include "comm/fake/fake_communicator.h"
 #include "models/initial_weights.h"
-#include "models/llama/llama.h"
 #include "models/lora/lora.h"
 #include "offload/memory/cpu_allocator.h"
 #include "zero/config/config.h"
@@ -32,7 +32,7 @@ ModelConfig paper_model() {
 
 // Figure 1 of Rajbhandari et al. 2020: 64 ranks, 12 bytes of optimizer state an element, gradients in 16 bits.
 TEST(MemoryPlan, GivesThePapersNumbers) {
-  const Model model = make_llama(paper_model());
+  const Model model = make_model(paper_model());
   ASSERT_NEAR(double(model.numel()), 7.5e9, 2e6);
   const double gigabytes[] = {120, 31.4, 16.6, 1.9};
   for (int stage = 0; stage <= 3; ++stage) {
@@ -49,7 +49,7 @@ TEST(MemoryPlan, GivesThePapersNumbers) {
 
 // Adapters have gradients and states, the frozen base has neither.
 TEST(MemoryPlan, TheFormulaCountsAdaptersAloneAsTrained) {
-  Model model = make_llama(preset_config("llama-110m"));
+  Model model = make_model(preset_config("llama-110m"));
   const double base = double(model.numel());
   add_lora(model, {});
   const double adapters = double(model.trainable_numel());
@@ -72,7 +72,7 @@ TEST(MemoryPlan, TheFormulaCountsAdaptersAloneAsTrained) {
 }
 
 TEST(MemoryPlan, CountsWhatLiesOnDisk) {
-  const Model model = make_llama(preset_config("llama-110m"));
+  const Model model = make_model(preset_config("llama-110m"));
   MemoryWork work;
   work.engine.plan = ShardPlan::for_stage(3);
   work.mesh = {.shard = 2};
@@ -87,7 +87,7 @@ TEST(MemoryPlan, CountsWhatLiesOnDisk) {
 
 // A model keeps tables from pass to pass; a plan leaves none behind for the next.
 TEST(MemoryPlan, IsTheSameForAModelThatWasPlannedBefore) {
-  const Model model = make_llama(preset_config("llama-15m"));
+  const Model model = make_model(preset_config("llama-15m"));
   MemoryWork work;
   work.activations.seq_len = 256;
   const MemoryPlan first = plan_memory(model, work), second = plan_memory(model, work);
@@ -97,7 +97,7 @@ TEST(MemoryPlan, IsTheSameForAModelThatWasPlannedBefore) {
 }
 
 TEST(MemoryPlan, CountsThePartsOfSumsOnAGpu) {
-  const Model model = make_llama(paper_model());
+  const Model model = make_model(paper_model());
   MemoryWork work;
   work.mesh = {.shard = 8};
   EXPECT_EQ(plan_memory(model, work).sums, 0) << "ranks of the CPU read each other's memory";
@@ -115,7 +115,7 @@ TEST(MemoryPlan, CountsThePartsOfSumsOnAGpu) {
 
 // Ranks that share one copy sum first, those that hold the same shard then; each communicator has parts of its own.
 TEST(MemoryPlan, CountsThePartsOfBothSumsOfHybridSharding) {
-  const Model model = make_llama(paper_model());
+  const Model model = make_model(paper_model());
   MemoryWork work;
   work.mesh = {.shard = 8};
   work.on_device = true;
@@ -216,7 +216,7 @@ void train(Model& model, const Case& c, const EngineOptions& options, int ranks,
 
 TEST_P(MeasuredPeak, IsTheOneThatWasPlanned) {
   const Case& c = GetParam();
-  Model model = make_llama(model_of(c));
+  Model model = make_model(model_of(c));
   if (c.lora) add_lora(model, *c.lora);
   MemoryWork work;
   work.engine.plan = ShardPlan::for_stage(c.stage);
@@ -252,7 +252,7 @@ TEST_P(WholeMatrices, TakeWhatWasPlanned) {
   config.num_hidden_layers = 2;
   config.hidden_size = 256;
   config.intermediate_size = 8192;
-  Model model = make_llama(config);
+  Model model = make_model(config);
   MemoryWork work;
   work.engine.plan = ShardPlan::for_stage(c.stage);
   work.engine.precision = {c.compute, at::kFloat, c.compute, at::kFloat};
@@ -283,7 +283,7 @@ class QuantizedBase : public MeasuredPeak {};
 // Shards and gathered bytes of an NF4 base, to the byte, and what loading adds.
 TEST_P(QuantizedBase, TakesWhatWasPlanned) {
   for (const bool quantize_scales : {false, true}) {
-    Model model = make_llama(model_of(GetParam()));
+    Model model = make_model(model_of(GetParam()));
     add_lora(model, {});
     MemoryWork work;
     work.engine.plan = ShardPlan::for_stage(GetParam().stage);

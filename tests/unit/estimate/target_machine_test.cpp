@@ -1,5 +1,6 @@
 // Bytes as words, and the estimate for a machine that is elsewhere.
 #include "zero/estimate/target_machine.h"
+#include "models/families/families.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +11,6 @@
 #include "base/byte_count.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "models/llama/llama.h"
 #include "zero/config/setup.h"
 
 namespace zero {
@@ -46,7 +46,7 @@ Config eight_billion(const std::string& more = "") {
 }
 
 MemoryEstimate judge(const Config& config, int ranks, const TargetMachine& target) {
-  return estimate_memory(config, BatchArithmetic::of(config, ranks), make_llama(model_config_of(config)),
+  return estimate_memory(config, BatchArithmetic::of(config, ranks), make_model(model_config_of(config)),
                          budget_of(target, device_of(target, config)));
 }
 

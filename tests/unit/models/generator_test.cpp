@@ -1,11 +1,11 @@
 #include "models/generate/generator.h"
+#include "models/families/families.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "models/formats/hf_weights.h"
-#include "models/llama/llama.h"
 #include "models/weight_source.h"
 
 namespace zero {
@@ -15,7 +15,7 @@ using Ids = Generator::Ids;
 
 Model tiny_model() {
   const auto directory = std::make_shared<HfDirectory>(ZERO_TEST_DATA "/tiny/model");
-  Model model = make_llama(directory->config());
+  Model model = make_model(directory->config());
   hold_parameters(model, at::kFloat);
   HfWeights weights(directory);
   load_parameters(model, weights);

@@ -1,3 +1,4 @@
+#include "models/families/families.h"
 #include "models/formats/gguf_model.h"
 
 #include <gmock/gmock.h>
@@ -9,7 +10,6 @@
 #include "base/error.h"
 #include "models/formats/gguf_vocabulary.h"
 #include "models/formats/hf_weights.h"
-#include "models/llama/llama.h"
 #include "models/lora/adapted_weights.h"
 #include "models/ops/rotary.h"
 #include "models/weight_chunks.h"
@@ -30,7 +30,7 @@ struct Merged {
   std::shared_ptr<HfDirectory> directory = std::make_shared<HfDirectory>(lora + "/model");
   std::shared_ptr<PeftDirectory> adapter = std::make_shared<PeftDirectory>(lora + "/adapter");
   MergedWeights weights{std::make_shared<HfWeights>(directory), adapter};
-  Model model = make_llama(directory->config());
+  Model model = make_model(directory->config());
 
   at::Tensor whole(const TensorSpec& tensor) {
     const at::Tensor out = at::empty(tensor.shape, at::kFloat);
@@ -147,7 +147,7 @@ TEST(Gguf, ATiedHeadIsNotWrittenAndTheLongRopeIs) {
   config.vocab_size = 64;
   config.num_hidden_layers = 1;
   config.rope_scaling = Llama3Scaling{};
-  const Model model = make_llama(config);
+  const Model model = make_model(config);
   Constant weights(0.25);
   const TemporaryFolder folder;
   write_gguf(folder / "a.gguf", model, weights, {.type = GgmlType::bf16});
@@ -160,7 +160,7 @@ TEST(Gguf, ATiedHeadIsNotWrittenAndTheLongRopeIs) {
 
 TEST(Gguf, ABrokenOrTooLargeValueLeavesNoFile) {
   ModelConfig config = preset_config("llama-tiny");
-  const Model model = make_llama(config);
+  const Model model = make_model(config);
   const TemporaryFolder folder;
   Constant large(1e6), broken(std::numeric_limits<double>::quiet_NaN());
   EXPECT_THAT([&] { write_gguf(folder / "a.gguf", model, large, {.type = GgmlType::f16}); },

@@ -1,4 +1,6 @@
 #include "models/formats/hf_directory.h"
+#include "models/families/config_json.h"
+#include "models/families/families.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -11,7 +13,6 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "models/formats/hf_weights.h"
-#include "models/llama/llama.h"
 #include "models/model.h"
 #include "models/weight_source.h"
 #include "tests/unit/models/small_tokenizer.h"
@@ -64,7 +65,7 @@ TEST(HfDirectory, BothModelsHaveAllTheirTensors) {
   for (const auto& folder : {tiny, sharded}) {
     const auto directory = std::make_shared<HfDirectory>(folder);
     HfWeights weights(directory);
-    const Model model = make_llama(directory->config());
+    const Model model = make_model(directory->config());
     EXPECT_NO_THROW(weights.check(tensors_of(model)));
     EXPECT_EQ(tensors_of(model).size(), directory->names().size());
   }
@@ -72,7 +73,7 @@ TEST(HfDirectory, BothModelsHaveAllTheirTensors) {
 
 TEST(HfDirectory, WhatIsWrittenIsReadAgain) {
   const HfDirectory source(tiny);
-  std::vector<TensorSpec> specs = tensors_of(make_llama(source.config()));
+  std::vector<TensorSpec> specs = tensors_of(make_model(source.config()));
   for (const std::int64_t limit : {std::int64_t{5'000'000'000}, std::int64_t{200'000}, std::int64_t{1}}) {
     const TemporaryFolder folder;
     HfWriter writer(folder.path(), source.config(), specs,
@@ -93,7 +94,7 @@ TEST(HfDirectory, WhatIsWrittenIsReadAgain) {
 // What a base brings beside weights goes along; what an option names has the last word.
 TEST(HfDirectory, TokenizerTemplateAndWayOfDrawingGoAlong) {
   const HfDirectory source(tiny);
-  const std::vector<TensorSpec> specs = tensors_of(make_llama(source.config()));
+  const std::vector<TensorSpec> specs = tensors_of(make_model(source.config()));
   const TemporaryFolder base, folder;
   const std::map<std::string, std::string> files{
       {"generation_config.json", R"({"eos_token_id": [2, 17, 5], "temperature": 0.6, "do_sample": true})"},
@@ -119,7 +120,7 @@ TEST(HfDirectory, TokenizerTemplateAndWayOfDrawingGoAlong) {
 
 TEST(HfDirectory, WhatTheBasesConfigurationSaysBesideGoesAlong) {
   const HfDirectory source(tiny);
-  const std::vector<TensorSpec> specs = tensors_of(make_llama(source.config()));
+  const std::vector<TensorSpec> specs = tensors_of(make_model(source.config()));
   const TemporaryFolder base, folder;
   auto config = nlohmann::json::parse(read_text_file(tiny + "/config.json"));
   config.update({{"pad_token_id", 0},
@@ -150,7 +151,7 @@ TEST(HfDirectory, WhatTheBasesConfigurationSaysBesideGoesAlong) {
 // The end of an answer ends texts of the model, wherever a reader looks.
 TEST(HfDirectory, TheEndOfAnAnswerIsAnEndToken) {
   const HfDirectory source(tiny);
-  const std::vector<TensorSpec> specs = tensors_of(make_llama(source.config()));
+  const std::vector<TensorSpec> specs = tensors_of(make_model(source.config()));
   const TemporaryFolder base, folder;
   write_text_file(base / "tokenizer.model", test::small_tokenizer_model());
   write_text_file(base / "tokenizer_config.json",
@@ -166,7 +167,7 @@ TEST(HfDirectory, TheEndOfAnAnswerIsAnEndToken) {
 
 TEST(HfDirectory, AnEarlierModelDoesNotShowThrough) {
   const HfDirectory source(tiny);
-  const std::vector<TensorSpec> specs = tensors_of(make_llama(source.config()));
+  const std::vector<TensorSpec> specs = tensors_of(make_model(source.config()));
   const TemporaryFolder folder;
   for (const std::int64_t limit : {std::int64_t{5'000'000'000}, std::int64_t{300'000}, std::int64_t{5'000'000'000}}) {
     HfWriter writer(folder.path(), source.config(), specs, {.type = at::kBFloat16, .max_shard_bytes = limit});
@@ -180,7 +181,7 @@ TEST(HfDirectory, AnEarlierModelDoesNotShowThrough) {
 TEST(HfDirectory, APartialModelIsNeverFinished) {
   const HfDirectory source(tiny);
   const TemporaryFolder folder;
-  HfWriter writer(folder.path(), source.config(), tensors_of(make_llama(source.config())));
+  HfWriter writer(folder.path(), source.config(), tensors_of(make_model(source.config())));
   writer.append(at::zeros({100}));
   EXPECT_THROW(writer.finish(), InternalError);
   EXPECT_FALSE(fs::exists(folder / "config.json"));
@@ -273,7 +274,7 @@ TEST(HfWeights, TiedModelsAreReadWithOrWithoutAStoredHead) {
         writer.append(spec.name == "lm_head.weight" ? embedding : whole(source, spec.name));
       writer.finish();
       const auto directory = std::make_shared<HfDirectory>(folder.path());
-      Model model = make_llama(directory->config());
+      Model model = make_model(directory->config());
       hold_parameters(model, at::kFloat);
       HfWeights weights(directory);
       load_parameters(model, weights);

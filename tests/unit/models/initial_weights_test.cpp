@@ -1,4 +1,5 @@
 #include "models/initial_weights.h"
+#include "models/families/families.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -7,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/philox.h"
-#include "models/llama/llama.h"
 #include "models/model.h"
 
 namespace zero {
@@ -80,7 +80,7 @@ TEST(InitialWeights, UniformDrawsKeepTheirBound) {
 }
 
 TEST(InitialWeights, AModelStartsAsItsParametersSay) {
-  Model model = make_llama(preset_config("llama-tiny"));
+  Model model = make_model(preset_config("llama-tiny"));
   hold_parameters(model, at::kFloat);
   RandomWeights weights(model, 11);
   load_parameters(model, weights);

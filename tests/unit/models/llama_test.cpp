@@ -5,8 +5,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "models/families/config_json.h"
+#include "models/families/families.h"
 #include "models/formats/safetensors.h"
-#include "models/llama/llama.h"
 #include "models/lora/lora.h"
 #include "tests/unit/models/small_model.h"
 
@@ -24,7 +25,7 @@ Golden load_golden(const std::string& name, const std::vector<std::string>& shar
   std::ifstream in(folder + "/model/config.json");
   std::stringstream json;
   json << in.rdbuf();
-  Golden golden{make_llama(parse_model_config(json.str(), folder + "/model/config.json")), batch, nullptr};
+  Golden golden{make_model(parse_model_config(json.str(), folder + "/model/config.json")), batch, nullptr};
   hold_parameters(golden.model, at::kFloat);
   std::vector<SafetensorsFile> files;
   for (const std::string& shard : shards) files.emplace_back(folder + "/model/" + shard);
@@ -85,9 +86,9 @@ TEST(Llama, AgreesWithTransformersTiedHeadDim8) {
 TEST(Llama, CountsParametersOnce) {
   ModelConfig config = small_config();
   const std::int64_t block = 32 + (64 + 32 + 32) * 32 + 32 * 64 + 32 + 2 * 48 * 32 + 32 * 48;
-  EXPECT_EQ(make_llama(config).numel(), 2 * 61 * 32 + 2 * block + 32);
+  EXPECT_EQ(make_model(config).numel(), 2 * 61 * 32 + 2 * block + 32);
   config.tie_word_embeddings = true;
-  Model tied = make_llama(config);
+  Model tied = make_model(config);
   EXPECT_EQ(tied.numel(), 61 * 32 + 2 * block + 32);
   tied.units[0]->parameters()[0].trainable = false;
   EXPECT_EQ(tied.trainable_numel(), 2 * block + 32);
@@ -128,7 +129,7 @@ TEST(Llama, PackedEqualsSeparate) { packed_equals_separate(random_model(small_co
 TEST(Llama, PackedEqualsSeparateFp32) { packed_equals_separate(random_model(small_config(), at::kFloat), 1e-5); }
 
 Model adapted_model(at::ScalarType type, bool dora) {
-  Model model = make_llama(small_config());
+  Model model = make_model(small_config());
   LoraOptions options;
   options.target_modules = {"all-linear"};
   options.use_dora = dora;

@@ -1,4 +1,5 @@
 #include "models/model_config.h"
+#include "models/families/config_json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,6 +17,8 @@ std::string config_json(const std::string& extra = "",
   return R"({"model_type": "llama", "vocab_size": 512, "intermediate_size": 172, "num_hidden_layers": 3, )" + sizes +
          (extra.empty() ? "" : ", " + extra) + "}";
 }
+
+const Llama3Scaling& llama3_of(const ModelConfig& config) { return std::get<Llama3Scaling>(*config.rope_scaling); }
 
 std::string refusal(const std::string& json) {
   try {
@@ -71,8 +74,8 @@ TEST(ModelConfig, ReadsBothSpellingsOfTheLlama3Rope) {
     const ModelConfig config = parse_model_config(config_json(rope), "x");
     ASSERT_TRUE(config.rope_scaling) << rope;
     EXPECT_EQ(config.rope_theta, 500000.0);
-    EXPECT_EQ(config.rope_scaling->factor, 8.0);
-    EXPECT_EQ(config.rope_scaling->original_max_position_embeddings, 4096);
+    EXPECT_EQ(llama3_of(config).factor, 8.0);
+    EXPECT_EQ(llama3_of(config).original_max_position_embeddings, 4096);
   }
 }
 
@@ -84,7 +87,7 @@ TEST(ModelConfig, WritesWhatItReadsAgain) {
   config.rms_norm_eps = 1e-5;
   const ModelConfig again = parse_model_config(format_model_config(config, "bfloat16"), "x");
   EXPECT_EQ(format_model_config(again, "bfloat16"), format_model_config(config, "bfloat16"));
-  EXPECT_EQ(again.rope_scaling->factor, 32.0);
+  EXPECT_EQ(llama3_of(again).factor, 32.0);
   EXPECT_EQ(again.eos_token_ids, config.eos_token_ids);
   EXPECT_FALSE(again.bos_token_id);
 }
@@ -97,16 +100,20 @@ TEST(ModelConfig, NamesTheFileAndTheKeyOfAWrongType) {
 }
 
 TEST(ModelConfig, RefusesWhatTheDecoderDoesNotDo) {
-  EXPECT_THAT(refusal(config_json(R"("attention_bias": true)")), HasSubstr("attention_bias"));
-  EXPECT_THAT(refusal(config_json(R"("mlp_bias": true)")), HasSubstr("mlp_bias"));
-  EXPECT_THAT(refusal(config_json(R"("hidden_act": "gelu")")), HasSubstr("hidden_act"));
-  EXPECT_THAT(refusal(config_json(R"("rope_scaling": {"type": "linear", "factor": 2.0})")), HasSubstr("linear"));
+  EXPECT_THAT(refusal(config_json(R"("attention_dropout": 0.1)")), HasSubstr("attention_dropout"));
+  EXPECT_THAT(refusal(config_json(R"("clip_qkv": 8)")), HasSubstr("clip_qkv"));
+  EXPECT_THAT(refusal(config_json(R"("sliding_window": 512)")), HasSubstr("sliding_window"));
+  EXPECT_THAT(refusal(config_json(R"("hidden_act": "mish")")), HasSubstr("hidden_act"));
+  EXPECT_THAT(refusal(config_json(R"("rope_scaling": {"type": "dynamic", "factor": 2.0})")), HasSubstr("dynamic"));
+  EXPECT_THAT(refusal(config_json(R"("rope_scaling": {"type": "linear"})")), HasSubstr("needs factor"));
+  EXPECT_THAT(refusal(config_json(R"("rope_scaling": {"type": "linear", "factor": 2.0, "mrope_section": [1]})")),
+              HasSubstr("mrope_section"));
   EXPECT_THAT(
       refusal(config_json(R"("rope_theta": 1e4, "rope_parameters": {"rope_theta": 5e5, "rope_type": "default"})")),
       HasSubstr("twice"));
   EXPECT_THAT(refusal(config_json(R"("rope_parameters": {"rope_type": "llama3"})")), HasSubstr("needs factor"));
   EXPECT_THAT(refusal(config_json(R"("quantization_config": {"bits": 4})")), HasSubstr("quantization_config"));
-  EXPECT_THAT(refusal(R"({"model_type": "mistral"})"), HasSubstr("mistral"));
+  EXPECT_THAT(refusal(R"({"model_type": "mamba"})"), HasSubstr("mamba"));
   EXPECT_THAT(refusal("{}"), HasSubstr("model_type"));
   EXPECT_THAT(refusal(R"({"model_type": "llama"})"), HasSubstr("vocab_size is missing"));
 }

@@ -130,7 +130,7 @@ TEST(Operators, AttentionByNameIsTheFreeFunction) {
     const at::Tensor want = attention(qkv.clone(), shape, rotary, batch);
     const Rotary::Table table = rotary.table(4, type, at::kCPU);
     EXPECT_TRUE(call("attention", qkv.clone(), table.cos, table.sin, batch.positions, batch.documents, c10::IValue(), 0,
-                     c10::IValue(), shape.heads, shape.kv_heads, false)[0]
+                     c10::IValue(), shape.heads, shape.kv_heads, false, 0, 0.0)[0]
                     .toTensor()
                     .equal(want));
   }
@@ -268,7 +268,7 @@ TEST(Operators, RefuseShapesThatDoNotFit) {
   const auto named = c10::Dispatcher::singleton().findSchemaOrThrow("zero::attention", "");
   const at::Tensor qkv = random({1, 3, 64}, 1, at::kFloat), table = at::ones({3, 8});
   const auto call = [&](const at::Tensor& cos, std::int64_t heads) {
-    torch::jit::Stack stack{qkv, cos, cos, {}, {}, {}, 0, {}, heads, 1, false};
+    torch::jit::Stack stack{qkv, cos, cos, {}, {}, {}, 0, {}, heads, 1, false, 0, 0.0};
     named.callBoxed(stack);
   };
   EXPECT_NO_THROW(call(table, 2));

@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "base/json_text.h"
+#include "models/families/families.h"
 #include "models/formats/safetensors_writer.h"
 #include "models/initial_weights.h"
-#include "models/llama/llama.h"
 #include "models/lora/adapted_weights.h"
 #include "tests/unit/models/small_model.h"
 #include "tests/unit/temporary_folder.h"
@@ -39,10 +39,10 @@ LoraOptions small_lora() {
 }
 
 /// The base of small_config() from a seed.
-std::shared_ptr<WeightSource> base_weights() { return std::make_shared<RandomWeights>(make_llama(small_config()), 3); }
+std::shared_ptr<WeightSource> base_weights() { return std::make_shared<RandomWeights>(make_model(small_config()), 3); }
 
 Model adapted_model(const LoraOptions& options) {
-  Model model = make_llama(small_config());
+  Model model = make_model(small_config());
   add_lora(model, options);
   return model;
 }
@@ -78,8 +78,8 @@ TEST(Adapters, MergedIntoTheBaseComputeTheSame) {
     options.use_rslora = rslora;
     write_adapter(folder.path(), options);
     const auto directory = std::make_shared<PeftDirectory>(folder.path());
-    Model adapted = adapted_model(directory->options()), plain = make_llama(small_config()),
-          base = make_llama(small_config());
+    Model adapted = adapted_model(directory->options()), plain = make_model(small_config()),
+          base = make_model(small_config());
     AdaptedWeights beside(base_weights(), directory);
     MergedWeights merged(base_weights(), directory);
     const at::Tensor expected = logits(adapted, beside);
@@ -92,7 +92,7 @@ TEST(Adapters, StartAsTheBase) {
   for (const bool dora : {false, true}) {
     LoraOptions options = small_lora();
     options.use_dora = dora;
-    Model adapted = adapted_model(options), base = make_llama(small_config());
+    Model adapted = adapted_model(options), base = make_model(small_config());
     FreshAdapter fresh(base_weights(), std::make_shared<RandomWeights>(adapted, 3));
     EXPECT_LT(deviation(logits(adapted, fresh), logits(base, *base_weights())), 1e-6) << dora;
   }
@@ -120,20 +120,20 @@ TEST(Adapters, DrawKaimingOrGaussianAsPeft) {
 
 TEST(Adapters, PrintTrainableParametersAsPeft) {
   LoraOptions options;
-  Model model = make_llama(preset_config("tinyllama-1.1b"));
+  Model model = make_model(preset_config("tinyllama-1.1b"));
   add_lora(model, options);
   EXPECT_EQ(trainable_line(model), "trainable params: 1,126,400 || all params: 1,101,174,784 || trainable%: 0.1023");
 }
 
 TEST(Adapters, RefuseTargetsThatMatchNothing) {
-  Model model = make_llama(small_config());
+  Model model = make_model(small_config());
   LoraOptions options;
   options.target_modules = {"q_proj", "query"};
   EXPECT_THAT(refusal([&] { add_lora(model, options); }),
               ::testing::AllOf(HasSubstr("\"query\""), HasSubstr("q_proj")));
   options = {};
   options.modules_to_save = {"score"};
-  Model other = make_llama(small_config());
+  Model other = make_model(small_config());
   EXPECT_THAT(refusal([&] { add_lora(other, options); }), HasSubstr("\"score\""));
 }
 
@@ -145,7 +145,7 @@ TEST(Adapters, RefuseAnotherBase) {
     ModelConfig config = small_config();
     if (change == 0) config.num_hidden_layers = 1;   // tensors that the model has no place for
     if (change == 1) config.intermediate_size = 64;  // another shape
-    Model model = make_llama(config);
+    Model model = make_model(config);
     const auto base = std::make_shared<RandomWeights>(model, 3);
     EXPECT_THAT(refusal([&] { MergedWeights(base, directory).check(tensors_of(model)); }),
                 HasSubstr("belongs to another base"));
@@ -161,7 +161,7 @@ TEST(Adapters, RefuseAMissingTensor) {
     const std::string name = std::string(peft_prefix) + "model.layers.1.self_attn.v_proj." + missing + ".weight";
     write_adapter(folder.path(), small_lora(), name);
     const auto directory = std::make_shared<PeftDirectory>(folder.path());
-    Model model = adapted_model(directory->options()), plain = make_llama(small_config());
+    Model model = adapted_model(directory->options()), plain = make_model(small_config());
     EXPECT_THAT(refusal([&] { AdaptedWeights(base_weights(), directory).check(tensors_of(model)); }), HasSubstr(name));
     EXPECT_THAT(refusal([&] { MergedWeights(base_weights(), directory).check(tensors_of(plain)); }),
                 HasSubstr("v_proj"));
@@ -181,7 +181,6 @@ TEST(Adapters, RefuseKeysThatAreNotDone) {
   };
   const std::pair<const char*, nlohmann::json> cases[] = {{"peft_type", "IA3"},
                                                           {"bias", "all"},
-                                                          {"fan_in_fan_out", true},
                                                           {"rank_pattern", {{"q_proj", 4}}},
                                                           {"layers_to_transform", {0}},
                                                           {"target_modules", ".*q_proj"},

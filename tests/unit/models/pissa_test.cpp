@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "models/families/families.h"
 #include "models/formats/safetensors_writer.h"
 #include "models/initial_weights.h"
-#include "models/llama/llama.h"
 #include "models/lora/adapted_weights.h"
 #include "models/lora/pissa.h"
 #include "tests/unit/models/small_model.h"
@@ -25,7 +25,7 @@ LoraOptions pissa(std::int64_t r = 3) {
 }
 
 std::shared_ptr<PissaWeights> weights_of(const Model& adapted, const LoraOptions& options) {
-  const auto base = std::make_shared<RandomWeights>(make_llama(adapted.config), 3);
+  const auto base = std::make_shared<RandomWeights>(make_model(adapted.config), 3);
   return std::make_shared<PissaWeights>(
       std::make_shared<FreshAdapter>(base, std::make_shared<RandomWeights>(adapted, 3)), options);
 }
@@ -73,7 +73,7 @@ TEST(Pissa, StartsAsPeftDoes) {
 }
 
 TEST(Pissa, LeavesTheModelAsItWas) {
-  Model adapted = make_llama(small_config()), base = make_llama(small_config());
+  Model adapted = make_model(small_config()), base = make_model(small_config());
   add_lora(adapted, pissa());
   RandomWeights original(base, 3);
   EXPECT_LT(deviation(logits(adapted, *weights_of(adapted, pissa())), logits(base, original)), 1e-5);
@@ -83,7 +83,7 @@ TEST(Pissa, IsSavedAsAPlainAdapterOverTheOriginalBase) {
   for (const bool rslora : {false, true}) {
     LoraOptions options = pissa();
     options.use_rslora = rslora;
-    Model adapted = make_llama(small_config());
+    Model adapted = make_model(small_config());
     add_lora(adapted, options);
     const auto source = weights_of(adapted, options);
     const at::Tensor before = logits(adapted, *source);
@@ -113,15 +113,15 @@ TEST(Pissa, IsSavedAsAPlainAdapterOverTheOriginalBase) {
 
     const auto saved = std::make_shared<PeftDirectory>(folder.path());
     EXPECT_EQ(saved->options().r, 6);
-    Model plain = make_llama(small_config());
+    Model plain = make_model(small_config());
     add_lora(plain, saved->options());
-    AdaptedWeights beside(std::make_shared<RandomWeights>(make_llama(small_config()), 3), saved);
+    AdaptedWeights beside(std::make_shared<RandomWeights>(make_model(small_config()), 3), saved);
     EXPECT_LT(deviation(logits(plain, beside), trained), 1e-5) << rslora;
   }
 }
 
 TEST(Pissa, RefusesMoreVectorsThanThereAre) {
-  Model adapted = make_llama(small_config());
+  Model adapted = make_model(small_config());
   add_lora(adapted, pissa(33));
   EXPECT_THROW(weights_of(adapted, pissa(33))->check(tensors_of(adapted)), InputError);
 }

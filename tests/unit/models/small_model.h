@@ -8,7 +8,8 @@
 #include <map>
 #include <string>
 
-#include "models/llama/llama.h"
+#include "models/decoder/decoder.h"
+#include "models/families/families.h"
 #include "models/model.h"
 #include "models/ops/kv_cache.h"
 
@@ -54,7 +55,7 @@ inline Model with_random_weights(Model model, at::ScalarType type) {
 
 /// Everything trainable.
 inline Model random_model(const ModelConfig& config, at::ScalarType type = at::kDouble) {
-  return with_random_weights(make_llama(config), type);
+  return with_random_weights(make_model(config), type);
 }
 
 /// The chain up to the head's input.

@@ -1,11 +1,11 @@
 #include "zero/programs/chat_loop.h"
+#include "models/families/families.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "models/llama/llama.h"
 #include "models/model.h"
 
 namespace zero {
@@ -24,7 +24,7 @@ struct Talker {
     ModelConfig config = preset_config("llama-tiny");
     config.vocab_size = 32000;
     config.max_position_embeddings = 256;
-    model = make_llama(config);
+    model = make_model(config);
     hold_parameters(model, at::kFloat);
     auto generator = at::make_generator<at::CPUGeneratorImpl>(7);
     for (auto& unit : model.units)

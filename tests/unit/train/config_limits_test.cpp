@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "models/llama/llama.h"
+#include "models/families/families.h"
 #include "zero/config/config_keys.h"
 #include "zero/config/run_model.h"
 #include "zero/config/setup.h"
@@ -61,7 +61,7 @@ std::string refusal(const std::string& text, const std::vector<std::string>& ove
          {estimate.plan.parameters, estimate.plan.gradients, estimate.plan.optimizer, estimate.plan.activations.peak(),
           estimate.plan.peak(), estimate.plan.checkpoint, estimate.node_peak})
       EXPECT_GE(bytes, 0) << ::testing::PrintToString(overrides);
-    const DiskNeed disk = disk_need(config, make_llama(model), estimate.plan, config.training.steps);
+    const DiskNeed disk = disk_need(config, make_model(model), estimate.plan, config.training.steps);
     EXPECT_GE(disk.checkpoints, config.checkpoint.interval > 0 ? 2 * estimate.plan.checkpoint : 0);
     EXPECT_GT(disk.sum(), disk.checkpoints);
     require_fit(config, estimate, budget);

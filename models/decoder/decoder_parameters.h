@@ -1,0 +1,42 @@
+#pragma once
+// The parameters of a decoder's units, and its norms.
+#include <optional>
+
+#include "models/decoder/decoder_names.h"
+#include "models/model_config.h"
+#include "models/nn/linear.h"
+#include "models/unit.h"
+
+namespace zero {
+
+Parameter matrix_parameter(std::vector<TensorSpec> parts, const ModelConfig& config);
+Parameter bias_parameter(std::vector<TensorSpec> parts);
+
+/// A norm of the configuration's kind over rows of the model's width, as parameters of a unit by index.
+class DecoderNorm {
+ public:
+  /// No norm.
+  DecoderNorm() = default;
+  /// Declares the weight, and the bias of a layer norm. No norm where the module has no name.
+  DecoderNorm(std::vector<Parameter>& parameters, const std::string& module, const ModelConfig& config);
+
+  bool exists() const { return weight_ >= 0; }
+  /// The norm's weight as it multiplies.
+  at::Tensor weight(const std::vector<Parameter>& parameters) const;
+  /// x under the norm; x itself where there is none.
+  at::Tensor apply(const std::vector<Parameter>& parameters, const at::Tensor& x) const;
+  /// The same as the input of a product, in which an RMSNorm is contained.
+  LinearInput input(const std::vector<Parameter>& parameters, const at::Tensor& x) const;
+  /// Appends the indices of its parameters.
+  void list(std::vector<int>& indices) const;
+
+ private:
+  int weight_ = -1, bias_ = -1;
+  NormKind kind_ = NormKind::rms;
+  double eps_ = 0;
+};
+
+/// The weight that an RMSNorm multiplies with, of one that is stored: itself, or 1 more (in fp32, for narrow types too).
+at::Tensor rms_weight(const at::Tensor& stored, NormKind kind);
+
+}  // namespace zero

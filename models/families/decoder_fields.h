@@ -1,0 +1,49 @@
+#pragma once
+// Fields that the config.json of several families have alike.
+#include <optional>
+#include <string>
+
+#include "models/families/config_fields.h"
+#include "models/families/rope_fields.h"
+#include "models/model_config.h"
+
+namespace zero {
+
+/// Sizes, norms, activation, positions and tokens by the names that Llama gave them: all that its config.json has but
+/// biases. What `config` holds before are the defaults of the family; where it has a head_dim of its own, that stays
+/// when the file is silent.
+void read_decoder(ConfigFields& fields, ModelConfig& config, const RopeRules& rules = {});
+
+/// num_hidden_layers by the family's name for it, in a range whose lists of layers fit anywhere.
+void read_layer_count(ConfigFields& fields, const std::string& name, ModelConfig& config);
+
+/// The part of it without activation and rope.
+void read_sizes(ConfigFields& fields, ModelConfig& config);
+
+/// The activation that a field names.
+void read_activation(ConfigFields& fields, const std::string& name, ModelConfig& config);
+
+/// tie_word_embeddings, initializer_range, bos_token_id and eos_token_id. Ids that are the family's own defaults and lie
+/// outside the vocabulary were written by nobody: transformers adds them to every file.
+void read_tokens(ConfigFields& fields, ModelConfig& config);
+
+/// InputError for dropout: each of the fields must be 0.
+void refuse_dropout(ConfigFields& fields, std::initializer_list<const char*> names);
+
+/// attention_bias: of q, k, v and the output.
+void read_attention_bias(ConfigFields& fields, ModelConfig& config);
+
+/// "full_attention" or "sliding_attention" for each layer; none where the file does not say.
+std::optional<std::vector<bool>> read_layer_types(ConfigFields& fields, const ModelConfig& config);
+
+/// sliding_window: null is none, a silent file has the family's own.
+std::optional<std::int64_t> read_window(ConfigFields& fields, std::optional<std::int64_t> otherwise);
+
+/// The window for the layers that slide. InputError where one slides and there is no window.
+void set_windows(const ConfigFields& fields, ModelConfig& config, const std::vector<bool>& slides,
+                 std::optional<std::int64_t> window);
+
+/// use_sliding_window, sliding_window, max_window_layers and layer_types as Qwen has them.
+void read_qwen_windows(ConfigFields& fields, ModelConfig& config);
+
+}  // namespace zero

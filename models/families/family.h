@@ -1,0 +1,33 @@
+#pragma once
+// Family: a description of one kind of decoder: which fields its config.json has, and what its parts are called. A family
+// is a file of this folder with one function that gives its description; families.cpp lists them.
+#include <string>
+
+#include "models/decoder/decoder_names.h"
+#include "models/model_config.h"
+
+namespace zero {
+
+class ConfigFields;
+
+struct Family {
+  std::string model_type;    // of config.json
+  std::string architecture;  // the class of transformers
+  /// Reads a config.json into the numbers and kinds of a decoder. InputError for what is not done. Fields that it does
+  /// not ask for are looked at by ConfigFields::refuse_the_rest().
+  void (*read)(ConfigFields& fields, ModelConfig& config);
+  DecoderNames names = {};
+  std::string gguf = {};  // llama.cpp's name of the architecture
+};
+
+const Family& llama_family();
+const Family& mistral_family();
+const Family& qwen2_family();
+const Family& qwen3_family();
+const Family& phi3_family();
+const Family& gemma3_family();
+const Family& olmo2_family();
+const Family& smollm3_family();
+const Family& gpt2_family();
+
+}  // namespace zero

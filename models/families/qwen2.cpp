@@ -1,0 +1,24 @@
+// Qwen 2 and 2.5 (Yang et al. 2024): Llama with biases of q, k and v, and windows in upper layers where a file asks.
+#include "models/families/decoder_fields.h"
+#include "models/families/family.h"
+
+namespace zero {
+namespace {
+
+void read(ConfigFields& fields, ModelConfig& config) {
+  config.max_position_embeddings = 32768;
+  config.num_key_value_heads = 32;
+  config.rms_norm_eps = 1e-6;
+  read_decoder(fields, config);
+  read_qwen_windows(fields, config);
+  config.qkv_bias = true;
+}
+
+}  // namespace
+
+const Family& qwen2_family() {
+  static const Family family{"qwen2", "Qwen2ForCausalLM", read, {}, "qwen2"};
+  return family;
+}
+
+}  // namespace zero

@@ -1,0 +1,44 @@
+#pragma once
+// How rotary frequencies are stretched for contexts longer than a model began with: the rope types of transformers
+// (modeling_rope_utils.py), with what its files leave open filled in. No LibTorch.
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+namespace zero {
+
+/// "linear": every frequency is divided by factor.
+struct LinearScaling {
+  double factor = 1.0;
+};
+
+/// "llama3": wavelengths beyond the old context are stretched, those between are blended.
+struct Llama3Scaling {
+  double factor = 8.0;
+  double low_freq_factor = 1.0;
+  double high_freq_factor = 4.0;
+  std::int64_t original_max_position_embeddings = 8192;
+};
+
+/// "yarn" (Peng et al. 2023): dimensions that turn often enough in the old context stay, slow ones are stretched, a ramp
+/// lies between; cosines and sines are multiplied by attention_factor.
+struct YarnScaling {
+  double factor = 1.0;
+  double attention_factor = 1.0;
+  double beta_fast = 32.0;  // turns in the old context
+  double beta_slow = 1.0;
+  bool truncate = true;  // the ramp begins and ends at whole dimensions
+  std::int64_t original_max_position_embeddings = 2048;
+};
+
+/// "longrope" (Ding et al. 2024): a divisor for each frequency, one list for passes within the old context and one for
+/// longer ones; cosines and sines are multiplied by attention_factor.
+struct LongRopeScaling {
+  std::vector<double> short_factor, long_factor;
+  double attention_factor = 1.0;
+  std::int64_t original_max_position_embeddings = 4096;
+};
+
+using RopeScaling = std::variant<LinearScaling, Llama3Scaling, YarnScaling, LongRopeScaling>;
+
+}  // namespace zero

@@ -1,0 +1,150 @@
+// Every family: what its config.json may say, and that documents in a row, caches and padding change no result. Its values
+// are compared with transformers' by tests/sim/golden_test.cpp.
+#include "models/families/families.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/json_text.h"
+#include "models/families/config_json.h"
+#include "models/lora/lora.h"
+#include "tests/unit/models/small_model.h"
+
+namespace zero::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+nlohmann::json golden_json(const std::string& name) {
+  return nlohmann::json::parse(read_text_file(ZERO_TEST_DATA "/families/" + name + "/model/config.json"));
+}
+
+ModelConfig golden_config(const std::string& name) { return parse_model_config(golden_json(name).dump(), name); }
+
+std::string refusal(const std::string& name, const char* field, const nlohmann::json& value) {
+  nlohmann::json file = golden_json(name);
+  file[field] = value;
+  try {
+    parse_model_config(file.dump(), name + "/config.json");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+at::Tensor some_tokens(at::IntArrayRef shape, std::uint64_t seed) {
+  return at::randint(72, shape, at::make_generator<at::CPUGeneratorImpl>(seed), at::kLong);
+}
+
+class Family : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Family, WritesItsConfigurationSoThatItIsReadAgain) {
+  const ModelConfig config = golden_config(GetParam());
+  const std::string written = format_model_config(config, "float32");
+  EXPECT_EQ(format_model_config(parse_model_config(written, "x"), "float32"), written);
+  const auto file = nlohmann::json::parse(written);
+  EXPECT_EQ(file["architectures"], golden_json(GetParam())["architectures"]);
+}
+
+TEST_P(Family, RefusesWhatItDoesNotUnderstand) {
+  EXPECT_THAT(refusal(GetParam(), "clip_qkv", 8.0), HasSubstr("clip_qkv"));
+  EXPECT_THAT(refusal(GetParam(), "attn_logit_softcapping", 50.0), HasSubstr("attn_logit_softcapping"));
+  EXPECT_THAT(refusal(GetParam(), "quantization_config", {{"bits", 4}}), HasSubstr("quantization_config"));
+  EXPECT_THAT(refusal(GetParam(), "num_experts", 8), HasSubstr("num_experts"));
+  EXPECT_THAT(refusal(GetParam(), "resid_pdrop", 0.1), HasSubstr("resid_pdrop"));
+  EXPECT_EQ(refusal(GetParam(), "logits_scaling", 1.0), "accepted");
+  EXPECT_EQ(refusal(GetParam(), "a_note_of_somebody", "kept"), "accepted");
+}
+
+/// Documents of 9 and 7 tokens in one row against each in a row of its own.
+TEST_P(Family, PackedEqualsSeparate) {
+  Model model = random_model(golden_config(GetParam()));
+  const at::Tensor ids = some_tokens({1, 16}, 3), targets = some_tokens({1, 16}, 4);
+  Batch packed{ids, targets, at::zeros({1, 16}, at::kLong), at::zeros({1, 16}, at::kInt)};
+  at::Tensor loss = at::zeros({}, at::kDouble);
+  for (const auto& [begin, size] : {std::pair(0, 9), std::pair(9, 7)}) {
+    // alone, and still of the row's longest document's length: "longrope" asks for that
+    Batch alone{ids.narrow(1, begin, size), targets.narrow(1, begin, size), {}, {}};
+    packed.positions.narrow(1, begin, size).copy_(at::arange(size));
+    packed.documents.narrow(1, begin, size).fill_(begin);
+    if (model.config.rope_scaling && std::holds_alternative<LongRopeScaling>(*model.config.rope_scaling) && begin > 0)
+      return;
+    loss = loss + run_loss(model, alone);
+    const at::Tensor logits = run_logits(model, alone);
+    EXPECT_LT(deviation(run_logits(model, packed).narrow(1, begin, size), logits), 1e-11) << begin;
+  }
+  const auto together = gradients(model, run_loss(model, packed)), separate = gradients(model, loss);
+  for (const auto& [name, gradient] : together) {
+    const double largest = separate.at(name).abs().max().item<double>();
+    EXPECT_LT((gradient - separate.at(name)).abs().max().item<double>(), 1e-10 * std::max(largest, 1.0)) << name;
+  }
+}
+
+TEST_P(Family, IncrementalEqualsFull) {
+  ModelConfig config = golden_config(GetParam());
+  if (config.rope_scaling && std::holds_alternative<LongRopeScaling>(*config.rope_scaling))
+    std::get<LongRopeScaling>(*config.rope_scaling).original_max_position_embeddings = 32;  // one rope for all passes
+  Model model = random_model(config);
+  const at::Tensor ids = some_tokens({2, 14}, 9);
+  const at::Tensor full = run_logits(model, {ids, {}, {}, {}});
+  KvCache cache(config.num_hidden_layers, 14);
+  for (const auto& [begin, size] : std::vector<std::pair<int, int>>{{0, 6}, {6, 1}, {7, 5}, {12, 1}, {13, 1}}) {
+    const at::Tensor logits = run_logits(model, {ids.narrow(1, begin, size).contiguous(), {}, {}, {}}, &cache);
+    EXPECT_LT(deviation(logits, full.narrow(1, begin, size)), 1e-11) << begin;
+  }
+}
+
+TEST_P(Family, AdaptsEveryProjection) {
+  Model model = make_model(golden_config(GetParam()));
+  LoraOptions options;
+  options.target_modules = {"all-linear"};
+  const LoraOptions resolved = add_lora(model, options);
+  EXPECT_GT(resolved.target_modules.size(), 2u);
+  EXPECT_EQ(resolved.fan_in_fan_out, model.config.model_type == "gpt2");
+  std::size_t matrices = 0;
+  for (const Parameter& parameter : model.units[1]->parameters())
+    for (const TensorSpec& part : parameter.parts) matrices += part.shape.size() == 2 && !parameter.trainable;
+  EXPECT_EQ(model.units[1]->adapters().size(), matrices);
+  options.target_modules = {"no_proj"};
+  Model other = make_model(golden_config(GetParam()));
+  EXPECT_THROW(add_lora(other, options), InputError);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, Family,
+                         ::testing::Values("llama-linear-biases", "mistral-window", "qwen2-yarn", "qwen3",
+                                           "phi3-longrope", "gemma3", "olmo2", "smollm3", "gpt2"));
+
+TEST(Families, RefuseWhatContradictsItself) {
+  EXPECT_THAT(refusal("mistral-window", "sliding_window", 0), HasSubstr("sliding_window"));
+  EXPECT_THAT(refusal("mistral-window", "layer_types", {"full_attention", "full_attention"}), HasSubstr("layer_types"));
+  EXPECT_THAT(refusal("qwen2-yarn", "layer_types", {"full_attention"}), HasSubstr("layer_types"));
+  EXPECT_THAT(refusal("qwen2-yarn", "use_sliding_window", false), HasSubstr("no sliding_window"));
+  EXPECT_THAT(refusal("gemma3", "rope_parameters", {{"rope_type", "default"}}), HasSubstr("full_attention"));
+  EXPECT_THAT(refusal("gemma3", "use_bidirectional_attention", true), HasSubstr("use_bidirectional_attention"));
+  EXPECT_THAT(refusal("gemma3", "model_type", "gemma3"), HasSubstr("gemma3_text"));
+  EXPECT_THAT(refusal("smollm3", "no_rope_layers", {1}), HasSubstr("no_rope_layers"));
+  EXPECT_THAT(refusal("gpt2", "add_cross_attention", true), HasSubstr("add_cross_attention"));
+  EXPECT_THAT(refusal("gpt2", "n_layer", 1 << 30), HasSubstr("n_layer"));
+  EXPECT_THAT(refusal("qwen3", "partial_rotary_factor", 0.5), HasSubstr("partial_rotary_factor"));
+}
+
+TEST(Families, ReadGemmasOlderNames) {
+  nlohmann::json file = golden_json("gemma3");
+  for (const char* name : {"rope_parameters", "layer_types"}) file.erase(name);
+  file["rope_theta"] = 5e5;
+  file["rope_local_base_freq"] = 2e4;
+  file["rope_scaling"] = {{"rope_type", "linear"}, {"factor", 8.0}};
+  file["sliding_window_pattern"] = 2;
+  const ModelConfig config = parse_model_config(file.dump(), "x");
+  EXPECT_EQ(config.rope_theta, 5e5);
+  EXPECT_EQ(config.local_rope_theta, 2e4);
+  EXPECT_EQ(std::get<LinearScaling>(config.rope_scaling.value()).factor, 8.0);
+  EXPECT_FALSE(config.local_rope_scaling);
+  EXPECT_EQ(config.layer(0).window, 4);
+  EXPECT_EQ(config.layer(1).window, 0);
+  EXPECT_EQ(config.layer(1).rope, LayerAttention::Rope::global);
+}
+
+}  // namespace
+}  // namespace zero::test

@@ -3,9 +3,17 @@
 #include <ATen/ATen.h>
 
 #include "base/error.h"
+#include "models/ggml_values.h"
 #include "models/model.h"
 
 namespace zero {
+
+void WeightSource::read_as(const TensorSpec& tensor, GgmlType type, std::int64_t begin, std::int64_t count,
+                           const at::Tensor& out) {
+  const at::Tensor values = at::empty({count}, at::kFloat);
+  read(tensor, begin, count, values);
+  to_ggml(values, type, out.data_ptr<std::uint8_t>());
+}
 
 std::vector<TensorSpec> tensors_of(const Model& model) {
   std::vector<TensorSpec> all;

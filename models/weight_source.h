@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/numbers/ggml_type.h"
 #include "models/tensor_spec.h"
 
 namespace zero {
@@ -22,6 +23,11 @@ class WeightSource {
   /// Elements [begin, begin + count) of the flattened tensor into `out`, a contiguous CPU tensor of `count` elements of
   /// a floating type, to which the values are rounded. The same values however a tensor is cut.
   virtual void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) = 0;
+
+  /// The same in a type of ggml into `out`, contiguous bytes of the CPU [ggml_bytes]; of whole blocks. What is held in
+  /// this type comes as it is, anything else is rounded from fp32.
+  virtual void read_as(const TensorSpec& tensor, GgmlType type, std::int64_t begin, std::int64_t count,
+                       const at::Tensor& out);
 };
 
 /// All tensors of the model as the outside world knows them, in the order of its units; a tied one once.

@@ -25,8 +25,11 @@ std::int64_t file_type(GgmlType type) {  // enum llama_ftype
       return 7;
     case GgmlType::bf16:
       return 32;
+    case GgmlType::q4_0:
+      return 2;
+    default:
+      throw InternalError("no GGUF file is written in this type");
   }
-  throw InternalError("unknown ggml type");
 }
 
 GgufMetadata metadata_of(const ModelConfig& config, const GgufOptions& options) {
@@ -52,18 +55,13 @@ GgufMetadata metadata_of(const ModelConfig& config, const GgufOptions& options) 
   return metadata;
 }
 
-bool is_rotated(const std::string& name) {
-  return name.ends_with(".q_proj.weight") || name.ends_with(".k_proj.weight");
-}
-
 GgmlType type_of(const TensorSpec& tensor, GgmlType wanted) {
   if (tensor.shape.size() < 2) return GgmlType::f32;
-  const bool blocks = tensor.shape.back() % q8_block == 0;
-  return wanted == GgmlType::q8_0 && !blocks ? GgmlType::f16 : wanted;
+  return tensor.shape.back() % ggml_block(wanted) == 0 ? wanted : GgmlType::f16;
 }
 
-at::ScalarType range_of(GgmlType type) {  // Q8_0 keeps a 127th of a value in fp16: a bound on the safe side
-  return type == GgmlType::f16 || type == GgmlType::q8_0 ? at::kHalf : at::kFloat;
+at::ScalarType range_of(GgmlType type) {  // blocks keep a part of a value in fp16: a bound on the safe side
+  return type == GgmlType::f16 || ggml_block(type) > 1 ? at::kHalf : at::kFloat;
 }
 
 }  // namespace
@@ -86,6 +84,10 @@ std::string gguf_name(const std::string& name) {
   const auto found = inner.find(name.substr(dot + 1, name.size() - suffix.size() - dot - 1));
   ZERO_CHECK(found != inner.end(), "no GGUF name for " + name);
   return "blk." + name.substr(prefix.size(), dot - prefix.size()) + "." + found->second + suffix;
+}
+
+bool is_rotated(const std::string& name) {
+  return name.ends_with(".q_proj.weight") || name.ends_with(".k_proj.weight");
 }
 
 at::Tensor neighbours_from_halves(const at::Tensor& rows, std::int64_t head_dim) {

@@ -13,13 +13,16 @@
 namespace zero {
 
 struct GgufOptions {
-  GgmlType type = GgmlType::f16;   // of matrices; vectors are always F32, and what Q8_0's blocks do not divide F16
+  GgmlType type = GgmlType::f16;   // of matrices; vectors are always F32, and what blocks do not divide F16
   TokenizerSource tokenizer = {};  // empty: a file without tokenizer
   std::string name = {};           // general.name
 };
 
 /// llama.cpp's name of a tensor ("model.layers.3.self_attn.q_proj.weight" is "blk.3.attn_q.weight").
 std::string gguf_name(const std::string& name);
+
+/// Whether a tensor's rows are rotated: those of query and key projections.
+bool is_rotated(const std::string& name);
 
 /// Rows of a query or key projection [heads * head_dim, columns] in llama.cpp's order: it rotates neighbours (2i, 2i +
 /// 1) where Hugging Face's layout rotates halves (i, i + head_dim / 2). Any number of whole heads.

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "models/ggml_values.h"
 
 namespace zero {
 namespace {

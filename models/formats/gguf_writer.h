@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/files/new_file.h"
-#include "models/formats/ggml_type.h"
+#include "base/numbers/ggml_type.h"
 #include "models/formats/gguf_metadata.h"
 
 namespace zero {
@@ -23,7 +23,7 @@ class GgufWriter {
   /// Makes a temporary file beside `path` and writes everything that stands before the data.
   GgufWriter(const std::string& path, const GgufMetadata& metadata, std::vector<GgufTensor> tensors);
 
-  /// The next values, fp32, of the tensor whose turn it is; in Q8_0 of whole blocks. A chunk ends where a tensor ends
+  /// The next values, fp32, of the tensor whose turn it is; of whole blocks. A chunk ends where a tensor ends
   /// or before.
   void append(const at::Tensor& values);
   /// Syncs and gives the file its name. InternalError when values are missing. Without finish() nothing is left behind.

@@ -70,6 +70,12 @@ void AdaptedWeights::read(const TensorSpec& tensor, std::int64_t begin, std::int
   adapter_->weights().read(name, begin, count, out);
 }
 
+void AdaptedWeights::read_as(const TensorSpec& tensor, GgmlType type, std::int64_t begin, std::int64_t count,
+                             const at::Tensor& out) {
+  if (!stored_name(tensor.name).empty()) return WeightSource::read_as(tensor, type, begin, count, out);
+  base_->read_as(tensor, type, begin, count, out);
+}
+
 void FreshAdapter::check(const std::vector<TensorSpec>& tensors) {
   base_tensors_ = of_base(tensors);
   base_->check(base_tensors_);
@@ -78,6 +84,12 @@ void FreshAdapter::check(const std::vector<TensorSpec>& tensors) {
 void FreshAdapter::read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) {
   if (tensor.name.ends_with(".lora_magnitude_vector")) return read_lengths(tensor, begin, count, out);
   (is_adapters(tensor.name) ? drawn_ : base_)->read(tensor, begin, count, out);
+}
+
+void FreshAdapter::read_as(const TensorSpec& tensor, GgmlType type, std::int64_t begin, std::int64_t count,
+                           const at::Tensor& out) {
+  if (is_adapters(tensor.name)) return WeightSource::read_as(tensor, type, begin, count, out);
+  base_->read_as(tensor, type, begin, count, out);
 }
 
 void FreshAdapter::read_lengths(const TensorSpec& magnitude, std::int64_t begin, std::int64_t count,

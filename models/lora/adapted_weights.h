@@ -19,6 +19,8 @@ class AdaptedWeights : public WeightSource {
   /// Also refuses tensors of the adapter that the model does not have: an adapter for another base.
   void check(const std::vector<TensorSpec>& tensors) override;
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
+  void read_as(const TensorSpec& tensor, GgmlType type, std::int64_t begin, std::int64_t count,
+               const at::Tensor& out) override;
 
  private:
   std::string stored_name(const std::string& name) const;  // in the adapter's file; empty when the base has it
@@ -34,6 +36,8 @@ class FreshAdapter : public WeightSource {
       : base_(std::move(base)), drawn_(std::move(drawn)) {}
   void check(const std::vector<TensorSpec>& tensors) override;
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
+  void read_as(const TensorSpec& tensor, GgmlType type, std::int64_t begin, std::int64_t count,
+               const at::Tensor& out) override;
 
  private:
   void read_lengths(const TensorSpec& magnitude, std::int64_t begin, std::int64_t count, const at::Tensor& out);

@@ -59,7 +59,7 @@ void on_ranks(const Shape& shape, const std::function<void(Engine&, Communicator
     EngineOptions options;
     options.plan = ShardPlan::for_stage(shape.stage);
     options.precision = {shape.type, at::kFloat, shape.type, at::kFloat};
-    options.quantize_frozen = shape.quantized;
+    if (shape.quantized) options.frozen = FrozenFormat::in_nf4(false);
     options.overlap = shape.overlap;
     Mesh mesh(communicator);
     Engine engine(chain_of(model), mesh, options);

@@ -211,19 +211,27 @@ TEST(Lora, DrawsNewDropoutEachStep) {
 }
 
 // Blocks are cut at the same places for any number of ranks, so the quantised base is the same.
-class QuantizedBaseParity : public ::testing::TestWithParam<bool> {};
+struct BaseCase {
+  const char* name;
+  FrozenFormat format;
+  double most;  // that it may move the first loss
+};
+std::ostream& operator<<(std::ostream& out, const BaseCase& base) { return out << base.name; }
+
+class QuantizedBaseParity : public ::testing::TestWithParam<BaseCase> {};
 
 TEST_P(QuantizedBaseParity, GivesTheSameAtAnyStageAndRanks) {
   RunOptions reference = lora_run();
   reference.steps = 4;
-  reference.quantize_frozen = true;
-  reference.quantize_scales = GetParam();
+  reference.config.hidden_size = 32;  // rows of whole blocks, but for o's
+  reference.config.intermediate_size = 64;
+  reference.frozen = GetParam().format;
   const RunResult expected = run_training(reference);
   RunOptions plain = reference;
-  plain.quantize_frozen = false;
+  plain.frozen = {};
   const double difference = std::abs(run_training(plain).losses[0] - expected.losses[0]);
   EXPECT_GT(difference, 1e-6);
-  EXPECT_LT(difference, 0.2);
+  EXPECT_LT(difference, GetParam().most);
   for (const auto& [stage, ranks] : {std::pair{0, 2}, {1, 3}, {2, 2}, {3, 1}, {3, 2}, {3, 3}, {3, 4}})
     for (const bool keep : {false, true})
       for (const bool overlap : {false, true}) {
@@ -238,12 +246,15 @@ TEST_P(QuantizedBaseParity, GivesTheSameAtAnyStageAndRanks) {
       }
 }
 
-INSTANTIATE_TEST_SUITE_P(Scales, QuantizedBaseParity, ::testing::Bool(),
-                         [](const auto& info) { return info.param ? "quantized" : "whole"; });
+INSTANTIATE_TEST_SUITE_P(Formats, QuantizedBaseParity,
+                         ::testing::Values(BaseCase{"nf4", FrozenFormat::in_nf4(false), 0.2},
+                                           BaseCase{"nf4_with_quantized_scales", FrozenFormat::in_nf4(true), 0.2},
+                                           BaseCase{"int8", FrozenFormat::in_8_bits(), 0.01}),
+                         [](const auto& info) { return info.param.name; });
 
 TEST(QuantizedBase, GivesTheSameInShardGroupsAndStores) {
   RunOptions reference = lora_run();
-  reference.quantize_frozen = reference.quantize_scales = true;
+  reference.frozen = FrozenFormat::in_nf4(true);
   reference.steps = 3;
   const RunResult expected = run_training(reference);
   RunOptions run = reference;
@@ -286,19 +297,18 @@ TEST(QuantizedBase, TakesAQuarterOfTheBlocks) {
   for (const auto& [stage, ranks] : {std::pair{0, 1}, {3, 2}}) {
     run.stage = stage;
     run.ranks = ranks;
-    run.quantize_frozen = false;
+    run.frozen = {};
     const double whole = double(parameter_bytes(run));
-    run.quantize_frozen = true;
+    run.frozen = FrozenFormat::in_nf4(false);
     const std::int64_t once = parameter_bytes(run);
     EXPECT_LT(double(once), 0.4 * whole) << "stage " << stage;
-    run.quantize_scales = true;
+    run.frozen = FrozenFormat::in_nf4(true);
     const std::int64_t blocks =
         (96 * (96 + 2 * 2 * 16 + 96) + 3 * 96 * 256) / 64 * 2 / ranks;  // of both layers, of a rank
     const std::int64_t saved = once - parameter_bytes(run);
     EXPECT_LE(saved, 3 * blocks) << "stage " << stage;
     EXPECT_GE(saved, 3 * blocks - 2 * (8 * 8 + 3 * 64))
         << "stage " << stage;  // of a layer: headers of 8 groups at most, 3 runs rounded up
-    run.quantize_scales = false;
   }
 }
 

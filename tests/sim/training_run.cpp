@@ -87,8 +87,7 @@ EngineOptions engine_options(const RunOptions& run) {
   options.recompute_attention = run.recompute_attention;
   options.overlap = run.overlap;
   options.keep_frozen = run.keep_frozen;
-  options.quantize_frozen = run.quantize_frozen;
-  options.quantize_scales = run.quantize_scales;
+  options.frozen = run.frozen;
   return options;
 }
 

@@ -39,8 +39,7 @@ struct RunOptions {
   std::optional<LoraOptions> lora;  // adapters whose B matrices start random, so that every gradient shows
   bool ragged = false;              // samples of different length: what is beyond a sample's end is padding
   bool keep_frozen = false;
-  bool quantize_frozen = false;
-  bool quantize_scales = false;
+  FrozenFormat frozen = {};
   bool recompute_attention = false;
   std::function<void(int rank, const StepResult&)> after_update;
   int first_step = 0;  // of a run that resumes: `after_step` brings the states at its first call, with this step

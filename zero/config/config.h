@@ -121,7 +121,7 @@ struct LoraSection {  // PEFT's names; the section's presence switches it on
   bool use_dora = false;
   double loraplus_lr_ratio = 1.0;
   std::string adapter;                // a PEFT directory to start from
-  std::string quantization = "none";  // of the frozen base: none | nf4
+  std::string quantization = "none";  // of the frozen base: none | int8 | nf4
   bool double_quantization = false;
   bool operator==(const LoraSection&) const = default;
 };

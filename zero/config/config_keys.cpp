@@ -245,8 +245,9 @@ std::vector<ConfigKey> make_keys() {
        "LoRA+: learning rate of B over that of A."},
       {"lora", "adapter", at<&C::lora, &Lora::adapter>, anything(),
        "A PEFT directory to start from: its adapter_config.json decides, and keys also given here must agree."},
-      {"lora", "quantization", at<&C::lora, &Lora::quantization>, one_of({"none", "nf4"}),
-       "Of the frozen base (QLoRA): matrices of the blocks in 4.5 bits an element, at every stage."},
+      {"lora", "quantization", at<&C::lora, &Lora::quantization>, one_of({"none", "int8", "nf4"}),
+       "Of the frozen base: matrices of the blocks in 8.5 (int8: Q8_0) or 4.5 bits an element (nf4: QLoRA), at every "
+       "stage."},
       {"lora", "double_quantization", at<&C::lora, &Lora::double_quantization>, anything(),
        "nf4: the scales take 8 bits too; 4.13 bits an element."},
 

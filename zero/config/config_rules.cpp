@@ -165,7 +165,7 @@ void check_lora(const Config& config) {
       refuse(config, "zero.frozen", "concerns the frozen base of [lora], a section that is missing");
     return;
   }
-  if (config.lora->double_quantization && config.lora->quantization == "none")
+  if (config.lora->double_quantization && config.lora->quantization != "nf4")
     refuse(config, "lora.double_quantization", "needs [lora] quantization = \"nf4\"");
 }
 

@@ -199,6 +199,7 @@ const std::vector<ForeignKey>& foreign_keys() {
       {"lora_modules_to_save", axolotl, "lora.modules_to_save", ""},
       {"peft_use_dora", axolotl, "lora.use_dora", ""},
       {"load_in_4bit", hf + ", " + axolotl, "lora.quantization", "with quantization = \"nf4\""},
+      {"load_in_8bit", hf + ", " + axolotl, "lora.quantization", "with quantization = \"int8\""},
       {"bnb_4bit_quant_type", hf, "lora.quantization", "with quantization = \"nf4\""},
       {"bnb_4bit_use_double_quant", hf, "lora.double_quantization", ""},
 

@@ -13,6 +13,13 @@ at::ScalarType type_of(const std::string& precision) {
   return precision == "fp16" ? at::kHalf : at::kBFloat16;
 }
 
+FrozenFormat frozen_format_of(const Config& config) {
+  if (!config.lora) return {};
+  if (config.lora->quantization == "nf4") return FrozenFormat::in_nf4(config.lora->double_quantization);
+  if (config.lora->quantization == "int8") return FrozenFormat::in_8_bits();
+  return {};
+}
+
 }  // namespace
 
 ModelConfig model_config_of(const Config& config) {
@@ -41,8 +48,7 @@ EngineOptions engine_options_of(const Config& config, const BatchArithmetic& bat
   options.precision = precision_of(config, batch);
   options.optimizer = optimizer_options_of(config.optimizer);
   options.keep_frozen = config.zero.frozen == "keep";
-  options.quantize_frozen = config.lora && config.lora->quantization == "nf4";
-  options.quantize_scales = config.lora && config.lora->double_quantization;
+  options.frozen = frozen_format_of(config);
   const std::string& mode = config.activation_checkpoint.mode;
   options.recompute_every = mode == "full" ? 1 : mode == "selective" ? int(config.activation_checkpoint.every) : 0;
   options.recompute_attention = mode == "attention";

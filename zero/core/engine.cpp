@@ -50,8 +50,7 @@ Engine::~Engine() = default;
 std::vector<GroupLayout> Engine::lay_out_groups() const {
   LayoutOptions layout{options_.plan, options_.precision, mesh_.size(sharing_)};
   layout.keep_frozen = options_.keep_frozen;
-  layout.quantize_frozen = options_.quantize_frozen;
-  layout.quantize_scales = options_.quantize_scales;
+  layout.frozen = options_.frozen;
   layout.grain = optimizers_.grain(options_.precision.master);
   layout.device = options_.device;
   return lay_out(groups_.chain, layout);

@@ -30,15 +30,14 @@ struct EngineOptions {
   ShardPlan plan;
   Precision precision;
   OptimizerOptions optimizer;
-  bool keep_frozen = false;      // frozen weights stay whole at stage 3
-  bool quantize_frozen = false;  // frozen blocks are held and gathered in NF4 at every stage
+  bool keep_frozen = false;  // frozen weights stay whole at stage 3
+  FrozenFormat frozen;       // of blocks
   OffloadPolicy offload;
   int recompute_every = 0;       // every k-th block is recomputed in backward; 0: none, 1: all
   at::Device device = at::kCPU;  // of weights, states and batches; the mesh's ranks must take its tensors
   bool overlap = false;  // gathers run ahead by one unit and sums beside the computation, each on a communicator of
                          // its own, for a second gather buffer and a second reduce buffer. Changes no result.
   bool recompute_attention = false;  // the attention half of every block is recomputed instead
-  bool quantize_scales = false;      // beside quantize_frozen: the scales of the NF4 blocks are held in 8 bits
 };
 
 /// The plan as it is carried out on the mesh: stage 0 where a rank holds everything, unless weights live elsewhere.

@@ -2,29 +2,27 @@
 
 #include <algorithm>
 
-#include "offload/quantized/nf4.h"
-#include "zero/core/buffers/nf4_format.h"
-
 namespace zero {
 namespace {
 
 constexpr std::int64_t alignment = 32;  // elements: whole cache lines of any type
 
 GroupLayout lay_out_group(const Chain& chain, const GroupSpec& spec, const LayoutOptions& options) {
-  const bool quantized = options.quantize_frozen && quantizes(spec, int(chain.size()));
+  const auto tensors = specs_of(chain, spec);
+  const bool coded = quantizes(spec, int(chain.size())) && options.frozen.changes(tensors, options.precision.compute);
   const bool kept = !spec.trainable && options.keep_frozen;
-  const std::int64_t grain = quantized ? nf4_block : std::max(alignment, spec.trainable ? options.grain : 1);
-  GroupLayout group{spec, FlatLayout(specs_of(chain, spec), options.shards, grain), nullptr, options.precision};
+  const std::int64_t grain =
+      coded ? options.frozen.alignment() : std::max(alignment, spec.trainable ? options.grain : 1);
+  GroupLayout group{spec, FlatLayout(tensors, options.shards, grain), nullptr, options.precision};
   group.weights = kept ? Placement::resident : options.plan.parameters;
   group.gradient = options.plan.gradients;
   group.states = options.plan.optimizer;
   const bool sharded = group.weights == Placement::sharded;
-  if (quantized) {
+  if (coded) {
     // Whole codes are read by everybody, and nobody updates them.
     if (!sharded) group.states = Placement::resident;
-    group.format = std::make_shared<Nf4Format>(
-        group.flat, sharded ? options.shards : 1,
-        Nf4CodecOptions{options.precision.compute, options.quantize_scales, options.device});
+    group.format =
+        options.frozen.make(group.flat, sharded ? options.shards : 1, options.precision.compute, options.device);
   } else {
     group.format = std::make_shared<PlainFormat>(
         options.precision.compute, sharded ? group.flat.shard_numel() : group.flat.numel(), group.flat.numel());

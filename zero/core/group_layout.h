@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "zero/core/buffers/flat_layout.h"
+#include "zero/core/buffers/frozen_format.h"
 #include "zero/core/buffers/wire_format.h"
 #include "zero/core/group_plan.h"
 #include "zero/core/precision.h"
@@ -36,7 +37,8 @@ struct LayoutOptions {
   ShardPlan plan;
   Precision precision;
   int shards = 1;
-  bool keep_frozen = false, quantize_frozen = false, quantize_scales = false;
+  bool keep_frozen = false;
+  FrozenFormat frozen = {};
   std::int64_t grain = 1;        // elements of a trained tensor that may not be parted
   at::Device device = at::kCPU;  // that decodes
 };

@@ -7,7 +7,7 @@
 //   gradient       P         P         P/N       P/N      gradient type
 //   states         P each    P/N       P/N       P/N      master weights, where the weights are not their own, and what
 //                                                         the optimizer keeps; numbers of a tensor on every rank
-// A frozen group has weights alone; quantised, at rest in NF4 at every stage, its full vector comes and goes as at
+// A frozen group has weights alone; in a format of its own (FrozenFormat), at every stage, its full vector comes and goes as at
 // stage 3. "Own part" is that of the flat vector whose optimizer state this rank holds.
 #include <functional>
 #include <limits>
@@ -135,6 +135,7 @@ class ParameterGroup {
   void load_states(WeightSource& source, const at::Tensor& weights);
   at::Tensor joined(const TensorSpec& spec, const at::Tensor& slice) const;
   void export_flat(const at::Tensor& own, const TensorSink& sink);
+  void read_range_as(WeightSource& source, GgmlType type, const FlatRange& range, const at::Tensor& blocks) const;
   void read_into(WeightSource& source, std::int64_t begin, const at::Tensor& values) const;
   void read_range(WeightSource& source, std::int64_t begin, const at::Tensor& values) const;
 

@@ -91,6 +91,20 @@ void ParameterGroup::read_range(WeightSource& source, std::int64_t begin, const 
     read_slice(source, layout().tensors()[slice.tensor].spec, slice, values);
 }
 
+// The same in a type of ggml. What is in no tensor is zero bytes.
+void ParameterGroup::read_range_as(WeightSource& source, GgmlType type, const FlatRange& range,
+                                   const at::Tensor& blocks) const {
+  blocks.zero_();
+  for (const FlatSlice& slice : layout().slices(own_.begin + range.begin, range.numel)) {
+    const TensorSpec &spec = layout().tensors()[slice.tensor].spec, full = spec.full();
+    for_each_run(
+        spec, slice.tensor_begin, slice.count, [&](std::int64_t full_begin, std::int64_t done, std::int64_t count) {
+          source.read_as(full, type, full_begin, count,
+                         blocks.narrow(0, ggml_bytes(type, slice.range_begin + done), ggml_bytes(type, count)));
+        });
+  }
+}
+
 // The same into memory of any device.
 void ParameterGroup::read_into(WeightSource& source, std::int64_t begin, const at::Tensor& values) const {
   if (values.is_cpu()) return read_range(source, begin, values);
@@ -104,8 +118,11 @@ void ParameterGroup::read_into(WeightSource& source, std::int64_t begin, const a
 
 WeightReader ParameterGroup::reader_of(WeightSource& source) const {
   WeightReader reader{
-      weights_.is_sharded() ? ranks().rank() : 0, own_.numel, precision().master, context_.device, {}, {}};
+      weights_.is_sharded() ? ranks().rank() : 0, own_.numel, precision().master, context_.device, {}, {}, {}};
   reader.read = [&](std::int64_t begin, const at::Tensor& values) { read_range(source, begin, values); };
+  reader.read_as = [&](std::int64_t begin, std::int64_t count, GgmlType type, const at::Tensor& blocks) {
+    read_range_as(source, type, {begin, count}, blocks);
+  };
   reader.gather = [this](const at::Tensor& all, const at::Tensor& own) {
     if (weights_.is_sharded()) ranks().all_gather_into(all, own, {Phase::setup, spec().unit, index_});
   };

@@ -120,7 +120,7 @@ class Search {
 Settings adapters_that_fit(const Config& config, const Search& search) {
   if (config.lora || !config.model.path) return {};
   const Settings lora{{"lora.r", Config().lora.value_or(LoraSection()).r}};
-  for (const char* quantization : {"none", "nf4"})
+  for (const char* quantization : {"none", "int8", "nf4"})
     for (const char* mode : {"none", "full"}) {
       Settings settings = lora;
       if (quantization != std::string("none")) settings.emplace_back("lora.quantization", std::string(quantization));

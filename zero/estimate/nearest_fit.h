@@ -13,7 +13,7 @@ using FitTest = std::function<bool(const Config& config, const BatchArithmetic& 
 /// Tries a higher stage, then recomputing all activations, gradients in bf16, the optimizer's states on disk
 /// (`on_device`, of a GPU run: on the host first), the parameters likewise, a smaller local batch; every combination of
 /// milder changes before a harsher one. Where none fits and a trained model is the start, LoRA in their place, then
-/// with the base in NF4. The first that fits, as it is given to zero_train ("--set zero.stage=3 --set
+/// with the base in 8 bits or NF4. The first that fits, as it is given to zero_train ("--set zero.stage=3 --set
 /// activation_checkpoint.mode=full"); empty when none does.
 std::string nearest_fit(const Config& config, const BatchArithmetic& batch, bool on_device, const FitTest& fits);
 

@@ -92,8 +92,7 @@ TEST_P(EngineArena, what_is_reserved_is_allocated) {
   options.plan = ShardPlan::for_stage(stage);
   options.overlap = overlap;
   options.precision.compute = options.precision.gradient = bf16 ? at::kBFloat16 : at::kFloat;
-  options.quantize_frozen = nf4;
-  options.quantize_scales = nf4 && overlap;
+  if (nf4) options.frozen = FrozenFormat::in_nf4(overlap);
   Mesh mesh(communicator, MeshShape::hybrid(4, halves ? 2 : 0));
   Engine engine(chain, mesh, options);
 

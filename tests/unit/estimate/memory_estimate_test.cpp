@@ -146,6 +146,9 @@ TEST(NearestFit, ProposesAdaptersWhereNothingElseFits) {
   const auto adapters = [](const Config& c, const BatchArithmetic&) { return c.lora && c.lora->quantization == "nf4"; };
   EXPECT_EQ(nearest_fit(config, BatchArithmetic::of(config, 1), false, adapters),
             "--set lora.r=8 --set lora.quantization=nf4");
+  const auto eight = [](const Config& c, const BatchArithmetic&) { return c.lora && c.lora->quantization != "none"; };
+  EXPECT_EQ(nearest_fit(config, BatchArithmetic::of(config, 1), false, eight),
+            "--set lora.r=8 --set lora.quantization=int8");
   const auto disk = [](const Config& c, const BatchArithmetic&) { return c.offload.optimizer == "nvme"; };
   EXPECT_EQ(nearest_fit(config, BatchArithmetic::of(config, 1), false, disk),
             "--set offload.optimizer=nvme --set 'offload.nvme_dir=my out-offload'");

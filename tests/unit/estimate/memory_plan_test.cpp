@@ -57,7 +57,7 @@ TEST(MemoryPlan, TheFormulaCountsAdaptersAloneAsTrained) {
   work.engine.plan = ShardPlan::for_stage(0);
   work.engine.precision = {at::kBFloat16, at::kFloat, at::kBFloat16, at::kFloat};
   for (const bool quantize : {false, true}) {
-    work.engine.quantize_frozen = quantize;
+    if (quantize) work.engine.frozen = FrozenFormat::in_nf4(false);
     work.mesh = MeshShape::hybrid(64, 2);
     const double frozen = frozen_bytes(model, work.engine);
     work.mesh = {.shard = 64};
@@ -280,16 +280,16 @@ INSTANTIATE_TEST_SUITE_P(
 
 class QuantizedBase : public MeasuredPeak {};
 
-// Shards and gathered bytes of an NF4 base, to the byte, and what loading adds.
+// Shards and gathered bytes of a quantised base, to the byte, and what loading adds.
 TEST_P(QuantizedBase, TakesWhatWasPlanned) {
-  for (const bool quantize_scales : {false, true}) {
+  const FrozenFormat formats[] = {FrozenFormat::in_nf4(false), FrozenFormat::in_nf4(true), FrozenFormat::in_8_bits()};
+  for (int f = 0; f < 3; ++f) {
     Model model = make_model(model_of(GetParam()));
     add_lora(model, {});
     MemoryWork work;
     work.engine.plan = ShardPlan::for_stage(GetParam().stage);
     work.engine.precision = {at::kBFloat16, at::kFloat, at::kBFloat16, at::kFloat};
-    work.engine.quantize_frozen = true;
-    work.engine.quantize_scales = quantize_scales;
+    work.engine.frozen = formats[f];
     work.mesh = {.shard = 4};
     const MemoryPlan plan = plan_memory(model, work);
 
@@ -301,11 +301,11 @@ TEST_P(QuantizedBase, TakesWhatWasPlanned) {
     Mesh mesh(communicator);
     Engine engine(chain, mesh, work.engine);
     RandomWeights weights(model, 0);
-    EXPECT_EQ(tracker.live(MemoryCategory::parameters), plan.parameters) << quantize_scales;
-    EXPECT_EQ(tracker.live(MemoryCategory::buffers), plan.gather_buffers + plan.reduce_buffers) << quantize_scales;
+    EXPECT_EQ(tracker.live(MemoryCategory::parameters), plan.parameters) << f;
+    EXPECT_EQ(tracker.live(MemoryCategory::buffers), plan.gather_buffers + plan.reduce_buffers) << f;
     const std::int64_t before = tracker.live();
     engine.load(weights);
-    EXPECT_LE(tracker.peak() - before, plan.load) << quantize_scales;
+    EXPECT_LE(tracker.peak() - before, plan.load) << f;
     EXPECT_EQ(tracker.live(), before);
   }
 }

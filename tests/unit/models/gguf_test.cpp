@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "models/formats/gguf_vocabulary.h"
 #include "models/formats/hf_weights.h"
+#include "models/ggml_values.h"
 #include "models/lora/adapted_weights.h"
 #include "models/ops/rotary.h"
 #include "models/weight_chunks.h"

@@ -19,6 +19,9 @@ constexpr std::int64_t blocks_at_once = 16 * nf4_scale_group;  // whose scales a
 
 std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
+constexpr int matrix = 1;  // beside BlockKinds::plain
+int kind_of(const TensorSpec& tensor) { return tensor.shape.size() >= 2 ? matrix : BlockKinds::plain; }
+
 /// The block after a tensor's last one.
 std::int64_t end_block(const FlatTensor& tensor) {
   return rounded_up(tensor.offset + tensor.spec.numel(), nf4_block) / nf4_block;
@@ -41,17 +44,15 @@ struct RunBytes {
 }  // namespace
 
 Nf4Codec::Nf4Codec(const FlatLayout& layout, int shards, Nf4CodecOptions format)
-    : format_(format), shard_numel_(layout.numel() / shards) {
+    : format_(format), shard_numel_(layout.numel() / shards), kinds_(layout, nf4_block, kind_of) {
   if (format_.device.is_cuda()) device_ = std::make_unique<DeviceNf4>(format_.device);
   ZERO_CHECK(shard_numel_ % nf4_block == 0, text("a shard of ", shard_numel_, " elements is not whole blocks"));
-  find_vectors(layout);
   if (format_.quantize_scales) find_scaled_tensors(layout);
   const std::int64_t per_shard = shard_numel_ / nf4_block;
   for (int s = 0; s < shards; ++s) {
     std::vector<Run> runs;
-    for_each_kind({s * per_shard, (s + 1) * per_shard}, [&](BlockRange range, bool matrix) {
-      runs.push_back({range.begin * nf4_block, range.end - range.begin, matrix, 0, {}});
-    });
+    for (const BlockRange& range : kinds_.within(s * per_shard, (s + 1) * per_shard))
+      runs.push_back({range.begin * nf4_block, range.end - range.begin, range.kind == matrix, 0, {}});
     std::int64_t place = 0;
     for (Run& run : runs) {
       if (run.quantized && format_.quantize_scales) add_groups(run);
@@ -68,37 +69,12 @@ Nf4Codec::Nf4Codec(const FlatLayout& layout, int shards, Nf4CodecOptions format)
   table_ = device_->table_of(runs);
 }
 
-// A block that holds a part of a vector is not quantised. Padding goes with what stands before it.
-void Nf4Codec::find_vectors(const FlatLayout& layout) {
-  for (const FlatTensor& tensor : layout.tensors()) {
-    if (tensor.spec.shape.size() >= 2) continue;
-    const BlockRange range{tensor.offset / nf4_block, end_block(tensor)};
-    if (!vectors_.empty() && range.begin <= vectors_.back().end)
-      vectors_.back().end = std::max(vectors_.back().end, range.end);
-    else
-      vectors_.push_back(range);
-  }
-}
-
-void Nf4Codec::for_each_kind(BlockRange range, const std::function<void(BlockRange, bool)>& visit) const {
-  for (const BlockRange& vector : vectors_) {
-    if (vector.end <= range.begin || range.begin == range.end) continue;
-    if (vector.begin >= range.end) break;
-    if (range.begin < vector.begin) visit({range.begin, vector.begin}, true);
-    const std::int64_t end = std::min(vector.end, range.end);
-    visit({std::max(range.begin, vector.begin), end}, false);
-    range.begin = end;
-  }
-  if (range.begin < range.end) visit(range, true);
-}
-
 // A block belongs to the tensor of its first element. The padding at the end is zeros: a tensor of its own.
 void Nf4Codec::find_scaled_tensors(const FlatLayout& layout) {
   const auto add = [&](std::int64_t begin, std::int64_t end) {
     BlockRange matrices{end, begin};
-    for_each_kind({begin, end}, [&](BlockRange range, bool matrix) {
-      if (matrix) matrices = {std::min(matrices.begin, range.begin), range.end};
-    });
+    for (const BlockRange& range : kinds_.within(begin, end))
+      if (range.kind == matrix) matrices = {std::min(matrices.begin, range.begin), range.end};
     if (matrices.begin < matrices.end) scaled_.push_back(matrices);
   };
   std::int64_t next = 0;

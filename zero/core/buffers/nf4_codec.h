@@ -9,12 +9,11 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <vector>
 
 #include "offload/quantized/device_nf4.h"
-#include "zero/core/buffers/flat_layout.h"
+#include "zero/core/buffers/block_kinds.h"
 
 namespace zero {
 
@@ -52,9 +51,6 @@ class Nf4Codec {
     std::int64_t whole_begin = 0, whole_end = 0;
     std::size_t tensor = 0;  // index into scaled_
   };
-  struct BlockRange {
-    std::int64_t begin = 0, end = 0;
-  };
   struct Run {               // blocks of one kind
     std::int64_t begin = 0;  // element in the flat vector
     std::int64_t blocks = 0;
@@ -64,9 +60,6 @@ class Nf4Codec {
     std::vector<ScaleGroup> groups;  // of quantised scales
   };
   std::int64_t bytes_of(const Run& run) const;
-  void find_vectors(const FlatLayout& layout);
-  /// Calls visit(part, whether it is of matrices) for the parts of a range of blocks, in order.
-  void for_each_kind(BlockRange range, const std::function<void(BlockRange, bool)>& visit) const;
   void find_scaled_tensors(const FlatLayout& layout);
   void add_groups(Run& run) const;
   void encode_run(const Run& run, std::int64_t begin, const at::Tensor& values, const at::Tensor& bytes,
@@ -81,8 +74,8 @@ class Nf4Codec {
   at::Tensor table_;                   // of the device: all runs of all shards
   std::int64_t shard_numel_ = 0;
   std::int64_t shard_bytes_ = 0;
-  std::vector<BlockRange> vectors_;  // blocks that hold a part of one, apart from each other
-  std::vector<BlockRange> scaled_;   // blocks of each tensor, whose scales share a mean
+  BlockKinds kinds_;
+  std::vector<BlockRange> scaled_;  // blocks of each tensor, whose scales share a mean
   std::vector<std::vector<Run>> shards_;
 };
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "base/numbers/ggml_type.h"
+
 namespace zero {
 
 /// Where the weights of this rank come from when they are written for the first time.
@@ -15,6 +17,8 @@ struct WeightReader {
   at::Device device = at::kCPU;      // that collectives run on
   /// Elements of the part from `begin` on, into host memory of any float type; padding as zeros.
   std::function<void(std::int64_t begin, const at::Tensor& values)> read;
+  /// The same into blocks of ggml [ggml_bytes], as WeightSource::read_as; padding as zero bytes.
+  std::function<void(std::int64_t begin, std::int64_t count, GgmlType type, const at::Tensor& blocks)> read_as;
   /// all <- the `own` of all ranks that hold parts, on the device. Collective; nothing where this rank holds all.
   std::function<void(const at::Tensor& all, const at::Tensor& own)> gather;
 };

@@ -1,0 +1,59 @@
+// Blocks of ggml: the bytes and the values of its reference, in every type, and rows that were made here before.
+#include "models/ggml_values.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "base/error.h"
+#include "models/formats/safetensors.h"
+
+namespace zero {
+namespace {
+
+class GgmlBlocks : public ::testing::TestWithParam<GgmlType> {
+ protected:
+  at::Tensor tensor(const char* part) { return file_.read(name_ + part); }
+  at::Tensor values() { return file_.read("values"); }
+  SafetensorsFile file_{ZERO_TEST_DATA "/ggml_blocks.safetensors"};
+  std::string name_ = GetParam() == GgmlType::q8_0 ? "q8_0" : GetParam() == GgmlType::q4_0 ? "q4_0" : "q6_k";
+};
+
+bool same_bits(const at::Tensor& a, const at::Tensor& b) {
+  return at::equal(a.contiguous().view({-1}).view(at::kByte), b.contiguous().view({-1}).view(at::kByte));
+}
+
+TEST_P(GgmlBlocks, AreWrittenAsTheReferenceDoes) {
+  if (GetParam() == GgmlType::q6_k) {  // read only
+    EXPECT_THROW(to_ggml(values(), GetParam()), InternalError);
+    return;
+  }
+  EXPECT_TRUE(same_bits(to_ggml(values(), GetParam()), tensor("")));
+}
+
+TEST_P(GgmlBlocks, AreReadAsTheReferenceDoesAndRoundedOnce) {
+  const at::Tensor blocks = tensor("").contiguous(), want = tensor(".values");
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kHalf, at::kDouble}) {
+    const at::Tensor got = at::empty(want.sizes(), type);
+    from_ggml(blocks.const_data_ptr<std::uint8_t>(), GetParam(), got);
+    EXPECT_TRUE(at::equal(got, want.to(type))) << type;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, GgmlBlocks, ::testing::Values(GgmlType::q8_0, GgmlType::q4_0, GgmlType::q6_k),
+                         [](const auto& info) { return ggml_name(info.param); });
+
+TEST(GgmlValues, GoThroughPlainTypesAsLibTorchRounds) {
+  const at::Tensor values = at::randn({100}, at::kFloat);
+  for (const auto& [type, as] :
+       {std::pair{GgmlType::f32, at::kFloat}, {GgmlType::f16, at::kHalf}, {GgmlType::bf16, at::kBFloat16}}) {
+    const at::Tensor bytes = to_ggml(values, type), back = at::empty({100}, at::kDouble);
+    EXPECT_TRUE(same_bits(bytes, values.to(as)));
+    from_ggml(bytes.const_data_ptr<std::uint8_t>(), type, back);
+    EXPECT_TRUE(at::equal(back, values.to(as).to(at::kDouble)));
+  }
+}
+
+}  // namespace
+}  // namespace zero

@@ -1,0 +1,53 @@
+#pragma once
+// GgmlFormat: frozen weights in types of ggml (Q8_0, Q4_0, F16, ...): 8-bit bases, and bases that a GGUF file holds. The
+// flat vector is cut into the layout's shards; of each, tensors are held in their types, runs of one type after the
+// other, and what has none in the compute type. Shards are equally long in bytes. Blocks lie inside rows of tensors:
+// what they hold does not depend on the ranks.
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "offload/quantized/device_ggml.h"
+#include "zero/core/buffers/block_kinds.h"
+#include "zero/core/buffers/wire_format.h"
+
+namespace zero {
+
+/// The type of ggml that a tensor is held in; none: the compute type.
+using GgmlTypeOf = std::function<std::optional<GgmlType>(const TensorSpec&)>;
+
+/// Whether the rows of a matrix, or of a slice of one, are whole blocks of the type.
+bool has_whole_blocks(const TensorSpec& tensor, GgmlType type);
+
+class GgmlFormat final : public WireFormat {
+ public:
+  /// The layout's alignment must be a multiple of q8_block. `shards`: those of the layout, or 1 where ranks hold it
+  /// whole. Only types of has_whole_blocks() are given. `device`: that decodes.
+  GgmlFormat(const FlatLayout& layout, int shards, const GgmlTypeOf& type_of, at::ScalarType compute,
+             at::Device device = at::kCPU);
+
+  at::ScalarType type() const override { return at::kByte; }
+  std::int64_t rest_numel() const override { return shard_bytes_; }
+  std::int64_t all_numel() const override { return shard_bytes_ * std::int64_t(shards_.size()); }
+  bool is_plain() const override { return false; }
+  void decode(const at::Tensor& all, const at::Tensor& full) const override;
+  void encode(const WeightReader& reader, const at::Tensor& rest) const override;
+  std::int64_t encode_bytes() const override;
+
+ private:
+  struct Run {               // elements of one type
+    std::int64_t begin = 0;  // in the flat vector
+    std::int64_t numel = 0;
+    std::optional<GgmlType> type;
+    std::int64_t place = 0;  // first byte in the shard
+  };
+  std::int64_t bytes_of(const Run& run, std::int64_t numel) const;
+
+  at::ScalarType compute_;
+  std::int64_t shard_numel_ = 0, shard_bytes_ = 0;
+  std::vector<std::vector<Run>> shards_;
+  std::unique_ptr<DeviceGgml> device_;  // null: the host decodes
+  at::Tensor table_;                    // of the device: all runs of all shards
+};
+
+}  // namespace zero

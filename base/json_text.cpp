@@ -1,5 +1,7 @@
 #include "base/json_text.h"
 
+#include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <unordered_set>
 #include <vector>
@@ -57,6 +59,26 @@ std::string reason_of(const json::parse_error& error, bool in_a_file) {
   return text("parse error at byte ", error.byte, reason.substr(place));
 }
 
+/// Of valid JSON: its parser reads integers that are too large as fractions.
+void refuse_large_integers(std::string_view content, const std::string& path) {
+  for (std::size_t at = 0; at < content.size();) {
+    if (content[at] == '"') {
+      for (++at; content[at] != '"'; ++at) at += content[at] == '\\';
+      ++at;
+    } else if (content[at] == '-' || (content[at] >= '0' && content[at] <= '9')) {
+      const std::string_view number =
+          content.substr(at, std::min(content.find_first_not_of("+-.0123456789eE", at), content.size()) - at);
+      std::int64_t value = 0;
+      if (number.find_first_of(".eE") == std::string_view::npos &&
+          std::from_chars(number.data(), number.data() + number.size(), value).ec != std::errc())
+        throw InputError(text(path, ": the integer ", number.substr(0, 60), " does not fit into 64 bits"));
+      at += number.size();
+    } else {
+      ++at;
+    }
+  }
+}
+
 }  // namespace
 
 json parse_json(std::string_view content, const std::string& path, const JsonLimits& limits) {
@@ -75,6 +97,12 @@ json parse_json(std::string_view content, const std::string& path, const JsonLim
   } catch (const json::exception& error) {
     throw InputError(text(path, ": not valid JSON: ", error.what()));
   }
+}
+
+nlohmann::ordered_json parse_ordered_json(std::string_view content, const std::string& path, const JsonLimits& limits) {
+  parse_json(content, path, limits);
+  refuse_large_integers(content, path);
+  return nlohmann::ordered_json::parse(content.begin(), content.end());
 }
 
 json read_json_object(const std::string& path, const JsonLimits& limits) {

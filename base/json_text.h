@@ -20,6 +20,10 @@ struct JsonLimits {
 /// Parses one document. InputError names `path` and the rule that was broken.
 nlohmann::json parse_json(std::string_view json, const std::string& path, const JsonLimits& limits = {});
 
+/// The same with keys in their order, and integers that do not fit into 64 bits refused rather than rounded.
+nlohmann::ordered_json parse_ordered_json(std::string_view json, const std::string& path,
+                                          const JsonLimits& limits = {});
+
 /// Parses a file whose document must be an object. One that does not exist is an empty object.
 nlohmann::json read_json_object(const std::string& path, const JsonLimits& limits = {});
 

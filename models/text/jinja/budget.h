@@ -1,0 +1,70 @@
+#pragma once
+// Budget: what one rendering may take. A template comes with a model from anywhere: it must not hang or fill the
+// memory. No LibTorch.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace zero::jinja {
+
+struct Object;
+
+struct Limits {
+  std::int64_t operations = 20'000'000;         // expressions, statements and items; a string's every 64 bytes are one
+  int depth = 1000;                             // of expressions, statements and calls in one another, in rendering
+  std::size_t output = std::size_t{64} << 20;   // bytes that statements write, those inside of macros and blocks again
+  std::size_t memory = std::size_t{256} << 20;  // bytes of all values that live at a time
+};
+
+class Budget {
+ public:
+  explicit Budget(const Limits& limits) : limits_(limits) {}
+  Budget(const Budget&) = delete;
+  ~Budget();
+
+  /// Each throws a TemplateError of kind bound that names the bound.
+  void step(std::int64_t operations = 1) {
+    if ((operations_ += operations) > limits_.operations) stop_operations();
+  }
+  void take(std::size_t bytes) {
+    if ((memory_ += bytes) > limits_.memory) stop_memory(bytes);
+  }
+  void write(std::size_t bytes) {
+    if ((output_ += bytes) > limits_.output) stop_output();
+  }
+  void give(std::size_t bytes) { memory_ -= bytes; }
+
+  /// Keeps an object that can be changed until the rendering ends, then empties it: rings of objects go, and long
+  /// chains of them do not end in deep recursion.
+  void keep(std::shared_ptr<Object> object) { kept_.push_back(std::move(object)); }
+
+  /// One level deeper while it lives.
+  class Level {
+   public:
+    explicit Level(Budget& budget) : budget_(budget) {
+      if (++budget.depth_ <= budget.limits_.depth) return;
+      --budget.depth_;
+      budget.stop_depth();
+    }
+    Level(const Level&) = delete;
+    ~Level() { --budget_.depth_; }
+
+   private:
+    Budget& budget_;
+  };
+
+ private:
+  [[noreturn]] void stop_operations() const;
+  [[noreturn]] void stop_memory(std::size_t bytes);
+  [[noreturn]] void stop_output() const;
+  [[noreturn]] void stop_depth() const;
+
+  Limits limits_;
+  std::int64_t operations_ = 0;
+  std::size_t memory_ = 0, output_ = 0;
+  int depth_ = 0;
+  std::vector<std::shared_ptr<Object>> kept_;
+};
+
+}  // namespace zero::jinja

@@ -1,0 +1,53 @@
+#pragma once
+// TemplateError: why a template could not be read or rendered. No LibTorch.
+#include <cstdint>
+#include <string>
+
+#include "base/error.h"
+
+namespace zero::jinja {
+
+class TemplateError : public InputError {
+ public:
+  enum class Kind : std::uint8_t {
+    syntax,   // the template cannot be read
+    raised,   // raise_exception: the template refuses the conversation
+    failed,   // what jinja2 would stop at, too: an undefined value used, types that do not fit
+    refused,  // what jinja2 would do and this engine does not
+    bound,    // time, depth, output or memory
+  };
+
+  /// `message` without the place; what() adds the line, from 1, where it is known (not 0).
+  TemplateError(Kind kind, const std::string& message, int line = 0)
+      : InputError(line > 0 ? "line " + std::to_string(line) + " of the template: " + message : message),
+        kind_(kind),
+        message_(message),
+        line_(line) {}
+
+  Kind kind() const { return kind_; }
+  const std::string& message() const { return message_; }
+  int line() const { return line_; }
+
+ private:
+  Kind kind_;
+  std::string message_;
+  int line_;
+};
+
+/// For the user: who stopped, where, and why; a refusal's own words come last.
+inline std::string described(const TemplateError& error) {
+  static constexpr const char* what[] = {"cannot be read", "refuses the conversation", "fails",
+                                         "needs what is not done here", "is stopped"};
+  const std::string line = error.line() > 0 ? " (line " + std::to_string(error.line()) + " of it)" : "";
+  return std::string("the chat template ") + what[static_cast<int>(error.kind())] + line + ": " + error.message();
+}
+
+/// Ends with what Python would raise: TypeError, ValueError, UndefinedError and their like.
+[[noreturn]] inline void fail(const std::string& message) { throw TemplateError(TemplateError::Kind::failed, message); }
+
+/// Ends with what this engine leaves out.
+[[noreturn]] inline void refuse(const std::string& message) {
+  throw TemplateError(TemplateError::Kind::refused, message);
+}
+
+}  // namespace zero::jinja

@@ -1,0 +1,12 @@
+#pragma once
+// Whether statements use a name before they set it themselves, as jinja2 asks for `loop`, `caller`, `varargs` and
+// `kwargs`. No LibTorch.
+#include <string_view>
+
+#include "models/text/jinja/language/syntax.h"
+
+namespace zero::jinja {
+
+bool uses_name(const Block& block, std::string_view name);
+
+}  // namespace zero::jinja

@@ -1,0 +1,19 @@
+#pragma once
+// The filters, in three tables. No LibTorch.
+#include <string_view>
+
+#include "models/text/jinja/library/library.h"
+
+namespace zero::jinja {
+
+Filter find_text_filter(std::string_view name);      // trim, upper, tojson, indent, ...
+Filter find_sequence_filter(std::string_view name);  // join, sort, groupby, ...
+Filter find_lazy_filter(std::string_view name);      // map, select, ...: what gives a generator
+
+/// The value that a dotted path ("function.name", "0.role") leads to; `otherwise`, if any, in place of undefined ones.
+Value follow(Runtime& runtime, const Value& item, const Value& path, const Value* otherwise = nullptr);
+
+/// What sorting and comparing filters go by: strings in lower case unless case matters.
+Value comparable(Runtime& runtime, Value value, bool case_sensitive);
+
+}  // namespace zero::jinja

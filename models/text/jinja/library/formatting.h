@@ -1,0 +1,13 @@
+#pragma once
+// Python's % and str.format on strings. No LibTorch.
+#include "models/text/jinja/library/library.h"
+
+namespace zero::jinja {
+
+/// `format % values`.
+Value percent_format(Runtime& runtime, const Value& format, const Value& values);
+
+/// `format.format(...)`, whose fields reach attributes and items as the sandbox gives them.
+Value str_format(Runtime& runtime, const Value& format, const Arguments& arguments);
+
+}  // namespace zero::jinja

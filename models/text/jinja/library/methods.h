@@ -1,0 +1,28 @@
+#pragma once
+// Methods of Python's str, list, tuple and dict, and of jinja2's loop. No LibTorch.
+#include <string_view>
+
+#include "models/text/jinja/library/library.h"
+
+namespace zero::jinja {
+
+/// A method bound to its object; missing where there is none of the name. Fails with a refusal for Python's methods
+/// that are left out.
+Value method_of(Runtime& runtime, const Value& subject, std::string_view name);
+
+/// list.append, dict.update and their like, which the sandbox does not give.
+bool changes_its_object(const Value& subject, std::string_view name);
+
+Value loop_attribute(Runtime& runtime, const Value& loop, std::string_view name);
+
+using Method = Value (*)(Runtime& runtime, const Value& self, const Arguments& arguments);
+
+/// A function that calls a method on its object.
+Value bound_method(Runtime& runtime, const Value& self, std::string_view name, Method method);
+
+/// Of str; nullptr where there is none.
+Method find_text_method(std::string_view name);
+/// split, rsplit, splitlines, partition, rpartition, join, replace, find, ...
+Method find_text_search_method(std::string_view name);
+
+}  // namespace zero::jinja

@@ -1,0 +1,19 @@
+#pragma once
+// What methods and filters look for in texts. No LibTorch.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/text/jinja/values/value.h"
+
+namespace zero::jinja {
+
+/// str.splitlines.
+std::vector<std::string_view> lines_of(Budget& budget, std::string_view text, bool keep_ends);
+
+/// str.replace, at most `most` times; all when it is negative.
+std::string replaced(Budget* budget, std::string_view text, std::string_view old, std::string_view fresh,
+                     std::int64_t most);
+
+}  // namespace zero::jinja

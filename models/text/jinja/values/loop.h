@@ -1,0 +1,44 @@
+#pragma once
+// Loop: what a template sees as `loop` in the body of a for statement. Items are fetched when they are asked for, as
+// jinja2 does, so that a filter sees what the body before it has set. No LibTorch.
+#include <functional>
+#include <optional>
+
+#include "models/text/jinja/values/iterate.h"
+#include "models/text/jinja/values/value.h"
+
+namespace zero::jinja {
+
+struct Loop : Object {
+  using Keep = std::function<bool(const Value&)>;  // the for statement's `if`
+
+  Loop(Budget* budget, const Value& source, Keep keep, std::int64_t depth0);
+  void clear() override;
+
+  /// Goes to the next item; nothing at the end.
+  std::optional<Value> advance();
+
+  std::int64_t length();
+  Value attribute(std::string_view name);  // index, last, previtem, ...; missing for other names
+  bool changed(const std::vector<Value>& now);
+
+  std::int64_t index0 = -1;
+  std::int64_t depth0;
+  std::function<Value(const Value&)> recurse;  // of a recursive loop
+
+ private:
+  std::optional<Value> fetch();
+  const std::optional<Value>& peek();
+
+  std::optional<Iterator> iterator_;
+  Keep keep_;
+  std::optional<std::int64_t> length_;
+  bool peeked_ = false;
+  std::optional<Value> after_;
+  Value current_, before_;
+  std::vector<Value> rest_;  // of items fetched for the length
+  std::size_t rest_at_ = 0;
+  std::optional<std::vector<Value>> last_changed_;
+};
+
+}  // namespace zero::jinja

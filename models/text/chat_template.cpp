@@ -1,14 +1,15 @@
 #include "models/text/chat_template.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/log.h"
-#include "base/utf8.h"
+#include "models/text/conversation/answer_spans.h"
+#include "models/text/conversation/conversation_template.h"
+#include "models/text/jinja/values/characters.h"
 #include "models/text/known_chat_templates.h"
 
 namespace zero {
@@ -16,33 +17,7 @@ namespace {
 
 constexpr std::string_view system_open = "<|im_start|>system\n", system_close = "<|im_end|>\n";
 
-// Python's str.strip() on UTF-8: every character for which str.isspace() holds.
-bool is_space(std::string_view character) {
-  static constexpr std::string_view wide[] = {"\u0085", "\u00a0", "\u1680", "\u2000", "\u2001", "\u2002", "\u2003",
-                                              "\u2004", "\u2005", "\u2006", "\u2007", "\u2008", "\u2009", "\u200a",
-                                              "\u2028", "\u2029", "\u202f", "\u205f", "\u3000"};
-  if (character.size() == 1) {
-    const char c = character[0];
-    return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f);
-  }
-  return std::find(std::begin(wide), std::end(wide), character) != std::end(wide);
-}
-
-std::string_view strip(std::string_view text) {
-  while (!text.empty()) {
-    std::size_t length = 1;
-    while (length < text.size() && utf8_continues(text[length])) ++length;
-    if (!is_space(text.substr(0, length))) break;
-    text.remove_prefix(length);
-  }
-  while (!text.empty()) {
-    std::size_t begin = text.size() - 1;
-    while (begin > 0 && utf8_continues(text[begin])) --begin;
-    if (!is_space(text.substr(begin))) break;
-    text.remove_suffix(text.size() - begin);
-  }
-  return text;
-}
+std::string_view strip(std::string_view text) { return jinja::strip_back(jinja::strip_front(text)); }
 
 // Text under construction, with the spans that are trained.
 class Writer {
@@ -179,38 +154,6 @@ std::string token_text(const nlohmann::json& config, const char* key, const char
   return "";
 }
 
-nlohmann::json read_tokenizer_config(const std::filesystem::path& folder) {
-  const std::string path = folder / "tokenizer_config.json";
-  nlohmann::json config = nlohmann::json::object();
-  if (std::filesystem::exists(path)) config = parse_json(read_text_file(path), path);
-  if (!config.is_object()) throw InputError(text(path, ": must be a JSON object"));
-  return config;
-}
-
-// chat_template is a string, or a list of {"name", "template"} of which "default" counts.
-std::optional<std::string> template_of(const nlohmann::json& config) {
-  const auto found = config.find("chat_template");
-  if (found == config.end()) return std::nullopt;
-  if (found->is_string()) return found->get<std::string>();
-  if (!found->is_array()) return std::nullopt;
-  for (const nlohmann::json& entry : *found)
-    if (entry.is_object() && entry.value("name", nlohmann::json()) == "default" && entry.contains("template") &&
-        entry["template"].is_string())
-      return entry["template"].get<std::string>();
-  return std::nullopt;
-}
-
-struct FoundTemplate {
-  std::string jinja, place;
-};
-
-std::optional<FoundTemplate> find_template(const std::filesystem::path& folder, const nlohmann::json& config) {
-  const std::string path = folder / "chat_template.jinja";
-  if (std::filesystem::exists(path)) return FoundTemplate{read_text_file(path), path};
-  if (const auto jinja = template_of(config)) return FoundTemplate{*jinja, folder / "tokenizer_config.json"};
-  return std::nullopt;
-}
-
 }  // namespace
 
 const std::vector<std::string>& ChatTemplate::names() {
@@ -237,8 +180,8 @@ ChatTemplate::ChatTemplate(std::string name, std::string jinja, ChatTemplateSett
     throw InputError(text("the chat template ", name_, " uses bos_token, but tokenizer_config.json names none"));
 }
 
-ChatTemplate ChatTemplate::recognise(const std::string& jinja, const std::string& bos, const std::string& eos,
-                                     const std::string& place, const std::string& setting) {
+std::optional<ChatTemplate> ChatTemplate::known(const std::string& jinja, const std::string& bos,
+                                                const std::string& eos) {
   const auto [source, default_system] = without_system(canonical_jinja(jinja));
   for (const KnownChatTemplate& known : known_chat_templates()) {
     if (canonical_jinja(known.jinja) != source) continue;
@@ -247,8 +190,14 @@ ChatTemplate ChatTemplate::recognise(const std::string& jinja, const std::string
     settings.answer_prompt = known.jinja.find("{{ '### Instruction:\n' }}") == std::string_view::npos
                                  ? "### Response:\n"
                                  : "### Instruction:\n";
-    return {std::string(known.name), jinja, std::move(settings)};
+    return ChatTemplate(std::string(known.name), jinja, std::move(settings));
   }
+  return std::nullopt;
+}
+
+ChatTemplate ChatTemplate::recognise(const std::string& jinja, const std::string& bos, const std::string& eos,
+                                     const std::string& place, const std::string& setting) {
+  if (auto found = known(jinja, bos, eos)) return *std::move(found);
   throw InputError(text(place, ": the chat template is none of those known (", list_of_names(),
                         "); name the one of these that the model was trained with by ", setting));
 }
@@ -262,19 +211,30 @@ ChatTemplate ChatTemplate::named(const std::string& name, const std::string& bos
 }
 
 ChatTemplate ChatTemplate::load(const std::string& directory, const std::string& name, const std::string& setting) {
-  const nlohmann::json config = read_tokenizer_config(directory);
+  const nlohmann::json config = read_json_object(directory + "/tokenizer_config.json");
   const std::string bos = token_text(config, "bos_token", "<s>"), eos = token_text(config, "eos_token", "</s>");
   if (!name.empty()) return named(name, bos, eos, setting);
-  if (const auto found = find_template(directory, config))
-    return recognise(found->jinja, bos, eos, found->place, setting);
-  throw InputError(text(
-      directory, " has no chat template (chat_template in tokenizer_config.json, or chat_template.jinja); name by ",
-      setting, " one of ", list_of_names()));
+  FolderTemplates templates = FolderTemplates::read(directory);
+  const FolderTemplates::Source* source = templates.chosen(false);
+  if (!source)
+    throw InputError(text(
+        directory, " has no chat template (chat_template in tokenizer_config.json, or chat_template.jinja); name by ",
+        setting, " one of ", list_of_names()));
+  if (auto found = known(source->jinja, bos, eos)) return *std::move(found);
+  templates.tokens.insert(templates.tokens.end(), {{"bos_token", bos}, {"eos_token", eos}});
+  std::erase_if(templates.tokens, [](const auto& token) { return token.second.empty(); });
+  ChatTemplate own;
+  own.name_ = "jinja";
+  own.jinja_ = source->jinja;
+  own.own_ = std::make_shared<const ConversationTemplate>(*source, std::move(templates.tokens));
+  own.end_of_turn_ = end_of_answer(*own.own_, eos);
+  return own;
 }
 
 std::optional<std::string> ChatTemplate::jinja_of(const std::string& directory) {
-  const auto found = find_template(directory, read_tokenizer_config(directory));
-  return found ? std::optional(found->jinja) : std::nullopt;
+  const FolderTemplates templates = FolderTemplates::read(directory);
+  const FolderTemplates::Source* source = templates.chosen(false);
+  return source ? std::optional(source->jinja) : std::nullopt;
 }
 
 RenderedChat ChatTemplate::write(const std::vector<Message>& messages, bool add_prompt) const {
@@ -288,7 +248,12 @@ RenderedChat ChatTemplate::write(const std::vector<Message>& messages, bool add_
   return write_alpaca(messages, settings_, add_prompt);
 }
 
-RenderedChat ChatTemplate::render(const std::vector<Message>& messages) const { return write(messages, false); }
-std::string ChatTemplate::prompt(const std::vector<Message>& messages) const { return write(messages, true).text; }
+RenderedChat ChatTemplate::render(const std::vector<Message>& messages) const {
+  return own_ ? render_answers(*own_, messages) : write(messages, false);
+}
+
+std::string ChatTemplate::prompt(const std::vector<Message>& messages) const {
+  return own_ ? render_prompt(*own_, messages) : write(messages, true).text;
+}
 
 }  // namespace zero

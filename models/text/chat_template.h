@@ -1,33 +1,17 @@
 #pragma once
-// ChatTemplate: how a model writes a conversation as one text. The template is the model directory's own Jinja string;
-// it is recognised by what it says (blanks and quotes do not matter) and rendered as transformers' apply_chat_template
-// does, with the spans that an assistant wrote known by construction, not by search. No LibTorch.
-#include <cstddef>
+// ChatTemplate: how a model writes a conversation as one text. The template is the model directory's own Jinja string,
+// rendered as transformers' apply_chat_template does. A few that are common are recognised by what they say (blanks and
+// quotes do not matter): there the spans that an assistant wrote are known by construction. Any other is run as it is
+// (models/text/jinja), and its spans are those of its generation blocks, else found by rendering prefixes
+// (models/text/conversation/answer_spans.h). No LibTorch.
+#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "models/text/chat_message.h"
+
 namespace zero {
-
-struct Message {
-  std::string role;                            // "system", "user" or "assistant"
-  std::string content;                         // UTF-8
-  std::optional<bool> trained = std::nullopt;  // whether data said that it is, or is not
-  bool operator==(const Message&) const = default;
-};
-
-/// Bytes [begin, end) of a text.
-struct TextSpan {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-  bool operator==(const TextSpan&) const = default;
-};
-
-struct RenderedChat {
-  std::string text;
-  std::vector<TextSpan> trained;  // each answer of the assistant with the mark that ends it, but those said to be not
-};
 
 /// What a template says beside its words.
 struct ChatTemplateSettings {
@@ -37,6 +21,8 @@ struct ChatTemplateSettings {
   bool starts_with_bos = false;               // ChatML
   std::string answer_prompt;                  // Alpaca: what add_generation_prompt appends after a user's turn
 };
+
+class ConversationTemplate;
 
 class ChatTemplate {
  public:
@@ -49,9 +35,9 @@ class ChatTemplate {
   static ChatTemplate named(const std::string& name, const std::string& bos, const std::string& eos,
                             const std::string& setting = "data.chat_template");
 
-  /// Of a model directory: chat_template.jinja, or chat_template of tokenizer_config.json, or the one called `name`
-  /// when it is not empty. BOS and EOS come from tokenizer_config.json, else <s> and </s>. InputError when there is no
-  /// template.
+  /// Of a model directory: its template (models/text/conversation/folder_templates.h), or the one called `name` when it is not empty.
+  /// BOS and EOS come from tokenizer_config.json, else <s> and </s>. InputError when there is no template, or it cannot
+  /// be read.
   static ChatTemplate load(const std::string& directory, const std::string& name = "",
                            const std::string& setting = "data.chat_template");
 
@@ -63,7 +49,8 @@ class ChatTemplate {
   /// Whether named() takes it.
   static bool is_known(const std::string& name);
 
-  /// The conversation as training text. InputError for an order of roles that the template does not allow.
+  /// The conversation as training text. InputError for a conversation that the template does not allow, or whose answers
+  /// cannot be told from the rest.
   RenderedChat render(const std::vector<Message>& messages) const;
 
   /// The text that asks for the next answer: transformers' add_generation_prompt.
@@ -72,19 +59,23 @@ class ChatTemplate {
   /// The mark that ends an answer: one special token of a tokenizer that fits ("</s>", "<|im_end|>", "<|eot_id|>").
   const std::string& end_of_turn() const { return end_of_turn_; }
 
+  /// That of a known template, else "jinja".
   const std::string& name() const { return name_; }
 
   /// The Jinja string, for directories and files that carry it on.
   const std::string& jinja() const { return jinja_; }
 
  private:
+  ChatTemplate() = default;
   ChatTemplate(std::string name, std::string jinja, ChatTemplateSettings settings);
+  static std::optional<ChatTemplate> known(const std::string& jinja, const std::string& bos, const std::string& eos);
   RenderedChat write(const std::vector<Message>& messages, bool add_prompt) const;
 
   std::string name_;
   std::string jinja_;
   ChatTemplateSettings settings_;
   std::string end_of_turn_;
+  std::shared_ptr<const ConversationTemplate> own_;  // of a template that is none of those known
 };
 
 }  // namespace zero

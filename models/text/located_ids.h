@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/text/chat_template.h"
+#include "models/text/text_span.h"
 
 namespace zero {
 

@@ -31,11 +31,39 @@ def check_cases_are_answered_as_by_transformers(args, folder):
 def check_a_bad_line_is_told_of_and_the_next_is_read(args, folder):
     place = os.path.join(args.data, "pipelines", "gpt2")
     bad = ["{no json", "", "[1]", '{"text": 1}', '{"ids": [-1]}', '{"ids": ["1"]}', '{"text": "a", "ids": []}', '{"messages": []}', '{"text": "\\ud800"}']
-    code, answers, _ = tokenize(args, place, [*bad, '{"ids": []}', '{"ids": [99999]}'], "--template", "x")
+    code, answers, _ = tokenize(args, place, [*bad, '{"ids": []}', '{"ids": [99999]}'])
     assert code == 0 and len(answers) == len(bad) + 2, answers
     for number, answer in enumerate(answers[:len(bad)], 1):
         assert list(answer) == ["error"] and answer["error"].count(f"line {number}: ") == 1, answer
     assert answers[len(bad):] == [{"text": "", "skipped": ""}] * 2, answers
+
+
+def check_conversations_are_answered_as_by_transformers(args, folder):
+    for name in ("brackets", "headers", "thoughts", "turns"):
+        place = os.path.join(args.data, "chat", name)
+        with open(os.path.join(place, "cases.json")) as file:
+            cases = json.load(file)
+        lines, expected = [], []
+        for case in cases["cases"]:
+            for key, prompt in (("text", False), ("prompt", True)):
+                lines.append(json.dumps({k: case[k] for k in ("messages", "tools", "variables") if k in case} | {"add_generation_prompt": prompt}))
+                expected.append((key, case))
+        code, answers, _ = tokenize(args, os.path.join(args.data, "pipelines", cases["tokenizer"]), lines, "--template", os.path.join(place, "template.jinja"))
+        assert code == 0 and len(answers) == len(expected), name
+        for (key, case), answer in zip(expected, answers):
+            prefix = "prompt_" if key == "prompt" else ""
+            if key not in case:
+                assert list(answer) == ["error"] and case.get(prefix + "error", "fails") in answer["error"], (case["name"], answer)
+                continue
+            assert (answer["text"], answer["ids"]) == (case[key], case[prefix + "ids"]), (case["name"], answer)
+            assert (answer["mask"] is not None) == cases["generation"] and (prefix or answer["mask"] == case.get("mask")), (case["name"], answer)
+
+
+def check_a_template_that_is_not_there_is_refused(args, folder):
+    place = os.path.join(args.data, "pipelines", "gpt2")
+    assert tokenize(args, place, [], "--template", os.path.join(folder, "x"))[0] != 0
+    code, answers, _ = tokenize(args, place, ['{"messages": [{"role": "user", "content": "a"}]}'])
+    assert code == 0 and "has no chat template" in answers[0]["error"], answers
 
 
 def check_a_file_that_cannot_be_executed_is_refused(args, folder):

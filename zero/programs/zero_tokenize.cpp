@@ -1,6 +1,8 @@
-// zero_tokenize: texts to ids and back by a model directory's tokenizer.json, as JSON lines.
+// zero_tokenize: texts to ids and back by a model directory's tokenizer.json, and conversations by its chat template, as
+// JSON lines.
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +10,8 @@
 #include "base/json_text.h"
 #include "base/log.h"
 #include "cmake/version.h"
+#include "models/text/conversation/conversation_template.h"
+#include "models/text/jinja/error.h"
 #include "models/text/pipeline/text_pipeline.h"
 #include "zero/programs/command_line.h"
 #include "zero/programs/program.h"
@@ -37,24 +41,53 @@ Json decoded(const TextPipeline& pipeline, const nlohmann::json& value, const st
   return {{"text", pipeline.decode(ids, false)}, {"skipped", pipeline.decode(ids, true)}};
 }
 
-Json answer(const TextPipeline& pipeline, const std::string& line, const std::string& place) {
+/// 1 for each id from the one with the first character of a block to the one with its last.
+std::vector<int> mask_of(const std::vector<TextSpan>& ids, const std::vector<jinja::Rendered::Span>& blocks) {
+  std::vector<int> mask(ids.size(), 0);
+  for (const auto& block : blocks) {
+    const auto holds = [&](const TextSpan& id) { return id.begin < block.end && block.begin < id.end; };
+    const auto first = std::find_if(ids.begin(), ids.end(), holds);
+    const auto last = std::find_if(ids.rbegin(), ids.rend(), holds).base();
+    if (first < last) std::fill(mask.begin() + (first - ids.begin()), mask.begin() + (last - ids.begin()), 1);
+  }
+  return mask;
+}
+
+Json rendered(const TextPipeline& pipeline, ConversationTemplates& templates, const std::string& line,
+              const std::string& place) {
+  ConversationText made;
+  try {
+    made = templates.render(parse_ordered_json(line, place, {.in_a_file = true}));
+  } catch (const jinja::TemplateError& error) {
+    throw InputError(text(place, ": ", described(error)));
+  } catch (const InputError& error) {
+    const std::string message = error.what();
+    throw InputError(message.starts_with(place) ? message : text(place, ": ", message));
+  }
+  const LocatedIds located = pipeline.locate(made.text);
+  Json reply{{"text", std::move(made.text)}, {"ids", located.ids}, {"mask", nullptr}};
+  if (made.generated) reply["mask"] = mask_of(located.characters, *made.generated);
+  return reply;
+}
+
+Json answer(const TextPipeline& pipeline, ConversationTemplates& templates, const std::string& line,
+            const std::string& place) {
   const nlohmann::json request = parse_json(line, place, {.in_a_file = true});
   const auto has = [&](const char* key) { return request.is_object() && request.contains(key); };
-  if (has("messages"))
-    throw InputError(
-        text(place, ": \"messages\": conversations are not rendered yet, with or without --template; give a \"text\""));
-  if (has("text") == has("ids")) throw InputError(text(place, ": must be an object that has \"text\" or \"ids\""));
+  if (has("text") + has("ids") + has("messages") != 1)
+    throw InputError(text(place, ": must be an object that has one of \"text\", \"ids\" and \"messages\""));
+  if (has("messages")) return rendered(pipeline, templates, line, place);
   return has("text") ? encoded(pipeline, request, place) : decoded(pipeline, request["ids"], place);
 }
 
 /// A line that is refused is answered, too, and the next one read.
-void serve(const TextPipeline& pipeline, std::istream& in, std::ostream& out) {
+void serve(const TextPipeline& pipeline, ConversationTemplates& templates, std::istream& in, std::ostream& out) {
   std::string line;
   for (std::int64_t number = 1; std::getline(in, line); ++number) {
     const std::string place = text("line ", number);
     Json reply;
     try {
-      reply = answer(pipeline, line, place);
+      reply = answer(pipeline, templates, line, place);
     } catch (const InputError& error) {
       reply = {{"error", error.what()}};
     }
@@ -69,16 +102,20 @@ int run(int argc, char** argv) {
   std::string model, chat_template;
   CLI::App app(
       "Reads JSON lines and answers each: {\"text\": ...} by its token ids with and without special tokens (\"ids\", "
-      "\"plain\"), {\"ids\": [...]} by their text with and without special tokens (\"text\", \"skipped\"), a bad line by "
+      "\"plain\"), {\"ids\": [...]} by their text with and without special tokens (\"text\", \"skipped\"), {\"messages\": "
+      "[...], \"tools\", \"variables\", \"add_generation_prompt\"} by the conversation's \"text\" by the chat template, its "
+      "\"ids\" and \"mask\", 1 for what generation blocks wrote (null where the template has none), a bad line by "
       "{\"error\": ...}.",
       "zero_tokenize");
   app.add_option("model", model, "model directory with tokenizer.json")->required();
-  app.add_option("--template", chat_template, "chat template for lines that have \"messages\", which are refused yet");
+  app.add_option("--template", chat_template,
+                 "chat template for lines that have \"messages\", before the folder's own");
   if (const auto code = parse_command_line(app, argc, argv, version_text("zero_tokenize"))) return *code;
   const TextPipeline pipeline = TextPipeline::load(model);
+  ConversationTemplates templates(model, chat_template);
   std::ios::sync_with_stdio(false);
   std::cin.tie(nullptr);
-  serve(pipeline, std::cin, std::cout);
+  serve(pipeline, templates, std::cin, std::cout);
   return 0;
 }
 

@@ -137,12 +137,18 @@ TEST(ChatTemplate, LoadsFromADirectory) {
   write(
       "tokenizer_config.json",
       R"({"eos_token": {"content": "<end>"}, "bos_token": null, "chat_template": [{"name": "default", "template": "?"}]})");
-  EXPECT_THAT(refusal([&] { ChatTemplate::load(folder); }),
-              HasSubstr("tokenizer_config.json: the chat template is none"));
+  EXPECT_EQ(ChatTemplate::load(folder).name(), "jinja");
+  EXPECT_EQ(ChatTemplate::load(folder).render({{"user", "a"}}).text, "?");
   EXPECT_EQ(ChatTemplate::load(folder, "zephyr").end_of_turn(), "<end>");
   EXPECT_THAT(refusal([&] { ChatTemplate::load(folder, "llama-2"); }), HasSubstr("bos_token"));
   write("chat_template.jinja", std::string(known_chat_templates()[3].jinja));
   EXPECT_EQ(ChatTemplate::load(folder).name(), "chatml");
+  write("chat_template.jinja", "{% for m in messages %}<{{ m.role }}>{{ m.content }}{{ eos_token }}{% endfor %}");
+  EXPECT_EQ(ChatTemplate::load(folder).end_of_turn(), "<end>");
+  EXPECT_EQ(ChatTemplate::load(folder).prompt({{"user", "a"}}), "<user>a<end>");
+  write("chat_template.jinja", "{% if %}");
+  EXPECT_THAT(refusal([&] { ChatTemplate::load(folder); }),
+              HasSubstr("chat_template.jinja: the chat template cannot be read"));
   std::filesystem::remove_all(folder);
 }
 

@@ -1,0 +1,129 @@
+#include "models/text/conversation/answer_spans.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "models/text/jinja/error.h"
+#include "models/text/jinja/values/characters.h"
+
+namespace zero {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+ConversationText render(const ConversationTemplate& chat, const std::vector<Message>& messages, std::size_t count,
+                        bool prompt) {
+  Json request{{"messages", Json::array()}, {"add_generation_prompt", prompt}};
+  for (std::size_t i = 0; i < count; ++i)
+    request["messages"].push_back({{"role", messages[i].role}, {"content", messages[i].content}});
+  try {
+    return chat.render(request);
+  } catch (const jinja::TemplateError& error) {
+    throw InputError(described(error));
+  }
+}
+
+bool is_trained(const Message& message) { return message.role == "assistant" && message.trained.value_or(true); }
+
+std::vector<TextSpan> in_bytes(const std::string& text, const std::vector<jinja::Rendered::Span>& spans) {
+  std::vector<std::size_t> begins;  // of each code point
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (!utf8_continues(text[i])) begins.push_back(i);
+  begins.push_back(text.size());
+  std::vector<TextSpan> result;
+  for (const auto& span : spans)
+    if (span.begin < span.end)
+      result.push_back(
+          {begins[std::min(span.begin, begins.size() - 1)], begins[std::min(span.end, begins.size() - 1)]});
+  return result;
+}
+
+/// Of generation blocks; those of messages that data exclude go by their order.
+std::vector<TextSpan> generated_spans(const ConversationText& whole, const std::vector<Message>& messages) {
+  std::vector<jinja::Rendered::Span> spans = *whole.generated;
+  std::vector<bool> trained;
+  for (const Message& message : messages)
+    if (message.role == "assistant") trained.push_back(is_trained(message));
+  if (std::find(trained.begin(), trained.end(), false) != trained.end()) {
+    if (trained.size() != spans.size())
+      throw InputError(text("some messages are said not to be trained, but the template's ", spans.size(),
+                            " generation blocks do not tell which of the ", trained.size(), " answers they belong to"));
+    for (std::size_t i = 0; i < spans.size(); ++i)
+      if (!trained[i]) spans[i].end = spans[i].begin;
+  }
+  std::sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  return in_bytes(whole.text, spans);
+}
+
+[[noreturn]] void refuse_answer(std::size_t i, const std::string& why) {
+  throw InputError(text(
+      "message ", i + 1, ": where this answer stands in the conversation's text cannot be told: ", why,
+      "; a template with {% generation %} blocks says it, or give data whose last answer alone is trained (\"train\": false for the others)"));
+}
+
+/// From the prompt for answer i to its end, without white space behind it; where the template has no such prompt, none
+/// before it either.
+TextSpan answer_span(const ConversationTemplate& chat, const std::vector<Message>& messages, std::size_t i,
+                     const std::string& whole) {
+  if (i == 0) refuse_answer(i, "the conversation begins with it");
+  std::string before, bare, after;
+  try {
+    before = render(chat, messages, i, true).text;
+    bare = render(chat, messages, i, false).text;
+    after = i + 1 == messages.size() ? whole : render(chat, messages, i + 1, false).text;
+  } catch (const InputError& error) {
+    refuse_answer(i, text("the messages up to it alone give: ", error.what()));
+  }
+  if (!whole.starts_with(before))
+    refuse_answer(i, "the template writes the messages before it and the prompt otherwise than the whole begins");
+  if (!whole.starts_with(after))
+    refuse_answer(i, "the template writes the messages up to it otherwise than the whole begins");
+  std::string_view answer =
+      std::string_view(whole).substr(0, std::max(before.size(), after.size())).substr(before.size());
+  answer = jinja::strip_back(answer);
+  if (before == bare) answer = jinja::strip_front(answer);
+  const auto begin = answer.empty() ? before.size() : static_cast<std::size_t>(answer.data() - whole.data());
+  return {begin, begin + answer.size()};
+}
+
+}  // namespace
+
+RenderedChat render_answers(const ConversationTemplate& chat, const std::vector<Message>& messages) {
+  ConversationText whole = render(chat, messages, messages.size(), false);
+  RenderedChat rendered;
+  if (whole.generated) {
+    rendered.trained = generated_spans(whole, messages);
+  } else {
+    for (std::size_t i = 0; i < messages.size(); ++i)
+      if (is_trained(messages[i]))
+        if (const TextSpan span = answer_span(chat, messages, i, whole.text); span.begin < span.end)
+          rendered.trained.push_back(span);
+  }
+  rendered.text = std::move(whole.text);
+  return rendered;
+}
+
+std::string render_prompt(const ConversationTemplate& chat, const std::vector<Message>& messages) {
+  return render(chat, messages, messages.size(), true).text;
+}
+
+std::string end_of_answer(const ConversationTemplate& chat, const std::string& eos) {
+  static constexpr std::string_view probe = "zero7answer3probe";
+  std::string text;
+  try {
+    text = render(chat, {{"user", "a"}, {"assistant", std::string(probe)}}, 2, false).text;
+  } catch (const InputError&) {  // told when a conversation needs it
+    return eos;
+  }
+  const std::size_t at = text.rfind(probe);
+  if (at == std::string::npos) return eos;
+  const std::string_view rest = jinja::strip_front(std::string_view(text).substr(at + probe.size()));
+  std::string mark(rest.substr(0, rest.find_first_of(" \t\r\n")));
+  if (!eos.empty() && mark.size() > eos.size() && mark.ends_with(eos)) mark.resize(mark.size() - eos.size());
+  return mark.empty() ? eos : mark;
+}
+
+}  // namespace zero

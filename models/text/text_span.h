@@ -1,0 +1,14 @@
+#pragma once
+// TextSpan: a part of a text. No LibTorch.
+#include <cstddef>
+
+namespace zero {
+
+/// Bytes [begin, end) of a text.
+struct TextSpan {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  bool operator==(const TextSpan&) const = default;
+};
+
+}  // namespace zero

@@ -1,0 +1,136 @@
+#include "models/text/conversation/answer_spans.h"
+
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <random>
+
+#include "base/error.h"
+#include "models/text/chat_template.h"
+#include "models/text/known_chat_templates.h"
+
+namespace zero {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+ConversationTemplate chat_of(const std::string& jinja) {
+  return {{jinja, "the test"}, {{"bos_token", "<s>"}, {"eos_token", "</s>"}}};
+}
+
+std::vector<std::string> answers(const std::string& jinja, const std::vector<Message>& messages) {
+  const RenderedChat rendered = render_answers(chat_of(jinja), messages);
+  std::vector<std::string> spans;
+  for (const TextSpan& span : rendered.trained)
+    spans.push_back(rendered.text.substr(span.begin, span.end - span.begin));
+  return spans;
+}
+
+std::string refusal(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+const std::vector<Message> talk = {{"user", "Hi"}, {"assistant", "Yö "}, {"user", "More?"}, {"assistant", "No"}};
+const std::string turns =
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}<end>\n{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}";
+
+/// A conversation that every known template allows; an answer has no white space at its ends, which some strip.
+std::vector<Message> random_talk(std::mt19937& random) {
+  static const std::vector<std::string> words{"a", "é",   "日本", "<|im_end|>", "{{ x }}", "\n",
+                                              " ", "  b", "</s>", "[INST]",     "🦙",    "\t."};
+  const auto text = [&] {
+    std::string joined = "w";
+    for (auto count = random() % 6; count > 0; --count) joined += words[random() % words.size()];
+    return joined + "w";
+  };
+  std::vector<Message> messages;
+  if (random() % 2 == 0) messages.push_back({"system", text()});
+  for (auto count = 1 + random() % 4; count > 0; --count) {
+    messages.push_back({"user", text()});
+    messages.push_back({"assistant", text()});
+    if (random() % 4 == 0) messages.back().trained = false;
+  }
+  if (random() % 3 == 0) messages.push_back({"user", text()});
+  return messages;
+}
+
+/// An older spelling of alpaca's, whose prompt is no beginning of an answer.
+bool asks_for_an_instruction(const std::string& jinja) {
+  return jinja.find("add_generation_prompt %}{{ '### Instruction:") != std::string::npos;
+}
+
+/// The templates that are known are written twice: by hand, and by the engine from their Jinja strings.
+TEST(AnswerSpans, AreThoseOfTheKnownTemplates) {
+  std::mt19937 random(1);
+  for (const KnownChatTemplate& known : known_chat_templates()) {
+    const std::string jinja(known.jinja);
+    const ChatTemplate by_hand = ChatTemplate::recognise(jinja, "<s>", "</s>", "x");
+    const ConversationTemplate engine = chat_of(jinja);
+    EXPECT_EQ(end_of_answer(engine, "</s>"), by_hand.end_of_turn()) << jinja;
+    if (asks_for_an_instruction(jinja)) {
+      EXPECT_THAT(refusal([&] {
+                    render_answers(engine, {{"user", "a"}, {"assistant", "b"}});
+                  }),
+                  HasSubstr("message 2"));
+      continue;
+    }
+    for (int i = 0; i < 50; ++i) {
+      const std::vector<Message> messages = random_talk(random);
+      const RenderedChat expected = by_hand.render(messages), made = render_answers(engine, messages);
+      EXPECT_EQ(made.text, expected.text) << jinja;
+      EXPECT_EQ(made.trained, expected.trained) << jinja << made.text;
+      EXPECT_EQ(render_prompt(engine, messages), by_hand.prompt(messages)) << jinja;
+    }
+  }
+}
+
+TEST(AnswerSpans, ComeOfPrefixes) {
+  EXPECT_THAT(answers(turns, talk), ElementsAre("Yö <end>", "No<end>"));
+  std::vector<Message> one = talk;
+  one[1].trained = false;
+  EXPECT_THAT(answers(turns, one), ElementsAre("No<end>"));
+}
+
+TEST(AnswerSpans, ComeOfGenerationBlocks) {
+  const std::string blocks =
+      "é{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}.{% endgeneration %}{% else %}{{ m.content }}{% endif %}{% endfor %}";
+  EXPECT_THAT(answers(blocks, talk), ElementsAre("Yö .", "No."));
+  std::vector<Message> one = talk;
+  one[1].trained = false;
+  EXPECT_THAT(answers(blocks, one), ElementsAre("No."));
+}
+
+TEST(AnswerSpans, AreRefusedWhereTheyCannotBeTold) {
+  const auto why = [](const std::string& jinja, const std::vector<Message>& messages) {
+    return refusal([&] { answers(jinja, messages); });
+  };
+  const std::string forgets =
+      "{% for m in messages %}<{{ m.role }}>{{ m.content if loop.revindex < 3 else '...' }}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}";
+  EXPECT_THAT(why(forgets, talk),
+              HasSubstr("message 2: where this answer stands in the conversation's text cannot be told"));
+  std::vector<Message> last = talk;
+  last[1].trained = false;
+  EXPECT_THAT(why("{% for m in messages %}{{ loop.length }}{{ m.content }}{% endfor %}", last), HasSubstr("message 4"));
+  EXPECT_THAT(why(turns, {{"assistant", "a"}}), HasSubstr("begins with it"));
+  EXPECT_THAT(why("{{ raise_exception('no such talk') }}", talk),
+              HasSubstr("refuses the conversation (line 1 of it): no such talk"));
+  EXPECT_THAT(why("{% if messages | length < 4 %}{{ raise_exception('short') }}{% endif %}", talk),
+              HasSubstr("the messages up to it alone give: "));
+}
+
+TEST(AnswerSpans, EndWithTheMarkOfTheTemplate) {
+  const auto mark = [](const std::string& jinja) { return end_of_answer(chat_of(jinja), "</s>"); };
+  EXPECT_EQ(mark(turns), "<end>");
+  EXPECT_EQ(mark("{{ messages[1].content }}"), "</s>");
+  EXPECT_EQ(mark("{{ messages[1].content }}<|end|>{{ eos_token }}\n"), "<|end|>");
+  EXPECT_EQ(mark("{{ raise_exception('x') }}"), "</s>");
+}
+
+}  // namespace
+}  // namespace zero

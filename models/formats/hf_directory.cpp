@@ -35,8 +35,7 @@ std::string shard_path(const std::string& folder, const std::string& name, const
 
 HfDirectory::HfDirectory(const std::string& folder) : folder_(folder) {
   if (fs::path(folder).extension() == ".gguf" && fs::is_regular_file(folder))
-    throw InputError(text(
-        folder, ": is a GGUF file, which is written here and not read; name the model directory that it was made of"));
+    throw InputError(text(folder, ": is a GGUF file, where a model directory is needed"));
   if (!fs::is_directory(folder)) throw InputError(text(folder, ": no such model directory"));
   const std::string config_path = folder + "/config.json";
   if (!fs::exists(config_path) && fs::exists(folder + "/adapter_config.json"))

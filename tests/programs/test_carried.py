@@ -110,7 +110,8 @@ def check_model(place):
     place.run("zero_export", "out/run", "a.gguf", "--gguf", "F16")
     values = gguf_values(place.path("a.gguf"))
     assert values["tokenizer.chat_template"] == jinja and values["general.name"] == "run", values
-    place.refused("zero_generate", "a.gguf", "--prompt", "x", pieces=["a.gguf: is a GGUF file", "name the model directory"])
+    place.run("zero_export", "out/run", "b.gguf", "--gguf", "F32")  # the file's own tokens and template
+    assert place.run("zero_generate", "b.gguf", "--chat", *CHAT, text="Who made fire?\n")[0] == answers
     said = place.train("out/two", {"model.path": "out/run/checkpoints"}, code=2)
     assert 'model.path' not in said and 'path = "out/run/checkpoints": out/run/checkpoints holds a checkpoint' in said and "zero_export out/run/checkpoints/step-00000002 MODEL" in said, said
     assert values["tokenizer.ggml.eos_token_id"] == 2 and values["tokenizer.ggml.eot_token_id"] == 32001 and values["tokenizer.ggml.tokens"] == 32002, values

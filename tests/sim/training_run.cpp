@@ -7,7 +7,9 @@
 
 #include "base/random.h"
 #include "models/families/families.h"
+#include "models/formats/base_model.h"
 #include "models/initial_weights.h"
+#include "models/lora/adapted_weights.h"
 #include "zero/core/chain.h"
 #include "zero/core/gradient_accumulation.h"
 
@@ -121,6 +123,12 @@ Model model_of(const RunOptions& run) {
   return model;
 }
 
+std::shared_ptr<WeightSource> weights_of(const RunOptions& run, const Model& model) {
+  const auto drawn = std::make_shared<RandomWeights>(model, 7);
+  if (run.base.empty()) return drawn;
+  return std::make_shared<FreshAdapter>(weights_of_model(run.base), drawn);
+}
+
 }  // namespace
 
 namespace {
@@ -156,8 +164,7 @@ RunResult run_training(const RunOptions& run, const AfterStep& after_step, const
     if (run.policy_of) options.offload = run.policy_of(rank);
     Mesh mesh(communicator, MeshShape::hybrid(run.ranks, run.shard_degree));
     Engine engine(chain_of(model), mesh, options);
-    RandomWeights weights(model, 7);
-    engine.load(weights);
+    engine.load(*weights_of(run, model));
     if (after_step) after_step(engine, rank, run.first_step);
     const int rows = run.global_batch / (run.ranks * run.micro_batches);
     for (int step = run.first_step; step < run.steps; ++step) {

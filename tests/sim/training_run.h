@@ -40,6 +40,7 @@ struct RunOptions {
   bool ragged = false;              // samples of different length: what is beyond a sample's end is padding
   bool keep_frozen = false;
   FrozenFormat frozen = {};
+  std::string base;  // model whose weights the adapters stand on; empty: random ones
   bool recompute_attention = false;
   std::function<void(int rank, const StepResult&)> after_update;
   int first_step = 0;  // of a run that resumes: `after_step` brings the states at its first call, with this step

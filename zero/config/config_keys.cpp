@@ -119,7 +119,8 @@ std::vector<ConfigKey> make_keys() {
        "llama-tiny, llama-15m, llama-110m or tinyllama-1.1b, with random weights. Preset or path, not both. Beside a "
        "preset any field of config.json may be given by its own name."},
       {"model", "path", at<&C::model, &Model::path>, not_empty(),
-       "A Hugging Face model directory: config.json, *.safetensors (one file or indexed shards), tokenizer files."},
+       "A Hugging Face model directory: config.json, *.safetensors (one file or indexed shards), tokenizer files; or a GGUF "
+       "file, which a frozen base is held as."},
 
       {"data", "train", at<&C::data, &Data::train>, not_empty(),
        "Files, joined in this order: .txt (each one document), .jsonl or .json (examples or conversations), .bin (raw "
@@ -128,7 +129,7 @@ std::vector<ConfigKey> make_keys() {
       {"data", "validation", at<&C::data, &Data::validation>, no_empty_name(),
        "Files of the same kinds for validation_loss; needs training.validation_interval."},
       {"data", "tokenizer", at<&C::data, &Data::tokenizer>, anything(),
-       "A tokenizer.json, a SentencePiece tokenizer.model, or a folder with one. Empty: the model directory's. A preset needs one for text; .bin files need none."},
+       "A tokenizer.json, a SentencePiece tokenizer.model, or a folder with one. Empty: the model's own. A preset needs one for text; .bin files need none."},
       {"data", "token_dtype", at<&C::data, &Data::token_dtype>, one_of({"uint16", "uint32"}),
        "Type of the ids in .bin files."},
       {"data", "shuffle", at<&C::data, &Data::shuffle>, anything(),

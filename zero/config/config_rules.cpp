@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "models/families/config_json.h"
+#include "models/formats/base_model.h"
 #include "models/model_config.h"
 #include "models/text/chat_template.h"
 #include "zero/config/batch_arithmetic.h"
@@ -241,6 +242,7 @@ void need_model(const Config& config, const std::string& key, const std::string&
   std::error_code ignored;
   need(config, key, path, hub_hint(path));
   if (fs::is_directory(path, ignored)) need_directory(config, key, path);  // before a look into it
+  if (is_gguf_model(path)) return need_file(config, key, path);
   if (const std::string why = why_no_base(path); !why.empty()) refuse(config, key, path + " " + why);
   need_directory(config, key, path);
   if (!fs::exists(fs::path(path) / "config.json", ignored))

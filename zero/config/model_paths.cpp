@@ -1,6 +1,5 @@
 #include "zero/config/model_paths.h"
 
-#include <algorithm>
 #include <filesystem>
 
 #include "base/error.h"
@@ -23,12 +22,11 @@ std::string newest_checkpoint(const std::string& root) {
   return steps.empty() ? "" : folders.path(steps.front());
 }
 
-/// A GGUF file by its name, or a folder with one.
-bool holds_gguf(const std::string& path) {
-  const auto is_gguf = [](const fs::path& file) { return file.extension() == ".gguf" && fs::is_regular_file(file); };
-  if (!fs::is_directory(path)) return is_gguf(path);
-  const fs::directory_iterator files(path);
-  return std::any_of(begin(files), end(files), [&](const fs::directory_entry& file) { return is_gguf(file.path()); });
+/// A GGUF file in a folder; empty where there is none.
+std::string gguf_in(const std::string& folder) {
+  for (const fs::directory_entry& file : fs::directory_iterator(folder))
+    if (file.path().extension() == ".gguf" && file.is_regular_file()) return file.path().string();
+  return "";
 }
 
 }  // namespace
@@ -54,9 +52,8 @@ std::string newest_checkpoint_of(const std::string& path) {
 
 std::string why_no_base(const std::string& path) {
   const std::string model = joined(path, "model"), adapter = joined(path, "adapter");
-  if (is_model(path) || (!fs::is_directory(path) && !holds_gguf(path))) return "";
-  if (holds_gguf(path))
-    return "holds a model as GGUF, which is for inference and is not read here; name the directory that the file was made of (config.json, *.safetensors)";
+  if (is_model(path) || !fs::is_directory(path)) return "";
+  if (const std::string file = gguf_in(path); !file.empty()) return "holds a model as GGUF: name the file, " + file;
   if (is_adapter(path))
     return "is an adapter: go on with it by [lora] adapter = \"" + path +
            "\", and name the model here that it was made for";

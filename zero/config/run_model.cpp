@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "models/families/families.h"
-#include "models/formats/hf_weights.h"
+#include "models/formats/base_model.h"
 #include "models/initial_weights.h"
 #include "models/lora/adapted_weights.h"
 #include "models/lora/peft_directory.h"
@@ -75,7 +75,7 @@ std::int64_t useful_rank(Model& model) {
 std::shared_ptr<WeightSource> weights_of(const Config& config, const RunModel& run) {
   const auto drawn = std::make_shared<RandomWeights>(run.model, std::uint64_t(config.training.seed));
   std::shared_ptr<WeightSource> base = drawn;
-  if (config.model.path) base = std::make_shared<HfWeights>(std::make_shared<HfDirectory>(*config.model.path));
+  if (config.model.path) base = weights_of_model(*config.model.path);
   if (!run.lora) return base;
   if (!config.lora->adapter.empty())
     return std::make_shared<AdaptedWeights>(base, std::make_shared<PeftDirectory>(config.lora->adapter));

@@ -2,7 +2,9 @@
 
 #include "base/error.h"
 #include "models/families/config_json.h"
-#include "models/formats/hf_directory.h"
+#include "models/formats/base_model.h"
+#include "models/formats/gguf/gguf_tokenizer.h"
+#include "models/formats/gguf/gguf_weights.h"
 #include "zero/config/optimizer_settings.h"
 
 namespace zero {
@@ -13,17 +15,37 @@ at::ScalarType type_of(const std::string& precision) {
   return precision == "fp16" ? at::kHalf : at::kBFloat16;
 }
 
+bool has_gguf_base(const Config& config) { return config.model.path && is_gguf_model(*config.model.path); }
+
+/// A frozen base is held as its file has it.
+FrozenFormat gguf_format(const Config& config) {
+  const GgufModel model = open_gguf_model(*config.model.path);
+  for (const GgufEntry& tensor : model.file->tensors())
+    if (tensor.name.starts_with("blk.") && tensor.type == GgmlType::q6_k)
+      throw InputError(config.where("model.path") + ": tensor \"" + tensor.name +
+                       "\" is in Q6_K, which a frozen base is not held in (F16, BF16, Q8_0, Q4_0 and F32 are): take "
+                       "another file of the model, or give [lora] quantization = \"int8\"");
+  if (config.lora->init_lora_weights == "pissa" && config.lora->adapter.empty())
+    throw InputError(config.where("lora.init_lora_weights") +
+                     ": changes the base's weights, and those of a GGUF file are held as they are: leave it out, or "
+                     "give lora.quantization");
+  FrozenFormat format;
+  format.ggml_type = [weights = model.weights](const TensorSpec& tensor) { return weights->type_of(tensor); };
+  return format;
+}
+
 FrozenFormat frozen_format_of(const Config& config) {
   if (!config.lora) return {};
   if (config.lora->quantization == "nf4") return FrozenFormat::in_nf4(config.lora->double_quantization);
   if (config.lora->quantization == "int8") return FrozenFormat::in_8_bits();
+  if (has_gguf_base(config)) return gguf_format(config);
   return {};
 }
 
 }  // namespace
 
 ModelConfig model_config_of(const Config& config) {
-  if (config.model.path) return HfDirectory(*config.model.path).config();
+  if (config.model.path) return config_of_model(*config.model.path);
   ModelConfig model = preset_config(*config.model.preset);
   for (const auto& [name, value] : config.model.fields) set_model_field(model, name, value);
   validate(model, config.source);
@@ -56,8 +78,9 @@ EngineOptions engine_options_of(const Config& config, const BatchArithmetic& bat
 }
 
 TokenizerSource tokenizer_source_of(const Config& config) {
-  TokenizerSource source =
-      find_tokenizer(config.data.tokenizer, config.lora ? config.lora->adapter : "", config.model.path.value_or(""));
+  const std::string model =
+      has_gguf_base(config) ? gguf_tokenizer_folder(GgufFile(*config.model.path)) : config.model.path.value_or("");
+  TokenizerSource source = find_tokenizer(config.data.tokenizer, config.lora ? config.lora->adapter : "", model);
   source.chat_template = config.data.chat_template;
   return source;
 }
@@ -65,7 +88,7 @@ TokenizerSource tokenizer_source_of(const Config& config) {
 HfWriteOptions write_options_of(const Config& config) {
   HfWriteOptions options;
   options.type = type_of(config.checkpoint.export_dtype);
-  options.base = config.model.path.value_or("");
+  if (!has_gguf_base(config)) options.base = config.model.path.value_or("");
   options.tokenizer = tokenizer_source_of(config);
   return options;
 }

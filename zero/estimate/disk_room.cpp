@@ -10,6 +10,7 @@
 #include "base/byte_count.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "models/formats/base_model.h"
 #include "models/formats/tokenizer_files.h"
 #include "offload/memory/node_memory.h"
 #include "zero/config/setup.h"
@@ -50,7 +51,7 @@ std::int64_t tokenizer_bytes(const Config& config) {
   std::int64_t bytes = 0;
   for (const std::string& from : {config.model.path.value_or(""), config.data.tokenizer}) {
     if (from.empty()) continue;
-    if (fs::is_regular_file(from, none)) bytes += std::int64_t(fs::file_size(from, none));
+    if (fs::is_regular_file(from, none) && !is_gguf_model(from)) bytes += std::int64_t(fs::file_size(from, none));
     for (const std::string& name : tokenizer_file_names())
       if (const fs::path file = fs::path(from) / name; fs::is_regular_file(file, none))
         bytes += std::int64_t(fs::file_size(file, none));

@@ -5,6 +5,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "models/families/families.h"
+#include "models/formats/base_model.h"
+#include "models/formats/gguf/gguf_tokenizer.h"
+#include "models/formats/gguf/gguf_weights.h"
 #include "models/formats/hf_weights.h"
 #include "models/lora/adapted_weights.h"
 #include "zero/config/config.h"
@@ -45,7 +48,7 @@ void refuse_without_checkpoints(const std::string& path) {
 }
 
 std::string resolve_model(const std::string& path) {
-  if (is_model(path) || is_adapter(path) || is_checkpoint(path)) return path;
+  if (is_gguf_model(path) || is_model(path) || is_adapter(path) || is_checkpoint(path)) return path;
   if (is_model(joined(path, "model"))) return joined(path, "model");
   if (is_adapter(joined(path, "adapter")))
     throw InputError(text(path, ": is a run that made an adapter: name the model that it was trained on,",
@@ -61,18 +64,6 @@ std::string resolve_adapter(const std::string& path) {
   if (is_adapter(joined(path, "adapter"))) return joined(path, "adapter");
   if (const std::string why = why_no_adapter(path); !why.empty()) throw InputError(text("--adapter ", path, ": ", why));
   return path;
-}
-
-/// "run1" of out/run1/model, out/run1/checkpoints/step-00000050 and out/run1 alike.
-std::string name_of(const std::string& path) {
-  fs::path place = fs::weakly_canonical(path);
-  const auto last = [&] { return place.filename().string(); };
-  while (place.has_parent_path() && (last().empty() || last() == "model" || last() == "adapter" ||
-                                     last() == "checkpoints" || last().starts_with("step-"))) {
-    if (place == place.parent_path()) break;
-    place = place.parent_path();
-  }
-  return last();
 }
 
 /// The type of the base's tensors.
@@ -99,6 +90,21 @@ ModelSource open_directory(const ModelPlace& place) {
   return source;
 }
 
+ModelSource open_gguf(const ModelPlace& place) {
+  const GgufModel model = open_gguf_model(place.model);
+  ModelSource source;
+  source.config = model.config;
+  source.weights = model.weights;
+  const GgufEntry* embedding = model.file->find("token_embd.weight");
+  const bool is_fp16 = embedding && embedding->type == GgmlType::f16,
+             is_fp32 = embedding && embedding->type == GgmlType::f32;
+  source.options.type = is_fp16 ? at::kHalf : is_fp32 ? at::kFloat : at::kBFloat16;
+  source.options.tokenizer = find_tokenizer(place.tokenizer, place.adapter, gguf_tokenizer_folder(*model.file));
+  if (source.options.tokenizer.tokenizer.empty())
+    log_warning(place.model, ": ", why_no_tokenizer(*model.file), "; name the model's tokenizer by --tokenizer");
+  return source;
+}
+
 ModelSource open_checkpoint(const ModelPlace& place) {
   if (holds_adapter(place.model))
     throw InputError(text(place.model, ": is a checkpoint of an adapter; make one of it: zero_export ", place.model,
@@ -120,18 +126,31 @@ ModelSource open_checkpoint(const ModelPlace& place) {
 
 }  // namespace
 
+std::string name_of_place(const std::string& path) {
+  fs::path place = fs::weakly_canonical(path);
+  const auto last = [&] { return place.filename().string(); };
+  while (place.has_parent_path() && (last().empty() || last() == "model" || last() == "adapter" ||
+                                     last() == "checkpoints" || last().starts_with("step-"))) {
+    if (place == place.parent_path()) break;
+    place = place.parent_path();
+  }
+  return last();
+}
+
 ModelPlace resolve(const ModelPlace& place) {
   return {resolve_model(place.model), resolve_adapter(place.adapter), place.tokenizer};
 }
 
 ModelSource open_model(const ModelPlace& place) {
-  ModelSource source = is_checkpoint(place.model) ? open_checkpoint(place) : open_directory(place);
+  ModelSource source = is_gguf_model(place.model)   ? open_gguf(place)
+                       : is_checkpoint(place.model) ? open_checkpoint(place)
+                                                    : open_directory(place);
   source.folder = place.model;
-  source.name = name_of(place.model);
+  source.name = name_of_place(place.model);
   if (place.adapter.empty()) return source;
   source.weights = std::make_shared<MergedWeights>(source.weights, std::make_shared<PeftDirectory>(place.adapter),
                                                    family_of(source.config.model_type).names.input_first);
-  source.name += "-" + name_of(place.adapter);
+  source.name += "-" + name_of_place(place.adapter);
   return source;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// ModelSource: a model as users of a trained one name it: a Hugging Face directory, a run's folder or a checkpoint of
-// zero_train, perhaps with an adapter over it.
+// ModelSource: a model as users of a trained one name it: a Hugging Face directory, a GGUF file, a run's folder or
+// a checkpoint of zero_train, perhaps with an adapter over it.
 #include <memory>
 #include <string>
 
@@ -28,6 +28,9 @@ struct ModelPlace {
 /// that helps, for a run of adapters as a model, for a checkpoint of adapters as an adapter, and for an adapter in the
 /// model's place.
 ModelPlace resolve(const ModelPlace& place);
+
+/// For people: "run1" of out/run1/model, out/run1/adapter, out/run1/checkpoints/step-00000050 and out/run1 alike.
+std::string name_of_place(const std::string& path);
 
 /// Opens a resolved place. InputError for what is missing, broken or does not belong together. Reads no weights.
 ModelSource open_model(const ModelPlace& place);

@@ -208,7 +208,8 @@ void chat(Model& model, const ModelSource& source, Arguments arguments) {
 void describe(CLI::App& app, Arguments& arguments) {
   app.add_option(
          "model", arguments.model,
-         "model directory (config.json, *.safetensors, tokenizer files), or a run's folder or a checkpoint of zero_train")
+         "model directory (config.json, *.safetensors, tokenizer files), a GGUF file, or a run's folder or a checkpoint of "
+         "zero_train")
       ->required();
   app.add_option("--adapter", arguments.adapter,
                  "LoRA adapter (a PEFT directory, or the folder of the run that made it) to merge into the model");

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "models/formats/base_model.h"
+#include "models/formats/gguf/gguf_tokenizer.h"
 #include "models/formats/tokenizer_files.h"
 #include "zero/config/config_rules.h"
 #include "zero/config/setup.h"
@@ -88,6 +90,10 @@ std::optional<Tokenizer> tokenizer_of(const Config& config, const ModelConfig& m
   std::string path = tokenizer_source_of(config).tokenizer;
   if (config.data.tokenizer.empty() && !Tokenizer::lies_at(path)) path.clear();
   if (path.empty()) {
+    if (needs_tokenizer(config) && config.model.path && is_gguf_model(*config.model.path))
+      throw InputError(text(config.where("data.tokenizer"), ": texts need a tokenizer, and ", *config.model.path, ": ",
+                            why_no_tokenizer(GgufFile(*config.model.path)),
+                            ": name the model's tokenizer.model, or a folder with one"));
     if (needs_tokenizer(config))
       throw InputError(
           config.where("data.tokenizer") +

@@ -1,0 +1,26 @@
+#include "models/formats/base_model.h"
+
+#include <filesystem>
+
+#include "models/formats/gguf/gguf_config.h"
+#include "models/formats/gguf/gguf_weights.h"
+#include "models/formats/hf_weights.h"
+
+namespace zero {
+
+bool is_gguf_model(const std::string& path) {
+  std::error_code none;
+  return !std::filesystem::is_directory(path, none) &&
+         (std::filesystem::path(path).extension() == ".gguf" || GgufFile::is_one(path));
+}
+
+ModelConfig config_of_model(const std::string& path) {
+  return is_gguf_model(path) ? open_gguf_model(path).config : HfDirectory(path).config();
+}
+
+std::shared_ptr<WeightSource> weights_of_model(const std::string& path) {
+  if (is_gguf_model(path)) return open_gguf_model(path).weights;
+  return std::make_shared<HfWeights>(std::make_shared<HfDirectory>(path));
+}
+
+}  // namespace zero

@@ -1,0 +1,18 @@
+#pragma once
+// BaseModel: what a run or a program begins with: a Hugging Face directory, or a GGUF file.
+#include <memory>
+#include <string>
+
+#include "models/model_config.h"
+#include "models/weight_source.h"
+
+namespace zero {
+
+/// Whether the path is read as a GGUF file: by its ending, or by its first bytes.
+bool is_gguf_model(const std::string& path);
+
+/// Of the model at the path; reads no weights. InputError where it is missing, broken or of an unknown kind.
+ModelConfig config_of_model(const std::string& path);
+std::shared_ptr<WeightSource> weights_of_model(const std::string& path);
+
+}  // namespace zero

@@ -1,0 +1,49 @@
+#pragma once
+// GgufWeights: the tensors of a GGUF file as a WeightSource, under Hugging Face's names and in its order of rows.
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "models/formats/gguf/gguf_file.h"
+#include "models/model_config.h"
+#include "models/weight_source.h"
+
+namespace zero {
+
+/// Only the bytes asked for are read. Rows of q and k come in halves again, as whole rows: their blocks stay as they
+/// are.
+class GgufWeights : public WeightSource {
+ public:
+  /// `config` is that of the file (config_json_of).
+  GgufWeights(std::shared_ptr<const GgufFile> file, const ModelConfig& config);
+
+  /// Also refuses a file with tensors that nothing asked for: they would change the model's results.
+  void check(const std::vector<TensorSpec>& tensors) override;
+  void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
+  void read_as(const TensorSpec& tensor, GgmlType type, std::int64_t begin, std::int64_t count,
+               const at::Tensor& out) override;
+
+  /// The type that a tensor is held in; none where the file has no such tensor.
+  std::optional<GgmlType> type_of(const TensorSpec& tensor) const;
+
+ private:
+  const GgufEntry& entry_of(const TensorSpec& tensor) const;
+  /// Of elements [begin, begin + count), the runs that are neighbours in the file too: visit(first element there, the
+  /// same counted from `begin`, elements).
+  void for_each_stored_run(const TensorSpec& tensor, std::int64_t begin, std::int64_t count,
+                           const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& visit) const;
+
+  std::shared_ptr<const GgufFile> file_;
+  std::int64_t head_dim_;
+  bool rotates_neighbours_;
+};
+
+/// A GGUF file as a model.
+struct GgufModel {
+  std::shared_ptr<const GgufFile> file;
+  ModelConfig config;
+  std::shared_ptr<GgufWeights> weights;
+};
+GgufModel open_gguf_model(const std::string& path);
+
+}  // namespace zero

@@ -1,0 +1,76 @@
+// LoRA on a base that a GGUF file holds: held in the file's types, it trains as the decoded values do, to the bit, at
+// every stage and on any ranks; so does a base in 8 bits, which what is rounded already does not change.
+#include <gtest/gtest.h>
+
+#include "models/formats/gguf/gguf_weights.h"
+#include "models/formats/gguf_model.h"
+#include "models/initial_weights.h"
+#include "models/llama/llama.h"
+#include "tests/sim/training_run.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace zero::testing {
+namespace {
+
+RunOptions run_over(const std::string& base) {
+  RunOptions run;
+  run.config = small_config(false);
+  run.config.hidden_size = 32;  // rows of whole blocks, but for o's
+  run.config.intermediate_size = 64;
+  run.lora.emplace();
+  run.lora->r = 3;
+  run.lora->target_modules = {"all-linear"};
+  run.compute = run.master = at::kFloat;
+  run.steps = 3;
+  run.base = base;
+  return run;
+}
+
+void write_base(const std::string& path, GgmlType type) {
+  const Model model = make_llama(run_over("").config);
+  RandomWeights weights(model, 7);
+  write_gguf(path, model, weights, {.type = type});
+}
+
+FrozenFormat as_held(const std::string& path) {
+  FrozenFormat format;
+  format.ggml_type = [weights = open_gguf_model(path).weights](const TensorSpec& tensor) {
+    return weights->type_of(tensor);
+  };
+  return format;
+}
+
+class GgufBase : public ::testing::TestWithParam<GgmlType> {};
+
+TEST_P(GgufBase, TrainsAsTheDecodedValuesDo) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "base.gguf";
+  write_base(path, GetParam());
+  RunOptions run = run_over(path);
+  const RunResult decoded = run_training(run);
+  EXPECT_GT(largest_difference(decoded, run_training(run_over(""))), 1e-6);
+  run.frozen = as_held(path);
+  EXPECT_EQ(largest_difference(decoded, run_training(run)), 0);
+  if (GetParam() == GgmlType::q8_0) {
+    RunOptions again = run;
+    again.frozen = FrozenFormat::in_8_bits();
+    EXPECT_EQ(largest_difference(decoded, run_training(again)), 0) << "rounded to 8 bits again";
+  }
+  run.compute = run.master = at::kDouble;  // where sums over ranks agree
+  const RunResult expected = run_training(run);
+  for (const auto& [stage, ranks] : {std::pair{0, 2}, {1, 3}, {2, 2}, {3, 1}, {3, 2}, {3, 3}, {3, 4}})
+    for (const bool keep : {false, true}) {
+      run.stage = stage;
+      run.ranks = ranks;
+      run.keep_frozen = keep;
+      EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12)
+          << "stage " << stage << ", " << ranks << " ranks, keep " << keep;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, GgufBase,
+                         ::testing::Values(GgmlType::f16, GgmlType::bf16, GgmlType::q8_0, GgmlType::q4_0),
+                         [](const auto& info) { return ggml_name(info.param); });
+
+}  // namespace
+}  // namespace zero::testing

@@ -67,6 +67,20 @@ def check_logits(bin, data, folder):
     assert {t[0] for t in read_safetensors(merged + "/model.safetensors").values()} == {"BF16"}
     code, _, err = run(bin + "/zero_export", model, folder + "/a.gguf", "--adapter", adapter, "--gguf", "q8_0")
     assert code == 0 and open(folder + "/a.gguf", "rb").read(8) == b"GGUF\x03\0\0\0", err
+    base = folder + "/base.gguf"  # the same from a GGUF base, and the adapter as GGUF
+    code, _, err = run(bin + "/zero_export", model, base, "--gguf", "F32")
+    assert code == 0, err
+    code, _, err = run(bin + "/zero_generate", base, "--adapter", adapter, "--ids", ids, "--logits", out)
+    assert code == 0 and max(abs(a - b) for a, b in zip(floats(read_safetensors(out)["logits"]), expected)) < 1e-4, err
+    made = [folder + "/" + name for name in ("adapter.gguf", "again.gguf")]
+    for source, path in zip((model, base), made):
+        code, _, err = run(bin + "/zero_export", source, path, "--gguf-adapter", adapter)
+        assert code == 0, err
+    with open(made[0], "rb") as file, open(made[1], "rb") as again:
+        content = file.read()
+        assert content == again.read() and b"adapter.lora.alpha" in content and b"blk.0.attn_q.weight.lora_a" in content
+    code, _, err = run(bin + "/zero_generate", made[0], "--prompt", "x")
+    assert code == 2 and "no model" in err[-1], err
 
 
 def talker(data, folder):

@@ -14,6 +14,8 @@
 #include "cmake/version.h"
 #include "models/families/families.h"
 #include "models/formats/gguf_model.h"
+#include "models/lora/adapted_weights.h"
+#include "models/lora/gguf_adapter.h"
 #include "models/model.h"
 #include "models/weight_chunks.h"
 #include "zero/config/model_paths.h"
@@ -31,7 +33,9 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Arguments {
-  std::string model, out, adapter, type, gguf, tokenizer;
+  std::string model, out, adapter, type, gguf, gguf_adapter, tokenizer;
+
+  bool writes_file() const { return !gguf.empty() || !gguf_adapter.empty(); }
   bool overwrite = false;
 };
 
@@ -68,16 +72,18 @@ bool is_gguf(const std::string& path) {
 void check_out(const Arguments& arguments) {
   std::vector<ReadPath> reads{{"the model", arguments.model}};
   if (!arguments.adapter.empty()) reads.push_back({"--adapter", arguments.adapter});
+  if (!arguments.gguf_adapter.empty()) reads.push_back({"--gguf-adapter", arguments.gguf_adapter});
   if (!arguments.tokenizer.empty()) reads.push_back({"--tokenizer", arguments.tokenizer});
   refuse_reads(reads, arguments.out);
   const bool folder = fs::is_directory(arguments.out);
-  if (arguments.gguf.empty() && fs::path(arguments.out).extension() == ".gguf")
+  if (!arguments.writes_file() && fs::path(arguments.out).extension() == ".gguf")
     throw InputError(
         text(arguments.out,
-             ": a GGUF file is written with --gguf TYPE (F32, F16, BF16 or Q8_0); without it OUT is a folder"));
-  if (!arguments.gguf.empty() && folder)
-    throw InputError(text(arguments.out, ": is a folder; --gguf writes one file, name it"));
-  if (arguments.gguf.empty() && fs::exists(arguments.out) && !folder)
+             ": a GGUF file is written with --gguf TYPE (F32, F16, BF16, Q8_0 or Q4_0); without it OUT is a folder"));
+  if (arguments.writes_file() && folder)
+    throw InputError(text(arguments.out, ": is a folder; ", arguments.gguf.empty() ? "--gguf-adapter" : "--gguf",
+                          " writes one file, name it"));
+  if (!arguments.writes_file() && fs::exists(arguments.out) && !folder)
     throw InputError(text(arguments.out, ": is no folder; name one, or a new name"));
   const bool empty = !fs::exists(arguments.out) || (folder && fs::is_empty(arguments.out));
   if (empty) return;
@@ -126,9 +132,18 @@ void write_file(const ModelSource& source, const Model& model, const Arguments& 
   write_gguf(arguments.out, model, *source.weights, options);
 }
 
+/// The adapter alone, for llama.cpp beside the model's own GGUF file.
+void write_gguf_adapter_file(const Arguments& arguments) {
+  const ModelSource source = open_model({arguments.model});
+  const auto adapter = std::make_shared<PeftDirectory>(arguments.gguf_adapter);
+  const Model model = make_model(source.config);
+  MergedWeights(source.weights, adapter).check(tensors_of(model));
+  write_gguf_adapter(arguments.out, *adapter, model, name_of_place(arguments.gguf_adapter));
+}
+
 /// A checkpoint of adapters is exported as the adapter that it is.
 void write_adapter(const Arguments& arguments) {
-  if (!arguments.gguf.empty() || !arguments.adapter.empty() || !arguments.type.empty() || !arguments.tokenizer.empty())
+  if (arguments.writes_file() || !arguments.adapter.empty() || !arguments.type.empty() || !arguments.tokenizer.empty())
     throw InputError(text(
         arguments.model,
         ": is a checkpoint of an adapter, which is written as such: export it without further options, then merge it into its model by --adapter"));
@@ -143,20 +158,30 @@ void write_adapter(const Arguments& arguments) {
 void describe(CLI::App& app, Arguments& arguments) {
   app.add_option(
          "model", arguments.model,
-         "model directory (config.json, *.safetensors, tokenizer files), or a run's folder or a checkpoint of zero_train")
+         "model directory (config.json, *.safetensors, tokenizer files), a GGUF file, or a run's folder or a checkpoint of "
+         "zero_train")
       ->required();
   app.add_option("out", arguments.out, "folder to write; with --gguf the file")->required();
-  app.add_option("--adapter", arguments.adapter,
-                 "LoRA adapter (a PEFT directory, or the folder of the run that made it) to merge into the model");
+  auto* merged =
+      app.add_option("--adapter", arguments.adapter,
+                     "LoRA adapter (a PEFT directory, or the folder of the run that made it) to merge into the model");
   auto* type = app.add_option("--type", arguments.type,
                               "of the tensors in a folder: fp32, bf16 or fp16; default: as the model is stored")
                    ->check(CLI::IsMember({"fp32", "bf16", "fp16"}));
-  app.add_option("--gguf", arguments.gguf,
-                 "write one GGUF file for llama.cpp with matrices in this type: F32, F16, BF16 or Q8_0")
-      ->check(CLI::IsMember(ggml_type_names(), CLI::ignore_case))
-      ->excludes(type);
-  app.add_option("--tokenizer", arguments.tokenizer,
-                 "tokenizer.model or a folder with one, to go along instead of the model directory's");
+  auto* gguf =
+      app.add_option("--gguf", arguments.gguf,
+                     "write one GGUF file for llama.cpp with matrices in this type: F32, F16, BF16, Q8_0 or Q4_0")
+          ->check(CLI::IsMember(ggml_type_names(), CLI::ignore_case))
+          ->excludes(type);
+  auto* tokenizer =
+      app.add_option("--tokenizer", arguments.tokenizer,
+                     "tokenizer.model or a folder with one, to go along instead of the model directory's");
+  app.add_option("--gguf-adapter", arguments.gguf_adapter,
+                 "write this adapter alone as one GGUF file, which llama.cpp opens beside the GGUF file of its model")
+      ->excludes(type)
+      ->excludes(gguf)
+      ->excludes(merged)
+      ->excludes(tokenizer);
   app.add_flag("--overwrite", arguments.overwrite, "replace what lies at OUT");
 }
 
@@ -171,10 +196,16 @@ int run(int argc, char** argv) {
   const ModelPlace place = resolve(place_of(arguments));
   arguments.model = place.model;
   arguments.adapter = place.adapter;
+  arguments.gguf_adapter = resolve({arguments.model, arguments.gguf_adapter}).adapter;
   check_out(arguments);
   if (is_checkpoint(arguments.model) && holds_adapter(arguments.model)) {
     write_adapter(arguments);
     log_info(arguments.out, ": the adapter of ", arguments.model);
+    return 0;
+  }
+  if (!arguments.gguf_adapter.empty()) {
+    write_gguf_adapter_file(arguments);
+    log_info(arguments.out, ": the adapter ", arguments.gguf_adapter, " of ", arguments.model);
     return 0;
   }
   const ModelSource source = open_source(arguments);

@@ -1,0 +1,67 @@
+#include "models/lora/gguf_adapter.h"
+
+#include <ATen/ATen.h>
+
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "models/formats/gguf_metadata.h"
+#include "models/formats/gguf_model.h"
+#include "models/formats/gguf_writer.h"
+#include "models/weight_source.h"
+
+namespace zero {
+namespace {
+
+void check_what_fits(const PeftDirectory& adapter, const Model& model) {
+  const auto refuse = [&](const char* why) {
+    throw InputError(text(adapter.folder(), ": ", why,
+                          "; merge the adapter into its model instead: zero_export MODEL OUT.gguf --adapter ",
+                          adapter.folder(), " --gguf F16"));
+  };
+  if (model.config.model_type != "llama") refuse("adapters as GGUF are written of model_type \"llama\" alone");
+  if (adapter.options().use_dora) refuse("DoRA's magnitudes have no place in an adapter as GGUF, which adds B A alone");
+  if (!adapter.options().modules_to_save.empty())
+    refuse("modules_to_save were trained whole, and an adapter as GGUF adds B A alone");
+}
+
+GgufMetadata metadata_of(const LoraOptions& options, const std::string& name) {
+  GgufMetadata metadata;
+  metadata.add("general.architecture", "llama");
+  metadata.add("general.type", "adapter");
+  metadata.add("general.name", name);
+  metadata.add_uint32("general.file_type", 0);  // F32
+  metadata.add("adapter.type", "lora");
+  metadata.add_float32("adapter.lora.alpha",
+                       options.scale() * static_cast<double>(options.r));  // llama.cpp's is over r
+  return metadata;
+}
+
+}  // namespace
+
+void write_gguf_adapter(const std::string& path, const PeftDirectory& adapter, const Model& model,
+                        const std::string& name) {
+  check_what_fits(adapter, model);
+  const SafetensorsFile& file = adapter.weights();
+  std::vector<GgufTensor> described;
+  std::vector<std::pair<std::string, bool>> sources;  // names in the adapter's file, and whether rows change places
+  for (const TensorSpec& tensor : tensors_of(model)) {
+    const std::string module = peft_prefix + tensor.name.substr(0, tensor.name.rfind(".weight"));
+    for (const auto& [theirs, ours] : {std::pair{".lora_A.weight", ".lora_a"}, {".lora_B.weight", ".lora_b"}}) {
+      const StoredTensor* stored = file.find(module + theirs);
+      if (!stored) continue;
+      described.push_back({gguf_name(tensor.name) + ours, stored->shape, GgmlType::f32});
+      sources.emplace_back(stored->name, is_rotated(tensor.name) && std::string(ours) == ".lora_b");
+    }
+  }
+  GgufWriter writer(path, metadata_of(adapter.options(), name), described);
+  for (const auto& [source, rotated] : sources) {
+    const at::Tensor values = file.read(source).to(at::kFloat);
+    writer.append(rotated ? neighbours_from_halves(values, model.config.head_dim) : values);
+  }
+  writer.finish();
+}
+
+}  // namespace zero

@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include <algorithm>
+#include <array>
 #include <optional>
 
 #include "base/error.h"
@@ -30,6 +32,19 @@ void for_each_part(std::int64_t numel, GgmlType type, const Visit& visit) {
   at::parallel_for(0, numel / block, grain / block, [&](std::int64_t begin, std::int64_t end) {
     visit(begin * block, begin * bytes, (end - begin) * block);
   });
+}
+
+// Rounded to fp16 by LibTorch, in vectors, which the compiler does not make of it.
+void decode_halves(const std::uint8_t* bytes, GgmlType type, std::int64_t count, void* to) {
+  std::array<float, 4096> values;
+  const std::int64_t size = ggml_block_bytes(type), block = ggml_block(type);
+  const auto most = static_cast<std::int64_t>(values.size());
+  for (std::int64_t done = 0; done < count; done += most) {
+    const std::int64_t part = std::min(most, count - done);
+    decode_blocks(type, bytes + done / block * size, part, Number::fp32, values.data());
+    at::from_blob(static_cast<c10::Half*>(to) + done, {part}, at::TensorOptions().dtype(at::kHalf))
+        .copy_(at::from_blob(values.data(), {part}, at::TensorOptions().dtype(at::kFloat)));
+  }
 }
 
 }  // namespace
@@ -65,6 +80,7 @@ void from_ggml(const std::uint8_t* bytes, GgmlType type, const at::Tensor& out) 
   const Number number = number_of(out.scalar_type());
   const auto size = static_cast<std::int64_t>(out.element_size());
   for_each_part(out.numel(), type, [&](std::int64_t value, std::int64_t byte, std::int64_t count) {
+    if (number == Number::fp16) return decode_halves(bytes + byte, type, count, to + value * size);
     decode_blocks(type, bytes + byte, count, number, to + value * size);
   });
 }

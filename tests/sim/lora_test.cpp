@@ -253,22 +253,26 @@ INSTANTIATE_TEST_SUITE_P(Formats, QuantizedBaseParity,
                          [](const auto& info) { return info.param.name; });
 
 TEST(QuantizedBase, GivesTheSameInShardGroupsAndStores) {
-  RunOptions reference = lora_run();
-  reference.frozen = FrozenFormat::in_nf4(true);
-  reference.steps = 3;
-  const RunResult expected = run_training(reference);
-  RunOptions run = reference;
-  run.stage = 3;
-  run.ranks = 4;
-  run.shard_degree = 2;
-  EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12) << "shard groups";
-  run.shard_degree = 0;
-  run.policy_of = [](int) {
-    OffloadPolicy policy;
-    policy.weights = [](const std::vector<std::int64_t>& bytes) { return make_host_shard_store(bytes); };
-    return policy;
-  };
-  EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12) << "shards in a store";
+  for (const FrozenFormat& format : {FrozenFormat::in_nf4(true), FrozenFormat::in_8_bits()}) {
+    RunOptions reference = lora_run();
+    reference.config.hidden_size = 32;
+    reference.config.intermediate_size = 64;
+    reference.frozen = format;
+    reference.steps = 3;
+    const RunResult expected = run_training(reference);
+    RunOptions run = reference;
+    run.stage = 3;
+    run.ranks = 4;
+    run.shard_degree = 2;
+    EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12) << "shard groups";
+    run.shard_degree = 0;
+    run.policy_of = [](int) {
+      OffloadPolicy policy;
+      policy.weights = [](const std::vector<std::int64_t>& bytes) { return make_host_shard_store(bytes); };
+      return policy;
+    };
+    EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12) << "shards in a store";
+  }
 }
 
 std::int64_t parameter_bytes(RunOptions run) {

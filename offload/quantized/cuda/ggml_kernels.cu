@@ -12,7 +12,7 @@ namespace {
 
 constexpr int threads = 256;
 constexpr int block_values = 32;
-constexpr int f32 = 0, f16 = 1, q4_0 = 2, q8_0 = 8, bf16 = 30;  // enum ggml_type
+constexpr int f32 = 0, f16 = 1, q8_0 = 8, bf16 = 30;  // of enum ggml_type; else Q4_0
 constexpr int q4_bytes = 18, q8_bytes = 34;
 
 template <class T>

@@ -270,6 +270,7 @@ CASES = [
     ("adapter_is_a_model", keys('[lora]\nadapter = "model"\n'), [], ["config.toml:15", "model holds a model, no adapter", "adapter_config.json"]),
     ("adapter_is_a_run_of_a_model", model_below("run/model"), ["lora.adapter=run"], ["--set lora.adapter=run: run holds a model, no adapter"]),
     ("adapter_is_a_folder", files_in("d"), ["lora.adapter=d"], ["--set lora.adapter=d: d has no adapter_config.json"]),
+    ("scales_of_eight_bits", keys("[lora]\nquantization = \"int8\"\ndouble_quantization = true\n"), [], ["config.toml:16", 'quantization = "nf4"']),
     ("scales_of_nothing", keys("[lora]\ndouble_quantization = true\n"), [], ["config.toml:15", 'quantization = "nf4"']),
     ("frozen_without_adapters", None, ["zero.frozen=keep"], ["zero.frozen=keep", "[lora]"]),
     ("no_training_file", remove("tokens.bin"), [], ["tokens.bin", "does not exist"]),

@@ -61,6 +61,9 @@ QUANTIZED = ADAPTERS + """
 quantization = "nf4"
 double_quantization = true
 """
+EIGHT_BITS = ADAPTERS + """
+quantization = "int8"
+"""
 
 
 def adapters_config(bench, lora):
@@ -148,6 +151,7 @@ def main():
               ("stage 3, 2 ranks offloaded", golden(3, 2, settings=offloaded)),
               ("dropout, 1 rank", beside_cpu(lambda b: adapters_config(b, ADAPTERS), 1, 1e-5)),
               ("dropout and NF4, 2 ranks", beside_cpu(lambda b: adapters_config(b, QUANTIZED), 2, 1e-5)),
+              ("base in 8 bits, 2 ranks", beside_cpu(lambda b: adapters_config(b, EIGHT_BITS), 2, 1e-5)),
               ("conversations", beside_cpu(lambda b: conversations_config(b, False), 1, 1e-5)),
               ("packed conversations", beside_cpu(lambda b: conversations_config(b, True), 2, 1e-5)),
               ("packed conversations, bf16", beside_cpu(lambda b: conversations_config(b, True), 1, 3e-2, ["training.precision='bf16'"])),

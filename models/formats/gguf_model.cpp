@@ -111,10 +111,27 @@ std::vector<float> rope_factors(const ModelConfig& config) {
   return factors;
 }
 
+namespace {
+
+/// What llama.cpp's architecture "llama" is not written with here.
+void check_architecture(const ModelConfig& config) {
+  if (config.model_type != "llama")
+    throw InputError("GGUF files are written of model_type \"llama\" alone, not of \"" + config.model_type +
+                     "\"; a Hugging Face directory can be converted by llama.cpp's convert_hf_to_gguf.py");
+  const char* what = nullptr;
+  if (config.qkv_bias || config.output_bias || config.mlp_bias) what = "with biases";
+  if (config.activation != Activation::silu) what = "with another activation than silu";
+  if (config.rope_scaling && !std::holds_alternative<Llama3Scaling>(*config.rope_scaling))
+    what = "with another rope_type than \"default\" and \"llama3\"";
+  if (what)
+    throw InputError(text("GGUF files are not written of a Llama ", what,
+                          "; a Hugging Face directory can be converted by llama.cpp's convert_hf_to_gguf.py"));
+}
+
+}  // namespace
+
 void write_gguf(const std::string& path, const Model& model, WeightSource& weights, const GgufOptions& options) {
-  if (model.config.model_type != "llama")
-    throw InputError("GGUF files are written of model_type \"llama\" alone, not of \"" + model.config.model_type +
-                     "\"");
+  check_architecture(model.config);
   const std::vector<TensorSpec> tensors = tensors_of(model);
   weights.check(tensors);
   const std::vector<float> factors = rope_factors(model.config);

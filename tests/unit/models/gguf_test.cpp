@@ -159,6 +159,29 @@ TEST(Gguf, ATiedHeadIsNotWrittenAndTheLongRopeIs) {
   EXPECT_EQ(file.values("blk.0.ffn_up.weight").sum().item<double>(), 0.25 * 768 * 288);
 }
 
+TEST(Gguf, IsRefusedForWhatItsArchitectureIsNotWrittenWith) {
+  const TemporaryFolder folder;
+  const auto refusal_of = [&](ModelConfig config) {
+    Constant weights(0.25);
+    try {
+      write_gguf(folder / "a.gguf", make_model(config), weights, {});
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("written");
+  };
+  ModelConfig biased = preset_config("llama-tiny"), stretched = biased, gelu = biased, other = biased;
+  biased.qkv_bias = true;
+  stretched.rope_scaling = LinearScaling{4};
+  gelu.activation = Activation::gelu;
+  other.model_type = "mistral";
+  EXPECT_THAT(refusal_of(biased), HasSubstr("biases"));
+  EXPECT_THAT(refusal_of(stretched), HasSubstr("rope_type"));
+  EXPECT_THAT(refusal_of(gelu), HasSubstr("activation"));
+  EXPECT_THAT(refusal_of(other), HasSubstr("mistral"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
 TEST(Gguf, ABrokenOrTooLargeValueLeavesNoFile) {
   ModelConfig config = preset_config("llama-tiny");
   const Model model = make_model(config);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "models/families/config_json.h"
+#include "models/generate/generator.h"
 #include "models/lora/lora.h"
 #include "tests/unit/models/small_model.h"
 
@@ -92,6 +93,20 @@ TEST_P(Family, IncrementalEqualsFull) {
   for (const auto& [begin, size] : std::vector<std::pair<int, int>>{{0, 6}, {6, 1}, {7, 5}, {12, 1}, {13, 1}}) {
     const at::Tensor logits = run_logits(model, {ids.narrow(1, begin, size).contiguous(), {}, {}, {}}, &cache);
     EXPECT_LT(deviation(logits, full.narrow(1, begin, size)), 1e-11) << begin;
+  }
+}
+
+/// With a cache, past the window and past the old context of "longrope", against a pass over all tokens for each.
+TEST_P(Family, GeneratesWhatFullPassesSay) {
+  Model model = random_model(golden_config(GetParam()), at::kFloat);
+  Generator generator(model);
+  std::vector<std::int32_t> ids{3, 14, 15, 9, 2};
+  const auto made = generator.generate({ids}, {.max_new_tokens = 12, .stop_ids = {}}).front();
+  ASSERT_EQ(made.size(), 12u);
+  for (const std::int32_t id : made) {
+    const at::Tensor logits = generator.logits(ids)[0][std::int64_t(ids.size()) - 1];
+    EXPECT_EQ(id, logits.argmax().item<std::int64_t>()) << ids.size();
+    ids.push_back(id);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "models/families/config_json.h"
 #include "models/formats/gguf/gguf_config.h"
 #include "models/formats/gguf_model.h"
 #include "models/ggml_values.h"

@@ -2,10 +2,10 @@
 // every stage and on any ranks; so does a base in 8 bits, which what is rounded already does not change.
 #include <gtest/gtest.h>
 
+#include "models/families/families.h"
 #include "models/formats/gguf/gguf_weights.h"
 #include "models/formats/gguf_model.h"
 #include "models/initial_weights.h"
-#include "models/llama/llama.h"
 #include "tests/sim/training_run.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -27,7 +27,7 @@ RunOptions run_over(const std::string& base) {
 }
 
 void write_base(const std::string& path, GgmlType type) {
-  const Model model = make_llama(run_over("").config);
+  const Model model = make_model(run_over("").config);
   RandomWeights weights(model, 7);
   write_gguf(path, model, weights, {.type = type});
 }

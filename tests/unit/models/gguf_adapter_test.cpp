@@ -9,8 +9,8 @@
 #include <functional>
 
 #include "base/error.h"
+#include "models/families/families.h"
 #include "models/formats/hf_directory.h"
-#include "models/llama/llama.h"
 #include "tests/unit/message_of.h"
 #include "tests/unit/models/gguf_reader.h"
 #include "tests/unit/temporary_folder.h"
@@ -31,7 +31,7 @@ struct Changed {
     write_adapter_config(folder.path(), options, "base");
   }
   void write(const std::string& path) const {
-    const Model model = make_llama(HfDirectory(lora + "/model").config());
+    const Model model = make_model(HfDirectory(lora + "/model").config());
     write_gguf_adapter(path, PeftDirectory(folder.path()), model, "tiny");
   }
   TemporaryFolder folder;

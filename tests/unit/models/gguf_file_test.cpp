@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/random.h"
+#include "models/families/config_json.h"
+#include "models/families/families.h"
 #include "models/formats/gguf/gguf_config.h"
 #include "models/formats/gguf/gguf_weights.h"
 #include "models/formats/gguf_model.h"
@@ -18,7 +20,6 @@
 #include "models/formats/hf_weights.h"
 #include "models/ggml_values.h"
 #include "models/initial_weights.h"
-#include "models/llama/llama.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace zero {
@@ -59,7 +60,7 @@ class GgufRoundTrip : public ::testing::TestWithParam<GgmlType> {
   GgufRoundTrip() { write_gguf(path_, model_, drawn_, {.type = GetParam()}); }
   TemporaryFolder folder_;
   std::string path_ = folder_ / "a.gguf";
-  Model model_ = make_llama(small());
+  Model model_ = make_model(small());
   RandomWeights drawn_{model_, 3};
 };
 
@@ -97,7 +98,7 @@ TEST(GgufConfig, FindsTheScalingOfLlama3) {
   config.rope_theta = 500000;
   for (const double factor : {8.0, 32.0}) {
     config.rope_scaling = Llama3Scaling{factor};
-    const Model model = make_llama(config);
+    const Model model = make_model(config);
     RandomWeights weights(model, 0);
     write_gguf(folder / "a.gguf", model, weights, {});
     EXPECT_EQ(format_model_config(open_gguf_model(folder / "a.gguf").config, "float32"),
@@ -163,7 +164,7 @@ TEST(GgufWeights, RefusesTensorsWithoutAPlace) {
 class BrokenGguf : public ::testing::Test {
  protected:
   BrokenGguf() {
-    const Model model = make_llama(small());
+    const Model model = make_model(small());
     RandomWeights weights(model, 3);
     write_gguf(path_, model, weights, {.type = GgmlType::q8_0});
     content_ = read_text_file(path_, 1 << 30);

@@ -6,11 +6,11 @@
 
 #include "base/error.h"
 #include "base/json_text.h"
+#include "models/families/families.h"
 #include "models/formats/gguf_model.h"
 #include "models/formats/gguf_writer.h"
 #include "models/formats/tokenizer_files.h"
 #include "models/initial_weights.h"
-#include "models/llama/llama.h"
 #include "models/text/tokenizer.h"
 #include "tests/unit/message_of.h"
 #include "tests/unit/temporary_folder.h"
@@ -26,7 +26,7 @@ TEST(GgufTokenizer, GivesTheIdsAndTheTemplateOfTheFolderThatItWasMadeOf) {
   ModelConfig config = preset_config("llama-tiny");
   config.vocab_size = 32064;  // rows without a token
   config.num_hidden_layers = 1;
-  const Model model = make_llama(config);
+  const Model model = make_model(config);
   RandomWeights weights(model, 0);
   write_gguf(folder / "a.gguf", model, weights, {.tokenizer = find_tokenizer("", "", source)});
   const GgufFile file(folder / "a.gguf");

@@ -12,6 +12,8 @@ void WeightSource::read_as(const TensorSpec& tensor, GgmlType type, std::int64_t
                            const at::Tensor& out) {
   const at::Tensor values = at::empty({count}, at::kFloat);
   read(tensor, begin, count, values);
+  if (!values.isfinite().all().item<bool>())
+    throw InputError(tensor.name + ": holds values that are not finite, which blocks of 4 or 8 bits cannot hold");
   to_ggml(values, type, out.data_ptr<std::uint8_t>());
 }
 

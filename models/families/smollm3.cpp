@@ -15,6 +15,8 @@ std::vector<bool> read_turning(ConfigFields& fields, const ModelConfig& config) 
   if (given && (!given->is_array() || std::int64_t(given->size()) != config.num_hidden_layers))
     fields.refuse("no_rope_layers must be a list of a number for each layer");
   for (std::int64_t i = 0; i < config.num_hidden_layers; ++i) {
+    if (given && !(*given)[std::size_t(i)].is_number_integer())
+      fields.refuse("no_rope_layers must be a list of 0 and 1");
     const bool from_list = given && (*given)[std::size_t(i)] != 0;
     turns.push_back(given ? from_list : (i + 1) % interval != 0);
   }

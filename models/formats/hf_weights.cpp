@@ -1,5 +1,8 @@
 #include "models/formats/hf_weights.h"
 
+#include <ATen/ATen.h>
+
+#include <algorithm>
 #include <set>
 #include <sstream>
 
@@ -35,6 +38,26 @@ std::string HfWeights::stored_name(const std::string& name) const {
   return name != head_ && directory_->find(without) ? without : name;
 }
 
+/// Transformers leaves a head apart that is stored beside the embedding and differs from it.
+void HfWeights::check_tied_head() const {
+  const StoredTensor *embedding = directory_->find(embedding_), *head = directory_->find(head_);
+  if (!directory_->config().tie_word_embeddings || !embedding || !head) return;
+  constexpr std::int64_t at_once = 1 << 22;
+  std::int64_t numel = 1;
+  for (const std::int64_t size : embedding->shape) numel *= size;
+  bool same = embedding->shape == head->shape;
+  for (std::int64_t begin = 0; same && begin < numel; begin += at_once) {
+    const std::int64_t count = std::min(at_once, numel - begin);
+    const at::Tensor ours = at::empty({count}, at::kFloat), theirs = at::empty({count}, at::kFloat);
+    directory_->read(embedding_, begin, count, ours);
+    directory_->read(head_, begin, count, theirs);
+    same = at::equal(ours, theirs);
+  }
+  if (!same)
+    throw InputError(text(directory_->folder(), ": config.json says \"tie_word_embeddings\": true, and the stored ",
+                          head_, " differs from ", embedding_, ": set it to false, or take the head out of the file"));
+}
+
 void HfWeights::check(const std::vector<TensorSpec>& tensors) {
   std::set<std::string> asked;
   for (const auto& tensor : tensors) {
@@ -53,6 +76,7 @@ void HfWeights::check(const std::vector<TensorSpec>& tensors) {
                             "; F32, F16, BF16 and F64 are read"));
     asked.insert(name);
   }
+  check_tied_head();
   std::vector<std::string> unused;
   for (auto& name : directory_->names()) {
     const bool known = name.ends_with("rotary_emb.inv_freq") || name.ends_with(".attn.bias") ||

@@ -21,6 +21,7 @@ class HfWeights : public WeightSource {
 
  private:
   std::string stored_name(const std::string& name) const;
+  void check_tied_head() const;
   std::shared_ptr<const HfDirectory> directory_;
   std::string embedding_, head_;  // the family's names
 };

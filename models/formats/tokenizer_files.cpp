@@ -203,7 +203,9 @@ std::string encoding_rules_of(const TokenizerSource& source) {
   for (const char* name : {"legacy", "add_prefix_space"}) rules[name] = config.value(name, json());
   for (const char* name : {"bos_token", "eos_token"})
     rules[name] = config.contains(name) ? json{content_of(config[name])} : json();  // null says none
-  if (Tokenizer::is_json(source.tokenizer)) return rules.dump();                    // the file says all else
+  if (const json split = config.value("split_special_tokens", json()); split == true)
+    rules["split_special_tokens"] = true;
+  if (Tokenizer::is_json(source.tokenizer)) return rules.dump();  // the file says all else
   const Tokenizer tokenizer = Tokenizer::load(source.tokenizer);
   rules["bos"] = tokenizer.bos().value_or(-1);
   rules["eos"] = tokenizer.eos().value_or(-1);

@@ -93,6 +93,7 @@ at::Tensor Generator::begin(const std::vector<Ids>& prompts) {
     batch.documents[row].narrow(0, shape[1] - n, n).zero_();
   }
   cached_.clear();
+  made_long_ = is_long(longest);
   cache_ = std::make_unique<KvCache>(model_.config.num_hidden_layers, shape[1] + model_.config.max_position_embeddings);
   return last_logits(batch);
 }
@@ -102,6 +103,7 @@ at::Tensor Generator::begin_one(const Ids& prompt) {
     cached_.clear();
     cache_ = std::make_unique<KvCache>(model_.config.num_hidden_layers, model_.config.max_position_embeddings);
   }
+  made_long_ = is_long(prompt.size());
   // the last token is computed in any case: its logits are wanted
   const auto common =
       std::mismatch(prompt.begin(), prompt.end() - 1, cached_.begin(), cached_.end()).first - prompt.begin();
@@ -118,7 +120,7 @@ at::Tensor Generator::step(const Rows& rows) {
   std::size_t longest = 0;
   for (const Ids& ids : rows.ids) longest = std::max(longest, ids.size());
   // As transformers: the keys that are kept were turned by the other rope, so all are made anew.
-  if (is_long(longest) && !is_long(longest - 1)) return count == 1 ? begin_one(rows.ids.front()) : begin(rows.ids);
+  if (is_long(longest) && !made_long_) return count == 1 ? begin_one(rows.ids.front()) : begin(rows.ids);
   Batch batch{at::zeros({count, 1}, at::kLong), {}, at::zeros({count, 1}, at::kLong), {}};
   for (std::int64_t row = 0; row < count; ++row) {
     const Ids& ids = rows.ids[static_cast<std::size_t>(row)];

@@ -49,7 +49,8 @@ class Generator {
 
   Model& model_;
   std::unique_ptr<KvCache> cache_;
-  Ids cached_;  // the tokens behind the cache's columns; empty when it holds several rows
+  bool made_long_ = false;  // the cache is of passes beyond the old context of "longrope"
+  Ids cached_;              // the tokens behind the cache's columns; empty when it holds several rows
 };
 
 }  // namespace zero

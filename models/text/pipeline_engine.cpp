@@ -29,8 +29,10 @@ class PipelineStream : public IdStream {
   std::string next(std::int32_t id) override {
     ids_.push_back(id);
     const std::string now = text();
-    if (now.size() <= given_.size() || now.ends_with(replacement_character) || !now.starts_with(given_)) return "";
-    std::string more = now.substr(given_.size());
+    if (now.ends_with(replacement_character)) return "";
+    const std::size_t same = common(now);  // a decoder may take back what was given: a space in front of a full stop
+    if (same == now.size()) return "";
+    std::string more = now.substr(same);
     ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(given_ids_));
     given_ids_ = ids_.size();
     given_ = text();
@@ -39,15 +41,20 @@ class PipelineStream : public IdStream {
 
   std::string finish() override {
     const std::string now = text();
-    const auto [end, unused] = std::mismatch(now.begin(), now.end(), given_.begin(), given_.end());
-    std::size_t same = static_cast<std::size_t>(end - now.begin());
-    while (same > 0 && same < now.size() && utf8_continues(now[same])) --same;
+    const std::size_t same = common(now);
     given_ = now;
     return now.substr(same);
   }
 
  private:
   std::string text() const { return pipeline_->decode(ids_, true); }
+  /// How much of the text was given already, in whole characters.
+  std::size_t common(const std::string& now) const {
+    const auto [end, unused] = std::mismatch(now.begin(), now.end(), given_.begin(), given_.end());
+    auto same = static_cast<std::size_t>(end - now.begin());
+    while (same > 0 && same < now.size() && utf8_continues(now[same])) --same;
+    return same;
+  }
 
   std::shared_ptr<const TextPipeline> pipeline_;
   std::vector<std::int32_t> ids_;
@@ -90,6 +97,9 @@ PipelineEngine::PipelineEngine(const std::string& folder)
   facts_.hash = fnv1a(read_text_file(facts_.path, 256 << 20));
   facts_.added = pipeline_->added_tokens();
   facts_.hash_added();
+  const std::string settings = (std::filesystem::path(folder) / "tokenizer_config.json").string();
+  if (json_value<bool>(read_json_object(settings), "split_special_tokens", false, settings))
+    facts_.hash = fnv1a("split_special_tokens", facts_.hash);
   facts_.vocab_size = facts_.model_size = pipeline_->vocab_size();
   facts_.bos = pipeline_->bos();
   facts_.eos = pipeline_->eos();

@@ -43,6 +43,10 @@ Tokenizer::~Tokenizer() = default;
 
 Tokenizer Tokenizer::load(const std::string& path) {
   const std::string folder = pipeline_folder(path);
+  if (!folder.empty() && !fs::is_directory(path) && fs::path(path).filename() != "tokenizer.json")
+    throw InputError(path +
+                     ": a tokenizer is read from a file named tokenizer.json, with what lies beside it: put it "
+                     "under that name into a folder of its own");
   return Tokenizer(folder.empty() ? make_sentencepiece_engine(path) : make_pipeline_engine(folder));
 }
 

@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
   allocator.install();
   zero::TrainArguments arguments;
   arguments.version = zero::version();
-  CLI::App app("Trains a Llama model with ZeRO sharding over the ranks that mpirun starts.", "zero_train");
+  CLI::App app("Trains a language model with ZeRO sharding over the ranks that mpirun starts.", "zero_train");
   zero::describe(app, arguments);
   // Before the world starts: help and version need no MPI.
   if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_train"))) return *code;

@@ -150,7 +150,7 @@ GgufFile::GgufFile(const std::string& path) : file_(File::open(path)) {
   const auto version = cursor.take<std::uint32_t>();
   if (version != 2 && version != 3)
     cursor.refuse(version != 0 && version % 65536 == 0 ? text("it is big-endian; little-endian files are read")
-                                       : text("version ", version, "; versions 2 and 3 are read"));
+                                                       : text("version ", version, "; versions 2 and 3 are read"));
   const std::int64_t tensors = cursor.take_count(least_entry, "tensors");
   const std::int64_t keys = cursor.take_count(least_entry, "keys");
   for (std::int64_t i = 0; i < keys; ++i) {

@@ -115,7 +115,7 @@ void PostProcessor::trim(const std::vector<std::string_view>& written, std::vect
     for (std::size_t i = 0; i < spans.size(); ++i) {
       auto [before, behind] = spaces_of(written[i]);
       TextSpan& span = spans[i];
-      if (prefix && (i == 0 || span.begin == 0)) before = 0;
+      if (prefix && before == 1 && (i == 0 || span.begin == 0)) before = 0;  // more than one were in the text
       span.begin = std::min(span.begin + before, span.end);
       if (span.end >= behind) span.end = std::max(span.end - behind, span.begin);
     }

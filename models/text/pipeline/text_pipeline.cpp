@@ -242,7 +242,8 @@ std::size_t TextPipeline::next_cut(std::string_view text, std::size_t from) cons
   int trials = 0;
   for (std::size_t at = std::max<std::size_t>(from, 1); at < text.size() && trials < most_trials; ++at) {
     const bool space = text[at] == ' ' || text[at] == '\n';
-    if (!space || !std::isalnum(static_cast<unsigned char>(text[at - 1]))) continue;
+    const auto before = static_cast<unsigned char>(text[at - 1]);
+    if (!space || (before < 0x80 && !std::isalnum(before))) continue;  // a letter of any script
     if (state_->can_cut(text, at, near) && state_->can_cut(text, at, far)) return at;
     ++trials;
   }

@@ -139,6 +139,7 @@ TEST(Families, RefuseWhatContradictsItself) {
   EXPECT_THAT(refusal("gemma3", "use_bidirectional_attention", true), HasSubstr("use_bidirectional_attention"));
   EXPECT_THAT(refusal("gemma3", "model_type", "gemma3"), HasSubstr("gemma3_text"));
   EXPECT_THAT(refusal("smollm3", "no_rope_layers", {1}), HasSubstr("no_rope_layers"));
+  EXPECT_THAT(refusal("smollm3", "no_rope_layers", {true, true, false}), HasSubstr("list of 0 and 1"));
   EXPECT_THAT(refusal("gpt2", "add_cross_attention", true), HasSubstr("add_cross_attention"));
   EXPECT_THAT(refusal("gpt2", "n_layer", 1 << 30), HasSubstr("n_layer"));
   EXPECT_THAT(refusal("qwen3", "partial_rotary_factor", 0.5), HasSubstr("partial_rotary_factor"));

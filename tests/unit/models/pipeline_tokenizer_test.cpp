@@ -108,5 +108,34 @@ TEST(PipelineTokenizerFolder, LlamaTokenizerWithBothFilesStaysAsItIs) {
   fs::remove_all(folder);
 }
 
+TEST(PipelineTokenizerFolder, FilesUnderOtherNamesAreRefused) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(testing::TempDir()) / ("named-" + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  fs::copy(folders + "llama3/tokenizer.json", folder / "tokenizer.json");
+  fs::copy(folders + "gpt2/tokenizer.json", folder / "tokenizer-v2.json");
+  EXPECT_THROW(Tokenizer::load((folder / "tokenizer-v2.json").string()), InputError);
+  fs::remove_all(folder);
+}
+
+TEST(PipelineTokenizerFolder, HashTellsOtherIdsApart) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(testing::TempDir()) / ("split-" + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  fs::copy(folders + "llama3/tokenizer.json", folder);
+  write_text_file(folder / "tokenizer_config.json", "{}");
+  const std::uint64_t plain = Tokenizer::load(folder.string()).hash();
+  write_text_file(folder / "tokenizer_config.json", R"({"split_special_tokens": true})");
+  EXPECT_NE(Tokenizer::load(folder.string()).hash(), plain);
+  fs::remove_all(folder);
+}
+
+TEST(PipelineTokenizerCuts, StandBehindLettersOfEveryScript) {
+  const Tokenizer tokenizer = Tokenizer::load(folders + "qwen");
+  std::string text;
+  for (int i = 0; i < 2000; ++i) text += "Привет, мир и люди ";
+  EXPECT_LT(tokenizer.next_cut(text, 20000), 21000U);
+}
+
 }  // namespace
 }  // namespace zero

@@ -259,8 +259,7 @@ void describe(CLI::App& app, Arguments& arguments) {
 
 int run(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app("Continues text by a model directory, chats with it, or writes the model's logits.",
-               "zero_generate");
+  CLI::App app("Continues text by a model directory, chats with it, or writes the model's logits.", "zero_generate");
   describe(app, arguments);
   if (const auto code = parse_command_line(app, argc, argv, version_text("zero_generate"))) return *code;
   if (arguments.ids.empty() && !arguments.chat && app.count("--prompt") + app.count("--prompts") == 0)

@@ -20,6 +20,7 @@ const char* name_of(MeshAxis axis);
 class AxisSet {
  public:
   constexpr AxisSet() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): an axis is a set of one
   constexpr AxisSet(MeshAxis axis) : bits_(std::uint8_t(1 << int(axis))) {}
   constexpr AxisSet(std::initializer_list<MeshAxis> axes) {
     for (const MeshAxis axis : axes) bits_ = std::uint8_t(bits_ | 1 << int(axis));

@@ -68,7 +68,7 @@ def check_help(place):
         assert max(map(len, done.stdout.splitlines())) <= 80, done.stdout
     done = subprocess.run([SCRIPT, "config.toml", "-np", "1", "--", "--help"], cwd=place.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS,
                           env=environment(ZERO_BIN=place.bin))
-    assert done.returncode == 0 and done.stdout.startswith("Trains a Llama model"), done
+    assert done.returncode == 0 and done.stdout.startswith("Trains a language model"), done
     done = subprocess.run([SCRIPT], capture_output=True, text=True, timeout=DEADLINE_SECONDS)
     assert done.returncode == 2 and done.stderr.startswith("usage: scripts/train CONFIG"), done
 

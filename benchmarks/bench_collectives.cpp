@@ -15,7 +15,7 @@
 #include "comm/stream.h"
 #include "comm/world/device_backends.h"
 #include "comm/world/device_choice.h"
-#include "comm/world/world.h"
+#include "comm/world/job.h"
 
 namespace zero {
 namespace {
@@ -70,16 +70,16 @@ void print(const Arguments& arguments, int ranks, const Timed& timed, std::int64
                 seconds * 1e6, algorithm, bus);
 }
 
-int measure(World& world, const Arguments& arguments) {
+int measure(Job& job, const Arguments& arguments) {
   MpiOptions options;
   options.shared_memory = arguments.shared_memory == "off"  ? SharedMemory::off
                           : arguments.shared_memory == "on" ? SharedMemory::on
                                                             : SharedMemory::automatic;
   options.slots = arguments.slots;
   options.slot_bytes = arguments.slot_bytes;
-  world.configure(options);
-  Communicator& host = world.communicator();
-  const at::Device device = choose_device({arguments.device, 1}, world.local_rank(), world.local_size());
+  job.configure(options);
+  Communicator& host = job.communicator();
+  const at::Device device = choose_device({arguments.device, 1}, job.local_rank(), job.local_size());
   const c10::OptionalDeviceGuard guard(device);
   const ComputeStream stream(device);
   const auto on_device = make_device_communicator(host, device);
@@ -129,7 +129,7 @@ int bench_collectives(int argc, char** argv) {
   app.add_option("--device", arguments.device)->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
   app.add_flag("--json", arguments.json, "one object per line");
   if (const auto code = parse(app, argc, argv)) return *code;
-  return World::run([&](World& world) { return measure(world, arguments); });
+  return Job::run([&](Job& job) { return measure(job, arguments); });
 }
 
 }  // namespace zero

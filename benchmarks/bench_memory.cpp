@@ -15,7 +15,7 @@
 #include "benchmarks/step_run.h"
 #include "comm/agreement.h"
 #include "comm/fake/fake_communicator.h"
-#include "comm/world/world.h"
+#include "comm/world/job.h"
 #include "models/nn/matmul_setting.h"
 #include "offload/memory/process_memory.h"
 #include "zero/config/offload_policy.h"
@@ -49,7 +49,7 @@ struct Row {
 struct Bench {
   Options options;
   Config config;
-  World* world;
+  Job* job;
   CpuAllocator* allocator;
   MemoryTracker* tracker;
   std::int64_t process_now = 0;
@@ -79,7 +79,7 @@ Row predict(const Bench& bench, int stage, int ranks) {
   config.zero.stage = stage;
   if (stage < 3) config.offload.parameters = "none";
   config.training.global_batch_size =
-      config.training.local_batch_size * ranks * (BatchArithmetic::of(bench.config, bench.world->size()).accumulation);
+      config.training.local_batch_size * ranks * (BatchArithmetic::of(bench.config, bench.job->size()).accumulation);
   const BatchArithmetic batch = BatchArithmetic::of(config, ranks);
   const RunModel run = make_run_model(config, model_config_of(config), false);
   MemoryWork work = memory_work_of(config, batch);
@@ -101,7 +101,7 @@ StepWork work_of(const Bench& bench, int stage, int rank) {
   work.weights = config.model.path.value_or("");
   work.seq = config.training.seq_len;
   work.local_batch = config.training.local_batch_size;
-  work.micro_batches = BatchArithmetic::of(config, bench.world->size()).accumulation;
+  work.micro_batches = BatchArithmetic::of(config, bench.job->size()).accumulation;
   work.bf16 = config.training.precision == "bf16";
   work.packed = config.data.packing;
   if (const auto lora = lora_options_of(config)) work.adapt = [lora](Model& model) { add_lora(model, *lora); };
@@ -112,7 +112,7 @@ StepWork work_of(const Bench& bench, int stage, int rank) {
     Config own = bench.config;
     own.zero.stage = stage;
     if (stage < 3) own.offload.parameters = "none";
-    options = engine_options_of(own, BatchArithmetic::of(own, bench.world->size()));
+    options = engine_options_of(own, BatchArithmetic::of(own, bench.job->size()));
     options.offload = offload_policy_of(own, rank, at::kCPU);
   };
   return work;
@@ -125,13 +125,13 @@ bool fits(const Bench& bench, const Row& row, int processes_here) {
                     double(processes_here) * (double(row.plan.peak()) + row.process - double(bench.process_now)) <
                         double(memory.available);
   at::Tensor no = at::full({1}, mine ? 0.0 : 1.0, at::kDouble);
-  bench.world->communicator().all_reduce(no, {at::kDouble, false});
+  bench.job->communicator().all_reduce(no, {at::kDouble, false});
   return no.item<double>() == 0;
 }
 
 void measure(const Bench& bench, Row& row, Communicator& communicator) {
   bench.allocator->trim();  // what the stage before held
-  if (bench.options.predict_only || !fits(bench, row, bench.world->local_size())) return;
+  if (bench.options.predict_only || !fits(bench, row, bench.job->local_size())) return;
   const StepWork work = work_of(bench, row.stage, communicator.rank());
   row.measured = run_steps(work, row.stage, communicator, *bench.tracker, *bench.allocator);
 }
@@ -154,7 +154,7 @@ void print_json(const Bench& bench, const Row& row) {
                       {"stage", row.stage},
                       {"seq", c.training.seq_len},
                       {"batch", c.training.local_batch_size},
-                      {"accum", BatchArithmetic::of(c, bench.world->size()).accumulation},
+                      {"accum", BatchArithmetic::of(c, bench.job->size()).accumulation},
                       {"checkpointing", c.activation_checkpoint.mode},
                       {"offload", {c.offload.optimizer, c.offload.parameters}}};
   line["paper"] = {
@@ -235,26 +235,26 @@ void print_row(const Row& row) {
   std::fflush(stdout);
 }
 
-int run(const Options& options, World& world) {
+int run(const Options& options, Job& job) {
   const std::int64_t process_now = pss_bytes();
   CpuAllocator allocator;
   allocator.install();
   MemoryTracker tracker;
   TrackerScope scope(tracker);
-  if (!std::getenv("OMP_NUM_THREADS")) at::set_num_threads(world.cores());
-  if (!options.fake_ranks.empty() && world.size() > 1)
+  if (!std::getenv("OMP_NUM_THREADS")) at::set_num_threads(job.cores());
+  if (!options.fake_ranks.empty() && job.size() > 1)
     throw InputError("--fake-ranks pretends all ranks but one: start it without mpirun");
-  Bench bench{options, {}, &world, &allocator, &tracker, process_now};
-  all_or_none(world.control(), [&] {
+  Bench bench{options, {}, &job, &allocator, &tracker, process_now};
+  all_or_none(job.control(), [&] {
     bench.config = load_config(options.config, options.overrides);
     if (bench.config.lora && bench.config.model.path && !options.predict_only)
       throw InputError(bench.config.where("model.path") +
                        ": [lora] is measured over a preset's random weights: name one, or add --predict");
     validate_for_model(bench.config, model_config_of(bench.config));
-    validate_for(bench.config, world.size());
+    validate_for(bench.config, job.size());
   });
   const std::string matmul = choose_fast_matmul();
-  const bool tell = world.rank() == 0;
+  const bool tell = job.rank() == 0;
   if (tell && !options.json) {
     std::printf("%s, %s, %lld sequences of %lld tokens in a micro-batch, %d threads a rank\n%s\n",
                 options.config.c_str(), bench.config.training.precision.c_str(),
@@ -262,12 +262,12 @@ int run(const Options& options, World& world) {
                 at::get_num_threads(), matmul.c_str());
     print_heads(bench);
   }
-  const std::vector<int> worlds = options.fake_ranks.empty() ? std::vector<int>{world.size()} : options.fake_ranks;
+  const std::vector<int> worlds = options.fake_ranks.empty() ? std::vector<int>{job.size()} : options.fake_ranks;
   for (const int ranks : worlds)
     for (const int stage : options.stages) {
       Row row = predict(bench, stage, ranks);
       FakeCommunicator fake(0, ranks);
-      measure(bench, row, options.fake_ranks.empty() ? world.communicator() : fake);
+      measure(bench, row, options.fake_ranks.empty() ? job.communicator() : fake);
       if (tell) options.json ? print_json(bench, row) : print_row(row);
     }
   return 0;
@@ -292,7 +292,7 @@ int bench_memory(int argc, char** argv) {
   app.add_flag("--predict", options.predict_only, "measure nothing");
   app.add_flag("--json", options.json, "JSON lines");
   if (const auto code = parse(app, argc, argv)) return *code;
-  return World::run([&](World& world) { return run(options, world); });
+  return Job::run([&](Job& job) { return run(options, job); });
 }
 
 }  // namespace zero

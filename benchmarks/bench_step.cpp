@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/step_run.h"
-#include "comm/world/world.h"
+#include "comm/world/job.h"
 #include "models/formats/hf_directory.h"
 #include "models/nn/matmul_setting.h"
 #include "zero/optim/optimizer_table.h"
@@ -128,11 +128,11 @@ void add_options(CLI::App& app, Options& options) {
   app.add_flag("--json", options.json, "JSON lines");
 }
 
-int run(Options options, World& world) {
+int run(Options options, Job& job) {
   StepWork& work = options.work;
   if (work.warmup >= work.steps)
     throw InputError(text("--warmup ", work.warmup, " leaves none of ", work.steps, " steps to be timed"));
-  if (options.threads <= 0) options.threads = world.cores();
+  if (options.threads <= 0) options.threads = job.cores();
   at::set_num_threads(options.threads);
   CpuAllocator allocator;
   allocator.install();
@@ -144,18 +144,18 @@ int run(Options options, World& world) {
         text("--seq ", work.seq, " is longer than the model's context, ", work.model.max_position_embeddings));
   work.bf16 = options.precision == "bf16";
   const std::string matmul = choose_fast_matmul();
-  const bool tell = world.rank() == 0;
+  const bool tell = job.rank() == 0;
   if (tell && !options.json)
     std::printf("%s, %s, %d ranks x %lld micro-batches x %lld sequences of %lld tokens, %d threads a rank\n%s\n",
                 work.weights.empty() ? options.preset.c_str() : work.weights.c_str(), options.precision.c_str(),
-                world.size(), (long long)work.micro_batches, (long long)work.local_batch, (long long)work.seq,
+                job.size(), (long long)work.micro_batches, (long long)work.local_batch, (long long)work.seq,
                 at::get_num_threads(), matmul.c_str());
   std::vector<StepMeasurement> results;
   for (const int stage : options.stages) {
-    results.push_back(run_steps(work, stage, world.communicator(), tracker, allocator));
-    if (tell && options.json) print_json(options, stage, world.size(), results.back());
+    results.push_back(run_steps(work, stage, job.communicator(), tracker, allocator));
+    if (tell && options.json) print_json(options, stage, job.size(), results.back());
   }
-  if (tell && !options.json) print_table(options, world.size(), results);
+  if (tell && !options.json) print_table(options, job.size(), results);
   return 0;
 }
 
@@ -170,7 +170,7 @@ int bench_step(int argc, char** argv) {
                "zero_bench step");
   add_options(app, options);
   if (const auto code = parse(app, argc, argv)) return *code;
-  return World::run([&](World& world) { return run(options, world); });
+  return Job::run([&](Job& job) { return run(options, job); });
 }
 
 }  // namespace zero

@@ -16,7 +16,7 @@
 #include "comm/stream.h"
 #include "comm/world/device_backends.h"
 #include "comm/world/device_choice.h"
-#include "comm/world/world.h"
+#include "comm/world/job.h"
 #include "models/families/families.h"
 #include "models/initial_weights.h"
 #include "models/model.h"
@@ -269,9 +269,9 @@ void compare_with_graph(const Options& options, std::int64_t local_batch, Commun
   std::fflush(stdout);
 }
 
-void measure(const Options& options, std::int64_t local_batch, World& world, Communicator& communicator,
+void measure(const Options& options, std::int64_t local_batch, Job& job, Communicator& communicator,
              at::Device device, double matmul) {
-  Communicator& host = world.communicator();
+  Communicator& host = job.communicator();
   Measured measured;
   {
     DeviceRun run(options, local_batch, host, communicator, device);
@@ -279,28 +279,28 @@ void measure(const Options& options, std::int64_t local_batch, World& world, Com
     measured.peak_bytes = run.engine().peak_device_bytes();
     measured.loss = run.loss();
   }
-  if (world.size() > 1) {
+  if (job.size() > 1) {
     FreeCommunicator free(communicator, device);
     measured.exposed = measured.median - DeviceRun(options, local_batch, host, free, device).median_step();
   }
-  if (world.rank() == 0) print(options, local_batch, world.size(), measured, matmul);
+  if (job.rank() == 0) print(options, local_batch, job.size(), measured, matmul);
   if (options.graph)
     compare_with_graph(options, local_batch, host, communicator, device, measured.loss, measured.median);
 }
 
-int run(const Options& options, World& world) {
+int run(const Options& options, Job& job) {
   const c10::Device device =
-      choose_device({options.device, options.ranks_per_gpu}, world.local_rank(), world.local_size());
+      choose_device({options.device, options.ranks_per_gpu}, job.local_rank(), job.local_size());
   if (device.is_cpu()) throw InputError("this benchmark is for GPUs; leave --device away for the CPU");
   const c10::OptionalDeviceGuard guard(device);
-  if (options.graph && world.size() > 1) throw InputError("--graph is for one rank");
+  if (options.graph && job.size() > 1) throw InputError("--graph is for one rank");
   const at::ScalarType type = options.precision == "bf16" ? at::kBFloat16 : at::kFloat;
   const std::string line = prepare_device(device.index(), type, options.deterministic);
-  Communicator& host = world.communicator();
+  Communicator& host = job.communicator();
   const auto communicator = make_device_communicator(host, device, {std::chrono::seconds(120), options.ranks_per_gpu});
   const ComputeStream compute(device);
   const double matmul = matmul_rate(options.matmul, device, type);
-  if (world.rank() == 0) {
+  if (job.rank() == 0) {
     log_info(line);
     if (!options.json)
       std::printf("%-15s %5s %6s %9s %12s %10s %10s %9s %9s %9s %8s\n", "model", "stage", "batch", "ms", "tok/s/GPU",
@@ -308,9 +308,9 @@ int run(const Options& options, World& world) {
   }
   for (const std::int64_t local_batch : options.local_batches) {
     try {
-      measure(options, local_batch, world, *communicator, device, matmul);
+      measure(options, local_batch, job, *communicator, device, matmul);
     } catch (const c10::OutOfMemoryError&) {
-      if (world.size() > 1) throw;  // other ranks may be in a collective
+      if (job.size() > 1) throw;  // other ranks may be in a collective
       std::printf("%-15s %5d %6lld out of memory\n", options.preset.c_str(), options.stage, (long long)local_batch);
     }
     at::getDeviceAllocator(device.type())->emptyCache();
@@ -346,7 +346,7 @@ int bench_device_step(int argc, char** argv) {
   app.add_flag("--deterministic", options.deterministic);
   app.add_flag("--json", options.json, "JSON lines");
   if (const auto code = parse(app, argc, argv)) return *code;
-  return World::run([&](World& world) { return run(options, world); });
+  return Job::run([&](Job& job) { return run(options, job); });
 }
 
 }  // namespace zero

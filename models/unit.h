@@ -2,44 +2,16 @@
 // Unit: one link of the chain that a model is (embedding, decoder blocks, head). LibTorch only: a unit knows nothing of
 // ranks, shards or stages, and the engine nothing of what a unit computes.
 //
-// A unit owns no memory. It declares parameters; whoever holds them (the engine, or hold_parameters() for inference)
-// points each `tensor` at a view of a flat buffer. At stage 3 that buffer is empty but between the unit's unshard and
-// reshard.
+// At stage 3 the memory of its parameters is there between the unit's unshard and reshard alone.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "models/tensor_spec.h"
+#include "models/parameter_unit.h"
 
 namespace zero {
-
-/// How a parameter starts when no weights are loaded.
-enum class Init : std::uint8_t { normal, ones, zeros, kaiming_uniform };
-
-/// One leaf that a unit computes with. Its parts are tensors of the outside world that stand side by side along dim 0
-/// (q, k, v, or gate and up), so that they make one matrix product. A plain parameter has one part.
-struct Parameter {
-  std::vector<TensorSpec> parts;
-  bool trainable = true;
-  Init init = Init::normal;
-  double init_scale = 0.02;  // normal: standard deviation; kaiming_uniform: bound
-  at::Tensor tensor;         // [sum of dim 0 of the parts, the other dims], set by whoever holds the memory
-  double lr_scale = 1.0;     // its learning rate is that of the run times this
-  bool input_first = false;  // a projection that is stored [in, out]
-
-  std::vector<std::int64_t> shape() const;
-  std::int64_t numel() const;
-};
-
-/// A parameter of another unit that this unit uses too (tied embeddings). `tensor` is a leaf of its own that shares the
-/// owner's storage; its gradient is added to the owner's when the owner closes.
-struct BorrowedParameter {
-  int owner_unit = 0;
-  int owner_parameter = 0;
-  at::Tensor tensor;
-};
 
 /// A low-rank adapter on rows [begin, begin + rows) of one of the unit's parameters. Its tensors are parameters of the
 /// unit too, by index; magnitude is -1 where there is none.
@@ -87,14 +59,8 @@ struct ForwardContext {
   std::int64_t logits_bytes = 0;     // of one chunk of the head's tokens, at most; 0: what the device is best at
 };
 
-class Unit {
+class Unit : public ParameterUnit {
  public:
-  virtual ~Unit() = default;
-
-  const std::string& name() const { return name_; }
-  std::vector<Parameter>& parameters() { return parameters_; }
-  const std::vector<Parameter>& parameters() const { return parameters_; }
-  std::vector<BorrowedParameter>& borrowed() { return borrowed_; }
   std::vector<Adapter>& adapters() { return adapters_; }
   const std::vector<Adapter>& adapters() const { return adapters_; }
 
@@ -110,13 +76,8 @@ class Unit {
   virtual void drop_tables() {}
 
  protected:
-  explicit Unit(std::string name) : name_(std::move(name)) {}
-  std::vector<Parameter> parameters_;
-  std::vector<BorrowedParameter> borrowed_;
+  using ParameterUnit::ParameterUnit;
   std::vector<Adapter> adapters_;
-
- private:
-  std::string name_;
 };
 
 }  // namespace zero

@@ -33,7 +33,7 @@ class CudaConformance : public testing::TestWithParam<std::tuple<ConformanceCase
 
 TEST_P(CudaConformance, holds) {
   const auto& [conformance, path] = GetParam();
-  World& world = mpi_world();
+  Job& world = mpi_world();
   const int shared = gpus() < world.local_size() ? 2 : 1;
   const c10::Device device = choose_device({"cuda", shared}, world.local_rank(), world.local_size());
   std::unique_ptr<Communicator> inner;

@@ -11,12 +11,12 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "comm/agreement.h"
-#include "comm/world/world.h"
+#include "comm/world/job.h"
 
 namespace zero {
 namespace {
 
-void fail(const std::string& kind, World& world) {
+void fail(const std::string& kind, Job& job) {
   if (kind == "kill") raise(SIGKILL);
   if (kind == "stop") raise(SIGSTOP);
   if (kind == "exit") _exit(0);
@@ -25,27 +25,27 @@ void fail(const std::string& kind, World& world) {
   if (kind == "check") ZERO_CHECK(false, "an invariant is broken");
 }
 
-int meet(World& world, const std::string& kind, int failing, SharedMemory shared_memory) {
+int meet(Job& job, const std::string& kind, int failing, SharedMemory shared_memory) {
   if (kind == "where") {
     // One write: lines of several ranks must not mix.
     const std::string line =
-        text("rank ", world.rank(), " is ", world.local_rank(), " of ", world.local_size(), " on node ", world.node(),
-             " of ", world.nodes(), ", ", world.node_name(), ", with ", world.cores(), " cores\n");
+        text("rank ", job.rank(), " is ", job.local_rank(), " of ", job.local_size(), " on node ", job.node(),
+             " of ", job.nodes(), ", ", job.node_name(), ", with ", job.cores(), " cores\n");
     return ::write(1, line.data(), line.size()) == ssize_t(line.size()) ? 0 : 1;
   }
-  world.configure({.deadline = std::chrono::seconds(2), .shared_memory = shared_memory});
-  Communicator& c = world.communicator();
+  job.configure({.deadline = std::chrono::seconds(2), .shared_memory = shared_memory});
+  Communicator& c = job.communicator();
   if (kind == "agree")
-    all_or_none(world.control(), [&] {
-      if (world.rank() == failing) throw InputError("the file vanished");
+    all_or_none(job.control(), [&] {
+      if (job.rank() == failing) throw InputError("the file vanished");
     });
   if (kind == "alike") throw InputError("no such key");
   const at::Tensor x = at::ones({100000});
   for (int step = 0; step < 50; ++step) {
-    if (step == 20 && world.rank() == failing) fail(kind, world);
+    if (step == 20 && job.rank() == failing) fail(kind, job);
     c.all_reduce(x, {}, {Phase::backward, step, 0});
   }
-  return kind == "code" && world.rank() == failing ? 75 : 0;
+  return kind == "code" && job.rank() == failing ? 75 : 0;
 }
 
 }  // namespace
@@ -57,5 +57,5 @@ int main(int argc, char** argv) {
   const zero::SharedMemory memory = shared == "on"    ? zero::SharedMemory::on
                                     : shared == "off" ? zero::SharedMemory::off
                                                       : zero::SharedMemory::automatic;
-  return zero::World::run([&](zero::World& world) { return zero::meet(world, argv[1], std::stoi(argv[2]), memory); });
+  return zero::Job::run([&](zero::Job& job) { return zero::meet(job, argv[1], std::stoi(argv[2]), memory); });
 }

@@ -11,64 +11,64 @@
 namespace zero {
 namespace {
 
-std::vector<int> others(const World& world) {
+std::vector<int> others(const Job& job) {
   std::vector<int> ranks;
-  for (int r = 0; r < world.size(); ++r)
-    if (r != world.rank()) ranks.push_back(r);
+  for (int r = 0; r < job.size(); ++r)
+    if (r != job.rank()) ranks.push_back(r);
   return ranks;
 }
 
 TEST(FailureReports, all_hear_from_all) {
-  World& world = mpi_world();
-  const auto words = world.communicator().failures().make_reports();
-  if (world.size() == 1) return;  // nobody to tell
+  Job& job = mpi_world();
+  const auto words = job.communicator().failures().make_reports();
+  if (job.size() == 1) return;  // nobody to tell
   ASSERT_NE(words, nullptr);
-  const std::vector<int> peers = others(world);
+  const std::vector<int> peers = others(job);
   const std::vector<std::string> told =
-      words->exchange("rank " + std::to_string(world.rank()), peers, std::chrono::seconds(60));
+      words->exchange("rank " + std::to_string(job.rank()), peers, std::chrono::seconds(60));
   for (std::size_t i = 0; i < peers.size(); ++i) EXPECT_EQ(told[i], "rank " + std::to_string(peers[i]));
 }
 
 TEST(FailureReports, a_silent_rank_is_not_waited_for) {
-  World& world = mpi_world();
-  const auto words = world.communicator().failures().make_reports();
-  const int silent = world.size() - 1;
+  Job& job = mpi_world();
+  const auto words = job.communicator().failures().make_reports();
+  const int silent = job.size() - 1;
   if (silent == 0) return;
-  if (world.rank() != silent) {
-    const std::vector<int> peers = others(world);
+  if (job.rank() != silent) {
+    const std::vector<int> peers = others(job);
     const auto begin = std::chrono::steady_clock::now();
     const std::vector<std::string> told = words->exchange("here", peers, std::chrono::milliseconds(500));
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
     for (std::size_t i = 0; i < peers.size(); ++i) EXPECT_EQ(told[i], peers[i] == silent ? "" : "here");
   }
-  world.communicator().barrier();
+  job.communicator().barrier();
 }
 
 // The last rank is behind and says nothing; the others of its node tell of it. On one machine the halves of the job
 // pretend to be nodes.
 TEST(FailureReports, the_flight_recorder_names_a_silent_rank_of_another_node) {
-  World& world = mpi_world();
-  if (world.size() < 3) GTEST_SKIP() << "its node needs another rank";
-  Communicator& host = world.communicator();
+  Job& job = mpi_world();
+  if (job.size() < 3) GTEST_SKIP() << "its node needs another rank";
+  Communicator& host = job.communicator();
   FlightRecorderOptions options;
   options.nodes = node_names_of_ranks(host);
   if (is_one_node(options.nodes))
-    for (int r = 0; r < world.size(); ++r) options.nodes[r] = r < world.size() / 2 ? "a" : "b";
+    for (int r = 0; r < job.size(); ++r) options.nodes[r] = r < job.size() / 2 ? "a" : "b";
   const std::string node = options.nodes.back();
-  const bool same_node = options.nodes[world.rank()] == node;
+  const bool same_node = options.nodes[job.rank()] == node;
   options.reports = host.failures().make_reports();
   FlightRecorder recorder(host, std::move(options));
   CallRecord call;
   call.kind = CollectiveKind::reduce_scatter;
   call.numel = 64;
   recorder.record(call);
-  const int silent = world.size() - 1;
+  const int silent = job.size() - 1;
   call.kind = CollectiveKind::all_gather;
-  if (world.rank() != silent) recorder.record(call);
+  if (job.rank() != silent) recorder.record(call);
   host.barrier();
   const std::string words =
       "rank " + std::to_string(silent) + " is missing, its last call was #0 reduce_scatter of 64 byte (other)";
-  if (world.rank() != silent) {
+  if (job.rank() != silent) {
     EXPECT_EQ(recorder.who_is_behind(), same_node ? words : "");
     const std::string elsewhere = recorder.ask_other_nodes(std::chrono::seconds(2));
     EXPECT_EQ(elsewhere, same_node ? ""

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "comm/agreement.h"
-#include "comm/world/world.h"
+#include "comm/world/job.h"
 #include "tests/mpi/mpi_world.h"
 #include "tests/unit/comm/conformance.h"
 
@@ -152,29 +152,29 @@ TEST(Mpi, a_mismatch_names_both_calls) {
   EXPECT_THAT(message, HasSubstr("all_reduce of 5 float"));
 }
 
-TEST(World, agrees_on_a_failure) {
-  World& world = mpi_world();
-  const int last = world.size() - 1;
+TEST(Job, agrees_on_a_failure) {
+  Job& job = mpi_world();
+  const int last = job.size() - 1;
   try {
-    all_or_none(world.control(), [&] {
-      if (world.rank() == last) throw InputError("no such file");
+    all_or_none(job.control(), [&] {
+      if (job.rank() == last) throw InputError("no such file");
     });
     FAIL() << "no error";
   } catch (const InputError& e) {
     EXPECT_EQ(std::string(e.what()),
-              world.size() == 1 ? "no such file" : "rank " + std::to_string(last) + ": no such file");
+              job.size() == 1 ? "no such file" : "rank " + std::to_string(last) + ": no such file");
   }
-  EXPECT_EQ(failure_of([&] { all_or_none(world.control(), [] { throw Error("all alike"); }); }), "all alike");
-  EXPECT_NO_THROW(all_or_none(world.control(), [] {}));
+  EXPECT_EQ(failure_of([&] { all_or_none(job.control(), [] { throw Error("all alike"); }); }), "all alike");
+  EXPECT_NO_THROW(all_or_none(job.control(), [] {}));
 }
 
-TEST(World, knows_its_place) {
-  World& world = mpi_world();
-  EXPECT_EQ(world.nodes(), 1);
-  EXPECT_EQ(world.node(), 0);
-  EXPECT_EQ(world.local_size(), world.size());
-  EXPECT_EQ(world.local_rank(), world.rank());
-  EXPECT_EQ(world.communicator().size(), world.size());
+TEST(Job, knows_its_place) {
+  Job& job = mpi_world();
+  EXPECT_EQ(job.nodes(), 1);
+  EXPECT_EQ(job.node(), 0);
+  EXPECT_EQ(job.local_size(), job.size());
+  EXPECT_EQ(job.local_rank(), job.rank());
+  EXPECT_EQ(job.communicator().size(), job.size());
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace zero {
 namespace {
 
-World* world_of_program = nullptr;
+Job* world_of_program = nullptr;
 
 class FailuresOnly final : public testing::EmptyTestEventListener {
  public:
@@ -27,8 +27,8 @@ class FailuresOnly final : public testing::EmptyTestEventListener {
 
 }  // namespace
 
-World& mpi_world() {
-  ZERO_CHECK(world_of_program, "tests run inside World::run");
+Job& mpi_world() {
+  ZERO_CHECK(world_of_program, "tests run inside Job::run");
   return *world_of_program;
 }
 
@@ -36,12 +36,12 @@ World& mpi_world() {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  return zero::World::run([](zero::World& world) {
-    zero::world_of_program = &world;
+  return zero::Job::run([](zero::Job& job) {
+    zero::world_of_program = &job;
     auto& listeners = testing::UnitTest::GetInstance()->listeners();
-    if (world.rank() != 0) {
+    if (job.rank() != 0) {
       delete listeners.Release(listeners.default_result_printer());
-      listeners.Append(new zero::FailuresOnly(world.rank()));
+      listeners.Append(new zero::FailuresOnly(job.rank()));
     }
     return RUN_ALL_TESTS();
   });

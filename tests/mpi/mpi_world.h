@@ -1,9 +1,9 @@
 #pragma once
 // The one world of a test program under mpirun.
-#include "comm/world/world.h"
+#include "comm/world/job.h"
 
 namespace zero {
 
-World& mpi_world();
+Job& mpi_world();
 
 }  // namespace zero

@@ -17,8 +17,8 @@ Sizes sizes_of(const ModelConfig& config, int shards) {
   Model model = make_model(config);
   const Chain chain = chain_of(model);
   Sizes sizes;
-  for (const GroupSpec& spec : plan_groups(chain)) {
-    const std::int64_t numel = FlatLayout(specs_of(chain, spec), shards).numel();
+  for (const GroupSpec& spec : plan_groups(units_of(chain))) {
+    const std::int64_t numel = FlatLayout(specs_of(units_of(chain), spec), shards).numel();
     sizes.all += numel;
     if (spec.unit == 0) sizes.embedding = numel;
     if (spec.unit == int(chain.size()) - 1) sizes.head = numel;

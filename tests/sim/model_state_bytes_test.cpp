@@ -47,11 +47,11 @@ Padded padded(const ModelConfig& config, int shards) {
   Model model = make_model(config);
   const Chain chain = chain_of(model);
   Padded sizes;
-  for (const GroupSpec& spec : plan_groups(chain)) {
-    const std::int64_t numel = FlatLayout(specs_of(chain, spec), shards).numel();
+  for (const GroupSpec& spec : plan_groups(units_of(chain))) {
+    const std::int64_t numel = FlatLayout(specs_of(units_of(chain), spec), shards).numel();
     sizes.all += numel;
     std::int64_t tensors = 0;
-    for (const auto& parameter : specs_of(chain, spec))
+    for (const auto& parameter : specs_of(units_of(chain), spec))
       for (const TensorSpec& tensor : parameter) tensors += tensor.numel();
     sizes.tensors += (tensors + 15) / 16 * 16;
     sizes.largest = std::max(sizes.largest, numel);

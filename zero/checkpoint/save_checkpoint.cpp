@@ -37,15 +37,15 @@ void write_section(ParameterGroup& group, StateShard& shard, const ShardSection&
 }
 
 /// The own sections, durable when it returns.
-FileMark write_shard(Engine& engine, const std::string& path, const ShardFormat& format, FileCalls& calls) {
+FileMark write_shard(ModelStates& model, const std::string& path, const ShardFormat& format, FileCalls& calls) {
   ShardWriter writer(calls, path, format);
   auto section = format.sections().begin();
-  for (const auto& group : engine.groups())
+  for (const auto& group : model.groups())
     for (const auto& shard : group->states()) {
       if (section->count > 0) write_section(*group, *shard, *section, writer);
       ++section;
     }
-  for (const SavedStatistic& statistic : saved_statistics(engine)) {
+  for (const SavedStatistic& statistic : saved_statistics(model)) {
     if (section++->count == 0) continue;
     const at::Tensor values = statistic.values.to(at::kCPU).contiguous();
     writer.append({values.const_data_ptr()}, values.numel());
@@ -82,18 +82,18 @@ void prune(CheckpointFolders& folders, std::int64_t keep) {
 
 }  // namespace
 
-void save_checkpoint(Engine& engine, const RunDescription& run, const RunPosition& position, CheckpointFolders& folders,
+void save_checkpoint(ModelStates& model, const RunDescription& run, const RunPosition& position, CheckpointFolders& folders,
                      FileCalls& calls, Communicator& control, const SaveOptions& options) {
-  ZERO_CHECK(engine.mesh().size(axes::model) == 1, "a checkpoint holds full tensors");
-  Communicator& communicator = engine.host();
+  ZERO_CHECK(model.mesh().size(axes::model) == 1, "a checkpoint holds full tensors");
+  Communicator& communicator = model.host();
   const int rank = communicator.rank(), ranks = communicator.size();
-  const std::vector<std::vector<ShardSection>> sections = sections_of_ranks(engine);
+  const std::vector<std::vector<ShardSection>> sections = sections_of_ranks(model);
   const std::string temporary = folders.temporary_path(position.steps);
   Manifest manifest;
   manifest.run = run;
   manifest.position = position;
   manifest.chunk_elements = options.chunk_elements;
-  manifest.groups = saved_groups(engine);
+  manifest.groups = saved_groups(model);
 
   // 1. An empty temporary folder.
   all_or_none(control, [&] {
@@ -102,8 +102,8 @@ void save_checkpoint(Engine& engine, const RunDescription& run, const RunPositio
   // 2. Every rank's states, synced. Nobody goes on before all are.
   FileMark mark;
   all_or_none(control, [&] {
-    engine.mesh().ranks().failures().check();
-    mark = write_shard(engine, temporary + "/" + shard_name(rank),
+    model.mesh().ranks().failures().check();
+    mark = write_shard(model, temporary + "/" + shard_name(rank),
                        ShardFormat(sections[std::size_t(rank)], manifest.states(), manifest.chunk_elements), calls);
   });
   // 3. What is known of every file.

@@ -2,7 +2,7 @@
 // Saving: from the states of all ranks to one complete folder, or to none.
 #include "zero/checkpoint/checkpoint_folders.h"
 #include "zero/checkpoint/manifest.h"
-#include "zero/core/engine.h"
+#include "zero/core/model_states.h"
 
 namespace zero {
 
@@ -15,7 +15,7 @@ struct SaveOptions {
 /// `keep` are gone; when it throws, it does on all ranks, the older ones are as they were, and what was begun lies in
 /// the step's temporary folder. Each rank holds one chunk of states beside its own. `control`: the ranks,
 /// with the patience for those that write for longer. Collective.
-void save_checkpoint(Engine& engine, const RunDescription& run, const RunPosition& position, CheckpointFolders& folders,
+void save_checkpoint(ModelStates& model, const RunDescription& run, const RunPosition& position, CheckpointFolders& folders,
                      FileCalls& calls, Communicator& control, const SaveOptions& options = {});
 
 }  // namespace zero

@@ -92,10 +92,10 @@ void SavedStates::verify() {
   for (int f = 0; f < int(manifest_.files.size()); ++f) reader(f).verify();
 }
 
-void check_same_tensors(const SavedStates& saved, Engine& engine) {
+void check_same_tensors(const SavedStates& saved, ModelStates& model) {
   std::map<std::string, std::vector<std::int64_t>> stored;
   for (const TensorSpec& spec : saved.tensors()) stored[spec.name] = spec.shape;
-  for (const auto& group : engine.groups()) {
+  for (const auto& group : model.groups()) {
     if (!group->spec().trainable) continue;
     for (const FlatTensor& tensor : group->layout().tensors()) {
       const auto found = stored.find(tensor.spec.name);
@@ -130,9 +130,9 @@ std::string recorded_optimizer(const SavedStates& saved) {
 
 }  // namespace
 
-void check_same_states(const SavedStates& saved, Engine& engine) {
-  const std::string wrote_run = recorded_optimizer(saved), runs = engine.options().optimizer.name;
-  for (const auto& group : engine.groups())
+void check_same_states(const SavedStates& saved, ModelStates& model) {
+  const std::string wrote_run = recorded_optimizer(saved), runs = model.options().optimizer.name;
+  for (const auto& group : model.groups())
     for (const auto& shard : group->states())
       for (int t = 0; t < int(shard->layout().tensors().size()); ++t) {
         const std::string& name = shard->layout().spec(t).name;
@@ -146,7 +146,7 @@ void check_same_states(const SavedStates& saved, Engine& engine) {
           if (std::find(held.begin(), held.end(), state) == held.end())
             refuse_optimizer(saved, "holds no " + state.name + " of " + name + ", which this run's optimizer needs");
       }
-  for (const SavedStatistic& statistic : saved_statistics(engine))
+  for (const SavedStatistic& statistic : saved_statistics(model))
     if (!saved.holds(statistic.name))
       refuse_optimizer(saved, "holds no " + statistic.name + ", which this run's optimizer needs");
 }
@@ -166,8 +166,8 @@ void restore_chunk(SavedStates& saved, const StateShard& shard, const std::vecto
   }
 }
 
-void restore_statistics(SavedStates& saved, Engine& engine) {
-  for (const SavedStatistic& statistic : saved_statistics(engine)) {
+void restore_statistics(SavedStates& saved, ModelStates& model) {
+  for (const SavedStatistic& statistic : saved_statistics(model)) {
     const at::Tensor values = at::empty({statistic.values.numel()}, at::kDouble);
     saved.read(statistic.name, 0, values.numel(), {{statistic.state(), values.data_ptr()}});
     statistic.values.copy_(values);
@@ -176,14 +176,14 @@ void restore_statistics(SavedStates& saved, Engine& engine) {
 
 }  // namespace
 
-void restore_states(SavedStates& saved, Engine& engine) {
-  for (const auto& group : engine.groups())
+void restore_states(SavedStates& saved, ModelStates& model) {
+  for (const auto& group : model.groups())
     for (const auto& shard : group->states()) {
       const std::vector<StateSpec> specs = group->visited_states(*shard);
       group->visit_states(*shard, StateAccess::write,
                           [&](const StateChunk& chunk) { restore_chunk(saved, *shard, specs, chunk); });
     }
-  restore_statistics(saved, engine);
+  restore_statistics(saved, model);
 }
 
 }  // namespace zero

@@ -8,7 +8,7 @@
 
 #include "zero/checkpoint/manifest.h"
 #include "zero/checkpoint/shard_reader.h"
-#include "zero/core/engine.h"
+#include "zero/core/model_states.h"
 
 namespace zero {
 
@@ -66,16 +66,16 @@ class SavedStates {
   int open_file_ = -1;
 };
 
-/// Throws InputError that names the first trained tensor of the engine that the checkpoint does not hold, or the other
+/// Throws InputError that names the first trained tensor of the model that the checkpoint does not hold, or the other
 /// way round.
-void check_same_tensors(const SavedStates& saved, Engine& engine);
+void check_same_tensors(const SavedStates& saved, ModelStates& model);
 
 /// Throws InputError that names the first tensor whose states another optimizer wrote, or the first state or number of the
-/// engine's optimizers that the checkpoint does not hold.
-void check_same_states(const SavedStates& saved, Engine& engine);
+/// model's optimizers that the checkpoint does not hold.
+void check_same_states(const SavedStates& saved, ModelStates& model);
 
-/// Fills the states of the engine's trained groups that this rank holds, and what its optimizers keep; Engine::resume()
+/// Fills the states of the model's trained groups that this rank holds, and what its optimizers keep; ModelStates::resume()
 /// must follow. Holds one chunk beside them.
-void restore_states(SavedStates& saved, Engine& engine);
+void restore_states(SavedStates& saved, ModelStates& model);
 
 }  // namespace zero

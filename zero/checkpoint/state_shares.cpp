@@ -35,12 +35,12 @@ void add_statistics(const std::vector<StatisticSpec>& specs, const std::string& 
 
 }  // namespace
 
-std::vector<SavedStatistic> saved_statistics(Engine& engine) {
+std::vector<SavedStatistic> saved_statistics(ModelStates& model) {
   std::vector<SavedStatistic> all;
-  for (int i = 0; i < engine.optimizers().size(); ++i) {
-    const Optimizer& optimizer = engine.optimizers()[i];
-    const Statistics& statistics = engine.statistics(i);
-    const std::vector<TensorSpec>& tensors = engine.optimizer_tensors(i);
+  for (int i = 0; i < model.optimizers().size(); ++i) {
+    const Optimizer& optimizer = model.optimizers()[i];
+    const Statistics& statistics = model.statistics(i);
+    const std::vector<TensorSpec>& tensors = model.optimizer_tensors(i);
     for (int t = 0; t < int(tensors.size()); ++t)
       add_statistics(optimizer.statistics(tensors[std::size_t(t)].shape), tensors[std::size_t(t)].name,
                      statistics.kept(t), all);
@@ -49,28 +49,28 @@ std::vector<SavedStatistic> saved_statistics(Engine& engine) {
   return all;
 }
 
-std::vector<SavedGroup> saved_groups(Engine& engine) {
+std::vector<SavedGroup> saved_groups(ModelStates& model) {
   std::vector<SavedGroup> groups;
-  for (const auto& group : engine.groups())
+  for (const auto& group : model.groups())
     for (const auto& shard : group->states())
       groups.push_back({shard->layout().saved_tensors(), shard->layout().numel(), group->visited_states(*shard),
                         shard->optimizer().name()});
-  for (const SavedStatistic& statistic : saved_statistics(engine)) {
+  for (const SavedStatistic& statistic : saved_statistics(model)) {
     const std::int64_t numel = statistic.values.numel();
     groups.push_back({{{{statistic.name, {numel}}, 0, 0}}, numel, {statistic.state()}});
   }
   return groups;
 }
 
-std::vector<std::vector<ShardSection>> sections_of_ranks(Engine& engine) {
-  const MeshShape& mesh = engine.mesh().shape();
-  const std::vector<SavedStatistic> statistics = saved_statistics(engine);
+std::vector<std::vector<ShardSection>> sections_of_ranks(ModelStates& model) {
+  const MeshShape& mesh = model.mesh().shape();
+  const std::vector<SavedStatistic> statistics = saved_statistics(model);
   std::vector<std::vector<ShardSection>> all;
   for (int rank = 0; rank < mesh.ranks(); ++rank) {
-    const Place place{mesh.index(rank, engine.sharing_axes()), mesh.index(rank, engine.replica_axes()),
-                      mesh.size(engine.replica_axes())};
+    const Place place{mesh.index(rank, model.sharing_axes()), mesh.index(rank, model.replica_axes()),
+                      mesh.size(model.replica_axes())};
     std::vector<ShardSection>& sections = all.emplace_back();
-    for (const auto& group : engine.groups())
+    for (const auto& group : model.groups())
       for (const auto& shard : group->states())
         sections.push_back(section_of(*shard, group->layout(), int(sections.size()), place));
     for (const SavedStatistic& statistic : statistics)
@@ -79,11 +79,11 @@ std::vector<std::vector<ShardSection>> sections_of_ranks(Engine& engine) {
   return all;
 }
 
-std::int64_t checkpoint_bytes(Engine& engine) {
+std::int64_t checkpoint_bytes(ModelStates& model) {
   std::vector<std::vector<StateSpec>> states;
-  for (const SavedGroup& group : saved_groups(engine)) states.push_back(group.states);
+  for (const SavedGroup& group : saved_groups(model)) states.push_back(group.states);
   std::int64_t sum = 0;
-  for (std::vector<ShardSection>& sections : sections_of_ranks(engine))
+  for (std::vector<ShardSection>& sections : sections_of_ranks(model))
     sum += ShardFormat(std::move(sections), states, ShardFormat::default_chunk_elements).bytes();
   return sum;
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "zero/checkpoint/manifest.h"
-#include "zero/core/engine.h"
+#include "zero/core/model_states.h"
 
 namespace zero {
 
@@ -16,15 +16,15 @@ struct SavedStatistic {
 
   StateSpec state() const { return {name.substr(0, name.find(':')), at::kDouble}; }
 };
-std::vector<SavedStatistic> saved_statistics(Engine& engine);
+std::vector<SavedStatistic> saved_statistics(ModelStates& model);
 
 /// What a manifest tells of: a group for each optimizer of each trained group, in order, and one for each statistic.
-std::vector<SavedGroup> saved_groups(Engine& engine);
+std::vector<SavedGroup> saved_groups(ModelStates& model);
 
 /// What each rank writes, by rank: a section per saved group. Statistics are the first one's.
-std::vector<std::vector<ShardSection>> sections_of_ranks(Engine& engine);
+std::vector<std::vector<ShardSection>> sections_of_ranks(ModelStates& model);
 
 /// Bytes of the shard files of all ranks.
-std::int64_t checkpoint_bytes(Engine& engine);
+std::int64_t checkpoint_bytes(ModelStates& model);
 
 }  // namespace zero

@@ -1,9 +1,13 @@
 #pragma once
-// The units of a model as the engine runs through them.
+// Chain: the units of a model in the order in which an engine runs through them.
+#include <vector>
+
 #include "models/model.h"
 #include "zero/core/group_plan.h"
 
 namespace zero {
+
+using Chain = std::vector<Unit*>;
 
 /// Embedding, blocks, head. The model outlives the chain.
 inline Chain chain_of(const Model& model) {
@@ -11,5 +15,7 @@ inline Chain chain_of(const Model& model) {
   for (const auto& unit : model.units) chain.push_back(unit.get());
   return chain;
 }
+
+inline Units units_of(const Chain& chain) { return {chain.begin(), chain.end()}; }
 
 }  // namespace zero

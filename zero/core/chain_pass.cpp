@@ -27,29 +27,19 @@ void unshard_all(const std::vector<ParameterGroup*>& groups, Phase phase) {
 
 }  // namespace
 
-std::vector<ParameterGroup*> ChainGroups::trained() const {
-  std::vector<ParameterGroup*> found;
-  for (const auto& group : groups)
-    if (group->spec().trainable) found.push_back(group.get());
-  return found;
-}
-
-void ChainGroups::end_passes() {
-  while (!under_way.empty()) under_way.back()->end();
-  in_step = false;
-}
-
-ChainPass::ChainPass(ChainGroups& groups, const ForwardContext& context, MicroBatch micro, const Head& head)
+ChainPass::ChainPass(UnitGroups& groups, const ChainRun& run, const ForwardContext& context, MicroBatch micro,
+                     const Head& head)
     : groups_(groups),
+      run_(run),
       context_(context),
       micro_(micro),
-      is_open_(groups.chain.size(), false),
-      is_collected_(groups.chain.size(), false) {
-  context_.recompute_attention = groups.recompute_attention;
+      is_open_(run.chain.size(), false),
+      is_collected_(run.chain.size(), false) {
+  context_.recompute_attention = run.recompute_attention;
   close_others();
   groups_.under_way.push_back(this);
   try {
-    run(head);
+    this->run(head);
   } catch (...) {
     end();
     throw;
@@ -74,13 +64,13 @@ void ChainPass::run(const Head& head) {
   if (groups_.gathers) groups_.gather_stream.follow_current();  // the optimizer's new weights
   unshard_all(groups_.spanning, Phase::forward);
   spanning_open_ = true;
-  const int last = int(groups_.chain.size()) - 1;
+  const int last = int(run_.chain.size()) - 1;
   at::Tensor x;
   for (int u = 0; u <= last; ++u) {
     open(u, Phase::forward);
     prefetch(u + 1, Phase::forward);
     x = enter_unit(x, *this, u);
-    x = u == last && head ? head(*groups_.chain[u], x) : run_unit(u, x);
+    x = u == last && head ? head(*run_.chain[u], x) : run_unit(u, x);
     x = exit_unit(x, *this, u);
     if (u < last) close(u);  // backward needs the last one first
   }
@@ -89,15 +79,15 @@ void ChainPass::run(const Head& head) {
 }
 
 bool ChainPass::recomputes(int unit) const {
-  const bool block = unit > 0 && unit + 1 < int(groups_.chain.size());
-  return block && groups_.recompute_every > 0 && (unit - 1) % groups_.recompute_every == 0;
+  const bool block = unit > 0 && unit + 1 < int(run_.chain.size());
+  return block && run_.recompute_every > 0 && (unit - 1) % run_.recompute_every == 0;
 }
 
 at::Tensor ChainPass::run_unit(int unit, const at::Tensor& x) {
-  const RecomputedBody body = [this, unit](const at::Tensor& in) { return groups_.chain[unit]->forward(in, context_); };
+  const RecomputedBody body = [this, unit](const at::Tensor& in) { return run_.chain[unit]->forward(in, context_); };
   if (!recomputes(unit) || !at::GradMode::is_enabled()) return body(x);
   std::vector<at::Tensor> trainable;
-  for (const Parameter& parameter : groups_.chain[unit]->parameters())
+  for (const Parameter& parameter : run_.chain[unit]->parameters())
     if (parameter.trainable) trainable.push_back(parameter.tensor);
   return recompute(body, x, trainable);
 }
@@ -114,7 +104,7 @@ void ChainPass::open(int unit, Phase phase) {
 
 void ChainPass::prefetch(int unit, Phase phase) {
   if (!groups_.overlap || !exists(unit) || is_open_[unit]) return;
-  if (phase == Phase::backward && !groups_.chain[unit]->backward_reads_weights()) return;
+  if (phase == Phase::backward && !run_.chain[unit]->backward_reads_weights()) return;
   for (ParameterGroup* group : groups_.needed_by[unit]) group->weights().prefetch(phase);
 }
 
@@ -131,8 +121,8 @@ void ChainPass::close_units() {
 
 // Between its forward and its backward a pass keeps the last unit, for which there are buffers once.
 void ChainPass::close_others() {
-  for (ChainPass* other : groups_.under_way)
-    if (other != this) other->close_units();
+  for (WeightUser* other : groups_.under_way)
+    if (other != this) other->pause();
 }
 
 void ChainPass::close_all() {
@@ -143,7 +133,7 @@ void ChainPass::close_all() {
 }
 
 void ChainPass::before_backward(int unit) {
-  if (groups_.chain[unit]->backward_reads_weights()) open(unit, Phase::backward);
+  if (run_.chain[unit]->backward_reads_weights()) open(unit, Phase::backward);
   prefetch(unit - 1, Phase::backward);
 }
 
@@ -182,7 +172,7 @@ void ChainPass::run_backward(double scale) {
   close_others();
   result_.backward(at::full({}, scale, result_.options()));
   // Units whose input carries no gradient are not told by autograd that they are done.
-  for (int u = int(groups_.chain.size()) - 1; u >= 0; --u) after_backward(u);
+  for (int u = int(run_.chain.size()) - 1; u >= 0; --u) after_backward(u);
   for (ParameterGroup* group : groups_.spanning)
     if (group->spec().trainable) group->reduce_gradients(micro_);
   close_all();

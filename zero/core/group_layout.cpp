@@ -1,15 +1,16 @@
 #include "zero/core/group_layout.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace zero {
 namespace {
 
 constexpr std::int64_t alignment = 32;  // elements: whole cache lines of any type
 
-GroupLayout lay_out_group(const Chain& chain, const GroupSpec& spec, const LayoutOptions& options) {
-  const auto tensors = specs_of(chain, spec);
-  const bool coded = quantizes(spec, int(chain.size())) && options.frozen.changes(tensors, options.precision.compute);
+GroupLayout lay_out_group(const Units& units, const GroupSpec& spec, const LayoutOptions& options) {
+  const auto tensors = specs_of(units, spec);
+  const bool coded = quantizes(spec, int(units.size())) && options.frozen.changes(tensors, options.precision.compute);
   const bool kept = !spec.trainable && options.keep_frozen;
   const std::int64_t grain =
       coded ? options.frozen.alignment() : std::max(alignment, spec.trainable ? options.grain : 1);
@@ -52,13 +53,13 @@ std::int64_t GroupLayout::summed_bytes() const {
   return flat.numel() * std::int64_t(c10::elementSize(type));
 }
 
-std::vector<GroupLayout> lay_out(const Chain& chain, const LayoutOptions& options) {
+std::vector<GroupLayout> lay_out(const Units& units, const LayoutOptions& options) {
   std::vector<GroupLayout> groups;
-  for (const GroupSpec& spec : plan_groups(chain)) groups.push_back(lay_out_group(chain, spec, options));
+  for (const GroupSpec& spec : plan_groups(units, options.order)) groups.push_back(lay_out_group(units, spec, options));
   return groups;
 }
 
-BufferSizes buffer_sizes(const Chain& chain, const std::vector<GroupLayout>& groups, bool overlap) {
+BufferSizes buffer_sizes(const Units& units, const std::vector<GroupLayout>& groups, bool overlap) {
   BufferSizes sizes;
   std::int64_t gathered = 0, borrowing = 0, reduced = 0, wire = 0;
   for (const GroupLayout& group : groups) {
@@ -72,13 +73,28 @@ BufferSizes buffer_sizes(const Chain& chain, const std::vector<GroupLayout>& gro
     if (!group.comes_and_goes()) continue;
     wire = std::max(wire, group.wire_bytes());
     gathered = std::max(gathered, group.full_bytes());
-    if (!chain[std::size_t(group.spec.unit)]->borrowed().empty()) borrowing = std::max(borrowing, group.full_bytes());
+    if (!units[std::size_t(group.spec.unit)]->borrowed().empty()) borrowing = std::max(borrowing, group.full_bytes());
   }
   const std::size_t depth = overlap ? 2 : 1;
   if (gathered > 0) sizes.gather.insert(sizes.gather.end(), depth, gathered);
   if (wire > 0) sizes.gather.insert(sizes.gather.end(), depth, wire);
   if (borrowing > 0) sizes.gather.push_back(borrowing);
   if (reduced > 0) sizes.reduce.insert(sizes.reduce.end(), depth, reduced);
+  return sizes;
+}
+
+BufferSizes buffer_sizes_of_any(const std::vector<GroupLayout>& groups, int open, bool overlap) {
+  BufferSizes sizes;
+  for (const GroupLayout& group : groups) {
+    if (group.comes_and_goes()) sizes.gather.push_back(group.full_bytes());
+    if (group.spec.trainable && group.gradient == Placement::sharded) sizes.reduce.push_back(group.full_bytes());
+  }
+  const auto keep_largest = [](std::vector<std::int64_t>& bytes, std::size_t count) {
+    std::sort(bytes.begin(), bytes.end(), std::greater<>());
+    bytes.resize(std::min(bytes.size(), count));
+  };
+  keep_largest(sizes.gather, std::size_t(open) + std::size_t(overlap));
+  keep_largest(sizes.reduce, 1 + std::size_t(overlap));
   return sizes;
 }
 

@@ -41,10 +41,11 @@ struct LayoutOptions {
   FrozenFormat frozen = {};
   std::int64_t grain = 1;        // elements of a trained tensor that may not be parted
   at::Device device = at::kCPU;  // that decodes
+  UnitOrder order = UnitOrder::chain;
 };
 
-/// Of all groups of a chain, in their order.
-std::vector<GroupLayout> lay_out(const Chain& chain, const LayoutOptions& options);
+/// Of all groups, in their order.
+std::vector<GroupLayout> lay_out(const Units& units, const LayoutOptions& options);
 
 /// Bytes of each buffer that whole vectors pass through: those for gathering exist where weights come and go, those for
 /// reducing where gradients are divided.
@@ -52,8 +53,10 @@ struct BufferSizes {
   std::vector<std::int64_t> gather, reduce;
 };
 
-/// At any moment one unit is open, and with `overlap` the next one on its way and the last one's gradients beside the
-/// present ones; beside it the groups that it borrows from and those that span the model.
-BufferSizes buffer_sizes(const Chain& chain, const std::vector<GroupLayout>& groups, bool overlap);
+/// Of a chain at any moment one unit is open, and with `overlap` the next one on its way and the last one's gradients
+/// beside the present ones; beside it the groups that it borrows from and those that span the model.
+BufferSizes buffer_sizes(const Units& units, const std::vector<GroupLayout>& groups, bool overlap);
+/// Of units in any order: any `open` groups may be, and one more be on its way with `overlap`.
+BufferSizes buffer_sizes_of_any(const std::vector<GroupLayout>& groups, int open, bool overlap);
 
 }  // namespace zero

@@ -2,17 +2,18 @@
 
 namespace zero {
 
-std::vector<GroupSpec> plan_groups(const Chain& chain) {
+std::vector<GroupSpec> plan_groups(const Units& units, UnitOrder order) {
   std::vector<GroupSpec> groups;
   GroupSpec adapters;
-  for (int u = 0; u < int(chain.size()); ++u) {
+  for (int u = 0; u < int(units.size()); ++u) {
     GroupSpec frozen{{}, false, u}, trainable{{}, true, u};
-    const auto& parameters = chain[u]->parameters();
+    const auto& parameters = units[u]->parameters();
     for (int p = 0; p < int(parameters.size()); ++p)
       (parameters[p].trainable ? trainable : frozen).members.push_back({u, p});
-    if (!frozen.members.empty()) {
+    const bool partly_frozen = !frozen.members.empty();
+    if (partly_frozen) groups.push_back(std::move(frozen));
+    if (partly_frozen && order == UnitOrder::chain) {
       adapters.members.insert(adapters.members.end(), trainable.members.begin(), trainable.members.end());
-      groups.push_back(std::move(frozen));
     } else if (!trainable.members.empty()) {
       groups.push_back(std::move(trainable));
     }
@@ -23,10 +24,10 @@ std::vector<GroupSpec> plan_groups(const Chain& chain) {
 
 bool quantizes(const GroupSpec& spec, int units) { return !spec.trainable && spec.unit > 0 && spec.unit + 1 < units; }
 
-std::vector<std::vector<TensorSpec>> specs_of(const Chain& chain, const GroupSpec& group) {
+std::vector<std::vector<TensorSpec>> specs_of(const Units& units, const GroupSpec& group) {
   std::vector<std::vector<TensorSpec>> specs;
   for (const ParameterRef& member : group.members)
-    specs.push_back(chain[member.unit]->parameters()[member.parameter].parts);
+    specs.push_back(units[member.unit]->parameters()[member.parameter].parts);
   return specs;
 }
 

@@ -1,15 +1,18 @@
 #pragma once
-// GroupPlan: which parameters of a chain travel together. A group has one trainability, and is gathered, reduced and
+// GroupPlan: which parameters of a model travel together. A group has one trainability, and is gathered, reduced and
 // updated as one flat vector.
 #include <vector>
 
-#include "models/unit.h"
+#include "models/parameter_unit.h"
 
 namespace zero {
 
-using Chain = std::vector<Unit*>;
+using Units = std::vector<ParameterUnit*>;
 
-/// One leaf of the chain.
+/// How units follow each other: one after the other, as a chain's do, or as somebody else's program wants it.
+enum class UnitOrder : std::uint8_t { chain, any };
+
+/// One leaf of the units.
 struct ParameterRef {
   int unit = 0;
   int parameter = 0;
@@ -25,15 +28,15 @@ struct GroupSpec {
   bool spans_model() const { return unit < 0; }
 };
 
-/// A unit's frozen parameters are one group, and so are its trainable ones where the whole unit is trained. Trainable
-/// parameters of partly frozen units (adapters) are tiny: those of all units make one group that spans the model, so
-/// that they are gathered once and reduced once a step.
-std::vector<GroupSpec> plan_groups(const Chain& chain);
+/// A unit's frozen parameters are one group, and so are its trainable ones. In a chain, trainable parameters of partly
+/// frozen units (adapters) are tiny: those of all units make one group that spans the model, so that they are gathered
+/// once and reduced once a step.
+std::vector<GroupSpec> plan_groups(const Units& units, UnitOrder order = UnitOrder::chain);
 
 /// Whether a group's weights are quantised where frozen ones are: those of blocks are, embedding and head are not.
 bool quantizes(const GroupSpec& spec, int units);
 
 /// The tensors of each member, in order: what a FlatLayout is made of.
-std::vector<std::vector<TensorSpec>> specs_of(const Chain& chain, const GroupSpec& group);
+std::vector<std::vector<TensorSpec>> specs_of(const Units& units, const GroupSpec& group);
 
 }  // namespace zero

@@ -31,13 +31,13 @@ std::unique_ptr<ShardHome> zeros(std::int64_t numel, at::ScalarType type, Commun
 
 }  // namespace
 
-ParameterGroup::ParameterGroup(int index, const GroupLayout& layout, const Chain& chain, const GroupContext& context)
+ParameterGroup::ParameterGroup(int index, const GroupLayout& layout, const Units& units, const GroupContext& context)
     : index_(index), layout_(layout), context_(context), own_(layout.own(ranks().rank())), weights_(make_weights()) {
-  weights_.make_views([&](const at::Tensor& flat) { point_leaves(chain, flat); });
+  weights_.make_views([&](const at::Tensor& flat) { point_leaves(units, flat); });
   if (!spec().trainable) return;
   gradient_.emplace(make_gradient());
   CategoryScope scope(MemoryCategory::optimizer);
-  for (StateLayout& states : state_layouts(chain)) states_.push_back(make_states(std::move(states)));
+  for (StateLayout& states : state_layouts(units)) states_.push_back(make_states(std::move(states)));
   const bool travels = context_.make_states && context_.through_host;
   host_update_.emplace(travels ? host_update_shape() : HostUpdate::Shape(), context_.device);
 }
@@ -56,8 +56,10 @@ std::unique_ptr<ShardHome> ParameterGroup::home_of_weights() const {
 WeightBuffer ParameterGroup::make_weights() const {
   ShardedBuffer rest(layout_.weights, own_, layout().numel(), ranks(), home_of_weights());
   const CallTag tag{Phase::other, spec().unit, index_};
-  return WeightBuffer(std::move(rest), {layout().numel(), precision().compute, context_.device, layout_.format, tag},
-                      context_.weights);
+  return WeightBuffer(
+      std::move(rest),
+      {layout().numel(), precision().compute, context_.device, layout_.format, tag, context_.watched},
+      context_.weights);
 }
 
 GradientBuffer ParameterGroup::make_gradient() const {
@@ -84,14 +86,14 @@ std::unique_ptr<StateShard> ParameterGroup::make_states(StateLayout layout) cons
 }
 
 // What is treated how is a matter of the original tensors.
-std::vector<StateLayout> ParameterGroup::state_layouts(const Chain& chain) {
+std::vector<StateLayout> ParameterGroup::state_layouts(const Units& units) {
   std::map<int, std::vector<StateTensor>> by_optimizer;
   for (int t = 0; t < int(layout().tensors().size()); ++t) {
     const FlatTensor& tensor = layout().tensors()[std::size_t(t)];
     const ParameterRef member = spec().members[std::size_t(tensor.parameter)];
     TensorRule rule = context_.optimizers->rule_of(
-        tensor.spec.name, {tensor.spec.shape, member.unit > 0 && member.unit + 1 < int(chain.size()), tensor.offset});
-    rule.lr_scale *= chain[member.unit]->parameters()[member.parameter].lr_scale;
+        tensor.spec.name, {tensor.spec.shape, member.unit > 0 && member.unit + 1 < int(units.size()), tensor.offset});
+    rule.lr_scale *= units[member.unit]->parameters()[member.parameter].lr_scale;
     context_.optimizer_tensors->resize(std::size_t(context_.optimizers->size()));
     auto& known = (*context_.optimizer_tensors)[std::size_t(rule.optimizer)];
     by_optimizer[rule.optimizer].push_back({t, 0, rule, int(known.size())});
@@ -110,14 +112,18 @@ HostUpdate::Shape ParameterGroup::host_update_shape() const {
   return shape;
 }
 
-void ParameterGroup::point_leaves(const Chain& chain, const at::Tensor& flat) {
+void ParameterGroup::point_leaves(const Units& units, const at::Tensor& flat) {
   for (int i = 0; i < int(spec().members.size()); ++i) {
     const ParameterRef member = spec().members[i];
-    Parameter& parameter = chain[member.unit]->parameters()[member.parameter];
+    Parameter& parameter = units[member.unit]->parameters()[member.parameter];
     const std::int64_t offset = layout().parameter_offset(i);
-    parameter.tensor = make_leaf(flat, offset, parameter);
+    const at::Tensor leaf_of_group = make_leaf(flat, offset, parameter);
+    if (parameter.given)
+      parameter.tensor.set_data(leaf_of_group);
+    else
+      parameter.tensor = leaf_of_group;
     Leaf leaf{member, parameter.tensor, {}, {offset, parameter.numel()}};
-    for (Unit* unit : chain)
+    for (ParameterUnit* unit : units)
       for (BorrowedParameter& borrowed : unit->borrowed())
         if (borrowed.owner_unit == member.unit && borrowed.owner_parameter == member.parameter)
           leaf.borrowed.push_back(borrowed.tensor = make_leaf(flat, offset, parameter));
@@ -141,6 +147,7 @@ void ParameterGroup::collect_gradients(int unit, MicroBatch micro) {
       const at::Tensor more = take_gradient(borrowed);
       if (more.defined()) sum = sum.defined() ? sum.add_(more) : more;
     }
+    if (sum.defined()) sum = sum.contiguous();
     if (!sum.defined()) {
       if (!add) part.zero_();
     } else if (context_.device.is_cpu()) {
@@ -153,6 +160,10 @@ void ParameterGroup::collect_gradients(int unit, MicroBatch micro) {
 
 void ParameterGroup::reduce_gradients(MicroBatch micro) {
   gradient_->reduce(micro, [this](const at::Tensor& own) { host_update_->send(own); });
+}
+
+void ParameterGroup::conclude_gradients() {
+  gradient_->conclude([this](const at::Tensor& own) { host_update_->send(own); });
 }
 
 void ParameterGroup::drop_gradients() {

@@ -40,13 +40,14 @@ struct GroupContext {
   OptimizerSet* optimizers = nullptr;
   OptimizerTensors* optimizer_tensors = nullptr;  // groups add theirs
   bool through_host =
-      false;  // what is held elsewhere is in other memory than the device's: it is copied there and back
+      false;             // what is held elsewhere is in other memory than the device's: it is copied there and back
+  bool watched = false;  // somebody will watch the weights
 };
 
 class ParameterGroup {
  public:
   /// Points the members' leaves at the group's memory. Weights are not yet filled: load() does.
-  ParameterGroup(int index, const GroupLayout& layout, const Chain& chain, const GroupContext& context);
+  ParameterGroup(int index, const GroupLayout& layout, const Units& units, const GroupContext& context);
 
   const GroupSpec& spec() const { return layout_.spec; }
   const FlatLayout& layout() const { return layout_.flat; }
@@ -89,6 +90,9 @@ class ParameterGroup {
   void collect_gradients(int unit, MicroBatch micro);
   /// After all members were collected: sums over ranks, once a step or for each micro-batch. Collective.
   void reduce_gradients(MicroBatch micro);
+  /// The same where the end of a step is known apart from its last micro-batch. Collective.
+  void add_gradients(bool first) { gradient_->add(first); }
+  void conclude_gradients();
 
   /// Drops what was collected and not reduced, of this rank's leaves too.
   void drop_gradients();
@@ -129,8 +133,8 @@ class ParameterGroup {
   WeightBuffer make_weights() const;
   GradientBuffer make_gradient() const;
   std::unique_ptr<StateShard> make_states(StateLayout layout) const;
-  std::vector<StateLayout> state_layouts(const Chain& chain);
-  void point_leaves(const Chain& chain, const at::Tensor& flat);
+  std::vector<StateLayout> state_layouts(const Units& units);
+  void point_leaves(const Units& units, const at::Tensor& flat);
   WeightReader reader_of(WeightSource& source) const;
   void load_states(WeightSource& source, const at::Tensor& weights);
   at::Tensor joined(const TensorSpec& spec, const at::Tensor& slice) const;

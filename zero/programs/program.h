@@ -1,5 +1,5 @@
 #pragma once
-// A program of one process: what its main() does around its work. Programs of many ranks have comm/world/world.h.
+// A program of one process: what its main() does around its work. Programs of many ranks have comm/world/job.h.
 #include <functional>
 
 namespace zero {

@@ -2,7 +2,7 @@
 #include "base/log.h"
 #include "base/log_output.h"
 #include "cmake/version.h"
-#include "comm/world/world.h"
+#include "comm/world/job.h"
 #include "offload/memory/cpu_allocator.h"
 #include "zero/programs/command_line.h"
 #include "zero/train/train_run.h"
@@ -58,11 +58,11 @@ int main(int argc, char** argv) {
   zero::describe(app, arguments);
   // Before the world starts: help and version need no MPI.
   if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_train"))) return *code;
-  return zero::World::run([&](zero::World& world) {
-    zero::start_log(world.rank(), world.size());
+  return zero::Job::run([&](zero::Job& job) {
+    zero::start_log(job.rank(), job.size());
     // The log of a run is its result, one stream with the table and the steps; what is asked for instead of a run is
     // not its log.
-    if (world.rank() == 0 && !arguments.dry_run && arguments.preview.examples == 0) zero::log_to_standard_output();
-    return zero::train_run(world, arguments);
+    if (job.rank() == 0 && !arguments.dry_run && arguments.preview.examples == 0) zero::log_to_standard_output();
+    return zero::train_run(job, arguments);
   });
 }

@@ -97,11 +97,11 @@ MpiOptions mpi_options_of(const Config& config) {
 }
 
 // Ranks of a node share its cores; OMP_NUM_THREADS has the last word.
-void set_threads(const World& world, c10::Device device) {
+void set_threads(const Job& job, c10::Device device) {
   if (std::getenv("OMP_NUM_THREADS")) return;
-  at::set_num_threads(world.cores());
+  at::set_num_threads(job.cores());
   const int cores = int(std::thread::hardware_concurrency());
-  if (world.rank() == 0 && device.is_cpu() && world.cores() == 1 && cores >= 2 * world.local_size())
+  if (job.rank() == 0 && device.is_cpu() && job.cores() == 1 && cores >= 2 * job.local_size())
     log_warning("this rank may use one of the ", cores,
                 " cores of its node. mpirun --bind-to none, or srun --cpus-per-task=N, gives ranks more");
 }
@@ -111,11 +111,11 @@ std::string counted(std::int64_t number, const std::string& noun) {
 }
 
 /// `order` of the training rows.
-void describe(const World& world, const Plan& plan, const Model& model, const SampleOrder& order, std::int64_t steps) {
+void describe(const Job& job, const Plan& plan, const Model& model, const SampleOrder& order, std::int64_t steps) {
   log_info("model: ", counted(model.numel(), "parameter"), " in ", counted(std::int64_t(model.units.size()), "unit"),
            ", ", plan.config.training.precision);
   log_info("stage ", plan.config.zero.stage, ": ", ShardPlan::for_stage(int(plan.config.zero.stage)).describe());
-  log_info(counted(world.size(), "rank"), " on ", counted(world.nodes(), "node"), ", ",
+  log_info(counted(job.size(), "rank"), " on ", counted(job.nodes(), "node"), ", ",
            counted(at::get_num_threads(), "thread"), " each; ", plan.batch.describe());
   const std::int64_t rows = order.options().rows;
   const double epochs = order.epochs_after(steps), passes = double(plan.batch.global_batch_size) / double(rows);
@@ -127,27 +127,27 @@ void describe(const World& world, const Plan& plan, const Model& model, const Sa
 }
 
 /// The first line of the run's config.toml.
-std::string written_by(const World& world, const TrainArguments& arguments) {
-  return text("# zero_train ", arguments.version, ", ", counted(world.size(), "rank"), "\n");
+std::string written_by(const Job& job, const TrainArguments& arguments) {
+  return text("# zero_train ", arguments.version, ", ", counted(job.size(), "rank"), "\n");
 }
 
-void check_room(const World& world, const Plan& plan, const Model& model, const MemoryPlan& memory,
+void check_room(const Job& job, const Plan& plan, const Model& model, const MemoryPlan& memory,
                 std::optional<std::int64_t> steps) {
-  if (world.rank() != 0) return;  // whose node has the output directory
+  if (job.rank() != 0) return;  // whose node has the output directory
   require_room(plan.config, disk_need(plan.config, model, memory, steps), output_room(plan.config, plan.former),
-               offloaded_beside(plan.config, memory, world.local_size()));
+               offloaded_beside(plan.config, memory, job.local_size()));
 }
 
 /// Rank 0 prints what the run will take of its node, or of the machine that is asked about; too little memory ends the
 /// run here.
-MemoryPlan tell_estimate(World& world, const Plan& plan, const Model& model, const TrainArguments& arguments) {
+MemoryPlan tell_estimate(Job& job, const Plan& plan, const Model& model, const TrainArguments& arguments) {
   MemoryPlan memory;
-  all_or_none(world.control(), [&] {
+  all_or_none(job.control(), [&] {
     const bool elsewhere = arguments.target.named();
     const NodeBudget budget = elsewhere ? budget_of(arguments.target, plan.device)
-                                        : node_budget(plan.config, plan.former, world.local_size(), plan.device);
+                                        : node_budget(plan.config, plan.former, job.local_size(), plan.device);
     const MemoryEstimate estimate = estimate_memory(plan.config, plan.batch, model, budget);
-    if (world.rank() == 0) {
+    if (job.rank() == 0) {
       std::cout << estimate.table;
       if (arguments.dry_run) {
         std::cout << estimate.stages << plan.batch.describe() << '\n';
@@ -160,14 +160,14 @@ MemoryPlan tell_estimate(World& world, const Plan& plan, const Model& model, con
     }
     require_fit(plan.config, estimate, budget);
     memory = estimate.plan;
-    if (!arguments.dry_run) check_room(world, plan, model, memory, plan.config.training.steps);
+    if (!arguments.dry_run) check_room(job, plan, model, memory, plan.config.training.steps);
   });
   return memory;
 }
 
-c10::Device device_of(const Config& config, const World& world) {
+c10::Device device_of(const Config& config, const Job& job) {
   const c10::Device device =
-      choose_device({config.training.device, int(config.comm.ranks_per_gpu)}, world.local_rank(), world.local_size());
+      choose_device({config.training.device, int(config.comm.ranks_per_gpu)}, job.local_rank(), job.local_size());
   if (device.is_cuda() && config.offload.parameters != "none" && config.offload.optimizer == "none")
     throw InputError(
         config.where("offload.parameters") +
@@ -176,11 +176,11 @@ c10::Device device_of(const Config& config, const World& world) {
 }
 
 /// What a checkpoint tells of the run.
-RunDescription describe_run(const World& world, const Plan& plan) {
+RunDescription describe_run(const Job& job, const Plan& plan) {
   RunDescription run;
-  run.ranks = world.size();
+  run.ranks = job.size();
   run.stage = int(plan.config.zero.stage);
-  run.settings = resume_settings(plan.config, plan.batch, plan.model, world.node_cores());
+  run.settings = resume_settings(plan.config, plan.batch, plan.model, job.node_cores());
   run.configuration = resolved_toml(plan.config);
   run.directory = std::filesystem::current_path().string();
   run.model_config = format_model_config(plan.model, "float32");
@@ -194,56 +194,56 @@ void check_length(const Plan& plan, std::int64_t done, std::int64_t steps) {
                         ": name more"));
 }
 
-Records open_records(World& world, const Plan& plan, const TrainArguments& arguments, std::int64_t done,
+Records open_records(Job& job, const Plan& plan, const TrainArguments& arguments, std::int64_t done,
                      std::int64_t steps) {
   const std::string& output = plan.config.job.output_dir;
   Records records;
-  all_or_none(world.control(), [&] {
-    if (world.rank() != 0) return;
+  all_or_none(job.control(), [&] {
+    if (job.rank() != 0) return;
     prepare_output_dir(output, plan.former, reads_of(plan, arguments),
-                       written_by(world, arguments) + resolved_toml(plan.config));
+                       written_by(job, arguments) + resolved_toml(plan.config));
     const std::string path = output + "/metrics.jsonl";
     records.metrics = std::make_unique<MetricsWriter>(
         plan.former == FormerRun::resumed ? MetricsWriter::resume(path, done) : MetricsWriter(path));
     records.progress =
         std::make_unique<Progress>(std::cout, ProgressOptions{.total_steps = steps, .columns = terminal_columns()});
   });
-  if (world.nodes() > 1 && plan.config.checkpoint.interval > 0) require_shared(output, world.control());
+  if (job.nodes() > 1 && plan.config.checkpoint.interval > 0) require_shared(output, job.control());
   return records;
 }
 
 }  // namespace
 
-int train_run(World& world, const TrainArguments& arguments) {
+int train_run(Job& job, const TrainArguments& arguments) {
   MemoryTracker tracker;
   TrackerScope booked(tracker);
   Plan plan;
   RunModel run;
-  all_or_none(world.control(), [&] {
+  all_or_none(job.control(), [&] {
     const TargetMachine& target = arguments.target;
-    plan = make_plan(arguments, target.ranks > 0 ? target.ranks : world.size());
-    plan.device = target.named() ? device_of(target, plan.config) : device_of(plan.config, world);
+    plan = make_plan(arguments, target.ranks > 0 ? target.ranks : job.size());
+    plan.device = target.named() ? device_of(target, plan.config) : device_of(plan.config, job);
     run = make_run_model(plan.config, plan.model, !arguments.dry_run && arguments.preview.examples == 0);
-    if (arguments.preview.examples > 0 && world.rank() == 0)
+    if (arguments.preview.examples > 0 && job.rank() == 0)
       print_preview(plan.config, plan.model, plan.tokenizer, arguments.preview);
   });
   if (arguments.preview.examples > 0) return 0;
   const std::string& output = plan.config.job.output_dir;
   std::optional<RunLock> lock;  // rank 0's, from before the first look at the directory to the end
   if (!arguments.dry_run)
-    all_or_none(world.control(), [&] {
-      if (world.rank() != 0) return;
+    all_or_none(job.control(), [&] {
+      if (job.rank() != 0) return;
       lock.emplace(output);
       const std::vector<ReadPath> reads = reads_of(plan, arguments);
       check_output_dir(output, plan.former, reads);
       const std::string& dump = plan.config.metrics.dump_first_step;
       if (!dump.empty()) check_tensor_file(plan.config.where("metrics.dump_first_step"), dump, reads);
     });
-  set_threads(world, plan.device);
-  const MemoryPlan memory = tell_estimate(world, plan, run.model, arguments);
+  set_threads(job, plan.device);
+  const MemoryPlan memory = tell_estimate(job, plan, run.model, arguments);
   if (arguments.dry_run) return 0;
-  world.configure(mpi_options_of(plan.config));
-  Communicator& communicator = world.communicator();
+  job.configure(mpi_options_of(plan.config));
+  Communicator& communicator = job.communicator();
   check_same_device_type(plan.device, communicator);
   const c10::OptionalDeviceGuard device_guard(plan.device);
   std::string device_line;
@@ -253,7 +253,7 @@ int train_run(World& world, const TrainArguments& arguments) {
   FileCalls calls;
   CheckpointFolders folders(calls, checkpoints_root(plan.config));
   RunDescription description;  // rank 0's
-  on_first(communicator, [&] { description = describe_run(world, plan); });
+  on_first(communicator, [&] { description = describe_run(job, plan); });
   std::optional<std::int64_t> done;  // steps of the run that goes on
   if (arguments.resume)
     done = check_resume({plan.config, description, arguments.accepted_changes}, folders, calls, communicator);
@@ -262,44 +262,44 @@ int train_run(World& world, const TrainArguments& arguments) {
     on_first(communicator, [&] { check_output_dir(output, plan.former, reads_of(plan, arguments)); });
   }
   TrainingData data = open_training_data(plan.config, plan.batch, plan.model, plan.tokenizer, communicator,
-                                         world.node_cores(), plan.device);
+                                         job.node_cores(), plan.device);
   const std::int64_t steps = steps_of(plan.config, data);
   if (done) check_length(plan, *done, steps);
-  all_or_none(world.control(), [&] {
-    check_room(world, plan, run.model, memory, steps);
+  all_or_none(job.control(), [&] {
+    check_room(job, plan, run.model, memory, steps);
   });  // once more: the steps are known, and texts are cached
 
   const std::string matmul = choose_fast_matmul();
-  if (world.rank() == 0) {
+  if (job.rank() == 0) {
     if (plan.device.is_cpu() && plan.config.training.precision == "fp32") log_info(matmul);
     if (!device_line.empty()) log_info(device_line);
-    describe(world, plan, run.model, data.training->order(), steps);
+    describe(job, plan, run.model, data.training->order(), steps);
     if (run.lora) log_info(trainable_line(run.model));
     for (const std::string& doubt : doubts_about(plan.config, run)) log_warning(doubt);
   }
-  StopSignal stop(/*speaks=*/world.rank() == 0);
+  StopSignal stop(/*speaks=*/job.rank() == 0);
   const std::unique_ptr<Communicator> on_device = make_device_communicator(
       communicator, plan.device, {mpi_options_of(plan.config).deadline, int(plan.config.comm.ranks_per_gpu)});
   EngineOptions engine_options = engine_options_of(plan.config, plan.batch);
   engine_options.device = plan.device;
-  all_or_none(world.control(),
-              [&] { engine_options.offload = offload_policy_of(plan.config, world.rank(), plan.device); });
-  engine_options.overlap = on_device != nullptr && world.size() > 1;
+  all_or_none(job.control(),
+              [&] { engine_options.offload = offload_policy_of(plan.config, job.rank(), plan.device); });
+  engine_options.overlap = on_device != nullptr && job.size() > 1;
   const ComputeStream compute(plan.device);
   Mesh mesh(on_device ? *on_device : communicator, plan.batch.mesh, &communicator);
   Engine engine(chain_of(run.model), mesh, engine_options);
   for (const std::string& line : engine.optimizers().describe()) log_info(line);
-  all_or_none(world.control(), [&] { engine.load(*run.weights, /*frozen_only=*/done.has_value()); });
+  all_or_none(job.control(), [&] { engine.load(*run.weights, /*frozen_only=*/done.has_value()); });
   RunPosition position;
-  if (done) position = resume_states(engine, folders, calls, world.control());
-  if (done && position.steps == steps && world.rank() == 0)
+  if (done) position = resume_states(engine, folders, calls, job.control());
+  if (done && position.steps == steps && job.rank() == 0)
     log_info(steps == 1 ? "the one step was" : text("all ", steps, " steps were"),
              " done: only the result is written anew");
   // What a former run left goes now and not before: all that can keep this one from its first step has been tried.
-  Records records = open_records(world, plan, arguments, position.steps, steps);
+  Records records = open_records(job, plan, arguments, position.steps, steps);
 
   Checkpoints checkpoints(plan.config.checkpoint, {engine, std::move(description), folders.root(), calls,
-                                                   world.control(), spare_places(plan.config)});
+                                                   job.control(), spare_places(plan.config)});
   Trainer trainer(plan.config, steps, engine, {data, records, tracker, &checkpoints, &stop});
   if (done) {
     trainer.resume(position);
@@ -309,8 +309,8 @@ int train_run(World& world, const TrainArguments& arguments) {
   stop.training_is_over();
   const std::string saved = save_result(engine, run, plan.config, checkpoints, trainer.position());
   if (records.progress) records.progress->close(peak_resident_bytes());
-  if (world.rank() == 0) log_info("the ", run.lora ? "adapter" : "model", " is in ", saved);
-  if (checkpoints.failed() && world.rank() == 0)
+  if (job.rank() == 0) log_info("the ", run.lora ? "adapter" : "model", " is in ", saved);
+  if (checkpoints.failed() && job.rank() == 0)
     log_warning("the run is finished, but its last checkpoint could not be written");
   return 0;
 }

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/world/world.h"
+#include "comm/world/job.h"
 #include "zero/estimate/target_machine.h"
 #include "zero/train/run_data.h"
 
@@ -23,6 +23,6 @@ struct TrainArguments {
 };
 
 /// Everything the user can have got wrong is found before anything is written or allocated. Returns the exit code.
-int train_run(World& world, const TrainArguments& arguments);
+int train_run(Job& job, const TrainArguments& arguments);
 
 }  // namespace zero

@@ -1,11 +1,11 @@
-// Trains a small Llama by the installed library, as another project would: a world, a chain, an engine, a loop. With
+// Trains a small Llama by the installed library, as another project would: a job, a chain, an engine, a loop. With
 // more ranks (mpirun -np 2 consumer) each holds its part of the states.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
 #include <cstdio>
 
-#include "comm/world/world.h"
+#include "comm/world/job.h"
 #include "models/families/families.h"
 #include "models/initial_weights.h"
 #include "models/model.h"
@@ -17,11 +17,11 @@
 #endif
 
 int main() {
-  return zero::World::run([](zero::World& world) {
+  return zero::Job::run([](zero::Job& job) {
     zero::Model model = zero::make_model(zero::preset_config("llama-tiny"));
     zero::EngineOptions options;
     options.plan = zero::ShardPlan::for_stage(3);
-    zero::Mesh mesh(world.communicator());
+    zero::Mesh mesh(job.communicator());
     zero::Engine engine(zero::chain_of(model), mesh, options);
     zero::RandomWeights weights(model, /*seed=*/0);
     engine.load(weights);
@@ -37,13 +37,13 @@ int main() {
     double first = 0, last = 0;
     for (int step = 0; step < 10; ++step) {
       const auto pass = engine.forward(context, {});
-      pass->backward(1.0 / (32.0 * world.size()));
+      pass->backward(1.0 / (32.0 * job.size()));
       const at::Tensor loss = pass->result();  // the sum over 32 tokens
       engine.update({.lr = 1e-2}, loss.detach().to(at::kDouble)).wait();
       last = loss.item<double>() / 32;
       if (step == 0) first = last;
     }
-    if (world.rank() == 0)
+    if (job.rank() == 0)
       std::printf("loss %.3f, then %.3f: %s\n", first, last, last < 0.5 * first ? "it learns" : "it does NOT learn");
     return 0;
   });

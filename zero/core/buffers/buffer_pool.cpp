@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/memory_tracker.h"
 
@@ -14,6 +16,11 @@ BufferPool::BufferPool(Communicator& communicator, const std::vector<std::int64_
     const at::Device device = buffer.device();
     buffers_.push_back({std::move(buffer), Event(device), Event(device)});
   }
+}
+
+bool BufferPool::has_room(std::int64_t bytes) const {
+  return std::any_of(buffers_.begin(), buffers_.end(),
+                     [&](const Buffer& buffer) { return !buffer.taken && buffer.memory.numel() >= bytes; });
 }
 
 int BufferPool::acquire(std::int64_t bytes) {

@@ -23,6 +23,7 @@ class BufferPool {
   /// Index of the smallest free buffer that holds `bytes`, of equal ones the longest free. A pool without one is a
   /// broken invariant of the engine. The current stream waits until the buffer has been read.
   int acquire(std::int64_t bytes);
+  bool has_room(std::int64_t bytes) const;
   /// The current stream has issued all that reads the buffer.
   void release(int buffer);
 

@@ -6,6 +6,25 @@
 #include "base/error.h"
 
 namespace zero {
+namespace {
+
+void free_nothing(void*) {}
+
+// A storage that was made to refuse can be made to allow again by newer LibTorch alone.
+template <typename Storage>
+void refuse_raw_pointers(Storage& storage, bool refuse) {
+  if constexpr (requires { storage.clear_data_ptr_access_error_msg_(); }) {
+    if (refuse)
+      storage.release_data_and_set_meta_custom_data_ptr_error_msg_(
+          "a raw pointer to a sharded parameter whose memory is not there: at stage 3 it comes with the operations "
+          "that use the parameter, and goes again. Use operations, or read the parameter inside of "
+          "for_each_parameter()");
+    else
+      storage.clear_data_ptr_access_error_msg_();
+  }
+}
+
+}  // namespace
 
 FlatStorage::FlatStorage(std::int64_t numel, at::ScalarType type, at::Device device)
     : bytes_(numel * static_cast<std::int64_t>(c10::elementSize(type))) {
@@ -13,20 +32,37 @@ FlatStorage::FlatStorage(std::int64_t numel, at::ScalarType type, at::Device dev
   tensor_.unsafeGetTensorImpl()->set_sizes_contiguous({numel});
 }
 
+void FlatStorage::watch(void* owner) {
+  owner_ = owner;
+  point_to(attached_ ? tensor_.storage().unsafeGetStorageImpl()->_mutable_data_ptr_no_checks().get() : nullptr,
+           attached_ ? bytes_ : 0);
+}
+
+// The mark is the function that would free the memory, which is others'.
+void* FlatStorage::owner_of(const at::Tensor& tensor) {
+  if (!tensor.has_storage()) return nullptr;
+  const c10::DataPtr& pointer = tensor.storage().unsafeGetStorageImpl()->_mutable_data_ptr_no_checks();
+  return pointer.get_deleter() == &free_nothing ? pointer.get_context() : nullptr;
+}
+
+void FlatStorage::point_to(void* memory, std::int64_t bytes) {
+  c10::StorageImpl* storage = tensor_.storage().unsafeGetStorageImpl();
+  storage->set_data_ptr_noswap(owner_ ? c10::DataPtr(memory, owner_, &free_nothing, tensor_.device())
+                                      : c10::DataPtr(memory, tensor_.device()));
+  storage->set_nbytes(static_cast<std::size_t>(bytes));
+  if (owner_) refuse_raw_pointers(*storage, memory == nullptr && bytes_ > 0);
+}
+
 void FlatStorage::attach(void* memory) {
   ZERO_CHECK(!attached_, "the storage has memory already");
-  c10::StorageImpl* storage = tensor_.storage().unsafeGetStorageImpl();
-  storage->set_data_ptr_noswap(c10::DataPtr(memory, tensor_.device()));
-  storage->set_nbytes(static_cast<std::size_t>(bytes_));
   attached_ = true;
+  point_to(memory, bytes_);
 }
 
 void FlatStorage::detach() {
   ZERO_CHECK(attached_, "the storage has no memory to take away");
-  c10::StorageImpl* storage = tensor_.storage().unsafeGetStorageImpl();
-  storage->set_data_ptr_noswap(c10::DataPtr(nullptr, tensor_.device()));
-  storage->set_nbytes(0);
   attached_ = false;
+  point_to(nullptr, 0);
 }
 
 }  // namespace zero

@@ -24,13 +24,22 @@ class FlatStorage {
   bool attached() const { return attached_; }
   std::int64_t bytes() const { return bytes_; }
 
+  /// Marks the storage: owner_of() finds `owner` in whatever shares it, with memory and without; raw pointers to it are
+  /// refused while it has none (with LibTorch from 2.13 on). Before memory is lent for the first time.
+  void watch(void* owner);
+  /// Who watches the tensor's storage; null: nobody.
+  static void* owner_of(const at::Tensor& tensor);
+
   /// Lends memory of at least bytes(); it stays the property of the caller, who keeps it until detach().
   void attach(void* memory);
   void detach();
 
  private:
   at::Tensor tensor_;
+  void point_to(void* memory, std::int64_t bytes);
+
   std::int64_t bytes_ = 0;
+  void* owner_ = nullptr;
   bool attached_ = false;
 };
 

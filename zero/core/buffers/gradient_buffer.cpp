@@ -21,18 +21,23 @@ at::Tensor GradientBuffer::destination(const std::vector<FlatRange>& used) {
 }
 
 void GradientBuffer::reduce(MicroBatch micro, const std::function<void(const at::Tensor& own)>& done) {
-  if (!rest_.is_sharded() && !micro.last) return;
+  add(micro.first);
+  if (micro.last) conclude(done);
+}
+
+void GradientBuffer::add(bool first) {
+  if (!rest_.is_sharded()) return;
   travel_.stream->follow_current();
   const SideStream::Guard on_stream = travel_.stream->enter();
-  const CallTag tag{Phase::reduce, options_.tag.unit, options_.tag.group};
-  if (rest_.is_sharded()) {
-    rest_.reduce(packed_, {options_.sum, !micro.first}, tag);
-    drop();
-  } else {
-    rest_.reduce(rest_.at_rest(true).tensor(), {options_.sum, false}, tag);
-  }
-  if (!micro.last) return;
-  if (replicas_->size() > 1) replicas_->all_reduce(own(), {options_.sum, false}, tag);
+  rest_.reduce(packed_, {options_.sum, !first}, tag());
+  drop();
+}
+
+void GradientBuffer::conclude(const std::function<void(const at::Tensor& own)>& done) {
+  if (!rest_.is_sharded()) travel_.stream->follow_current();
+  const SideStream::Guard on_stream = travel_.stream->enter();
+  if (!rest_.is_sharded()) rest_.reduce(rest_.at_rest(true).tensor(), {options_.sum, false}, tag());
+  if (replicas_->size() > 1) replicas_->all_reduce(own(), {options_.sum, false}, tag());
   done(own());
 }
 

@@ -37,6 +37,11 @@ class GradientBuffer {
   /// After all of a micro-batch's are there. `done`: what is issued behind the step's last sum, in its stream, with the
   /// part that this rank is in charge of. Collective.
   void reduce(MicroBatch micro, const std::function<void(const at::Tensor& own)>& done);
+  /// The same in two: micro-batches are summed one by one, where they are (whole gradients are once, at the end), and
+  /// the step's sum is concluded. `first`: of those that were packed in this step. Collective.
+  void add(bool first);
+  void conclude(const std::function<void(const at::Tensor& own)>& done);
+  bool is_sharded() const { return rest_.is_sharded(); }
 
   /// Gives up what was not reduced.
   void drop();
@@ -47,6 +52,8 @@ class GradientBuffer {
   at::Tensor part() const;
 
  private:
+  CallTag tag() const { return {Phase::reduce, options_.tag.unit, options_.tag.group}; }
+
   ShardedBuffer rest_;
   Options options_;
   Travel travel_;

@@ -16,15 +16,19 @@ const char* name_of(ShardedState state) {
 
 WeightBuffer::WeightBuffer(ShardedBuffer rest, const Options& options, const Travel& travel)
     : rest_(std::move(rest)), options_(options), travel_(travel), updated_(options.device) {
-  if (comes_and_goes())
-    full_ = FlatStorage(options_.numel, options_.type, options_.device);
-  else
-    state_ = ShardedState::unsharded;
+  if (comes_and_goes() || options_.watched) full_ = FlatStorage(options_.numel, options_.type, options_.device);
+  if (comes_and_goes()) return;
+  state_ = ShardedState::unsharded;
+  if (options_.watched) full_.attach(whole().data_ptr());
+}
+
+bool WeightBuffer::has_room() const {
+  return state_ != ShardedState::sharded || travel_.buffers->has_room(full_.bytes());
 }
 
 // LibTorch checks the bounds of a view when it is made, so what comes and goes needs its memory for a moment.
 void WeightBuffer::make_views(const std::function<void(const at::Tensor& flat)>& make) {
-  if (!comes_and_goes()) return make(whole());
+  if (!comes_and_goes()) return make(options_.watched ? full_.tensor() : whole());
   attach();
   make(full_.tensor());
   detach();

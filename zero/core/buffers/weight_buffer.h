@@ -24,6 +24,7 @@ class WeightBuffer {
     at::Device device = at::kCPU;
     std::shared_ptr<const WireFormat> format;
     CallTag tag;  // whose weights they are
+    bool watched = false;
   };
   WeightBuffer(ShardedBuffer rest, const Options& options, const Travel& travel);
 
@@ -34,6 +35,10 @@ class WeightBuffer {
   void make_views(const std::function<void(const at::Tensor& flat)>& make);
   /// Usable while unsharded.
   at::Tensor whole() const;
+  /// Of what was made to be watched: owner_of() finds `owner` in every view (zero/core/buffers/flat_storage.h).
+  void watch(void* owner) { full_.watch(owner); }
+  /// Whether unshard() finds a buffer, or needs none.
+  bool has_room() const;
 
   /// What this rank holds, and its own part of that. `changes` waits until what is on its way to others has been read.
   ShardLease at_rest(bool changes) const;
@@ -64,7 +69,7 @@ class WeightBuffer {
   ShardedBuffer rest_;
   Options options_;
   Travel travel_;
-  FlatStorage full_;  // of what comes and goes
+  FlatStorage full_;  // of what comes and goes, or is watched
   ShardedState state_ = ShardedState::sharded;
   int users_ = 0;
   int buffer_ = -1, wire_buffer_ = -1;  // of the whole vector, and of what is gathered to be decoded

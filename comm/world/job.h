@@ -10,27 +10,27 @@
 
 namespace zero {
 
-struct WorldOptions {
+struct JobOptions {
   MpiOptions mpi;                                        // of communicator()
   std::chrono::duration<double> control_deadline{3600};  // of control(): one rank may read or write for all others
   std::chrono::duration<double> grace{
       1};  // a failing rank waits so long for the others to fail too, then aborts the job
 };
 
-class World {
+class Job {
  public:
   /// Starts MPI. Without mpirun the job is one rank. One world per process.
-  static World start(WorldOptions options = {});
-  World(World&&) noexcept;
-  World& operator=(World&&) noexcept;
+  static Job start(JobOptions options = {});
+  Job(Job&&) noexcept;
+  Job& operator=(Job&&) noexcept;
   /// Ends MPI, when the job has not ended yet. Communicators made by split() may live longer, but not be used.
-  ~World();
+  ~Job();
 
-  /// What main() of every program does: starts the world, runs the body, returns the exit code that all ranks agreed
+  /// What main() of every program does: starts the job, runs the body, returns the exit code that all ranks agreed
   /// on: the cause's where ranks failed (comm/outcome.h), else the largest that a body returned. What all ranks threw,
   /// by an agreement or each for itself, is printed once, by rank 0. What only some threw is printed by them with their
   /// rank, and ends the job at once, everywhere.
-  static int run(const std::function<int(World&)>& body, WorldOptions options = {});
+  static int run(const std::function<int(Job&)>& body, JobOptions options = {});
 
   int rank() const;
   int size() const;
@@ -53,7 +53,7 @@ class World {
 
  private:
   struct Impl;
-  explicit World(std::unique_ptr<Impl> impl);
+  explicit Job(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

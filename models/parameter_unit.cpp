@@ -1,11 +1,11 @@
-#include "models/unit.h"
+#include "models/parameter_unit.h"
 
 #include "base/error.h"
 
 namespace zero {
 
 std::vector<std::int64_t> Parameter::shape() const {
-  ZERO_CHECK(!parts.empty() && !parts[0].shape.empty(), "a parameter needs a part with at least one dimension");
+  ZERO_CHECK(parts.size() == 1 || (!parts.empty() && !parts[0].shape.empty()), "parts stand along a dimension");
   std::vector<std::int64_t> whole = parts[0].shape;
   for (std::size_t i = 1; i < parts.size(); ++i) whole[0] += parts[i].shape[0];
   return whole;

@@ -1,4 +1,4 @@
-#include "comm/world/world.h"
+#include "comm/world/job.h"
 
 #include <mpi.h>
 #include <unistd.h>
@@ -33,8 +33,8 @@ void print_error(const std::string& message) {
 
 }  // namespace
 
-struct World::Impl {
-  WorldOptions options;
+struct Job::Impl {
+  JobOptions options;
   int rank = 0, size = 1, local_rank = 0, local_size = 1, node = 0, nodes = 1, cores = 1;
   CoreSet node_cores;
   std::unique_ptr<Communicator> control;
@@ -76,7 +76,7 @@ struct World::Impl {
 
 /// All ranks learn how all others ended. A failing rank does not wait long: others may be in a collective that it will
 /// never join.
-int World::Impl::end(const Outcome& own) {
+int Job::Impl::end(const Outcome& own) {
   const std::vector<OutcomeRecord> records = all_gather_outcomes(own);
   if (const auto cause = cause_of(records)) {
     std::string message = own.message;
@@ -92,7 +92,7 @@ int World::Impl::end(const Outcome& own) {
 
 /// Without a deadline for ranks that succeeded; those that failed abort the job after the grace. Ranks that wait leave
 /// the cores to those that work.
-std::vector<OutcomeRecord> World::Impl::all_gather_outcomes(const Outcome& own) {
+std::vector<OutcomeRecord> Job::Impl::all_gather_outcomes(const Outcome& own) {
   using Clock = std::chrono::steady_clock;
   const OutcomeRecord mine = OutcomeRecord::of(own);
   std::vector<OutcomeRecord> records(size);
@@ -113,12 +113,12 @@ std::vector<OutcomeRecord> World::Impl::all_gather_outcomes(const Outcome& own) 
   }
 }
 
-World::World(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-World::World(World&&) noexcept = default;
-World& World::operator=(World&&) noexcept = default;
-World::~World() = default;
+Job::Job(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Job::Job(Job&&) noexcept = default;
+Job& Job::operator=(Job&&) noexcept = default;
+Job::~Job() = default;
 
-World World::start(WorldOptions options) {
+Job Job::start(JobOptions options) {
   auto impl = std::make_unique<Impl>();
   impl->options = options;
   int provided = 0;
@@ -132,48 +132,48 @@ World World::start(WorldOptions options) {
   check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &impl->end_group), "MPI_Comm_dup");
   impl->control = make_mpi_communicator(mpi_world_handle(),
                                         {.deadline = options.control_deadline, .shared_memory = SharedMemory::off});
-  return World(std::move(impl));
+  return Job(std::move(impl));
 }
 
-int World::run(const std::function<int(World&)>& body, WorldOptions options) {
-  std::optional<World> world;
-  const Outcome started = outcome_of([&] { world.emplace(start(options)); });
+int Job::run(const std::function<int(Job&)>& body, JobOptions options) {
+  std::optional<Job> job;
+  const Outcome started = outcome_of([&] { job.emplace(start(options)); });
   if (started.failed) {
     print_error(started.message);
     return static_cast<int>(started.code);
   }
   int code = 0;
-  Outcome outcome = outcome_of([&] { code = body(*world); });
+  Outcome outcome = outcome_of([&] { code = body(*job); });
   if (!outcome.failed) outcome.code = static_cast<ExitCode>(code);
   std::fflush(nullptr);
-  return world->impl_->end(outcome);
+  return job->impl_->end(outcome);
 }
 
-int World::rank() const { return impl_->rank; }
-int World::size() const { return impl_->size; }
-int World::local_rank() const { return impl_->local_rank; }
-int World::local_size() const { return impl_->local_size; }
-int World::node() const { return impl_->node; }
-int World::nodes() const { return impl_->nodes; }
-int World::cores() const { return impl_->cores; }
-const CoreSet& World::node_cores() const { return impl_->node_cores; }
+int Job::rank() const { return impl_->rank; }
+int Job::size() const { return impl_->size; }
+int Job::local_rank() const { return impl_->local_rank; }
+int Job::local_size() const { return impl_->local_size; }
+int Job::node() const { return impl_->node; }
+int Job::nodes() const { return impl_->nodes; }
+int Job::cores() const { return impl_->cores; }
+const CoreSet& Job::node_cores() const { return impl_->node_cores; }
 
-std::string World::node_name() const {
+std::string Job::node_name() const {
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);
   return name.data();
 }
 
-void World::configure(const MpiOptions& options) {
+void Job::configure(const MpiOptions& options) {
   ZERO_CHECK(!impl_->communicator, "the options of the communicator come before its first use");
   impl_->options.mpi = options;
 }
 
-Communicator& World::communicator() {
+Communicator& Job::communicator() {
   if (!impl_->communicator) impl_->communicator = make_mpi_communicator(mpi_world_handle(), impl_->options.mpi);
   return *impl_->communicator;
 }
 
-Communicator& World::control() { return *impl_->control; }
+Communicator& Job::control() { return *impl_->control; }
 
 }  // namespace zero

@@ -1,4 +1,4 @@
-// How an engine's optimizers take a step.
+// How the optimizers take a step.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
@@ -9,7 +9,7 @@
 #include "base/memory_tracker.h"
 #include "offload/kernels/device_step.h"
 #include "offload/kernels/reduce_kernels.h"
-#include "zero/core/engine.h"
+#include "zero/core/model_states.h"
 #include "zero/core/states/matrix_exchange.h"
 #include "zero/optim/clip.h"
 
@@ -27,7 +27,7 @@ void require_elementwise(const Optimizer& optimizer, at::ScalarType master) {
 
 }  // namespace
 
-void Engine::start_optimizers() {
+void ModelStates::start_optimizers() {
   CategoryScope scope(MemoryCategory::optimizer);
   optimizers_.check_groups();
   optimizer_tensors_.resize(std::size_t(optimizers_.size()));
@@ -40,9 +40,9 @@ void Engine::start_optimizers() {
   }
 }
 
-at::Device Engine::states_device() const { return options_.offload.optimizer ? at::Device(at::kCPU) : options_.device; }
+at::Device ModelStates::states_device() const { return options_.offload.optimizer ? at::Device(at::kCPU) : options_.device; }
 
-bool Engine::steps_on_device() const {
+bool ModelStates::steps_on_device() const {
   if (!on_device() || options_.offload.optimizer) return false;
   for (int i = 0; i < optimizers_.size(); ++i)
     if (!optimizers_[i].reads_device_numbers()) return false;
@@ -50,25 +50,25 @@ bool Engine::steps_on_device() const {
 }
 
 // Bias corrections are among the numbers: they are of the one optimizer that reads them.
-const OptimizerOptions& Engine::options_with_device_numbers() const {
+const OptimizerOptions& ModelStates::options_with_device_numbers() const {
   for (int i = 0; i < optimizers_.size(); ++i)
     if (optimizers_[i].reads_device_numbers()) return optimizers_[i].options();
   return options_.optimizer;
 }
 
 // A step that overflowed is issued on a GPU and not taken there.
-std::int64_t Engine::steps_done() const {
+std::int64_t ModelStates::steps_done() const {
   return !steps_on_device() ? steps_done_ : std::int64_t(numbers_[StepNumbers::steps].item<double>());
 }
 
-void Engine::resume(std::int64_t steps_done) {
+void ModelStates::resume(std::int64_t steps_done) {
   groups_.end_passes();
   for (ParameterGroup* group : groups_.trained()) group->weights().gather_updated();
   steps_done_ = steps_done;
   if (on_device()) numbers_[StepNumbers::steps].fill_(double(steps_done));
 }
 
-void Engine::sum_squares_on_device() {
+void ModelStates::sum_squares_on_device() {
   const at::Tensor sum = numbers_.narrow(0, StepNumbers::sum_of_squares, 1);
   sum.zero_();
   for (const ParameterGroup* group : groups_.trained())
@@ -76,7 +76,7 @@ void Engine::sum_squares_on_device() {
   norm_ranks().all_reduce(sum, {at::kDouble, false}, {Phase::optimizer});
 }
 
-double Engine::gradient_norm() {
+double ModelStates::gradient_norm() {
   if (on_device()) {
     sum_squares_on_device();
     return std::sqrt(numbers_[StepNumbers::sum_of_squares].item<double>());
@@ -90,7 +90,7 @@ double Engine::gradient_norm() {
 }
 
 // Passes are the same on all ranks, whatever they hold.
-void Engine::step(double learning_rate, double gradient_factor, const at::Tensor* numbers) {
+void ModelStates::step(double learning_rate, double gradient_factor, const at::Tensor* numbers) {
   std::vector<UpdatePass> passes;
   int most = 0;
   for (int i = 0; i < optimizers_.size(); ++i) {
@@ -113,7 +113,7 @@ void Engine::step(double learning_rate, double gradient_factor, const at::Tensor
   }
 }
 
-void Engine::conclude_pass(int pass, const std::vector<UpdatePass>& passes) {
+void ModelStates::conclude_pass(int pass, const std::vector<UpdatePass>& passes) {
   for (int i = 0; i < optimizers_.size(); ++i) {
     if (pass >= optimizers_[i].passes()) continue;
     Statistics& statistics = statistics_[std::size_t(i)];
@@ -128,14 +128,14 @@ void Engine::conclude_pass(int pass, const std::vector<UpdatePass>& passes) {
 }
 
 // Where states are not sharded every rank has summed over all elements.
-void Engine::sum_statistics(const at::Tensor& sums) {
+void ModelStates::sum_statistics(const at::Tensor& sums) {
   if (sums.numel() == 0 || options_.plan.optimizer == Placement::resident) return;
   const at::Tensor on_device = sums.to(options_.device);  // of the host where states are offloaded from a GPU
   gathers().all_reduce(on_device, {at::kDouble, false}, {Phase::optimizer});
   if (!on_device.is_same(sums)) sums.copy_(on_device);
 }
 
-PendingStepResult Engine::update(const UpdateRule& rule, const at::Tensor& loss_sum) {
+PendingStepResult ModelStates::update(const UpdateRule& rule, const at::Tensor& loss_sum) {
   const at::NoGradGuard no_grad;
   groups_.end_passes();
   mesh_.ranks().failures().check();
@@ -160,7 +160,7 @@ PendingStepResult Engine::update(const UpdateRule& rule, const at::Tensor& loss_
   return PendingStepResult(std::move(result));
 }
 
-PendingStepResult Engine::update_on_device(const UpdateRule& rule, const at::Tensor& loss_sum) {
+PendingStepResult ModelStates::update_on_device(const UpdateRule& rule, const at::Tensor& loss_sum) {
   sum_squares_on_device();
   const OptimizerOptions& options = options_with_device_numbers();
   device_judge_step(numbers_, {rule.lr, rule.max_norm, rule.loss_scale, options.beta1, options.beta2});

@@ -1,0 +1,145 @@
+#pragma once
+// ModelStates: parameters, gradients and optimizer state of the units of a model (what the ZeRO paper calls model
+// states), where the plan says, on the ranks of a mesh. Who runs the units, in which order, is another matter: an
+// Engine (zero/core/engine.h) or somebody else's module (zero/modules/).
+//
+// All ranks make the same calls in the same order.
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/mesh/mesh.h"
+#include "models/weight_source.h"
+#include "zero/core/unit_groups.h"
+#include "zero/core/step_result.h"
+
+namespace zero {
+
+/// Where states live that are not in memory; an empty factory means memory.
+struct OffloadPolicy {
+  StateStoreFactory optimizer;
+  std::function<std::unique_ptr<ShardStore>(const std::vector<std::int64_t>& bytes)> weights;  // of stage 3's shards
+  bool through_host = false;  // what is held elsewhere passes through buffers of the host, as it always does on a GPU
+};
+
+struct StatesOptions {
+  ShardPlan plan;
+  Precision precision;
+  OptimizerOptions optimizer;
+  bool keep_frozen = false;  // frozen weights stay whole at stage 3
+  FrozenFormat frozen;       // of blocks
+  OffloadPolicy offload;
+  at::Device device = at::kCPU;  // of weights, states and batches; the mesh's ranks must take its tensors
+  bool overlap = false;  // gathers run ahead by one unit and sums beside the computation, each on a communicator of
+                         // its own, for a second gather buffer and a second reduce buffer. Changes no result.
+  UnitOrder order = UnitOrder::chain;
+  int open_groups = 2;   // units in any order: groups whose weights are there at once, at most
+  bool watched = false;  // somebody will watch the parameters (zero/core/buffers/flat_storage.h)
+};
+
+/// The plan as it is carried out on the mesh: stage 0 where a rank holds everything, unless weights live elsewhere.
+ShardPlan plan_on(const MeshShape& mesh, const StatesOptions& options);
+
+/// What an update needs beside the gradients. Gradients carry the loss scale.
+struct UpdateRule {
+  double lr = 1e-3;
+  double max_norm = 1.0;  // 0: no clipping
+  double loss_scale = 1.0;
+  bool reports = true;  // false: nobody asks for the result, and on a GPU nothing is brought to the host
+};
+
+class ModelStates {
+ public:
+  /// The units and the mesh outlive it; the parameters' tensors become its own, or look at its memory where they are
+  /// given. Collective. Throws InputError when the placements are no stage.
+  ModelStates(const Units& units, Mesh& mesh, const StatesOptions& options);
+  ~ModelStates();
+  ModelStates(const ModelStates&) = delete;
+  ModelStates& operator=(const ModelStates&) = delete;
+
+  /// Fills the weights; each rank reads its own part. `frozen_only`: trained ones get theirs by
+  /// ParameterGroup::visit_states(). Collective.
+  void load(WeightSource& source, bool frozen_only = false);
+  /// After the states of all trained groups were written: makes the weights known, and counts from so many steps on.
+  /// Collective.
+  void resume(std::int64_t steps_done);
+
+  /// One step of the optimizers, with gradients clipped by their global L2 norm; none when that is not finite. Where all
+  /// of them read the step's numbers in a GPU's memory nothing waits for the device. `loss_sum`: of the step on this rank,
+  /// a scalar on the engine's device. Collective; the result is the same on all ranks but for the loss.
+  PendingStepResult update(const UpdateRule& rule, const at::Tensor& loss_sum);
+
+  /// Every tensor whole, one group at a time, on all ranks, in host memory. Collective. Gradients are those of the last
+  /// step, unclipped, until its update, which may leave others.
+  void export_weights(const ParameterGroup::TensorSink& sink, bool trainable_only = false);
+  void export_gradients(const ParameterGroup::TensorSink& sink);
+
+  const std::vector<std::unique_ptr<ParameterGroup>>& groups() const { return groups_.groups; }
+  /// For those who run the units.
+  UnitGroups& units() { return groups_; }
+  /// The optimizers, and the numbers that each of them keeps.
+  const OptimizerSet& optimizers() const { return optimizers_; }
+  Statistics& statistics(int optimizer) { return statistics_.at(std::size_t(optimizer)); }
+  const std::vector<TensorSpec>& optimizer_tensors(int optimizer) const {
+    return optimizer_tensors_.at(std::size_t(optimizer));
+  }
+
+  /// Updates that were taken. On a GPU waits for the device.
+  std::int64_t steps_done() const;
+  /// As they came, but for the plan, which is stage 0 where a rank holds everything.
+  const StatesOptions& options() const { return options_; }
+  /// Of the buffers for weights that come and go, and for gradients on their way to a shard.
+  std::int64_t gather_buffer_bytes() const { return gather_buffers_ ? gather_buffers_->bytes() : 0; }
+  std::int64_t reduce_buffer_bytes() const { return reduce_buffers_ ? reduce_buffers_->bytes() : 0; }
+  Mesh& mesh() { return mesh_; }
+  /// The axes that states are divided over (at stage 0, where they are not, those of all ranks), and along which ranks
+  /// hold the same ones.
+  AxisSet sharing_axes() const { return sharing_; }
+  AxisSet replica_axes() const { return replicas_; }
+  const Mesh& mesh() const { return mesh_; }
+  Communicator& host() { return mesh_.host(); }
+  at::Device device() const { return options_.device; }
+  /// The most bytes that this rank has held on its GPU; 0 on the CPU, where the tracker knows.
+  std::int64_t peak_device_bytes() const;
+
+ private:
+  GroupContext make_context();
+  std::vector<GroupLayout> lay_out_groups() const;
+  void make_buffers(const std::vector<GroupLayout>& layouts);
+  void reserve(const std::vector<GroupLayout>& layouts, const BufferSizes& buffers);
+  void make_store(const std::vector<GroupLayout>& layouts);
+  void make_groups();
+  void find_users();
+  Communicator& gathers() { return mesh_.along(sharing_); }
+  Communicator& norm_ranks() { return mesh_.along(sharing_ | axes::model); }
+  Communicator& sums() { return reductions_ ? *reductions_ : gathers(); }
+
+  bool on_device() const { return options_.device.is_cuda(); }
+  void start_optimizers();
+  bool steps_on_device() const;
+  const OptimizerOptions& options_with_device_numbers() const;
+  at::Device states_device() const;
+  double gradient_norm();
+  void sum_squares_on_device();
+  void step(double learning_rate, double gradient_factor, const at::Tensor* numbers);
+  void conclude_pass(int pass, const std::vector<UpdatePass>& passes);
+  void sum_statistics(const at::Tensor& sums);
+  PendingStepResult update_on_device(const UpdateRule& rule, const at::Tensor& loss_sum);
+
+  Mesh& mesh_;
+  StatesOptions options_;
+  AxisSet sharing_, replicas_;  // ranks that one copy of the states is divided over, or all; those of the same parts
+  std::unique_ptr<Communicator> reductions_;  // the sharing ranks once more, to overlap; null: the same communicator
+  std::unique_ptr<ShardStore> weight_store_;
+  std::unique_ptr<BufferPool> gather_buffers_, reduce_buffers_;
+  OptimizerSet optimizers_{options_.optimizer};
+  OptimizerTensors optimizer_tensors_;
+  std::vector<Statistics> statistics_;  // by optimizer
+  UnitGroups groups_;
+  at::Tensor numbers_, norm_scratch_;  // on a GPU: StepNumbers
+  std::int64_t steps_done_ = 0;
+  AbandonOnError abandon_{mesh_.ranks().failures()};  // last: groups let go of page-locked memory
+};
+
+}  // namespace zero

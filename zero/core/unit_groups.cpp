@@ -1,0 +1,17 @@
+#include "zero/core/unit_groups.h"
+
+namespace zero {
+
+std::vector<ParameterGroup*> UnitGroups::trained() const {
+  std::vector<ParameterGroup*> found;
+  for (const auto& group : groups)
+    if (group->spec().trainable) found.push_back(group.get());
+  return found;
+}
+
+void UnitGroups::end_passes() {
+  while (!under_way.empty()) under_way.back()->end();
+  in_step = false;
+}
+
+}  // namespace zero

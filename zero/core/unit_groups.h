@@ -1,0 +1,38 @@
+#pragma once
+// UnitGroups: the units of a model, the groups that they use, and the means by which weights and gradients travel.
+#include <memory>
+#include <vector>
+
+#include "comm/stream.h"
+#include "zero/core/parameter_group.h"
+
+namespace zero {
+
+/// Who has brought weights, and lets go of them before they change.
+class WeightUser {
+ public:
+  virtual ~WeightUser() = default;
+  /// For good: there will be no backward any more.
+  virtual void end() noexcept = 0;
+  /// For others, who need the buffers; what it needs again it brings again.
+  virtual void pause() = 0;
+};
+
+struct UnitGroups {
+  Units units;
+  std::vector<std::unique_ptr<ParameterGroup>> groups = {};
+  std::vector<std::vector<ParameterGroup*>> needed_by = {};  // by unit: its own groups, and those that it borrows from
+  std::vector<ParameterGroup*> spanning = {};                // groups of the whole model
+  SideStream gather_stream = {}, reduce_stream = {};
+  bool overlap = false;  // gathers run ahead by one unit
+  bool gathers = false;  // some weights come and go
+  std::vector<WeightUser*> under_way = {};
+  bool in_step = false;  // some micro-batches of a step have had their backward
+
+  ~UnitGroups() { end_passes(); }
+  std::vector<ParameterGroup*> trained() const;
+  /// Before weights change: passes that are under way let go of theirs, and have no backward any more.
+  void end_passes();
+};
+
+}  // namespace zero

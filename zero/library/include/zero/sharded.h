@@ -1,0 +1,160 @@
+#pragma once
+// Sharded: a torch::nn module whose parameters, gradients and optimizer state are divided over the processes of a world
+// (ZeRO stages 0 to 3; Rajbhandari et al. 2020). The module stays as it is: its forward is called as ever, its parameters
+// are the same tensor objects.
+//
+//   auto world = zero::World::from_environment();
+//   zero::Sharded<Net> model(Net(), world, {.stage = 3});
+//   auto optimizer = model.optimizer(zero::AdamWOptions{.lr = 3e-4});
+//   for (auto& batch : zero::shard(loader, world)) {
+//     auto loss = criterion(model->forward(batch.data), batch.target);
+//     model.backward(loss);
+//     optimizer.step();
+//   }
+//
+// All processes make the same calls in the same order; a process without samples passes empty batches.
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <zero/optimizers.h>
+#include <zero/world.h>
+
+namespace zero {
+
+inline constexpr torch::ScalarType fp32 = torch::kFloat;
+inline constexpr torch::ScalarType bf16 = torch::kBFloat16;
+
+struct ShardOptions {
+  int stage = 3;  // 0: nothing divided; 1: optimizer state; 2: gradients too; 3: parameters too
+  /// Of parameters, gradients and what travels; the optimizer keeps fp32 beside bf16. None: the parameters' own type.
+  std::optional<torch::ScalarType> precision = {};
+  /// Names of modules (patterns as fnmatch(3) has them) whose parameters come and go together; empty: each named child,
+  /// and each element of a child that is a list.
+  std::vector<std::string> units = {};
+  int open_groups = 2;   // stage 3: units whose parameters are there at once, at most
+  int shard_degree = 0;  // states are divided among so many processes, groups of which hold the same; 0: among all
+};
+
+/// One micro-batch of a step, or the whole step. While it lives, backward() knows where the micro-batch stands.
+class Accumulation {
+ public:
+  Accumulation(const Accumulation&) = delete;
+  Accumulation& operator=(const Accumulation&) = delete;
+  ~Accumulation();
+  /// Whether the optimizer steps after this one.
+  bool is_last() const;
+
+ private:
+  friend class ShardedModel;
+  struct Impl;
+  explicit Accumulation(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+struct Step {
+  bool taken = false;  // false: micro-batches are still to come, or a gradient was not finite and nothing was updated
+  double grad_norm = 0;  // of the whole gradient, before clipping
+};
+
+/// A handle on the optimizer of a sharded model, which outlives it.
+class ShardedOptimizer {
+ public:
+  /// The next steps scale the gradient down to this L2 norm where it is longer (torch.nn.utils.clip_grad_norm_); 0: none.
+  void clip(double max_norm);
+  /// One step at the settings' learning rate, or another. Before the last micro-batch of an accumulation it does nothing. Collective.
+  Step step();
+  Step step(double lr);
+  double lr() const;
+  std::int64_t steps_taken() const;
+
+ private:
+  friend class ShardedModel;
+  explicit ShardedOptimizer(class ShardedModel& model) : model_(&model) {}
+  class ShardedModel* model_;
+};
+
+/// What Sharded<Net> is whatever the net.
+class ShardedModel {
+ public:
+  ShardedModel(std::shared_ptr<torch::nn::Module> module, const World& world, const ShardOptions& options);
+  ~ShardedModel();
+  ShardedModel(const ShardedModel&) = delete;
+  ShardedModel& operator=(const ShardedModel&) = delete;
+
+  /// Divides the states, with those of this optimizer. Once, before the first forward; without it the first forward
+  /// divides the parameters alone, for inference. Collective.
+  ShardedOptimizer optimizer(const OptimizerSettings& settings);
+  ShardedOptimizer optimizer() const;
+
+  /// The next backward() is one of `micro_batches` of a step, in turn.
+  Accumulation accumulate(int micro_batches);
+
+  /// Gradients of the loss, a scalar, averaged over processes and micro-batches; with weights, averaged by those, as
+  /// the sizes of batches that differ: the gradient is then that of the mean over all samples. One weight of all
+  /// processes and micro-batches of a step is given, or none. Collective.
+  void backward(const torch::Tensor& loss);
+  void backward(const torch::Tensor& loss, double weight);
+
+  /// Visits every parameter, or its gradient until the next step, whole and in the optimizer's precision, in host
+  /// memory, under each of its names. Collective.
+  using Visit = std::function<void(const std::string& name, const torch::Tensor& value)>;
+  void for_each_parameter(const Visit& visit);
+  void for_each_gradient(const Visit& visit);
+
+  /// Parameters and buffers as one safetensors file, written by the main process; read into every process's part.
+  /// Collective.
+  void save(const std::string& path);
+  void load(const std::string& path);
+  /// All that training needs to go on: parameters, buffers, optimizer, the random numbers of each process, steps done.
+  /// A folder that is complete or not there; the newest two are kept. load_state() reads the newest into any number of
+  /// processes and any stage (random numbers into as many processes alone), and returns the steps done. Collective.
+  void save_state(const std::string& folder);
+  std::int64_t load_state(const std::string& folder);
+
+  const World& world() const;
+  /// The stage that is carried out: 0 for a process alone.
+  int stage() const;
+
+  struct Impl;
+
+ protected:
+  friend class ShardedOptimizer;
+  /// Divides the parameters if nothing has.
+  void prepare();
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+/// `Net`: a module as TORCH_MODULE makes it.
+template <typename Net>
+class Sharded : public ShardedModel {
+ public:
+  Sharded(Net net, const World& world, const ShardOptions& options = {})
+      : ShardedModel(net.ptr(), world, options), net_(std::move(net)) {}
+
+  /// The module itself.
+  auto* operator->() {
+    prepare();
+    return net_.get();
+  }
+  template <typename... Arguments>
+  auto operator()(Arguments&&... arguments) {
+    prepare();
+    return net_(std::forward<Arguments>(arguments)...);
+  }
+  Net& unwrap() { return net_; }
+
+ private:
+  Net net_;
+};
+
+}  // namespace zero

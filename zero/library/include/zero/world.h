@@ -1,0 +1,56 @@
+#pragma once
+// World: the processes that train together, as mpirun or srun started them.
+#include <torch/types.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace zero {
+
+struct WorldOptions {
+  std::string device = "auto";     // auto | cpu | cuda: where this process computes
+  double deadline_seconds = 300;   // the longest wait for other processes in one call, before the job fails
+};
+
+/// A handle: copies mean the same processes. Not for several threads at once.
+class World {
+ public:
+  /// Under mpirun or srun all their processes; without them this process alone. LibTorch's operators get this process's
+  /// share of the node's cores, unless OMP_NUM_THREADS says otherwise. Once in a program. A process that ends with an
+  /// exception ends the others too.
+  static World from_environment(const WorldOptions& options = {});
+
+  int rank() const;
+  int size() const;
+  /// Among the processes of this node.
+  int local_rank() const;
+  bool is_main() const { return rank() == 0; }
+  /// Of this process: model and batches go there.
+  torch::Device device() const;
+
+  // Each of the following is called by all processes, in the same order.
+
+  void barrier() const;
+  /// The main process does the work before the others do (downloads, caches).
+  void main_first(const std::function<void()>& work) const;
+  /// The main process alone does the work, the others wait for it. What it throws is thrown everywhere.
+  void on_main(const std::function<void()>& work) const;
+  /// Elementwise over processes, the same on all of them. Shapes and types agree.
+  torch::Tensor sum(const torch::Tensor& value) const;
+  torch::Tensor mean(const torch::Tensor& value) const;
+  /// The rows of all processes one behind the other, by rank: each has any number of them, none too. What a batch of
+  /// shard() gives is thereby in the order of the data, nothing twice and nothing missing.
+  torch::Tensor gather_for_metrics(const torch::Tensor& rows) const;
+  /// The main process's values, on all of them.
+  torch::Tensor broadcast(const torch::Tensor& value) const;
+
+  struct Impl;
+  explicit World(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  Impl& impl() const { return *impl_; }
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace zero

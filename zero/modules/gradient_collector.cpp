@@ -1,0 +1,125 @@
+#include "zero/modules/gradient_collector.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace zero {
+namespace {
+
+class ArrivalHook final : public torch::autograd::PostAccumulateGradHook {
+ public:
+  ArrivalHook(GradientCollector& collector, int group, int leaf) : collector_(collector), group_(group), leaf_(leaf) {}
+  void operator()(const torch::autograd::Variable&) override { collector_.arrived(group_, leaf_); }
+
+ private:
+  GradientCollector& collector_;
+  int group_, leaf_;
+};
+
+}  // namespace
+
+GradientCollector::GradientCollector(UnitGroups& groups, Communicator& ranks) : groups_(groups), ranks_(ranks) {
+  for (ParameterGroup* group : groups.trained()) {
+    trained_.push_back({group});
+    set_hooks(int(trained_.size()) - 1);
+  }
+  // Backward goes against the order of registration, mostly.
+  for (int g = int(trained_.size()); g-- > 0;) order_.push_back(g);
+}
+
+void GradientCollector::set_hooks(int index) {
+  Group& group = trained_[std::size_t(index)];
+  for (const ParameterRef& member : group.group->spec().members) {
+    const Parameter& parameter = groups_.units[std::size_t(member.unit)]->parameters()[std::size_t(member.parameter)];
+    torch::autograd::impl::set_post_acc_grad_hooks(
+        parameter.tensor, std::make_unique<ArrivalHook>(*this, index, int(group.leaves.size())));
+    group.leaves.push_back({parameter.parts.front().name});
+  }
+}
+
+GradientCollector::~GradientCollector() {
+  for (const Group& group : trained_)
+    for (const ParameterRef& member : group.group->spec().members)
+      torch::autograd::impl::set_post_acc_grad_hooks(
+          groups_.units[std::size_t(member.unit)]->parameters()[std::size_t(member.parameter)].tensor, nullptr);
+}
+
+void GradientCollector::begin(MicroBatch micro) {
+  micro_ = micro;
+  next_ = 0;
+  completed_.clear();
+  for (Group& group : trained_) {
+    group.missing = int(group.leaves.size());
+    group.reduced = false;
+    for (Leaf& leaf : group.leaves) leaf.arrived = false;
+  }
+  in_backward_ = true;
+}
+
+void GradientCollector::arrived(int index, int leaf_index) {
+  Group& group = trained_[std::size_t(index)];
+  Leaf& leaf = group.leaves[std::size_t(leaf_index)];
+  if (!in_backward_)
+    throw InputError("parameter " + leaf.name +
+                     " got a gradient outside of the sharded model's backward: call model.backward(loss), not "
+                     "loss.backward()");
+  if (std::exchange(leaf.arrived, true))
+    throw InputError("parameter " + leaf.name +
+                     " got two gradients in one backward, from a backward inside of another: recompute with "
+                     "zero::recompute(), which gives one");
+  if (--group.missing > 0) return;
+  completed_.push_back(index);
+  reduce_in_order();
+}
+
+void GradientCollector::reduce_in_order() {
+  const at::NoGradGuard no_grad;
+  for (; next_ < order_.size(); ++next_) {
+    Group& group = trained_[std::size_t(order_[next_])];
+    if (group.missing > 0) return;
+    reduce(group);
+  }
+}
+
+void GradientCollector::reduce(Group& group) {
+  group.group->collect_gradients(group.group->spec().unit, micro_);
+  group.group->add_gradients(micro_.first);
+  group.reduced = true;
+}
+
+void GradientCollector::finish() {
+  const at::NoGradGuard no_grad;
+  for (; next_ < order_.size(); ++next_) reduce(trained_[std::size_t(order_[next_])]);
+  if (!order_is_known_) agree_on_order();
+  if (micro_.last) {
+    for (const int g : order_) trained_[std::size_t(g)].group->conclude_gradients();
+    groups_.reduce_stream.join();
+  }
+  in_backward_ = false;
+}
+
+// As the first rank's backward had it; groups that it did not finish come last.
+void GradientCollector::agree_on_order() {
+  std::vector<std::int64_t> order(completed_.begin(), completed_.end());
+  for (const int g : order_)
+    if (std::find(completed_.begin(), completed_.end(), g) == completed_.end()) order.push_back(g);
+  const at::Tensor shared = at::tensor(order, at::kLong);
+  ranks_.broadcast(shared, 0);
+  order_.assign(shared.data_ptr<std::int64_t>(), shared.data_ptr<std::int64_t>() + shared.numel());
+  order_is_known_ = true;
+}
+
+void GradientCollector::drop() {
+  in_backward_ = false;
+  for (Group& group : trained_) group.group->drop_gradients();
+}
+
+}  // namespace zero

@@ -1,0 +1,160 @@
+#include "zero/modules/module_units.h"
+
+#include <ATen/ATen.h>
+#include <fnmatch.h>
+#include <torch/nn/modules/container/moduledict.h>
+#include <torch/nn/modules/container/modulelist.h>
+#include <torch/nn/modules/container/sequential.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace zero {
+namespace {
+
+bool is_list(const torch::nn::Module& module) {
+  return dynamic_cast<const torch::nn::ModuleListImpl*>(&module) ||
+         dynamic_cast<const torch::nn::ModuleDictImpl*>(&module) ||
+         dynamic_cast<const torch::nn::SequentialImpl*>(&module);
+}
+
+std::string joined(const std::string& path, const std::string& name) {
+  return path.empty() ? name : path + "." + name;
+}
+
+struct Found {
+  std::string unit, name;  // full names
+  at::Tensor tensor;
+};
+
+/// A walk over modules from the root on, which remembers which patterns were of use.
+class Walk {
+ public:
+  explicit Walk(const std::vector<std::string>& patterns) : patterns_(patterns), matched_(patterns.size(), false) {}
+
+  /// `opens`: children are units of their own.
+  void visit(const torch::nn::Module& module, const std::string& path, const std::string& unit, bool opens) {
+    for (const auto& parameter : module.named_parameters(/*recurse=*/false))
+      if (parameter.value().defined()) found_.push_back({unit, joined(path, parameter.key()), parameter.value()});
+    for (const auto& child : module.named_children()) {
+      const std::string child_path = joined(path, child.key());
+      const bool list = is_list(*child.value());
+      const bool begins = patterns_.empty() ? opens && !list : matches(child_path);
+      visit(*child.value(), child_path, begins ? child_path : unit, opens && list);
+    }
+  }
+  const std::vector<Found>& found() const { return found_; }
+  void check_patterns() const {
+    for (std::size_t p = 0; p < patterns_.size(); ++p)
+      if (!matched_[p])
+        throw InputError(text("units: \"", patterns_[p],
+                              "\" matches no module; patterns are of full names as named_modules() has them, with * ? "
+                              "[..]"));
+  }
+
+ private:
+  bool matches(const std::string& path) {
+    bool any = false;
+    for (std::size_t p = 0; p < patterns_.size(); ++p)
+      if (fnmatch(patterns_[p].c_str(), path.c_str(), 0) == 0) any = matched_[p] = true;
+    return any;
+  }
+
+  const std::vector<std::string>& patterns_;
+  std::vector<bool> matched_;
+  std::vector<Found> found_;
+};
+
+void check_tensor(const Found& found, const Found& first) {
+  const at::Tensor& tensor = found.tensor;
+  const auto refuse = [&](const std::string& what) { throw InputError("parameter " + found.name + " " + what); };
+  if (tensor.layout() != at::kStrided) refuse("is sparse: sharded parameters are dense");
+  if (!at::isFloatingType(tensor.scalar_type()))
+    refuse(text("is of type ", tensor.scalar_type(),
+                ": parameters that are sharded are of floating types; make it a buffer (register_buffer)"));
+  if (!tensor.is_leaf()) refuse("is no leaf: it was computed from other tensors; register the leaf that it comes from");
+  if (tensor.scalar_type() != first.tensor.scalar_type())
+    refuse(text("is of type ", tensor.scalar_type(), " and ", first.name, " of ", first.tensor.scalar_type(),
+                ": make them one type with module->to(type) before sharding"));
+  if (tensor.device() != first.tensor.device())
+    refuse(text("is on ", tensor.device(), " and ", first.name, " on ", first.tensor.device(),
+                ": move the module with module->to(world.device()) before sharding"));
+}
+
+/// Two tensors over the same elements would be trained as if each were alone.
+void check_memory(const std::vector<Found>& distinct) {
+  std::map<const char*, const Found*> by_begin;
+  for (const Found& found : distinct)
+    if (found.tensor.numel() > 0) {
+      const char* begin = static_cast<const char*>(found.tensor.const_data_ptr());
+      const auto [place, fresh] = by_begin.emplace(begin, &found);
+      if (!fresh)
+        throw InputError("parameters " + place->second->name + " and " + found.name +
+                         " share memory and are two tensors: register the same tensor under both names");
+    }
+  const char* end = nullptr;
+  const Found* last = nullptr;
+  for (const auto& [begin, found] : by_begin) {
+    if (begin < end)
+      throw InputError("parameters " + last->name + " and " + found->name +
+                       " share memory and are two tensors: register the same tensor under both names");
+    // Of a tensor with strides the last element's end.
+    std::int64_t last_element = 0;
+    for (std::int64_t d = 0; d < found->tensor.dim(); ++d)
+      last_element += (found->tensor.size(d) - 1) * found->tensor.stride(d);
+    end = begin + (last_element + 1) * std::int64_t(found->tensor.element_size());
+    last = found;
+  }
+}
+
+}  // namespace
+
+class ModuleUnits::Unit final : public ParameterUnit {
+ public:
+  using ParameterUnit::ParameterUnit;
+  void add(const std::string& name, const at::Tensor& tensor) {
+    Parameter parameter;
+    parameter.parts.push_back({name, tensor.sizes().vec()});
+    parameter.trainable = tensor.requires_grad();
+    parameter.tensor = tensor;
+    parameter.given = true;
+    parameters_.push_back(std::move(parameter));
+  }
+};
+
+ModuleUnits::ModuleUnits(const torch::nn::Module& module, const std::vector<std::string>& patterns) {
+  Walk walk(patterns);
+  walk.visit(module, "", "", true);
+  walk.check_patterns();
+  if (walk.found().empty()) throw InputError("the module " + module.name() + " has no parameters to shard");
+  std::vector<Found> distinct;
+  std::map<const c10::TensorImpl*, std::string> names;
+  std::map<std::string, Unit*> units;
+  for (const Found& found : walk.found()) {
+    const auto [first, fresh] = names.emplace(found.tensor.unsafeGetTensorImpl(), found.name);
+    parameters_.push_back({found.name, found.tensor, first->second});
+    if (!fresh) continue;
+    check_tensor(found, walk.found().front());
+    distinct.push_back(found);
+    Unit*& unit = units[found.unit];
+    if (!unit) {
+      units_.push_back(std::make_unique<Unit>(found.unit.empty() ? "the module itself" : found.unit));
+      unit = static_cast<Unit*>(units_.back().get());
+    }
+    unit->add(found.name, found.tensor);
+  }
+  check_memory(distinct);
+  type_ = distinct.front().tensor.scalar_type();
+  device_ = distinct.front().tensor.device();
+}
+
+Units ModuleUnits::units() const {
+  Units units;
+  for (const auto& unit : units_) units.push_back(unit.get());
+  return units;
+}
+
+}  // namespace zero

@@ -1,0 +1,45 @@
+#pragma once
+// ModuleUnits: the parameters of a module in units, each of which comes and goes as a whole. A unit is a named child of
+// the module, or an element of a child that is a list (ModuleList, ModuleDict, Sequential), or what patterns name; what is
+// in none of them is a unit of its own, in front.
+#include <torch/nn/module.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/parameter_unit.h"
+#include "zero/core/group_plan.h"
+
+namespace zero {
+
+class ModuleUnits {
+ public:
+  /// `patterns`, as fnmatch(3) has them, of the full names of modules ("layers.*"): the innermost module that matches
+  /// one is a parameter's unit. The module's tensors are kept, not copied. Throws InputError for a module without
+  /// trainable parameters, a pattern that matches no module with parameters, and parameters that are not of one floating type on one device,
+  /// that share memory with each other, or that are sparse.
+  explicit ModuleUnits(const torch::nn::Module& module, const std::vector<std::string>& patterns = {});
+
+  /// In the order of registration.
+  Units units() const;
+  /// The parameters with all their names: one that is registered several times stands in its first unit alone.
+  struct Named {
+    std::string name;
+    at::Tensor tensor;
+    std::string first_name;  // of the same tensor
+  };
+  const std::vector<Named>& parameters() const { return parameters_; }
+  at::ScalarType type() const { return type_; }
+  at::Device device() const { return device_; }
+
+ private:
+  class Unit;
+
+  std::vector<std::unique_ptr<ParameterUnit>> units_;
+  std::vector<Named> parameters_;
+  at::ScalarType type_ = at::kFloat;
+  at::Device device_ = at::kCPU;
+};
+
+}  // namespace zero

@@ -1,0 +1,105 @@
+#include "zero/modules/open_groups.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace zero {
+namespace {
+
+constexpr std::int64_t horizon = 64;  // uses that are looked ahead
+
+bool among(const std::vector<int>& groups, int group) {
+  return std::find(groups.begin(), groups.end(), group) != groups.end();
+}
+
+}  // namespace
+
+OpenGroups::OpenGroups(UnitGroups& groups)
+    : groups_(groups), open_(groups.groups.size(), false), last_use_(groups.groups.size(), 0) {}
+
+void OpenGroups::begin() {
+  if (std::exchange(under_way_, true)) return;
+  if (groups_.gathers) groups_.gather_stream.follow_current();  // the optimizer's new weights
+  groups_.under_way.push_back(this);
+}
+
+// What fails here has failed before, of a device or a disk, and is told by whatever waits for it.
+void OpenGroups::end() noexcept {
+  if (!std::exchange(under_way_, false)) return;
+  std::erase(groups_.under_way, this);
+  try {
+    if (ahead_ >= 0) groups_.groups[std::size_t(std::exchange(ahead_, -1))]->weights().cancel_prefetch();
+    for (std::size_t g = 0; g < open_.size(); ++g) close(int(g));
+  } catch (const std::exception& error) {
+    log_error(std::string("weights could not be let go of: ") + error.what());
+  }
+}
+
+void OpenGroups::use(const std::vector<int>& groups, Phase phase, bool planned) {
+  begin();
+  for (const int group : groups) {
+    if (planned) plan_.add(group);
+    last_use_[std::size_t(group)] = ++uses_;
+    open(group, groups, phase);
+  }
+  if (planned && groups_.overlap) look_ahead(groups, phase);
+}
+
+void OpenGroups::open(int group, const std::vector<int>& kept, Phase phase) {
+  if (open_[std::size_t(group)]) return;
+  if (group == ahead_) {
+    ahead_ = -1;
+  } else if (comes_and_goes(group) && !make_room(group, kept)) {
+    throw InputError(text("an operation uses weights of ", kept.size(),
+                          " groups at once, and there is memory for fewer: raise open_groups, or make one unit of what "
+                          "is used together (units)"));
+  }
+  groups_.groups[std::size_t(group)]->weights().unshard(phase);
+  open_[std::size_t(group)] = true;
+}
+
+// Those go first whose next use is farthest away (Belady), as far as the plan tells, else whose last one is.
+bool OpenGroups::make_room(int group, const std::vector<int>& kept) {
+  WeightBuffer& weights = groups_.groups[std::size_t(group)]->weights();
+  while (!weights.has_room()) {
+    int farthest = -1;
+    const auto distance = [&](int g) { return std::pair(plan_.next_use(g), uses_ - last_use_[std::size_t(g)]); };
+    for (int g = 0; g < int(open_.size()); ++g)
+      if (open_[std::size_t(g)] && comes_and_goes(g) && !among(kept, g) &&
+          (farthest < 0 || distance(g) > distance(farthest)))
+        farthest = g;
+    if (farthest >= 0) {
+      close(farthest);
+    } else if (ahead_ >= 0) {
+      groups_.groups[std::size_t(std::exchange(ahead_, -1))]->weights().cancel_prefetch();
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+void OpenGroups::close(int group) {
+  if (!open_[std::size_t(group)]) return;
+  open_[std::size_t(group)] = false;
+  groups_.groups[std::size_t(group)]->weights().reshard();
+}
+
+// Only what is not needed before it makes room for what comes next.
+void OpenGroups::look_ahead(const std::vector<int>& kept, Phase phase) {
+  if (ahead_ >= 0) return;
+  const int next =
+      plan_.next(horizon, [&](int group) { return comes_and_goes(group) && !open_[std::size_t(group)]; });
+  if (next < 0) return;
+  std::vector<int> needed = kept;
+  for (int g = 0; g < int(open_.size()); ++g)
+    if (open_[std::size_t(g)] && plan_.next_use(g) < plan_.next_use(next)) needed.push_back(g);
+  if (!make_room(next, needed)) return;
+  groups_.groups[std::size_t(next)]->weights().prefetch(phase);
+  ahead_ = next;
+}
+
+}  // namespace zero

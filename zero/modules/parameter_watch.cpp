@@ -1,0 +1,93 @@
+#include "zero/modules/parameter_watch.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/library.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "zero/core/buffers/flat_storage.h"
+
+namespace zero {
+namespace {
+
+constexpr c10::DispatchKey watch_key = c10::DispatchKey::DeferredInit;
+
+/// Names a protected member through a derived class.
+struct OpenTensorImpl : c10::TensorImpl {
+  static auto keys() { return &OpenTensorImpl::key_set_; }
+};
+
+c10::DispatchKeySet& keys_of(const at::Tensor& tensor) {
+  return tensor.unsafeGetTensorImpl()->*OpenTensorImpl::keys();
+}
+
+/// Of the arguments of one call.
+class Uses {
+ public:
+  void add(const at::Tensor& tensor, bool writes) {
+    if (!tensor.defined()) return;
+    const auto* mark = static_cast<const WatchedGroup*>(FlatStorage::owner_of(tensor));
+    if (!mark) return;
+    Use& use = of(mark->watcher);
+    if (std::find(use.groups.begin(), use.groups.end(), mark->group) == use.groups.end())
+      use.groups.push_back(mark->group);
+    use.writes |= writes;
+  }
+  void add(const c10::IValue& value, bool writes) {
+    if (value.isTensor()) return add(value.toTensor(), writes);
+    if (value.isTensorList()) {
+      for (const at::Tensor& tensor : value.toTensorList()) add(tensor, writes);
+    } else if (value.isList()) {
+      for (const c10::IValue& element : value.toListRef())
+        if (element.isTensor()) add(element.toTensor(), writes);
+    }
+  }
+  void tell(const std::string& operation) const {
+    for (const Use& use : uses_)
+      use.writes ? use.watcher->before_write(operation, use.groups) : use.watcher->before_read(operation, use.groups);
+  }
+
+ private:
+  struct Use {
+    ParameterWatcher* watcher;
+    std::vector<int> groups = {};
+    bool writes = false;
+  };
+  Use& of(ParameterWatcher* watcher) {
+    for (Use& use : uses_)
+      if (use.watcher == watcher) return use;
+    return uses_.emplace_back(Use{watcher});
+  }
+  std::vector<Use> uses_;
+};
+
+void before_operation(const c10::OperatorHandle& operation, torch::jit::Stack* stack) {
+  const auto& arguments = operation.schema().arguments();
+  const std::size_t first = stack->size() - arguments.size();
+  Uses uses;
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    uses.add((*stack)[first + i], arguments[i].alias_info() && arguments[i].alias_info()->isWrite());
+  uses.tell(operation.schema().name());
+  const c10::impl::ExcludeDispatchKeyGuard without(watch_key);
+  operation.callBoxed(stack);
+}
+
+}  // namespace
+
+void watch_parameter(const at::Tensor& parameter) { keys_of(parameter) = keys_of(parameter).add(watch_key); }
+
+void unwatch_parameter(const at::Tensor& parameter) { keys_of(parameter) = keys_of(parameter).remove(watch_key); }
+
+WatchPause::WatchPause() : was_excluded_(c10::impl::tls_is_dispatch_key_excluded(watch_key)) {
+  c10::impl::tls_set_dispatch_key_excluded(watch_key, true);
+}
+
+WatchPause::~WatchPause() { c10::impl::tls_set_dispatch_key_excluded(watch_key, was_excluded_); }
+
+}  // namespace zero
+
+TORCH_LIBRARY_IMPL(_, DeferredInit, library) {
+  library.fallback(torch::CppFunction::makeFromBoxedFunction<&zero::before_operation>());
+}

@@ -1,0 +1,49 @@
+#pragma once
+// ParameterWatch: who owns a parameter is told of every operation that is about to see it, in forward and, since autograd
+// saves the very tensor or a view of it, in backward. The tensor carries one more dispatch key, above autograd's
+// (DeferredInit, which LibTorch leaves to code outside of it); the key's fallback tells the owner and runs the operation
+// again without the key. Tensors without the key pay nothing.
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+namespace zero {
+
+class ParameterWatcher;
+
+/// What a storage is marked with (FlatStorage::watch()): whose it is, and which group.
+struct WatchedGroup {
+  ParameterWatcher* watcher = nullptr;
+  int group = 0;
+};
+
+class ParameterWatcher {
+ public:
+  virtual ~ParameterWatcher() = default;
+  /// Before the operation of that name ("aten::linear") reads parameters of these groups, each once. What it throws ends
+  /// the operation.
+  virtual void before_read(const std::string& operation, const std::vector<int>& groups) = 0;
+  /// The same where it writes to one: throws, or lets it pass.
+  virtual void before_write(const std::string& operation, const std::vector<int>& groups) = 0;
+};
+
+/// From now on; views of the tensor that are made later are watched with it. Its storage is marked with a WatchedGroup,
+/// which outlives it.
+void watch_parameter(const at::Tensor& parameter);
+/// Views that exist keep being watched.
+void unwatch_parameter(const at::Tensor& parameter);
+
+/// While it lives, operations of this thread see parameters as any other tensors, at rest or not.
+class WatchPause {
+ public:
+  WatchPause();
+  ~WatchPause();
+  WatchPause(const WatchPause&) = delete;
+  WatchPause& operator=(const WatchPause&) = delete;
+
+ private:
+  bool was_excluded_;
+};
+
+}  // namespace zero

@@ -1,0 +1,33 @@
+#include "zero/modules/use_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace zero {
+
+// An operation after the other on the same group is one use.
+void UsePlan::add(int group) {
+  if (!pass_.empty() && pass_.back() == group) return;
+  pass_.push_back(group);
+  if (!followed_) return;
+  if (at_ < plan_.size() && plan_[at_] == group)
+    ++at_;
+  else
+    followed_ = false;
+}
+
+void UsePlan::end_pass() {
+  if (!plan_.empty() && pass_ != plan_) ++changes_;
+  plan_ = std::exchange(pass_, {});
+  at_ = 0;
+  followed_ = !plan_.empty();
+}
+
+std::int64_t UsePlan::next_use(int group) const {
+  if (!followed_) return never;
+  const auto from = plan_.begin() + std::ptrdiff_t(at_);
+  const auto found = std::find(from, plan_.end(), group);
+  return found == plan_.end() ? never : found - from;
+}
+
+}  // namespace zero

@@ -147,8 +147,8 @@ void check_same_states(const SavedStates& saved, ModelStates& model) {
             refuse_optimizer(saved, "holds no " + state.name + " of " + name + ", which this run's optimizer needs");
       }
   for (const SavedStatistic& statistic : saved_statistics(model))
-    if (!saved.holds(statistic.name))
-      refuse_optimizer(saved, "holds no " + statistic.name + ", which this run's optimizer needs");
+    if (statistic.required && !saved.holds(statistic.name))
+      refuse_optimizer(saved, "holds no " + statistic.name + ", which is needed here");
 }
 
 namespace {
@@ -168,7 +168,8 @@ void restore_chunk(SavedStates& saved, const StateShard& shard, const std::vecto
 
 void restore_statistics(SavedStates& saved, ModelStates& model) {
   for (const SavedStatistic& statistic : saved_statistics(model)) {
-    const at::Tensor values = at::empty({statistic.values.numel()}, at::kDouble);
+    if (!saved.holds(statistic.name)) continue;
+    const at::Tensor values = at::empty({statistic.values.numel()}, statistic.values.scalar_type());
     saved.read(statistic.name, 0, values.numel(), {{statistic.state(), values.data_ptr()}});
     statistic.values.copy_(values);
   }

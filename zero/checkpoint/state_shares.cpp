@@ -46,6 +46,7 @@ std::vector<SavedStatistic> saved_statistics(ModelStates& model) {
                      statistics.kept(t), all);
     add_statistics(optimizer.run_statistics(), "", statistics.kept_of_run(), all);
   }
+  for (const KeptArray& array : model.kept()) all.push_back({array.name, array.values, array.required});
   return all;
 }
 

@@ -9,12 +9,13 @@
 
 namespace zero {
 
-/// Numbers of a tensor or of the run that an optimizer keeps, alike on all ranks.
+/// Numbers of a tensor or of the run that an optimizer keeps, or that the model's owner does, alike on all ranks.
 struct SavedStatistic {
   std::string name;   // "row_var:model.layers.0.mlp.up_proj.weight", of the run "d:"
-  at::Tensor values;  // fp64, on the device of the states
+  at::Tensor values;  // flat, on any device
+  bool required = true;
 
-  StateSpec state() const { return {name.substr(0, name.find(':')), at::kDouble}; }
+  StateSpec state() const { return {name.substr(0, name.find(':')), values.scalar_type()}; }
 };
 std::vector<SavedStatistic> saved_statistics(ModelStates& model);
 

@@ -51,7 +51,7 @@ ChainPass::~ChainPass() { end(); }
 // What fails here has failed before, of a device or a disk, and is told by whatever waits for it.
 void ChainPass::end() noexcept {
   if (std::exchange(ended_, true)) return;
-  std::erase(groups_.under_way, this);
+  std::erase(groups_.under_way, static_cast<WeightUser*>(this));
   try {
     close_all();
   } catch (const std::exception& error) {

@@ -41,6 +41,13 @@ struct StatesOptions {
 /// The plan as it is carried out on the mesh: stage 0 where a rank holds everything, unless weights live elsewhere.
 ShardPlan plan_on(const MeshShape& mesh, const StatesOptions& options);
 
+/// Numbers beside the states that checkpoints hold, alike on all ranks.
+struct KeptArray {
+  std::string name;
+  at::Tensor values;  // flat; fp32, fp64, int64 or bytes
+  bool required = true;  // a checkpoint without it is of another model
+};
+
 /// What an update needs beside the gradients. Gradients carry the loss scale.
 struct UpdateRule {
   double lr = 1e-3;
@@ -84,6 +91,9 @@ class ModelStates {
   const std::vector<TensorSpec>& optimizer_tensors(int optimizer) const {
     return optimizer_tensors_.at(std::size_t(optimizer));
   }
+
+  /// What the owner of the model wants in checkpoints too; written to when one is read.
+  std::vector<KeptArray>& kept() { return kept_; }
 
   /// Updates that were taken. On a GPU waits for the device.
   std::int64_t steps_done() const;
@@ -139,6 +149,7 @@ class ModelStates {
   UnitGroups groups_;
   at::Tensor numbers_, norm_scratch_;  // on a GPU: StepNumbers
   std::int64_t steps_done_ = 0;
+  std::vector<KeptArray> kept_;
   AbandonOnError abandon_{mesh_.ranks().failures()};  // last: groups let go of page-locked memory
 };
 

@@ -121,7 +121,7 @@ std::int64_t MetaRank::whole_matrices() {
   std::vector<ParameterGroup*> trained;
   for (const auto& group : engine_->groups())
     if (group->spec().trainable) trained.push_back(group.get());
-  const EngineOptions& options = engine_->options();
+  const StatesOptions& options = engine_->options();
   const ExchangeRanks ranks{mesh_->along(engine_->sharing_axes()), mesh_->along(engine_->replica_axes()),
                             options.plan.optimizer, options.device};
   std::int64_t most = 0;

@@ -151,6 +151,11 @@ ModuleUnits::ModuleUnits(const torch::nn::Module& module, const std::vector<std:
   device_ = distinct.front().tensor.device();
 }
 
+void ModuleUnits::freeze() {
+  for (const auto& unit : units_)
+    for (Parameter& parameter : unit->parameters()) parameter.trainable = false;
+}
+
 Units ModuleUnits::units() const {
   Units units;
   for (const auto& unit : units_) units.push_back(unit.get());

@@ -30,6 +30,8 @@ class ModuleUnits {
     std::string first_name;  // of the same tensor
   };
   const std::vector<Named>& parameters() const { return parameters_; }
+  /// None is trained.
+  void freeze();
   at::ScalarType type() const { return type_; }
   at::Device device() const { return device_; }
 

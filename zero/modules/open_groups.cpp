@@ -29,7 +29,7 @@ void OpenGroups::begin() {
 // What fails here has failed before, of a device or a disk, and is told by whatever waits for it.
 void OpenGroups::end() noexcept {
   if (!std::exchange(under_way_, false)) return;
-  std::erase(groups_.under_way, this);
+  std::erase(groups_.under_way, static_cast<WeightUser*>(this));
   try {
     if (ahead_ >= 0) groups_.groups[std::size_t(std::exchange(ahead_, -1))]->weights().cancel_prefetch();
     for (std::size_t g = 0; g < open_.size(); ++g) close(int(g));

@@ -26,7 +26,7 @@ bool Checkpoints::save(const RunPosition& position) {
   const std::optional<std::string> failure = save_into(folders_, position);
   failed_ = failure.has_value();
   if (failed_) {
-    if (parts_.engine.host().rank() == 0) tell_of_failure(position, *failure);
+    if (parts_.model.host().rank() == 0) tell_of_failure(position, *failure);
     return false;
   }
   saved_steps_ = position.steps;
@@ -44,9 +44,9 @@ void Checkpoints::tell_of_failure(const RunPosition& position, const std::string
 
 std::optional<std::string> Checkpoints::save_into(CheckpointFolders& folders, const RunPosition& position) {
   auto failure = agreed_failure_of([&] {
-    save_checkpoint(parts_.engine, parts_.run, position, folders, parts_.calls, parts_.control, {.keep = config_.keep});
+    save_checkpoint(parts_.model, parts_.run, position, folders, parts_.calls, parts_.control, {.keep = config_.keep});
   });
-  if (failure && parts_.engine.host().rank() == 0) discard(folders, position);
+  if (failure && parts_.model.host().rank() == 0) discard(folders, position);
   return failure;
 }
 
@@ -62,7 +62,7 @@ std::optional<std::string> Checkpoints::save_anywhere(const RunPosition& positio
   if (saved_steps_ == position.steps) return folders_.path(position.steps);
   if (!save_into(folders_, position)) return folders_.path(position.steps);
   // Rank 0 names them: other ranks may see others, and must make the same calls.
-  const std::int64_t places = broadcast_number(parts_.engine.host(), std::int64_t(parts_.spare_places.size()), 0);
+  const std::int64_t places = broadcast_number(parts_.model.host(), std::int64_t(parts_.spare_places.size()), 0);
   for (std::int64_t i = 0; i < places; ++i)
     if (const auto saved = save_into_place(
             std::size_t(i) < parts_.spare_places.size() ? parts_.spare_places[std::size_t(i)] : "", position))
@@ -70,11 +70,11 @@ std::optional<std::string> Checkpoints::save_anywhere(const RunPosition& positio
   return std::nullopt;
 }
 
-std::int64_t Checkpoints::bytes_needed() const { return checkpoint_bytes(parts_.engine) + (1 << 20); }
+std::int64_t Checkpoints::bytes_needed() const { return checkpoint_bytes(parts_.model) + (1 << 20); }
 
 // A folder with a name of its own: nothing that lies there is touched.
 std::optional<std::string> Checkpoints::save_into_place(const std::string& place, const RunPosition& position) {
-  Communicator& ranks = parts_.engine.host();
+  Communicator& ranks = parts_.model.host();
   std::string folder;
   if (ranks.rank() == 0 && room_in(place) > bytes_needed()) {
     folder = (std::filesystem::absolute(place) / "zero-checkpoint-XXXXXX").string();

@@ -15,7 +15,7 @@ namespace zero {
 class Checkpoints {
  public:
   struct Parts {
-    Engine& engine;
+    ModelStates& model;
     RunDescription run;  // rank 0's is written
     std::string root;    // the folder of all checkpoints
     FileCalls& calls;

@@ -1,24 +1,12 @@
 #include "zero/train/resume.h"
 
-#include <chrono>
-#include <iomanip>
-#include <limits>
-
 #include "base/log.h"
 #include "comm/agreement.h"
 #include "comm/object_collectives.h"
-#include "zero/checkpoint/saved_states.h"
 #include "zero/output/output_dir.h"
 
 namespace zero {
 namespace {
-
-/// The newest complete one before a step; -1: there is none.
-std::int64_t newest_before(const CheckpointFolders& folders, std::int64_t limit) {
-  for (const std::int64_t step : folders.steps())
-    if (step < limit) return step;
-  return -1;
-}
 
 std::optional<Manifest> newest_manifest(const CheckpointFolders& folders, FileCalls& calls) {
   for (const std::int64_t step : folders.steps()) {
@@ -70,47 +58,6 @@ std::optional<std::int64_t> check_resume(const ResumeRequest& request, const Che
   });
   step = broadcast_number(communicator, step, 0);
   return step < 0 ? std::nullopt : std::optional(step);
-}
-
-RunPosition resume_states(Engine& engine, CheckpointFolders& folders, FileCalls& calls, Communicator& control) {
-  Communicator& communicator = engine.host();
-  const auto begin = std::chrono::steady_clock::now();
-  std::int64_t step = std::numeric_limits<std::int64_t>::max();
-  for (;;) {
-    // File systems may show the ranks of other nodes another folder.
-    step = broadcast_number(communicator, communicator.rank() == 0 ? newest_before(folders, step) : -1, 0);
-    if (step < 0) throw InputError(folders.root() + ": no checkpoint there verifies: begin anew with --overwrite");
-    RunPosition position;
-    std::string other;  // what another optimizer wrote is not damaged, and none before it is better
-    try {
-      all_or_none(control, [&] {
-        SavedStates saved(calls, folders.path(step));
-        check_same_tensors(saved, engine);
-        try {
-          check_same_states(saved, engine);
-        } catch (const InputError& error) {
-          other = error.what();
-          return;
-        }
-        restore_states(saved, engine);
-        position = saved.manifest().position;
-      });
-    } catch (const AgreedError& error) {
-      if (communicator.rank() == 0)
-        log_error("the checkpoint of step ", step, " does not verify: ", error.what(), ". The one before is taken");
-      continue;
-    }
-    if (!other.empty()) throw InputError(other);
-    engine.resume(position.updates);
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    log_info("resumed after step ", step, ", states read in ", std::fixed, std::setprecision(2), seconds.count(), " s");
-    on_first(control, [&] {
-      folders.set_aside_after(step);
-      if (const int removed = folders.sweep())
-        log_info("removed ", removed, " unfinished checkpoint(s) from ", folders.root());
-    });
-    return position;
-  }
 }
 
 }  // namespace zero

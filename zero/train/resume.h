@@ -1,5 +1,5 @@
 #pragma once
-// Resuming: which checkpoint a run goes on from, and its states brought in.
+// Resuming: which checkpoint a run goes on from.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,10 +22,5 @@ struct ResumeRequest {
 /// Reads manifests only. Collective.
 std::optional<std::int64_t> check_resume(const ResumeRequest& request, const CheckpointFolders& folders,
                                          FileCalls& calls, Communicator& communicator);
-
-/// Brings the newest checkpoint that verifies into the engine, whose frozen weights are loaded; each that does not is
-/// told of in one line. Sets aside those, and sweeps what was unfinished. InputError when none verifies. `control`: the
-/// ranks, with the patience for one that reads for all. Collective.
-RunPosition resume_states(Engine& engine, CheckpointFolders& folders, FileCalls& calls, Communicator& control);
 
 }  // namespace zero

@@ -20,6 +20,7 @@
 #include "models/nn/matmul_setting.h"
 #include "models/ops/device_setting.h"
 #include "offload/memory/process_memory.h"
+#include "zero/checkpoint/resume_states.h"
 #include "zero/config/mistakes.h"
 #include "zero/config/offload_policy.h"
 #include "zero/config/run_model.h"

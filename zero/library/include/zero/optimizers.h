@@ -1,6 +1,7 @@
 #pragma once
-// The optimizers by their settings. Defaults are those of zero_train's configuration (docs/configuration.md), where
-// each rule's source is named; the weight decay is of parameters of two or more dimensions.
+// The optimizers by their settings. Defaults are those of zero_train (docs/configuration.md), where each rule's source is
+// named, but for the learning rate, which a program should choose; the weight decay is of parameters of two or more
+// dimensions, and of vectors in groups that say so.
 #include <optional>
 #include <string>
 #include <variant>
@@ -26,27 +27,27 @@ struct AdamW8bitOptions {
   std::vector<ParameterGroupOptions> groups = {};
 };
 struct SgdOptions {
-  double lr = 1e-1, momentum = 0.9;
-  bool nesterov = false;
+  double lr = 1e-3, momentum = 0.9;
+  bool nesterov = true;
   double weight_decay = 0;
   std::vector<ParameterGroupOptions> groups = {};
 };
 struct LionOptions {
-  double lr = 1e-4, beta1 = 0.9, beta2 = 0.99, weight_decay = 0;
+  double lr = 1e-3, beta1 = 0.9, beta2 = 0.99, weight_decay = 0.1;
   std::vector<ParameterGroupOptions> groups = {};
 };
 struct AdafactorOptions {
-  double lr = 1e-2, weight_decay = 0;
+  double lr = 1e-3, weight_decay = 0.1;
   std::vector<ParameterGroupOptions> groups = {};
 };
 struct ProdigyOptions {
-  double lr = 1, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, d0 = 1e-6, d_coef = 1, weight_decay = 0;
+  double lr = 1, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, d0 = 1e-6, d_coef = 1, weight_decay = 0.1;
   bool use_bias_correction = false, safeguard_warmup = false;
   std::vector<ParameterGroupOptions> groups = {};
 };
 /// Matrices of inner units; AdamW takes the rest, with lr_adamw.
 struct MuonOptions {
-  double lr = 2e-2, momentum = 0.95, weight_decay = 0;
+  double lr = 1e-3, momentum = 0.95, weight_decay = 0.1;
   bool nesterov = true;
   int ns_steps = 5;
   double lr_adamw = 3e-4, beta1 = 0.9, beta2 = 0.95, eps = 1e-8;

@@ -32,6 +32,10 @@ namespace zero {
 inline constexpr torch::ScalarType fp32 = torch::kFloat;
 inline constexpr torch::ScalarType bf16 = torch::kBFloat16;
 
+/// What becomes of a module's buffers (running statistics) at every step of the optimizer: all processes take the main
+/// one's, as in PyTorch's DistributedDataParallel, or each keeps its own.
+enum class Buffers : std::uint8_t { of_main, local };
+
 struct ShardOptions {
   int stage = 3;  // 0: nothing divided; 1: optimizer state; 2: gradients too; 3: parameters too
   /// Of parameters, gradients and what travels; the optimizer keeps fp32 beside bf16. None: the parameters' own type.
@@ -40,6 +44,7 @@ struct ShardOptions {
   /// and each element of a child that is a list.
   std::vector<std::string> units = {};
   int open_groups = 2;   // stage 3: units whose parameters are there at once, at most
+  Buffers buffers = Buffers::of_main;
   int shard_degree = 0;  // states are divided among so many processes, groups of which hold the same; 0: among all
 };
 
@@ -94,8 +99,9 @@ class ShardedModel {
   ShardedOptimizer optimizer(const OptimizerSettings& settings);
   ShardedOptimizer optimizer() const;
 
-  /// The next backward() is one of `micro_batches` of a step, in turn.
-  Accumulation accumulate(int micro_batches);
+  /// The next backward() is one of `micro_batches` of a step, in turn; with `ends` it is the last one, however many there
+  /// were (the end of the data). Where the stage allows it, nothing travels before the last one.
+  Accumulation accumulate(int micro_batches, bool ends = false);
 
   /// Gradients of the loss, a scalar, averaged over processes and micro-batches; with weights, averaged by those, as
   /// the sizes of batches that differ: the gradient is then that of the mean over all samples. One weight of all

@@ -1,0 +1,66 @@
+#include "zero/checkpoint/resume_states.h"
+
+#include <chrono>
+#include <iomanip>
+#include <limits>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "comm/agreement.h"
+#include "comm/object_collectives.h"
+#include "zero/checkpoint/saved_states.h"
+
+namespace zero {
+namespace {
+
+/// The newest complete one before a step; -1: there is none.
+std::int64_t newest_before(const CheckpointFolders& folders, std::int64_t limit) {
+  for (const std::int64_t step : folders.steps())
+    if (step < limit) return step;
+  return -1;
+}
+
+}  // namespace
+
+RunPosition resume_states(ModelStates& model, CheckpointFolders& folders, FileCalls& calls, Communicator& control) {
+  Communicator& communicator = model.host();
+  const auto begin = std::chrono::steady_clock::now();
+  std::int64_t step = std::numeric_limits<std::int64_t>::max();
+  for (;;) {
+    // File systems may show the ranks of other nodes another folder.
+    step = broadcast_number(communicator, communicator.rank() == 0 ? newest_before(folders, step) : -1, 0);
+    if (step < 0) throw InputError(folders.root() + ": no checkpoint there verifies: begin anew with --overwrite");
+    RunPosition position;
+    std::string other;  // what another optimizer wrote is not damaged, and none before it is better
+    try {
+      all_or_none(control, [&] {
+        SavedStates saved(calls, folders.path(step));
+        check_same_tensors(saved, model);
+        try {
+          check_same_states(saved, model);
+        } catch (const InputError& error) {
+          other = error.what();
+          return;
+        }
+        restore_states(saved, model);
+        position = saved.manifest().position;
+      });
+    } catch (const AgreedError& error) {
+      if (communicator.rank() == 0)
+        log_error("the checkpoint of step ", step, " does not verify: ", error.what(), ". The one before is taken");
+      continue;
+    }
+    if (!other.empty()) throw InputError(other);
+    model.resume(position.updates);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    log_info("resumed after step ", step, ", states read in ", std::fixed, std::setprecision(2), seconds.count(), " s");
+    on_first(control, [&] {
+      folders.set_aside_after(step);
+      if (const int removed = folders.sweep())
+        log_info("removed ", removed, " unfinished checkpoint(s) from ", folders.root());
+    });
+    return position;
+  }
+}
+
+}  // namespace zero

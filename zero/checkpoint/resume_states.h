@@ -1,0 +1,14 @@
+#pragma once
+// Resuming: the states of the newest checkpoint that verifies are brought in.
+#include "zero/checkpoint/checkpoint_folders.h"
+#include "zero/checkpoint/manifest.h"
+#include "zero/core/model_states.h"
+
+namespace zero {
+
+/// Brings the newest checkpoint that verifies into the model, whose frozen weights are loaded; each that does not is
+/// told of in one line. Sets aside those, and sweeps what was unfinished. InputError when none verifies. `control`: the
+/// ranks, with the patience for one that reads for all. Collective.
+RunPosition resume_states(ModelStates& model, CheckpointFolders& folders, FileCalls& calls, Communicator& control);
+
+}  // namespace zero

@@ -1,0 +1,10 @@
+#pragma once
+// The settings of the library's users as the core has them.
+#include "zero/library/include/zero/optimizers.h"
+#include "zero/optim/optimizer_options.h"
+
+namespace zero {
+
+OptimizerOptions optimizer_options_of(const OptimizerSettings& settings);
+
+}  // namespace zero

@@ -1,0 +1,186 @@
+#include "zero/library/include/zero/sharded.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "zero/library/optimizer_options_of.h"
+#include "zero/library/sharded_impl.h"
+#include "zero/library/world_impl.h"
+
+namespace zero {
+namespace {
+
+MeshShape shape_of(int ranks, int degree) {
+  if (degree < 0 || (degree > 0 && ranks % degree != 0))
+    throw InputError(text("shard_degree = ", degree, ": must divide the ", ranks, " processes"));
+  return MeshShape::hybrid(ranks, degree);
+}
+
+Precision precision_of(at::ScalarType compute) {
+  if (compute == at::kDouble) return {at::kDouble, at::kDouble, at::kDouble, at::kDouble};
+  if (compute == at::kFloat || compute == at::kBFloat16) return {compute, at::kFloat, at::kFloat, at::kFloat};
+  throw InputError(text("precision ", compute, ": parameters are of fp32, fp64 or bf16; choose one by precision"));
+}
+
+}  // namespace
+
+ShardedModel::Impl::Impl(std::shared_ptr<torch::nn::Module> module, const World& world, const ShardOptions& options)
+    : module(std::move(module)),
+      world(world),
+      options(options),
+      mesh(*world.impl().ranks, shape_of(world.size(), options.shard_degree), world.impl().host) {
+  if (options.stage < 0 || options.stage > 3) throw InputError(text("stage = ", options.stage, ": 0, 1, 2 or 3"));
+  if (options.open_groups < 1) throw InputError(text("open_groups = ", options.open_groups, ": at least 1"));
+}
+
+void ShardedModel::Impl::divide() {
+  const ModuleUnits found(*module, options.units);
+  if (found.device() != world.device())
+    throw InputError(text("the module is on ", found.device(), " and this process computes on ", world.device(),
+                          ": module->to(world.device()) before it is sharded"));
+  StatesOptions states;
+  states.plan = ShardPlan::for_stage(options.stage);
+  states.precision = precision_of(options.precision.value_or(found.type()));
+  states.optimizer = optimizer;
+  states.device = world.device();
+  states.open_groups = options.open_groups;
+  states.overlap = world.device().is_cuda() && world.size() > 1;
+  sharded = std::make_unique<ShardedModule>(*module, options.units, mesh, states, trains);
+  keep_buffers();
+}
+
+// Checkpoints hold buffers as what all ranks have alike.
+void ShardedModel::Impl::keep_buffers() {
+  for (const auto& buffer : module->named_buffers())
+    if (buffer.value().defined() && buffer.value().numel() > 0 && buffer.value().is_contiguous())
+      sharded->states().kept().push_back({"buffer:" + buffer.key(), buffer.value().detach().view({-1})});
+}
+
+ShardedModule& ShardedModel::Impl::divided(const char* call) const {
+  if (!sharded || !trains)
+    throw InputError(std::string(call) + ": the model has no optimizer: model.optimizer(...) makes one, before the first forward");
+  return *sharded;
+}
+
+void ShardedModel::Impl::backward(const torch::Tensor& loss, std::optional<double> weight) {
+  ShardedModule& model = divided("backward()");
+  if (!progress.guarded && progress.micro_batches > 1 && progress.done > 0 && !progress.is_complete())
+    throw InputError("backward() in the middle of an accumulation: each of its micro-batches has its model.accumulate(n)");
+  if (progress.is_complete())
+    throw InputError(
+        "backward() twice without a step of the optimizer between: give each micro-batch of a step its "
+        "model.accumulate(n)");
+  if (progress.done > 0 && progress.weighted != weight.has_value())
+    throw InputError("backward(): all micro-batches of a step have a weight, or none has");
+  const double own = weight.value_or(1);
+  if (!(own >= 0)) throw InputError(text("backward(): a weight of ", own, ": at least 0"));
+  try {
+    model.backward(loss, own, {progress.done == 0, progress.is_last()});
+  } catch (...) {
+    progress = {.guarded = progress.guarded};
+    throw;
+  }
+  progress.weighted = weight.has_value();
+  progress.weight += own;
+  ++progress.done;
+}
+
+double ShardedModel::Impl::total_weight() {
+  if (!progress.weighted) return double(progress.micro_batches) * world.size();
+  const at::Tensor sum = at::full({1}, progress.weight, at::kDouble);
+  mesh.host().all_reduce(sum, {at::kDouble, false}, {Phase::optimizer});
+  return sum.item<double>();
+}
+
+Step ShardedModel::Impl::step(double lr) {
+  ShardedModule& model = divided("step()");
+  if (progress.done == 0) throw InputError("optimizer.step() without a backward() before it");
+  if (!progress.is_complete()) return {};
+  const double total = total_weight();
+  if (total == 0) throw InputError("optimizer.step(): the micro-batches of all processes have the weight 0");
+  const bool guarded = progress.guarded;
+  progress = {.guarded = guarded};
+  const StepResult result = model.update(lr, max_norm, total);
+  if (options.buffers == Buffers::of_main) share_buffers(*module, mesh.ranks());
+  return {result.taken, result.norm};
+}
+
+ShardedModel::ShardedModel(std::shared_ptr<torch::nn::Module> module, const World& world, const ShardOptions& options)
+    : impl_(std::make_unique<Impl>(std::move(module), world, options)) {}
+
+ShardedModel::~ShardedModel() = default;
+
+ShardedOptimizer ShardedModel::optimizer(const OptimizerSettings& settings) {
+  if (impl_->sharded)
+    throw InputError(impl_->trains ? "model.optimizer(...): the model has one already"
+                                   : "model.optimizer(...) after the first forward: the parameters are divided without "
+                                     "states of an optimizer; make it before");
+  impl_->optimizer = optimizer_options_of(settings);
+  impl_->trains = true;
+  impl_->divide();
+  return ShardedOptimizer(*this);
+}
+
+ShardedOptimizer ShardedModel::optimizer() const {
+  impl_->divided("optimizer()");
+  return ShardedOptimizer(const_cast<ShardedModel&>(*this));
+}
+
+void ShardedModel::prepare() {
+  if (!impl_->sharded) impl_->divide();
+}
+
+struct Accumulation::Impl {
+  StepProgress& progress;
+  bool last;
+};
+Accumulation::Accumulation(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Accumulation::~Accumulation() { impl_->progress.guarded = false; }
+bool Accumulation::is_last() const { return impl_->last; }
+
+Accumulation ShardedModel::accumulate(int micro_batches, bool ends) {
+  StepProgress& progress = impl_->progress;
+  if (micro_batches < 1) throw InputError(text("accumulate(", micro_batches, "): at least 1"));
+  if (progress.guarded) throw InputError("accumulate(): the last micro-batch's is still there; it ends with its scope");
+  if (progress.is_complete())
+    throw InputError("accumulate(): the step's micro-batches are complete, and the optimizer has not stepped: call optimizer.step() in every micro-batch");
+  if (progress.done > 0 && progress.micro_batches != micro_batches)
+    throw InputError(text("accumulate(", micro_batches, ") in a step of ", progress.micro_batches, " micro-batches"));
+  progress.micro_batches = ends ? progress.done + 1 : micro_batches;
+  progress.guarded = true;
+  return Accumulation(std::make_unique<Accumulation::Impl>(Accumulation::Impl{progress, progress.is_last()}));
+}
+
+void ShardedModel::backward(const torch::Tensor& loss) { impl_->backward(loss, std::nullopt); }
+void ShardedModel::backward(const torch::Tensor& loss, double weight) { impl_->backward(loss, weight); }
+
+void ShardedModel::for_each_parameter(const Visit& visit) {
+  prepare();
+  impl_->sharded->for_each_parameter(visit);
+}
+
+void ShardedModel::for_each_gradient(const Visit& visit) {
+  ShardedModule& model = impl_->divided("for_each_gradient()");
+  if (!impl_->progress.is_complete())
+    throw InputError("for_each_gradient(): after the last backward() of a step, and before its step()");
+  const double total = impl_->total_weight();
+  model.for_each_gradient([&](const std::string& name, const at::Tensor& sum) { visit(name, sum / total); });
+}
+
+const World& ShardedModel::world() const { return impl_->world; }
+int ShardedModel::stage() const {
+  return impl_->sharded ? impl_->sharded->states().options().plan.stage() : impl_->options.stage;
+}
+
+void ShardedOptimizer::clip(double max_norm) {
+  if (!(max_norm >= 0)) throw InputError(text("clip(", max_norm, "): at least 0"));
+  model_->impl_->max_norm = max_norm;
+}
+Step ShardedOptimizer::step() { return step(lr()); }
+Step ShardedOptimizer::step(double lr) { return model_->impl_->step(lr); }
+double ShardedOptimizer::lr() const { return model_->impl_->optimizer.lr; }
+std::int64_t ShardedOptimizer::steps_taken() const { return model_->impl_->divided("steps_taken()").states().steps_done(); }
+
+}  // namespace zero

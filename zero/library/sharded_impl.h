@@ -1,0 +1,47 @@
+#pragma once
+// What a ShardedModel is made of.
+#include <memory>
+#include <optional>
+
+#include "comm/mesh/mesh.h"
+#include "zero/library/include/zero/sharded.h"
+#include "zero/modules/sharded_module.h"
+
+namespace zero {
+
+/// Where a step stands that micro-batches add to.
+struct StepProgress {
+  int micro_batches = 1;       // of the step
+  int done = 0;                // backward passes so far
+  bool guarded = false;        // an Accumulation lives
+  bool weighted = false;       // micro-batches have weights
+  double weight = 0;           // of this process's micro-batches so far
+
+  bool is_last() const { return done + 1 == micro_batches; }
+  bool is_complete() const { return done == micro_batches; }
+};
+
+struct ShardedModel::Impl {
+  std::shared_ptr<torch::nn::Module> module;
+  World world;
+  ShardOptions options;
+  Mesh mesh;
+  std::unique_ptr<ShardedModule> sharded;  // null: nothing is divided yet
+  OptimizerOptions optimizer;
+  bool trains = false;
+  double max_norm = 0;
+  StepProgress progress;
+
+  Impl(std::shared_ptr<torch::nn::Module> module, const World& world, const ShardOptions& options);
+  /// Divides the states, or the parameters alone where the model is not trained. Collective.
+  void divide();
+  /// Throws InputError that names the call where there is no optimizer.
+  ShardedModule& divided(const char* call) const;
+  void backward(const torch::Tensor& loss, std::optional<double> weight);
+  Step step(double lr);
+  /// Of the micro-batches of the step, over all processes. Collective.
+  double total_weight();
+  void keep_buffers();
+};
+
+}  // namespace zero

@@ -1,0 +1,140 @@
+#include "zero/modules/sharded_module.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <set>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory_tracker.h"
+#include "zero/modules/module_weights.h"
+
+namespace zero {
+namespace {
+
+void broadcast_from_first(const at::Tensor& tensor, Communicator& ranks) {
+  if (tensor.numel() == 0) return;
+  const at::Tensor whole = tensor.detach().contiguous();
+  ranks.broadcast(whole, 0, {Phase::setup});
+  if (!whole.is_same(tensor)) tensor.detach().copy_(whole);
+}
+
+void share_parameters(const ModuleUnits& units, Communicator& ranks) {
+  const at::NoGradGuard no_grad;
+  for (const ModuleUnits::Named& parameter : units.parameters())
+    if (parameter.name == parameter.first_name) broadcast_from_first(parameter.tensor, ranks);
+}
+
+}  // namespace
+
+void share_buffers(const torch::nn::Module& module, Communicator& ranks) {
+  const at::NoGradGuard no_grad;
+  if (ranks.size() == 1) return;
+  for (const auto& buffer : module.named_buffers())
+    if (buffer.value().defined()) broadcast_from_first(buffer.value(), ranks);
+}
+
+ShardedModule::ShardedModule(torch::nn::Module& module, const std::vector<std::string>& units, Mesh& mesh,
+                             StatesOptions options, bool trains)
+    : module_(module), units_(module, units) {
+  if (!trains) units_.freeze();
+  check_same_modules(module, units_, mesh.host());
+  share_parameters(units_, mesh.ranks());
+  share_buffers(module, mesh.ranks());
+  ModuleWeights initial(units_);
+  options.order = UnitOrder::any;
+  options.watched = true;
+  states_ = std::make_unique<ModelStates>(units_.units(), mesh, options);
+  states_->load(initial);
+  open_ = std::make_unique<OpenGroups>(states_->units());
+  gradients_ = std::make_unique<GradientCollector>(states_->units(), mesh.host());
+  watch();
+}
+
+// The leaves outlive this, and their memory does not: whoever uses one is told so.
+ShardedModule::~ShardedModule() {
+  open_->end();
+  for (const ModuleUnits::Named& parameter : units_.parameters()) unwatch_parameter(parameter.tensor);
+}
+
+void ShardedModule::watch() {
+  const auto& groups = states_->groups();
+  for (int g = 0; g < int(groups.size()); ++g) marks_.push_back({this, g});
+  for (std::size_t g = 0; g < groups.size(); ++g) groups[g]->weights().watch(&marks_[g]);
+  for (const ModuleUnits::Named& parameter : units_.parameters())
+    if (parameter.name == parameter.first_name) watch_parameter(parameter.tensor);
+}
+
+ParameterGroup::TensorSink ShardedModule::under_all_names(const Visit& visit) const {
+  return [this, visit](const TensorSpec& spec, const at::Tensor& value) {
+    for (const ModuleUnits::Named& parameter : units_.parameters())
+      if (parameter.first_name == spec.name) visit(parameter.name, value);
+  };
+}
+
+void ShardedModule::for_each_parameter(const Visit& visit) { states_->export_weights(under_all_names(visit)); }
+
+void ShardedModule::for_each_gradient(const Visit& visit) { states_->export_gradients(under_all_names(visit)); }
+
+void ShardedModule::before_read(const std::string& operation, const std::vector<int>& groups) {
+  const CategoryScope scope(MemoryCategory::activations);
+  const bool planned = in_backward_ || at::GradMode::is_enabled();
+  open_->use(groups, in_backward_ ? Phase::backward : Phase::forward, planned);
+}
+
+void ShardedModule::before_write(const std::string& operation, const std::vector<int>& groups) {
+  const GroupSpec& spec = states_->groups()[std::size_t(groups.front())]->spec();
+  throw InputError(operation + " writes to a parameter of unit " + states_->units().units[std::size_t(spec.unit)]->name() +
+                   ", which is sharded: every process holds a part of its values and the optimizer's copy of them. "
+                   "Initialise, freeze, convert and move a module before it is sharded");
+}
+
+void ShardedModule::check_parameters() const {
+  std::set<const c10::TensorImpl*> known;
+  for (const ModuleUnits::Named& parameter : units_.parameters()) known.insert(parameter.tensor.unsafeGetTensorImpl());
+  for (const auto& parameter : module_.named_parameters())
+    if (parameter.value().defined() && !known.contains(parameter.value().unsafeGetTensorImpl()))
+      throw InputError("parameter " + parameter.key() +
+                       " was registered after the module was sharded, and would not be trained: register all before");
+}
+
+void ShardedModule::backward(const at::Tensor& loss, double weight, MicroBatch micro) {
+  if (loss.numel() != 1)
+    throw InputError(text("backward: the loss is a tensor of ", loss.numel(), " elements, and must be a scalar: take its mean() or sum()"));
+  if (!loss.requires_grad())
+    throw InputError(
+        "backward: the loss does not depend on a trained parameter, or its graph was not recorded (a NoGradGuard, "
+        "detach(), item())");
+  if (micro.first == in_step_)
+    throw InputError(micro.first ? "backward was called twice without a step of the optimizer between: give each micro-batch of a "
+                                   "step its model.accumulate(n)"
+                                 : "backward of a later micro-batch without the first one");
+  check_parameters();
+  const CategoryScope scope(MemoryCategory::activations);
+  in_backward_ = in_step_ = true;
+  try {
+    gradients_->begin(micro);
+    loss.backward(at::full_like(loss, weight));
+    gradients_->finish();
+  } catch (...) {
+    in_backward_ = in_step_ = false;
+    gradients_->drop();
+    open_->end();
+    throw;
+  }
+  in_backward_ = false;
+  open_->end_pass();
+}
+
+StepResult ShardedModule::update(double lr, double max_norm, double total_weight) {
+  in_step_ = false;
+  UpdateRule rule;
+  rule.lr = lr;
+  rule.max_norm = max_norm;
+  rule.loss_scale = total_weight;
+  const at::Tensor no_loss = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(states_->device()));
+  return states_->update(rule, no_loss).wait();
+}
+
+}  // namespace zero

@@ -53,10 +53,16 @@ void ShardedModel::Impl::divide() {
 
 // Checkpoints hold buffers as what all ranks have alike.
 void ShardedModel::Impl::keep_buffers() {
-  for (const auto& buffer : module->named_buffers())
-    if (buffer.value().defined() && buffer.value().numel() > 0 && buffer.value().is_contiguous())
-      sharded->states().kept().push_back({"buffer:" + buffer.key(), buffer.value().detach().view({-1})});
+  for (const auto& [name, buffer] : module->named_buffers().pairs()) {
+    if (!buffer.defined() || buffer.numel() == 0) continue;
+    if (!buffer.is_contiguous())
+      throw InputError("buffer " + name + " is not contiguous: register buffer.contiguous()");
+    sharded->states().kept().push_back({"buffer:" + name, buffer.detach().view({-1}).view(at::kByte)});
+  }
+  sharded->states().kept().push_back({text("random:", world.size()), {}, /*required=*/false});
 }
+
+KeptArray* ShardedModel::Impl::random_state() { return &sharded->states().kept().back(); }
 
 ShardedModule& ShardedModel::Impl::divided(const char* call) const {
   if (!sharded || !trains)

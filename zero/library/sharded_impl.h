@@ -42,6 +42,8 @@ struct ShardedModel::Impl {
   /// Of the micro-batches of the step, over all processes. Collective.
   double total_weight();
   void keep_buffers();
+  /// What checkpoints hold of the processes' random numbers: of as many processes.
+  KeptArray* random_state();
 };
 
 }  // namespace zero

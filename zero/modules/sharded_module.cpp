@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory_tracker.h"
+#include "zero/core/buffers/flat_storage.h"
 #include "zero/modules/module_weights.h"
 
 namespace zero {
@@ -92,7 +93,15 @@ void ShardedModule::before_write(const std::string& operation, const std::vector
 
 void ShardedModule::check_parameters() const {
   std::set<const c10::TensorImpl*> known;
-  for (const ModuleUnits::Named& parameter : units_.parameters()) known.insert(parameter.tensor.unsafeGetTensorImpl());
+  for (const ModuleUnits::Named& parameter : units_.parameters()) {
+    known.insert(parameter.tensor.unsafeGetTensorImpl());
+    const auto* mark = static_cast<const WatchedGroup*>(FlatStorage::owner_of(parameter.tensor));
+    if (!mark || mark->watcher != this)
+      throw InputError("parameter " + parameter.name +
+                       " was given other data after the module was sharded (set_data(), to(), load): its values are no "
+                       "longer those that are trained. Convert, move and load a module before it is sharded, or by "
+                       "model.load()");
+  }
   for (const auto& parameter : module_.named_parameters())
     if (parameter.value().defined() && !known.contains(parameter.value().unsafeGetTensorImpl()))
       throw InputError("parameter " + parameter.key() +

@@ -44,7 +44,7 @@ class ShardedModule final : private ParameterWatcher {
   ModelStates& states() { return *states_; }
   const ModuleUnits& units() const { return units_; }
   const OpenGroups& open_groups() const { return *open_; }
-  torch::nn::Module& module() { return module_; }
+  const torch::nn::Module& module() const { return module_; }
   /// Lets go of what is there beside the shards.
   void close() { open_->end(); }
 

@@ -1,0 +1,16 @@
+#pragma once
+// A model of the library on simulated ranks.
+#include <functional>
+
+#include "comm/sim/sim_world.h"
+#include "zero/library/include/zero/sharded.h"
+#include "zero/library/world_impl.h"
+
+namespace zero::testing {
+
+/// body(world) on so many ranks.
+inline void on_ranks(int ranks, const std::function<void(const World&)>& body) {
+  SimWorld(ranks).run([&](Communicator& communicator, int) { body(world_of(communicator)); });
+}
+
+}  // namespace zero::testing

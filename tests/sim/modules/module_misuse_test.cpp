@@ -1,0 +1,204 @@
+// What users do wrong: one message with the remedy, on every rank, and no hang.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "base/error.h"
+#include "tests/sim/modules/library_world.h"
+
+namespace zero::testing {
+namespace {
+
+struct TwoLayersImpl : torch::nn::Module {
+  TwoLayersImpl() {
+    first = register_module("first", torch::nn::Linear(4, 4));
+    second = register_module("second", torch::nn::Linear(4, 2));
+  }
+  at::Tensor forward(const at::Tensor& x) { return second(torch::relu(first(x))); }
+  torch::nn::Linear first{nullptr}, second{nullptr};
+};
+TORCH_MODULE(TwoLayers);
+
+using Model = Sharded<TwoLayers>;
+at::Tensor input() { return torch::ones({3, 4}); }
+
+/// The message of the InputError that `misuse` throws on two ranks at a stage.
+std::string refusal(int stage, const std::function<void(Model&, ShardedOptimizer&)>& misuse) {
+  try {
+    on_ranks(2, [&](const World& world) {
+      Model model(TwoLayers(), world, {.stage = stage});
+      ShardedOptimizer optimizer = model.optimizer(AdamWOptions());
+      misuse(model, optimizer);
+    });
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+class Misuse : public ::testing::TestWithParam<int> {
+ protected:
+  void expect(const std::string& message, const std::function<void(Model&, ShardedOptimizer&)>& misuse) {
+    EXPECT_THAT(refusal(GetParam(), misuse), ::testing::HasSubstr(message));
+  }
+};
+
+TEST_P(Misuse, BackwardTwice) {
+  expect("give each micro-batch of a step its model.accumulate(n)", [](Model& model, ShardedOptimizer&) {
+    model.backward(model(input()).sum());
+    model.backward(model(input()).sum());
+  });
+}
+
+TEST_P(Misuse, BackwardOfTheLossItself) {
+  expect("call model.backward(loss), not loss.backward()",
+         [](Model& model, ShardedOptimizer&) { model(input()).sum().backward(); });
+}
+
+TEST_P(Misuse, StepWithoutBackward) {
+  expect("without a backward() before it", [](Model&, ShardedOptimizer& optimizer) { optimizer.step(); });
+}
+
+TEST_P(Misuse, LossOfSeveralElements) {
+  expect("take its mean() or sum()", [](Model& model, ShardedOptimizer&) { model.backward(model(input())); });
+}
+
+TEST_P(Misuse, LossWithoutGraph) {
+  expect("NoGradGuard", [](Model& model, ShardedOptimizer&) {
+    const torch::NoGradGuard no_grad;
+    model.backward(model(input()).sum());
+  });
+}
+
+TEST_P(Misuse, ParameterAddedAfterSharding) {
+  expect("parameter third.weight was registered after the module was sharded", [](Model& model, ShardedOptimizer&) {
+    model->register_module("third", torch::nn::Linear(2, 2));
+    model.backward(model(input()).sum());
+  });
+}
+
+TEST_P(Misuse, WriteToAParameter) {
+  expect("aten::fill_ writes to a parameter of unit first", [](Model& model, ShardedOptimizer&) {
+    const torch::NoGradGuard no_grad;
+    model->first->weight.fill_(1);
+  });
+  expect("writes to a parameter of unit second", [](Model& model, ShardedOptimizer&) {
+    torch::nn::init::normal_(model->second->weight);
+  });
+}
+
+TEST_P(Misuse, ConversionAfterSharding) {
+  expect("first.weight was given other data after the module was sharded", [](Model& model, ShardedOptimizer&) {
+    model->to(torch::kDouble);
+    model.backward(model(input().to(torch::kDouble)).sum());
+  });
+}
+
+TEST_P(Misuse, OptimizerTwiceOrTooLate) {
+  expect("the model has one already", [](Model& model, ShardedOptimizer&) { model.optimizer(SgdOptions()); });
+  EXPECT_THAT(
+      [&] {
+        on_ranks(2, [&](const World& world) {
+          Model model(TwoLayers(), world, {.stage = GetParam()});
+          model(input());
+          model.optimizer(SgdOptions());
+        });
+      },
+      ::testing::ThrowsMessage<InputError>(::testing::HasSubstr("make it before")));
+}
+
+TEST_P(Misuse, StateInTheMiddleOfAStep) {
+  expect("save_state() in the middle of a step", [](Model& model, ShardedOptimizer&) {
+    const Accumulation part = model.accumulate(2);
+    model.backward(model(input()).sum());
+    model.save_state("/nowhere");
+  });
+}
+
+TEST_P(Misuse, WeightsForSomeMicroBatches) {
+  expect("all micro-batches of a step have a weight", [](Model& model, ShardedOptimizer&) {
+    for (int micro = 0; micro < 2; ++micro) {
+      const Accumulation part = model.accumulate(2);
+      micro ? model.backward(model(input()).sum()) : model.backward(model(input()).sum(), 3);
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Stages, Misuse, ::testing::Values(0, 2, 3));
+
+TEST(Misuse, DifferentModules) {
+  EXPECT_THAT(
+      [] {
+        on_ranks(3, [](const World& world) {
+          Sharded<torch::nn::Linear> model(torch::nn::Linear(3, world.rank() == 2 ? 5 : 4), world);
+          model.optimizer(SgdOptions());
+        });
+      },
+      ::testing::ThrowsMessage<InputError>(::testing::AllOf(
+          ::testing::HasSubstr("the processes have different modules: where rank 0 has parameter weight [4, 3]"),
+          ::testing::HasSubstr("rank 2 has parameter weight [5, 3]"))));
+}
+
+TEST(Misuse, RawPointerAtRest) {
+  on_ranks(2, [](const World& world) {
+    Model model(TwoLayers(), world, {.stage = 3});
+    model.optimizer(SgdOptions());
+    EXPECT_THROW(model->first->weight.data_ptr(), c10::Error);
+    model(input());
+    EXPECT_NE(model->second->weight.data_ptr(), nullptr);
+  });
+}
+
+TEST(Misuse, TensorsThatShareMemory) {
+  TwoLayers net;
+  net->second->weight.set_data(net->first->weight.detach().narrow(0, 0, 2));
+  EXPECT_THAT(
+      [&] {
+        on_ranks(1, [&](const World& world) { Model(net, world).optimizer(SgdOptions()); });
+      },
+      ::testing::ThrowsMessage<InputError>(
+          ::testing::HasSubstr("share memory and are two tensors: register the same tensor under both names")));
+}
+
+// A forward that ends with an exception on every rank, and a backward that does, leave a model that trains on as if they
+// had not been.
+TEST(Misuse, ExceptionsInTheMiddle) {
+  struct Throws : torch::autograd::Function<Throws> {
+    static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& x) { return x * 1; }
+    static torch::autograd::variable_list backward(torch::autograd::AutogradContext*, torch::autograd::variable_list) {
+      throw std::runtime_error("in the middle");
+    }
+  };
+  const auto train = [](bool fails, int stage) {
+    std::vector<at::Tensor> weights;
+    on_ranks(2, [&](const World& world) {
+      TwoLayers net;
+      {
+        const torch::NoGradGuard no_grad;
+        for (at::Tensor& parameter : net->parameters()) parameter.fill_(0.3);
+      }
+      Model model(net, world, {.stage = stage});
+      ShardedOptimizer optimizer = model.optimizer(AdamWOptions());
+      for (int step = 0; step < 3; ++step) {
+        if (fails) {
+          EXPECT_THROW(model->second(model->first(input()).index({"nothing like this"})), c10::Error);
+          EXPECT_THROW(model.backward(model->second(Throws::apply(model->first(input()))).sum()), std::runtime_error);
+        }
+        model.backward(model(input()).sum());
+        optimizer.step();
+      }
+      model.for_each_parameter([&](const std::string&, const at::Tensor& value) {
+        if (world.is_main()) weights.push_back(value.clone());
+      });
+    });
+    return weights;
+  };
+  for (const int stage : {0, 1, 2, 3}) {
+    const auto want = train(false, stage), got = train(true, stage);
+    ASSERT_EQ(want.size(), got.size());
+    for (std::size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(at::equal(want[i], got[i])) << stage << ' ' << i;
+  }
+}
+
+}  // namespace
+}  // namespace zero::testing

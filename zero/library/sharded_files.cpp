@@ -1,0 +1,176 @@
+// How a sharded model's values come from files and go back to them.
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <set>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "comm/agreement.h"
+#include "models/formats/safetensors.h"
+#include "models/formats/safetensors_writer.h"
+#include "zero/checkpoint/resume_states.h"
+#include "zero/checkpoint/save_checkpoint.h"
+#include "zero/library/sharded_impl.h"
+#include "zero/library/world_impl.h"
+
+namespace zero {
+namespace {
+
+/// Parameters of one file. Frozen ones are among them.
+class FileWeights final : public WeightSource {
+ public:
+  explicit FileWeights(const SafetensorsFile& file) : file_(file) {}
+  void check(const std::vector<TensorSpec>&) override {}  // check_file() has
+  void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override {
+    file_.read(tensor.name, begin, count, out);
+  }
+
+ private:
+  const SafetensorsFile& file_;
+};
+
+/// What a module's file holds: name and tensor (of which shape and type count), parameters in the order of groups, then
+/// buffers.
+std::vector<std::pair<std::string, at::Tensor>> buffers_of(const torch::nn::Module& module) {
+  std::vector<std::pair<std::string, at::Tensor>> buffers;
+  for (const auto& buffer : module.named_buffers())
+    if (buffer.value().defined()) buffers.emplace_back(buffer.key(), buffer.value());
+  return buffers;
+}
+
+std::vector<SafetensorsSpec> specs_of(const ShardedModule& model, const std::vector<TensorSpec>& tensors) {
+  std::vector<SafetensorsSpec> specs;
+  for (const TensorSpec& tensor : tensors)
+    for (const ModuleUnits::Named& parameter : model.units().parameters())
+      if (parameter.first_name == tensor.name) specs.push_back({parameter.name, model.units().type(), tensor.shape});
+  for (const auto& [name, buffer] : buffers_of(model.module()))
+    specs.push_back({name, buffer.scalar_type(), buffer.sizes().vec()});
+  return specs;
+}
+
+void check_stored(const SafetensorsFile& file, const std::string& name, at::IntArrayRef shape, const char* what) {
+  const StoredTensor* stored = file.find(name);
+  if (!stored) throw InputError(file.path() + ": holds no " + name + ", which is a " + what + " of the module");
+  if (at::IntArrayRef(stored->shape) != shape)
+    throw InputError(text(file.path(), ": ", name, " has the shape ", at::IntArrayRef(stored->shape), " there and ", shape, " in the module"));
+}
+
+void check_file(const SafetensorsFile& file, const torch::nn::Module& module, const ModuleUnits& units) {
+  std::set<std::string> known;
+  for (const ModuleUnits::Named& parameter : units.parameters()) {
+    known.insert(parameter.name);
+    if (parameter.name == parameter.first_name) check_stored(file, parameter.name, parameter.tensor.sizes(), "parameter");
+  }
+  for (const auto& [name, buffer] : buffers_of(module)) {
+    known.insert(name);
+    check_stored(file, name, buffer.sizes(), "buffer");
+  }
+  for (const StoredTensor& stored : file.tensors())
+    if (!known.contains(stored.name))
+      throw InputError(file.path() + ": holds " + stored.name + ", which the module does not have");
+}
+
+void read_tensor(const SafetensorsFile& file, const std::string& name, const at::Tensor& tensor) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor values = at::empty({tensor.numel()}, tensor.options().device(at::kCPU).memory_format(at::MemoryFormat::Contiguous));
+  file.read(name, 0, values.numel(), values);
+  tensor.detach().copy_(values.view(tensor.sizes()));
+}
+
+/// The generators that a process draws from, as bytes, one behind the other.
+at::Tensor random_state(at::Device device) {
+  std::vector<at::Tensor> states{at::detail::getDefaultCPUGenerator().get_state()};
+  if (device.is_cuda()) states.push_back(at::globalContext().defaultGenerator(device).get_state());
+  return at::cat(states).view({-1});
+}
+
+void set_random_state(at::Device device, const at::Tensor& state) {
+  at::Generator host = at::detail::getDefaultCPUGenerator();
+  const std::int64_t bytes = host.get_state().numel();
+  host.set_state(state.narrow(0, 0, bytes).clone());
+  if (!device.is_cuda()) return;
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  generator.set_state(state.narrow(0, bytes, state.numel() - bytes).clone());
+}
+
+/// Of all processes, by rank.
+at::Tensor gather_random_states(const World& world) {
+  const at::Tensor own = random_state(world.device());
+  const at::Tensor all = at::empty({own.numel() * world.size()}, at::kByte);
+  world.impl().host->all_gather_into(all, own);
+  return all;
+}
+
+}  // namespace
+
+void ShardedModel::save(const std::string& path) {
+  prepare();
+  ShardedModule& model = *impl_->sharded;
+  Communicator& control = *impl_->world.impl().control;
+  std::vector<TensorSpec> tensors;
+  for (const auto& group : model.states().groups())
+    for (const FlatTensor& tensor : group->layout().tensors()) tensors.push_back(tensor.spec);
+  std::unique_ptr<SafetensorsWriter> writer;  // the main process's
+  on_first(control, [&] { writer = std::make_unique<SafetensorsWriter>(path, specs_of(model, tensors)); });
+  model.for_each_parameter(
+      [&](const std::string&, const at::Tensor& value) { on_first(control, [&] { writer->append(value); }); });
+  on_first(control, [&] {
+    for (const auto& [name, buffer] : buffers_of(model.module()))
+      writer->append(buffer.detach().to(at::kCPU).contiguous().view({-1}));
+    writer->finish();
+  });
+}
+
+void ShardedModel::load(const std::string& path) {
+  Communicator& control = *impl_->world.impl().control;
+  torch::nn::Module& module = *impl_->module;
+  std::unique_ptr<SafetensorsFile> file;
+  all_or_none(control, [&] {
+    file = std::make_unique<SafetensorsFile>(path);
+    if (impl_->sharded)
+      check_file(*file, module, impl_->sharded->units());
+    else
+      check_file(*file, module, ModuleUnits(module, impl_->options.units));
+    if (!impl_->sharded)
+      for (const auto& parameter : module.named_parameters()) read_tensor(*file, parameter.key(), parameter.value());
+    for (const auto& [name, buffer] : buffers_of(module)) read_tensor(*file, name, buffer);
+  });
+  if (!impl_->sharded) return;
+  FileWeights weights(*file);
+  impl_->sharded->states().load(weights);
+}
+
+void ShardedModel::save_state(const std::string& folder) {
+  ShardedModule& model = impl_->divided("save_state()");
+  if (impl_->progress.done > 0)
+    throw InputError("save_state() in the middle of a step: after optimizer.step(), which its gradients belong to");
+  const World& world = impl_->world;
+  KeptArray* kept = impl_->random_state();
+  kept->values = gather_random_states(world);
+  FileCalls calls;
+  CheckpointFolders folders(calls, folder);
+  RunDescription run;
+  run.ranks = world.size();
+  run.stage = stage();
+  const std::int64_t steps = model.states().steps_done();
+  RunPosition position;
+  position.steps = position.updates = steps;
+  save_checkpoint(model.states(), run, position, folders, calls, *world.impl().control);
+}
+
+std::int64_t ShardedModel::load_state(const std::string& folder) {
+  ShardedModule& model = impl_->divided("load_state()");
+  const World& world = impl_->world;
+  FileCalls calls;
+  CheckpointFolders folders(calls, folder);
+  KeptArray* kept = impl_->random_state();
+  kept->values = gather_random_states(world);
+  const RunPosition position = resume_states(model.states(), folders, calls, *world.impl().control);
+  const std::int64_t bytes = kept->values.numel() / world.size();
+  set_random_state(world.device(), kept->values.narrow(0, world.rank() * bytes, bytes));
+  impl_->progress = {};
+  return position.updates;
+}
+
+}  // namespace zero

@@ -7,12 +7,15 @@ target_link_libraries(zero_torch_pch PUBLIC LibTorch::LibTorch)
 target_include_directories(zero_torch_pch PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
 target_precompile_headers(zero_torch_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/torch_pch.h)
 
-# zero_room(NAME [WITHOUT_TORCH] [EXCLUDE regex] LINK targets... PRIVATE_LINK targets...). A program's main (zero_*.cpp), a backend that
+# zero_room(NAME [WITHOUT_TORCH] [ONLY regex] [EXCLUDE regex] LINK targets... PRIVATE_LINK targets...). A program's main (zero_*.cpp), a backend that
 # is absent (absent.cpp, *_absent.cpp) and what is for CUDA (cuda/) are not taken by themselves.
 function(zero_room name)
-  cmake_parse_arguments(ROOM "WITHOUT_TORCH" "EXCLUDE" "LINK;PRIVATE_LINK" ${ARGN})
+  cmake_parse_arguments(ROOM "WITHOUT_TORCH" "ONLY;EXCLUDE" "LINK;PRIVATE_LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/zero_[a-z]+\\.cpp$|absent\\.cpp$|/cuda/")
+  if(ROOM_ONLY)
+    list(FILTER sources INCLUDE REGEX "${ROOM_ONLY}")
+  endif()
   if(ROOM_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX "${ROOM_EXCLUDE}")
   endif()

@@ -1,22 +1,16 @@
-# cmake --install build/release --prefix P puts libraries, headers and programs below P; find_package(zero) then gives
-# zero::zero, the whole library, and one target per room (zero::comm, ...). Programs and package look for LibTorch in
-# P/lib/zero/libtorch first, then where this build found it; the package before both in LIBTORCH_ROOT, the programs in
-# LD_LIBRARY_PATH. `--component libtorch` copies it to the first of these (the CPU build; 0.5 GB), and P needs nothing of the build then.
+# cmake --install build/release --prefix P puts the library, its headers and the programs below P; find_package(zero) then gives
+# zero::zero, which links what sharding takes and nothing of language models, and whose headers are those of include/zero alone:
+# nothing can stand in the way of a user's. Programs and package look for LibTorch in P/lib/zero/libtorch first, then where this
+# build found it; the package before both in LIBTORCH_ROOT, the programs in LD_LIBRARY_PATH. `--component libtorch` copies it to
+# the first of these (the CPU build; 0.5 GB), and P needs nothing of the build then.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-add_library(zero_all INTERFACE)
-set_target_properties(zero_all PROPERTIES EXPORT_NAME zero)
-add_library(zero::zero ALIAS zero_all)
-
-get_property(_rooms GLOBAL PROPERTY ZERO_ROOMS)
-target_link_libraries(zero_all INTERFACE ${_rooms})
-install(TARGETS zero_all ${_rooms} EXPORT zero_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/zero COMPONENT library)
-
-# Headers keep their rooms: include/zero/comm/communicator.h is #include "comm/communicator.h".
-foreach(room base comm offload models zero)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/zero COMPONENT library FILES_MATCHING PATTERN "*.h")
-endforeach()
+set_target_properties(room_library PROPERTIES EXPORT_NAME zero)
+add_library(zero::zero ALIAS room_library)
+set(_rooms room_library room_checkpoint room_modules room_core room_optim room_models room_offload room_comm room_base)
+install(TARGETS ${_rooms} EXPORT zero_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/zero COMPONENT library)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/zero/library/include/zero DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library FILES_MATCHING PATTERN "*.h")
 
 set(_libtorch ${CMAKE_INSTALL_LIBDIR}/zero/libtorch)
 set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/zero)

@@ -39,8 +39,11 @@ ROOMS = {
     "models/generate": ["base", "models", "models/*"],
     "zero/optim": ["base", "offload", "offload/kernels", "offload/quantized"],
     "zero/core": ["base", "comm", "offload", "offload/*", "models", "models/nn/recompute.h", "zero/optim"],
+    "zero/modules": ["base", "comm", "offload", "offload/*", "models", "zero/optim", "zero/core"],
     "zero/data": ["base", "comm", "models", "models/text", "models/formats"],
     "zero/checkpoint": ["base", "comm", "offload", "offload/memory", "models", "zero/core", "zero/optim"],
+    "zero/library": ["base", "comm", "comm/world", "models", "models/nn/recompute.h", "models/ops", "models/formats/safetensors.h",
+                     "models/formats/safetensors_writer.h", "zero/optim", "zero/core", "zero/modules", "zero/checkpoint"],
     "zero/config": [*LOWER, "zero/optim", "zero/core", "zero/checkpoint"],
     "zero/output": [*LOWER, "zero/config", "zero/checkpoint"],
     "zero/estimate": [*LOWER, "zero/core", "zero/checkpoint", "zero/config", "zero/output"],
@@ -54,8 +57,8 @@ KEPT = [
     (r"toml\+\+.*", r"zero/config/config\.cpp", "toml++ stays in zero/config/config.cpp"),
     (r"spdlog/.*", r"base/log\.cpp", "spdlog stays in base/log.cpp"),
     (r"(ATen|c10|torch)/.*", r"(?!base/).*(?<!\.cu)", "no LibTorch header in base/ or in a .cu file"),
-    (r"torch/library\.h", r"(?!base/|comm/|offload/|models/|zero/).*|models/ops/.*", "operations are registered in models/ops"),
-    (r"torch/torch\.h|torch/nn.*|torch/csrc/api/.*", r"(?!base/|comm/|offload/|models/|zero/).*", "the library uses ATen and autograd only"),
+    (r"torch/library\.h", r"(?!base/|comm/|offload/|models/|zero/).*|models/ops/.*|zero/modules/parameter_watch.cpp", "operations are registered in models/ops, what watches parameters in zero/modules"),
+    (r"torch/torch\.h|torch/nn.*|torch/csrc/api/.*", r"(?!base/|comm/|offload/|models/|zero/).*|zero/(modules|library)/.*", "LibTorch's modules stay in zero/modules and zero/library"),
 ]
 
 

@@ -1,0 +1,145 @@
+#pragma once
+// BatchRows: what a batch's rows are, so that a batch can be split over processes. Known are tensors, torch::data's
+// examples, pairs, tuples and maps of such, all of whose tensors have the rows as their first dimension, and
+// std::vector<T>, a list of samples. A type of one's own gets a specialization:
+//
+//   template <>
+//   struct zero::BatchRows<Pairs> {
+//     static std::int64_t count(const Pairs& batch) { return zero::row_count(batch.left); }
+//     static Pairs take(const Pairs& batch, zero::RowRange rows, torch::Device device) {
+//       return {zero::take_rows(batch.left, rows, device), zero::take_rows(batch.right, rows, device)};
+//     }
+//   };
+#include <torch/data/example.h>
+#include <torch/types.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace zero {
+
+struct RowRange {
+  std::int64_t begin = 0;
+  std::int64_t count = 0;
+};
+
+/// The rows of one of `size` processes: contiguous, by rank, as evenly as possible, the first processes having one more
+/// where the rows do not divide (torch.tensor_split).
+RowRange rows_of_process(std::int64_t rows, int rank, int size);
+
+template <typename T>
+struct BatchRows {
+  static_assert(!std::is_same_v<T, T>,
+                "the rows of this type of batch are not known: specialize zero::BatchRows for it");
+};
+
+/// The rows of a batch. InputError where its parts disagree or have none.
+template <typename T>
+std::int64_t row_count(const T& batch) {
+  return BatchRows<T>::count(batch);
+}
+
+/// These rows alone, tensors on the device; without rows the other dimensions stay as they are.
+template <typename T>
+T take_rows(const T& batch, RowRange rows, torch::Device device) {
+  return BatchRows<T>::take(batch, rows, device);
+}
+
+namespace detail {
+/// The number of rows of both parts; throws InputError where they differ.
+std::int64_t same_rows(std::int64_t first, std::int64_t second);
+
+template <typename Map>
+struct MapRows {
+  static std::int64_t count(const Map& batch) {
+    std::int64_t rows = 0;
+    bool first = true;
+    for (const auto& [name, part] : batch) {
+      rows = first ? row_count(part) : same_rows(rows, row_count(part));
+      first = false;
+    }
+    return rows;
+  }
+  static Map take(const Map& batch, RowRange rows, torch::Device device) {
+    Map taken;
+    for (const auto& [name, part] : batch) taken.emplace(name, take_rows(part, rows, device));
+    return taken;
+  }
+};
+}  // namespace detail
+
+template <>
+struct BatchRows<torch::Tensor> {
+  static std::int64_t count(const torch::Tensor& batch);
+  static torch::Tensor take(const torch::Tensor& batch, RowRange rows, torch::Device device);
+};
+
+template <typename Data, typename Target>
+struct BatchRows<torch::data::Example<Data, Target>> {
+  using Batch = torch::data::Example<Data, Target>;
+  static std::int64_t count(const Batch& batch) {
+    return detail::same_rows(row_count(batch.data), row_count(batch.target));
+  }
+  static Batch take(const Batch& batch, RowRange rows, torch::Device device) {
+    return {take_rows(batch.data, rows, device), take_rows(batch.target, rows, device)};
+  }
+};
+
+template <typename Data>
+struct BatchRows<torch::data::Example<Data, void>> {
+  using Batch = torch::data::Example<Data, void>;
+  static std::int64_t count(const Batch& batch) { return row_count(batch.data); }
+  static Batch take(const Batch& batch, RowRange rows, torch::Device device) {
+    return {take_rows(batch.data, rows, device)};
+  }
+};
+
+/// A list of samples, which stay where they are.
+template <typename T>
+struct BatchRows<std::vector<T>> {
+  static std::int64_t count(const std::vector<T>& batch) { return std::int64_t(batch.size()); }
+  static std::vector<T> take(const std::vector<T>& batch, RowRange rows, torch::Device) {
+    return {batch.begin() + rows.begin, batch.begin() + rows.begin + rows.count};
+  }
+};
+
+template <typename First, typename Second>
+struct BatchRows<std::pair<First, Second>> {
+  using Batch = std::pair<First, Second>;
+  static std::int64_t count(const Batch& batch) {
+    return detail::same_rows(row_count(batch.first), row_count(batch.second));
+  }
+  static Batch take(const Batch& batch, RowRange rows, torch::Device device) {
+    return {take_rows(batch.first, rows, device), take_rows(batch.second, rows, device)};
+  }
+};
+
+template <typename First, typename... Rest>
+struct BatchRows<std::tuple<First, Rest...>> {
+  using Batch = std::tuple<First, Rest...>;
+  static std::int64_t count(const Batch& batch) {
+    return std::apply(
+        [](const First& first, const Rest&... rest) {
+          std::int64_t rows = row_count(first);
+          ((rows = detail::same_rows(rows, row_count(rest))), ...);
+          return rows;
+        },
+        batch);
+  }
+  static Batch take(const Batch& batch, RowRange rows, torch::Device device) {
+    return std::apply([&](const auto&... parts) { return Batch(take_rows(parts, rows, device)...); }, batch);
+  }
+};
+
+template <typename Key, typename T>
+struct BatchRows<std::map<Key, T>> : detail::MapRows<std::map<Key, T>> {};
+template <typename Key, typename T>
+struct BatchRows<std::unordered_map<Key, T>> : detail::MapRows<std::unordered_map<Key, T>> {};
+
+}  // namespace zero

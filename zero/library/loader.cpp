@@ -1,0 +1,121 @@
+#include "zero/library/include/zero/loader.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <torch/serialize/archive.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "comm/object_collectives.h"
+#include "zero/library/world_impl.h"
+
+namespace zero::detail {
+namespace {
+
+constexpr std::int64_t at_end = -1, failed = -2;
+
+std::string told(std::int64_t rows) {
+  return rows == at_end ? "no more batches" : "a batch of " + std::to_string(rows) + " rows";
+}
+
+// What every rank says of its next batch; throws where they differ.
+void compare(const World& world, std::int64_t mine) {
+  if (world.size() == 1) return;
+  const std::vector<std::int64_t> all = all_gather_number(*world.impl().host, mine);
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    if (mine == failed) return;  // this process has an error of its own to tell
+    if (all[r] == failed)
+      throw Error("process " + std::to_string(r) + " could not read its next batch: its message says why");
+  }
+  for (std::size_t r = 1; r < all.size(); ++r)
+    if (all[r] != all[0])
+      throw InputError("the loaders of the processes differ: process 0 has " + told(all[0]) + ", process " +
+                       std::to_string(r) + " " + told(all[r]) +
+                       "; give every process the whole loader, with the same dataset and batch size: zero::shard "
+                       "itself takes each process's rows out of every batch");
+}
+
+}  // namespace
+
+void agree_on_batch(const World& world, std::optional<std::int64_t> rows) { compare(world, rows.value_or(at_end)); }
+void tell_of_failed_batch(const World& world) { compare(world, failed); }
+
+void agree_on_loader(const World& world, const char* what, std::int64_t value) {
+  if (world.size() == 1) return;
+  const std::vector<std::int64_t> all = all_gather_number(*world.impl().host, value);
+  for (std::size_t r = 1; r < all.size(); ++r)
+    if (all[r] != all[0])
+      throw InputError("the loaders of the processes differ: process 0 has " + std::to_string(all[0]) + " " + what +
+                       ", process " + std::to_string(r) + " " + std::to_string(all[r]) +
+                       "; give every process the same dataset and options: the loader itself divides the rows");
+}
+
+void draw_as_main(const World& world, const std::function<void()>& draw) {
+  if (world.size() == 1) return draw();
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  at::Tensor own, after;
+  const auto locked = [&](const auto& body) {
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    body();
+  };
+  locked([&] { own = generator.get_state(); });
+  const at::Tensor main = world.broadcast(own).cpu();
+  locked([&] { generator.set_state(main); });
+  draw();
+  if (!own.equal(main)) locked([&] { generator.set_state(own); });
+}
+
+void throw_no_epochs() {
+  throw InputError(
+      "set_epoch() has nobody to tell: neither the loader nor anything that zero::shard was given knows epochs; name the "
+      "sampler, zero::shard(loader, world, sampler), a zero::ShuffledSampler for one, or leave the call out "
+      "(torch's RandomSampler draws a new order by itself)");
+}
+
+RowSampler::RowSampler(std::vector<std::size_t> order, const LoaderOptions& options, int rank, int size)
+    : order_(std::move(order)),
+      batch_size_(std::size_t(options.batch_size)),
+      drop_last_(options.drop_last),
+      rank_(rank),
+      size_(size) {}
+
+void RowSampler::reset(std::optional<std::size_t>) { next_ = 0; }
+
+std::optional<std::vector<std::size_t>> RowSampler::next(std::size_t) {
+  const std::size_t end = std::min(order_.size(), next_ + batch_size_);
+  if (next_ == end || (drop_last_ && end - next_ < batch_size_)) return std::nullopt;
+  const auto batch = order_.begin() + std::ptrdiff_t(next_);
+  const RowRange rows = rows_of_process(std::int64_t(end - next_), rank_, size_);
+  next_ = end;
+  if (rows.count == 0) return std::vector<std::size_t>{*batch};
+  return std::vector<std::size_t>(batch + rows.begin, batch + rows.begin + rows.count);
+}
+
+void RowSampler::save(torch::serialize::OutputArchive& archive) const {
+  archive.write("next", torch::IValue(std::int64_t(next_)));
+}
+
+void RowSampler::load(torch::serialize::InputArchive& archive) {
+  torch::IValue next;
+  archive.read("next", next);
+  next_ = std::size_t(next.toInt());
+}
+
+std::vector<std::size_t> epoch_order(const LoaderOptions& options, std::optional<std::size_t> samples,
+                                     std::int64_t epoch) {
+  if (options.batch_size < 1)
+    throw InputError("LoaderOptions.batch_size is " + std::to_string(options.batch_size) + ": it is at least 1");
+  if (options.workers < 0)
+    throw InputError("LoaderOptions.workers is " + std::to_string(options.workers) + ": it is 0 or more");
+  if (!samples)
+    throw InputError(
+        "the dataset does not know its size, which its rows are divided by: give a dataset whose size() has a value, or "
+        "pass a loader of it to zero::shard()");
+  if (options.shuffle) return shuffled_order(*samples, options.seed, epoch);
+  std::vector<std::size_t> order(*samples);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  return order;
+}
+
+}  // namespace zero::detail

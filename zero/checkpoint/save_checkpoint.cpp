@@ -82,8 +82,8 @@ void prune(CheckpointFolders& folders, std::int64_t keep) {
 
 }  // namespace
 
-void save_checkpoint(ModelStates& model, const RunDescription& run, const RunPosition& position, CheckpointFolders& folders,
-                     FileCalls& calls, Communicator& control, const SaveOptions& options) {
+void save_checkpoint(ModelStates& model, const RunDescription& run, const RunPosition& position,
+                     CheckpointFolders& folders, FileCalls& calls, Communicator& control, const SaveOptions& options) {
   ZERO_CHECK(model.mesh().size(axes::model) == 1, "a checkpoint holds full tensors");
   Communicator& communicator = model.host();
   const int rank = communicator.rank(), ranks = communicator.size();

@@ -15,7 +15,8 @@ struct SaveOptions {
 /// `keep` are gone; when it throws, it does on all ranks, the older ones are as they were, and what was begun lies in
 /// the step's temporary folder. Each rank holds one chunk of states beside its own. `control`: the ranks,
 /// with the patience for those that write for longer. Collective.
-void save_checkpoint(ModelStates& model, const RunDescription& run, const RunPosition& position, CheckpointFolders& folders,
-                     FileCalls& calls, Communicator& control, const SaveOptions& options = {});
+void save_checkpoint(ModelStates& model, const RunDescription& run, const RunPosition& position,
+                     CheckpointFolders& folders, FileCalls& calls, Communicator& control,
+                     const SaveOptions& options = {});
 
 }  // namespace zero

@@ -1,5 +1,5 @@
 #pragma once
-// Gradient accumulation: the part of a training step before its update. Engine::update() is the other.
+// Gradient accumulation: the part of a training step before its update. ModelStates::update() is the other.
 #include <cstdint>
 #include <functional>
 

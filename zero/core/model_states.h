@@ -11,8 +11,8 @@
 
 #include "comm/mesh/mesh.h"
 #include "models/weight_source.h"
-#include "zero/core/unit_groups.h"
 #include "zero/core/step_result.h"
+#include "zero/core/unit_groups.h"
 
 namespace zero {
 
@@ -44,7 +44,7 @@ ShardPlan plan_on(const MeshShape& mesh, const StatesOptions& options);
 /// Numbers beside the states that checkpoints hold, alike on all ranks.
 struct KeptArray {
   std::string name;
-  at::Tensor values;  // flat; fp32, fp64 or bytes
+  at::Tensor values;     // flat; fp32, fp64 or bytes
   bool required = true;  // a checkpoint without it is of another model
 };
 

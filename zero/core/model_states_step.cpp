@@ -40,7 +40,9 @@ void ModelStates::start_optimizers() {
   }
 }
 
-at::Device ModelStates::states_device() const { return options_.offload.optimizer ? at::Device(at::kCPU) : options_.device; }
+at::Device ModelStates::states_device() const {
+  return options_.offload.optimizer ? at::Device(at::kCPU) : options_.device;
+}
 
 bool ModelStates::steps_on_device() const {
   if (!on_device() || options_.offload.optimizer) return false;

@@ -56,10 +56,9 @@ std::unique_ptr<ShardHome> ParameterGroup::home_of_weights() const {
 WeightBuffer ParameterGroup::make_weights() const {
   ShardedBuffer rest(layout_.weights, own_, layout().numel(), ranks(), home_of_weights());
   const CallTag tag{Phase::other, spec().unit, index_};
-  return WeightBuffer(
-      std::move(rest),
-      {layout().numel(), precision().compute, context_.device, layout_.format, tag, context_.watched},
-      context_.weights);
+  return WeightBuffer(std::move(rest),
+                      {layout().numel(), precision().compute, context_.device, layout_.format, tag, context_.watched},
+                      context_.weights);
 }
 
 GradientBuffer ParameterGroup::make_gradient() const {

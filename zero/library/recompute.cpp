@@ -35,8 +35,8 @@ class SameDraws {
 
 }  // namespace
 
-torch::Tensor recompute(std::function<torch::Tensor(const torch::Tensor&)> body, const torch::Tensor& x,
-                        const std::vector<torch::Tensor>& parameters) {
+torch::Tensor recompute_section(std::function<torch::Tensor(const torch::Tensor&)> body, const torch::Tensor& x,
+                                const std::vector<torch::Tensor>& parameters) {
   std::vector<at::Tensor> trained;
   for (const at::Tensor& parameter : parameters)
     if (parameter.requires_grad()) trained.push_back(parameter);

@@ -66,14 +66,16 @@ KeptArray* ShardedModel::Impl::random_state() { return &sharded->states().kept()
 
 ShardedModule& ShardedModel::Impl::divided(const char* call) const {
   if (!sharded || !trains)
-    throw InputError(std::string(call) + ": the model has no optimizer: model.optimizer(...) makes one, before the first forward");
+    throw InputError(std::string(call) +
+                     ": the model has no optimizer: model.optimizer(...) makes one, before the first forward");
   return *sharded;
 }
 
 void ShardedModel::Impl::backward(const torch::Tensor& loss, std::optional<double> weight) {
   ShardedModule& model = divided("backward()");
   if (!progress.guarded && progress.micro_batches > 1 && progress.done > 0 && !progress.is_complete())
-    throw InputError("backward() in the middle of an accumulation: each of its micro-batches has its model.accumulate(n)");
+    throw InputError(
+        "backward() in the middle of an accumulation: each of its micro-batches has its model.accumulate(n)");
   if (progress.is_complete())
     throw InputError(
         "backward() twice without a step of the optimizer between: give each micro-batch of a step its "
@@ -151,7 +153,8 @@ Accumulation ShardedModel::accumulate(int micro_batches, bool ends) {
   if (micro_batches < 1) throw InputError(text("accumulate(", micro_batches, "): at least 1"));
   if (progress.guarded) throw InputError("accumulate(): the last micro-batch's is still there; it ends with its scope");
   if (progress.is_complete())
-    throw InputError("accumulate(): the step's micro-batches are complete, and the optimizer has not stepped: call optimizer.step() in every micro-batch");
+    throw InputError(
+        "accumulate(): the step's micro-batches are complete, and the optimizer has not stepped: call optimizer.step() in every micro-batch");
   if (progress.done > 0 && progress.micro_batches != micro_batches)
     throw InputError(text("accumulate(", micro_batches, ") in a step of ", progress.micro_batches, " micro-batches"));
   progress.micro_batches = ends ? progress.done + 1 : micro_batches;
@@ -187,6 +190,8 @@ void ShardedOptimizer::clip(double max_norm) {
 Step ShardedOptimizer::step() { return step(lr()); }
 Step ShardedOptimizer::step(double lr) { return model_->impl_->step(lr); }
 double ShardedOptimizer::lr() const { return model_->impl_->optimizer.lr; }
-std::int64_t ShardedOptimizer::steps_taken() const { return model_->impl_->divided("steps_taken()").states().steps_done(); }
+std::int64_t ShardedOptimizer::steps_taken() const {
+  return model_->impl_->divided("steps_taken()").states().steps_done();
+}
 
 }  // namespace zero

@@ -53,14 +53,16 @@ void check_stored(const SafetensorsFile& file, const std::string& name, at::IntA
   const StoredTensor* stored = file.find(name);
   if (!stored) throw InputError(file.path() + ": holds no " + name + ", which is a " + what + " of the module");
   if (at::IntArrayRef(stored->shape) != shape)
-    throw InputError(text(file.path(), ": ", name, " has the shape ", at::IntArrayRef(stored->shape), " there and ", shape, " in the module"));
+    throw InputError(text(file.path(), ": ", name, " has the shape ", at::IntArrayRef(stored->shape), " there and ",
+                          shape, " in the module"));
 }
 
 void check_file(const SafetensorsFile& file, const torch::nn::Module& module, const ModuleUnits& units) {
   std::set<std::string> known;
   for (const ModuleUnits::Named& parameter : units.parameters()) {
     known.insert(parameter.name);
-    if (parameter.name == parameter.first_name) check_stored(file, parameter.name, parameter.tensor.sizes(), "parameter");
+    if (parameter.name == parameter.first_name)
+      check_stored(file, parameter.name, parameter.tensor.sizes(), "parameter");
   }
   for (const auto& [name, buffer] : buffers_of(module)) {
     known.insert(name);
@@ -73,7 +75,8 @@ void check_file(const SafetensorsFile& file, const torch::nn::Module& module, co
 
 void read_tensor(const SafetensorsFile& file, const std::string& name, const at::Tensor& tensor) {
   const at::NoGradGuard no_grad;
-  const at::Tensor values = at::empty({tensor.numel()}, tensor.options().device(at::kCPU).memory_format(at::MemoryFormat::Contiguous));
+  const at::Tensor values =
+      at::empty({tensor.numel()}, tensor.options().device(at::kCPU).memory_format(at::MemoryFormat::Contiguous));
   file.read(name, 0, values.numel(), values);
   tensor.detach().copy_(values.view(tensor.sizes()));
 }

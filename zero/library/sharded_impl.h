@@ -11,11 +11,11 @@ namespace zero {
 
 /// Where a step stands that micro-batches add to.
 struct StepProgress {
-  int micro_batches = 1;       // of the step
-  int done = 0;                // backward passes so far
-  bool guarded = false;        // an Accumulation lives
-  bool weighted = false;       // micro-batches have weights
-  double weight = 0;           // of this process's micro-batches so far
+  int micro_batches = 1;  // of the step
+  int done = 0;           // backward passes so far
+  bool guarded = false;   // an Accumulation lives
+  bool weighted = false;  // micro-batches have weights
+  double weight = 0;      // of this process's micro-batches so far
 
   bool is_last() const { return done + 1 == micro_batches; }
   bool is_complete() const { return done == micro_batches; }

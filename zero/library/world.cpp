@@ -63,7 +63,9 @@ void World::main_first(const std::function<void()>& work) const {
 torch::Tensor World::sum(const torch::Tensor& value) const {
   const at::NoGradGuard no_grad;
   const bool whole = !at::isFloatingType(value.scalar_type()) || value.scalar_type() == at::kDouble;
-  at::Tensor total = value.detach().to(impl_->device, whole ? at::kDouble : at::kFloat, /*non_blocking=*/false, /*copy=*/true).contiguous();
+  at::Tensor total = value.detach()
+                         .to(impl_->device, whole ? at::kDouble : at::kFloat, /*non_blocking=*/false, /*copy=*/true)
+                         .contiguous();
   impl_->ranks->all_reduce(total, {total.scalar_type(), false});
   return total.to(value.scalar_type());
 }
@@ -72,7 +74,8 @@ torch::Tensor World::mean(const torch::Tensor& value) const { return sum(value) 
 
 torch::Tensor World::broadcast(const torch::Tensor& value) const {
   const at::NoGradGuard no_grad;
-  const at::Tensor shared = value.detach().to(impl_->device, value.scalar_type(), /*non_blocking=*/false, /*copy=*/true).contiguous();
+  const at::Tensor shared =
+      value.detach().to(impl_->device, value.scalar_type(), /*non_blocking=*/false, /*copy=*/true).contiguous();
   impl_->ranks->broadcast(shared, 0);
   return shared;
 }

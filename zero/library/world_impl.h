@@ -9,11 +9,11 @@
 namespace zero {
 
 struct World::Impl {
-  std::unique_ptr<Job> job;                  // null: the ranks are somebody else's, as in tests
-  std::unique_ptr<Communicator> on_device;   // null: the host's ranks take the device's tensors
-  Communicator* ranks = nullptr;             // for tensors of the device
+  std::unique_ptr<Job> job;                 // null: the ranks are somebody else's, as in tests
+  std::unique_ptr<Communicator> on_device;  // null: the host's ranks take the device's tensors
+  Communicator* ranks = nullptr;            // for tensors of the device
   Communicator* host = nullptr;
-  Communicator* control = nullptr;           // of long patience
+  Communicator* control = nullptr;  // of long patience
   at::Device device = at::kCPU;
   int local_rank = 0;
 };

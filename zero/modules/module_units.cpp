@@ -21,9 +21,7 @@ bool is_list(const torch::nn::Module& module) {
          dynamic_cast<const torch::nn::SequentialImpl*>(&module);
 }
 
-std::string joined(const std::string& path, const std::string& name) {
-  return path.empty() ? name : path + "." + name;
-}
+std::string joined(const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; }
 
 struct Found {
   std::string unit, name;  // full names
@@ -88,7 +86,7 @@ void check_tensor(const Found& found, const Found& first) {
 void check_memory(const std::vector<Found>& distinct) {
   std::map<const char*, const Found*> by_begin;
   for (const Found& found : distinct)
-    if (found.tensor.numel() > 0) {
+    if (found.tensor.numel() > 0 && !found.tensor.is_meta()) {
       const char* begin = static_cast<const char*>(found.tensor.const_data_ptr());
       const auto [place, fresh] = by_begin.emplace(begin, &found);
       if (!fresh)

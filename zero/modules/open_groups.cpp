@@ -91,8 +91,7 @@ void OpenGroups::close(int group) {
 // Only what is not needed before it makes room for what comes next.
 void OpenGroups::look_ahead(const std::vector<int>& kept, Phase phase) {
   if (ahead_ >= 0) return;
-  const int next =
-      plan_.next(horizon, [&](int group) { return comes_and_goes(group) && !open_[std::size_t(group)]; });
+  const int next = plan_.next(horizon, [&](int group) { return comes_and_goes(group) && !open_[std::size_t(group)]; });
   if (next < 0) return;
   std::vector<int> needed = kept;
   for (int g = 0; g < int(open_.size()); ++g)

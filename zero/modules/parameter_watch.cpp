@@ -19,9 +19,7 @@ struct OpenTensorImpl : c10::TensorImpl {
   static auto keys() { return &OpenTensorImpl::key_set_; }
 };
 
-c10::DispatchKeySet& keys_of(const at::Tensor& tensor) {
-  return tensor.unsafeGetTensorImpl()->*OpenTensorImpl::keys();
-}
+c10::DispatchKeySet& keys_of(const at::Tensor& tensor) { return tensor.unsafeGetTensorImpl()->*OpenTensorImpl::keys(); }
 
 /// Of the arguments of one call.
 class Uses {

@@ -19,7 +19,8 @@ std::string describe(const torch::nn::Module& module, const ModuleUnits& units) 
   }
   for (const auto& buffer : module.named_buffers())
     if (buffer.value().defined())
-      lines << "buffer " << buffer.key() << ' ' << buffer.value().sizes() << ' ' << buffer.value().scalar_type() << '\n';
+      lines << "buffer " << buffer.key() << ' ' << buffer.value().sizes() << ' ' << buffer.value().scalar_type()
+            << '\n';
   return lines.str();
 }
 
@@ -40,8 +41,8 @@ void check_same_modules(const torch::nn::Module& module, const ModuleUnits& unit
   for (std::size_t r = 1; r < all.size(); ++r)
     if (all[r] != all[0]) {
       const auto [first, other] = first_difference(all[0], all[r]);
-      throw InputError(text("the processes have different modules: where rank 0 has ", first, ", rank ", r, " has ", other,
-                            ". Build the same module on every process"));
+      throw InputError(text("the processes have different modules: where rank 0 has ", first, ", rank ", r, " has ",
+                            other, ". Build the same module on every process"));
     }
 }
 

@@ -86,7 +86,8 @@ void ShardedModule::before_read(const std::string& operation, const std::vector<
 
 void ShardedModule::before_write(const std::string& operation, const std::vector<int>& groups) {
   const GroupSpec& spec = states_->groups()[std::size_t(groups.front())]->spec();
-  throw InputError(operation + " writes to a parameter of unit " + states_->units().units[std::size_t(spec.unit)]->name() +
+  throw InputError(operation + " writes to a parameter of unit " +
+                   states_->units().units[std::size_t(spec.unit)]->name() +
                    ", which is sharded: every process holds a part of its values and the optimizer's copy of them. "
                    "Initialise, freeze, convert and move a module before it is sharded");
 }
@@ -110,15 +111,17 @@ void ShardedModule::check_parameters() const {
 
 void ShardedModule::backward(const at::Tensor& loss, double weight, MicroBatch micro) {
   if (loss.numel() != 1)
-    throw InputError(text("backward: the loss is a tensor of ", loss.numel(), " elements, and must be a scalar: take its mean() or sum()"));
+    throw InputError(text("backward: the loss is a tensor of ", loss.numel(),
+                          " elements, and must be a scalar: take its mean() or sum()"));
   if (!loss.requires_grad())
     throw InputError(
         "backward: the loss does not depend on a trained parameter, or its graph was not recorded (a NoGradGuard, "
         "detach(), item())");
   if (micro.first == in_step_)
-    throw InputError(micro.first ? "backward was called twice without a step of the optimizer between: give each micro-batch of a "
-                                   "step its model.accumulate(n)"
-                                 : "backward of a later micro-batch without the first one");
+    throw InputError(
+        micro.first ? "backward was called twice without a step of the optimizer between: give each micro-batch of a "
+                      "step its model.accumulate(n)"
+                    : "backward of a later micro-batch without the first one");
   check_parameters();
   const CategoryScope scope(MemoryCategory::activations);
   in_backward_ = in_step_ = true;

@@ -36,6 +36,15 @@ std::string refusal(int stage, const std::function<void(Model&, ShardedOptimizer
   return "nothing was thrown";
 }
 
+/// Of whatever is thrown.
+std::string refusal_of_any(int stage, const std::function<void(Model&, ShardedOptimizer&)>& misuse) {
+  try {
+    return refusal(stage, misuse);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
 class Misuse : public ::testing::TestWithParam<int> {
  protected:
   void expect(const std::string& message, const std::function<void(Model&, ShardedOptimizer&)>& misuse) {
@@ -82,9 +91,8 @@ TEST_P(Misuse, WriteToAParameter) {
     const torch::NoGradGuard no_grad;
     model->first->weight.fill_(1);
   });
-  expect("writes to a parameter of unit second", [](Model& model, ShardedOptimizer&) {
-    torch::nn::init::normal_(model->second->weight);
-  });
+  expect("writes to a parameter of unit second",
+         [](Model& model, ShardedOptimizer&) { torch::nn::init::normal_(model->second->weight); });
 }
 
 TEST_P(Misuse, ConversionAfterSharding) {
@@ -152,12 +160,76 @@ TEST(Misuse, RawPointerAtRest) {
 TEST(Misuse, TensorsThatShareMemory) {
   TwoLayers net;
   net->second->weight.set_data(net->first->weight.detach().narrow(0, 0, 2));
+  EXPECT_THAT([&] { on_ranks(1, [&](const World& world) { Model(net, world).optimizer(SgdOptions()); }); },
+              ::testing::ThrowsMessage<InputError>(
+                  ::testing::HasSubstr("share memory and are two tensors: register the same tensor under both names")));
+}
+
+TEST(Misuse, ModuleOnAnotherDevice) {
+  struct ElsewhereImpl : torch::nn::Module {
+    ElsewhereImpl() { register_parameter("weight", torch::empty({2}, torch::kMeta)); }
+  };
   EXPECT_THAT(
       [&] {
-        on_ranks(1, [&](const World& world) { Model(net, world).optimizer(SgdOptions()); });
+        on_ranks(1, [&](const World& world) {
+          ShardedModel(std::make_shared<ElsewhereImpl>(), world, {}).optimizer(SgdOptions());
+        });
       },
       ::testing::ThrowsMessage<InputError>(
-          ::testing::HasSubstr("share memory and are two tensors: register the same tensor under both names")));
+          ::testing::HasSubstr("the module is on meta and this process computes on cpu: module->to(world.device())")));
+}
+
+TEST(Misuse, AnOperationOverMoreUnitsThanMayBeOpen) {
+  const auto join = [](int open) {
+    on_ranks(2, [&](const World& world) {
+      Model model(TwoLayers(), world, {.stage = 3, .open_groups = open});
+      model.optimizer(SgdOptions());
+      torch::cat({model->first->weight, model->second->weight});
+    });
+  };
+  EXPECT_NO_THROW(join(2));
+  EXPECT_THAT([&] { join(1); }, ::testing::ThrowsMessage<InputError>(::testing::HasSubstr("raise open_groups")));
+}
+
+at::Tensor branch(TwoLayersImpl& net, int rank) {
+  const at::Tensor hidden = net.first(input());
+  return rank == 0 ? net.second(hidden).sum() : hidden.sum();
+}
+
+// What one rank's branch leaves out is zeros there: the gradient is the mean of both.
+TEST(Misuse, RanksMayTakeOtherBranchesWhereWeightsAreWhole) {
+  for (const int stage : {0, 1, 2}) {
+    on_ranks(2, [&](const World& world) {
+      static TwoLayers net;  // one for both, as values to begin with
+      TwoLayers own, alone;
+      {
+        const torch::NoGradGuard no_grad;
+        for (std::size_t p = 0; p < 4; ++p) {
+          own->parameters()[p].copy_(net->parameters()[p]);
+          alone->parameters()[p].copy_(net->parameters()[p]);
+        }
+      }
+      Model model(own, world, {.stage = stage});
+      ShardedOptimizer optimizer = model.optimizer(SgdOptions());
+      for (int step = 0; step < 2; ++step) {
+        model.backward(branch(*model.operator->(), (world.rank() + step) % 2));
+        if (step == 0) {
+          ((branch(*alone, 0) + branch(*alone, 1)) / 2).backward();
+          model.for_each_gradient([&](const std::string& name, const at::Tensor& value) {
+            EXPECT_TRUE(at::allclose(value, alone->named_parameters()[name].grad())) << name << " stage " << stage;
+          });
+        }
+        optimizer.step();
+      }
+    });
+  }
+}
+
+TEST(Misuse, RanksWithOtherBranchesAreToldWhereWeightsAreDivided) {
+  EXPECT_THAT(
+      refusal_of_any(3, [](Model& model,
+                           ShardedOptimizer&) { model.backward(branch(*model.operator->(), model.world().rank())); }),
+      ::testing::HasSubstr("mismatch of collectives"));
 }
 
 // A forward that ends with an exception on every rank, and a backward that does, leave a model that trains on as if they

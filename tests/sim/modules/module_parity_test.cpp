@@ -42,7 +42,8 @@ Result reference() {
     result.norms.push_back(torch::nn::utils::clip_grad_norm_(trained, 1.0));
     optimizer.step();
   }
-  for (const auto& parameter : net->named_parameters()) result.weights[parameter.key()] = parameter.value().detach().clone();
+  for (const auto& parameter : net->named_parameters())
+    result.weights[parameter.key()] = parameter.value().detach().clone();
   return result;
 }
 
@@ -58,7 +59,7 @@ Result sharded(int stage, int ranks, int micros, ShardOptions options = {}) {
   Result result;
   std::mutex mutex;
   SimWorld(ranks).run([&](Communicator& communicator, int rank) {
-    std::unique_lock building(mutex);  // of the process's one generator
+    std::unique_lock building(mutex);                 // of the process's one generator
     torch::manual_seed(rank == 0 ? 7 : 1000 + rank);  // what others draw must not matter
     OddNet net;
     building.unlock();
@@ -106,12 +107,14 @@ TEST_P(ModuleParity, EqualsLibTorchAlone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, ModuleParity,
-                         ::testing::Combine(::testing::Range(0, 4), ::testing::Values(1, 2, 3, 4), ::testing::Values(1, 2)));
+                         ::testing::Combine(::testing::Range(0, 4), ::testing::Values(1, 2, 3, 4),
+                                            ::testing::Values(1, 2)));
 
 TEST(ModuleParity, HoldsForUnitsByPatternAndMoreOpenGroups) {
   const Result want = reference();
   for (const int open : {2, 3, 9})
-    for (const std::vector<std::string>& units : {std::vector<std::string>{"blocks.*", "embedding"}, {"*"}, {"blocks"}}) {
+    for (const std::vector<std::string>& units :
+         {std::vector<std::string>{"blocks.*", "embedding"}, {"*"}, {"blocks"}}) {
       ShardOptions options;
       options.units = units;
       options.open_groups = open;

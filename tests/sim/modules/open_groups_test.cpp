@@ -50,7 +50,8 @@ std::vector<std::string> calls_of_steps(bool overlap, int steps, const std::func
     const Phase phase = call.call.tag.phase;
     if (call.call.kind == CollectiveKind::barrier) found.emplace_back();
     if (found.empty() || (phase != Phase::forward && phase != Phase::backward && phase != Phase::reduce)) continue;
-    found.back() += (found.back().empty() ? "" : " ") + std::string(name_of(phase)) + std::to_string(call.call.tag.unit);
+    found.back() +=
+        (found.back().empty() ? "" : " ") + std::string(name_of(phase)) + std::to_string(call.call.tag.unit);
   }
   return found;
 }
@@ -80,7 +81,10 @@ TEST(OpenGroups, NoticesAnotherOrder) {
       true, 4,
       [](StackImpl& net, int step) {
         if (step < 2) return whole(net, step);
-        return net.list[3]->as<torch::nn::Linear>()->forward(net.list[0]->as<torch::nn::Linear>()->forward(torch::ones({2, 8}))).sum();
+        return net.list[3]
+            ->as<torch::nn::Linear>()
+            ->forward(net.list[0]->as<torch::nn::Linear>()->forward(torch::ones({2, 8})))
+            .sum();
       },
       &changes);
   EXPECT_EQ(changes, 1);
@@ -94,7 +98,8 @@ TEST(OpenGroups, OverlapChangesNoBit) {
       Stack net(5);
       {
         const torch::NoGradGuard no_grad;
-        for (at::Tensor& parameter : net->parameters()) parameter.copy_(torch::arange(parameter.numel()).sin().view(parameter.sizes()));
+        for (at::Tensor& parameter : net->parameters())
+          parameter.copy_(torch::arange(parameter.numel()).sin().view(parameter.sizes()));
       }
       Mesh mesh(communicator);
       ShardedModule model(*net, {}, mesh, options_for(overlap));

@@ -11,10 +11,10 @@ namespace zero {
 
 /// Parameters that are treated otherwise than the rest: those whose full name one of the patterns matches.
 struct ParameterGroupOptions {
-  std::vector<std::string> match;         // as fnmatch(3) has them: * ? [..]; the first group that matches counts
+  std::vector<std::string> match;             // as fnmatch(3) has them: * ? [..]; the first group that matches counts
   std::optional<std::string> optimizer = {};  // "adamw", "sgd", ...; none: that of the rest
   std::optional<double> lr = {};
-  std::optional<double> weight_decay = {};    // of all that match, vectors too
+  std::optional<double> weight_decay = {};  // of all that match, vectors too
 };
 
 struct AdamWOptions {

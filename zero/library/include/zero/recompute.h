@@ -10,13 +10,13 @@ namespace zero {
 
 /// body(x), a tensor; in backward it runs again, with the random numbers of the CPU's generator that it had. `parameters`:
 /// those that it uses, of which the trained ones get gradients; what is missing there gets none.
-torch::Tensor recompute(std::function<torch::Tensor(const torch::Tensor&)> body, const torch::Tensor& x,
-                        const std::vector<torch::Tensor>& parameters);
+torch::Tensor recompute_section(std::function<torch::Tensor(const torch::Tensor&)> body, const torch::Tensor& x,
+                                const std::vector<torch::Tensor>& parameters);
 
 /// The same of module->forward(x), with the module's own parameters. The module outlives the backward.
 template <typename Module>
 torch::Tensor recompute(Module& module, const torch::Tensor& x) {
-  return recompute([&module](const torch::Tensor& in) { return module->forward(in); }, x, module->parameters());
+  return recompute_section([&module](const torch::Tensor& in) { return module->forward(in); }, x, module->parameters());
 }
 
 }  // namespace zero

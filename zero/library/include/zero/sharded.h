@@ -43,7 +43,7 @@ struct ShardOptions {
   /// Names of modules (patterns as fnmatch(3) has them) whose parameters come and go together; empty: each named child,
   /// and each element of a child that is a list.
   std::vector<std::string> units = {};
-  int open_groups = 2;   // stage 3: units whose parameters are there at once, at most
+  int open_groups = 2;  // stage 3: units whose parameters are there at once, at most
   Buffers buffers = Buffers::of_main;
   int shard_degree = 0;  // states are divided among so many processes, groups of which hold the same; 0: among all
 };
@@ -65,7 +65,7 @@ class Accumulation {
 };
 
 struct Step {
-  bool taken = false;  // false: micro-batches are still to come, or a gradient was not finite and nothing was updated
+  bool taken = false;    // false: micro-batches are still to come, or a gradient was not finite and nothing was updated
   double grad_norm = 0;  // of the whole gradient, before clipping
 };
 

@@ -9,8 +9,8 @@
 namespace zero {
 
 struct WorldOptions {
-  std::string device = "auto";     // auto | cpu | cuda: where this process computes
-  double deadline_seconds = 300;   // the longest wait for other processes in one call, before the job fails
+  std::string device = "auto";    // auto | cpu | cuda: where this process computes
+  double deadline_seconds = 300;  // the longest wait for other processes in one call, before the job fails
 };
 
 /// A handle: copies mean the same processes. Not for several threads at once.

@@ -1,0 +1,168 @@
+// What a loop does beside forward and backward in turn: evaluation between them, sections that are recomputed, several
+// forwards before one backward. And what a rank holds meanwhile.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <array>
+#include <list>
+
+#include "base/memory_tracker.h"
+#include "offload/memory/cpu_allocator.h"
+#include "tests/sim/modules/library_world.h"
+#include "zero/library/include/zero/recompute.h"
+
+namespace zero::testing {
+namespace {
+
+struct LayerImpl : torch::nn::Module {
+  explicit LayerImpl(int width) {
+    linear = register_module("linear", torch::nn::Linear(width, width));
+    dropout = register_module("dropout", torch::nn::Dropout(0.25));
+  }
+  at::Tensor forward(const at::Tensor& x) { return x + dropout(torch::tanh(linear(x))); }
+  torch::nn::Linear linear{nullptr};
+  torch::nn::Dropout dropout{nullptr};
+};
+TORCH_MODULE(Layer);
+
+struct TowerImpl : torch::nn::Module {
+  explicit TowerImpl(int width, int layers = 4) : width(width) {
+    list = register_module("list", torch::nn::ModuleList());
+    for (int i = 0; i < layers; ++i) list->push_back(Layer(width));
+    const torch::NoGradGuard no_grad;
+    int i = 0;
+    for (at::Tensor& parameter : parameters())
+      parameter.copy_((torch::arange(parameter.numel()).to(torch::kFloat) + ++i).sin().view(parameter.sizes()) * 0.1);
+  }
+  at::Tensor forward(at::Tensor x, bool recomputes = false) {
+    for (const auto& entry : *list) {
+      Layer layer(std::dynamic_pointer_cast<LayerImpl>(entry));
+      x = recomputes ? recompute(*held.insert(held.end(), layer), x) : layer(x);
+    }
+    return x;
+  }
+  int width;
+  torch::nn::ModuleList list{nullptr};
+  std::list<Layer> held;  // until backward
+};
+TORCH_MODULE(Tower);
+
+/// Weights of rank 0 after some steps, each of which `loss` makes.
+using MakeLoss = std::function<at::Tensor(Sharded<Tower>&, const at::Tensor& x)>;
+std::vector<at::Tensor> train(int ranks, int stage, const MakeLoss& loss) {
+  std::vector<at::Tensor> weights;
+  on_ranks(ranks, [&](const World& world) {
+    Sharded<Tower> model(Tower(8), world, {.stage = stage});
+    ShardedOptimizer optimizer = model.optimizer(AdamWOptions{.lr = 1e-2});
+    for (int step = 0; step < 3; ++step) {
+      if (ranks == 1) torch::manual_seed(step);
+      model.backward(loss(model, torch::full({2, 8}, 0.1f * float(step + world.rank()))));
+      optimizer.step();
+    }
+    model.for_each_parameter([&](const std::string&, const at::Tensor& value) {
+      if (world.is_main()) weights.push_back(value.clone());
+    });
+  });
+  return weights;
+}
+
+void expect_equal(const std::vector<at::Tensor>& one, const std::vector<at::Tensor>& other) {
+  ASSERT_EQ(one.size(), other.size());
+  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(at::equal(one[i], other[i])) << i;
+}
+
+at::Tensor plain(Sharded<Tower>& model, const at::Tensor& x) {
+  model->eval();
+  return model->forward(x).pow(2).mean();
+}
+
+TEST(ModulePasses, EvaluationBetweenForwardAndBackwardChangesNothing) {
+  for (const int stage : {0, 2, 3})
+    expect_equal(train(3, stage, plain), train(3, stage, [](Sharded<Tower>& model, const at::Tensor& x) {
+                   const at::Tensor loss = plain(model, x);
+                   const torch::NoGradGuard no_grad;
+                   EXPECT_TRUE(at::equal(model->forward(x).pow(2).mean(), loss));
+                   return loss;
+                 }));
+}
+
+TEST(ModulePasses, SectionsAreRecomputed) {
+  const auto recomputed = [](Sharded<Tower>& model, const at::Tensor& x) {
+    model->eval();
+    return model->forward(x, true).pow(2).mean();
+  };
+  for (const int stage : {0, 2, 3}) expect_equal(train(3, stage, plain), train(3, stage, recomputed));
+}
+
+TEST(ModulePasses, RecomputedSectionsDrawTheSameRandomNumbers) {
+  const auto with_dropout = [](bool recomputes) {
+    return [recomputes](Sharded<Tower>& model, const at::Tensor& x) {
+      model->train();
+      return model->forward(x, recomputes).pow(2).mean();
+    };
+  };
+  expect_equal(train(1, 0, with_dropout(false)), train(1, 0, with_dropout(true)));
+}
+
+TEST(ModulePasses, SeveralForwardsMayComeBeforeOneBackward) {
+  const auto twice = [](Sharded<Tower>& model, const at::Tensor& x) {
+    model->eval();
+    return model->forward(x).pow(2).mean() + model->forward(x * 2).mean();
+  };
+  expect_equal(train(2, 0, twice), train(2, 3, twice));
+}
+
+// With one micro-batch the stages agree to the last bit, in bf16 too.
+TEST(ModulePasses, StagesAgreeToTheLastBitInBf16) {
+  const auto weights_of = [](int stage) {
+    std::vector<at::Tensor> weights;
+    on_ranks(4, [&](const World& world) {
+      Sharded<Tower> model(Tower(8), world, {.stage = stage, .precision = bf16});
+      ShardedOptimizer optimizer = model.optimizer(AdamWOptions{.lr = 1e-2});
+      optimizer.clip(0.1);
+      model->eval();
+      for (int step = 0; step < 4; ++step) {
+        model.backward(model->forward(torch::full({2, 8}, 0.1f * float(step + world.rank())).to(bf16)).pow(2).mean());
+        optimizer.step();
+      }
+      model.for_each_parameter([&](const std::string&, const at::Tensor& value) {
+        if (world.is_main()) weights.push_back(value.clone());
+      });
+    });
+    return weights;
+  };
+  const std::vector<at::Tensor> want = weights_of(0);
+  EXPECT_EQ(want.front().scalar_type(), at::kFloat);
+  for (const int stage : {1, 2, 3}) expect_equal(want, weights_of(stage));
+}
+
+// fp32: at rest a rank has a third of weights, gradients and two moments, and the buffers that weights and gradients pass.
+TEST(ModulePasses, ARankHoldsItsPartAndTheOpenUnits) {
+  constexpr int ranks = 3, width = 96, layers = 6;
+  constexpr std::int64_t unit = 4 * (width * width + width), model_bytes = layers * unit;
+  CpuAllocator allocator;
+  allocator.install();
+  std::array<MemoryTracker, ranks> trackers;
+  on_ranks(ranks, [&](const World& world) {
+    MemoryTracker& tracker = trackers[std::size_t(world.rank())];
+    const TrackerScope scope(tracker);
+    Sharded<Tower> model(Tower(width, layers), world, {.stage = 3, .open_groups = 2});
+    ShardedOptimizer optimizer = model.optimizer(AdamWOptions());
+    for (int step = 0; step < 2; ++step) {
+      model->eval();
+      model.backward(model->forward(torch::ones({2, width})).sum());
+      optimizer.step();
+    }
+    const auto near = [&](MemoryCategory category, std::int64_t bytes) {
+      EXPECT_GE(tracker.live(category), bytes) << int(category);
+      EXPECT_LE(tracker.live(category), bytes + layers * 1024) << int(category);
+    };
+    near(MemoryCategory::parameters, model_bytes / ranks);
+    near(MemoryCategory::gradients, model_bytes / ranks);
+    near(MemoryCategory::optimizer, 2 * model_bytes / ranks);
+    near(MemoryCategory::buffers, 3 * unit);
+  });
+}
+
+}  // namespace
+}  // namespace zero::testing

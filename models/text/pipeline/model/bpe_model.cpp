@@ -6,35 +6,13 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "models/text/pipeline/component.h"
+#include "models/text/pipeline/model/merge_list.h"
 #include "models/text/pipeline/model/symbol_merger.h"
 #include "models/text/pipeline/model/token_model.h"
 #include "models/text/pipeline/model/vocabulary.h"
 
 namespace zero {
 namespace {
-
-using StringPair = std::pair<std::string, std::string>;
-
-/// Both forms of the list: "a b" and ["a", "b"].
-std::vector<StringPair> read_merges(Component& component) {
-  const nlohmann::json& list = component.value("merges");
-  if (!list.is_array()) component.refuse("merges", "must be a list");
-  std::vector<StringPair> merges;
-  merges.reserve(list.size());
-  for (const nlohmann::json& item : list) {
-    if (item.is_array() && item.size() == 2 && item[0].is_string() && item[1].is_string()) {
-      merges.emplace_back(item[0].get<std::string>(), item[1].get<std::string>());
-      continue;
-    }
-    const std::string joined = item.is_string() ? item.get<std::string>() : "";
-    if (item.is_string() && joined.starts_with("#version")) continue;
-    const std::size_t space = joined.find(' ');
-    if (space == std::string::npos || joined.find(' ', space + 1) != std::string::npos)
-      component.refuse("merges", text("must hold pairs, \"a b\" or [\"a\", \"b\"], not ", item.dump()));
-    merges.emplace_back(joined.substr(0, space), joined.substr(space + 1));
-  }
-  return merges;
-}
 
 class BpeModel : public TokenModel {
  public:
@@ -93,7 +71,7 @@ void BpeModel::read_options(Component& component) {
 }
 
 void BpeModel::add_merges(Component& component) {
-  const std::vector<StringPair> list = read_merges(component);
+  const std::vector<MergePair> list = read_merges(component);
   merges_ = RankedMerges(list.size());
   const auto id = [&](const std::string& piece) {
     const auto found = id_of(piece);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "models/decoder/decoder_names.h"
+#include "models/families/gguf_architecture.h"
 #include "models/model_config.h"
 
 namespace zero {
@@ -17,7 +18,7 @@ struct Family {
   /// not ask for are looked at by ConfigFields::refuse_the_rest().
   void (*read)(ConfigFields& fields, ModelConfig& config);
   DecoderNames names = {};
-  std::string gguf = {};  // llama.cpp's name of the architecture
+  GgufArchitecture gguf = {};  // what llama.cpp makes of it
 };
 
 const Family& llama_family();

@@ -77,10 +77,14 @@ DecoderNames names() {
   return names;
 }
 
+GgufArchitecture gguf() {
+  return {.name = "gemma3", .activation = Activation::gelu_tanh, .local_layers = true, .wide_scale_at = 62};
+}
+
 }  // namespace
 
 const Family& gemma3_family() {
-  static const Family family{"gemma3_text", "Gemma3ForCausalLM", read, names(), "gemma3"};
+  static const Family family{"gemma3_text", "Gemma3ForCausalLM", read, names(), gguf()};
   return family;
 }
 

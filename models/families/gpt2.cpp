@@ -68,10 +68,19 @@ DecoderNames names() {
   return names;
 }
 
+GgufArchitecture gguf() {
+  return {.name = "gpt2",
+          .biases = GgufArchitecture::Biases::all,
+          .activation = Activation::gelu_tanh,
+          .any_head_dim = false,
+          .fields = {"n_positions", "n_embd", "n_layer", "n_inner", "n_head", "", "", "layer_norm_epsilon"},
+          .fixed = R"({"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0})"};
+}
+
 }  // namespace
 
 const Family& gpt2_family() {
-  static const Family family{"gpt2", "GPT2LMHeadModel", read, names(), "gpt2"};
+  static const Family family{"gpt2", "GPT2LMHeadModel", read, names(), gguf()};
   return family;
 }
 

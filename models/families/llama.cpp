@@ -14,10 +14,17 @@ void read(ConfigFields& fields, ModelConfig& config) {
   fields.flag("mlp_bias", config.mlp_bias);
 }
 
+GgufArchitecture gguf() {
+  return {.name = "llama",
+          .rotates_neighbours = true,
+          .biases = GgufArchitecture::Biases::as_configured,
+          .frequency_factors = true};
+}
+
 }  // namespace
 
 const Family& llama_family() {
-  static const Family family{"llama", "LlamaForCausalLM", read, {}, "llama"};
+  static const Family family{"llama", "LlamaForCausalLM", read, {}, gguf()};
   return family;
 }
 

@@ -19,10 +19,13 @@ void read(ConfigFields& fields, ModelConfig& config) {
   set_windows(fields, config, slides, window);
 }
 
+/// llama.cpp has no windows for it: a file holds a model whose context is no longer than its window.
+GgufArchitecture gguf() { return {.name = "llama", .rotates_neighbours = true, .frequency_factors = true}; }
+
 }  // namespace
 
 const Family& mistral_family() {
-  static const Family family{"mistral", "MistralForCausalLM", read, {}, "llama"};
+  static const Family family{"mistral", "MistralForCausalLM", read, {}, gguf()};
   return family;
 }
 

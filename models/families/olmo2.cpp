@@ -24,7 +24,8 @@ DecoderNames names() {
 }  // namespace
 
 const Family& olmo2_family() {
-  static const Family family{"olmo2", "Olmo2ForCausalLM", read, names(), "olmo2"};
+  static const Family family{
+      "olmo2", "Olmo2ForCausalLM", read, names(), {.name = "olmo2", .any_head_dim = false, .needs_head = true}};
   return family;
 }
 

@@ -24,10 +24,14 @@ DecoderNames names() {
   return names;
 }
 
+GgufArchitecture gguf() {
+  return {.name = "phi3", .any_head_dim = false, .long_factors = true, .partial_rotary = true, .told_window = true};
+}
+
 }  // namespace
 
 const Family& phi3_family() {
-  static const Family family{"phi3", "Phi3ForCausalLM", read, names(), "phi3"};
+  static const Family family{"phi3", "Phi3ForCausalLM", read, names(), gguf()};
   return family;
 }
 

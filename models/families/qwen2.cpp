@@ -14,10 +14,12 @@ void read(ConfigFields& fields, ModelConfig& config) {
   config.qkv_bias = true;
 }
 
+GgufArchitecture gguf() { return {.name = "qwen2", .biases = GgufArchitecture::Biases::qkv, .any_head_dim = false}; }
+
 }  // namespace
 
 const Family& qwen2_family() {
-  static const Family family{"qwen2", "Qwen2ForCausalLM", read, {}, "qwen2"};
+  static const Family family{"qwen2", "Qwen2ForCausalLM", read, {}, gguf()};
   return family;
 }
 

@@ -45,10 +45,17 @@ void read(ConfigFields& fields, ModelConfig& config) {
     if (!turns[i]) config.layers[i].rope = LayerAttention::Rope::none;
 }
 
+GgufArchitecture gguf() {
+  return {.name = "smollm3",
+          .rotates_neighbours = true,
+          .biases = GgufArchitecture::Biases::as_configured,
+          .plain_step = 4};
+}
+
 }  // namespace
 
 const Family& smollm3_family() {
-  static const Family family{"smollm3", "SmolLM3ForCausalLM", read, {}, "smollm3"};
+  static const Family family{"smollm3", "SmolLM3ForCausalLM", read, {}, gguf()};
   return family;
 }
 

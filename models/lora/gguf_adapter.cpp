@@ -7,8 +7,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "models/formats/gguf/gguf_check.h"
+#include "models/formats/gguf/gguf_layout.h"
 #include "models/formats/gguf_metadata.h"
-#include "models/formats/gguf_model.h"
 #include "models/formats/gguf_writer.h"
 #include "models/weight_source.h"
 
@@ -21,15 +22,15 @@ void check_what_fits(const PeftDirectory& adapter, const Model& model) {
                           "; merge the adapter into its model instead: zero_export MODEL OUT.gguf --adapter ",
                           adapter.folder(), " --gguf F16"));
   };
-  if (model.config.model_type != "llama") refuse("adapters as GGUF are written of model_type \"llama\" alone");
+  gguf_family(model.config.model_type);
   if (adapter.options().use_dora) refuse("DoRA's magnitudes have no place in an adapter as GGUF, which adds B A alone");
   if (!adapter.options().modules_to_save.empty())
     refuse("modules_to_save were trained whole, and an adapter as GGUF adds B A alone");
 }
 
-GgufMetadata metadata_of(const LoraOptions& options, const std::string& name) {
+GgufMetadata metadata_of(const LoraOptions& options, const Model& model, const std::string& name) {
   GgufMetadata metadata;
-  metadata.add("general.architecture", "llama");
+  metadata.add("general.architecture", gguf_family(model.config.model_type).gguf.name);
   metadata.add("general.type", "adapter");
   metadata.add("general.name", name);
   metadata.add_uint32("general.file_type", 0);  // F32
@@ -47,16 +48,18 @@ void write_gguf_adapter(const std::string& path, const PeftDirectory& adapter, c
   const SafetensorsFile& file = adapter.weights();
   std::vector<GgufTensor> described;
   std::vector<std::pair<std::string, bool>> sources;  // names in the adapter's file, and whether rows change places
+  const GgufLayout layout(model.config);
   for (const TensorSpec& tensor : tensors_of(model)) {
     const std::string module = peft_prefix + tensor.name.substr(0, tensor.name.rfind(".weight"));
+    const GgufPlace place = layout.place(tensor.name);
     for (const auto& [theirs, ours] : {std::pair{".lora_A.weight", ".lora_a"}, {".lora_B.weight", ".lora_b"}}) {
       const StoredTensor* stored = file.find(module + theirs);
       if (!stored) continue;
-      described.push_back({gguf_name(tensor.name) + ours, stored->shape, GgmlType::f32});
-      sources.emplace_back(stored->name, is_rotated(tensor.name) && std::string(ours) == ".lora_b");
+      described.push_back({place.name + ours, stored->shape, GgmlType::f32});
+      sources.emplace_back(stored->name, place.rotated && std::string(ours) == ".lora_b");
     }
   }
-  GgufWriter writer(path, metadata_of(adapter.options(), name), described);
+  GgufWriter writer(path, metadata_of(adapter.options(), model, name), described);
   for (const auto& [source, rotated] : sources) {
     const at::Tensor values = file.read(source).to(at::kFloat);
     writer.append(rotated ? neighbours_from_halves(values, model.config.head_dim) : values);

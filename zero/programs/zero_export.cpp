@@ -13,10 +13,12 @@
 #include "base/log.h"
 #include "cmake/version.h"
 #include "models/families/families.h"
+#include "models/formats/gguf/gguf_check.h"
 #include "models/formats/gguf_model.h"
 #include "models/lora/adapted_weights.h"
 #include "models/lora/gguf_adapter.h"
 #include "models/model.h"
+#include "models/text/tokenizer.h"
 #include "models/weight_chunks.h"
 #include "zero/config/model_paths.h"
 #include "zero/config/read_paths.h"
@@ -43,6 +45,7 @@ ModelPlace place_of(const Arguments& arguments) { return {arguments.model, argum
 
 ModelSource open_source(const Arguments& arguments) {
   ModelSource source = open_model(place_of(arguments));
+  if (!arguments.gguf.empty()) check_gguf(source.config);  // before the tokenizer, which another model might not need
   if (!arguments.type.empty())
     source.options.type = arguments.type == "fp32" ? at::kFloat : arguments.type == "bf16" ? at::kBFloat16 : at::kHalf;
   const std::string& tokenizer = source.options.tokenizer.tokenizer;
@@ -110,17 +113,11 @@ void write_directory(const ModelSource& source, const Model& model, const Argume
   folder.finish();
 }
 
-/// The tokenizer of a GGUF file, which is made of a SentencePiece model; without one the file has none.
+/// The tokenizer of a GGUF file; without one the file has none.
 TokenizerSource gguf_tokenizer(const ModelSource& source, const Arguments& arguments) {
   const std::string& place = source.options.tokenizer.tokenizer;
-  const bool found = !place.empty() && (!fs::is_directory(place) || fs::exists(place + "/tokenizer.model"));
-  if (found || !arguments.tokenizer.empty()) return source.options.tokenizer;
-  if (!place.empty() && fs::exists(place + "/tokenizer.json"))
-    throw InputError(text(
-        place,
-        ": has tokenizer.json only; a GGUF file is made of a SentencePiece tokenizer.model, name one by --tokenizer"));
-  log_warning(arguments.model,
-              " has no tokenizer: the file will take token ids only; name a tokenizer.model by --tokenizer");
+  if (Tokenizer::lies_at(place) || !arguments.tokenizer.empty()) return source.options.tokenizer;
+  log_warning(arguments.model, " has no tokenizer: the file will take token ids only; name one by --tokenizer");
   return {};
 }
 
@@ -174,9 +171,9 @@ void describe(CLI::App& app, Arguments& arguments) {
                      "write one GGUF file for llama.cpp with matrices in this type: F32, F16, BF16, Q8_0 or Q4_0")
           ->check(CLI::IsMember(ggml_type_names(), CLI::ignore_case))
           ->excludes(type);
-  auto* tokenizer =
-      app.add_option("--tokenizer", arguments.tokenizer,
-                     "tokenizer.model or a folder with one, to go along instead of the model directory's");
+  auto* tokenizer = app.add_option(
+      "--tokenizer", arguments.tokenizer,
+      "tokenizer.json, tokenizer.model or a folder with one, to go along instead of the model directory's");
   app.add_option("--gguf-adapter", arguments.gguf_adapter,
                  "write this adapter alone as one GGUF file, which llama.cpp opens beside the GGUF file of its model")
       ->excludes(type)

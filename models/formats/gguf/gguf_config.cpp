@@ -2,171 +2,177 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
-#include <set>
-#include <vector>
 
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/log.h"
+#include "models/families/families.h"
+#include "models/formats/gguf/gguf_keys.h"
+#include "models/formats/gguf/gguf_rope.h"
 
 namespace zero {
 namespace {
 
 using nlohmann::json;
 
-struct Field {
-  const char* key;   // behind the architecture's name
-  const char* name;  // in config.json
-  bool is_float = false, is_needed = true;
+constexpr std::int64_t most_layers = 1 << 16;  // of a list; more are refused by the family
+
+/// A config.json while it is put together.
+class ConfigOfFile {
+ public:
+  ConfigOfFile(const GgufFile& file, const Family& family)
+      : file_(file), there_(family.gguf), fields_(there_.fields), keys_(file, there_.name + ".") {
+    config_ = json::parse(there_.fixed.empty() ? "{}" : there_.fixed);
+    config_["model_type"] = family.model_type;
+    config_["tie_word_embeddings"] = !file.find("output.weight");
+    turns_ = family.names.positions.empty();
+    eps_key_ = "attention." + std::string(fields_.eps == "layer_norm_epsilon" ? fields_.eps : "layer_norm_rms_epsilon");
+  }
+
+  std::string text() {
+    sizes();
+    heads();
+    if (there_.biases == GgufArchitecture::Biases::as_configured) {
+      config_["attention_bias"] = file_.find("blk.0.attn_q.bias") != nullptr;
+      config_["mlp_bias"] = file_.find("blk.0.ffn_up.bias") != nullptr;
+    }
+    rope();
+    if (there_.local_layers) local_layers();
+    if (there_.told_window) window();
+    keys_.expect("expert_count", std::int64_t(0));
+    keys_.expect("expert_used_count", std::int64_t(0));
+    keys_.pass_over("tensor_data_layout");  // where the converter had the weights from
+    keys_.close();
+    tokens();
+    return config_.dump(2);
+  }
+
+ private:
+  [[noreturn]] void missing(const std::string& key) const {
+    throw InputError(zero::text(file_.path(), ": ", there_.name, ".", key, " is missing"));
+  }
+  std::int64_t at_least_1(const std::string& name, std::int64_t value) const {
+    if (value < 1) throw InputError(zero::text(file_.path(), ": ", name, " = ", value, ": must be 1 or more"));
+    return value;
+  }
+  std::int64_t needed(const std::string& key, const std::string& name) {
+    const auto value = keys_.integer(key);
+    if (!value) missing(key);
+    config_[name] = *value;
+    return at_least_1(name, *value);
+  }
+
+  void sizes() {
+    context_ = needed("context_length", fields_.context);
+    width_ = needed("embedding_length", fields_.width);
+    layers_ = needed("block_count", fields_.layers);
+    needed("feed_forward_length", fields_.inner);
+    heads_ = needed("attention.head_count", fields_.heads);
+    const auto eps = keys_.number(eps_key_);
+    if (!eps) missing(eps_key_);
+    config_[fields_.eps] = *eps;
+    const GgufEntry* embedding = file_.find("token_embd.weight");
+    if (const auto vocabulary = keys_.integer("vocab_size"))
+      config_["vocab_size"] = *vocabulary;
+    else if (embedding && embedding->shape.size() == 2)
+      config_["vocab_size"] = embedding->shape[0];
+  }
+
+  void heads() {
+    head_dim_ = keys_.integer("attention.key_length").value_or(width_ / heads_);
+    at_least_1("head_dim", head_dim_);
+    if (fields_.head_dim.empty())
+      keys_.expect("attention.key_length", width_ / heads_);
+    else
+      config_[fields_.head_dim] = head_dim_;
+    keys_.expect("attention.value_length", head_dim_);
+    if (fields_.kv_heads.empty())
+      keys_.expect("attention.head_count_kv", heads_);
+    else
+      config_[fields_.kv_heads] = keys_.integer("attention.head_count_kv").value_or(heads_);
+  }
+
+  void rope() {
+    if (!turns_) return;
+    std::int64_t turned = head_dim_;
+    if (there_.partial_rotary)
+      turned = keys_.integer("rope.dimension_count").value_or(head_dim_);
+    else
+      keys_.expect("rope.dimension_count", head_dim_);
+    if (turned != head_dim_) config_["partial_rotary_factor"] = share_of(turned);
+    const double theta = keys_.number("rope.freq_base").value_or(10000.0);
+    config_["rope_theta"] = theta;
+    if (json scaling = read_rope_scaling(keys_, turned, theta, context_); !scaling.is_null())
+      config_["rope_scaling"] = std::move(scaling);
+    if (there_.long_factors && config_.contains("rope_scaling"))  // goes before that of the object
+      config_["original_max_position_embeddings"] =
+          config_["rope_scaling"].value("original_max_position_embeddings", context_);
+  }
+
+  /// The share of a head of which `turned` dimensions are the whole part.
+  double share_of(std::int64_t turned) const {
+    if (turned < 2 || turned > head_dim_)
+      throw InputError(zero::text(file_.path(), ": ", there_.name, ".rope.dimension_count = ", turned,
+                                  ", where heads have ", head_dim_, " dimensions"));
+    const double share = double(turned) / double(head_dim_);
+    return std::int64_t(double(head_dim_) * share) == turned ? share : std::nextafter(share, 1.0);
+  }
+
+  void local_layers() {
+    needed("attention.sliding_window", "sliding_window");
+    const std::int64_t pattern =
+        at_least_1("attention.sliding_window_pattern",
+                   keys_.integer("attention.sliding_window_pattern").value_or(usual_window_pattern));
+    for (std::int64_t i = 0; i < std::min(layers_, most_layers); ++i)
+      config_["layer_types"].push_back((i + 1) % pattern != 0 ? "sliding_attention" : "full_attention");
+    config_["rope_local_base_freq"] = keys_.number("rope.freq_base_swa").value_or(10000.0);
+    config_["query_pre_attn_scalar"] =
+        layers_ == there_.wide_scale_at ? double(width_) / double(heads_) : double(head_dim_);
+  }
+
+  void window() {
+    const std::int64_t window = keys_.integer("attention.sliding_window").value_or(0);
+    config_["sliding_window"] = window > 0 ? json(window) : json();
+  }
+
+  void tokens() {
+    const auto bos = file_.integer("tokenizer.ggml.bos_token_id"), eos = file_.integer("tokenizer.ggml.eos_token_id"),
+               eot = file_.integer("tokenizer.ggml.eot_token_id");
+    if (bos) config_["bos_token_id"] = *bos;
+    if (eos && eot && *eos != *eot)
+      config_["eos_token_id"] = {*eos, *eot};
+    else if (eos)
+      config_["eos_token_id"] = *eos;
+  }
+
+  const GgufFile& file_;
+  const GgufArchitecture& there_;
+  const GgufFieldNames& fields_;
+  GgufKeys keys_;
+  json config_;
+  bool turns_ = true;
+  std::string eps_key_;
+  std::int64_t context_ = 0, width_ = 0, layers_ = 0, heads_ = 0, head_dim_ = 0;
 };
 
-struct Row {
-  GgufArchitecture architecture;
-  std::vector<Field> fields;
-};
+}  // namespace
 
-const std::vector<Row>& rows() {
-  static const std::vector<Row> all{{{"llama", "llama", true},
-                                     {{"context_length", "max_position_embeddings"},
-                                      {"embedding_length", "hidden_size"},
-                                      {"block_count", "num_hidden_layers"},
-                                      {"feed_forward_length", "intermediate_size"},
-                                      {"attention.head_count", "num_attention_heads"},
-                                      {"attention.head_count_kv", "num_key_value_heads", false, false},
-                                      {"attention.key_length", "head_dim", false, false},
-                                      {"attention.layer_norm_rms_epsilon", "rms_norm_eps", true},
-                                      {"rope.freq_base", "rope_theta", true, false},
-                                      {"vocab_size", "vocab_size", false, false}}}};
-  return all;
-}
-
-const Row& row_of(const GgufFile& file) {
+const Family& family_of(const GgufFile& file) {
   if (const auto type = file.word("general.type"); type && *type != "model")
     throw InputError(text(file.path(), ": holds a GGUF file of general.type \"", *type,
                           "\", no model; an adapter as GGUF is for llama.cpp, here its PEFT directory is named"));
   const auto name = file.word("general.architecture");
   if (!name) throw InputError(text(file.path(), ": has no general.architecture"));
   std::string known;
-  for (const Row& row : rows()) {
-    if (row.architecture.name == *name) return row;
-    known += (known.empty() ? "\"" : ", \"") + row.architecture.name + "\"";
+  for (const Family* family : model_families()) {
+    if (family->gguf.name == *name) return *family;
+    const std::string quoted = "\"" + family->gguf.name + "\"";
+    if (!family->gguf.name.empty() && known.find(quoted) == std::string::npos)
+      known += (known.empty() ? "" : ", ") + quoted;
   }
   throw InputError(text(file.path(), ": general.architecture \"", *name, "\" is not read; known are ", known));
 }
 
-/// Refuses a value of a key that only says what is done here anyway.
-class Expectations {
- public:
-  Expectations(const GgufFile& file, const std::string& prefix) : file_(file), prefix_(prefix) {}
-
-  void integer(const char* key, std::int64_t expected) {
-    known_.insert(prefix_ + key);
-    if (const auto value = file_.integer(prefix_ + key); value && *value != expected)
-      refuse(key, std::to_string(*value), std::to_string(expected));
-  }
-  void word(const char* key, const char* expected) {
-    known_.insert(prefix_ + key);
-    if (const auto value = file_.word(prefix_ + key); value && *value != expected) refuse(key, *value, expected);
-  }
-  void knows(const std::string& key) { known_.insert(key); }
-  /// Refuses the architecture's other keys.
-  void close() const {
-    for (const auto& [key, value] : file_.metadata())
-      if (key.starts_with(prefix_) && !known_.contains(key))
-        throw InputError(text(file_.path(), ": ", key, " is not known here, and would change the model's results"));
-  }
-
- private:
-  [[noreturn]] void refuse(const char* key, const std::string& value, const std::string& expected) const {
-    throw InputError(text(file_.path(), ": ", prefix_, key, " = ", value, ", where only ", expected, " is done"));
-  }
-  const GgufFile& file_;
-  std::string prefix_;
-  std::set<std::string> known_;
-};
-
-/// rope_freqs.weight holds what frequencies are divided by, not the numbers that these came from: of the two settings
-/// that models of this kind have, the one that gives them.
-json scaling_of(const GgufFile& file, std::int64_t head_dim, double theta) {
-  const GgufEntry* stored = file.find("rope_freqs.weight");
-  if (!stored) return nullptr;
-  const std::int64_t pairs = head_dim / 2;
-  if (stored->type != GgmlType::f32 || stored->numel() != pairs)
-    throw InputError(text(file.path(), ": rope_freqs.weight must be ", pairs, " values in F32"));
-  std::vector<float> factors(static_cast<std::size_t>(pairs));
-  file.read(*stored, 0, pairs, factors.data());
-  const double old_context = 8192, low = 1, high = 4;
-  for (const double factor : {8.0, 32.0}) {
-    bool agrees = true;
-    for (std::int64_t i = 0; i < pairs; ++i) {
-      const double wavelength = 2 * std::numbers::pi * std::pow(theta, 2.0 * double(i) / double(head_dim));
-      const double kept = std::clamp((old_context / wavelength - low) / (high - low), 0.0, 1.0);
-      const double wanted = 1 / ((1 - kept) / factor + kept);
-      agrees = agrees && std::fabs(double(factors[std::size_t(i)]) - wanted) < 1e-4 * wanted;
-    }
-    if (agrees)
-      return {{"rope_type", "llama3"},
-              {"factor", factor},
-              {"low_freq_factor", low},
-              {"high_freq_factor", high},
-              {"original_max_position_embeddings", std::int64_t(old_context)}};
-  }
-  throw InputError(text(file.path(),
-                        ": rope_freqs.weight is of no known scaling of rotary frequencies (Llama 3.1's and "
-                        "3.2's are); take the model's Hugging Face directory"));
-}
-
-void add_tokens(const GgufFile& file, json& config) {
-  const auto bos = file.integer("tokenizer.ggml.bos_token_id"), eos = file.integer("tokenizer.ggml.eos_token_id"),
-             eot = file.integer("tokenizer.ggml.eot_token_id");
-  if (bos) config["bos_token_id"] = *bos;
-  if (eos && eot && *eos != *eot)
-    config["eos_token_id"] = {*eos, *eot};
-  else if (eos)
-    config["eos_token_id"] = *eos;
-}
-
-}  // namespace
-
-const GgufArchitecture& architecture_of(const GgufFile& file) { return row_of(file).architecture; }
-
-std::string config_json_of(const GgufFile& file) {
-  const Row& row = row_of(file);
-  const std::string prefix = row.architecture.name + ".";
-  Expectations expect(file, prefix);
-  json config{{"model_type", row.architecture.model_type}, {"tie_word_embeddings", !file.find("output.weight")}};
-  for (const Field& field : row.fields) {
-    const std::string key = prefix + field.key;
-    expect.knows(key);
-    if (field.is_float) {
-      if (const auto value = file.number(key)) config[field.name] = *value;
-    } else if (const auto value = file.integer(key)) {
-      config[field.name] = *value;
-    }
-    if (field.is_needed && !config.contains(field.name)) throw InputError(text(file.path(), ": ", key, " is missing"));
-  }
-  const auto at_least_1 = [&](const char* name) {
-    const auto value = config[name].get<std::int64_t>();
-    if (value < 1) throw InputError(text(file.path(), ": ", name, " = ", value, ": must be 1 or more"));
-    return value;
-  };
-  const GgufEntry* embedding = file.find("token_embd.weight");
-  if (!config.contains("vocab_size") && embedding && embedding->shape.size() == 2)
-    config["vocab_size"] = embedding->shape[0];
-  if (!config.contains("head_dim")) config["head_dim"] = at_least_1("hidden_size") / at_least_1("num_attention_heads");
-  const std::int64_t head_dim = at_least_1("head_dim");
-  expect.integer("attention.value_length", head_dim);
-  expect.integer("rope.dimension_count", head_dim);
-  expect.integer("expert_count", 0);
-  expect.integer("expert_used_count", 0);
-  expect.word("rope.scaling.type", "none");
-  expect.knows(prefix + "tensor_data_layout");  // where the converter had the weights from
-  expect.close();
-  if (json scaling = scaling_of(file, head_dim, config.value("rope_theta", 10000.0)); !scaling.is_null())
-    config["rope_scaling"] = std::move(scaling);
-  add_tokens(file, config);
-  return config.dump(2);
-}
+std::string config_json_of(const GgufFile& file) { return ConfigOfFile(file, family_of(file)).text(); }
 
 }  // namespace zero

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "models/families/config_json.h"
 #include "models/formats/gguf/gguf_config.h"
-#include "models/formats/gguf_model.h"
+#include "models/formats/gguf/gguf_rope.h"
 #include "models/ggml_values.h"
 
 namespace zero {
@@ -27,9 +27,7 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 }  // namespace
 
 GgufWeights::GgufWeights(std::shared_ptr<const GgufFile> file, const ModelConfig& config)
-    : file_(std::move(file)),
-      head_dim_(config.head_dim),
-      rotates_neighbours_(architecture_of(*file_).rotates_neighbours) {}
+    : file_(std::move(file)), layout_(config), head_dim_(config.head_dim) {}
 
 GgufModel open_gguf_model(const std::string& path) {
   GgufModel model;
@@ -40,16 +38,18 @@ GgufModel open_gguf_model(const std::string& path) {
 }
 
 void GgufWeights::check(const std::vector<TensorSpec>& tensors) {
-  std::set<std::string> asked{"rope_freqs.weight"};  // what config_json_of has read
+  std::set<std::string> asked;
+  for (const std::string& name : rope_factor_names()) asked.insert(name);  // what config_json_of has read
   for (const TensorSpec& tensor : tensors) {
-    const std::string name = gguf_name(tensor.name);
-    const GgufEntry* stored = file_->find(name);
+    const GgufPlace place = layout_.place(tensor.name);
+    const std::vector<std::int64_t> shape = shape_in_file(tensor, place);
+    const GgufEntry* stored = file_->find(place.name);
     if (!stored)
-      throw InputError(text(file_->path(), ": tensor \"", name, "\" ", shape_text(tensor.shape), " is missing"));
-    if (stored->shape != tensor.shape)
-      throw InputError(text(file_->path(), ": tensor \"", name, "\" has the shape ", shape_text(stored->shape),
-                            ", but the metadata make it ", shape_text(tensor.shape)));
-    asked.insert(name);
+      throw InputError(text(file_->path(), ": tensor \"", place.name, "\" ", shape_text(shape), " is missing"));
+    if (stored->shape != shape)
+      throw InputError(text(file_->path(), ": tensor \"", place.name, "\" has the shape ", shape_text(stored->shape),
+                            ", but the metadata make it ", shape_text(shape)));
+    asked.insert(place.name);
   }
   for (const GgufEntry& stored : file_->tensors())
     if (!asked.contains(stored.name))
@@ -57,21 +57,23 @@ void GgufWeights::check(const std::vector<TensorSpec>& tensors) {
 }
 
 std::optional<GgmlType> GgufWeights::type_of(const TensorSpec& tensor) const {
-  const GgufEntry* stored = file_->find(gguf_name(tensor.name));
-  return stored ? std::optional(stored->type) : std::nullopt;
+  const GgufPlace place = layout_.place(tensor.name);
+  const GgufEntry* stored = file_->find(place.name);
+  return stored && !place.transposed && !place.plus_one ? std::optional(stored->type) : std::nullopt;
 }
 
 const GgufEntry& GgufWeights::entry_of(const TensorSpec& tensor) const {
-  const GgufEntry* stored = file_->find(gguf_name(tensor.name));
-  if (!stored) throw InputError(text(file_->path(), ": has no tensor \"", gguf_name(tensor.name), "\""));
+  const std::string name = layout_.place(tensor.name).name;
+  const GgufEntry* stored = file_->find(name);
+  if (!stored) throw InputError(text(file_->path(), ": has no tensor \"", name, "\""));
   return *stored;
 }
 
 void GgufWeights::for_each_stored_run(
     const TensorSpec& tensor, std::int64_t begin, std::int64_t count,
     const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& visit) const {
-  if (!rotates_neighbours_ || !is_rotated(tensor.name)) return visit(begin, 0, count);
-  const std::int64_t columns = tensor.shape.back(), half = head_dim_ / 2;
+  if (!layout_.place(tensor.name).rotated) return visit(begin, 0, count);
+  const std::int64_t columns = tensor.shape.size() > 1 ? tensor.shape.back() : 1, half = head_dim_ / 2;
   for (std::int64_t done = 0; done < count;) {
     const std::int64_t row = (begin + done) / columns, column = (begin + done) % columns, in_head = row % head_dim_;
     const std::int64_t stored_row = row - in_head + in_head % half * 2 + in_head / half,
@@ -81,30 +83,54 @@ void GgufWeights::for_each_stored_run(
   }
 }
 
-void GgufWeights::read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) {
-  const GgufEntry& stored = entry_of(tensor);
+void GgufWeights::read_stored(const GgufEntry& stored, std::int64_t begin, std::int64_t count,
+                              const at::Tensor& out) const {
   const std::int64_t block = ggml_block(stored.type), staged = staging_elements / block * block;
   std::vector<std::uint8_t> bytes;
+  for (std::int64_t from = begin; from < begin + count;) {  // whole blocks are read, and what was asked for is kept
+    const std::int64_t first = from / block * block, stop = std::min(begin + count, first + staged),
+                       numel = (stop - first + block - 1) / block * block;
+    bytes.resize(std::size_t(ggml_bytes(stored.type, numel)));
+    file_->read(stored, first, numel, bytes.data());
+    const at::Tensor values = at::empty({numel}, out.options());
+    from_ggml(bytes.data(), stored.type, values);
+    out.narrow(0, from - begin, stop - from).copy_(values.narrow(0, from - first, stop - from));
+    from = stop;
+  }
+}
+
+/// The rows of the tensor that are asked for are columns in the file: of each row there, its part.
+void GgufWeights::read_transposed(const GgufEntry& stored, const TensorSpec& tensor, std::int64_t begin,
+                                  std::int64_t count, const at::Tensor& out) const {
+  const std::int64_t in = tensor.shape.at(0), columns = tensor.shape.at(1), first = begin / columns,
+                     rows = (begin + count - 1) / columns - first + 1;
+  const at::Tensor part = at::empty({columns, rows}, out.options());
+  for (std::int64_t column = 0; column < columns; ++column)
+    read_stored(stored, column * in + first, rows, part[column]);
+  out.copy_(part.t().reshape({-1}).narrow(0, begin - first * columns, count));
+}
+
+void GgufWeights::read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) {
+  const GgufEntry& stored = entry_of(tensor);
+  const GgufPlace place = layout_.place(tensor.name);
   const at::Tensor flat = out.view({-1});
+  if (count == 0) return;
+  if (place.transposed) return read_transposed(stored, tensor, begin, count, flat);
+  if (place.plus_one) {
+    const at::Tensor values = at::empty({count}, at::kFloat);
+    read_stored(stored, begin, count, values);
+    flat.copy_(values - 1);
+    return;
+  }
   for_each_stored_run(tensor, begin, count, [&](std::int64_t from, std::int64_t done, std::int64_t run) {
-    for (const std::int64_t end = from + run; from < end;) {  // whole blocks are read, and what was asked for is kept
-      const std::int64_t first = from / block * block, stop = std::min(end, first + staged),
-                         numel = (stop - first + block - 1) / block * block;
-      bytes.resize(std::size_t(ggml_bytes(stored.type, numel)));
-      file_->read(stored, first, numel, bytes.data());
-      const at::Tensor values = at::empty({numel}, flat.options());
-      from_ggml(bytes.data(), stored.type, values);
-      flat.narrow(0, done, stop - from).copy_(values.narrow(0, from - first, stop - from));
-      done += stop - from;
-      from = stop;
-    }
+    read_stored(stored, from, run, flat.narrow(0, done, run));
   });
 }
 
 void GgufWeights::read_as(const TensorSpec& tensor, GgmlType type, std::int64_t begin, std::int64_t count,
                           const at::Tensor& out) {
+  if (type_of(tensor) != type) return WeightSource::read_as(tensor, type, begin, count, out);
   const GgufEntry& stored = entry_of(tensor);
-  if (stored.type != type) return WeightSource::read_as(tensor, type, begin, count, out);
   auto* to = out.data_ptr<std::uint8_t>();
   for_each_stored_run(tensor, begin, count, [&](std::int64_t from, std::int64_t done, std::int64_t run) {
     file_->read(stored, from, run, to + ggml_bytes(type, done));

@@ -5,13 +5,14 @@
 #include <optional>
 
 #include "models/formats/gguf/gguf_file.h"
+#include "models/formats/gguf/gguf_layout.h"
 #include "models/model_config.h"
 #include "models/weight_source.h"
 
 namespace zero {
 
-/// Only the bytes asked for are read. Rows of q and k come in halves again, as whole rows: their blocks stay as they
-/// are.
+/// Only the blocks asked for are read. Rows of q and k come in halves again, as whole rows: their blocks stay as they
+/// are. Where the family stores weights [in, out] they come transposed, so that no block stays one.
 class GgufWeights : public WeightSource {
  public:
   /// `config` is that of the file (config_json_of).
@@ -23,19 +24,23 @@ class GgufWeights : public WeightSource {
   void read_as(const TensorSpec& tensor, GgmlType type, std::int64_t begin, std::int64_t count,
                const at::Tensor& out) override;
 
-  /// The type that a tensor is held in; none where the file has no such tensor.
+  /// The type that a tensor can be held in; none where the file has no such tensor, or has it in another form.
   std::optional<GgmlType> type_of(const TensorSpec& tensor) const;
 
  private:
   const GgufEntry& entry_of(const TensorSpec& tensor) const;
+  /// Elements [begin, begin + count) as they lie in the file, to `out`.
+  void read_stored(const GgufEntry& stored, std::int64_t begin, std::int64_t count, const at::Tensor& out) const;
+  void read_transposed(const GgufEntry& stored, const TensorSpec& tensor, std::int64_t begin, std::int64_t count,
+                       const at::Tensor& out) const;
   /// Of elements [begin, begin + count), the runs that are neighbours in the file too: visit(first element there, the
   /// same counted from `begin`, elements).
   void for_each_stored_run(const TensorSpec& tensor, std::int64_t begin, std::int64_t count,
                            const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& visit) const;
 
   std::shared_ptr<const GgufFile> file_;
+  GgufLayout layout_;
   std::int64_t head_dim_;
-  bool rotates_neighbours_;
 };
 
 /// A GGUF file as a model.

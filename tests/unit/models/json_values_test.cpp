@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "models/formats/generation_config.h"
-#include "models/formats/gguf_vocabulary.h"
+#include "models/formats/gguf/tokenizer_keys.h"
 #include "models/formats/hf_directory.h"
 #include "models/formats/tokenizer_files.h"
 #include "models/lora/peft_directory.h"
@@ -129,7 +129,7 @@ TEST(JsonValues, OfTokenizerFiles) {
     encoding_rules_of(source);
     tokenizer_config_of(source);
     GgufMetadata metadata;
-    add_tokenizer(metadata, source, model);
+    GgufTokenizerKeys(source, model).add_to(metadata);
   };
   const json token{{"content", "<|im_end|>"}, {"lstrip", false},      {"normalized", false},
                    {"rstrip", false},         {"single_word", false}, {"special", true}};

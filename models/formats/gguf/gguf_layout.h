@@ -1,0 +1,53 @@
+#pragma once
+// GgufLayout: where the tensors of a model stand in a GGUF file and in which form, by the names of the model's family and
+// llama.cpp's of their parts.
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/families/family.h"
+#include "models/model_config.h"
+#include "models/tensor_spec.h"
+
+namespace zero {
+
+struct GgufPlace {
+  std::string name;         // "blk.3.attn_q.weight"
+  bool rotated = false;     // rows of each head are in llama.cpp's order there (neighbours_from_halves)
+  bool transposed = false;  // [out, in] there, [in, out] here
+  bool plus_one = false;    // 1 more there: a norm that is stored here as its distance from 1
+};
+
+class GgufLayout {
+ public:
+  explicit GgufLayout(const ModelConfig& config);
+
+  /// Of a tensor of the model, by Hugging Face's name; an adapter's tensors have the place of the weight they change.
+  /// InternalError for one that is none of the family's.
+  GgufPlace place(const std::string& tensor) const;
+
+ private:
+  struct Module {
+    std::string name;
+    bool rotated = false, transposed = false;
+  };
+  std::string layers_;  // "model.layers."
+  bool plus_one_;
+  std::map<std::string, Module> outer_, inner_;  // by the family's names; those of a block without "LAYERS.N."
+};
+
+/// The shape of a tensor of the model as it is in the file, rows first.
+std::vector<std::int64_t> shape_in_file(const TensorSpec& tensor, const GgufPlace& place);
+
+/// Rows of a query or key projection [heads * head_dim, columns] in llama.cpp's order: it rotates neighbours (2i, 2i +
+/// 1) where Hugging Face's layout rotates halves (i, i + head_dim / 2). Any number of whole heads.
+at::Tensor neighbours_from_halves(const at::Tensor& rows, std::int64_t head_dim);
+
+/// Values of a tensor, [rows, columns], in the file's form. Of whole heads where rows change places, of the whole tensor
+/// where it is transposed; a vector is one row.
+at::Tensor in_file_form(const at::Tensor& values, const GgufPlace& place, std::int64_t head_dim);
+
+}  // namespace zero

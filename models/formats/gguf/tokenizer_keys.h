@@ -1,0 +1,49 @@
+#pragma once
+// GgufTokenizerKeys: a tokenizer as a GGUF file carries it, in the keys tokenizer.ggml.* and tokenizer.chat_template: what
+// llama.cpp needs to encode and decode text as the tokenizer here does, and to chat. No LibTorch.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/formats/gguf/gguf_vocabulary.h"
+#include "models/formats/gguf_metadata.h"
+#include "models/formats/tokenizer_files.h"
+#include "models/model_config.h"
+#include "models/text/added_tokens.h"
+
+namespace zero {
+
+class GgufTokenizerKeys {
+ public:
+  /// Of no tokenizer where the source has none. InputError where Tokenizer::load refuses, where tokenizer and model do not
+  /// belong together, and for a tokenizer that llama.cpp would execute otherwise (pipeline_form.h).
+  GgufTokenizerKeys(const TokenizerSource& source, const ModelConfig& config);
+
+  void add_to(GgufMetadata& metadata) const;
+
+  /// The name that the file is to have: llama.cpp lets special tokens take the white space behind them where "phi-3" or
+  /// "phi3" is in general.name, and nowhere else. Empty: none can be given.
+  std::string model_name(const std::string& wanted) const;
+
+ private:
+  void take_sentencepiece(const TokenizerSource& source, const ModelConfig& config);
+  void take_pipeline(const TokenizerSource& source, const ModelConfig& config);
+  void take_ids(const Tokenizer& tokenizer, const std::string& settings, const ModelConfig& config);
+  void take_edges(const Tokenizer& tokenizer);
+  void note_flags() const;
+  bool has_phi3_tokens() const;
+
+  std::string path_, model_ = "no_vocab", pre_;
+  GgufVocabulary vocabulary_;
+  bool with_scores_ = false;
+  std::vector<std::string> merges_;
+  std::vector<AddedToken> added_;
+  std::map<std::string, std::int64_t> ids_;  // "bos", "eos", "unknown", "padding", "eot"
+  bool add_bos_ = false, add_eos_ = false;
+  std::optional<bool> space_in_front_;
+  std::optional<std::string> chat_template_;
+};
+
+}  // namespace zero

@@ -10,6 +10,12 @@ TensorSpec TensorSpec::full() const {
   return whole;
 }
 
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::string words = "[";
+  for (const std::int64_t size : shape) words += (words.size() > 1 ? ", " : "") + std::to_string(size);
+  return words + "]";
+}
+
 void for_each_run(const TensorSpec& slice, std::int64_t begin, std::int64_t count,
                   const std::function<void(std::int64_t full_begin, std::int64_t done, std::int64_t count)>& visit) {
   if (!slice.cut) return visit(begin, 0, count);

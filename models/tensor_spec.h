@@ -32,6 +32,9 @@ struct TensorSpec {
   TensorSpec full() const;
 };
 
+/// "[32, 64]", for messages.
+std::string shape_text(const std::vector<std::int64_t>& shape);
+
 /// Of elements [begin, begin + count) of a flattened slice, the runs that are neighbours in the flattened full tensor
 /// too, ascending: visit(first element in the full tensor, the same counted from `begin`, elements).
 void for_each_run(const TensorSpec& slice, std::int64_t begin, std::int64_t count,

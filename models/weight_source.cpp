@@ -27,6 +27,7 @@ std::vector<TensorSpec> tensors_of(const Model& model) {
 
 void load_parameters(Model& model, WeightSource& weights) {
   weights.check(tensors_of(model));
+  weights.check_values();
   for (const auto& unit : model.units)
     for (const auto& parameter : unit->parameters()) {
       ZERO_CHECK(parameter.tensor.defined() && parameter.tensor.is_contiguous(),

@@ -28,6 +28,10 @@ class WeightSource {
   /// this type comes as it is, anything else is rounded from fp32.
   virtual void read_as(const TensorSpec& tensor, GgmlType type, std::int64_t begin, std::int64_t count,
                        const at::Tensor& out);
+
+  /// InputError where values differ that are one in the model: those of a head that is stored beside the embedding that
+  /// it is tied to. It reads them: to be called once, on one rank, after check().
+  virtual void check_values() {}
 };
 
 /// All tensors of the model as the outside world knows them, in the order of its units; a tied one once.

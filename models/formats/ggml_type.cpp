@@ -19,12 +19,17 @@ GgmlType ggml_type_of(const std::string& name) {
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   for (const GgmlType type : written)
     if (upper == ggml_name(type)) return type;
-  throw InputError(
-      text("\"", name, "\" is no type of a GGUF file that is written here; known are F32, F16, BF16, Q8_0 and Q4_0"));
+  std::string known;
+  for (const std::string& type : ggml_type_names()) known += (known.empty() ? "" : ", ") + type;
+  throw InputError(text("\"", name, "\" is no type of a GGUF file that is written here; known are ", known));
 }
 
 const std::vector<std::string>& ggml_type_names() {
-  static const std::vector<std::string> names{"F32", "F16", "BF16", "Q8_0", "Q4_0"};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const GgmlType type : written) all.emplace_back(ggml_name(type));
+    return all;
+  }();
   return names;
 }
 

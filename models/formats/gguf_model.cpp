@@ -91,6 +91,7 @@ void append(GgufWriter& writer, WeightSource& weights, const Written& written, s
 void write_gguf(const std::string& path, const Model& model, WeightSource& weights, const GgufOptions& options) {
   check_gguf(model.config);
   weights.check(tensors_of(model));
+  weights.check_values();
   const std::vector<RopeFactors> factors = rope_factors(model.config);
   const std::vector<Written> tensors = tensors_in_file(model, options.type);
   std::vector<GgufTensor> described;

@@ -4,24 +4,12 @@
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "models/families/families.h"
 
 namespace zero {
-namespace {
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::ostringstream out;
-  out << '[';
-  for (std::size_t i = 0; i < shape.size(); ++i) out << (i ? ", " : "") << shape[i];
-  out << ']';
-  return out.str();
-}
-
-}  // namespace
 
 HfWeights::HfWeights(std::shared_ptr<const HfDirectory> directory) : directory_(std::move(directory)) {
   const DecoderNames& names = family_of(directory_->config().model_type).names;
@@ -39,7 +27,7 @@ std::string HfWeights::stored_name(const std::string& name) const {
 }
 
 /// Transformers leaves a head apart that is stored beside the embedding and differs from it.
-void HfWeights::check_tied_head() const {
+void HfWeights::check_values() {
   const StoredTensor *embedding = directory_->find(embedding_), *head = directory_->find(head_);
   if (!directory_->config().tie_word_embeddings || !embedding || !head) return;
   constexpr std::int64_t at_once = 1 << 22;
@@ -76,7 +64,6 @@ void HfWeights::check(const std::vector<TensorSpec>& tensors) {
                             "; F32, F16, BF16 and F64 are read"));
     asked.insert(name);
   }
-  check_tied_head();
   std::vector<std::string> unused;
   for (auto& name : directory_->names()) {
     const bool known = name.ends_with("rotary_emb.inv_freq") || name.ends_with(".attn.bias") ||

@@ -17,11 +17,11 @@ class HfWeights : public WeightSource {
 
   /// Also tells of stored tensors that nothing asked for.
   void check(const std::vector<TensorSpec>& tensors) override;
+  void check_values() override;
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
 
  private:
   std::string stored_name(const std::string& name) const;
-  void check_tied_head() const;
   std::shared_ptr<const HfDirectory> directory_;
   std::string embedding_, head_;  // the family's names
 };

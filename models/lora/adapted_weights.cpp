@@ -21,12 +21,6 @@ std::vector<TensorSpec> of_base(const std::vector<TensorSpec>& tensors) {
   return found;
 }
 
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string words;
-  for (const std::int64_t size : shape) words += (words.empty() ? "[" : ", ") + std::to_string(size);
-  return words + "]";
-}
-
 [[noreturn]] void throw_other_base(const PeftDirectory& adapter, const std::string& what) {
   throw InputError(adapter.folder() + ": " + what +
                    ": the adapter belongs to another base model, or adapter_config.json to another adapter");

@@ -18,6 +18,7 @@ class AdaptedWeights : public WeightSource {
 
   /// Also refuses tensors of the adapter that the model does not have: an adapter for another base.
   void check(const std::vector<TensorSpec>& tensors) override;
+  void check_values() override { base_->check_values(); }
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
   void read_as(const TensorSpec& tensor, GgmlType type, std::int64_t begin, std::int64_t count,
                const at::Tensor& out) override;
@@ -35,6 +36,7 @@ class FreshAdapter : public WeightSource {
   FreshAdapter(std::shared_ptr<WeightSource> base, std::shared_ptr<WeightSource> drawn)
       : base_(std::move(base)), drawn_(std::move(drawn)) {}
   void check(const std::vector<TensorSpec>& tensors) override;
+  void check_values() override { base_->check_values(); }
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
   void read_as(const TensorSpec& tensor, GgmlType type, std::int64_t begin, std::int64_t count,
                const at::Tensor& out) override;
@@ -55,6 +57,7 @@ class MergedWeights : public WeightSource {
       : base_(std::move(base)), adapter_(std::move(adapter)), input_first_(input_first) {}
   /// Tensors are those of the model without adapters; refuses an adapter for another base.
   void check(const std::vector<TensorSpec>& tensors) override;
+  void check_values() override { base_->check_values(); }
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
 
  private:

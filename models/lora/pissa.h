@@ -24,6 +24,7 @@ class PissaWeights : public WeightSource {
 
   /// InputError when r is more than a weight's rank can be.
   void check(const std::vector<TensorSpec>& tensors) override;
+  void check_values() override { others_->check_values(); }
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
 
   /// A trained A or B as that of a plain adapter of rank 2r over the original base: A over the A it began with, B

@@ -103,6 +103,7 @@ void check_out(const Arguments& arguments) {
 void write_directory(const ModelSource& source, const Model& model, const Arguments& arguments) {
   const std::vector<TensorSpec> tensors = tensors_of(model);
   source.weights->check(tensors);
+  source.weights->check_values();
   ResultFolder folder(arguments.out);
   folder.mark();
   HfWriter writer(arguments.out, model.config, tensors, source.options);

@@ -225,6 +225,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
     plan = make_plan(arguments, target.ranks > 0 ? target.ranks : job.size());
     plan.device = target.named() ? device_of(target, plan.config) : device_of(plan.config, job);
     run = make_run_model(plan.config, plan.model, !arguments.dry_run && arguments.preview.examples == 0);
+    if (run.weights && job.rank() == 0) run.weights->check_values();
     if (arguments.preview.examples > 0 && job.rank() == 0)
       print_preview(plan.config, plan.model, plan.tokenizer, arguments.preview);
   });

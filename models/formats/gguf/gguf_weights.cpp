@@ -18,12 +18,6 @@ namespace {
 
 constexpr std::int64_t staging_elements = 1 << 18;  // conversion stays in the cache
 
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string words;
-  for (const std::int64_t size : shape) words += (words.empty() ? "[" : ", ") + std::to_string(size);
-  return words + "]";
-}
-
 }  // namespace
 
 GgufWeights::GgufWeights(std::shared_ptr<const GgufFile> file, const ModelConfig& config)

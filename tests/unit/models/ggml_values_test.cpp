@@ -2,12 +2,15 @@
 #include "models/ggml_values.h"
 
 #include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 #include "base/error.h"
 #include "models/formats/safetensors.h"
+#include "models/weight_source.h"
 
 namespace zero {
 namespace {
@@ -53,6 +56,32 @@ TEST(GgmlValues, GoThroughPlainTypesAsLibTorchRounds) {
     from_ggml(bytes.const_data_ptr<std::uint8_t>(), type, back);
     EXPECT_TRUE(at::equal(back, values.to(as).to(at::kDouble)));
   }
+}
+
+/// Weights that hold one value everywhere but at one place.
+struct OneOddValue : WeightSource {
+  double odd = 0;
+  void check(const std::vector<TensorSpec>&) override {}
+  void read(const TensorSpec&, std::int64_t begin, std::int64_t count, const at::Tensor& out) override {
+    out.fill_(0.5);
+    if (begin <= 40 && 40 < begin + count) out[40 - begin] = odd;
+  }
+};
+
+TEST(GgmlValues, BlocksOfWhatIsNotFiniteAreRefusedByTheTensorsName) {
+  OneOddValue weights;
+  for (const GgmlType type : {GgmlType::q8_0, GgmlType::q4_0})
+    for (const double odd : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+      weights.odd = odd;
+      const at::Tensor out = at::empty({ggml_bytes(type, 32)}, at::kByte);
+      EXPECT_NO_THROW(weights.read_as({"model.x.weight", {64}}, type, 0, 32, out));
+      try {
+        weights.read_as({"model.x.weight", {64}}, type, 32, 32, out);
+        ADD_FAILURE() << ggml_name(type) << " took " << odd;
+      } catch (const InputError& error) {
+        EXPECT_THAT(error.what(), ::testing::HasSubstr("model.x.weight: holds values that are not finite"));
+      }
+    }
 }
 
 }  // namespace

@@ -241,6 +241,7 @@ std::string check_refusal(const std::string& folder, const std::vector<TensorSpe
   HfWeights weights(std::make_shared<HfDirectory>(folder));
   try {
     weights.check(specs);
+    weights.check_values();
   } catch (const InputError& error) {
     return error.what();
   }
@@ -280,6 +281,26 @@ TEST(HfWeights, TiedModelsAreReadWithOrWithoutAStoredHead) {
       load_parameters(model, weights);
       EXPECT_TRUE(model.units.front()->parameters().front().tensor.equal(embedding));
     }
+}
+
+/// What transformers leaves apart, although config.json says that it is one.
+TEST(HfWeights, AHeadThatDiffersFromATiedEmbeddingIsRefused) {
+  const HfDirectory source(sharded);
+  const at::Tensor embedding = whole(source, "model.embed_tokens.weight");
+  const TemporaryFolder folder;
+  fs::copy(sharded + "/config.json", folder / "config.json");
+  std::vector<SafetensorsSpec> specs;
+  for (const auto& name : source.names()) specs.push_back({name, at::kFloat, source.find(name)->shape});
+  specs.push_back({"lm_head.weight", at::kFloat, embedding.sizes().vec()});
+  at::Tensor head = embedding.clone();
+  head[-1][-1] += 1e-3;
+  SafetensorsWriter writer(folder / "model.safetensors", specs);
+  for (const auto& spec : specs) writer.append(spec.name == "lm_head.weight" ? head : whole(source, spec.name));
+  writer.finish();
+  EXPECT_THAT(
+      check_refusal(folder.path(), tensors_of(make_model(source.config()))),
+      testing::AllOf(HasSubstr(folder.path()), HasSubstr("lm_head.weight differs from model.embed_tokens.weight"),
+                     HasSubstr("tie_word_embeddings")));
 }
 
 }  // namespace

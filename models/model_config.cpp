@@ -52,8 +52,12 @@ std::int64_t rotary_dim(const ModelConfig& config) {
   return std::int64_t(double(config.head_dim) * config.rotary_share);
 }
 
-void check_scaling(const std::optional<RopeScaling>& scaling, std::int64_t turned, const std::string& path) {
+void check_scaling(const std::optional<RopeScaling>& scaling, std::int64_t turned, double theta,
+                   const std::string& path) {
   if (!scaling) return;
+  if (std::holds_alternative<YarnScaling>(*scaling) && !(theta > 1))
+    refuse(path, text("rope_theta = ", theta,
+                      " must be above 1 for rope_type \"yarn\", whose ramp divides by its logarithm"));
   if (const auto* linear = std::get_if<LinearScaling>(&*scaling); linear && !(linear->factor >= 1))
     refuse(path, "rope_type \"linear\" needs factor >= 1");
   if (const auto* rope = std::get_if<Llama3Scaling>(&*scaling))
@@ -121,8 +125,8 @@ void validate(const ModelConfig& config, const std::string& path) {
   if (!(config.rotary_share > 0) || config.rotary_share > 1 || rotary_dim(config) % 2 != 0 || rotary_dim(config) == 0)
     refuse(path, "partial_rotary_factor must be above 0 and at most 1, and an even part of head_dim");
   if (!(config.local_rope_theta > 0)) refuse(path, "the local rope_theta must be above 0");
-  check_scaling(config.rope_scaling, rotary_dim(config), path);
-  check_scaling(config.local_rope_scaling, rotary_dim(config), path);
+  check_scaling(config.rope_scaling, rotary_dim(config), config.rope_theta, path);
+  check_scaling(config.local_rope_scaling, rotary_dim(config), config.local_rope_theta, path);
   if (!config.layers.empty() && std::int64_t(config.layers.size()) != config.num_hidden_layers)
     refuse(path,
            text("tells of ", config.layers.size(), " layers where num_hidden_layers = ", config.num_hidden_layers));

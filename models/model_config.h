@@ -2,6 +2,7 @@
 // ModelConfig: what a decoder is built from, and the presets. A family (models/families) fills it from a config.json. No
 // LibTorch.
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,6 +57,8 @@ struct ModelConfig {
   double local_rope_theta = 10000.0;
   std::optional<RopeScaling> local_rope_scaling;  // of layers with Rope::local
   std::vector<LayerAttention> layers;             // empty: all as LayerAttention is at first
+  // Shares of dropout above 0, by their fields. They concern training alone, which has no dropout of these kinds.
+  std::map<std::string, double> dropout;
   // The fields of config.json that decide the result, as a JSON object; empty: those of a Llama with these numbers.
   std::string fields;
 

@@ -2,6 +2,7 @@
 // How rotary frequencies are stretched for contexts longer than a model began with: the rope types of transformers
 // (modeling_rope_utils.py), with what its files leave open filled in. No LibTorch.
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -31,7 +32,7 @@ struct YarnScaling {
   std::int64_t original_max_position_embeddings = 2048;
 };
 
-/// "longrope" (Ding et al. 2024): a divisor for each frequency, one list for passes within the old context and one for
+/// "longrope" (Ding et al. 2024): a divisor for each frequency, one list for documents within the old context and one for
 /// longer ones; cosines and sines are multiplied by attention_factor.
 struct LongRopeScaling {
   std::vector<double> short_factor, long_factor;
@@ -40,5 +41,17 @@ struct LongRopeScaling {
 };
 
 using RopeScaling = std::variant<LinearScaling, Llama3Scaling, YarnScaling, LongRopeScaling>;
+
+/// The length up to which a document is turned by other frequencies than beyond it; none where its length does not count.
+inline std::optional<std::int64_t> old_context_of(const std::optional<RopeScaling>& scaling) {
+  const auto* rope = scaling ? std::get_if<LongRopeScaling>(&*scaling) : nullptr;
+  return rope ? std::optional(rope->original_max_position_embeddings) : std::nullopt;
+}
+
+/// Whether a document of `length` tokens is turned by the frequencies of long ones.
+inline bool is_beyond_old_context(const std::optional<RopeScaling>& scaling, std::int64_t length) {
+  const std::optional<std::int64_t> old_context = old_context_of(scaling);
+  return old_context && length > *old_context;
+}
 
 }  // namespace zero

@@ -35,8 +35,8 @@ struct Batch {
   at::Tensor ids;      // [B, T] int64
   at::Tensor targets;  // [B, T] int64; ignored_target where nothing is trained. Undefined when only logits are wanted.
   at::Tensor positions;  // [B, T] int64 position of each token in its document; undefined: 0..T-1
-  at::Tensor documents;  // [B, T] int32 document number inside the row, -1 for padding; attention stays inside a
-                         // document. Undefined: each row is one document.
+  at::Tensor documents;  // [B, T] int32 document number inside the row, below T, -1 for padding; attention stays
+                         // inside a document. Undefined: each row is one document, and ends at its highest position.
   // What attention on a GPU needs of the documents, made once for all layers (models/nn/device_batch.h); else
   // undefined.
   at::Tensor spans = {};  // [spans + 1] int32: first token of each document among the B T tokens of all rows, and B T

@@ -57,7 +57,8 @@ void read_activation(ConfigFields& fields, const std::string& name, ModelConfig&
                                                        {"gelu_fast", Activation::gelu_tanh},
                                                        {"gelu_pytorch_tanh", Activation::gelu_tanh},
                                                        {"relu", Activation::relu}};
-  if (!fields.find(name)) return;
+  if (fields.is_absent(name)) return;
+  if (fields.is_null(name)) fields.refuse(name + " is null, and transformers knows no such activation: name one");
   std::string word;
   fields.word(name, word);
   const auto found = known.find(word);
@@ -67,12 +68,13 @@ void read_activation(ConfigFields& fields, const std::string& name, ModelConfig&
   config.activation = found->second;
 }
 
-void refuse_dropout(ConfigFields& fields, std::initializer_list<const char*> names) {
+void read_dropout(ConfigFields& fields, ModelConfig& config, std::initializer_list<const char*> names,
+                  double otherwise) {
   for (const char* name : names) {
-    double share = 0;
+    double share = otherwise;
     fields.number(name, share);
-    if (share != 0)
-      fields.refuse(text(name, " = ", share, ": dropout is not done; set the field to 0.0 to use the model without"));
+    if (share < 0 || share > 1) fields.refuse(text(name, " = ", share, " must be from 0 to 1"));
+    if (share > 0) config.dropout[name] = share;
   }
 }
 
@@ -103,7 +105,7 @@ void read_sizes(ConfigFields& fields, ModelConfig& config) {
     config.head_dim = config.hidden_size / config.num_attention_heads;
   fields.integer("head_dim", config.head_dim);
   fields.number("rms_norm_eps", config.rms_norm_eps);
-  refuse_dropout(fields, {"attention_dropout"});
+  read_dropout(fields, config, {"attention_dropout"});
   read_tokens(fields, config);
 }
 

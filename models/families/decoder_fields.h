@@ -27,8 +27,10 @@ void read_activation(ConfigFields& fields, const std::string& name, ModelConfig&
 /// outside the vocabulary were written by nobody: transformers adds them to every file.
 void read_tokens(ConfigFields& fields, ModelConfig& config);
 
-/// InputError for dropout: each of the fields must be 0.
-void refuse_dropout(ConfigFields& fields, std::initializer_list<const char*> names);
+/// Shares of dropout by their fields, which all have the same default, into ModelConfig::dropout. InputError for one that
+/// is no share.
+void read_dropout(ConfigFields& fields, ModelConfig& config, std::initializer_list<const char*> names,
+                  double otherwise = 0);
 
 /// attention_bias: of q, k, v and the output.
 void read_attention_bias(ConfigFields& fields, ModelConfig& config);

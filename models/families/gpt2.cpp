@@ -1,7 +1,6 @@
 // GPT-2 (Radford et al. 2019): layer norms, biases, learned positions, an MLP without a gate, weights stored [in, out].
 #include <cmath>
 
-#include "base/log.h"
 #include "models/families/decoder_fields.h"
 #include "models/families/family.h"
 
@@ -42,10 +41,7 @@ void read(ConfigFields& fields, ModelConfig& config) {
   read_activation(fields, "activation_function", config);
   read_tokens(fields, config);
   fields.number("layer_norm_epsilon", config.rms_norm_eps);
-  for (const char* name : {"resid_pdrop", "embd_pdrop", "attn_pdrop"})
-    if (fields.is_absent(name))
-      fields.refuse(text(name, " is not there, which means 0.1: dropout is not done; set the field to 0.0"));
-  refuse_dropout(fields, {"resid_pdrop", "embd_pdrop", "attn_pdrop"});
+  read_dropout(fields, config, {"resid_pdrop", "embd_pdrop", "attn_pdrop"}, 0.1);
   fields.only("add_cross_attention", "false");
   config.norm = NormKind::layer;
   config.gated = false;

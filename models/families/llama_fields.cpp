@@ -53,7 +53,8 @@ ordered_json json_of(const LongRopeScaling& scaling) {
 
 void add_llama_fields(ordered_json& file, const ModelConfig& config) {
   file["attention_bias"] = config.qkv_bias;
-  file["attention_dropout"] = 0.0;
+  const auto dropout = config.dropout.find("attention_dropout");
+  file["attention_dropout"] = dropout == config.dropout.end() ? 0.0 : dropout->second;
   file["mlp_bias"] = config.mlp_bias;
   file["hidden_act"] = name_of(config.activation);
   file["vocab_size"] = config.vocab_size;

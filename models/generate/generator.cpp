@@ -23,11 +23,13 @@ struct Generator::Rows {
   }
 };
 
-/// Whether a sequence of `tokens` is turned by the rope of long contexts ("longrope").
-bool Generator::is_long(std::size_t tokens) const {
-  const auto& scaling = model_.config.rope_scaling;
-  const auto* rope = scaling ? std::get_if<LongRopeScaling>(&*scaling) : nullptr;
-  return rope && std::int64_t(tokens) > rope->original_max_position_embeddings;
+/// By which of their frequencies the model's ropes turn a sequence of `tokens` ("longrope"): a bit for each rope. Keys of
+/// a sequence that were turned by others are made anew.
+int Generator::stretch_of(std::size_t tokens) const {
+  const ModelConfig& config = model_.config;
+  const auto length = static_cast<std::int64_t>(tokens);
+  return 2 * is_beyond_old_context(config.rope_scaling, length) +
+         is_beyond_old_context(config.local_rope_scaling, length);
 }
 
 void Generator::check(const std::vector<Ids>& prompts) const {
@@ -93,17 +95,15 @@ at::Tensor Generator::begin(const std::vector<Ids>& prompts) {
     batch.documents[row].narrow(0, shape[1] - n, n).zero_();
   }
   cached_.clear();
-  made_long_ = is_long(longest);
   cache_ = std::make_unique<KvCache>(model_.config.num_hidden_layers, shape[1] + model_.config.max_position_embeddings);
   return last_logits(batch);
 }
 
 at::Tensor Generator::begin_one(const Ids& prompt) {
-  if (!cache_ || cached_.empty() || is_long(cached_.size()) != is_long(prompt.size())) {
+  if (!cache_ || cached_.empty() || stretch_of(cached_.size()) != stretch_of(prompt.size())) {
     cached_.clear();
     cache_ = std::make_unique<KvCache>(model_.config.num_hidden_layers, model_.config.max_position_embeddings);
   }
-  made_long_ = is_long(prompt.size());
   // the last token is computed in any case: its logits are wanted
   const auto common =
       std::mismatch(prompt.begin(), prompt.end() - 1, cached_.begin(), cached_.end()).first - prompt.begin();
@@ -117,10 +117,12 @@ at::Tensor Generator::begin_one(const Ids& prompt) {
 
 at::Tensor Generator::step(const Rows& rows) {
   const auto count = static_cast<std::int64_t>(rows.ids.size());
-  std::size_t longest = 0;
-  for (const Ids& ids : rows.ids) longest = std::max(longest, ids.size());
-  // As transformers: the keys that are kept were turned by the other rope, so all are made anew.
-  if (is_long(longest) && !made_long_) return count == 1 ? begin_one(rows.ids.front()) : begin(rows.ids);
+  bool anew = false;
+  for (std::size_t row = 0; row < rows.ids.size(); ++row) {
+    const std::size_t length = rows.ids[row].size();
+    anew = anew || (!rows.ended[row] && stretch_of(length) != stretch_of(length - 1));
+  }
+  if (anew) return count == 1 ? begin_one(rows.ids.front()) : begin(rows.ids);
   Batch batch{at::zeros({count, 1}, at::kLong), {}, at::zeros({count, 1}, at::kLong), {}};
   for (std::int64_t row = 0; row < count; ++row) {
     const Ids& ids = rows.ids[static_cast<std::size_t>(row)];

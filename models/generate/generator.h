@@ -41,7 +41,7 @@ class Generator {
  private:
   struct Rows;
   void check(const std::vector<Ids>& prompts) const;
-  bool is_long(std::size_t tokens) const;
+  int stretch_of(std::size_t tokens) const;
   at::Tensor last_logits(const Batch& batch);
   at::Tensor begin(const std::vector<Ids>& prompts);
   at::Tensor begin_one(const Ids& prompt);
@@ -49,8 +49,7 @@ class Generator {
 
   Model& model_;
   std::unique_ptr<KvCache> cache_;
-  bool made_long_ = false;  // the cache is of passes beyond the old context of "longrope"
-  Ids cached_;              // the tokens behind the cache's columns; empty when it holds several rows
+  Ids cached_;  // the tokens behind the cache's columns; empty when it holds several rows
 };
 
 }  // namespace zero

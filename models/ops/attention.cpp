@@ -92,9 +92,9 @@ at::Tensor cached_attention(const at::Tensor& qkv, const AttentionShape& shape, 
       batch.positions.defined()
           ? batch.positions
           : at::arange(cache.length() - T, cache.length(), batch.ids.options()).expand({qkv.size(0), T});
-  const std::int64_t rows = rotary.depends_on_length() ? positions.max().item<std::int64_t>() + 1 : cache.capacity();
-  const Rotary::Table table = rotary.table(rows, qkv.scalar_type(), qkv.device());
-  const Heads heads = split_and_rotate(qkv, shape, table, positions);
+  const Rotary::Table table = rotary.table(cache.capacity(), qkv.scalar_type(), qkv.device());
+  const at::Tensor rows = rotary.rows(qkv, positions, batch.documents, cache.capacity());
+  const Heads heads = split_and_rotate(qkv, shape, table, rows);
   const KvCache::KeysValues all = cache.append(place.layer, heads.k, heads.v);
   return composed::attend(heads.q.transpose(1, 2), all.k, all.v, cache.mask(shape.window),
                           {.causal = false, .scale = shape.scale});

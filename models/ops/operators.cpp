@@ -172,9 +172,10 @@ at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary&
   ZERO_CHECK(qkv.size(-1) == shape.qkv_width(), "qkv does not have the width of its heads");
   static const auto rows = operation<signature::table_rows>("zero::table_rows");
   static const auto op = operation<decltype(attention_operation<composed::attention>)>("zero::attention");
-  const std::optional<at::Tensor> positions = if_defined(batch.positions);
-  const Rotary::Table table = rotary.table(rows.call(qkv, positions), qkv.scalar_type(), qkv.device());
-  return op.call(qkv, table.cos, table.sin, positions, if_defined(batch.documents), if_defined(batch.spans),
+  const std::int64_t length = rows.call(qkv, if_defined(batch.positions));
+  const Rotary::Table table = rotary.table(length, qkv.scalar_type(), qkv.device());
+  const at::Tensor turned = rotary.rows(qkv, batch.positions, batch.documents, length);
+  return op.call(qkv, table.cos, table.sin, if_defined(turned), if_defined(batch.documents), if_defined(batch.spans),
                  batch.longest_span, if_defined(batch.bias), shape.heads, shape.kv_heads,
                  batch.meta.device == at::kCUDA, shape.window, shape.scale);
 }

@@ -58,11 +58,6 @@ Rotary::Rotary(std::int64_t head_dim, double theta, std::optional<RopeScaling> s
                std::optional<std::int64_t> turned)
     : head_dim_(head_dim), turned_(turned.value_or(head_dim)), theta_(theta), scaling_(std::move(scaling)) {}
 
-bool Rotary::is_long(std::int64_t length) const {
-  const auto* rope = scaling_ ? std::get_if<LongRopeScaling>(&*scaling_) : nullptr;
-  return rope && length > rope->original_max_position_embeddings;
-}
-
 at::Tensor Rotary::frequencies(at::ScalarType precise, std::int64_t length) const {
   at::Tensor found = plain_frequencies(theta_, turned_, precise);
   if (scaling_) {
@@ -70,7 +65,7 @@ at::Tensor Rotary::frequencies(at::ScalarType precise, std::int64_t length) cons
     if (const auto* llama3 = std::get_if<Llama3Scaling>(&*scaling_)) found = stretched_by(*llama3, found);
     if (const auto* yarn = std::get_if<YarnScaling>(&*scaling_)) found = stretched_by(*yarn, found, theta_);
     if (const auto* rope = std::get_if<LongRopeScaling>(&*scaling_))
-      found = divided_by(is_long(length) ? rope->long_factor : rope->short_factor, found);
+      found = divided_by(is_beyond_old_context(scaling_, length) ? rope->long_factor : rope->short_factor, found);
   }
   return turned_ == head_dim_ ? found : at::constant_pad_nd(found, {0, (head_dim_ - turned_) / 2});
 }
@@ -86,29 +81,54 @@ at::Tensor Rotary::amplitudes(at::ScalarType precise) const {
   return all;
 }
 
+/// Of the positions 0 .. positions-1; where frequencies are.
+Rotary::Table Rotary::angles(const at::Tensor& frequencies, std::int64_t positions) const {
+  const at::Tensor all = at::arange(positions, frequencies.options().dtype(at::kLong)).to(frequencies.scalar_type());
+  const at::Tensor angles = all.unsqueeze(1) * frequencies;
+  Table found{angles.cos(), angles.sin()};
+  if (const at::Tensor factors = amplitudes(frequencies.scalar_type()); factors.defined())
+    for (at::Tensor* part : {&found.cos, &found.sin}) part->mul_(factors.to(frequencies.device()));
+  return found;
+}
+
 Rotary::Table Rotary::table(std::int64_t length, at::ScalarType type, at::Device device) {
   const at::ScalarType precise = at::toOpMathType(type);
-  const bool kind = kept_.cos.defined() && kept_.cos.scalar_type() == precise && kept_.cos.device() == device &&
-                    kept_long_ == is_long(length);
-  if (!kind || kept_.cos.size(0) < length) {
-    const std::int64_t rows = kind ? std::max(length, 2 * kept_.cos.size(0)) : length;
-    const auto place = at::TensorOptions().dtype(at::kLong).device(device.is_meta() ? at::kMeta : at::kCPU);
-    const at::Tensor turns = frequencies(precise, length).to(place.device());
-    const at::Tensor angles = at::arange(rows, place).to(precise).unsqueeze(1) * turns;
-    kept_ = {angles.cos(), angles.sin()};
-    if (const at::Tensor factors = amplitudes(precise); factors.defined())
-      for (at::Tensor* part : {&kept_.cos, &kept_.sin}) part->mul_(factors.to(place.device()));
-    kept_ = {kept_.cos.to(device), kept_.sin.to(device)};
-    kept_long_ = is_long(length);
+  const bool kind = kept_.cos.defined() && kept_.cos.scalar_type() == precise && kept_.cos.device() == device;
+  if (kind && kept_length_ >= length) return kept_;
+  kept_length_ = kind ? std::max(length, 2 * kept_length_) : length;
+  const at::Device place = device.is_meta() ? at::kMeta : at::kCPU;
+  kept_ = angles(frequencies(precise, kept_length_).to(place), kept_length_);
+  if (is_beyond_old_context(scaling_, kept_length_)) {
+    const std::int64_t old_context = *old_context_of(scaling_);
+    const Table within = angles(frequencies(precise, old_context).to(place), old_context);
+    kept_ = {at::cat({within.cos, kept_.cos}), at::cat({within.sin, kept_.sin})};
   }
+  kept_ = {kept_.cos.to(device), kept_.sin.to(device)};
   return kept_;
 }
 
-at::Tensor rotate(const at::Tensor& x, const Rotary::Table& table, const at::Tensor& positions) {
-  const auto rows = [&](const at::Tensor& t) {
-    return positions.defined() ? t.index({positions}).unsqueeze(2) : t.narrow(0, 0, x.size(1)).unsqueeze(1);
+at::Tensor Rotary::rows(const at::Tensor& x, const at::Tensor& positions, const at::Tensor& documents,
+                        std::int64_t length) const {
+  if (!is_beyond_old_context(scaling_, length)) return positions;
+  const std::int64_t B = x.size(0), T = x.size(1), old_context = *old_context_of(scaling_);
+  const auto numbers = at::TensorOptions().dtype(at::kLong).device(x.device());
+  const at::Tensor mine = positions.defined() ? positions : at::arange(T, numbers).expand({B, T});
+  if (mine.numel() == 0) return mine;
+  at::Tensor last;  // position of the token's document
+  if (documents.defined()) {
+    const at::Tensor number = documents.to(at::kLong) + 1;  // padding has -1
+    last = at::zeros({B, T + 1}, numbers).scatter_reduce(1, number, mine, "amax").gather(1, number);
+  } else {
+    last = mine.amax({1}, /*keepdim=*/true);
+  }
+  return mine + (last >= old_context).to(at::kLong) * old_context;
+}
+
+at::Tensor rotate(const at::Tensor& x, const Rotary::Table& table, const at::Tensor& rows) {
+  const auto of_tokens = [&](const at::Tensor& t) {
+    return rows.defined() ? t.index({rows}).unsqueeze(2) : t.narrow(0, 0, x.size(1)).unsqueeze(1);
   };
-  const at::Tensor cos = rows(table.cos), sin = rows(table.sin);
+  const at::Tensor cos = of_tokens(table.cos), sin = of_tokens(table.sin);
   const auto halves = x.to(cos.scalar_type()).chunk(2, -1);
   return at::cat({halves[0] * cos - halves[1] * sin, halves[1] * cos + halves[0] * sin}, -1).to(x.scalar_type());
 }

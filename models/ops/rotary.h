@@ -18,33 +18,37 @@ class Rotary {
   Rotary(std::int64_t head_dim, double theta, std::optional<RopeScaling> scaling,
          std::optional<std::int64_t> turned = {});
 
-  /// [head_dim / 2] in fp32 or fp64: radians per position, in passes over `length` positions ("longrope" asks).
+  /// [head_dim / 2] in fp32 or fp64: radians per position, in a document of `length` tokens ("longrope" asks).
   at::Tensor frequencies(at::ScalarType precise, std::int64_t length = 1) const;
 
   struct Table {
-    at::Tensor cos;  // [positions, head_dim / 2], contiguous
+    at::Tensor cos;  // [rows, head_dim / 2], contiguous
     at::Tensor sin;
   };
   /// Cosines and sines of at least the positions 0 .. length-1, in fp32 (fp64 in fp64). Kept between calls, so not for
-  /// several threads at once. Under "longrope" the table is that of passes of this length.
+  /// several threads at once. Under "longrope", for a length beyond the old context, a row for each position of the old
+  /// context comes first, by the short factors, then one for each position by the long ones.
   Table table(std::int64_t length, at::ScalarType type, at::Device device);
-  /// Whether frequencies depend on the length of the pass.
-  bool depends_on_length() const { return scaling_ && std::holds_alternative<LongRopeScaling>(*scaling_); }
+  /// By which row of table(length) each token of x [B, T, ...] turns: positions [B, T] int64 (undefined: 0 .. T-1), all
+  /// below `length`. Under "longrope" the length of each document decides between short and long factors, by the last
+  /// of its positions; documents [B, T] int32 as in Batch (undefined: each row is one). Undefined: as positions.
+  at::Tensor rows(const at::Tensor& x, const at::Tensor& positions, const at::Tensor& documents,
+                  std::int64_t length) const;
   /// Gives up what is kept.
-  void drop() { kept_ = {}; }
+  void drop() { kept_ = {}, kept_length_ = 0; }
 
  private:
-  bool is_long(std::int64_t length) const;
+  Table angles(const at::Tensor& frequencies, std::int64_t positions) const;
   at::Tensor amplitudes(at::ScalarType precise) const;
 
   std::int64_t head_dim_, turned_;
   double theta_;
   std::optional<RopeScaling> scaling_;
   Table kept_;
-  bool kept_long_ = false;  // of a pass beyond the old context of "longrope"
+  std::int64_t kept_length_ = 0;
 };
 
-/// Turns x [B, T, heads, head_dim] by positions [B, T] int64 (undefined: 0..T-1), out of place, through autograd.
-at::Tensor rotate(const at::Tensor& x, const Rotary::Table& table, const at::Tensor& positions);
+/// Turns x [B, T, heads, head_dim] by rows [B, T] int64 of the table (undefined: 0..T-1), out of place, through autograd.
+at::Tensor rotate(const at::Tensor& x, const Rotary::Table& table, const at::Tensor& rows);
 
 }  // namespace zero

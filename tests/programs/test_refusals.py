@@ -198,6 +198,24 @@ def larger_tokenizer(of_model=None):
     return act
 
 
+def model_field(name, value):
+    def spoil(place):
+        with open(place.path("model/config.json")) as file:
+            config = {**json.load(file), name: value}
+        with open(place.path("model/config.json"), "w") as file:
+            json.dump(config, file)
+    return spoil
+
+
+def other_head(place):
+    """A head beside the embedding that config.json ties it to, which differs in its last element."""
+    model_field("tie_word_embeddings", True)(place)
+    header, data = place.weights()
+    begin, end = header["model.embed_tokens.weight"]["data_offsets"]
+    first, last = header["lm_head.weight"]["data_offsets"]
+    place.write_weights(header, data[:first] + data[begin:end - 4] + struct.pack("<f", 9.0) + data[last:])
+
+
 def remove(name):
     def act(place):
         path = place.path(name)
@@ -276,6 +294,13 @@ CASES = [
     ("no_training_file", remove("tokens.bin"), [], ["tokens.bin", "does not exist"]),
     ("no_model", remove("model"), [], ["model", "does not exist"]),
     ("no_model_config", remove("model/config.json"), [], ["config.json"]),
+    ("dropout", model_field("attention_dropout", 0.1), [],
+     ['[model] path = "model": model/config.json: attention_dropout = 0.1', "not done in training", "0.0", "Generation and export have none"]),
+    ("dropout_beside_a_preset", text('[job]\noutput_dir = "out"\n[model]\npreset = "llama-tiny"\nattention_dropout = 0.5\n[data]\ntrain = "tokens.bin"\n'
+                                     "[training]\nsteps = 1\nseq_len = 8\n"), [], ["config.toml:5", "attention_dropout = 0.5", "not done in training"]),
+    ("family_that_is_not_known", model_field("model_type", "mamba"), ["training.seq_len=129"],
+     ['model/config.json: model_type "mamba" is not supported', '"smollm3"']),
+    ("head_beside_a_tied_embedding", other_head, [], ["lm_head.weight differs from model.embed_tokens.weight", "tie_word_embeddings"]),
     ("no_weights", remove("model/model.safetensors"), [], ["safetensors"]),
     ("no_tokenizer", None, ["data.train=a.txt"], ["a.txt"]),
     ("tokenizer_json_alone", tokenizer_json_alone, ["data.train=a.txt"], ["tokenizer.json", '"model" is missing']),

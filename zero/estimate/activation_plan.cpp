@@ -21,10 +21,8 @@ Batch batch_of(const ActivationWork& work) {
   Batch batch;
   batch.ids = meta({B, T}, at::kLong);
   batch.targets = meta({B, T}, at::kLong);
-  if (work.packed) {
-    batch.positions = meta({B, T}, at::kLong);
-    batch.documents = meta({B, T}, at::kInt);
-  }
+  if (work.packed || work.masked_targets) batch.positions = meta({B, T}, at::kLong);  // examples differ in length
+  if (work.packed) batch.documents = meta({B, T}, at::kInt);
   batch.meta.device = work.on_device ? at::kCUDA : at::kCPU;
   batch.meta.ignores_targets = work.masked_targets && !work.on_device;  // a GPU's kernels pass over them
   const CategoryScope scope(MemoryCategory::activations);

@@ -109,24 +109,9 @@ std::optional<Tokenizer> tokenizer_of(const Config& config, const ModelConfig& m
                         remedy_of_large(config, tokenizer)));
 }
 
-/// "longrope" takes its factors by the longest of a micro-batch, on which examples would depend that share it.
-void refuse_mixed_lengths(const Config& config, const ModelConfig& model) {
-  const auto* rope = model.rope_scaling ? std::get_if<LongRopeScaling>(&*model.rope_scaling) : nullptr;
-  if (!rope || config.training.seq_len <= rope->original_max_position_embeddings) return;
-  for (const std::string& file : config.data.train)
-    if (file.ends_with(".jsonl") || file.ends_with(".json"))
-      throw InputError(
-          text(config.where("training.seq_len"), " = ", config.training.seq_len, ": beyond ",
-               rope->original_max_position_embeddings,
-               " positions the model's longrope turns short examples otherwise where a long one shares their "
-               "micro-batch: examples (",
-               file, ") are trained up to that length"));
-}
-
 TrainingData open_training_data(const Config& config, const BatchArithmetic& batch, const ModelConfig& model,
                                 const std::optional<Tokenizer>& tokenizer, Communicator& communicator,
                                 const CoreSet& cores, at::Device device) {
-  refuse_mixed_lengths(config, model);
   DataOptions options = options_of(config, model, tokenizer);
   options.cores = cores;
   if (tokenizer && tokenizer->beside_merges() && communicator.rank() == 0)

@@ -46,7 +46,8 @@ TEST(MakeBatch, FillsRowsUpToTheLongest) {
   EXPECT_THAT(numbers(batch.ids), ElementsAre(4, 4, 0, 5, 5, 5));
   EXPECT_THAT(numbers(batch.targets), ElementsAre(ignored_target, 4, ignored_target, ignored_target, 5, 5));
   EXPECT_FALSE(batch.documents.defined());
-  EXPECT_FALSE(batch.positions.defined());
+  EXPECT_THAT(numbers(batch.positions), ElementsAre(0, 1, 0, 0, 1, 2)) << "a row ends at its highest position";
+  EXPECT_FALSE(make_batch({rows.row(5), rows.row(5)}).positions.defined());
 }
 
 TEST(MakeBatch, NumbersDocumentsOnceARowHasSeveral) {

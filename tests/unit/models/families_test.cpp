@@ -53,7 +53,7 @@ TEST_P(Family, RefusesWhatItDoesNotUnderstand) {
   EXPECT_THAT(refusal(GetParam(), "attn_logit_softcapping", 50.0), HasSubstr("attn_logit_softcapping"));
   EXPECT_THAT(refusal(GetParam(), "quantization_config", {{"bits", 4}}), HasSubstr("quantization_config"));
   EXPECT_THAT(refusal(GetParam(), "num_experts", 8), HasSubstr("num_experts"));
-  EXPECT_THAT(refusal(GetParam(), "resid_pdrop", 0.1), HasSubstr("resid_pdrop"));
+  EXPECT_THAT(refusal(GetParam(), "hidden_dropout", 0.1), HasSubstr("hidden_dropout"));
   EXPECT_EQ(refusal(GetParam(), "logits_scaling", 1.0), "accepted");
   EXPECT_EQ(refusal(GetParam(), "a_note_of_somebody", "kept"), "accepted");
 }
@@ -65,12 +65,9 @@ TEST_P(Family, PackedEqualsSeparate) {
   Batch packed{ids, targets, at::zeros({1, 16}, at::kLong), at::zeros({1, 16}, at::kInt)};
   at::Tensor loss = at::zeros({}, at::kDouble);
   for (const auto& [begin, size] : {std::pair(0, 9), std::pair(9, 7)}) {
-    // alone, and still of the row's longest document's length: "longrope" asks for that
     Batch alone{ids.narrow(1, begin, size), targets.narrow(1, begin, size), {}, {}};
     packed.positions.narrow(1, begin, size).copy_(at::arange(size));
     packed.documents.narrow(1, begin, size).fill_(begin);
-    if (model.config.rope_scaling && std::holds_alternative<LongRopeScaling>(*model.config.rope_scaling) && begin > 0)
-      return;
     loss = loss + run_loss(model, alone);
     const at::Tensor logits = run_logits(model, alone);
     EXPECT_LT(deviation(run_logits(model, packed).narrow(1, begin, size), logits), 1e-11) << begin;
@@ -142,7 +139,60 @@ TEST(Families, RefuseWhatContradictsItself) {
   EXPECT_THAT(refusal("smollm3", "no_rope_layers", {true, true, false}), HasSubstr("list of 0 and 1"));
   EXPECT_THAT(refusal("gpt2", "add_cross_attention", true), HasSubstr("add_cross_attention"));
   EXPECT_THAT(refusal("gpt2", "n_layer", 1 << 30), HasSubstr("n_layer"));
+  EXPECT_THAT(refusal("gemma3", "hidden_activation", nullptr), HasSubstr("hidden_activation is null"));
   EXPECT_THAT(refusal("qwen3", "partial_rotary_factor", 0.5), HasSubstr("partial_rotary_factor"));
+}
+
+/// Rows of several lengths in one batch, the shorter ones filled up, as loaders make them.
+TEST(LongRope, TurnsEachRowByItsOwnLength) {
+  Model model = random_model(golden_config("phi3-longrope"));
+  const at::Tensor ids = some_tokens({3, 14}, 9);
+  Batch batch{ids, {}, at::zeros({3, 14}, at::kLong), {}};
+  const std::int64_t lengths[] = {14, 8, 9};  // the old context is 8
+  for (int row = 0; row < 3; ++row) batch.positions[row].narrow(0, 0, lengths[row]).copy_(at::arange(lengths[row]));
+  const at::Tensor together = run_logits(model, batch);
+  for (int row = 0; row < 3; ++row) {
+    const at::Tensor alone = run_logits(model, {ids.narrow(0, row, 1).narrow(1, 0, lengths[row]), {}, {}, {}});
+    EXPECT_LT(deviation(together.narrow(0, row, 1).narrow(1, 0, lengths[row]), alone), 1e-11) << row;
+  }
+}
+
+/// Rows pass the old context at different steps, and one begins beyond it: whose length changes its rope is computed anew.
+TEST(LongRope, ABatchGoesOnAsEachPromptAlone) {
+  Model model = random_model(golden_config("phi3-longrope"), at::kFloat);
+  const std::vector<Generator::Ids> prompts{
+      {3, 14, 15, 9, 2}, {7}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {30, 31, 32, 33, 34, 35, 36, 37}};
+  const GenerateOptions options{.max_new_tokens = 12, .stop_ids = {}};
+  Generator together(model);
+  const auto made = together.generate(prompts, options);
+  for (std::size_t row = 0; row < prompts.size(); ++row) {
+    Generator::Ids ids = prompts[row];
+    for (const std::int32_t id : made[row]) {
+      const at::Tensor logits = together.logits(ids)[0][std::int64_t(ids.size()) - 1];
+      EXPECT_EQ(id, logits.argmax().item<std::int64_t>()) << "row " << row << ", " << ids.size() << " tokens";
+      ids.push_back(id);
+    }
+    EXPECT_EQ(Generator(model).generate({prompts[row]}, options).front(), made[row]) << row;
+  }
+}
+
+TEST(Families, KeepDropoutForTrainingToRefuse) {
+  nlohmann::json file = golden_json("gpt2");
+  file["attn_pdrop"] = 0.25;
+  for (const char* name : {"resid_pdrop", "embd_pdrop"}) file.erase(name);
+  const ModelConfig config = parse_model_config(file.dump(), "x");
+  EXPECT_EQ(config.dropout,
+            (std::map<std::string, double>{{"attn_pdrop", 0.25}, {"embd_pdrop", 0.1}, {"resid_pdrop", 0.1}}))
+      << "an absent field has the default of transformers";
+  EXPECT_EQ(parse_model_config(format_model_config(config, "float32"), "y").dropout, config.dropout);
+  EXPECT_TRUE(golden_config("gpt2").dropout.empty());
+  for (const char* name : {"resid_pdrop", "embd_pdrop", "attention_dropout"}) {
+    file = golden_json("phi3-longrope");
+    file[name] = 0.5;
+    EXPECT_EQ(parse_model_config(file.dump(), "x").dropout, (std::map<std::string, double>{{name, 0.5}}));
+  }
+  EXPECT_THAT(refusal("gpt2", "attn_pdrop", 1.5), HasSubstr("attn_pdrop = 1.5"));
+  EXPECT_THAT(refusal("qwen3", "attention_dropout", -0.1), HasSubstr("attention_dropout"));
 }
 
 TEST(Families, ReadGemmasOlderNames) {

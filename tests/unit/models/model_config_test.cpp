@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/json_text.h"
+#include "base/log.h"
 
 namespace zero {
 namespace {
@@ -100,10 +101,14 @@ TEST(ModelConfig, NamesTheFileAndTheKeyOfAWrongType) {
 }
 
 TEST(ModelConfig, RefusesWhatTheDecoderDoesNotDo) {
-  EXPECT_THAT(refusal(config_json(R"("attention_dropout": 0.1)")), HasSubstr("attention_dropout"));
+  EXPECT_THAT(refusal(config_json(R"("attn_pdrop": 0.1)")), HasSubstr("attn_pdrop"));
   EXPECT_THAT(refusal(config_json(R"("clip_qkv": 8)")), HasSubstr("clip_qkv"));
   EXPECT_THAT(refusal(config_json(R"("sliding_window": 512)")), HasSubstr("sliding_window"));
   EXPECT_THAT(refusal(config_json(R"("hidden_act": "mish")")), HasSubstr("hidden_act"));
+  EXPECT_THAT(refusal(config_json(R"("hidden_act": null)")), HasSubstr("hidden_act is null"));
+  for (const char* theta : {"1", "1.0", "0.5"})
+    EXPECT_THAT(refusal(config_json(text(R"("rope_scaling": {"type": "yarn", "factor": 2.0}, "rope_theta": )", theta))),
+                HasSubstr("must be above 1 for rope_type \"yarn\""));
   EXPECT_THAT(refusal(config_json(R"("rope_scaling": {"type": "dynamic", "factor": 2.0})")), HasSubstr("dynamic"));
   EXPECT_THAT(refusal(config_json(R"("rope_scaling": {"type": "linear"})")), HasSubstr("needs factor"));
   EXPECT_THAT(refusal(config_json(R"("rope_scaling": {"type": "linear", "factor": 2.0, "mrope_section": [1]})")),

@@ -36,7 +36,7 @@ std::int64_t BatchLength::of(std::int64_t longest) const {
 
 Batch make_batch(const std::vector<Row>& rows, std::int64_t empty_length, const BatchLength& length) {
   std::int64_t longest = rows.empty() ? empty_length : 1;
-  bool packed = false;
+  bool packed = false, ragged = false;
   for (const Row& row : rows) {
     ZERO_CHECK(row.ids.size() == row.targets.size() && row.positions.size() == row.documents.size(),
                "a row's parts differ in length");
@@ -44,13 +44,12 @@ Batch make_batch(const std::vector<Row>& rows, std::int64_t empty_length, const 
     packed = packed || !row.documents.empty();
   }
   longest = length.of(longest);
+  for (const Row& row : rows) ragged = ragged || static_cast<std::int64_t>(row.ids.size()) < longest;
   Batch batch;
   batch.ids = stack<std::int64_t>(rows, longest, &Row::ids, filling_id, 0);
   batch.targets = stack<std::int64_t>(rows, longest, &Row::targets, ignored_target, 0);
-  if (packed) {
-    batch.positions = stack<std::int64_t>(rows, longest, &Row::positions, 0, 1);
-    batch.documents = stack<std::int32_t>(rows, longest, &Row::documents, -1, 0);
-  }
+  if (packed || ragged) batch.positions = stack<std::int64_t>(rows, longest, &Row::positions, 0, 1);
+  if (packed) batch.documents = stack<std::int32_t>(rows, longest, &Row::documents, -1, 0);
   return batch;
 }
 

@@ -20,8 +20,9 @@ struct BatchLength {
 };
 
 /// Rows as one batch [B, T], T the length for the longest of them. Shorter rows are filled up at their end with id 0,
-/// ignored_target, document -1. positions and documents stay undefined unless a row has several documents: causal
-/// attention never looks from a token at the filling behind it. Without rows: [0, empty_length].
+/// ignored_target, position 0, document -1. positions stay undefined where all rows are whole and of one document,
+/// documents where each row is one: causal attention never looks from a token at the filling behind it. Without rows:
+/// [0, empty_length].
 Batch make_batch(const std::vector<Row>& rows, std::int64_t empty_length = 1, const BatchLength& length = {});
 
 struct LoaderOptions {

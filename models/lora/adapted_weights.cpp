@@ -34,6 +34,29 @@ void check_stored(const PeftDirectory& adapter, const std::string& name, const s
                                   ", where the model and r want " + shape_text(shape));
 }
 
+/// Refuses tensors of the adapter that are not among `known`, and an embedding without the head that the model ties to it:
+/// PEFT writes both where both were trained as one.
+void check_places(const PeftDirectory& adapter, const std::set<std::string>& known, const DecoderNames& names,
+                  bool tied) {
+  const std::string head = peft_prefix + names.head + ".weight", embedding = peft_prefix + names.embedding + ".weight";
+  const SafetensorsFile& file = adapter.weights();
+  const bool both = tied && adapter.options().ensure_weight_tying && known.contains(embedding);
+  for (const StoredTensor& stored : file.tensors())
+    if (!known.contains(stored.name) && !(both && stored.name == head))
+      throw_other_base(adapter, "the model has no place for tensor \"" + stored.name + "\"");
+  if (!both) return;
+  if (!file.find(head))
+    throw_other_base(adapter, "tensor \"" + head + "\" is missing beside \"" + embedding + "\", although they are one");
+  if (!at::equal(file.read(head), file.read(embedding)))
+    throw_other_base(adapter, "\"" + head + "\" differs from \"" + embedding + "\", although they are one");
+}
+
+/// Whether the head is no tensor of its own.
+bool is_tied(const std::vector<TensorSpec>& tensors, const DecoderNames& names) {
+  return std::none_of(tensors.begin(), tensors.end(),
+                      [&](const TensorSpec& t) { return t.name == names.head + ".weight"; });
+}
+
 std::string module_of(const std::string& weight_name) { return weight_name.substr(0, weight_name.rfind(".weight")); }
 
 }  // namespace
@@ -53,9 +76,7 @@ void AdaptedWeights::check(const std::vector<TensorSpec>& tensors) {
     check_stored(*adapter_, name, tensor.shape);
     known.insert(name);
   }
-  for (const StoredTensor& stored : adapter_->weights().tensors())
-    if (!known.contains(stored.name))
-      throw_other_base(*adapter_, "the model has no place for tensor \"" + stored.name + "\"");
+  check_places(*adapter_, known, names_, is_tied(tensors, names_));
 }
 
 void AdaptedWeights::read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) {
@@ -111,10 +132,10 @@ void MergedWeights::check(const std::vector<TensorSpec>& tensors) {
       check_stored(*adapter_, peft_prefix + tensor.name, tensor.shape);
       known.insert(peft_prefix + tensor.name);
     } else if (file.find(module + ".lora_A.weight")) {
-      const std::int64_t out = tensor.shape[input_first_ ? 1 : 0], in = tensor.shape[input_first_ ? 0 : 1];
+      const std::int64_t out = tensor.shape[names_.input_first ? 1 : 0], in = tensor.shape[names_.input_first ? 0 : 1];
       check_stored(*adapter_, module + ".lora_A.weight", {adapter_->options().r, in});
       check_stored(*adapter_, module + ".lora_B.weight", {out, adapter_->options().r});
-      if (input_first_ && adapter_->options().use_dora)
+      if (names_.input_first && adapter_->options().use_dora)
         throw InputError(adapter_->folder() + ": \"use_dora\" is not supported for weights that are stored [in, out]");
       known.insert({module + ".lora_A.weight", module + ".lora_B.weight"});
       if (adapter_->options().use_dora) {
@@ -123,9 +144,7 @@ void MergedWeights::check(const std::vector<TensorSpec>& tensors) {
       }
     }
   }
-  for (const StoredTensor& stored : file.tensors())
-    if (!known.contains(stored.name))
-      throw_other_base(*adapter_, "the model has no place for tensor \"" + stored.name + "\"");
+  check_places(*adapter_, known, names_, is_tied(tensors, names_));
 }
 
 void MergedWeights::read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) {
@@ -145,7 +164,7 @@ at::Tensor MergedWeights::merged_rows(const TensorSpec& tensor, const std::strin
   const at::Tensor a = file.read(module + ".lora_A.weight").to(at::kFloat);
   at::Tensor merged = at::empty({rows * columns}, at::kFloat);
   base_->read(tensor, first * columns, rows * columns, merged);
-  if (input_first_) {
+  if (names_.input_first) {
     const at::Tensor b = file.read(module + ".lora_B.weight").to(at::kFloat);
     return merged.view({rows, columns}).add_(at::mm(a.narrow(1, first, rows).t(), b.t()), adapter_->options().scale());
   }

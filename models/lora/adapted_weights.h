@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "models/families/family.h"
 #include "models/lora/peft_directory.h"
 #include "models/weight_source.h"
 
@@ -13,8 +14,9 @@ namespace zero {
 /// base.
 class AdaptedWeights : public WeightSource {
  public:
-  AdaptedWeights(std::shared_ptr<WeightSource> base, std::shared_ptr<const PeftDirectory> adapter)
-      : base_(std::move(base)), adapter_(std::move(adapter)) {}
+  AdaptedWeights(std::shared_ptr<WeightSource> base, std::shared_ptr<const PeftDirectory> adapter,
+                 const Family& family = llama_family())
+      : base_(std::move(base)), adapter_(std::move(adapter)), names_(family.names) {}
 
   /// Also refuses tensors of the adapter that the model does not have: an adapter for another base.
   void check(const std::vector<TensorSpec>& tensors) override;
@@ -27,6 +29,7 @@ class AdaptedWeights : public WeightSource {
   std::string stored_name(const std::string& name) const;  // in the adapter's file; empty when the base has it
   std::shared_ptr<WeightSource> base_;
   std::shared_ptr<const PeftDirectory> adapter_;
+  DecoderNames names_;
 };
 
 /// The weights of a freshly adapted model: new adapters drawn from a seed over a base from elsewhere. With DoRA the
@@ -51,10 +54,9 @@ class FreshAdapter : public WeightSource {
 /// The base's weights with the adapter merged in: W + scale B A, or magnitude / |W + scale B A| times it, in fp32.
 class MergedWeights : public WeightSource {
  public:
-  /// `input_first`: the adapted weights are stored [in, out].
   MergedWeights(std::shared_ptr<WeightSource> base, std::shared_ptr<const PeftDirectory> adapter,
-                bool input_first = false)
-      : base_(std::move(base)), adapter_(std::move(adapter)), input_first_(input_first) {}
+                const Family& family = llama_family())
+      : base_(std::move(base)), adapter_(std::move(adapter)), names_(family.names) {}
   /// Tensors are those of the model without adapters; refuses an adapter for another base.
   void check(const std::vector<TensorSpec>& tensors) override;
   void check_values() override { base_->check_values(); }
@@ -64,7 +66,7 @@ class MergedWeights : public WeightSource {
   at::Tensor merged_rows(const TensorSpec& tensor, const std::string& module, std::int64_t first, std::int64_t rows);
   std::shared_ptr<WeightSource> base_;
   std::shared_ptr<const PeftDirectory> adapter_;
-  bool input_first_;
+  DecoderNames names_;
 };
 
 }  // namespace zero

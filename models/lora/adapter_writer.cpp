@@ -13,26 +13,38 @@ std::string peft_name(const std::string& name) { return name.starts_with(peft_pr
 
 }  // namespace
 
-AdapterWriter::AdapterWriter(const std::string& folder, const std::vector<TensorSpec>& tensors, PissaWeights* pissa)
-    : folder_(folder), pissa_(pissa) {
+AdapterWriter::AdapterWriter(const std::string& folder, const std::vector<TensorSpec>& tensors, const Family& family,
+                             const LoraOptions& options, PissaWeights* pissa)
+    : folder_(folder), names_(family.names), options_(pissa ? plain_options(options) : options), pissa_(pissa) {
   std::filesystem::create_directories(folder);
   std::vector<SafetensorsSpec> specs;
   for (const TensorSpec& tensor : tensors) {
     specs.push_back({peft_name(tensor.name), at::kFloat, pissa ? PissaWeights::plain_shape(tensor) : tensor.shape});
     for (const std::int64_t size : specs.back().shape)
       ZERO_CHECK(size > 0, "tensor " + tensor.name + " of the adapter is empty");
+    if (is_head_too(tensor)) specs.push_back({peft_name(names_.head + ".weight"), at::kFloat, tensor.shape});
   }
   writer_ = std::make_unique<SafetensorsWriter>(folder + "/adapter_model.safetensors", specs);
 }
 
-void AdapterWriter::append(const TensorSpec& tensor, const at::Tensor& value) {
-  writer_->append(pissa_ ? pissa_->as_plain(tensor, value) : value);
+/// PEFT asks for a tied head by its own name too.
+bool AdapterWriter::is_head_too(const TensorSpec& tensor) const {
+  return options_.ensure_weight_tying && tensor.name == names_.embedding + ".weight";
 }
 
-void AdapterWriter::finish(const LoraOptions& options, const std::string& base, const TokenizerSource& tokenizer) {
+void AdapterWriter::append(const TensorSpec& tensor, const at::Tensor& value) {
+  const at::Tensor plain = pissa_ ? pissa_->as_plain(tensor, value) : value;
+  writer_->append(plain);
+  if (is_head_too(tensor)) writer_->append(plain);
+}
+
+void AdapterWriter::finish(const std::string& base, const TokenizerSource& tokenizer) {
   writer_->finish();
   write_tokenizer_files(folder_, tokenizer);
-  write_adapter_config(folder_, pissa_ ? plain_options(options) : options, base);
+  LoraOptions written = options_;
+  // PEFT looks for a tied embedding under the names embed_tokens and lm_head alone.
+  if (written.ensure_weight_tying) written.modules_to_save.push_back(names_.head);
+  write_adapter_config(folder_, written, base);
 }
 
 }  // namespace zero

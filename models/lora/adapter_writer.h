@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/families/family.h"
 #include "models/formats/safetensors_writer.h"
 #include "models/formats/tokenizer_files.h"
 #include "models/lora/lora.h"
@@ -15,15 +16,20 @@ namespace zero {
 /// One adapter's files, from its tensors in the order of `tensors`.
 class AdapterWriter {
  public:
-  /// `pissa`: of an adapter that started by PiSSA; it is written as a plain one of twice the rank over the original
-  /// base.
-  AdapterWriter(const std::string& folder, const std::vector<TensorSpec>& tensors, PissaWeights* pissa);
+  /// `family`: the model's. `options`: what add_lora() gave. `pissa`: of an adapter that started by PiSSA; it is written
+  /// as a plain one of twice the rank over the original base.
+  AdapterWriter(const std::string& folder, const std::vector<TensorSpec>& tensors, const Family& family,
+                const LoraOptions& options, PissaWeights* pissa);
   void append(const TensorSpec& tensor, const at::Tensor& value);
   /// `base` is named in adapter_config.json; the tokenizer files lie beside it.
-  void finish(const LoraOptions& options, const std::string& base, const TokenizerSource& tokenizer);
+  void finish(const std::string& base, const TokenizerSource& tokenizer);
 
  private:
+  bool is_head_too(const TensorSpec& tensor) const;
+
   std::string folder_;
+  const DecoderNames& names_;
+  LoraOptions options_;
   PissaWeights* pissa_;
   std::unique_ptr<SafetensorsWriter> writer_;
 };

@@ -32,6 +32,35 @@ bool matches(const std::string& module, const std::string& target) {
   return module == target || (module.size() > target.size() && module.ends_with("." + target));
 }
 
+/// PEFT's rule for modules_to_save, which asks for no dot in front.
+bool is_among(const std::vector<std::string>& saved, const std::string& module) {
+  return std::any_of(saved.begin(), saved.end(), [&](const std::string& end) { return module.ends_with(end); });
+}
+
+/// Modules of the unit with a matrix.
+std::set<std::string> matrices_of(const Unit& unit) {
+  std::set<std::string> modules;
+  for (const Parameter& parameter : unit.parameters())
+    for (const TensorSpec& part : parameter.parts)
+      if (part.shape.size() == 2) modules.insert(module_of(part.name));
+  return modules;
+}
+
+/// What of a unit's own parameters is trained: saved modules, all else is frozen. Names that were met leave `unmet`.
+void choose_trained(Unit& unit, bool block, const std::vector<std::string>& saved, std::set<std::string>& unmet) {
+  const std::set<std::string> projections = block ? matrices_of(unit) : std::set<std::string>{};
+  for (Parameter& parameter : unit.parameters()) {
+    const std::string module = module_of(parameter.parts.front().name);
+    parameter.trainable = is_among(saved, module) && !projections.contains(module);
+    if (parameter.trainable) std::erase_if(unmet, [&](const std::string& end) { return module.ends_with(end); });
+  }
+}
+
+/// Whether modules_to_save train an embedding that is the head as well.
+bool saves_tied(const ModelConfig& config, const std::vector<std::string>& saved) {
+  return config.tie_word_embeddings && is_among(saved, family_of(config.model_type).names.embedding);
+}
+
 std::string with_commas(std::int64_t number) {
   std::string digits = std::to_string(number);
   for (std::int64_t i = std::int64_t(digits.size()) - 3; i > 0; i -= 3) digits.insert(std::size_t(i), ",");
@@ -92,29 +121,25 @@ LoraOptions add_lora(Model& model, const LoraOptions& options) {
   LoraOptions resolved = options;
   resolved.target_modules = targets;
   resolved.fan_in_fan_out = false;
+  resolved.ensure_weight_tying = saves_tied(model.config, options.modules_to_save);
   std::set<std::string> unmatched(targets.begin(), targets.end()),
       unsaved(options.modules_to_save.begin(), options.modules_to_save.end());
   for (std::size_t u = 0; u < model.units.size(); ++u) {
     Unit& unit = *model.units[u];
     const bool block = u > 0 && u + 1 < model.units.size();
-    const int base = int(unit.parameters().size());
+    choose_trained(unit, block, options.modules_to_save, unsaved);
+    const int base = block ? int(unit.parameters().size()) : 0;
     for (int p = 0; p < base; ++p) {
-      unit.parameters()[p].trainable = false;
       std::int64_t begin = 0;
       const std::vector<TensorSpec> parts = unit.parameters()[p].parts;
       for (const TensorSpec& part : parts) {
         const std::string module = module_of(part.name);
         for (const std::string& target : targets) {
-          if (!block || part.shape.size() != 2 || !matches(module, target)) continue;
+          if (part.shape.size() != 2 || !matches(module, target)) continue;
           unmatched.erase(target);
           resolved.fan_in_fan_out |= unit.parameters()[p].input_first;
           add_adapter(unit, p, part, begin, options);
           break;
-        }
-        for (const std::string& saved : options.modules_to_save) {
-          if (block || !matches(module, saved)) continue;
-          unsaved.erase(saved);
-          unit.parameters()[p].trainable = true;
         }
         begin += part.shape[0];
       }
@@ -128,10 +153,33 @@ LoraOptions add_lora(Model& model, const LoraOptions& options) {
     throw InputError("lora.target_modules: \"" + *unmatched.begin() +
                      "\" matches no projection of the model's blocks; there are " +
                      joined(projections_of(model.config.model_type)) + ", or \"all-linear\" for all of them");
-  if (!unsaved.empty())
+  if (!unsaved.empty()) {
+    const DecoderNames& names = family_of(model.config.model_type).names;
     throw InputError("lora.modules_to_save: \"" + *unsaved.begin() +
-                     "\" is none of embed_tokens, lm_head (not where it is tied) and norm");
+                     "\" is the end of no module that can be trained whole, which are " + names.embedding + ", " +
+                     (model.config.tie_word_embeddings ? "" : names.head + ", ") + names.final_norm +
+                     " and the norms of the blocks; projections take adapters by target_modules" +
+                     (model.config.tie_word_embeddings ? ", and the head is the embedding" : ""));
+  }
   return resolved;
+}
+
+LoraOptions stored_options(const LoraOptions& stored, const ModelConfig& model, const std::string& folder) {
+  if (!model.tie_word_embeddings) return stored;
+  const DecoderNames& names = family_of(model.model_type).names;
+  const bool head = is_among(stored.modules_to_save, names.head);
+  if (!head && !saves_tied(model, stored.modules_to_save)) return stored;
+  if (!stored.ensure_weight_tying)
+    throw InputError(
+        folder +
+        "/adapter_config.json: \"modules_to_save\" holds the embedding or the head, which the model has as one "
+        "(\"tie_word_embeddings\"), without \"ensure_weight_tying\": PEFT trained the one and left the other as it was. "
+        "Train with ensure_weight_tying=True there, or merge the adapter in PEFT into a model whose config.json says "
+        "\"tie_word_embeddings\": false");
+  LoraOptions meant = stored;
+  std::erase_if(meant.modules_to_save, [&](const std::string& end) { return names.head.ends_with(end); });
+  if (!saves_tied(model, meant.modules_to_save)) meant.modules_to_save.push_back(names.embedding);
+  return meant;
 }
 
 std::string trainable_line(const Model& model) {

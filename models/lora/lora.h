@@ -15,7 +15,10 @@ struct LoraOptions {
   double alpha = 8;
   double dropout = 0;
   std::vector<std::string> target_modules = {"q_proj", "v_proj"};  // or {"all-linear"}: every projection of the blocks
-  std::vector<std::string> modules_to_save;  // embed_tokens, lm_head, norm: trained whole and saved with the adapter
+  // Ends of names of modules that are trained whole and saved with the adapter, by PEFT's rule: "norm" is all norms of
+  // the blocks too, "model.norm" the last one. Projections of blocks are none.
+  std::vector<std::string> modules_to_save;
+  bool ensure_weight_tying = false;  // a saved embedding is the head as well
   bool use_rslora = false;
   bool use_dora = false;
   LoraInit init = LoraInit::kaiming;
@@ -30,8 +33,12 @@ struct LoraOptions {
 /// Freezes the model and adds adapters to the blocks' projections that target_modules name (a module's whole name, or
 /// its end behind a dot). Before anybody holds parameters. InputError when a name matches nothing, with the names that
 /// exist; its message begins with the key ("lora.target_modules: "). Gives the options with what the model decides:
-/// target_modules expanded, fan_in_fan_out.
+/// target_modules expanded, fan_in_fan_out, ensure_weight_tying.
 LoraOptions add_lora(Model& model, const LoraOptions& options);
+
+/// The options of an adapter's folder as they are meant over `model`: a tied head is saved by its embedding's name.
+/// InputError where the adapter has an embedding of its own beside a head that the model ties to it.
+LoraOptions stored_options(const LoraOptions& stored, const ModelConfig& model, const std::string& folder);
 
 /// target_modules as a sorted list of plain module names ("q_proj"), "all-linear" expanded to those of the family.
 std::vector<std::string> expand_targets(const std::vector<std::string>& targets,

@@ -20,8 +20,9 @@ bool is_empty(const json& value) {
 
 // Every key of PEFT's LoraConfig is in one of three lists (peft 0.21). These are read:
 constexpr const char* read_keys[] = {
-    "peft_type",  "r",        "lora_alpha",     "lora_dropout",      "target_modules", "modules_to_save",
-    "use_rslora", "use_dora", "fan_in_fan_out", "init_lora_weights", "task_type",      "bias"};
+    "peft_type",       "r",          "lora_alpha",         "lora_dropout",   "target_modules",
+    "modules_to_save", "use_rslora", "use_dora",           "fan_in_fan_out", "init_lora_weights",
+    "task_type",       "bias",       "ensure_weight_tying"};
 
 // These change nothing about an adapter that is trained, or nothing unless a key that is refused goes with them:
 constexpr const char* free_keys[] = {"auto_mapping",  "peft_version",   "base_model_name_or_path",
@@ -31,12 +32,12 @@ constexpr const char* free_keys[] = {"auto_mapping",  "peft_version",   "base_mo
                                      "runtime_config"};
 
 // These change the arithmetic, which is not done here: they and what no list names must be "off".
-constexpr const char* undone_keys[] = {"rank_pattern",   "alpha_pattern",      "layers_to_transform",
-                                       "layers_pattern", "exclude_modules",    "layer_replication",
-                                       "lora_bias",      "target_parameters",  "trainable_token_indices",
-                                       "use_qalora",     "use_bdlora",         "alora_invocation_tokens",
-                                       "arrow_config",   "velora_config",      "monteclora_config",
-                                       "kasa_config",    "ensure_weight_tying"};
+constexpr const char* undone_keys[] = {"rank_pattern",   "alpha_pattern",     "layers_to_transform",
+                                       "layers_pattern", "exclude_modules",   "layer_replication",
+                                       "lora_bias",      "target_parameters", "trainable_token_indices",
+                                       "use_qalora",     "use_bdlora",        "alora_invocation_tokens",
+                                       "arrow_config",   "velora_config",     "monteclora_config",
+                                       "kasa_config"};
 
 template <std::size_t n>
 bool is_among(const std::string& key, const char* const (&keys)[n]) {
@@ -92,6 +93,7 @@ LoraOptions options_of(const json& config, const std::string& path) {
   options.use_dora = json_value<bool>(config, "use_dora", false, path);
   options.fan_in_fan_out = json_value<bool>(config, "fan_in_fan_out", false, path);
   options.modules_to_save = json_value<std::vector<std::string>>(config, "modules_to_save", {}, path);
+  options.ensure_weight_tying = json_value<bool>(config, "ensure_weight_tying", false, path);
   const json targets = config.value("target_modules", json());
   if (targets == "all-linear") {
     options.target_modules = {"all-linear"};
@@ -133,6 +135,7 @@ void write_adapter_config(const std::string& folder, const LoraOptions& options,
   config["lora_dropout"] = options.dropout;
   config["target_modules"] = expand_targets(options.target_modules);
   config["modules_to_save"] = options.modules_to_save.empty() ? json() : json(options.modules_to_save);
+  if (options.ensure_weight_tying) config["ensure_weight_tying"] = true;  // releases before this key refuse it
   config["use_rslora"] = options.use_rslora;
   config["use_dora"] = options.use_dora;
   config["fan_in_fan_out"] = options.fan_in_fan_out;

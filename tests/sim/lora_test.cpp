@@ -6,13 +6,14 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <set>
 
 #include "models/decoder/decoder.h"
 #include "models/families/families.h"
 #include "models/formats/hf_directory.h"
 #include "models/formats/hf_weights.h"
-#include "models/formats/safetensors_writer.h"
 #include "models/lora/adapted_weights.h"
+#include "models/lora/adapter_writer.h"
 #include "offload/memory/cpu_allocator.h"
 #include "offload/memory/host_shard_store.h"
 #include "offload/shard_store.h"
@@ -23,27 +24,32 @@
 namespace zero::testing {
 namespace {
 
-// The adapter's tensors whole, as PEFT's file has them.
-void save(Engine& engine, int rank, const std::string& folder, const LoraOptions& options) {
-  std::vector<SafetensorsSpec> specs;
+/// As zero_train writes it.
+void save(Engine& engine, int rank, const std::string& folder, const Model& model, const LoraOptions& options) {
+  std::vector<TensorSpec> specs;
   std::vector<at::Tensor> values;
   engine.export_weights(
       [&](const TensorSpec& spec, const at::Tensor& value) {
-        specs.push_back({spec.name, at::kFloat, spec.shape});
+        specs.push_back(spec);
         values.push_back(value.clone());
       },
       /*trainable_only=*/true);
   if (rank != 0) return;
-  std::filesystem::create_directories(folder);
-  SafetensorsWriter writer(folder + "/adapter_model.safetensors", specs);
-  for (const at::Tensor& value : values) writer.append(value);
-  writer.finish();
-  write_adapter_config(folder, options, "model");
+  AdapterWriter writer(folder, specs, family_of(model.config.model_type), options, nullptr);
+  for (std::size_t i = 0; i < specs.size(); ++i) writer.append(specs[i], values[i]);
+  writer.finish("model", {});
+}
+
+std::set<std::string> names_of(const PeftDirectory& adapter) {
+  std::set<std::string> names;
+  for (const StoredTensor& tensor : adapter.weights().tensors()) names.insert(tensor.name);
+  return names;
 }
 
 void expect_merged_logits(const GoldenCase& golden, const std::string& adapter) {
   const auto directory = std::make_shared<HfDirectory>(golden.folder + "/model");
-  MergedWeights merged(std::make_shared<HfWeights>(directory), std::make_shared<PeftDirectory>(adapter));
+  MergedWeights merged(std::make_shared<HfWeights>(directory), std::make_shared<PeftDirectory>(adapter),
+                       family_of(directory->config().model_type));
   Model model = make_model(directory->config());
   hold_parameters(model, at::kFloat);
   load_parameters(model, merged);
@@ -57,31 +63,38 @@ void expect_merged_logits(const GoldenCase& golden, const std::string& adapter) 
   EXPECT_LT((logits_of(*model.units.back(), x) - want).abs().max().item<double>(), 1e-4);
 }
 
-class GoldenLora : public ::testing::TestWithParam<std::tuple<int, int>> {};
+class GoldenLora : public ::testing::TestWithParam<std::tuple<const char*, int, int>> {};
 
 TEST_P(GoldenLora, TrainsAsPeftDoes) {
-  const auto [stage, ranks] = GetParam();
-  const GoldenCase golden("tiny-lora");
+  const auto [name, stage, ranks] = GetParam();
+  const GoldenCase golden(name);
   const int micro_batches = ranks == 4 ? 3 : (stage + ranks) % 2 ? 2 : 1;
   const auto scratch = std::filesystem::temp_directory_path() / ("zero-lora-" + std::to_string(::getpid()));
+  const auto adapter = std::make_shared<PeftDirectory>(golden.folder + "/adapter");
   SimWorld({.ranks = ranks}).run([&, stage = stage](Communicator& communicator, int rank) {
     const auto directory = std::make_shared<HfDirectory>(golden.folder + "/model");
-    const auto adapter = std::make_shared<PeftDirectory>(golden.folder + "/adapter");
     Model model = make_model(directory->config());
-    add_lora(model, adapter->options());
+    const LoraOptions options =
+        add_lora(model, stored_options(adapter->options(), directory->config(), adapter->folder()));
     Mesh mesh(communicator);
     Engine engine(chain_of(model), mesh, golden.engine_options(stage));
-    AdaptedWeights weights(std::make_shared<HfWeights>(directory), adapter);
+    AdaptedWeights weights(std::make_shared<HfWeights>(directory), adapter, family_of(directory->config().model_type));
     weights.check(tensors_of(model));
     engine.load(weights);
     train_and_compare(golden, engine, rank, micro_batches);
-    save(engine, rank, scratch, adapter->options());
+    save(engine, rank, scratch, model, options);
   });
   expect_merged_logits(golden, scratch);
+  EXPECT_EQ(names_of(PeftDirectory(scratch)), names_of(*adapter)) << "what PEFT asks for is there";
+  EXPECT_EQ(PeftDirectory(scratch).options().ensure_weight_tying, adapter->options().ensure_weight_tying);
   std::filesystem::remove_all(scratch);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, GoldenLora, ::testing::Combine(::testing::Range(0, 4), ::testing::Range(1, 5)));
+/// The last two train norms and an embedding whole that is the head as well.
+INSTANTIATE_TEST_SUITE_P(Cases, GoldenLora,
+                         ::testing::Combine(::testing::Values("tiny-lora", "families/gemma3-lora",
+                                                              "families/gpt2-lora"),
+                                            ::testing::Range(0, 4), ::testing::Range(1, 5)));
 
 RunOptions lora_run() {
   RunOptions run;
@@ -148,7 +161,7 @@ TEST(Lora, TrainsModulesThatAreSavedWhole) {
   for (const bool tied : {false, true}) {
     RunOptions reference = lora_run();
     reference.config = small_config(tied);
-    reference.lora->modules_to_save = {"embed_tokens", "norm"};
+    reference.lora->modules_to_save = {"embed_tokens", "norm"};  // those of the blocks too, as in PEFT
     if (!tied) reference.lora->modules_to_save.push_back("lm_head");
     const RunResult expected = run_training(reference);
     for (const int stage : {1, 2, 3}) {

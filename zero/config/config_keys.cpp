@@ -240,7 +240,7 @@ std::vector<ConfigKey> make_keys() {
       {"lora", "init_lora_weights", at<&C::lora, &Lora::init_lora_weights>, one_of({"true", "gaussian", "pissa"}),
        "Start values of the adapters.", false, true},
       {"lora", "modules_to_save", at<&C::lora, &Lora::modules_to_save>, no_empty_name(),
-       "Modules trained and saved whole."},
+       "Modules trained and saved whole, by the ends of their names: embed_tokens, lm_head, norm (every norm), model.norm."},
       {"lora", "use_dora", at<&C::lora, &Lora::use_dora>, anything(), "Weight-decomposed adapters."},
       {"lora", "loraplus_lr_ratio", at<&C::lora, &Lora::loraplus_lr_ratio>, above_zero(),
        "LoRA+: learning rate of B over that of A."},

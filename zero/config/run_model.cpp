@@ -78,7 +78,8 @@ std::shared_ptr<WeightSource> weights_of(const Config& config, const RunModel& r
   if (config.model.path) base = weights_of_model(*config.model.path);
   if (!run.lora) return base;
   if (!config.lora->adapter.empty())
-    return std::make_shared<AdaptedWeights>(base, std::make_shared<PeftDirectory>(config.lora->adapter));
+    return std::make_shared<AdaptedWeights>(base, std::make_shared<PeftDirectory>(config.lora->adapter),
+                                            family_of(run.model.config.model_type));
   return std::make_shared<FreshAdapter>(base, drawn);
 }
 
@@ -88,7 +89,8 @@ std::optional<LoraOptions> lora_options_of(const Config& config) {
   if (!config.lora) return std::nullopt;
   LoraOptions options = options_of(*config.lora);
   if (!config.lora->adapter.empty()) {
-    const LoraOptions stored = PeftDirectory(config.lora->adapter).options();
+    const std::string& folder = config.lora->adapter;
+    const LoraOptions stored = stored_options(PeftDirectory(folder).options(), model_config_of(config), folder);
     check_agreement(config, options, stored);
     options = stored;
   }

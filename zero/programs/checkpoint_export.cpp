@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "models/families/config_json.h"
+#include "models/families/families.h"
 #include "models/lora/adapter_writer.h"
 #include "zero/checkpoint/saved_weights.h"
 #include "zero/config/run_model.h"
@@ -67,13 +68,13 @@ void CheckpointExport::write_adapter(const std::string& folder) const {
   const bool pissa =
       config_.lora->init_lora_weights == "pissa" && config_.lora->adapter.empty();  // what it began with is made anew
   RunModel run = make_run_model(seen, model_, pissa);
-  AdapterWriter writer(folder, states_->tensors(), run.pissa.get());
+  AdapterWriter writer(folder, states_->tensors(), family_of(model_.model_type), *run.lora, run.pissa.get());
   for (const TensorSpec& tensor : states_->tensors()) {
     const at::Tensor value = at::empty(tensor.shape, at::kFloat);
     states_->read(tensor.name, 0, tensor.numel(), {{{"master", at::kFloat}, value.data_ptr()}});
     writer.append(tensor, value);
   }
-  writer.finish(*run.lora, base_name_of(config_), tokenizer_source_of(seen));
+  writer.finish(base_name_of(config_), tokenizer_source_of(seen));
 }
 
 }  // namespace zero

@@ -135,8 +135,7 @@ void write_gguf_adapter_file(const Arguments& arguments) {
   const ModelSource source = open_model({arguments.model});
   const auto adapter = std::make_shared<PeftDirectory>(arguments.gguf_adapter);
   const Model model = make_model(source.config);
-  const bool input_first = family_of(source.config.model_type).names.input_first;
-  MergedWeights(source.weights, adapter, input_first).check(tensors_of(model));
+  MergedWeights(source.weights, adapter, family_of(source.config.model_type)).check(tensors_of(model));
   write_gguf_adapter(arguments.out, *adapter, model, name_of_place(arguments.gguf_adapter));
 }
 

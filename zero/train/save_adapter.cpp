@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "comm/agreement.h"
+#include "models/families/families.h"
 #include "models/lora/adapter_writer.h"
 
 namespace zero {
@@ -19,15 +20,18 @@ std::vector<TensorSpec> trained_tensors(Engine& engine) {
 
 }  // namespace
 
-void save_adapter(Engine& engine, const LoraOptions& options, PissaWeights* pissa, const std::string& folder,
-                  const std::string& base, const TokenizerSource& tokenizer) {
+void save_adapter(Engine& engine, const RunModel& run, const std::string& folder, const std::string& base,
+                  const TokenizerSource& tokenizer) {
   Communicator& ranks = engine.host();
   std::unique_ptr<AdapterWriter> writer;  // rank 0's
-  on_first(ranks, [&] { writer = std::make_unique<AdapterWriter>(folder, trained_tensors(engine), pissa); });
+  on_first(ranks, [&] {
+    writer = std::make_unique<AdapterWriter>(folder, trained_tensors(engine), family_of(run.model.config.model_type),
+                                             *run.lora, run.pissa.get());
+  });
   engine.export_weights(
       [&](const TensorSpec& spec, const at::Tensor& value) { on_first(ranks, [&] { writer->append(spec, value); }); },
       true);
-  on_first(ranks, [&] { writer->finish(options, base, tokenizer); });
+  on_first(ranks, [&] { writer->finish(base, tokenizer); });
 }
 
 }  // namespace zero

@@ -3,15 +3,14 @@
 #include <string>
 
 #include "models/formats/tokenizer_files.h"
-#include "models/lora/lora.h"
-#include "models/lora/pissa.h"
+#include "zero/config/run_model.h"
 #include "zero/core/engine.h"
 
 namespace zero {
 
 /// Rank 0 writes `folder`, the others send. Collective; a failure on rank 0 is the same error on
 /// all ranks, and a tensor that is missing or empty is one.
-void save_adapter(Engine& engine, const LoraOptions& options, PissaWeights* pissa, const std::string& folder,
-                  const std::string& base, const TokenizerSource& tokenizer);
+void save_adapter(Engine& engine, const RunModel& run, const std::string& folder, const std::string& base,
+                  const TokenizerSource& tokenizer);
 
 }  // namespace zero

@@ -33,7 +33,7 @@ std::string save_result(Engine& engine, const RunModel& run, const Config& confi
   on_first(engine.host(), [&] { attempt([&] { result.emplace(folder).mark(); }); });
   const std::optional<std::string> failure = agreed_failure_of([&] {
     if (run.lora) {
-      save_adapter(engine, *run.lora, run.pissa.get(), folder, base_name_of(config), tokenizer_source_of(config));
+      save_adapter(engine, run, folder, base_name_of(config), tokenizer_source_of(config));
     } else {
       save_model(engine, run.model, folder, write_options_of(config));
     }

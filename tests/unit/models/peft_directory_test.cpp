@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/json_text.h"
@@ -12,6 +13,7 @@
 #include "models/formats/safetensors_writer.h"
 #include "models/initial_weights.h"
 #include "models/lora/adapted_weights.h"
+#include "models/lora/adapter_writer.h"
 #include "tests/unit/models/small_model.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -137,6 +139,97 @@ TEST(Adapters, RefuseTargetsThatMatchNothing) {
   EXPECT_THAT(refusal([&] { add_lora(other, options); }), HasSubstr("\"score\""));
 }
 
+/// A name stands for all modules that end so, as in PEFT.
+TEST(Adapters, TrainModulesByTheEndsOfTheirNames) {
+  const auto trained = [](const std::vector<std::string>& saved, bool tied = false) {
+    ModelConfig config = small_config();
+    config.model_type = "qwen3";
+    config.head_norm = HeadNorm::each_head;
+    config.tie_word_embeddings = tied;
+    Model model = make_model(config);
+    LoraOptions options = small_lora();
+    options.modules_to_save = saved;
+    add_lora(model, options);
+    std::set<std::string> names;
+    for (const auto& unit : model.units)
+      for (const Parameter& parameter : unit->parameters())
+        if (parameter.trainable && !parameter.parts.front().name.starts_with(peft_prefix))
+          names.insert(parameter.parts.front().name);
+    return names;
+  };
+  EXPECT_EQ(trained({"norm"}).size(), 2 * 4 + 1u);
+  EXPECT_THAT(trained({"model.norm"}), ::testing::ElementsAre("model.norm.weight"));
+  EXPECT_THAT(trained({"layers.1.input_layernorm", "q_norm"}),
+              ::testing::ElementsAre("model.layers.0.self_attn.q_norm.weight", "model.layers.1.input_layernorm.weight",
+                                     "model.layers.1.self_attn.q_norm.weight"));
+  EXPECT_THAT(trained({"embed_tokens", "lm_head"}),
+              ::testing::ElementsAre("lm_head.weight", "model.embed_tokens.weight"));
+  for (const char* none : {"q_proj", "mlp", "layers.0", "norm.weight"})
+    EXPECT_THAT(refusal([&] { trained({none}); }), HasSubstr(std::string("\"") + none + "\" is the end of no module"));
+  EXPECT_THAT(refusal([&] { trained({"lm_head"}, true); }), HasSubstr("the head is the embedding"));
+}
+
+/// PEFT trains embedding and head apart unless it is told otherwise, although the model has them as one.
+TEST(Adapters, OfATiedEmbeddingSayThatTheHeadIsTrainedToo) {
+  ModelConfig config = small_config();
+  config.tie_word_embeddings = true;
+  LoraOptions stored = small_lora();
+  for (const char* name : {"embed_tokens", "lm_head", "model.embed_tokens"}) {
+    stored.modules_to_save = {name, "model.norm"};
+    stored.ensure_weight_tying = false;
+    EXPECT_THAT(refusal([&] { stored_options(stored, config, "folder"); }),
+                ::testing::AllOf(HasSubstr("folder/adapter_config.json"), HasSubstr("\"ensure_weight_tying\"")));
+    EXPECT_EQ(stored_options(stored, small_config(), "folder").modules_to_save, stored.modules_to_save) << "not tied";
+    stored.ensure_weight_tying = true;
+    Model model = make_model(config);
+    EXPECT_TRUE(add_lora(model, stored_options(stored, config, "folder")).ensure_weight_tying);
+    EXPECT_TRUE(model.units.front()->parameters().front().trainable) << name;
+  }
+  stored.modules_to_save = {"norm"};
+  Model model = make_model(config);
+  EXPECT_FALSE(add_lora(model, stored_options(stored, config, "folder")).ensure_weight_tying);
+}
+
+/// PEFT's file has a tied head beside its embedding; what differs is no one weight.
+TEST(Adapters, ReadATiedHeadBesideItsEmbedding) {
+  ModelConfig config = small_config();
+  config.tie_word_embeddings = true;
+  LoraOptions options = small_lora();
+  options.modules_to_save = {"embed_tokens"};
+  Model model = make_model(config);
+  options = add_lora(model, options);
+  std::vector<TensorSpec> specs;
+  for (const auto& unit : model.units)
+    for (const Parameter& parameter : unit->parameters())
+      if (parameter.trainable) specs.push_back(parameter.parts.front());
+  TemporaryFolder folder;
+  AdapterWriter writer(folder.path(), specs, llama_family(), options, nullptr);
+  std::uint64_t seed = 50;
+  for (const TensorSpec& spec : specs) writer.append(spec, random(spec.shape, seed++, at::kFloat));
+  writer.finish("base", {});
+  const auto base = std::make_shared<RandomWeights>(make_model(config), 3);
+  const auto check = [&](const std::string& place) {
+    const auto adapter = std::make_shared<PeftDirectory>(place);
+    const Model plain = make_model(config);
+    return refusal([&] { AdaptedWeights(base, adapter).check(tensors_of(model)); }) + "; " +
+           refusal([&] { MergedWeights(base, adapter).check(tensors_of(plain)); });
+  };
+  EXPECT_EQ(check(folder.path()), "nothing was refused; nothing was refused");
+  const SafetensorsFile good(folder / "adapter_model.safetensors");
+  const std::string head = std::string(peft_prefix) + "lm_head.weight";
+  EXPECT_TRUE(good.read(head).equal(good.read(std::string(peft_prefix) + "model.embed_tokens.weight")));
+
+  TemporaryFolder other;
+  std::vector<SafetensorsSpec> stored;
+  for (const StoredTensor& tensor : good.tensors()) stored.push_back({tensor.name, at::kFloat, tensor.shape});
+  SafetensorsWriter spoiled(other / "adapter_model.safetensors", stored);
+  for (const SafetensorsSpec& spec : stored) spoiled.append(good.read(spec.name) + (spec.name == head ? 1e-3 : 0.0));
+  spoiled.finish();
+  std::filesystem::copy_file(folder / "adapter_config.json", other / "adapter_config.json");
+  EXPECT_THAT(check(other.path()), ::testing::AllOf(HasSubstr("lm_head.weight\" differs from \""),
+                                                    ::testing::Not(HasSubstr("nothing was refused"))));
+}
+
 TEST(Adapters, RefuseAnotherBase) {
   TemporaryFolder folder;
   write_adapter(folder.path(), small_lora());
@@ -195,9 +288,9 @@ TEST(Adapters, RefuseKeysThatAreNotDone) {
                                                           {"layer_replication", {{0, 1}}}};
   for (const auto& [key, value] : cases)
     EXPECT_THAT(refused(key, value), HasSubstr(std::string("\"") + key + "\"")) << value;
-  for (const char* key : {"alpha_pattern", "layers_pattern", "trainable_token_indices", "use_qalora", "use_bdlora",
-                          "alora_invocation_tokens", "arrow_config", "velora_config", "monteclora_config",
-                          "kasa_config", "ensure_weight_tying"})
+  for (const char* key :
+       {"alpha_pattern", "layers_pattern", "trainable_token_indices", "use_qalora", "use_bdlora",
+        "alora_invocation_tokens", "arrow_config", "velora_config", "monteclora_config", "kasa_config"})
     EXPECT_THAT(refused(key, true), HasSubstr(std::string("\"") + key + "\" = true is not supported"));
   // of keys that nobody knew when this was written only "off" is known
   for (const nlohmann::json& on :

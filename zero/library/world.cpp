@@ -16,24 +16,41 @@
 
 namespace zero {
 
-World World::from_environment(const WorldOptions& options) {
-  auto impl = std::make_shared<Impl>();
-  impl->job = std::make_unique<Job>(Job::start());
-  Job& job = *impl->job;
+namespace {
+
+/// Fills in what `job`, which outlives it, is as a world.
+void join(World::Impl& impl, Job& job, const WorldOptions& options) {
   if (!std::getenv("OMP_NUM_THREADS")) at::set_num_threads(job.cores());
   all_or_none(job.control(), [&] {
-    impl->device = choose_device({options.device, 1}, job.local_rank(), job.local_size());
+    impl.device = choose_device({options.device, 1}, job.local_rank(), job.local_size());
   });
-  check_same_device_type(impl->device, job.control());
+  check_same_device_type(impl.device, job.control());
   MpiOptions mpi;
   mpi.deadline = std::chrono::duration<double>(options.deadline_seconds);
   job.configure(mpi);
-  impl->host = &job.communicator();
-  impl->control = &job.control();
-  impl->local_rank = job.local_rank();
-  impl->on_device = make_device_communicator(*impl->host, impl->device, {.deadline = mpi.deadline});
-  impl->ranks = impl->on_device ? impl->on_device.get() : impl->host;
+  impl.host = &job.communicator();
+  impl.control = &job.control();
+  impl.local_rank = job.local_rank();
+  impl.on_device = make_device_communicator(*impl.host, impl.device, {.deadline = mpi.deadline});
+  impl.ranks = impl.on_device ? impl.on_device.get() : impl.host;
+}
+
+}  // namespace
+
+World World::from_environment(const WorldOptions& options) {
+  auto impl = std::make_shared<Impl>();
+  impl->job = std::make_unique<Job>(Job::start());
+  join(*impl, *impl->job, options);
   return World(std::move(impl));
+}
+
+int World::run(const std::function<int(World&)>& program, const WorldOptions& options) {
+  return Job::run([&](Job& job) {
+    auto impl = std::make_shared<Impl>();
+    join(*impl, job, options);
+    World world(std::move(impl));
+    return program(world);
+  });
 }
 
 World world_of(Communicator& ranks) {

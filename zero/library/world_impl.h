@@ -9,7 +9,7 @@
 namespace zero {
 
 struct World::Impl {
-  std::unique_ptr<Job> job;                 // null: the ranks are somebody else's, as in tests
+  std::unique_ptr<Job> job;                 // null: it is somebody else's
   std::unique_ptr<Communicator> on_device;  // null: the host's ranks take the device's tensors
   Communicator* ranks = nullptr;            // for tensors of the device
   Communicator* host = nullptr;

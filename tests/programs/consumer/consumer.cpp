@@ -10,8 +10,7 @@
 #error "the package compiles its users without OpenMP: their at::parallel_for would stay on one thread"
 #endif
 
-int main() {
-  zero::World world = zero::World::from_environment();
+int train(zero::World& world) {
   torch::manual_seed(1);
   Net net;
   net->to(torch::kDouble);
@@ -37,3 +36,5 @@ int main() {
   }
   return last < 0.1 * first ? 0 : 1;
 }
+
+int main() { return zero::World::run(train); }

@@ -20,6 +20,9 @@ class World {
   /// share of the node's cores, unless OMP_NUM_THREADS says otherwise. Once in a program. A process that ends with an
   /// exception ends the others too.
   static World from_environment(const WorldOptions& options = {});
+  /// The same around a whole program, for main() to return: what all processes throw is told once, by the main one, what one
+  /// throws by that one, and all end with the same exit code (2 where something was refused, 1 else).
+  static int run(const std::function<int(World&)>& program, const WorldOptions& options = {});
 
   int rank() const;
   int size() const;

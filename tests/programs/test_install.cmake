@@ -65,6 +65,11 @@ run(${MPIRUN} --allow-run-as-root --oversubscribe --bind-to none -np 3 ${WORK}/b
 if(NOT output STREQUAL alone)
   message(FATAL_ERROR "on three ranks the consumer said: ${output}and alone: ${alone}")
 endif()
+execute_process(COMMAND ${MPIRUN} -q --allow-run-as-root --oversubscribe --bind-to none -np 3 ${WORK}/build/consumer 7 RESULT_VARIABLE status
+  OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(NOT status EQUAL 2 OR NOT output MATCHES "^error: stage = 7: 0, 1, 2 or 3\n$")
+  message(FATAL_ERROR "what all ranks refuse ended with ${status} and said: ${output}")
+endif()
 run(${IN_TREE})
 if(NOT output STREQUAL alone)
   message(FATAL_ERROR "in the tree the consumer said: ${output}and installed: ${alone}")

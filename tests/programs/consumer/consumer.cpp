@@ -1,6 +1,8 @@
 // Another project that trains by the installed library, alone or under mpirun: the same numbers either way.
 #include <ATen/Parallel.h>
 
+#include <cstdlib>
+
 #include <zero/sharded.h>
 
 #include "comm/log.h"
@@ -10,11 +12,11 @@
 #error "the package compiles its users without OpenMP: their at::parallel_for would stay on one thread"
 #endif
 
-int train(zero::World& world) {
+int train(zero::World& world, int stage) {
   torch::manual_seed(1);
   Net net;
   net->to(torch::kDouble);
-  zero::Sharded<Net> model(net, world, {.stage = 3});
+  zero::Sharded<Net> model(net, world, {.stage = stage});
   zero::ShardedOptimizer optimizer = model.optimizer(zero::AdamWOptions{.lr = 3e-2, .weight_decay = 0});
 
   // Each process takes its rows of a batch of 16: is the product of two numbers positive?
@@ -37,4 +39,7 @@ int train(zero::World& world) {
   return last < 0.1 * first ? 0 : 1;
 }
 
-int main() { return zero::World::run(train); }
+int main(int argc, char** argv) {
+  const int stage = argc > 1 ? std::atoi(argv[1]) : 3;
+  return zero::World::run([&](zero::World& world) { return train(world, stage); });
+}

@@ -15,6 +15,7 @@
 #include "models/text/added_token_finder.h"
 #include "models/text/merge_table.h"
 #include "models/text/pipeline/text_pipeline.h"
+#include "models/text/sentencepiece_spans.h"
 #include "models/text/tokenizer.h"
 
 namespace zero {
@@ -96,6 +97,16 @@ Prefix read_prefix(const std::string& path, const Tokenizer& tokenizer) {
   return config.value("legacy", nlohmann::json()) == true ? Prefix::always : Prefix::first;
 }
 
+/// The tokens at which a text is divided. SentencePiece takes the user-defined pieces of its own model itself.
+std::vector<AddedToken> found_tokens(const Tokenizer& tokenizer) {
+  std::vector<AddedToken> tokens = tokenizer.added_tokens();
+  if (!tokenizer.beside_merges()) return tokens;
+  std::erase_if(tokens, [&](const AddedToken& token) {
+    return token.id < tokenizer.model_size() && tokenizer.type(token.id) == TokenType::user_defined;
+  });
+  return tokens;
+}
+
 }  // namespace
 
 struct ChatTokenizer::State {
@@ -106,9 +117,12 @@ struct ChatTokenizer::State {
   std::int32_t unknown = 0;
   Prefix prefix = Prefix::first;
   MergeTable merges;
-  std::shared_ptr<const TextPipeline> pipeline;  // all else is unused where there is one
+  // What is above is unused where there is one of these.
+  std::shared_ptr<const TextPipeline> pipeline;
+  std::shared_ptr<const sentencepiece::SentencePieceProcessor> processor;  // of a model that does more than merge
+  std::string path;                                                        // of that model
 
-  explicit State(const Tokenizer& tokenizer) : finder(tokenizer.added_tokens()) {}
+  explicit State(const Tokenizer& tokenizer) : finder(found_tokens(tokenizer)) {}
   void add_part(std::string_view text, std::size_t begin, std::size_t end, TokenizedText& out) const;
   void add_character(std::string_view character, TextSpan span, std::vector<Symbol>& symbols) const;
 };
@@ -139,6 +153,7 @@ void ChatTokenizer::State::add_character(std::string_view character, TextSpan sp
 void ChatTokenizer::State::add_part(std::string_view text, std::size_t begin, std::size_t end,
                                     TokenizedText& out) const {
   if (begin == end) return;
+  if (processor) return add_located(*processor, path, text, {begin, end}, out.ids, out.spans);
   std::vector<Symbol> symbols;
   const std::string_view part = text.substr(begin, end - begin);
   const bool marked = part.starts_with(' ') || part.starts_with(space_mark);
@@ -159,11 +174,16 @@ void ChatTokenizer::State::add_part(std::string_view text, std::size_t begin, st
 }
 
 ChatTokenizer::ChatTokenizer(const Tokenizer& tokenizer, const std::string& directory) {
-  tokenizer.require_plain_merges("prompts, chats and .jsonl");
   auto state = std::make_unique<State>(tokenizer);
   for (const AddedToken& token : tokenizer.added_tokens())
     state->specials.emplace(token.content, static_cast<std::int32_t>(token.id));
   if ((state->pipeline = tokenizer.pipeline())) {
+    state_ = std::move(state);
+    return;
+  }
+  if (tokenizer.beside_merges()) {
+    state->processor = tokenizer.sentencepiece();
+    state->path = tokenizer.model_path();
     state_ = std::move(state);
     return;
   }

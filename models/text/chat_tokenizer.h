@@ -1,13 +1,14 @@
 #pragma once
 // ChatTokenizer: the ids that transformers gives a rendered conversation, with the bytes behind each.
 //
-// A tokenizer.json is executed (models/text/pipeline). With a SentencePiece model they are those of LlamaTokenizer. That
-// differs from SentencePiece, by which plain texts are encoded, in three ways: added tokens written out in the text
+// A tokenizer.json is executed (models/text/pipeline). With a SentencePiece model that only merges they are those of
+// LlamaTokenizer. That differs from SentencePiece, by which plain texts are encoded, in three ways: added tokens written out in the text
 // are taken as such (models/text/added_token_finder.h); by default only the text's very first piece gets a space in
 // front; and merges go by a list of pairs, the lower rank and then the left one first (Hugging Face tokenizers,
 // models/bpe/word.rs), not by the score of what they make. The list is tokenizer.json's where one lies in the folder;
-// else transformers makes it of tokenizer.model, in the order (id of the merged piece, length of its left part). No
-// LibTorch.
+// else transformers makes it of tokenizer.model, in the order (id of the merged piece, length of its left part). With any
+// other SentencePiece model (unigram, or with a normaliser) the texts between added tokens go through SentencePiece
+// itself, each as a text of its own. No LibTorch.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -30,7 +31,7 @@ struct TokenizedText {
 class ChatTokenizer {
  public:
   /// `directory` holds tokenizer_config.json (legacy, add_prefix_space); tokenizer.json, if any, lies beside
-  /// tokenizer.model. InputError when they are broken, or when the tokenizer's model needs more than merges.
+  /// tokenizer.model. InputError when they are broken.
   ChatTokenizer(const Tokenizer& tokenizer, const std::string& directory);
   ChatTokenizer(ChatTokenizer&&) noexcept;
   ~ChatTokenizer();

@@ -3,8 +3,6 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/hash.h"
-#include "base/json_text.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "models/text/pipeline/text_pipeline.h"
@@ -94,12 +92,14 @@ class PipelineEngine : public TokenizerEngine {
 PipelineEngine::PipelineEngine(const std::string& folder)
     : pipeline_(std::make_shared<const TextPipeline>(TextPipeline::load(folder))) {
   facts_.path = (std::filesystem::path(folder) / "tokenizer.json").string();
-  facts_.hash = fnv1a(read_text_file(facts_.path, 256 << 20));
+  if (const auto& mark = pipeline_->invented_mark())
+    throw InputError(
+        zero::text(folder, ": tokenizer_config.json names \"", *mark,
+                   "\" as BOS or EOS, which tokenizer.json does not have: mend the name, or give the token an "
+                   "id in added_tokens_decoder"));
+  facts_.hash = pipeline_->hash();
   facts_.added = pipeline_->added_tokens();
   facts_.hash_added();
-  const std::string settings = (std::filesystem::path(folder) / "tokenizer_config.json").string();
-  if (json_value<bool>(read_json_object(settings), "split_special_tokens", false, settings))
-    facts_.hash = fnv1a("split_special_tokens", facts_.hash);
   facts_.vocab_size = facts_.model_size = pipeline_->vocab_size();
   facts_.bos = pipeline_->bos();
   facts_.eos = pipeline_->eos();

@@ -51,6 +51,8 @@ class SentencePieceEngine : public TokenizerEngine {
     return id < model_size() ? start_->GetScore(static_cast<int>(id)) : 0.0f;
   }
   TokenType type(std::int64_t id) const override { return types_.at(static_cast<std::size_t>(id)); }
+  std::shared_ptr<const sentencepiece::SentencePieceProcessor> sentencepiece() const override { return start_; }
+  bool removes_spaces() const { return removes_spaces_; }
 
  private:
   using Processor = sentencepiece::SentencePieceProcessor;
@@ -62,11 +64,12 @@ class SentencePieceEngine : public TokenizerEngine {
   void find_cuts(const TokenizerModelInfo& info);
   void encode_plain(const Processor& processor, std::string_view content, std::vector<std::int32_t>& ids) const;
 
+  bool removes_spaces_ = false;  // all but one between words
   bool cut_at_newline_ = false, cut_at_space_ = false;
-  std::unique_ptr<Processor> start_;   // for the start of a text
-  std::unique_ptr<Processor> inside_;  // for what follows: no dummy prefix
-  std::vector<std::string> further_;   // tokens beyond the model's pieces, by id
-  std::vector<TokenType> types_;       // of every id
+  std::shared_ptr<const Processor> start_;   // for the start of a text
+  std::unique_ptr<const Processor> inside_;  // for what follows: no dummy prefix
+  std::vector<std::string> further_;         // tokens beyond the model's pieces, by id
+  std::vector<TokenType> types_;             // of every id
 };
 
 /// Holds back a character until its last byte is there.
@@ -134,14 +137,15 @@ std::vector<std::int32_t> SentencePieceEngine::encode(std::string_view text, boo
 
 SentencePieceEngine::SentencePieceEngine(const std::string& path) {
   const bool folder = fs::is_directory(path);
-  facts_.path = folder ? path + "/tokenizer.model" : path;
+  facts_.path = folder ? Tokenizer::sentencepiece_in(path) : path;
   if (!fs::exists(facts_.path))
-    throw InputError(text(facts_.path, ": is missing; a SentencePiece tokenizer.model",
+    throw InputError(text(folder ? path + "/tokenizer.model" : path, ": is missing; a SentencePiece tokenizer.model",
                           folder ? ", or a tokenizer.json," : "", " is needed"));
   const std::string content = read_text_file(facts_.path, max_model_bytes);
   const TokenizerModelInfo info = parse_tokenizer_model(content, facts_.path);
   facts_.hash = fnv1a(content);
   facts_.dummy_prefix = info.add_dummy_prefix;
+  removes_spaces_ = info.remove_extra_whitespaces;
   facts_.beside_merges = info.beside_merges();
   start_ = make_processor(content, facts_.path);
   inside_ = make_processor(without_dummy_prefix(content), facts_.path);
@@ -227,14 +231,14 @@ std::optional<std::int32_t> SentencePieceEngine::id_of(std::string_view piece) c
 }
 
 std::string SentencePieceEngine::decode(const std::vector<std::int32_t>& ids) const {
-  PieceStream stream(*this, facts_.dummy_prefix);
+  PieceStream stream(*this, facts_.dummy_prefix || removes_spaces_);
   std::string content;
   for (const std::int32_t id : ids) content += stream.next(id);
   return content + stream.finish();
 }
 
 std::unique_ptr<IdStream> SentencePieceEngine::stream(bool at_start) const {
-  return std::make_unique<PieceStream>(*this, at_start && facts_.dummy_prefix);
+  return std::make_unique<PieceStream>(*this, at_start && (facts_.dummy_prefix || removes_spaces_));
 }
 
 std::string PieceStream::next(std::int32_t id) {
@@ -256,7 +260,7 @@ std::string PieceStream::next(std::int32_t id) {
       }
       if (at_start_ && held_.starts_with(' ')) held_.erase(0, 1);
   }
-  at_start_ = false;
+  at_start_ = at_start_ && engine_.removes_spaces() && held_.empty();  // then all spaces in front go
   return complete(false);
 }
 

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/json_text.h"
 #include "base/log.h"
+#include "models/text/pipeline/text_pipeline.h"
 #include "models/text/tokenizer_engine.h"
 
 namespace zero {
@@ -21,7 +22,7 @@ std::string pipeline_folder(const std::string& path) {
     return folder.empty() ? "." : folder;
   }
   if (!fs::exists(path + "/tokenizer.json")) return "";
-  if (!fs::exists(path + "/tokenizer.model")) return path;
+  if (Tokenizer::sentencepiece_in(path).empty()) return path;
   const std::string settings = path + "/tokenizer_config.json";
   const auto name = json_value<std::string>(read_json_object(settings), "tokenizer_class", "", settings);
   return name.empty() || name.starts_with("LlamaTokenizer") ? "" : path;
@@ -52,9 +53,15 @@ Tokenizer Tokenizer::load(const std::string& path) {
 
 Tokenizer Tokenizer::load_sentencepiece(const std::string& path) { return Tokenizer(make_sentencepiece_engine(path)); }
 
+std::string Tokenizer::sentencepiece_in(const std::string& folder) {
+  for (const char* name : {"/tokenizer.model", "/spiece.model"})
+    if (fs::exists(folder + name)) return folder + name;
+  return "";
+}
+
 bool Tokenizer::lies_at(const std::string& path) {
   if (!fs::is_directory(path)) return fs::exists(path);
-  return fs::exists(path + "/tokenizer.model") || fs::exists(path + "/tokenizer.json");
+  return !sentencepiece_in(path).empty() || fs::exists(path + "/tokenizer.json");
 }
 
 bool Tokenizer::is_json(const std::string& path) { return !path.empty() && !pipeline_folder(path).empty(); }
@@ -90,9 +97,9 @@ const std::string& Tokenizer::piece(std::int64_t id) const {
 void Tokenizer::require_plain_merges(std::string_view use) const {
   if (!beside_merges()) return;
   throw InputError(
-      text(model_path(), ": ", beside_merges(), ", which serves texts (.txt) only; ", use,
-           " would get other ids than the model was trained on: they need a model made by spm_train --model_type=bpe "
-           "--normalization_rule_name=identity --remove_extra_whitespaces=false, or token ids (.bin, --ids)"));
+      text(model_path(), ": ", beside_merges(), "; ", use,
+           " know merges alone and would give other ids than the model was trained on: they need a model made by "
+           "spm_train --model_type=bpe --normalization_rule_name=identity --remove_extra_whitespaces=false"));
 }
 
 std::int64_t Tokenizer::vocab_size() const { return engine_->facts().vocab_size; }
@@ -109,7 +116,11 @@ const std::vector<std::int32_t>& Tokenizer::opening() const { return engine_->fa
 const std::vector<std::int32_t>& Tokenizer::closing() const { return engine_->facts().closing; }
 bool Tokenizer::add_dummy_prefix() const { return engine_->facts().dummy_prefix; }
 std::size_t Tokenizer::next_cut(std::string_view text, std::size_t from) const { return engine_->next_cut(text, from); }
+std::size_t Tokenizer::cut_reach() const { return pipeline() ? TextPipeline::cut_reach : 0; }
 std::shared_ptr<const TextPipeline> Tokenizer::pipeline() const { return engine_->pipeline(); }
+std::shared_ptr<const sentencepiece::SentencePieceProcessor> Tokenizer::sentencepiece() const {
+  return engine_->sentencepiece();
+}
 std::uint64_t Tokenizer::hash() const { return engine_->facts().hash; }
 const std::string& Tokenizer::model_path() const { return engine_->facts().path; }
 

@@ -11,6 +11,10 @@
 
 #include "models/text/added_tokens.h"
 
+namespace sentencepiece {
+class SentencePieceProcessor;
+}
+
 namespace zero {
 
 class IdStream;
@@ -27,13 +31,15 @@ enum class TokenType { normal, unknown, control, user_defined, unused, byte };
 
 class Tokenizer {
  public:
-  /// `path` is a tokenizer.json or a tokenizer.model, or a folder that holds one. What lies beside it
+  /// `path` is a tokenizer.json or a SentencePiece model, or a folder that holds one. What lies beside it
   /// (models/text/added_tokens.h) adds tokens and names BOS and EOS. Of a folder with both the tokenizer.json counts, as
   /// it does for transformers' AutoTokenizer, unless tokenizer_config.json names LlamaTokenizer or no class: that class
   /// does not execute the file. InputError names what is missing or broken, or does not fit the model.
   static Tokenizer load(const std::string& path);
   /// The tokenizer.model of a folder, whatever lies beside it.
   static Tokenizer load_sentencepiece(const std::string& path);
+  /// The SentencePiece model of a folder: tokenizer.model, else spiece.model, as T5 and ALBERT call it; empty: none.
+  static std::string sentencepiece_in(const std::string& folder);
   /// Whether load() finds a tokenizer there, and whether that is a tokenizer.json.
   static bool lies_at(const std::string& path);
   static bool is_json(const std::string& path);
@@ -69,7 +75,7 @@ class Tokenizer {
   const std::vector<AddedToken>& added_tokens() const;
 
   /// Nothing, when encoding is no more than byte-pair merges over a text's characters. Else InputError with what it is
-  /// and the remedy; `use` says what needs it: "a GGUF file".
+  /// and the remedy; `use` says what knows no more than merges: "GGUF files".
   void require_plain_merges(std::string_view use) const;
 
   /// What it does beside merges: "is a unigram model"; nullptr: nothing.
@@ -80,8 +86,12 @@ class Tokenizer {
   /// KiB on both sides of the place.
   std::size_t next_cut(std::string_view text, std::size_t from) const;
 
-  /// What executes the tokenizer.json; nullptr for a SentencePiece model.
+  /// How many bytes behind a place next_cut() looks at, where the text has them; 0: a place is one whatever follows.
+  std::size_t cut_reach() const;
+
+  /// What executes the tokenizer.json; nullptr for a SentencePiece model. And the other way round.
   std::shared_ptr<const TextPipeline> pipeline() const;
+  std::shared_ptr<const sentencepiece::SentencePieceProcessor> sentencepiece() const;
 
   /// 64 bits over the model file and the added tokens: the same ids for every text where it is the same.
   std::uint64_t hash() const;

@@ -50,6 +50,7 @@ class TokenizerEngine {
   virtual float score(std::int64_t id) const = 0;
   virtual TokenType type(std::int64_t id) const = 0;
   virtual std::shared_ptr<const TextPipeline> pipeline() const { return nullptr; }
+  virtual std::shared_ptr<const sentencepiece::SentencePieceProcessor> sentencepiece() const { return nullptr; }
 
  protected:
   TokenizerFacts facts_;

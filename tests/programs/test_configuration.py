@@ -118,14 +118,21 @@ def check_stray_arguments(place):
     assert code == 2 and "--lr 1e-3: are no arguments" in said and "--set optimizer.lr=1e-3" in said, (code, said)
 
 
-def check_a_tokenizer_for_texts_alone_is_told(place):
+def check_a_tokenizer_that_does_more_than_merge_serves_all_and_is_told(place):
     with open(place.path("a.txt"), "w") as file:
         file.write("God said " * 99)
+    with open(place.path("a.jsonl"), "w") as file:
+        file.write(json.dumps({"text": "God said " * 99}) + "\n" + json.dumps({"prompt": "God", "completion": " said"}) + "\n")
     place.config({"job": {"output_dir": "out"}, "model": {"preset": "llama-tiny", "vocab_size": 32000},
                   "data": {"train": ["a.txt"], "tokenizer": os.path.join(place.data, "normalisers", "nfkc.model")},
                   "training": {"steps": 1, "seq_len": 24, "local_batch_size": 1, "precision": "fp32", "device": "cpu"}})
     code, _, said = place.run(ranks=2)
-    assert code == 0 and said.count("nfkc.model: is a unigram model: texts can be trained, but zero_generate will refuse prompts") == 1, (code, said)
+    assert code == 0 and said.count("nfkc.model: is a unigram model: SentencePiece gives its ids here; transformers' AutoTokenizer may give others") == 1, (code, said)
+    code, out, said = place.run("--set", "data.train=a.jsonl", "--preview", "2", "--json", "--set", "training.seq_len=512", ranks=1)
+    text, completion = [json.loads(line) for line in out.splitlines()]
+    assert code == 0 and text["text"] == "God said " * 99 and 1 in completion["trained"] and completion["trained"][1] == 0, (code, out, said)
+    done = subprocess.run([place.bin + "/zero_generate", "out/model", "--prompt", "God", "--max-new-tokens", "3", "--json"], cwd=place.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS)
+    assert done.returncode == 0 and len(json.loads(done.stdout)["ids"]) == 3, done
 
 
 def check_what_is_left_out_of_examples_is_told(place):

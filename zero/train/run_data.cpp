@@ -30,9 +30,6 @@ bool any_file(const Config& config, Test test) {
 bool needs_tokenizer(const Config& config) {
   return any_file(config, [](const std::string& path) { return data_kind(path) != "bin"; });
 }
-bool has_examples(const Config& config) {
-  return any_file(config, [](const std::string& path) { return data_kind(path) == "jsonl"; });
-}
 
 DataOptions options_of(const Config& config, const ModelConfig& model, const std::optional<Tokenizer>& tokenizer) {
   DataOptions options;
@@ -56,9 +53,7 @@ DataOptions options_of(const Config& config, const ModelConfig& model, const std
 // What is wrong with a tokenizer that data.tokenizer names is told with its place.
 Tokenizer load_tokenizer(const Config& config, const std::string& path) {
   try {
-    Tokenizer tokenizer = Tokenizer::load(path);
-    if (has_examples(config)) tokenizer.require_plain_merges("conversations");
-    return tokenizer;
+    return Tokenizer::load(path);
   } catch (const InputError& error) {
     if (config.data.tokenizer.empty()) throw;
     throw InputError(config.where("data.tokenizer") + ": " + error.what());
@@ -117,7 +112,7 @@ TrainingData open_training_data(const Config& config, const BatchArithmetic& bat
   if (tokenizer && tokenizer->beside_merges() && communicator.rank() == 0)
     log_warning(
         tokenizer->model_path(), ": ", tokenizer->beside_merges(),
-        ": texts can be trained, but zero_generate will refuse prompts and chats, zero_export GGUF files (docs/data.md)");
+        ": SentencePiece gives its ids here; transformers' AutoTokenizer may give others, and zero_export will refuse GGUF files (docs/data.md)");
   if (tokenizer && tokenizer->vocab_size() > model.vocab_size && communicator.rank() == 0)
     log_warning(
         tokenizer->model_path(), ": has ", tokenizer->vocab_size(),

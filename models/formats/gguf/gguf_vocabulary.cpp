@@ -96,7 +96,7 @@ std::map<std::int64_t, AddedToken> by_id(const std::vector<AddedToken>& tokens) 
 
 GgufVocabulary gguf_vocabulary(const std::string& path, std::int64_t vocab_size) {
   const Tokenizer tokenizer = Tokenizer::load_sentencepiece(path);
-  tokenizer.require_plain_merges("prompts of a GGUF file");  // llama.cpp merges by scores
+  tokenizer.require_plain_merges("GGUF files");  // llama.cpp merges by scores
   const auto added = added_tokens(json::parse(tokenizer_config_of({path, tokenizer_home(path)})));
   GgufVocabulary vocabulary;
   for (std::int64_t id = 0; id < std::min(vocab_size, tokenizer.vocab_size()); ++id) {

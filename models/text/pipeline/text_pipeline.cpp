@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "models/text/pipeline/added_vocabulary.h"
@@ -108,6 +109,8 @@ struct TextPipeline::State {
   PostProcessor post_processor;
   std::unique_ptr<const TokenDecoder> decoder;
   std::optional<std::int32_t> bos, eos;
+  std::optional<std::string> invented_mark;
+  std::uint64_t hash = 0;
   bool cleans_up = false;
   mutable Caches caches;
 
@@ -123,7 +126,9 @@ struct TextPipeline::State {
 };
 
 void TextPipeline::State::read(const std::string& path) {
-  const nlohmann::json content = parse_json(read_text_file(path, file_limits.bytes), path, file_limits);
+  const std::string source = read_text_file(path, file_limits.bytes);
+  hash = fnv1a(source);
+  const nlohmann::json content = parse_json(source, path, file_limits);
   Component file(content, path, "the file");
   if (file.get<std::string>("version", "1.0") != "1.0") file.refuse("version", "must be 1.0");
   // transformers sets both anew for every text
@@ -151,8 +156,15 @@ void TextPipeline::State::read_config(const std::filesystem::path& folder) {
         std::any_of(tokens.begin(), tokens.end(), same) || std::any_of(told.tokens.begin(), told.tokens.end(), same);
     if (!listed) tokens.push_back(token);
   }
+  for (const std::optional<std::string>& mark : {told.eos, told.bos}) {
+    const bool has_id = std::any_of(told.tokens.begin(), told.tokens.end(),
+                                    [&](const AddedToken& token) { return token.content == mark; });
+    if (mark && !mark->empty() && !has_id && !added->id_of(*mark)) invented_mark = mark;
+  }
   added->add(tokens);
-  added->finish(json_value<bool>(config, "split_special_tokens", false, path));
+  const bool splits_special = json_value<bool>(config, "split_special_tokens", false, path);
+  if (splits_special) hash = fnv1a("split_special_tokens", hash);
+  added->finish(splits_special);
   const auto id = [&](const std::optional<std::string>& token) {
     return token && !token->empty() ? added->id_of(*token) : std::nullopt;
   };
@@ -237,14 +249,14 @@ bool TextPipeline::State::can_cut(std::string_view text, std::size_t at, std::si
 }
 
 std::size_t TextPipeline::next_cut(std::string_view text, std::size_t from) const {
-  constexpr std::size_t near = 256, far = 8192;
+  constexpr std::size_t near = 256;
   constexpr int most_trials = 64;
   int trials = 0;
   for (std::size_t at = std::max<std::size_t>(from, 1); at < text.size() && trials < most_trials; ++at) {
     const bool space = text[at] == ' ' || text[at] == '\n';
     const auto before = static_cast<unsigned char>(text[at - 1]);
     if (!space || (before < 0x80 && !std::isalnum(before))) continue;  // a letter of any script
-    if (state_->can_cut(text, at, near) && state_->can_cut(text, at, far)) return at;
+    if (state_->can_cut(text, at, near) && state_->can_cut(text, at, cut_reach)) return at;
     ++trials;
   }
   return text.size();
@@ -305,5 +317,7 @@ std::optional<std::int32_t> TextPipeline::id_of(std::string_view token) const { 
 const std::vector<AddedToken>& TextPipeline::added_tokens() const { return state_->added->tokens(); }
 std::optional<std::int32_t> TextPipeline::bos() const { return state_->bos; }
 std::optional<std::int32_t> TextPipeline::eos() const { return state_->eos; }
+const std::optional<std::string>& TextPipeline::invented_mark() const { return state_->invented_mark; }
+std::uint64_t TextPipeline::hash() const { return state_->hash; }
 
 }  // namespace zero

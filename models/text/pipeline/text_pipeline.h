@@ -39,6 +39,7 @@ class TextPipeline {
   /// The first place from `from` on, between a word and white space, where a text can be cut: the ids of the bytes around
   /// it, some hundreds and then 8 KiB on both sides, are the same with a cut there. The text's end when there is none.
   std::size_t next_cut(std::string_view text, std::size_t from) const;
+  static constexpr std::size_t cut_reach = 8192;  // the 8 KiB
 
   /// What encode() gives without special tokens, and where it stands in the text. Thread-safe.
   LocatedIds locate(std::string_view text) const;
@@ -55,6 +56,11 @@ class TextPipeline {
   const std::vector<AddedToken>& added_tokens() const;  // by id
   std::optional<std::int32_t> bos() const;              // of tokenizer_config.json
   std::optional<std::int32_t> eos() const;
+  /// The text of BOS or EOS where tokenizer_config.json alone knows it, without an id: transformers then invents one.
+  const std::optional<std::string>& invented_mark() const;
+
+  /// 64 bits over tokenizer.json and split_special_tokens.
+  std::uint64_t hash() const;
 
  private:
   struct State;

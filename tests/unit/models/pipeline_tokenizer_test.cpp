@@ -8,6 +8,8 @@
 #include "models/text/chat_tokenizer.h"
 #include "models/text/pipeline/text_pipeline.h"
 #include "models/text/tokenizer.h"
+#include "tests/unit/message_of.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace zero {
 namespace {
@@ -135,6 +137,41 @@ TEST(PipelineTokenizerCuts, StandBehindLettersOfEveryScript) {
   std::string text;
   for (int i = 0; i < 2000; ++i) text += "Привет, мир и люди ";
   EXPECT_LT(tokenizer.next_cut(text, 20000), 21000U);
+}
+
+/// A decoder may take back a space that was given: the text goes on behind it.
+TEST(PipelineTokenizerStream, GoesOnWhereASpaceIsTakenBack) {
+  const TemporaryFolder folder;
+  folder.write("tokenizer.json", read_text_file(folders + "gpt2/tokenizer.json"));
+  folder.write(
+      "tokenizer_config.json",
+      R"({"clean_up_tokenization_spaces": true, "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output": true})");
+  const Tokenizer tokenizer = Tokenizer::load(folder.path());
+  const auto id = [&](const char* piece) { return *tokenizer.id_of(piece); };
+  EXPECT_EQ(tokenizer.decode({id("x"), id("\u0120"), id("."), id("y")}), "x.y");
+  TextStream stream(tokenizer, true);
+  EXPECT_EQ(stream.next(id("x")), "x");
+  EXPECT_EQ(stream.next(id("\u0120")), " ");
+  EXPECT_EQ(stream.next(id(".")), ".");
+  EXPECT_EQ(stream.next(id("y")), "y");
+  EXPECT_EQ(stream.finish(), "");
+}
+
+TEST(PipelineTokenizerFolder, AMarkThatTheTokenizerLacksIsToldOf) {
+  const TemporaryFolder folder;
+  folder.write("tokenizer.json", read_text_file(folders + "gpt2/tokenizer.json"));
+  const auto refusal = [&](const std::string& settings) {
+    folder.write("tokenizer_config.json", settings);
+    return message_of<InputError>([&] { Tokenizer::load(folder.path()); });
+  };
+  const auto message = testing::AllOf(testing::HasSubstr("tokenizer_config.json names \"<|end|>\" as BOS or EOS"),
+                                      testing::HasSubstr("which tokenizer.json does not have"));
+  EXPECT_THAT(refusal(R"({"eos_token": "<|end|>"})"), message);
+  EXPECT_THAT(refusal(R"({"bos_token": {"content": "<|end|>"}})"), message);
+  folder.write(
+      "tokenizer_config.json",
+      R"({"eos_token": "<|end|>", "added_tokens_decoder": {"1501": {"content": "<|end|>", "special": true}}})");
+  EXPECT_EQ(Tokenizer::load(folder.path()).eos(), 1501);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "base/json_text.h"
+#include "models/text/pipeline/component.h"
+#include "models/text/pipeline/post_processor.h"
 #include "models/text/pipeline/text_pipeline.h"
 
 namespace zero {
@@ -49,6 +51,21 @@ TEST(TextPipelineSpans, AreTheOffsetsOfTokenizers) {
   const LocatedIds special = pipeline.locate("a  <|im_end|> b");
   EXPECT_THAT(special.ids, ElementsAre(64, 258, 1802, 279));
   EXPECT_THAT(special.bytes, ElementsAre(TextSpan{0, 1}, TextSpan{1, 3}, TextSpan{3, 13}, TextSpan{13, 15}));
+}
+
+/// One space in front of a text may be the tokenizer's own; of two the text had at least one.
+TEST(TextPipelineSpans, OfAFirstTokenLoseMoreSpacesThanOne) {
+  const json file = json::parse(R"({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true})");
+  const PostProcessor processor{Component(file, "tokenizer.json", "post_processor")};
+  const auto trimmed = [&](std::string_view first) {
+    std::vector<TextSpan> spans{{0, 4}, {4, 6}};
+    processor.trim({first, "\u0120b"}, spans);
+    EXPECT_EQ(spans[1], (TextSpan{5, 6}));
+    return spans[0];
+  };
+  EXPECT_EQ(trimmed("\u0120aaa"), (TextSpan{0, 4}));
+  EXPECT_EQ(trimmed("\u0120\u0120aa"), (TextSpan{2, 4}));
+  EXPECT_EQ(trimmed("\u0120\u0120\u0120a"), (TextSpan{3, 4}));
 }
 
 /// A folder whose tokenizer.json is gpt2's, changed.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <limits>
 #include <unordered_set>
 #include <vector>
 
@@ -19,7 +20,8 @@ using nlohmann::json;
 /// Watches the parser: refuses depth and double keys before they cost anything.
 class JsonGuard {
  public:
-  JsonGuard(const std::string& path, int max_depth) : path_(path), max_depth_(max_depth) {}
+  JsonGuard(const std::string& path, int max_depth, std::size_t max_keys)
+      : path_(path), max_depth_(max_depth), max_keys_(max_keys) {}
 
   void see(int depth, json::parse_event_t event, const json& parsed) {
     switch (event) {
@@ -36,6 +38,8 @@ class JsonGuard {
         const auto& key = parsed.get_ref<const std::string&>();
         if (!keys_.back().insert(key).second)
           throw InputError(text(path_, ": key \"", key, "\" comes twice in one JSON object"));
+        if (keys_.back().size() > max_keys_)
+          throw InputError(text(path_, ": an object of more than ", max_keys_, " keys"));
         break;
       }
       case json::parse_event_t::value:
@@ -46,6 +50,7 @@ class JsonGuard {
  private:
   const std::string& path_;
   int max_depth_;
+  std::size_t max_keys_;
   std::vector<std::unordered_set<std::string>> keys_;  // of every object that is open
 };
 
@@ -79,14 +84,15 @@ void refuse_large_integers(std::string_view content, const std::string& path) {
   }
 }
 
-}  // namespace
+/// Objects with their keys in order look for each key among all others.
+constexpr std::size_t most_ordered_keys = 10'000;
 
-json parse_json(std::string_view content, const std::string& path, const JsonLimits& limits) {
+json parse_guarded(std::string_view content, const std::string& path, const JsonLimits& limits, std::size_t max_keys) {
   if (static_cast<std::int64_t>(content.size()) > limits.bytes)
     throw InputError(text(path, ": JSON of ", content.size(), " bytes, at most ", limits.bytes, " are read"));
   // the parser takes a zero byte for the end of the text and would pass over all behind it
   if (content.find('\0') != std::string_view::npos) throw InputError(text(path, ": not valid JSON: has a zero byte"));
-  JsonGuard guard(path, limits.depth);
+  JsonGuard guard(path, limits.depth, max_keys);
   try {
     return json::parse(content.begin(), content.end(), [&guard](int depth, json::parse_event_t event, json& parsed) {
       guard.see(depth, event, parsed);
@@ -99,8 +105,14 @@ json parse_json(std::string_view content, const std::string& path, const JsonLim
   }
 }
 
+}  // namespace
+
+json parse_json(std::string_view content, const std::string& path, const JsonLimits& limits) {
+  return parse_guarded(content, path, limits, std::numeric_limits<std::size_t>::max());
+}
+
 nlohmann::ordered_json parse_ordered_json(std::string_view content, const std::string& path, const JsonLimits& limits) {
-  parse_json(content, path, limits);
+  parse_guarded(content, path, limits, most_ordered_keys);
   refuse_large_integers(content, path);
   return nlohmann::ordered_json::parse(content.begin(), content.end());
 }

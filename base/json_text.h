@@ -20,7 +20,8 @@ struct JsonLimits {
 /// Parses one document. InputError names `path` and the rule that was broken.
 nlohmann::json parse_json(std::string_view json, const std::string& path, const JsonLimits& limits = {});
 
-/// The same with keys in their order, and integers that do not fit into 64 bits refused rather than rounded.
+/// The same with keys in their order, integers that do not fit into 64 bits refused rather than rounded, and at most 10,000
+/// keys in an object, since they are looked for one by one.
 nlohmann::ordered_json parse_ordered_json(std::string_view json, const std::string& path,
                                           const JsonLimits& limits = {});
 

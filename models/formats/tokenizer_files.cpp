@@ -8,6 +8,7 @@
 #include "base/json_text.h"
 #include "base/log.h"
 #include "models/text/chat_template.h"
+#include "models/text/conversation/folder_templates.h"
 #include "models/text/tokenizer.h"
 
 namespace zero {
@@ -216,6 +217,20 @@ std::optional<std::string> chat_template_of(const TokenizerSource& source) {
   if (source.settings.empty()) return std::nullopt;
   if (!source.chat_template.empty()) return ChatTemplate::load(source.settings, source.chat_template).jinja();
   return ChatTemplate::jinja_of(source.settings);
+}
+
+std::optional<std::string> tools_template_of(const TokenizerSource& source) {
+  if (source.settings.empty() || !source.chat_template.empty()) return std::nullopt;
+  const FolderTemplates folder = FolderTemplates::read(source.settings);
+  const FolderTemplates::Source* for_tools = folder.chosen(true);
+  return for_tools == folder.chosen(false) ? std::nullopt : std::optional(for_tools->jinja);
+}
+
+std::string chat_templates_mark(const TokenizerSource& source) {
+  if (source.settings.empty()) return "none";
+  json mark{{"default", chat_template_of(source).value_or("none")}, {"tools", tools_template_of(source).value_or("")}};
+  for (const auto& [name, token] : FolderTemplates::read(source.settings).tokens) mark["tokens"][name] = token;
+  return mark.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 std::optional<std::int64_t> end_of_turn_of(const TokenizerSource& source) {

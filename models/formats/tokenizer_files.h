@@ -12,7 +12,7 @@ namespace zero {
 struct TokenizerSource {
   std::string tokenizer = {};      // as Tokenizer::load takes it; empty: none
   std::string settings = {};       // folder of tokenizer_config.json and the chat template
-  std::string chat_template = {};  // name of a known template; empty: that of `settings`, if any
+  std::string chat_template = {};  // a known template or a file; empty: that of `settings`, if any
 };
 
 /// The tokenizer files that a model directory may hold, by name.
@@ -33,8 +33,14 @@ std::string tokenizer_config_of(const TokenizerSource& source);
 /// tokenizer.model and tokenizer.json encode alike.
 std::string encoding_rules_of(const TokenizerSource& source);
 
-/// The chat template in effect, known or not; none where there is none.
+/// The chat template in effect, known or not; none where there is none. And the folder's other one for conversations
+/// with tools, where nothing goes before the folder's.
 std::optional<std::string> chat_template_of(const TokenizerSource& source);
+std::optional<std::string> tools_template_of(const TokenizerSource& source);
+
+/// All that a rendered conversation hangs on beside its own words, as JSON text: the templates, for conversations with
+/// tools and without, and the special tokens that they see.
+std::string chat_templates_mark(const TokenizerSource& source);
 
 /// The token that ends an answer of the chat template in effect; none where there is no template that is known here, or
 /// where its mark is no special token.

@@ -1,5 +1,7 @@
 #include "models/generate/chat_history.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/log.h"
 
@@ -30,26 +32,34 @@ void ChatHistory::drop_oldest_turn() {
   messages_.erase(begin, end);
 }
 
-std::vector<std::int32_t> ChatHistory::ask(const std::string& content) {
+std::vector<std::int32_t> ChatHistory::ask(const std::string& content, const std::string& role) {
   const std::vector<Message> before = messages_;
   const std::int64_t dropped_before = dropped_;
-  messages_.push_back({"user", content});
-  for (;;) {
-    std::vector<std::int32_t> ids = tokenizer_.encode(template_.prompt(messages_)).ids;
-    if (static_cast<std::int64_t>(ids.size()) + answer_ <= context_) return ids;
-    if (messages_.size() > first_turn() + 1) {
-      drop_oldest_turn();
-      continue;
-    }
+  messages_.push_back({role, content});
+  try {
+    return prompt_that_fits();
+  } catch (const InputError&) {
     messages_ = before;
     dropped_ = dropped_before;
-    throw InputError(text("the message makes a prompt of ", ids.size(), " tokens; with ", answer_,
-                          " for the answer it does not fit into the context of ", context_, ": shorten it"));
+    throw;
+  }
+}
+
+std::vector<std::int32_t> ChatHistory::prompt_that_fits() {
+  for (;;) {
+    std::vector<std::int32_t> ids = tokenizer_.encode(template_.prompt(messages_, beside_)).ids;
+    if (static_cast<std::int64_t>(ids.size()) + answer_ <= context_) return ids;
+    const auto first = messages_.begin() + static_cast<std::ptrdiff_t>(first_turn());
+    const bool has_earlier = std::any_of(first + 1, messages_.end(), [](const Message& m) { return m.role == "user"; });
+    if (!has_earlier)
+      throw InputError(text("the message makes a prompt of ", ids.size(), " tokens; with ", answer_,
+                            " for the answer it does not fit into the context of ", context_, ": shorten it"));
+    drop_oldest_turn();
   }
 }
 
 void ChatHistory::answer(const std::string& content) {
-  ZERO_CHECK(!messages_.empty() && messages_.back().role == "user", "an answer without a question");
+  ZERO_CHECK(!messages_.empty() && messages_.back().role != "assistant", "an answer without a question");
   messages_.push_back({"assistant", content});
 }
 

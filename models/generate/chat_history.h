@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/text/chat_template.h"
@@ -19,11 +20,13 @@ class ChatHistory {
               std::int64_t answer);
 
   void set_system(const std::string& content);
+  /// Tools and variables for the template.
+  void set_context(ChatContext context) { beside_ = std::move(context); }
 
-  /// Adds what the user says and gives the ids of the prompt, as transformers' apply_chat_template with
+  /// Adds what the user says, or a tool (`role`), and gives the ids of the prompt, as transformers' apply_chat_template with
   /// add_generation_prompt. Older turns go until it fits. InputError when the message alone does not fit: then it is
-  /// as if it had not been said.
-  std::vector<std::int32_t> ask(const std::string& content);
+  /// as if it had not been said, and when the template does not allow it.
+  std::vector<std::int32_t> ask(const std::string& content, const std::string& role = "user");
 
   /// Adds the answer to the last question.
   void answer(const std::string& content);
@@ -35,11 +38,13 @@ class ChatHistory {
  private:
   std::size_t first_turn() const { return !messages_.empty() && messages_.front().role == "system" ? 1 : 0; }
   void drop_oldest_turn();
+  std::vector<std::int32_t> prompt_that_fits();
 
   const ChatTemplate& template_;
   const ChatTokenizer& tokenizer_;
   std::int64_t context_, answer_;
   std::int32_t end_of_turn_ = 0;
+  ChatContext beside_;
   std::vector<Message> messages_;
   std::int64_t dropped_ = 0;
 };

@@ -1,6 +1,6 @@
 #include "models/text/chat_template.h"
 
-#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "models/text/conversation/answer_spans.h"
 #include "models/text/conversation/conversation_template.h"
+#include "models/text/conversation/shown_conversation.h"
 #include "models/text/jinja/values/characters.h"
 #include "models/text/known_chat_templates.h"
 
@@ -135,9 +136,6 @@ std::pair<std::string, std::optional<std::string>> without_system(const std::str
   return {canonical.substr(0, begin) + "SYSTEM" + canonical.substr(close), canonical.substr(begin, close - begin)};
 }
 
-// TinyLlama's chats are written as zephyr's.
-std::string own_name(const std::string& name) { return name == "tinyllama" ? "zephyr" : name; }
-
 std::string list_of_names() {
   std::string list;
   for (const std::string& name : ChatTemplate::names()) list += (list.empty() ? "" : ", ") + name;
@@ -166,12 +164,12 @@ const std::vector<std::string>& ChatTemplate::names() {
   return names;
 }
 
-bool ChatTemplate::is_known(const std::string& name) {
-  return std::find(names().begin(), names().end(), own_name(name)) != names().end();
-}
+bool ChatTemplate::is_known(const std::string& name) { return known_chat_template(name) != nullptr; }
 
 ChatTemplate::ChatTemplate(std::string name, std::string jinja, ChatTemplateSettings settings)
     : name_(std::move(name)), jinja_(std::move(jinja)), settings_(std::move(settings)) {
+  for (const auto& [token, content] : {std::pair{"bos_token", settings_.bos}, std::pair{"eos_token", settings_.eos}})
+    if (!content.empty()) tokens_.emplace_back(token, content);
   end_of_turn_ = name_ == "chatml" ? "<|im_end|>" : name_ == "llama-3" ? "<|eot_id|>" : settings_.eos;
   if (end_of_turn_.empty())
     throw InputError(
@@ -204,31 +202,47 @@ ChatTemplate ChatTemplate::recognise(const std::string& jinja, const std::string
 
 ChatTemplate ChatTemplate::named(const std::string& name, const std::string& bos, const std::string& eos,
                                  const std::string& setting) {
-  for (const KnownChatTemplate& known : known_chat_templates())
-    if (known.name == own_name(name))
-      return recognise(std::string(known.jinja), bos, eos, text(setting, " ", name), setting);
+  if (const KnownChatTemplate* known = known_chat_template(name))
+    return recognise(std::string(known->jinja), bos, eos, text(setting, " ", name), setting);
   throw InputError(text(setting, " ", name, ": is not known; known templates: ", list_of_names()));
 }
 
-ChatTemplate ChatTemplate::load(const std::string& directory, const std::string& name, const std::string& setting) {
+bool ChatTemplate::is_choice(const std::string& choice) {
+  std::error_code none;
+  return is_known(choice) || std::filesystem::is_regular_file(choice, none);
+}
+
+ChatTemplate ChatTemplate::load(const std::string& directory, const std::string& choice, const std::string& setting) {
   const nlohmann::json config = read_json_object(directory + "/tokenizer_config.json");
   const std::string bos = token_text(config, "bos_token", "<s>"), eos = token_text(config, "eos_token", "</s>");
-  if (!name.empty()) return named(name, bos, eos, setting);
+  if (!choice.empty() && !is_choice(choice))
+    throw InputError(text(setting, " ", choice, ": is not known, and no file; known templates: ", list_of_names()));
   FolderTemplates templates = FolderTemplates::read(directory);
+  if (!choice.empty()) templates.by_name = {{"default", FolderTemplates::named(choice)}};
   const FolderTemplates::Source* source = templates.chosen(false);
   if (!source)
     throw InputError(text(
         directory, " has no chat template (chat_template in tokenizer_config.json, or chat_template.jinja); name by ",
-        setting, " one of ", list_of_names()));
-  if (auto found = known(source->jinja, bos, eos)) return *std::move(found);
+        setting, " one of ", list_of_names(), ", or a file with a template"));
   templates.tokens.insert(templates.tokens.end(), {{"bos_token", bos}, {"eos_token", eos}});
   std::erase_if(templates.tokens, [](const auto& token) { return token.second.empty(); });
-  ChatTemplate own;
-  own.name_ = "jinja";
-  own.jinja_ = source->jinja;
-  own.own_ = std::make_shared<const ConversationTemplate>(*source, std::move(templates.tokens));
-  own.end_of_turn_ = end_of_answer(*own.own_, eos);
-  return own;
+  const auto engine = [&](const FolderTemplates::Source& of) {
+    return std::make_shared<const ConversationTemplate>(of, templates.tokens);
+  };
+  ChatTemplate found = known(source->jinja, bos, eos).value_or(ChatTemplate());
+  if (found.name_.empty()) {
+    found.name_ = "jinja";
+    found.jinja_ = source->jinja;
+    found.own_ = engine(*source);
+    found.end_of_turn_ = end_of_answer(*found.own_, eos);
+  }
+  if (const auto* for_tools = templates.chosen(true); for_tools != source) try {
+      found.for_tools_ = engine(*for_tools);
+    } catch (const InputError& error) {  // told when a conversation needs it
+      found.no_tools_ = error.what();
+    }
+  found.tokens_ = std::move(templates.tokens);
+  return found;
 }
 
 std::optional<std::string> ChatTemplate::jinja_of(const std::string& directory) {
@@ -248,12 +262,32 @@ RenderedChat ChatTemplate::write(const std::vector<Message>& messages, bool add_
   return write_alpaca(messages, settings_, add_prompt);
 }
 
-RenderedChat ChatTemplate::render(const std::vector<Message>& messages) const {
-  return own_ ? render_answers(*own_, messages) : write(messages, false);
+/// What runs a conversation; nullptr where a known template writes it by hand.
+std::shared_ptr<const ConversationTemplate> ChatTemplate::engine_for(const std::vector<Message>& messages,
+                                                                     const ChatContext& context) const {
+  if (context.tools && !no_tools_.empty()) throw InputError(no_tools_);
+  if (context.tools && for_tools_) return for_tools_;
+  if (own_ || !says_more_than_texts(messages, context)) return own_;
+  return std::make_shared<const ConversationTemplate>(FolderTemplates::Source{jinja_, name_}, tokens_);
 }
 
-std::string ChatTemplate::prompt(const std::vector<Message>& messages) const {
-  return own_ ? render_prompt(*own_, messages) : write(messages, true).text;
+RenderedChat ChatTemplate::render(const std::vector<Message>& messages, const ChatContext& context) const {
+  const auto engine = engine_for(messages, context);
+  if (!engine) return write(messages, false);
+  const std::vector<Message> taken = with_parts_as_taken(*engine, messages);
+  require_written(*engine, taken, context);
+  return render_answers(*engine, taken, context);
+}
+
+std::string ChatTemplate::prompt(const std::vector<Message>& messages, const ChatContext& context) const {
+  const auto engine = engine_for(messages, context);
+  if (!engine) return write(messages, true).text;
+  require_written(*engine, messages, context);
+  return render_prompt(*engine, messages, context);
+}
+
+bool ChatTemplate::reads(const std::string& key) const {
+  return (own_ && own_->mentions(key)) || (for_tools_ && for_tools_->mentions(key));
 }
 
 }  // namespace zero

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/text/chat_message.h"
@@ -23,6 +24,7 @@ struct ChatTemplateSettings {
 };
 
 class ConversationTemplate;
+using ConversationTokens = std::vector<std::pair<std::string, std::string>>;  // special tokens by name
 
 class ChatTemplate {
  public:
@@ -35,10 +37,10 @@ class ChatTemplate {
   static ChatTemplate named(const std::string& name, const std::string& bos, const std::string& eos,
                             const std::string& setting = "data.chat_template");
 
-  /// Of a model directory: its template (models/text/conversation/folder_templates.h), or the one called `name` when it is not empty.
-  /// BOS and EOS come from tokenizer_config.json, else <s> and </s>. InputError when there is no template, or it cannot
-  /// be read.
-  static ChatTemplate load(const std::string& directory, const std::string& name = "",
+  /// Of a model directory: its templates (models/text/conversation/folder_templates.h), or the one that `choice` names
+  /// when it is not empty: a known one, else a file with a Jinja string. BOS and EOS come from tokenizer_config.json, else
+  /// <s> and </s>. InputError when there is no template, or it cannot be read.
+  static ChatTemplate load(const std::string& directory, const std::string& choice = "",
                            const std::string& setting = "data.chat_template");
 
   /// The Jinja string of a model directory, known or not, for files that carry it on; nothing when there is none.
@@ -49,12 +51,19 @@ class ChatTemplate {
   /// Whether named() takes it.
   static bool is_known(const std::string& name);
 
-  /// The conversation as training text. InputError for a conversation that the template does not allow, or whose answers
-  /// cannot be told from the rest.
-  RenderedChat render(const std::vector<Message>& messages) const;
+  /// Whether load() finds what it names: a known template, or a file.
+  static bool is_choice(const std::string& choice);
+
+  /// The conversation as training text. InputError for a conversation that the template does not allow, whose answers
+  /// cannot be told from the rest, or of which it would lose tools, calls, thoughts or variables
+  /// (models/text/conversation/shown_conversation.h).
+  RenderedChat render(const std::vector<Message>& messages, const ChatContext& context = {}) const;
 
   /// The text that asks for the next answer: transformers' add_generation_prompt.
-  std::string prompt(const std::vector<Message>& messages) const;
+  std::string prompt(const std::vector<Message>& messages, const ChatContext& context = {}) const;
+
+  /// Whether the template speaks of a key of messages.
+  bool reads(const std::string& key) const;
 
   /// The mark that ends an answer: one special token of a tokenizer that fits ("</s>", "<|im_end|>", "<|eot_id|>").
   const std::string& end_of_turn() const { return end_of_turn_; }
@@ -70,12 +79,17 @@ class ChatTemplate {
   ChatTemplate(std::string name, std::string jinja, ChatTemplateSettings settings);
   static std::optional<ChatTemplate> known(const std::string& jinja, const std::string& bos, const std::string& eos);
   RenderedChat write(const std::vector<Message>& messages, bool add_prompt) const;
+  std::shared_ptr<const ConversationTemplate> engine_for(const std::vector<Message>& messages,
+                                                         const ChatContext& context) const;
 
   std::string name_;
   std::string jinja_;
   ChatTemplateSettings settings_;
   std::string end_of_turn_;
-  std::shared_ptr<const ConversationTemplate> own_;  // of a template that is none of those known
+  ConversationTokens tokens_;                              // that the template sees
+  std::shared_ptr<const ConversationTemplate> own_;        // of a template that is none of those known
+  std::shared_ptr<const ConversationTemplate> for_tools_;  // the folder's tool_use, for conversations with tools
+  std::string no_tools_;                                   // why that one cannot be read
 };
 
 }  // namespace zero

@@ -66,6 +66,13 @@ const std::vector<KnownChatTemplate>& known_chat_templates() {
   return known;
 }
 
+const KnownChatTemplate* known_chat_template(std::string_view name) {
+  if (name == "tinyllama") name = "zephyr";
+  for (const KnownChatTemplate& known : known_chat_templates())
+    if (known.name == name) return &known;
+  return nullptr;
+}
+
 namespace {
 
 constexpr char separator = jinja_separator;

@@ -14,6 +14,9 @@ struct KnownChatTemplate {
 /// The first of each name is the one that the name stands for. In ChatML strings SYSTEM stands for any default message.
 const std::vector<KnownChatTemplate>& known_chat_templates();
 
+/// The one that a name stands for; nullptr where none is called so. TinyLlama's chats are zephyr's.
+const KnownChatTemplate* known_chat_template(std::string_view name);
+
 /// Stands between the parts of a canonical source, and in none of them.
 inline constexpr char jinja_separator = '\x1f';
 

@@ -122,6 +122,40 @@ def check_training_and_prompts_take_the_same_ids(args, folder):
     assert answer["text"] == made["skipped"], (answer, made)
 
 
+def check_tools_and_a_template_of_a_file_are_trained_carried_and_asked(args, folder):
+    """An example with tools, calls, results and thoughts, by a template that is a file: as zero_tokenize says, in training and in what a run leaves."""
+    tokenizer, template = os.path.join(args.data, "pipelines", "qwen"), os.path.join(args.data, "chat", "thoughts", "template.jinja")
+    tools = [{"type": "function", "function": {"name": "add", "description": "z", "parameters": {"type": "object", "properties": {"b": {"type": "integer"}, "a": {"type": "integer"}}, "required": ["a"]}}}]
+    line = {"messages": [{"role": "user", "content": "1 + 2?"},
+                         {"role": "assistant", "content": None, "reasoning_content": "hm", "tool_calls": [{"type": "function", "function": {"name": "add", "arguments": {"b": 2, "a": 1}}}]},
+                         {"role": "tool", "content": "3"}, {"role": "assistant", "content": "3.", "reasoning_content": "so"}], "tools": tools}
+    with open(os.path.join(folder, "a.jsonl"), "w") as file:
+        file.write(json.dumps(line | {"tools": json.dumps(tools), "chat_template_kwargs": {"think": True}}) + "\n")
+    with open(os.path.join(folder, "tools.json"), "w") as file:
+        json.dump(tools, file)
+    shutil.copy(template, os.path.join(folder, "own.jinja"))
+    with open(os.path.join(folder, "config.toml"), "w") as file:
+        file.write(f'[job]\noutput_dir = "out"\n[model]\npreset = "llama-tiny"\nvocab_size = 1809\nmax_position_embeddings = 2048\n[data]\ntrain = ["a.jsonl"]\ntokenizer = "{tokenizer}"\n'
+                   'chat_template = "own.jinja"\n[training]\nsteps = 1\nseq_len = 1024\nglobal_batch_size = 1\nlocal_batch_size = 1\nprecision = "fp32"\n[optimizer]\nname = "sgd"\nlr = 0.001\n')
+    run = lambda *command, **more: subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment(), timeout=120, **more)
+    _, (told,), _ = tokenize(args, tokenizer, [json.dumps(line | {"variables": {"think": True}})], "--template", template)
+    done = run(os.path.join(args.bin, "zero_train"), "config.toml", "--preview", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    assert (shown["text"], shown["ids"], shown["trained"]) == (told["text"], told["ids"], told["mask"]) and 1 in told["mask"] and '"a":1,"b":2' in told["text"], (shown, told)
+    done = run(os.path.join(args.bin, "zero_train"), "config.toml")
+    assert done.returncode == 0, done.stderr
+    with open(template) as file, open(os.path.join(folder, "out", "model", "chat_template.jinja")) as carried:
+        assert file.read() == carried.read()
+    chat = [os.path.join(args.bin, "zero_generate"), "out/model", "--chat", "--max-new-tokens", "4"]
+    done = run(*chat, "--tools", "tools.json", "--chat-template-kwargs", '{"think": false}', input="1 + 2?\n/tool 3\n")
+    assert done.returncode == 0 and done.stdout.count("\n") >= 2 and "would be lost" not in done.stderr, done
+    done = run(*chat, "--chat-template-kwargs", '{"nowhere": 1}', input="Hi\n")
+    assert done.returncode == 0 and '"nowhere" would be lost' in done.stderr, done
+    done = run(*chat, "--chat-template", "zephyr", "--tools", "config.toml", input="Hi\n")
+    assert done.returncode == 2 and "config.toml: not valid JSON" in done.stderr, done
+
+
 if __name__ == "__main__":
     args = arguments(__doc__)
     run_checks(args, globals(), lambda check, folder: check(args, folder))

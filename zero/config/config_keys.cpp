@@ -141,7 +141,7 @@ std::vector<ConfigKey> make_keys() {
       {"data", "overlong", at<&C::data, &Data::overlong>, one_of({"truncate", "drop"}),
        "Examples beyond seq_len: truncate cuts texts into windows and keeps the start of others, drop leaves them out."},
       {"data", "chat_template", at<&C::data, &Data::chat_template>, anything(),
-       "Conversations: name of a known template. Empty: the model directory's own."},
+       "Conversations: a known template's name, or a file with a Jinja template. Empty: the model directory's own."},
 
       {"training", "steps", at<&C::training, &Train::steps>, between(1, most_steps),
        "Optimizer steps. Steps or epochs, not both."},

@@ -136,9 +136,9 @@ void check_data(const Config& config) {
   };
   check(config.data.train, "data.train");
   check(config.data.validation, "data.validation");
-  if (const std::string& name = config.data.chat_template; !name.empty() && !ChatTemplate::is_known(name))
+  if (const std::string& name = config.data.chat_template; !name.empty() && !ChatTemplate::is_choice(name))
     refuse(config, "data.chat_template",
-           "is none of the templates known here" + choice_among(name, ChatTemplate::names()));
+           "is none of the templates known here, and no file with one" + choice_among(name, ChatTemplate::names()));
   if (config.training.validation_interval > 0 && config.data.validation.empty())
     refuse(config, "training.validation_interval", "needs files in [data] validation");
   if (!config.data.validation.empty() && !config.is_given("training.validation_interval"))

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "models/formats/safetensors.h"
+#include "models/text/chat_template.h"
 
 namespace zero {
 namespace {
@@ -32,6 +33,7 @@ std::vector<ReadPath> read_paths_of(const Config& config) {
   add("model.path", config.model.path.value_or(""));
   if (config.lora) add("lora.adapter", config.lora->adapter);
   add("data.tokenizer", config.data.tokenizer);
+  if (!ChatTemplate::is_known(config.data.chat_template)) add("data.chat_template", config.data.chat_template);
   for (const std::string& file : config.data.train) add("data.train", file);
   for (const std::string& file : config.data.validation) add("data.validation", file);
   return reads;

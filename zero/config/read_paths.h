@@ -14,7 +14,7 @@ struct ReadPath {
   std::string path;
 };
 
-/// Of a run: its configuration, base model, adapter, data and tokenizer.
+/// Of a run: its configuration, base model, adapter, data, tokenizer and chat template.
 std::vector<ReadPath> read_paths_of(const Config& config);
 
 /// The first that lies at `target` or below it, where links lead to; of a folder also the files in it, which may be

@@ -42,10 +42,14 @@ void check(const DataOptions& options) {
   }
 }
 
-void warn_of_ignored_keys(const DataOptions& options) {
+void warn_of_ignored_keys(const DataOptions& options, const ConversationEncoder& encoder) {
+  static constexpr std::string_view of_messages = "messages[].";
   for (const std::string& file : options.files) {
     std::string names;
-    for (const std::string& key : ignored_keys(file, looked_at)) names += (names.empty() ? "" : ", ") + key;
+    for (const std::string& key : ignored_keys(file, looked_at)) {
+      const bool read = key.starts_with(of_messages) && encoder.reads(key.substr(of_messages.size()));
+      if (!read) names += (names.empty() ? "" : ", ") + key;
+    }
     if (!names.empty()) log_warning(file, ": keys that are not read: ", names);
   }
 }
@@ -57,7 +61,7 @@ std::shared_ptr<const RowSource> open_conversations(const DataOptions& options, 
   all_or_none(comm, [&] {
     encoder = std::make_shared<ConversationEncoder>(*options.tokenizer, options.conversations);
     encoding = fingerprint_of(*options.tokenizer, options.conversations);
-    if (comm.rank() == 0) warn_of_ignored_keys(options);
+    if (comm.rank() == 0) warn_of_ignored_keys(options, *encoder);
   });
   std::vector<CachedTokens> files;
   for (const std::string& file : options.files)

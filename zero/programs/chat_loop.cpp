@@ -10,6 +10,8 @@
 namespace zero {
 namespace {
 
+constexpr std::string_view tool_sign = "/tool ";
+
 /// The next line that says something; false at the end.
 bool next_message(const ChatEnds& ends, std::string& line) {
   for (;;) {
@@ -27,7 +29,7 @@ bool next_message(const ChatEnds& ends, std::string& line) {
 /// One answer. What ends it is no part of its text.
 std::string say(Generator& generator, const Generator::Ids& prompt, const GenerateOptions& options,
                 const Tokenizer& tokenizer, const ChatEnds& ends) {
-  TextStream stream(tokenizer, false);
+  TextStream stream(tokenizer, tokenizer.beside_merges() != nullptr);  // there an answer may begin a text of its own
   std::string answer;
   const auto add = [&](const std::string& more) {
     ends.print(more);
@@ -51,9 +53,10 @@ void chat_loop(Generator& generator, ChatHistory& history, const Tokenizer& toke
   for (std::string line; next_message(ends, line);) {
     Generator::Ids prompt;
     try {
-      prompt = history.ask(line);
-    } catch (const InputError& too_long) {
-      log_warning(too_long.what());
+      const bool tool = line.starts_with(tool_sign);
+      prompt = tool ? history.ask(line.substr(tool_sign.size()), "tool") : history.ask(line);
+    } catch (const InputError& refused) {
+      log_warning(refused.what());
       continue;
     }
     if (history.dropped() > dropped)

@@ -17,7 +17,8 @@ struct ChatEnds {
 };
 
 /// Answers line by line; what was said before is in the context, as far as it fits. Every answer draws by the next
-/// seed. A message too long for the context is warned about and forgotten; bytes that are no UTF-8 become U+FFFD.
+/// seed. A line "/tool TEXT" is what a tool says. A message that is too long for the context, or that the template does not
+/// allow, is warned about and forgotten; bytes that are no UTF-8 become U+FFFD.
 void chat_loop(Generator& generator, ChatHistory& history, const Tokenizer& tokenizer, GenerateOptions options,
                const ChatEnds& ends);
 

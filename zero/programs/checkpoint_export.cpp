@@ -8,6 +8,7 @@
 #include "models/families/config_json.h"
 #include "models/families/families.h"
 #include "models/lora/adapter_writer.h"
+#include "models/text/chat_template.h"
 #include "zero/checkpoint/saved_weights.h"
 #include "zero/config/run_model.h"
 #include "zero/config/setup.h"
@@ -24,6 +25,7 @@ Config seen_from(const fs::path& directory, Config config) {
   };
   if (config.model.path) resolve(*config.model.path);
   resolve(config.data.tokenizer);
+  if (!ChatTemplate::is_known(config.data.chat_template)) resolve(config.data.chat_template);
   if (config.lora) resolve(config.lora->adapter);
   return config;
 }

@@ -41,7 +41,8 @@ using Clock = std::chrono::steady_clock;
 using Ids = Generator::Ids;
 
 struct Arguments {
-  std::string model, adapter, tokenizer, prompt, prompts, ids, logits, precision = "fp32", system, chat_template;
+  std::string model, adapter, tokenizer, prompt, prompts, ids, logits, precision = "fp32", system, chat_template, tools,
+                                                                       variables;
   GenerateOptions options;
   bool json = false, chat = false;
 };
@@ -191,12 +192,28 @@ void check_sampling(const SamplingOptions& options) {
   }
 }
 
+/// The file of --tools and the object of --chat-template-kwargs.
+ChatContext context_of(const Arguments& arguments) {
+  ChatContext context;
+  const auto take = [](const std::string& content, const std::string& place) {
+    return std::make_shared<const nlohmann::ordered_json>(parse_ordered_json(content, place));
+  };
+  if (!arguments.tools.empty()) context.tools = take(read_text_file(arguments.tools), arguments.tools);
+  if (context.tools && !context.tools->is_array())
+    throw InputError(text("--tools ", arguments.tools, ": must hold a JSON list of tools"));
+  if (!arguments.variables.empty()) context.variables = take(arguments.variables, "--chat-template-kwargs");
+  if (context.variables && !context.variables->is_object())
+    throw InputError("--chat-template-kwargs must be a JSON object, such as {\"enable_thinking\": false}");
+  return context;
+}
+
 void chat(Model& model, const ModelSource& source, Arguments arguments) {
   const Prompter prompter(source.options.tokenizer);
   const ChatTemplate chat_template =
       ChatTemplate::load(source.options.tokenizer.settings, source.options.tokenizer.chat_template, "--chat-template");
   const std::int64_t context = model.config.max_position_embeddings;
   ChatHistory history(chat_template, prompter.chat(), context, std::min(arguments.options.max_new_tokens, context / 4));
+  history.set_context(context_of(arguments));
   require_utf8(arguments.system, "--system");
   if (!arguments.system.empty()) history.set_system(arguments.system);
   arguments.options.stop_ids = stop_ids(source);
@@ -229,11 +246,18 @@ void describe(CLI::App& app, Arguments& arguments) {
   prompt->excludes(prompts);
   auto* chat = app.add_flag(
       "--chat", arguments.chat,
-      "answer the lines of standard input, each with what was said before in the context, until its end or /exit");
+      "answer the lines of standard input, each with what was said before in the context, until its end or /exit; a line "
+      "\"/tool TEXT\" is what a tool says");
   chat->excludes(prompt)->excludes(prompts)->excludes(ids);
   app.add_option("--system", arguments.system, "system message of the chat")->needs(chat);
-  app.add_option("--chat-template", arguments.chat_template,
-                 "name of the chat's template, before the one that the model or the adapter carries")
+  app.add_option(
+         "--chat-template", arguments.chat_template,
+         "name of a known template, or a file with a Jinja template, before what the model or the adapter carries")
+      ->needs(chat);
+  app.add_option("--tools", arguments.tools, "file with a JSON list of tools that the chat's template shows")
+      ->needs(chat);
+  app.add_option("--chat-template-kwargs", arguments.variables,
+                 "JSON object of further names for the chat's template: '{\"enable_thinking\": false}'")
       ->needs(chat);
   app.add_option("--max-new-tokens", arguments.options.max_new_tokens,
                  "tokens to add at most; to an answer of a chat too (there 512 if not given)")
@@ -265,8 +289,9 @@ int run(int argc, char** argv) {
   if (arguments.ids.empty() && !arguments.chat && app.count("--prompt") + app.count("--prompts") == 0)
     throw InputError(
         "one of --prompt, --prompts, --chat, or --ids with --logits is required (zero_generate --help lists the arguments)");
-  if (!arguments.chat_template.empty() && !ChatTemplate::is_known(arguments.chat_template))
-    throw InputError(text("--chat-template ", arguments.chat_template, ": is none of the templates known here",
+  if (!arguments.chat_template.empty() && !ChatTemplate::is_choice(arguments.chat_template))
+    throw InputError(text("--chat-template ", arguments.chat_template,
+                          ": is none of the templates known here, and no file with one",
                           choice_among(arguments.chat_template, ChatTemplate::names())));
   if (arguments.chat && app.count("--max-new-tokens") == 0) arguments.options.max_new_tokens = 512;
   check_sampling(arguments.options.sampling);

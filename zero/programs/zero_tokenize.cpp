@@ -108,8 +108,9 @@ int run(int argc, char** argv) {
       "{\"error\": ...}.",
       "zero_tokenize");
   app.add_option("model", model, "model directory with tokenizer.json")->required();
-  app.add_option("--template", chat_template,
-                 "chat template for lines that have \"messages\", before the folder's own");
+  app.add_option(
+      "--template", chat_template,
+      "name of a known chat template, or a file with one, for lines that have \"messages\", before the folder's own");
   if (const auto code = parse_command_line(app, argc, argv, version_text("zero_tokenize"))) return *code;
   const TextPipeline pipeline = TextPipeline::load(model);
   ConversationTemplates templates(model, chat_template);

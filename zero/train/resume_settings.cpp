@@ -77,7 +77,7 @@ std::string tokenizer_mark(const TokenizerSource& source, bool needed) {
   if (!needed && Tokenizer::is_json(source.tokenizer)) return "";
   const std::string folder = tokenizer_home(source.tokenizer);
   if (source.tokenizer.empty() || !Tokenizer::lies_at(source.tokenizer)) return "";
-  const std::string file = fs::is_directory(source.tokenizer) ? folder + "/tokenizer.model" : source.tokenizer;
+  const std::string file = fs::is_directory(source.tokenizer) ? Tokenizer::sentencepiece_in(folder) : source.tokenizer;
   std::string mark = fs::exists(file) ? file_mark(file) : "no tokenizer.model";
   if (fs::exists(folder + "/tokenizer.json")) mark += "; tokenizer.json " + file_mark(folder + "/tokenizer.json");
   return mark + "; added tokens and rules " + mark_of(encoding_rules_of(source));
@@ -97,7 +97,8 @@ std::string template_mark(const TokenizerSource& source) {
     name = ChatTemplate::load(source.settings, source.chat_template).name() + ", ";
   } catch (const InputError&) {  // told when a conversation needs it
   }
-  return text(name, jinja->size(), " bytes, ", mark_of(*jinja));
+  const auto for_tools = tools_template_of(source);
+  return text(name, jinja->size(), " bytes, ", mark_of(*jinja), for_tools ? "; with tools " + mark_of(*for_tools) : "");
 }
 
 /// What the adapter that training begins from says, in the place of what [lora] does not.

@@ -49,7 +49,10 @@ std::string save_result(Engine& engine, const RunModel& run, const Config& confi
 
 void check_result(const Config& config, const ModelConfig& model) {
   const HfWriteOptions options = write_options_of(config);
-  if (!config.data.chat_template.empty()) ChatTemplate::named(config.data.chat_template, "<s>", "</s>");
+  if (const std::string& choice = config.data.chat_template; ChatTemplate::is_known(choice))
+    ChatTemplate::named(choice, "<s>", "</s>");
+  else if (!choice.empty())
+    ChatTemplate::load(options.tokenizer.settings, choice);
   check_tokenizer_files(tokenizer_source_of(config));
   stop_ids_of(model, options.base, options.tokenizer);
 }

@@ -6,21 +6,23 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "models/text/conversation/shown_conversation.h"
 #include "models/text/jinja/error.h"
 #include "models/text/jinja/values/characters.h"
 
 namespace zero {
 namespace {
 
-using Json = nlohmann::ordered_json;
+/// A conversation through a template.
+struct Talk {
+  const ConversationTemplate& chat;
+  const std::vector<Message>& messages;
+  const ChatContext& context;
+};
 
-ConversationText render(const ConversationTemplate& chat, const std::vector<Message>& messages, std::size_t count,
-                        bool prompt) {
-  Json request{{"messages", Json::array()}, {"add_generation_prompt", prompt}};
-  for (std::size_t i = 0; i < count; ++i)
-    request["messages"].push_back({{"role", messages[i].role}, {"content", messages[i].content}});
+ConversationText render(const Talk& talk, std::size_t count, bool prompt) {
   try {
-    return chat.render(request);
+    return talk.chat.render(shown_conversation(talk.messages, count, talk.context, prompt));
   } catch (const jinja::TemplateError& error) {
     throw InputError(described(error));
   }
@@ -66,14 +68,13 @@ std::vector<TextSpan> generated_spans(const ConversationText& whole, const std::
 
 /// From the prompt for answer i to its end, without white space behind it; where the template has no such prompt, none
 /// before it either.
-TextSpan answer_span(const ConversationTemplate& chat, const std::vector<Message>& messages, std::size_t i,
-                     const std::string& whole) {
+TextSpan answer_span(const Talk& talk, std::size_t i, const std::string& whole) {
   if (i == 0) refuse_answer(i, "the conversation begins with it");
   std::string before, bare, after;
   try {
-    before = render(chat, messages, i, true).text;
-    bare = render(chat, messages, i, false).text;
-    after = i + 1 == messages.size() ? whole : render(chat, messages, i + 1, false).text;
+    before = render(talk, i, true).text;
+    bare = render(talk, i, false).text;
+    after = i + 1 == talk.messages.size() ? whole : render(talk, i + 1, false).text;
   } catch (const InputError& error) {
     refuse_answer(i, text("the messages up to it alone give: ", error.what()));
   }
@@ -91,30 +92,35 @@ TextSpan answer_span(const ConversationTemplate& chat, const std::vector<Message
 
 }  // namespace
 
-RenderedChat render_answers(const ConversationTemplate& chat, const std::vector<Message>& messages) {
-  ConversationText whole = render(chat, messages, messages.size(), false);
+RenderedChat render_answers(const ConversationTemplate& chat, const std::vector<Message>& messages,
+                            const ChatContext& context) {
+  const Talk talk{chat, messages, context};
+  ConversationText whole = render(talk, messages.size(), false);
   RenderedChat rendered;
   if (whole.generated) {
     rendered.trained = generated_spans(whole, messages);
   } else {
     for (std::size_t i = 0; i < messages.size(); ++i)
       if (is_trained(messages[i]))
-        if (const TextSpan span = answer_span(chat, messages, i, whole.text); span.begin < span.end)
+        if (const TextSpan span = answer_span(talk, i, whole.text); span.begin < span.end)
           rendered.trained.push_back(span);
   }
   rendered.text = std::move(whole.text);
   return rendered;
 }
 
-std::string render_prompt(const ConversationTemplate& chat, const std::vector<Message>& messages) {
-  return render(chat, messages, messages.size(), true).text;
+std::string render_prompt(const ConversationTemplate& chat, const std::vector<Message>& messages,
+                          const ChatContext& context) {
+  return render({chat, messages, context}, messages.size(), true).text;
 }
 
 std::string end_of_answer(const ConversationTemplate& chat, const std::string& eos) {
   static constexpr std::string_view probe = "zero7answer3probe";
+  const std::vector<Message> talk{{"user", "a"}, {"assistant", std::string(probe)}};
+  const ChatContext none;
   std::string text;
   try {
-    text = render(chat, {{"user", "a"}, {"assistant", std::string(probe)}}, 2, false).text;
+    text = render({chat, talk, none}, talk.size(), false).text;
   } catch (const InputError&) {  // told when a conversation needs it
     return eos;
   }

@@ -12,10 +12,12 @@ namespace zero {
 
 /// InputError when the template refuses the conversation, and when the answers cannot be told from the rest: what
 /// the template makes of the first messages is then not how it begins the whole.
-RenderedChat render_answers(const ConversationTemplate& chat, const std::vector<Message>& messages);
+RenderedChat render_answers(const ConversationTemplate& chat, const std::vector<Message>& messages,
+                            const ChatContext& context = {});
 
 /// The text with the prompt for the next answer. InputError when the template refuses the conversation.
-std::string render_prompt(const ConversationTemplate& chat, const std::vector<Message>& messages);
+std::string render_prompt(const ConversationTemplate& chat, const std::vector<Message>& messages,
+                          const ChatContext& context = {});
 
 /// What the template writes behind an answer, up to white space: the text of one special token in a template that fits
 /// its tokenizer. `eos` where it writes nothing there, or refuses a question with its answer.

@@ -76,9 +76,9 @@ ConversationText ConversationTemplate::render(const Json& request) const {
   return result;
 }
 
-ConversationTemplates::ConversationTemplates(const std::string& folder, const std::string& file)
+ConversationTemplates::ConversationTemplates(const std::string& folder, const std::string& choice)
     : folder_(folder), templates_(FolderTemplates::read(folder)) {
-  if (!file.empty()) templates_.by_name = {{"default", {read_text_file(file), file}}};
+  if (!choice.empty()) templates_.by_name = {{"default", FolderTemplates::named(choice)}};
 }
 
 ConversationText ConversationTemplates::render(const Json& request) {

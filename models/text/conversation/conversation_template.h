@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,10 @@ class ConversationTemplate {
   /// when the template refuses the conversation or fails; InputError for a request of another form. Thread-safe.
   ConversationText render(const nlohmann::ordered_json& request) const;
 
+  /// As of jinja::Template.
+  bool mentions(std::string_view name) const { return template_.mentions(name); }
+  bool has_string(std::string_view string) const { return template_.has_string(string); }
+
  private:
   jinja::Template template_;
   Tokens tokens_;
@@ -39,8 +44,8 @@ class ConversationTemplate {
 /// The templates of a folder, read when they are first chosen.
 class ConversationTemplates {
  public:
-  /// `file`: a template that goes before the folder's; empty: none.
-  ConversationTemplates(const std::string& folder, const std::string& file);
+  /// `choice`: a known template's name, or a file with one, that goes before the folder's; empty: none.
+  ConversationTemplates(const std::string& folder, const std::string& choice);
 
   /// As ConversationTemplate::render, by the template for conversations with tools, or without. InputError where the folder
   /// has none.

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/log.h"
+#include "models/text/known_chat_templates.h"
 
 namespace zero {
 namespace {
@@ -56,6 +57,11 @@ FolderTemplates FolderTemplates::read(const fs::path& folder) {
     add_tokens(config.value(more, json()), found.tokens);
   add_tokens(read_json_object(folder / "special_tokens_map.json"), found.tokens);
   return found;
+}
+
+FolderTemplates::Source FolderTemplates::named(const std::string& choice) {
+  if (const KnownChatTemplate* known = known_chat_template(choice)) return {std::string(known->jinja), choice};
+  return {read_text_file(choice), choice};
 }
 
 const FolderTemplates::Source* FolderTemplates::chosen(bool tools) const {

@@ -19,6 +19,9 @@ struct FolderTemplates {
   /// or a list of {"name", "template"}. InputError for files that break their form.
   static FolderTemplates read(const std::filesystem::path& folder);
 
+  /// What a user names: a known template (models/text/known_chat_templates.h), else a file.
+  static Source named(const std::string& choice);
+
   /// "tool_use" for conversations with tools where there is one, else "default"; nullptr where there is none.
   const Source* chosen(bool tools) const;
 

@@ -63,6 +63,10 @@ Template::Template(std::string_view source) {
 
 bool Template::has_generation() const { return syntax_->has_generation; }
 
+bool Template::has_string(std::string_view string) const { return syntax_->strings.contains(string); }
+
+bool Template::mentions(std::string_view name) const { return syntax_->names.contains(name) || has_string(name); }
+
 Rendered Template::render(const Json& variables, const RenderOptions& options) const {
   ZERO_CHECK(variables.is_object(), "variables must be an object");
   Budget budget(options.limits);

@@ -42,6 +42,13 @@ class Template {
 
   bool has_generation() const;
 
+  /// Whether an expression has this string, or one with this as a part between dots.
+  bool has_string(std::string_view string) const;
+
+  /// Whether an expression has this name: as a variable, an attribute, or as has_string() says. What is named nowhere is
+  /// read by no template but one that writes whole objects.
+  bool mentions(std::string_view name) const;
+
  private:
   std::shared_ptr<const Syntax> syntax_;
 };

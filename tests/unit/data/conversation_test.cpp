@@ -59,7 +59,8 @@ TEST(Conversation, RefusesWithThePlaceAndTheRule) {
   EXPECT_THAT(refused(R"({"question": "x"})"), HasSubstr("keys must be messages"));
   EXPECT_THAT(refused(R"({"messages": []})"), HasSubstr("empty conversation"));
   EXPECT_THAT(refused(R"({"messages": {}})"), HasSubstr("must be a list"));
-  EXPECT_THAT(refused(R"({"messages": [{"role": "tool", "content": "x"}]})"), HasSubstr("unknown role \"tool\""));
+  EXPECT_THAT(refused(R"({"messages": [{"role": "ipython", "content": "x"}]})"), HasSubstr("unknown role \"ipython\""));
+  EXPECT_THAT(refused(R"({"conversations": [{"from": "tool", "value": "x"}]})"), HasSubstr("unknown role \"tool\""));
   EXPECT_THAT(refused(R"({"messages": [{"role": "human", "content": "x"}]})"), HasSubstr("unknown role"));
   EXPECT_THAT(refused(R"({"messages": [{"role": "user", "content": null}]})"), HasSubstr("must be a text, not null"));
   EXPECT_THAT(refused(R"({"messages": [{"role": "user"}]})"), HasSubstr("\"content\" is missing"));
@@ -116,7 +117,9 @@ TEST(Conversation, A100000MutatedLinesNeverCrash) {
       R"({"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "a \u00e9 \ud83d\ude00"}, {"role": "assistant", "content": "b"}]})",
       R"({"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}], "system": null})",
       R"({"instruction": "a", "input": "i", "output": "b", "history": [["q", "r"]]})",
-      R"({"prompt": "p", "completion": "c"})", R"({"text": "t"})"};
+      R"({"prompt": "p", "completion": "c"})",
+      R"({"text": "t"})",
+      R"({"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}, {"role": "assistant", "tool_calls": [{"id": "1"}]}, {"role": "tool", "content": {"x": 1}}], "tools": "[{\"name\": \"f\"}]", "chat_template_kwargs": {"a": null}})"};
   const std::vector<std::string> chunks = {"{",
                                            "}",
                                            "[",

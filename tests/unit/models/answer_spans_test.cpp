@@ -2,12 +2,13 @@
 
 #include <gmock/gmock.h>
 
-#include <functional>
 #include <random>
 
 #include "base/error.h"
 #include "models/text/chat_template.h"
 #include "models/text/known_chat_templates.h"
+#include "tests/unit/message_of.h"
+#include "tests/unit/models/trained_texts.h"
 
 namespace zero {
 namespace {
@@ -20,20 +21,7 @@ ConversationTemplate chat_of(const std::string& jinja) {
 }
 
 std::vector<std::string> answers(const std::string& jinja, const std::vector<Message>& messages) {
-  const RenderedChat rendered = render_answers(chat_of(jinja), messages);
-  std::vector<std::string> spans;
-  for (const TextSpan& span : rendered.trained)
-    spans.push_back(rendered.text.substr(span.begin, span.end - span.begin));
-  return spans;
-}
-
-std::string refusal(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return trained_texts(render_answers(chat_of(jinja), messages));
 }
 
 const std::vector<Message> talk = {{"user", "Hi"}, {"assistant", "Yö "}, {"user", "More?"}, {"assistant", "No"}};
@@ -74,7 +62,7 @@ TEST(AnswerSpans, AreThoseOfTheKnownTemplates) {
     const ConversationTemplate engine = chat_of(jinja);
     EXPECT_EQ(end_of_answer(engine, "</s>"), by_hand.end_of_turn()) << jinja;
     if (asks_for_an_instruction(jinja)) {
-      EXPECT_THAT(refusal([&] {
+      EXPECT_THAT(message_of<InputError>([&] {
                     render_answers(engine, {{"user", "a"}, {"assistant", "b"}});
                   }),
                   HasSubstr("message 2"));
@@ -108,7 +96,7 @@ TEST(AnswerSpans, ComeOfGenerationBlocks) {
 
 TEST(AnswerSpans, AreRefusedWhereTheyCannotBeTold) {
   const auto why = [](const std::string& jinja, const std::vector<Message>& messages) {
-    return refusal([&] { answers(jinja, messages); });
+    return message_of<InputError>([&] { answers(jinja, messages); });
   };
   const std::string forgets =
       "{% for m in messages %}<{{ m.role }}>{{ m.content if loop.revindex < 3 else '...' }}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}";

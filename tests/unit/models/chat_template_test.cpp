@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "models/text/known_chat_templates.h"
+#include "tests/unit/message_of.h"
+#include "tests/unit/models/trained_texts.h"
 
 namespace zero {
 namespace {
@@ -19,23 +21,6 @@ const std::vector<Message> talk = {
     {"system", " Be terse. "}, {"user", " Hi\n"}, {"assistant", "Yo "}, {"user", "More?"}};
 
 ChatTemplate named(const std::string& name) { return ChatTemplate::named(name, "<s>", "</s>"); }
-
-std::vector<std::string> answers(const ChatTemplate& chat, const std::vector<Message>& messages) {
-  const RenderedChat rendered = chat.render(messages);
-  std::vector<std::string> spans;
-  for (const TextSpan& span : rendered.trained)
-    spans.push_back(rendered.text.substr(span.begin, span.end - span.begin));
-  return spans;
-}
-
-std::string refusal(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 TEST(ChatTemplate, RendersEachKnownTemplate) {
   EXPECT_EQ(
@@ -58,16 +43,17 @@ TEST(ChatTemplate, RendersEachKnownTemplate) {
 }
 
 TEST(ChatTemplate, TrainsAnswersWithTheMarkThatEndsThem) {
-  EXPECT_THAT(answers(named("zephyr"), talk), ElementsAre("Yo </s>"));
-  EXPECT_THAT(answers(named("llama-2"), talk), ElementsAre("Yo </s>"));
-  EXPECT_THAT(answers(named("llama-3"), talk), ElementsAre("Yo<|eot_id|>"));
-  EXPECT_THAT(answers(named("chatml"), talk), ElementsAre("Yo <|im_end|>"));
-  EXPECT_THAT(answers(named("alpaca"), talk), ElementsAre("Yo</s>"));
+  EXPECT_THAT(trained_texts(named("zephyr").render(talk)), ElementsAre("Yo </s>"));
+  EXPECT_THAT(trained_texts(named("llama-2").render(talk)), ElementsAre("Yo </s>"));
+  EXPECT_THAT(trained_texts(named("llama-3").render(talk)), ElementsAre("Yo<|eot_id|>"));
+  EXPECT_THAT(trained_texts(named("chatml").render(talk)), ElementsAre("Yo <|im_end|>"));
+  EXPECT_THAT(trained_texts(named("alpaca").render(talk)), ElementsAre("Yo</s>"));
 }
 
 TEST(ChatTemplate, StripsAsPythonDoes) {
-  EXPECT_THAT(answers(named("alpaca"), {{"user", "x"}, {"assistant", "\u3000\u00a0\x1c a \u200b\u2029\n"}}),
-              ElementsAre("a \u200b</s>"));
+  EXPECT_THAT(
+      trained_texts(named("alpaca").render({{"user", "x"}, {"assistant", "\u3000\u00a0\x1c a \u200b\u2029\n"}})),
+      ElementsAre("a \u200b</s>"));
 }
 
 TEST(ChatTemplate, LooksThroughSpelling) {
@@ -98,12 +84,12 @@ TEST(ChatTemplate, TakesNoExpressionForAMessage) {
             "<|im_start|>system\nIt's\n<|im_end|>\n<|im_start|>user\na<|im_end|>\n");
   for (const char* system :
        {"' + default_system + '", "' ~ name ~ '", "<|im_end|>\n' }}{{ x }}{{ '", "caf\\u00e9", "'\x1f+\x1fx\x1f+\x1f'"})
-    EXPECT_THAT(refusal([&] { ChatTemplate::recognise(with(system), "<s>", "</s>", "dir"); }),
+    EXPECT_THAT(message_of<InputError>([&] { ChatTemplate::recognise(with(system), "<s>", "</s>", "dir"); }),
                 HasSubstr("dir: the chat template is none of those known"))
         << system;
   const std::string zephyr(known_chat_templates()[0].jinja), user = "'<|user|>\n'";
   const std::string other = std::string(zephyr).replace(zephyr.find(user), user.size(), "'<|user|>' + x + '\n'");
-  EXPECT_THAT(refusal([&] { ChatTemplate::recognise(other, "<s>", "</s>", "dir"); }),
+  EXPECT_THAT(message_of<InputError>([&] { ChatTemplate::recognise(other, "<s>", "</s>", "dir"); }),
               HasSubstr("dir: the chat template is none"));
 }
 
@@ -113,16 +99,17 @@ TEST(ChatTemplate, RefusesWhatItDoesNotKnow) {
        {std::string(), std::string("{{"), std::string("{% for m in messages %}{{ m['content'] }}{% endfor %}"),
         zephyr + "x", zephyr.substr(2)})
     EXPECT_THAT(
-        refusal([&] { ChatTemplate::recognise(jinja, "<s>", "</s>", "dir/tokenizer_config.json"); }),
+        message_of<InputError>([&] { ChatTemplate::recognise(jinja, "<s>", "</s>", "dir/tokenizer_config.json"); }),
         HasSubstr(
             "dir/tokenizer_config.json: the chat template is none of those known (zephyr, llama-2, llama-3, chatml, alpaca)"))
         << jinja;
-  EXPECT_THAT(refusal([&] { ChatTemplate::recognise(zephyr, "<s>", "", "x"); }), HasSubstr("names none"));
-  EXPECT_THAT(refusal([&] {
+  EXPECT_THAT(message_of<InputError>([&] { ChatTemplate::recognise(zephyr, "<s>", "", "x"); }),
+              HasSubstr("names none"));
+  EXPECT_THAT(message_of<InputError>([&] {
                 named("llama-2").render({{"user", "a"}, {"user", "b"}});
               }),
               HasSubstr("message 2 is of the user"));
-  EXPECT_THAT(refusal([&] {
+  EXPECT_THAT(message_of<InputError>([&] {
                 named("llama-2").render({{"user", "a"}, {"assistant", "b"}, {"assistant", "c"}});
               }),
               HasSubstr("message 3"));
@@ -132,7 +119,7 @@ TEST(ChatTemplate, LoadsFromADirectory) {
   const auto folder = std::filesystem::temp_directory_path() / ("zero-chat-" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   const auto write = [&](const char* name, const std::string& content) { std::ofstream(folder / name) << content; };
-  EXPECT_THAT(refusal([&] { ChatTemplate::load(folder); }), HasSubstr("has no chat template"));
+  EXPECT_THAT(message_of<InputError>([&] { ChatTemplate::load(folder); }), HasSubstr("has no chat template"));
   EXPECT_EQ(ChatTemplate::load(folder, "zephyr").end_of_turn(), "</s>");
   write(
       "tokenizer_config.json",
@@ -140,14 +127,24 @@ TEST(ChatTemplate, LoadsFromADirectory) {
   EXPECT_EQ(ChatTemplate::load(folder).name(), "jinja");
   EXPECT_EQ(ChatTemplate::load(folder).render({{"user", "a"}}).text, "?");
   EXPECT_EQ(ChatTemplate::load(folder, "zephyr").end_of_turn(), "<end>");
-  EXPECT_THAT(refusal([&] { ChatTemplate::load(folder, "llama-2"); }), HasSubstr("bos_token"));
+  EXPECT_THAT(message_of<InputError>([&] { ChatTemplate::load(folder, "llama-2"); }), HasSubstr("bos_token"));
   write("chat_template.jinja", std::string(known_chat_templates()[3].jinja));
   EXPECT_EQ(ChatTemplate::load(folder).name(), "chatml");
   write("chat_template.jinja", "{% for m in messages %}<{{ m.role }}>{{ m.content }}{{ eos_token }}{% endfor %}");
   EXPECT_EQ(ChatTemplate::load(folder).end_of_turn(), "<end>");
   EXPECT_EQ(ChatTemplate::load(folder).prompt({{"user", "a"}}), "<user>a<end>");
+  const std::string own = folder / "own.jinja";
+  write("own.jinja", "{% for m in messages %}[{{ m.content }}]{{ eos_token }}{% endfor %}\n");
+  EXPECT_EQ(ChatTemplate::load(folder, own).render({{"user", "a"}}).text, "[a]<end>");
+  EXPECT_EQ(ChatTemplate::load(folder, own).name(), "jinja");
+  write("own.jinja", std::string(known_chat_templates()[3].jinja));
+  EXPECT_EQ(ChatTemplate::load(folder, own).name(), "chatml");
+  EXPECT_THAT(message_of<InputError>([&] { ChatTemplate::load(folder, "own.jinja.not", "data.chat_template"); }),
+              HasSubstr("data.chat_template own.jinja.not: is not known, and no file"));
+  EXPECT_TRUE(ChatTemplate::is_choice(own) && ChatTemplate::is_choice("tinyllama"));
+  EXPECT_FALSE(ChatTemplate::is_choice(folder) || ChatTemplate::is_choice(""));
   write("chat_template.jinja", "{% if %}");
-  EXPECT_THAT(refusal([&] { ChatTemplate::load(folder); }),
+  EXPECT_THAT(message_of<InputError>([&] { ChatTemplate::load(folder); }),
               HasSubstr("chat_template.jinja: the chat template cannot be read"));
   std::filesystem::remove_all(folder);
 }

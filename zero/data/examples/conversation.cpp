@@ -1,6 +1,8 @@
 #include "zero/data/examples/conversation.h"
 
-#include <array>
+#include <algorithm>
+#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -13,22 +15,29 @@ namespace zero {
 namespace {
 
 using nlohmann::json;
+using Ordered = nlohmann::ordered_json;
 
-constexpr JsonLimits limits{.bytes = std::int64_t{1} << 30, .depth = 32, .in_a_file = true};
+constexpr JsonLimits limits{.bytes = std::int64_t{1} << 30, .in_a_file = true};
+
+constexpr const char* text_part = "{\"type\": \"text\", \"text\": ...}";
 
 class Reader {
  public:
-  Reader(const json& line, const std::string& place, std::set<std::string>* ignored)
-      : line_(line), place_(place), ignored_(ignored) {}
+  Reader(const json& line, std::string_view source, const std::string& place, std::set<std::string>* ignored)
+      : line_(line), source_(source), place_(place), ignored_(ignored) {}
 
-  Example example() const {
+  Example example() {
     if (has("messages")) {
-      check({"messages", "system"});
-      return chat(with_system(turns("messages", "role", "content")));
+      check({"messages", "system", "tools", "chat_template_kwargs"});
+      Example example = chat(with_system(
+          turns("messages", [this](const json& turn, std::size_t number) { return message(turn, number); })));
+      example.context = {held("tools", true), held("chat_template_kwargs", false)};
+      return example;
     }
     if (has("conversations")) {
       check({"conversations", "system"});
-      return chat(with_system(turns("conversations", "from", "value")));
+      return chat(with_system(turns(
+          "conversations", [this](const json& turn, std::size_t number) { return share_gpt_message(turn, number); })));
     }
     if (has("prompt") && has("completion")) {
       check({"prompt", "completion"});
@@ -88,46 +97,120 @@ class Reader {
     return example;
   }
 
-  Message message(const json& turn, std::size_t number, const char* list, const char* role_key,
-                  const char* content_key) const {
-    if (!turn.is_object())
-      refuse(text("a message must be an object with \"", role_key, "\" and \"", content_key, "\""));
+  void check_turn(const json& turn, const std::string& place, std::vector<std::string_view> known,
+                  const char* list) const {
+    if (!turn.is_object()) refuse(text("a message must be an object with \"", known[0], "\" and \"", known[1], "\""));
+    known.insert(known.end(), {"weight", "train", "training"});
+    check_keys(turn, known, place, ignored_, text(list, "[]."));
+  }
+
+  Message message(const json& turn, std::size_t number) {
     const std::string place = text(place_, ": message ", number);
-    check_keys(turn, {role_key, content_key, "weight", "train", "training"}, place, ignored_, text(list, "[]."));
-    const std::string role = string_of(turn, role_key);
-    return {role_of(role, std::string_view(role_key) == "from"), content_of(turn, content_key, number),
+    check_turn(turn, place,
+               {"role", "content", "tool_calls", "tool_call_id", "reasoning_content", "thinking", "reasoning"},
+               "messages");
+    const std::string role = role_of(string_of(turn, "role"), {}, "system, user, assistant, tool");
+    const bool calls = has_calls(turn, place);
+    Message made{role, content_of(turn, role, calls, place), trained_flag(turn, place)};
+    if (is_more_than_text(turn)) made.whole = whole_message(number - 1);
+    return made;
+  }
+
+  Message share_gpt_message(const json& turn, std::size_t number) const {
+    static const std::map<std::string, std::string> other{{"human", "user"}, {"gpt", "assistant"}};
+    const std::string place = text(place_, ": message ", number);
+    check_turn(turn, place, {"from", "value"}, "conversations");
+    const std::string role = role_of(string_of(turn, "from"), other, "system, human or user, gpt or assistant");
+    const bool parts = turn.contains("value") && turn["value"].is_array();
+    if (parts && turn["value"].size() != 1)
+      throw InputError(text(place, ": \"value\" is a list; taken are a text, or a list of one part ", text_part));
+    return {role, parts ? text_of_parts(turn["value"], "value", place) : string_of(turn, "value"),
             trained_flag(turn, place)};
   }
 
-  // A text, or a list with one part that is a text.
-  std::string content_of(const json& turn, const char* key, std::size_t number) const {
-    const auto found = turn.find(key);
-    if (found == turn.end() || !found->is_array()) return string_of(turn, key);
-    const json part = found->size() == 1 && found->front().is_object() ? found->front() : json::object();
-    if (part.value("type", json()) != "text" || !part.contains("text"))
-      refuse(text(
-          "message ", number, ": \"", key,
-          "\" is a list; taken are a text, or a list of one part {\"type\": \"text\", \"text\": ...}: only text is trained"));
-    return string_of(part, "text");
+  static bool has_calls(const json& turn, const std::string& place) {
+    const auto calls = turn.find("tool_calls");
+    if (calls == turn.end() || calls->is_null() || *calls == "") return false;
+    const bool objects = calls->is_array() &&
+                         std::all_of(calls->begin(), calls->end(), [](const json& call) { return call.is_object(); });
+    if (!objects) throw InputError(text(place, ": \"tool_calls\" must be a list of objects"));
+    return !calls->empty();
   }
 
-  std::string role_of(const std::string& name, bool share_gpt) const {
-    static constexpr std::array<std::array<std::string_view, 2>, 2> other = {{{"human", "user"}, {"gpt", "assistant"}}};
+  // A text; parts of text; nothing beside calls; an object as the result of a tool.
+  std::string content_of(const json& turn, const std::string& role, bool calls, const std::string& place) const {
+    const auto found = turn.find("content");
+    const bool none = found == turn.end() || found->is_null();
+    if (none && role == "assistant" && calls) return "";
+    if (none || found->is_string()) return string_of(turn, "content");
+    if (found->is_object() && role == "tool") return found->dump();
+    if (!found->is_array()) return string_of(turn, "content");
+    return text_of_parts(*found, "content", place);
+  }
+
+  static std::string text_of_parts(const json& parts, const char* key, const std::string& place) {
+    std::string all;
+    for (const json& part : parts) {
+      const bool is_text =
+          part.is_object() && part.value("type", json()) == "text" && part.contains("text") && part["text"].is_string();
+      if (!is_text)
+        throw InputError(text(place, ": \"", key, "\" has a part that is not ", text_part, ": only text is trained"));
+      all += part["text"].get_ref<const std::string&>();
+    }
+    if (parts.empty()) throw InputError(text(place, ": \"", key, "\" is an empty list"));
+    return all;
+  }
+
+  static bool is_flag(const std::string& key) { return key == "weight" || key == "train" || key == "training"; }
+
+  static bool is_more_than_text(const json& turn) {
+    for (const auto& [key, value] : turn.items())
+      if (!value.is_null() && !is_flag(key) && (key == "content" ? !value.is_string() : key != "role")) return true;
+    return false;
+  }
+
+  // With its keys in their order, without those that are null or say whether it is trained.
+  ChatJson whole_message(std::size_t index) {
+    if (ordered_.is_null()) ordered_ = parse_ordered_json(source_, place_, limits);
+    Ordered shown = Ordered::object();
+    for (const auto& [key, value] : ordered_["messages"][index].items())
+      if (!value.is_null() && !is_flag(key)) shown[key] = value;
+    return std::make_shared<const Ordered>(std::move(shown));
+  }
+
+  // A list of objects, or an object, itself or as JSON text; null or an empty text: none.
+  ChatJson held(const char* key, bool list) {
+    if (!has(key) || line_[key].is_null() || line_[key] == "") return nullptr;
+    if (ordered_.is_null()) ordered_ = parse_ordered_json(source_, place_, limits);
+    Ordered value = ordered_[key];
+    if (value.is_string())
+      value = parse_ordered_json(value.get<std::string>(), text(place_, ": \"", key, "\""), limits);
+    if (value.is_null()) return nullptr;
+    const bool fits = list ? value.is_array() && std::all_of(value.begin(), value.end(),
+                                                             [](const Ordered& one) { return one.is_object(); })
+                           : value.is_object();
+    if (!fits)
+      refuse(text("\"", key, "\" must be ", list ? "a list of objects" : "an object", ", or the JSON text of ",
+                  list ? "such a list" : "one"));
+    return std::make_shared<const Ordered>(std::move(value));
+  }
+
+  std::string role_of(const std::string& name, const std::map<std::string, std::string>& other,
+                      const char* known) const {
     for (const std::string_view role : {"system", "user", "assistant"})
       if (name == role) return name;
-    if (share_gpt)
-      for (const auto& [spelt, role] : other)
-        if (name == spelt) return std::string(role);
-    refuse(text("unknown role \"", name.substr(0, 40), "\": roles are ",
-                share_gpt ? "system, human or user, gpt or assistant" : "system, user, assistant"));
+    if (other.empty() && name == "tool") return name;
+    if (const auto found = other.find(name); found != other.end()) return found->second;
+    refuse(text("unknown role \"", name.substr(0, 40), "\": roles are ", known));
   }
 
-  std::vector<Message> turns(const char* name, const char* role_key, const char* content_key) const {
+  template <class Read>
+  std::vector<Message> turns(const char* name, const Read& read) const {
     const json& list = line_[name];
     if (!list.is_array()) refuse(text("\"", name, "\" must be a list of messages"));
     if (list.empty()) refuse(text("\"", name, "\" is an empty conversation"));
     std::vector<Message> messages;
-    for (const json& turn : list) messages.push_back(message(turn, messages.size() + 1, name, role_key, content_key));
+    for (const json& turn : list) messages.push_back(read(turn, messages.size() + 1));
     return messages;
   }
 
@@ -167,6 +250,8 @@ class Reader {
   }
 
   const json& line_;
+  std::string_view source_;
+  Ordered ordered_;  // the line with its keys in their order, once that is needed
   const std::string& place_;
   std::set<std::string>* ignored_;
 };
@@ -181,7 +266,7 @@ Example parse_example(std::string_view line, const std::string& place, std::set<
   const json parsed = parse_json(line, place, limits);
   if (!parsed.is_object())
     throw InputError(text(place, ": an example must be a JSON object, not ", parsed.type_name()));
-  Example example = Reader(parsed, place, ignored).example();
+  Example example = Reader(parsed, line, place, ignored).example();
   example.place = place;
   return example;
 }

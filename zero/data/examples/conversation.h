@@ -1,12 +1,13 @@
 #pragma once
 // Examples for fine-tuning: one line of a .jsonl file each, or one object of a .json file that is a list. Their shape
 // is told by their keys. No LibTorch.
-//   {"messages": [{"role", "content"}, ...]}                      a conversation; roles system, user, assistant
+//   {"messages": [{"role", "content"}, ...]}                      a conversation; roles system, user, assistant, tool
 //   {"conversations": [{"from", "value"}, ...]}                   ShareGPT; human or user, gpt or assistant, system
 //   {"instruction", "input"?, "output", "system"?, "history"?}    Alpaca; input follows the instruction on a new line
 //   {"prompt", "completion"}                                      no template; the completion and EOS are trained
 //   {"text"}                                                      no template; all of it is trained
-// Conversations and Alpaca may have "system". Messages may say "weight", "train" or "training"
+// Beside "messages" may stand "tools" and "chat_template_kwargs", in them what else a chat template reads: tool_calls,
+// thoughts, parts of text. Conversations and Alpaca may have "system". Messages may say "weight", "train" or "training"
 // (zero/data/examples/example_keys.h); an example may say that it is trained like any other.
 #include <cstdint>
 #include <set>
@@ -22,6 +23,7 @@ struct Example {
   enum class Kind : std::uint8_t { chat, completion, text };
   Kind kind = Kind::text;
   std::vector<Message> messages;  // chat
+  ChatContext context;            // chat
   std::string prompt;             // completion
   std::string text;               // completion: what follows the prompt
   std::string place;              // "data/chat.jsonl:17" or "data/alpaca.json: row 17", for messages
@@ -29,8 +31,8 @@ struct Example {
 };
 
 /// One line. InputError that begins with `place`: broken JSON, no known shape, an unknown role, an empty conversation,
-/// content that is no text, a key that is not honoured, deeper than 32 levels. Names of keys that mean nothing here go
-/// into `ignored`.
+/// content that is no text, a key that is not honoured, deeper than 64 levels. Names of keys that mean nothing here go
+/// into `ignored`, those of messages as "messages[].name".
 Example parse_example(std::string_view line, const std::string& place, std::set<std::string>* ignored = nullptr);
 
 }  // namespace zero

@@ -96,7 +96,7 @@ EncodedExample ConversationEncoder::encode_chat(const Example& example) const {
   require_possible_flags(example, options_.train_on);
   RenderedChat rendered;
   try {
-    rendered = chat.render(example.messages);
+    rendered = chat.render(example.messages, example.context);
   } catch (const InputError& error) {
     throw InputError(text(example.place, ": ", error.what()));
   }

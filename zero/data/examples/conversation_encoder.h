@@ -29,7 +29,7 @@ struct EncodedExample {
 
 struct EncoderOptions {
   std::string model_directory;  // of tokenizer_config.json and the chat template
-  std::string chat_template;    // a known name; empty: the directory's own
+  std::string chat_template;    // a known name, or a file; empty: the directory's own
   TrainOn train_on = TrainOn::assistant;
   std::string template_place = {};  // where the template is named, for messages; empty: nowhere
 };
@@ -47,6 +47,9 @@ class ConversationEncoder {
 
   /// InputError when conversations cannot be encoded.
   const ChatTemplate& chat_template() const;
+
+  /// Whether a key of messages reaches the text by the chat template.
+  bool reads(const std::string& key) const { return template_ && template_->reads(key); }
 
  private:
   [[noreturn]] void refuse_template(const std::string& why) const;

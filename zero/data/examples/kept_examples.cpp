@@ -16,7 +16,7 @@ namespace zero {
 namespace {
 
 /// Changes whenever ids or masks of the same examples would.
-constexpr const char* example_rule = "kept examples, version 2";
+constexpr const char* example_rule = "kept examples, version 3";
 
 constexpr std::size_t count_words = sizeof(ExampleCounts) / sizeof(std::uint32_t);
 
@@ -85,7 +85,7 @@ CacheRecipe example_recipe(const std::string& path, std::shared_ptr<const Conver
 Fingerprint fingerprint_of(const Tokenizer& tokenizer, const EncoderOptions& options) {
   const TokenizerSource source{tokenizer.model_path(), options.model_directory, options.chat_template};
   std::string all = text("tokenizer ", tokenizer.hash(), "; train on ", static_cast<int>(options.train_on), "; ",
-                         encoding_rules_of(source), "; template ", chat_template_of(source).value_or("none"));
+                         encoding_rules_of(source), "; templates ", chat_templates_mark(source));
   const std::string merges = tokenizer_home(tokenizer.model_path()) + "/tokenizer.json";
   std::error_code none;
   if (std::filesystem::is_regular_file(merges, none)) all += text("; merges ", hex(fingerprint_of_file(merges)));

@@ -1,5 +1,7 @@
 #include "models/text/jinja/language/parser.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "models/text/jinja/error.h"
 #include "models/text/jinja/language/expression_parser.h"
@@ -231,11 +233,24 @@ class Parser {
   TokenStream& tokens_;
 };
 
+void add_words(const Token& token, Syntax& syntax) {
+  if (token.kind == Token::Kind::name) syntax.names.insert(token.text);
+  if (token.kind != Token::Kind::string) return;
+  syntax.strings.insert(token.text);
+  for (std::size_t begin = 0; begin <= token.text.size();) {  // map(attribute='function.name')
+    const std::size_t end = std::min(token.text.find('.', begin), token.text.size());
+    syntax.strings.insert(token.text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+}
+
 }  // namespace
 
 Syntax parse(std::string_view source) {
   Syntax syntax;
-  TokenStream tokens(tokenize(source), syntax);
+  std::vector<Token> read = tokenize(source);
+  for (const Token& token : read) add_words(token, syntax);
+  TokenStream tokens(std::move(read), syntax);
   syntax.body = Parser(tokens).parse_block({});
   resolve_names(syntax);
   return syntax;

@@ -2,6 +2,7 @@
 // The tree of a template. No LibTorch.
 #include <cstdint>
 #include <deque>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -132,6 +133,8 @@ struct Statement {
   std::vector<Load> loads, other_loads, test_loads;
 };
 
+using Words = std::set<std::string, std::less<>>;
+
 struct Syntax {
   std::deque<Expression> expressions;
   std::deque<Statement> statements;
@@ -139,6 +142,7 @@ struct Syntax {
   int slots = 0;
   std::vector<Load> loads;
   bool has_generation = false;
+  Words names, strings;  // of all expressions; strings by their parts between dots, too
 };
 
 }  // namespace zero::jinja

@@ -1,0 +1,18 @@
+#pragma once
+// What changed inputs are made of, and what accepted ones are used with.
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace zero {
+
+/// Texts for tokenizers.
+const std::vector<std::string>& hard_texts();
+
+/// Components of a tokenizer.json, one of nearly every kind.
+std::vector<nlohmann::ordered_json> tokenizer_parts();
+
+/// Words, expressions and broken pieces of templates.
+const std::vector<std::string>& template_words();
+
+}  // namespace zero

@@ -1,0 +1,42 @@
+#pragma once
+// Changed copies of tokenizer files and chat templates: every one is a function of its sources and a number.
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace zero {
+
+class Mutations {
+ public:
+  explicit Mutations(std::uint64_t seed) : random_(seed) {}
+
+  /// Bytes that are changed, taken out, doubled, or put in from `words` and from the other sources.
+  std::string of_bytes(std::string text, const std::vector<std::string>& sources,
+                       const std::vector<std::string>& words);
+
+  /// A JSON document with values that are replaced (by wild ones, by `parts`, by those of other documents), taken out,
+  /// doubled or wrapped. What lists and objects hold by the thousand is not preferred.
+  nlohmann::ordered_json of_json(nlohmann::ordered_json document, const std::vector<nlohmann::ordered_json>& sources,
+                                 const std::vector<nlohmann::ordered_json>& parts);
+
+  /// A template whose tags and words are taken out, doubled, exchanged with those of other templates and of `words`.
+  std::string of_template(const std::string& text, const std::vector<std::string>& sources,
+                          const std::vector<std::string>& words);
+
+  std::size_t below(std::size_t n) { return n == 0 ? 0 : static_cast<std::size_t>(random_() % n); }
+  template <class T>
+  const T& one_of(const std::vector<T>& list) {
+    return list[below(list.size())];
+  }
+
+ private:
+  nlohmann::ordered_json& somewhere(nlohmann::ordered_json& document);
+  nlohmann::ordered_json wild(const nlohmann::ordered_json& old);
+  std::string wild_text(std::string text);
+
+  std::mt19937_64 random_;
+};
+
+}  // namespace zero

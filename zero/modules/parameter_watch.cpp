@@ -61,7 +61,9 @@ class Uses {
   std::vector<Use> uses_;
 };
 
-void before_operation(const c10::OperatorHandle& operation, torch::jit::Stack* stack) {
+}  // namespace
+
+void call_watched(const c10::OperatorHandle& operation, torch::jit::Stack* stack) {
   const auto& arguments = operation.schema().arguments();
   const std::size_t first = stack->size() - arguments.size();
   Uses uses;
@@ -71,8 +73,6 @@ void before_operation(const c10::OperatorHandle& operation, torch::jit::Stack* s
   const c10::impl::ExcludeDispatchKeyGuard without(watch_key);
   operation.callBoxed(stack);
 }
-
-}  // namespace
 
 void watch_parameter(const at::Tensor& parameter) { keys_of(parameter) = keys_of(parameter).add(watch_key); }
 
@@ -87,5 +87,5 @@ WatchPause::~WatchPause() { c10::impl::tls_set_dispatch_key_excluded(watch_key, 
 }  // namespace zero
 
 TORCH_LIBRARY_IMPL(_, DeferredInit, library) {
-  library.fallback(torch::CppFunction::makeFromBoxedFunction<&zero::before_operation>());
+  library.fallback(torch::CppFunction::makeFromBoxedFunction<&zero::call_watched>());
 }

@@ -4,9 +4,14 @@
 // (DeferredInit, which LibTorch leaves to code outside of it); the key's fallback tells the owner and runs the operation
 // again without the key. Tensors without the key pay nothing.
 #include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
 
 #include <string>
 #include <vector>
+
+namespace c10 {
+class OperatorHandle;
+}
 
 namespace zero {
 
@@ -29,10 +34,14 @@ class ParameterWatcher {
 };
 
 /// From now on; views of the tensor that are made later are watched with it. Its storage is marked with a WatchedGroup,
-/// which outlives it.
+/// which outlives it. A tensor whose storage is not marked passes; it only has the key.
 void watch_parameter(const at::Tensor& parameter);
 /// Views that exist keep being watched.
 void unwatch_parameter(const at::Tensor& parameter);
+
+/// Tells the watchers of the tensors among the operation's arguments, the last ones of the stack, and runs it: what the
+/// key's fallback does. For kernels that are registered under the key.
+void call_watched(const c10::OperatorHandle& operation, std::vector<c10::IValue>* stack);
 
 /// While it lives, operations of this thread see parameters as any other tensors, at rest or not.
 class WatchPause {

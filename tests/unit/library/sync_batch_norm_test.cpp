@@ -4,6 +4,8 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <gmock/gmock.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/nn/modules/container/modulelist.h>
+#include <torch/nn/modules/linear.h>
 
 #include <mutex>
 
@@ -11,6 +13,7 @@
 #include "tests/unit/library/worlds.h"
 #include "tests/unit/message_of.h"
 #include "zero/library/include/zero/batch_rows.h"
+#include "zero/library/include/zero/nn/convert_sync_batchnorm.h"
 
 namespace zero::nn {
 namespace {
@@ -70,6 +73,15 @@ double distance(const at::Tensor& a, const at::Tensor& b) {
   return ((a - b).abs().max() / b.abs().max()).item<double>();
 }
 
+/// A norm of LibTorch's, converted, made as a SyncBatchNorm is.
+template <typename Norm>
+struct Converted : Norm {
+  Converted(const torch::nn::BatchNormOptions& options, const World& world) : Norm(options) {
+    this->get()->to(at::kDouble);
+    EXPECT_EQ(convert_sync_batchnorm(**this, world), 1);
+  }
+};
+
 /// The processes' norm beside torch's on one process with all rows.
 template <typename Plain, typename Sync>
 void expect_equal(const torch::nn::BatchNormOptions& options, const std::vector<std::int64_t>& tail) {
@@ -124,6 +136,33 @@ TEST(SyncBatchNorm, OptionsMeanWhatTheyMeanInTorch) {
   expect_equal<torch::nn::BatchNorm2d, SyncBatchNorm2d>(Options(3).track_running_stats(false), {2, 2});
 }
 
+TEST(ConvertSyncBatchNorm, MakesOrdinaryNormsThoseOfAllRows) {
+  using Options = torch::nn::BatchNormOptions;
+  expect_equal<torch::nn::BatchNorm2d, Converted<torch::nn::BatchNorm2d>>({3}, {2, 5});
+  expect_equal<torch::nn::BatchNorm1d, Converted<torch::nn::BatchNorm1d>>({3}, {4});
+  expect_equal<torch::nn::BatchNorm3d, Converted<torch::nn::BatchNorm3d>>({3}, {2, 1, 2});
+  expect_equal<torch::nn::BatchNorm2d, Converted<torch::nn::BatchNorm2d>>(Options(3).momentum(std::nullopt), {2, 2});
+  expect_equal<torch::nn::BatchNorm2d, Converted<torch::nn::BatchNorm2d>>(Options(3).affine(false), {2, 2});
+}
+
+TEST(ConvertSyncBatchNorm, FindsNormsWhereverTheyAreAndLeavesOthersAlone) {
+  on_worlds(2, [](const World& world) {
+    torch::nn::BatchNorm1d inner(2), other(2);
+    torch::nn::ModuleList net(torch::nn::Linear(2, 2), torch::nn::ModuleList(inner), torch::nn::BatchNorm2d(1));
+    EXPECT_EQ(convert_sync_batchnorm(*net, world), 2);
+    const at::Tensor x = at::full({2, 2}, double(world.rank())), y = other(x);
+    EXPECT_TRUE(inner(x).allclose(at::full({2, 2}, world.is_main() ? -1.0 : 1.0), 1e-4));
+    EXPECT_EQ(y.abs().max().item<double>(), 0);
+    EXPECT_THAT(
+        message_of<InputError>([&] {
+          convert_sync_batchnorm(
+              *torch::nn::ModuleList(torch::nn::BatchNorm1d(torch::nn::BatchNormOptions(2).track_running_stats(false))),
+              world);
+        }),
+        HasSubstr("convert_sync_batchnorm: 0 keeps no running statistics"));
+  });
+}
+
 TEST(SyncBatchNorm, IsOfTheTypeOfItsInput) {
   for (const auto& [type, tolerance] : {std::pair{at::kFloat, 2e-5}, {at::kBFloat16, 3e-2}}) {
     const std::vector<std::int64_t> shape{7, 3, 2, 5};
@@ -145,15 +184,32 @@ TEST(SyncBatchNorm, IsOfTheTypeOfItsInput) {
   }
 }
 
+TEST(SyncBatchNorm, TakesInputsOf16BitsBesideStatisticsOf32) {
+  on_worlds(1, [](const World& world) {
+    SyncBatchNorm2d norm(3, world);
+    norm->weight.set_data(norm->weight.to(at::kBFloat16));  // as a module sharded with bf16 has them
+    norm->bias.set_data(norm->bias.to(at::kBFloat16));
+    const at::Tensor x = data({4, 3, 2, 2}, 1).to(at::kBFloat16);
+    EXPECT_EQ(norm(x).scalar_type(), at::kBFloat16);
+    EXPECT_EQ(norm->running_mean.scalar_type(), at::kFloat);
+    norm->eval();
+    const at::Tensor expected =
+        at::batch_norm(x.to(at::kFloat), {}, {}, norm->running_mean, norm->running_var, false, 0, 1e-5, false);
+    EXPECT_LT(distance(norm(x).to(at::kFloat), expected), 1e-2);
+  });
+}
+
 TEST(SyncBatchNorm, IsOneCollectiveForwardAndOneBackward) {
   SimWorld world(2);
   world.run([](Communicator& ranks, int) {
     SyncBatchNorm2d norm(3, world_of(ranks));
     norm(at::randn({2, 3, 4, 4}).requires_grad_()).sum().backward();
+    norm(at::randn({2, 3, 4, 4})).sum().backward();  // weight and bias alone: no sum over processes
+    EXPECT_TRUE(norm->weight.grad().defined());
     norm->eval();
     norm(at::randn({2, 3, 4, 4}).requires_grad_()).sum().backward();
   });
-  EXPECT_EQ(world.calls(0).size(), 2u);
+  EXPECT_EQ(world.calls(0).size(), 3u);
 }
 
 TEST(SyncBatchNorm, HasTheNamesOfBatchNorm) {

@@ -180,9 +180,13 @@ template <std::size_t D, typename Derived>
 torch::Tensor SyncBatchNormImplBase<D, Derived>::forward(const torch::Tensor& input) {
   _check_input_dim(input);
   const bool tracks = this->options.track_running_stats();
-  if (!this->is_training() && tracks)
-    return at::batch_norm(input, this->weight, this->bias, this->running_mean, this->running_var, false, 0,
-                          this->options.eps(), at::globalContext().userEnabledCuDNN());
+  if (!this->is_training() && tracks) {
+    const at::Tensor x = computed(input);
+    return at::batch_norm(x, as_type_of(this->weight, x), as_type_of(this->bias, x), as_type_of(this->running_mean, x),
+                          as_type_of(this->running_var, x), false, 0, this->options.eps(),
+                          at::globalContext().userEnabledCuDNN())
+        .to(input.scalar_type());
+  }
   const bool moves = this->is_training() && tracks;
   if (moves) this->num_batches_tracked.add_(1);
   double momentum = this->options.momentum().value_or(0);

@@ -1,0 +1,60 @@
+// What needs processes that have a random generator each.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/data/datasets.h>
+#include <torch/data/samplers.h>
+#include <torch/utils.h>
+
+#include "tests/mpi/mpi_world.h"
+#include "zero/library/include/zero/loader.h"
+#include "zero/library/world_impl.h"
+
+namespace zero {
+namespace {
+
+constexpr std::int64_t samples = 16;
+
+/// The numbers of one epoch in the order in which all processes together have them.
+at::Tensor epoch_of(const World& world) {
+  const at::Tensor numbers = at::arange(samples);
+  auto loader = torch::data::make_data_loader<torch::data::samplers::RandomSampler>(
+      torch::data::datasets::TensorDataset(numbers), 6);
+  std::vector<at::Tensor> rows;
+  for (auto& batch : shard(loader, world)) {
+    std::vector<at::Tensor> own{at::empty({0}, at::kLong)};
+    for (const auto& sample : batch) own.push_back(sample.data.view({1}));
+    rows.push_back(world.gather_for_metrics(at::cat(own)));
+  }
+  return at::cat(rows);
+}
+
+TEST(ShardedLoader, TorchsRandomSamplerGivesEachSampleOnceOnProcessesOfDifferentSeeds) {
+  const World world = world_of(mpi_world().communicator());
+  torch::manual_seed(5);
+  auto sampler = torch::data::samplers::RandomSampler(samples);  // draws as it is made, and as an epoch begins
+  sampler.reset();
+  const auto alone = sampler.next(samples);
+  torch::manual_seed(std::uint64_t(5 + world.rank()));
+  const at::Tensor first = epoch_of(world);
+  EXPECT_TRUE(first.equal(at::tensor(std::vector<std::int64_t>(alone->begin(), alone->end()))));  // the main process's
+  const at::Tensor second = epoch_of(world);
+  EXPECT_TRUE(std::get<0>(second.sort()).equal(at::arange(samples)));
+  EXPECT_FALSE(second.equal(first));
+}
+
+TEST(ShardedLoader, EveryProcessKeepsItsOwnRandomNumbers) {
+  const World world = world_of(mpi_world().communicator());
+  torch::manual_seed(std::uint64_t(world.rank()));
+  at::randperm(samples);  // what the sampler draws as it is made
+  const at::Tensor expected = at::rand({4});
+  torch::manual_seed(std::uint64_t(world.rank()));
+  epoch_of(world);
+  if (!world.is_main()) EXPECT_TRUE(at::rand({4}).equal(expected));
+  torch::manual_seed(1);  // processes that were alike stay so
+  epoch_of(world);
+  const at::Tensor mine = at::rand({4});
+  EXPECT_TRUE(world.broadcast(mine).equal(mine));
+}
+
+}  // namespace
+}  // namespace zero

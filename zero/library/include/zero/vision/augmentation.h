@@ -1,0 +1,19 @@
+#pragma once
+// CropAndFlip: the usual augmentation of small pictures (He et al. 2016, CIFAR-10), drawn from the seed, the epoch and the
+// number of the sample alone: the same picture whatever process or thread asks for it, and in whatever order.
+#include <torch/types.h>
+
+#include <cstdint>
+
+namespace zero::vision {
+
+struct CropAndFlip {
+  std::int64_t padding = 4;  // of zeros on each side, before a part of the picture's own size is cut out
+  bool flip = true;          // left and right change places in half of the cases
+  std::uint64_t seed = 0;
+
+  /// A picture [channels, height, width] of any type.
+  torch::Tensor operator()(const torch::Tensor& picture, std::int64_t epoch, std::size_t sample) const;
+};
+
+}  // namespace zero::vision

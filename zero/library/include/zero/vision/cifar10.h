@@ -1,0 +1,57 @@
+#pragma once
+// Cifar10: CIFAR-10 (Krizhevsky 2009) from its binary files, and any other pictures in that format: records of one byte of
+// label, then 32 x 32 bytes of red, of green and of blue, row by row. A dataset of torch::data:
+//
+//   auto train = zero::vision::Cifar10("cifar-10-batches-bin", zero::vision::Cifar10::Part::train,
+//                                      {.augmentation = zero::vision::CropAndFlip{}});
+//   auto loader = zero::make_data_loader(train.map(torch::data::transforms::Stack<>()), world, {.batch_size = 128});
+#include <torch/data/datasets/base.h>
+#include <torch/data/datasets/map.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <zero/vision/augmentation.h>
+
+namespace zero::vision {
+
+struct Cifar10Options {
+  std::array<double, 3> mean = {0.4914, 0.4822, 0.4465};  // of red, green and blue, white being 1; those of CIFAR-10
+  std::array<double, 3> std = {0.2470, 0.2435, 0.2616};
+  std::optional<CropAndFlip> augmentation = {};
+  int classes = 10;
+};
+
+class Cifar10 : public torch::data::datasets::Dataset<Cifar10> {
+ public:
+  enum class Part : std::uint8_t { train, test };
+
+  /// data_batch_1.bin to data_batch_5.bin of the folder, or test_batch.bin. InputError names the file that is not there,
+  /// is cut off or is of another kind.
+  Cifar10(const std::string& folder, Part part, const Cifar10Options& options = {});
+  /// The records of these files, one after the other.
+  explicit Cifar10(const std::vector<std::string>& files, const Cifar10Options& options = {});
+
+  /// fp32 [3, 32, 32], (byte / 255 - mean) / std; the label, int64 [].
+  torch::data::Example<> get(std::size_t index) override;
+  std::optional<std::size_t> size() const override;
+
+  /// Of the augmentation. Copies of a dataset share it, those of a loader's threads too.
+  void set_epoch(std::int64_t epoch) const;
+
+  /// As they are in the files: uint8 [records, 3, 32, 32], int64 [records].
+  const torch::Tensor& pictures() const { return pictures_; }
+  const torch::Tensor& labels() const { return labels_; }
+
+ private:
+  Cifar10Options options_;
+  torch::Tensor pictures_, labels_, mean_, std_;
+  std::shared_ptr<std::atomic<std::int64_t>> epoch_;
+};
+
+}  // namespace zero::vision

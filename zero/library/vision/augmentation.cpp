@@ -1,0 +1,20 @@
+#include "zero/library/include/zero/vision/augmentation.h"
+
+#include <ATen/ATen.h>
+
+#include "base/random.h"
+
+namespace zero::vision {
+
+torch::Tensor CropAndFlip::operator()(const torch::Tensor& picture, std::int64_t epoch, std::size_t sample) const {
+  SplitMix64 random(mix_seed(mix_seed(seed, std::uint64_t(epoch)), sample));
+  const std::int64_t height = picture.size(1), width = picture.size(2);
+  const std::int64_t top = random.below(std::uint64_t(2 * padding + 1)),
+                     left = random.below(std::uint64_t(2 * padding + 1));
+  const bool turns = random.below(2) == 1 && flip;
+  at::Tensor cut =
+      at::constant_pad_nd(picture, {padding, padding, padding, padding}).narrow(1, top, height).narrow(2, left, width);
+  return turns ? cut.flip(2) : cut.contiguous();
+}
+
+}  // namespace zero::vision

@@ -157,6 +157,9 @@ def check_refusals(bin, data, folder):
         ([export, lora + "/model", folder, "--gguf", "F32"], "folder"),
         ([export, lora + "/model", out, "--gguf", "Q4_K"], "Q4_K"),
         ([export, lora + "/model", out, "--gguf", "F32", "--tokenizer", os.path.join(data, "tinyllama-chat")], "belong together"),
+        ([export, os.path.join(data, "families/qwen3/model"), out, "--gguf", "F32", "--tokenizer", os.path.join(data, "pipelines/qwen")], "belong together"),
+        # the model before its tokenizer
+        ([export, os.path.join(data, "families/mistral-window/model"), out, "--gguf", "F32", "--tokenizer", folder + "/nowhere"], "sees 5 tokens (sliding_window)"),
         ([generate, tiny, "--adapter", lora + "/adapter", "--prompt", "x"], "another base model"),
         ([generate, lora + "/model", "--adapter", broken, "--prompt", "x"], "adapter_model.safetensors"),
         ([generate, lora + "/model", "--chat"], "tokenizer.model"),

@@ -158,11 +158,15 @@ class FormReader {
         refuse(text("piece ", json(piece).dump()), "no merge gives it, and llama.cpp puts it together");
   }
 
+  /// llama.cpp begins with characters, whether they are pieces or not.
+  bool is_symbol(const std::string& part) const {
+    return pieces_.contains(part) || first_character(part).size() == part.size();
+  }
+
   std::size_t ways_of(const std::string& piece) const {
     std::size_t ways = 0;
     for (std::size_t at = 1; at < piece.size(); ++at)
-      if (!utf8_continues(piece[at]))
-        ways += pieces_.contains(piece.substr(0, at)) && pieces_.contains(piece.substr(at));
+      if (!utf8_continues(piece[at])) ways += is_symbol(piece.substr(0, at)) && is_symbol(piece.substr(at));
     return ways;
   }
 

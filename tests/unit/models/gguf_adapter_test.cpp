@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "models/families/families.h"
 #include "models/formats/hf_directory.h"
+#include "models/formats/safetensors_writer.h"
+#include "models/weight_source.h"
 #include "tests/unit/message_of.h"
 #include "tests/unit/models/gguf_reader.h"
 #include "tests/unit/temporary_folder.h"
@@ -74,6 +76,47 @@ TEST(GgufAdapter, RefusesWhatHasNoPlaceInIt) {
   EXPECT_THAT(refusal([](LoraOptions& options) { options.modules_to_save = {"lm_head"}; }),
               HasSubstr("modules_to_save"));
   EXPECT_FALSE(std::filesystem::exists(out / "a.gguf"));
+}
+
+/// An adapter of rank 2 over two modules of a golden family's block 0, in the file that llama.cpp opens.
+test::GgufFile of_family(const TemporaryFolder& folder, const std::string& name,
+                         const std::vector<std::string>& modules) {
+  const Model model = make_model(HfDirectory(ZERO_TEST_DATA "/families/" + name + "/model").config());
+  const DecoderNames& names = family_of(model.config.model_type).names;
+  std::vector<SafetensorsSpec> specs;
+  for (const TensorSpec& tensor : tensors_of(model))
+    for (const std::string& module : modules)
+      if (tensor.name == names.layers + ".0." + module + ".weight") {
+        const std::string prefix = peft_prefix + tensor.name.substr(0, tensor.name.rfind(".weight"));
+        const auto in = tensor.shape[names.input_first ? 0 : 1], out = tensor.shape[names.input_first ? 1 : 0];
+        specs.push_back({prefix + ".lora_A.weight", at::kFloat, {2, in}});
+        specs.push_back({prefix + ".lora_B.weight", at::kFloat, {out, 2}});
+      }
+  SafetensorsWriter writer(folder / "adapter_model.safetensors", specs);
+  for (const SafetensorsSpec& spec : specs) writer.append(at::arange(spec.shape[0] * spec.shape[1], at::kFloat));
+  writer.finish();
+  LoraOptions options = PeftDirectory(lora + "/adapter").options();
+  options.r = 2;
+  options.target_modules = modules;
+  write_adapter_config(folder.path(), options, "base");
+  write_gguf_adapter(folder / "a.gguf", PeftDirectory(folder.path()), model, "small");
+  return test::GgufFile(folder / "a.gguf");
+}
+
+TEST(GgufAdapter, HasTheNamesOfTheFamilysArchitecture) {
+  const TemporaryFolder plain, fused, transposed, turned;
+  const auto qwen3 = of_family(plain, "qwen3", {"self_attn.q_proj", "mlp.down_proj"});
+  EXPECT_EQ(qwen3.texts.at("general.architecture"), "qwen3");
+  EXPECT_EQ(qwen3.values("blk.0.attn_q.weight.lora_b")[1][0].item<double>(), 2);  // rows stay where they are
+  EXPECT_TRUE(qwen3.tensors.contains("blk.0.ffn_down.weight.lora_a"));
+  const auto phi3 = of_family(fused, "phi3-longrope", {"self_attn.qkv_proj", "mlp.gate_up_proj"});
+  EXPECT_TRUE(phi3.tensors.contains("blk.0.attn_qkv.weight.lora_b"));
+  EXPECT_TRUE(phi3.tensors.contains("blk.0.ffn_up.weight.lora_b"));
+  const auto gpt2 = of_family(transposed, "gpt2", {"attn.c_attn", "mlp.c_proj"});
+  EXPECT_EQ(gpt2.tensors.at("blk.0.attn_qkv.weight.lora_b").shape, (std::vector<std::int64_t>{48, 2}));
+  EXPECT_EQ(gpt2.tensors.at("blk.0.ffn_down.weight.lora_a").shape, (std::vector<std::int64_t>{2, 64}));
+  const auto smollm3 = of_family(turned, "smollm3", {"self_attn.k_proj"});
+  EXPECT_EQ(smollm3.values("blk.0.attn_k.weight.lora_b")[1][0].item<double>(), 8);  // row 4 of 8
 }
 
 }  // namespace

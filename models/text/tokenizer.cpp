@@ -116,7 +116,6 @@ const std::vector<std::int32_t>& Tokenizer::opening() const { return engine_->fa
 const std::vector<std::int32_t>& Tokenizer::closing() const { return engine_->facts().closing; }
 bool Tokenizer::add_dummy_prefix() const { return engine_->facts().dummy_prefix; }
 std::size_t Tokenizer::next_cut(std::string_view text, std::size_t from) const { return engine_->next_cut(text, from); }
-std::size_t Tokenizer::cut_reach() const { return pipeline() ? TextPipeline::cut_reach : 0; }
 std::shared_ptr<const TextPipeline> Tokenizer::pipeline() const { return engine_->pipeline(); }
 std::shared_ptr<const sentencepiece::SentencePieceProcessor> Tokenizer::sentencepiece() const {
   return engine_->sentencepiece();

@@ -86,9 +86,6 @@ class Tokenizer {
   /// KiB on both sides of the place.
   std::size_t next_cut(std::string_view text, std::size_t from) const;
 
-  /// How many bytes behind a place next_cut() looks at, where the text has them; 0: a place is one whatever follows.
-  std::size_t cut_reach() const;
-
   /// What executes the tokenizer.json; nullptr for a SentencePiece model. And the other way round.
   std::shared_ptr<const TextPipeline> pipeline() const;
   std::shared_ptr<const sentencepiece::SentencePieceProcessor> sentencepiece() const;

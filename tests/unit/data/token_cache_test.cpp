@@ -309,38 +309,5 @@ TEST(TokenCache, TellsHowFarItIs) {
   EXPECT_EQ(told.back(), size);
 }
 
-/// A place is known by what lies behind it, and a file that goes on has more there than is held.
-TEST(TextCutter, APlaceHasBehindItWhatItIsJudgedBy) {
-  Letters letters;
-  TextEncoder encoder = letters.encoder();
-  const std::string held = std::string(1000, 'x') + "\n" + std::string(99, 'x');
-  EXPECT_EQ(text_recipe("a.txt", encoder).cut(held, {}), 1000U);
-  encoder.cut_reach = 100;
-  EXPECT_EQ(text_recipe("a.txt", encoder).cut(held, {}), 1000U);
-  encoder.cut_reach = 101;
-  EXPECT_EQ(text_recipe("a.txt", encoder).cut(held, {}), 0U);
-}
-
-/// Where a tokenizer.json looks far ahead: "a", spaces, "b" are one word, which the spaces alone do not show.
-TEST(TextCutter, AWordThatGoesOnBehindWhatIsHeldIsNotCut) {
-  const TemporaryFolder folder;
-  folder.write("tokenizer.json",
-               R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "\u0120": 2, "a\u0120": 3, "x": 4},
-      "merges": [["a", "\u0120"]]}, "decoder": {"type": "ByteLevel"}, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
-      {"type": "Split", "pattern": {"Regex": "a +b|[^ a]+| +|a"}, "behavior": "Isolated", "invert": false},
-      {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]}})");
-  folder.write("tokenizer_config.json", R"({"eos_token": "b", "bos_token": "b"})");
-  const Tokenizer tokenizer = Tokenizer::load(folder.path());
-  const std::string held = std::string(20000, 'x') + "a" + std::string(100, ' '), rest = "b" + std::string(20000, 'x');
-  const std::size_t place = tokenizer.next_cut(held, held.size() / 2);
-  ASSERT_EQ(place, 20001U) << "no fault by what is held";
-  std::vector<std::int32_t> parts = tokenizer.encode(held.substr(0, place));
-  const auto second = tokenizer.encode(held.substr(place) + rest, {.inside = true});
-  parts.insert(parts.end(), second.begin(), second.end());
-  ASSERT_NE(parts, tokenizer.encode(held + rest)) << "but one by what follows";
-  EXPECT_EQ(text_recipe("a.txt", text_encoder_of(tokenizer)).cut(held, {}), 0U);
-  EXPECT_EQ(tokenizer.next_cut(held + rest, held.size() / 2), (held + rest).size());
-}
-
 }  // namespace
 }  // namespace zero

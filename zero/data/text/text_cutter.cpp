@@ -24,12 +24,11 @@ CacheRecipe text_recipe(const std::string& path, const TextEncoder& encoder) {
   recipe.rule = fingerprint_of(text(text_rule, "; BOS ", listed(encoder.opening), ", EOS ", listed(encoder.closing),
                                     "; ", hex(encoder.fingerprint)));
   recipe.width = narrowest_token_width(encoder.vocab_size);
-  recipe.cut = [next_cut = encoder.next_cut, reach = encoder.cut_reach](std::string_view held,
-                                                                        const ChunkStart& start) -> std::size_t {
+  recipe.cut = [next_cut = encoder.next_cut](std::string_view held, const ChunkStart& start) -> std::size_t {
     const std::size_t mark =
         start.first && held.starts_with(byte_order_mark) ? byte_order_mark.size() + 1 : 0;  // it is no chunk by itself
     const std::size_t place = next_cut(held, std::max(held.size() / 2, mark));
-    return place < held.size() && held.size() - place >= reach ? place : 0;  // the file goes on behind what is held
+    return place < held.size() ? place : 0;
   };
   recipe.too_long = text(
       "here begin ", recipe.most_bytes >> 20,

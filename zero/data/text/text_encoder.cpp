@@ -16,7 +16,6 @@ TextEncoder text_encoder_of(const Tokenizer& tokenizer) {
     return tokenizer.encode(text, {.inside = inside});
   };
   encoder.next_cut = [&tokenizer](std::string_view text, std::size_t from) { return tokenizer.next_cut(text, from); };
-  encoder.cut_reach = tokenizer.cut_reach();
   return encoder;
 }
 

@@ -16,8 +16,6 @@ struct TextEncoder {
   std::function<std::vector<int>(std::string_view text, bool inside)> encode;
   /// The first place from `from` on where a text may be cut without changing ids; the text's end when there is none.
   std::function<std::size_t(std::string_view text, std::size_t from)> next_cut;
-  /// How many bytes behind a place next_cut() looks at where they are there: a text that goes on is cut with so many left.
-  std::size_t cut_reach = 0;
   Fingerprint fingerprint{};                         // of the tokenizer's files
   std::int64_t vocab_size = 0;                       // every id is below
   std::vector<std::int32_t> opening{1}, closing{2};  // ids in front of a document and behind it: BOS and EOS

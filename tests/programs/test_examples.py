@@ -63,6 +63,16 @@ def check_own_loop(args, folder):
     assert len(read_safetensors(os.path.join(folder, "own_loop.safetensors"))) == 4
 
 
+def check_from_ddp(args, folder):
+    for ranks in (0, 2, 3):
+        same_lines(run(ranks, [args.bin + "/from_ddp"], folder), expected_of("from_ddp"), 0.002)
+    with open(os.path.join(EXAMPLES, "..", "docs", "library.md")) as file:
+        page = file.read()
+    for source in ("train_ddp.py", "from_ddp.cpp"):
+        with open(os.path.join(EXAMPLES, "cpp", "from_ddp", source)) as file:
+            assert file.read() in page, f"docs/library.md shows another {source}"
+
+
 def check_dit(args, folder):
     for ranks in (1, 2):
         same_lines(run(ranks, [args.bin + "/dit", DIGITS, "3"], folder), expected_of("dit"), 0.02)

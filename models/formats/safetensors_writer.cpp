@@ -47,6 +47,7 @@ void SafetensorsWriter::append(const at::Tensor& chunk) {
   const at::Tensor flat = chunk.detach().reshape({-1});
   std::int64_t done = 0;
   while (done < flat.numel()) {
+    while (tensor_ < specs_.size() && numel_of(specs_[tensor_]) == 0) ++tensor_;
     ZERO_CHECK(tensor_ < specs_.size(), file_.path() + ": more elements than the header tells of");
     const std::int64_t n = std::min(flat.numel() - done, numel_of(specs_[tensor_]) - element_);
     append_converted(flat.narrow(0, done, n));

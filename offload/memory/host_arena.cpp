@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "offload/memory/host_tensor.h"
@@ -10,7 +12,7 @@ namespace zero {
 
 HostArena::HostArena(int blocks, std::size_t block_bytes, MemoryCategory category, bool locked)
     : blocks_(blocks),
-      block_bytes_((block_bytes + 4095) / 4096 * 4096),
+      block_bytes_((std::max<std::size_t>(block_bytes, 1) + 4095) / 4096 * 4096),  // no mapping has no bytes
       category_(category),
       tracker_(current_tracker()),
       locked_(locked) {

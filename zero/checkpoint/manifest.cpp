@@ -194,7 +194,7 @@ void check(const Manifest& manifest, const std::string& path) {
     for (const FlatTensor& tensor : group.tensors) {
       std::int64_t count = 1;
       for (const std::int64_t size : tensor.spec.shape)
-        require(size > 0 && !__builtin_mul_overflow(count, size, &count), "a tensor without a size");
+        require(size >= 0 && !__builtin_mul_overflow(count, size, &count), "a tensor of a negative size");
       require(tensor.offset >= 0 && tensor.offset <= group.numel && count <= group.numel - tensor.offset,
               "a tensor outside of its group");
     }

@@ -22,14 +22,16 @@ std::int64_t newest_before(const CheckpointFolders& folders, std::int64_t limit)
 
 }  // namespace
 
-RunPosition resume_states(ModelStates& model, CheckpointFolders& folders, FileCalls& calls, Communicator& control) {
+RunPosition resume_states(ModelStates& model, CheckpointFolders& folders, FileCalls& calls, Communicator& control,
+                          const std::string& remedy) {
   Communicator& communicator = model.host();
   const auto begin = std::chrono::steady_clock::now();
   std::int64_t step = std::numeric_limits<std::int64_t>::max();
+  std::string why;  // of the newest
   for (;;) {
     // File systems may show the ranks of other nodes another folder.
     step = broadcast_number(communicator, communicator.rank() == 0 ? newest_before(folders, step) : -1, 0);
-    if (step < 0) throw InputError(folders.root() + ": no checkpoint there verifies: begin anew with --overwrite");
+    if (step < 0) throw InputError(folders.root() + ": no checkpoint there verifies" + why + ": " + remedy);
     RunPosition position;
     std::string other;  // what another optimizer wrote is not damaged, and none before it is better
     try {
@@ -46,6 +48,7 @@ RunPosition resume_states(ModelStates& model, CheckpointFolders& folders, FileCa
         position = saved.manifest().position;
       });
     } catch (const AgreedError& error) {
+      if (why.empty()) why = text(" (", error.what(), ")");
       if (communicator.rank() == 0)
         log_error("the checkpoint of step ", step, " does not verify: ", error.what(), ". The one before is taken");
       continue;

@@ -146,6 +146,10 @@ void check_same_states(const SavedStates& saved, ModelStates& model) {
           if (std::find(held.begin(), held.end(), state) == held.end())
             refuse_optimizer(saved, "holds no " + state.name + " of " + name + ", which this run's optimizer needs");
       }
+  for (const KeptArray& array : model.kept())
+    if (array.required && !saved.holds(array.name))
+      throw InputError(saved.folder() + ": holds no " + array.name +
+                       ": it is of another model, or of one with other buffers; build the module as it was");
   for (const SavedStatistic& statistic : saved_statistics(model))
     if (statistic.required && !saved.holds(statistic.name))
       refuse_optimizer(saved, "holds no " + statistic.name + ", which is needed here");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 namespace zero {
 namespace {
@@ -85,15 +86,24 @@ BufferSizes buffer_sizes(const Units& units, const std::vector<GroupLayout>& gro
 
 BufferSizes buffer_sizes_of_any(const std::vector<GroupLayout>& groups, int open, bool overlap) {
   BufferSizes sizes;
+  std::map<int, std::vector<std::int64_t>> of_units;
   for (const GroupLayout& group : groups) {
-    if (group.comes_and_goes()) sizes.gather.push_back(group.full_bytes());
+    if (group.comes_and_goes()) of_units[group.spec.unit].push_back(group.full_bytes());
     if (group.spec.trainable && group.gradient == Placement::sharded) sizes.reduce.push_back(group.full_bytes());
   }
   const auto keep_largest = [](std::vector<std::int64_t>& bytes, std::size_t count) {
     std::sort(bytes.begin(), bytes.end(), std::greater<>());
     bytes.resize(std::min(bytes.size(), count));
   };
+  std::vector<std::int64_t> smaller;  // of units with two groups: trained and frozen
+  for (auto& [unit, bytes] : of_units) {
+    std::sort(bytes.begin(), bytes.end(), std::greater<>());
+    sizes.gather.push_back(bytes.front());
+    smaller.insert(smaller.end(), bytes.begin() + 1, bytes.end());
+  }
   keep_largest(sizes.gather, std::size_t(open) + std::size_t(overlap));
+  keep_largest(smaller, std::size_t(open));
+  sizes.gather.insert(sizes.gather.end(), smaller.begin(), smaller.end());
   keep_largest(sizes.reduce, 1 + std::size_t(overlap));
   return sizes;
 }

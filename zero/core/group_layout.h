@@ -56,7 +56,7 @@ struct BufferSizes {
 /// Of a chain at any moment one unit is open, and with `overlap` the next one on its way and the last one's gradients
 /// beside the present ones; beside it the groups that it borrows from and those that span the model.
 BufferSizes buffer_sizes(const Units& units, const std::vector<GroupLayout>& groups, bool overlap);
-/// Of units in any order: any `open` groups may be, and one more be on its way with `overlap`.
+/// Of units in any order: any `open` of them may be, with all their groups, and one more group on its way with `overlap`.
 BufferSizes buffer_sizes_of_any(const std::vector<GroupLayout>& groups, int open, bool overlap);
 
 }  // namespace zero

@@ -34,7 +34,7 @@ struct StatesOptions {
   bool overlap = false;  // gathers run ahead by one unit and sums beside the computation, each on a communicator of
                          // its own, for a second gather buffer and a second reduce buffer. Changes no result.
   UnitOrder order = UnitOrder::chain;
-  int open_groups = 2;   // units in any order: groups whose weights are there at once, at most
+  int open_groups = 2;   // units in any order: those whose weights are there at once, at most
   bool watched = false;  // somebody will watch the parameters (zero/core/buffers/flat_storage.h)
 };
 
@@ -68,6 +68,8 @@ class ModelStates {
   /// Fills the weights; each rank reads its own part. `frozen_only`: trained ones get theirs by
   /// ParameterGroup::visit_states(). Collective.
   void load(WeightSource& source, bool frozen_only = false);
+  /// The same of all, in the middle of a run: the optimizers begin anew, with no step done.
+  void restart(WeightSource& source);
   /// After the states of all trained groups were written: makes the weights known, and counts from so many steps on.
   /// Collective.
   void resume(std::int64_t steps_done);

@@ -30,6 +30,7 @@ void require_elementwise(const Optimizer& optimizer, at::ScalarType master) {
 void ModelStates::start_optimizers() {
   CategoryScope scope(MemoryCategory::optimizer);
   optimizers_.check_groups();
+  statistics_.clear();
   optimizer_tensors_.resize(std::size_t(optimizers_.size()));
   for (int i = 0; i < optimizers_.size(); ++i) {
     if (mesh_.size(axes::model) > 1) require_elementwise(optimizers_[i], options_.precision.master);
@@ -61,6 +62,13 @@ const OptimizerOptions& ModelStates::options_with_device_numbers() const {
 // A step that overflowed is issued on a GPU and not taken there.
 std::int64_t ModelStates::steps_done() const {
   return !steps_on_device() ? steps_done_ : std::int64_t(numbers_[StepNumbers::steps].item<double>());
+}
+
+void ModelStates::restart(WeightSource& source) {
+  load(source);
+  start_optimizers();
+  steps_done_ = 0;
+  if (on_device()) numbers_[StepNumbers::steps].fill_(0.0);
 }
 
 void ModelStates::resume(std::int64_t steps_done) {

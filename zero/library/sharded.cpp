@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/core/InferenceMode.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -24,6 +25,12 @@ Precision precision_of(at::ScalarType compute) {
   throw InputError(text("precision ", compute, ": parameters are of fp32, fp64 or bf16; choose one by precision"));
 }
 
+/// A weight as the loss's type holds it: what gradients are multiplied by is what they are divided by.
+double in_type_of(const at::Tensor& loss, double weight) {
+  if (loss.scalar_type() != at::kBFloat16) return weight;
+  return double(float(c10::BFloat16(float(weight))));
+}
+
 }  // namespace
 
 ShardedModel::Impl::Impl(std::shared_ptr<torch::nn::Module> module, const World& world, const ShardOptions& options)
@@ -35,7 +42,9 @@ ShardedModel::Impl::Impl(std::shared_ptr<torch::nn::Module> module, const World&
   if (options.open_groups < 1) throw InputError(text("open_groups = ", options.open_groups, ": at least 1"));
 }
 
+// Also where the first forward is one of inference: parameters may be trained or evaluated otherwise later.
 void ShardedModel::Impl::divide() {
+  const c10::InferenceMode not_inference(false);
   const ModuleUnits found(*module, options.units);
   if (found.device() != world.device())
     throw InputError(text("the module is on ", found.device(), " and this process computes on ", world.device(),
@@ -48,18 +57,32 @@ void ShardedModel::Impl::divide() {
   states.open_groups = options.open_groups;
   states.overlap = world.device().is_cuda() && world.size() > 1;
   sharded = std::make_unique<ShardedModule>(*module, options.units, mesh, states, trains);
-  keep_buffers();
 }
 
-// Checkpoints hold buffers as what all ranks have alike.
+// Checkpoints hold buffers as what all ranks have alike. Type and shape are of the name: bytes do not tell them.
 void ShardedModel::Impl::keep_buffers() {
+  std::vector<KeptArray>& kept = sharded->states().kept();
+  kept.clear();
+  for (const auto& [name, buffer] : module->named_buffers().pairs())
+    if (buffer.defined() && buffer.numel() > 0)
+      kept.push_back({text("buffer:", name, ", ", buffer.scalar_type(), " ", buffer.sizes()),
+                      buffer.detach().contiguous().view({-1}).view(at::kByte)});
+  kept.push_back({text("random:", world.size()), {}, /*required=*/false});
+}
+
+void ShardedModel::Impl::take_buffers() {
+  const at::NoGradGuard no_grad;
+  auto kept = sharded->states().kept().begin();
   for (const auto& [name, buffer] : module->named_buffers().pairs()) {
     if (!buffer.defined() || buffer.numel() == 0) continue;
-    if (!buffer.is_contiguous())
-      throw InputError("buffer " + name + " is not contiguous: register buffer.contiguous()");
-    sharded->states().kept().push_back({"buffer:" + name, buffer.detach().view({-1}).view(at::kByte)});
+    const at::Tensor values = (kept++)->values.view(buffer.scalar_type()).view(buffer.sizes());
+    if (!buffer.is_contiguous()) buffer.detach().copy_(values);
   }
-  sharded->states().kept().push_back({text("random:", world.size()), {}, /*required=*/false});
+}
+
+void ShardedModel::Impl::drop_step() {
+  progress = {.guarded = progress.guarded};
+  if (sharded) sharded->drop_step();
 }
 
 KeptArray* ShardedModel::Impl::random_state() { return &sharded->states().kept().back(); }
@@ -82,7 +105,7 @@ void ShardedModel::Impl::backward(const torch::Tensor& loss, std::optional<doubl
         "model.accumulate(n)");
   if (progress.done > 0 && progress.weighted != weight.has_value())
     throw InputError("backward(): all micro-batches of a step have a weight, or none has");
-  const double own = weight.value_or(1);
+  const double own = in_type_of(loss, weight.value_or(1));
   if (!(own >= 0)) throw InputError(text("backward(): a weight of ", own, ": at least 0"));
   try {
     model.backward(loss, own, {progress.done == 0, progress.is_last()});
@@ -99,6 +122,11 @@ double ShardedModel::Impl::total_weight() {
   if (!progress.weighted) return double(progress.micro_batches) * world.size();
   const at::Tensor sum = at::full({1}, progress.weight, at::kDouble);
   mesh.host().all_reduce(sum, {at::kDouble, false}, {Phase::optimizer});
+  if (sum.item<double>() == 0) {
+    drop_step();
+    throw InputError(
+        "the micro-batches of all processes have the weight 0: there is no gradient, and the step is given up");
+  }
   return sum.item<double>();
 }
 
@@ -107,7 +135,6 @@ Step ShardedModel::Impl::step(double lr) {
   if (progress.done == 0) throw InputError("optimizer.step() without a backward() before it");
   if (!progress.is_complete()) return {};
   const double total = total_weight();
-  if (total == 0) throw InputError("optimizer.step(): the micro-batches of all processes have the weight 0");
   const bool guarded = progress.guarded;
   progress = {.guarded = guarded};
   const StepResult result = model.update(lr, max_norm, total);
@@ -127,7 +154,12 @@ ShardedOptimizer ShardedModel::optimizer(const OptimizerSettings& settings) {
                                      "states of an optimizer; make it before");
   impl_->optimizer = optimizer_options_of(settings);
   impl_->trains = true;
-  impl_->divide();
+  try {
+    impl_->divide();
+  } catch (...) {
+    impl_->trains = false;
+    throw;
+  }
   return ShardedOptimizer(*this);
 }
 

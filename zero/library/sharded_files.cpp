@@ -131,17 +131,21 @@ void ShardedModel::load(const std::string& path) {
   std::unique_ptr<SafetensorsFile> file;
   all_or_none(control, [&] {
     file = std::make_unique<SafetensorsFile>(path);
-    if (impl_->sharded)
+    if (impl_->sharded) {
       check_file(*file, module, impl_->sharded->units());
-    else
-      check_file(*file, module, ModuleUnits(module, impl_->options.units));
-    if (!impl_->sharded)
-      for (const auto& parameter : module.named_parameters()) read_tensor(*file, parameter.key(), parameter.value());
+    } else {
+      const ModuleUnits units(module, impl_->options.units);
+      check_file(*file, module, units);
+      for (const ModuleUnits::Named& parameter : units.parameters())
+        if (parameter.name == parameter.first_name) read_tensor(*file, parameter.name, parameter.tensor);
+    }
     for (const auto& [name, buffer] : buffers_of(module)) read_tensor(*file, name, buffer);
   });
   if (!impl_->sharded) return;
   FileWeights weights(*file);
-  impl_->sharded->states().load(weights);
+  impl_->drop_step();
+  impl_->sharded->states().restart(weights);
+  impl_->sharded->weights_changed();
 }
 
 void ShardedModel::save_state(const std::string& folder) {
@@ -149,6 +153,7 @@ void ShardedModel::save_state(const std::string& folder) {
   if (impl_->progress.done > 0)
     throw InputError("save_state() in the middle of a step: after optimizer.step(), which its gradients belong to");
   const World& world = impl_->world;
+  impl_->keep_buffers();
   KeptArray* kept = impl_->random_state();
   kept->values = gather_random_states(world);
   FileCalls calls;
@@ -167,12 +172,16 @@ std::int64_t ShardedModel::load_state(const std::string& folder) {
   const World& world = impl_->world;
   FileCalls calls;
   CheckpointFolders folders(calls, folder);
+  impl_->drop_step();
+  impl_->keep_buffers();
   KeptArray* kept = impl_->random_state();
   kept->values = gather_random_states(world);
-  const RunPosition position = resume_states(model.states(), folders, calls, *world.impl().control);
+  const RunPosition position = resume_states(model.states(), folders, calls, *world.impl().control,
+                                             "train from the beginning, or name a folder of save_state()");
+  model.weights_changed();
+  impl_->take_buffers();
   const std::int64_t bytes = kept->values.numel() / world.size();
   set_random_state(world.device(), kept->values.narrow(0, world.rank() * bytes, bytes));
-  impl_->progress = {};
   return position.updates;
 }
 

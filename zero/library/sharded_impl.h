@@ -41,7 +41,12 @@ struct ShardedModel::Impl {
   Step step(double lr);
   /// Of the micro-batches of the step, over all processes. Collective.
   double total_weight();
+  /// Names what checkpoints hold beside the states: the buffers as they are now, and random numbers, to be filled in.
   void keep_buffers();
+  /// After a checkpoint was read: buffers whose bytes are not one row of memory get theirs.
+  void take_buffers();
+  /// Gives up the step's micro-batches so far.
+  void drop_step();
   /// What checkpoints hold of the processes' random numbers: of as many processes.
   KeptArray* random_state();
 };

@@ -16,12 +16,20 @@ namespace {
 
 class ArrivalHook final : public torch::autograd::PostAccumulateGradHook {
  public:
-  ArrivalHook(GradientCollector& collector, int group, int leaf) : collector_(collector), group_(group), leaf_(leaf) {}
-  void operator()(const torch::autograd::Variable&) override { collector_.arrived(group_, leaf_); }
+  ArrivalHook(GradientCollector& collector, int group, int leaf, std::string name)
+      : collector_(collector), group_(group), leaf_(leaf), name_(std::move(name)) {}
+  void operator()(const torch::autograd::Variable& leaf) override {
+    if (leaf.grad().layout() != at::kStrided)
+      throw InputError("parameter " + name_ +
+                       " got a sparse gradient: sharded parameters have dense ones; make the embedding with "
+                       "sparse(false)");
+    collector_.arrived(group_, leaf_);
+  }
 
  private:
   GradientCollector& collector_;
   int group_, leaf_;
+  std::string name_;
 };
 
 }  // namespace
@@ -40,7 +48,8 @@ void GradientCollector::set_hooks(int index) {
   for (const ParameterRef& member : group.group->spec().members) {
     const Parameter& parameter = groups_.units[std::size_t(member.unit)]->parameters()[std::size_t(member.parameter)];
     torch::autograd::impl::set_post_acc_grad_hooks(
-        parameter.tensor, std::make_unique<ArrivalHook>(*this, index, int(group.leaves.size())));
+        parameter.tensor,
+        std::make_unique<ArrivalHook>(*this, index, int(group.leaves.size()), parameter.parts.front().name));
     group.leaves.push_back({parameter.parts.front().name});
   }
 }
@@ -55,8 +64,10 @@ GradientCollector::~GradientCollector() {
 void GradientCollector::begin(MicroBatch micro) {
   micro_ = micro;
   next_ = 0;
+  arrivals_ = 0;
   completed_.clear();
   for (Group& group : trained_) {
+    group.group->drop_gradients();
     group.missing = int(group.leaves.size());
     group.reduced = false;
     for (Leaf& leaf : group.leaves) leaf.arrived = false;
@@ -70,11 +81,13 @@ void GradientCollector::arrived(int index, int leaf_index) {
   if (!in_backward_)
     throw InputError("parameter " + leaf.name +
                      " got a gradient outside of the sharded model's backward: call model.backward(loss), not "
-                     "loss.backward()");
+                     "loss.backward(); where it is another model's loss, freeze this one meanwhile "
+                     "(set_requires_grad(false)), or shard both as one module");
   if (std::exchange(leaf.arrived, true))
     throw InputError("parameter " + leaf.name +
                      " got two gradients in one backward, from a backward inside of another: recompute with "
                      "zero::recompute(), which gives one");
+  ++arrivals_;
   if (--group.missing > 0) return;
   completed_.push_back(index);
   reduce_in_order();
@@ -96,6 +109,9 @@ void GradientCollector::reduce(Group& group) {
 }
 
 void GradientCollector::finish() {
+  if (arrivals_ == 0)
+    throw InputError(
+        "backward: the loss depends on no trained parameter of this model: give it the loss of its own outputs");
   const at::NoGradGuard no_grad;
   for (; next_ < order_.size(); ++next_) reduce(trained_[std::size_t(order_[next_])]);
   if (!order_is_known_) agree_on_order();

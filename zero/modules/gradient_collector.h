@@ -18,7 +18,8 @@ class GradientCollector {
   GradientCollector(const GradientCollector&) = delete;
   GradientCollector& operator=(const GradientCollector&) = delete;
 
-  /// Before and after the backward of a micro-batch. A leaf without a gradient counts as zeros. Collective.
+  /// Before and after the backward of a micro-batch. What leaves hold before it is dropped; a leaf without a gradient
+  /// counts as zeros. Throws InputError where none has one. Collective.
   void begin(MicroBatch micro);
   void finish();
   /// Gives up what the step has so far.
@@ -51,6 +52,7 @@ class GradientCollector {
   std::vector<int> completed_;  // in this backward, in their order
   std::size_t next_ = 0;        // of order_
   bool order_is_known_ = false;
+  int arrivals_ = 0;  // in this backward
   MicroBatch micro_;
   bool in_backward_ = false;
 };

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "zero/core/buffers/flat_storage.h"
 
 namespace zero {
 namespace {
@@ -69,6 +70,8 @@ class Walk {
 void check_tensor(const Found& found, const Found& first) {
   const at::Tensor& tensor = found.tensor;
   const auto refuse = [&](const std::string& what) { throw InputError("parameter " + found.name + " " + what); };
+  if (FlatStorage::owner_of(tensor))
+    refuse("belongs to another sharded model: a module is sharded once; give this one a module of its own");
   if (tensor.layout() != at::kStrided) refuse("is sparse: sharded parameters are dense");
   if (!at::isFloatingType(tensor.scalar_type()))
     refuse(text("is of type ", tensor.scalar_type(),

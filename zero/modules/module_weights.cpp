@@ -13,6 +13,10 @@ ModuleWeights::ModuleWeights(const ModuleUnits& units) {
     values_.emplace(parameter.name, parameter.tensor.detach());
 }
 
+void ModuleWeights::give_back(const ModuleUnits& units) const {
+  for (ModuleUnits::Named parameter : units.parameters()) parameter.tensor.set_data(values_.at(parameter.name));
+}
+
 void ModuleWeights::check(const std::vector<TensorSpec>& tensors) {
   for (const TensorSpec& tensor : tensors) {
     const auto found = values_.find(tensor.name);

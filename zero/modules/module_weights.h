@@ -13,6 +13,9 @@ class ModuleWeights final : public WeightSource {
   /// Of the memory that the parameters have now, whatever they are pointed at afterwards; held until the end.
   explicit ModuleWeights(const ModuleUnits& units);
 
+  /// The parameters have that memory again.
+  void give_back(const ModuleUnits& units) const;
+
   /// Throws InputError for a tensor that is no parameter, or one of another shape.
   void check(const std::vector<TensorSpec>& tensors) override;
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;

@@ -31,11 +31,20 @@ void OpenGroups::end() noexcept {
   if (!std::exchange(under_way_, false)) return;
   std::erase(groups_.under_way, static_cast<WeightUser*>(this));
   try {
-    if (ahead_ >= 0) groups_.groups[std::size_t(std::exchange(ahead_, -1))]->weights().cancel_prefetch();
-    for (std::size_t g = 0; g < open_.size(); ++g) close(int(g));
+    close_all();
   } catch (const std::exception& error) {
     log_error(std::string("weights could not be let go of: ") + error.what());
   }
+}
+
+void OpenGroups::close_all() {
+  if (ahead_ >= 0) groups_.groups[std::size_t(std::exchange(ahead_, -1))]->weights().cancel_prefetch();
+  for (std::size_t g = 0; g < open_.size(); ++g) close(int(g));
+}
+
+void OpenGroups::drop_pass() {
+  end();
+  plan_.drop_pass();
 }
 
 void OpenGroups::use(const std::vector<int>& groups, Phase phase, bool planned) {
@@ -43,22 +52,33 @@ void OpenGroups::use(const std::vector<int>& groups, Phase phase, bool planned) 
   for (const int group : groups) {
     if (planned) plan_.add(group);
     last_use_[std::size_t(group)] = ++uses_;
-    open(group, groups, phase);
+  }
+  if (!open_all(groups, phase)) {
+    // Small groups may lie in buffers that large ones need: all go, and come again in an order that finds room if any does.
+    close_all();
+    std::vector<int> ordered = groups;
+    const auto numel = [&](int group) { return groups_.groups[std::size_t(group)]->layout().numel(); };
+    std::stable_sort(ordered.begin(), ordered.end(), [&](int a, int b) { return numel(a) > numel(b); });
+    if (!open_all(ordered, phase))
+      throw InputError(text("an operation uses weights of ", groups.size(),
+                            " groups at once, and there is memory for fewer: raise open_groups, or make one unit of "
+                            "what is used together (units)"));
   }
   if (planned && groups_.overlap) look_ahead(groups, phase);
 }
 
-void OpenGroups::open(int group, const std::vector<int>& kept, Phase phase) {
-  if (open_[std::size_t(group)]) return;
-  if (group == ahead_) {
-    ahead_ = -1;
-  } else if (comes_and_goes(group) && !make_room(group, kept)) {
-    throw InputError(text("an operation uses weights of ", kept.size(),
-                          " groups at once, and there is memory for fewer: raise open_groups, or make one unit of what "
-                          "is used together (units)"));
+// False: there is no room for one of them beside the others.
+bool OpenGroups::open_all(const std::vector<int>& groups, Phase phase) {
+  for (const int group : groups) {
+    if (open_[std::size_t(group)]) continue;
+    if (group == ahead_)
+      ahead_ = -1;
+    else if (comes_and_goes(group) && !make_room(group, groups))
+      return false;
+    groups_.groups[std::size_t(group)]->weights().unshard(phase);
+    open_[std::size_t(group)] = true;
   }
-  groups_.groups[std::size_t(group)]->weights().unshard(phase);
-  open_[std::size_t(group)] = true;
+  return true;
 }
 
 // Those go first whose next use is farthest away (Belady), as far as the plan tells, else whose last one is.

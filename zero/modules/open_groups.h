@@ -19,10 +19,12 @@ class OpenGroups final : private WeightUser {
   OpenGroups& operator=(const OpenGroups&) = delete;
 
   /// The weights of all these are there when it returns. `planned`: the use is one that comes again in the next pass.
-  /// Throws InputError where an operation uses more groups at once than there are buffers for. Collective.
+  /// Throws InputError where an operation uses groups of more units at once than there are buffers for. Collective.
   void use(const std::vector<int>& groups, Phase phase, bool planned);
   /// A forward with its backward is over: what was used is the plan of the next one.
   void end_pass() { plan_.end_pass(); }
+  /// It failed: everything is let go of, and its uses are no plan.
+  void drop_pass();
   const UsePlan& plan() const { return plan_; }
 
   /// Lets go of all.
@@ -32,7 +34,8 @@ class OpenGroups final : private WeightUser {
  private:
   void pause() override { end(); }
   bool comes_and_goes(int group) const { return groups_.groups[std::size_t(group)]->weights().comes_and_goes(); }
-  void open(int group, const std::vector<int>& kept, Phase phase);
+  bool open_all(const std::vector<int>& groups, Phase phase);
+  void close_all();
   bool make_room(int group, const std::vector<int>& kept);
   void close(int group);
   void look_ahead(const std::vector<int>& kept, Phase phase);

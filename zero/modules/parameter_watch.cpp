@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
 #include "zero/core/buffers/flat_storage.h"
 
 namespace zero {
@@ -28,6 +29,10 @@ class Uses {
     if (!tensor.defined()) return;
     const auto* mark = static_cast<const WatchedGroup*>(FlatStorage::owner_of(tensor));
     if (!mark) return;
+    if (!mark->watcher)
+      throw InputError(
+          "a parameter is used whose sharded model is gone, and with it the values: keep the model as long as the module, "
+          "or save() it and load the file into a module of its own");
     Use& use = of(mark->watcher);
     if (std::find(use.groups.begin(), use.groups.end(), mark->group) == use.groups.end())
       use.groups.push_back(mark->group);
@@ -74,9 +79,12 @@ void call_watched(const c10::OperatorHandle& operation, torch::jit::Stack* stack
   operation.callBoxed(stack);
 }
 
-void watch_parameter(const at::Tensor& parameter) { keys_of(parameter) = keys_of(parameter).add(watch_key); }
+const WatchedGroup& abandoned_group() {
+  static const WatchedGroup abandoned;
+  return abandoned;
+}
 
-void unwatch_parameter(const at::Tensor& parameter) { keys_of(parameter) = keys_of(parameter).remove(watch_key); }
+void watch_parameter(const at::Tensor& parameter) { keys_of(parameter) = keys_of(parameter).add(watch_key); }
 
 WatchPause::WatchPause() : was_excluded_(c10::impl::tls_is_dispatch_key_excluded(watch_key)) {
   c10::impl::tls_set_dispatch_key_excluded(watch_key, true);

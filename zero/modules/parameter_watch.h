@@ -19,9 +19,11 @@ class ParameterWatcher;
 
 /// What a storage is marked with (FlatStorage::watch()): whose it is, and which group.
 struct WatchedGroup {
-  ParameterWatcher* watcher = nullptr;
+  ParameterWatcher* watcher = nullptr;  // null: it is gone, and so are the values; operations throw InputError
   int group = 0;
 };
+/// The mark of storages whose watcher is gone.
+const WatchedGroup& abandoned_group();
 
 class ParameterWatcher {
  public:
@@ -36,9 +38,6 @@ class ParameterWatcher {
 /// From now on; views of the tensor that are made later are watched with it. Its storage is marked with a WatchedGroup,
 /// which outlives it. A tensor whose storage is not marked passes; it only has the key.
 void watch_parameter(const at::Tensor& parameter);
-/// Views that exist keep being watched.
-void unwatch_parameter(const at::Tensor& parameter);
-
 /// Tells the watchers of the tensors among the operation's arguments, the last ones of the stack, and runs it: what the
 /// key's fallback does. For kernels that are registered under the key.
 void call_watched(const c10::OperatorHandle& operation, std::vector<c10::IValue>* stack);

@@ -46,8 +46,13 @@ ShardedModule::ShardedModule(torch::nn::Module& module, const std::vector<std::s
   ModuleWeights initial(units_);
   options.order = UnitOrder::any;
   options.watched = true;
-  states_ = std::make_unique<ModelStates>(units_.units(), mesh, options);
-  states_->load(initial);
+  try {
+    states_ = std::make_unique<ModelStates>(units_.units(), mesh, options);
+    states_->load(initial);
+  } catch (...) {
+    initial.give_back(units_);
+    throw;
+  }
   open_ = std::make_unique<OpenGroups>(states_->units());
   gradients_ = std::make_unique<GradientCollector>(states_->units(), mesh.host());
   watch();
@@ -56,7 +61,7 @@ ShardedModule::ShardedModule(torch::nn::Module& module, const std::vector<std::s
 // The leaves outlive this, and their memory does not: whoever uses one is told so.
 ShardedModule::~ShardedModule() {
   open_->end();
-  for (const ModuleUnits::Named& parameter : units_.parameters()) unwatch_parameter(parameter.tensor);
+  for (const auto& group : states_->groups()) group->weights().abandon(&abandoned_group());
 }
 
 void ShardedModule::watch() {
@@ -103,13 +108,21 @@ void ShardedModule::check_parameters() const {
                        "longer those that are trained. Convert, move and load a module before it is sharded, or by "
                        "model.load()");
   }
+  for (const ParameterUnit* unit : units_.units())
+    for (const Parameter& parameter : unit->parameters())
+      if (parameter.tensor.requires_grad() != parameter.trainable)
+        throw InputError("parameter " + parameter.parts.front().name +
+                         (parameter.trainable ? " was frozen" : " was unfrozen") +
+                         " after the module was sharded (set_requires_grad()): its group would be trained as before. "
+                         "Freeze and unfreeze before sharding; what is frozen while another model has its backward is "
+                         "unfrozen again before its own");
   for (const auto& parameter : module_.named_parameters())
     if (parameter.value().defined() && !known.contains(parameter.value().unsafeGetTensorImpl()))
       throw InputError("parameter " + parameter.key() +
                        " was registered after the module was sharded, and would not be trained: register all before");
 }
 
-void ShardedModule::backward(const at::Tensor& loss, double weight, MicroBatch micro) {
+void ShardedModule::check_backward(const at::Tensor& loss, MicroBatch micro) const {
   if (loss.numel() != 1)
     throw InputError(text("backward: the loss is a tensor of ", loss.numel(),
                           " elements, and must be a scalar: take its mean() or sum()"));
@@ -123,20 +136,34 @@ void ShardedModule::backward(const at::Tensor& loss, double weight, MicroBatch m
                       "step its model.accumulate(n)"
                     : "backward of a later micro-batch without the first one");
   check_parameters();
+}
+
+void ShardedModule::backward(const at::Tensor& loss, double weight, MicroBatch micro) {
   const CategoryScope scope(MemoryCategory::activations);
-  in_backward_ = in_step_ = true;
   try {
+    check_backward(loss, micro);
+    in_backward_ = in_step_ = true;
     gradients_->begin(micro);
     loss.backward(at::full_like(loss, weight));
     gradients_->finish();
   } catch (...) {
-    in_backward_ = in_step_ = false;
-    gradients_->drop();
-    open_->end();
+    drop_step();
     throw;
   }
   in_backward_ = false;
   open_->end_pass();
+}
+
+void ShardedModule::drop_step() {
+  in_backward_ = in_step_ = false;
+  gradients_->drop();
+  open_->drop_pass();
+}
+
+// As an optimizer of LibTorch does, which writes to the very tensors.
+void ShardedModule::weights_changed() const {
+  for (const ModuleUnits::Named& parameter : units_.parameters())
+    if (!parameter.tensor.is_inference()) parameter.tensor.unsafeGetTensorImpl()->bump_version();
 }
 
 StepResult ShardedModule::update(double lr, double max_norm, double total_weight) {
@@ -146,7 +173,9 @@ StepResult ShardedModule::update(double lr, double max_norm, double total_weight
   rule.max_norm = max_norm;
   rule.loss_scale = total_weight;
   const at::Tensor no_loss = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(states_->device()));
-  return states_->update(rule, no_loss).wait();
+  StepResult result = states_->update(rule, no_loss).wait();
+  if (result.taken) weights_changed();
+  return result;
 }
 
 }  // namespace zero

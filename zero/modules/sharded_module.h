@@ -34,6 +34,10 @@ class ShardedModule final : private ParameterWatcher {
   void backward(const at::Tensor& loss, double weight, MicroBatch micro);
   /// After the last micro-batch. `total_weight`: of all ranks and micro-batches, by which gradients are divided.
   StepResult update(double lr, double max_norm, double total_weight);
+  /// Gives up the step's gradients so far: the next micro-batch is a first one.
+  void drop_step();
+  /// After others than update() changed the weights. Graphs with the old ones have no backward any more.
+  void weights_changed() const;
 
   /// Whole values in master type and host memory, under each of their names, one group at a time: parameters, and the
   /// sums of gradients after the last backward of a step. Collective.
@@ -51,6 +55,7 @@ class ShardedModule final : private ParameterWatcher {
  private:
   void before_read(const std::string& operation, const std::vector<int>& groups) override;
   void before_write(const std::string& operation, const std::vector<int>& groups) override;
+  void check_backward(const at::Tensor& loss, MicroBatch micro) const;
   void watch();
   ParameterGroup::TensorSink under_all_names(const Visit& visit) const;
   void check_parameters() const;

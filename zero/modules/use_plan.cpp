@@ -5,10 +5,16 @@
 
 namespace zero {
 
+namespace {
+
+constexpr std::size_t longest = 1 << 16;  // uses that are remembered: a program may run forward without end
+
+}  // namespace
+
 // An operation after the other on the same group is one use.
 void UsePlan::add(int group) {
   if (!pass_.empty() && pass_.back() == group) return;
-  pass_.push_back(group);
+  if (pass_.size() < longest) pass_.push_back(group);
   if (!followed_) return;
   if (at_ < plan_.size() && plan_[at_] == group)
     ++at_;
@@ -19,6 +25,12 @@ void UsePlan::add(int group) {
 void UsePlan::end_pass() {
   if (!plan_.empty() && pass_ != plan_) ++changes_;
   plan_ = std::exchange(pass_, {});
+  at_ = 0;
+  followed_ = !plan_.empty();
+}
+
+void UsePlan::drop_pass() {
+  pass_.clear();
   at_ = 0;
   followed_ = !plan_.empty();
 }

@@ -12,6 +12,8 @@ class UsePlan {
   void add(int group);
   /// The pass is over: its uses are the plan of the next.
   void end_pass();
+  /// The pass is over, and of no use as a plan.
+  void drop_pass();
 
   /// Whether the pass has been what the last one was up to here, and there was one.
   bool followed() const { return followed_; }

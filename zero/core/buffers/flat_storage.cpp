@@ -32,14 +32,14 @@ FlatStorage::FlatStorage(std::int64_t numel, at::ScalarType type, at::Device dev
   tensor_.unsafeGetTensorImpl()->set_sizes_contiguous({numel});
 }
 
-void FlatStorage::watch(void* owner) {
+void FlatStorage::watch(const void* owner) {
   owner_ = owner;
   point_to(attached_ ? tensor_.storage().unsafeGetStorageImpl()->_mutable_data_ptr_no_checks().get() : nullptr,
            attached_ ? bytes_ : 0);
 }
 
 // The mark is the function that would free the memory, which is others'.
-void* FlatStorage::owner_of(const at::Tensor& tensor) {
+const void* FlatStorage::owner_of(const at::Tensor& tensor) {
   if (!tensor.has_storage()) return nullptr;
   const c10::DataPtr& pointer = tensor.storage().unsafeGetStorageImpl()->_mutable_data_ptr_no_checks();
   return pointer.get_deleter() == &free_nothing ? pointer.get_context() : nullptr;
@@ -47,7 +47,7 @@ void* FlatStorage::owner_of(const at::Tensor& tensor) {
 
 void FlatStorage::point_to(void* memory, std::int64_t bytes) {
   c10::StorageImpl* storage = tensor_.storage().unsafeGetStorageImpl();
-  storage->set_data_ptr_noswap(owner_ ? c10::DataPtr(memory, owner_, &free_nothing, tensor_.device())
+  storage->set_data_ptr_noswap(owner_ ? c10::DataPtr(memory, const_cast<void*>(owner_), &free_nothing, tensor_.device())
                                       : c10::DataPtr(memory, tensor_.device()));
   storage->set_nbytes(static_cast<std::size_t>(bytes));
   if (owner_) refuse_raw_pointers(*storage, memory == nullptr && bytes_ > 0);

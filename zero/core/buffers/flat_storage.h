@@ -26,9 +26,9 @@ class FlatStorage {
 
   /// Marks the storage: owner_of() finds `owner` in whatever shares it, with memory and without; raw pointers to it are
   /// refused while it has none (with LibTorch from 2.13 on). Before memory is lent for the first time.
-  void watch(void* owner);
+  void watch(const void* owner);
   /// Who watches the tensor's storage; null: nobody.
-  static void* owner_of(const at::Tensor& tensor);
+  static const void* owner_of(const at::Tensor& tensor);
 
   /// Lends memory of at least bytes(); it stays the property of the caller, who keeps it until detach().
   void attach(void* memory);
@@ -39,7 +39,7 @@ class FlatStorage {
   void point_to(void* memory, std::int64_t bytes);
 
   std::int64_t bytes_ = 0;
-  void* owner_ = nullptr;
+  const void* owner_ = nullptr;
   bool attached_ = false;
 };
 

@@ -22,6 +22,11 @@ WeightBuffer::WeightBuffer(ShardedBuffer rest, const Options& options, const Tra
   if (options_.watched) full_.attach(whole().data_ptr());
 }
 
+void WeightBuffer::abandon(const void* owner) {
+  if (full_.attached()) full_.detach();
+  full_.watch(owner);
+}
+
 bool WeightBuffer::has_room() const {
   return state_ != ShardedState::sharded || travel_.buffers->has_room(full_.bytes());
 }

@@ -36,7 +36,9 @@ class WeightBuffer {
   /// Usable while unsharded.
   at::Tensor whole() const;
   /// Of what was made to be watched: owner_of() finds `owner` in every view (zero/core/buffers/flat_storage.h).
-  void watch(void* owner) { full_.watch(owner); }
+  void watch(const void* owner) { full_.watch(owner); }
+  /// Before the end, of what was watched and is not open: leaves that stay behind have no memory, and that owner.
+  void abandon(const void* owner);
   /// Whether unshard() finds a buffer, or needs none.
   bool has_room() const;
 

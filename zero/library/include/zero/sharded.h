@@ -115,8 +115,8 @@ class ShardedModel {
   void for_each_parameter(const Visit& visit);
   void for_each_gradient(const Visit& visit);
 
-  /// Parameters and buffers as one safetensors file, written by the main process; read into every process's part.
-  /// Collective.
+  /// Parameters and buffers as one safetensors file, written by the main process; read into every process's part, where an
+  /// optimizer begins anew. Collective.
   void save(const std::string& path);
   void load(const std::string& path);
   /// All that training needs to go on: parameters, buffers, optimizer, the random numbers of each process, steps done.

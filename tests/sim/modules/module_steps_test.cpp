@@ -1,0 +1,202 @@
+// What ends a step in the middle, or mixes one with another, leaves a model whose next step is right.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <filesystem>
+#include <limits>
+#include <map>
+
+#include "base/error.h"
+#include "tests/sim/modules/library_world.h"
+
+namespace zero::testing {
+namespace {
+
+struct PairImpl : torch::nn::Module {
+  PairImpl() {
+    first = register_module("first", torch::nn::Linear(4, 4));
+    second = register_module("second", torch::nn::Linear(4, 2));
+    const torch::NoGradGuard no_grad;
+    for (at::Tensor& parameter : parameters())
+      parameter.copy_(torch::arange(parameter.numel()).sin().view(parameter.sizes()));
+  }
+  at::Tensor forward(const at::Tensor& x) { return second(torch::relu(first(x))); }
+  torch::nn::Linear first{nullptr}, second{nullptr};
+};
+TORCH_MODULE(Pair);
+using Model = Sharded<Pair>;
+
+at::Tensor input() { return torch::ones({3, 4}); }
+at::Tensor loss_of(Model& model) { return model(input()).sum(); }
+
+/// The gradients under way are those of LibTorch alone.
+void expect_gradients(Model& model) {
+  Pair alone;
+  alone->forward(input()).sum().backward();
+  model.for_each_gradient([&](const std::string& name, const at::Tensor& value) {
+    EXPECT_TRUE(at::allclose(value, alone->named_parameters()[name].grad())) << name;
+  });
+}
+
+class ModuleSteps : public ::testing::TestWithParam<int> {
+ protected:
+  void run(const std::function<void(Model&, ShardedOptimizer&)>& body) const {
+    on_ranks(2, [&](const World& world) {
+      Model model(Pair(), world, {.stage = GetParam()});
+      ShardedOptimizer optimizer = model.optimizer(AdamWOptions());
+      body(model, optimizer);
+    });
+  }
+};
+
+TEST_P(ModuleSteps, ALossThatIsRefusedEndsTheStepAlone) {
+  run([](Model& model, ShardedOptimizer& optimizer) {
+    {
+      const Accumulation part = model.accumulate(2);
+      model.backward(loss_of(model));
+    }
+    {
+      const Accumulation part = model.accumulate(2);
+      EXPECT_THROW(model.backward(model(input())), InputError);
+    }
+    model.backward(loss_of(model));
+    expect_gradients(model);
+    EXPECT_TRUE(optimizer.step().taken);
+  });
+}
+
+TEST_P(ModuleSteps, AStateMayBeLoadedInTheMiddleOfOne) {
+  const std::string folder = ::testing::TempDir() + "zero-module-steps-" + std::to_string(::getpid());
+  std::filesystem::remove_all(folder);
+  run([&](Model& model, ShardedOptimizer& optimizer) {
+    model.save_state(folder);
+    {
+      const Accumulation part = model.accumulate(2);
+      model.backward(loss_of(model));
+    }
+    model.load_state(folder);
+    model.backward(loss_of(model));
+    expect_gradients(model);
+    EXPECT_TRUE(optimizer.step().taken);
+  });
+  std::filesystem::remove_all(folder);
+}
+
+TEST_P(ModuleSteps, WeightsOfZeroEverywhereEndTheStep) {
+  run([](Model& model, ShardedOptimizer& optimizer) {
+    model.backward(loss_of(model), 0);
+    EXPECT_THROW(optimizer.step(), InputError);
+    model.backward(loss_of(model), 3);
+    EXPECT_TRUE(optimizer.step().taken);
+  });
+}
+
+TEST_P(ModuleSteps, GradientsOfOtherBackwardsAreNotOfTheStep) {
+  on_ranks(2, [&](const World& world) {
+    Pair net;
+    net->forward(input()).sum().backward();  // before it is sharded
+    Model model(net, world, {.stage = GetParam()});
+    model.optimizer(AdamWOptions());
+    EXPECT_THROW(loss_of(model).backward(), InputError);  // refused, with gradients in some leaves
+    model.backward(loss_of(model));
+    expect_gradients(model);
+  });
+}
+
+TEST_P(ModuleSteps, AGraphOfOldWeightsHasNoBackward) {
+  run([](Model& model, ShardedOptimizer& optimizer) {
+    const at::Tensor old = loss_of(model);
+    model.backward(loss_of(model));
+    optimizer.step();
+    EXPECT_THAT([&] { model.backward(old); },
+                ::testing::ThrowsMessage<c10::Error>(::testing::HasSubstr("modified by an inplace operation")));
+  });
+}
+
+TEST_P(ModuleSteps, ALossOfNoParameterIsRefused) {
+  run([](Model& model, ShardedOptimizer&) {
+    const at::Tensor own = torch::ones({3}, torch::requires_grad());
+    EXPECT_THAT(
+        [&] { model.backward(own.sum()); },
+        ::testing::ThrowsMessage<InputError>(::testing::HasSubstr("depends on no trained parameter of this model")));
+    model.backward(loss_of(model));
+    expect_gradients(model);
+  });
+}
+
+TEST_P(ModuleSteps, FreezingAfterShardingIsRefused) {
+  run([](Model& model, ShardedOptimizer&) {
+    model->first->weight.set_requires_grad(false);
+    EXPECT_THAT([&] { model.backward(loss_of(model)); }, ::testing::ThrowsMessage<InputError>(::testing::HasSubstr(
+                                                             "first.weight was frozen after the module was sharded")));
+    model->first->weight.set_requires_grad(true);
+    model.backward(loss_of(model));
+    expect_gradients(model);
+  });
+  on_ranks(2, [&](const World& world) {
+    Pair net;
+    net->first->weight.set_requires_grad(false);
+    Model model(net, world, {.stage = GetParam()});
+    model.optimizer(AdamWOptions());
+    net->first->weight.set_requires_grad(true);
+    EXPECT_THAT([&] { model.backward(loss_of(model)); },
+                ::testing::ThrowsMessage<InputError>(::testing::HasSubstr("first.weight was unfrozen")));
+  });
+}
+
+TEST_P(ModuleSteps, AStepThatIsNotFiniteIsNotTakenAndTheNextIs) {
+  run([](Model& model, ShardedOptimizer& optimizer) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    model.backward(loss_of(model) * (model.world().rank() == 1 ? infinity : 1.0));
+    EXPECT_FALSE(optimizer.step().taken);
+    model.backward(loss_of(model));
+    expect_gradients(model);
+    EXPECT_TRUE(optimizer.step().taken);
+    EXPECT_EQ(optimizer.steps_taken(), 1);
+  });
+}
+
+// After load() an optimizer knows nothing of what it did before.
+TEST_P(ModuleSteps, AnOptimizerBeginsAnewWithLoadedWeights) {
+  const std::string path = ::testing::TempDir() + "zero-module-steps-" + std::to_string(::getpid()) + ".safetensors";
+  const auto step = [](Model& model, ShardedOptimizer& optimizer) {
+    model.backward(loss_of(model));
+    optimizer.step();
+  };
+  const auto weights_of = [](Model& model) {
+    std::map<std::string, at::Tensor> weights;
+    model.for_each_parameter([&](const std::string& name, const at::Tensor& value) { weights[name] = value.clone(); });
+    return weights;
+  };
+  run([&](Model& model, ShardedOptimizer& optimizer) {
+    model.save(path);
+    step(model, optimizer);
+    const auto want = weights_of(model);
+    for (int more = 0; more < 3; ++more) step(model, optimizer);
+    model.load(path);
+    EXPECT_EQ(optimizer.steps_taken(), 0);
+    step(model, optimizer);
+    for (const auto& [name, value] : weights_of(model)) EXPECT_TRUE(at::equal(value, want.at(name))) << name;
+  });
+  std::filesystem::remove(path);
+}
+
+INSTANTIATE_TEST_SUITE_P(Stages, ModuleSteps, ::testing::Values(0, 2, 3));
+
+// 1001 is 1000 in bf16: what gradients are multiplied by is what they are divided by.
+TEST(ModuleSteps, WeightsRoundAsTheLossDoes) {
+  on_ranks(1, [](const World& world) {
+    Model model(Pair(), world, {.precision = bf16});
+    model.optimizer(AdamWOptions());
+    model.backward(model(input().narrow(0, 0, 1).to(bf16)).sum(), 1001);
+    model.for_each_gradient([](const std::string& name, const at::Tensor& value) {
+      if (name == "second.bias") {
+        EXPECT_TRUE(at::equal(value, torch::ones({2})));
+      }
+    });
+  });
+}
+
+}  // namespace
+}  // namespace zero::testing

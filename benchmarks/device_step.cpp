@@ -269,8 +269,8 @@ void compare_with_graph(const Options& options, std::int64_t local_batch, Commun
   std::fflush(stdout);
 }
 
-void measure(const Options& options, std::int64_t local_batch, Job& job, Communicator& communicator,
-             at::Device device, double matmul) {
+void measure(const Options& options, std::int64_t local_batch, Job& job, Communicator& communicator, at::Device device,
+             double matmul) {
   Communicator& host = job.communicator();
   Measured measured;
   {
@@ -289,8 +289,7 @@ void measure(const Options& options, std::int64_t local_batch, Job& job, Communi
 }
 
 int run(const Options& options, Job& job) {
-  const c10::Device device =
-      choose_device({options.device, options.ranks_per_gpu}, job.local_rank(), job.local_size());
+  const c10::Device device = choose_device({options.device, options.ranks_per_gpu}, job.local_rank(), job.local_size());
   if (device.is_cpu()) throw InputError("this benchmark is for GPUs; leave --device away for the CPU");
   const c10::OptionalDeviceGuard guard(device);
   if (options.graph && job.size() > 1) throw InputError("--graph is for one rank");

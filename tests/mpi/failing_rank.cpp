@@ -29,8 +29,8 @@ int meet(Job& job, const std::string& kind, int failing, SharedMemory shared_mem
   if (kind == "where") {
     // One write: lines of several ranks must not mix.
     const std::string line =
-        text("rank ", job.rank(), " is ", job.local_rank(), " of ", job.local_size(), " on node ", job.node(),
-             " of ", job.nodes(), ", ", job.node_name(), ", with ", job.cores(), " cores\n");
+        text("rank ", job.rank(), " is ", job.local_rank(), " of ", job.local_size(), " on node ", job.node(), " of ",
+             job.nodes(), ", ", job.node_name(), ", with ", job.cores(), " cores\n");
     return ::write(1, line.data(), line.size()) == ssize_t(line.size()) ? 0 : 1;
   }
   job.configure({.deadline = std::chrono::seconds(2), .shared_memory = shared_memory});

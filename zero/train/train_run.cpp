@@ -284,8 +284,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
       communicator, plan.device, {mpi_options_of(plan.config).deadline, int(plan.config.comm.ranks_per_gpu)});
   EngineOptions engine_options = engine_options_of(plan.config, plan.batch);
   engine_options.device = plan.device;
-  all_or_none(job.control(),
-              [&] { engine_options.offload = offload_policy_of(plan.config, job.rank(), plan.device); });
+  all_or_none(job.control(), [&] { engine_options.offload = offload_policy_of(plan.config, job.rank(), plan.device); });
   engine_options.overlap = on_device != nullptr && job.size() > 1;
   const ComputeStream compute(plan.device);
   Mesh mesh(on_device ? *on_device : communicator, plan.batch.mesh, &communicator);
@@ -300,8 +299,8 @@ int train_run(Job& job, const TrainArguments& arguments) {
   // What a former run left goes now and not before: all that can keep this one from its first step has been tried.
   Records records = open_records(job, plan, arguments, position.steps, steps);
 
-  Checkpoints checkpoints(plan.config.checkpoint, {engine, std::move(description), folders.root(), calls,
-                                                   job.control(), spare_places(plan.config)});
+  Checkpoints checkpoints(plan.config.checkpoint, {engine, std::move(description), folders.root(), calls, job.control(),
+                                                   spare_places(plan.config)});
   Trainer trainer(plan.config, steps, engine, {data, records, tracker, &checkpoints, &stop});
   if (done) {
     trainer.resume(position);

@@ -20,7 +20,8 @@ int train(zero::World& world, int stage) {
   zero::ShardedOptimizer optimizer = model.optimizer(zero::AdamWOptions{.lr = 3e-2, .weight_decay = 0});
 
   // Each process takes its rows of a batch of 16: is the product of two numbers positive?
-  const torch::Tensor x = torch::randn({16, 2}, torch::kDouble), y = (x.select(1, 0) * x.select(1, 1)).sign().unsqueeze(1);
+  const torch::Tensor x = torch::randn({16, 2}, torch::kDouble),
+                      y = (x.select(1, 0) * x.select(1, 1)).sign().unsqueeze(1);
   const auto rows = torch::arange(world.rank(), 16, world.size());
   double first = 0, last = 0;
   for (int step = 0; step < 200; ++step) {

@@ -149,7 +149,8 @@ TEST(GgufConfig, RefusesByNameWhatIsNotUnderstood) {
               HasSubstr("llama.expert_count = 8"));
   EXPECT_THAT(refusal_of(with([](GgufMetadata& m) { m.add_uint32("llama.attention.sliding_window", 8); })),
               HasSubstr("llama.attention.sliding_window"));
-  EXPECT_THAT(refusal_of(with([](GgufMetadata& m) { m.add("llama.rope.scaling.type", "dynamic"); })), HasSubstr("dynamic"));
+  EXPECT_THAT(refusal_of(with([](GgufMetadata& m) { m.add("llama.rope.scaling.type", "dynamic"); })),
+              HasSubstr("dynamic"));
   EXPECT_THAT(refusal_of([](GgufMetadata& m) { m.add("general.architecture", "llama"); }),
               HasSubstr("llama.context_length is missing"));
 }

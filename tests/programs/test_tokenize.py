@@ -135,7 +135,7 @@ def check_tools_and_a_template_of_a_file_are_trained_carried_and_asked(args, fol
         json.dump(tools, file)
     shutil.copy(template, os.path.join(folder, "own.jinja"))
     with open(os.path.join(folder, "config.toml"), "w") as file:
-        file.write(f'[job]\noutput_dir = "out"\n[model]\npreset = "llama-tiny"\nvocab_size = 1809\nmax_position_embeddings = 2048\n[data]\ntrain = ["a.jsonl"]\ntokenizer = "{tokenizer}"\n'
+        file.write(f'[job]\noutput_dir = "out"\n[model]\npreset = "llama-tiny"\nvocab_size = 1810\nmax_position_embeddings = 2048\n[data]\ntrain = ["a.jsonl"]\ntokenizer = "{tokenizer}"\n'
                    'chat_template = "own.jinja"\n[training]\nsteps = 1\nseq_len = 1024\nglobal_batch_size = 1\nlocal_batch_size = 1\nprecision = "fp32"\n[optimizer]\nname = "sgd"\nlr = 0.001\n')
     run = lambda *command, **more: subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment(), timeout=120, **more)
     _, (told,), _ = tokenize(args, tokenizer, [json.dumps(line | {"variables": {"think": True}})], "--template", template)

@@ -313,7 +313,7 @@ CASES = [
     ("broken_tokenizer", trains_on("a.txt", b"God said " * 999, keep=lambda model: model[:1000]), [], ["config.toml:", '[data] tokenizer = "tokenizer/tokenizer.model": tokenizer/tokenizer.model: ']),
     ("hostile_tokenizer", trains_on("a.txt", b"God said " * 999, "normalisers/nfkc.model", fill_character_map), [],
      ["tokenizer.model: the normaliser's character map", "damaged"]),
-    ("tool_calls", trains_on("a.jsonl", answer('"content": null, "tool_calls": [{"id": "x"}]')), [], ["a.jsonl:1: message 2: \"tool_calls\" would be lost: the chat template"]),
+    ("tool_calls", trains_on("a.jsonl", answer('"content": "b", "tool_calls": [{"id": "x"}]')), [], ["a.jsonl:1: message 2: \"tool_calls\" would be lost: the chat template"]),
     ("half_a_weight", trains_on("a.jsonl", b"\n" + answer('"content": "b", "weight": 0.5')), [], ["a.jsonl:2: message 2: \"weight\" must be 0 or 1"]),
     ("untrained_but_all", trains_on("a.jsonl", answer('"content": "b", "weight": 0')), ["data.train_on=all"], ["a.jsonl:1: message 2", "data.train_on"]),
     ("torn_line", trains_on("a.jsonl", b'{"text": "a"}\n{"text": "b\n'), [], ["a.jsonl:2: not valid JSON: parse error at byte "]),

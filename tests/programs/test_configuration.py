@@ -123,7 +123,7 @@ def check_a_tokenizer_that_does_more_than_merge_serves_all_and_is_told(place):
         file.write("God said " * 99)
     with open(place.path("a.jsonl"), "w") as file:
         file.write(json.dumps({"text": "God said " * 99}) + "\n" + json.dumps({"prompt": "God", "completion": " said"}) + "\n")
-    place.config({"job": {"output_dir": "out"}, "model": {"preset": "llama-tiny", "vocab_size": 32000},
+    place.config({"job": {"output_dir": "out"}, "model": {"preset": "llama-tiny", "vocab_size": 300},
                   "data": {"train": ["a.txt"], "tokenizer": os.path.join(place.data, "normalisers", "nfkc.model")},
                   "training": {"steps": 1, "seq_len": 24, "local_batch_size": 1, "precision": "fp32", "device": "cpu"}})
     code, _, said = place.run(ranks=2)
@@ -247,7 +247,7 @@ def check_misspelt_options(place):
                           ("zero_train config.toml --dry-run --memory 16MiB", "error: --memory 16MiB: is no more than the "),
                           ("zero_generate model --prompt a --top-p 2", "error: --top-p 2: must be above 0 and at most 1"),
                           ("zero_generate model --prompt a --temperature -1", "error: --temperature -1: must be 0 (greedy) or above"),
-                          ("zero_generate model --chat --chat-template zephir", "--chat-template zephir: is none of the templates known here; the nearest is zephyr; known are ")):
+                          ("zero_generate model --chat --chat-template zephir", "--chat-template zephir: is none of the templates known here, and no file with one; the nearest is zephyr; known are ")):
         program, *words = command.split()
         done = subprocess.run([os.path.join(place.bin, program), *words], cwd=place.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS)
         assert done.returncode == 2 and done.stderr.count("error: ") == 1 and hint in done.stderr, (command, done.returncode, done.stderr)

@@ -30,8 +30,6 @@ class FileWeights final : public WeightSource {
   const SafetensorsFile& file_;
 };
 
-/// What a module's file holds: name and tensor (of which shape and type count), parameters in the order of groups, then
-/// buffers.
 std::vector<std::pair<std::string, at::Tensor>> buffers_of(const torch::nn::Module& module) {
   std::vector<std::pair<std::string, at::Tensor>> buffers;
   for (const auto& buffer : module.named_buffers())
@@ -39,6 +37,7 @@ std::vector<std::pair<std::string, at::Tensor>> buffers_of(const torch::nn::Modu
   return buffers;
 }
 
+/// What a module's file holds: parameters in the order of groups, each under all of its names, then buffers.
 std::vector<SafetensorsSpec> specs_of(const ShardedModule& model, const std::vector<TensorSpec>& tensors) {
   std::vector<SafetensorsSpec> specs;
   for (const TensorSpec& tensor : tensors)

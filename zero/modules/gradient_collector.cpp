@@ -69,7 +69,6 @@ void GradientCollector::begin(MicroBatch micro) {
   for (Group& group : trained_) {
     group.group->drop_gradients();
     group.missing = int(group.leaves.size());
-    group.reduced = false;
     for (Leaf& leaf : group.leaves) leaf.arrived = false;
   }
   in_backward_ = true;
@@ -105,7 +104,6 @@ void GradientCollector::reduce_in_order() {
 void GradientCollector::reduce(Group& group) {
   group.group->collect_gradients(group.group->spec().unit, micro_);
   group.group->add_gradients(micro_.first);
-  group.reduced = true;
 }
 
 void GradientCollector::finish() {

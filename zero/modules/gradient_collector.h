@@ -38,7 +38,6 @@ class GradientCollector {
     ParameterGroup* group = nullptr;
     std::vector<Leaf> leaves = {};
     int missing = 0;
-    bool reduced = false;
   };
   void set_hooks(int group);
   void reduce(Group& group);

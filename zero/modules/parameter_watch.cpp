@@ -86,12 +86,6 @@ const WatchedGroup& abandoned_group() {
 
 void watch_parameter(const at::Tensor& parameter) { keys_of(parameter) = keys_of(parameter).add(watch_key); }
 
-WatchPause::WatchPause() : was_excluded_(c10::impl::tls_is_dispatch_key_excluded(watch_key)) {
-  c10::impl::tls_set_dispatch_key_excluded(watch_key, true);
-}
-
-WatchPause::~WatchPause() { c10::impl::tls_set_dispatch_key_excluded(watch_key, was_excluded_); }
-
 }  // namespace zero
 
 TORCH_LIBRARY_IMPL(_, DeferredInit, library) {

@@ -42,16 +42,4 @@ void watch_parameter(const at::Tensor& parameter);
 /// key's fallback does. For kernels that are registered under the key.
 void call_watched(const c10::OperatorHandle& operation, std::vector<c10::IValue>* stack);
 
-/// While it lives, operations of this thread see parameters as any other tensors, at rest or not.
-class WatchPause {
- public:
-  WatchPause();
-  ~WatchPause();
-  WatchPause(const WatchPause&) = delete;
-  WatchPause& operator=(const WatchPause&) = delete;
-
- private:
-  bool was_excluded_;
-};
-
 }  // namespace zero

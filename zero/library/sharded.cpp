@@ -45,18 +45,18 @@ ShardedModel::Impl::Impl(std::shared_ptr<torch::nn::Module> module, const World&
 // Also where the first forward is one of inference: parameters may be trained or evaluated otherwise later.
 void ShardedModel::Impl::divide() {
   const c10::InferenceMode not_inference(false);
-  const ModuleUnits found(*module, options.units);
-  if (found.device() != world.device())
-    throw InputError(text("the module is on ", found.device(), " and this process computes on ", world.device(),
+  ModuleUnits units(*module, options.units);
+  if (units.device() != world.device())
+    throw InputError(text("the module is on ", units.device(), " and this process computes on ", world.device(),
                           ": module->to(world.device()) before it is sharded"));
   StatesOptions states;
   states.plan = ShardPlan::for_stage(options.stage);
-  states.precision = precision_of(options.precision.value_or(found.type()));
+  states.precision = precision_of(options.precision.value_or(units.type()));
   states.optimizer = optimizer;
   states.device = world.device();
   states.open_groups = options.open_groups;
   states.overlap = world.device().is_cuda() && world.size() > 1;
-  sharded = std::make_unique<ShardedModule>(*module, options.units, mesh, states, trains);
+  sharded = std::make_unique<ShardedModule>(*module, std::move(units), mesh, states, trains);
 }
 
 // Checkpoints hold buffers as what all ranks have alike. Type and shape are of the name: bytes do not tell them.

@@ -36,9 +36,9 @@ void share_buffers(const torch::nn::Module& module, Communicator& ranks) {
     if (buffer.value().defined()) broadcast_from_first(buffer.value(), ranks);
 }
 
-ShardedModule::ShardedModule(torch::nn::Module& module, const std::vector<std::string>& units, Mesh& mesh,
-                             StatesOptions options, bool trains)
-    : module_(module), units_(module, units) {
+ShardedModule::ShardedModule(torch::nn::Module& module, ModuleUnits units, Mesh& mesh, StatesOptions options,
+                             bool trains)
+    : module_(module), units_(std::move(units)) {
   if (!trains) units_.freeze();
   check_same_modules(module, units_, mesh.host());
   share_parameters(units_, mesh.ranks());
@@ -122,7 +122,7 @@ void ShardedModule::check_parameters() const {
                        " was registered after the module was sharded, and would not be trained: register all before");
 }
 
-void ShardedModule::check_backward(const at::Tensor& loss, MicroBatch micro) const {
+void ShardedModule::check_backward(const at::Tensor& loss) const {
   if (loss.numel() != 1)
     throw InputError(text("backward: the loss is a tensor of ", loss.numel(),
                           " elements, and must be a scalar: take its mean() or sum()"));
@@ -130,19 +130,14 @@ void ShardedModule::check_backward(const at::Tensor& loss, MicroBatch micro) con
     throw InputError(
         "backward: the loss does not depend on a trained parameter, or its graph was not recorded (a NoGradGuard, "
         "detach(), item())");
-  if (micro.first == in_step_)
-    throw InputError(
-        micro.first ? "backward was called twice without a step of the optimizer between: give each micro-batch of a "
-                      "step its model.accumulate(n)"
-                    : "backward of a later micro-batch without the first one");
   check_parameters();
 }
 
 void ShardedModule::backward(const at::Tensor& loss, double weight, MicroBatch micro) {
   const CategoryScope scope(MemoryCategory::activations);
   try {
-    check_backward(loss, micro);
-    in_backward_ = in_step_ = true;
+    check_backward(loss);
+    in_backward_ = true;
     gradients_->begin(micro);
     loss.backward(at::full_like(loss, weight));
     gradients_->finish();
@@ -155,7 +150,7 @@ void ShardedModule::backward(const at::Tensor& loss, double weight, MicroBatch m
 }
 
 void ShardedModule::drop_step() {
-  in_backward_ = in_step_ = false;
+  in_backward_ = false;
   gradients_->drop();
   open_->drop_pass();
 }
@@ -167,7 +162,6 @@ void ShardedModule::weights_changed() const {
 }
 
 StepResult ShardedModule::update(double lr, double max_norm, double total_weight) {
-  in_step_ = false;
   UpdateRule rule;
   rule.lr = lr;
   rule.max_norm = max_norm;

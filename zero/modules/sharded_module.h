@@ -20,11 +20,10 @@ namespace zero {
 
 class ShardedModule final : private ParameterWatcher {
  public:
-  /// Every rank's parameters and buffers become those of rank 0. `options`: order and watching are set here. Module and mesh
+  /// Every rank's parameters and buffers become those of rank 0. `units`: of the module. `options`: order and watching are set here. Module and mesh
   /// outlive this, and the module is not used afterwards but to be destroyed. Without `trains` there are parameters alone.
   /// Throws InputError where ranks have other modules. Collective.
-  ShardedModule(torch::nn::Module& module, const std::vector<std::string>& units, Mesh& mesh, StatesOptions options,
-                bool trains = true);
+  ShardedModule(torch::nn::Module& module, ModuleUnits units, Mesh& mesh, StatesOptions options, bool trains = true);
   ~ShardedModule() override;
   ShardedModule(const ShardedModule&) = delete;
   ShardedModule& operator=(const ShardedModule&) = delete;
@@ -55,7 +54,7 @@ class ShardedModule final : private ParameterWatcher {
  private:
   void before_read(const std::string& operation, const std::vector<int>& groups) override;
   void before_write(const std::string& operation, const std::vector<int>& groups) override;
-  void check_backward(const at::Tensor& loss, MicroBatch micro) const;
+  void check_backward(const at::Tensor& loss) const;
   void watch();
   ParameterGroup::TensorSink under_all_names(const Visit& visit) const;
   void check_parameters() const;
@@ -66,7 +65,7 @@ class ShardedModule final : private ParameterWatcher {
   std::vector<WatchedGroup> marks_;  // by group
   std::unique_ptr<OpenGroups> open_;
   std::unique_ptr<GradientCollector> gradients_;
-  bool in_backward_ = false, in_step_ = false;
+  bool in_backward_ = false;
 };
 
 /// Every buffer becomes rank 0's. Collective.

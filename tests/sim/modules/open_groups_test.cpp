@@ -37,7 +37,7 @@ std::vector<std::string> calls_of_steps(bool overlap, int steps, const std::func
   world.run([&](Communicator& communicator, int rank) {
     Stack net(4);
     Mesh mesh(communicator);
-    ShardedModule model(*net, {}, mesh, options_for(overlap));
+    ShardedModule model(*net, ModuleUnits(*net), mesh, options_for(overlap));
     for (int step = 0; step < steps; ++step) {
       communicator.barrier({Phase::other});
       model.backward(loss(*net, step), 1, {true, true});
@@ -102,7 +102,7 @@ TEST(OpenGroups, OverlapChangesNoBit) {
           parameter.copy_(torch::arange(parameter.numel()).sin().view(parameter.sizes()));
       }
       Mesh mesh(communicator);
-      ShardedModule model(*net, {}, mesh, options_for(overlap));
+      ShardedModule model(*net, ModuleUnits(*net), mesh, options_for(overlap));
       for (int step = 0; step < 4; ++step) {
         model.backward(net->forward(torch::full({2, 8}, 0.1 * (rank + step))).pow(2).sum(), 1, {true, true});
         model.update(0.1, 1, 3);

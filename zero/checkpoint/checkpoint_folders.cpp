@@ -30,6 +30,19 @@ bool is_temporary(std::string_view name) {
   return name.ends_with(temporary) && step_of(name.substr(0, name.size() - temporary.size()));
 }
 
+/// With those above it, each under a durable name. False: it was there.
+bool make_folder(FileCalls& calls, const std::filesystem::path& folder) {
+  int made = calls.make_directory(folder.string());
+  if (made < 0 && errno == ENOENT && folder.has_relative_path()) {
+    make_folder(calls, folder.parent_path());
+    made = calls.make_directory(folder.string());
+  }
+  if (made < 0 && errno == EEXIST) return false;
+  check_call(made, folder.string(), "made");
+  check_call(calls.sync_directory(folder.parent_path().string()), folder.parent_path().string(), "synced");
+  return true;
+}
+
 }  // namespace
 
 std::string CheckpointFolders::path(std::int64_t step) const {
@@ -69,13 +82,12 @@ std::int64_t CheckpointFolders::bytes() const {
 }
 
 void CheckpointFolders::begin(std::int64_t step) {
-  if (calls_.make_directory(root_) == 0) {
+  std::filesystem::path root = std::filesystem::absolute(root_).lexically_normal();
+  if (!root.has_filename()) root = root.parent_path();  // a/b/
+  if (make_folder(calls_, root)) {
     // The run's own directory may be as new.
-    const std::filesystem::path output = std::filesystem::absolute(root_).lexically_normal().parent_path();
-    for (const std::filesystem::path& folder : {output, output.parent_path()})
-      check_call(calls_.sync_directory(folder.string()), folder.string(), "synced");
-  } else if (errno != EEXIST) {
-    fail_call(root_, "made");
+    const std::filesystem::path above = root.parent_path().parent_path();
+    check_call(calls_.sync_directory(above.string()), above.string(), "synced");
   }
   remove(temporary_path(step));
   check_call(calls_.make_directory(temporary_path(step)), temporary_path(step), "made");

@@ -27,7 +27,7 @@ class CheckpointFolders {
   /// Bytes of all files below the root.
   std::int64_t bytes() const;
 
-  /// An empty temporary folder for a step, and the root where it is missing.
+  /// An empty temporary folder for a step, and the root and the folders above it where they are missing.
   void begin(std::int64_t step);
   /// The temporary folder, all of which is durable, gets its name, and the name is made durable. What is no checkpoint
   /// and has this name is put aside.

@@ -121,7 +121,7 @@ RunDescription run_of(const ordered_json& json) {
 }
 
 const std::pair<const char*, at::ScalarType> state_types[] = {
-    {"float32", at::kFloat}, {"float64", at::kDouble}, {"uint8", at::kByte}};
+    {"float32", at::kFloat}, {"float64", at::kDouble}, {"bfloat16", at::kBFloat16}, {"uint8", at::kByte}};
 
 std::string name_of(at::ScalarType type) {
   for (const auto& [name, known] : state_types)

@@ -45,6 +45,11 @@ FileMark write_shard(ModelStates& model, const std::string& path, const ShardFor
       if (section->count > 0) write_section(*group, *shard, *section, writer);
       ++section;
     }
+  for (const ParameterGroup* group : saved_frozen(model)) {
+    group->visit_weights({section->begin, section->count},
+                         [&](const at::Tensor& values) { writer.append({values.const_data_ptr()}, values.numel()); });
+    ++section;
+  }
   for (const SavedStatistic& statistic : saved_statistics(model)) {
     if (section++->count == 0) continue;
     const at::Tensor values = statistic.values.to(at::kCPU).contiguous();

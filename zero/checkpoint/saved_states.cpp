@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "zero/checkpoint/saved_weights.h"
 #include "zero/checkpoint/state_shares.h"
 
 namespace zero {
@@ -26,19 +27,13 @@ SavedStates::SavedStates(FileCalls& calls, const std::string& folder)
     std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
 }
 
-std::vector<TensorSpec> SavedStates::tensors() const {
+std::vector<TensorSpec> SavedStates::tensors_with(const std::string& weights) const {
   std::vector<TensorSpec> all;
   for (const SavedGroup& group : manifest_.groups) {
-    if (group.states.front().name != "master") continue;
+    if (group.states.front().name != weights) continue;
     for (const FlatTensor& tensor : group.tensors) all.push_back(tensor.spec);
   }
   return all;
-}
-
-at::ScalarType SavedStates::master_type() const {
-  for (const SavedGroup& group : manifest_.groups)
-    if (group.states.front().name == "master") return group.states.front().type;
-  throw Error(folder_ + ": holds no weights");
 }
 
 ShardReader& SavedStates::reader(int file) {
@@ -92,24 +87,33 @@ void SavedStates::verify() {
   for (int f = 0; f < int(manifest_.files.size()); ++f) reader(f).verify();
 }
 
-void check_same_tensors(const SavedStates& saved, ModelStates& model) {
+namespace {
+
+/// `kind`: what these groups are, "trained" or "frozen".
+void check_tensors(const std::string& folder, const std::vector<TensorSpec>& held,
+                   const std::vector<ParameterGroup*>& groups, const std::string& kind) {
+  const std::string remedy = ": it is of another model, or of one with other parameters frozen";
   std::map<std::string, std::vector<std::int64_t>> stored;
-  for (const TensorSpec& spec : saved.tensors()) stored[spec.name] = spec.shape;
-  for (const auto& group : model.groups()) {
-    if (!group->spec().trainable) continue;
+  for (const TensorSpec& spec : held) stored[spec.name] = spec.shape;
+  for (const ParameterGroup* group : groups)
     for (const FlatTensor& tensor : group->layout().tensors()) {
       const auto found = stored.find(tensor.spec.name);
       if (found == stored.end())
-        throw InputError(saved.folder() + ": does not hold " + tensor.spec.name +
-                         ", which this run trains: it is of another model");
+        throw InputError(folder + ": does not hold " + tensor.spec.name + ", which is " + kind + " here" + remedy);
       if (found->second != tensor.spec.shape)
-        throw InputError(saved.folder() + ": " + tensor.spec.name + " has another shape there: it is of another model");
+        throw InputError(folder + ": " + tensor.spec.name + " has another shape there" + remedy);
       stored.erase(found);
     }
-  }
   if (!stored.empty())
-    throw InputError(saved.folder() + ": holds " + stored.begin()->first +
-                     ", which this run does not train: it is of another model");
+    throw InputError(folder + ": holds " + stored.begin()->first + ", which is not " + kind + " here" + remedy);
+}
+
+}  // namespace
+
+void check_same_tensors(const SavedStates& saved, ModelStates& model) {
+  check_tensors(saved.folder(), saved.tensors(), model.units().trained(), "trained");
+  if (model.options().save_frozen && !saved.frozen_tensors().empty())
+    check_tensors(saved.folder(), saved.frozen_tensors(), saved_frozen(model), "frozen");
 }
 
 namespace {
@@ -170,6 +174,13 @@ void restore_chunk(SavedStates& saved, const StateShard& shard, const std::vecto
   }
 }
 
+// As they were read from elsewhere, where the checkpoint was written without them.
+void restore_frozen(SavedStates& saved, ModelStates& model) {
+  if (saved.frozen_tensors().empty()) return;
+  SavedWeights source(std::shared_ptr<SavedStates>(std::shared_ptr<void>(), &saved));
+  for (ParameterGroup* group : saved_frozen(model)) group->read(source);
+}
+
 void restore_statistics(SavedStates& saved, ModelStates& model) {
   for (const SavedStatistic& statistic : saved_statistics(model)) {
     if (!saved.holds(statistic.name)) continue;
@@ -188,6 +199,7 @@ void restore_states(SavedStates& saved, ModelStates& model) {
       group->visit_states(*shard, StateAccess::write,
                           [&](const StateChunk& chunk) { restore_chunk(saved, *shard, specs, chunk); });
     }
+  restore_frozen(saved, model);
   restore_statistics(saved, model);
 }
 

@@ -20,9 +20,9 @@ class SavedStates {
 
   const Manifest& manifest() const { return manifest_; }
   const std::string& folder() const { return folder_; }
-  /// All tensors whose master weights are there, in the order of the groups.
-  std::vector<TensorSpec> tensors() const;
-  at::ScalarType master_type() const;
+  /// All tensors whose master weights are there, or whose frozen ones are, in the order of the groups.
+  std::vector<TensorSpec> tensors() const { return tensors_with("master"); }
+  std::vector<TensorSpec> frozen_tensors() const { return tensors_with("frozen"); }
   bool holds(const std::string& name) const { return places_.contains(name); }
   /// Of a tensor that it holds.
   const std::vector<StateSpec>& states_of(const std::string& name) const {
@@ -54,6 +54,7 @@ class SavedStates {
     std::int64_t begin, end;  // elements of the group
     int file, section;
   };
+  std::vector<TensorSpec> tensors_with(const std::string& weights) const;
   ShardReader& reader(int file);
   const Extent& extent_of(int group, std::int64_t element) const;
 
@@ -67,15 +68,15 @@ class SavedStates {
 };
 
 /// Throws InputError that names the first trained tensor of the model that the checkpoint does not hold, or the other
-/// way round.
+/// way round; the same of frozen ones where both save them.
 void check_same_tensors(const SavedStates& saved, ModelStates& model);
 
 /// Throws InputError that names the first tensor whose states another optimizer wrote, or the first state or number of the
 /// model's optimizers that the checkpoint does not hold.
 void check_same_states(const SavedStates& saved, ModelStates& model);
 
-/// Fills the states of the model's trained groups that this rank holds, and what its optimizers keep; ModelStates::resume()
-/// must follow. Holds one chunk beside them.
+/// Fills the states of the model's trained groups that this rank holds, what its optimizers keep, and frozen weights where
+/// both save them; ModelStates::resume() must follow. Holds one chunk beside them.
 void restore_states(SavedStates& saved, ModelStates& model);
 
 }  // namespace zero

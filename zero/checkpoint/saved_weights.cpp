@@ -19,9 +19,11 @@ void SavedWeights::check(const std::vector<TensorSpec>& tensors) {
 }
 
 void SavedWeights::read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) {
-  const at::ScalarType type = states_->master_type();
-  const at::Tensor values = out.scalar_type() == type && out.is_contiguous() ? out : at::empty({count}, type);
-  states_->read(tensor.name, begin, count, {{{"master", type}, values.data_ptr()}});
+  if (!states_->holds(tensor.name)) throw Error(states_->folder() + ": holds no " + tensor.name);
+  const StateSpec& weights = states_->states_of(tensor.name).front();
+  const at::Tensor values =
+      out.scalar_type() == weights.type && out.is_contiguous() ? out : at::empty({count}, weights.type);
+  states_->read(tensor.name, begin, count, {{weights, values.data_ptr()}});
   if (!values.is_same(out)) out.view({-1}).copy_(values);
 }
 

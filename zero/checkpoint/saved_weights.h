@@ -1,5 +1,5 @@
 #pragma once
-// SavedWeights: the master weights in a checkpoint as a source of weights.
+// SavedWeights: the weights in a checkpoint as a source of weights: masters, and frozen ones where it holds them.
 #include <memory>
 
 #include "models/weight_source.h"

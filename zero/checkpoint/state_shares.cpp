@@ -10,18 +10,27 @@ struct Place {
   int holder = 0, replica = 0, replicas = 1;
 };
 
+/// Of the holder's elements [begin, end) what the replica at this place writes, in whole blocks.
+ShardSection share_of(std::int64_t begin, std::int64_t end, std::int64_t grain, int group, const Place& place) {
+  const auto cut = [&](int part) {
+    return part == place.replicas ? end : begin + (end - begin) * part / place.replicas / grain * grain;
+  };
+  const std::int64_t count = cut(place.replica + 1) - cut(place.replica);
+  return {group, count ? cut(place.replica) : 0, count};
+}
+
 /// What the rank at this place writes of one optimizer's part of a group.
 ShardSection section_of(const StateShard& shard, const FlatLayout& flat, int group, const Place& place) {
-  const auto [holder, replica, replicas] = place;
   const StateLayout& layout = shard.layout();
-  const std::int64_t begin = layout.position_of(flat.shard_begin(holder)),
-                     end = layout.position_of(flat.shard_begin(holder) + flat.shard_numel()),
-                     grain = largest_grain(shard.store().states());
-  const auto cut = [&, replicas = replicas](int part) {
-    return part == replicas ? end : begin + (end - begin) * part / replicas / grain * grain;
-  };
-  const std::int64_t count = cut(replica + 1) - cut(replica);
-  return {group, count ? cut(replica) : 0, count};
+  return share_of(layout.position_of(flat.shard_begin(place.holder)),
+                  layout.position_of(flat.shard_begin(place.holder) + flat.shard_numel()),
+                  largest_grain(shard.store().states()), group, place);
+}
+
+/// And of a frozen group.
+ShardSection section_of(const FlatLayout& flat, int group, const Place& place) {
+  const std::int64_t begin = flat.shard_begin(place.holder);
+  return share_of(begin, begin + flat.shard_numel(), 1, group, place);
 }
 
 void add_statistics(const std::vector<StatisticSpec>& specs, const std::string& tensor, const at::Tensor& kept,
@@ -50,12 +59,24 @@ std::vector<SavedStatistic> saved_statistics(ModelStates& model) {
   return all;
 }
 
+std::vector<ParameterGroup*> saved_frozen(ModelStates& model) {
+  std::vector<ParameterGroup*> frozen;
+  for (const auto& group : model.groups())
+    if (model.options().save_frozen && !group->spec().trainable && group->weights().format().is_plain())
+      frozen.push_back(group.get());
+  return frozen;
+}
+
+StateSpec frozen_state(const ParameterGroup& group) { return {"frozen", group.weights().format().type()}; }
+
 std::vector<SavedGroup> saved_groups(ModelStates& model) {
   std::vector<SavedGroup> groups;
   for (const auto& group : model.groups())
     for (const auto& shard : group->states())
       groups.push_back({shard->layout().saved_tensors(), shard->layout().numel(), group->visited_states(*shard),
                         shard->optimizer().name()});
+  for (const ParameterGroup* group : saved_frozen(model))
+    groups.push_back({group->layout().tensors(), group->layout().numel(), {frozen_state(*group)}});
   for (const SavedStatistic& statistic : saved_statistics(model)) {
     const std::int64_t numel = statistic.values.numel();
     groups.push_back({{{{statistic.name, {numel}}, 0, 0}}, numel, {statistic.state()}});
@@ -74,6 +95,8 @@ std::vector<std::vector<ShardSection>> sections_of_ranks(ModelStates& model) {
     for (const auto& group : model.groups())
       for (const auto& shard : group->states())
         sections.push_back(section_of(*shard, group->layout(), int(sections.size()), place));
+    for (const ParameterGroup* group : saved_frozen(model))
+      sections.push_back(section_of(group->layout(), int(sections.size()), place));
     for (const SavedStatistic& statistic : statistics)
       sections.push_back({int(sections.size()), 0, rank == 0 ? statistic.values.numel() : 0});
   }

@@ -19,7 +19,12 @@ struct SavedStatistic {
 };
 std::vector<SavedStatistic> saved_statistics(ModelStates& model);
 
-/// What a manifest tells of: a group for each optimizer of each trained group, in order, and one for each statistic.
+/// Frozen groups that checkpoints hold, and the one array that they hold of each.
+std::vector<ParameterGroup*> saved_frozen(ModelStates& model);
+StateSpec frozen_state(const ParameterGroup& group);
+
+/// What a manifest tells of: a group for each optimizer of each trained group, in order, one for each frozen group that is
+/// saved, and one for each statistic.
 std::vector<SavedGroup> saved_groups(ModelStates& model);
 
 /// What each rank writes, by rank: a section per saved group. Statistics are the first one's.

@@ -34,8 +34,9 @@ struct StatesOptions {
   bool overlap = false;  // gathers run ahead by one unit and sums beside the computation, each on a communicator of
                          // its own, for a second gather buffer and a second reduce buffer. Changes no result.
   UnitOrder order = UnitOrder::chain;
-  int open_groups = 2;   // units in any order: those whose weights are there at once, at most
-  bool watched = false;  // somebody will watch the parameters (zero/core/buffers/flat_storage.h)
+  int open_groups = 2;       // units in any order: those whose weights are there at once, at most
+  bool watched = false;      // somebody will watch the parameters (zero/core/buffers/flat_storage.h)
+  bool save_frozen = false;  // checkpoints hold frozen weights too, where these are plain numbers
 };
 
 /// The plan as it is carried out on the mesh: stage 0 where a rank holds everything, unless weights live elsewhere.
@@ -70,8 +71,8 @@ class ModelStates {
   void load(WeightSource& source, bool frozen_only = false);
   /// The same of all, in the middle of a run: the optimizers begin anew, with no step done.
   void restart(WeightSource& source);
-  /// After the states of all trained groups were written: makes the weights known, and counts from so many steps on.
-  /// Collective.
+  /// After the states of all trained groups were written, and frozen weights where they are saved: makes the weights known,
+  /// and counts from so many steps on. Collective.
   void resume(std::int64_t steps_done);
 
   /// One step of the optimizers, with gradients clipped by their global L2 norm; none when that is not finite. Where all

@@ -73,7 +73,8 @@ void ModelStates::restart(WeightSource& source) {
 
 void ModelStates::resume(std::int64_t steps_done) {
   groups_.end_passes();
-  for (ParameterGroup* group : groups_.trained()) group->weights().gather_updated();
+  for (const auto& group : groups_.groups)
+    if (group->spec().trainable || options_.save_frozen) group->weights().gather_updated();
   steps_done_ = steps_done;
   if (on_device()) numbers_[StepNumbers::steps].fill_(double(steps_done));
 }

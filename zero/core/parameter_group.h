@@ -64,6 +64,8 @@ class ParameterGroup {
 
   /// Fills weights, master and moments (zero): every rank asks the source for its own part only. Collective.
   void load(WeightSource& source);
+  /// The same before others are told: WeightBuffer::gather_updated() must follow. Of plain numbers it is not collective.
+  void read(WeightSource& source);
   /// The most that load() holds beside the group, in bytes of host memory, and that an export of the weights does.
   std::int64_t load_bytes() const { return layout_.format->encode_bytes(); }
   std::int64_t export_bytes() const;
@@ -82,6 +84,8 @@ class ParameterGroup {
     visit_states(shard, access, StateRange(), visit);
   }
   void visit_states(StateShard& shard, StateAccess access, const StateRange& wanted, const StateVisit& visit);
+  /// Plain weights of a range of the own part, in compute type and host memory, in ascending parts.
+  void visit_weights(const FlatRange& range, const std::function<void(const at::Tensor& values)>& visit) const;
   /// What visit_states() hands out.
   std::vector<StateSpec> visited_states(const StateShard& shard) const;
 

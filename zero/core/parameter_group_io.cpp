@@ -153,19 +153,29 @@ void ParameterGroup::load_states(WeightSource& source, const at::Tensor& weights
 }
 
 // Master weights are read into the states, and the weights follow from them.
-void ParameterGroup::load(WeightSource& source) {
+void ParameterGroup::read(WeightSource& source) {
   const at::NoGradGuard no_grad;
-  {
-    const ShardLease rest = weights_.at_rest(true);
-    const at::Tensor own = weights_.own_of(rest.tensor());
-    if (has_master())
-      own.zero_();
-    else
-      layout_.format->encode(reader_of(source), own);
-    load_states(source, own);
-    if (host_update_) host_update_->take_weights(own);
-  }
+  const ShardLease rest = weights_.at_rest(true);
+  const at::Tensor own = weights_.own_of(rest.tensor());
+  if (has_master())
+    own.zero_();
+  else
+    layout_.format->encode(reader_of(source), own);
+  load_states(source, own);
+  if (host_update_) host_update_->take_weights(own);
+}
+
+void ParameterGroup::load(WeightSource& source) {
+  read(source);
   weights_.gather_updated();
+}
+
+void ParameterGroup::visit_weights(const FlatRange& range, const std::function<void(const at::Tensor&)>& visit) const {
+  const at::NoGradGuard no_grad;
+  const ShardLease rest = weights_.at_rest(false);
+  const at::Tensor own = weights_.own_of(rest.tensor());
+  for (std::int64_t done = 0; done < range.numel; done += state_chunk)
+    visit(own.narrow(0, range.begin - own_.begin + done, std::min(state_chunk, range.numel - done)).to(at::kCPU));
 }
 
 // What export_weights() and export_flat() hold at once: the own part as it is copied from the master, and all parts.

@@ -55,6 +55,7 @@ void ShardedModel::Impl::divide() {
   states.optimizer = optimizer;
   states.device = world.device();
   states.open_groups = options.open_groups;
+  states.save_frozen = true;
   states.overlap = world.device().is_cuda() && world.size() > 1;
   sharded = std::make_unique<ShardedModule>(*module, std::move(units), mesh, states, trains);
 }

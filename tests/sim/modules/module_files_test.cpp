@@ -1,5 +1,6 @@
 // A sharded model's files: what is saved is what LibTorch has, and a run that goes on from a folder, at another stage and
 // with other ranks, is the run that was not interrupted.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -8,9 +9,13 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "models/formats/safetensors.h"
 #include "tests/sim/modules/library_world.h"
 #include "tests/sim/modules/odd_net.h"
+#include "tests/unit/message_of.h"
+#include "zero/checkpoint/save_checkpoint.h"
+#include "zero/modules/sharded_module.h"
 
 namespace zero::testing {
 namespace {
@@ -57,25 +62,18 @@ TEST(ModuleFiles, StateGoesOnAtAnyStageAndOnAnyRanks) {
     train(model, 0, 6);
     want = weights_of(model);
   });
-  for (const auto& [stage, ranks, then_stage, then_ranks] :
-       std::vector<std::array<int, 4>>{{3, 2, 3, 2}, {3, 4, 1, 3}, {0, 2, 3, 4}, {2, 3, 0, 1}}) {
-    const std::string folder = scratch.path + "/state" + std::to_string(stage) + std::to_string(ranks);
+  for (const auto& [stage, ranks, degree, then_stage, then_ranks] : std::vector<std::array<int, 5>>{
+           {3, 2, 0, 3, 2}, {3, 4, 0, 1, 3}, {3, 4, 2, 2, 2}, {0, 2, 0, 3, 4}, {2, 3, 0, 0, 1}}) {
+    const std::string folder = text(scratch.path, "/made/when/saved/", stage, ranks, degree, "/");
     on_ranks(ranks, [&](const World& world) {
-      Sharded<OddNet> model(build_net(7), world, {.stage = stage});
+      Sharded<OddNet> model(build_net(7), world, {.stage = stage, .shard_degree = degree});
       model.optimizer(AdamWOptions{.lr = 1e-2});
       train(model, 0, 3);
       model.save_state(folder);
       train(model, 3, 4);  // lost
     });
     on_ranks(then_ranks, [&](const World& world) {
-      OddNet net = build_net(8);
-      {  // frozen weights are not states: they come from where the model comes from
-        const torch::NoGradGuard no_grad;
-        const OddNet first = build_net(7);
-        for (const auto& parameter : first->named_parameters())
-          if (!parameter.value().requires_grad()) net->named_parameters()[parameter.key()].copy_(parameter.value());
-      }
-      Sharded<OddNet> model(net, world, {.stage = then_stage});
+      Sharded<OddNet> model(build_net(8), world, {.stage = then_stage});
       model.optimizer(AdamWOptions{.lr = 1e-2});
       EXPECT_EQ(model.load_state(folder), 3);
       train(model, 3, 6);
@@ -84,6 +82,97 @@ TEST(ModuleFiles, StateGoesOnAtAnyStageAndOnAnyRanks) {
         EXPECT_LE((got.at(name) - value).abs().max().item<double>(), 1e-12) << name << " stage " << stage;
     });
   }
+}
+
+// Two layers of which the first one is frozen, or both are trained.
+torch::nn::Sequential layers(std::uint64_t seed, bool frozen, int inner = 5) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  torch::manual_seed(seed);
+  torch::nn::Sequential net{torch::nn::Linear(3, inner), torch::nn::Linear(inner, 2)};
+  for (at::Tensor& parameter : net[0]->parameters()) parameter.set_requires_grad(!frozen);
+  return net;
+}
+using Layers = Sharded<torch::nn::Sequential>;
+
+std::map<std::string, at::Tensor> values_of(Layers& model) {
+  std::map<std::string, at::Tensor> values;
+  model.for_each_parameter([&](const std::string& name, const at::Tensor& value) { values[name] = value.clone(); });
+  return values;
+}
+
+TEST(ModuleFiles, FrozenParametersComeBackInAnyPrecision) {
+  for (const at::ScalarType saved : {fp32, bf16})
+    for (const at::ScalarType loaded : {fp32, bf16}) {
+      const Scratch scratch;
+      std::map<std::string, at::Tensor> want;
+      on_ranks(3, [&](const World& world) {
+        Layers model(layers(7, true), world, {.stage = 3, .precision = saved});
+        model.optimizer(SgdOptions());
+        model.save_state(scratch.path);
+        const auto values = values_of(model);
+        if (world.is_main()) want = values;
+      });
+      for (const int stage : {0, 1, 3})
+        on_ranks(2, [&](const World& world) {
+          Layers model(layers(8, true), world, {.stage = stage, .precision = loaded});
+          model.optimizer(SgdOptions());
+          model.load_state(scratch.path);
+          for (const auto& [name, value] : values_of(model)) {
+            const bool frozen = name.starts_with("0.");
+            EXPECT_TRUE(at::equal(value, frozen ? want.at(name).to(loaded).to(value.scalar_type()) : want.at(name)))
+                << name << " stage " << stage << ' ' << saved << loaded;
+          }
+        });
+    }
+}
+
+// As states were written once: the frozen ones stay as the module has them.
+TEST(ModuleFiles, StatesWithoutFrozenParametersAreRead) {
+  const Scratch scratch;
+  on_ranks(2, [&](const World& world) {
+    torch::nn::Sequential net = layers(7, true);
+    Mesh mesh(*world.impl().ranks, MeshShape::hybrid(world.size(), 0), world.impl().host);
+    StatesOptions options;
+    options.plan = ShardPlan::for_stage(3);
+    ShardedModule model(*net, ModuleUnits(*net), mesh, options);
+    FileCalls calls;
+    CheckpointFolders folders(calls, scratch.path);
+    save_checkpoint(model.states(), {}, {.steps = 3, .updates = 3}, folders, calls, *world.impl().control);
+  });
+  on_ranks(2, [&](const World& world) {
+    const auto first = layers(7, true)->named_parameters(), others = layers(8, true)->named_parameters();
+    Layers model(layers(8, true), world);
+    model.optimizer(AdamWOptions());
+    EXPECT_EQ(model.load_state(scratch.path), 3);
+    for (const auto& [name, value] : values_of(model))
+      EXPECT_TRUE(at::equal(value, (name.starts_with("0.") ? others : first)[name])) << name;
+  });
+}
+
+TEST(ModuleFiles, StatesOfOtherFrozenParametersAreRefused) {
+  const Scratch scratch;
+  on_ranks(2, [&](const World& world) {
+    Layers model(layers(7, true), world);
+    model.optimizer(SgdOptions());
+    model.save_state(scratch.path);
+  });
+  const auto refusal = [&](const torch::nn::Sequential& net) {
+    return message_of<InputError>([&] {
+      on_ranks(1, [&](const World& world) {
+        Layers model(net, world);
+        model.optimizer(SgdOptions());
+        model.load_state(scratch.path);
+      });
+    });
+  };
+  EXPECT_THAT(refusal(layers(7, false)), ::testing::HasSubstr("does not hold 0.weight, which is trained here"));
+  const torch::nn::Sequential less{torch::nn::Identity(), torch::nn::Linear(5, 2)};
+  EXPECT_THAT(refusal(less), ::testing::HasSubstr("holds 0.bias, which is not frozen here"));
+  torch::nn::Sequential more = layers(7, true);
+  more->push_back(torch::nn::Linear(2, 2));
+  for (at::Tensor& parameter : more[2]->parameters()) parameter.set_requires_grad(false);
+  EXPECT_THAT(refusal(more), ::testing::HasSubstr("does not hold 2.weight, which is frozen here"));
 }
 
 TEST(ModuleFiles, RandomNumbersGoOn) {

@@ -18,7 +18,8 @@ Manifest example() {
   manifest.position = {12, (std::int64_t{1} << 53) + 1, 7, 1.0 / 3, 11, LossScaleState{1024, 5, 1}};
   manifest.groups = {
       {{{{"w", {2, 3}}, 0, 0}, {{"b", {3}}, 32, 0}}, 64, {{"master"}, {"absmax", at::kFloat, 256}}, "lion"},
-      {{{{"d:", {1}}, 0, 0}}, 1, {{"d", at::kDouble}}}};
+      {{{{"d:", {1}}, 0, 0}}, 1, {{"d", at::kDouble}}},
+      {{{{"f", {2}}, 0, 0}}, 2, {{"frozen", at::kBFloat16}}}};
   manifest.files = {{"rank-00000.states", {{0, 0, 35}}, {8192, 0xfedcba9876543210}}};
   return manifest;
 }

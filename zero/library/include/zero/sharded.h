@@ -119,9 +119,10 @@ class ShardedModel {
   /// optimizer begins anew. Collective.
   void save(const std::string& path);
   void load(const std::string& path);
-  /// All that training needs to go on: parameters, buffers, optimizer, the random numbers of each process, steps done.
-  /// A folder that is complete or not there; the newest two are kept. load_state() reads the newest into any number of
-  /// processes and any stage (random numbers into as many processes alone), and returns the steps done. Collective.
+  /// All that training needs to go on: parameters, frozen ones too, buffers, optimizer, the random numbers of each process,
+  /// steps done. A folder that is complete or not there, made with those above it; the newest two are kept. load_state()
+  /// reads the newest into any number of processes and any stage (random numbers into as many processes alone), and returns
+  /// the steps done. Collective.
   void save_state(const std::string& folder);
   std::int64_t load_state(const std::string& folder);
 

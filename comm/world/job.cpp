@@ -7,9 +7,12 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <optional>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/core_share.h"
@@ -42,6 +45,11 @@ struct Job::Impl {
   MPI_Comm end_group = MPI_COMM_NULL;  // of the exchange of outcomes at the end: no other message can be in its way
 
   ~Impl() {
+    if (ends_with_uncaught == this) ends_with_uncaught = nullptr;
+    close();
+  }
+
+  void close() {
     communicator.reset();
     control.reset();
     int over = 0;
@@ -69,6 +77,11 @@ struct Job::Impl {
     nodes = static_cast<int>(distinct.size());
     node = static_cast<int>(std::distance(distinct.begin(), distinct.find(first)));
   }
+
+  static inline Impl* ends_with_uncaught = nullptr;
+  static inline std::terminate_handler before = nullptr;
+  const std::thread::id thread = std::this_thread::get_id();
+  [[noreturn]] static void terminate();
 
   int end(const Outcome& own);
   std::vector<OutcomeRecord> all_gather_outcomes(const Outcome& own);
@@ -111,6 +124,26 @@ std::vector<OutcomeRecord> Job::Impl::all_gather_outcomes(const Outcome& own) {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+}
+
+// The stack is as it was where the exception was thrown: nothing on it is destroyed.
+void Job::Impl::terminate() {
+  Impl* const job = std::exchange(ends_with_uncaught, nullptr);
+  if (!job || !std::current_exception() || job->thread != std::this_thread::get_id()) {
+    before();
+    std::abort();
+  }
+  const Outcome outcome = outcome_of([] { std::rethrow_exception(std::current_exception()); });
+  std::fflush(nullptr);
+  const int code = job->end(outcome);
+  job->close();
+  _exit(code);
+}
+
+void Job::end_with_uncaught() {
+  const std::terminate_handler set = std::set_terminate(Impl::terminate);
+  if (set != Impl::terminate) Impl::before = set;
+  Impl::ends_with_uncaught = impl_.get();
 }
 
 Job::Job(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

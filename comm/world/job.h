@@ -31,6 +31,9 @@ class Job {
   /// by an agreement or each for itself, is printed once, by rank 0. What only some threw is printed by them with their
   /// rank, and ends the job at once, everywhere.
   static int run(const std::function<int(Job&)>& body, JobOptions options = {});
+  /// The same for a program that started the job itself: from now on, and while the job lives, what this thread throws and
+  /// nobody catches ends the program as run() does. Of one job at a time.
+  void end_with_uncaught();
 
   int rank() const;
   int size() const;

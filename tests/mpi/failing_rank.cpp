@@ -1,5 +1,5 @@
 // A job that trains nothing: ranks meet until one of them fails as told, or (where) tell their places.
-// usage: failing_rank KIND RANK SHARED_MEMORY(on|off|auto)
+// usage: failing_rank KIND RANK SHARED_MEMORY(on|off|auto)     uncaught-KIND: in a program without Job::run()
 #include <ATen/Functions.h>
 #include <unistd.h>
 
@@ -57,5 +57,12 @@ int main(int argc, char** argv) {
   const zero::SharedMemory memory = shared == "on"    ? zero::SharedMemory::on
                                     : shared == "off" ? zero::SharedMemory::off
                                                       : zero::SharedMemory::automatic;
-  return zero::Job::run([&](zero::Job& job) { return zero::meet(job, argv[1], std::stoi(argv[2]), memory); });
+  const std::string kind(argv[1]), uncaught("uncaught-");
+  const int failing = std::stoi(argv[2]);
+  if (kind.starts_with(uncaught)) {
+    zero::Job job = zero::Job::start();
+    job.end_with_uncaught();
+    return zero::meet(job, kind.substr(uncaught.size()), failing, memory);
+  }
+  return zero::Job::run([&](zero::Job& job) { return zero::meet(job, kind, failing, memory); });
 }

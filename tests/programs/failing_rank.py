@@ -24,6 +24,10 @@ CASES = [
     ("agree", 2, [r"error: rank 1: the file vanished"], [r"the file vanished"]),
     ("alike", 2, [r"error: no such key"], [r"no such key"]),
     ("code", 75, [], []),
+    ("uncaught-none", 0, [], []),
+    ("uncaught-throw", 2, [r"\[rank 1\] error: the file vanished|error: rank 1: the file vanished"], [r"the file vanished"]),
+    ("uncaught-check", 1, [r"(\[rank 1\] error|error: rank 1): internal error: .*an invariant is broken"], [r"an invariant is broken"]),
+    ("uncaught-alike", 2, [r"error: no such key"], [r"no such key"]),
 ]
 
 
@@ -57,7 +61,7 @@ def main():
             faults += [f"says {p} {len(re.findall(p, output))} times" for p in once if len(re.findall(p, output)) != 1]
             left = [f for f in set(os.listdir("/dev/shm")) - shm_before if f.startswith("zero-")]
             faults += [f"left /dev/shm/{f}" for f in left]
-            print(f"{kind:6} shared_memory={shared_memory:3} {seconds:5.1f} s  exit {got}  {'FAULT: ' + '; '.join(faults) if faults else 'ok'}")
+            print(f"{kind:14} shared_memory={shared_memory:3} {seconds:5.1f} s  exit {got}  {'FAULT: ' + '; '.join(faults) if faults else 'ok'}")
             if faults:
                 print("\n".join("    | " + line for line in output.splitlines()))
                 wrong += 1

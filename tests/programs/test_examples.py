@@ -63,6 +63,17 @@ def check_own_loop(args, folder):
     assert len(read_safetensors(os.path.join(folder, "own_loop.safetensors"))) == 4
 
 
+def check_errors(args, folder):
+    """Told once and with one exit code, with World::run() and without: what all processes throw, and what one throws."""
+    for ranks in (0, 1, 3):
+        for program in ("own_loop", "resnet18", "dit", "lora_own_model"):
+            start = checks.mpirun(ranks) if ranks else []
+            done = subprocess.run(start + [args.bin + "/" + program, "/nowhere"], cwd=folder, env=checks.environment(), capture_output=True, text=True, timeout=100)
+            assert done.returncode == 2, (program, ranks, done.returncode, done.stderr)
+            told = [line for line in done.stderr.splitlines() if "/nowhere/data_batch_1.bin" in line]
+            assert len(told) == 1 and told[0].startswith("error: ") and "terminate called" not in done.stderr, (program, ranks, done.stderr)
+
+
 def check_from_ddp(args, folder):
     for ranks in (0, 2, 3):
         same_lines(run(ranks, [args.bin + "/from_ddp"], folder), expected_of("from_ddp"), 0.002)

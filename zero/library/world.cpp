@@ -40,6 +40,7 @@ void join(World::Impl& impl, Job& job, const WorldOptions& options) {
 World World::from_environment(const WorldOptions& options) {
   auto impl = std::make_shared<Impl>();
   impl->job = std::make_unique<Job>(Job::start());
+  impl->job->end_with_uncaught();
   join(*impl, *impl->job, options);
   return World(std::move(impl));
 }

@@ -43,12 +43,7 @@ void write_pixmap(const std::string& path, const torch::Tensor& pictures) {
   file.write(static_cast<const char*>(strip.data_ptr()), strip.numel());
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const auto world = zero::World::from_environment();
-  const std::string directory = argc > 1 ? argv[1] : "examples/data/digits";
-  const int epochs = argc > 2 ? std::stoi(argv[2]) : 10;
+void learn_to_draw(const zero::World& world, const std::string& directory, int epochs) {
   zero::vision::Cifar10 digits({directory + "/data_batch_1.bin"}, {.mean = {0.5, 0.5, 0.5}, .std = {0.5, 0.5, 0.5}});
   const DiTOptions shape;
 
@@ -80,4 +75,13 @@ int main(int argc, char** argv) {
   }
   const torch::Tensor drawn = draw(model, shape.classes, shape.picture, 20);
   if (world.is_main()) write_pixmap("dit.ppm", drawn);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return zero::World::run([&](zero::World& world) {
+    learn_to_draw(world, argc > 1 ? argv[1] : "examples/data/digits", argc > 2 ? std::stoi(argv[2]) : 10);
+    return 0;
+  });
 }

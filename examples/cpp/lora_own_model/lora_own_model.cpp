@@ -82,11 +82,8 @@ std::int64_t trained_numbers(const Net& net) {
   return count;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const auto world = zero::World::from_environment();
-  const Cifar10 all({std::string(argc > 1 ? argv[1] : "examples/data/digits") + "/data_batch_1.bin"});
+void adapt(const zero::World& world, const std::string& directory) {
+  const Cifar10 all({directory + "/data_batch_1.bin"});
   torch::manual_seed(1);
 
   zero::NamedTensors learned;
@@ -123,4 +120,13 @@ int main(int argc, char** argv) {
     std::printf("the frozen weights moved by %g\n", moved);
     zero::write_safetensors("adapters.safetensors", adapters);
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return zero::World::run([&](zero::World& world) {
+    adapt(world, argc > 1 ? argv[1] : "examples/data/digits");
+    return 0;
+  });
 }

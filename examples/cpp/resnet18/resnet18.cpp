@@ -129,16 +129,13 @@ void train(const Options& options, const zero::World& world) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto world = zero::World::from_environment();
-  try {
+  return zero::World::run([&](zero::World& world) {
     const Options options(argc, argv);
     if (std::filesystem::exists(options.directory + "/case.json"))
       run_case(options.directory, {options.text("--dump"), int(options.number("--stage")), options.local_statistics},
                world);
     else
       train(options, world);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "error: %s\n", error.what());
-    std::_Exit(1);  // mpirun ends the others
-  }
+    return 0;
+  });
 }

@@ -17,11 +17,11 @@ struct WorldOptions {
 class World {
  public:
   /// Under mpirun or srun all their processes; without them this process alone. LibTorch's operators get this process's
-  /// share of the node's cores, unless OMP_NUM_THREADS says otherwise. Once in a program. A process that ends with an
-  /// exception ends the others too.
+  /// share of the node's cores, unless OMP_NUM_THREADS says otherwise. Once in a program. What the program does not catch
+  /// ends all processes with one exit code (2 where something was refused, 1 else): what all throw is told once, by the main
+  /// one, what one throws by that one.
   static World from_environment(const WorldOptions& options = {});
-  /// The same around a whole program, for main() to return: what all processes throw is told once, by the main one, what one
-  /// throws by that one, and all end with the same exit code (2 where something was refused, 1 else).
+  /// The same around a whole program, for main() to return, where destructors are to run when it ends so.
   static int run(const std::function<int(World&)>& program, const WorldOptions& options = {});
 
   int rank() const;

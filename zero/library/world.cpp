@@ -77,9 +77,10 @@ void World::main_first(const std::function<void()>& work) const {
   });
 }
 
-// Types that are no sums' own pass through wider ones.
+// Types that are no sums' own pass through wider ones, complex numbers as two real ones each.
 torch::Tensor World::sum(const torch::Tensor& value) const {
   const at::NoGradGuard no_grad;
+  if (value.is_complex()) return at::view_as_complex(sum(at::view_as_real(value.resolve_conj())));
   const bool whole = !at::isFloatingType(value.scalar_type()) || value.scalar_type() == at::kDouble;
   at::Tensor total = value.detach()
                          .to(impl_->device, whole ? at::kDouble : at::kFloat, /*non_blocking=*/false, /*copy=*/true)

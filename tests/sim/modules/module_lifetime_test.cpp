@@ -93,6 +93,19 @@ TEST_P(ModuleLifetime, TorchSaveWritesTheValuesOrIsRefused) {
   });
 }
 
+TEST_P(ModuleLifetime, AModelMayBeHeldAsWhatAllModelsAre) {
+  static_assert(!std::is_copy_constructible_v<ShardedModel> && !std::is_move_constructible_v<ShardedModel>);
+  on_ranks(2, [](const World& world) {
+    Vectors net;
+    const std::weak_ptr<VectorsImpl> held = net.ptr();
+    std::unique_ptr<ShardedModel> model =
+        std::make_unique<Model>(std::move(net), world, ShardOptions{.stage = GetParam()});
+    model->optimizer(SgdOptions());
+    model.reset();
+    EXPECT_TRUE(held.expired());
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Stages, ModuleLifetime, ::testing::Values(0, 2, 3));
 
 // Two buffers, of which the smaller one holds either small unit: which of them lies where is a matter of what came first.

@@ -86,11 +86,11 @@ class ShardedOptimizer {
   class ShardedModel* model_;
 };
 
-/// What Sharded<Net> is whatever the net.
+/// What Sharded<Net> is whatever the net. It may be held and destroyed as such.
 class ShardedModel {
  public:
   ShardedModel(std::shared_ptr<torch::nn::Module> module, const World& world, const ShardOptions& options);
-  ~ShardedModel();
+  virtual ~ShardedModel();
   ShardedModel(const ShardedModel&) = delete;
   ShardedModel& operator=(const ShardedModel&) = delete;
 

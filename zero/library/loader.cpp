@@ -38,8 +38,17 @@ void compare(const World& world, std::int64_t mine) {
 
 }  // namespace
 
-void agree_on_batch(const World& world, std::optional<std::int64_t> rows) { compare(world, rows.value_or(at_end)); }
-void tell_of_failed_batch(const World& world) { compare(world, failed); }
+bool next_batch(const World& world, const std::function<std::optional<std::int64_t>()>& read) {
+  std::optional<std::int64_t> rows;
+  try {
+    rows = read();
+  } catch (...) {
+    compare(world, failed);
+    throw;
+  }
+  compare(world, rows.value_or(at_end));
+  return rows.has_value();
+}
 
 void agree_on_loader(const World& world, const char* what, std::int64_t value) {
   if (world.size() == 1) return;

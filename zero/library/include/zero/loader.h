@@ -27,10 +27,9 @@ namespace zero {
 
 namespace detail {
 
-/// Tells all processes of a batch of this many rows, or of the end (none), or that reading failed: then every process
-/// throws, and so it does where the numbers differ. Collective.
-void agree_on_batch(const World& world, std::optional<std::int64_t> rows);
-void tell_of_failed_batch(const World& world);
+/// Whether there is one more batch. `read` brings this process's rows of it, and returns those of all processes; none: the
+/// end. Where it throws every process does, and so they do where its numbers differ. Collective.
+bool next_batch(const World& world, const std::function<std::optional<std::int64_t>()>& read);
 /// Throws unless all processes have the same value of `what`. Collective.
 void agree_on_loader(const World& world, const char* what, std::int64_t value);
 /// Runs `draw`, which sees the main process's state of torch's default CPU generator. A process whose state was the same
@@ -134,26 +133,22 @@ class ShardedLoader {
 
   Batch& batch() { return *batch_; }
   bool advance() {
-    try {
-      if (started_) ++*first_;
-      started_ = true;
-      if (*first_ != *last_) {
-        const Batch& whole = **first_;
-        global_rows_ = row_count(whole);
-        rows_ = rows_of_process(global_rows_, world_.rank(), world_.size());
-        batch_.emplace(take_rows(whole, rows_, world_.device()));
-      } else {
-        batch_.reset();
-      }
-    } catch (...) {
-      detail::tell_of_failed_batch(world_);
-      throw;
-    }
-    detail::agree_on_batch(world_, batch_ ? std::optional(global_rows_) : std::nullopt);
-    return batch_.has_value();
+    return detail::next_batch(world_, [this] { return read(); });
   }
 
  private:
+  std::optional<std::int64_t> read() {
+    if (started_) ++*first_;
+    started_ = true;
+    batch_.reset();
+    if (*first_ == *last_) return std::nullopt;
+    const Batch& whole = **first_;
+    global_rows_ = row_count(whole);
+    rows_ = rows_of_process(global_rows_, world_.rank(), world_.size());
+    batch_.emplace(take_rows(whole, rows_, world_.device()));
+    return global_rows_;
+  }
+
   Loader loader_;
   World world_;
   std::vector<std::function<void(std::int64_t)>> epochs_;
@@ -255,25 +250,22 @@ class RowLoader {
 
   Batch& batch() { return *batch_; }
   bool advance() {
-    try {
-      if (started_) ++*first_;
-      started_ = true;
-      batch_.reset();
-      if (*first_ != loader_->end()) {
-        global_rows_ = std::min(options_.batch_size, samples_ - position_);
-        position_ += global_rows_;
-        rows_ = rows_of_process(global_rows_, world_.rank(), world_.size());
-        batch_.emplace(take_rows(static_cast<const Batch&>(**first_), {0, rows_.count}, world_.device()));
-      }
-    } catch (...) {
-      detail::tell_of_failed_batch(world_);
-      throw;
-    }
-    detail::agree_on_batch(world_, batch_ ? std::optional(global_rows_) : std::nullopt);
-    return batch_.has_value();
+    return detail::next_batch(world_, [this] { return read(); });
   }
 
  private:
+  std::optional<std::int64_t> read() {
+    if (started_) ++*first_;
+    started_ = true;
+    batch_.reset();
+    if (*first_ == loader_->end()) return std::nullopt;
+    global_rows_ = std::min(options_.batch_size, samples_ - position_);
+    position_ += global_rows_;
+    rows_ = rows_of_process(global_rows_, world_.rank(), world_.size());
+    batch_.emplace(take_rows(static_cast<const Batch&>(**first_), {0, rows_.count}, world_.device()));
+    return global_rows_;
+  }
+
   Dataset dataset_;
   World world_;
   LoaderOptions options_;

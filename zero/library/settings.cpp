@@ -18,6 +18,13 @@ struct Settings::Impl {
     if (found == object.end()) throw InputError(path + ": has no field " + name);
     return *found;
   }
+  /// The field as a T. `is`: whether JSON's value is one; `kind`: what it must be.
+  template <typename T>
+  T read(const std::string& name, bool (nlohmann::json::*is)() const noexcept, const char* kind) {
+    const nlohmann::json& value = field(name);
+    if (!(value.*is)()) refuse_json(path, name, kind, value);
+    return value.get<T>();
+  }
 };
 
 Settings::Settings(const std::string& path) : impl_(std::make_shared<Impl>()) {
@@ -29,27 +36,16 @@ Settings::Settings(const std::string& path) : impl_(std::make_shared<Impl>()) {
 bool Settings::has(const std::string& name) const { return impl_->object.contains(name); }
 
 double Settings::number(const std::string& name) const {
-  const nlohmann::json& value = impl_->field(name);
-  if (!value.is_number()) refuse_json(impl_->path, name, "a number", value);
-  return value.get<double>();
+  return impl_->read<double>(name, &nlohmann::json::is_number, "a number");
 }
-
 std::int64_t Settings::integer(const std::string& name) const {
-  const nlohmann::json& value = impl_->field(name);
-  if (!value.is_number_integer()) refuse_json(impl_->path, name, "an integer", value);
-  return value.get<std::int64_t>();
+  return impl_->read<std::int64_t>(name, &nlohmann::json::is_number_integer, "an integer");
 }
-
 bool Settings::flag(const std::string& name) const {
-  const nlohmann::json& value = impl_->field(name);
-  if (!value.is_boolean()) refuse_json(impl_->path, name, "true or false", value);
-  return value.get<bool>();
+  return impl_->read<bool>(name, &nlohmann::json::is_boolean, "true or false");
 }
-
 std::string Settings::text(const std::string& name) const {
-  const nlohmann::json& value = impl_->field(name);
-  if (!value.is_string()) refuse_json(impl_->path, name, "a string", value);
-  return value.get<std::string>();
+  return impl_->read<std::string>(name, &nlohmann::json::is_string, "a string");
 }
 
 std::vector<double> Settings::numbers(const std::string& name) const {

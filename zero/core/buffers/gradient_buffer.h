@@ -41,7 +41,6 @@ class GradientBuffer {
   /// the step's sum is concluded. `first`: of those that were packed in this step. Collective.
   void add(bool first);
   void conclude(const std::function<void(const at::Tensor& own)>& done);
-  bool is_sharded() const { return rest_.is_sharded(); }
 
   /// Gives up what was not reduced.
   void drop();

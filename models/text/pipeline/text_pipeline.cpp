@@ -249,14 +249,14 @@ bool TextPipeline::State::can_cut(std::string_view text, std::size_t at, std::si
 }
 
 std::size_t TextPipeline::next_cut(std::string_view text, std::size_t from) const {
-  constexpr std::size_t near = 256;
+  constexpr std::size_t near = 256, far = 8192;
   constexpr int most_trials = 64;
   int trials = 0;
   for (std::size_t at = std::max<std::size_t>(from, 1); at < text.size() && trials < most_trials; ++at) {
     const bool space = text[at] == ' ' || text[at] == '\n';
     const auto before = static_cast<unsigned char>(text[at - 1]);
     if (!space || (before < 0x80 && !std::isalnum(before))) continue;  // a letter of any script
-    if (state_->can_cut(text, at, near) && state_->can_cut(text, at, cut_reach)) return at;
+    if (state_->can_cut(text, at, near) && state_->can_cut(text, at, far)) return at;
     ++trials;
   }
   return text.size();

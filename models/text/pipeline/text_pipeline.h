@@ -39,7 +39,6 @@ class TextPipeline {
   /// The first place from `from` on, between a word and white space, where a text can be cut: the ids of the bytes around
   /// it, some hundreds and then 8 KiB on both sides, are the same with a cut there. The text's end when there is none.
   std::size_t next_cut(std::string_view text, std::size_t from) const;
-  static constexpr std::size_t cut_reach = 8192;  // the 8 KiB
 
   /// What encode() gives without special tokens, and where it stands in the text. Thread-safe.
   LocatedIds locate(std::string_view text) const;

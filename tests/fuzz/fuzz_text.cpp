@@ -89,28 +89,11 @@ Target tokenizers(const Options& options) {
     sources.push_back(read_text_file(folder + "/tokenizer.json"));
     documents.push_back(Json::parse(sources.back()));
   }
-  static const std::vector<std::string> words{"{",
-                                              "}",
-                                              "[",
-                                              "]",
-                                              "\"",
-                                              ":",
-                                              ",",
-                                              "null",
-                                              "-1",
-                                              "1e999",
-                                              "\\u0000",
-                                              "\\ud800",
-                                              "\"type\"",
-                                              "\"vocab\"",
-                                              "\xff",
-                                              "\xe2\x96\x81",
-                                              "99999999999999999999"};
   const fs::path folder = fs::temp_directory_path() / ("fuzz-" + std::to_string(::getpid()));
   fs::create_directories(folder);
   const auto made = [sources, documents, parts = tokenizer_parts()](Mutations& mutations) {
     const std::size_t which = mutations.below(sources.size());
-    if (mutations.below(4) == 0) return mutations.of_bytes(sources[which], sources, words);
+    if (mutations.below(4) == 0) return mutations.of_bytes(sources[which], sources, json_words());
     return mutations.of_json(documents[which], documents, parts)
         .dump(-1, ' ', mutations.below(2) == 0, Json::error_handler_t::replace);
   };

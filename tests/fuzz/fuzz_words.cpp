@@ -52,6 +52,40 @@ std::vector<nlohmann::ordered_json> tokenizer_parts() {
   return made;
 }
 
+const std::vector<std::string>& json_words() {
+  static const std::vector<std::string> words{"{",
+                                              "}",
+                                              "[",
+                                              "]",
+                                              "\"",
+                                              ":",
+                                              ",",
+                                              "\\",
+                                              "\\u",
+                                              "\\ud800",
+                                              "\\u0000",
+                                              "\n",
+                                              "0",
+                                              "-1",
+                                              "1e999",
+                                              "-1e999",
+                                              "null",
+                                              "true",
+                                              "[[[[[[[[[[",
+                                              "{\"a\":",
+                                              "\xff",
+                                              "\xf0\x9f",
+                                              "\xe2\x96\x81",
+                                              std::string(1, '\0'),
+                                              "99999999999999999999",
+                                              "\"role\"",
+                                              "\"messages\"",
+                                              "\"text\"",
+                                              "\"type\"",
+                                              "\"vocab\""};
+  return words;
+}
+
 const std::vector<std::string>& template_words() {
   static const std::vector<std::string> words{"{%",
                                               "%}",

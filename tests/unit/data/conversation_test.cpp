@@ -2,9 +2,9 @@
 
 #include <gmock/gmock.h>
 
-#include <random>
-
 #include "base/error.h"
+#include "tests/fuzz/fuzz_words.h"
+#include "tests/fuzz/mutations.h"
 #include "tests/unit/message_of.h"
 #include "tests/unit/temporary_folder.h"
 #include "zero/data/examples/example_file.h"
@@ -120,51 +120,11 @@ TEST(Conversation, A100000MutatedLinesNeverCrash) {
       R"({"prompt": "p", "completion": "c"})",
       R"({"text": "t"})",
       R"({"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}, {"role": "assistant", "tool_calls": [{"id": "1"}]}, {"role": "tool", "content": {"x": 1}}], "tools": "[{\"name\": \"f\"}]", "chat_template_kwargs": {"a": null}})"};
-  const std::vector<std::string> chunks = {"{",
-                                           "}",
-                                           "[",
-                                           "]",
-                                           "\"",
-                                           ":",
-                                           ",",
-                                           "\\",
-                                           "\\u",
-                                           "\\ud800",
-                                           "null",
-                                           "true",
-                                           "-1e999",
-                                           "0",
-                                           "\"role\"",
-                                           "\"messages\"",
-                                           "\"text\"",
-                                           "\xff",
-                                           std::string(1, '\0'),
-                                           "\n",
-                                           "\xf0\x9f",
-                                           "[[[[[[[[[[",
-                                           "{\"a\":"};
-  std::mt19937_64 random(1);
-  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  Mutations mutations(1);
   int taken = 0, refused = 0;
   for (int i = 0; i < 100000; ++i) {
-    std::string line = seeds[below(seeds.size())];
-    for (std::size_t change = below(4); change-- > 0;) {
-      const std::size_t at = below(line.size() + 1), count = below(9);
-      switch (below(4)) {
-        case 0:
-          line.erase(at, count);
-          break;
-        case 1:
-          line.insert(at, chunks[below(chunks.size())]);
-          break;
-        case 2:
-          if (at < line.size()) line[at] = static_cast<char>(random());
-          break;
-        default:
-          line.insert(at, line.substr(below(line.size() + 1), count * 8));
-          break;
-      }
-    }
+    const std::string& seed = mutations.one_of(seeds);
+    const std::string line = mutations.below(4) == 0 ? seed : mutations.of_bytes(seed, seeds, json_words());
     try {
       const Example example = parse_example(line, "x:1");
       EXPECT_EQ(example.kind == Example::Kind::chat, !example.messages.empty());

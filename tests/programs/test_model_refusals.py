@@ -1,0 +1,146 @@
+"""Runs zero_train with bad models and adapters of every kind (refusals.py).
+
+usage: test_model_refusals.py ZERO_TRAIN TESTS_DATA [-k NAME] [-v]        exits 1 when a case fails
+"""
+import json
+import os
+import shutil
+import struct
+
+from refusals import files_in, keys, main, remove, text
+
+
+def truncated_data(place):
+    header, data = place.weights()
+    place.write_weights(header, data[:-4])
+
+
+def header_longer_than_file(place):
+    header, data = place.weights()
+    place.write_weights(header, data, size=1 << 60)
+
+
+def header_is_no_json(place):
+    with open(place.path("model/model.safetensors"), "r+b") as file:
+        file.seek(8)
+        file.write(b"[[[[")
+
+
+def overlapping_tensors(place):
+    header, data = place.weights()
+    names = sorted(n for n in header if n.endswith("input_layernorm.weight"))
+    header[names[0]]["data_offsets"] = header[names[1]]["data_offsets"]
+    place.write_weights(header, data)
+
+
+def offsets_beyond_file(place):
+    header, data = place.weights()
+    entry = header["model.norm.weight"]
+    entry["data_offsets"] = [o + (1 << 40) for o in entry["data_offsets"]]
+    place.write_weights(header, data)
+
+
+def missing_weight(place):
+    header, data = place.weights()
+    header["model.norm.wieght"] = header.pop("model.norm.weight")
+    place.write_weights(header, data)
+
+
+def other_shape(place):
+    header, data = place.weights()
+    header["lm_head.weight"]["shape"].reverse()
+    place.write_weights(header, data)
+
+
+def small_vocabulary(place):
+    shutil.copy(os.path.join(place.data, "tinyllama-chat", "tokenizer.model"), place.path("tokenizer.model"))
+    with open(place.path("rows.jsonl"), "w") as file:
+        file.write('{"text": "a"}\n')
+    text('[job]\noutput_dir = "out"\n[model]\npreset = "llama-tiny"\n[data]\ntrain = "rows.jsonl"\ntokenizer = "tokenizer.model"\n'
+         "[training]\nsteps = 1\nseq_len = 8\n")(place)
+
+
+def model_below(name):
+    def act(place):
+        shutil.copytree(place.path("model"), place.path(name))
+    return act
+
+
+def adapter_at(name):
+    def act(place):
+        os.makedirs(place.path(name))
+        with open(place.path(name + "/adapter_config.json"), "w") as file:
+            file.write("{}")
+    return act
+
+
+def gguf_at(name):
+    def act(place):
+        os.makedirs(os.path.dirname(place.path(name)), exist_ok=True)
+        with open(place.path(name), "wb") as file:
+            file.write(b"GGUF" + bytes(20))
+    return act
+
+
+def model_field(name, value):
+    def spoil(place):
+        with open(place.path("model/config.json")) as file:
+            config = {**json.load(file), name: value}
+        with open(place.path("model/config.json"), "w") as file:
+            json.dump(config, file)
+    return spoil
+
+
+def other_head(place):
+    """A head beside the embedding that config.json ties it to, which differs in its last element."""
+    model_field("tie_word_embeddings", True)(place)
+    header, data = place.weights()
+    begin, end = header["model.embed_tokens.weight"]["data_offsets"]
+    first, last = header["lm_head.weight"]["data_offsets"]
+    place.write_weights(header, data[:first] + data[begin:end - 4] + struct.pack("<f", 9.0) + data[last:])
+
+
+CASES = [
+    ("name_of_the_hub", None, ["model.path=TinyLlama/TinyLlama-1.1B"], ["does not exist", "hf download TinyLlama/TinyLlama-1.1B --local-dir"]),
+    ("vocabulary_too_small", small_vocabulary, [], ["32000 ids", "set vocab_size = 32000 in [model]"]),
+    ("model_is_a_file", None, ["model.path=tokens.bin"], ["tokens.bin is not a directory"]),
+    ("model_that_a_shell_expands", None, ["model.path=$HOME/m"], ["$HOME/m: ~ and variables are not expanded"]),
+    ("model_is_a_run", model_below("run/model"), ["model.path=run"], ["--set model.path=run: run is the folder of a run: name its model, run/model"]),
+    ("model_is_an_adapter", adapter_at("adapter"), ["model.path=adapter"], ["model.path=adapter", "is an adapter", '[lora] adapter = "adapter"']),
+    ("model_is_a_run_of_an_adapter", adapter_at("run/adapter"), ["model.path=run"], ["model.path=run", '[lora] adapter = "run/adapter"']),
+    ("adapter_is_a_run", adapter_at("run/adapter"), ["lora.adapter=run"], ["--set lora.adapter=run: run is the folder of a run: name its adapter, run/adapter"]),
+    ("model_is_a_broken_gguf_file", gguf_at("a.gguf"), ["model.path=a.gguf"], ["a.gguf", "version 0; versions 2 and 3 are read"]),
+    ("model_is_a_folder_with_gguf", gguf_at("gguf/a.gguf"), ["model.path=gguf"], ["model.path=gguf", "GGUF", "name the file, gguf/a.gguf"]),
+    ("unknown_preset", text('[job]\noutput_dir = "out"\n[model]\npreset = "llama-9b"\n[data]\ntrain = "tokens.bin"\n'
+                            "[training]\nsteps = 1\nseq_len = 8\n"), [], ["llama-9b", "llama-15m"]),
+    ("sequence_beyond_context", None, ["training.seq_len=129"], ["seq_len", "128"]),
+    ("adapters_for_nothing", keys('[lora]\ntarget_modules = ["query"]\n'), [], ["config.toml:15", "query", "q_proj"]),
+    ("all_linear_and_more", keys('[lora]\ntarget_modules = ["all-linear", "q_proj"]\n'), [], ["config.toml:15", "alone"]),
+    ("saves_an_unknown_module", keys('[lora]\nmodules_to_save = ["classifier"]\n'), [], ["config.toml:15", "classifier", "lm_head"]),
+    ("adapter_is_a_model", keys('[lora]\nadapter = "model"\n'), [], ["config.toml:15", "model holds a model, no adapter", "adapter_config.json"]),
+    ("adapter_is_a_run_of_a_model", model_below("run/model"), ["lora.adapter=run"], ["--set lora.adapter=run: run holds a model, no adapter"]),
+    ("adapter_is_a_folder", files_in("d"), ["lora.adapter=d"], ["--set lora.adapter=d: d has no adapter_config.json"]),
+    ("scales_of_eight_bits", keys("[lora]\nquantization = \"int8\"\ndouble_quantization = true\n"), [], ["config.toml:16", 'quantization = "nf4"']),
+    ("scales_of_nothing", keys("[lora]\ndouble_quantization = true\n"), [], ["config.toml:15", 'quantization = "nf4"']),
+    ("frozen_without_adapters", None, ["zero.frozen=keep"], ["zero.frozen=keep", "[lora]"]),
+    ("no_model", remove("model"), [], ["model", "does not exist"]),
+    ("no_model_config", remove("model/config.json"), [], ["config.json"]),
+    ("dropout", model_field("attention_dropout", 0.1), [],
+     ['[model] path = "model": model/config.json: attention_dropout = 0.1', "not done in training", "0.0", "Generation and export have none"]),
+    ("dropout_beside_a_preset", text('[job]\noutput_dir = "out"\n[model]\npreset = "llama-tiny"\nattention_dropout = 0.5\n[data]\ntrain = "tokens.bin"\n'
+                                     "[training]\nsteps = 1\nseq_len = 8\n"), [], ["config.toml:5", "attention_dropout = 0.5", "not done in training"]),
+    ("family_that_is_not_known", model_field("model_type", "mamba"), ["training.seq_len=129"],
+     ['model/config.json: model_type "mamba" is not supported', '"smollm3"']),
+    ("head_beside_a_tied_embedding", other_head, [], ["lm_head.weight differs from model.embed_tokens.weight", "tie_word_embeddings"]),
+    ("no_weights", remove("model/model.safetensors"), [], ["safetensors"]),
+    ("truncated_weights", truncated_data, [], ["model.safetensors"]),
+    ("header_longer_than_file", header_longer_than_file, [], ["model.safetensors"]),
+    ("header_is_no_json", header_is_no_json, [], ["model.safetensors"]),
+    ("overlapping_tensors", overlapping_tensors, [], ["model.safetensors"]),
+    ("offsets_beyond_file", offsets_beyond_file, [], ["model.safetensors"]),
+    ("missing_weight", missing_weight, [], ["model.norm.weight"]),
+    ("other_shape", other_shape, [], ["lm_head.weight", "64", "512"]),
+]
+
+if __name__ == "__main__":
+    main(__doc__, CASES)

@@ -8,10 +8,11 @@ as its case.json, which names the seed, the model's config, the optimizer's sett
                       clipping) and step.lr of every step, final.NAME after the last; merged.logits of the first batch with the trained
                       adapter merged into the model
 
-All in fp32 on one thread. The loss is the mean over the batch's tokens; AdamW decays tensors of two or more dimensions.
+The numbers are those of fp64 from fp32 weights, so that they are the same on every processor; all but step.* are stored as fp32. The loss is the mean over the batch's tokens; AdamW decays tensors of two or more dimensions.
 
 usage: python make_golden.py tests/data/tiny... tests/data/families/*        (torch 2.13, transformers 5.23, peft 0.21)
 """
+import contextlib
 import json
 import math
 import os
@@ -96,6 +97,17 @@ def train(case, model, windows):
     return expect | {"final." + name: weight.detach().clone() for name, weight in trained.items()}
 
 
+@contextlib.contextmanager
+def nothing_in_fp32():
+    """Norms, softmax and rotation name fp32 in transformers' source: here they get fp64."""
+    single, to_single = torch.float32, torch.Tensor.float
+    torch.float32, torch.Tensor.float = torch.float64, torch.Tensor.double
+    try:
+        yield
+    finally:
+        torch.float32, torch.Tensor.float = single, to_single
+
+
 def make(folder):
     with open(os.path.join(folder, "case.json")) as file:
         case = json.load(file)
@@ -104,13 +116,16 @@ def make(folder):
     model = make_model(case, os.path.join(folder, "model"))
     if "lora" in case:
         model = add_adapter(case, model, os.path.join(folder, "adapter"))
+    model.double()
     tokens = make_tokens(case)
     tokens.tofile(os.path.join(folder, "tokens.bin"))
     ids = torch.from_numpy(tokens.astype(np.int64))
     windows = ids.unfold(0, case["seq"] + 1, case["seq"])
-    expect = train(case, model, windows)
-    if "lora" in case:
-        expect["merged.logits"] = model.merge_and_unload()(input_ids=windows[:case["batch"], :-1]).logits.detach().clone()
+    with nothing_in_fp32():
+        expect = train(case, model, windows)
+        if "lora" in case:
+            expect["merged.logits"] = model.merge_and_unload()(input_ids=windows[:case["batch"], :-1]).logits.detach().clone()
+    expect = {name: value if name.startswith("step.") else value.float() for name, value in expect.items()}
     save_file({name: tensor.contiguous() for name, tensor in expect.items()}, os.path.join(folder, "expect.safetensors"))
     print(folder, "losses", expect["step.loss"].tolist())
 

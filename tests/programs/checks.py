@@ -1,8 +1,10 @@
 """What the tests of programs share: a folder to run in, how a run is started, and the loop over a file's checks."""
 import argparse
+import array
 import json
 import os
 import shutil
+import struct
 import sys
 import tempfile
 import time
@@ -16,6 +18,26 @@ def mpirun(ranks):
 
 def environment(**more):
     return {**os.environ, "OMP_NUM_THREADS": "1", **more}
+
+
+def read_safetensors(path):
+    """{name: (type, shape, numbers)}."""
+    kinds = {"F32": "f", "F64": "d", "I64": "q"}
+    with open(path, "rb") as file:
+        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        data = file.read()
+    header.pop("__metadata__", None)
+    return {name: (t["dtype"], t["shape"], array.array(kinds[t["dtype"]], data[slice(*t["data_offsets"])])) for name, t in header.items()}
+
+
+def compare(found_path, expected_path, tolerance):
+    """All names, and no number farther away than this share of its tensor's largest one."""
+    found, expected = read_safetensors(found_path), read_safetensors(expected_path)
+    assert sorted(found) == sorted(expected), sorted(set(found) ^ set(expected))
+    for name, (_, shape, values) in expected.items():
+        assert found[name][1] == shape, (name, found[name][1], shape)
+        far = max((abs(a - b) for a, b in zip(found[name][2], values)), default=0)
+        assert far <= tolerance * max(map(abs, values), default=0), (name, far, max(map(abs, values)))
 
 
 class ModelPlace:

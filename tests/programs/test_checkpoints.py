@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 
-from checks import ModelPlace, arguments, environment, mpirun, run_checks
+from checks import ModelPlace, arguments, compare, environment, mpirun, run_checks
 
 DEADLINE_SECONDS = 60
 CONFIG = {
@@ -221,7 +221,8 @@ def check_finished(place, args):
 
 
 def check_version_1(place, args):
-    """A run goes on from a checkpoint that version 0.1.0 wrote in the first format, to the weights that it came to then."""
+    """A run goes on from a checkpoint that version 0.1.0 wrote in the first format, to the weights that it came to then: processors
+    round bf16's products each in its way, which makes 6e-4 of a tensor's largest number; a lost moment makes a hundred times as much."""
     kept = os.path.join(args.data, "checkpoint-1")
     for ranks in (2, 1):
         folder = place.path(f"old-{ranks}")
@@ -229,8 +230,7 @@ def check_version_1(place, args):
         command = [*mpirun(ranks), place.bin + "/zero_train", "c.toml", "--resume"]
         ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS, env=environment())
         assert ran.returncode == 0 and "resumed after step 3," in ran.stdout + ran.stderr, ran
-        with open(f"{folder}/out/model/model.safetensors", "rb") as now, open(f"{kept}/after-6-steps.safetensors", "rb") as then:
-            assert now.read() == then.read() or ranks == 1, "other weights than the version that wrote the checkpoint"
+        compare(f"{folder}/out/model/model.safetensors", f"{kept}/after-6-steps.safetensors", 2e-3)
 
 
 def check_validation(place, args):

@@ -3,14 +3,13 @@ PyTorch's numbers.
 
 usage: test_examples.py BIN_DIR TESTS_DATA [-k NAME]
 """
-import array
 import json
 import os
 import re
-import struct
 import subprocess
 
 import checks
+from checks import compare, read_safetensors
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples")
@@ -35,26 +34,6 @@ def same_lines(found, expected, numbers):
 def expected_of(example):
     with open(os.path.join(EXAMPLES, "cpp", example, "expected.txt")) as file:
         return file.read()
-
-
-def read_safetensors(path):
-    """{name: (type, shape, numbers)}."""
-    kinds = {"F32": "f", "F64": "d", "I64": "q"}
-    with open(path, "rb") as file:
-        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
-        data = file.read()
-    header.pop("__metadata__", None)
-    return {name: (t["dtype"], t["shape"], array.array(kinds[t["dtype"]], data[slice(*t["data_offsets"])])) for name, t in header.items()}
-
-
-def compare(found_path, expected_path, tolerance):
-    """All names, and no number farther away than this share of its tensor's largest one."""
-    found, expected = read_safetensors(found_path), read_safetensors(expected_path)
-    assert sorted(found) == sorted(expected), sorted(set(found) ^ set(expected))
-    for name, (_, shape, values) in expected.items():
-        assert found[name][1] == shape, (name, found[name][1], shape)
-        far = max((abs(a - b) for a, b in zip(found[name][2], values)), default=0)
-        assert far <= tolerance * max(map(abs, values), default=0), (name, far, max(map(abs, values)))
 
 
 def check_own_loop(args, folder):

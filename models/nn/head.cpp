@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "models/ops/cross_entropy.h"
+#include "models/ops/matrix_product.h"
 #include "models/ops/rms_norm.h"
 
 namespace zero {
@@ -31,7 +32,7 @@ struct ChunkSums {
            const Options& options) {
     if (options.want_x) {
       at::Tensor mine = dz.narrow(0, begin, dlogits.size(0));
-      at::mm_out(mine, dlogits, output);
+      matrix_product_into(mine, dlogits, output);
     }
     if (!options.want_output) return;
     const auto wide = z.options().dtype(at::toOpMathType(z.scalar_type()));
@@ -71,7 +72,7 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
     if (want && !one_chunk && options.want_x) sums.dz = at::empty_like(rows);
     for (std::size_t p = 0; p < chunks.size(); p += 2) {
       const std::int64_t begin = chunks[p], size = chunks[p + 1] - begin;
-      logits = at::mm(normed.y.narrow(0, begin, size), output.t());
+      logits = matrix_product(normed.y.narrow(0, begin, size), output.t());
       const at::Tensor theirs = wanted.narrow(0, begin, size);
       const CrossEntropy found = cross_entropy(logits, theirs);
       lse = found.lse;
@@ -105,8 +106,8 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
     }
     if (logits.defined()) {
       cross_entropy_backward_(logits, targets, saved[7], grads[0]);
-      if (want_output) doutput = at::mm(logits.t(), norm.defined() ? rms_norm_again(rows, norm, rstd) : rows);
-      if (want_x || want_norm) dz = at::mm(logits, output);
+      if (want_output) doutput = matrix_product(logits.t(), norm.defined() ? rms_norm_again(rows, norm, rstd) : rows);
+      if (want_x || want_norm) dz = matrix_product(logits, output);
     } else {
       if (want_output) doutput = doutput.mul_(grads[0]).to(output.scalar_type());
       if (want_x || want_norm) dz.mul_(grads[0]);
@@ -135,7 +136,7 @@ at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const at::
 at::Tensor head_logits(const at::Tensor& x, const HeadWeights& weights) {
   const at::NoGradGuard no_grad;
   const at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
-  const at::Tensor logits = at::mm(normed_rows(rows, weights.norm, weights.eps).y, weights.output.t());
+  const at::Tensor logits = matrix_product(normed_rows(rows, weights.norm, weights.eps).y, weights.output.t());
   return logits.view({x.size(0), x.size(1), weights.output.size(0)}).to(at::toOpMathType(logits.scalar_type()));
 }
 

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/custom_class.h>
 
+#include "models/ops/matrix_product.h"
 #include "models/ops/rms_norm.h"
 #include "models/ops/swiglu.h"
 
@@ -71,7 +72,9 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
                             const LinearInput* input, const std::vector<LowRank>* adapters) {
     at::Tensor rstd;
     const at::Tensor z = multiplied({input->kind, as_rows(x), input->norm_weight, input->eps, input->activation}, rstd);
-    at::Tensor y = residual && adapters->empty() ? at::addmm(as_rows(*residual), z, weight.t()) : at::mm(z, weight.t());
+    const bool add = residual && adapters->empty();
+    at::Tensor y = add ? as_rows(*residual).clone() : at::empty({z.size(0), weight.size(0)}, z.options());
+    matrix_product_into(y, z, weight.t(), add);
     for (const LowRank& adapter : *adapters) add_low_rank(adapter, z, weight, y);
     if (bias) y.add_(*bias);
     if (residual && !adapters->empty()) y.add_(as_rows(*residual));
@@ -125,9 +128,12 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
         found.push_back(gradients.magnitude);
       }
     }
-    if (want_weight) found[1] = at::mm(dy.t(), z);
+    if (want_weight) found[1] = matrix_product(dy.t(), z);
     if (want_z) {
-      dz = dz.defined() ? dz.addmm_(dy, weight) : at::mm(dy, weight);
+      if (dz.defined())
+        matrix_product_into(dz, dy, weight, true);
+      else
+        dz = matrix_product(dy, weight);
       if (input.kind == Kind::swiglu) dz = swiglu_backward(dz, input.x);
       if (input.kind == Kind::activated) dz = activate_backward(dz, input.x, input.activation);
       if (normed) {

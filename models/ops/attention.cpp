@@ -6,6 +6,7 @@
 #include "models/ops/attention_function.h"
 #include "models/ops/backends.h"
 #include "models/ops/kv_cache.h"
+#include "models/ops/matrix_product.h"
 #include "models/ops/meta_kernels.h"
 
 namespace zero {
@@ -27,6 +28,8 @@ Heads split_and_rotate(const at::Tensor& qkv, const AttentionShape& shape, const
 
 at::Tensor composed::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask,
                             const AttendOptions& options) {
+  if (!q.is_cuda() && widened_on_cpu(q.scalar_type()))
+    return attend(q.to(at::kFloat), k.to(at::kFloat), v.to(at::kFloat), mask, options).to(q.scalar_type());
   const std::optional<at::Tensor> attn_mask = mask.defined() ? std::optional(mask) : std::nullopt;
   const at::Tensor y =
       q.is_meta() ? attend_on_meta(q, k, v, mask)

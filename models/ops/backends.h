@@ -53,6 +53,7 @@ using embedding_backward = at::Tensor(const at::Tensor& dy, const at::Tensor& id
 using trained_rows = at::Tensor(const at::Tensor& x, const at::Tensor& targets, bool some_on_meta);
 using logits_chunks = std::vector<std::int64_t>(const at::Tensor& rows, std::int64_t row_bytes, std::int64_t most);
 using add_product_ = void(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b);
+using matrix_product_into = void(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add);
 using table_rows = std::int64_t(const at::Tensor& qkv, const std::optional<at::Tensor>& positions);
 /// Registered as attention_operation of it.
 using attention = at::Tensor(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
@@ -75,6 +76,7 @@ signature::embedding_backward embedding_backward;
 signature::trained_rows trained_rows;
 signature::logits_chunks logits_chunks;
 signature::add_product_ add_product_;
+signature::matrix_product_into matrix_product_into;
 signature::table_rows table_rows;
 signature::attention attention;
 
@@ -99,6 +101,7 @@ signature::swiglu swiglu;
 signature::swiglu_backward swiglu_backward;
 signature::cross_entropy cross_entropy;
 signature::cross_entropy_backward_ cross_entropy_backward_;
+signature::matrix_product_into matrix_product_into;
 signature::table_rows table_rows;
 signature::attention attention;
 

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "models/ops/backends.h"
+#include "models/ops/matrix_product.h"
 #include "models/unit.h"
 
 namespace zero {
@@ -40,12 +41,13 @@ std::vector<std::int64_t> meta::logits_chunks(const at::Tensor& rows, std::int64
 // LibTorch's CPU casts what it adds: by rows of the sum, so that it is never the whole product.
 void composed::add_product_(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
   if (sum.scalar_type() == a.scalar_type()) {
-    sum.addmm_(a.t(), b);
+    at::Tensor into = sum;
+    matrix_product_into(into, a.t(), b, true);
     return;
   }
   for (std::int64_t row = 0; row < a.size(1); row += rows_summed_at_once) {
     const std::int64_t rows = std::min(rows_summed_at_once, a.size(1) - row);
-    const at::Tensor product = at::mm(a.narrow(1, row, rows).t(), b).to(sum.scalar_type());
+    const at::Tensor product = matrix_product(a.narrow(1, row, rows).t(), b).to(sum.scalar_type());
     sum.narrow(0, row, rows).add_(product);
   }
 }

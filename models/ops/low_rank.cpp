@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <ATen/OpMathType.h>
 
+#include "models/ops/matrix_product.h"
+
 namespace zero {
 
 namespace {
@@ -22,9 +24,9 @@ at::Tensor row_lengths(const LowRank& adapter, const at::Tensor& weight) {
 }
 
 void add_low_rank(const LowRank& adapter, const at::Tensor& z, const at::Tensor& weight, at::Tensor& y) {
-  const at::Tensor u = at::mm(adapter.dropout > 0 ? z.mul(dropout_mask(adapter, z)) : z, adapter.a.t());
+  const at::Tensor u = matrix_product(adapter.dropout > 0 ? z.mul(dropout_mask(adapter, z)) : z, adapter.a.t());
   at::Tensor part = columns_of(adapter, y);
-  part.add_(at::mm(u, adapter.b.t()), adapter.scale);
+  part.add_(matrix_product(u, adapter.b.t()), adapter.scale);
   if (adapter.magnitude.defined())
     part.mul_(
         adapter.magnitude.to(at::toOpMathType(y.scalar_type())).div(row_lengths(adapter, weight)).to(y.scalar_type()));
@@ -35,23 +37,23 @@ LowRankGradients low_rank_backward(const LowRank& adapter, const at::Tensor& z, 
   LowRankGradients gradients;
   const at::Tensor mask = adapter.dropout > 0 ? dropout_mask(adapter, z) : at::Tensor();
   const at::Tensor dropped = mask.defined() ? z.mul(mask) : z;
-  const at::Tensor u = at::mm(dropped, adapter.a.t());
+  const at::Tensor u = matrix_product(dropped, adapter.a.t());
   at::Tensor part = columns_of(adapter, dy);
   if (adapter.magnitude.defined()) {
     const at::ScalarType precise = at::toOpMathType(dy.scalar_type());
     const at::Tensor lengths = row_lengths(adapter, weight);
-    const at::Tensor before =
-        at::mm(z, weight.narrow(0, adapter.begin, adapter.rows()).t()).add_(at::mm(u, adapter.b.t()), adapter.scale);
+    const at::Tensor before = matrix_product(z, weight.narrow(0, adapter.begin, adapter.rows()).t())
+                                  .add_(matrix_product(u, adapter.b.t()), adapter.scale);
     gradients.magnitude =
         part.to(precise).mul(before.to(precise)).sum(0).div(lengths).to(adapter.magnitude.scalar_type());
     part.mul_(adapter.magnitude.to(precise).div(lengths).to(dy.scalar_type()));
   }
   const at::Tensor dpart = part.contiguous();
-  gradients.b = at::mm(dpart.t(), u).mul_(adapter.scale);
-  const at::Tensor du = at::mm(dpart, adapter.b).mul_(adapter.scale);
-  gradients.a = at::mm(du.t(), dropped);
+  gradients.b = matrix_product(dpart.t(), u).mul_(adapter.scale);
+  const at::Tensor du = matrix_product(dpart, adapter.b).mul_(adapter.scale);
+  gradients.a = matrix_product(du.t(), dropped);
   if (dz.defined()) {
-    const at::Tensor through = at::mm(du, adapter.a);
+    const at::Tensor through = matrix_product(du, adapter.a);
     dz.add_(mask.defined() ? through.mul(mask) : through);
   }
   return gradients;

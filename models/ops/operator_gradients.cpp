@@ -9,6 +9,7 @@
 #include "models/ops/backends.h"
 #include "models/ops/cross_entropy.h"
 #include "models/ops/head_rows.h"
+#include "models/ops/matrix_product.h"
 #include "models/ops/rms_norm.h"
 #include "models/ops/swiglu.h"
 
@@ -110,6 +111,13 @@ void add_product_recorded(const at::Tensor& sum, const at::Tensor& a, const at::
   add_product_(written, a, b);
 }
 
+void matrix_product_into_recorded(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
+  write_in_place("zero::matrix_product_into", torch::autograd::compute_requires_grad(out, a, b), out);
+  const Below below;
+  at::Tensor written = out;
+  matrix_product_into(written, a, b, add);
+}
+
 }  // namespace
 
 void register_gradients(torch::Library& library) {
@@ -118,6 +126,7 @@ void register_gradients(torch::Library& library) {
   library.impl("cross_entropy", cross_entropy_recorded);
   library.impl("cross_entropy_backward_", cross_entropy_backward_recorded);
   library.impl("add_product_", add_product_recorded);
+  library.impl("matrix_product_into", matrix_product_into_recorded);
   for (const char* backward : {"rms_norm_again", "rms_norm_backward", "swiglu_backward", "embedding_backward"})
     library.impl(backward, torch::autograd::autogradNotImplementedFallback());
   for (const char* without : {"dropout_mask", "trained_rows", "logits_chunks", "table_rows"})

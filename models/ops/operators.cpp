@@ -10,6 +10,7 @@
 #include "models/ops/embedding_backward.h"
 #include "models/ops/head_rows.h"
 #include "models/ops/low_rank.h"
+#include "models/ops/matrix_product.h"
 #include "models/ops/rms_norm.h"
 #include "models/ops/swiglu.h"
 
@@ -26,6 +27,7 @@ TORCH_LIBRARY(zero, m) {
   m.def("trained_rows(Tensor x, Tensor targets, bool some_on_meta) -> Tensor");
   m.def("logits_chunks(Tensor rows, int row_bytes, int most) -> int[]");
   m.def("add_product_(Tensor(a!) sum, Tensor a, Tensor b) -> ()");
+  m.def("matrix_product_into(Tensor(a!) out, Tensor a, Tensor b, bool add) -> ()");
   m.def("table_rows(Tensor qkv, Tensor? positions) -> int");
   m.def(
       "attention(Tensor(a!) qkv, Tensor cos, Tensor sin, Tensor? positions, Tensor? documents, Tensor? spans, "
@@ -71,11 +73,13 @@ TORCH_LIBRARY_IMPL(zero, CompositeExplicitAutograd, m) {
   m.impl("trained_rows", composed::trained_rows);
   m.impl("logits_chunks", composed::logits_chunks);
   m.impl("add_product_", composed::add_product_);
+  m.impl("matrix_product_into", composed::matrix_product_into);
   m.impl("table_rows", composed::table_rows);
 }
 
 TORCH_LIBRARY_IMPL(zero, CPU, m) {
   zero::register_kernels(m);
+  m.impl("matrix_product_into", zero::cpu::matrix_product_into);
   m.impl("table_rows", zero::cpu::table_rows);
 }
 
@@ -166,6 +170,11 @@ std::vector<std::int64_t> logits_chunks(const at::Tensor& rows, std::int64_t row
 void add_product_(at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
   static const auto op = operation<signature::add_product_>("zero::add_product_");
   op.call(sum, a, b);
+}
+
+void matrix_product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
+  static const auto op = operation<signature::matrix_product_into>("zero::matrix_product_into");
+  op.call(out, a, b, add);
 }
 
 at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch) {

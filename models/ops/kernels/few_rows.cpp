@@ -1,0 +1,80 @@
+#include "models/ops/kernels/few_rows.h"
+
+#include "base/simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "models/ops/kernels/few_rows.cpp"
+#include <hwy/foreach_target.h>
+
+#include "models/ops/kernels/row16.inl"
+
+HWY_BEFORE_NAMESPACE();
+namespace zero::kernels::HWY_NAMESPACE {
+namespace {
+
+/// Sums held at a time: what AVX2 has registers for, beside what is read.
+constexpr int sums_at_once = 4;
+
+/// Rows `row` to row + Rows of x, with columns `column` to column + Columns.
+template <int Rows, int Columns, class T>
+HWY_INLINE void few_by_few(const FewRows<T>& a, std::int64_t row, std::int64_t column) {
+  V sums[Rows][Columns];
+  for (auto& of_row : sums)
+    for (V& s : of_row) s = splat(0);
+  const float* x = a.x + row * a.length;
+  const T* weight = a.weight + column * a.weight_stride;
+  by_16(a.length, [&](std::int64_t i, auto n) ZERO_LAMBDA {
+    for (int c = 0; c < Columns; ++c) {
+      const V w = load(weight + c * a.weight_stride + i, n);
+      for (int r = 0; r < Rows; ++r) sums[r][c] = multiply_add(load(x + r * a.length + i, n), w, sums[r][c]);
+    }
+  });
+  for (int r = 0; r < Rows; ++r)
+    for (int c = 0; c < Columns; ++c) {
+      T& y = a.y[(row + r) * a.y_stride + column + c];
+      y = rounded<T>(sum(sums[r][c]) + (a.add ? to_float(y) : 0.0f));
+    }
+}
+
+/// Rows from `row` on by Rows, then by half of it.
+template <int Rows, class T>
+HWY_INLINE void by_rows_of(const FewRows<T>& a, std::int64_t row, std::int64_t begin, std::int64_t end) {
+  constexpr int columns = sums_at_once / Rows;
+  for (; row + Rows <= a.rows; row += Rows) {
+    std::int64_t column = begin;
+    for (; column + columns <= end; column += columns) few_by_few<Rows, columns>(a, row, column);
+    for (; column < end; ++column) few_by_few<Rows, 1>(a, row, column);
+  }
+  if constexpr (Rows > 1) by_rows_of<Rows / 2>(a, row, begin, end);
+}
+
+template <class T>
+void few_rows(const FewRows<T>& a, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t column = begin; column < end; column += sums_at_once)
+    by_rows_of<sums_at_once>(a, 0, column, std::min<std::int64_t>(end, column + sums_at_once));
+}
+
+void few_rows_fp32(const FewRows<float>& a, std::int64_t begin, std::int64_t end) { few_rows(a, begin, end); }
+void few_rows_bf16(const FewRows<Bf16>& a, std::int64_t begin, std::int64_t end) { few_rows(a, begin, end); }
+
+}  // namespace
+}  // namespace zero::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace zero::kernels {
+
+HWY_EXPORT(few_rows_fp32);
+HWY_EXPORT(few_rows_bf16);
+
+template <>
+void few_rows_product(const FewRows<float>& product, std::int64_t begin, std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(few_rows_fp32)(product, begin, end);
+}
+template <>
+void few_rows_product(const FewRows<Bf16>& product, std::int64_t begin, std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(few_rows_bf16)(product, begin, end);
+}
+
+}  // namespace zero::kernels
+#endif

@@ -1,0 +1,103 @@
+// Products of matrices on the CPU beside fp64: few rows and many, of any strides, in every type.
+#include "models/ops/matrix_product.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/unit/models/small_model.h"
+
+namespace zero::test {
+namespace {
+
+struct Shape {
+  std::int64_t rows, length, columns;
+};
+
+// Few rows and many, around a kernel's sixteen numbers and four columns, and blocks that do not come out even.
+constexpr Shape shapes[] = {{1, 1, 1},  {1, 16, 4}, {2, 17, 5},     {3, 100, 33},   {7, 64, 1},
+                            {8, 31, 9}, {9, 31, 9}, {64, 128, 96},  {300, 5000, 3}, {5, 0, 4},
+                            {0, 8, 4},  {4, 8, 0},  {3, 2048, 700}, {70, 17000, 66}};
+
+/// Largest error against fp64, in units of what rounding may make of the sum of the sizes of its terms.
+double error(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, const at::Tensor& before) {
+  if (out.numel() == 0) return 0;
+  const at::Tensor wide_a = a.to(at::kDouble), wide_b = b.to(at::kDouble);
+  at::Tensor want = at::mm(wide_a, wide_b), terms = at::mm(wide_a.abs(), wide_b.abs());
+  if (before.defined()) want = want + before.to(at::kDouble), terms = terms + before.to(at::kDouble).abs();
+  const double sum_bits = out.scalar_type() == at::kDouble ? 1e-14 : 1e-6;
+  const double type_bits = out.scalar_type() == at::kBFloat16 ? 1.0 / 256
+                           : out.scalar_type() == at::kHalf   ? 1.0 / 2048
+                                                              : sum_bits;
+  return (out.to(at::kDouble) - want).abs().div(terms * sum_bits + want.abs() * type_bits + 1e-7).max().item<double>();
+}
+
+class MatrixProduct : public testing::TestWithParam<at::ScalarType> {};
+
+TEST_P(MatrixProduct, IsThatOfFp64RoundedOnce) {
+  for (const Shape& s : shapes)
+    for (const bool a_turned : {false, true})
+      for (const bool b_turned : {false, true}) {
+        const at::Tensor a =
+            a_turned ? random({s.length, s.rows}, 1, GetParam()).t() : random({s.rows, s.length}, 1, GetParam());
+        const at::Tensor b =
+            b_turned ? random({s.columns, s.length}, 2, GetParam()).t() : random({s.length, s.columns}, 2, GetParam());
+        SCOPED_TRACE(testing::Message() << s.rows << " " << s.length << " " << s.columns << " " << a_turned
+                                        << b_turned);
+        EXPECT_LE(error(matrix_product(a, b), a, b, {}), 1);
+        at::Tensor sum = random({s.rows, s.columns}, 3, GetParam());
+        const at::Tensor before = sum.clone();
+        matrix_product_into(sum, a, b, true);
+        EXPECT_LE(error(sum, a, b, before), 1);
+      }
+}
+
+// Parts of larger matrices, as adapters of fused parameters write: what stands beside them stays.
+TEST_P(MatrixProduct, WritesThePartItIsGivenAlone) {
+  for (const std::int64_t rows : {2, 50}) {
+    const at::Tensor a = random({rows, 80}, 1, GetParam()).narrow(1, 8, 40),
+                     b = random({30, 90}, 2, GetParam()).narrow(1, 3, 40).t();
+    at::Tensor whole = at::zeros({rows, 100}, a.options()), part = whole.narrow(1, 20, 30);
+    matrix_product_into(part, a, b);
+    EXPECT_LE(error(part, a, b, {}), 1);
+    part.zero_();
+    EXPECT_TRUE(whole.eq(0).all().item<bool>());
+  }
+}
+
+// A sum of numbers of both signs in bf16 is that of fp32 rounded: one that is rounded on its way is far from it.
+TEST_P(MatrixProduct, SumsAreNotRoundedOnTheirWay) {
+  if (GetParam() == at::kDouble) return;
+  for (const std::int64_t rows : {1, 16}) {
+    const at::Tensor a = at::ones({rows, 4096}, GetParam());
+    const at::Tensor b = at::full({8, 4096}, 1.0 / 4096, GetParam()).t();
+    EXPECT_TRUE(matrix_product(a, b).eq(1).all().item<bool>()) << rows;
+  }
+}
+
+// A token's row is the same whatever rows are generated beside it.
+TEST_P(MatrixProduct, ARowDoesNotKnowTheFewBesideIt) {
+  if (GetParam() == at::kHalf || GetParam() == at::kDouble) return;  // no kernel of few rows
+  const at::Tensor a = random({8, 515}, 1, GetParam()), b = random({77, 515}, 2, GetParam()).t();
+  const at::Tensor all = matrix_product(a, b);
+  for (std::int64_t rows = 1; rows < 8; ++rows)
+    EXPECT_TRUE(matrix_product(a.narrow(0, 8 - rows, rows), b).equal(all.narrow(0, 8 - rows, rows))) << rows;
+}
+
+TEST_P(MatrixProduct, TakesNumbersThatAreNone) {
+  for (const std::int64_t rows : {1, 20}) {
+    at::Tensor a = at::ones({rows, 20}, GetParam()), b = at::ones({6, 20}, GetParam()).t();
+    a[0][19] = NAN;
+    b[3][5] = INFINITY;
+    const at::Tensor y = matrix_product(a, b);
+    EXPECT_TRUE(y[0].isnan().all().item<bool>());
+    if (rows > 1) EXPECT_TRUE(y[1][5].isinf().item<bool>() && y[1][4].eq(20).item<bool>());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, MatrixProduct, testing::Values(at::kFloat, at::kDouble, at::kBFloat16, at::kHalf),
+                         [](const auto& info) { return std::string(at::toString(info.param)); });
+
+}  // namespace
+}  // namespace zero::test

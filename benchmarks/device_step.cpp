@@ -20,7 +20,7 @@
 #include "models/families/families.h"
 #include "models/initial_weights.h"
 #include "models/model.h"
-#include "models/ops/device_setting.h"
+#include "models/ops/cuda/device_setting.h"
 #include "zero/core/chain.h"
 #include "zero/core/engine.h"
 

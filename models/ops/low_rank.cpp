@@ -3,7 +3,11 @@
 #include <ATen/ATen.h>
 #include <ATen/OpMathType.h>
 
+#include "base/error.h"
+#include "base/philox.h"
+#include "models/ops/backends.h"
 #include "models/ops/matrix_product.h"
+#include "models/ops/row_dispatch.h"
 
 namespace zero {
 
@@ -57,6 +61,30 @@ LowRankGradients low_rank_backward(const LowRank& adapter, const at::Tensor& z, 
     dz.add_(mask.defined() ? through.mul(mask) : through);
   }
   return gradients;
+}
+
+at::Tensor composed::dropout_mask(const at::Tensor& z, double dropout, std::int64_t seed, std::int64_t first_sample,
+                                  std::int64_t sequence) {
+  ZERO_CHECK(z.dim() == 2 && sequence > 0, "dropout takes rows, of sequences of at least one token");
+  const std::int64_t rows = z.size(0), columns = z.size(1);
+  const at::Device drawn_on = z.is_meta() ? at::kMeta : at::kCPU;
+  const at::Tensor mask = at::empty({rows, columns}, at::TensorOptions().dtype(at::kFloat).device(drawn_on));
+  const std::uint32_t threshold = dropout_threshold(dropout);
+  const float kept = kept_scale(dropout);
+  // drawing a number takes as long as a few operations
+  by_rows(mask, rows, 4 * columns, [&](std::int64_t begin, std::int64_t end) {
+    float* out = data_of<float>(mask);
+    for (std::int64_t r = begin; r < end; ++r) {
+      const std::int64_t sample = first_sample + r / sequence, place = r % sequence;
+      const PhiloxKey key{static_cast<std::uint64_t>(seed), static_cast<std::uint64_t>(sample << 32 | place)};
+      for (std::int64_t c = 0; c < columns; c += 32) {
+        const auto words = philox_group(key, static_cast<std::uint64_t>(c / 32));
+        for (std::int64_t i = 0; i < 32 && c + i < columns; ++i)
+          out[r * columns + c + i] = words[i / 8][i % 8] < threshold ? 0.f : kept;
+      }
+    }
+  });
+  return mask.to(z.options());
 }
 
 }  // namespace zero

@@ -19,12 +19,9 @@ bool oneDNN_multiplies(const char* question) {
   return op && op->typed<bool()>().call();
 }
 
-/// Elements of a block in fp32: 4 MiB, which stays in a cache.
-constexpr std::int64_t block_elements = std::int64_t{1} << 20;
-
-std::int64_t rows_of_block(std::int64_t row) {
-  return std::max<std::int64_t>(64, block_elements / std::max<std::int64_t>(row, 1));
-}
+// Blocks have operands and results of a million numbers at most: 4 MiB in fp32, which stay in a cache.
+constexpr std::int64_t side = 512;     // rows, and columns
+constexpr std::int64_t length = 2048;  // terms of a sum that are added at a time
 
 /// Whether b is a weight's transpose, and a few rows that are multiplied as fast as it is read.
 bool has_few_rows(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
@@ -40,19 +37,30 @@ void few_rows_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor&
           [&](std::int64_t begin, std::int64_t end) { kernels::few_rows_product(product, begin, end); });
 }
 
-// Blocks of whole rows of a and columns of b: a sum over k is never cut, so that blocks do not show in the result.
+at::Tensor part(const at::Tensor& x, std::int64_t dim, std::int64_t begin, std::int64_t most) {
+  return x.narrow(dim, begin, std::min(most, x.size(dim) - begin));
+}
+
+/// a b, or with `sum` defined sum + a b, in fp32.
+at::Tensor widened(const at::Tensor& a, const at::Tensor& b, at::Tensor sum) {
+  std::int64_t begin = 0;
+  do {
+    const at::Tensor wide_a = part(a, 1, begin, length).to(at::kFloat),
+                     wide_b = part(b, 0, begin, length).to(at::kFloat);
+    sum = sum.defined() ? sum.addmm_(wide_a, wide_b) : at::mm(wide_a, wide_b);
+    begin += length;
+  } while (begin < a.size(1) && !sum.is_meta());
+  return sum;
+}
+
+// On Meta the first block tells what all hold.
 void widened_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
-  const std::int64_t most = rows_of_block(a.size(1));
-  for (std::int64_t row = 0; row < a.size(0); row += most) {
-    const std::int64_t rows = std::min(most, a.size(0) - row);
-    const at::Tensor wide_a = a.narrow(0, row, rows).to(at::kFloat);
-    for (std::int64_t column = 0; column < b.size(1); column += most) {
-      const std::int64_t columns = std::min(most, b.size(1) - column);
-      const at::Tensor wide_b = b.narrow(1, column, columns).to(at::kFloat);
-      const at::Tensor block = out.narrow(0, row, rows).narrow(1, column, columns);
-      block.copy_(add ? at::addmm(block.to(at::kFloat), wide_a, wide_b) : at::mm(wide_a, wide_b));
+  for (std::int64_t row = 0; row < a.size(0); row += side)
+    for (std::int64_t column = 0; column < b.size(1); column += side) {
+      const at::Tensor block = part(part(out, 0, row, side), 1, column, side);
+      block.copy_(widened(part(a, 0, row, side), part(b, 1, column, side), add ? block.to(at::kFloat) : at::Tensor()));
+      if (out.is_meta()) return;
     }
-  }
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ void register_kernels(torch::Library& m) {
   m.impl("swiglu_backward", cpu::swiglu_backward);
   m.impl("cross_entropy", cpu::cross_entropy);
   m.impl("cross_entropy_backward_", cpu::cross_entropy_backward_);
+  m.impl("matrix_product_into", cpu::matrix_product_into);
 }
 
 /// The operation of a name, with the signature that all its kernels have.
@@ -79,7 +80,6 @@ TORCH_LIBRARY_IMPL(zero, CompositeExplicitAutograd, m) {
 
 TORCH_LIBRARY_IMPL(zero, CPU, m) {
   zero::register_kernels(m);
-  m.impl("matrix_product_into", zero::cpu::matrix_product_into);
   m.impl("table_rows", zero::cpu::table_rows);
 }
 

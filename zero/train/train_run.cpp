@@ -18,7 +18,7 @@
 #include "comm/world/device_choice.h"
 #include "models/families/config_json.h"
 #include "models/nn/matmul_setting.h"
-#include "models/ops/device_setting.h"
+#include "models/ops/cuda/device_setting.h"
 #include "offload/memory/process_memory.h"
 #include "zero/checkpoint/resume_states.h"
 #include "zero/config/mistakes.h"

@@ -1,6 +1,6 @@
 #include "base/error.h"
 #include "models/ops/cuda/device_operators.h"
-#include "models/ops/device_setting.h"
+#include "models/ops/cuda/device_setting.h"
 
 namespace zero {
 

@@ -1,4 +1,4 @@
-#include "models/ops/device_setting.h"
+#include "models/ops/cuda/device_setting.h"
 
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContext.h>

@@ -11,7 +11,7 @@
 #include "models/ops/attention.h"
 #include "models/ops/cross_entropy.h"
 #include "models/ops/cuda/device_operators.h"
-#include "models/ops/device_setting.h"
+#include "models/ops/cuda/device_setting.h"
 #include "models/ops/low_rank.h"
 #include "models/ops/rms_norm.h"
 #include "models/ops/rotary.h"

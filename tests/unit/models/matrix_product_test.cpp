@@ -16,9 +16,9 @@ struct Shape {
 };
 
 // Few rows and many, around a kernel's sixteen numbers and four columns, and blocks that do not come out even.
-constexpr Shape shapes[] = {{1, 1, 1},  {1, 16, 4}, {2, 17, 5},     {3, 100, 33},   {7, 64, 1},
-                            {8, 31, 9}, {9, 31, 9}, {64, 128, 96},  {300, 5000, 3}, {5, 0, 4},
-                            {0, 8, 4},  {4, 8, 0},  {3, 2048, 700}, {70, 17000, 66}};
+constexpr Shape shapes[] = {{1, 1, 1},  {1, 16, 4}, {2, 17, 5},     {3, 100, 33},    {7, 64, 1},
+                            {8, 31, 9}, {9, 31, 9}, {64, 128, 96},  {300, 5000, 3},  {5, 0, 4},
+                            {0, 8, 4},  {4, 8, 0},  {3, 2048, 700}, {70, 17000, 66}, {1100, 9, 1030}};
 
 /// Largest error against fp64, in units of what rounding may make of the sum of the sizes of its terms.
 double error(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, const at::Tensor& before) {
@@ -35,22 +35,22 @@ double error(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, co
 
 class MatrixProduct : public testing::TestWithParam<at::ScalarType> {};
 
+at::Tensor turned(const at::Tensor& x) { return x.t().contiguous().t(); }
+
 TEST_P(MatrixProduct, IsThatOfFp64RoundedOnce) {
-  for (const Shape& s : shapes)
-    for (const bool a_turned : {false, true})
-      for (const bool b_turned : {false, true}) {
-        const at::Tensor a =
-            a_turned ? random({s.length, s.rows}, 1, GetParam()).t() : random({s.rows, s.length}, 1, GetParam());
-        const at::Tensor b =
-            b_turned ? random({s.columns, s.length}, 2, GetParam()).t() : random({s.length, s.columns}, 2, GetParam());
-        SCOPED_TRACE(testing::Message() << s.rows << " " << s.length << " " << s.columns << " " << a_turned
-                                        << b_turned);
-        EXPECT_LE(error(matrix_product(a, b), a, b, {}), 1);
-        at::Tensor sum = random({s.rows, s.columns}, 3, GetParam());
-        const at::Tensor before = sum.clone();
-        matrix_product_into(sum, a, b, true);
+  for (const Shape& s : shapes) {
+    const at::Tensor a = random({s.rows, s.length}, 1, GetParam()), b = random({s.length, s.columns}, 2, GetParam()),
+                     before = random({s.rows, s.columns}, 3, GetParam());
+    for (const at::Tensor& left : {a, turned(a)})
+      for (const at::Tensor& right : {b, turned(b)}) {
+        SCOPED_TRACE(testing::Message() << s.rows << " " << s.length << " " << s.columns << left.strides()
+                                        << right.strides());
+        EXPECT_LE(error(matrix_product(left, right), a, b, {}), 1);
+        at::Tensor sum = before.clone();
+        matrix_product_into(sum, left, right, true);
         EXPECT_LE(error(sum, a, b, before), 1);
       }
+  }
 }
 
 // Parts of larger matrices, as adapters of fused parameters write: what stands beside them stays.

@@ -252,7 +252,7 @@ def check_export(place, args):
     for more in ((), ("--set", "lora.r=2", "--set", "lora.init_lora_weights=pissa")):
         code, said = place.run("--set", "training.steps=3", *more, "--set", "checkpoint.export_dtype=bf16")
         assert code == 0, said
-        done = subprocess.run([place.bin + "/zero_export", place.path("out/checkpoints/step-00000003"), place.path("exported")], capture_output=True, text=True)
+        done = subprocess.run([place.bin + "/zero_export", place.path("out/checkpoints/step-00000003"), place.path("exported")], capture_output=True, text=True, env=environment())
         assert done.returncode == 0, done.stderr
         assert subprocess.run(["diff", "-r", place.path("exported"), place.path("out/adapter" if more else "out/model")]).returncode == 0
         shutil.rmtree(place.path("out"))

@@ -8,7 +8,7 @@
 #include "models/formats/gguf/gguf_hyperparameters.h"
 #include "models/formats/gguf/gguf_layout.h"
 #include "models/formats/gguf/gguf_rope.h"
-#include "models/formats/gguf/tokenizer_keys.h"
+#include "models/formats/gguf/tokenizer/tokenizer_keys.h"
 #include "models/formats/gguf_writer.h"
 #include "models/weight_chunks.h"
 

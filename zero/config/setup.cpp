@@ -3,8 +3,8 @@
 #include "base/error.h"
 #include "models/families/config_json.h"
 #include "models/formats/base_model.h"
-#include "models/formats/gguf/gguf_tokenizer.h"
 #include "models/formats/gguf/gguf_weights.h"
+#include "models/formats/gguf/tokenizer/gguf_tokenizer.h"
 #include "zero/config/optimizer_settings.h"
 
 namespace zero {

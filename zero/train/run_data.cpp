@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "models/formats/base_model.h"
-#include "models/formats/gguf/gguf_tokenizer.h"
+#include "models/formats/gguf/tokenizer/gguf_tokenizer.h"
 #include "models/formats/tokenizer_files.h"
 #include "zero/config/config_rules.h"
 #include "zero/config/setup.h"

@@ -11,7 +11,7 @@
 #include "models/formats/gguf/gguf_check.h"
 #include "models/formats/gguf/gguf_layout.h"
 #include "models/formats/gguf/gguf_rope.h"
-#include "models/formats/gguf/gguf_vocabulary.h"
+#include "models/formats/gguf/tokenizer/gguf_vocabulary.h"
 #include "models/formats/hf_weights.h"
 #include "models/ggml_values.h"
 #include "models/lora/adapted_weights.h"

@@ -1,16 +1,18 @@
 // The tokenizer of a GGUF file: what went in comes out, ids and chats alike.
-#include "models/formats/gguf/gguf_tokenizer.h"
+#include "models/formats/gguf/tokenizer/gguf_tokenizer.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
 #include "base/error.h"
 #include "base/json_text.h"
+#include "base/log.h"
 #include "models/families/families.h"
 #include "models/formats/gguf_model.h"
 #include "models/formats/gguf_writer.h"
 #include "models/formats/tokenizer_files.h"
 #include "models/initial_weights.h"
+#include "models/text/pipeline/text_pipeline.h"
 #include "models/text/tokenizer.h"
 #include "tests/unit/message_of.h"
 #include "tests/unit/temporary_folder.h"
@@ -45,6 +47,46 @@ TEST(GgufTokenizer, GivesTheIdsAndTheTemplateOfTheFolderThatItWasMadeOf) {
   std::filesystem::remove_all(made);
 }
 
+constexpr const char* texts[] = {
+    "In the beginning", " two  spaces\n\tand a tab",      "h\u00e9llo \u4e16\u754c \U0001F600", "",
+    "12345 it's",       "<|im_start|>user\nHi<|im_end|>", "caf\u00e9 don't WON'T\r\n\r\n  x"};
+
+// Of byte-level merges there and back, by each rule whose files are here.
+TEST(GgufTokenizer, GivesTheIdsOfATokenizerJsonToo) {
+  for (const std::string name : {"gpt2", "llama3", "qwen"}) {
+    const std::string source = ZERO_TEST_DATA "/pipelines/" + name;
+    const Tokenizer want = Tokenizer::load(source);
+    const TemporaryFolder folder;
+    ModelConfig config = preset_config("llama-tiny");
+    config.vocab_size = want.vocab_size() + 3;  // rows without a token
+    config.bos_token_id = want.bos();
+    config.eos_token_ids = {*want.eos()};
+    config.num_hidden_layers = 1;
+    const Model model = make_model(config);
+    RandomWeights weights(model, 0);
+    write_gguf(folder / "a.gguf", model, weights, {.tokenizer = find_tokenizer("", "", source)});
+    const GgufFile file(folder / "a.gguf");
+    ASSERT_EQ(why_no_tokenizer(file), "");
+    const std::string made = gguf_tokenizer_folder(file);
+    const Tokenizer got = Tokenizer::load(made);
+    for (const char* text : texts) {
+      const std::vector<std::int32_t> ids = want.pipeline()->encode(text, true);
+      EXPECT_EQ(got.pipeline()->encode(text, true), ids) << name << text;
+      EXPECT_EQ(got.decode(ids), want.decode(ids)) << name << text;
+    }
+    EXPECT_EQ(got.opening(), want.opening()) << name;
+    EXPECT_EQ(got.eos(), want.eos()) << name;
+    EXPECT_EQ(chat_template_of(find_tokenizer("", "", made)), chat_template_of(find_tokenizer("", "", source))) << name;
+    // and on into another file: the same keys
+    write_gguf(folder / "b.gguf", model, weights, {.tokenizer = find_tokenizer("", "", made)});
+    const GgufFile again(folder / "b.gguf");
+    for (const char* key : {"tokens", "merges", "pre", "token_type", "add_bos_token"})
+      EXPECT_EQ(again.metadata().at(text("tokenizer.ggml.", key)), file.metadata().at(text("tokenizer.ggml.", key)))
+          << name;
+    std::filesystem::remove_all(made);
+  }
+}
+
 /// A file with these metadata and no tensor to speak of.
 GgufFile file_of(const TemporaryFolder& folder, const GgufMetadata& metadata) {
   GgufWriter writer(folder / "b.gguf", metadata, {{"a", {1}, GgmlType::f32}});
@@ -53,12 +95,53 @@ GgufFile file_of(const TemporaryFolder& folder, const GgufMetadata& metadata) {
   return GgufFile(folder / "b.gguf");
 }
 
+GgufMetadata byte_pairs(const std::string& pre, const std::vector<std::string>& tokens,
+                        const std::vector<std::int32_t>& types) {
+  GgufMetadata metadata;
+  metadata.add("tokenizer.ggml.model", "gpt2");
+  metadata.add("tokenizer.ggml.pre", pre);
+  metadata.add("tokenizer.ggml.tokens", tokens);
+  metadata.add("tokenizer.ggml.token_type", types);
+  metadata.add("tokenizer.ggml.merges", std::vector<std::string>{"a b"});
+  return metadata;
+}
+
+// BOS and EOS stand where the file says; where it does not, as llama.cpp has it of the rule.
+TEST(GgufTokenizer, EdgesAreThoseOfTheFileOrOfItsRule) {
+  const TemporaryFolder folder;
+  const auto ids = [&](const std::string& pre, std::optional<bool> bos, std::optional<bool> eos) {
+    GgufMetadata metadata = byte_pairs(pre, {"a", "b", "ab", "<s>", "</s>", "[PAD5]"}, {1, 1, 1, 3, 3, 5});
+    metadata.add_uint32("tokenizer.ggml.bos_token_id", 3);
+    metadata.add_uint32("tokenizer.ggml.eos_token_id", 4);
+    if (bos) metadata.add_bool("tokenizer.ggml.add_bos_token", *bos);
+    if (eos) metadata.add_bool("tokenizer.ggml.add_eos_token", *eos);
+    const std::string made = gguf_tokenizer_folder(file_of(folder, metadata));
+    const Tokenizer tokenizer = Tokenizer::load(made);
+    std::filesystem::remove_all(made);
+    return tokenizer.pipeline()->encode("ab", true);
+  };
+  using Ids = std::vector<std::int32_t>;
+  EXPECT_EQ(ids("qwen2", {}, {}), (Ids{2}));
+  EXPECT_EQ(ids("llama-v3", {}, {}), (Ids{3, 2}));
+  EXPECT_EQ(ids("llama-bpe", false, {}), (Ids{2}));
+  EXPECT_EQ(ids("qwen2", true, true), (Ids{3, 2, 4}));
+}
+
 TEST(GgufTokenizer, TellsOfOtherKindsAndOfListsThatDoNotFit) {
   const TemporaryFolder folder;
   GgufMetadata other;
-  other.add("tokenizer.ggml.model", "gpt2");
-  EXPECT_THAT(why_no_tokenizer(file_of(folder, other)), HasSubstr("\"gpt2\""));
+  other.add("tokenizer.ggml.model", "bert");
+  EXPECT_THAT(why_no_tokenizer(file_of(folder, other)), HasSubstr("\"bert\""));
   EXPECT_EQ(gguf_tokenizer_folder(file_of(folder, other)), "");
+  EXPECT_THAT(why_no_tokenizer(file_of(folder, byte_pairs("viking", {}, {}))),
+              testing::AllOf(HasSubstr("\"viking\""), HasSubstr("known here are gpt-2, ")));
+  const auto refusal = [&](const GgufMetadata& metadata) {
+    const GgufFile file = file_of(folder, metadata);
+    return message_of<InputError>([&] { gguf_tokenizer_files(file); });
+  };
+  EXPECT_THAT(refusal(byte_pairs("qwen2", {"a", "b"}, {1})), HasSubstr("one length"));
+  EXPECT_THAT(refusal(byte_pairs("qwen2", {"a", "a"}, {1, 1})), HasSubstr("\"a\" twice"));
+  EXPECT_THAT(refusal(byte_pairs("qwen2", {"a"}, {9})), HasSubstr("types are 1 to 6"));
   EXPECT_THAT(why_no_tokenizer(file_of(folder, {})), HasSubstr("no tokenizer"));
   GgufMetadata broken;
   broken.add("tokenizer.ggml.model", "llama");

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "models/formats/generation_config.h"
-#include "models/formats/gguf/tokenizer_keys.h"
+#include "models/formats/gguf/tokenizer/tokenizer_keys.h"
 #include "models/formats/hf_directory.h"
 #include "models/formats/tokenizer_files.h"
 #include "models/lora/peft_directory.h"

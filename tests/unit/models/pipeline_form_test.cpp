@@ -1,6 +1,6 @@
 // A tokenizer.json in a GGUF file: which of llama.cpp's rules it is, what is refused, and the keys that come of it. That
 // llama.cpp finds the same ids with them is shown by benchmarks/compare_llama_cpp.
-#include "models/formats/gguf/pipeline_form.h"
+#include "models/formats/gguf/tokenizer/pipeline_form.h"
 
 #include <gmock/gmock.h>
 
@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "base/json_text.h"
-#include "models/formats/gguf/pre_tokenizer_rules.h"
-#include "models/formats/gguf/tokenizer_keys.h"
+#include "models/formats/gguf/tokenizer/pre_tokenizer_rules.h"
+#include "models/formats/gguf/tokenizer/tokenizer_keys.h"
 #include "models/formats/gguf_writer.h"
 #include "tests/unit/message_of.h"
 #include "tests/unit/models/gguf_reader.h"

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/json_text.h"
-#include "models/formats/gguf/gguf_vocabulary.h"
+#include "models/formats/gguf/tokenizer/gguf_vocabulary.h"
 #include "models/text/character_map.h"
 #include "models/text/tokenizer.h"
 #include "models/text/tokenizer_model.h"

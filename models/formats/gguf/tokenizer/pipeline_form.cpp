@@ -1,4 +1,4 @@
-#include "models/formats/gguf/pipeline_form.h"
+#include "models/formats/gguf/tokenizer/pipeline_form.h"
 
 #include <algorithm>
 #include <unordered_set>
@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/utf8.h"
-#include "models/formats/gguf/pre_tokenizer_rules.h"
+#include "models/formats/gguf/tokenizer/pre_tokenizer_rules.h"
 #include "models/text/pipeline/component.h"
 #include "models/text/pipeline/metaspace.h"
 #include "models/text/pipeline/model/merge_list.h"
@@ -50,15 +50,12 @@ class FormReader {
 
   void of_bytes(const std::vector<std::string>& steps) {
     form_.model = "gpt2";
-    std::string known;
-    for (const PreTokenizerRule& rule : pre_tokenizer_rules()) {
+    for (const PreTokenizerRule& rule : pre_tokenizer_rules())
       if (rule.steps == steps && rule.whole_words == whole_words()) form_.pre = rule.name;
-      known += (known.empty() ? "" : ", ") + rule.name;
-    }
     if (form_.pre.empty())
       refuse(
           text("pre_tokenizer ", whole_words() ? "with" : "without", " ignore_merges: ", part("pre_tokenizer").dump()),
-          text("is none of llama.cpp's that are known here (", known, ")"));
+          text("is none of llama.cpp's that are known here (", names_of_pre_tokenizer_rules(), ")"));
     const json normalizer = part("normalizer");
     if (!normalizer.is_null() && normalizer != json{{"type", "NFC"}})
       refuse(text("normalizer ", normalizer.dump()), "llama.cpp normalises nothing");

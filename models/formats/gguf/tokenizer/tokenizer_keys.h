@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "models/formats/gguf/gguf_vocabulary.h"
+#include "models/formats/gguf/tokenizer/gguf_vocabulary.h"
 #include "models/formats/gguf_metadata.h"
 #include "models/formats/tokenizer_files.h"
 #include "models/model_config.h"

@@ -1,4 +1,4 @@
-#include "models/formats/gguf/gguf_vocabulary.h"
+#include "models/formats/gguf/tokenizer/gguf_vocabulary.h"
 
 #include <algorithm>
 #include <map>
@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/log.h"
-#include "models/formats/gguf/pipeline_form.h"
+#include "models/formats/gguf/tokenizer/pipeline_form.h"
 #include "models/formats/tokenizer_files.h"
 #include "models/text/pipeline/model/token_model.h"
 #include "models/text/pipeline/text_pipeline.h"

@@ -1,4 +1,4 @@
-#include "models/formats/gguf/gguf_tokenizer.h"
+#include "models/formats/gguf/tokenizer/gguf_tokenizer.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +12,7 @@
 #include "base/fingerprint.h"
 #include "base/json_text.h"
 #include "base/log.h"
+#include "models/formats/gguf/tokenizer/gguf_byte_pairs.h"
 
 namespace zero {
 namespace {
@@ -104,21 +105,27 @@ std::string model_of(const GgufFile& file) {
   return model.bytes();
 }
 
-std::string settings_of(const GgufFile& file) {
-  const Vocabulary vocabulary = vocabulary_of(file);
-  json settings{{"tokenizer_class", "LlamaTokenizer"},
-                {"legacy", false},
-                {"clean_up_tokenization_spaces", false},
-                {"add_bos_token", file.flag("tokenizer.ggml.add_bos_token").value_or(true)},
-                {"add_eos_token", file.flag("tokenizer.ggml.add_eos_token").value_or(false)}};
+/// tokenizer_config.json: these settings, the named tokens, the chat template.
+std::string settings_of(const GgufFile& file, json settings) {
+  settings["clean_up_tokenization_spaces"] = false;
+  const auto* tokens = file.words("tokenizer.ggml.tokens");
   for (const auto& [key, name] :
        {std::pair{"bos_token", "bos"}, {"eos_token", "eos"}, {"unk_token", "unknown"}, {"pad_token", "padding"}})
     if (const auto id = file.integer(text("tokenizer.ggml.", name, "_token_id"));
-        id && *id >= 0 && std::size_t(*id) < vocabulary.tokens.size())
-      settings[key] = vocabulary.tokens[std::size_t(*id)];
+        id && *id >= 0 && tokens && std::size_t(*id) < tokens->size())
+      settings[key] = (*tokens)[std::size_t(*id)];
   if (const auto jinja = file.word("tokenizer.chat_template")) settings["chat_template"] = *jinja;
   return settings.dump(2) + "\n";
 }
+
+json sentencepiece_settings(const GgufFile& file) {
+  return {{"tokenizer_class", "LlamaTokenizer"},
+          {"legacy", false},
+          {"add_bos_token", file.flag("tokenizer.ggml.add_bos_token").value_or(true)},
+          {"add_eos_token", file.flag("tokenizer.ggml.add_eos_token").value_or(false)}};
+}
+
+bool merges_bytes(const GgufFile& file) { return file.word("tokenizer.ggml.model") == "gpt2"; }
 
 bool holds(const fs::path& file, const std::string& content) {
   std::error_code none;
@@ -143,14 +150,18 @@ void make_own_folder(const std::string& folder) {
 std::string why_no_tokenizer(const GgufFile& file) {
   const auto kind = file.word("tokenizer.ggml.model");
   if (!kind || *kind == "no_vocab" || *kind == "none") return "the file carries no tokenizer";
-  if (*kind != "llama")
-    return "the file's tokenizer is of the kind \"" + *kind +
-           "\", and SentencePiece's (\"llama\") is read from GGUF files";
-  return "";
+  if (merges_bytes(file)) return why_no_byte_pairs(file);
+  if (*kind == "llama") return "";
+  return "the file's tokenizer is of the kind \"" + *kind +
+         "\", and SentencePiece's (\"llama\") and those that merge bytes (\"gpt2\") are read from GGUF files";
 }
 
 std::map<std::string, std::string> gguf_tokenizer_files(const GgufFile& file) {
-  return {{"tokenizer.model", model_of(file)}, {"tokenizer_config.json", settings_of(file)}};
+  if (merges_bytes(file))
+    return {{"tokenizer.json", byte_pairs_json(file)},
+            {"tokenizer_config.json", settings_of(file, {{"tokenizer_class", "PreTrainedTokenizerFast"}})}};
+  return {{"tokenizer.model", model_of(file)},
+          {"tokenizer_config.json", settings_of(file, sentencepiece_settings(file))}};
 }
 
 std::string gguf_tokenizer_folder(const GgufFile& file) {

@@ -1,4 +1,4 @@
-#include "models/formats/gguf/tokenizer_keys.h"
+#include "models/formats/gguf/tokenizer/tokenizer_keys.h"
 
 #include <algorithm>
 #include <cctype>
@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/log.h"
-#include "models/formats/gguf/pipeline_form.h"
+#include "models/formats/gguf/tokenizer/pipeline_form.h"
 #include "models/text/pipeline/text_pipeline.h"
 #include "models/text/tokenizer.h"
 

@@ -1,5 +1,6 @@
-#include "models/formats/gguf/pre_tokenizer_rules.h"
+#include "models/formats/gguf/tokenizer/pre_tokenizer_rules.h"
 
+#include <algorithm>
 #include <map>
 
 namespace zero {
@@ -9,6 +10,7 @@ using nlohmann::json;
 
 constexpr const char* digits = "digits";
 constexpr const char* bytes = "bytes";
+const std::string word_step = "words ";
 
 // Words of GPT-2; of cl100k, which Llama 3 has too; of Qwen 2, with each digit alone; of Tekken and of o200k, which cut
 // where small letters end and capitals begin.
@@ -37,7 +39,7 @@ const std::map<std::string, std::string>& spellings() {
 
 std::string words(const std::string& regex) {
   const auto same = spellings().find(regex);
-  return "words " + (same == spellings().end() ? regex : same->second);
+  return word_step + (same == spellings().end() ? regex : same->second);
 }
 
 /// The words take every character, so that keeping the matches alone keeps all.
@@ -67,15 +69,44 @@ void add_steps(const json& step, std::vector<std::string>& steps) {
 
 const std::vector<PreTokenizerRule>& pre_tokenizer_rules() {
   static const std::vector<PreTokenizerRule> rules{
-      {"gpt-2", {words(gpt2), bytes}},
+      {"gpt-2", {words(gpt2), bytes}, false, false, {"phi-2"}},
       {"smollm", {digits, words(gpt2), bytes}},
-      {"llama-bpe", {words(cl100k), bytes}, true},
-      {"dbrx", {words(cl100k), bytes}},
-      {"qwen2", {words(qwen2), bytes}},
-      {"tekken", {words(tekken), bytes}, true},
-      {"gpt-4o", {words(o200k), bytes}},
+      {"llama-bpe", {words(cl100k), bytes}, true, true, {"llama3", "llama-v3", "falcon3", "pixtral"}},
+      {"dbrx", {words(cl100k), bytes}, false, false, {"smaug-bpe"}},
+      {"qwen2", {words(qwen2), bytes}, false, false, {"deepseek-r1-qwen"}},
+      {"tekken", {words(tekken), bytes}, true, true},
+      {"gpt-4o", {words(o200k), bytes}, false, false, {"llama4"}},
   };
   return rules;
+}
+
+const PreTokenizerRule* pre_tokenizer_rule(const std::string& name) {
+  for (const PreTokenizerRule& rule : pre_tokenizer_rules())
+    if (rule.name == name || std::find(rule.others.begin(), rule.others.end(), name) != rule.others.end()) return &rule;
+  return nullptr;
+}
+
+std::string names_of_pre_tokenizer_rules() {
+  std::string names;
+  for (const PreTokenizerRule& rule : pre_tokenizer_rules()) names += (names.empty() ? "" : ", ") + rule.name;
+  return names;
+}
+
+json pre_tokenizer_of(const PreTokenizerRule& rule) {
+  json steps = json::array();
+  for (const std::string& step : rule.steps) {
+    if (step == digits)
+      steps.push_back({{"type", "Digits"}, {"individual_digits", true}});
+    else if (step == bytes)
+      steps.push_back(
+          {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", false}, {"use_regex", false}});
+    else
+      steps.push_back({{"type", "Split"},
+                       {"pattern", {{"Regex", step.substr(word_step.size())}}},
+                       {"behavior", "Isolated"},
+                       {"invert", false}});
+  }
+  return {{"type", "Sequence"}, {"pretokenizers", steps}};
 }
 
 std::vector<std::string> pre_tokenizer_steps(const json& pre_tokenizer) {

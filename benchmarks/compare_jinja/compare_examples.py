@@ -1,15 +1,16 @@
 """Training examples with tools, calls, thoughts, results of tools and variables, by zero_train's preview and by transformers: texts, ids and masks.
 
 usage: python compare_examples.py BIN FOLDER [--conversations 500] [--seed 1] [--templates FILE...]      (transformers 5, jinja2 3.1)
-FOLDER holds a tokenizer.json; the templates are compare.py's when none is named. Theirs: apply_chat_template for text and ids, its mask where the template has
-generation blocks, else the assistant's answers found here anew from apply_chat_template over prefixes. An example counts as equal when text, ids and mask are
+FOLDER holds a tokenizer.json, to which the text that ends an answer of a template is added as a special token, without which zero_train refuses the two; the templates are compare.py's when none is named. Theirs: apply_chat_template for text and ids, the spans of its generation
+blocks where the template has some (its own mask has a token of an empty block, too), else the assistant's answers found here anew from apply_chat_template over prefixes. An example counts as equal when text, ids and mask are
 those, or when both refuse it. What one side alone refuses is counted apart, by its reason. Exits 1 when any example differs, or is refused for another
 reason than docs/data.md gives.
 """
-import argparse, collections, glob, json, os, random, subprocess, sys, tempfile
+import argparse, collections, glob, json, os, random, re, shutil, subprocess, sys, tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from compare import conversation
 from transformers import AutoTokenizer
+from transformers.utils.chat_template_utils import render_jinja_template
 
 BY_RULE = ["would be lost", "cannot be told", "only text is trained", "unknown role", "must be a text", "\"content\" is missing", "parts, and the chat template", "must be a list of objects", "is no special token", "an empty list", "is not read"]
 
@@ -30,8 +31,9 @@ def theirs(tokenizer, template, line):
         text = render(messages, False)
         ids = tokenizer(text, add_special_tokens=False)["input_ids"]
         if "generation %}" in template:
-            out = tokenizer.apply_chat_template(messages, tools=line.get("tools"), chat_template=template, return_dict=True, return_assistant_tokens_mask=True, **line.get("chat_template_kwargs", {}))
-            return text, ids, [0] + out["assistant_masks"][1:]
+            _, spans = render_jinja_template([messages], tools=line.get("tools"), chat_template=template, return_assistant_tokens_mask=True,
+                                             **tokenizer.special_tokens_map, **line.get("chat_template_kwargs", {}))
+            return text, ids, mask_of(tokenizer, text, spans[0])
         spans = []
         for i, message in enumerate(messages):
             if message["role"] != "assistant":
@@ -47,21 +49,35 @@ def theirs(tokenizer, template, line):
         return None
 
 
+def add_special_token(folder, content):
+    path = os.path.join(folder, "tokenizer.json")
+    with open(path) as file:
+        tokenizer = json.load(file)
+    assert content not in [token["content"] for token in tokenizer["added_tokens"]], content
+    number = 1 + max([token["id"] for token in tokenizer["added_tokens"]] + list(tokenizer["model"]["vocab"].values()))
+    tokenizer["added_tokens"].append({"id": number, "content": content, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True})
+    with open(path, "w") as file:
+        json.dump(tokenizer, file)
+
+
 def ours(args, template, lines, folder):
     """What zero_train shows of each line, or why it refuses it. A line that is refused ends a preview: the others are asked again without it."""
     answers, left = {}, list(enumerate(lines))
     config = os.path.join(folder, "config.toml")
     with open(config, "w") as file:
         file.write(f'[job]\noutput_dir = "{folder}/out"\n[model]\npreset = "llama-tiny"\nvocab_size = 100000\nmax_position_embeddings = 65536\n[data]\ntrain = ["{folder}/lines.jsonl"]\n'
-                   f'tokenizer = "{args.folder}"\nchat_template = "{template}"\n[training]\nsteps = 1\nseq_len = 60000\nprecision = "fp32"\n')
+                   f'tokenizer = "{folder}"\nchat_template = "{template}"\n[training]\nsteps = 1\nseq_len = 60000\nprecision = "fp32"\n')
     while left:
         with open(os.path.join(folder, "lines.jsonl"), "w") as file:
             file.write("".join(json.dumps(line) + "\n" for _, line in left))
         run = subprocess.run([os.path.join(args.bin, "zero_train"), config, "--preview", str(len(left)), "--json"], capture_output=True, text=True)
         if run.returncode == 0:
-            answers |= {number: json.loads(shown) for (number, _), shown in zip(left, run.stdout.splitlines())}
+            answers |= {number: json.loads(shown) for (number, _), shown in zip(left, run.stdout.split("\n"))}
             break
         place = run.stderr.find("lines.jsonl:")
+        if "which is no special token of" in run.stderr and place < 0:
+            add_special_token(folder, re.search("ends an answer with (.+), which is no special token", run.stderr).group(1))
+            continue
         assert place >= 0, run.stderr[-2000:]
         at = int(run.stderr[place:].split(":")[1]) - 1
         answers[left[at][0]] = run.stderr[place:].strip()
@@ -69,14 +85,18 @@ def ours(args, template, lines, folder):
     return [answers[i] for i in range(len(lines))]
 
 
-def compare(args, tokenizer, template):
+def compare(args, template):
     rng, source, counts, wrong = random.Random(args.seed), open(template).read(), collections.Counter(), 0
     lines = []
     for _ in range(args.conversations):
         case = conversation(rng)
         lines.append({"messages": case["messages"], "chat_template_kwargs": {k: v for k, v in case["variables"].items() if k != "documents"}} | ({"tools": case["tools"]} if "tools" in case else {}))
     with tempfile.TemporaryDirectory() as folder:
-        for line, got in zip(lines, ours(args, template, lines, folder)):
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            shutil.copy(os.path.join(args.folder, name), folder)
+        answers = ours(args, template, lines, folder)
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        for line, got in zip(lines, answers):
             expected = theirs(tokenizer, source, line)
             if isinstance(got, str):
                 reason = next((r for r in BY_RULE if r in got), "the chat template" if expected is None else None)
@@ -99,6 +119,5 @@ if __name__ == "__main__":
     parser.add_argument("--templates", nargs="*")
     args = parser.parse_args()
     args.folder = os.path.abspath(args.folder)
-    tokenizer = AutoTokenizer.from_pretrained(args.folder)
     templates = args.templates or sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates", "*.jinja")))
-    sys.exit(any([compare(args, tokenizer, os.path.abspath(path)) for path in templates]))
+    sys.exit(any([compare(args, os.path.abspath(path)) for path in templates]))

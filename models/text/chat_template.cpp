@@ -12,6 +12,7 @@
 #include "models/text/conversation/shown_conversation.h"
 #include "models/text/jinja/values/characters.h"
 #include "models/text/known_chat_templates.h"
+#include "models/text/tokenizer.h"
 
 namespace zero {
 namespace {
@@ -214,7 +215,12 @@ bool ChatTemplate::is_choice(const std::string& choice) {
 
 ChatTemplate ChatTemplate::load(const std::string& directory, const std::string& choice, const std::string& setting) {
   const nlohmann::json config = read_json_object(directory + "/tokenizer_config.json");
-  const std::string bos = token_text(config, "bos_token", "<s>"), eos = token_text(config, "eos_token", "</s>");
+  // what LlamaTokenizer has where nothing is said; a tokenizer.json has none of its own
+  const nlohmann::json tokenizer_class = config.value("tokenizer_class", nlohmann::json(""));
+  const bool llama = !Tokenizer::is_json(directory) ||
+                     (tokenizer_class.is_string() && tokenizer_class.get<std::string>().starts_with("Llama"));
+  const std::string bos = token_text(config, "bos_token", llama ? "<s>" : ""),
+                    eos = token_text(config, "eos_token", llama ? "</s>" : "");
   if (!choice.empty() && !is_choice(choice))
     throw InputError(text(setting, " ", choice, ": is not known, and no file; known templates: ", list_of_names()));
   FolderTemplates templates = FolderTemplates::read(directory);

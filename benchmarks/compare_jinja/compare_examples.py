@@ -33,7 +33,7 @@ def theirs(tokenizer, template, line):
         if "generation %}" in template:
             _, spans = render_jinja_template([messages], tools=line.get("tools"), chat_template=template, return_assistant_tokens_mask=True,
                                              **tokenizer.special_tokens_map, **line.get("chat_template_kwargs", {}))
-            return text, ids, mask_of(tokenizer, text, spans[0])
+            return text, ids, mask_of(tokenizer, text, [(begin, end) for begin, end in spans[0] if begin < end])
         spans = []
         for i, message in enumerate(messages):
             if message["role"] != "assistant":

@@ -12,7 +12,8 @@
 namespace zero {
 namespace {
 
-constexpr std::string_view prefix = "step-", temporary = ".tmp", damaged = ".damaged", kept = ".kept";
+constexpr std::string_view prefix = "step-", temporary = ".tmp", damaged = ".damaged", later = ".later",
+                           replaced = ".replaced", kept = ".kept";
 
 std::optional<std::int64_t> step_of(std::string_view name) {
   if (!name.starts_with(prefix)) return std::nullopt;
@@ -95,13 +96,25 @@ void CheckpointFolders::begin(std::int64_t step) {
 
 void CheckpointFolders::publish(std::int64_t step) {
   check_call(calls_.sync_directory(temporary_path(step)), temporary_path(step), "synced");
+  const std::string before = path(step) + std::string(replaced);
   int renamed = calls_.rename(temporary_path(step), path(step));
-  if (renamed < 0 && (errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR) && !is_complete(step)) {
+  const bool taken = renamed < 0 && (errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR),
+             replaces = taken && is_complete(step);
+  if (replaces) {
+    remove(before);
+    check_call(calls_.rename(path(step), before), path(step), "renamed");
+  } else if (taken) {
     put_aside(path(step));
-    renamed = calls_.rename(temporary_path(step), path(step));
+  }
+  if (taken) renamed = calls_.rename(temporary_path(step), path(step));
+  if (renamed < 0 && replaces) {
+    const int reason = errno;
+    calls_.rename(before, path(step));
+    errno = reason;
   }
   check_call(renamed, temporary_path(step), "renamed");
   check_call(calls_.sync_directory(root_), root_, "synced");
+  if (replaces) remove(before);
 }
 
 void CheckpointFolders::prune(std::int64_t keep) {
@@ -125,10 +138,10 @@ int CheckpointFolders::sweep() {
   return removed;
 }
 
-void CheckpointFolders::set_aside_after(std::int64_t step) {
-  for (const std::int64_t other : names()) {
+void CheckpointFolders::set_aside_after(std::int64_t step, Aside as) {
+  for (const std::int64_t other : as == Aside::damaged ? names() : steps()) {
     if (other <= step) continue;
-    const std::string aside = path(other) + std::string(damaged);
+    const std::string aside = path(other) + std::string(as == Aside::damaged ? damaged : later);
     remove(aside);
     check_call(calls_.rename(path(other), aside), path(other), "renamed");
     log_warning(path(other), " is set aside as ", aside, ": remove it when you have looked at it");

@@ -1,8 +1,9 @@
 #pragma once
 // CheckpointFolders: the checkpoints of a run by their names. step-NNNNNNNN is complete, because it got this name when
 // all that it holds was durable; with .tmp behind it, it is being written or removed, or was when the run ended; with
-// .damaged it did not verify when a run was resumed, and waits for its owner to look at it; with .kept it holds files
-// that no run writes, which stayed when the checkpoint that they were put beside was removed.
+// .damaged it did not verify when a run was resumed, and waits for its owner to look at it; with .later it is of a run
+// before one that began anew and saved an earlier step; with .kept it holds files that no run writes, which stayed when
+// the checkpoint that they were put beside was removed.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -29,15 +30,16 @@ class CheckpointFolders {
 
   /// An empty temporary folder for a step, and the root and the folders above it where they are missing.
   void begin(std::int64_t step);
-  /// The temporary folder, all of which is durable, gets its name, and the name is made durable. What is no checkpoint
-  /// and has this name is put aside.
+  /// The temporary folder, all of which is durable, gets its name, and the name is made durable. A complete one of this
+  /// name is replaced; what is no checkpoint and has it is put aside.
   void publish(std::int64_t step);
   /// Removes complete ones beyond the newest `keep`.
   void prune(std::int64_t keep);
   /// Removes what was being written or removed when a run ended. Returns how many.
   int sweep();
-  /// Gives those after `step` the name of damaged ones.
-  void set_aside_after(std::int64_t step);
+  /// Gives all after `step` the name of damaged ones, or complete ones that of later ones.
+  enum class Aside : std::uint8_t { damaged, later };
+  void set_aside_after(std::int64_t step, Aside as);
   /// Removes the temporary folder of a step that was given up.
   void discard(std::int64_t step);
   /// Removes a folder of these names with the files of a checkpoint; of a link the link. With other files in it, it is

@@ -58,7 +58,7 @@ RunPosition resume_states(ModelStates& model, CheckpointFolders& folders, FileCa
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
     log_info("resumed after step ", step, ", states read in ", std::fixed, std::setprecision(2), seconds.count(), " s");
     on_first(control, [&] {
-      folders.set_aside_after(step);
+      folders.set_aside_after(step, CheckpointFolders::Aside::damaged);
       if (const int removed = folders.sweep())
         log_info("removed ", removed, " unfinished checkpoint(s) from ", folders.root());
     });

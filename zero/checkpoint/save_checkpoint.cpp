@@ -76,9 +76,11 @@ void write_manifest(const Manifest& manifest, const std::string& folder, FileCal
   file.finish();
 }
 
-/// A checkpoint that cannot be removed does no harm to the new one.
-void prune(CheckpointFolders& folders, std::int64_t keep) {
+/// The one of this step is the newest from now on: those of later steps are of a run that did not go on. One that cannot be
+/// moved or removed does no harm to the new one.
+void prune(CheckpointFolders& folders, std::int64_t step, std::int64_t keep) {
   try {
+    folders.set_aside_after(step, CheckpointFolders::Aside::later);
     folders.prune(keep);
   } catch (const Error& error) {
     log_warning("an old checkpoint stays: ", error.what());
@@ -120,7 +122,7 @@ void save_checkpoint(ModelStates& model, const RunDescription& run, const RunPos
     if (rank != 0) return;
     write_manifest(manifest, temporary, calls);
     folders.publish(position.steps);
-    prune(folders, options.keep);
+    prune(folders, position.steps, options.keep);
   });
 }
 

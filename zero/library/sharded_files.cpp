@@ -104,6 +104,15 @@ at::Tensor gather_random_states(const World& world) {
   return all;
 }
 
+/// What was begun of a state that could not be written would fill the disk further.
+void discard(CheckpointFolders& folders, std::int64_t steps) {
+  try {
+    folders.discard(steps);
+  } catch (const Error& error) {
+    log_warning("what was begun of a state stays: ", error.what());
+  }
+}
+
 }  // namespace
 
 void ShardedModel::save(const std::string& path) {
@@ -163,7 +172,12 @@ void ShardedModel::save_state(const std::string& folder) {
   const std::int64_t steps = model.states().steps_done();
   RunPosition position;
   position.steps = position.updates = steps;
-  save_checkpoint(model.states(), run, position, folders, calls, *world.impl().control);
+  try {
+    save_checkpoint(model.states(), run, position, folders, calls, *world.impl().control);
+  } catch (const Error&) {
+    if (world.is_main()) discard(folders, steps);
+    throw;
+  }
 }
 
 std::int64_t ShardedModel::load_state(const std::string& folder) {

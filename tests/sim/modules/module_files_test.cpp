@@ -2,8 +2,10 @@
 // with other ranks, is the run that was not interrupted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <torch/torch.h>
 
+#include <csignal>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -173,6 +175,83 @@ TEST(ModuleFiles, StatesOfOtherFrozenParametersAreRefused) {
   more->push_back(torch::nn::Linear(2, 2));
   for (at::Tensor& parameter : more[2]->parameters()) parameter.set_requires_grad(false);
   EXPECT_THAT(refusal(more), ::testing::HasSubstr("does not hold 2.weight, which is frozen here"));
+}
+
+/// Names in a folder of states.
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.push_back(entry.path().filename());
+  return names;
+}
+
+void one_step(Layers& model) {
+  model.backward(model->forward(torch::ones({2, 3})).sum());
+  model.optimizer().step();
+}
+
+TEST(ModuleFiles, AStateOfTheSameStepIsReplaced) {
+  const Scratch scratch;
+  on_ranks(2, [&](const World& world) {
+    torch::nn::Sequential net = layers(7, false);
+    at::Tensor seen = net->register_buffer("seen", torch::zeros({2}));
+    Layers model(net, world);
+    model.optimizer(SgdOptions());
+    one_step(model);
+    model.save_state(scratch.path);
+    seen.fill_(5);
+    model.save_state(scratch.path);
+    seen.zero_();
+    EXPECT_EQ(model.load_state(scratch.path), 1);
+    EXPECT_EQ(seen[1].item<float>(), 5);
+  });
+  EXPECT_THAT(names_in(scratch.path), ::testing::ElementsAre("step-00000001"));
+}
+
+// A program that begins anew in the folder of an earlier one goes on from its own states, and those are still there.
+TEST(ModuleFiles, WhatWasSavedLastIsLoadedWhateverTheFolderHeld) {
+  const Scratch scratch;
+  const auto run = [&](int steps) {
+    on_ranks(2, [&](const World& world) {
+      Layers model(layers(7, false), world);
+      model.optimizer(SgdOptions());
+      for (int step = 0; step < steps; ++step) {
+        one_step(model);
+        model.save_state(scratch.path);
+      }
+      EXPECT_EQ(model.load_state(scratch.path), steps);
+    });
+  };
+  run(4);
+  run(1);
+  EXPECT_THAT(names_in(scratch.path),
+              ::testing::UnorderedElementsAre("step-00000001", "step-00000003.later", "step-00000004.later"));
+}
+
+TEST(ModuleFiles, AStateThatCannotBeWrittenLeavesNothing) {
+  const Scratch scratch;
+  on_ranks(2, [&](const World& world) {
+    Layers model(layers(7, false), world);
+    model.optimizer(SgdOptions());
+    one_step(model);
+    rlimit limit{};
+    if (world.is_main()) {
+      ::getrlimit(RLIMIT_FSIZE, &limit);
+      std::signal(SIGXFSZ, SIG_IGN);
+      const rlimit none{0, limit.rlim_max};
+      ::setrlimit(RLIMIT_FSIZE, &none);
+    }
+    world.barrier();
+    EXPECT_THROW(model.save_state(scratch.path), Error);
+    world.barrier();
+    if (world.is_main()) {
+      ::setrlimit(RLIMIT_FSIZE, &limit);
+      EXPECT_THAT(names_in(scratch.path), ::testing::IsEmpty());
+    }
+    world.barrier();
+    one_step(model);
+    model.save_state(scratch.path);
+    EXPECT_EQ(model.load_state(scratch.path), 2);
+  });
 }
 
 TEST(ModuleFiles, RandomNumbersGoOn) {

@@ -120,7 +120,8 @@ class ShardedModel {
   void save(const std::string& path);
   void load(const std::string& path);
   /// All that training needs to go on: parameters, frozen ones too, buffers, optimizer, the random numbers of each process,
-  /// steps done. A folder that is complete or not there, made with those above it; the newest two are kept. load_state()
+  /// steps done. A folder that is complete or not there, made with those above it; the newest two are kept. One of the same
+  /// step is replaced; those of later steps, of a program that began anew, are set aside as step-NNNNNNNN.later. load_state()
   /// reads the newest into any number of processes and any stage (random numbers into as many processes alone), and returns
   /// the steps done. Collective.
   void save_state(const std::string& folder);

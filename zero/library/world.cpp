@@ -35,6 +35,16 @@ void join(World::Impl& impl, Job& job, const WorldOptions& options) {
   impl.ranks = impl.on_device ? impl.on_device.get() : impl.host;
 }
 
+/// In a type that holds the sum: int64, fp64 of fp64, else fp32.
+at::Tensor wide_sum(const World::Impl& impl, const at::Tensor& value) {
+  const at::ScalarType own = value.scalar_type(), wide = at::isIntegralType(own, /*includeBool=*/true) ? at::kLong
+                                                         : own == at::kDouble                          ? at::kDouble
+                                                                                                       : at::kFloat;
+  at::Tensor total = value.detach().to(impl.device, wide, /*non_blocking=*/false, /*copy=*/true).contiguous();
+  impl.ranks->all_reduce(total);
+  return total;
+}
+
 }  // namespace
 
 World World::from_environment(const WorldOptions& options) {
@@ -77,19 +87,19 @@ void World::main_first(const std::function<void()>& work) const {
   });
 }
 
-// Types that are no sums' own pass through wider ones, complex numbers as two real ones each.
+// Complex numbers pass as two real ones each.
 torch::Tensor World::sum(const torch::Tensor& value) const {
   const at::NoGradGuard no_grad;
   if (value.is_complex()) return at::view_as_complex(sum(at::view_as_real(value.resolve_conj())));
-  const bool whole = !at::isFloatingType(value.scalar_type()) || value.scalar_type() == at::kDouble;
-  at::Tensor total = value.detach()
-                         .to(impl_->device, whole ? at::kDouble : at::kFloat, /*non_blocking=*/false, /*copy=*/true)
-                         .contiguous();
-  impl_->ranks->all_reduce(total, {total.scalar_type(), false});
-  return total.to(value.scalar_type());
+  return wide_sum(*impl_, value).to(value.scalar_type());
 }
 
-torch::Tensor World::mean(const torch::Tensor& value) const { return sum(value) / double(size()); }
+torch::Tensor World::mean(const torch::Tensor& value) const {
+  const at::NoGradGuard no_grad;
+  if (value.is_complex()) return at::view_as_complex(mean(at::view_as_real(value.resolve_conj())));
+  const at::Tensor mean = wide_sum(*impl_, value).to(at::kDouble) / double(size());
+  return mean.to(at::isFloatingType(value.scalar_type()) ? value.scalar_type() : at::kFloat);
+}
 
 torch::Tensor World::broadcast(const torch::Tensor& value) const {
   const at::NoGradGuard no_grad;

@@ -21,6 +21,28 @@ TEST(World, SumsAndMeansAreOfTheTypeThatCame) {
   });
 }
 
+TEST(World, MeansAreRightWhereSumsDoNotFitTheType) {
+  on_worlds(3, [](const World& world) {
+    const auto mean_of = [&](double value, at::ScalarType type) {
+      const at::Tensor mean = world.mean(at::full({2}, value, type));
+      EXPECT_EQ(mean.scalar_type(), type == at::kHalf ? at::kHalf : at::kFloat);
+      return mean[1].item<double>();
+    };
+    EXPECT_EQ(mean_of(1, at::kBool), 1);
+    EXPECT_NEAR(mean_of(world.rank() == 1, at::kBool), 1 / 3.0, 1e-7);
+    EXPECT_EQ(mean_of(200, at::kByte), 200);
+    EXPECT_EQ(mean_of(-100, at::kChar), -100);
+    EXPECT_EQ(mean_of(40000, at::kHalf), 40000);
+  });
+}
+
+TEST(World, LargeWholeNumbersAreSummedExactly) {
+  on_worlds(3, [](const World& world) {
+    const std::int64_t large = (std::int64_t(1) << 60) + 1;
+    EXPECT_EQ(world.sum(at::full({1}, large, at::kLong)).item<std::int64_t>(), 3 * large);
+  });
+}
+
 TEST(World, ComplexNumbersAreSummedAndGathered) {
   on_worlds(3, [](const World& world) {
     const double rank = world.rank();

@@ -39,7 +39,8 @@ class World {
   void main_first(const std::function<void()>& work) const;
   /// The main process alone does the work, the others wait for it. What it throws is thrown everywhere.
   void on_main(const std::function<void()>& work) const;
-  /// Elementwise over processes, the same on all of them. Shapes and types agree.
+  /// Elementwise over processes, the same on all of them. Shapes and types agree. A sum is of its values' type, where bools
+  /// are or-ed; so is a mean of floating ones, and that of others is fp32.
   torch::Tensor sum(const torch::Tensor& value) const;
   torch::Tensor mean(const torch::Tensor& value) const;
   /// The rows of all processes one behind the other, by rank: each has any number of them, none too. What a batch of

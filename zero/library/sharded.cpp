@@ -77,7 +77,7 @@ void ShardedModel::Impl::take_buffers() {
   for (const auto& [name, buffer] : module->named_buffers().pairs()) {
     if (!buffer.defined() || buffer.numel() == 0) continue;
     const at::Tensor values = (kept++)->values.view(buffer.scalar_type()).view(buffer.sizes());
-    if (!buffer.is_contiguous()) buffer.detach().copy_(values);
+    if (!buffer.is_contiguous()) write_values(buffer, values);
   }
 }
 

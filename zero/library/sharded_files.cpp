@@ -77,7 +77,7 @@ void read_tensor(const SafetensorsFile& file, const std::string& name, const at:
   const at::Tensor values =
       at::empty({tensor.numel()}, tensor.options().device(at::kCPU).memory_format(at::MemoryFormat::Contiguous));
   file.read(name, 0, values.numel(), values);
-  tensor.detach().copy_(values.view(tensor.sizes()));
+  write_values(tensor, values.view(tensor.sizes()));
 }
 
 /// The generators that a process draws from, as bytes, one behind the other.

@@ -18,7 +18,7 @@ void broadcast_from_first(const at::Tensor& tensor, Communicator& ranks) {
   if (tensor.numel() == 0) return;
   const at::Tensor whole = tensor.detach().contiguous();
   ranks.broadcast(whole, 0, {Phase::setup});
-  if (!whole.is_same(tensor)) tensor.detach().copy_(whole);
+  if (!whole.is_same(tensor)) write_values(tensor, whole);
 }
 
 void share_parameters(const ModuleUnits& units, Communicator& ranks) {
@@ -28,6 +28,16 @@ void share_parameters(const ModuleUnits& units, Communicator& ranks) {
 }
 
 }  // namespace
+
+void write_values(const at::Tensor& tensor, const at::Tensor& values) {
+  at::Tensor to = tensor.detach(), from = values;
+  for (std::int64_t d = 0; d < to.dim(); ++d)
+    if (to.stride(d) == 0 && to.size(d) > 1) {
+      to = to.narrow(d, 0, 1);
+      from = from.narrow(d, 0, 1);
+    }
+  to.copy_(from);
+}
 
 void share_buffers(const torch::nn::Module& module, Communicator& ranks) {
   const at::NoGradGuard no_grad;

@@ -68,6 +68,10 @@ class ShardedModule final : private ParameterWatcher {
   bool in_backward_ = false;
 };
 
+/// Copies values into a tensor of their shape. What it has several times over one element, as expand() makes it, is written
+/// once.
+void write_values(const at::Tensor& tensor, const at::Tensor& values);
+
 /// Every buffer becomes rank 0's. Collective.
 void share_buffers(const torch::nn::Module& module, Communicator& ranks);
 

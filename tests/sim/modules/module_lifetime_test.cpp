@@ -163,6 +163,33 @@ TEST(KeptBuffers, AreThoseOfTheDayOfWhateverMemory) {
   });
 }
 
+TEST(KeptBuffers, MayBeExpanded) {
+  const Folder folder;
+  std::filesystem::create_directory(folder.path);
+  for (const int ranks : {1, 3})
+    on_ranks(ranks, [&](const World& world) {
+      Vectors net;
+      at::Tensor row = torch::arange(3).to(torch::kFloat) + world.rank();
+      at::Tensor mask = net->register_buffer("mask", row.unsqueeze(0).expand({4, 3}));
+      Model model(net, world);
+      model.optimizer(SgdOptions());
+      const at::Tensor want = torch::arange(3).to(torch::kFloat).expand({4, 3});
+      EXPECT_TRUE(at::equal(mask, want));
+      model.save_state(folder.path + "/state");
+      model.save(folder.path + "/model.safetensors");
+      row.zero_();
+      model.load_state(folder.path + "/state");
+      EXPECT_TRUE(at::equal(mask, want));
+      row.zero_();
+      model.load(folder.path + "/model.safetensors");
+      EXPECT_TRUE(at::equal(mask, want));
+      row.fill_(world.rank());
+      model.backward(model(input()).sum());
+      model.optimizer().step();
+      EXPECT_TRUE(at::equal(mask, torch::zeros({4, 3})));
+    });
+}
+
 TEST(KeptBuffers, OfOtherShapesAndTypesAreRefused) {
   const Folder folder;
   const auto with = [](const at::Tensor& buffer) {

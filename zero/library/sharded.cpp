@@ -4,6 +4,8 @@
 #include <ATen/core/grad_mode.h>
 #include <c10/core/InferenceMode.h>
 
+#include <cmath>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "zero/library/optimizer_options_of.h"
@@ -107,7 +109,8 @@ void ShardedModel::Impl::backward(const torch::Tensor& loss, std::optional<doubl
   if (progress.done > 0 && progress.weighted != weight.has_value())
     throw InputError("backward(): all micro-batches of a step have a weight, or none has");
   const double own = in_type_of(loss, weight.value_or(1));
-  if (!(own >= 0)) throw InputError(text("backward(): a weight of ", own, ": at least 0"));
+  if (!(own >= 0 && std::isfinite(own)))
+    throw InputError(text("backward(): a weight of ", own, ": at least 0, and finite"));
   try {
     model.backward(loss, own, {progress.done == 0, progress.is_last()});
   } catch (...) {
@@ -175,11 +178,17 @@ void ShardedModel::prepare() {
 
 struct Accumulation::Impl {
   StepProgress& progress;
-  bool last;
+  StepProgress before, begun;
 };
 Accumulation::Accumulation(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Accumulation::~Accumulation() { impl_->progress.guarded = false; }
-bool Accumulation::is_last() const { return impl_->last; }
+// One without a backward() has not been.
+Accumulation::~Accumulation() {
+  StepProgress& progress = impl_->progress;
+  progress.guarded = false;
+  if (progress.done == impl_->begun.done && progress.micro_batches == impl_->begun.micro_batches)
+    progress.micro_batches = impl_->before.micro_batches;
+}
+bool Accumulation::is_last() const { return impl_->begun.is_last(); }
 
 Accumulation ShardedModel::accumulate(int micro_batches, bool ends) {
   StepProgress& progress = impl_->progress;
@@ -190,9 +199,10 @@ Accumulation ShardedModel::accumulate(int micro_batches, bool ends) {
         "accumulate(): the step's micro-batches are complete, and the optimizer has not stepped: call optimizer.step() in every micro-batch");
   if (progress.done > 0 && progress.micro_batches != micro_batches)
     throw InputError(text("accumulate(", micro_batches, ") in a step of ", progress.micro_batches, " micro-batches"));
+  const StepProgress before = progress;
   progress.micro_batches = ends ? progress.done + 1 : micro_batches;
   progress.guarded = true;
-  return Accumulation(std::make_unique<Accumulation::Impl>(Accumulation::Impl{progress, progress.is_last()}));
+  return Accumulation(std::make_unique<Accumulation::Impl>(Accumulation::Impl{progress, before, progress}));
 }
 
 void ShardedModel::backward(const torch::Tensor& loss) { impl_->backward(loss, std::nullopt); }
@@ -213,7 +223,7 @@ void ShardedModel::for_each_gradient(const Visit& visit) {
 
 const World& ShardedModel::world() const { return impl_->world; }
 int ShardedModel::stage() const {
-  return impl_->sharded ? impl_->sharded->states().options().plan.stage() : impl_->options.stage;
+  return plan_on(impl_->mesh.shape(), {.plan = ShardPlan::for_stage(impl_->options.stage)}).stage();
 }
 
 void ShardedOptimizer::clip(double max_norm) {

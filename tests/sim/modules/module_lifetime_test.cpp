@@ -52,6 +52,18 @@ TEST_P(ModuleLifetime, AParameterOfAModelThatIsGoneIsToldOf) {
   });
 }
 
+TEST_P(ModuleLifetime, AModelKnowsItsStageFromTheBeginning) {
+  for (const int degree : {0, 1})
+    for (const int ranks : {1, 2})
+      on_ranks(ranks, [degree](const World& world) {
+        Model model(Vectors(), world, {.stage = GetParam(), .shard_degree = degree});
+        const int want = world.size() == 1 || degree == 1 ? 0 : GetParam();
+        EXPECT_EQ(model.stage(), want);
+        model.optimizer(SgdOptions());
+        EXPECT_EQ(model.stage(), want);
+      });
+}
+
 TEST_P(ModuleLifetime, AModuleIsShardedOnce) {
   on_ranks(2, [](const World& world) {
     Vectors net;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -62,6 +63,30 @@ TEST_P(ModuleSteps, ALossThatIsRefusedEndsTheStepAlone) {
     }
     model.backward(loss_of(model));
     expect_gradients(model);
+    EXPECT_TRUE(optimizer.step().taken);
+  });
+}
+
+TEST_P(ModuleSteps, AMicroBatchWithoutABackwardIsNone) {
+  run([](Model& model, ShardedOptimizer& optimizer) {
+    { const Accumulation skipped = model.accumulate(2); }
+    model.backward(loss_of(model));
+    EXPECT_TRUE(optimizer.step().taken);
+    for (int micro = 0; micro < 5; ++micro) {
+      const Accumulation part = model.accumulate(3, micro == 2);
+      EXPECT_EQ(part.is_last(), micro == 2 || micro == 4);
+      if (micro == 0 || micro == 2) continue;
+      model.backward(loss_of(model));
+      EXPECT_EQ(optimizer.step().taken, micro == 4);
+    }
+  });
+}
+
+TEST_P(ModuleSteps, AWeightThatIsNoNumberOfRowsIsRefused) {
+  run([](Model& model, ShardedOptimizer& optimizer) {
+    for (const double weight : {-1.0, double(NAN), std::numeric_limits<double>::infinity()})
+      EXPECT_THROW(model.backward(loss_of(model), weight), InputError) << weight;
+    model.backward(loss_of(model));
     EXPECT_TRUE(optimizer.step().taken);
   });
 }

@@ -48,7 +48,8 @@ struct ShardOptions {
   int shard_degree = 0;  // states are divided among so many processes, groups of which hold the same; 0: among all
 };
 
-/// One micro-batch of a step, or the whole step. While it lives, backward() knows where the micro-batch stands.
+/// One micro-batch of a step, or the whole step. While it lives, backward() knows where the micro-batch stands. One without
+/// a backward() counts as none.
 class Accumulation {
  public:
   Accumulation(const Accumulation&) = delete;

@@ -39,6 +39,9 @@ double Settings::number(const std::string& name) const {
   return impl_->read<double>(name, &nlohmann::json::is_number, "a number");
 }
 std::int64_t Settings::integer(const std::string& name) const {
+  const nlohmann::json& value = impl_->field(name);
+  if (value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t(INT64_MAX))
+    refuse_json(impl_->path, name, "an integer of 64 bits", value);
   return impl_->read<std::int64_t>(name, &nlohmann::json::is_number_integer, "an integer");
 }
 bool Settings::flag(const std::string& name) const {

@@ -296,6 +296,27 @@ TEST(RowLoader, RefusesOptionsThatMakeNoSenseAndDatasetsThatDiffer) {
                                    {.batch_size = 2, .shuffle = true, .seed = std::uint64_t(world.rank())});
                 }),
                 HasSubstr("0 as its seed"));
+    EXPECT_THAT(message_of<InputError>(
+                    [&] { make_data_loader(Numbers(4), world, {.batch_size = 2, .shuffle = world.is_main()}); }),
+                HasSubstr("process 0 has 1 as its shuffle, process 1 0"));
+    EXPECT_THAT(message_of<InputError>(
+                    [&] { make_data_loader(Numbers(3), world, {.batch_size = 2, .drop_last = world.is_main()}); }),
+                HasSubstr("1 as its drop_last"));
+  });
+}
+
+TEST(RowLoader, EpochsThatDifferAreRefused) {
+  on_worlds(2, [](const World& world) {
+    auto rows = make_data_loader(stacked(Numbers(4)), world, {.batch_size = 2, .shuffle = true});
+    rows.set_epoch(world.rank());
+    EXPECT_THAT(message_of<InputError>([&] { rows.begin(); }), HasSubstr("process 0 has 0 as its epoch, process 1 1"));
+    ShuffledSampler order(4);
+    auto loader = torch::data::make_data_loader(stacked(Numbers(4)), order, 2);
+    auto sharded = shard(*loader, world, order);
+    sharded.set_epoch(world.rank());
+    EXPECT_THAT(message_of<InputError>([&] { sharded.begin(); }), HasSubstr("process 1 1"));
+    sharded.set_epoch(2);
+    sharded.begin();
   });
 }
 

@@ -107,6 +107,7 @@ class ShardedLoader {
 
   /// Begins an epoch. What a sampler draws from torch's generator is drawn as on the main process.
   Iterator begin() {
+    detail::agree_on_loader(world_, "as its epoch", epoch_);
     detail::draw_as_main(world_, [&] {
       first_.emplace(std::begin(detail::range_of(loader_)));
       last_.emplace(std::end(detail::range_of(loader_)));
@@ -118,6 +119,7 @@ class ShardedLoader {
 
   /// The epoch that the next begin() begins, for the loader and for the samplers and datasets that shard() was given.
   void set_epoch(std::int64_t epoch) {
+    epoch_ = epoch;
     bool heard = !epochs_.empty();
     for (const auto& set : epochs_) set(epoch);
     if constexpr (detail::HasEpoch<Range>) {
@@ -156,7 +158,7 @@ class ShardedLoader {
   std::optional<Last> last_;
   bool started_ = false;
   std::optional<Batch> batch_;
-  std::int64_t global_rows_ = 0;
+  std::int64_t epoch_ = 0, global_rows_ = 0;
   RowRange rows_;
 };
 
@@ -218,10 +220,13 @@ class RowLoader {
     detail::agree_on_loader(world_, "samples in its dataset", samples_);
     detail::agree_on_loader(world_, "samples in a batch", options_.batch_size);
     detail::agree_on_loader(world_, "as its seed", std::int64_t(options_.seed));
+    detail::agree_on_loader(world_, "as its shuffle", options_.shuffle);
+    detail::agree_on_loader(world_, "as its drop_last", options_.drop_last);
   }
 
   /// Begins the epoch that set_epoch() named, 0 without.
   Iterator begin() {
+    detail::agree_on_loader(world_, "as its epoch", epoch_);
     loader_ = std::make_unique<Loader>(dataset_,
                                        detail::RowSampler(detail::epoch_order(options_, dataset_.size(), epoch_),
                                                           options_, world_.rank(), world_.size()),

@@ -48,24 +48,31 @@ std::vector<SafetensorsSpec> specs_of(const ShardedModule& model, const std::vec
   return specs;
 }
 
-void check_stored(const SafetensorsFile& file, const std::string& name, at::IntArrayRef shape, const char* what) {
+/// As SafetensorsFile::read() converts.
+bool is_read_as(const StoredTensor& stored, at::ScalarType type) {
+  return stored.type && (*stored.type == type || (at::isFloatingType(*stored.type) && at::isFloatingType(type)));
+}
+
+void check_stored(const SafetensorsFile& file, const std::string& name, const at::Tensor& tensor, const char* what) {
   const StoredTensor* stored = file.find(name);
   if (!stored) throw InputError(file.path() + ": holds no " + name + ", which is a " + what + " of the module");
-  if (at::IntArrayRef(stored->shape) != shape)
+  if (at::IntArrayRef(stored->shape) != tensor.sizes())
     throw InputError(text(file.path(), ": ", name, " has the shape ", at::IntArrayRef(stored->shape), " there and ",
-                          shape, " in the module"));
+                          tensor.sizes(), " in the module"));
+  if (!is_read_as(*stored, tensor.scalar_type()))
+    throw InputError(text(file.path(), ": ", name, " is ", stored->dtype, " there and ", tensor.scalar_type(),
+                          " in the module, and only floating types are converted to each other"));
 }
 
 void check_file(const SafetensorsFile& file, const torch::nn::Module& module, const ModuleUnits& units) {
   std::set<std::string> known;
   for (const ModuleUnits::Named& parameter : units.parameters()) {
     known.insert(parameter.name);
-    if (parameter.name == parameter.first_name)
-      check_stored(file, parameter.name, parameter.tensor.sizes(), "parameter");
+    if (parameter.name == parameter.first_name) check_stored(file, parameter.name, parameter.tensor, "parameter");
   }
   for (const auto& [name, buffer] : buffers_of(module)) {
     known.insert(name);
-    check_stored(file, name, buffer.sizes(), "buffer");
+    check_stored(file, name, buffer, "buffer");
   }
   for (const StoredTensor& stored : file.tensors())
     if (!known.contains(stored.name))

@@ -17,6 +17,7 @@
 #include "tests/sim/modules/odd_net.h"
 #include "tests/unit/message_of.h"
 #include "zero/checkpoint/save_checkpoint.h"
+#include "zero/library/include/zero/safetensors.h"
 #include "zero/modules/sharded_module.h"
 
 namespace zero::testing {
@@ -267,6 +268,33 @@ TEST(ModuleFiles, RandomNumbersGoOn) {
     model.load_state(scratch.path);
     EXPECT_TRUE(at::equal(torch::rand({5}), want));
   });
+}
+
+// Some of the processes hold nothing of the tensor that is wrong.
+TEST(ModuleFiles, AFileOfOtherTypesChangesNothing) {
+  const Scratch scratch;
+  const std::string path = scratch.path + "/other.safetensors";
+  for (const bool of_buffer : {false, true})
+    for (const bool divided : {false, true}) {
+      const at::Tensor numbers = torch::ones({2}, torch::kLong);
+      write_safetensors(path, {{"weight", torch::ones({2, 2})},
+                               {"bias", of_buffer ? torch::ones({2}) : numbers},
+                               {"seen", torch::ones({2})},
+                               {"then", of_buffer ? numbers : torch::ones({2})}});
+      on_ranks(4, [&](const World& world) {
+        torch::nn::Linear net(2, 2);
+        const at::Tensor seen = net->register_buffer("seen", torch::zeros({2}));
+        net->register_buffer("then", torch::zeros({2}));
+        Sharded<torch::nn::Linear> model(net, world, {.stage = 3});
+        if (divided) model.optimizer(SgdOptions());
+        EXPECT_THAT([&] { model.load(path); },
+                    ::testing::ThrowsMessage<InputError>(::testing::HasSubstr("is I64 there")));
+        EXPECT_TRUE(at::equal(seen, torch::zeros({2})));
+        model.for_each_parameter([](const std::string& name, const at::Tensor& value) {
+          EXPECT_FALSE(at::equal(value, torch::ones(value.sizes()))) << name;
+        });
+      });
+    }
 }
 
 TEST(ModuleFiles, SavesAndLoadsParametersAndBuffersUnderTheirNames) {

@@ -1,5 +1,10 @@
 #include "zero/library/optimizer_options_of.h"
 
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/log.h"
 #include "zero/optim/optimizer_table.h"
 
 namespace zero {
@@ -47,10 +52,49 @@ OptimizerOptions convert(const MuonOptions& settings) {
   return options;
 }
 
+void check(bool holds, const char* name, double value, const char* rule) {
+  if (!holds || !std::isfinite(value)) throw InputError(text("optimizer settings: ", name, " = ", value, ": ", rule));
+}
+void check_not_negative(const char* name, double value) { check(value >= 0, name, value, "at least 0"); }
+void check_positive(const char* name, double value) { check(value > 0, name, value, "above 0"); }
+void check_decay(const char* name, double value) { check(value >= 0 && value < 1, name, value, "at least 0, below 1"); }
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
+
+// As the configuration's keys have it (docs/configuration.md).
+void check(const OptimizerOptions& options) {
+  check_not_negative("lr", options.lr);
+  check_not_negative("lr_adamw", options.lr_adamw);
+  check_not_negative("weight_decay", options.weight_decay);
+  check_decay("beta1", options.beta1);
+  check_decay("beta2", options.beta2);
+  check_decay("momentum", options.momentum);
+  check_positive("eps", options.eps);
+  check_positive("d0", options.d0);
+  check_positive("d_coef", options.d_coef);
+  check(options.ns_steps >= 1 && options.ns_steps <= 100, "ns_steps", double(options.ns_steps), "1 to 100");
+  for (const OptimizerGroup& group : options.groups) {
+    if (group.match.empty())
+      throw InputError("optimizer settings: a group without match: name the parameters that it is of");
+    if (const auto known = optimizer_names();
+        group.optimizer && std::ranges::find(known, *group.optimizer) == known.end())
+      throw InputError("optimizer settings: a group's optimizer = \"" + *group.optimizer + "\": one of " +
+                       joined(known));
+    check_not_negative("lr of a group", group.lr.value_or(0));
+    check_not_negative("weight_decay of a group", group.weight_decay.value_or(0));
+  }
+}
+
 }  // namespace
 
 OptimizerOptions optimizer_options_of(const OptimizerSettings& settings) {
-  return std::visit([](const auto& one) { return convert(one); }, settings);
+  OptimizerOptions options = std::visit([](const auto& one) { return convert(one); }, settings);
+  check(options);
+  return options;
 }
 
 }  // namespace zero

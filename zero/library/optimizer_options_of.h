@@ -5,6 +5,7 @@
 
 namespace zero {
 
+/// Throws InputError that names what is out of its bounds.
 OptimizerOptions optimizer_options_of(const OptimizerSettings& settings);
 
 }  // namespace zero

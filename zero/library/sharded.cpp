@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <c10/core/InferenceMode.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -51,6 +52,14 @@ void ShardedModel::Impl::divide() {
   if (units.device() != world.device())
     throw InputError(text("the module is on ", units.device(), " and this process computes on ", world.device(),
                           ": module->to(world.device()) before it is sharded"));
+  const Units all = units.units();
+  const auto is_trained = [](const ParameterUnit* unit) {
+    return std::ranges::any_of(unit->parameters(), [](const Parameter& parameter) { return parameter.trainable; });
+  };
+  if (trains && std::ranges::none_of(all, is_trained))
+    throw InputError(
+        "model.optimizer(...): all parameters of the module are frozen; leave the optimizer out, or unfreeze "
+        "(set_requires_grad(true)) what is to be trained before");
   StatesOptions states;
   states.plan = ShardPlan::for_stage(options.stage);
   states.precision = precision_of(options.precision.value_or(units.type()));
@@ -231,7 +240,11 @@ void ShardedOptimizer::clip(double max_norm) {
   model_->impl_->max_norm = max_norm;
 }
 Step ShardedOptimizer::step() { return step(lr()); }
-Step ShardedOptimizer::step(double lr) { return model_->impl_->step(lr); }
+Step ShardedOptimizer::step(double lr) {
+  if (!(lr >= 0 && std::isfinite(lr)))
+    throw InputError(text("step(", lr, "): a learning rate is at least 0, and finite"));
+  return model_->impl_->step(lr);
+}
 double ShardedOptimizer::lr() const { return model_->impl_->optimizer.lr; }
 std::int64_t ShardedOptimizer::steps_taken() const {
   return model_->impl_->divided("steps_taken()").states().steps_done();

@@ -41,25 +41,30 @@ class Walk {
     for (const auto& child : module.named_children()) {
       const std::string child_path = joined(path, child.key());
       const bool list = is_list(*child.value());
-      const bool begins = patterns_.empty() ? opens && !list : matches(child_path);
+      const std::vector<std::size_t> matching = matches(child_path);
+      const bool begins = patterns_.empty() ? opens && !list : !matching.empty();
+      const std::size_t before = found_.size();
       visit(*child.value(), child_path, begins ? child_path : unit, opens && list);
+      if (found_.size() > before)
+        for (const std::size_t p : matching) matched_[p] = true;
     }
   }
   const std::vector<Found>& found() const { return found_; }
   void check_patterns() const {
     for (std::size_t p = 0; p < patterns_.size(); ++p)
       if (!matched_[p])
-        throw InputError(text("units: \"", patterns_[p],
-                              "\" matches no module; patterns are of full names as named_modules() has them, with * ? "
-                              "[..]"));
+        throw InputError(text(
+            "units: \"", patterns_[p],
+            "\" matches no module with parameters; patterns are of full names as named_modules() has them, with * ? "
+            "[..]"));
   }
 
  private:
-  bool matches(const std::string& path) {
-    bool any = false;
+  std::vector<std::size_t> matches(const std::string& path) const {
+    std::vector<std::size_t> matching;
     for (std::size_t p = 0; p < patterns_.size(); ++p)
-      if (fnmatch(patterns_[p].c_str(), path.c_str(), 0) == 0) any = matched_[p] = true;
-    return any;
+      if (fnmatch(patterns_[p].c_str(), path.c_str(), 0) == 0) matching.push_back(p);
+    return matching;
   }
 
   const std::vector<std::string>& patterns_;

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <limits>
+
 #include "base/error.h"
 #include "tests/sim/modules/library_world.h"
 
@@ -133,6 +135,61 @@ TEST_P(Misuse, WeightsForSomeMicroBatches) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Stages, Misuse, ::testing::Values(0, 2, 3));
+
+/// What a model with these options and settings on one rank is refused with.
+std::string refusal_of(const OptimizerSettings& settings, const ShardOptions& options = {}, bool frozen = false) {
+  try {
+    on_ranks(1, [&](const World& world) {
+      TwoLayers net;
+      net->register_module("relu", torch::nn::ReLU());
+      for (at::Tensor& parameter : net->parameters()) parameter.set_requires_grad(!frozen);
+      Model model(net, world, options);
+      model.optimizer(settings);
+    });
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(Misuse, OptimizerSettingsOutOfTheirBounds) {
+  constexpr double none = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+  const std::vector<std::pair<OptimizerSettings, std::string>> cases{
+      {AdamWOptions{.lr = -1}, "lr = -1: at least 0"},
+      {AdamWOptions{.lr = none}, "lr = nan"},
+      {LionOptions{.lr = infinity}, "lr = inf"},
+      {AdamWOptions{.beta1 = 1}, "beta1 = 1: at least 0, below 1"},
+      {AdamW8bitOptions{.beta2 = -0.1}, "beta2 = -0.1"},
+      {AdamWOptions{.eps = 0}, "eps = 0: above 0"},
+      {SgdOptions{.momentum = 1.5}, "momentum = 1.5"},
+      {AdafactorOptions{.weight_decay = -1}, "weight_decay = -1"},
+      {ProdigyOptions{.d0 = 0}, "d0 = 0"},
+      {MuonOptions{.ns_steps = 0}, "ns_steps = 0: 1 to 100"},
+      {MuonOptions{.lr_adamw = none}, "lr_adamw = nan"},
+      {SgdOptions{.groups = {{.match = {"*.bias"}, .lr = -1}}}, "lr of a group = -1"},
+      {SgdOptions{.groups = {{.lr = 1}}}, "a group without match"},
+      {SgdOptions{.groups = {{.match = {"*"}, .optimizer = "adam"}}}, "optimizer = \"adam\": one of adamw, "}};
+  for (const auto& [settings, message] : cases) EXPECT_THAT(refusal_of(settings), ::testing::HasSubstr(message));
+  for (const double lr : {-1.0, none, infinity})
+    EXPECT_THAT(refusal(3,
+                        [&](Model& model, ShardedOptimizer& optimizer) {
+                          model.backward(model(input()).sum());
+                          optimizer.step(lr);
+                        }),
+                ::testing::HasSubstr("a learning rate is at least 0, and finite"));
+}
+
+TEST(Misuse, NothingToTrain) {
+  EXPECT_THAT(refusal_of(SgdOptions(), {}, true), ::testing::HasSubstr("all parameters of the module are frozen"));
+}
+
+TEST(Misuse, PatternsOfNoParameters) {
+  EXPECT_THAT(refusal_of(SgdOptions(), {.units = {"first", "relu"}}),
+              ::testing::HasSubstr("units: \"relu\" matches no module with parameters"));
+  EXPECT_THAT(refusal_of(SgdOptions(), {.units = {"third"}}),
+              ::testing::HasSubstr("units: \"third\" matches no module"));
+  EXPECT_EQ(refusal_of(SgdOptions(), {.units = {"first", "*"}}), "nothing was thrown");
+}
 
 TEST(Misuse, DifferentModules) {
   EXPECT_THAT(

@@ -4,29 +4,34 @@
 #include <torch/serialize/archive.h>
 
 #include <algorithm>
+#include <exception>
 #include <numeric>
 
 #include "base/error.h"
 #include "comm/object_collectives.h"
+#include "comm/outcome.h"
 #include "zero/library/world_impl.h"
 
 namespace zero::detail {
 namespace {
 
-constexpr std::int64_t at_end = -1, failed = -2;
+constexpr std::int64_t at_end = -1, failed = -2;  // less the exit code
 
 std::string told(std::int64_t rows) {
   return rows == at_end ? "no more batches" : "a batch of " + std::to_string(rows) + " rows";
 }
 
-// What every rank says of its next batch; throws where they differ.
-void compare(const World& world, std::int64_t mine) {
+// What every rank says of its next batch, and why it has none; throws where they differ, but not on a rank that failed.
+void compare(const World& world, std::int64_t mine, const std::string& why) {
   if (world.size() == 1) return;
   const std::vector<std::int64_t> all = all_gather_number(*world.impl().host, mine);
-  for (std::size_t r = 0; r < all.size(); ++r) {
-    if (mine == failed) return;  // this process has an error of its own to tell
-    if (all[r] == failed)
-      throw Error("process " + std::to_string(r) + " could not read its next batch: its message says why");
+  const auto first = std::ranges::find_if(all, [](std::int64_t one) { return one <= failed; });
+  if (first != all.end()) {
+    const std::vector<std::string> reasons = all_gather_texts(*world.impl().host, why);
+    if (mine <= failed) return;
+    const auto r = std::size_t(first - all.begin());
+    throw Error("process " + std::to_string(r) + " could not read its next batch: " + reasons[r],
+                ExitCode(failed - *first));
   }
   for (std::size_t r = 1; r < all.size(); ++r)
     if (all[r] != all[0])
@@ -40,13 +45,17 @@ void compare(const World& world, std::int64_t mine) {
 
 bool next_batch(const World& world, const std::function<std::optional<std::int64_t>()>& read) {
   std::optional<std::int64_t> rows;
-  try {
-    rows = read();
-  } catch (...) {
-    compare(world, failed);
-    throw;
-  }
-  compare(world, rows.value_or(at_end));
+  std::exception_ptr failure;
+  const Outcome outcome = outcome_of([&] {
+    try {
+      rows = read();
+    } catch (...) {
+      failure = std::current_exception();
+      throw;
+    }
+  });
+  compare(world, outcome.failed ? failed - std::int64_t(outcome.code) : rows.value_or(at_end), outcome.message);
+  if (failure) std::rethrow_exception(failure);
   return rows.has_value();
 }
 

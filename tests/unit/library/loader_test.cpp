@@ -166,9 +166,16 @@ TEST(ShardedLoader, AProcessThatCannotReadTellsTheOthers) {
   on_worlds(2, [](const World& world) {
     std::vector<std::pair<at::Tensor, at::Tensor>> batches{{at::arange(4), at::arange(world.is_main() ? 4 : 3)}};
     auto sharded = shard(batches, world);
-    if (world.is_main())
-      EXPECT_THAT(message_of<Error>([&] { sharded.begin(); }), HasSubstr("process 1 could not read its next batch"));
-    else
+    if (world.is_main()) {
+      try {
+        sharded.begin();
+        ADD_FAILURE() << "nothing was thrown";
+      } catch (const Error& error) {
+        EXPECT_THAT(error.what(),
+                    HasSubstr("process 1 could not read its next batch: a batch of the loader holds parts"));
+        EXPECT_EQ(error.code(), ExitCode::bad_input);
+      }
+    } else
       EXPECT_THAT(message_of<InputError>([&] { sharded.begin(); }), HasSubstr("parts of 4 and 3 rows"));
   });
 }

@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
+#include <atomic>
 #include <cstdlib>
 
 #include "base/error.h"
@@ -17,6 +18,13 @@
 namespace zero {
 
 namespace {
+
+void claim_program() {
+  static std::atomic<bool> claimed = false;
+  if (claimed.exchange(true))
+    throw InputError(
+        "a program has one World: World::from_environment() is called once; pass the world on, copies mean the same");
+}
 
 /// Fills in what `job`, which outlives it, is as a world.
 void join(World::Impl& impl, Job& job, const WorldOptions& options) {
@@ -48,6 +56,7 @@ at::Tensor wide_sum(const World::Impl& impl, const at::Tensor& value) {
 }  // namespace
 
 World World::from_environment(const WorldOptions& options) {
+  claim_program();
   auto impl = std::make_shared<Impl>();
   impl->job = std::make_unique<Job>(Job::start());
   impl->job->end_with_uncaught();
@@ -57,6 +66,7 @@ World World::from_environment(const WorldOptions& options) {
 
 int World::run(const std::function<int(World&)>& program, const WorldOptions& options) {
   return Job::run([&](Job& job) {
+    claim_program();
     auto impl = std::make_shared<Impl>();
     join(*impl, job, options);
     World world(std::move(impl));

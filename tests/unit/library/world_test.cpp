@@ -2,9 +2,12 @@
 #include "zero/library/include/zero/world.h"
 
 #include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "tests/unit/library/worlds.h"
+#include "tests/unit/message_of.h"
 
 namespace zero {
 namespace {
@@ -19,6 +22,13 @@ TEST(World, SumsAndMeansAreOfTheTypeThatCame) {
     }
     EXPECT_EQ(world.mean(at::full({}, rank, at::kDouble)).item<double>(), 1);
   });
+}
+
+TEST(World, IsOneInAProgram) {
+  const World world = World::from_environment();
+  EXPECT_EQ(world.size(), 1);
+  EXPECT_THAT(message_of<InputError>([] { (void)World::from_environment(); }), ::testing::HasSubstr("pass the world on"));
+  EXPECT_EQ(world.sum(at::ones({1})).item<double>(), 1);
 }
 
 TEST(World, MeansAreRightWhereSumsDoNotFitTheType) {

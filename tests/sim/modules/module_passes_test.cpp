@@ -4,7 +4,6 @@
 #include <torch/torch.h>
 
 #include <array>
-#include <list>
 
 #include "base/memory_tracker.h"
 #include "offload/memory/cpu_allocator.h"
@@ -37,13 +36,12 @@ struct TowerImpl : torch::nn::Module {
   at::Tensor forward(at::Tensor x, bool recomputes = false) {
     for (const auto& entry : *list) {
       Layer layer(std::dynamic_pointer_cast<LayerImpl>(entry));
-      x = recomputes ? recompute(*held.insert(held.end(), layer), x) : layer(x);
+      x = recomputes ? recompute(layer, x) : layer(x);
     }
     return x;
   }
   int width;
   torch::nn::ModuleList list{nullptr};
-  std::list<Layer> held;  // until backward
 };
 TORCH_MODULE(Tower);
 

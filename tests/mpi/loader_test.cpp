@@ -56,5 +56,14 @@ TEST(ShardedLoader, EveryProcessKeepsItsOwnRandomNumbers) {
   EXPECT_TRUE(world.broadcast(mine).equal(mine));
 }
 
+TEST(ShardedLoader, EveryProcessKeepsItsOwnRandomNumbersWhereASamplerFails) {
+  const World world = world_of(mpi_world().communicator());
+  torch::manual_seed(std::uint64_t(world.rank()));
+  const at::Tensor expected = at::rand({4});
+  torch::manual_seed(std::uint64_t(world.rank()));
+  EXPECT_THROW(detail::draw_as_main(world, [] { throw std::runtime_error("no order"); }), std::runtime_error);
+  EXPECT_TRUE(at::rand({4}).equal(expected));
+}
+
 }  // namespace
 }  // namespace zero

@@ -1,6 +1,7 @@
 #include "zero/library/include/zero/loader.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <c10/util/ScopeExit.h>
 #include <torch/serialize/archive.h>
 
 #include <algorithm>
@@ -80,8 +81,10 @@ void draw_as_main(const World& world, const std::function<void()>& draw) {
   locked([&] { own = generator.get_state(); });
   const at::Tensor main = world.broadcast(own).cpu();
   locked([&] { generator.set_state(main); });
+  const auto restored = c10::make_scope_exit([&] {  // also where it throws
+    if (!own.equal(main)) locked([&] { generator.set_state(own); });
+  });
   draw();
-  if (!own.equal(main)) locked([&] { generator.set_state(own); });
 }
 
 void throw_no_epochs() {

@@ -1,6 +1,7 @@
 #include "zero/library/include/zero/recompute.h"
 
 #include <ATen/ATen.h>
+#include <c10/util/ScopeExit.h>
 
 #include <memory>
 #include <utility>
@@ -23,9 +24,8 @@ class SameDraws {
     }
     const at::Tensor now = generator.get_state();
     generator.set_state(before_);
-    const at::Tensor y = body_(x);
-    generator.set_state(now);
-    return y;
+    const auto restored = c10::make_scope_exit([&] { generator.set_state(now); });  // also where the body throws
+    return body_(x);
   }
 
  private:

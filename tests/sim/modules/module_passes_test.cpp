@@ -102,6 +102,21 @@ TEST(ModulePasses, RecomputedSectionsDrawTheSameRandomNumbers) {
   expect_equal(train(1, 0, with_dropout(false)), train(1, 0, with_dropout(true)));
 }
 
+TEST(ModulePasses, ARecomputationThatFailsLeavesTheRandomNumbers) {
+  torch::manual_seed(3);
+  int runs = 0;
+  const auto body = [&](const at::Tensor& x) {
+    const at::Tensor y = x * at::rand({2});
+    if (++runs == 2) throw std::runtime_error("in the middle");
+    return y;
+  };
+  const at::Tensor y = recompute_section(body, torch::ones({2}, torch::requires_grad()), {});
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const at::Tensor before = generator.get_state();
+  EXPECT_THROW(y.sum().backward(), std::runtime_error);
+  EXPECT_TRUE(at::equal(generator.get_state(), before));
+}
+
 TEST(ModulePasses, SeveralForwardsMayComeBeforeOneBackward) {
   const auto twice = [](Sharded<Tower>& model, const at::Tensor& x) {
     model->eval();

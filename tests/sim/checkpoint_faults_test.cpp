@@ -51,16 +51,21 @@ bool all_good(MemoryDisk& disk) {
   return true;
 }
 
-/// Saves step 1, then step 2 with one rank's calls planned. What the second save threw; empty: nothing.
-std::string save_twice(Engine& engine, int rank, MemoryDisk& disk, int planned_rank, CallPlan plan, std::int64_t keep) {
-  save_at(engine, 1, *disk.calls(), keep);
+/// Saves the first step, then the second one with one rank's calls planned. What the second save threw; empty: nothing.
+std::string save_twice_at(Engine& engine, int rank, MemoryDisk& disk, std::pair<int, int> steps, int planned_rank,
+                          CallPlan plan, std::int64_t keep) {
+  save_at(engine, steps.first, *disk.calls(), keep);
   const auto calls = disk.calls(rank == planned_rank ? &plan : nullptr);
   try {
-    save_at(engine, 2, *calls, keep);
+    save_at(engine, steps.second, *calls, keep);
   } catch (const AgreedError& error) {
     return error.what();
   }
   return "";
+}
+
+std::string save_twice(Engine& engine, int rank, MemoryDisk& disk, int planned_rank, CallPlan plan, std::int64_t keep) {
+  return save_twice_at(engine, rank, disk, {1, 2}, planned_rank, plan, keep);
 }
 
 /// One fresh disk for all ranks, with a barrier around its life.
@@ -97,6 +102,32 @@ TEST(CheckpointFaults, AKillAtAnyCallLeavesACompleteCheckpoint) {
         }
   });
   EXPECT_GT(points, 60);  // the calls of two ranks, with and without an old checkpoint to remove
+}
+
+// Step 2 is replaced, or step 1 is, after which step 2 is set aside.
+TEST(CheckpointFaults, AKillWhereAStepIsSavedAgainLeavesACompleteCheckpoint) {
+  std::unique_ptr<MemoryDisk> disk;
+  std::atomic<int> points = 0;
+  with_engines([&](Engine& engine, int rank) {
+    for (const int again : {1, 2})
+      for (int call = 0; call < 200; ++call) {
+        bool over = false;
+        on_fresh_disk(engine, rank, disk, [&](MemoryDisk& at) {
+          save_at(engine, 1, *at.calls());
+          CallPlan plan{.kill_at = call};
+          over = save_twice_at(engine, rank, at, {2, again}, 0, plan, 2).empty();
+          engine.host().barrier();
+          if (rank != 0) return;
+          ++points;
+          const std::int64_t found = newest_good(at);
+          EXPECT_TRUE(over ? found == again : found == 1 || found == 2)
+              << again << " killed at call " << call << ": " << found;
+          EXPECT_TRUE(all_good(at)) << again << " killed at call " << call;
+        });
+        if (over) break;
+      }
+  });
+  EXPECT_GT(points, 30);
 }
 
 TEST(CheckpointFaults, AfterAKillTheNextRunSweepsAndSavesTheSameStep) {

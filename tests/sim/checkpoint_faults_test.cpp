@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <set>
@@ -123,6 +124,15 @@ TEST(CheckpointFaults, AKillWhereAStepIsSavedAgainLeavesACompleteCheckpoint) {
           EXPECT_TRUE(over ? found == again : found == 1 || found == 2)
               << again << " killed at call " << call << ": " << found;
           EXPECT_TRUE(all_good(at)) << again << " killed at call " << call;
+          const auto calls = at.calls();
+          CheckpointFolders folders(*calls, "/disk/checkpoints");
+          folders.sweep();
+          const std::vector<std::int64_t> steps = folders.steps();
+          for (const std::string& name : calls->list("/disk/checkpoints")) {
+            const bool is_there = std::find(steps.begin(), steps.end(), std::stoll(name.substr(5, 8))) != steps.end();
+            EXPECT_TRUE(is_there ? name.size() == 13 : name.ends_with(".replaced") || name == "step-00000002.later")
+                << name << ", killed at call " << call;
+          }
         });
         if (over) break;
       }

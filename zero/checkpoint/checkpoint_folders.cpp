@@ -27,8 +27,9 @@ bool is_part(std::string_view name) {
   return name == "manifest.json" || (name.starts_with("rank-") && name.ends_with(".states"));
 }
 
-bool is_temporary(std::string_view name) {
-  return name.ends_with(temporary) && step_of(name.substr(0, name.size() - temporary.size()));
+/// The step of a name that ends so.
+std::optional<std::int64_t> step_of(std::string_view name, std::string_view end) {
+  return name.ends_with(end) ? step_of(name.substr(0, name.size() - end.size())) : std::nullopt;
 }
 
 /// With those above it, each under a durable name. False: it was there.
@@ -131,7 +132,8 @@ void CheckpointFolders::prune(std::int64_t keep) {
 int CheckpointFolders::sweep() {
   int removed = 0;
   for (const std::string& name : calls_.list(root_)) {
-    if (!is_temporary(name)) continue;
+    const std::optional<std::int64_t> old = step_of(name, replaced);
+    if (!step_of(name, temporary) && !(old && is_complete(*old))) continue;
     remove(root_ + "/" + name);
     ++removed;
   }

@@ -2,7 +2,8 @@
 // CheckpointFolders: the checkpoints of a run by their names. step-NNNNNNNN is complete, because it got this name when
 // all that it holds was durable; with .tmp behind it, it is being written or removed, or was when the run ended; with
 // .damaged it did not verify when a run was resumed, and waits for its owner to look at it; with .later it is of a run
-// before one that began anew and saved an earlier step; with .kept it holds files that no run writes, which stayed when
+// before one that began anew and saved an earlier step; with .replaced it is giving its name to another of the same step;
+// with .kept it holds files that no run writes, which stayed when
 // the checkpoint that they were put beside was removed.
 #include <cstdint>
 #include <string>
@@ -35,7 +36,7 @@ class CheckpointFolders {
   void publish(std::int64_t step);
   /// Removes complete ones beyond the newest `keep`.
   void prune(std::int64_t keep);
-  /// Removes what was being written or removed when a run ended. Returns how many.
+  /// Removes what was being written, replaced or removed when a run ended. Returns how many.
   int sweep();
   /// Gives all after `step` the name of damaged ones, or complete ones that of later ones.
   enum class Aside : std::uint8_t { damaged, later };

@@ -9,7 +9,7 @@ tokenizer = Tokenizer(models.BPE(vocab={"<unk>": 0}, merges=[], unk_token="<unk>
 tokenizer.add_tokens([AddedToken("@@", single_word=True, normalized=False)])
 ranges = []
 for code in range(0x110000):
-    if 0xD800 <= code < 0xE000 or tokenizer.encode(chr(code) + "@@").ids[-1] == 1:
+    if 0xD800 <= code < 0xE000 or tokenizer.encode("@@" + chr(code)).ids[0] == 1:  # behind it: "@@@" begins with the token
         continue
     if ranges and ranges[-1][1] == code - 1:
         ranges[-1][1] = code

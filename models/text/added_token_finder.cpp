@@ -75,12 +75,15 @@ void AddedTokenFinder::Pass::split(std::string_view whole, TextSpan where, std::
     const std::size_t begin = i, end = i + token->content.size();
     i = end;
     if (token->single_word && (word_ends(text.substr(0, begin)) || word_begins(text.substr(end)))) continue;
-    const std::size_t before = token->lstrip ? trailing_space(text.substr(0, begin)) : 0;
-    add(-1, done, std::max(done, begin - before));
+    // White space that the token before took is not taken again; a token that is nothing else, and strips to its left, is
+    // then gone. One that does not strip there stands for it once more.
+    const std::size_t from = token->lstrip ? std::max(done, begin - trailing_space(text.substr(0, begin))) : begin;
+    const std::size_t to = end + (token->rstrip ? leading_space(text.substr(end)) : 0);
+    if (from >= to) continue;
+    add(-1, done, from);
     add(static_cast<std::int32_t>(token->id), begin, end);
-    const std::size_t taken = std::max(done, begin - before);
-    done = end + (token->rstrip ? leading_space(text.substr(end)) : 0);
-    parts.back().taken = {where.begin + taken, where.begin + done};
+    done = to;
+    parts.back().taken = {where.begin + from, where.begin + to};
   }
   add(-1, done, text.size());
 }

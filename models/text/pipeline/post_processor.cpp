@@ -49,10 +49,10 @@ void PostProcessor::add(Component component) {
   const std::string type = component.type();
   if (type == "Sequence") {
     for (Component& part : component.list("processors")) add(std::move(part));
-  } else if (type == "TemplateProcessing") {
-    add_template(component);
-  } else if (type == "BertProcessing" || type == "RobertaProcessing") {
-    add_pair(component);
+  } else if (type == "TemplateProcessing" || type == "BertProcessing" || type == "RobertaProcessing") {
+    // To Hugging Face's library what a template put together is several texts, and the next one puts tokens around each.
+    if (steps_) component.refuse("type", "must be ByteLevel behind another that puts tokens around a text");
+    type == "TemplateProcessing" ? add_template(component) : add_pair(component);
   } else if (type != "ByteLevel") {
     component.refuse_type("TemplateProcessing, ByteLevel, BertProcessing, RobertaProcessing, Sequence");
   }
@@ -86,28 +86,25 @@ void PostProcessor::add_template(Component& component) {
     Component token(tokens[id], component.path(), component.name_of("special_tokens"));
     steps.push_back({false, read_ids(token, "ids")});
   }
-  templates_.push_back(std::move(steps));
+  steps_ = std::move(steps);
 }
 
 void PostProcessor::add_pair(Component& component) {
   const std::int32_t begin = read_named_id(component, "cls"), end = read_named_id(component, "sep");
-  templates_.push_back({{false, {begin}}, {true, {}}, {false, {end}}});
+  steps_ = std::vector<Step>{{false, {begin}}, {true, {}}, {false, {end}}};
 }
 
 std::vector<std::int32_t> PostProcessor::apply(std::vector<std::int32_t> ids, bool special) const {
-  for (const std::vector<Step>& steps : templates_) {
-    const auto texts =
-        static_cast<std::size_t>(std::count_if(steps.begin(), steps.end(), [](const Step& step) { return step.text; }));
-    Component::require_room(texts * ids.size() * sizeof(std::int32_t), "post_processor");
-    std::vector<std::int32_t> whole;
-    whole.reserve(ids.size() + steps.size());
-    for (const Step& step : steps) {
-      const std::vector<std::int32_t>& part = step.text ? ids : step.ids;
-      if (step.text || special) whole.insert(whole.end(), part.begin(), part.end());
-    }
-    ids = std::move(whole);
+  if (!steps_) return ids;
+  const auto texts = static_cast<std::size_t>(std::ranges::count_if(*steps_, &Step::text));
+  Component::require_room(texts * ids.size() * sizeof(std::int32_t), "post_processor");
+  std::vector<std::int32_t> whole;
+  whole.reserve(ids.size() + steps_->size());
+  for (const Step& step : *steps_) {
+    const std::vector<std::int32_t>& part = step.text ? ids : step.ids;
+    if (step.text || special) whole.insert(whole.end(), part.begin(), part.end());
   }
-  return ids;
+  return whole;
 }
 
 void PostProcessor::trim(const std::vector<std::string_view>& written, std::vector<TextSpan>& spans) const {

@@ -1,6 +1,7 @@
 #pragma once
 // PostProcessor: the special tokens that a tokenizer.json puts around the ids of a text. No LibTorch.
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -32,8 +33,8 @@ class PostProcessor {
   void add_template(Component& component);
   void add_pair(Component& component);
 
-  std::vector<std::vector<Step>> templates_;  // one after the other
-  std::vector<bool> trims_;                   // of spans, each with its add_prefix_space
+  std::optional<std::vector<Step>> steps_;  // nothing: the ids as they are
+  std::vector<bool> trims_;                 // of spans, each with its add_prefix_space
 };
 
 }  // namespace zero

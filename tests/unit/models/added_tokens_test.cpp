@@ -108,5 +108,29 @@ TEST(AddedTokens, StripsBelongToNoPart) {
   EXPECT_THAT(finder.split(""), ElementsAre());
 }
 
+/// What Hugging Face's tokenizers give where tokens that strip stand beside tokens that are white space.
+TEST(AddedTokens, WhiteSpaceThatIsTakenIsNotTakenAgain) {
+  const AddedTokenFinder strips(
+      {{.id = 7, .content = "<r>", .rstrip = true}, {.id = 8, .content = " ", .lstrip = true}});
+  EXPECT_THAT(strips.split("<r> a"), ElementsAre(TextPart{7, {0, 3}, {0, 4}}, TextPart{-1, {4, 5}}));
+  EXPECT_THAT(strips.split("<r>  "), ElementsAre(TextPart{7, {0, 3}, {0, 5}}));
+  const AddedTokenFinder plain({{.id = 7, .content = "<r>", .rstrip = true}, {.id = 8, .content = "\t"}});
+  EXPECT_THAT(plain.split("<r>\t"), ElementsAre(TextPart{7, {0, 3}, {0, 4}}, TextPart{8, {3, 4}}));
+  EXPECT_THAT(plain.split("<r>\t b"),
+              ElementsAre(TextPart{7, {0, 3}, {0, 5}}, TextPart{8, {3, 4}}, TextPart{-1, {4, 6}}));
+}
+
+TEST(AddedTokens, AreAWordBesideWhatIsNoLetter) {
+  const AddedTokenFinder finder({{.id = 9, .content = "w", .single_word = true}});
+  for (const std::string word : {"A", "z", "_", "7", "\u00e9", "\u0301"}) {
+    EXPECT_THAT(finder.split(word + "w"), ElementsAre(testing::Field(&TextPart::id, -1))) << word;
+    EXPECT_THAT(finder.split("w" + word), ElementsAre(testing::Field(&TextPart::id, -1))) << word;
+  }
+  for (const std::string other : {"@", "[", "`", "/", ":", "\u00d7"}) {
+    EXPECT_EQ(finder.split(other + "w").back().id, 9) << other;
+    EXPECT_EQ(finder.split("w" + other).front().id, 9) << other;
+  }
+}
+
 }  // namespace
 }  // namespace zero

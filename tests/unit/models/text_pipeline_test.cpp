@@ -113,6 +113,10 @@ TEST_F(TextPipelineFile, WhatItDoesNotKnowIsRefusedByName) {
   file["normalizer"] = json::parse(R"({"type": "Replace", "pattern": {"Regex": "(a"}, "content": ""})");
   expect_refusal("(a");
   file = whole;
+  const json pair = json::parse(R"({"type": "BertProcessing", "cls": ["a", 1], "sep": ["b", 2]})");
+  file["post_processor"] = {{"type", "Sequence"}, {"processors", {pair, pair}}};
+  expect_refusal("behind another");
+  file = whole;
   file["model"]["merges"].push_back("no pair at all");
   expect_refusal("merges");
 }

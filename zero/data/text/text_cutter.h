@@ -10,7 +10,7 @@
 namespace zero {
 
 /// The name of this rule. Changes whenever ids of the same text and tokenizer would.
-inline constexpr const char* text_rule = "one document per file: BOS + whole text + EOS, version 2";
+inline constexpr const char* text_rule = "one document per file: BOS + whole text + EOS, version 3";
 
 /// How the ids of the text file at `path` are made. InputError from its encode for what is no UTF-8 (base/utf8.h).
 CacheRecipe text_recipe(const std::string& path, const TextEncoder& encoder);

@@ -127,7 +127,8 @@ Value to_json_filter(Runtime& runtime, const Value& subject, const Arguments& ar
 
 Value indent(Runtime& runtime, const Value& subject, const Arguments& arguments) {
   const Given given("indent", arguments, {"width", "first", "blank"});
-  const Value source = soft_text(runtime, subject);
+  if (!subject.is(Kind::string)) fail("indent wants a str");
+  const Value source = subject;
   TextBuilder margin(runtime.budget), out(runtime.budget);
   if (given[0] && given[0]->is(Kind::string))
     margin += given[0]->utf8();

@@ -183,13 +183,16 @@ Interpreter::Flow Interpreter::iterate(const Statement& statement, const Value& 
   }
   const auto loop = std::make_shared<Loop>(&budget_, source, std::move(wanted), depth);
   if (statement.uses_loop) loop->recurse = std::move(recurse);
+  bool ended = false;  // a body, by its own end: jinja2 takes `else` also where `continue` or `break` kept it from that
   while (const auto item = loop->advance()) {
     enter(statement.loads, frame);
     if (statement.uses_loop) (*frame)[statement.loop] = Value(Kind::loop, loop);
     assign(statement.target, *item, frame);
-    if (execute(statement.body, frame) == Flow::break_loop) return Flow::on;
+    const Flow flow = execute(statement.body, frame);
+    if (flow == Flow::break_loop) break;
+    ended = ended || flow == Flow::on;
   }
-  if (loop->index0 >= 0) return Flow::on;
+  if (ended) return Flow::on;
   enter(statement.other_loads, frame);
   return execute(statement.other, frame);
 }

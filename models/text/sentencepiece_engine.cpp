@@ -157,7 +157,9 @@ SentencePieceEngine::SentencePieceEngine(const std::string& path) {
   facts_.bos = mark(bos, start_->bos_id(), home.string());
   facts_.eos = mark(eos, start_->eos_id(), home.string());
   if (const int id = start_->unk_id(); id >= 0) facts_.unk = id;
-  if (facts_.bos) facts_.opening.push_back(*facts_.bos);
+  const std::string settings = home / "tokenizer_config.json";
+  const bool opens = json_value<bool>(read_json_object(settings), "add_bos_token", true, settings);
+  if (facts_.bos && opens) facts_.opening.push_back(*facts_.bos);
   if (facts_.eos) facts_.closing.push_back(*facts_.eos);
   facts_.model_size = model_size();
   facts_.vocab_size = static_cast<std::int64_t>(types_.size());

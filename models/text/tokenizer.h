@@ -63,8 +63,9 @@ class Tokenizer {
   TokenType type(std::int64_t id) const;
   std::optional<std::int32_t> bos() const;  // bos_token of the folder, else of the model
   std::optional<std::int32_t> eos() const;
-  /// The ids that stand before a text and behind a document: BOS and EOS of a SentencePiece model; with a tokenizer.json
-  /// what its post-processor puts there, and EOS behind that.
+  /// The ids that stand before a text and behind a document: BOS and EOS of a SentencePiece model, no BOS where
+  /// tokenizer_config.json says add_bos_token false; with a tokenizer.json what its post-processor puts there, and EOS
+  /// behind that.
   const std::vector<std::int32_t>& opening() const;
   const std::vector<std::int32_t>& closing() const;
   std::optional<std::int32_t> unk() const;

@@ -98,6 +98,21 @@ TEST(AddedTokens, NullMeansNoMark) {
   EXPECT_EQ(tokenizer.eos(), 3);
 }
 
+/// As transformers' LlamaTokenizer; a folder that does not say has one, as its older releases.
+TEST(AddedTokens, AFolderMaySayThatNoBosStandsInFront) {
+  const auto begins_with_bos = [](const nlohmann::json& settings) {
+    const nlohmann::json files = {{"tokenizer_config.json", settings}};
+    const Folder at(files);
+    const Tokenizer tokenizer = Tokenizer::load(at.own.path());
+    EXPECT_TRUE(tokenizer.bos());
+    return tokenizer.encode("a", {.bos = true}).front() == tokenizer.bos();
+  };
+  EXPECT_TRUE(begins_with_bos(nlohmann::json::object()));
+  EXPECT_TRUE(begins_with_bos({{"add_bos_token", true}}));
+  EXPECT_TRUE(begins_with_bos({{"add_bos_token", nullptr}}));
+  EXPECT_FALSE(begins_with_bos({{"add_bos_token", false}}));
+}
+
 TEST(AddedTokens, StripsBelongToNoPart) {
   const AddedTokenFinder finder({{.id = 7, .content = "<r>", .rstrip = true},
                                  {.id = 8, .content = "<l>", .lstrip = true},

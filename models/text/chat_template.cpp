@@ -143,14 +143,13 @@ std::string list_of_names() {
   return list;
 }
 
-// A token of tokenizer_config.json: a string, an object with "content", or null.
-std::string token_text(const nlohmann::json& config, const char* key, const char* otherwise) {
-  if (!config.contains(key)) return otherwise;
-  const nlohmann::json& token = config[key];
-  if (token.is_string()) return token.get<std::string>();
-  if (token.is_object() && token.contains("content") && token["content"].is_string())
-    return token["content"].get<std::string>();
-  return "";
+// A token by its name: null in tokenizer_config.json is none; one that no file names is what transformers' LlamaTokenizer
+// takes, but none where a tokenizer.json counts.
+std::string token_text(const nlohmann::json& config, const ConversationTokens& found, const std::string& directory,
+                       const char* name, const char* otherwise) {
+  for (const auto& [known, content] : found)
+    if (known == name) return content;
+  return config.contains(name) || Tokenizer::is_json(directory) ? "" : otherwise;
 }
 
 }  // namespace
@@ -215,15 +214,11 @@ bool ChatTemplate::is_choice(const std::string& choice) {
 
 ChatTemplate ChatTemplate::load(const std::string& directory, const std::string& choice, const std::string& setting) {
   const nlohmann::json config = read_json_object(directory + "/tokenizer_config.json");
-  // what LlamaTokenizer has where nothing is said; a tokenizer.json has none of its own
-  const nlohmann::json tokenizer_class = config.value("tokenizer_class", nlohmann::json(""));
-  const bool llama = !Tokenizer::is_json(directory) ||
-                     (tokenizer_class.is_string() && tokenizer_class.get<std::string>().starts_with("Llama"));
-  const std::string bos = token_text(config, "bos_token", llama ? "<s>" : ""),
-                    eos = token_text(config, "eos_token", llama ? "</s>" : "");
   if (!choice.empty() && !is_choice(choice))
     throw InputError(text(setting, " ", choice, ": is not known, and no file; known templates: ", list_of_names()));
   FolderTemplates templates = FolderTemplates::read(directory);
+  const std::string bos = token_text(config, templates.tokens, directory, "bos_token", "<s>"),
+                    eos = token_text(config, templates.tokens, directory, "eos_token", "</s>");
   if (!choice.empty()) templates.by_name = {{"default", FolderTemplates::named(choice)}};
   const FolderTemplates::Source* source = templates.chosen(false);
   if (!source)

@@ -38,8 +38,9 @@ class ChatTemplate {
                             const std::string& setting = "data.chat_template");
 
   /// Of a model directory: its templates (models/text/conversation/folder_templates.h), or the one that `choice` names
-  /// when it is not empty: a known one, else a file with a Jinja string. BOS and EOS come from tokenizer_config.json, else
-  /// <s> and </s>. InputError when there is no template, or it cannot be read.
+  /// when it is not empty: a known one, else a file with a Jinja string. BOS and EOS are those that the folder names;
+  /// where it names none <s> and </s>, or nothing beside a tokenizer.json that counts. InputError when there is no
+  /// template, or it cannot be read.
   static ChatTemplate load(const std::string& directory, const std::string& choice = "",
                            const std::string& setting = "data.chat_template");
 

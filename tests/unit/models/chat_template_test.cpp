@@ -7,11 +7,9 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/json_text.h"
 #include "models/text/known_chat_templates.h"
 #include "tests/unit/message_of.h"
 #include "tests/unit/models/trained_texts.h"
-#include "tests/unit/temporary_folder.h"
 
 namespace zero {
 namespace {
@@ -145,26 +143,19 @@ TEST(ChatTemplate, LoadsFromADirectory) {
               HasSubstr("data.chat_template own.jinja.not: is not known, and no file"));
   EXPECT_TRUE(ChatTemplate::is_choice(own) && ChatTemplate::is_choice("tinyllama"));
   EXPECT_FALSE(ChatTemplate::is_choice(folder) || ChatTemplate::is_choice(""));
+  // what no file names is <s> to LlamaTokenizer, and nothing to a tokenizer.json
+  write("chat_template.jinja", "{{ bos_token }}{% for m in messages %}{{ m.content }}{{ eos_token }}{% endfor %}");
+  write("tokenizer_config.json", "{}");
+  EXPECT_EQ(ChatTemplate::load(folder).render({{"user", "a"}}).text, "<s>a</s>");
+  write("tokenizer.json", "{}");
+  EXPECT_EQ(ChatTemplate::load(folder).render({{"user", "a"}}).text, "a");
+  write("special_tokens_map.json", R"({"bos_token": "<begin>", "eos_token": {"content": "<end>"}})");
+  EXPECT_EQ(ChatTemplate::load(folder).render({{"user", "a"}}).text, "<begin>a<end>");
+  EXPECT_EQ(ChatTemplate::load(folder).end_of_turn(), "<end>");
   write("chat_template.jinja", "{% if %}");
   EXPECT_THAT(message_of<InputError>([&] { ChatTemplate::load(folder); }),
               HasSubstr("chat_template.jinja: the chat template cannot be read"));
   std::filesystem::remove_all(folder);
-}
-
-// Marks that a folder does not name are those of LlamaTokenizer with a SentencePiece model; a tokenizer.json has none.
-TEST(ChatTemplate, MarksThatAreNotNamedAreThoseOfTheClass) {
-  const TemporaryFolder folder;
-  const auto write = [&](const char* name, const std::string& content) { write_text_file(folder / name, content); };
-  write("chat_template.jinja",
-        "{{ bos_token }}{% for m in messages %}{{ m.content }}{{ '<end>' }}{% endfor %}{{ eos_token }}");
-  const auto prompt = [&] { return ChatTemplate::load(folder / "").prompt({{"user", "a"}}); };
-  EXPECT_EQ(prompt(), "<s>a<end></s>");
-  write("tokenizer.json", "{}");
-  EXPECT_EQ(prompt(), "a<end>");
-  write("tokenizer_config.json", R"({"tokenizer_class": "LlamaTokenizerFast"})");
-  EXPECT_EQ(prompt(), "<s>a<end></s>");
-  write("tokenizer_config.json", R"({"tokenizer_class": "Qwen2Tokenizer", "eos_token": "!"})");
-  EXPECT_EQ(prompt(), "a<end>!");
 }
 
 }  // namespace

@@ -66,8 +66,8 @@ ConversationEncoder::ConversationEncoder(const Tokenizer& tokenizer, EncoderOpti
   const std::string& mark = template_->end_of_turn();
   if (tokenizer_.special(mark)) return;
   no_template_ = text(
-      "the chat template ", template_->name(), " ends an answer with ", mark, ", which is no special token of ",
-      tokenizer.model_path(),
+      "the chat template ", template_->name(), " ends an answer with ", mark.empty() ? "nothing" : mark,
+      ", which is no special token of ", tokenizer.model_path(),
       ": template and tokenizer do not fit; set data.chat_template to one of those that do, or name the tokenizer that the template belongs to");
   if (!options_.chat_template.empty()) refuse_template(no_template_);
   template_.reset();  // told when a conversation needs it

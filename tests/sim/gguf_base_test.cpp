@@ -5,6 +5,7 @@
 #include "models/families/families.h"
 #include "models/formats/gguf/gguf_weights.h"
 #include "models/formats/gguf_model.h"
+#include "models/formats/hf_directory.h"
 #include "models/initial_weights.h"
 #include "tests/sim/training_run.h"
 #include "tests/unit/temporary_folder.h"
@@ -71,6 +72,38 @@ TEST_P(GgufBase, TrainsAsTheDecodedValuesDo) {
 INSTANTIATE_TEST_SUITE_P(Types, GgufBase,
                          ::testing::Values(GgmlType::f16, GgmlType::bf16, GgmlType::q8_0, GgmlType::q4_0),
                          [](const auto& info) { return ggml_name(info.param); });
+
+class GgufBaseOfFamily : public ::testing::TestWithParam<const char*> {};
+
+// Names, orders and forms of tensors are the family's own: fused, turned, kept [in, out], with biases and norms beside
+// them. The golden cases that llama.cpp has an architecture for.
+TEST_P(GgufBaseOfFamily, TrainsAsTheDecodedValuesDo) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "base.gguf";
+  RunOptions run = run_over("");
+  run.config = HfDirectory(std::string(ZERO_TEST_DATA "/families/") + GetParam() + "/model").config();
+  const Model model = make_model(run.config);
+  RandomWeights weights(model, 7);
+  write_gguf(path, model, weights, {.type = GgmlType::bf16});
+  run.base = path;
+  const RunResult decoded = run_training(run);
+  run.frozen = as_held(path);
+  EXPECT_EQ(largest_difference(decoded, run_training(run)), 0);
+  run.compute = run.master = at::kDouble;
+  const RunResult expected = run_training(run);
+  for (const auto& [stage, ranks] : {std::pair{1, 3}, {3, 2}, {3, 4}}) {
+    run.stage = stage;
+    run.ranks = ranks;
+    EXPECT_LT(largest_difference(expected, run_training(run)), 1e-12) << "stage " << stage << ", " << ranks << " ranks";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, GgufBaseOfFamily, ::testing::Values("qwen3", "phi3-longrope", "olmo2", "gpt2"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace zero::testing

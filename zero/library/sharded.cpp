@@ -232,7 +232,9 @@ void ShardedModel::for_each_gradient(const Visit& visit) {
 
 const World& ShardedModel::world() const { return impl_->world; }
 int ShardedModel::stage() const {
-  return plan_on(impl_->mesh.shape(), {.plan = ShardPlan::for_stage(impl_->options.stage)}).stage();
+  StatesOptions states;
+  states.plan = ShardPlan::for_stage(impl_->options.stage);
+  return plan_on(impl_->mesh.shape(), states).stage();
 }
 
 void ShardedOptimizer::clip(double max_norm) {

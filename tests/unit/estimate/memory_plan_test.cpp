@@ -23,7 +23,7 @@ namespace {
 ModelConfig paper_model() {
   ModelConfig config;  // 7.5 billion parameters
   config.hidden_size = 4096;
-  config.intermediate_size = 16384;
+  config.intermediate_size = 10900;
   config.num_hidden_layers = 36;
   config.num_attention_heads = config.num_key_value_heads = 32;
   config.head_dim = 128;
@@ -175,7 +175,7 @@ ModelConfig model_of(const Case& c) {
   ModelConfig config;
   config.vocab_size = c.vocabulary;
   config.hidden_size = 192;
-  config.intermediate_size = 16384;
+  config.intermediate_size = 512;
   config.num_hidden_layers = 4;
   config.num_attention_heads = 6;
   config.num_key_value_heads = 2;
@@ -251,7 +251,7 @@ TEST_P(WholeMatrices, TakeWhatWasPlanned) {
   ModelConfig config = model_of(c);
   config.num_hidden_layers = 2;
   config.hidden_size = 256;
-  config.intermediate_size = 16384;
+  config.intermediate_size = 8192;
   Model model = make_model(config);
   MemoryWork work;
   work.engine.plan = ShardPlan::for_stage(c.stage);

@@ -151,6 +151,21 @@ Job::Job(Job&&) noexcept = default;
 Job& Job::operator=(Job&&) noexcept = default;
 Job::~Job() = default;
 
+namespace {
+
+/// Each of several tasks that MPI takes for a job of one would train by itself, all into one directory.
+void refuse_lone_task() {
+  for (const char* name : {"SLURM_STEP_NUM_TASKS", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE"})
+    if (const char* tasks = std::getenv(name); tasks && std::atol(tasks) > 1)
+      throw InputError(
+          text("the launcher started ", tasks, " tasks (", name,
+               "), but MPI knows of this process alone: they do not speak the same language. Start the job "
+               "with the mpirun of the Open MPI that the program is linked with, or with srun --mpi=pmix "
+               "(srun --mpi=list tells whether Slurm has it)"));
+}
+
+}  // namespace
+
 Job Job::start(JobOptions options) {
   auto impl = std::make_unique<Impl>();
   impl->options = options;
@@ -161,6 +176,7 @@ Job Job::start(JobOptions options) {
   MPI_Comm_rank(MPI_COMM_WORLD, &impl->rank);
   MPI_Comm_size(MPI_COMM_WORLD, &impl->size);
   start_log(impl->rank, impl->size);
+  if (impl->size == 1) refuse_lone_task();
   impl->locate();
   check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &impl->end_group), "MPI_Comm_dup");
   impl->control = make_mpi_communicator(mpi_world_handle(),

@@ -19,7 +19,8 @@ struct JobOptions {
 
 class Job {
  public:
-  /// Starts MPI. Without mpirun the job is one rank. One world per process.
+  /// Starts MPI. Without mpirun the job is one rank. One world per process. InputError where a launcher started several
+  /// tasks and MPI knows of this one alone.
   static Job start(JobOptions options = {});
   Job(Job&&) noexcept;
   Job& operator=(Job&&) noexcept;

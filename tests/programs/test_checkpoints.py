@@ -248,6 +248,26 @@ def check_validation(place, args):
             assert all(abs(a - b) < 1e-5 * b for a, b in zip(losses[windows, ranks], losses[windows, 1])), losses
 
 
+def check_clock(place, args):
+    """Checkpoints by the clock, and runs that end ahead of their time: what goes on from there comes to the same result."""
+    assert place.run("--set", "checkpoint.interval=0", "--set", "training.steps=400", out="whole")[0] == 0
+    code, said = place.run("--set", "checkpoint.interval=0", "--set", "training.steps=400", "--set", "checkpoint.every_minutes=0.005", "--set", "checkpoint.keep=1000")
+    assert code == 0, said
+    steps = [int(name[5:]) for name in place.checkpoints()]
+    assert len(steps) > 2 and steps[-1] == 400, steps
+    place.expect_same("out", "whole")
+    run = ("--set", "checkpoint.interval=0", "--set", "job.time_limit=00:03", "--set", "training.steps=1000000")
+    code, said = place.run(*run, out="short")
+    steps = len(place.metrics("short"))
+    assert code == 75 and f"stopped ahead of job.time_limit after step {steps} of 1000000: go on with --resume" in said, (code, said)
+    code, said = place.run(*run, "--resume", out="short")
+    assert code == 75 and f"resumed after step {steps}," in said and len(place.metrics("short")) > steps, (code, said)
+    code, said = place.run("--set", "job.time_limit=00:00", "--set", "training.steps=3", "--set", "checkpoint.interval=0", out="none")
+    assert code == 75 and "after step 1 of 3" in said, said
+    code, said = place.run("--set", "job.time_limit=2h", out="none")
+    assert code == 2 and said.count("time_limit") == 1 and '"12:00:00"' in said, (code, said)
+
+
 def check_export(place, args):
     for more in ((), ("--set", "lora.r=2", "--set", "lora.init_lora_weights=pissa")):
         code, said = place.run("--set", "training.steps=3", *more, "--set", "checkpoint.export_dtype=bf16")

@@ -210,6 +210,36 @@ def check_other_machine(place):
     assert code == 2 and "--dry-run" in said, said
 
 
+def check_ranks_that_begin_otherwise(place):
+    """Ranks with another configuration, other files or other words are told of by name before anything is written; so is a task that MPI knows alone."""
+    program = [place.bin + "/zero_train", "config.toml"]
+    start = [word for word in mpirun(2) if word not in ("-np", "2")]
+
+    def refusal(*other, of=program):
+        done = subprocess.run([*start, "-np", "2", *program, ":", "-np", "1", *of, *other], cwd=place.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS, env=environment())
+        assert done.returncode == 2 and done.stderr.count("error: ") == 1 and "the ranks do not begin alike" in done.stderr, (other, done)
+        assert not os.path.exists(place.path("out")), other
+        return done.stderr
+
+    assert "\n  optimizer.lr: 0.001 on rank 0, 0.5 on rank 2\n" in refusal("--set", "optimizer.lr=0.5"), refusal("--set", "optimizer.lr=0.5")
+    assert "the command line: [] on rank 0, [\"--overwrite\"] on rank 2" in refusal("--overwrite")
+    shutil.copytree(place.path("model"), place.path("other"))
+    os.remove(place.path("other", "model.safetensors"))
+    shutil.copy(place.path("model", "model.safetensors"), place.path("other", "model.safetensors"))
+    with open(place.path("other", "model.safetensors"), "r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(b"\x11")
+    said = refusal("--set", "model.path=other")
+    assert "model.path: \"model\" on rank 0, \"other\" on rank 2" in said and "model.safetensors" in said, said
+    with open(place.path("program"), "wb") as file, open(place.bin + "/zero_train", "rb") as original:
+        file.write(original.read() + b"\0")
+    os.chmod(place.path("program"), 0o755)
+    assert "\n  the program: " in refusal(of=["./program", "config.toml"])
+    alone = subprocess.run(program, cwd=place.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS, env=environment(SLURM_STEP_NUM_TASKS="4"))
+    assert alone.returncode == 2 and "started 4 tasks (SLURM_STEP_NUM_TASKS), but MPI knows of this process alone" in alone.stderr, alone
+    assert place.run(ranks=2)[0] == 0
+
+
 def check_bench_table(place):
     program = place.bin + "/zero_bench"
     for more in ((), ("--set", "lora.r=8", "--set", "lora.quantization=nf4")):

@@ -18,6 +18,7 @@ struct ModelConfig;
 struct JobConfig {
   std::string output_dir;      // required
   bool deterministic = false;  // GPU only; the CPU path always repeats bit for bit
+  std::string time_limit;      // as base/time_span.h has it; empty: none
   bool operator==(const JobConfig&) const = default;
 };
 
@@ -128,8 +129,11 @@ struct LoraSection {  // PEFT's names; the section's presence switches it on
 
 struct CheckpointConfig {
   std::int64_t interval = 0;  // steps; 0: none, but where a signal stops the run
+  double every_minutes = 0;   // 0: none by the clock
   std::int64_t keep = 2;
   std::string export_dtype = "fp32";  // fp32 | bf16 | fp16
+  /// Whether a run writes some without being asked.
+  bool is_regular() const { return interval > 0 || every_minutes > 0; }
   bool operator==(const CheckpointConfig&) const = default;
 };
 

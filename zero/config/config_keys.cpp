@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <type_traits>
 
+#include "base/time_span.h"
 #include "zero/optim/optimizer_table.h"
 
 namespace zero {
@@ -79,6 +80,14 @@ Rule no_empty_name() {
           }};
 }
 
+Rule time_span() {
+  return {"empty, or a time as \"90:00\" (minutes and seconds), \"12:00:00\" or \"2-12:00:00\" (days first)",
+          [](const Value& value) {
+            const auto& text = std::get<std::string>(value);
+            return text.empty() || time_span_of(text);
+          }};
+}
+
 // "a", "b" or "c", in quotes: that is how they are written in the file.
 Rule one_of(std::vector<std::string> names) {
   std::string text;
@@ -114,6 +123,9 @@ std::vector<ConfigKey> make_keys() {
        true},
       {"job", "deterministic", at<&C::job, &Job::deterministic>, anything(),
        "GPU: repeats bit for bit, at some cost. The CPU path always does."},
+      {"job", "time_limit", at<&C::job, &Job::time_limit>, time_span(),
+       "The time that the scheduler gives the job, from the start of zero_train. The run ends ahead of it, while there is time for "
+       "a step and a checkpoint, with the checkpoint and exit code 75: go on with --resume. Empty: no limit."},
 
       {"model", "preset", at<&C::model, &Model::preset>, not_empty(),
        "llama-tiny, llama-15m, llama-110m or tinyllama-1.1b, with random weights. Preset or path, not both. Beside a "
@@ -254,6 +266,9 @@ std::vector<ConfigKey> make_keys() {
 
       {"checkpoint", "interval", at<&C::checkpoint, &CheckpointConfig::interval>, between(0, most_steps),
        "Steps between checkpoints; there is one at the end too. 0: none, but where a signal stops the run."},
+      {"checkpoint", "every_minutes", at<&C::checkpoint, &CheckpointConfig::every_minutes>,
+       number("between 0 and 1000000", [](double x) { return x >= 0 && x <= 1e6; }),
+       "Minutes between checkpoints, beside those of interval. One is written after the step in which they are over, and at the end. 0: none."},
       {"checkpoint", "keep", at<&C::checkpoint, &CheckpointConfig::keep>, between(1, 1'000'000'000),
        "Newest checkpoints that stay. The disk needs room for one more."},
       {"checkpoint", "export_dtype", at<&C::checkpoint, &CheckpointConfig::export_dtype>,

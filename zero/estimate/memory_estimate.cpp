@@ -48,7 +48,7 @@ std::string disk_lines(const Config& config, const Model& model, const MemoryPla
   const DiskNeed need = disk_need(config, model, plan, config.training.steps);
   std::string lines = text("disk: the ", config.lora ? "adapter " : "model ", bytes_text(need.result),
                            ", a checkpoint ", bytes_text(plan.checkpoint));
-  lines += config.checkpoint.interval == 0 ? "\n  (written where a signal stops the run)"
+  lines += !config.checkpoint.is_regular() ? "\n  (written where a signal stops the run)"
                                            : "\n  those of the run " + bytes_text(need.checkpoints);
   return lines + (budget.output_room < 0 ? "\n" : "; there is room for " + bytes_text(budget.output_room) + "\n");
 }

@@ -18,7 +18,8 @@ Checkpoints::Checkpoints(const CheckpointConfig& config, Parts parts)
     : config_(config), parts_(std::move(parts)), folders_(parts_.calls, parts_.root) {}
 
 bool Checkpoints::due(std::int64_t steps, std::int64_t total) const {
-  return config_.interval > 0 && (steps % config_.interval == 0 || steps == total);
+  const bool in_steps = config_.interval > 0 && steps % config_.interval == 0;
+  return in_steps || (config_.is_regular() && steps == total);
 }
 
 bool Checkpoints::save(const RunPosition& position) {

@@ -33,10 +33,11 @@
 #include "zero/output/run_lock.h"
 #include "zero/output/shared_directory.h"
 #include "zero/train/checkpoints.h"
+#include "zero/train/result/save_result.h"
 #include "zero/train/resume.h"
 #include "zero/train/resume_settings.h"
 #include "zero/train/run_data.h"
-#include "zero/train/save_result.h"
+#include "zero/train/start_agreement.h"
 #include "zero/train/stop_signal.h"
 #include "zero/train/trainer.h"
 
@@ -62,6 +63,17 @@ std::vector<ReadPath> reads_of(const Plan& plan, const TrainArguments& arguments
       std::filesystem::equivalent(plan.config.source, plan.config.job.output_dir + "/config.toml", none))
     std::erase_if(reads, [&](const ReadPath& read) { return read.name == "the configuration"; });
   return reads;
+}
+
+/// Of the command line: what changes the run, beside the configuration.
+std::vector<std::string> words_of(const TrainArguments& arguments) {
+  std::vector<std::string> words = arguments.accepted_changes;
+  for (const auto& [given, word] : {std::pair{arguments.overwrite, "--overwrite"},
+                                    {arguments.resume, "--resume"},
+                                    {arguments.dry_run, "--dry-run"},
+                                    {arguments.preview.examples > 0, "--preview"}})
+    if (given) words.emplace_back(word);
+  return words;
 }
 
 Plan make_plan(const TrainArguments& arguments, int ranks) {
@@ -209,13 +221,14 @@ Records open_records(Job& job, const Plan& plan, const TrainArguments& arguments
     records.progress =
         std::make_unique<Progress>(std::cout, ProgressOptions{.total_steps = steps, .columns = terminal_columns()});
   });
-  if (job.nodes() > 1 && plan.config.checkpoint.interval > 0) require_shared(output, job.control());
+  if (job.nodes() > 1 && plan.config.checkpoint.is_regular()) require_shared(output, job.control());
   return records;
 }
 
 }  // namespace
 
 int train_run(Job& job, const TrainArguments& arguments) {
+  const auto start = RunClock::Clock::now();
   MemoryTracker tracker;
   TrackerScope booked(tracker);
   Plan plan;
@@ -229,6 +242,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
     if (arguments.preview.examples > 0 && job.rank() == 0)
       print_preview(plan.config, plan.model, plan.tokenizer, arguments.preview);
   });
+  if (job.size() > 1) check_same_start(start_facts(plan.config, words_of(arguments)), job.control());
   if (arguments.preview.examples > 0) return 0;
   const std::string& output = plan.config.job.output_dir;
   std::optional<RunLock> lock;  // rank 0's, from before the first look at the directory to the end
@@ -301,7 +315,8 @@ int train_run(Job& job, const TrainArguments& arguments) {
 
   Checkpoints checkpoints(plan.config.checkpoint, {engine, std::move(description), folders.root(), calls, job.control(),
                                                    spare_places(plan.config)});
-  Trainer trainer(plan.config, steps, engine, {data, records, tracker, &checkpoints, &stop});
+  RunClock clock(clock_options_of(plan.config), start);
+  Trainer trainer(plan.config, steps, engine, {data, records, tracker, &checkpoints, &stop, &clock});
   if (done) {
     trainer.resume(position);
     checkpoints.resumed(position.steps);

@@ -23,6 +23,7 @@ Trainer::Trainer(const Config& config, std::int64_t steps, Engine& engine, const
       tracker_(parts.tracker),
       checkpoints_(parts.checkpoints),
       stop_(parts.stop),
+      clock_(parts.clock),
       schedule_(schedule_of(config, steps)) {
   if (config.training.precision == "fp16")
     loss_scale_.emplace(LossScaleOptions{.rates = keys_of_rates(config.optimizer)});
@@ -42,31 +43,46 @@ void Trainer::resume(const RunPosition& position) {
 RunEnd Trainer::run() {
   begin_ = std::chrono::steady_clock::now() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                                   std::chrono::duration<double>(last_seconds_));
+  if (clock_) clock_->stepped();
   while (steps_done_ < steps_) {
     train_step(steps_done_++);
-    const bool stops = stop_agreed_ && checkpoints_ && steps_done_ < steps_;
-    if (!stops && !saves_after(steps_done_ - 1)) continue;
+    const bool stops = (stop_agreed_ || end_agreed_) && checkpoints_ && steps_done_ < steps_;
+    if (!stops && !saves_after(steps_done_ - 1) && !(save_agreed_ && checkpoints_)) continue;
     while (!issued_.empty()) settle();
     if (records_.progress) records_.progress->finish();
     if (!stops &&
         !std::isfinite(last_loss_)) {  // the states are no better than those that are saved, and would push them out
       if (engine_.host().rank() == 0) log_warning("no checkpoint of step ", steps_done_, ": the loss is ", last_loss_);
+      save_agreed_ = false;
+      if (clock_) clock_->saved({});  // the next one comes at its time
       continue;
     }
-    const bool saved = checkpoints_->save(position());
-    if (!stops) continue;
-    if (!saved)
-      throw Error(text("stopped on request after step ", steps_done_, " of ", steps_, ", but ",
-                       checkpoints_->folders().root(), " could not take its checkpoint. ",
-                       checkpoints_->remedy(checkpoints_->save_anywhere(position()))));
-    log_info("stopped on request after step ", steps_done_, " of ", steps_, ": go on with --resume");
-    return RunEnd::stopped;
+    if (stops) return end_early();
+    save();
   }
   if (records_.progress) records_.progress->finish();
   if (loss_scale_) require_trained();
   // Going on once more must find the end, not where the run stopped before.
-  if (resumed_ && checkpoints_ && config_.checkpoint.interval == 0) checkpoints_->save(position());
+  if (resumed_ && checkpoints_ && !config_.checkpoint.is_regular()) checkpoints_->save(position());
   return RunEnd::finished;
+}
+
+bool Trainer::save() {
+  const auto begin = std::chrono::steady_clock::now();
+  const bool saved = checkpoints_->save(position());
+  save_agreed_ = false;
+  if (clock_) clock_->saved(std::chrono::steady_clock::now() - begin);
+  return saved;
+}
+
+RunEnd Trainer::end_early() {
+  const std::string where = text("stopped ", stop_agreed_ ? "on request" : "ahead of job.time_limit", " after step ",
+                                 steps_done_, " of ", steps_);
+  if (!save())
+    throw Error(text(where, ", but ", checkpoints_->folders().root(), " could not take its checkpoint. ",
+                     checkpoints_->remedy(checkpoints_->save_anywhere(position()))));
+  log_info(where, ": go on with --resume");
+  return RunEnd::stopped;
 }
 
 void Trainer::require_trained() {
@@ -79,7 +95,7 @@ void Trainer::require_trained() {
 
 // Where checkpoints are written the older ones are worth more than states on their way out.
 std::string Trainer::rescue(const RunPosition& position) {
-  if (!checkpoints_ || config_.checkpoint.interval > 0 || position.steps == 0) return "";
+  if (!checkpoints_ || config_.checkpoint.is_regular() || position.steps == 0) return "";
   return ". " + checkpoints_->remedy(checkpoints_->save_anywhere(position)) +
          ". Steps before this one may have harmed them already: where they fail again, begin anew";
 }
@@ -189,13 +205,17 @@ double Trainer::validation_loss() {
 
 void Trainer::record(const Issued& issued, const StepResult& result) {
   const std::int64_t step = issued.step;
-  // Each rank's part of the loss, its peak, and whether it was asked to stop: one small gather a step.
+  // Each rank's part of the loss, its peak, whether it was asked to stop, and what its clock says: one small gather a
+  // step. Clocks differ: rank 0's counts.
   Communicator& communicator = engine_.host();
-  const at::Tensor mine = at::empty({3}, at::kDouble);
+  if (clock_) clock_->stepped();
+  const at::Tensor mine = at::empty({5}, at::kDouble);
   mine.data_ptr<double>()[0] = counts_tokens() ? result.loss_sum / issued.trained : 0.0;
   mine.data_ptr<double>()[1] = double(engine_.device().is_cpu() ? tracker_.peak() : engine_.peak_device_bytes());
   mine.data_ptr<double>()[2] = stop_ && stop_->requested();
-  const at::Tensor all = at::empty({communicator.size(), 3}, at::kDouble);
+  mine.data_ptr<double>()[3] = clock_ && clock_->save_is_due();
+  mine.data_ptr<double>()[4] = clock_ && clock_->end_is_due();
+  const at::Tensor all = at::empty({communicator.size(), 5}, at::kDouble);
   communicator.all_gather_into(all.view({-1}), mine, {Phase::other});
   StepMetrics metrics;
   for (int r = 0; r < communicator.size(); ++r) {
@@ -203,6 +223,8 @@ void Trainer::record(const Issued& issued, const StepResult& result) {
     metrics.peak_bytes = std::max(metrics.peak_bytes, std::int64_t(all[r][1].item<double>()));
     stop_agreed_ = stop_agreed_ || all[r][2].item<double>() != 0;
   }
+  save_agreed_ = save_agreed_ || all[0][3].item<double>() != 0;
+  end_agreed_ = end_agreed_ || all[0][4].item<double>() != 0;
   last_loss_ = metrics.loss;
   if (!std::isfinite(metrics.loss) && !loss_scale_)
     give_up(text("step ", step + 1, ": the loss is ", metrics.loss,

@@ -17,6 +17,7 @@
 #include "zero/train/first_step_dump.h"
 #include "zero/train/metrics.h"
 #include "zero/train/progress.h"
+#include "zero/train/run_clock.h"
 #include "zero/train/stop_signal.h"
 
 namespace zero {
@@ -40,6 +41,7 @@ struct TrainerParts {
   MemoryTracker& tracker;
   Checkpoints* checkpoints = nullptr;  // null: none are written, whatever signals arrive
   const StopSignal* stop = nullptr;    // null: nobody asks to stop
+  RunClock* clock = nullptr;           // rank 0's counts; null: no clock saves or ends the run
 };
 
 /// How a run came to its end.
@@ -53,8 +55,8 @@ class Trainer {
   /// Continues a run whose states the engine has.
   void resume(const RunPosition& position);
 
-  /// Trains until the last step, or until a signal has reached any rank; then all ranks stop after the same step with a
-  /// checkpoint. Throws Error when a gradient is not finite (fp16 skips the step instead, and throws when the run ends
+  /// Trains until the last step, or until a signal has reached any rank or the clock ends the run; then all ranks stop
+  /// after the same step with a checkpoint. Throws Error when a gradient is not finite (fp16 skips the step instead, and throws when the run ends
   /// with a loss that is not, or with all steps skipped), and when a stop finds no room for its checkpoint in the
   /// output directory (it says where the states are then). On a GPU what a step found is read when the next one is
   /// under way, so errors, the loss scale and requests to stop come a step later.
@@ -77,6 +79,10 @@ class Trainer {
   at::Tensor forward_backward(std::int64_t step, double scale);
   bool validates(std::int64_t step) const;
   bool saves_after(std::int64_t step) const;
+  /// Writes a checkpoint of the run as it stands. Whether it is there. Collective.
+  bool save();
+  /// Ends the run where it stands, with a checkpoint. Collective.
+  RunEnd end_early();
   void require_trained();
   void note_taken(const Issued& issued);
   /// For a run that ends in an error: keeps the states where no checkpoint holds them. The rest of its message.
@@ -100,11 +106,14 @@ class Trainer {
   MemoryTracker& tracker_;
   Checkpoints* checkpoints_;
   const StopSignal* stop_;
+  RunClock* clock_;
   ScheduleOptions schedule_;
   std::optional<LossScale> loss_scale_;
   std::optional<FirstStepDump> dump_;
 
   bool stop_agreed_ = false;  // a signal has reached some rank
+  bool end_agreed_ = false;   // the clock's
+  bool save_agreed_ = false;  // the clock's
   std::int64_t steps_done_ = 0;
   std::deque<Issued> issued_;
   std::chrono::steady_clock::time_point begin_;  // of step 1, as if the run had never been interrupted

@@ -1,4 +1,4 @@
-#include "zero/train/save_model.h"
+#include "zero/train/result/save_model.h"
 
 #include "comm/agreement.h"
 #include "models/weight_source.h"

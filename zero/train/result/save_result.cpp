@@ -1,4 +1,4 @@
-#include "zero/train/save_result.h"
+#include "zero/train/result/save_result.h"
 
 #include <filesystem>
 
@@ -9,8 +9,8 @@
 #include "models/text/chat_template.h"
 #include "zero/config/setup.h"
 #include "zero/output/result_folder.h"
-#include "zero/train/save_adapter.h"
-#include "zero/train/save_model.h"
+#include "zero/train/result/save_adapter.h"
+#include "zero/train/result/save_model.h"
 
 namespace zero {
 namespace {

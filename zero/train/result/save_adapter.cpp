@@ -1,4 +1,4 @@
-#include "zero/train/save_adapter.h"
+#include "zero/train/result/save_adapter.h"
 
 #include <memory>
 

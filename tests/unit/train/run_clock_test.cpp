@@ -1,0 +1,71 @@
+#include "zero/train/run_clock.h"
+
+#include <gtest/gtest.h>
+
+namespace zero {
+namespace {
+
+using std::chrono::seconds;
+using Time = RunClock::Clock::time_point;
+
+/// A clock that goes by hand, of a program that began ten seconds before it.
+struct ByHand {
+  explicit ByHand(const RunClockOptions& options) : clock(options, Time(seconds(90)), [this] { return now; }) {}
+  void step(int takes) {
+    now += seconds(takes);
+    clock.stepped();
+  }
+  void save(int takes) {
+    now += seconds(takes);
+    clock.saved(seconds(takes));
+  }
+  Time now{seconds(100)};
+  RunClock clock;
+};
+
+TEST(RunClock, AsksForNothingWithoutSettings) {
+  ByHand run({});
+  for (int i = 0; i < 100; ++i) run.step(100'000);
+  EXPECT_FALSE(run.clock.save_is_due() || run.clock.end_is_due());
+}
+
+TEST(RunClock, SavesSoLongAfterTheLastTime) {
+  ByHand run({.save_every = seconds(30)});
+  run.step(20);
+  EXPECT_FALSE(run.clock.save_is_due());
+  run.step(10);
+  EXPECT_TRUE(run.clock.save_is_due());
+  run.save(7);
+  EXPECT_FALSE(run.clock.save_is_due());
+  run.step(29);
+  EXPECT_FALSE(run.clock.save_is_due());
+  run.step(1);
+  EXPECT_TRUE(run.clock.save_is_due());
+  EXPECT_FALSE(run.clock.end_is_due());
+}
+
+// 400 s: a reserve of 20 s, steps of 10 and a checkpoint of 30 seconds, of which the longer is taken once more.
+TEST(RunClock, EndsWhileThereIsTimeForAStepAndACheckpoint) {
+  ByHand run({.time_limit = seconds(400)});
+  run.clock.stepped();
+  run.step(10);  // 20 s since the program began
+  run.save(30);
+  while (!run.clock.end_is_due()) run.step(10);
+  EXPECT_EQ(run.now - Time(seconds(90)), seconds(400 - 20 - 30 - 10 - 30));
+}
+
+TEST(RunClock, ACheckpointIsNoPartOfAStep) {
+  ByHand run({.time_limit = seconds(1000)});
+  run.clock.stepped();
+  run.save(300);  // 310 s since the program began; a step of 300 s would leave no time
+  run.step(10);
+  EXPECT_FALSE(run.clock.end_is_due());
+}
+
+TEST(RunClock, ALimitThatIsOverEndsTheRunAfterItsFirstStep) {
+  ByHand run({.time_limit = seconds(5)});
+  EXPECT_TRUE(run.clock.end_is_due());
+}
+
+}  // namespace
+}  // namespace zero

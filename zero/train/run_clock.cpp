@@ -1,0 +1,41 @@
+#include "zero/train/run_clock.h"
+
+#include <algorithm>
+
+#include "base/time_span.h"
+
+namespace zero {
+
+using Seconds = std::chrono::duration<double>;
+
+RunClockOptions clock_options_of(const Config& config) {
+  return {std::chrono::duration<double, std::ratio<60>>(config.checkpoint.every_minutes),
+          time_span_of(config.job.time_limit)};
+}
+
+RunClock::RunClock(const RunClockOptions& options, Clock::time_point program_start, Now now)
+    : options_(options), start_(program_start), now_(std::move(now)), last_save_(now_()) {}
+
+void RunClock::stepped() {
+  const Clock::time_point now = now_();
+  if (last_step_) longest_step_ = std::max(longest_step_, Seconds(now - *last_step_));
+  last_step_ = now;
+}
+
+void RunClock::saved(Seconds took) {
+  longest_save_ = std::max(longest_save_, took);
+  last_save_ = now_();
+  last_step_ = last_save_;  // its time is no step's
+}
+
+bool RunClock::save_is_due() const {
+  return options_.save_every > Seconds(0) && now_() - last_save_ >= options_.save_every;
+}
+
+bool RunClock::end_is_due() const {
+  if (!options_.time_limit) return false;
+  const Seconds reserve = std::max(longest_step_, longest_save_) + std::min(Seconds(60), *options_.time_limit / 20);
+  return now_() - start_ + longest_step_ + longest_save_ + reserve >= *options_.time_limit;
+}
+
+}  // namespace zero

@@ -1,0 +1,43 @@
+#pragma once
+// RunClock: when a run is to be saved and when it is to end, by a clock. One rank asks its own and tells the others.
+#include <chrono>
+#include <functional>
+#include <optional>
+
+#include "zero/config/config.h"
+
+namespace zero {
+
+struct RunClockOptions {
+  std::chrono::duration<double> save_every{};                 // 0: never
+  std::optional<std::chrono::duration<double>> time_limit{};  // from the start of the program
+};
+
+RunClockOptions clock_options_of(const Config& config);
+
+class RunClock {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Now = std::function<Clock::time_point()>;
+  RunClock(const RunClockOptions& options, Clock::time_point program_start, Now now = Clock::now);
+
+  /// A step has ended, or the first one begins.
+  void stepped();
+  /// A checkpoint of the run as it stands was written, or tried, in so long.
+  void saved(std::chrono::duration<double> took);
+
+  bool save_is_due() const;
+  /// Whether what follows would come too near to the limit: another step and a checkpoint, each as long as the longest so
+  /// far, with a reserve of the longer one of the two and a twentieth of the limit (a minute at most).
+  bool end_is_due() const;
+
+ private:
+  RunClockOptions options_;
+  Clock::time_point start_;
+  Now now_;
+  std::optional<Clock::time_point> last_step_;
+  Clock::time_point last_save_;
+  std::chrono::duration<double> longest_step_{}, longest_save_{};
+};
+
+}  // namespace zero

@@ -66,6 +66,11 @@ std::vector<TextSpan> generated_spans(const ConversationText& whole, const std::
       "; a template with {% generation %} blocks says it, or give data whose last answer alone is trained (\"train\": false for the others)"));
 }
 
+/// Phi-3's template ends whatever is no prompt with EOS: the first messages, when more follow them, are without it.
+void take_final_eos(std::string& first, std::string_view eos) {
+  if (!eos.empty() && first.ends_with(eos)) first.resize(first.size() - eos.size());
+}
+
 /// From the prompt for answer i to its end, without white space behind it; where the template has no such prompt, none
 /// before it either.
 TextSpan answer_span(const Talk& talk, std::size_t i, const std::string& whole) {
@@ -80,6 +85,7 @@ TextSpan answer_span(const Talk& talk, std::size_t i, const std::string& whole) 
   }
   if (!whole.starts_with(before))
     refuse_answer(i, "the template writes the messages before it and the prompt otherwise than the whole begins");
+  if (!whole.starts_with(after)) take_final_eos(after, talk.chat.token("eos_token"));
   if (!whole.starts_with(after))
     refuse_answer(i, "the template writes the messages up to it otherwise than the whole begins");
   std::string_view answer =

@@ -76,6 +76,12 @@ ConversationText ConversationTemplate::render(const Json& request) const {
   return result;
 }
 
+std::string_view ConversationTemplate::token(std::string_view name) const {
+  for (const auto& [known, token] : tokens_)
+    if (known == name) return token;
+  return {};
+}
+
 ConversationTemplates::ConversationTemplates(const std::string& folder, const std::string& choice)
     : folder_(folder), templates_(FolderTemplates::read(folder)) {
   if (!choice.empty()) templates_.by_name = {{"default", FolderTemplates::named(choice)}};

@@ -36,6 +36,9 @@ class ConversationTemplate {
   bool mentions(std::string_view name) const { return template_.mentions(name); }
   bool has_string(std::string_view string) const { return template_.has_string(string); }
 
+  /// A special token of the template's by its name ("eos_token"); empty where it has none.
+  std::string_view token(std::string_view name) const;
+
  private:
   jinja::Template template_;
   Tokens tokens_;

@@ -85,6 +85,12 @@ TEST(AnswerSpans, ComeOfPrefixes) {
   EXPECT_THAT(answers(turns, one), ElementsAre("No<end>"));
 }
 
+/// As Phi-3's template does, which writes EOS behind the last message alone.
+TEST(AnswerSpans, AreFoundWhereTheTemplateEndsTheWholeWithEos) {
+  const std::string ends = turns + "{% if not add_generation_prompt %}{{ eos_token }}{% endif %}";
+  EXPECT_THAT(answers(ends, talk), ElementsAre("Yö <end>", "No<end>\n</s>"));
+}
+
 TEST(AnswerSpans, ComeOfGenerationBlocks) {
   const std::string blocks =
       "é{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}.{% endgeneration %}{% else %}{{ m.content }}{% endif %}{% endfor %}";

@@ -126,8 +126,11 @@ class ConfigOfFile {
     for (std::int64_t i = 0; i < std::min(layers_, most_layers); ++i)
       config_["layer_types"].push_back((i + 1) % pattern != 0 ? "sliding_attention" : "full_attention");
     config_["rope_local_base_freq"] = keys_.number("rope.freq_base_swa").value_or(10000.0);
-    config_["query_pre_attn_scalar"] =
-        layers_ == there_.wide_scale_at ? double(width_) / double(heads_) : double(head_dim_);
+    const std::int64_t scaled = layers_ == there_.wide_scale_at ? width_ : head_dim_ * heads_;
+    if (scaled % heads_ == 0)  // transformers takes no other number
+      config_["query_pre_attn_scalar"] = scaled / heads_;
+    else
+      config_["query_pre_attn_scalar"] = double(scaled) / double(heads_);
   }
 
   void window() {

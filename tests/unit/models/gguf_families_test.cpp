@@ -129,6 +129,17 @@ TEST_P(GgufFamily, ComesBackAsTheModelThatItWas) {
   EXPECT_TRUE(first == second);
 }
 
+/// transformers refuses 16.0 where a field is an integer.
+TEST_P(GgufFamily, IntegersOfTheConfigurationComeBackAsIntegers) {
+  const ModelConfig config = config_of(GetParam());
+  write(config);
+  const json here = json::parse(format_model_config(config, "float32")),
+             back = json::parse(format_model_config(open_gguf_model(path_).config, "float32"));
+  for (const auto& [name, value] : here.items())
+    if (value.is_number_integer() && back.contains(name))
+      EXPECT_TRUE(!back[name].is_number_float()) << name << " " << back[name];
+}
+
 TEST_P(GgufFamily, PartsOfATensorAreThoseOfTheWhole) {
   const ModelConfig config = config_of(GetParam());
   write(config, GgmlType::f16);

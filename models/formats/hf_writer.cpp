@@ -41,6 +41,8 @@ std::string config_json(const ModelConfig& config, at::ScalarType type, const st
   auto file = nlohmann::ordered_json::parse(format_model_config(config, torch_dtype(type)));
   const auto further = base.empty() ? nlohmann::json::object()
                                     : read_json_object(base + "/config.json", {.bytes = 1 << 20, .depth = 32});
+  // What is absent is the family's own to transformers: an id that a smaller vocabulary does not have.
+  if (further.empty()) file["pad_token_id"] = nullptr;
   for (const auto& [name, value] : further.items())
     if (name == "use_cache" || (!file.contains(name) && !dropped.contains(name))) file[name] = value;
   return file.dump(2) + "\n";

@@ -148,6 +148,19 @@ TEST(HfDirectory, WhatTheBasesConfigurationSaysBesideGoesAlong) {
   EXPECT_EQ(parse_model_config(written.dump(), "x").rope_theta, source.config().rope_theta);
 }
 
+// transformers' own of a family may lie beyond a small vocabulary: SmolLM3's is 128004.
+TEST(HfDirectory, AModelWithoutABaseNamesNoPadding) {
+  const HfDirectory source(tiny);
+  const std::vector<TensorSpec> specs = tensors_of(make_model(source.config()));
+  const TemporaryFolder folder;
+  HfWriter writer(folder.path(), source.config(), specs, {});
+  for (const auto& spec : specs) writer.append(whole(source, spec.name));
+  writer.finish();
+  const auto written = nlohmann::json::parse(read_text_file(folder / "config.json"));
+  ASSERT_TRUE(written.contains("pad_token_id"));
+  EXPECT_TRUE(written["pad_token_id"].is_null());
+}
+
 // The end of an answer ends texts of the model, wherever a reader looks.
 TEST(HfDirectory, TheEndOfAnAnswerIsAnEndToken) {
   const HfDirectory source(tiny);

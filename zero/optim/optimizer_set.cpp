@@ -40,7 +40,7 @@ GroupSettings group_settings(const OptimizerOptions& run, const OptimizerGroup& 
 }
 
 std::string where(const OptimizerGroup& group) {
-  return (group.place.empty() ? "" : group.place + ": ") + "[[optimizer.group]]";
+  return group.place.empty() ? "optimizer settings: group" : group.place + ": [[optimizer.group]]";
 }
 
 OptimizerSet::OptimizerSet(OptimizerOptions options) : options_(std::move(options)) {

@@ -28,7 +28,7 @@ struct GroupSettings {
 /// What the group does not say is the run's where it has the run's optimizer, else that optimizer's default.
 GroupSettings group_settings(const OptimizerOptions& run, const OptimizerGroup& group);
 
-/// "config.toml:12: [[optimizer.group]]", the beginning of messages about a group.
+/// "config.toml:12: [[optimizer.group]]", or what a program calls it: the beginning of messages about a group.
 std::string where(const OptimizerGroup& group);
 
 class OptimizerSet {

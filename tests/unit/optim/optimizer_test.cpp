@@ -140,7 +140,7 @@ TEST(OptimizerSet, TheFirstGroupThatMatchesCounts) {
   EXPECT_EQ(bias.weight_decay, 0);
   EXPECT_EQ(set[bias.optimizer].name(), "adamw");
   EXPECT_THAT(message_of<InputError>([&] { set.check_groups(); }),
-              StartsWith("[[optimizer.group]] match = \"nothing\": no trained tensor has such a name"));
+              StartsWith("optimizer settings: group match = \"nothing\": no trained tensor has such a name"));
 }
 
 const TensorTraits matrix{{8, 8}, true, 0}, head{{16, 8}, false, 0}, vector{{8}, true, 0};

@@ -57,7 +57,7 @@ KEPT = [
     (r"toml\+\+.*", r"zero/config/config\.cpp", "toml++ stays in zero/config/config.cpp"),
     (r"spdlog/.*", r"base/log\.cpp", "spdlog stays in base/log.cpp"),
     (r"(ATen|c10|torch)/.*", r"(?!base/).*(?<!\.cu)", "no LibTorch header in base/ or in a .cu file"),
-    (r"torch/library\.h", r"(?!base/|comm/|offload/|models/|zero/).*|models/ops/.*|zero/modules/parameter_watch.cpp|zero/library/nn/convert_sync_batchnorm.cpp", "operations are registered in models/ops, what watches parameters in zero/modules, converted norms in zero/library"),
+    (r"torch/library\.h", r"(?!base/|comm/|offload/|models/|zero/).*|models/ops/.*|zero/modules/parameter_watch.cpp|zero/library/nn/watched_batch_norm.cpp", "operations are registered in models/ops, what watches parameters in zero/modules, converted norms in zero/library"),
     (r"torch/torch\.h|torch/nn.*|torch/csrc/api/.*", r"(?!base/|comm/|offload/|models/|zero/).*|zero/(modules|library)/.*", "LibTorch's modules stay in zero/modules and zero/library"),
 ]
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "zero/library/nn/watched_batch_norm.h"
 #include "zero/library/optimizer_options_of.h"
 #include "zero/library/sharded_impl.h"
 #include "zero/library/world_impl.h"
@@ -48,6 +49,7 @@ ShardedModel::Impl::Impl(std::shared_ptr<torch::nn::Module> module, const World&
 // Also where the first forward is one of inference: parameters may be trained or evaluated otherwise later.
 void ShardedModel::Impl::divide() {
   const c10::InferenceMode not_inference(false);
+  nn::link_watched_batch_norm();
   ModuleUnits units(*module, options.units);
   if (units.device() != world.device())
     throw InputError(text("the module is on ", units.device(), " and this process computes on ", world.device(),

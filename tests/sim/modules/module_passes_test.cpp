@@ -8,6 +8,7 @@
 #include "base/memory_tracker.h"
 #include "offload/memory/cpu_allocator.h"
 #include "tests/sim/modules/library_world.h"
+#include "zero/library/include/zero/nn/convert_sync_batchnorm.h"
 #include "zero/library/include/zero/recompute.h"
 
 namespace zero::testing {
@@ -175,6 +176,67 @@ TEST(ModulePasses, ARankHoldsItsPartAndTheOpenUnits) {
     near(MemoryCategory::optimizer, 2 * model_bytes / ranks);
     near(MemoryCategory::buffers, 3 * unit);
   });
+}
+
+struct NormedImpl : torch::nn::Module {
+  NormedImpl() {
+    linear = register_module("linear", torch::nn::Linear(8, 6));
+    norm = register_module("norm", torch::nn::BatchNorm1d(6));
+    const torch::NoGradGuard no_grad;
+    linear->weight.copy_(torch::arange(48).sin().view({6, 8}));
+    linear->bias.zero_();
+    norm->weight.copy_(torch::arange(6).cos());
+    norm->bias.copy_(torch::arange(6) * 0.25);
+  }
+  at::Tensor forward(const at::Tensor& x) { return norm(linear(x)); }
+  torch::nn::Linear linear{nullptr};
+  torch::nn::BatchNorm1d norm{nullptr};
+};
+TORCH_MODULE(Normed);
+
+/// On one process, the norm in fp32.
+struct NormedRun {
+  explicit NormedRun(const at::Tensor& data) {
+    net->linear->to(bf16);
+    trained = net->forward(data);
+    torch::mse_loss(trained.to(torch::kFloat), torch::ones_like(trained, torch::kFloat)).backward();
+    net->eval();
+    evaluated = net->forward(data);
+  }
+  at::Tensor gradient_of(const std::string& name) const { return net->named_parameters()[name].grad(); }
+  Normed net;
+  at::Tensor trained, evaluated;
+};
+
+// LibTorch refuses weights of bf16 beside running statistics of fp32, which buffers stay.
+TEST(ModulePasses, OrdinaryNormsOfBf16KeepTheirStatisticsInFp32) {
+  const at::Tensor data = torch::arange(40).to(torch::kFloat).sin().view({5, 8}).to(bf16);
+  const auto distance = [](const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); };
+  for (const bool converted : {false, true}) {
+    const NormedRun alone(converted ? data.repeat({2, 1}) : data);
+    for (const int stage : {0, 3}) {
+      SCOPED_TRACE(::testing::Message() << "stage " << stage << (converted ? ", converted" : ""));
+      on_ranks(2, [&](const World& world) {
+        Normed net;
+        if (converted) nn::convert_sync_batchnorm(*net, world);
+        Sharded<Normed> model(net, world, {.stage = stage, .precision = bf16});
+        ShardedOptimizer optimizer = model.optimizer(SgdOptions{.lr = 0});
+        const at::Tensor y = model->forward(data);
+        EXPECT_EQ(y.scalar_type(), bf16);
+        EXPECT_LT(distance(y, alone.trained.slice(0, 0, 5)), 0.03);
+        model.backward(torch::mse_loss(y.to(torch::kFloat), torch::ones_like(y, torch::kFloat)));
+        model.for_each_gradient([&](const std::string& name, const at::Tensor& gradient) {
+          if (!name.starts_with("norm.")) return;
+          EXPECT_LT(distance(gradient, alone.gradient_of(name)), 0.01) << name;
+        });
+        optimizer.step();
+        EXPECT_LT(distance(net->norm->running_mean, alone.net->norm->running_mean), 1e-5);
+        net->eval();
+        const torch::NoGradGuard no_grad;
+        EXPECT_LT(distance(model->forward(data), alone.evaluated.slice(0, 0, 5)), 0.03);
+      });
+    }
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "comm/agreement.h"
+#include "comm/object_collectives.h"
 #include "models/formats/safetensors.h"
 #include "models/formats/safetensors_writer.h"
 #include "zero/checkpoint/resume_states.h"
@@ -196,13 +197,24 @@ std::int64_t ShardedModel::load_state(const std::string& folder) {
   impl_->keep_buffers();
   KeptArray* kept = impl_->random_state();
   kept->values = gather_random_states(world);
-  const RunPosition position = resume_states(model.states(), folders, calls, *world.impl().control,
-                                             "train from the beginning, or name a folder of save_state()");
+  const RunPosition position =
+      resume_states(model.states(), folders, calls, *world.impl().control,
+                    "train from the beginning, or name the folder that save_state() was given, no step's in it");
   model.weights_changed();
   impl_->take_buffers();
   const std::int64_t bytes = kept->values.numel() / world.size();
   set_random_state(world.device(), kept->values.narrow(0, world.rank() * bytes, bytes));
   return position.updates;
+}
+
+bool ShardedModel::has_state(const std::string& folder) const {
+  const World& world = impl_->world;
+  bool found = false;
+  world.on_main([&] {
+    FileCalls calls;
+    found = !CheckpointFolders(calls, folder).steps().empty();
+  });
+  return broadcast_number(*world.impl().ranks, found, 0) != 0;
 }
 
 }  // namespace zero

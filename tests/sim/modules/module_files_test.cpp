@@ -208,6 +208,24 @@ TEST(ModuleFiles, AStateOfTheSameStepIsReplaced) {
   EXPECT_THAT(names_in(scratch.path), ::testing::ElementsAre("step-00000001"));
 }
 
+// What a run leaves that is killed in its first save_state() is none.
+TEST(ModuleFiles, AProgramAsksWhetherThereIsAState) {
+  const Scratch scratch;
+  const std::string folder = scratch.path + "/states";
+  on_ranks(2, [&](const World& world) {
+    Layers model(layers(7, false), world);
+    model.optimizer(SgdOptions());
+    EXPECT_FALSE(model.has_state(folder));
+    if (world.is_main()) std::filesystem::create_directories(folder + "/step-00000001.tmp");
+    world.barrier();
+    EXPECT_FALSE(model.has_state(folder));
+    one_step(model);
+    model.save_state(folder);
+    EXPECT_TRUE(model.has_state(folder));
+    EXPECT_EQ(model.load_state(folder), 1);
+  });
+}
+
 // A program that begins anew in the folder of an earlier one goes on from its own states, and those are still there.
 TEST(ModuleFiles, WhatWasSavedLastIsLoadedWhateverTheFolderHeld) {
   const Scratch scratch;

@@ -298,7 +298,7 @@ TEST(KeptBuffers, AFolderWithoutStatesIsToldOfInTheLibrarysWords) {
           model.load_state("/nowhere/at/all");
         });
       },
-      ::testing::ThrowsMessage<InputError>(::testing::HasSubstr("name a folder of save_state()")));
+      ::testing::ThrowsMessage<InputError>(::testing::HasSubstr("name the folder that save_state() was given")));
 }
 
 }  // namespace

@@ -78,6 +78,7 @@ class ShardedOptimizer {
   /// One step at the settings' learning rate, or another. Before the last micro-batch of an accumulation it does nothing. Collective.
   Step step();
   Step step(double lr);
+  /// Of the settings: what step(lr) was given counts for that step alone.
   double lr() const;
   std::int64_t steps_taken() const;
 
@@ -101,8 +102,9 @@ class ShardedModel {
   ShardedOptimizer optimizer() const;
 
   /// The next backward() is one of `micro_batches` of a step, in turn; with `ends` it is the last one, however many there
-  /// were (the end of the data). Where the stage allows it, nothing travels before the last one.
-  Accumulation accumulate(int micro_batches, bool ends = false);
+  /// were (the end of the data). Where the stage allows it, nothing travels before the last one. What is returned is kept
+  /// until the end of the micro-batch.
+  [[nodiscard]] Accumulation accumulate(int micro_batches, bool ends = false);
 
   /// Gradients of the loss, a scalar, averaged over processes and micro-batches; with weights, averaged by those, as
   /// the sizes of batches that differ: the gradient is then that of the mean over all samples. One weight of all
@@ -127,6 +129,9 @@ class ShardedModel {
   /// the steps done. Collective.
   void save_state(const std::string& folder);
   std::int64_t load_state(const std::string& folder);
+  /// Whether the main process finds one there, complete as far as names tell. Not there are a folder that does not exist, and
+  /// what a run left that was killed before it had written its first state. Collective.
+  bool has_state(const std::string& folder) const;
 
   const World& world() const;
   /// The stage that is carried out: 0 for a process alone.

@@ -150,6 +150,7 @@ TEST(Mpi, a_mismatch_names_both_calls) {
   EXPECT_THAT(message, HasSubstr("mismatch of collectives"));
   EXPECT_THAT(message, HasSubstr("all_reduce of 4 float"));
   EXPECT_THAT(message, HasSubstr("all_reduce of 5 float"));
+  EXPECT_THAT(message, HasSubstr("all ranks make the same calls in the same order"));
 }
 
 TEST(Job, agrees_on_a_failure) {

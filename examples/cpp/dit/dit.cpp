@@ -1,6 +1,6 @@
 // A small diffusion transformer with AdaLN-Zero that learns to draw handwritten digits (flow matching; Lipman et al. 2023):
 //   mpirun -np 2 build/release/bin/dit [DIRECTORY of digits] [EPOCHS]
-// It prints the loss of every epoch, and writes digits that it drew as dit.ppm.
+// It prints the loss of every epoch (expected.txt: of 3), and writes digits that it drew as dit.ppm.
 #include <torch/torch.h>
 
 #include <cstdio>

@@ -49,6 +49,7 @@ std::vector<TextSpan> generated_spans(const ConversationText& whole, const std::
   std::vector<bool> trained;
   for (const Message& message : messages)
     if (message.role == "assistant") trained.push_back(is_trained(message));
+  if (std::find(trained.begin(), trained.end(), true) == trained.end()) return {};
   if (std::find(trained.begin(), trained.end(), false) != trained.end()) {
     if (trained.size() != spans.size())
       throw InputError(text("some messages are said not to be trained, but the template's ", spans.size(),
@@ -71,6 +72,19 @@ void take_final_eos(std::string& first, std::string_view eos) {
   if (!eos.empty() && first.ends_with(eos)) first.resize(first.size() - eos.size());
 }
 
+/// From `begin` to the end of an answer that stands there word for word, its mark behind it: Qwen 3's template writes
+/// the last answer of a text with (empty) thoughts, and the same one without them when more follows. Else nothing.
+std::optional<TextSpan> span_of_words(const Talk& talk, const std::string& content, const std::string& whole,
+                                      std::size_t begin) {
+  const std::string mark = end_of_answer(talk.chat, std::string(talk.chat.token("eos_token")));
+  std::string_view rest = jinja::strip_front(std::string_view(whole).substr(begin));
+  for (const std::string_view part : {jinja::strip_back(jinja::strip_front(content)), std::string_view(mark)}) {
+    if (part.empty() || !rest.starts_with(part)) return std::nullopt;
+    rest = jinja::strip_front(rest.substr(part.size()));
+  }
+  return TextSpan{begin, jinja::strip_back(std::string_view(whole).substr(0, whole.size() - rest.size())).size()};
+}
+
 /// From the prompt for answer i to its end, without white space behind it; where the template has no such prompt, none
 /// before it either.
 TextSpan answer_span(const Talk& talk, std::size_t i, const std::string& whole) {
@@ -86,6 +100,8 @@ TextSpan answer_span(const Talk& talk, std::size_t i, const std::string& whole) 
   if (!whole.starts_with(before))
     refuse_answer(i, "the template writes the messages before it and the prompt otherwise than the whole begins");
   if (!whole.starts_with(after)) take_final_eos(after, talk.chat.token("eos_token"));
+  if (!whole.starts_with(after))
+    if (const auto words = span_of_words(talk, talk.messages[i].content, whole, before.size())) return *words;
   if (!whole.starts_with(after))
     refuse_answer(i, "the template writes the messages up to it otherwise than the whole begins");
   std::string_view answer =

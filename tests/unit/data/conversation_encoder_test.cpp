@@ -28,6 +28,18 @@ TEST(ConversationEncoder, TrainsTheAnswerAndItsEndOrEverything) {
   EXPECT_EQ(all.trained[0], 0);
 }
 
+// Where the answers stand need not be known then.
+TEST(ConversationEncoder, TrainsEverythingOfTemplatesWhoseAnswersCannotBeTold) {
+  const TemporaryFolder folder;
+  const std::string counts =
+      folder.write("c.jinja", "{% for m in messages %}{{ loop.length }}{{ m.content }}{{ eos_token }}{% endfor %}");
+  const Example example = parse_example(chat("Hello!", "Hi"), "x:1");
+  EXPECT_THROW(ConversationEncoder(tokenizer(), {model, counts}).encode(example), InputError);
+  const EncodedExample all = ConversationEncoder(tokenizer(), {model, counts, TrainOn::all}).encode(example);
+  EXPECT_EQ(all.text, "2Hello!</s>2Hi</s>");
+  EXPECT_EQ(std::accumulate(all.trained.begin(), all.trained.end(), 0), static_cast<int>(all.ids.size()) - 1);
+}
+
 TEST(ConversationEncoder, PromptsAndTextsHaveBosAndEosAndNoTemplate) {
   const TemporaryFolder bare;
   const ConversationEncoder plain(tokenizer(), {bare.path(""), ""});

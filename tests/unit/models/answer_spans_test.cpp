@@ -91,6 +91,27 @@ TEST(AnswerSpans, AreFoundWhereTheTemplateEndsTheWholeWithEos) {
   EXPECT_THAT(answers(ends, talk), ElementsAre("Yö <end>", "No<end>\n</s>"));
 }
 
+/// As Qwen 3's template does: the last answer has thoughts, if empty ones, those before it have none.
+TEST(AnswerSpans, AreFoundWordForWordWhereOnlyTheLastOneHasThoughts) {
+  const std::string thinks =
+      "{% for m in messages %}<{{ m.role }}>{% if loop.last and m.role == 'assistant' %}<think></think>{% endif %}{{ m.content }}<end>\n{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}";
+  EXPECT_THAT(answers(thinks, talk), ElementsAre("Yö <end>", "<think></think>No<end>"));
+  std::vector<Message> twice = talk;  // words that the template's mark does not end are not taken for the answer
+  twice[1].content = "<end>";
+  EXPECT_THAT(answers(thinks, twice), ElementsAre("<end><end>", "<think></think>No<end>"));
+  const std::string joins =
+      "{% for m in messages %}<{{ m.role }}>{{ m.content }}{{ '!' if not loop.last and m.role == 'assistant' }}<end>{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}";
+  EXPECT_THROW(answers(joins, talk), InputError);
+}
+
+TEST(AnswerSpans, AreNotLookedForWhereNoneIsTrained) {
+  std::vector<Message> none = talk;
+  for (Message& message : none) message.trained = false;
+  EXPECT_THAT(answers("{% for m in messages %}{{ loop.length }}{{ m.content }}{% endfor %}", none), ElementsAre());
+  EXPECT_THAT(answers("{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}", none),
+              ElementsAre());
+}
+
 TEST(AnswerSpans, ComeOfGenerationBlocks) {
   const std::string blocks =
       "é{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}.{% endgeneration %}{% else %}{{ m.content }}{% endif %}{% endfor %}";

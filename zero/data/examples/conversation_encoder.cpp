@@ -66,7 +66,7 @@ ConversationEncoder::ConversationEncoder(const Tokenizer& tokenizer, EncoderOpti
   const std::string& mark = template_->end_of_turn();
   if (tokenizer_.special(mark)) return;
   no_template_ = text(
-      "the chat template ", template_->name(), " ends an answer with ", mark.empty() ? "nothing" : mark,
+      "the chat template ", template_->said(), " ends an answer with ", mark.empty() ? "nothing" : mark,
       ", which is no special token of ", tokenizer.model_path(),
       ": template and tokenizer do not fit; set data.chat_template to one of those that do, or name the tokenizer that the template belongs to");
   if (!options_.chat_template.empty()) refuse_template(no_template_);
@@ -94,9 +94,12 @@ EncodedExample ConversationEncoder::encode(const Example& example) const {
 EncodedExample ConversationEncoder::encode_chat(const Example& example) const {
   const ChatTemplate& chat = chat_template();
   require_possible_flags(example, options_.train_on);
+  std::vector<Message> messages = example.messages;
+  if (options_.train_on == TrainOn::all)  // nobody asks where the answers stand
+    for (Message& message : messages) message.trained = false;
   RenderedChat rendered;
   try {
-    rendered = chat.render(example.messages, example.context);
+    rendered = chat.render(messages, example.context);
   } catch (const InputError& error) {
     throw InputError(text(example.place, ": ", error.what()));
   }

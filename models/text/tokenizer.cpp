@@ -80,8 +80,15 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view content, EncodeOpti
 }
 
 std::string Tokenizer::decode(const std::vector<std::int32_t>& ids) const {
-  for (const std::int32_t id : ids) require_id(id);
-  return engine_->decode(ids);
+  std::vector<std::int32_t> tokens;
+  for (const std::int32_t id : ids)
+    if (is_token(id)) tokens.push_back(id);
+  return engine_->decode(tokens);
+}
+
+bool Tokenizer::is_token(std::int32_t id) const {
+  if (id < 0) require_id(id);
+  return id < vocab_size();
 }
 
 void Tokenizer::require_id(std::int64_t id) const {
@@ -128,10 +135,7 @@ TextStream::TextStream(const Tokenizer& tokenizer, bool at_start)
 TextStream::TextStream(TextStream&&) noexcept = default;
 TextStream::~TextStream() = default;
 
-std::string TextStream::next(std::int32_t id) {
-  tokenizer_.require_id(id);
-  return stream_->next(id);
-}
+std::string TextStream::next(std::int32_t id) { return tokenizer_.is_token(id) ? stream_->next(id) : ""; }
 std::string TextStream::finish() { return stream_->finish(); }
 
 }  // namespace zero

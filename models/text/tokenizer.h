@@ -52,7 +52,8 @@ class Tokenizer {
   /// holds side by side, where no merge of BPE can ever cross, so the ids are those of the whole.
   std::vector<std::int32_t> encode(std::string_view text, EncodeOptions options = {}) const;
 
-  /// Special tokens give nothing, other added ones their text. InputError for an id outside the vocabulary.
+  /// Special tokens give nothing, other added ones their text. Ids beyond the vocabulary give nothing, as in transformers:
+  /// many models have more rows than tokens, and may come upon one. InputError for an id below 0.
   std::string decode(const std::vector<std::int32_t>& ids) const;
 
   std::int64_t vocab_size() const;                  // added tokens counted
@@ -99,6 +100,7 @@ class Tokenizer {
   friend class TextStream;
   explicit Tokenizer(std::unique_ptr<const TokenizerEngine> engine);
   void require_id(std::int64_t id) const;
+  bool is_token(std::int32_t id) const;
 
   std::unique_ptr<const TokenizerEngine> engine_;
 };

@@ -54,7 +54,11 @@ TEST(Tokenizer, MarksAtBothEnds) {
   EXPECT_FALSE(tokenizer().id_of("no such piece"));
   EXPECT_EQ(tokenizer().type(1), TokenType::control);
   EXPECT_EQ(tokenizer().type(13), TokenType::byte);
-  EXPECT_THROW(tokenizer().decode({32000}), InputError);
+  EXPECT_EQ(tokenizer().decode({15043, 32000, 2787}), tokenizer().decode({15043, 2787}));
+  TextStream stream(tokenizer(), true);
+  EXPECT_EQ(stream.next(32000), "");
+  EXPECT_EQ(stream.next(15043), "Hello");
+  EXPECT_THROW(stream.next(-1), InputError);
   EXPECT_THROW(tokenizer().decode({-1}), InputError);
 }
 

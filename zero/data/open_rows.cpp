@@ -103,9 +103,13 @@ std::vector<EncodedExample> preview_examples(const DataOptions& options, std::in
       ExampleCounts counts;
       EncodedExample encoded = encoder.encode(example);
       std::vector<EncodedExample> windows = trained_windows(encoded, options.seq_len, options.overlong, counts);
+      const std::string note = note_of(counts, encoded.ids.size(), options.seq_len);
       if (windows.empty()) windows.push_back(std::move(encoded));  // shown, so that it is seen why it is left out
-      for (EncodedExample& window : windows)
-        if (static_cast<std::int64_t>(examples.size()) < count) examples.push_back(std::move(window));
+      for (EncodedExample& window : windows) {
+        if (static_cast<std::int64_t>(examples.size()) >= count) break;
+        window.note = note;
+        examples.push_back(std::move(window));
+      }
       return true;
     });
   return examples;

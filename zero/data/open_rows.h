@@ -37,7 +37,7 @@ struct DataOptions {
 std::shared_ptr<const RowSource> open_rows(const DataOptions& options, Communicator& comm);
 
 /// The first `count` rows of the .jsonl or .json files as training sees them before they are packed; an example that is
-/// not trained is shown whole. Not collective. InputError as from open_rows, or when a file is none of those.
+/// not trained is shown whole, with a note that says why. Not collective. InputError as from open_rows, or when a file is none of those.
 std::vector<EncodedExample> preview_examples(const DataOptions& options, std::int64_t count);
 
 }  // namespace zero

@@ -31,7 +31,8 @@ std::string printable(const std::string& chunk) {
 std::string preview_text(const EncodedExample& example, const Tokenizer& tokenizer) {
   std::ostringstream out;
   const auto trained = std::count(example.trained.begin(), example.trained.end(), 1);
-  out << example.place << ": " << example.ids.size() << " tokens, " << trained << " trained (*)\n";
+  out << example.place << ": " << example.ids.size() << " tokens, " << trained << " trained (*)"
+      << (example.note.empty() ? "" : "; ") << example.note << "\n";
   for (std::size_t i = 0; i < example.ids.size(); ++i)
     out << (example.trained[i] ? " * " : "   ") << std::setw(6) << example.ids[i] << "  "
         << printable(tokenizer.piece(example.ids[i])) << "\n";
@@ -39,8 +40,9 @@ std::string preview_text(const EncodedExample& example, const Tokenizer& tokeniz
 }
 
 std::string preview_json(const EncodedExample& example) {
-  return nlohmann::ordered_json{{"text", example.text}, {"ids", example.ids}, {"trained", example.trained}}.dump(
-      -1, ' ', false, nlohmann::json::error_handler_t::replace);
+  nlohmann::ordered_json line{{"text", example.text}, {"ids", example.ids}, {"trained", example.trained}};
+  if (!example.note.empty()) line["note"] = example.note;
+  return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace zero

@@ -8,10 +8,10 @@ namespace zero {
 
 class Tokenizer;
 
-/// A heading with place and counts, then a line per token: "*" where it is trained, its id, its piece.
+/// A heading with place, counts and what is left out, then a line per token: "*" where it is trained, its id, its piece.
 std::string preview_text(const EncodedExample& example, const Tokenizer& tokenizer);
 
-/// One line of JSON: "text", "ids", "trained" (0 or 1 per id).
+/// One line of JSON: "text", "ids", "trained" (0 or 1 per id), "note" where something is left out.
 std::string preview_json(const EncodedExample& example);
 
 }  // namespace zero

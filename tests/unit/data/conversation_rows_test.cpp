@@ -284,6 +284,33 @@ TEST(Preview, ShowsTokensAndWhatIsTrained) {
   EXPECT_EQ(parsed["ids"].size(), parsed["trained"].size());
 }
 
+TEST(Preview, SaysWhatSeqLenLeavesOut) {
+  const TemporaryFolder folder;
+  DataOptions options;
+  options.files = {folder.write("c.jsonl", chat("a", "It is a very long answer.") +
+                                               chat("one two three four five six seven", "b") + chat("a", "b") +
+                                               R"({"messages": [{"role": "user", "content": "a"}]})")};
+  options.seq_len = 20;
+  options.vocab_size = 32000;
+  options.tokenizer = &tokenizer();
+  options.conversations.model_directory = model;
+  const auto notes = [&] {
+    std::vector<std::string> found;
+    for (const EncodedExample& example : preview_examples(options, 9)) found.push_back(example.note);
+    return found;
+  };
+  const std::string nothing = "left out, since nothing of it is trained";
+  EXPECT_THAT(notes(),
+              ElementsAre("the start of 25: the rest lies beyond training.seq_len = 20",
+                          "left out, since all that is trained lies beyond training.seq_len = 20", "", nothing));
+  options.overlong = Overlong::drop;
+  const std::string beyond = "left out, since it goes beyond training.seq_len = 20";
+  EXPECT_THAT(notes(), ElementsAre(beyond, beyond, "", nothing));
+  const EncodedExample first = preview_examples(options, 1).front();
+  EXPECT_THAT(preview_text(first, tokenizer()), HasSubstr(" trained (*); " + beyond + "\n"));
+  EXPECT_EQ(nlohmann::json::parse(preview_json(first))["note"], beyond);
+}
+
 TEST(OpenRows, TakesConversationsOrStreamsButNotBoth) {
   const TemporaryFolder folder;
   DataOptions options;

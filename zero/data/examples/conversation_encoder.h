@@ -25,6 +25,7 @@ struct EncodedExample {
   std::vector<std::uint8_t> trained;  // 1 where the id is a target; the first never is
   std::string place;
   Example::Kind kind = Example::Kind::text;
+  std::string note = {};  // of a preview: what is left out of it; empty: nothing
 };
 
 struct EncoderOptions {

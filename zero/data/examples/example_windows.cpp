@@ -76,4 +76,13 @@ std::string warning_of(const ExampleCounts& counts, std::int64_t seq_len) {
               counts.dropped_overlong, " left out); raise training.seq_len to train them");
 }
 
+std::string note_of(const ExampleCounts& one, std::size_t tokens, std::int64_t seq_len) {
+  const std::string beyond = text("beyond training.seq_len = ", seq_len);
+  if (one.dropped_overlong > 0) return text("left out, since it goes ", beyond);
+  if (one.dropped_untrained > 0)
+    return one.truncated > 0 ? text("left out, since all that is trained lies ", beyond)
+                             : "left out, since nothing of it is trained";
+  return one.truncated > 0 ? text("the start of ", tokens, ": the rest lies ", beyond) : "";
+}
+
 }  // namespace zero

@@ -12,7 +12,7 @@ ChatHistory::ChatHistory(const ChatTemplate& chat_template, const ChatTokenizer&
     : template_(chat_template), tokenizer_(tokenizer), context_(context), answer_(answer) {
   const auto mark = tokenizer.special(chat_template.end_of_turn());
   if (!mark)
-    throw InputError(text("the chat template ", chat_template.name(), " ends answers with ",
+    throw InputError(text("the chat template ", chat_template.said(), " ends answers with ",
                           chat_template.end_of_turn(),
                           ", which is no special token of the tokenizer: template and tokenizer do not fit"));
   end_of_turn_ = *mark;

@@ -173,9 +173,11 @@ ChatTemplate::ChatTemplate(std::string name, std::string jinja, ChatTemplateSett
   end_of_turn_ = name_ == "chatml" ? "<|im_end|>" : name_ == "llama-3" ? "<|eot_id|>" : settings_.eos;
   if (end_of_turn_.empty())
     throw InputError(
-        text("the chat template ", name_, " ends answers with eos_token, but tokenizer_config.json names none"));
+        text("the chat template ", name_,
+             " ends answers with eos_token, but tokenizer_config.json names none: name it there, or another template"));
   if (settings_.bos.empty() && (settings_.starts_with_bos || name_.starts_with("llama-") || name_ == "alpaca"))
-    throw InputError(text("the chat template ", name_, " uses bos_token, but tokenizer_config.json names none"));
+    throw InputError(text("the chat template ", name_,
+                          " uses bos_token, but tokenizer_config.json names none: name it there, or another template"));
 }
 
 std::optional<ChatTemplate> ChatTemplate::known(const std::string& jinja, const std::string& bos,
@@ -233,6 +235,7 @@ ChatTemplate ChatTemplate::load(const std::string& directory, const std::string&
   ChatTemplate found = known(source->jinja, bos, eos).value_or(ChatTemplate());
   if (found.name_.empty()) {
     found.name_ = "jinja";
+    found.place_ = source->place;
     found.jinja_ = source->jinja;
     found.own_ = engine(*source);
     found.end_of_turn_ = end_of_answer(*found.own_, eos);

@@ -72,6 +72,9 @@ class ChatTemplate {
   /// That of a known template, else "jinja".
   const std::string& name() const { return name_; }
 
+  /// For messages, behind "the chat template": the name where it is known, else "of " and the file.
+  std::string said() const { return place_.empty() ? name_ : "of " + place_; }
+
   /// The Jinja string, for directories and files that carry it on.
   const std::string& jinja() const { return jinja_; }
 
@@ -84,6 +87,7 @@ class ChatTemplate {
                                                          const ChatContext& context) const;
 
   std::string name_;
+  std::string place_;  // of a template that is none of those known
   std::string jinja_;
   ChatTemplateSettings settings_;
   std::string end_of_turn_;

@@ -88,7 +88,7 @@ std::optional<Tokenizer> tokenizer_of(const Config& config, const ModelConfig& m
     if (needs_tokenizer(config) && config.model.path && is_gguf_model(*config.model.path))
       throw InputError(text(config.where("data.tokenizer"), ": texts need a tokenizer, and ", *config.model.path, ": ",
                             why_no_tokenizer(GgufFile(*config.model.path)),
-                            ": name the model's tokenizer.model, or a folder with one"));
+                            ": name the model's tokenizer.json or tokenizer.model, or a folder with one"));
     if (needs_tokenizer(config))
       throw InputError(
           config.where("data.tokenizer") +

@@ -66,6 +66,8 @@ TEST(Conversation, RefusesWithThePlaceAndTheRule) {
   EXPECT_THAT(refused(R"({"messages": [{"role": "user"}]})"), HasSubstr("\"content\" is missing"));
   EXPECT_THAT(refused(R"({"conversations": []})"), HasSubstr("empty conversation"));
   EXPECT_THAT(refused(R"({"instruction": "a", "output": 5})"), HasSubstr("must be a text, not number"));
+  EXPECT_THAT(refused(R"({"prompt": [{"role": "user", "content": "a"}], "completion": "b"})"),
+              HasSubstr("messages of prompt and completion stand in one list, \"messages\""));
   EXPECT_THAT(refused(R"({"instruction": "a", "output": "b", "history": [["x"]]})"), HasSubstr("pairs of texts"));
   EXPECT_THAT(refused(R"({"text": ")"
                       "\xff"

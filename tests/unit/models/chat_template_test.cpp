@@ -137,6 +137,8 @@ TEST(ChatTemplate, LoadsFromADirectory) {
   write("own.jinja", "{% for m in messages %}[{{ m.content }}]{{ eos_token }}{% endfor %}\n");
   EXPECT_EQ(ChatTemplate::load(folder, own).render({{"user", "a"}}).text, "[a]<end>");
   EXPECT_EQ(ChatTemplate::load(folder, own).name(), "jinja");
+  EXPECT_EQ(ChatTemplate::load(folder, own).said(), "of " + own);
+  EXPECT_EQ(ChatTemplate::load(folder, "zephyr").said(), "zephyr");
   write("own.jinja", std::string(known_chat_templates()[3].jinja));
   EXPECT_EQ(ChatTemplate::load(folder, own).name(), "chatml");
   EXPECT_THAT(message_of<InputError>([&] { ChatTemplate::load(folder, "own.jinja.not", "data.chat_template"); }),

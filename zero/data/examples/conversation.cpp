@@ -86,7 +86,11 @@ class Reader {
   std::string string_of(const json& object, const char* key) const {
     const auto found = object.find(key);
     if (found == object.end()) refuse(text("\"", key, "\" is missing"));
-    if (!found->is_string()) refuse(text("\"", key, "\" must be a text, not ", found->type_name()));
+    const bool turns =
+        found->is_array() && (std::string_view(key) == "prompt" || std::string_view(key) == "completion");
+    if (!found->is_string())
+      refuse(text("\"", key, "\" must be a text, not ", found->type_name(),
+                  turns ? ": messages of prompt and completion stand in one list, \"messages\"" : ""));
     return found->get<std::string>();
   }
 

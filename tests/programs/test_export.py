@@ -146,6 +146,10 @@ def check_refusals(bin, data, folder):
     shutil.copytree(lora + "/adapter", broken)
     os.chmod(broken + "/adapter_model.safetensors", 0o644)
     os.truncate(broken + "/adapter_model.safetensors", 9000)
+    os.mkdir(folder + "/files")
+    for size, name in enumerate(["a-lora.gguf", "m.gguf"]):
+        with open(f"{folder}/files/{name}", "wb") as file:
+            file.write(b"GGUF" + bytes(size))
     cases = [
         ([export, lora + "/model", out, "--adapter", folder + "/nowhere"], "adapter_config.json"),
         ([export, lora + "/model", out, "--adapter", broken], "adapter_model.safetensors"),
@@ -163,6 +167,7 @@ def check_refusals(bin, data, folder):
         ([generate, tiny, "--adapter", lora + "/adapter", "--prompt", "x"], "another base model"),
         ([generate, lora + "/model", "--adapter", broken, "--prompt", "x"], "adapter_model.safetensors"),
         ([generate, lora + "/model", "--chat"], "tokenizer.model"),
+        ([generate, folder + "/files", "--prompt", "x"], "name the file, " + folder + "/files/m.gguf"),
         ([generate, lora + "/model", "--chat", "--prompt", "x"], "--chat"),
     ]
     for command, piece in cases:

@@ -74,11 +74,12 @@ def adapter_at(name):
     return act
 
 
-def gguf_at(name):
+def gguf_at(*names):
     def act(place):
-        os.makedirs(os.path.dirname(place.path(name)), exist_ok=True)
-        with open(place.path(name), "wb") as file:
-            file.write(b"GGUF" + bytes(20))
+        for size, name in enumerate(names, 20):
+            os.makedirs(os.path.dirname(place.path(name)), exist_ok=True)
+            with open(place.path(name), "wb") as file:
+                file.write(b"GGUF" + bytes(size))
     return act
 
 
@@ -110,6 +111,7 @@ CASES = [
     ("model_is_a_run_of_an_adapter", adapter_at("run/adapter"), ["model.path=run"], ["model.path=run", '[lora] adapter = "run/adapter"']),
     ("adapter_is_a_run", adapter_at("run/adapter"), ["lora.adapter=run"], ["--set lora.adapter=run: run is the folder of a run: name its adapter, run/adapter"]),
     ("model_is_a_broken_gguf_file", gguf_at("a.gguf"), ["model.path=a.gguf"], ["a.gguf", "version 0; versions 2 and 3 are read"]),
+    ("model_is_a_folder_with_gguf_and_its_adapter", gguf_at("gguf/a-lora.gguf", "gguf/m.gguf"), ["model.path=gguf"], ["name the file, gguf/m.gguf"]),
     ("model_is_a_folder_with_gguf", gguf_at("gguf/a.gguf"), ["model.path=gguf"], ["model.path=gguf", "GGUF", "name the file, gguf/a.gguf"]),
     ("unknown_preset", text('[job]\noutput_dir = "out"\n[model]\npreset = "llama-9b"\n[data]\ntrain = "tokens.bin"\n'
                             "[training]\nsteps = 1\nseq_len = 8\n"), [], ["llama-9b", "llama-15m"]),

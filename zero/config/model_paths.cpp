@@ -1,5 +1,6 @@
 #include "zero/config/model_paths.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/error.h"
@@ -22,14 +23,15 @@ std::string newest_checkpoint(const std::string& root) {
   return steps.empty() ? "" : folders.path(steps.front());
 }
 
-/// A GGUF file in a folder; empty where there is none.
-std::string gguf_in(const std::string& folder) {
-  for (const fs::directory_entry& file : fs::directory_iterator(folder))
-    if (file.path().extension() == ".gguf" && file.is_regular_file()) return file.path().string();
-  return "";
-}
-
 }  // namespace
+
+std::string gguf_in(const std::string& folder) {
+  std::pair<std::uintmax_t, std::string> largest;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder))
+    if (file.path().extension() == ".gguf" && file.is_regular_file())
+      largest = std::max(largest, {file.file_size(), file.path().string()});
+  return largest.second;
+}
 
 bool is_model(const std::string& folder) { return fs::exists(joined(folder, "config.json")); }
 bool is_adapter(const std::string& folder) { return fs::exists(joined(folder, "adapter_config.json")); }

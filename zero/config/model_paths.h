@@ -15,6 +15,9 @@ bool holds_adapter(const std::string& checkpoint);
 /// The newest checkpoint in a run's folder, or in its checkpoints/; empty where there is none.
 std::string newest_checkpoint_of(const std::string& path);
 
+/// The largest GGUF file in a folder, which is the model rather than an adapter beside it; empty where there is none.
+std::string gguf_in(const std::string& folder);
+
 /// What is wrong with a path as the model that a run begins with, and the remedy: "is the folder of a run: name its
 /// model, RUN/model". Of runs, checkpoints, adapters and GGUF files; empty for anything else.
 std::string why_no_base(const std::string& path);

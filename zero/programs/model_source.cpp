@@ -56,6 +56,8 @@ std::string resolve_model(const std::string& path) {
   const std::string newest = newest_checkpoint_of(path);
   if (!newest.empty()) return newest;
   refuse_without_checkpoints(path);
+  if (const std::string file = fs::is_directory(path) ? gguf_in(path) : ""; !file.empty())
+    throw InputError(text(path, ": holds a model as GGUF: name the file, ", file));
   return path;
 }
 

@@ -124,8 +124,7 @@ void check_same_start(const std::vector<StartFact>& mine, Communicator& ranks) {
   std::size_t shown = 0;
   for (const auto& [name, values] : others) {
     if (++shown > shown_facts) break;
-    const auto at_first =
-        std::find_if(first.begin(), first.end(), [&](const StartFact& fact) { return fact.name == name; });
+    const auto at_first = std::ranges::find(first, name, &StartFact::name);
     list += text("\n  ", name, ": ", at_first == first.end() ? "absent" : shortened(at_first->value), " on rank 0");
     for (const auto& [value, where] : values) {
       list += text(", ", shortened(value), where.size() == 1 ? " on rank " : " on ranks ", where.front());

@@ -16,8 +16,7 @@ namespace {
 TEST(Settings, IntegersAreThoseOf64Bits) {
   const TemporaryFolder folder;
   const Settings settings(folder.write(
-      "settings.json",
-      R"({"most": 9223372036854775807, "least": -9223372036854775808, "more": 9223372036854775808})"));
+      "settings.json", R"({"most": 9223372036854775807, "least": -9223372036854775808, "more": 9223372036854775808})"));
   EXPECT_EQ(settings.integer("most"), INT64_MAX);
   EXPECT_EQ(settings.integer("least"), INT64_MIN);
   EXPECT_THAT(message_of<InputError>([&] { (void)settings.integer("more"); }),

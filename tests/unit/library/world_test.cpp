@@ -27,7 +27,8 @@ TEST(World, SumsAndMeansAreOfTheTypeThatCame) {
 TEST(World, IsOneInAProgram) {
   const World world = World::from_environment();
   EXPECT_EQ(world.size(), 1);
-  EXPECT_THAT(message_of<InputError>([] { (void)World::from_environment(); }), ::testing::HasSubstr("pass the world on"));
+  EXPECT_THAT(message_of<InputError>([] { (void)World::from_environment(); }),
+              ::testing::HasSubstr("pass the world on"));
   EXPECT_EQ(world.sum(at::ones({1})).item<double>(), 1);
 }
 

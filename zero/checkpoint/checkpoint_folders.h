@@ -3,8 +3,7 @@
 // all that it holds was durable; with .tmp behind it, it is being written or removed, or was when the run ended; with
 // .damaged it did not verify when a run was resumed, and waits for its owner to look at it; with .later it is of a run
 // before one that began anew and saved an earlier step; with .replaced it is giving its name to another of the same step;
-// with .kept it holds files that no run writes, which stayed when
-// the checkpoint that they were put beside was removed.
+// with .kept it holds files that no run writes, which stayed when the checkpoint that they were put beside was removed.
 #include <cstdint>
 #include <string>
 #include <vector>

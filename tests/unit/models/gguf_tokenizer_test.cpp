@@ -22,16 +22,21 @@ namespace {
 
 using testing::HasSubstr;
 
+/// A file of a small model with the tokenizer of a folder.
+GgufFile written(const std::string& path, ModelConfig config, const std::string& tokenizer) {
+  config.num_hidden_layers = 1;
+  const Model model = make_model(config);
+  RandomWeights weights(model, 0);
+  write_gguf(path, model, weights, {.tokenizer = find_tokenizer("", "", tokenizer)});
+  return GgufFile(path);
+}
+
 TEST(GgufTokenizer, GivesTheIdsAndTheTemplateOfTheFolderThatItWasMadeOf) {
   const std::string source = ZERO_TEST_DATA "/tinyllama-chat";
   const TemporaryFolder folder;
   ModelConfig config = preset_config("llama-tiny");
   config.vocab_size = 32064;  // rows without a token
-  config.num_hidden_layers = 1;
-  const Model model = make_model(config);
-  RandomWeights weights(model, 0);
-  write_gguf(folder / "a.gguf", model, weights, {.tokenizer = find_tokenizer("", "", source)});
-  const GgufFile file(folder / "a.gguf");
+  const GgufFile file = written(folder / "a.gguf", config, source);
   ASSERT_EQ(why_no_tokenizer(file), "");
   const std::string made = gguf_tokenizer_folder(file);
   EXPECT_EQ(gguf_tokenizer_folder(file), made);
@@ -61,11 +66,7 @@ TEST(GgufTokenizer, GivesTheIdsOfATokenizerJsonToo) {
     config.vocab_size = want.vocab_size() + 3;  // rows without a token
     config.bos_token_id = want.bos();
     config.eos_token_ids = {*want.eos()};
-    config.num_hidden_layers = 1;
-    const Model model = make_model(config);
-    RandomWeights weights(model, 0);
-    write_gguf(folder / "a.gguf", model, weights, {.tokenizer = find_tokenizer("", "", source)});
-    const GgufFile file(folder / "a.gguf");
+    const GgufFile file = written(folder / "a.gguf", config, source);
     ASSERT_EQ(why_no_tokenizer(file), "");
     const std::string made = gguf_tokenizer_folder(file);
     const Tokenizer got = Tokenizer::load(made);
@@ -78,8 +79,7 @@ TEST(GgufTokenizer, GivesTheIdsOfATokenizerJsonToo) {
     EXPECT_EQ(got.eos(), want.eos()) << name;
     EXPECT_EQ(chat_template_of(find_tokenizer("", "", made)), chat_template_of(find_tokenizer("", "", source))) << name;
     // and on into another file: the same keys
-    write_gguf(folder / "b.gguf", model, weights, {.tokenizer = find_tokenizer("", "", made)});
-    const GgufFile again(folder / "b.gguf");
+    const GgufFile again = written(folder / "b.gguf", config, made);
     for (const char* key : {"tokens", "merges", "pre", "token_type", "add_bos_token"})
       EXPECT_EQ(again.metadata().at(text("tokenizer.ggml.", key)), file.metadata().at(text("tokenizer.ggml.", key)))
           << name;

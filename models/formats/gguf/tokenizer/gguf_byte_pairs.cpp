@@ -1,9 +1,11 @@
 #include "models/formats/gguf/tokenizer/gguf_byte_pairs.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "models/formats/gguf/tokenizer/gguf_tokens.h"
 #include "models/formats/gguf/tokenizer/pre_tokenizer_rules.h"
 
 namespace zero {
@@ -12,12 +14,14 @@ namespace {
 using nlohmann::json;
 
 // llama_token_type
-constexpr double normal = 1, control = 3, user_defined = 4, unused = 5;
+constexpr double control = 3, user_defined = 4, unused = 5;
 
 class TokenizerJson {
  public:
   explicit TokenizerJson(const GgufFile& file)
-      : file_(file), rule_(*pre_tokenizer_rule(file.word("tokenizer.ggml.pre").value_or(""))) {}
+      : file_(file),
+        rule_(*pre_tokenizer_rule(file.word("tokenizer.ggml.pre").value_or(""))),
+        tokens_(gguf_tokens(file)) {}
 
   json make() {
     read_tokens();
@@ -37,24 +41,19 @@ class TokenizerJson {
   [[noreturn]] void refuse(const std::string& what) const { throw InputError(text(file_.path(), ": ", what)); }
 
   void read_tokens() {
-    tokens_ = file_.words("tokenizer.ggml.tokens");
-    const auto* types = file_.numbers("tokenizer.ggml.token_type");
-    if (!tokens_ || !types || types->size() != tokens_->size())
-      refuse("tokenizer.ggml.tokens and .token_type must be lists of one length");
-    for (std::size_t id = 0; id < tokens_->size(); ++id) {
-      const double type = (*types)[id];
-      if (!(type >= 1 && type <= 6)) refuse(text("tokenizer.ggml.token_type holds ", type, "; types are 1 to 6"));
-      if (type == unused) continue;
-      const bool added = type == control || type == user_defined;
-      if (added) add(id, type == control);
-      if (!added && !vocabulary_.emplace((*tokens_)[id], id).second)
-        refuse(text("tokenizer.ggml.tokens holds ", json((*tokens_)[id]).dump(), " twice"));
+    for (std::size_t id = 0; id < tokens_.texts.size(); ++id) {
+      const double type = tokens_.types[id];
+      const std::string& token = tokens_.texts[id];
+      if (type == control || type == user_defined)
+        add(id, type == control);
+      else if (type != unused && !vocabulary_.emplace(token, id).second)
+        refuse(text("tokenizer.ggml.tokens holds ", json(token).dump(), " twice"));
     }
   }
 
   void add(std::size_t id, bool special) {
     added_.push_back({{"id", id},
-                      {"content", (*tokens_)[id]},
+                      {"content", tokens_.texts[id]},
                       {"single_word", false},
                       {"lstrip", false},
                       {"rstrip", false},
@@ -83,8 +82,9 @@ class TokenizerJson {
     const auto put = [&](const char* name, bool otherwise) {
       const auto id = file_.integer(text("tokenizer.ggml.", name, "_token_id"));
       if (!file_.flag(text("tokenizer.ggml.add_", name, "_token")).value_or(otherwise) || !id || *id < 0) return;
-      if (std::size_t(*id) >= tokens_->size()) refuse(text("tokenizer.ggml.", name, "_token_id ", *id, " is no token"));
-      const std::string& token = (*tokens_)[std::size_t(*id)];
+      if (std::size_t(*id) >= tokens_.texts.size())
+        refuse(text("tokenizer.ggml.", name, "_token_id ", *id, " is no token"));
+      const std::string& token = tokens_.texts[std::size_t(*id)];
       single.push_back({{"SpecialToken", {{"id", token}, {"type_id", 0}}}});
       known[token] = {{"id", token}, {"ids", {*id}}, {"tokens", {token}}};
     };
@@ -99,7 +99,7 @@ class TokenizerJson {
 
   const GgufFile& file_;
   const PreTokenizerRule& rule_;
-  const std::vector<std::string>* tokens_ = nullptr;
+  GgufTokens tokens_;
   std::map<std::string, std::size_t> vocabulary_;
   json added_ = json::array();
 };

@@ -13,6 +13,7 @@
 #include "base/json_text.h"
 #include "base/log.h"
 #include "models/formats/gguf/tokenizer/gguf_byte_pairs.h"
+#include "models/formats/gguf/tokenizer/gguf_tokens.h"
 
 namespace zero {
 namespace {
@@ -55,15 +56,11 @@ struct Vocabulary {
 };
 
 Vocabulary vocabulary_of(const GgufFile& file) {
-  const auto* tokens = file.words("tokenizer.ggml.tokens");
+  const GgufTokens tokens = gguf_tokens(file);
   const auto* scores = file.numbers("tokenizer.ggml.scores");
-  const auto* types = file.numbers("tokenizer.ggml.token_type");
-  if (!tokens || !scores || !types || scores->size() != tokens->size() || types->size() != tokens->size())
-    throw InputError(text(file.path(), ": tokenizer.ggml.tokens, .scores and .token_type must be lists of one length"));
-  for (const double type : *types)
-    if (!(type >= 1 && type <= 6))
-      throw InputError(text(file.path(), ": tokenizer.ggml.token_type holds ", type, "; types are 1 to 6"));
-  return {*tokens, *scores, *types};
+  if (!scores || scores->size() != tokens.texts.size())
+    throw InputError(text(file.path(), ": tokenizer.ggml.tokens and .scores must be lists of one length"));
+  return {tokens.texts, *scores, tokens.types};
 }
 
 /// A ModelProto of byte-pair merges by scores, with the identity as normaliser.

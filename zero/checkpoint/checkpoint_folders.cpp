@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/error.h"
 #include "base/log.h"
 
 namespace zero {
@@ -150,7 +151,13 @@ void CheckpointFolders::set_aside_after(std::int64_t step, Aside as) {
   }
 }
 
-void CheckpointFolders::discard(std::int64_t step) { remove(temporary_path(step)); }
+void CheckpointFolders::discard(std::int64_t step) {
+  try {
+    remove(temporary_path(step));
+  } catch (const Error& error) {
+    log_warning("what was begun of a checkpoint stays: ", error.what());
+  }
+}
 
 void CheckpointFolders::remove(const std::string& folder) {
   if (gone(folder)) return;

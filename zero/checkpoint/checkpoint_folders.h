@@ -40,7 +40,7 @@ class CheckpointFolders {
   /// Gives all after `step` the name of damaged ones, or complete ones that of later ones.
   enum class Aside : std::uint8_t { damaged, later };
   void set_aside_after(std::int64_t step, Aside as);
-  /// Removes the temporary folder of a step that was given up.
+  /// Removes the temporary folder of a step that was given up, or warns where it cannot.
   void discard(std::int64_t step);
   /// Removes a folder of these names with the files of a checkpoint; of a link the link. With other files in it, it is
   /// put aside.

@@ -112,15 +112,6 @@ at::Tensor gather_random_states(const World& world) {
   return all;
 }
 
-/// What was begun of a state that could not be written would fill the disk further.
-void discard(CheckpointFolders& folders, std::int64_t steps) {
-  try {
-    folders.discard(steps);
-  } catch (const Error& error) {
-    log_warning("what was begun of a state stays: ", error.what());
-  }
-}
-
 }  // namespace
 
 void ShardedModel::save(const std::string& path) {
@@ -183,7 +174,7 @@ void ShardedModel::save_state(const std::string& folder) {
   try {
     save_checkpoint(model.states(), run, position, folders, calls, *world.impl().control);
   } catch (const Error&) {
-    if (world.is_main()) discard(folders, steps);
+    if (world.is_main()) folders.discard(steps);  // it would fill the disk further
     throw;
   }
 }

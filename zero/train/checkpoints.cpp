@@ -47,16 +47,8 @@ std::optional<std::string> Checkpoints::save_into(CheckpointFolders& folders, co
   auto failure = agreed_failure_of([&] {
     save_checkpoint(parts_.model, parts_.run, position, folders, parts_.calls, parts_.control, {.keep = config_.keep});
   });
-  if (failure && parts_.model.host().rank() == 0) discard(folders, position);
+  if (failure && parts_.model.host().rank() == 0) folders.discard(position.steps);
   return failure;
-}
-
-void Checkpoints::discard(CheckpointFolders& folders, const RunPosition& position) const {
-  try {
-    folders.discard(position.steps);
-  } catch (const Error& error) {
-    log_warning("what was begun of a checkpoint stays: ", error.what());
-  }
 }
 
 std::optional<std::string> Checkpoints::save_anywhere(const RunPosition& position) {

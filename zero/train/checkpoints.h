@@ -51,7 +51,6 @@ class Checkpoints {
   std::optional<std::string> save_into(CheckpointFolders& folders, const RunPosition& position);
   std::optional<std::string> save_into_place(const std::string& place, const RunPosition& position);
   void tell_of_failure(const RunPosition& position, const std::string& why) const;
-  void discard(CheckpointFolders& folders, const RunPosition& position) const;
 
   CheckpointConfig config_;
   Parts parts_;

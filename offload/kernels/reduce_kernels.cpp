@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <mutex>
 #include <vector>
 
 #include "base/error.h"
@@ -54,6 +55,26 @@ NormPart sum_of_squares(const at::Tensor& flat) {
   });
   const double sum = fold(sums.data(), static_cast<std::int64_t>(sums.size()));
   return {sum, std::isfinite(sum)};  // squares of fp32 cannot overflow fp64
+}
+
+void add_squares(ExactSum& sum, const at::Tensor& flat) {
+  if (!flat.defined() || flat.numel() == 0) return;
+  ZERO_CHECK(flat.is_contiguous() && flat.device().is_cpu(), "the norm is taken of contiguous host tensors");
+  static_assert(exact_block == norm_sums, "each element of a block has a lane of its own");
+  const SquaresLoop squares = squares_loop(number_of(flat.scalar_type()));
+  const auto* data = static_cast<const char*>(flat.const_data_ptr());
+  const auto bytes = static_cast<std::int64_t>(flat.element_size());
+  std::mutex adding;
+  for_blocks(flat.numel(), [&](std::int64_t begin, std::int64_t end) {
+    ExactSum part;
+    for (std::int64_t at = begin; at < end; at += exact_block) {
+      std::array<double, norm_sums> lanes{};
+      squares(data + at * bytes, std::min<std::int64_t>(exact_block, end - at), lanes.data());
+      part.add(fold(lanes.data(), norm_sums));
+    }
+    const std::lock_guard lock(adding);
+    sum.add(part);
+  });
 }
 
 void pack(const at::Tensor& destination_flat, const at::Tensor& source, bool accumulate) {

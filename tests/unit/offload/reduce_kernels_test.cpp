@@ -44,6 +44,37 @@ TEST(ReduceKernels, NormSeesWhatIsNotFinite) {
   EXPECT_EQ(sum_of_squares(at::Tensor()).sum_of_squares, 0);
 }
 
+TEST(ReduceKernels, ExactSquaresKnowNoDivision) {
+  const int before = at::get_num_threads();
+  for (const auto type : {at::kFloat, at::kBFloat16, at::kDouble}) {
+    const std::int64_t n = 70001;
+    auto generator = at::make_generator<at::CPUGeneratorImpl>(std::uint64_t{5});
+    const at::Tensor x = at::randn({n}, generator, at::kDouble).to(type);
+    at::set_num_threads(1);
+    ExactSum whole;
+    add_squares(whole, x);
+    EXPECT_NEAR(whole.value(), sum_of_squares(x).sum_of_squares, 1e-12 * whole.value());
+    with_every_simd_target([&](const char* target) {
+      for (const int threads : {1, 3}) {
+        at::set_num_threads(threads);
+        for (const std::int64_t part : {exact_block, 37 * exact_block, 1100 * exact_block}) {
+          ExactSum parts;
+          for (std::int64_t at = 0; at < n; at += part) add_squares(parts, x.narrow(0, at, std::min(part, n - at)));
+          EXPECT_EQ(parts.value(), whole.value()) << target << " " << type << " parts of " << part;
+        }
+      }
+    });
+  }
+  at::set_num_threads(before);
+  ExactSum none;
+  add_squares(none, at::Tensor());
+  EXPECT_EQ(none.value(), 0);
+  at::Tensor infinite = at::ones({40});
+  infinite[39] = INFINITY;
+  add_squares(none, infinite);
+  EXPECT_TRUE(std::isinf(none.value()));
+}
+
 TEST(ReduceKernels, PackConvertsAndAccumulatesAsLibTorch) {
   for (const auto to : {at::kFloat, at::kBFloat16, at::kHalf}) {
     for (const auto from : {at::kFloat, at::kBFloat16, at::kHalf}) {

@@ -56,4 +56,9 @@ std::string choose_fast_matmul() {
   return line;
 }
 
+void choose_deterministic_products() {
+  at::globalContext().setDeterministicAlgorithms(true, false);
+  at::globalContext().setDeterministicFillUninitializedMemory(false);  // for finding mistakes
+}
+
 }  // namespace zero

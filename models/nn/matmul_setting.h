@@ -12,4 +12,8 @@ namespace zero {
 /// threads compute.
 std::string choose_fast_matmul();
 
+/// Products of matrices have the same bits for any number of threads, from now on (models/ops/matrix_product.h), and
+/// operations without a deterministic kernel are errors: LibTorch's setting of deterministic algorithms. At the start, too.
+void choose_deterministic_products();
+
 }  // namespace zero

@@ -1,7 +1,13 @@
 #include "models/ops/matrix_product.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 #include <algorithm>
 
@@ -22,6 +28,27 @@ bool oneDNN_multiplies(const char* question) {
 // Blocks have operands and results of a million numbers at most: 4 MiB in fp32, which stay in a cache.
 constexpr std::int64_t side = 512;     // rows, and columns
 constexpr std::int64_t length = 2048;  // terms of a sum that are added at a time
+
+// Of products that depend on no number of threads.
+constexpr std::int64_t block_rows = 512, block_columns = 256;
+
+/// While it lives libraries find one thread to divide work over.
+class OneThread {
+ public:
+  OneThread() { set(1); }
+  ~OneThread() { set(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+#ifdef _OPENMP
+  static void set(int threads) { omp_set_num_threads(threads); }
+  int before_ = omp_get_max_threads();
+#else
+  static void set(int) {}
+  int before_ = 1;
+#endif
+};
 
 /// Whether b is a weight's transpose, and a few rows that are multiplied as fast as it is read.
 bool has_few_rows(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
@@ -63,6 +90,27 @@ void widened_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& 
     }
 }
 
+void multiply(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
+  if (widened_on_cpu(a.scalar_type())) return widened_into(out, a, b, add);
+  composed::matrix_product_into(out, a, b, add);
+}
+
+/// Libraries choose the order of a sum by the size of a product and by the threads that share it. In a team each thread
+/// multiplies by itself, so a single block gets a team too.
+void multiply_in_blocks(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
+  const std::int64_t rows = (out.size(0) + block_rows - 1) / block_rows,
+                     columns = (out.size(1) + block_columns - 1) / block_columns, blocks = rows * columns;
+  at::parallel_for(0, std::max<std::int64_t>(blocks, 2), 1, [&](std::int64_t begin, std::int64_t end) {
+    const at::AutoDispatchBelowADInplaceOrView no_graph;
+    const OneThread alone;
+    for (std::int64_t i = begin; i < std::min(end, blocks); ++i) {
+      const std::int64_t row = i % rows * block_rows, column = i / rows * block_columns;
+      multiply(part(part(out, 0, row, block_rows), 1, column, block_columns), part(a, 0, row, block_rows),
+               part(b, 1, column, block_columns), add);
+    }
+  });
+}
+
 }  // namespace
 
 bool widened_on_cpu(at::ScalarType type) {
@@ -75,8 +123,9 @@ void cpu::matrix_product_into(const at::Tensor& out, const at::Tensor& a, const 
   if (has_few_rows(out, a, b) &&
       with_kernel_type(a.scalar_type(), [&](auto type) { few_rows_into<decltype(type)>(out, a, b, add); }))
     return;
-  if (widened_on_cpu(a.scalar_type())) return widened_into(out, a, b, add);
-  composed::matrix_product_into(out, a, b, add);
+  if (at::globalContext().deterministicAlgorithms() && !out.is_meta() && out.numel() > 0)
+    return multiply_in_blocks(out, a, b, add);
+  multiply(out, a, b, add);
 }
 
 void composed::matrix_product_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {

@@ -5,6 +5,9 @@
 
 namespace zero {
 
+/// Where LibTorch is asked for deterministic algorithms, results on a CPU depend on the sizes alone: blocks of fixed sizes
+/// are multiplied by one thread each.
+///
 /// a b: [m, n] for a [m, k], b [k, n], of any strides. No derivative: for use inside functions that have one. Sums are
 /// fp32 ones (fp64 of fp64), rounded once.
 at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b);

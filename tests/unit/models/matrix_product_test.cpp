@@ -2,10 +2,13 @@
 #include "models/ops/matrix_product.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "models/nn/matmul_setting.h"
 #include "tests/unit/models/small_model.h"
 
 namespace zero::test {
@@ -83,6 +86,44 @@ TEST_P(MatrixProduct, ARowDoesNotKnowTheFewBesideIt) {
   const at::Tensor all = matrix_product(a, b);
   for (std::int64_t rows = 1; rows < 8; ++rows)
     EXPECT_TRUE(matrix_product(a.narrow(0, 8 - rows, rows), b).equal(all.narrow(0, 8 - rows, rows))) << rows;
+}
+
+// LibTorch's switch for deterministic algorithms, while it lives.
+class Deterministic {
+ public:
+  Deterministic() { choose_deterministic_products(); }
+  ~Deterministic() {
+    at::globalContext().setDeterministicAlgorithms(false, false);
+    at::set_num_threads(threads_);
+  }
+
+ private:
+  int threads_ = at::get_num_threads();
+};
+
+TEST_P(MatrixProduct, KnowsNoThreadsWhereItIsDeterministic) {
+  const Deterministic while_tested;
+  // One block and many, sums long enough to be parted, and a last block of a row and a column.
+  for (const auto& [rows, length, columns] : {Shape{9, 31, 9}, {64, 20000, 64}, {513, 700, 257}, {20, 4096, 300}}) {
+    const at::Tensor a = random({rows, length}, 1, GetParam()), b = random({columns, length}, 2, GetParam()).t();
+    const at::Tensor before = random({rows, columns}, 3, GetParam());
+    for (const bool add : {false, true}) {
+      at::set_num_threads(1);
+      at::Tensor expected = before.clone();
+      matrix_product_into(expected, a, b, add);
+      EXPECT_LT(error(expected, a, b, add ? before : at::Tensor()), 1);
+      for (const int threads : {2, 3}) {
+        at::set_num_threads(threads);
+        at::Tensor got = before.clone();
+        matrix_product_into(got, a, b, add);
+        EXPECT_TRUE(at::equal(got, expected))
+            << rows << " x " << length << " x " << columns << ", " << threads << " threads";
+        const at::Tensor turned_b = turned(b);
+        matrix_product_into(got.copy_(before), turned(a), turned_b, add);
+        EXPECT_LT(error(got, a, b, add ? before : at::Tensor()), 1);
+      }
+    }
+  }
 }
 
 TEST_P(MatrixProduct, TakesNumbersThatAreNone) {

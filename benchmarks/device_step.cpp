@@ -171,7 +171,7 @@ class DeviceRun {
   /// Of one more step.
   double loss() {
     step();
-    return pending_->wait().loss_sum / double(local_batch_ * options_.seq);
+    return pending_->wait().loss_sum() / double(local_batch_ * options_.seq);
   }
   const Engine& engine() const { return *engine_; }
 

@@ -92,7 +92,7 @@ void train_and_compare(const GoldenCase& golden, Engine& engine, int rank, int m
     }
     const double rate = learning_rate(schedule, step);
     const StepResult result = engine.update({.lr = rate, .max_norm = s["clip_grad_norm"]}, loss_sum).wait();
-    const at::Tensor total = at::full({1}, result.loss_sum, at::kDouble);
+    const at::Tensor total = at::full({1}, result.loss_sum(), at::kDouble);
     communicator.all_reduce(total, {at::kDouble, false});
     EXPECT_LT(relative(total.item<double>() / tokens, losses[step].item<double>()), 1e-5);
     EXPECT_LT(relative(result.norm, norms[step].item<double>()), 1e-5);

@@ -5,15 +5,11 @@
 
 #include <filesystem>
 
-#include "offload/disk/disk_shard_store.h"
-#include "offload/disk/disk_tier.h"
-#include "offload/memory/host_shard_store.h"
+#include "tests/sim/offload_homes.h"
 #include "tests/sim/training_run.h"
 
 namespace zero::testing {
 namespace {
-
-enum class Home { host, disk };
 
 // stage, ranks, home, type of computing, and whether gradients and weights pass through buffers of the host, as on a
 // GPU. One rank alone shards nothing unless its weights live elsewhere.
@@ -33,20 +29,7 @@ TEST_P(Offload, EqualsResidentStatesBitForBit) {
   options.micro_batches = 2;
   const RunResult resident = run_training(options);
   options.policy_of = [&, home = home, through_host = through_host](int rank) {
-    OffloadPolicy policy;
-    policy.through_host = through_host;
-    DiskTierOptions disk;
-    disk.directory = folder;
-    disk.rank = rank;
-    disk.chunk_bytes = 3 * 4096 * 4;  // several chunks a shard
-    const std::shared_ptr<DiskTier> tier = home == Home::disk ? DiskTier::create(disk) : nullptr;
-    policy.optimizer = [tier](const std::string& name, std::int64_t elements, const std::vector<StateSpec>& states) {
-      return tier ? tier->make_store(name, elements, states) : host_state_stores()(name, elements, states);
-    };
-    policy.weights = [tier, disk](const std::vector<std::int64_t>& bytes) {
-      return tier ? make_disk_shard_store(bytes, {disk}, tier) : make_host_shard_store(bytes);
-    };
-    return policy;
+    return policy_at(home, folder, rank, through_host);
   };
   const RunResult elsewhere = run_training(options);
   EXPECT_EQ(resident.losses, elsewhere.losses);

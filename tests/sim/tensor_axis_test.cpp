@@ -142,7 +142,7 @@ Trained train(const MeshShape& shape, int stage, int micro_batches, const std::s
           if (rank == 0) result.gradients[spec.name] = value.clone();
         });
       const StepResult found = engine.update({.lr = 0.02, .max_norm = 0.5}, loss).wait();
-      const at::Tensor total = at::full({1}, found.loss_sum, at::kDouble);
+      const at::Tensor total = at::full({1}, found.loss_sum(), at::kDouble);
       mesh.along(axes::tokens).all_reduce(total, {at::kDouble, false});
       if (rank != shape.ranks() - 1) continue;
       result.losses.push_back(total.item<double>());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <numeric>
 
 #include "base/random.h"
 #include "models/families/families.h"
@@ -82,7 +83,10 @@ Batch batch_of(std::int64_t first, int rows, const RunOptions& run) {
 EngineOptions engine_options(const RunOptions& run) {
   EngineOptions options;
   options.plan = ShardPlan::for_stage(run.stage);
-  options.precision = {run.compute, run.master, run.micro_batches > 1 ? run.master : run.compute,
+  options.sums_in_order = run.rows_in_order > 0;
+  options.micro_batches = run.micro_batches;
+  options.precision = {run.compute, run.master,
+                       run.micro_batches > 1 || options.sums_in_order ? run.master : run.compute,
                        run.master == at::kDouble ? at::kDouble : at::kFloat};
   options.optimizer = run.optimizer;
   options.recompute_every = run.recompute_every;
@@ -97,7 +101,7 @@ EngineOptions engine_options(const RunOptions& run) {
 at::Tensor pipelined_gradients(Engine& engine, const RunOptions& run, double scale,
                                const std::function<ForwardContext(std::int64_t)>& context_of) {
   std::deque<std::unique_ptr<ChainPass>> passes;
-  at::Tensor loss_sum = at::zeros({}, at::kDouble);
+  at::Tensor loss_sum = at::zeros({1}, at::kDouble);
   const auto finish = [&] {
     passes.front()->backward(scale);
     loss_sum.add_(passes.front()->result().detach());
@@ -150,8 +154,10 @@ void choose_code() {
 
 }  // namespace
 
-RunResult run_training(const RunOptions& run, const AfterStep& after_step, const TrackerOf& tracker_of) {
+RunResult run_training(const RunOptions& given, const AfterStep& after_step, const TrackerOf& tracker_of) {
   choose_code();
+  RunOptions run = given;
+  if (run.rows_in_order > 0) run.micro_batches = run.global_batch / (run.ranks * run.rows_in_order);
   RunResult result;
   result.losses.resize(run.steps);
   result.norms.resize(run.steps);
@@ -185,10 +191,13 @@ RunResult run_training(const RunOptions& run, const AfterStep& after_step, const
                                       : accumulate_gradients(engine, run.micro_batches, 1.0 / tokens, context_of);
       const StepResult found = engine.update({.lr = run.lr, .max_norm = run.max_norm}, loss_sum).wait();
       if (run.after_update) run.after_update(rank, found);
-      const at::Tensor total = at::full({1}, found.loss_sum, at::kDouble);
-      communicator.all_reduce(total, {at::kDouble, false});
+      const at::Tensor losses = at::empty({run.ranks, std::int64_t(found.losses.size())}, at::kDouble);
+      communicator.all_gather_into(losses.view({-1}), at::tensor(found.losses, at::kDouble));
+      const at::Tensor in_order = losses.t().contiguous();
       if (rank == 0) {
-        result.losses[step] = total.item<double>() / tokens;
+        result.losses[step] = std::accumulate(in_order.const_data_ptr<double>(),
+                                              in_order.const_data_ptr<double>() + in_order.numel(), 0.0) /
+                              tokens;
         result.norms[step] = found.norm;
       }
       if (after_step) after_step(engine, rank, step + 1);

@@ -43,7 +43,8 @@ struct RunOptions {
   std::string base;  // model whose weights the adapters stand on; empty: random ones
   bool recompute_attention = false;
   std::function<void(int rank, const StepResult&)> after_update;
-  int first_step = 0;  // of a run that resumes: `after_step` brings the states at its first call, with this step
+  int rows_in_order = 0;  // sums in order, over micro-batches of so many rows (whatever micro_batches says)
+  int first_step = 0;     // of a run that resumes: `after_step` brings the states at its first call, with this step
 };
 
 struct RunResult {

@@ -1,5 +1,6 @@
 #include "zero/config/batch_arithmetic.h"
 
+#include <bit>
 #include <limits>
 
 #include "base/error.h"
@@ -15,13 +16,24 @@ std::string working_local_sizes(std::int64_t global, int ranks) {
   return sizes;
 }
 
-std::string remedy(std::int64_t global, std::int64_t pass, int ranks) {
+std::string remedy(std::int64_t global, std::int64_t pass, int ranks, const std::string& size) {
   const std::int64_t below = global / pass * pass;
   std::string text = "use global_batch_size = " + (below ? std::to_string(below) + " or " : std::string()) +
                      std::to_string(below + pass);
   const std::string locals = working_local_sizes(global, ranks);
-  if (!locals.empty()) text += ", or local_batch_size = " + locals;
+  if (!locals.empty()) text += ", or " + size + " = " + locals;
   return text;
+}
+
+/// One tree over all micro-batches has those of a turn as a branch of its own only where they are a power of two.
+void check_reproducible(const Config& config, int ranks) {
+  if (!config.job.over_ranks()) return;
+  if (!config.training.global_batch_size)
+    throw InputError(config.where("job.reproducible") +
+                     ": needs training.global_batch_size, since without it the batch depends on the ranks");
+  if (!std::has_single_bit(unsigned(ranks)))
+    throw InputError(config.where("job.reproducible") +
+                     ": runs on 1, 2, 4, 8, ... ranks, whose sums are the same; there are " + std::to_string(ranks));
 }
 
 }  // namespace
@@ -40,15 +52,18 @@ BatchArithmetic BatchArithmetic::of(const Config& config, int job_ranks) {
   ZERO_CHECK(job_ranks >= 1, "no ranks");
   const MeshShape mesh = mesh_of(config, job_ranks);
   const int ranks = mesh.size(axes::rows);
-  const std::int64_t local = config.training.local_batch_size;
+  check_reproducible(config, ranks);
+  const std::string size = config.job.over_ranks() ? "job.reproducible_rows" : "local_batch_size";
+  const std::int64_t local = config.micro_batch_rows();
   if (local > std::numeric_limits<std::int64_t>::max() / (4 * ranks))
-    throw InputError(config.where("training.local_batch_size") + ": is too large");
+    throw InputError(config.where(config.job.over_ranks() ? "job.reproducible_rows" : "training.local_batch_size") +
+                     ": is too large");
   const std::int64_t pass = local * ranks;
   const std::int64_t global = config.training.global_batch_size.value_or(pass);
   if (global % pass != 0)
-    throw InputError(config.where("training.global_batch_size") +
-                     ": must be a multiple of local_batch_size x ranks = " + std::to_string(local) + " x " +
-                     std::to_string(ranks) + " = " + std::to_string(pass) + "; " + remedy(global, pass, ranks));
+    throw InputError(config.where("training.global_batch_size") + ": must be a multiple of " + size +
+                     " x ranks = " + std::to_string(local) + " x " + std::to_string(ranks) + " = " +
+                     std::to_string(pass) + "; " + remedy(global, pass, ranks, size));
   return {mesh, ranks, local, global, global / pass};
 }
 

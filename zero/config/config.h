@@ -16,9 +16,12 @@ namespace zero {
 struct ModelConfig;
 
 struct JobConfig {
-  std::string output_dir;      // required
-  bool deterministic = false;  // GPU only; the CPU path always repeats bit for bit
-  std::string time_limit;      // as base/time_span.h has it; empty: none
+  std::string output_dir;              // required
+  bool deterministic = false;          // GPU only; the CPU path always repeats bit for bit
+  std::string reproducible = "none";   // none | ranks
+  std::int64_t reproducible_rows = 1;  // sequences that are computed and summed as one
+  std::string time_limit;              // as base/time_span.h has it; empty: none
+  bool over_ranks() const { return reproducible == "ranks"; }
   bool operator==(const JobConfig&) const = default;
 };
 
@@ -161,6 +164,9 @@ struct Config {
   std::string source;  // the file's name, for messages
   // Of given keys, by "zero.stage": "config.toml:12: [zero] stage = 3" or "--set zero.stage=3".
   std::map<std::string, std::string> origin;
+
+  /// Sequences in one micro-batch of one rank.
+  std::int64_t micro_batch_rows() const { return job.over_ranks() ? job.reproducible_rows : training.local_batch_size; }
 
   /// Whether the user gave this key ("lora.r"), rather than its default standing.
   bool is_given(const std::string& key) const { return origin.count(key) > 0; }

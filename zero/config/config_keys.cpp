@@ -123,6 +123,13 @@ std::vector<ConfigKey> make_keys() {
        true},
       {"job", "deterministic", at<&C::job, &Job::deterministic>, anything(),
        "GPU: repeats bit for bit, at some cost. The CPU path always does."},
+      {"job", "reproducible", at<&C::job, &Job::reproducible>, one_of({"none", "ranks"}),
+       "ranks: losses, weights and optimizer states are the same to the last bit with 1, 2, 4, 8, ... ranks, at every stage, with "
+       "any shard_degree, local_batch_size, offload and recomputation, and when the run goes on in another of these layouts. "
+       "Costs some time and memory (docs/reproducibility.md). With adamw, adamw8bit, sgd or lion."},
+      {"job", "reproducible_rows", at<&C::job, &Job::reproducible_rows>, between(1, 1'000'000),
+       "reproducible = \"ranks\": sequences of a micro-batch, in the place of local_batch_size. Runs with another number are other "
+       "runs."},
       {"job", "time_limit", at<&C::job, &Job::time_limit>, time_span(),
        "The time that the scheduler gives the job, from the start of zero_train. The run ends ahead of it, while there is time for "
        "a step and a checkpoint, with the checkpoint and exit code 75: go on with --resume. Empty: no limit."},

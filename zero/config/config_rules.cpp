@@ -42,6 +42,14 @@ void exactly_one(const Config& config, const std::string& a, const std::string& 
     throw InputError(config.source + ": [" + section + "] needs " + a + " or " + b + "; give one of the two");
 }
 
+void check_reproducible(const Config& config) {
+  if (!config.job.over_ranks() && config.job.reproducible_rows != 1)
+    refuse(config, "job.reproducible_rows", "is for job.reproducible = \"ranks\"; set that, or leave it out");
+  if (config.job.over_ranks() && config.zero.gradient_dtype == "bf16")
+    refuse(config, "zero.gradient_dtype",
+           "rounds sums that job.reproducible = \"ranks\" keeps in fp32: leave it out, or give \"fp32\"");
+}
+
 // Presets and their fields are tried here, so that a mistake is told with its line.
 void check_model(const Config& config) {
   exactly_one(config, "preset", "path", "model");
@@ -63,7 +71,7 @@ void check_model(const Config& config) {
     validate_for_model(config, model);
   } catch (const InputError& error) {
     const std::string what = error.what();
-    for (const char* place : {"training.seq_len", "training.local_batch_size", "model.preset"})
+    for (const char* place : {"training.seq_len", "training.local_batch_size", "job.reproducible_rows", "model.preset"})
       if (what.starts_with(config.where(place) + ": ")) throw;
     refuse(config, key, what);
   }
@@ -283,7 +291,7 @@ std::string data_kind(const std::string& path) {
 
 void check_contradictions(const Config& config) {
   Mistakes mistakes;
-  for (const auto check : {check_model, check_schedule, check_data, check_offload, check_lora})
+  for (const auto check : {check_model, check_schedule, check_data, check_offload, check_lora, check_reproducible})
     mistakes.allow([&] { check(config); });
   mistakes.tell();
 }
@@ -317,10 +325,10 @@ void validate_for_model(const Config& config, const ModelConfig& model) {
   if (config.training.seq_len > model.max_position_embeddings)
     refuse(config, "training.seq_len",
            text("must be at most the model's context, max_position_embeddings = ", model.max_position_embeddings));
-  const double tokens = double(config.training.local_batch_size) * double(config.training.seq_len);
+  const double tokens = double(config.micro_batch_rows()) * double(config.training.seq_len);
   const double widths = layers * (4 * hidden + 2 * heads + 4 * double(model.intermediate_size)) + 4 * vocabulary;
   if (4 * tokens * widths > most_bytes)
-    refuse(config, "training.local_batch_size",
+    refuse(config, config.job.over_ranks() ? "job.reproducible_rows" : "training.local_batch_size",
            text("makes a micro-batch of ", tokens, " tokens, and activations of about ", 4 * tokens * widths,
                 " bytes: lower it, or seq_len"));
   const double mask = tokens * double(config.training.seq_len);

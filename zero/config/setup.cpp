@@ -57,7 +57,8 @@ Precision precision_of(const Config& config, const BatchArithmetic& batch) {
   precision.compute = type_of(config.training.precision);
   precision.master = at::kFloat;
   if (config.zero.gradient_dtype == "auto") {
-    precision.gradient = batch.accumulation > 1 ? at::kFloat : precision.compute;
+    const bool rounds = batch.accumulation == 1 && !config.job.over_ranks();
+    precision.gradient = rounds ? precision.compute : at::kFloat;
   } else {
     precision.gradient = type_of(config.zero.gradient_dtype);
   }
@@ -71,6 +72,8 @@ EngineOptions engine_options_of(const Config& config, const BatchArithmetic& bat
   options.optimizer = optimizer_options_of(config.optimizer);
   options.keep_frozen = config.zero.frozen == "keep";
   options.frozen = frozen_format_of(config);
+  options.sums_in_order = config.job.over_ranks();
+  options.micro_batches = batch.accumulation;
   const std::string& mode = config.activation_checkpoint.mode;
   options.recompute_every = mode == "full" ? 1 : mode == "selective" ? int(config.activation_checkpoint.every) : 0;
   options.recompute_attention = mode == "attention";

@@ -9,7 +9,8 @@ namespace zero {
 
 /// Forward and backward of this rank's micro-batches, one after the other: the gradients are those of `scale` times the
 /// loss that is summed over all of them. `context_of` gives the context of micro-batch 0, 1, ..., whose batch it keeps
-/// until it is called for the next. Returns the sum of the losses, a scalar in fp64 on the engine's device. Collective.
+/// until it is called for the next. Returns the sum of the losses, [1], or where sums are in order each of them, in fp64
+/// on the engine's device. Collective.
 at::Tensor accumulate_gradients(Engine& engine, std::int64_t micro_batches, double scale,
                                 const std::function<ForwardContext(std::int64_t index)>& context_of);
 

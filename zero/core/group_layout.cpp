@@ -4,6 +4,8 @@
 #include <functional>
 #include <map>
 
+#include "zero/core/buffers/sum_ladder.h"
+
 namespace zero {
 namespace {
 
@@ -19,6 +21,9 @@ GroupLayout lay_out_group(const Units& units, const GroupSpec& spec, const Layou
   group.weights = kept ? Placement::resident : options.plan.parameters;
   group.gradient = options.plan.gradients;
   group.states = options.plan.optimizer;
+  // One is summed over ranks where it lies, which is no other tree.
+  if (spec.trainable && options.summed_in_order > 1)
+    group.rungs = SumLadder::rungs(options.summed_in_order) - int(group.gradient == Placement::sharded);
   const bool sharded = group.weights == Placement::sharded;
   if (coded) {
     // Whole codes are read by everybody, and nobody updates them.

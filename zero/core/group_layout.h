@@ -18,6 +18,7 @@ struct GroupLayout {
   std::shared_ptr<const WireFormat> format;  // of the weights
   Precision precision;
   Placement weights = Placement::resident, gradient = Placement::resident, states = Placement::resident;
+  int rungs = 0;  // vectors of a shard's length in which gradients are summed in order, beside what is at rest
 
   bool comes_and_goes() const { return weights == Placement::sharded || !format->is_plain(); }
   /// What the rank at that place is in charge of.
@@ -30,6 +31,7 @@ struct GroupLayout {
   std::int64_t rest_gradient_bytes() const {
     return gradient_numel() * std::int64_t(c10::elementSize(precision.gradient));
   }
+  std::int64_t rung_bytes() const { return flat.shard_numel() * std::int64_t(c10::elementSize(precision.gradient)); }
   std::int64_t summed_bytes() const;
 };
 
@@ -39,8 +41,9 @@ struct LayoutOptions {
   int shards = 1;
   bool keep_frozen = false;
   FrozenFormat frozen = {};
-  std::int64_t grain = 1;        // elements of a trained tensor that may not be parted
-  at::Device device = at::kCPU;  // that decodes
+  std::int64_t grain = 1;            // elements of a trained tensor that may not be parted
+  std::int64_t summed_in_order = 0;  // micro-batches of a step; 0: as is fastest
+  at::Device device = at::kCPU;      // that decodes
   UnitOrder order = UnitOrder::chain;
 };
 

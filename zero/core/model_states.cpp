@@ -6,6 +6,7 @@
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "base/error.h"
 #include "offload/kernels/device_step.h"
@@ -30,6 +31,7 @@ ModelStates::ModelStates(const Units& units, Mesh& mesh, const StatesOptions& op
   // The backward hooks then run on the thread that calls backward, which owns the rank's communicators.
   c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
   options_.plan = plan_on(mesh.shape(), options);
+  check_order();
   const bool divided = options_.plan.optimizer == Placement::sharded;
   sharing_ = divided ? axes::states : axes::tokens;
   replicas_ = divided ? axes::replicas : AxisSet();
@@ -44,6 +46,14 @@ ModelStates::ModelStates(const Units& units, Mesh& mesh, const StatesOptions& op
 
 ModelStates::~ModelStates() = default;
 
+void ModelStates::check_order() const {
+  if (!options_.sums_in_order) return;
+  const auto ranks = unsigned(mesh_.size(axes::tokens));
+  ZERO_CHECK(std::has_single_bit(ranks) && mesh_.size(axes::model) == 1,
+             "sums in order are those of a power of two of ranks that hold whole tensors");
+  ZERO_CHECK(options_.precision.gradient == options_.precision.sum, "sums in order are rounded to their own type only");
+}
+
 std::vector<GroupLayout> ModelStates::lay_out_groups() const {
   LayoutOptions layout{options_.plan, options_.precision, mesh_.size(sharing_)};
   layout.keep_frozen = options_.keep_frozen;
@@ -51,6 +61,7 @@ std::vector<GroupLayout> ModelStates::lay_out_groups() const {
   layout.grain = optimizers_.grain(options_.precision.master);
   layout.device = options_.device;
   layout.order = options_.order;
+  if (options_.sums_in_order) layout.summed_in_order = options_.micro_batches;
   return lay_out(groups_.units, layout);
 }
 
@@ -71,6 +82,7 @@ void ModelStates::reserve(const std::vector<GroupLayout>& layouts, const BufferS
     const bool stored = options_.offload.weights && group.weights == Placement::sharded;
     if (!stored) gathered.push_back(group.format->rest_bytes());
     if (group.spec.trainable) summed.push_back(group.rest_gradient_bytes());
+    summed.insert(summed.end(), std::size_t(group.rungs), group.rung_bytes());
     largest_sum = std::max(largest_sum, group.summed_bytes());
   }
   if (reductions_) {

@@ -34,9 +34,14 @@ struct StatesOptions {
   bool overlap = false;  // gathers run ahead by one unit and sums beside the computation, each on a communicator of
                          // its own, for a second gather buffer and a second reduce buffer. Changes no result.
   UnitOrder order = UnitOrder::chain;
-  int open_groups = 2;       // units in any order: those whose weights are there at once, at most
-  bool watched = false;      // somebody will watch the parameters (zero/core/buffers/flat_storage.h)
-  bool save_frozen = false;  // checkpoints hold frozen weights too, where these are plain numbers
+  int open_groups = 2;   // units in any order: those whose weights are there at once, at most
+  bool watched = false;  // somebody will watch the parameters (zero/core/buffers/flat_storage.h)
+  /// Sums of gradients and their norm are the same to the last bit for all ranks that are a power of two, at every stage:
+  /// each micro-batch counts for itself, in the order of (micro-batch, rank). Optimizers are elementwise then, gradients
+  /// at rest in the type of sums.
+  bool sums_in_order = false;
+  std::int64_t micro_batches = 1;  // of each rank in a step, where sums are in order
+  bool save_frozen = false;        // checkpoints hold frozen weights too, where these are plain numbers
 };
 
 /// The plan as it is carried out on the mesh: stage 0 where a rank holds everything, unless weights live elsewhere.
@@ -76,9 +81,9 @@ class ModelStates {
   void resume(std::int64_t steps_done);
 
   /// One step of the optimizers, with gradients clipped by their global L2 norm; none when that is not finite. Where all
-  /// of them read the step's numbers in a GPU's memory nothing waits for the device. `loss_sum`: of the step on this rank,
-  /// a scalar on the engine's device. Collective; the result is the same on all ranks but for the loss.
-  PendingStepResult update(const UpdateRule& rule, const at::Tensor& loss_sum);
+  /// of them read the step's numbers in a GPU's memory nothing waits for the device. `losses`: of the step on this rank, [n]
+  /// in fp64 on the engine's device. Collective; the result is the same on all ranks but for the loss.
+  PendingStepResult update(const UpdateRule& rule, const at::Tensor& losses);
 
   /// Every tensor whole, one group at a time, on all ranks, in host memory. Collective. Gradients are those of the last
   /// step, unclipped, until its update, which may leave others.
@@ -120,6 +125,7 @@ class ModelStates {
   GroupContext make_context();
   std::vector<GroupLayout> lay_out_groups() const;
   void make_buffers(const std::vector<GroupLayout>& layouts);
+  void check_order() const;
   void reserve(const std::vector<GroupLayout>& layouts, const BufferSizes& buffers);
   void make_store(const std::vector<GroupLayout>& layouts);
   void make_groups();
@@ -134,11 +140,12 @@ class ModelStates {
   const OptimizerOptions& options_with_device_numbers() const;
   at::Device states_device() const;
   double gradient_norm();
+  double exact_norm();
   void sum_squares_on_device();
   void step(double learning_rate, double gradient_factor, const at::Tensor* numbers);
   void conclude_pass(int pass, const std::vector<UpdatePass>& passes);
   void sum_statistics(const at::Tensor& sums);
-  PendingStepResult update_on_device(const UpdateRule& rule, const at::Tensor& loss_sum);
+  PendingStepResult update_on_device(const UpdateRule& rule, const at::Tensor& losses);
 
   Mesh& mesh_;
   StatesOptions options_;

@@ -16,11 +16,19 @@
 namespace zero {
 namespace {
 
+/// Whether an element's update depends on no other element, but for those of its block.
+bool is_elementwise(const Optimizer& optimizer) {
+  return optimizer.passes() == 1 && !optimizer.by_tensor() && !optimizer.transforms_matrices();
+}
+
+std::vector<double> values_of(const at::Tensor& numbers) {
+  const at::Tensor values = numbers.to(at::kCPU, at::kDouble).contiguous();
+  return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};
+}
+
 /// Sums, statistics, blocks and matrices are those of full tensors, which slices do not show.
 void require_elementwise(const Optimizer& optimizer, at::ScalarType master) {
-  const bool elementwise = optimizer.passes() == 1 && !optimizer.by_tensor() && !optimizer.transforms_matrices() &&
-                           largest_grain(optimizer.states(master)) == 1;
-  if (!elementwise)
+  if (!is_elementwise(optimizer) || largest_grain(optimizer.states(master)) != 1)
     throw InputError("optimizer.name = \"" + optimizer.name() +
                      "\": sees whole tensors, and ranks of this mesh hold slices of them: use adamw, sgd or lion");
 }
@@ -34,6 +42,10 @@ void ModelStates::start_optimizers() {
   optimizer_tensors_.resize(std::size_t(optimizers_.size()));
   for (int i = 0; i < optimizers_.size(); ++i) {
     if (mesh_.size(axes::model) > 1) require_elementwise(optimizers_[i], options_.precision.master);
+    if (options_.sums_in_order && !is_elementwise(optimizers_[i]))
+      throw InputError("optimizer.name = \"" + optimizers_[i].name() +
+                       "\": sums over whole tensors, in an order that depends on the ranks, which job.reproducible = "
+                       "\"ranks\" does not take: use adamw, adamw8bit, sgd or lion");
     std::vector<std::vector<std::int64_t>> shapes;
     for (const TensorSpec& tensor : optimizer_tensors_[std::size_t(i)]) shapes.push_back(tensor.shape);
     statistics_.emplace_back(optimizers_[i], shapes, states_device());
@@ -46,7 +58,7 @@ at::Device ModelStates::states_device() const {
 }
 
 bool ModelStates::steps_on_device() const {
-  if (!on_device() || options_.offload.optimizer) return false;
+  if (!on_device() || options_.offload.optimizer || options_.sums_in_order) return false;
   for (int i = 0; i < optimizers_.size(); ++i)
     if (!optimizers_[i].reads_device_numbers()) return false;
   return true;
@@ -87,7 +99,21 @@ void ModelStates::sum_squares_on_device() {
   norm_ranks().all_reduce(sum, {at::kDouble, false}, {Phase::optimizer});
 }
 
+// However gradients are divided over ranks, the blocks are the same.
+double ModelStates::exact_norm() {
+  ExactSum sum;
+  for (const ParameterGroup* group : groups_.trained())
+    for (const at::Tensor& part : group->norm_parts()) add_squares(sum, part.to(at::kCPU));
+  ExactSum::Parts parts = sum.parts();
+  const at::Tensor mine = at::from_blob(parts.data(), {std::int64_t(parts.size())}, at::kLong);
+  const at::Tensor all = mine.to(options_.device);
+  norm_ranks().all_reduce(all, {}, {Phase::optimizer});
+  mine.copy_(all);
+  return std::sqrt(ExactSum::of(parts).value());
+}
+
 double ModelStates::gradient_norm() {
+  if (options_.sums_in_order) return exact_norm();
   if (on_device()) {
     sum_squares_on_device();
     return std::sqrt(numbers_[StepNumbers::sum_of_squares].item<double>());
@@ -146,12 +172,12 @@ void ModelStates::sum_statistics(const at::Tensor& sums) {
   if (!on_device.is_same(sums)) sums.copy_(on_device);
 }
 
-PendingStepResult ModelStates::update(const UpdateRule& rule, const at::Tensor& loss_sum) {
+PendingStepResult ModelStates::update(const UpdateRule& rule, const at::Tensor& losses) {
   const at::NoGradGuard no_grad;
   groups_.end_passes();
   mesh_.ranks().failures().check();
-  if (steps_on_device()) return update_on_device(rule, loss_sum);
-  StepResult result{loss_sum.item<double>(), gradient_norm() / rule.loss_scale, true, {}};
+  if (steps_on_device()) return update_on_device(rule, losses);
+  StepResult result{values_of(losses), gradient_norm() / rule.loss_scale, true, {}};
   result.taken = std::isfinite(result.norm);
   if (!result.taken) return PendingStepResult(result);
   const double factor = clip_factor(result.norm, rule.max_norm) / rule.loss_scale;
@@ -171,14 +197,14 @@ PendingStepResult ModelStates::update(const UpdateRule& rule, const at::Tensor& 
   return PendingStepResult(std::move(result));
 }
 
-PendingStepResult ModelStates::update_on_device(const UpdateRule& rule, const at::Tensor& loss_sum) {
+PendingStepResult ModelStates::update_on_device(const UpdateRule& rule, const at::Tensor& losses) {
   sum_squares_on_device();
   const OptimizerOptions& options = options_with_device_numbers();
   device_judge_step(numbers_, {rule.lr, rule.max_norm, rule.loss_scale, options.beta1, options.beta2});
   ++steps_done_;
   step(rule.lr, 1.0, &numbers_);
   if (!rule.reports) return PendingStepResult(StepResult{});
-  numbers_.narrow(0, StepNumbers::loss, 1).copy_(loss_sum.view({1}));
+  numbers_.narrow(0, StepNumbers::loss, 1).copy_(losses.sum().view({1}));
   at::Tensor pinned = at::empty({StepNumbers::count}, at::TensorOptions().dtype(at::kDouble).pinned_memory(true));
   pinned.copy_(numbers_, /*non_blocking=*/true);
   Event sent(options_.device);

@@ -66,9 +66,12 @@ GradientBuffer ParameterGroup::make_gradient() const {
   Communicator& sums = *context_.sums;
   ShardedBuffer rest(layout_.gradient, own_, layout().numel(), sums,
                      zeros(layout_.gradient_numel(), precision().gradient, sums));
+  std::vector<at::Tensor> rungs;
+  for (int i = 0; i < layout_.rungs; ++i)
+    rungs.push_back(sums.memory().allocate(layout().shard_numel(), precision().gradient));
   const CallTag tag{Phase::other, spec().unit, index_};
   return GradientBuffer(std::move(rest), {layout().numel(), precision().compute, precision().sum, tag},
-                        context_.gradients, *context_.replicas);
+                        context_.gradients, *context_.replicas, std::move(rungs));
 }
 
 std::unique_ptr<StateShard> ParameterGroup::make_states(StateLayout layout) const {

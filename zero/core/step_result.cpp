@@ -11,7 +11,7 @@ StepResult PendingStepResult::wait() {
   sent_.wait_on_host();
   failures_->check();
   const double* at = numbers_.const_data_ptr<double>();
-  result_ = {at[StepNumbers::loss], at[StepNumbers::norm], at[StepNumbers::finite] != 0, {}};
+  result_ = {{at[StepNumbers::loss]}, at[StepNumbers::norm], at[StepNumbers::finite] != 0, {}};
   numbers_ = at::Tensor();
   return result_;
 }

@@ -3,6 +3,7 @@
 // it is on its way to pinned memory, and the host that reads it a step later waits for nothing.
 #include <ATen/core/Tensor.h>
 
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,10 +14,12 @@
 namespace zero {
 
 struct StepResult {
-  double loss_sum = 0;                                    // of this rank's tokens
-  double norm = 0;                                        // of the gradients, without the loss scale
-  bool taken = true;                                      // false: a gradient was not finite, and nothing was updated
+  std::vector<double> losses;  // of this rank's tokens, in parts: of each micro-batch, or one
+  double norm = 0;             // of the gradients, without the loss scale
+  bool taken = true;           // false: a gradient was not finite, and nothing was updated
   std::vector<std::pair<std::string, double>> optimizer;  // what optimizers tell of the step, by name
+
+  double loss_sum() const { return std::accumulate(losses.begin(), losses.end(), 0.0); }
 };
 
 class PendingStepResult {

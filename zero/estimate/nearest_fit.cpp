@@ -56,9 +56,10 @@ std::vector<Change> changes_of(const Config& config, bool on_device) {
   for (std::int64_t stage = config.zero.stage + 1; stage <= 3; ++stage) stages.push_back({{"zero.stage", stage}});
   if (config.activation_checkpoint.mode != "full")
     recompute.push_back({{"activation_checkpoint.mode", std::string("full")}});
-  if (config.training.precision == "bf16" && config.zero.gradient_dtype != "bf16")
+  const bool own_sums = config.job.over_ranks();  // of a type and of micro-batches that are not for choosing
+  if (config.training.precision == "bf16" && config.zero.gradient_dtype != "bf16" && !own_sums)
     gradients.push_back({{"zero.gradient_dtype", std::string("bf16")}});
-  for (std::int64_t size = config.training.local_batch_size / 2; size >= 1; size /= 2) {
+  for (std::int64_t size = config.training.local_batch_size / 2; size >= 1 && !own_sums; size /= 2) {
     batches.push_back({{"training.local_batch_size", size}});
     if (!config.is_given("training.global_batch_size"))
       batches.back().emplace_back("training.global_batch_size", *config.training.global_batch_size);

@@ -131,8 +131,9 @@ TrainingData open_training_data(const Config& config, const BatchArithmetic& bat
   options.tail = ShortTail::keep;
   std::shared_ptr<const RowSource> held_out = open_rows(options, communicator);
   tell(communicator, "validation data: ", *held_out);
-  data.validation = std::make_unique<ValidationLoader>(std::move(held_out), loading.rank, loading.ranks,
-                                                       loading.local_batch_size, loading.length);
+  data.validation =
+      std::make_unique<ValidationLoader>(std::move(held_out), loading.rank, loading.ranks,
+                                         config.job.over_ranks() ? 1 : loading.local_batch_size, loading.length);
   return data;
 }
 

@@ -265,7 +265,8 @@ int train_run(Job& job, const TrainArguments& arguments) {
   std::string device_line;
   if (plan.device.is_cuda())
     device_line = prepare_device(plan.device.index(), precision_of(plan.config, plan.batch).compute,
-                                 plan.config.job.deterministic);
+                                 plan.config.job.deterministic || plan.config.job.over_ranks());
+  if (plan.config.job.over_ranks()) choose_deterministic_products();
   FileCalls calls;
   CheckpointFolders folders(calls, checkpoints_root(plan.config));
   RunDescription description;  // rank 0's

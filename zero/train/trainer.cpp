@@ -13,6 +13,25 @@
 #include "zero/core/gradient_accumulation.h"
 
 namespace zero {
+namespace {
+
+/// What all ranks have: [ranks, n].
+at::Tensor gathered(Communicator& ranks, const std::vector<double>& mine, CallTag tag) {
+  const auto n = std::int64_t(mine.size());
+  const at::Tensor all = at::empty({ranks.size(), n}, at::kDouble);
+  ranks.all_gather_into(all.view({-1}), at::tensor(mine, at::kDouble), tag);
+  return all;
+}
+
+/// Of the columns from `first` on: the order is that of micro-batches, first the first of all ranks.
+double sum_of_turns(const at::Tensor& all, std::int64_t first) {
+  double sum = 0;
+  for (std::int64_t turn = first; turn < all.size(1); ++turn)
+    for (std::int64_t rank = 0; rank < all.size(0); ++rank) sum += all[rank][turn].item<double>();
+  return sum;
+}
+
+}  // namespace
 
 Trainer::Trainer(const Config& config, std::int64_t steps, Engine& engine, const TrainerParts& parts)
     : config_(config),
@@ -114,12 +133,12 @@ RunPosition Trainer::position() const {
 void Trainer::train_step(std::int64_t step) {
   const std::int64_t trained = data_.training->trained_tokens(step);
   const double loss_scale = loss_scale_ ? loss_scale_->scale() : 1.0;
-  const at::Tensor loss_sum = forward_backward(step, loss_scale / double(trained));
+  const at::Tensor losses = forward_backward(step, loss_scale / double(trained));
   if (dump_ && step == 0) dump_->finish();
   tokens_ += data_.training->input_tokens(step);
   trained_tokens_ += trained;
   PendingStepResult pending =
-      engine_.update({learning_rate(schedule_, step), config_.training.max_norm, loss_scale}, loss_sum);
+      engine_.update({learning_rate(schedule_, step), config_.training.max_norm, loss_scale}, losses);
   issued_.push_back({step, std::move(pending), double(trained), tokens_, trained_tokens_});
   const bool runs_ahead = !engine_.device().is_cpu() && !validates(step) && !saves_after(step) && step + 1 < steps_;
   while (issued_.size() > (runs_ahead ? 1 : 0)) settle();
@@ -190,17 +209,17 @@ void Trainer::give_up(const std::string& why) {
 }
 
 double Trainer::validation_loss() {
-  double sum = 0;
+  std::vector<double> losses(std::size_t(engine_.options().sums_in_order ? data_.validation->micro_batches() : 1));
   for (std::int64_t m = 0; m < data_.validation->micro_batches(); ++m) {
     const Batch batch = on_device(data_.validation->batch(m));
     ForwardContext context;
     context.batch = &batch;
-    sum += engine_.evaluate(context).item<double>();
+    losses[std::size_t(m) % losses.size()] += engine_.evaluate(context).item<double>();
   }
   engine_.mesh().ranks().failures().check();  // a collective that was aborted gave no loss
-  const at::Tensor total = at::full({1}, counts_tokens() ? sum : 0.0, at::kDouble);
-  engine_.host().all_reduce(total, {at::kDouble, false}, {Phase::validate});
-  return total.item<double>() / double(data_.validation->trained_tokens());
+  if (!counts_tokens()) std::fill(losses.begin(), losses.end(), 0.0);
+  const at::Tensor all = gathered(engine_.host(), losses, {Phase::validate});
+  return sum_of_turns(all, 0) / double(data_.validation->trained_tokens());
 }
 
 void Trainer::record(const Issued& issued, const StepResult& result) {
@@ -209,22 +228,20 @@ void Trainer::record(const Issued& issued, const StepResult& result) {
   // step. Clocks differ: rank 0's counts.
   Communicator& communicator = engine_.host();
   if (clock_) clock_->stepped();
-  const at::Tensor mine = at::empty({5}, at::kDouble);
-  mine.data_ptr<double>()[0] = counts_tokens() ? result.loss_sum / issued.trained : 0.0;
-  mine.data_ptr<double>()[1] = double(engine_.device().is_cpu() ? tracker_.peak() : engine_.peak_device_bytes());
-  mine.data_ptr<double>()[2] = stop_ && stop_->requested();
-  mine.data_ptr<double>()[3] = clock_ && clock_->save_is_due();
-  mine.data_ptr<double>()[4] = clock_ && clock_->end_is_due();
-  const at::Tensor all = at::empty({communicator.size(), 5}, at::kDouble);
-  communicator.all_gather_into(all.view({-1}), mine, {Phase::other});
+  std::vector<double> mine{double(engine_.device().is_cpu() ? tracker_.peak() : engine_.peak_device_bytes()),
+                           double(stop_ && stop_->requested()), double(clock_ && clock_->save_is_due()),
+                           double(clock_ && clock_->end_is_due())};
+  const auto told = std::int64_t(mine.size());
+  for (double loss : result.losses) mine.push_back(counts_tokens() ? loss / issued.trained : 0.0);
+  const at::Tensor all = gathered(communicator, mine, {Phase::other});
   StepMetrics metrics;
+  metrics.loss = sum_of_turns(all, told);
   for (int r = 0; r < communicator.size(); ++r) {
-    metrics.loss += all[r][0].item<double>();
-    metrics.peak_bytes = std::max(metrics.peak_bytes, std::int64_t(all[r][1].item<double>()));
-    stop_agreed_ = stop_agreed_ || all[r][2].item<double>() != 0;
+    metrics.peak_bytes = std::max(metrics.peak_bytes, std::int64_t(all[r][0].item<double>()));
+    stop_agreed_ = stop_agreed_ || all[r][1].item<double>() != 0;
   }
-  save_agreed_ = save_agreed_ || all[0][3].item<double>() != 0;
-  end_agreed_ = end_agreed_ || all[0][4].item<double>() != 0;
+  save_agreed_ = save_agreed_ || all[0][2].item<double>() != 0;
+  end_agreed_ = end_agreed_ || all[0][3].item<double>() != 0;
   last_loss_ = metrics.loss;
   if (!std::isfinite(metrics.loss) && !loss_scale_)
     give_up(text("step ", step + 1, ": the loss is ", metrics.loss,

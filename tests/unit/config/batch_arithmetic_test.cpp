@@ -48,6 +48,23 @@ TEST(BatchArithmetic, RefusalNamesNumbersThatWork) {
   EXPECT_THAT(refusal(with(std::int64_t{1} << 62, 5), 4), HasSubstr("too large"));
 }
 
+TEST(BatchArithmetic, OneCurveOverRanksHasTurnsOfItsOwn) {
+  Config config = with(3, 24);
+  config.job.reproducible = "ranks";
+  EXPECT_EQ(BatchArithmetic::of(config, 8).describe(), "global batch 24 = 8 ranks x 3 micro-batches x 1 sequence");
+  config.job.reproducible_rows = 2;
+  EXPECT_EQ(BatchArithmetic::of(config, 4).describe(), "global batch 24 = 4 ranks x 3 micro-batches x 2 sequences");
+  EXPECT_EQ(refusal(config, 8),
+            "c.toml: [training] global_batch_size: must be a multiple of job.reproducible_rows x ranks = 2 x 8 = 16; "
+            "use global_batch_size = 16 or 32, or job.reproducible_rows = 1, 3");
+  EXPECT_EQ(refusal(config, 3),
+            "c.toml: [job] reproducible: runs on 1, 2, 4, 8, ... ranks, whose sums are the same; there are 3");
+  config.training.global_batch_size.reset();
+  EXPECT_EQ(refusal(config, 4),
+            "c.toml: [job] reproducible: needs training.global_batch_size, since without it the batch depends on the "
+            "ranks");
+}
+
 TEST(BatchArithmetic, ShardDegreeDividesTheRanks) {
   Config config = with(1, std::nullopt);
   config.zero.shard_degree = 4;

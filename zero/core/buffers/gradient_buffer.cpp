@@ -6,6 +6,14 @@
 
 namespace zero {
 
+GradientBuffer::GradientBuffer(ShardedBuffer rest, const Options& options, const Travel& travel, Communicator& replicas,
+                               std::vector<at::Tensor> rungs)
+    : rest_(std::move(rest)), options_(options), travel_(travel), replicas_(&replicas) {
+  if (rungs.empty()) return;
+  if (rest_.is_sharded()) rungs.insert(rungs.begin(), rest_.at_rest(true).tensor());
+  ladder_.emplace(std::move(rungs));
+}
+
 at::Tensor GradientBuffer::destination(const std::vector<FlatRange>& used) {
   if (!rest_.is_sharded()) return rest_.at_rest(true).tensor();
   if (buffer_ >= 0) return packed_;
@@ -26,6 +34,7 @@ void GradientBuffer::reduce(MicroBatch micro, const std::function<void(const at:
 }
 
 void GradientBuffer::add(bool first) {
+  if (ladder_) return add_in_order(first);
   if (!rest_.is_sharded()) return;
   travel_.stream->follow_current();
   const SideStream::Guard on_stream = travel_.stream->enter();
@@ -33,11 +42,37 @@ void GradientBuffer::add(bool first) {
   drop();
 }
 
+void GradientBuffer::add_in_order(bool first) {
+  if (first) ladder_->clear();
+  travel_.stream->follow_current();
+  {
+    const SideStream::Guard on_stream = travel_.stream->enter();
+    const at::Tensor place = ladder_->place();
+    const at::Tensor full = rest_.is_sharded() ? packed_ : rest_.at_rest(false).tensor();
+    rest_.ranks().reduce_scatter(place, full, {options_.sum, false}, tag());
+    if (replicas_->size() > 1) replicas_->all_reduce(place, {options_.sum, false}, tag());
+    ladder_->push();
+    drop();
+  }
+  if (!rest_.is_sharded()) travel_.stream->join();  // the next micro-batch is packed where this one is
+}
+
+void GradientBuffer::conclude_in_order() {
+  const at::Tensor sum = ladder_->conclude();
+  if (rest_.is_sharded()) return;  // it lies there
+  part().copy_(sum);
+  if (rest_.owns_all()) rest_.ranks().all_gather_into(rest_.at_rest(true).tensor(), part(), tag());
+}
+
 void GradientBuffer::conclude(const std::function<void(const at::Tensor& own)>& done) {
   if (!rest_.is_sharded()) travel_.stream->follow_current();
   const SideStream::Guard on_stream = travel_.stream->enter();
-  if (!rest_.is_sharded()) rest_.reduce(rest_.at_rest(true).tensor(), {options_.sum, false}, tag());
-  if (replicas_->size() > 1) replicas_->all_reduce(own(), {options_.sum, false}, tag());
+  if (ladder_) {
+    conclude_in_order();
+  } else {
+    if (!rest_.is_sharded()) rest_.reduce(rest_.at_rest(true).tensor(), {options_.sum, false}, tag());
+    if (replicas_->size() > 1) replicas_->all_reduce(own(), {options_.sum, false}, tag());
+  }
   done(own());
 }
 

@@ -1,0 +1,33 @@
+#pragma once
+// Where the tests of simulated ranks let states and weights live that are not in memory.
+#include <string>
+
+#include "offload/disk/disk_shard_store.h"
+#include "offload/disk/disk_tier.h"
+#include "offload/memory/host_shard_store.h"
+#include "zero/core/model_states.h"
+
+namespace zero::testing {
+
+enum class Home { host, disk };
+
+/// Of one rank; on disk in `folder`, several chunks a shard. `through_host`: gradients and weights pass through buffers of
+/// the host, as on a GPU.
+inline OffloadPolicy policy_at(Home home, const std::string& folder, int rank, bool through_host = false) {
+  OffloadPolicy policy;
+  policy.through_host = through_host;
+  DiskTierOptions disk;
+  disk.directory = folder;
+  disk.rank = rank;
+  disk.chunk_bytes = 3 * 4096 * 4;
+  const std::shared_ptr<DiskTier> tier = home == Home::disk ? DiskTier::create(disk) : nullptr;
+  policy.optimizer = [tier](const std::string& name, std::int64_t elements, const std::vector<StateSpec>& states) {
+    return tier ? tier->make_store(name, elements, states) : host_state_stores()(name, elements, states);
+  };
+  policy.weights = [tier, disk](const std::vector<std::int64_t>& bytes) {
+    return tier ? make_disk_shard_store(bytes, {disk}, tier) : make_host_shard_store(bytes);
+  };
+  return policy;
+}
+
+}  // namespace zero::testing

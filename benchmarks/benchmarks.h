@@ -8,6 +8,7 @@ class App;
 
 namespace zero {
 
+int bench_checkpoint(int argc, char** argv);
 int bench_collectives(int argc, char** argv);
 int bench_memory(int argc, char** argv);
 int bench_model(int argc, char** argv);

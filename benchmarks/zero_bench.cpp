@@ -15,6 +15,7 @@ struct Benchmark {
 };
 
 const Benchmark benchmarks[] = {
+    {"checkpoint", zero::bench_checkpoint, "how long training waits for a checkpoint; start it under mpirun"},
     {"collectives", zero::bench_collectives, "times and bandwidths of the collectives; start it under mpirun"},
     {"memory", zero::bench_memory, "bytes per rank at each stage, predicted and measured"},
     {"model", zero::bench_model, "forward and backward of one rank, and the parts of a block"},

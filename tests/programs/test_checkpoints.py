@@ -110,10 +110,20 @@ def wait_for_words(place, process, words):
 
 def check_kills(place, args):
     """Ranks of one run, and of what resumes it, are killed again and again, in steps and in checkpoints."""
+    kill_again_and_again(place, args, unsaved=1)
+
+
+def check_kills_behind(place, args):
+    """The same while checkpoints are written behind the steps: a rank, or all of them and mpirun."""
+    kill_again_and_again(place, args, "--set", "checkpoint.asynchronous=true", unsaved=2, whole_jobs=0.5)
+
+
+def kill_again_and_again(place, args, *options, unsaved, whole_jobs=0):
+    """`unsaved`: steps in metrics.jsonl whose checkpoints need not be there; `whole_jobs`: the part of the kills that leaves nobody."""
     code, said = place.run(out="undisturbed")
     assert code == 0, said
-    kills = 0
-    process = place.start()
+    kills = in_writing = 0
+    process = place.start(*options)
     while kills < args.kills:
         if args.random.random() < 0.2:  # while it starts, or resumes
             time.sleep(args.random.random())
@@ -127,21 +137,24 @@ def check_kills(place, args):
             break
         if not alive:
             continue
-        os.kill(args.random.choice(alive), signal.SIGKILL)
+        victims = [process.pid, *alive] if args.random.random() < whole_jobs else [args.random.choice(alive)]
+        for victim in victims:
+            os.kill(victim, signal.SIGKILL)
         code, said = place.wait(process)
         if code == 0:
             break  # it had ended
         kills += 1
+        in_writing += any(name.endswith(".tmp") for name in place.checkpoints())
         steps = len(place.metrics())
         complete = [name for name in place.checkpoints() if re.fullmatch(r"step-\d{8}", name)]
-        assert not steps or not complete or int(complete[-1][5:]) >= steps - 1, (steps, complete)  # at most the step that was not saved yet
-        process = place.start("--resume") if os.path.exists(place.path("out/config.toml")) else place.start()
+        assert not steps or not complete or int(complete[-1][5:]) >= steps - unsaved, (steps, complete)
+        process = place.start(*options, "--resume") if os.path.exists(place.path("out/config.toml")) else place.start(*options)
     code, said = place.wait(process)
     assert code == 0, said
     assert kills >= args.kills * 3 // 4, f"only {kills} kills"
     place.expect_same("out", "undisturbed")
     assert place.checkpoints() == ["step-00000059", "step-00000060"], place.checkpoints()
-    print(f"{kills} kills", end=", ")
+    print(f"{kills} kills, {in_writing} while a checkpoint was written", end=", ")
 
 
 def check_two_at_once(place, args):
@@ -266,6 +279,72 @@ def check_clock(place, args):
     assert code == 75 and "after step 1 of 3" in said, said
     code, said = place.run("--set", "job.time_limit=2h", out="none")
     assert code == 2 and said.count("time_limit") == 1 and '"12:00:00"' in said, (code, said)
+
+
+def check_asynchronous(place, args):
+    """Checkpoints that are written behind the steps hold what the others do; the run's ends wait for them, and who cannot have them is told."""
+    interval, behind = ("--set", "training.steps=30", "--set", "checkpoint.keep=100"), ("--set", "checkpoint.asynchronous=true")
+    for more in ((), ("--set", "zero.stage=0", "--set", "training.precision=fp16"), ("--set", "zero.stage=1", "--set", "lora.r=2"),
+                 ("--set", "zero.stage=2", "--set", "zero.shard_degree=2", "--set", "optimizer.name=adafactor")):
+        options, ranks = (*interval, *more), 4 if "zero.shard_degree=2" in more else 2
+        kind = "adapter" if "lora.r=2" in more else "model"
+        for out, how in (("waited", ()), ("behind", behind)):
+            code, said = place.run(*options, *how, out=out, ranks=ranks)
+            assert code == 0, said
+            lines = re.findall(r"^checkpoint .*step-(\d+), written in [\d.]+ s( while the run went on but for [\d.]+ s)?$", said, re.M)
+            assert [int(step) for step, _ in lines] == list(range(1, 31)), said
+            assert [bool(words) for _, words in lines] == [out == "behind"] * 29 + [False], said
+        for step in range(1, 31):
+            for rank in range(ranks):
+                name = f"checkpoints/step-{step:08d}/rank-{rank:05d}.states"
+                with open(place.path("waited", name), "rb") as a, open(place.path("behind", name), "rb") as b:
+                    assert a.read() == b.read(), (more, name)
+        assert place.metrics("behind") == place.metrics("waited")
+        shutil.rmtree(place.path("waited"))
+        shutil.copytree(place.path("behind"), place.path("resumed"))
+        for step in range(8, 31):
+            shutil.rmtree(place.path(f"resumed/checkpoints/step-{step:08d}"))
+        code, said = place.run(*options, *behind, "--resume", out="resumed", ranks=ranks)
+        assert code == 0 and "resumed after step 7," in said, said
+        for name in os.listdir(place.path("behind", kind)):
+            with open(place.path("behind", kind, name), "rb") as a, open(place.path("resumed", kind, name), "rb") as b:
+                assert a.read() == b.read(), (more, name)
+        shutil.rmtree(place.path("behind"))
+        shutil.rmtree(place.path("resumed"))
+    # stopped while one is written
+    code, said = place.run("--set", "checkpoint.interval=0", "--set", "training.steps=80", out="undisturbed")
+    assert code == 0, said
+    for number in (signal.SIGUSR1, signal.SIGTERM):
+        process = place.start("--set", "training.steps=80", *behind)
+        assert wait_for_steps(place, process, args.random.randint(1, 40))
+        os.kill(ranks_of(process)[0], number)
+        code, said = place.wait(process)
+        steps = len(place.metrics())
+        assert code == 75 and place.checkpoints()[-1] == f"step-{steps:08d}" and len(place.checkpoints()) == min(2, steps), (code, said)
+        code, said = place.run("--set", "training.steps=80", *behind, "--resume")
+        assert code == 0 and f"resumed after step {steps}," in said, said
+        place.expect_same("out", "undisturbed")
+        shutil.rmtree(place.path("out"))
+    # by the clock
+    code, said = place.run("--set", "checkpoint.interval=0", "--set", "checkpoint.every_minutes=0.001", "--set", "job.time_limit=00:03", "--set", "training.steps=1000000", *behind)
+    assert code == 75 and "went on but for" in said and place.checkpoints()[-1] == f"step-{len(place.metrics()):08d}", (code, said)
+    shutil.rmtree(place.path("out"))
+    # states on disk; nothing to write
+    os.makedirs(place.path("nvme"), exist_ok=True)
+    code, said = place.run("--set", "training.steps=3", "--set", "offload.optimizer=nvme", "--set", "offload.nvme_dir=nvme", *behind)
+    assert code == 0 and said.count("training waits until a checkpoint is written") == 1 and "states lie on disk" in said and "went on but for" not in said, said
+    code, said = place.run("--set", "training.steps=3", "--set", "checkpoint.interval=0", *behind, out="none")
+    assert code == 0 and "checkpoint" not in said, said
+
+
+def check_directory_goes(place, args):
+    """Somebody removes the output directory under a run whose checkpoints are written behind it."""
+    process = place.start("--set", "training.steps=300", "--set", "checkpoint.asynchronous=true", "--set", "checkpoint.interval=7")
+    assert wait_for_steps(place, process, 20)
+    shutil.move(place.path("out"), place.path("gone"))
+    code, said = place.wait(process)
+    assert code in (0, 1) and len(re.findall("^checkpoint .*written in", said, re.M)) >= 2, (code, said)
+    assert all(re.fullmatch(r"step-\d{8}", name) for name in place.checkpoints()), place.checkpoints()
 
 
 def check_export(place, args):

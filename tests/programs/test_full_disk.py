@@ -127,16 +127,20 @@ def check_goes_on_after_a_full_disk(place, disk):
 
 def check_fills_before_a_checkpoint(place, disk):
     """Checkpoints are given up, with a message each; the run goes on, and what it trained is saved."""
-    options = ("--set", "training.steps=40", "--set", "checkpoint.interval=10", "--set", "checkpoint.keep=1")
-    code, said = fill_while_training(place, options, 0, "disk/out")
-    assert code == 1 and "given up" in said and "the model could not be written" in said, (code, said)
-    assert "waiting" not in said and "lines wait in memory" in said, said
-    states = states_told(place, said)
-    shutil.copytree(states, place.path("kept"))
-    disk.empty()
     code, said = place.run(*STEPS, out="reference")
     assert code == 0, said
-    assert exported(place, place.path("kept"), "model") == place.result("reference")
+    for asynchronous in ("false", "true"):
+        options = ("--set", "training.steps=40", "--set", "checkpoint.interval=10", "--set", "checkpoint.keep=1", "--set", f"checkpoint.asynchronous={asynchronous}")
+        code, said = fill_while_training(place, options, 0, "disk/out")
+        assert code == 1 and "given up" in said and "the model could not be written" in said, (code, said)
+        assert "waiting" not in said and "lines wait in memory" in said, said
+        told = re.findall(r"the checkpoint of step (\d+) is given up", said)
+        assert told == sorted(set(told), key=int) and "40" in told and "No space left" in said, said
+        states = states_told(place, said)
+        shutil.copytree(states, place.path("kept"))
+        disk.empty()
+        assert exported(place, place.path("kept"), "model") == place.result("reference")
+        shutil.rmtree(place.path("kept"))
 
 
 def check_stops_on_a_full_disk(place, disk):

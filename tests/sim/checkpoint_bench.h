@@ -6,6 +6,7 @@
 #include <string>
 
 #include "comm/agreement.h"
+#include "comm/object_collectives.h"
 #include "tests/sim/memory_disk.h"
 #include "tests/sim/training_run.h"
 #include "zero/checkpoint/save_checkpoint.h"
@@ -62,6 +63,31 @@ inline void save_at(Engine& engine, int step, FileCalls& calls, std::int64_t kee
   save_checkpoint(engine, {}, position_at(engine, step), folders, calls, engine.host(),
                   {.keep = keep, .chunk_elements = small_chunk});
 }
+
+/// A save that is written behind what follows, with a copy of its own.
+struct SaveBehind {
+  SaveBehind(Engine& engine, int step, FileCalls& calls, std::int64_t keep = 2)
+      : ranks(engine.host()),
+        copy(1, std::size_t(2 * shard_bytes(engine)[std::size_t(ranks.rank())] + (1 << 20)), MemoryCategory::buffers),
+        folders(calls, "/disk/checkpoints"),
+        save(engine, {}, position_at(engine, step), folders, calls, engine.host(),
+             {.keep = keep, .chunk_elements = small_chunk, .copy = &copy}) {}
+
+  /// After a step, as a trainer does it; false when the save is at its end.
+  bool tend() {
+    SaveProgress all = SaveProgress::ended;
+    for (const std::int64_t one : all_gather_number(ranks, std::int64_t(save.progress())))
+      all = worse_of(all, SaveProgress(one));
+    if (all == SaveProgress::under_way) return true;
+    if (all == SaveProgress::failed) save.abandon();
+    return save.go_on();
+  }
+
+  Communicator& ranks;
+  HostArena copy;
+  CheckpointFolders folders;
+  CheckpointSave save;
+};
 
 /// Into an engine whose frozen weights are loaded.
 inline void restore_from(Engine& engine, int step, FileCalls& calls) {

@@ -7,50 +7,10 @@
 #include <cstring>
 #include <set>
 
-#include "tests/sim/checkpoint_bench.h"
+#include "tests/sim/faulty_saves.h"
 
 namespace zero::testing {
 namespace {
-
-constexpr int ranks = 2;
-
-RunOptions tiny_run() {
-  RunOptions run;
-  run.config = small_config(false);
-  run.stage = 3;
-  run.ranks = ranks;
-  run.steps = 0;
-  run.compute = at::kFloat;
-  run.master = at::kFloat;
-  return run;
-}
-
-/// Runs the body on every rank with an engine.
-void with_engines(const std::function<void(Engine& engine, int rank)>& body) {
-  run_training(tiny_run(), [&](Engine& engine, int rank, int) { body(engine, rank); });
-}
-
-/// The newest checkpoint that verifies, as a reader finds it; -1: none.
-std::int64_t newest_good(MemoryDisk& disk) {
-  const auto calls = disk.calls();
-  const CheckpointFolders folders(*calls, "/disk/checkpoints");
-  for (const std::int64_t step : folders.steps()) {
-    try {
-      SavedStates(*calls, folders.path(step)).verify();
-      return step;
-    } catch (const Error&) {
-    }
-  }
-  return -1;
-}
-
-/// Whether every folder with the name of a complete one is.
-bool all_good(MemoryDisk& disk) {
-  const auto calls = disk.calls();
-  const CheckpointFolders folders(*calls, "/disk/checkpoints");
-  for (const std::int64_t step : folders.steps()) SavedStates(*calls, folders.path(step)).verify();
-  return true;
-}
 
 /// Saves the first step, then the second one with one rank's calls planned. What the second save threw; empty: nothing.
 std::string save_twice_at(Engine& engine, int rank, MemoryDisk& disk, std::pair<int, int> steps, int planned_rank,
@@ -67,15 +27,6 @@ std::string save_twice_at(Engine& engine, int rank, MemoryDisk& disk, std::pair<
 
 std::string save_twice(Engine& engine, int rank, MemoryDisk& disk, int planned_rank, CallPlan plan, std::int64_t keep) {
   return save_twice_at(engine, rank, disk, {1, 2}, planned_rank, plan, keep);
-}
-
-/// One fresh disk for all ranks, with a barrier around its life.
-template <class Body>
-void on_fresh_disk(Engine& engine, int rank, std::unique_ptr<MemoryDisk>& disk, const Body& body) {
-  if (rank == 0) disk = std::make_unique<MemoryDisk>("/disk");
-  engine.host().barrier();
-  body(*disk);
-  engine.host().barrier();
 }
 
 TEST(CheckpointFaults, AKillAtAnyCallLeavesACompleteCheckpoint) {

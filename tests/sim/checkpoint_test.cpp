@@ -72,6 +72,26 @@ class Bench {
     return states;
   }
 
+  /// The same, written while the run goes on.
+  States save_behind(const Half& layout) {
+    States states;
+    RunOptions run = options(layout);
+    const auto calls = disk_.calls();
+    std::vector<std::unique_ptr<SaveBehind>> saves(std::size_t(layout.ranks));
+    run_training(run, [&](Engine& engine, int rank, int step) {
+      std::unique_ptr<SaveBehind>& save = saves[std::size_t(rank)];
+      if (step == half) {
+        add_states(engine, states);
+        save = std::make_unique<SaveBehind>(engine, step, *calls);
+      }
+      if (step == half + 1) save->tend();
+      if (step != whole) return;
+      save->save.finish();
+      save.reset();
+    });
+    return states;
+  }
+
   RunResult resume(const Half& layout, States& states) {
     RunOptions run = options(layout);
     run.first_step = half;
@@ -140,7 +160,7 @@ TEST(BlocksOfStates, AreSavedWhereverShardsEnd) {
   run.global_batch = 8;
   for (const int ranks : {3, 8}) {
     Bench bench(run);
-    const States then = bench.save({3, ranks});
+    const States then = ranks == 3 ? bench.save({3, ranks}) : bench.save_behind({3, ranks});
     States now;
     bench.resume({1, 2}, now);
     expect_equal(then, now);
@@ -225,7 +245,7 @@ TEST_P(AnyLayout, ResumesWhatAnyOtherSaved) {
   if (loading.ranks == 4 && row % 3) loading.shard_degree = 2;
   Bench bench(run);
   const RunResult undisturbed = bench.undisturbed(saving);
-  const States then = bench.save(saving);
+  const States then = row % 2 ? bench.save_behind(saving) : bench.save(saving);
   States now;
   const RunResult resumed = bench.resume(loading, now);
   expect_equal(then, now);
@@ -253,6 +273,19 @@ TEST_P(SameLayout, GivesTheSameBits) {
     expect_equal(then, now);
     EXPECT_EQ(difference_after(undisturbed, resumed), 0);
   }
+}
+
+// Of the moment at which the save began, whatever the steps make of the states meanwhile.
+TEST_P(SameLayout, GivesTheSameBitsOfStatesThatWereSavedBehindTheRun) {
+  const auto [stage, compute, home, lora] = GetParam();
+  const Half layout{stage, 2, home};
+  Bench bench(base(compute, at::kFloat, lora));
+  const RunResult undisturbed = bench.undisturbed(layout);
+  const States then = bench.save_behind(layout);
+  States now;
+  const RunResult resumed = bench.resume(layout, now);
+  expect_equal(then, now);
+  EXPECT_EQ(difference_after(undisturbed, resumed), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, SameLayout,

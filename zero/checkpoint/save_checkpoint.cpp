@@ -1,17 +1,18 @@
 #include "zero/checkpoint/save_checkpoint.h"
 
-#include <ATen/ATen.h>
-
-#include <algorithm>
 #include <array>
 #include <bit>
+#include <chrono>
 #include <cstdio>
+#include <system_error>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files/durable_file.h"
 #include "base/log.h"
 #include "comm/agreement.h"
 #include "comm/object_collectives.h"
+#include "zero/checkpoint/shard_packer.h"
 #include "zero/checkpoint/state_shares.h"
 
 namespace zero {
@@ -21,41 +22,6 @@ std::string shard_name(int rank) {
   char name[32];
   std::snprintf(name, sizeof name, "rank-%05d.states", rank);
   return name;
-}
-
-void write_section(ParameterGroup& group, StateShard& shard, const ShardSection& own, ShardWriter& writer) {
-  const std::vector<StateSpec> specs = group.visited_states(shard);
-  const std::int64_t first = own.begin - shard.begin();
-  group.visit_states(shard, StateAccess::read, {first, first + own.count}, [&](const StateChunk& chunk) {
-    const std::int64_t begin = std::max(first, chunk.begin), end = std::min(first + own.count, chunk.end);
-    if (begin >= end) return;
-    std::vector<const void*> states;
-    for (std::size_t s = 0; s < specs.size(); ++s)
-      states.push_back(static_cast<const std::byte*>(chunk.states[s]) + specs[s].bytes(begin - chunk.begin));
-    writer.append(states, end - begin);
-  });
-}
-
-/// The own sections, durable when it returns.
-FileMark write_shard(ModelStates& model, const std::string& path, const ShardFormat& format, FileCalls& calls) {
-  ShardWriter writer(calls, path, format);
-  auto section = format.sections().begin();
-  for (const auto& group : model.groups())
-    for (const auto& shard : group->states()) {
-      if (section->count > 0) write_section(*group, *shard, *section, writer);
-      ++section;
-    }
-  for (const ParameterGroup* group : saved_frozen(model)) {
-    group->visit_weights({section->begin, section->count},
-                         [&](const at::Tensor& values) { writer.append({values.const_data_ptr()}, values.numel()); });
-    ++section;
-  }
-  for (const SavedStatistic& statistic : saved_statistics(model)) {
-    if (section++->count == 0) continue;
-    const at::Tensor values = statistic.values.to(at::kCPU).contiguous();
-    writer.append({values.const_data_ptr()}, values.numel());
-  }
-  return writer.finish();
 }
 
 /// Every rank's mark, by rank. Collective.
@@ -87,43 +53,123 @@ void prune(CheckpointFolders& folders, std::int64_t step, std::int64_t keep) {
   }
 }
 
-}  // namespace
-
-void save_checkpoint(ModelStates& model, const RunDescription& run, const RunPosition& position,
-                     CheckpointFolders& folders, FileCalls& calls, Communicator& control, const SaveOptions& options) {
+Manifest manifest_of(ModelStates& model, const RunDescription& run, const RunPosition& position,
+                     std::int64_t chunk_elements) {
   ZERO_CHECK(model.mesh().size(axes::model) == 1, "a checkpoint holds full tensors");
-  Communicator& communicator = model.host();
-  const int rank = communicator.rank(), ranks = communicator.size();
-  const std::vector<std::vector<ShardSection>> sections = sections_of_ranks(model);
-  const std::string temporary = folders.temporary_path(position.steps);
   Manifest manifest;
   manifest.run = run;
   manifest.position = position;
-  manifest.chunk_elements = options.chunk_elements;
+  manifest.chunk_elements = chunk_elements;
   manifest.groups = saved_groups(model);
+  return manifest;
+}
 
-  // 1. An empty temporary folder.
-  all_or_none(control, [&] {
-    if (rank == 0) folders.begin(position.steps);
-  });
-  // 2. Every rank's states, synced. Nobody goes on before all are.
-  FileMark mark;
-  all_or_none(control, [&] {
+}  // namespace
+
+CheckpointSave::CheckpointSave(ModelStates& model, const RunDescription& run, const RunPosition& position,
+                               CheckpointFolders& folders, FileCalls& calls, Communicator& control,
+                               const SaveOptions& options)
+    : folders_(folders),
+      calls_(calls),
+      control_(control),
+      ranks_(model.host()),
+      rank_(ranks_.rank()),
+      options_(options),
+      sections_(sections_of_ranks(model)),
+      manifest_(manifest_of(model, run, position, options.chunk_elements)),
+      format_(sections_[std::size_t(rank_)], manifest_.states(), options.chunk_elements),
+      folder_(folders.temporary_path(position.steps)) {
+  // 1. An empty temporary folder, and the states of now where others follow.
+  all_or_none(control_, [&] {
+    if (rank_ == 0) folders_.begin(position.steps);
     model.mesh().ranks().failures().check();
-    mark = write_shard(model, temporary + "/" + shard_name(rank),
-                       ShardFormat(sections[std::size_t(rank)], manifest.states(), manifest.chunk_elements), calls);
+    if (HostArena* const copy = options_.copy) {
+      ZERO_CHECK(std::int64_t(copy->block_bytes()) >= format_.table_offset(), "the copy of a shard has no room for it");
+      pack_states(model, format_,
+                  {format_, [&](const ShardChunk& chunk) { return copy->block(0) + chunk.offset; }, {}});
+    }
   });
+  // 2. Every rank's states, synced.
+  begin([this, &model] { options_.copy ? write_copy() : write_states(model); });
+}
+
+CheckpointSave::~CheckpointSave() { abandon(); }
+
+SaveProgress CheckpointSave::progress() const {
+  if (failed_) return SaveProgress::failed;
+  const bool runs = work_.valid() && work_.wait_for(std::chrono::seconds(0)) == std::future_status::timeout;
+  return runs ? SaveProgress::under_way : SaveProgress::ended;
+}
+
+bool CheckpointSave::go_on() {
+  // Nobody goes on before all have done their part.
+  all_or_none(control_, [&] { work_.get(); });
+  if (part_ == Part::name) return false;
+  ZERO_CHECK(!abandoned_, "a rank's states are given up where another has failed");
   // 3. What is known of every file.
-  const std::vector<FileMark> marks = gather(communicator, mark);
-  for (int r = 0; r < ranks; ++r)
-    manifest.files.push_back({shard_name(r), sections[std::size_t(r)], marks[std::size_t(r)]});
+  const std::vector<FileMark> marks = gather(ranks_, mark_);
+  for (int r = 0; r < ranks_.size(); ++r)
+    manifest_.files.push_back({shard_name(r), sections_[std::size_t(r)], marks[std::size_t(r)]});
   // 4. The manifest, synced; then the name that says complete; then room for the next one.
-  all_or_none(control, [&] {
-    if (rank != 0) return;
-    write_manifest(manifest, temporary, calls);
-    folders.publish(position.steps);
-    prune(folders, position.steps, options.keep);
+  part_ = Part::name;
+  begin([this] {
+    if (rank_ == 0) write_name();
   });
+  return true;
+}
+
+void CheckpointSave::finish() {
+  while (go_on()) {
+  }
+}
+
+void CheckpointSave::write_states(ModelStates& model) {
+  ShardWriter writer(calls_, shard_path(), format_);
+  const HostArena chunk(1, static_cast<std::size_t>(format_.largest_chunk_bytes()), MemoryCategory::buffers);
+  pack_states(model, format_,
+              {format_, [&](const ShardChunk&) { return chunk.block(0); },
+               [&](const ShardChunk& of, const std::byte* from) { writer.append(of, from); }});
+  mark_ = writer.finish();
+}
+
+void CheckpointSave::write_copy() {
+  ShardWriter writer(calls_, shard_path(), format_);
+  for (std::int64_t i = 0; i < format_.chunks(); ++i) {
+    if (abandoned_) return;
+    const ShardChunk chunk = format_.chunk(i);
+    writer.append(chunk, options_.copy->block(0) + chunk.offset);
+  }
+  mark_ = writer.finish();
+}
+
+void CheckpointSave::write_name() {
+  write_manifest(manifest_, folder_, calls_);
+  folders_.publish(manifest_.position.steps);
+  prune(folders_, manifest_.position.steps, options_.keep);
+}
+
+// With a copy on a thread of its own; else, and where there is none to be had, when it is waited for.
+void CheckpointSave::begin(std::function<void()> work) {
+  const auto noted = [this, work = std::move(work)] {
+    try {
+      work();
+    } catch (...) {
+      failed_ = true;
+      throw;
+    }
+  };
+  try {
+    work_ = std::async(options_.copy ? std::launch::async : std::launch::deferred, noted);
+  } catch (const std::system_error&) {
+    work_ = std::async(std::launch::deferred, noted);
+  }
+}
+
+std::string CheckpointSave::shard_path() const { return folder_ + "/" + shard_name(rank_); }
+
+void save_checkpoint(ModelStates& model, const RunDescription& run, const RunPosition& position,
+                     CheckpointFolders& folders, FileCalls& calls, Communicator& control, const SaveOptions& options) {
+  CheckpointSave(model, run, position, folders, calls, control, options).finish();
 }
 
 }  // namespace zero

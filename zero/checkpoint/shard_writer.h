@@ -1,5 +1,5 @@
 #pragma once
-// ShardWriter: one rank's shard file, from states that come in chunks of any size. Holds one chunk and the table.
+// ShardWriter: one rank's shard file, from its chunks (zero/checkpoint/shard_packer.h). Holds the table.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,20 +23,16 @@ class ShardWriter {
   /// The format outlives the writer. Error, with path and remedy, from every member.
   ShardWriter(FileCalls& calls, const std::string& path, const ShardFormat& format);
 
-  /// The states of the next `count` elements, section by section; `count` ends a section or a block of every grain.
-  void append(const std::vector<const void*>& states, std::int64_t count);
-  /// After the last element: writes the table and syncs the file.
+  /// The next chunk, 4096-aligned in memory.
+  void append(const ShardChunk& chunk, const std::byte* from);
+  /// After the last one: writes the table and syncs the file.
   FileMark finish();
 
  private:
-  void flush();
-
   const ShardFormat& format_;
   DurableFile file_;
-  HostArena buffer_;
-  std::int64_t chunk_ = 0;   // being filled
-  std::int64_t filled_ = 0;  // elements of it
-  std::vector<std::uint64_t> table_;
+  HostArena table_;
+  std::int64_t chunks_ = 0;  // written
 };
 
 }  // namespace zero

@@ -1,6 +1,7 @@
 #include "zero/checkpoint/state_shares.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace zero {
 namespace {
@@ -103,13 +104,18 @@ std::vector<std::vector<ShardSection>> sections_of_ranks(ModelStates& model) {
   return all;
 }
 
-std::int64_t checkpoint_bytes(ModelStates& model) {
+std::vector<std::int64_t> shard_bytes(ModelStates& model) {
   std::vector<std::vector<StateSpec>> states;
   for (const SavedGroup& group : saved_groups(model)) states.push_back(group.states);
-  std::int64_t sum = 0;
+  std::vector<std::int64_t> bytes;
   for (std::vector<ShardSection>& sections : sections_of_ranks(model))
-    sum += ShardFormat(std::move(sections), states, ShardFormat::default_chunk_elements).bytes();
-  return sum;
+    bytes.push_back(ShardFormat(std::move(sections), states, ShardFormat::default_chunk_elements).bytes());
+  return bytes;
+}
+
+std::int64_t checkpoint_bytes(ModelStates& model) {
+  const std::vector<std::int64_t> bytes = shard_bytes(model);
+  return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
 }
 
 }  // namespace zero

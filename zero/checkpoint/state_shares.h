@@ -30,7 +30,9 @@ std::vector<SavedGroup> saved_groups(ModelStates& model);
 /// What each rank writes, by rank: a section per saved group. Statistics are the first one's.
 std::vector<std::vector<ShardSection>> sections_of_ranks(ModelStates& model);
 
-/// Bytes of the shard files of all ranks.
+/// Bytes of each rank's shard file, by rank.
+std::vector<std::int64_t> shard_bytes(ModelStates& model);
+/// Of all of them.
 std::int64_t checkpoint_bytes(ModelStates& model);
 
 }  // namespace zero

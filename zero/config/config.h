@@ -134,6 +134,7 @@ struct CheckpointConfig {
   std::int64_t interval = 0;  // steps; 0: none, but where a signal stops the run
   double every_minutes = 0;   // 0: none by the clock
   std::int64_t keep = 2;
+  bool asynchronous = false;          // the run waits for a copy in memory only
   std::string export_dtype = "fp32";  // fp32 | bf16 | fp16
   /// Whether a run writes some without being asked.
   bool is_regular() const { return interval > 0 || every_minutes > 0; }

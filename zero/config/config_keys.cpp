@@ -278,6 +278,9 @@ std::vector<ConfigKey> make_keys() {
        "Minutes between checkpoints, beside those of interval. One is written after the step in which they are over, and at the end. 0: none."},
       {"checkpoint", "keep", at<&C::checkpoint, &CheckpointConfig::keep>, between(1, 1'000'000'000),
        "Newest checkpoints that stay. The disk needs room for one more."},
+      {"checkpoint", "asynchronous", at<&C::checkpoint, &CheckpointConfig::asynchronous>, anything(),
+       "Steps wait only for a copy of the rank's part of the states in memory, and it is written while training goes on. "
+       "The copy takes as much memory as the part does on the disk (AdamW: 12 bytes a parameter / ranks)."},
       {"checkpoint", "export_dtype", at<&C::checkpoint, &CheckpointConfig::export_dtype>,
        one_of({"fp32", "bf16", "fp16"}), "Type of the weights in model/ at the end."},
 

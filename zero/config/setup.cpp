@@ -98,6 +98,11 @@ HfWriteOptions write_options_of(const Config& config) {
 
 std::string base_name_of(const Config& config) { return config.model.path.value_or(config.model.preset.value_or("")); }
 
+bool copies_checkpoints(const Config& config) {
+  const bool on_disk = config.offload.optimizer == "nvme" || config.offload.parameters == "nvme";
+  return config.checkpoint.asynchronous && config.checkpoint.is_regular() && !on_disk;
+}
+
 ScheduleOptions schedule_of(const Config& config, std::int64_t steps) {
   ScheduleOptions options;
   const std::string& type = config.lr_scheduler.type;

@@ -20,6 +20,9 @@ TokenizerSource tokenizer_source_of(const Config& config);
 HfWriteOptions write_options_of(const Config& config);
 /// What an adapter calls its base: the path as given, or the preset.
 std::string base_name_of(const Config& config);
+/// Whether checkpoints are to be written from a copy in memory, for which there must be room: where they are asynchronous,
+/// some are written without being asked for, and no states lie on disk, as they do for want of memory.
+bool copies_checkpoints(const Config& config);
 ScheduleOptions schedule_of(const Config& config, std::int64_t steps);
 
 }  // namespace zero

@@ -21,9 +21,8 @@ namespace {
 // Beyond what a fresh process holds: code and tables of the matrix library, its packing buffers, stacks of threads.
 constexpr std::int64_t warm_process = std::int64_t{32} << 20;
 
-MemoryEstimate estimate_one(const Config& config, const BatchArithmetic& batch, MemoryPlanner& planner,
-                            const NodeBudget& budget) {
-  MemoryWork work = memory_work_of(config, batch);
+MemoryEstimate estimate_work(MemoryWork work, const BatchArithmetic& batch, MemoryPlanner& planner,
+                             const NodeBudget& budget) {
   const bool on_device = budget.device_free.has_value();
   if (on_device) {
     work.on_device = true;
@@ -32,6 +31,7 @@ MemoryEstimate estimate_one(const Config& config, const BatchArithmetic& batch, 
   }
   MemoryEstimate estimate;
   estimate.plan = planner.plan(work);
+  estimate.copies_checkpoints = work.copies_checkpoints;
   const std::int64_t in_memory = on_device ? estimate.plan.host + estimate.plan.pinned : estimate.plan.peak();
   estimate.process = process_peak(budget.process, in_memory);
   estimate.rank_peak = in_memory + estimate.process;
@@ -42,6 +42,15 @@ MemoryEstimate estimate_one(const Config& config, const BatchArithmetic& batch, 
   if (budget.disk_free >= 0 && estimate.plan.disk * budget.ranks_here > budget.disk_free) estimate.fits = false;
   if (on_device && estimate.plan.peak() > *budget.device_free) estimate.fits = false;
   return estimate;
+}
+
+MemoryEstimate estimate_one(const Config& config, const BatchArithmetic& batch, MemoryPlanner& planner,
+                            const NodeBudget& budget) {
+  MemoryWork work = memory_work_of(config, batch);
+  MemoryEstimate estimate = estimate_work(work, batch, planner, budget);
+  if (estimate.fits || !work.copies_checkpoints) return estimate;
+  work.copies_checkpoints = false;
+  return estimate_work(work, batch, planner, budget);
 }
 
 std::string disk_lines(const Config& config, const Model& model, const MemoryPlan& plan, const NodeBudget& budget) {

@@ -32,9 +32,10 @@ std::int64_t process_peak(std::int64_t process_now, std::int64_t tracked_peak);
 struct MemoryEstimate {
   MemoryPlan plan;
   std::int64_t process = 0;  // bytes of a rank's process beside the tracker: libraries, thread stacks, the pool's slack
-  std::int64_t rank_peak = 0;   // host bytes of a rank, its process included
-  std::int64_t node_peak = 0;   // of all ranks of the node
-  std::int64_t node_offer = 0;  // what they may take
+  std::int64_t rank_peak = 0;       // host bytes of a rank, its process included
+  std::int64_t node_peak = 0;       // of all ranks of the node
+  std::int64_t node_offer = 0;      // what they may take
+  bool copies_checkpoints = false;  // asked for, and there is room for it: a run that has none waits for them instead
   bool fits = false;
   // where it does not fit: the nearest configuration that does, as arguments; empty: there is none
   std::string nearest;

@@ -1,6 +1,7 @@
 #include "zero/estimate/memory_plan.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "comm/collective_memory.h"
 #include "zero/checkpoint/state_shares.h"
@@ -67,7 +68,10 @@ MemoryPlan MemoryPlanner::plan(const MemoryWork& work) {
     plan.load = std::max(plan.load, group->load_bytes());
     plan.save = std::max(plan.save, group->export_bytes());
   }
-  plan.checkpoint = checkpoint_bytes(rank.engine());
+  const std::vector<std::int64_t> shards = shard_bytes(rank.engine());
+  plan.checkpoint = std::accumulate(shards.begin(), shards.end(), std::int64_t{0});
+  if (work.copies_checkpoints)
+    (work.on_device ? plan.host : plan.copy) += *std::max_element(shards.begin(), shards.end());
   return plan;
 }
 
@@ -80,6 +84,7 @@ MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch) {
   work.parameters_on_disk = config.offload.parameters == "nvme";
   work.parameters_in_store = config.offload.parameters != "none";
   work.optimizer_in_store = config.offload.optimizer != "none";
+  work.copies_checkpoints = copies_checkpoints(config);
   work.mesh = batch.mesh;
   work.activations.batch = batch.local_batch_size;
   work.activations.seq_len = config.training.seq_len;

@@ -18,6 +18,7 @@ struct MemoryWork : RankSetting {
   EngineOptions engine;        // `offload` is not looked at: the setting says what they would be
   ActivationWork activations;  // what is recomputed, and in which type, is taken from `engine`, the device from the
                                // setting
+  bool copies_checkpoints = false;
 };
 
 /// Bytes of one rank.
@@ -30,13 +31,14 @@ struct MemoryPlan {
   std::int64_t matrices = 0;    // beyond what is held between steps, while Muon makes whole ones orthogonal
   std::int64_t load = 0;        // beyond what is held between steps, while weights are loaded
   std::int64_t save = 0;        // the same, while the model is written at the end
+  std::int64_t copy = 0;        // of this rank's part of a checkpoint, of a GPU run in `host`
   std::int64_t disk = 0;        // files of the tier
-  std::int64_t host = 0;        // of a GPU run, in host memory: offloaded states, a disk tier's buffers
+  std::int64_t host = 0;        // of a GPU run, in host memory: offloaded states, a disk tier's buffers, a copy
   std::int64_t pinned = 0;      // of a GPU run, page-locked host memory
   std::int64_t checkpoint = 0;  // on disk, of all ranks together
 
   std::int64_t at_rest() const {
-    return parameters + gradients + optimizer + gather_buffers + reduce_buffers + sums + activations.at_rest;
+    return parameters + gradients + optimizer + gather_buffers + reduce_buffers + sums + copy + activations.at_rest;
   }
   /// While a micro-batch is computed.
   std::int64_t micro_batch_peak() const {

@@ -82,6 +82,7 @@ std::string rank_table(const Config& config, const BatchArithmetic& batch, const
   table += row("activations", a.at_rest, a.activations + a.batch);
   table += row("logits", 0, a.logits);
   table += row("gradients of a unit", 0, a.unit_gradients);
+  table += row("copy of a checkpoint", p.copy, p.copy);
   table += row("whole matrices", 0, p.training_peak() - p.micro_batch_peak());
   table += row("loading and saving", 0, p.peak() - p.training_peak());
   if (on_device) {

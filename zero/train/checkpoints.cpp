@@ -1,7 +1,7 @@
 #include "zero/train/checkpoints.h"
 
-#include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <iomanip>
 
@@ -13,9 +13,23 @@
 #include "zero/output/shared_directory.h"
 
 namespace zero {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string seconds_text(std::chrono::duration<double> seconds) {
+  return text(std::fixed, std::setprecision(2), seconds.count(), " s");
+}
+
+}  // namespace
 
 Checkpoints::Checkpoints(const CheckpointConfig& config, Parts parts)
-    : config_(config), parts_(std::move(parts)), folders_(parts_.calls, parts_.root) {}
+    : config_(config), parts_(std::move(parts)), folders_(parts_.calls, parts_.root) {
+  if (!parts_.asynchronous) return;
+  const std::int64_t bytes = shard_bytes(parts_.model)[std::size_t(parts_.model.host().rank())];
+  copy_.emplace(1, static_cast<std::size_t>(bytes), MemoryCategory::buffers);
+  std::memset(copy_->block(0), 0, copy_->block_bytes());  // a page that nobody wrote to is not taken yet
+}
 
 bool Checkpoints::due(std::int64_t steps, std::int64_t total) const {
   const bool in_steps = config_.interval > 0 && steps % config_.interval == 0;
@@ -23,17 +37,61 @@ bool Checkpoints::due(std::int64_t steps, std::int64_t total) const {
 }
 
 bool Checkpoints::save(const RunPosition& position) {
-  const auto begin = std::chrono::steady_clock::now();
+  finish();
+  const Clock::time_point begin = Clock::now();
   const std::optional<std::string> failure = save_into(folders_, position);
+  return conclude(position, failure, seconds_text(Clock::now() - begin));
+}
+
+void Checkpoints::begin(const RunPosition& position) {
+  if (!copy_) {
+    save(position);
+    return;
+  }
+  finish();
+  position_ = position;
+  begin_ = Clock::now();
+  waited_ = {};
+  tend([&] {
+    under_way_ = std::make_unique<CheckpointSave>(parts_.model, parts_.run, position, folders_, parts_.calls,
+                                                  parts_.control, SaveOptions{.keep = config_.keep, .copy = &*copy_});
+    return true;
+  });
+}
+
+SaveProgress Checkpoints::progress() const { return under_way_ ? under_way_->progress() : SaveProgress::ended; }
+
+void Checkpoints::go_on(bool failed) {
+  if (!under_way_) return;
+  if (failed) under_way_->abandon();
+  tend([&] { return under_way_->go_on(); });
+}
+
+void Checkpoints::finish() {
+  while (under_way_) go_on(/*failed=*/false);
+}
+
+void Checkpoints::tend(const std::function<bool()>& work) {
+  const Clock::time_point begin = Clock::now();
+  bool goes_on = false;
+  const auto failure = agreed_failure_of([&] { goes_on = work(); });
+  const Clock::time_point now = Clock::now();
+  waited_ += now - begin;
+  if (goes_on) return;
+  under_way_.reset();
+  if (failure && parts_.model.host().rank() == 0) folders_.discard(position_.steps);
+  conclude(position_, failure, seconds_text(now - begin_) + " while the run went on but for " + seconds_text(waited_));
+}
+
+bool Checkpoints::conclude(const RunPosition& position, const std::optional<std::string>& failure,
+                           const std::string& how_long) {
   failed_ = failure.has_value();
   if (failed_) {
     if (parts_.model.host().rank() == 0) tell_of_failure(position, *failure);
     return false;
   }
   saved_steps_ = position.steps;
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  log_info("checkpoint ", folders_.path(position.steps), ", written in ", std::fixed, std::setprecision(2),
-           seconds.count(), " s");
+  log_info("checkpoint ", folders_.path(position.steps), ", written in ", how_long);
   return true;
 }
 
@@ -52,6 +110,7 @@ std::optional<std::string> Checkpoints::save_into(CheckpointFolders& folders, co
 }
 
 std::optional<std::string> Checkpoints::save_anywhere(const RunPosition& position) {
+  finish();
   if (saved_steps_ == position.steps) return folders_.path(position.steps);
   if (!save_into(folders_, position)) return folders_.path(position.steps);
   // Rank 0 names them: other ranks may see others, and must make the same calls.

@@ -1,8 +1,11 @@
 #pragma once
 // Checkpoints: when a run is saved, and what happens when that fails: the checkpoint is given up with one warning, what
 // was begun of it is removed, and training goes on from memory, which is worth more than a stop; the next one is tried
-// at its time.
+// at its time. One at most is written behind the run.
+#include <chrono>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,7 +24,9 @@ class Checkpoints {
     FileCalls& calls;
     Communicator& control;                       // the ranks, with the patience for one that writes for all
     std::vector<std::string> spare_places = {};  // directories for states that find no room below root, best first
+    bool asynchronous = false;  // there is memory for a copy of this rank's part; the same on all ranks
   };
+  /// Takes the copy's memory, where there is to be one: a node that lacks it shows before the first step.
   Checkpoints(const CheckpointConfig& config, Parts parts);
 
   /// Whether one is to be written after so many steps of a run of `total`.
@@ -30,8 +35,21 @@ class Checkpoints {
   /// The run goes on from its checkpoint after so many steps.
   void resumed(std::int64_t steps) { saved_steps_ = steps; }
 
-  /// Whether it is there. Collective; the same on all ranks.
+  /// Whether it is there. Waits for the one before first. Collective; the same on all ranks.
   bool save(const RunPosition& position);
+
+  /// Where they are asynchronous the run goes on when the copy is taken, else when it is saved. Waits for the one before
+  /// first. Collective.
+  void begin(const RunPosition& position);
+  /// Of a checkpoint that was begun: whether it is not known yet to be there or to be given up. The same on all ranks.
+  bool under_way() const { return under_way_ != nullptr; }
+  /// Of this rank's part of it; ended where none is under way. Not collective.
+  SaveProgress progress() const;
+  /// What all ranks know of each other's progress: from a failure on, or when all have ended, the one under way goes on,
+  /// or is given up. Collective; the same on all ranks, of whom one has failed where `failed`, and all have ended else.
+  void go_on(bool failed);
+  /// Waits for the one under way, if there is one. Collective.
+  void finish();
 
   /// For states that would be lost otherwise: the folder of a checkpoint of `position`, below root or, where that
   /// cannot be, in a new folder of a spare place that has room and that all nodes share. None: nowhere. Collective; the
@@ -50,6 +68,10 @@ class Checkpoints {
   /// Why it failed, if it did.
   std::optional<std::string> save_into(CheckpointFolders& folders, const RunPosition& position);
   std::optional<std::string> save_into_place(const std::string& place, const RunPosition& position);
+  /// Begins or goes on, by the clock: a failure ends the one under way, as its completion does.
+  void tend(const std::function<bool()>& work);
+  /// It is there, or it is given up for the reason that is named. Whether it is there.
+  bool conclude(const RunPosition& position, const std::optional<std::string>& failure, const std::string& how_long);
   void tell_of_failure(const RunPosition& position, const std::string& why) const;
 
   CheckpointConfig config_;
@@ -57,6 +79,12 @@ class Checkpoints {
   CheckpointFolders folders_;
   bool failed_ = false;
   std::int64_t saved_steps_ = -1;  // of the newest one below root that holds what this run has trained
+
+  std::optional<HostArena> copy_;
+  RunPosition position_;                         // of the one under way
+  std::chrono::steady_clock::time_point begin_;  // of it
+  std::chrono::duration<double> waited_{};       // the run, for it
+  std::unique_ptr<CheckpointSave> under_way_;    // before the copy goes, it ends
 };
 
 }  // namespace zero

@@ -28,14 +28,22 @@ void RunClock::saved(Seconds took) {
   last_step_ = last_save_;  // its time is no step's
 }
 
+void RunClock::saves_behind(bool under_way) {
+  if (under_way == behind_.has_value()) return;
+  if (behind_) longest_save_ = std::max(longest_save_, Seconds(now_() - *behind_));
+  behind_ = under_way ? std::optional(now_()) : std::nullopt;
+}
+
 bool RunClock::save_is_due() const {
   return options_.save_every > Seconds(0) && now_() - last_save_ >= options_.save_every;
 }
 
 bool RunClock::end_is_due() const {
   if (!options_.time_limit) return false;
-  const Seconds reserve = std::max(longest_step_, longest_save_) + std::min(Seconds(60), *options_.time_limit / 20);
-  return now_() - start_ + longest_step_ + longest_save_ + reserve >= *options_.time_limit;
+  const Seconds save = behind_ ? std::max(longest_save_, Seconds(now_() - *behind_)) : longest_save_;
+  const Seconds reserve = std::max(longest_step_, save) + std::min(Seconds(60), *options_.time_limit / 20);
+  const Seconds rest = behind_ ? save : Seconds(0);
+  return now_() - start_ + longest_step_ + rest + save + reserve >= *options_.time_limit;
 }
 
 }  // namespace zero

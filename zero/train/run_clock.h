@@ -23,12 +23,15 @@ class RunClock {
 
   /// A step has ended, or the first one begins.
   void stepped();
-  /// A checkpoint of the run as it stands was written, or tried, in so long.
+  /// A checkpoint of the run as it stands was written, or tried, or begun, for which the run waited for so long.
   void saved(std::chrono::duration<double> took);
+  /// Whether one that was begun is being written while the run goes on.
+  void saves_behind(bool under_way);
 
   bool save_is_due() const;
   /// Whether what follows would come too near to the limit: another step and a checkpoint, each as long as the longest so
-  /// far, with a reserve of the longer one of the two and a twentieth of the limit (a minute at most).
+  /// far, with a reserve of the longer one of the two and a twentieth of the limit (a minute at most). One that is being
+  /// written comes to its end first, and may take as long once more.
   bool end_is_due() const;
 
  private:
@@ -37,6 +40,7 @@ class RunClock {
   Now now_;
   std::optional<Clock::time_point> last_step_;
   Clock::time_point last_save_;
+  std::optional<Clock::time_point> behind_;  // since when one is being written
   std::chrono::duration<double> longest_step_{}, longest_save_{};
 };
 

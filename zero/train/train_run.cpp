@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "comm/agreement.h"
+#include "comm/object_collectives.h"
 #include "comm/stream.h"
 #include "comm/world/device_backends.h"
 #include "comm/world/device_choice.h"
@@ -151,15 +152,21 @@ void check_room(const Job& job, const Plan& plan, const Model& model, const Memo
                offloaded_beside(plan.config, memory, job.local_size()));
 }
 
+/// Of checkpoints that were to be asynchronous.
+std::string why_not_copied(const Config& config) {
+  return copies_checkpoints(config) ? "there is no memory for a copy of the states"
+                                    : "states lie on disk ([offload]), for want of memory that a copy would take";
+}
+
 /// Rank 0 prints what the run will take of its node, or of the machine that is asked about; too little memory ends the
-/// run here.
-MemoryPlan tell_estimate(Job& job, const Plan& plan, const Model& model, const TrainArguments& arguments) {
-  MemoryPlan memory;
+/// run here. Whether checkpoints are copied is the same on all ranks.
+MemoryEstimate tell_estimate(Job& job, const Plan& plan, const Model& model, const TrainArguments& arguments) {
+  MemoryEstimate estimate;
   all_or_none(job.control(), [&] {
     const bool elsewhere = arguments.target.named();
     const NodeBudget budget = elsewhere ? budget_of(arguments.target, plan.device)
                                         : node_budget(plan.config, plan.former, job.local_size(), plan.device);
-    const MemoryEstimate estimate = estimate_memory(plan.config, plan.batch, model, budget);
+    estimate = estimate_memory(plan.config, plan.batch, model, budget);
     if (job.rank() == 0) {
       std::cout << estimate.table;
       if (arguments.dry_run) {
@@ -172,10 +179,15 @@ MemoryPlan tell_estimate(Job& job, const Plan& plan, const Model& model, const T
       std::cout << std::flush;
     }
     require_fit(plan.config, estimate, budget);
-    memory = estimate.plan;
-    if (!arguments.dry_run) check_room(job, plan, model, memory, plan.config.training.steps);
+    if (!arguments.dry_run) check_room(job, plan, model, estimate.plan, plan.config.training.steps);
   });
-  return memory;
+  for (const std::int64_t copies : all_gather_number(job.control(), estimate.copies_checkpoints))
+    if (copies == 0) estimate.copies_checkpoints = false;
+  if (job.rank() == 0 && plan.config.checkpoint.asynchronous && plan.config.checkpoint.is_regular() &&
+      !estimate.copies_checkpoints)
+    log_warning(plan.config.where("checkpoint.asynchronous"), ": ", why_not_copied(plan.config),
+                ", so training waits until a checkpoint is written");
+  return estimate;
 }
 
 c10::Device device_of(const Config& config, const Job& job) {
@@ -256,7 +268,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
       if (!dump.empty()) check_tensor_file(plan.config.where("metrics.dump_first_step"), dump, reads);
     });
   set_threads(job, plan.device);
-  const MemoryPlan memory = tell_estimate(job, plan, run.model, arguments);
+  const MemoryEstimate estimate = tell_estimate(job, plan, run.model, arguments);
   if (arguments.dry_run) return 0;
   job.configure(mpi_options_of(plan.config));
   Communicator& communicator = job.communicator();
@@ -283,7 +295,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
   const std::int64_t steps = steps_of(plan.config, data);
   if (done) check_length(plan, *done, steps);
   all_or_none(job.control(), [&] {
-    check_room(job, plan, run.model, memory, steps);
+    check_room(job, plan, run.model, estimate.plan, steps);
   });  // once more: the steps are known, and texts are cached
 
   const std::string matmul = choose_fast_matmul();
@@ -315,7 +327,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
   Records records = open_records(job, plan, arguments, position.steps, steps);
 
   Checkpoints checkpoints(plan.config.checkpoint, {engine, std::move(description), folders.root(), calls, job.control(),
-                                                   spare_places(plan.config)});
+                                                   spare_places(plan.config), estimate.copies_checkpoints});
   RunClock clock(clock_options_of(plan.config), start);
   Trainer trainer(plan.config, steps, engine, {data, records, tracker, &checkpoints, &stop, &clock});
   if (done) {

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -65,6 +66,7 @@ RunEnd Trainer::run() {
   if (clock_) clock_->stepped();
   while (steps_done_ < steps_) {
     train_step(steps_done_++);
+    tend_save();
     const bool stops = (stop_agreed_ || end_agreed_) && checkpoints_ && steps_done_ < steps_;
     if (!stops && !saves_after(steps_done_ - 1) && !(save_agreed_ && checkpoints_)) continue;
     while (!issued_.empty()) settle();
@@ -77,27 +79,48 @@ RunEnd Trainer::run() {
       continue;
     }
     if (stops) return end_early();
-    save();
+    save(steps_done_ < steps_ ? Waits::for_the_copy : Waits::to_the_end);
   }
   if (records_.progress) records_.progress->finish();
+  finish_save();
   if (loss_scale_) require_trained();
   // Going on once more must find the end, not where the run stopped before.
   if (resumed_ && checkpoints_ && !config_.checkpoint.is_regular()) checkpoints_->save(position());
   return RunEnd::finished;
 }
 
-bool Trainer::save() {
+bool Trainer::save(Waits waits) {
+  finish_save();
   const auto begin = std::chrono::steady_clock::now();
-  const bool saved = checkpoints_->save(position());
+  bool saved = false;
+  if (waits == Waits::to_the_end)
+    saved = checkpoints_->save(position());
+  else
+    checkpoints_->begin(position());
+  save_progress_ = SaveProgress::under_way;  // nothing is known of this one
   save_agreed_ = false;
   if (clock_) clock_->saved(std::chrono::steady_clock::now() - begin);
+  if (clock_) clock_->saves_behind(checkpoints_->under_way());
   return saved;
+}
+
+void Trainer::tend_save() {
+  const SaveProgress told = std::exchange(save_progress_, SaveProgress::under_way);
+  if (!checkpoints_ || !checkpoints_->under_way() || told == SaveProgress::under_way) return;
+  checkpoints_->go_on(told == SaveProgress::failed);
+  if (clock_) clock_->saves_behind(checkpoints_->under_way());
+}
+
+void Trainer::finish_save() {
+  if (!checkpoints_) return;
+  checkpoints_->finish();
+  if (clock_) clock_->saves_behind(false);
 }
 
 RunEnd Trainer::end_early() {
   const std::string where = text("stopped ", stop_agreed_ ? "on request" : "ahead of job.time_limit", " after step ",
                                  steps_done_, " of ", steps_);
-  if (!save())
+  if (!save(Waits::to_the_end))
     throw Error(text(where, ", but ", checkpoints_->folders().root(), " could not take its checkpoint. ",
                      checkpoints_->remedy(checkpoints_->save_anywhere(position()))));
   log_info(where, ": go on with --resume");
@@ -114,6 +137,7 @@ void Trainer::require_trained() {
 
 // Where checkpoints are written the older ones are worth more than states on their way out.
 std::string Trainer::rescue(const RunPosition& position) {
+  finish_save();
   if (!checkpoints_ || config_.checkpoint.is_regular() || position.steps == 0) return "";
   return ". " + checkpoints_->remedy(checkpoints_->save_anywhere(position)) +
          ". Steps before this one may have harmed them already: where they fail again, begin anew";
@@ -224,21 +248,24 @@ double Trainer::validation_loss() {
 
 void Trainer::record(const Issued& issued, const StepResult& result) {
   const std::int64_t step = issued.step;
-  // Each rank's part of the loss, its peak, whether it was asked to stop, and what its clock says: one small gather a
-  // step. Clocks differ: rank 0's counts.
+  // Each rank's part of the loss, its peak, whether it was asked to stop, what its clock says, and how its part of a
+  // checkpoint stands: one small gather a step. Clocks differ: rank 0's counts.
   Communicator& communicator = engine_.host();
   if (clock_) clock_->stepped();
   std::vector<double> mine{double(engine_.device().is_cpu() ? tracker_.peak() : engine_.peak_device_bytes()),
                            double(stop_ && stop_->requested()), double(clock_ && clock_->save_is_due()),
-                           double(clock_ && clock_->end_is_due())};
+                           double(clock_ && clock_->end_is_due()),
+                           double(checkpoints_ ? checkpoints_->progress() : SaveProgress::ended)};
   const auto told = std::int64_t(mine.size());
   for (double loss : result.losses) mine.push_back(counts_tokens() ? loss / issued.trained : 0.0);
   const at::Tensor all = gathered(communicator, mine, {Phase::other});
   StepMetrics metrics;
   metrics.loss = sum_of_turns(all, told);
+  save_progress_ = SaveProgress::ended;
   for (int r = 0; r < communicator.size(); ++r) {
     metrics.peak_bytes = std::max(metrics.peak_bytes, std::int64_t(all[r][0].item<double>()));
     stop_agreed_ = stop_agreed_ || all[r][1].item<double>() != 0;
+    save_progress_ = worse_of(save_progress_, SaveProgress(int(all[r][4].item<double>())));
   }
   save_agreed_ = save_agreed_ || all[0][2].item<double>() != 0;
   end_agreed_ = end_agreed_ || all[0][3].item<double>() != 0;

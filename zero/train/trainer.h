@@ -79,8 +79,13 @@ class Trainer {
   at::Tensor forward_backward(std::int64_t step, double scale);
   bool validates(std::int64_t step) const;
   bool saves_after(std::int64_t step) const;
-  /// Writes a checkpoint of the run as it stands. Whether it is there. Collective.
-  bool save();
+  /// Writes a checkpoint of the run as it stands. Whether it is known to be there. Collective.
+  enum class Waits : std::uint8_t { for_the_copy, to_the_end };
+  bool save(Waits waits);
+  /// After a step: what becomes of a checkpoint that is being written, as the ranks have told each other. Collective.
+  void tend_save();
+  /// Waits for one that is being written. Collective.
+  void finish_save();
   /// Ends the run where it stands, with a checkpoint. Collective.
   RunEnd end_early();
   void require_trained();
@@ -111,9 +116,10 @@ class Trainer {
   std::optional<LossScale> loss_scale_;
   std::optional<FirstStepDump> dump_;
 
-  bool stop_agreed_ = false;  // a signal has reached some rank
-  bool end_agreed_ = false;   // the clock's
-  bool save_agreed_ = false;  // the clock's
+  bool stop_agreed_ = false;                          // a signal has reached some rank
+  bool end_agreed_ = false;                           // the clock's
+  bool save_agreed_ = false;                          // the clock's
+  SaveProgress save_progress_ = SaveProgress::ended;  // of all ranks: failed on some, or ended on all, or neither
   std::int64_t steps_done_ = 0;
   std::deque<Issued> issued_;
   std::chrono::steady_clock::time_point begin_;  // of step 1, as if the run had never been interrupted

@@ -81,6 +81,32 @@ TEST(MemoryEstimate, CountsTheDisk) {
   EXPECT_TRUE(judge(config, budget).fits);
 }
 
+// Of one of two ranks: a half of what a checkpoint takes on the disk, from before the first step on.
+TEST(MemoryEstimate, CountsTheCopyOfACheckpointWhereThereIsRoomForIt) {
+  const std::string asked = "[checkpoint]\ninterval = 5\nasynchronous = true\n";
+  const MemoryEstimate without = judge(config_of("[checkpoint]\ninterval = 5\n"), budget_of(64 * gib)),
+                       with = judge(config_of(asked), budget_of(64 * gib));
+  EXPECT_FALSE(without.copies_checkpoints);
+  EXPECT_TRUE(with.copies_checkpoints);
+  EXPECT_EQ(without.plan.copy, 0);
+  EXPECT_NEAR(double(with.plan.copy), double(with.plan.checkpoint) / 2, 1e6);
+  EXPECT_EQ(with.plan.peak(), without.plan.peak() + with.plan.copy);
+  EXPECT_EQ(with.plan.at_rest(), without.plan.at_rest() + with.plan.copy);
+  EXPECT_THAT(with.table, HasSubstr("copy of a checkpoint"));
+  EXPECT_THAT(without.table, ::testing::Not(HasSubstr("copy of a checkpoint")));
+  const MemoryEstimate tight = judge(config_of(asked), budget_of(without.node_peak + with.plan.copy));
+  EXPECT_TRUE(tight.fits);
+  EXPECT_FALSE(tight.copies_checkpoints);
+  EXPECT_EQ(tight.plan.peak(), without.plan.peak());
+  EXPECT_EQ(judge(config_of(asked, {"checkpoint.interval=0"}), budget_of(64 * gib)).plan.copy, 0);
+  EXPECT_EQ(judge(config_of(asked, {"offload.optimizer=nvme", "offload.nvme_dir=d"}), budget_of(64 * gib)).plan.copy,
+            0);
+  NodeBudget on_gpu = budget_of(64 * gib);
+  on_gpu.device_free = 40 * gib;
+  EXPECT_EQ(judge(config_of(asked), on_gpu).plan.host, with.plan.copy);
+  EXPECT_EQ(judge(config_of(asked), on_gpu).plan.peak(), judge(config_of(), on_gpu).plan.peak());
+}
+
 TEST(MemoryEstimate, LowersTheBatchLast) {
   const Config config = config_of("[activation_checkpoint]\nmode = \"full\"\n",
                                   {"training.local_batch_size=64", "zero.gradient_dtype=bf16", "offload.optimizer=nvme",

@@ -62,6 +62,33 @@ TEST(RunClock, ACheckpointIsNoPartOfAStep) {
   EXPECT_FALSE(run.clock.end_is_due());
 }
 
+// A checkpoint that is being written comes to its end first, and another one follows.
+TEST(RunClock, EndsWhileThereIsTimeForTheCheckpointThatIsBeingWritten) {
+  ByHand run({.time_limit = seconds(400)});
+  run.clock.stepped();
+  run.save(1);  // the copy
+  run.clock.saves_behind(true);
+  for (int i = 0; i < 5; ++i) run.step(10);
+  EXPECT_FALSE(run.clock.end_is_due());  // 61 s, of which it has taken 50
+  run.clock.saves_behind(false);
+  run.save(1);
+  run.clock.saves_behind(true);
+  while (!run.clock.end_is_due()) run.step(10);
+  const auto elapsed = run.now - Time(seconds(90));
+  EXPECT_LE(elapsed, seconds(400 - 20 - 10 - 3 * 50));
+  EXPECT_GT(elapsed, seconds(400 - 20 - 10 - 3 * 50 - 10));
+}
+
+// Before one has ended its length is what it has taken already.
+TEST(RunClock, ReckonsWithTheFirstCheckpointAsLongAsItHasTaken) {
+  ByHand run({.time_limit = seconds(400)});
+  run.clock.stepped();
+  run.save(0);
+  run.clock.saves_behind(true);
+  while (!run.clock.end_is_due()) run.step(10);
+  EXPECT_EQ(run.now - Time(seconds(90)), seconds(110));  // 100 s of it: a step, its rest, another one and the reserve
+}
+
 TEST(RunClock, ALimitThatIsOverEndsTheRunAfterItsFirstStep) {
   ByHand run({.time_limit = seconds(5)});
   EXPECT_TRUE(run.clock.end_is_due());

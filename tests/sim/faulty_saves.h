@@ -1,0 +1,59 @@
+#pragma once
+// What the tests of failing saves share: engines of tiny runs, and what a reader finds on a disk.
+#include <functional>
+#include <memory>
+
+#include "tests/sim/checkpoint_bench.h"
+
+namespace zero::testing {
+
+constexpr int ranks = 2;  // of tiny runs
+
+inline RunOptions tiny_run() {
+  RunOptions run;
+  run.config = small_config(false);
+  run.stage = 3;
+  run.ranks = ranks;
+  run.steps = 0;
+  run.compute = at::kFloat;
+  run.master = at::kFloat;
+  return run;
+}
+
+/// Runs the body on every rank with an engine.
+inline void with_engines(const std::function<void(Engine& engine, int rank)>& body) {
+  run_training(tiny_run(), [&](Engine& engine, int rank, int) { body(engine, rank); });
+}
+
+/// The newest checkpoint that verifies, as a reader finds it; -1: none.
+inline std::int64_t newest_good(MemoryDisk& disk) {
+  const auto calls = disk.calls();
+  const CheckpointFolders folders(*calls, "/disk/checkpoints");
+  for (const std::int64_t step : folders.steps()) {
+    try {
+      SavedStates(*calls, folders.path(step)).verify();
+      return step;
+    } catch (const Error&) {
+    }
+  }
+  return -1;
+}
+
+/// Whether every folder with the name of a complete one is.
+inline bool all_good(MemoryDisk& disk) {
+  const auto calls = disk.calls();
+  const CheckpointFolders folders(*calls, "/disk/checkpoints");
+  for (const std::int64_t step : folders.steps()) SavedStates(*calls, folders.path(step)).verify();
+  return true;
+}
+
+/// One fresh disk for all ranks, with a barrier around its life.
+template <class Body>
+void on_fresh_disk(Engine& engine, int rank, std::unique_ptr<MemoryDisk>& disk, const Body& body) {
+  if (rank == 0) disk = std::make_unique<MemoryDisk>("/disk");
+  engine.host().barrier();
+  body(*disk);
+  engine.host().barrier();
+}
+
+}  // namespace zero::testing

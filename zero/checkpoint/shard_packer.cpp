@@ -1,0 +1,78 @@
+#include "zero/checkpoint/shard_packer.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "zero/checkpoint/state_shares.h"
+
+namespace zero {
+namespace {
+
+void pack_section(ParameterGroup& group, StateShard& shard, const ShardSection& own, ShardPacker& packer) {
+  const std::vector<StateSpec> specs = group.visited_states(shard);
+  const std::int64_t first = own.begin - shard.begin();
+  group.visit_states(shard, StateAccess::read, {first, first + own.count}, [&](const StateChunk& chunk) {
+    const std::int64_t begin = std::max(first, chunk.begin), end = std::min(first + own.count, chunk.end);
+    if (begin >= end) return;
+    std::vector<const void*> states;
+    for (std::size_t s = 0; s < specs.size(); ++s)
+      states.push_back(static_cast<const std::byte*>(chunk.states[s]) + specs[s].bytes(begin - chunk.begin));
+    packer.append(states, end - begin);
+  });
+}
+
+}  // namespace
+
+ShardPacker::ShardPacker(const ShardFormat& format, Place place, Use use)
+    : format_(format), place_(std::move(place)), use_(std::move(use)) {}
+
+void ShardPacker::append(const std::vector<const void*>& states, std::int64_t count) {
+  for (std::int64_t done = 0; done < count;) {
+    const ShardChunk chunk = format_.chunk(chunk_);
+    const std::vector<StateSpec>& specs = format_.states(chunk.section);
+    ZERO_CHECK(states.size() == specs.size(), "a section has the states of its group");
+    std::byte* const at = place_(chunk);
+    const std::int64_t n = std::min(count - done, chunk.count - filled_);
+    for (std::size_t s = 0; s < specs.size(); ++s)
+      std::memcpy(at + format_.byte_of(chunk, s, filled_),
+                  static_cast<const std::byte*>(states[s]) + specs[s].bytes(done), std::size_t(specs[s].bytes(n)));
+    done += n;
+    filled_ += n;
+    if (filled_ < chunk.count) continue;
+    const std::int64_t used = state_bytes(specs, chunk.count);
+    std::memset(at + used, 0, static_cast<std::size_t>(chunk.bytes - used));
+    if (use_) use_(chunk, at);
+    ++chunk_;
+    filled_ = 0;
+  }
+}
+
+void ShardPacker::finish() const {
+  ZERO_CHECK(chunk_ == format_.chunks() && filled_ == 0, "a shard file lacks states");
+}
+
+void pack_states(ModelStates& model, const ShardFormat& format, ShardPacker packer) {
+  auto section = format.sections().begin();
+  for (const auto& group : model.groups())
+    for (const auto& shard : group->states()) {
+      if (section->count > 0) pack_section(*group, *shard, *section, packer);
+      ++section;
+    }
+  for (const ParameterGroup* group : saved_frozen(model)) {
+    group->visit_weights({section->begin, section->count},
+                         [&](const at::Tensor& values) { packer.append({values.const_data_ptr()}, values.numel()); });
+    ++section;
+  }
+  for (const SavedStatistic& statistic : saved_statistics(model)) {
+    if (section++->count == 0) continue;
+    const at::Tensor values = statistic.values.to(at::kCPU).contiguous();
+    packer.append({values.const_data_ptr()}, values.numel());
+  }
+  packer.finish();
+}
+
+}  // namespace zero

@@ -34,9 +34,9 @@ class Place(ModelPlace):
         with open(self.path("said"), "w") as said:
             return subprocess.Popen(command, cwd=self.folder, stdout=said, stderr=subprocess.STDOUT, start_new_session=True, env=environment())
 
-    def wait(self, process):
+    def wait(self, process, patience=DEADLINE_SECONDS):
         """(exit code, what it said)"""
-        code = process.wait(timeout=DEADLINE_SECONDS)
+        code = process.wait(timeout=patience)
         with open(self.path("said")) as file:
             return code, file.read()
 
@@ -120,18 +120,18 @@ def check_kills_behind(place, args):
 
 def kill_again_and_again(place, args, *options, unsaved, whole_jobs=0):
     """`unsaved`: steps in metrics.jsonl whose checkpoints need not be there; `whole_jobs`: the part of the kills that leaves nobody."""
-    steps_in_all = max(60, 8 * args.kills)
+    steps_in_all = max(60, 6 * args.kills)
     options += ("--set", f"training.steps={steps_in_all}")
     code, said = place.run("--set", f"training.steps={steps_in_all}", "--set", "checkpoint.interval=0", out="undisturbed")
     assert code == 0, said
-    kills = in_writing = 0
+    kills, in_writing, complete = 0, 0, []
     process = place.start(*options)
     while kills < args.kills:
         if args.random.random() < 0.2:  # while it starts, or resumes
             time.sleep(args.random.random())
         else:
             done = len(place.metrics()) if kills else 0
-            if not wait_for_words(place, process, "resumed after" if done else " epochs of ") or not wait_for_steps(place, process, done + args.random.randint(0, 4)):
+            if not wait_for_words(place, process, "resumed after" if complete else " epochs of ") or not wait_for_steps(place, process, done + args.random.randint(0, 4)):
                 break
             time.sleep(args.random.random() * 0.03)
         alive = ranks_of(process)
@@ -154,7 +154,7 @@ def kill_again_and_again(place, args, *options, unsaved, whole_jobs=0):
         complete = [name for name in place.checkpoints() if re.fullmatch(r"step-\d{8}", name)]
         assert not steps or not complete or int(complete[-1][5:]) >= steps - unsaved, (steps, complete)
         process = place.start(*options, "--resume") if os.path.exists(place.path("out/config.toml")) else place.start(*options)
-    code, said = place.wait(process)
+    code, said = place.wait(process, patience=DEADLINE_SECONDS + steps_in_all)
     assert code == 0, said
     assert kills >= args.kills * 3 // 4, f"only {kills} kills"
     place.expect_same("out", "undisturbed")

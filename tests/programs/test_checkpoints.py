@@ -316,6 +316,16 @@ def check_asynchronous(place, args):
                 assert a.read() == b.read(), (more, name)
         shutil.rmtree(place.path("behind"))
         shutil.rmtree(place.path("resumed"))
+    # complete when it is written, not when the next one begins
+    process = place.start("--set", "training.steps=1000000", "--set", "checkpoint.interval=200", *behind)
+    assert wait_for_steps(place, process, 200)
+    while place.checkpoints() != ["step-00000200"] and process.poll() is None:
+        assert len(place.metrics()) < 390, place.checkpoints()
+        time.sleep(0.01)
+    os.kill(ranks_of(process)[0], signal.SIGUSR1)
+    code, said = place.wait(process)
+    assert code == 75 and place.checkpoints() == ["step-00000200", f"step-{len(place.metrics()):08d}"], (code, said)
+    shutil.rmtree(place.path("out"))
     # stopped while one is written
     code, said = place.run("--set", "checkpoint.interval=0", "--set", "training.steps=80", out="undisturbed")
     assert code == 0, said

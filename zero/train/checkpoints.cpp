@@ -23,12 +23,21 @@ std::string seconds_text(std::chrono::duration<double> seconds) {
 
 }  // namespace
 
+const char* const Checkpoints::training_waits = "training waits until a checkpoint is written";
+
 Checkpoints::Checkpoints(const CheckpointConfig& config, Parts parts)
     : config_(config), parts_(std::move(parts)), folders_(parts_.calls, parts_.root) {
   if (!parts_.asynchronous) return;
-  const std::int64_t bytes = shard_bytes(parts_.model)[std::size_t(parts_.model.host().rank())];
-  copy_.emplace(1, static_cast<std::size_t>(bytes), MemoryCategory::buffers);
-  std::memset(copy_->block(0), 0, copy_->block_bytes());  // a page that nobody wrote to is not taken yet
+  const int rank = parts_.model.host().rank();
+  const auto failure = agreed_failure_of([&] {
+    all_or_none(parts_.control, [&] {
+      copy_.emplace(1, static_cast<std::size_t>(shard_bytes(parts_.model)[std::size_t(rank)]), MemoryCategory::buffers);
+      std::memset(copy_->block(0), 0, copy_->block_bytes());  // a page that nobody wrote to is not taken yet
+    });
+  });
+  if (!failure) return;
+  copy_.reset();
+  if (rank == 0) log_warning("checkpoint.asynchronous: ", *failure, ", so ", training_waits);
 }
 
 bool Checkpoints::due(std::int64_t steps, std::int64_t total) const {

@@ -24,9 +24,12 @@ class Checkpoints {
     FileCalls& calls;
     Communicator& control;                       // the ranks, with the patience for one that writes for all
     std::vector<std::string> spare_places = {};  // directories for states that find no room below root, best first
-    bool asynchronous = false;  // there is memory for a copy of this rank's part; the same on all ranks
+    bool asynchronous = false;  // there should be memory for a copy of this rank's part; the same on all ranks
   };
-  /// Takes the copy's memory, where there is to be one: a node that lacks it shows before the first step.
+  /// What becomes of asynchronous ones where they cannot be, for people.
+  static const char* const training_waits;
+  /// Takes the copy's memory, where there is to be one, so that a node that lacks it shows before the first step: then
+  /// none are asynchronous. Collective.
   Checkpoints(const CheckpointConfig& config, Parts parts);
 
   /// Whether one is to be written after so many steps of a run of `total`.

@@ -185,8 +185,8 @@ MemoryEstimate tell_estimate(Job& job, const Plan& plan, const Model& model, con
     if (copies == 0) estimate.copies_checkpoints = false;
   if (job.rank() == 0 && plan.config.checkpoint.asynchronous && plan.config.checkpoint.is_regular() &&
       !estimate.copies_checkpoints)
-    log_warning(plan.config.where("checkpoint.asynchronous"), ": ", why_not_copied(plan.config),
-                ", so training waits until a checkpoint is written");
+    log_warning(plan.config.where("checkpoint.asynchronous"), ": ", why_not_copied(plan.config), ", so ",
+                Checkpoints::training_waits);
   return estimate;
 }
 

@@ -116,10 +116,11 @@ class Trainer {
   std::optional<LossScale> loss_scale_;
   std::optional<FirstStepDump> dump_;
 
-  bool stop_agreed_ = false;                          // a signal has reached some rank
-  bool end_agreed_ = false;                           // the clock's
-  bool save_agreed_ = false;                          // the clock's
-  SaveProgress save_progress_ = SaveProgress::ended;  // of all ranks: failed on some, or ended on all, or neither
+  bool stop_agreed_ = false;  // a signal has reached some rank
+  bool end_agreed_ = false;   // the clock's
+  bool save_agreed_ = false;  // the clock's
+  /// Of all ranks: failed on some, or ended on all, or neither.
+  SaveProgress save_progress_ = SaveProgress::ended;
   std::int64_t steps_done_ = 0;
   std::deque<Issued> issued_;
   std::chrono::steady_clock::time_point begin_;  // of step 1, as if the run had never been interrupted

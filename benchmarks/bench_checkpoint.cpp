@@ -188,7 +188,7 @@ int bench_checkpoint(int argc, char** argv) {
   Options options;
   CLI::App app("How long training waits for a checkpoint; start it under mpirun", "zero_bench checkpoint");
   app.add_option("--preset", options.preset, "the model");
-  app.add_option("--stage", options.stage, "")->check(CLI::Range(0, 3));
+  app.add_option("--stage", options.stage, "ZeRO stage")->check(CLI::Range(0, 3));
   app.add_option("--repeats", options.repeats, "turns")->check(CLI::PositiveNumber);
   app.add_option("--directory", options.directory, "where checkpoints/ is made")->required();
   app.add_flag("--json", options.json, "JSON lines");

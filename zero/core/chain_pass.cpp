@@ -170,7 +170,8 @@ void ChainPass::backward(double scale) {
 void ChainPass::run_backward(double scale) {
   const CategoryScope scope(MemoryCategory::activations);
   close_others();
-  result_.backward(at::full({}, scale, result_.options()));
+  // The scale of a loss that is not finite is NaN: no gradient then is, on any rank that it is summed over.
+  result_.backward(result_.detach().mul(0).add_(scale));
   // Units whose input carries no gradient are not told by autograd that they are done.
   for (int u = int(run_.chain.size()) - 1; u >= 0; --u) after_backward(u);
   for (ParameterGroup* group : groups_.spanning)

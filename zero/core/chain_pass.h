@@ -35,7 +35,8 @@ class ChainPass final : private BackwardHooks, private WeightUser {
 
   /// The loss summed over the batch's trained tokens (not averaged), a scalar that requires grad; or what the head made.
   const at::Tensor& result() const { return result_; }
-  /// Gradients of scale x loss are added to those of the step and reduced as the stage wants it. Once, before weights
+  /// Gradients of scale x loss are added to those of the step and reduced as the stage wants it; of a loss that is not
+  /// finite they are not either, so that the step's norm tells of it on all ranks. Once, before weights
   /// change, and within a step in the order of its micro-batches: first ... last. The result's graph is of no use to
   /// others: it knows this pass.
   void backward(double scale);

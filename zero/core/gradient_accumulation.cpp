@@ -5,7 +5,8 @@
 namespace zero {
 
 at::Tensor accumulate_gradients(Engine& engine, std::int64_t micro_batches, double scale,
-                                const std::function<ForwardContext(std::int64_t index)>& context_of) {
+                                const std::function<ForwardContext(std::int64_t index)>& context_of,
+                                std::vector<at::Tensor>* each) {
   const bool in_order = engine.options().sums_in_order;
   const at::Tensor losses =
       at::zeros({in_order ? micro_batches : 1}, at::TensorOptions().dtype(at::kDouble).device(engine.device()));
@@ -14,6 +15,7 @@ at::Tensor accumulate_gradients(Engine& engine, std::int64_t micro_batches, doub
     const auto pass = engine.forward(context, {a == 0, a + 1 == micro_batches});
     pass->backward(scale);
     losses[in_order ? a : 0].add_(pass->result().detach());
+    if (each) each->push_back(pass->result().detach());
   }
   return losses;
 }

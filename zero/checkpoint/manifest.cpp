@@ -49,6 +49,11 @@ ordered_json json_of(const RunPosition& position) {
   if (const auto& scale = position.loss_scale)
     json["loss_scale"] = {
         {"scale", scale->scale}, {"clean_steps", scale->clean_steps}, {"skipped_steps", scale->skipped_steps}};
+  if (const PassedSteps& passed = position.passed; passed != PassedSteps())
+    json["passed"] = {{"steps", passed.steps},
+                      {"in_a_row", passed.in_a_row},
+                      {"rollbacks", passed.rollbacks},
+                      {"failed_at", passed.failed_at}};
   return json;
 }
 
@@ -61,6 +66,8 @@ RunPosition position_of(const ordered_json& json) {
   position.updates = json.at("updates");
   if (const auto found = json.find("loss_scale"); found != json.end())
     position.loss_scale = {found->at("scale"), found->at("clean_steps"), found->at("skipped_steps")};
+  if (const auto found = json.find("passed"); found != json.end())
+    position.passed = {found->at("steps"), found->at("in_a_row"), found->at("rollbacks"), found->at("failed_at")};
   return position;
 }
 
@@ -186,6 +193,8 @@ void check(const Manifest& manifest, const std::string& path) {
   };
   require(manifest.position.steps >= 0 && manifest.chunk_elements > 0 && manifest.chunk_elements <= (1 << 26),
           "numbers out of their range");
+  require(std::is_sorted(manifest.position.passed.steps.begin(), manifest.position.passed.steps.end()),
+          "steps out of their order");
   for (const SavedGroup& group : manifest.groups) {
     require(group.numel >= 0 && !group.states.empty() && group.states.size() <= 64, "a group without states");
     for (const StateSpec& state : group.states)

@@ -15,14 +15,25 @@
 
 namespace zero {
 
+/// Steps without an update, since something in them was not finite (training.on_nonfinite). Steps count from 1.
+struct PassedSteps {
+  std::vector<std::int64_t> steps;  // ascending; after a rollback also such as are still to come
+  std::int64_t in_a_row = 0;        // up to where the run stands
+  std::int64_t rollbacks = 0;       // since a checkpoint beyond `failed_at`
+  std::int64_t failed_at = 0;       // the last step at which one was called for
+
+  bool operator==(const PassedSteps&) const = default;
+};
+
 /// Where a run stands after so many steps.
 struct RunPosition {
   std::int64_t steps = 0;   // done; the data of the next step follow from it
   std::int64_t tokens = 0;  // input tokens so far
   std::int64_t trained_tokens = 0;
   double seconds = 0;        // of training so far
-  std::int64_t updates = 0;  // of the optimizer: fewer than steps where fp16 overflowed
+  std::int64_t updates = 0;  // of the optimizer: fewer than steps where some were skipped
   std::optional<LossScaleState> loss_scale;
+  PassedSteps passed = {};
 
   bool operator==(const RunPosition&) const = default;
 };

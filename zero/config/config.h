@@ -56,6 +56,9 @@ struct TrainingConfig {
   std::string device = "auto";                    // auto | cpu | cuda
   std::int64_t seed = 0;
   std::int64_t validation_interval = 0;  // steps; 0: never
+  std::string on_nonfinite = "stop";     // stop | skip | rollback
+  std::int64_t max_skipped_steps = 10;   // in a row, with skip
+  std::int64_t max_rollbacks = 5;        // until a checkpoint beyond the failure
   bool operator==(const TrainingConfig&) const = default;
 };
 

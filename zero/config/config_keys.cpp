@@ -183,6 +183,14 @@ std::vector<ConfigKey> make_keys() {
       {"training", "seed", at<&C::training, &Train::seed>, at_least(0), "Of start weights, data order and dropout."},
       {"training", "validation_interval", at<&C::training, &Train::validation_interval>, between(0, most_steps),
        "Steps between validations, and one after the last step; 0: never, and data.validation is not read. Must be given with data.validation."},
+      {"training", "on_nonfinite", at<&C::training, &Train::on_nonfinite>, one_of({"stop", "skip", "rollback"}),
+       "A step whose loss or gradients hold an infinity or a NaN: ends the run; is skipped; or sends the run back to its newest "
+       "checkpoint, after which the step is passed over. Overflows that a lower loss scale of fp16 mends do not count."},
+      {"training", "max_skipped_steps", at<&C::training, &Train::max_skipped_steps>, between(1, most_steps),
+       "on_nonfinite = \"skip\": steps in a row that are skipped; one more ends the run."},
+      {"training", "max_rollbacks", at<&C::training, &Train::max_rollbacks>, between(1, most_steps),
+       "on_nonfinite = \"rollback\": times that the run goes back before it has written a checkpoint beyond the step that "
+       "failed; once more ends it."},
 
       {"optimizer", "name", at<&C::optimizer, &Optim::name>, one_of(optimizer_names()), optimizer_docs()},
       {"optimizer", "lr", at<&C::optimizer, &Optim::lr>, zero_or_more(), "Peak learning rate. prodigy: 1."},

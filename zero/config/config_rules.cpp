@@ -158,6 +158,13 @@ void check_schedule(const Config& config) {
   if (config.training.steps) validate_for_steps(config, *config.training.steps, "[training] steps");
 }
 
+// Where a run goes back to.
+void check_nonfinite(const Config& config) {
+  if (config.training.on_nonfinite == "rollback" && !config.checkpoint.is_regular())
+    refuse(config, "training.on_nonfinite",
+           "needs checkpoints to go back to: give [checkpoint] interval or every_minutes");
+}
+
 void check_offload(const Config& config) {
   if (config.offload.parameters != "none" && config.zero.stage != 3)
     refuse(config, "offload.parameters", "needs [zero] stage = 3, but stage is " + std::to_string(config.zero.stage));
@@ -291,7 +298,8 @@ std::string data_kind(const std::string& path) {
 
 void check_contradictions(const Config& config) {
   Mistakes mistakes;
-  for (const auto check : {check_model, check_schedule, check_data, check_offload, check_lora, check_reproducible})
+  for (const auto check :
+       {check_model, check_schedule, check_data, check_nonfinite, check_offload, check_lora, check_reproducible})
     mistakes.allow([&] { check(config); });
   mistakes.tell();
 }

@@ -29,6 +29,8 @@ class LossScale {
 
   /// The loss is multiplied by it; gradients are divided by it before clipping.
   double scale() const { return scale_; }
+  /// An overflow now would end the run.
+  bool at_floor() const { return scale_ <= options_.floor; }
   std::int64_t clean_steps() const { return clean_steps_; }
   std::int64_t skipped_steps() const { return skipped_steps_; }
 

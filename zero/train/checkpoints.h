@@ -62,6 +62,9 @@ class Checkpoints {
   /// How the user gets on with what save_anywhere() has returned, as the rest of an error's message.
   std::string remedy(const std::optional<std::string>& saved) const;
 
+  /// Of the newest one that this run has written, or goes on from; -1: there is none.
+  std::int64_t saved_steps() const { return saved_steps_; }
+
   /// Whether the last one that was tried was given up.
   bool failed() const { return failed_; }
   CheckpointFolders& folders() { return folders_; }

@@ -1,9 +1,11 @@
 #include "zero/train/metrics.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <utility>
 
 #include "base/files/transfer.h"
@@ -12,16 +14,20 @@
 namespace zero {
 namespace {
 
-// Bytes at the file's start that hold whole objects of steps up to `last_step`.
-std::int64_t bytes_until(const std::string& path, std::int64_t last_step) {
-  std::ifstream file(path, std::ios::binary);
+// Bytes at the beginning that hold whole objects of steps up to `last_step`.
+std::int64_t bytes_until(std::istream& lines, std::int64_t last_step) {
   std::int64_t bytes = 0;
-  for (std::string line; std::getline(file, line) && !file.eof(); bytes += std::int64_t(line.size()) + 1) {
+  for (std::string line; std::getline(lines, line) && !lines.eof(); bytes += std::int64_t(line.size()) + 1) {
     const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) break;
     if (object["step"].get<std::int64_t>() > last_step) break;
   }
   return bytes;
+}
+
+std::int64_t bytes_until(const std::string& path, std::int64_t last_step) {
+  std::ifstream file(path, std::ios::binary);
+  return bytes_until(file, last_step);
 }
 
 }  // namespace
@@ -78,6 +84,18 @@ MetricsWriter::~MetricsWriter() {
 
 MetricsWriter MetricsWriter::resume(const std::string& path, std::int64_t last_step) {
   return {path, bytes_until(path, last_step), std::make_shared<FileCalls>()};
+}
+
+// What waits is younger than what the file has.
+void MetricsWriter::cut_after(std::int64_t last_step) {
+  std::istringstream waiting(waiting_);
+  waiting_.resize(std::size_t(bytes_until(waiting, last_step)));
+  const std::int64_t bytes = std::min(size_, bytes_until(path_, last_step));
+  if (calls_->truncate(file_, bytes) == 0)
+    size_ = bytes;
+  else
+    log_warning(path_, ": cannot be cut to ", bytes, " bytes: ", std::strerror(errno),
+                "; lines of steps that are taken again stay in it");
 }
 
 void MetricsWriter::write(const StepMetrics& metrics) {

@@ -23,7 +23,7 @@ struct StepMetrics {
   double tokens_per_second = 0;     // since the object before
   std::int64_t peak_bytes = 0;      // tracker, fullest rank
   std::optional<double> validation_loss;
-  std::optional<std::int64_t> skipped;                    // fp16: steps skipped so far
+  std::optional<std::int64_t> skipped;                    // steps skipped so far, for whatever reason
   std::optional<double> loss_scale;                       // fp16
   std::vector<std::pair<std::string, double>> optimizer;  // what it tells of itself: "d", "d_lr", "muon_matrices"
 };
@@ -49,6 +49,9 @@ class MetricsWriter {
   ~MetricsWriter();
 
   void write(const StepMetrics& metrics);
+
+  /// The run goes back to where it stood after `last_step`: objects of later steps are cut off.
+  void cut_after(std::int64_t last_step);
 
  private:
   /// What the file has stays to the end of its first `bytes`.

@@ -33,9 +33,10 @@ constexpr const char* scheme =
 // Sections and keys that change how a result is reached, or how long a run is, and not what a step does.
 const std::set<std::string> free_sections{"job",     "zero",       "comm",   "activation_checkpoint",
                                           "offload", "checkpoint", "metrics"};
-const std::set<std::string> free_keys{"training.steps",     "training.epochs", "training.local_batch_size",
-                                      "training.precision", "training.device", "training.validation_interval",
-                                      "data.validation"};
+const std::set<std::string> free_keys{"training.steps",        "training.epochs",       "training.local_batch_size",
+                                      "training.precision",    "training.device",       "training.validation_interval",
+                                      "data.validation",       "training.on_nonfinite", "training.max_skipped_steps",
+                                      "training.max_rollbacks"};
 // Told by their content, or in another way.
 const std::set<std::string> marked_keys{"model.preset",   "model.path",         "data.train",
                                         "data.tokenizer", "data.chat_template", "training.global_batch_size",

@@ -329,7 +329,10 @@ int train_run(Job& job, const TrainArguments& arguments) {
   Checkpoints checkpoints(plan.config.checkpoint, {engine, std::move(description), folders.root(), calls, job.control(),
                                                    spare_places(plan.config), estimate.copies_checkpoints});
   RunClock clock(clock_options_of(plan.config), start);
-  Trainer trainer(plan.config, steps, engine, {data, records, tracker, &checkpoints, &stop, &clock});
+  const auto restore = [&] {
+    return resume_states(engine, folders, calls, job.control(), "there is nothing to go back to");
+  };
+  Trainer trainer(plan.config, steps, engine, {data, records, tracker, &checkpoints, &stop, &clock, restore});
   if (done) {
     trainer.resume(position);
     checkpoints.resumed(position.steps);

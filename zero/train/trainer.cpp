@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "comm/object_collectives.h"
 #include "models/nn/device_batch.h"
 #include "zero/config/optimizer_settings.h"
 #include "zero/config/setup.h"
@@ -44,7 +45,9 @@ Trainer::Trainer(const Config& config, std::int64_t steps, Engine& engine, const
       checkpoints_(parts.checkpoints),
       stop_(parts.stop),
       clock_(parts.clock),
-      schedule_(schedule_of(config, steps)) {
+      schedule_(schedule_of(config, steps)),
+      rule_(config.training),
+      restore_(parts.restore) {
   if (config.training.precision == "fp16")
     loss_scale_.emplace(LossScaleOptions{.rates = keys_of_rates(config.optimizer)});
   if (!config.metrics.dump_first_step.empty()) dump_.emplace(config.metrics.dump_first_step, engine);
@@ -52,11 +55,16 @@ Trainer::Trainer(const Config& config, std::int64_t steps, Engine& engine, const
 
 void Trainer::resume(const RunPosition& position) {
   resumed_ = true;
+  stand_at(position);
+  last_seconds_ = position.seconds;
+  rule_.resume(position.passed);
+}
+
+void Trainer::stand_at(const RunPosition& position) {
   taken_ = position;
   steps_done_ = position.steps;
   tokens_ = last_tokens_ = position.tokens;
   trained_tokens_ = position.trained_tokens;
-  last_seconds_ = position.seconds;
   if (loss_scale_ && position.loss_scale) loss_scale_->restore(*position.loss_scale);
 }
 
@@ -65,40 +73,62 @@ RunEnd Trainer::run() {
                                                   std::chrono::duration<double>(last_seconds_));
   if (clock_) clock_->stepped();
   while (steps_done_ < steps_) {
-    train_step(steps_done_++);
+    const std::int64_t step = steps_done_++;
+    if (rule_.passes_over(step + 1))
+      pass_over(step);
+    else
+      train_step(step);
     tend_save();
     const bool stops = (stop_agreed_ || end_agreed_) && checkpoints_ && steps_done_ < steps_;
-    if (!stops && !saves_after(steps_done_ - 1) && !(save_agreed_ && checkpoints_)) continue;
-    while (!issued_.empty()) settle();
-    if (records_.progress) records_.progress->finish();
-    if (!stops &&
-        !std::isfinite(last_loss_)) {  // the states are no better than those that are saved, and would push them out
-      if (engine_.host().rank() == 0) log_warning("no checkpoint of step ", steps_done_, ": the loss is ", last_loss_);
-      save_agreed_ = false;
-      if (clock_) clock_->saved({});  // the next one comes at its time
-      continue;
+    const bool saves = saves_after(step) || (save_agreed_ && checkpoints_);
+    if (!failed_ && (stops || saves)) {
+      settle_all();
+      if (records_.progress) records_.progress->finish();
+      const auto begin = std::chrono::steady_clock::now();
+      if (!failed_ && stops) return end_early();
+      if (!failed_ && worth_saving(step)) save(steps_done_ < steps_ ? Waits::for_the_copy : Waits::to_the_end, begin);
     }
-    if (stops) return end_early();
-    save(steps_done_ < steps_ ? Waits::for_the_copy : Waits::to_the_end);
+    if (failed_) go_back();
   }
   if (records_.progress) records_.progress->finish();
   finish_save();
-  if (loss_scale_) require_trained();
+  require_trained();
   // Going on once more must find the end, not where the run stopped before.
   if (resumed_ && checkpoints_ && !config_.checkpoint.is_regular()) checkpoints_->save(position());
   return RunEnd::finished;
 }
 
-bool Trainer::save(Waits waits) {
+// States that are no better than those that are saved would push them out.
+bool Trainer::worth_saving(std::int64_t step) {
+  std::string why;
+  if (rule_.choice() == OnNonfinite::stop && !std::isfinite(last_loss_)) {
+    why = text("the loss is ", last_loss_);
+  } else if (passed_ && steps_done_ < steps_) {
+    owes_save_ = true;
+    return false;
+  } else if (const auto states = broken_states()) {
+    why = "the states are not finite " + states->describe();
+    if (rule_.choice() == OnNonfinite::rollback) set_failed(step, false, text("step ", steps_done_, ": ", why));
+  } else {
+    return true;
+  }
+  if (failed_) return false;
+  if (engine_.host().rank() == 0) log_warning("no checkpoint of step ", steps_done_, ": ", why);
+  save_agreed_ = owes_save_ = false;
+  if (clock_) clock_->saved({});  // the next one comes at its time
+  return false;
+}
+
+bool Trainer::save(Waits waits, std::chrono::steady_clock::time_point begin) {
   finish_save();
-  const auto begin = std::chrono::steady_clock::now();
   bool saved = false;
   if (waits == Waits::to_the_end)
     saved = checkpoints_->save(position());
   else
     checkpoints_->begin(position());
   save_progress_ = SaveProgress::under_way;  // nothing is known of this one
-  save_agreed_ = false;
+  save_agreed_ = owes_save_ = false;
+  rule_.saved(checkpoints_->saved_steps());
   if (clock_) clock_->saved(std::chrono::steady_clock::now() - begin);
   if (clock_) clock_->saves_behind(checkpoints_->under_way());
   return saved;
@@ -108,48 +138,81 @@ void Trainer::tend_save() {
   const SaveProgress told = std::exchange(save_progress_, SaveProgress::under_way);
   if (!checkpoints_ || !checkpoints_->under_way() || told == SaveProgress::under_way) return;
   checkpoints_->go_on(told == SaveProgress::failed);
+  rule_.saved(checkpoints_->saved_steps());
   if (clock_) clock_->saves_behind(checkpoints_->under_way());
 }
 
 void Trainer::finish_save() {
   if (!checkpoints_) return;
   checkpoints_->finish();
+  rule_.saved(checkpoints_->saved_steps());
   if (clock_) clock_->saves_behind(false);
 }
 
 RunEnd Trainer::end_early() {
+  const auto begin = std::chrono::steady_clock::now();
   const std::string where = text("stopped ", stop_agreed_ ? "on request" : "ahead of job.time_limit", " after step ",
                                  steps_done_, " of ", steps_);
-  if (!save(Waits::to_the_end))
+  if (const auto states = broken_states()) {
+    const std::string why = "the states are not finite " + states->describe() + ", and no checkpoint is made of them";
+    finish_save();
+    const std::int64_t newest = newest_checkpoint();
+    if (newest < 0) throw Error(text(where, ": ", why, ". There is none before it: begin anew"));
+    if (engine_.host().rank() == 0) log_warning(why);
+    log_info(where, ": --resume goes on from step ", newest);
+    return RunEnd::stopped;
+  }
+  if (!save(Waits::to_the_end, begin))
     throw Error(text(where, ", but ", checkpoints_->folders().root(), " could not take its checkpoint. ",
                      checkpoints_->remedy(checkpoints_->save_anywhere(position()))));
   log_info(where, ": go on with --resume");
   return RunEnd::stopped;
 }
 
+std::int64_t Trainer::newest_checkpoint() {
+  std::int64_t newest = -1;
+  if (engine_.host().rank() == 0)  // file systems may show other nodes another folder
+    for (const std::int64_t step : checkpoints_->folders().steps()) newest = std::max(newest, step);
+  return broadcast_number(engine_.host(), newest, 0);
+}
+
 void Trainer::require_trained() {
   try {
-    loss_scale_->require_trained(steps_, last_loss_);
+    if (loss_scale_) loss_scale_->require_trained(steps_, last_loss_);
+    if (steps_ > 0 && taken_.updates == 0 && rule_.choice() != OnNonfinite::stop)
+      throw Error(text("all ", steps_,
+                       " steps were skipped, since their losses or gradients were not finite: no model "
+                       "is written"));
   } catch (const Error& error) {
-    throw Error(error.what() + rescue(loss_scale_->skipped_steps() < steps_ ? position() : RunPosition{}));
+    const bool took_some = !loss_scale_ || loss_scale_->skipped_steps() < steps_;
+    throw Error(error.what() + rescue(took_some ? position() : RunPosition{}));
   }
+  if (const auto states = broken_states())
+    throw Error("after the last step the states are not finite " + states->describe() +
+                ": no model is written, and earlier checkpoints stay");
 }
 
 // Where checkpoints are written the older ones are worth more than states on their way out.
 std::string Trainer::rescue(const RunPosition& position) {
   finish_save();
-  if (!checkpoints_ || config_.checkpoint.is_regular() || position.steps == 0) return "";
+  if (!checkpoints_ || config_.checkpoint.is_regular() || position.steps == 0 || position.updates == 0) return "";
+  if (broken_states()) return ". The trained states are not kept: they are not finite";
   return ". " + checkpoints_->remedy(checkpoints_->save_anywhere(position)) +
          ". Steps before this one may have harmed them already: where they fail again, begin anew";
 }
 
-bool Trainer::saves_after(std::int64_t step) const { return checkpoints_ && checkpoints_->due(step + 1, steps_); }
+bool Trainer::saves_after(std::int64_t step) const {
+  return checkpoints_ && (owes_save_ || checkpoints_->due(step + 1, steps_));
+}
 
 RunPosition Trainer::position() const {
-  RunPosition position{
-      steps_done_,          tokens_,
-      trained_tokens_,      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(),
-      engine_.steps_done(), {}};
+  RunPosition position{steps_done_,
+                       tokens_,
+                       trained_tokens_,
+                       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(),
+                       engine_.steps_done(),
+                       {},
+                       rule_.state(steps_done_)};
   if (loss_scale_) position.loss_scale = loss_scale_->state();
   return position;
 }
@@ -157,24 +220,30 @@ RunPosition Trainer::position() const {
 void Trainer::train_step(std::int64_t step) {
   const std::int64_t trained = data_.training->trained_tokens(step);
   const double loss_scale = loss_scale_ ? loss_scale_->scale() : 1.0;
-  const at::Tensor losses = forward_backward(step, loss_scale / double(trained));
+  std::vector<at::Tensor> each;
+  const at::Tensor losses = forward_backward(step, loss_scale / double(trained), each);
   if (dump_ && step == 0) dump_->finish();
   tokens_ += data_.training->input_tokens(step);
   trained_tokens_ += trained;
   PendingStepResult pending =
       engine_.update({learning_rate(schedule_, step), config_.training.max_norm, loss_scale}, losses);
-  issued_.push_back({step, std::move(pending), double(trained), tokens_, trained_tokens_});
-  const bool runs_ahead = !engine_.device().is_cpu() && !validates(step) && !saves_after(step) && step + 1 < steps_;
-  while (issued_.size() > (runs_ahead ? 1 : 0)) settle();
+  issued_.push_back({step, std::move(pending), std::move(each), double(trained), tokens_, trained_tokens_});
+  const bool runs_ahead = !engine_.device().is_cpu() && !validates(step) && !saves_after(step) && step + 1 < steps_ &&
+                          !rule_.watches(step + 1);
+  while (issued_.size() > (runs_ahead ? 1 : 0) && !failed_) settle();
+}
+
+void Trainer::settle_all() {
+  while (!issued_.empty() && !failed_) settle();
 }
 
 Batch Trainer::on_device(const Batch& batch) const {
   return to_device(batch, engine_.device(), engine_.options().precision.compute);
 }
 
-at::Tensor Trainer::forward_backward(std::int64_t step, double scale) {
+at::Tensor Trainer::forward_backward(std::int64_t step, double scale, std::vector<at::Tensor>& losses) {
   Batch batch;
-  return accumulate_gradients(engine_, data_.training->micro_batches(), scale, [&](std::int64_t a) {
+  const auto context_of = [&](std::int64_t a) {
     batch = {};  // two are never held
     batch = on_device(data_.training->batch(step, a));
     ForwardContext context;
@@ -184,7 +253,8 @@ at::Tensor Trainer::forward_backward(std::int64_t step, double scale) {
     context.first_sample = data_.training->first_sample(step, a);
     if (dump_ && step == 0) dump_->add_logits(context);
     return context;
-  });
+  };
+  return accumulate_gradients(engine_, data_.training->micro_batches(), scale, context_of, &losses);
 }
 
 bool Trainer::validates(std::int64_t step) const {
@@ -196,34 +266,28 @@ void Trainer::settle() {
   Issued issued = std::move(issued_.front());
   issued_.pop_front();
   const StepResult result = issued.pending.wait();
-  judge(issued.step, result);
-  if (result.taken) note_taken(issued);
+  passed_ = false;
+  if (result.taken) {
+    if (loss_scale_) loss_scale_->update(true);
+    rule_.took();
+    note_taken(issued);
+  } else if (!lowers_loss_scale(issued, result)) {
+    not_finite(issued, result);
+  }
+  if (failed_) return;
   record(issued, result);
+  if (result.taken) watch_states(issued.step);
 }
 
 void Trainer::note_taken(const Issued& issued) {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin_;
-  taken_ = {issued.step + 1, issued.tokens, issued.trained_tokens, seconds.count(), taken_.updates + 1, {}};
-}
-
-void Trainer::judge(std::int64_t step, const StepResult& result) {
-  if (loss_scale_) return scale_loss(step, result.taken);
-  if (result.taken) return;
-  give_up(text("step ", step + 1, ": the gradients' norm is ", result.norm,
-               ". Nothing was updated. The loss has diverged or the data are at "
-               "fault: lower ",
-               keys_of_rates(config_.optimizer), ", lengthen lr_scheduler.warmup_steps, or look at the step's data"));
-}
-
-void Trainer::scale_loss(std::int64_t step, bool taken) {
-  const double scale = loss_scale_->scale();
-  try {
-    if (!loss_scale_->update(taken) && engine_.host().rank() == 0)  // all ranks know of it
-      log_warning("step ", step + 1, ": gradients overflow at loss scale ", scale,
-                  "; the step is skipped, the scale is now ", loss_scale_->scale());
-  } catch (const Error& error) {
-    give_up(text("step ", step + 1, ": ", error.what()));
-  }
+  taken_ = {issued.step + 1,
+            issued.tokens,
+            issued.trained_tokens,
+            seconds.count(),
+            taken_.updates + 1,
+            {},
+            rule_.state(issued.step + 1)};
 }
 
 void Trainer::give_up(const std::string& why) {
@@ -269,11 +333,7 @@ void Trainer::record(const Issued& issued, const StepResult& result) {
   }
   save_agreed_ = save_agreed_ || all[0][2].item<double>() != 0;
   end_agreed_ = end_agreed_ || all[0][3].item<double>() != 0;
-  last_loss_ = metrics.loss;
-  if (!std::isfinite(metrics.loss) && !loss_scale_)
-    give_up(text("step ", step + 1, ": the loss is ", metrics.loss,
-                 ". The run has diverged or the data are at fault: lower ", keys_of_rates(config_.optimizer)));
-
+  if (!passed_) last_loss_ = metrics.loss;
   if (validates(step)) metrics.validation_loss = validation_loss();
 
   metrics.step = step + 1;
@@ -284,11 +344,11 @@ void Trainer::record(const Issued& issued, const StepResult& result) {
   metrics.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   metrics.tokens_per_second = double(issued.tokens - last_tokens_) / std::max(1e-9, metrics.seconds - last_seconds_);
   metrics.optimizer = result.optimizer;
-  if (loss_scale_) {
-    metrics.skipped = loss_scale_->skipped_steps();
-    metrics.loss_scale = loss_scale_->scale();
-  }
-  const bool due = (step + 1) % config_.metrics.log_interval == 0 || step + 1 == steps_ || metrics.validation_loss;
+  if (loss_scale_) metrics.loss_scale = loss_scale_->scale();
+  if (loss_scale_ || rule_.choice() != OnNonfinite::stop)
+    metrics.skipped = rule_.count_until(step + 1) + (loss_scale_ ? loss_scale_->skipped_steps() : 0);
+  const bool due =
+      (step + 1) % config_.metrics.log_interval == 0 || step + 1 == steps_ || metrics.validation_loss || passed_;
   if (records_.metrics && due) records_.metrics->write(metrics);
   if (records_.progress) records_.progress->show(metrics);
   if (due) {

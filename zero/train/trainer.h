@@ -2,6 +2,7 @@
 // Trainer: the training loop. One readable step over an engine, its data and its records.
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -16,6 +17,8 @@
 #include "zero/train/checkpoints.h"
 #include "zero/train/first_step_dump.h"
 #include "zero/train/metrics.h"
+#include "zero/train/nonfinite/nonfinite_report.h"
+#include "zero/train/nonfinite/nonfinite_rule.h"
 #include "zero/train/progress.h"
 #include "zero/train/run_clock.h"
 #include "zero/train/stop_signal.h"
@@ -42,6 +45,9 @@ struct TrainerParts {
   Checkpoints* checkpoints = nullptr;  // null: none are written, whatever signals arrive
   const StopSignal* stop = nullptr;    // null: nobody asks to stop
   RunClock* clock = nullptr;           // rank 0's counts; null: no clock saves or ends the run
+  // Brings the states of the newest checkpoint that verifies into the engine; throws on all ranks where there is none.
+  // Collective. Empty: the run never goes back.
+  std::function<RunPosition()> restore = {};
 };
 
 /// How a run came to its end.
@@ -56,10 +62,13 @@ class Trainer {
   void resume(const RunPosition& position);
 
   /// Trains until the last step, or until a signal has reached any rank or the clock ends the run; then all ranks stop
-  /// after the same step with a checkpoint. Throws Error when a gradient is not finite (fp16 skips the step instead, and throws when the run ends
-  /// with a loss that is not, or with all steps skipped), and when a stop finds no room for its checkpoint in the
-  /// output directory (it says where the states are then). On a GPU what a step found is read when the next one is
-  /// under way, so errors, the loss scale and requests to stop come a step later.
+  /// after the same step with a checkpoint. A step whose loss or gradients are not finite is not taken:
+  /// training.on_nonfinite says whether it ends the run (Error), is skipped, or sends the run back to its newest
+  /// checkpoint. Of fp16 that is what a lower loss scale does not mend; with "stop" the loss scale alone decides, and a
+  /// run that ends with a loss that is not finite throws. Throws Error too when no step was taken at all, and when a
+  /// stop finds no room for its checkpoint in the output directory (it says where the states are then). States that are
+  /// not finite are never saved. On a GPU what a step found is read when the next one is under way, so errors, the loss
+  /// scale and requests to stop come a step later.
   RunEnd run();
 
   /// Where the run stands: after the last step whose result was read.
@@ -70,32 +79,53 @@ class Trainer {
   struct Issued {
     std::int64_t step = 0;
     PendingStepResult pending;
-    double trained = 0;       // tokens of the step
-    std::int64_t tokens = 0;  // of the run, this step included
+    std::vector<at::Tensor> losses;  // of the micro-batches of this rank
+    double trained = 0;              // tokens of the step
+    std::int64_t tokens = 0;         // of the run, this step included
     std::int64_t trained_tokens = 0;
   };
   void train_step(std::int64_t step);
   Batch on_device(const Batch& batch) const;
-  at::Tensor forward_backward(std::int64_t step, double scale);
+  at::Tensor forward_backward(std::int64_t step, double scale, std::vector<at::Tensor>& losses);
   bool validates(std::int64_t step) const;
   bool saves_after(std::int64_t step) const;
-  /// Writes a checkpoint of the run as it stands. Whether it is known to be there. Collective.
+  /// Whether a checkpoint of the run as it stands is better than those before it; `failed_` where the run goes back
+  /// instead. Collective.
+  bool worth_saving(std::int64_t step);
+  /// Writes a checkpoint of the run as it stands, for which work began then. Whether it is known to be there. Collective.
   enum class Waits : std::uint8_t { for_the_copy, to_the_end };
-  bool save(Waits waits);
+  bool save(Waits waits, std::chrono::steady_clock::time_point begin);
   /// After a step: what becomes of a checkpoint that is being written, as the ranks have told each other. Collective.
   void tend_save();
   /// Waits for one that is being written. Collective.
   void finish_save();
   /// Ends the run where it stands, with a checkpoint. Collective.
   RunEnd end_early();
+  /// The step of the newest checkpoint; -1: there is none. Collective.
+  std::int64_t newest_checkpoint();
+  /// Throws Error where there is no result. Collective.
   void require_trained();
   void note_taken(const Issued& issued);
   /// For a run that ends in an error: keeps the states where no checkpoint holds them. The rest of its message.
   /// Collective.
   std::string rescue(const RunPosition& position);
   void settle();
-  void judge(std::int64_t step, const StepResult& result);
-  void scale_loss(std::int64_t step, bool taken);
+  void settle_all();
+  /// Of a step that was not taken: whether a lower loss scale is the remedy, which is then applied. Collective.
+  bool lowers_loss_scale(const Issued& issued, const StepResult& result);
+  /// The remedies for a step that none of the above has: ends the run, skips the step, or sets `failed_`. Collective.
+  void not_finite(const Issued& issued, const StepResult& result);
+  NonfiniteReport report_of(const Issued& issued, const StepResult& result);
+  /// Of the states after the step, where they are to be looked at. Collective.
+  void watch_states(std::int64_t step);
+  /// What is not finite of the states as the last step that was read has left them. Collective.
+  std::optional<NonfiniteTensors> broken_states();
+  void set_failed(std::int64_t step, bool states_are_finite, std::string why);
+  /// Does nothing but to pass over the step.
+  void pass_over(std::int64_t step);
+  /// After a failure: back to the newest checkpoint. Collective.
+  void go_back();
+  void stand_at(const RunPosition& position);
   /// Ends the run with an Error of `why` and what became of the states. Collective.
   [[noreturn]] void give_up(const std::string& why);
   double validation_loss();
@@ -114,6 +144,8 @@ class Trainer {
   RunClock* clock_;
   ScheduleOptions schedule_;
   std::optional<LossScale> loss_scale_;
+  NonfiniteRule rule_;
+  std::function<RunPosition()> restore_;
   std::optional<FirstStepDump> dump_;
 
   bool stop_agreed_ = false;  // a signal has reached some rank
@@ -124,8 +156,16 @@ class Trainer {
   std::int64_t steps_done_ = 0;
   std::deque<Issued> issued_;
   std::chrono::steady_clock::time_point begin_;  // of step 1, as if the run had never been interrupted
-  double last_loss_ = 0;
-  RunPosition taken_;  // after the last step that was taken
+  double last_loss_ = 0;                         // of the last step that was not passed over
+  RunPosition taken_;                            // after the last step that was taken
+  std::int64_t sound_updates_ = -1;              // so many, and the states were finite
+  bool passed_ = false;                          // the last step was skipped or passed over
+  bool owes_save_ = false;                       // the checkpoint of such a step follows the next one that is taken
+  struct Failure {
+    NonfiniteStep at;
+    std::string why;
+  };
+  std::optional<Failure> failed_;  // and the run goes back
   bool resumed_ = false;
   double last_seconds_ = 0;
   std::int64_t last_tokens_ = 0;

@@ -15,7 +15,8 @@ Manifest example() {
   manifest.run.directory = "/somewhere";
   manifest.run.model_config = "{}";
   manifest.run.ranks = 3;
-  manifest.position = {12, (std::int64_t{1} << 53) + 1, 7, 1.0 / 3, 11, LossScaleState{1024, 5, 1}};
+  manifest.position = {
+      12, (std::int64_t{1} << 53) + 1, 7, 1.0 / 3, 11, LossScaleState{1024, 5, 1}, {{4, 11, 15}, 1, 2, 16}};
   manifest.groups = {
       {{{{"w", {2, 3}}, 0, 0}, {{"b", {3}}, 32, 0}}, 64, {{"master"}, {"absmax", at::kFloat, 256}}, "lion"},
       {{{{"d:", {1}}, 0, 0}}, 1, {{"d", at::kDouble}}},
@@ -48,6 +49,14 @@ TEST(Manifest, ReadsBackWhatItWrote) {
   EXPECT_EQ(format_manifest(back), format_manifest(manifest));
 }
 
+TEST(Manifest, OfARunWithoutStepsThatWerePassedOverSaysNothingOfThem) {
+  Manifest manifest = example();
+  EXPECT_NE(format_manifest(manifest).find("\"passed\":{\"steps\":[4,11,15]"), std::string::npos);
+  manifest.position.passed = {};
+  EXPECT_EQ(format_manifest(manifest).find("passed"), std::string::npos);
+  EXPECT_EQ(parse_manifest(format_manifest(manifest), "m.json").position.passed, PassedSteps());
+}
+
 TEST(Manifest, ADirectoryMayHaveAnyBytes) {
   for (const char* name : {"/plain/100%41", "/ü", "/\xff%\xc3/a", ""}) {
     Manifest manifest = example();
@@ -74,6 +83,7 @@ TEST(Manifest, ContentsThatContradictEachOtherAreRefused) {
     spoil(manifest);
     return refusal(format_manifest(manifest)) != "";
   };
+  EXPECT_TRUE(refused([](Manifest& m) { m.position.passed.steps = {4, 3}; }));
   EXPECT_TRUE(refused([](Manifest& m) { m.files[0].name = "../states"; }));
   EXPECT_TRUE(refused([](Manifest& m) { m.files[0].sections[0].group = 1; }));
   EXPECT_TRUE(refused([](Manifest& m) { m.files[0].sections[0].count = 65; }));

@@ -121,6 +121,11 @@ TEST(Config, ContradictionsNameBothPlaces) {
   EXPECT_THAT(refusal(least, {"data.validation=a.bin"}),
               HasSubstr("--set data.validation=a.bin: needs [training] validation_interval"));
   EXPECT_EQ(refusal(least, {"data.validation=a.bin", "training.validation_interval=0"}), "accepted");
+  EXPECT_THAT(
+      refusal(least, {"training.on_nonfinite=rollback"}),
+      HasSubstr("--set training.on_nonfinite=rollback: needs checkpoints to go back to: give [checkpoint] interval"));
+  for (const char* checkpoints : {"checkpoint.interval=5", "checkpoint.every_minutes=1"})
+    EXPECT_EQ(refusal(least, {"training.on_nonfinite=rollback", checkpoints}), "accepted");
   EXPECT_THAT(refusal(least, {"zero.stage=2", "offload.parameters=cpu"}), HasSubstr("needs [zero] stage = 3"));
   EXPECT_THAT(refusal(least, {"offload.optimizer=nvme"}), HasSubstr("needs [offload] nvme_dir"));
 }

@@ -89,6 +89,19 @@ TEST_F(MetricsFile, ResumeCutsATornLastLine) {
   EXPECT_EQ(read(path_), format_metrics(step(1)) + "\n" + format_metrics(step(3)) + "\n");
 }
 
+TEST_F(MetricsFile, ARunThatGoesBackLosesTheLinesOfItsLaterSteps) {
+  MetricsWriter writer(path_);
+  for (int i = 1; i <= 5; ++i) writer.write(step(i));
+  writer.cut_after(9);
+  writer.cut_after(3);
+  writer.cut_after(4);
+  std::string expected;
+  for (int i = 1; i <= 3; ++i) expected += format_metrics(step(i)) + "\n";
+  EXPECT_EQ(read(path_), expected);
+  writer.write(step(4));
+  EXPECT_EQ(read(path_), expected + format_metrics(step(4)) + "\n");
+}
+
 TEST_F(MetricsFile, ResumeMakesAMissingFile) {
   MetricsWriter::resume(path_, 3).write(step(4));
   EXPECT_EQ(read(path_), format_metrics(step(4)) + "\n");
@@ -127,6 +140,21 @@ TEST_F(MetricsFile, AFullDiskDelaysLinesAndTearsNone) {
   std::string expected = line;
   for (int i = 0; i < 3; ++i) expected += format_metrics(step(2)) + "\n" + format_metrics(step(3)) + "\n";
   EXPECT_EQ(read(path_), expected + format_metrics(step(4)) + "\n");
+}
+
+TEST_F(MetricsFile, LinesThatWaitAreCutToo) {
+  std::string expected;
+  for (int i = 1; i <= 3; ++i) expected += format_metrics(step(i)) + "\n";
+  MetricsWriter writer(path_);
+  writer.write(step(1));
+  {
+    const FullDisk full(read(path_).size());
+    for (int i = 2; i <= 5; ++i) writer.write(step(i));
+    writer.cut_after(2);
+    EXPECT_EQ(read(path_), format_metrics(step(1)) + "\n");
+  }
+  writer.write(step(3));
+  EXPECT_EQ(read(path_), expected);
 }
 
 // Lines are written a few bytes at a time, and one call of them all fails.

@@ -77,14 +77,16 @@ const std::vector<std::int64_t>& Loader::rows_of(std::int64_t step) {
   return rows_;
 }
 
-Batch Loader::batch(std::int64_t step, std::int64_t micro_batch) {
+std::vector<std::int64_t> Loader::rows(std::int64_t step, std::int64_t micro_batch, int rank) {
   ZERO_CHECK(micro_batch >= 0 && micro_batch < micro_batches(),
              text("micro-batch ", micro_batch, " of ", micro_batches()));
-  const std::int64_t first = (micro_batch * options_.ranks + options_.rank) * options_.local_batch_size;
-  const std::vector<std::int64_t>& numbers = rows_of(step);
+  const auto first = rows_of(step).begin() + (micro_batch * options_.ranks + rank) * options_.local_batch_size;
+  return {first, first + options_.local_batch_size};
+}
+
+Batch Loader::batch(std::int64_t step, std::int64_t micro_batch) {
   std::vector<Row> rows;
-  for (std::int64_t i = 0; i < options_.local_batch_size; ++i)
-    rows.push_back(source_->row(numbers[static_cast<std::size_t>(first + i)]));
+  for (const std::int64_t row : this->rows(step, micro_batch, options_.rank)) rows.push_back(source_->row(row));
   return make_batch(rows, 1, options_.length);
 }
 

@@ -46,6 +46,9 @@ class Loader {
   /// Steps count from 0.
   Batch batch(std::int64_t step, std::int64_t micro_batch);
 
+  /// The rows of the source in any rank's micro-batch.
+  std::vector<std::int64_t> rows(std::int64_t step, std::int64_t micro_batch, int rank);
+
   /// Trained tokens of the step's whole global batch, all ranks and micro-batches.
   std::int64_t trained_tokens(std::int64_t step);
 

@@ -1,0 +1,61 @@
+#pragma once
+// Whole trainings on simulated ranks, by the trainer, with faults planted in gradients of chosen rows of the data and
+// checkpoints on a disk in memory.
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/sim/memory_disk.h"
+#include "zero/checkpoint/manifest.h"
+
+namespace zero::testing {
+
+/// What the gradient of a parameter becomes in the micro-batch with a row; local_batch_size is 1.
+struct Plant {
+  std::int64_t row = 0;
+  int unit = 0;
+  int parameter = 0;  // among those of the unit that are trained
+  std::function<at::Tensor(const at::Tensor& gradient)> change;
+};
+
+struct BenchRun {
+  std::vector<std::string> settings;  // "section.key=value" on top of a small model's
+  std::string groups = {};            // [[optimizer.group]] tables
+  int ranks = 1;
+  std::int64_t steps = 8;
+  std::vector<Plant> plants = {};
+  std::set<std::int64_t> broken_rows = {};  // with a token whose embedding holds an infinity, which no other row has
+  bool resume = false;
+  // Called before each row that is read for a step of training, on every rank: may throw.
+  std::function<void(std::int64_t row)> before_row = {};
+  std::string metrics = {};  // path; empty: none
+};
+
+struct BenchResult {
+  std::map<std::string, at::Tensor> weights;  // empty where the run failed
+  std::string error;                          // the same on all ranks; empty: none
+  std::vector<std::int64_t> checkpoints;      // newest first
+  std::optional<PassedSteps> passed;          // of the newest one's manifest
+};
+
+/// A run of the trainer, with checkpoints below /disk/run/checkpoints.
+BenchResult train(const BenchRun& run, MemoryDisk& disk);
+
+/// The same training by a plain loop without any of the trainer's remedies, in which some steps (from 1) are not taken.
+std::map<std::string, at::Tensor> train_without(const std::set<std::int64_t>& steps, const BenchRun& run);
+
+/// A row of a step, from 1, that `rank` has in its micro-batch.
+std::int64_t row_of(const BenchRun& run, std::int64_t step, int rank, int micro_batch);
+
+/// The last number of the gradient is another one.
+std::function<at::Tensor(const at::Tensor&)> with_last(double value);
+
+void expect_equal(const std::map<std::string, at::Tensor>& a, const std::map<std::string, at::Tensor>& b);
+
+}  // namespace zero::testing

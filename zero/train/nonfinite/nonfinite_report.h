@@ -1,0 +1,44 @@
+#pragma once
+// NonfiniteReport: what is known of a step that was not taken, since something in it was not finite.
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "zero/core/engine.h"
+#include "zero/core/states/nonfinite_search.h"
+#include "zero/data/rows/loader.h"
+
+namespace zero {
+
+/// A rank's loss that is not finite, by the first micro-batch that made it so and its rows of the training data.
+struct NonfiniteLoss {
+  int rank = 0;
+  double loss = 0;
+  std::int64_t micro_batch = 0;
+  std::vector<std::int64_t> rows;
+};
+
+struct NonfiniteReport {
+  std::int64_t step = 0;  // from 0
+  double norm = 0;
+  std::vector<NonfiniteLoss> losses;          // by rank
+  bool gradients_are_known = true;            // false: the next step has replaced them
+  std::optional<NonfiniteTensors> gradients;  // none: only their norm is not finite
+  std::optional<NonfiniteTensors> states;     // of weights and optimizer states as they are now
+
+  /// "step 3: the gradients' norm is nan; the loss of rank 1 is nan, in micro-batch 0 (rows 12, 40 of the training
+  /// data); gradients are not finite from ... to ...", without a full stop.
+  std::string describe() const;
+};
+
+/// What a step that was not taken has left. `losses`: of this rank's micro-batches. Collective; the same on all ranks.
+NonfiniteReport find_nonfinite(Engine& engine, Loader& data, std::int64_t step, const StepResult& result,
+                               const std::vector<at::Tensor>& losses, bool gradients_are_there);
+
+/// Whether the losses of all ranks are finite. Collective.
+bool losses_are_finite(Engine& engine, const StepResult& result);
+
+}  // namespace zero

@@ -1,0 +1,63 @@
+"""What processes hold while they live: memory and descriptors, sampled, and how fast that grows."""
+import os
+import threading
+import time
+
+from faults import children
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+ENDING = 8  # samples while a process may give its memory back
+
+
+def held_by(pid):
+    """(resident bytes, descriptors); None when it has ended."""
+    try:
+        with open(f"/proc/{pid}/statm") as file:
+            resident = int(file.read().split()[1]) * PAGE
+        return resident, len(os.listdir(f"/proc/{pid}/fd"))
+    except (OSError, IndexError):
+        return None
+
+
+class Sampler:
+    """Samples a script and its ranks four times a second until it is left."""
+
+    def __init__(self, script):
+        self.script, self.series, self.over = script, {}, threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *unused):
+        self.over.set()
+        self.thread.join()
+
+    def run(self):
+        begin = time.monotonic()
+        while not self.over.wait(0.25):
+            ranks = [rank for job in children(self.script, "mpirun") for rank in children(job, "zero_train")]
+            for pid in [self.script, *ranks]:
+                if held := held_by(pid):
+                    self.series.setdefault(pid, []).append((time.monotonic() - begin, *held))
+
+    def trends(self, shortest):
+        """{process: Trend} of those that lived so many seconds."""
+        return {pid: Trend(points[:-ENDING]) for pid, points in self.series.items() if len(points) > 2 * ENDING and points[-1][0] - points[0][0] >= shortest}
+
+
+class Trend:
+    """The second half of a process's life: what it grew by from the first quarter of it to the last, and the slope of a line through it."""
+
+    def __init__(self, points):
+        half = points[len(points) // 2:]
+        quarter = max(1, len(half) // 4)
+        self.grown = max(p[1] for p in half[-quarter:]) - max(p[1] for p in half[:quarter])
+        self.descriptors_grown = min(p[2] for p in half[-quarter:]) - min(p[2] for p in half[:quarter])
+        self.seconds = points[-1][0] - points[0][0]
+        self.peak = max(p[1] for p in points)
+        self.most_descriptors = max(p[2] for p in points)
+        mean_t, mean_r = sum(p[0] for p in half) / len(half), sum(p[1] for p in half) / len(half)
+        spread = sum((p[0] - mean_t) ** 2 for p in half)
+        self.slope = sum((p[0] - mean_t) * (p[1] - mean_r) for p in half) / spread if spread else 0.0  # bytes a second

@@ -11,6 +11,7 @@ import argparse
 import array
 import collections
 import json
+import math
 import os
 import random
 import shutil
@@ -181,25 +182,30 @@ class Soak:
         dice = random.Random(f"{self.args.seed}/{number}")
         every = self.args.every * dice.choice((0.4, 1, 2.5))
         place, checkpoints, faults = self.place, Checkpoints(self.place.path("disk/out/checkpoints")), collections.Counter()
-        process = place.start("disk/out", settings)
+        process, filled = place.start("disk/out", settings), -math.inf
         with Sampler(process.pid) as sampler:
-            while process.poll() is None:
+            while True:
                 fault = Fault(dice, every)
                 try:
-                    process.wait(timeout=fault.gap)
-                    break
+                    code = process.wait(timeout=fault.gap)
+                    if code != 2 or time.monotonic() - filled > 10:
+                        break
+                    self.counts["first starts refused on the full disk"] += 1  # as they must
+                    process = place.start("disk/out", settings)
                 except subprocess.TimeoutExpired:
                     pass
                 if time.monotonic() > end:
                     continue  # the round ends in peace
                 if fault.kind.endswith("the script"):
                     done, process = self.end_script(where, process, fault.kind, settings)
-                    sampler.script = process.pid
                 else:
                     done = fault.strike(process.pid, place.disk, checkpoints)
+                sampler.script = process.pid
                 if done is not None:
                     faults[fault.kind] += 1
                     print(f"{where}: {fault.kind}: {done}", flush=True)
+                if fault.kind == "fill the disk":
+                    filled = time.monotonic()
                 for name_aside in checkpoints.clear_set_aside():
                     self.find(where, f"{name_aside} was whole")
         place.disk.empty()

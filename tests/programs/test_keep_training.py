@@ -1,0 +1,262 @@
+"""What scripts/keep_training makes of runs that end before their time: goes on, gives up, stops, and leaves nothing of a dead job.
+
+usage: test_keep_training.py BIN TESTS_DATA [-k NAME] [--seconds N]        exits 1 when something is wrong
+"""
+import contextlib
+import glob
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from checks import arguments, environment, run_checks
+from test_checkpoints import DEADLINE_SECONDS, Place, wait_for_steps
+from test_train_script import children_of
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SCRIPT = os.path.join(HERE, "..", "..", "scripts", "keep_training")
+KEPT = ("--set", "training.steps=120", "--set", "checkpoint.interval=5")
+ENDLESS = ("--set", "training.steps=100000", "--set", "checkpoint.interval=5")
+
+
+@contextlib.contextmanager
+def kept(place, *options, ranks=2, bin=None, **variables):
+    """keep_training over place's run; nothing of it outlives a check that fails."""
+    os.makedirs(place.path("tmp"), exist_ok=True)
+    with open(place.path("said"), "w") as said:
+        script = subprocess.Popen([SCRIPT, "--ranks", str(ranks), "--pause", "0.1", *options, "config.toml"], cwd=place.folder, stdout=said, stderr=subprocess.STDOUT,
+                                  start_new_session=True, env=environment(ZERO_BIN=bin or place.bin, TMPDIR=place.path("tmp"), ZERO_CHECK=place.folder, **variables))
+    try:
+        yield script
+    finally:
+        for pid in {*processes(place), script.pid} if script.poll() is None else processes(place):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        script.wait()
+
+
+def processes(place):
+    """All that a check started, however far from the script."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{name}/environ") as file:
+            if f"ZERO_CHECK={place.folder}" in file.read().split("\0"):
+                found.append(int(name))
+    return found
+
+
+def job_of(script):
+    """(mpirun, its ranks)"""
+    end = time.time() + DEADLINE_SECONDS
+    while time.time() < end:
+        for mpirun in children_of(script.pid, "mpirun"):
+            if len(ranks := children_of(mpirun, "zero_train")) == 2:
+                return mpirun, sorted(ranks)
+        time.sleep(0.05)
+    raise AssertionError("no job")
+
+
+def expect_end(place, script, code=0):
+    """What it said. Nothing is left of its jobs."""
+    found, said = place.wait(script)
+    assert found == code, (found, said)
+    assert not processes(place), said
+    assert os.listdir(place.path("tmp")) == [] and not glob.glob("/dev/shm/zero-keep-*"), (os.listdir(place.path("tmp")), glob.glob("/dev/shm/zero-keep-*"))
+    return said
+
+
+def fake(place, body):
+    """A folder with a program that is called zero_train, which counts its starts in the file `starts`."""
+    os.makedirs(place.path("fake"), exist_ok=True)
+    with open(place.path("fake/zero_train"), "w") as file:
+        file.write(f'#!/bin/bash\necho "$@" >> starts\nn=$(wc -l < starts)\nmkdir -p out\n{body}\n')
+    os.chmod(place.path("fake/zero_train"), 0o755)
+    return place.path("fake")
+
+
+def starts(place):
+    with open(place.path("starts")) as file:
+        return file.read().splitlines()
+
+
+def run_fake(place, body, *options, code, **variables):
+    """(what was said, the command line of each start)"""
+    for name in ("starts", "out"):
+        subprocess.run(["rm", "-rf", place.path(name)], check=True)
+    with kept(place, *options, ranks=1, bin=fake(place, body), **variables) as script:
+        return expect_end(place, script, code), starts(place)
+
+
+def check_goes_on(place, args):
+    """A rank, mpirun and all of them are killed, one after the other; the result is the undisturbed run's."""
+    code, said = place.run(*KEPT, out="undisturbed")
+    assert code == 0, said
+    with kept(place, *KEPT) as script:
+        for kill, steps in ((lambda mpirun, ranks: ranks[1:], 12), (lambda mpirun, ranks: [mpirun], 40), (lambda mpirun, ranks: [mpirun, *ranks], 70)):
+            assert wait_for_steps(place, script, steps)
+            for pid in kill(*job_of(script)):
+                os.kill(pid, signal.SIGKILL)
+            time.sleep(0.5)
+        said = expect_end(place, script)
+    assert said.count("goes on after checkpoint ") == 3 and "keep_training: finished after 4 starts" in said, said
+    place.expect_same("out", "undisturbed")
+
+
+def check_damage(place, args):
+    """The newest checkpoint is damaged: said, and the one before is taken."""
+    code, said = place.run(*KEPT, out="undisturbed")
+    assert code == 0, said
+    with kept(place, *KEPT, "--set", "checkpoint.keep=4") as script:
+        assert wait_for_steps(place, script, 20)
+        ranks = job_of(script)[1]
+        for pid in ranks:
+            os.kill(pid, signal.SIGSTOP)
+        newest = [name for name in place.checkpoints() if len(name) == 13][-1]
+        with open(place.path("out/checkpoints", newest, "rank-00001.states"), "r+b") as file:
+            byte = file.read(1)[0]
+            file.seek(0)
+            file.write(bytes([byte ^ 16]))
+        for pid in ranks:
+            os.kill(pid, signal.SIGKILL)
+        said = expect_end(place, script)
+    assert f"the checkpoint of step {int(newest[5:])} does not verify" in said and "The one before is taken" in said, said
+    assert newest + ".damaged" in place.checkpoints(), place.checkpoints()
+    place.expect_same("out", "undisturbed")
+
+
+def check_hangs(place, args):
+    """Ranks that stand still are killed: where mpirun is dead and where nothing else is wrong."""
+    with kept(place, "--set", "training.steps=400", "--set", "checkpoint.interval=5", "--hang", "6") as script:
+        for stopped, killed in ((slice(0, 3), slice(0, 0)), (slice(1, 3), slice(0, 1))):
+            assert wait_for_steps(place, script, len(place.metrics()) + 5)
+            mpirun, ranks = job_of(script)
+            for pid in [mpirun, *ranks][stopped]:
+                os.kill(pid, signal.SIGSTOP)
+            for pid in [mpirun, *ranks][killed]:
+                os.kill(pid, signal.SIGKILL)
+            end = time.time() + DEADLINE_SECONDS
+            while any(os.path.exists(f"/proc/{rank}") for rank in ranks):
+                assert time.time() < end, "they are alive"
+                time.sleep(0.1)
+        said = expect_end(place, script)
+    assert said.count("no step and no checkpoint for 6 s: the job is killed") == 1, said
+
+
+def check_stops(place, args):
+    """SIGTERM, Ctrl-C and SIGUSR1, also while a rank stands still: a checkpoint and 75; the same command goes on."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+        with kept(place, *ENDLESS) as script:
+            assert wait_for_steps(place, script, len(place.metrics()) + 7)
+            os.kill(job_of(script)[1][1], signal.SIGSTOP)
+            os.kill(script.pid, number)
+            said = expect_end(place, script, 75)
+        assert "stopped on request after step" in said, said
+        assert place.checkpoints()[-1] == f"step-{len(place.metrics()):08d}", (place.checkpoints(), len(place.metrics()))
+    with kept(place, *ENDLESS) as script:
+        assert wait_for_steps(place, script, len(place.metrics()) + 2)
+        os.kill(job_of(script)[1][1], signal.SIGSTOP)
+        os.kill(script.pid, signal.SIGINT)
+        os.kill(job_of(script)[1][1], signal.SIGSTOP)
+        time.sleep(0.5)
+        for rank in job_of(script)[1]:
+            os.kill(rank, signal.SIGSTOP)
+        os.kill(script.pid, signal.SIGINT)
+        code, said = place.wait(script)
+    assert (code == 137 and "ended at once, as asked" in said) or code == 75, (code, said)  # it was faster than the second signal
+
+
+def check_killed_script(place, args):
+    """Its run stops with a checkpoint, and the next script goes on and removes what was left."""
+    with kept(place, *ENDLESS) as script:
+        assert wait_for_steps(place, script, 7)
+        job_of(script)
+        script.kill()
+        end = time.time() + DEADLINE_SECONDS
+        while processes(place):
+            assert time.time() < end, processes(place)
+            time.sleep(0.1)
+    assert place.checkpoints()[-1] == f"step-{len(place.metrics()):08d}", (place.checkpoints(), len(place.metrics()))
+    assert os.listdir(place.path("tmp")), "nothing to remove"
+    with kept(place, "--set", f"training.steps={len(place.metrics()) + 3}", "--set", "checkpoint.interval=5") as script:
+        assert "goes on after checkpoint" in expect_end(place, script)
+
+
+def check_mistakes(place, args):
+    for options, piece in ((("--set", "zero.stage=7"), "stage"), (("--set", "job.output_dir="), "job.output_dir is missing"), (("--tries", "0"), "at least 1"),
+                           (("--overwrite", "--resume"), "leave one out"), (("--nonsense",), "--nonsense")):
+        with kept(place, *options) as script:
+            said = expect_end(place, script, 2)
+            assert piece in said and said.count("keep_training: start ") == (options[-1] == "zero.stage=7"), said
+    os.remove(place.path("config.toml"))
+    with kept(place) as script:
+        assert "config.toml: " in expect_end(place, script, 2)
+
+
+def check_gives_up(place, args):
+    begin = time.time()
+    said, lines = run_fake(place, "exit 1", "--tries", "4", code=1)
+    assert len(lines) == 4 and "given up after 4 starts that came no further" in said and time.time() - begin >= 0.1 + 0.2 + 0.4, said
+    assert all("--resume" not in line for line in lines), lines
+    one_step_a_start = 'touch out/config.toml; echo "{\\"step\\":$n}" >> out/metrics.jsonl; [ $n -lt 6 ]  && exit 1; exit 0'
+    said, lines = run_fake(place, one_step_a_start, "--tries", "2", code=0)
+    assert len(lines) == 6 and "--resume" not in lines[0] and all("--resume" in line for line in lines[1:]), (lines, said)
+    checkpoints = 'touch out/config.toml; mkdir -p out/checkpoints/step-0000000$n; touch out/checkpoints/step-0000000$n/manifest.json; [ $n -lt 4 ] && kill -KILL $$; exit 0'
+    said, lines = run_fake(place, checkpoints, "--tries", "1", code=0)
+    assert len(lines) == 4 and "ended by signal 9 after step 0, checkpoint 1" in said, said
+
+
+def check_refused_later(place, args):
+    """A start that is refused after one that was not is tried again: a disk that is full, say, is no mistake of the user."""
+    said, lines = run_fake(place, "[ $n -eq 1 ] && touch out/config.toml && exit 1; [ $n -lt 4 ] && exit 2; exit 0", code=0)
+    assert len(lines) == 4, said
+    said, lines = run_fake(place, "exit 2", code=2)
+    assert len(lines) == 1, said
+
+
+def check_exit_code_75(place, args):
+    body = "touch out/config.toml; [ $n -lt 3 ] && exit 75; exit 0"
+    assert len(run_fake(place, body, code=0)[1]) == 3
+    assert len(run_fake(place, body, "--on-stop", "exit", code=75)[1]) == 1
+    assert len(run_fake(place, body, code=75, SLURM_JOB_ID="7")[1]) == 1
+    assert len(run_fake(place, body, "--on-stop", "restart", code=0, SLURM_JOB_ID="7")[1]) == 3
+
+
+def check_overwrite(place, args):
+    """Until the new run has begun: what an old one left is not taken for it."""
+    os.makedirs(place.path("out"))
+    with open(place.path("out/config.toml"), "w") as file:
+        file.write("an old run's")
+    begins_at_its_third = "[ $n -lt 3 ] && exit 1; [ $n -eq 3 ] && { rm out/config.toml; touch out/config.toml; exit 1; }; exit 0"
+    with kept(place, "--overwrite", ranks=1, bin=fake(place, begins_at_its_third)) as script:
+        expect_end(place, script)
+    assert ["--overwrite" in line for line in starts(place)] == [True, True, True, False] and "--resume" in starts(place)[3], starts(place)
+
+
+def check_words_that_nobody_takes(place, args):
+    """A full disk below the log does not end the run, nor does a reader that is gone."""
+    reader, gone = os.pipe()
+    os.close(reader)
+    program = fake(place, "for i in $(seq 200); do echo line $i; echo line $i >&2; sleep 0.005; done; touch ended")
+    for words in (os.open("/dev/full", os.O_WRONLY), gone):
+        done = subprocess.run([SCRIPT, "--ranks", "1", "config.toml"], cwd=place.folder, stdout=words, stderr=words, timeout=DEADLINE_SECONDS, env=environment(ZERO_BIN=program))
+        assert done.returncode == 0 and os.path.exists(place.path("ended")), done
+        os.remove(place.path("ended"))
+        os.close(words)
+
+
+def check_soak(place, args):
+    """A short one of what tests/soak/soak.py does for hours."""
+    soak = [sys.executable, os.path.join(HERE, "..", "soak", "soak.py"), place.bin, "--seconds", str(args.seconds), "--steps", "250", "--every", "1.5", "--variants", "1",
+            "--ranks", "2", "--seed", "3"]
+    done = subprocess.run(soak, capture_output=True, text=True, timeout=240, env=environment(TMPDIR=place.folder))
+    assert done.returncode in (0, 77), done.stdout + done.stderr
+
+
+def main():
+    args = arguments(__doc__, seconds=25)
+    run_checks(args, globals(), lambda check, folder: check(Place(folder, args.bin, args.data), args))
+
+
+if __name__ == "__main__":
+    main()

@@ -23,7 +23,7 @@ class Sampler:
     """Samples a script and its ranks four times a second until it is left."""
 
     def __init__(self, script):
-        self.script, self.series, self.over = script, {}, threading.Event()
+        self.script, self.scripts, self.series, self.over = script, {script}, {}, threading.Event()
         self.thread = threading.Thread(target=self.run, daemon=True)
 
     def __enter__(self):
@@ -33,6 +33,11 @@ class Sampler:
     def __exit__(self, *unused):
         self.over.set()
         self.thread.join()
+
+    def look_at(self, script):
+        """The one that took the last one's place."""
+        self.script = script
+        self.scripts.add(script)
 
     def run(self):
         begin = time.monotonic()

@@ -96,10 +96,11 @@ class Place:
             time.sleep(0.1)
         return self.survivors()
 
-    def restarts(self):
-        """Starts beyond the first of each script, as its log tells."""
+    def told(self):
+        """(starts beyond the first of each script, checkpoints that were saved elsewhere and moved home), as the scripts told of them."""
         with open(self.path("log"), errors="replace") as file:
-            return sum(line.startswith("keep_training: start ") and not line.startswith("keep_training: start 1:") for line in file)
+            lines = [line for line in file if line.startswith("keep_training: ")]
+        return sum(" start " in line and " start 1:" not in line for line in lines), sum(" is now " in line for line in lines)
 
     def metrics(self, out):
         with open(self.path(out, "metrics.jsonl")) as file:
@@ -127,14 +128,14 @@ class Soak:
         """The reference of a variant, made once; memory and descriptors of its ranks are looked at too."""
         if name in self.references:
             return self.references[name]
-        process = self.place.start("reference", VARIANTS[name])
+        process = self.place.start("reference", [*VARIANTS[name], "job.time_limit="])
         with Sampler(process.pid) as sampler:
             code = process.wait()
         where = f"undisturbed {name}"
         if code != 0:
             self.find(where, f"exit code {code}")
-        self.check_growth(where, process.pid, sampler)
-        self.check_leavings(where, "reference", {})
+        self.check_growth(where, sampler)
+        self.check_leavings(where, "reference")
         self.references[name] = (self.place.metrics("reference"), self.place.result("reference"))
         steps = len(self.references[name][0])
         if steps != self.args.steps or not self.references[name][1]:
@@ -142,16 +143,16 @@ class Soak:
         shutil.move(self.place.path("reference"), tempfile.mkdtemp(dir=self.place.path("tmp"), prefix="kept-"))
         return self.references[name]
 
-    def check_growth(self, where, script, sampler):
+    def check_growth(self, where, sampler):
         for pid, trend in sampler.trends(shortest=20).items():
-            who = "the script" if pid == script else "a rank"
+            who = "the script" if pid in sampler.scripts else "a rank"
             self.trends.append((where, who, trend))
             if trend.grown > GROWTH_BYTES and trend.seconds > 40:
                 self.find(where, f"{who} grew by {trend.grown >> 10} KiB in the second half of {trend.seconds:.0f} s")
             if trend.descriptors_grown > 0:
                 self.find(where, f"{who} holds {trend.descriptors_grown} descriptors more at its end")
 
-    def check_leavings(self, where, out, expected):
+    def check_leavings(self, where, out):
         """Nothing but a finished run: no process, no file elsewhere, no checkpoint beyond those that stay."""
         if left := self.place.wait_for_nobody(10):
             self.find(where, f"processes are left: {left}")
@@ -160,12 +161,7 @@ class Soak:
             self.find(where, f"/dev/shm holds {left}")
         left = [name for name in os.listdir(self.place.path("tmp")) if not name.startswith("kept-")] + [name for name in os.listdir(self.place.folder) if name.startswith("zero-checkpoint-")]
         for name in left:
-            if name.startswith("zero-checkpoint-") and expected.get("fill the disk"):
-                self.counts["states saved elsewhere while the disk was full"] += 1
-                for folder in (self.place.path("tmp"), self.place.folder):
-                    shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
-            else:
-                self.find(where, f"{name} is left")
+            self.find(where, f"{name} is left")
         found = sorted(os.listdir(self.place.path(out)))
         if [name for name in found if name not in (".zero_run", "adapter", "checkpoints", "config.toml", "metrics.jsonl", "model", "token_cache")]:
             self.find(where, f"the output directory holds {found}")
@@ -200,7 +196,7 @@ class Soak:
                     done, process = self.end_script(where, process, fault.kind, settings)
                 else:
                     done = fault.strike(process.pid, place.disk, checkpoints)
-                sampler.script = process.pid
+                sampler.look_at(process.pid)
                 if done is not None:
                     faults[fault.kind] += 1
                     print(f"{where}: {fault.kind}: {done}", flush=True)
@@ -211,11 +207,11 @@ class Soak:
         place.disk.empty()
         if process.returncode != 0:
             self.find(where, f"exit code {process.returncode}")
-        self.check_growth(where, process.pid, sampler)
+        self.check_growth(where, sampler)
         for name_aside in checkpoints.clear_set_aside():
             self.find(where, f"{name_aside} was whole")
         if process.returncode == 0:
-            self.check_leavings(where, "disk/out", faults)
+            self.check_leavings(where, "disk/out")
             self.compare(where, *self.references[name])
         self.counts.update(faults)
         self.counts["checkpoints set aside"] += checkpoints.set_aside
@@ -269,7 +265,8 @@ class Soak:
         print(f"\n{seconds:.0f} s, seed {self.args.seed}, {self.args.ranks} ranks, {self.args.steps} steps a run")
         for what, count in sorted(self.counts.items()):
             print(f"  {what:45} {count}")
-        print(f"  {'starts after the first':45} {self.place.restarts()}")
+        for what, count in zip(("starts after the first of a script", "states saved elsewhere and moved home"), self.place.told()):
+            print(f"  {what:45} {count}")
         print(f"  {'findings':45} {len(self.findings)}")
         print("\nmemory and descriptors of processes that lived longest:")
         for where, who, trend in sorted(self.trends, key=lambda entry: -entry[2].seconds)[:24]:

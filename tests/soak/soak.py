@@ -292,6 +292,7 @@ def main():
             print("skipped: no file system can be mounted here")
             sys.exit(77)
         os.execvpe(own[0], own + [sys.executable, *sys.argv], dict(os.environ, ZERO_OWN_MOUNTS="1"))
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))  # leaves nothing either
     subprocess.run(["mount", "-t", "tmpfs", "none", "/dev/shm"], check=True)  # nobody else's files
     with tempfile.TemporaryDirectory(prefix="zero-soak-") as folder:
         place = Place(args, folder)

@@ -23,7 +23,7 @@ constexpr const char* mark_text =
 const char* name_of(Mark mark) { return mark == Mark::run ? ".zero_run" : ".zero_result"; }
 
 bool is_checkpoint(const std::string& name) {
-  static const std::regex folder(R"(step-\d{8,18}(\.tmp|\.damaged)?)");
+  static const std::regex folder(R"(step-\d{8,18}(\.(tmp|damaged|later|replaced))?)");
   return std::regex_match(name, folder);
 }
 

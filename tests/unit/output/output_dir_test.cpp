@@ -49,7 +49,9 @@ class OutputDir : public testing::Test {
     for (const char* name :
          {"out/metrics.jsonl", "out/checkpoints/step-00000004/manifest.json",
           "out/checkpoints/step-00000004/rank-00000.states", "out/checkpoints/step-00000005.tmp/rank-00001.states",
-          "out/model/model-00001-of-00002.safetensors", "out/model/config.json", "out/model/tokenizer.model"})
+          "out/checkpoints/step-00000003.damaged/manifest.json", "out/checkpoints/step-00000009.later/manifest.json",
+          "out/checkpoints/step-00000002.replaced/manifest.json", "out/model/model-00001-of-00002.safetensors",
+          "out/model/config.json", "out/model/tokenizer.model"})
       write(name);
     mark_folder(path("out/model"), Mark::result);
   }

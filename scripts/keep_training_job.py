@@ -1,4 +1,5 @@
 """A start of mpirun that leaves nothing behind; for scripts/keep_training."""
+import contextlib
 import ctypes
 import fcntl
 import glob
@@ -6,17 +7,17 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+PR_SET_CHILD_SUBREAPER = 36
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
-prctl = ctypes.CDLL(None, use_errno=True).prctl
 
 
 def adopt_orphans():
     """Ranks that outlive mpirun become children of this process, which takes their exit codes: who is process 1 of a container may not."""
-    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def handed_on(descriptor):
@@ -40,6 +41,12 @@ def handed_on(descriptor):
     os.close(writer)
 
 
+def take_exit_codes():
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
 class Scratch:
     """A folder for what a job keeps in `place` while it runs. Those of supervisors that were killed, and whose jobs have ended, go."""
 
@@ -49,11 +56,9 @@ class Scratch:
                 lock = os.open(old, os.O_RDONLY | os.O_DIRECTORY)
             except OSError:
                 continue
-            try:
+            with contextlib.suppress(OSError):  # in use
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(old, ignore_errors=True)
-            except OSError:  # in use
-                pass
             os.close(lock)
         while True:
             self.folder = tempfile.mkdtemp(prefix="zero-keep-", dir=place)
@@ -73,79 +78,111 @@ class Scratch:
 
 
 class Job:
-    """One start of mpirun, in a session of its own: a terminal's signals do not reach it, and none of its processes is lost sight of."""
+    """An mpirun with its ranks, in a session of its own: a terminal's signals do not reach it, and none of its processes is lost sight of."""
 
-    def __init__(self, command, scratch, shared):
-        self.scratch, self.shared, self.ranks = scratch, shared, set()
+    def __init__(self, pid, scratch, shared, mpirun=None, guard=None):
+        self.pid, self.scratch, self.shared, self.mpirun, self.guard, self.ranks = pid, scratch, shared, mpirun, guard, set()
+
+    @classmethod
+    def start(cls, command, scratch, shared, guard):
         environment = dict(os.environ, OMPI_MCA_orte_tmpdir_base=scratch.folder, OMPI_MCA_btl_vader_backing_directory=shared.folder)
-        # Whoever kills this script stops the run with a checkpoint.
-        self.mpirun = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment, start_new_session=True,
-                                       preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGUSR1, 0, 0, 0))
+        mpirun = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment, start_new_session=True, preexec_fn=lambda: guard.tell(os.getpid()))
+        return cls(mpirun.pid, scratch, shared, mpirun, guard)
 
     def has_ended(self):
         self.ranks |= self.children()
-        return self.mpirun.poll() is not None
+        return self.mpirun.poll() is not None if self.mpirun else self.pid not in self.processes()
 
     def children(self):
         """The ranks that live."""
         found = set()
         try:
-            with open(f"/proc/{self.mpirun.pid}/task/{self.mpirun.pid}/children") as file:
+            with open(f"/proc/{self.pid}/task/{self.pid}/children") as file:
                 pids = file.read().split()
-        except OSError:
-            pids = []
+        except OSError:  # a kernel without such lists
+            pids = self.processes()
         for pid in pids:
-            try:
-                with open(f"/proc/{pid}/comm") as file:
-                    if file.read().strip() == "zero_train":
-                        found.add(int(pid))
-            except OSError:
-                pass
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/comm") as file:
+                if file.read().strip() == "zero_train":
+                    found.add(int(pid))
         return found
 
     def processes(self):
-        """Those of the session, but for the dead."""
+        """Those of the session. The dead are among them until their last thread has ended, when their parent, who may be this process,
+        takes their exit code: until then they hold files and locks."""
         found = []
         for name in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{name}/stat") as file:
-                    words = file.read().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(words[3]) == self.mpirun.pid and words[0] not in "ZX":
-                found.append(int(name))
+            with contextlib.suppress(OSError), open(f"/proc/{name}/stat") as file:
+                words = file.read().rpartition(")")[2].split()
+                if int(words[3]) == self.pid and (self.mpirun or words[0] != "Z"):
+                    found.append(int(name))
         return found
 
     def signal(self, pids, number):
         for pid in pids:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
-            except ProcessLookupError:
-                pass
 
     def ask_to_stop(self):
+        """False: there are no ranks yet, and mpirun forgets signals that come before them."""
+        if not self.children():
+            return False
         self.signal(self.processes(), signal.SIGCONT)  # a rank that stands still stops nothing
-        self.signal([self.mpirun.pid], signal.SIGUSR1)
+        self.signal([self.pid], signal.SIGUSR1)
+        return True
 
     def end(self):
         """The exit code as a shell has it. Kills what is left, and removes what that leaves behind."""
         patience = time.monotonic() + 60
         while left := self.processes():
             self.signal(left, signal.SIGKILL)
-            self.mpirun.poll()
-            time.sleep(0.02)
+            if self.mpirun and self.mpirun.poll() is not None:
+                take_exit_codes()
             if time.monotonic() > patience:
-                say(f"process {left[0]} cannot be killed")
+                print(f"keep_training: process {left[0]} cannot be killed", file=sys.stderr, flush=True)
                 break
-        code = self.mpirun.wait()
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:  # ranks that outlived mpirun became children of this process
-                pass
-        except ChildProcessError:
-            pass
+            time.sleep(0.02)
         for rank in self.ranks:
             for segment in glob.glob(f"/dev/shm/zero-{rank}-*"):
-                os.remove(segment)
+                with contextlib.suppress(OSError):
+                    os.remove(segment)
         self.scratch.clear()
         self.shared.clear()
+        if self.guard:
+            self.guard.tell(0)
+        code = self.mpirun.wait() if self.mpirun else 0
         return code if code >= 0 else 128 - code
+
+
+class Guard:
+    """A process that outlives this one: where this one is killed, it stops the job that runs with a checkpoint, and clears up."""
+
+    def __init__(self, scratch, shared):
+        reader, self.writer = os.pipe()
+        if os.fork() > 0:
+            os.close(reader)
+            return
+        os.setsid()
+        os.close(self.writer)
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        told = b"0\n"
+        while more := os.read(reader, 4096):
+            told = (told + more)[-64:]
+        if pid := int(told.split()[-1]):
+            job, asked = Job(pid, scratch, shared), False
+            while not job.has_ended():
+                asked = asked or job.ask_to_stop()
+                time.sleep(0.05)
+            job.end()
+            scratch.remove()
+            shared.remove()
+        os._exit(0)
+
+    def tell(self, pid):
+        """Of the mpirun that runs from now on, 0: none."""
+        os.write(self.writer, f"{pid}\n".encode())
+
+    def leave(self):
+        self.tell(0)
+        os.close(self.writer)

@@ -41,9 +41,10 @@ class Run:
             return 0
 
     def signs_of_life(self):
-        """Changes while steps are done and checkpoints written."""
+        """Changes while texts are tokenised, steps done, and checkpoints and the result written."""
         found = []
-        for name in [self.path("metrics.jsonl"), self.path("checkpoints"), *glob.glob(glob.escape(self.path("checkpoints")) + "/*.tmp/*")]:
+        growing = [name for folder in ("token_cache", "checkpoints/*.tmp", "model", "adapter") for name in glob.glob(f"{glob.escape(self.folder)}/{folder}/*")]
+        for name in [self.path("metrics.jsonl"), self.path("checkpoints"), *growing]:
             try:
                 status = os.stat(name)
                 found.append((name, status.st_mtime_ns, status.st_size))

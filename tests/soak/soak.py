@@ -48,6 +48,7 @@ VARIANTS = {
 }
 UNLIKE = ("seconds", "tokens_per_second", "peak_bytes")
 GROWTH_BYTES = 3 << 20  # of a rank between two quarters of its life: pages come and go with the allocator's pool
+STRIKES = 5  # faults after which a step is waited for
 MARK = "ZERO_SOAK"
 
 
@@ -73,7 +74,7 @@ class Place:
 
     def start(self, out, settings, *options):
         words = [f"job.output_dir={out}", f"training.steps={self.args.steps}", *settings, *self.args.set]
-        command = [SCRIPT, "--ranks", str(self.args.ranks), "--pause", "0.2", "--tries", "12", "--hang", "20", "--on-stop", "restart", *options, "config.toml",
+        command = [SCRIPT, "--ranks", str(self.args.ranks), "--pause", "0.2", "--tries", "1000", "--hang", "20", "--on-stop", "restart", *options, "config.toml",
                    *(word for pair in words for word in ("--set", pair))]
         with open(self.path("log"), "a") as log:
             return subprocess.Popen(command, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
@@ -178,7 +179,7 @@ class Soak:
         dice = random.Random(f"{self.args.seed}/{number}")
         every = self.args.every * dice.choice((0.4, 1, 2.5))
         place, checkpoints, faults = self.place, Checkpoints(self.place.path("disk/out/checkpoints")), collections.Counter()
-        process, filled = place.start("disk/out", settings), -math.inf
+        process, filled, strikes = place.start("disk/out", settings), -math.inf, 0
         with Sampler(process.pid) as sampler:
             while True:
                 fault = Fault(dice, every)
@@ -192,6 +193,8 @@ class Soak:
                     pass
                 if time.monotonic() > end:
                     continue  # the round ends in peace
+                if (strikes := strikes + 1) % STRIKES == 0:  # else a busy machine never gets through a start
+                    self.wait_for_a_step(process)
                 if fault.kind.endswith("the script"):
                     done, process = self.end_script(where, process, fault.kind, settings)
                 else:
@@ -216,6 +219,12 @@ class Soak:
         self.counts.update(faults)
         self.counts["checkpoints set aside"] += checkpoints.set_aside
         self.counts["rounds"] += 1
+
+    def wait_for_a_step(self, process):
+        path, end = self.place.path("disk/out/metrics.jsonl"), time.monotonic() + 90
+        before = os.path.getmtime(path) if os.path.exists(path) else 0
+        while process.poll() is None and time.monotonic() < end and (os.path.getmtime(path) if os.path.exists(path) else 0) == before:
+            time.sleep(0.1)
 
     def end_script(self, where, process, kind, settings):
         """Ends the script as a user does, or as the kernel does; all of its job must end. The same command goes on."""

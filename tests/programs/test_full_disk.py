@@ -121,6 +121,7 @@ def check_goes_on_after_a_full_disk(place, disk):
                 shutil.move(states, place.path("disk/out/checkpoints"))
             code, said = place.run(*options, "--resume", out="disk/out")
             assert code == 0 and "resumed after step 40" in said, (left, said)
+            assert [line["step"] for line in place.metrics("disk/out")] == list(range(1, 41)), "lines that waited for room are lost"
             assert any(name.endswith(".safetensors") for name in os.listdir(place.path("disk/out", kind)))
             disk.empty()
 

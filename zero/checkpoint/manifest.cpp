@@ -46,6 +46,7 @@ ordered_json json_of(const RunPosition& position) {
                        {"trained_tokens", position.trained_tokens},
                        {"seconds", position.seconds},
                        {"updates", position.updates}};
+  if (!position.unwritten_records.empty()) json["unwritten_records"] = position.unwritten_records;
   if (const auto& scale = position.loss_scale)
     json["loss_scale"] = {
         {"scale", scale->scale}, {"clean_steps", scale->clean_steps}, {"skipped_steps", scale->skipped_steps}};
@@ -68,6 +69,7 @@ RunPosition position_of(const ordered_json& json) {
     position.loss_scale = {found->at("scale"), found->at("clean_steps"), found->at("skipped_steps")};
   if (const auto found = json.find("passed"); found != json.end())
     position.passed = {found->at("steps"), found->at("in_a_row"), found->at("rollbacks"), found->at("failed_at")};
+  if (const auto found = json.find("unwritten_records"); found != json.end()) position.unwritten_records = *found;
   return position;
 }
 

@@ -34,6 +34,7 @@ struct RunPosition {
   std::int64_t updates = 0;  // of the optimizer: fewer than steps where some were skipped
   std::optional<LossScaleState> loss_scale;
   PassedSteps passed = {};
+  std::string unwritten_records = {};  // lines of the run's log of steps that its file had no room for yet
 
   bool operator==(const RunPosition&) const = default;
 };

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -14,20 +15,32 @@
 namespace zero {
 namespace {
 
-// Bytes at the beginning that hold whole objects of steps up to `last_step`.
-std::int64_t bytes_until(std::istream& lines, std::int64_t last_step) {
-  std::int64_t bytes = 0;
-  for (std::string line; std::getline(lines, line) && !lines.eof(); bytes += std::int64_t(line.size()) + 1) {
-    const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) break;
-    if (object["step"].get<std::int64_t>() > last_step) break;
-  }
-  return bytes;
+/// The step of an object in a line.
+std::optional<std::int64_t> step_of(const std::string& line) {
+  const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) return std::nullopt;
+  return object["step"].get<std::int64_t>();
 }
 
-std::int64_t bytes_until(const std::string& path, std::int64_t last_step) {
+struct Written {
+  std::int64_t bytes = 0;  // at the beginning
+  std::int64_t step = 0;   // of the last object in them
+};
+
+/// Whole objects of steps up to `last_step`.
+Written written_until(std::istream& lines, std::int64_t last_step) {
+  Written written;
+  for (std::string line; std::getline(lines, line) && !lines.eof(); written.bytes += std::int64_t(line.size()) + 1) {
+    const std::optional<std::int64_t> step = step_of(line);
+    if (!step || *step > last_step) break;
+    written.step = *step;
+  }
+  return written;
+}
+
+Written written_until(const std::string& path, std::int64_t last_step) {
   std::ifstream file(path, std::ios::binary);
-  return bytes_until(file, last_step);
+  return written_until(file, last_step);
 }
 
 }  // namespace
@@ -82,15 +95,22 @@ MetricsWriter::~MetricsWriter() {
   calls_->close(file_);
 }
 
-MetricsWriter MetricsWriter::resume(const std::string& path, std::int64_t last_step) {
-  return {path, bytes_until(path, last_step), std::make_shared<FileCalls>()};
+MetricsWriter MetricsWriter::resume(const std::string& path, std::int64_t last_step, const std::string& unwritten) {
+  const Written written = written_until(path, last_step);
+  MetricsWriter writer(path, written.bytes, std::make_shared<FileCalls>());
+  std::istringstream lines(unwritten);
+  for (std::string line; std::getline(lines, line);)
+    if (const auto step = step_of(line); step && *step > written.step && *step <= last_step)
+      writer.waiting_ += line + '\n';
+  if (!writer.waiting_.empty()) writer.flush();
+  return writer;
 }
 
 // What waits is younger than what the file has.
 void MetricsWriter::cut_after(std::int64_t last_step) {
   std::istringstream waiting(waiting_);
-  waiting_.resize(std::size_t(bytes_until(waiting, last_step)));
-  const std::int64_t bytes = std::min(size_, bytes_until(path_, last_step));
+  waiting_.resize(std::size_t(written_until(waiting, last_step).bytes));
+  const std::int64_t bytes = std::min(size_, written_until(path_, last_step).bytes);
   if (calls_->truncate(file_, bytes) == 0)
     size_ = bytes;
   else
@@ -100,6 +120,10 @@ void MetricsWriter::cut_after(std::int64_t last_step) {
 
 void MetricsWriter::write(const StepMetrics& metrics) {
   waiting_ += format_metrics(metrics) + '\n';
+  flush();
+}
+
+void MetricsWriter::flush() {
   const auto bytes = static_cast<std::int64_t>(waiting_.size());
   const Transfer put = write_all(*calls_, file_, waiting_.data(), bytes, size_);
   if (put.moved == bytes) {

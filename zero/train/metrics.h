@@ -41,8 +41,8 @@ class MetricsWriter {
   explicit MetricsWriter(const std::string& path, std::shared_ptr<FileCalls> calls = std::make_shared<FileCalls>());
 
   /// Continues a run after `last_step`: objects of later steps and a torn last line are cut off. A missing file is
-  /// made.
-  static MetricsWriter resume(const std::string& path, std::int64_t last_step);
+  /// made. What the file lacks up to then comes from `unwritten`, lines that waited when the run ended.
+  static MetricsWriter resume(const std::string& path, std::int64_t last_step, const std::string& unwritten = "");
 
   MetricsWriter(MetricsWriter&& other) noexcept;
   MetricsWriter& operator=(MetricsWriter&&) = delete;
@@ -52,8 +52,13 @@ class MetricsWriter {
 
   /// The run goes back to where it stood after `last_step`: objects of later steps are cut off.
   void cut_after(std::int64_t last_step);
+  /// Lines that are not in the file.
+  const std::string& waiting() const { return waiting_; }
 
  private:
+  /// Tries to put the waiting lines into the file.
+  void flush();
+
   /// What the file has stays to the end of its first `bytes`.
   MetricsWriter(const std::string& path, std::int64_t bytes, std::shared_ptr<FileCalls> calls);
 
@@ -61,8 +66,8 @@ class MetricsWriter {
   std::string path_;
   int file_ = -1;
   std::int64_t size_ = 0;  // bytes of whole lines
-  std::string waiting_;    // lines that are not in the file
-  bool failed_ = false;    // and that it was told
+  std::string waiting_;
+  bool failed_ = false;  // and that it was told
 };
 
 }  // namespace zero

@@ -219,7 +219,7 @@ void check_length(const Plan& plan, std::int64_t done, std::int64_t steps) {
                         ": name more"));
 }
 
-Records open_records(Job& job, const Plan& plan, const TrainArguments& arguments, std::int64_t done,
+Records open_records(Job& job, const Plan& plan, const TrainArguments& arguments, const RunPosition& position,
                      std::int64_t steps) {
   const std::string& output = plan.config.job.output_dir;
   Records records;
@@ -229,7 +229,8 @@ Records open_records(Job& job, const Plan& plan, const TrainArguments& arguments
                        written_by(job, arguments) + resolved_toml(plan.config));
     const std::string path = output + "/metrics.jsonl";
     records.metrics = std::make_unique<MetricsWriter>(
-        plan.former == FormerRun::resumed ? MetricsWriter::resume(path, done) : MetricsWriter(path));
+        plan.former == FormerRun::resumed ? MetricsWriter::resume(path, position.steps, position.unwritten_records)
+                                          : MetricsWriter(path));
     records.progress =
         std::make_unique<Progress>(std::cout, ProgressOptions{.total_steps = steps, .columns = terminal_columns()});
   });
@@ -324,7 +325,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
     log_info(steps == 1 ? "the one step was" : text("all ", steps, " steps were"),
              " done: only the result is written anew");
   // What a former run left goes now and not before: all that can keep this one from its first step has been tried.
-  Records records = open_records(job, plan, arguments, position.steps, steps);
+  Records records = open_records(job, plan, arguments, position, steps);
 
   Checkpoints checkpoints(plan.config.checkpoint, {engine, std::move(description), folders.root(), calls, job.control(),
                                                    spare_places(plan.config), estimate.copies_checkpoints});

@@ -193,10 +193,11 @@ void Trainer::require_trained() {
 }
 
 // Where checkpoints are written the older ones are worth more than states on their way out.
-std::string Trainer::rescue(const RunPosition& position) {
+std::string Trainer::rescue(RunPosition position) {
   finish_save();
   if (!checkpoints_ || config_.checkpoint.is_regular() || position.steps == 0 || position.updates == 0) return "";
   if (broken_states()) return ". The trained states are not kept: they are not finite";
+  if (records_.metrics) position.unwritten_records = records_.metrics->waiting();
   return ". " + checkpoints_->remedy(checkpoints_->save_anywhere(position)) +
          ". Steps before this one may have harmed them already: where they fail again, begin anew";
 }
@@ -214,6 +215,7 @@ RunPosition Trainer::position() const {
                        {},
                        rule_.state(steps_done_)};
   if (loss_scale_) position.loss_scale = loss_scale_->state();
+  if (records_.metrics) position.unwritten_records = records_.metrics->waiting();
   return position;
 }
 

@@ -108,7 +108,7 @@ class Trainer {
   void note_taken(const Issued& issued);
   /// For a run that ends in an error: keeps the states where no checkpoint holds them. The rest of its message.
   /// Collective.
-  std::string rescue(const RunPosition& position);
+  std::string rescue(RunPosition position);
   void settle();
   void settle_all();
   /// Of a step that was not taken: whether a lower loss scale is the remedy, which is then applied. Collective.

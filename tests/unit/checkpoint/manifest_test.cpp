@@ -15,8 +15,14 @@ Manifest example() {
   manifest.run.directory = "/somewhere";
   manifest.run.model_config = "{}";
   manifest.run.ranks = 3;
-  manifest.position = {
-      12, (std::int64_t{1} << 53) + 1, 7, 1.0 / 3, 11, LossScaleState{1024, 5, 1}, {{4, 11, 15}, 1, 2, 16}};
+  manifest.position = {12,
+                       (std::int64_t{1} << 53) + 1,
+                       7,
+                       1.0 / 3,
+                       11,
+                       LossScaleState{1024, 5, 1},
+                       {{4, 11, 15}, 1, 2, 16},
+                       "{\"step\":12}\n"};
   manifest.groups = {
       {{{{"w", {2, 3}}, 0, 0}, {{"b", {3}}, 32, 0}}, 64, {{"master"}, {"absmax", at::kFloat, 256}}, "lion"},
       {{{{"d:", {1}}, 0, 0}}, 1, {{"d", at::kDouble}}},

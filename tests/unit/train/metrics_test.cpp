@@ -107,6 +107,21 @@ TEST_F(MetricsFile, ResumeMakesAMissingFile) {
   EXPECT_EQ(read(path_), format_metrics(step(4)) + "\n");
 }
 
+TEST_F(MetricsFile, ResumeWritesTheLinesThatWaited) {
+  const auto lines = [](int first, int last) {
+    std::string lines;
+    for (int i = first; i <= last; ++i) lines += format_metrics(step(i)) + "\n";
+    return lines;
+  };
+  std::ofstream(path_) << lines(1, 3) << "{\"version\":1,\"st";
+  MetricsWriter::resume(path_, 5, lines(3, 6));  // of a checkpoint of step 5; some were written after all
+  EXPECT_EQ(read(path_), lines(1, 5));
+  MetricsWriter::resume(path_, 5, lines(3, 6)).write(step(6));
+  EXPECT_EQ(read(path_), lines(1, 6));
+  MetricsWriter::resume(path_, 4, "no line\n[]\n").write(step(5));
+  EXPECT_EQ(read(path_), lines(1, 5));
+}
+
 /// While it lives, no file of this process grows beyond `bytes`.
 class FullDisk {
  public:

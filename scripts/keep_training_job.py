@@ -61,7 +61,7 @@ class Scratch:
                 shutil.rmtree(old, ignore_errors=True)
             os.close(lock)
         while True:
-            self.folder = tempfile.mkdtemp(prefix="zero-keep-", dir=place)
+            self.folder = tempfile.mkdtemp(prefix=f"zero-keep-{os.getpid()}-", dir=place)
             self.lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
             fcntl.flock(self.lock, fcntl.LOCK_EX)
             if os.path.isdir(self.folder):  # else another supervisor took it for an old one before it was locked

@@ -63,7 +63,8 @@ def expect_end(place, script, code=0):
     found, said = place.wait(script)
     assert found == code, (found, said)
     assert not processes(place), said
-    assert os.listdir(place.path("tmp")) == [] and not glob.glob("/dev/shm/zero-keep-*"), (os.listdir(place.path("tmp")), glob.glob("/dev/shm/zero-keep-*"))
+    left = os.listdir(place.path("tmp")) + glob.glob(f"/dev/shm/zero-keep-{script.pid}-*")
+    assert not left, left
     return said
 
 

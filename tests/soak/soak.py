@@ -253,7 +253,12 @@ class Soak:
 
     def run(self):
         begin = time.monotonic()
-        end = begin + self.args.seconds
+        try:
+            self.run_until(begin, begin + self.args.seconds)
+        finally:  # also of one that is ended by SIGTERM
+            self.report(time.monotonic() - begin)
+
+    def run_until(self, begin, end):
         names = list(VARIANTS)[:self.args.variants]
         number = 0
         while time.monotonic() < end:
@@ -269,7 +274,6 @@ class Soak:
                 shutil.rmtree(self.place.path("disk", entry))
             number += 1
             print(f"{time.monotonic() - begin:.0f} s: {number} rounds, {len(self.findings)} findings", flush=True)
-        self.report(time.monotonic() - begin)
 
     def report(self, seconds):
         print(f"\n{seconds:.0f} s, seed {self.args.seed}, {self.args.ranks} ranks, {self.args.steps} steps a run")

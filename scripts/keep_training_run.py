@@ -80,7 +80,10 @@ class Run:
         try:
             shutil.rmtree(target + ".tmp", ignore_errors=True)
             shutil.copytree(source, target + ".tmp")
-            os.sync()
+            for name in [*glob.glob(glob.escape(target) + ".tmp/*"), target + ".tmp"]:
+                descriptor = os.open(name, os.O_RDONLY)
+                os.fsync(descriptor)
+                os.close(descriptor)
             os.rename(target + ".tmp", target)
         except (OSError, shutil.Error) as error:
             shutil.rmtree(target + ".tmp", ignore_errors=True)

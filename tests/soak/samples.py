@@ -1,21 +1,21 @@
 """What processes hold while they live: memory and descriptors, sampled, and how fast that grows."""
 import os
+import re
 import threading
 import time
 
 from faults import children
 
-PAGE = os.sysconf("SC_PAGE_SIZE")
 ENDING = 8  # samples while a process may give its memory back
 
 
 def held_by(pid):
-    """(resident bytes, descriptors); None when it has ended."""
+    """(resident bytes, descriptors); None when it has ended. Pages of files do not count: the system takes and brings them as it likes."""
     try:
-        with open(f"/proc/{pid}/statm") as file:
-            resident = int(file.read().split()[1]) * PAGE
-        return resident, len(os.listdir(f"/proc/{pid}/fd"))
-    except (OSError, IndexError):
+        with open(f"/proc/{pid}/status") as file:
+            resident = re.search(r"RssAnon:\s*(\d+) kB", file.read())
+        return int(resident.group(1)) * 1024, len(os.listdir(f"/proc/{pid}/fd"))
+    except (OSError, AttributeError):
         return None
 
 

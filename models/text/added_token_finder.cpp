@@ -38,10 +38,11 @@ void AddedTokenFinder::Pass::add(const AddedToken& token) {
 }
 
 void AddedTokenFinder::Pass::sort() {
-  const auto content = [](const AddedToken& token) -> const std::string& { return token.content; };
-  std::ranges::stable_sort(tokens_, {}, content);
-  const auto again = std::ranges::unique(tokens_, {}, content);
-  tokens_.erase(again.begin(), again.end());
+  std::stable_sort(tokens_.begin(), tokens_.end(),
+                   [](const AddedToken& a, const AddedToken& b) { return a.content < b.content; });
+  tokens_.erase(std::unique(tokens_.begin(), tokens_.end(),
+                            [](const AddedToken& a, const AddedToken& b) { return a.content == b.content; }),
+                tokens_.end());
 }
 
 const AddedToken* AddedTokenFinder::Pass::longest_at(std::string_view rest) const {

@@ -101,8 +101,8 @@ void read_older(const std::filesystem::path& folder, Tokens& tokens, std::vector
   const json older = read_object(path);
   for (const auto& [content, id] : older.items()) {
     if (content.empty()) throw InputError(text(path, ": has an empty token"));
-    const bool special =
-        std::any_of(named.begin(), named.end(), [&](const AddedToken& one) { return one.content == content; });
+    const bool special = std::any_of(named.begin(), named.end(),
+                                     [&content = content](const AddedToken& one) { return one.content == content; });
     tokens[id_of(id, path)] = {.id = id_of(id, path), .content = content, .special = special, .normalized = !special};
   }
   const json list = read_object(list_path).value("added_tokens", json::array());

@@ -277,7 +277,7 @@ class Reader {
     for (const auto& [key, value] : *node.as_table()) {
       const std::string place = line_of(value.source()), key_name(key.str());
       if (name == "optimizer" && key_name == "group") {
-        mistakes_.allow([&] { read_groups(value); });
+        mistakes_.allow([&, &value = value] { read_groups(value); });
         continue;
       }
       const Given given{value, one_line(place + ": [" + name + "] " + key_name + " = " + shown(value))};

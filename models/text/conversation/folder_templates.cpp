@@ -24,7 +24,7 @@ void add_tokens(const json& config, std::vector<std::pair<std::string, std::stri
   if (!config.is_object()) return;
   for (const auto& [name, value] : config.items()) {
     const bool known =
-        std::any_of(tokens.begin(), tokens.end(), [&](const auto& token) { return token.first == name; });
+        std::any_of(tokens.begin(), tokens.end(), [&name = name](const auto& token) { return token.first == name; });
     if (!known && name.ends_with("_token") && !content_of(value).empty()) tokens.emplace_back(name, content_of(value));
   }
 }

@@ -54,7 +54,7 @@ void check_keys(const json& object, const std::vector<std::string_view>& known, 
                 std::set<std::string>* ignored, std::string_view prefix) {
   for (const auto& [key, value] : object.items()) {
     if (std::find(known.begin(), known.end(), key) != known.end() || says_nothing(value)) continue;
-    const auto rule = std::find_if(rules().begin(), rules().end(), [&](const Rule& each) {
+    const auto rule = std::find_if(rules().begin(), rules().end(), [&key = key](const Rule& each) {
       return std::find(each.keys.begin(), each.keys.end(), key) != each.keys.end();
     });
     if (rule != rules().end()) {

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/files/durable_file.h"
 #include "base/files/transfer.h"
 #include "base/hash.h"
+#include "base/json_text.h"
 #include "base/log.h"
 #include "base/utf8.h"
 
@@ -19,6 +22,9 @@ using nlohmann::ordered_json;
 const std::string opening = "{\"checksum\":\"";
 constexpr std::size_t digits = 16;
 constexpr std::int64_t read_chunk = 1 << 16;
+// What a manifest may speak of, so that sums of it are below 64 bits: steps or tokens, elements of a group, bytes.
+constexpr std::int64_t most_counted = std::int64_t{1} << 60, most_elements = std::int64_t{1} << 52,
+                       most_bytes = std::int64_t{1} << 60;
 
 std::string hex(std::uint64_t number) {
   char word[digits + 1];
@@ -58,17 +64,39 @@ ordered_json json_of(const RunPosition& position) {
   return json;
 }
 
+// nlohmann-json converts fractions, and numbers of any size, without a word.
+template <class T = std::int64_t>
+T whole(const ordered_json& json) {
+  const bool is_small = json.is_number_unsigned()
+                            ? json.get<std::uint64_t>() <= std::uint64_t(std::numeric_limits<T>::max())
+                            : json.is_number_integer() && json.get<std::int64_t>() >= std::numeric_limits<T>::min();
+  if (!is_small) throw std::runtime_error("a whole number is missing or out of its range");
+  return json.get<T>();
+}
+
+// Of steps and tokens, which are added to.
+std::int64_t count_of(const ordered_json& json) {
+  const std::int64_t count = whole(json);
+  if (count < 0 || count > most_counted) throw std::runtime_error("a count out of its range");
+  return count;
+}
+
 RunPosition position_of(const ordered_json& json) {
   RunPosition position;
-  position.steps = json.at("steps");
-  position.tokens = json.at("tokens");
-  position.trained_tokens = json.at("trained_tokens");
+  position.steps = count_of(json.at("steps"));
+  position.tokens = count_of(json.at("tokens"));
+  position.trained_tokens = count_of(json.at("trained_tokens"));
   position.seconds = json.at("seconds");
-  position.updates = json.at("updates");
+  position.updates = count_of(json.at("updates"));
   if (const auto found = json.find("loss_scale"); found != json.end())
-    position.loss_scale = {found->at("scale"), found->at("clean_steps"), found->at("skipped_steps")};
-  if (const auto found = json.find("passed"); found != json.end())
-    position.passed = {found->at("steps"), found->at("in_a_row"), found->at("rollbacks"), found->at("failed_at")};
+    position.loss_scale = {found->at("scale"), count_of(found->at("clean_steps")),
+                           count_of(found->at("skipped_steps"))};
+  if (const auto found = json.find("passed"); found != json.end()) {
+    for (const ordered_json& step : found->at("steps")) position.passed.steps.push_back(count_of(step));
+    position.passed.in_a_row = count_of(found->at("in_a_row"));
+    position.passed.rollbacks = count_of(found->at("rollbacks"));
+    position.passed.failed_at = count_of(found->at("failed_at"));
+  }
   if (const auto found = json.find("unwritten_records"); found != json.end()) position.unwritten_records = *found;
   return position;
 }
@@ -119,8 +147,8 @@ ordered_json json_of(const RunDescription& run) {
 
 RunDescription run_of(const ordered_json& json) {
   RunDescription run;
-  run.ranks = json.at("ranks");
-  run.stage = json.at("stage");
+  run.ranks = whole<int>(json.at("ranks"));
+  run.stage = whole<int>(json.at("stage"));
   for (const auto& [key, value] : json.at("settings").items()) run.settings.emplace_back(key, value.get<std::string>());
   run.directory = json.contains("escaped_directory") ? unescaped(json.at("escaped_directory"))
                                                      : json.at("directory").get<std::string>();
@@ -157,13 +185,16 @@ ordered_json json_of(const SavedGroup& group) {
 
 SavedGroup group_of(const ordered_json& json) {
   SavedGroup group;
-  group.numel = json.at("numel");
+  group.numel = whole(json.at("numel"));
   group.optimizer = json.value("optimizer", "");
-  for (const auto& tensor : json.at("tensors"))
-    group.tensors.push_back({{tensor.at("name"), tensor.at("shape")}, tensor.at("offset"), 0});
+  for (const auto& tensor : json.at("tensors")) {
+    std::vector<std::int64_t> shape;
+    for (const auto& size : tensor.at("shape")) shape.push_back(whole(size));
+    group.tensors.push_back({{tensor.at("name"), std::move(shape)}, whole(tensor.at("offset")), 0});
+  }
   if (const auto states = json.find("states"); states != json.end())
     for (const auto& state : *states)
-      group.states.push_back({state.at("name"), state_type_of(state.at("type")), state.at("grain")});
+      group.states.push_back({state.at("name"), state_type_of(state.at("type")), whole(state.at("grain"))});
   return group;
 }
 
@@ -176,9 +207,9 @@ ordered_json json_of(const SavedFile& file) {
 
 SavedFile file_of(const ordered_json& json) {
   SavedFile file{
-      json.at("name"), {}, {json.at("bytes"), std::stoull(json.at("checksum").get<std::string>(), nullptr, 16)}};
+      json.at("name"), {}, {whole(json.at("bytes")), std::stoull(json.at("checksum").get<std::string>(), nullptr, 16)}};
   for (const auto& section : json.at("sections"))
-    file.sections.push_back({section.at(0), section.at(1), section.at(2)});
+    file.sections.push_back({whole<int>(section.at(0)), whole(section.at(1)), whole(section.at(2))});
   return file;
 }
 
@@ -193,12 +224,12 @@ void check(const Manifest& manifest, const std::string& path) {
   const auto require = [&](bool holds, const char* what) {
     if (!holds) throw Error(text(path, ": ", what));
   };
-  require(manifest.position.steps >= 0 && manifest.chunk_elements > 0 && manifest.chunk_elements <= (1 << 26),
-          "numbers out of their range");
+  require(manifest.chunk_elements > 0 && manifest.chunk_elements <= (1 << 26), "numbers out of their range");
   require(std::is_sorted(manifest.position.passed.steps.begin(), manifest.position.passed.steps.end()),
           "steps out of their order");
   for (const SavedGroup& group : manifest.groups) {
-    require(group.numel >= 0 && !group.states.empty() && group.states.size() <= 64, "a group without states");
+    require(group.numel >= 0 && group.numel <= most_elements, "numbers out of their range");
+    require(!group.states.empty() && group.states.size() <= 64, "a group without states");
     for (const StateSpec& state : group.states)
       require(state.grain > 0 && state.grain <= manifest.chunk_elements && manifest.chunk_elements % state.grain == 0,
               "a block of states that chunks would cut");
@@ -210,7 +241,10 @@ void check(const Manifest& manifest, const std::string& path) {
               "a tensor outside of its group");
     }
   }
+  std::int64_t all_bytes = 0;
   for (const SavedFile& file : manifest.files) {
+    require(file.mark.bytes >= 0 && file.mark.bytes <= most_bytes - all_bytes, "numbers out of their range");
+    all_bytes += file.mark.bytes;
     require(!file.name.empty() && file.name.find('/') == std::string::npos && file.name != "." && file.name != "..",
             "a file outside of the folder");
     for (const ShardSection& section : file.sections)
@@ -219,6 +253,11 @@ void check(const Manifest& manifest, const std::string& path) {
                   section.count <= manifest.groups[section.group].numel - section.begin &&
                   (section.count == 0 || section.begin % largest_grain(manifest.groups[section.group].states) == 0),
               "a section outside of its group");
+    double bytes = 0;  // about; the file's own size is checked where it is opened
+    for (const ShardSection& section : file.sections)
+      bytes += double(section.count / manifest.chunk_elements + 1) *
+               double(state_bytes(manifest.groups[section.group].states, manifest.chunk_elements) + DurableFile::block);
+    require(bytes < double(most_bytes), "more states than a file can hold");
   }
 }
 
@@ -257,21 +296,21 @@ Manifest parse_manifest(const std::string& content, const std::string& path) {
   if (!has_sum || (!is_first && sum != hex(checksum_of_text(content))))
     throw Error(path + ": is not what was written: its checksum does not agree");
   try {
-    const ordered_json json = ordered_json::parse(content);
-    const int version = json.at("version").is_number_integer() ? json.at("version").get<int>() : 0;
+    const ordered_json json = parse_ordered_json(content, path, {.bytes = std::int64_t(content.size()), .depth = 16});
+    const auto version = whole(json.at("version"));
     if (version < 1 || version > Manifest::current_version)
-      throw Error(text(path, ": is of version ", json.at("version").dump(), ", and this program reads versions up to ",
+      throw Error(text(path, ": is of version ", version, ", and this program reads versions up to ",
                        Manifest::current_version));
     if (is_first != (version == 1)) throw std::runtime_error("a checksum of another version");
     Manifest manifest;
-    manifest.version = version;
+    manifest.version = int(version);
     manifest.position = position_of(json.at("position"));
-    manifest.chunk_elements = json.at("chunk_elements");
+    manifest.chunk_elements = whole(json.at("chunk_elements"));
     for (const auto& file : json.at("files")) manifest.files.push_back(file_of(file));
     for (const auto& group : json.at("groups")) {
       manifest.groups.push_back(group_of(group));
       if (version > 1) continue;
-      manifest.groups.back().states = states_of_version_1(json.at("element_bytes"));
+      manifest.groups.back().states = states_of_version_1(whole(json.at("element_bytes")));
       manifest.groups.back().optimizer = "adamw";
     }
     manifest.run = run_of(json.at("run"));

@@ -59,6 +59,10 @@ void ShardReader::bring(std::int64_t index) {
 
 void ShardReader::read(int section, std::int64_t begin, std::int64_t count, const std::vector<void*>& to) {
   const std::vector<StateSpec>& specs = format_.states(section);
+  for (std::size_t s = 0; s < specs.size(); ++s)
+    if (to[s] && begin % specs[s].grain != 0)
+      throw Error(text(path_, ": element ", begin, " of group ", format_.sections()[std::size_t(section)].group,
+                       " is inside a block of ", specs[s].grain, " that ", specs[s].name, " is kept by"));
   for (std::int64_t done = 0; done < count;) {
     const std::int64_t index = format_.chunk_of(section, begin + done);
     bring(index);

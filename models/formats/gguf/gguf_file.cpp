@@ -178,9 +178,10 @@ void GgufFile::read_tensors(GgufCursor& cursor, std::int64_t count) {
       tensor.shape.insert(tensor.shape.begin(), static_cast<std::int64_t>(size));
     }
     tensor.type = take_type(cursor, tensor.name);
-    if (rank > 0 && tensor.shape.back() % ggml_block(tensor.type) != 0)
-      cursor.refuse(text("tensor \"", tensor.name, "\" has rows of ", tensor.shape.back(),
-                         " values, no whole number of blocks of ", ggml_name(tensor.type)));
+    const std::int64_t row = rank > 0 ? tensor.shape.back() : 1;
+    if (row % ggml_block(tensor.type) != 0)
+      cursor.refuse(text("tensor \"", tensor.name, "\" has rows of ", row, " values, no whole number of blocks of ",
+                         ggml_name(tensor.type)));
     const auto offset = cursor.take<std::uint64_t>();
     if (offset > std::uint64_t(file_.size()))
       cursor.refuse(text("tensor \"", tensor.name, "\" begins at ", offset, " of a shorter file; it was cut short"));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 
 namespace zero {
 namespace {
@@ -102,6 +103,51 @@ TEST(Manifest, ContentsThatContradictEachOtherAreRefused) {
   EXPECT_TRUE(refused([](Manifest& m) { m.groups[0].states[1].grain = 0; }));
   EXPECT_TRUE(refused([](Manifest& m) { m.groups[0].states[1].grain = 3; }));
   EXPECT_TRUE(refused([](Manifest& m) { m.files[0].sections[0] = {0, 5, 3}; }));  // in the middle of a block
+}
+
+// Sums of what it says must not leave 64 bits.
+TEST(Manifest, NumbersThatNoRunReachesAreRefused) {
+  constexpr std::int64_t huge = std::int64_t{1} << 62;
+  const auto refused = [](const std::function<void(Manifest&)>& spoil) {
+    Manifest manifest = example();
+    spoil(manifest);
+    return refusal(format_manifest(manifest)) != "";
+  };
+  EXPECT_TRUE(refused([](Manifest& m) { m.position.tokens = huge; }));
+  EXPECT_TRUE(refused([](Manifest& m) { m.position.updates = -1; }));
+  EXPECT_TRUE(refused([](Manifest& m) { m.position.loss_scale->clean_steps = -1; }));
+  EXPECT_TRUE(refused([](Manifest& m) { m.files[0].mark.bytes = -1; }));
+  EXPECT_TRUE(refused([](Manifest& m) { m.files[0].mark.bytes = huge; }));
+  EXPECT_TRUE(refused([](Manifest& m) { m.groups[2].numel = huge; }));
+  EXPECT_TRUE(refused([](Manifest& m) {
+    m.groups[2].numel = huge >> 10;
+    m.groups[2].states = {{"a", at::kDouble}, {"b", at::kDouble}};
+    m.chunk_elements = 256;
+    m.files[0].sections.assign(100, {2, 0, huge >> 10});
+  }));
+}
+
+// Values of other types are not taken for numbers, however the library would convert them.
+TEST(Manifest, NumbersMustBeWhole) {
+  const std::string good = format_manifest(example());
+  for (const auto& [what, other] :
+       {std::pair<std::string, std::string>{"\"ranks\":3", "\"ranks\":1e308"},
+        {"\"ranks\":3", "\"ranks\":4294967299"},
+        {"\"ranks\":3", "\"ranks\":true"},
+        {"\"shape\":[2,3]", "\"shape\":[2,3.0]"},
+        {"\"steps\":12", "\"steps\":1e19"},
+        {"\"version\":2", "\"version\":" + std::string(5000, '[') + std::string(5000, ']')}}) {
+    std::string bad = good;
+    ASSERT_NE(bad.find(what), bad.npos) << what;
+    bad.replace(bad.find(what), what.size(), other);
+    bad.replace(13, 16, 16, '0');
+    char sum[17];
+    std::snprintf(sum, sizeof sum, "%016llx",
+                  static_cast<unsigned long long>(checksum_of(bad + "\n" + std::to_string(bad.size()))));
+    bad.replace(13, 16, sum);
+    EXPECT_NE(refusal(bad), "") << what;
+    EXPECT_EQ(refusal(bad).find("checksum does not agree"), std::string::npos) << what;
+  }
 }
 
 }  // namespace

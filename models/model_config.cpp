@@ -19,7 +19,7 @@ constexpr std::array<Size, 8> sizes{{
     {"vocab_size", &ModelConfig::vocab_size, 1 << 28},
     {"hidden_size", &ModelConfig::hidden_size, 1 << 24},
     {"intermediate_size", &ModelConfig::intermediate_size, 1 << 24},
-    {"num_hidden_layers", &ModelConfig::num_hidden_layers, 1 << 16},
+    {"num_hidden_layers", &ModelConfig::num_hidden_layers, 1 << 12},
     {"num_attention_heads", &ModelConfig::num_attention_heads, 1 << 16},
     {"num_key_value_heads", &ModelConfig::num_key_value_heads, 1 << 16},
     {"head_dim", &ModelConfig::head_dim, 1 << 16},

@@ -84,7 +84,7 @@ void read_attention_bias(ConfigFields& fields, ModelConfig& config) {
 }
 
 void read_layer_count(ConfigFields& fields, const std::string& name, ModelConfig& config) {
-  constexpr std::int64_t most = 1 << 16;
+  constexpr std::int64_t most = 1 << 12;
   fields.required(name, config.num_hidden_layers);
   if (config.num_hidden_layers < 1 || config.num_hidden_layers > most)
     fields.refuse(text(name, " = ", config.num_hidden_layers, " must be from 1 to ", most));

@@ -142,6 +142,8 @@ TEST(GgufTokenizer, TellsOfOtherKindsAndOfListsThatDoNotFit) {
   EXPECT_THAT(refusal(byte_pairs("qwen2", {"a", "b"}, {1})), HasSubstr("one length"));
   EXPECT_THAT(refusal(byte_pairs("qwen2", {"a", "a"}, {1, 1})), HasSubstr("\"a\" twice"));
   EXPECT_THAT(refusal(byte_pairs("qwen2", {"a"}, {9})), HasSubstr("types are 1 to 6"));
+  EXPECT_THAT(refusal(byte_pairs("qwen2", {"a", "\xff"}, {1, 1})), HasSubstr("tokenizer.ggml.tokens"));
+  EXPECT_THAT(why_no_tokenizer(file_of(folder, byte_pairs("\xff", {}, {}))), HasSubstr("known here are gpt-2, "));
   EXPECT_THAT(why_no_tokenizer(file_of(folder, {})), HasSubstr("no tokenizer"));
   GgufMetadata broken;
   broken.add("tokenizer.ggml.model", "llama");

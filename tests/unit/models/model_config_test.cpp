@@ -132,6 +132,11 @@ TEST(ModelConfig, RefusesNonsense) {
   EXPECT_THAT(refusal(config_json("", R"("hidden_size": 64, "num_attention_heads": 0)")),
               HasSubstr("num_attention_heads"));
   EXPECT_THAT(refusal(config_json(R"("num_key_value_heads": 3)")), HasSubstr("num_key_value_heads"));
+  std::string deep = config_json("");  // each layer costs memory, whatever the model's size
+  deep.replace(deep.find("num_hidden_layers"),
+               deep.find(',', deep.find("num_hidden_layers")) - deep.find("num_hidden_layers"),
+               "num_hidden_layers\": 65536");
+  EXPECT_THAT(refusal(deep), HasSubstr("must be from 1 to 4096"));
   EXPECT_THAT(refusal(config_json(R"("head_dim": 15)")), HasSubstr("even"));
   EXPECT_THAT(refusal(config_json(R"("eos_token_id": 512)")), HasSubstr("vocabulary"));
   EXPECT_THAT(refusal(config_json(R"("rms_norm_eps": "small")")), HasSubstr("rms_norm_eps"));

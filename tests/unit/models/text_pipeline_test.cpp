@@ -119,6 +119,10 @@ TEST_F(TextPipelineFile, WhatItDoesNotKnowIsRefusedByName) {
   file = whole;
   file["model"]["merges"].push_back("no pair at all");
   expect_refusal("merges");
+  file = whole;
+  file["model"]["continuing_subword_prefix"] = "#";  // cuts what follows in a character
+  file["model"]["merges"] = json::parse(R"([["a", "\u00e9"]])");
+  expect_refusal("names or makes");
 }
 
 TEST_F(TextPipelineFile, AddedTokensTakeTheirPlaces) {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/quoted.h"
 #include "models/formats/gguf/tokenizer/gguf_tokens.h"
 #include "models/formats/gguf/tokenizer/pre_tokenizer_rules.h"
 
@@ -47,7 +48,7 @@ class TokenizerJson {
       if (type == control || type == user_defined)
         add(id, type == control);
       else if (type != unused && !vocabulary_.emplace(token, id).second)
-        refuse(text("tokenizer.ggml.tokens holds ", json(token).dump(), " twice"));
+        refuse(text("tokenizer.ggml.tokens holds ", quoted(token), " twice"));
     }
   }
 
@@ -109,7 +110,7 @@ class TokenizerJson {
 std::string why_no_byte_pairs(const GgufFile& file) {
   const std::string pre = file.word("tokenizer.ggml.pre").value_or("");
   if (pre_tokenizer_rule(pre)) return "";
-  return text("the file's tokenizer cuts words by the rule ", json(pre).dump(),
+  return text("the file's tokenizer cuts words by the rule ", quoted(pre),
               " (tokenizer.ggml.pre), and those known here are ", names_of_pre_tokenizer_rules());
 }
 

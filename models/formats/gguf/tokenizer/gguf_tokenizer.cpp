@@ -12,6 +12,7 @@
 #include "base/fingerprint.h"
 #include "base/json_text.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "models/formats/gguf/tokenizer/gguf_byte_pairs.h"
 #include "models/formats/gguf/tokenizer/gguf_tokens.h"
 
@@ -142,6 +143,17 @@ void make_own_folder(const std::string& folder) {
     throw InputError(text(folder, ": is no folder of yours that others cannot write to: move it away"));
 }
 
+/// Files of a tokenizer are of UTF-8, as the format wants its texts to be.
+void require_texts(const GgufFile& file) {
+  for (const auto& [key, value] : file.metadata()) {
+    if (!key.starts_with("tokenizer.")) continue;
+    const std::string place = text(file.path(), ": ", key);
+    if (const auto* word = std::get_if<std::string>(&value)) require_utf8(*word, place);
+    if (const auto* words = std::get_if<std::vector<std::string>>(&value))
+      for (const std::string& word : *words) require_utf8(word, place);
+  }
+}
+
 }  // namespace
 
 std::string why_no_tokenizer(const GgufFile& file) {
@@ -154,6 +166,7 @@ std::string why_no_tokenizer(const GgufFile& file) {
 }
 
 std::map<std::string, std::string> gguf_tokenizer_files(const GgufFile& file) {
+  require_texts(file);
   if (merges_bytes(file))
     return {{"tokenizer.json", byte_pairs_json(file)},
             {"tokenizer_config.json", settings_of(file, {{"tokenizer_class", "PreTrainedTokenizerFast"}})}};

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/quoted.h"
 #include "base/utf8.h"
 #include "models/text/pipeline/component.h"
 #include "models/text/pipeline/model/merge_list.h"
@@ -75,9 +76,7 @@ void BpeModel::add_merges(Component& component) {
   merges_ = RankedMerges(list.size());
   const auto id = [&](const std::string& piece) {
     const auto found = id_of(piece);
-    if (!found)
-      component.refuse("merges",
-                       text("names or makes ", nlohmann::json(piece).dump(), ", which is not in the vocabulary"));
+    if (!found) component.refuse("merges", text("names or makes ", quoted(piece), ", which is not in the vocabulary"));
     return static_cast<std::uint32_t>(*found);
   };
   for (std::size_t rank = 0; rank < list.size(); ++rank) {

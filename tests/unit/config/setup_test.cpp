@@ -1,0 +1,38 @@
+#include "zero/config/setup.h"
+
+#include <gtest/gtest.h>
+
+namespace zero {
+namespace {
+
+at::ScalarType gradient_of(const std::vector<std::string>& overrides, int ranks) {
+  std::vector<std::string> settings{"training.local_batch_size=2", "training.global_batch_size=8"};
+  settings.insert(settings.end(), overrides.begin(), overrides.end());
+  const Config config = parse_config(R"([job]
+output_dir = "out"
+[model]
+preset = "llama-tiny"
+[data]
+train = ["tokens.bin"]
+[training]
+steps = 3
+seq_len = 16
+)",
+                                     "test.toml", settings);
+  return precision_of(config, BatchArithmetic::of(config, ranks)).gradient;
+}
+
+// What each micro-batch rounds away would add up.
+TEST(PrecisionOf, GradientsOfSeveralMicroBatchesAreHeldInFp32) {
+  for (const char* precision : {"training.precision=bf16", "training.precision=fp16"}) {
+    const at::ScalarType compute = std::string(precision).ends_with("bf16") ? at::kBFloat16 : at::kHalf;
+    EXPECT_EQ(gradient_of({precision}, 4), compute);
+    EXPECT_EQ(gradient_of({precision}, 2), at::kFloat);
+    EXPECT_EQ(gradient_of({precision}, 1), at::kFloat);
+  }
+  EXPECT_EQ(gradient_of({"zero.gradient_dtype=bf16"}, 1), at::kBFloat16);
+  EXPECT_EQ(gradient_of({"zero.gradient_dtype=fp32"}, 4), at::kFloat);
+}
+
+}  // namespace
+}  // namespace zero

@@ -210,6 +210,20 @@ def check_fp16(place, args):
     place.expect_same("out", "undisturbed")
 
 
+def check_loss_scale(place, args):
+    """A loss scale that has come down goes on from where it was, and so do the counts that move it."""
+    options = ("--set", "training.precision=fp16", "--set", "checkpoint.interval=4", "--set", "training.steps=12", "--set", "training.seq_len=2")
+    code, said = place.run(*options, out="undisturbed")
+    assert code == 0, said
+    scales = [line["loss_scale"] for line in place.metrics("undisturbed")]
+    assert scales[7] < 65536 and place.metrics("undisturbed")[7]["skipped"] > 0, scales  # at the checkpoint that the run goes on from
+    shutil.copytree(place.path("undisturbed"), place.path("out"))
+    shutil.rmtree(place.path("out/checkpoints/step-00000012"))
+    code, said = place.run(*options, "--resume")
+    assert code == 0 and "resumed after step 8" in said, said
+    place.expect_same("out", "undisturbed")
+
+
 def check_divergence(place, args):
     """What was trained before a gradient was no number is kept, where no checkpoint holds it."""
     options = ("--set", "optimizer.lr=1e30", "--set", "training.steps=9", "--set", "checkpoint.interval=0")

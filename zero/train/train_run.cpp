@@ -333,7 +333,11 @@ int train_run(Job& job, const TrainArguments& arguments) {
   const auto restore = [&] {
     return resume_states(engine, folders, calls, job.control(), "there is nothing to go back to");
   };
-  Trainer trainer(plan.config, steps, engine, {data, records, tracker, &checkpoints, &stop, &clock, restore});
+  std::unique_ptr<StepRecorder> recorder;
+  if (!arguments.record.path.empty())
+    all_or_none(job.control(), [&] { recorder = std::make_unique<StepRecorder>(arguments.record, engine); });
+  Trainer trainer(plan.config, steps, engine,
+                  {data, records, tracker, &checkpoints, &stop, &clock, restore, recorder.get()});
   if (done) {
     trainer.resume(position);
     checkpoints.resumed(position.steps);

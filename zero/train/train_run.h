@@ -5,6 +5,7 @@
 
 #include "comm/world/job.h"
 #include "zero/estimate/target_machine.h"
+#include "zero/prove/step_recorder.h"
 #include "zero/train/run_data.h"
 
 namespace zero {
@@ -20,6 +21,7 @@ struct TrainArguments {
   bool print_config = false;  // with dry_run: the resolved configuration too
   TargetMachine target;       // with dry_run: where the run would be, if not here
   PreviewOptions preview;
+  RecordOptions record;  // a run of a few steps whose tensors are written down (zero_prove)
 };
 
 /// Everything the user can have got wrong is found before anything is written or allocated. Returns the exit code.

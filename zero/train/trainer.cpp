@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -47,7 +48,8 @@ Trainer::Trainer(const Config& config, std::int64_t steps, Engine& engine, const
       clock_(parts.clock),
       schedule_(schedule_of(config, steps)),
       rule_(config.training),
-      restore_(parts.restore) {
+      restore_(parts.restore),
+      recorder_(parts.recorder) {
   if (config.training.precision == "fp16")
     loss_scale_.emplace(LossScaleOptions{.rates = keys_of_rates(config.optimizer)});
   if (!config.metrics.dump_first_step.empty()) dump_.emplace(config.metrics.dump_first_step, engine);
@@ -72,12 +74,14 @@ RunEnd Trainer::run() {
   begin_ = std::chrono::steady_clock::now() - std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                                   std::chrono::duration<double>(last_seconds_));
   if (clock_) clock_->stepped();
+  if (recorder_) begin_record();
   while (steps_done_ < steps_) {
     const std::int64_t step = steps_done_++;
     if (rule_.passes_over(step + 1))
       pass_over(step);
     else
       train_step(step);
+    if (recorder_ && !failed_ && recorder_->ends_after(steps_done_)) return end_recorded();
     tend_save();
     const bool stops = (stop_agreed_ || end_agreed_) && checkpoints_ && steps_done_ < steps_;
     const bool saves = saves_after(step) || (save_agreed_ && checkpoints_);
@@ -147,6 +151,19 @@ void Trainer::finish_save() {
   checkpoints_->finish();
   rule_.saved(checkpoints_->saved_steps());
   if (clock_) clock_->saves_behind(false);
+}
+
+void Trainer::begin_record() {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  recorder_->figures(steps_done_, {none, none, loss_scale_ ? loss_scale_->scale() : 1.0, engine_.steps_done()});
+  recorder_->states(steps_done_);
+}
+
+RunEnd Trainer::end_recorded() {
+  if (records_.progress) records_.progress->finish();
+  if (recorder_->saves() && !save(Waits::to_the_end, std::chrono::steady_clock::now()))
+    throw Error("the checkpoint of a recorded run could not be written");
+  return RunEnd::stopped;
 }
 
 RunEnd Trainer::end_early() {
@@ -225,14 +242,16 @@ void Trainer::train_step(std::int64_t step) {
   std::vector<at::Tensor> each;
   const at::Tensor losses = forward_backward(step, loss_scale / double(trained), each);
   if (dump_ && step == 0) dump_->finish();
+  if (recorder_) recorder_->gradients(step + 1, loss_scale);
   tokens_ += data_.training->input_tokens(step);
   trained_tokens_ += trained;
   PendingStepResult pending =
       engine_.update({learning_rate(schedule_, step), config_.training.max_norm, loss_scale}, losses);
   issued_.push_back({step, std::move(pending), std::move(each), double(trained), tokens_, trained_tokens_});
-  const bool runs_ahead = !engine_.device().is_cpu() && !validates(step) && !saves_after(step) && step + 1 < steps_ &&
-                          !rule_.watches(step + 1);
+  const bool runs_ahead = !engine_.device().is_cpu() && !recorder_ && !validates(step) && !saves_after(step) &&
+                          step + 1 < steps_ && !rule_.watches(step + 1);
   while (issued_.size() > (runs_ahead ? 1 : 0) && !failed_) settle();
+  if (recorder_) recorder_->states(step + 1);
 }
 
 void Trainer::settle_all() {
@@ -353,6 +372,9 @@ void Trainer::record(const Issued& issued, const StepResult& result) {
       (step + 1) % config_.metrics.log_interval == 0 || step + 1 == steps_ || metrics.validation_loss || passed_;
   if (records_.metrics && due) records_.metrics->write(metrics);
   if (records_.progress) records_.progress->show(metrics);
+  if (recorder_)
+    recorder_->figures(
+        step + 1, {metrics.loss, metrics.grad_norm, loss_scale_ ? loss_scale_->scale() : 1.0, engine_.steps_done()});
   if (due) {
     last_seconds_ = metrics.seconds;
     last_tokens_ = issued.tokens;

@@ -14,6 +14,7 @@
 #include "zero/data/rows/loader.h"
 #include "zero/optim/loss_scale.h"
 #include "zero/optim/schedule.h"
+#include "zero/prove/step_recorder.h"
 #include "zero/train/checkpoints.h"
 #include "zero/train/first_step_dump.h"
 #include "zero/train/metrics.h"
@@ -48,6 +49,7 @@ struct TrainerParts {
   // Brings the states of the newest checkpoint that verifies into the engine; throws on all ranks where there is none.
   // Collective. Empty: the run never goes back.
   std::function<RunPosition()> restore = {};
+  StepRecorder* recorder = nullptr;  // null: the run is not recorded, and has its whole length
 };
 
 /// How a run came to its end.
@@ -103,6 +105,10 @@ class Trainer {
   RunEnd end_early();
   /// The step of the newest checkpoint; -1: there is none. Collective.
   std::int64_t newest_checkpoint();
+  /// What the run begins with. Collective.
+  void begin_record();
+  /// Ends a run that is recorded. Collective.
+  RunEnd end_recorded();
   /// Throws Error where there is no result. Collective.
   void require_trained();
   void note_taken(const Issued& issued);
@@ -146,6 +152,7 @@ class Trainer {
   std::optional<LossScale> loss_scale_;
   NonfiniteRule rule_;
   std::function<RunPosition()> restore_;
+  StepRecorder* recorder_;
   std::optional<FirstStepDump> dump_;
 
   bool stop_agreed_ = false;  // a signal has reached some rank

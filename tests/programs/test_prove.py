@@ -1,0 +1,109 @@
+"""Runs zero_prove as a user does: on a configuration whose layouts agree, and on ranks that are made to compute something else.
+
+usage: test_prove.py BIN TESTS_DATA [-k NAME]        exits 1 when something is wrong
+"""
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+
+from checks import ModelPlace, arguments, environment, mpirun, run_checks
+
+CONFIG = {
+    "job": {"output_dir": "out"},
+    "model": {"path": "model"},
+    "data": {"train": ["tokens.bin"]},
+    "training": {"steps": 40, "seq_len": 24, "local_batch_size": 2, "global_batch_size": 8, "precision": "bf16", "device": "cpu"},
+    "lr_scheduler": {"warmup_steps": 10},
+}
+
+
+class Place(ModelPlace):
+    def __init__(self, folder, bin, data):
+        super().__init__(folder, bin, data, CONFIG)
+        os.mkdir(self.path("scratch"))
+
+    def prove(self, *options, path=None, before=()):
+        """(exit code, what it said)"""
+        command = [*before, os.path.join(self.bin, "zero_prove"), "config.toml", "--scratch", "scratch", *options]
+        more = {"PATH": f"{path}:{os.environ['PATH']}"} if path else {}
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=240, env=environment(**more))
+        assert os.listdir(self.path("scratch")) == [], "a temporary folder was left"
+        assert not os.path.exists(self.path("out")), "the output directory was touched"
+        return done.returncode, done.stdout + done.stderr
+
+    def layouts(self, *options, **more):
+        """(exit code, {name: verdict})"""
+        code, said = self.prove(*options, "--json", "verdicts.json", **more)
+        with open(self.path("verdicts.json")) as file:
+            return code, {layout["layout"]: layout for layout in json.load(file)["layouts"]}, said
+
+    def mpirun_with(self, *words, code=None):
+        """The folder of an mpirun that gives the ranks more words, or ends with a code."""
+        folder = self.path("path")
+        os.makedirs(folder, exist_ok=True)
+        script = os.path.join(folder, "mpirun")
+        with open(script, "w") as file:
+            file.write("#!/bin/sh\n" + (f"echo the ranks are ill >&2; exit {code}\n" if code else f'exec {shutil.which("mpirun")} "$@" {" ".join(words)}\n'))
+        os.chmod(script, os.stat(script).st_mode | stat.S_IXUSR)
+        return folder
+
+
+def check_agreement(place):
+    code, layouts, said = place.layouts("--only", "states on disk", "--only", "resumed", "--only", "fp32, stage 3")
+    assert code == 0, said
+    bits = {name for name, layout in layouts.items() if layout["verdict"] == "equal to the bit"}
+    assert {"stage 3", "states on disk", "resumed"} <= bits, said
+    assert layouts["reference"]["verdict"] == "reference"
+    rounded = layouts["fp32, stage 3"]
+    assert rounded["verdict"] == "equal within rounding" and 0 < rounded["of_bound"] < 1 and rounded["against"] == "probe", rounded
+    assert "all 6 layouts agree" in said, said
+
+
+def check_differences(place):
+    for words, phase in [("--set training.seed=7", "loss"), ("--set training.max_norm=0.01", "update"), ("--set optimizer.lr=0.01", "update")]:
+        code, layouts, said = place.layouts("--only", "stage 0", path=place.mpirun_with(words))
+        assert code == 1 and "DIFFERENT" in said, said
+        parts = layouts["stage 0"]["parts"]
+        assert (parts["step"], parts["phase"]) == (1, phase), (words, parts)
+        assert phase == "loss" or parts["tensor"], parts
+
+
+def check_failing_ranks(place):
+    code, layouts, said = place.layouts("--only", "stage 1", "--first", path=place.mpirun_with(code=3))
+    assert code == 1, said
+    assert list(layouts) == ["reference", "stage 0"], layouts
+    assert layouts["stage 0"]["verdict"] == "FAILED" and "the ranks are ill" in layouts["stage 0"]["words"], layouts
+
+
+def check_list(place):
+    code, said = place.prove("--list")
+    assert code == 0 and len(said.splitlines()) == 20, said
+    code, said = place.prove("--list", "--full")
+    assert code == 0 and len(said.splitlines()) > 20, said
+    code, said = place.prove("--list", "--ranks", "2", "--set", "training.precision=fp32")
+    assert code == 0 and "4 ranks" not in said and "3 ranks" not in said, said
+
+
+def check_refusals(place):
+    for options, why in [(["--steps", "1"], "must be at least 2"),
+                         (["--only", "stage 4"], "there is no such layout"),
+                         (["--set", "training.stepz=3"], "unknown key"),
+                         (["--set", "training.global_batch_size=1", "--set", "training.local_batch_size=1"], "one sequence"),
+                         (["--set", "model.path=nowhere"], "the reference"),
+                         (["--set", "optimizer.lr=-1"], "optimizer")]:
+        code, said = place.prove(*options)
+        assert code == 2 and why in said, (options, code, said)
+    code, said = place.prove(before=mpirun(2))
+    assert code == 2 and "without mpirun" in said, said
+
+
+def main():
+    args = arguments(__doc__)
+    run_checks(args, globals(), lambda check, folder: check(Place(folder, args.bin, args.data)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

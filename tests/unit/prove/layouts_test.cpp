@@ -1,0 +1,131 @@
+#include "zero/prove/layouts.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "tests/unit/prove/made_records.h"
+#include "zero/config/batch_arithmetic.h"
+#include "zero/prove/proof.h"
+
+namespace zero {
+namespace {
+
+const std::string toml = R"([job]
+output_dir = "out"
+[model]
+preset = "llama-tiny"
+[data]
+train = ["tokens.bin"]
+[training]
+steps = 30
+seq_len = 16
+local_batch_size = 2
+global_batch_size = 8
+)";
+
+Config config_with(const std::vector<std::string>& overrides) { return parse_config(toml, "test.toml", overrides); }
+
+std::vector<Layout> layouts(const std::vector<std::string>& overrides = {}, const LayoutLimits& limits = {}) {
+  return layouts_of(config_with(overrides), limits);
+}
+
+TEST(Layouts, EachThingIsVaried) {
+  for (const bool full : {false, true}) {
+    std::set<int> ranks;
+    std::set<std::int64_t> stages, degrees, locals;
+    std::set<std::string> precisions, others;
+    bool resumed = false;
+    for (const Layout& layout : layouts({}, {.full = full})) {
+      ranks.insert(layout.ranks);
+      stages.insert(layout.stage);
+      degrees.insert(layout.shard_degree);
+      locals.insert(layout.local_batch_size);
+      precisions.insert(layout.precision);
+      others.insert(layout.others.begin(), layout.others.end());
+      resumed = resumed || !layout.begins_as.empty();
+    }
+    EXPECT_EQ(ranks, (std::set<int>{1, 2, 4}));
+    EXPECT_EQ(stages, (std::set<std::int64_t>{0, 1, 2, 3}));
+    EXPECT_EQ(degrees, (std::set<std::int64_t>{0, 2}));
+    EXPECT_GE(locals.size(), 3);
+    EXPECT_EQ(precisions.size(), 2);
+    for (const char* other : {"offload.optimizer=nvme", "offload.parameters=nvme", "offload.parameters=cpu",
+                              "activation_checkpoint.mode=full", "comm.shared_memory=off"})
+      EXPECT_TRUE(others.contains(other)) << other;
+    EXPECT_TRUE(resumed);
+  }
+}
+
+TEST(Layouts, AllCanBeRun) {
+  const std::vector<std::vector<std::string>> kinds{{},
+                                                    {"training.precision=fp32"},
+                                                    {"training.global_batch_size=6", "training.local_batch_size=3"},
+                                                    {"training.global_batch_size=12", "training.local_batch_size=1"},
+                                                    {"lora.r=4"}};
+  for (const auto& overrides : kinds) {
+    const std::int64_t global = global_batch_of(config_with(overrides));
+    for (const Layout& layout : layouts(overrides, {.full = true})) {
+      std::vector<std::string> settings = overrides;
+      for (const std::string& setting : layout.overrides(global)) settings.push_back(setting);
+      settings.emplace_back("offload.nvme_dir=/tmp");
+      const Config config = config_with(settings);
+      EXPECT_NO_THROW(BatchArithmetic::of(config, layout.ranks)) << layout.name;
+    }
+  }
+}
+
+TEST(Layouts, LeanOnThoseBeforeThem) {
+  const std::vector<Layout> all = layouts({}, {.full = true});
+  std::set<std::string> before;
+  for (const Layout& layout : all) {
+    for (const std::string& name : {layout.same_as, layout.begins_as})
+      EXPECT_TRUE(name.empty() || before.contains(name)) << layout.name << ": " << name;
+    EXPECT_TRUE(before.insert(layout.name).second) << layout.name << " twice";
+  }
+  const std::vector<Layout> some = chosen(all, {"recompute"});
+  std::vector<std::string> names;
+  for (const Layout& layout : some) names.push_back(layout.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"reference", "probe", "stage 0", "stage 3", "recompute"}));
+  EXPECT_THROW(chosen(all, {"stage 4"}), InputError);
+}
+
+// With one micro-batch; with several stages 0 and 1 add them before ranks, 2 and 3 after.
+TEST(Layouts, StagesHaveTheSameBitsWhereTheyAddAlike) {
+  const auto same_as = [](const std::vector<Layout>& all, const std::string& name) {
+    return std::find_if(all.begin(), all.end(), [&](const Layout& l) { return l.name == name; })->same_as;
+  };
+  const std::vector<Layout> one = layouts();
+  EXPECT_EQ(same_as(one, "stage 2"), "stage 0");
+  EXPECT_EQ(same_as(one, "stage 3"), "stage 0");
+  const std::vector<Layout> several = layouts({"training.global_batch_size=64"});
+  EXPECT_EQ(same_as(several, "stage 1"), "stage 0");
+  EXPECT_EQ(same_as(several, "stage 2"), "");
+  EXPECT_EQ(same_as(several, "stage 3"), "stage 2");
+}
+
+TEST(Layouts, OneSequenceCannotBeVaried) {
+  EXPECT_THROW(layouts({"training.global_batch_size=1", "training.local_batch_size=1"}), InputError);
+}
+
+TEST(Judge, BitsThatAreOwedAreNotRounding) {
+  using testing::made_run;
+  std::map<std::string, RunRecord> records{{"reference", made_run({.noise = 1e-2, .seed = 1})},
+                                           {"probe", made_run({.noise = 1e-7, .seed = 2})},
+                                           {"other", made_run({.noise = 1e-2, .seed = 3})},
+                                           {"same", made_run({.noise = 1e-2, .seed = 1})}};
+  const RoundingBounds bounds(records.at("reference"), "bf16", records.at("probe"), "fp32", 64);
+  Layout layout;
+  layout.precision = "bf16";
+  layout.name = "other";
+  EXPECT_EQ(judge(layout, records, bounds, "bf16").agreement, Agreement::rounding);
+  layout.same_as = "reference";
+  EXPECT_EQ(judge(layout, records, bounds, "bf16").agreement, Agreement::different);
+  layout.name = "same";
+  EXPECT_EQ(judge(layout, records, bounds, "bf16").agreement, Agreement::bits);
+}
+
+}  // namespace
+}  // namespace zero

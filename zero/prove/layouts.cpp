@@ -1,0 +1,228 @@
+#include "zero/prove/layouts.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "zero/config/config_keys.h"
+
+namespace zero {
+namespace {
+
+constexpr std::int64_t least_local_cap = 4;  // rows at once that any run is thought to have memory for
+
+std::int64_t largest_divisor(std::int64_t number, std::int64_t most) {
+  std::int64_t d = std::max<std::int64_t>(1, std::min(number, most));
+  while (number % d != 0) --d;
+  return d;
+}
+
+/// Builds the list.
+class Layouts {
+ public:
+  Layouts(const Config& config, const LayoutLimits& limits)
+      : config_(config), limits_(limits), global_(global_batch_of(config)) {
+    for (const int ranks : {2, 3, 4})
+      if (ranks <= limits.ranks && global_ % ranks == 0) {
+        if (few_ == 0) few_ = ranks;
+        many_ = ranks;
+      }
+  }
+
+  std::vector<Layout> make() {
+    one_rank();
+    if (few_ > 0) {
+      stages();
+      accumulating();
+      places();
+      more_ranks();
+      resumed();
+      strict();
+    }
+    if (all_.size() < 3)
+      throw InputError(config_.where("training.global_batch_size") +
+                       ": one sequence a step is computed in one way; ask for --set training.global_batch_size=4");
+    if (is_reproducible()) same_bits_everywhere();
+    return std::move(all_);
+  }
+
+ private:
+  std::int64_t cap() const { return std::max(config_.training.local_batch_size, least_local_cap); }
+  /// Rows at once where a rank takes its part of the batch in as few micro-batches as it has memory for.
+  std::int64_t at_once(int ranks) const { return largest_divisor(global_ / ranks, cap()); }
+  /// In more of them; the same number where that cannot be.
+  std::int64_t in_parts(int ranks) const { return largest_divisor(global_ / ranks, at_once(ranks) - 1); }
+  bool splits(int ranks) const { return global_ / ranks > 1; }
+  bool in_one(int ranks) const { return at_once(ranks) * ranks == global_; }
+
+  Layout& add(const std::string& name, int ranks, std::int64_t stage, std::int64_t local) {
+    Layout layout;
+    layout.name = name;
+    layout.ranks = ranks;
+    layout.stage = stage;
+    layout.local_batch_size = local;
+    layout.precision = config_.training.precision;
+    all_.push_back(layout);
+    return all_.back();
+  }
+
+  void one_rank() {
+    const std::int64_t local = largest_divisor(global_, config_.training.local_batch_size);
+    add("reference", 1, 0, local);
+    Layout& probe = add("probe", 1, 0, local);
+    probe.precision = config_.training.precision == "fp32" ? "bf16" : "fp32";
+    probe.is_probe = true;
+    if (global_ > 1) add("micro-batches", 1, 0, local > 1 ? largest_divisor(global_, local - 1) : at_once(1));
+    if (limits_.full) add("repeated", 1, 0, local).same_as = "reference";
+  }
+
+  // Stages that add the same gradients in the same order have the same bits.
+  void stages() {
+    const std::int64_t local = at_once(few_);
+    add("stage 0", few_, 0, local);
+    add("stage 1", few_, 1, local).same_as = "stage 0";
+    add("stage 2", few_, 2, local).same_as = in_one(few_) ? "stage 0" : "";
+    add("stage 3", few_, 3, local).same_as = in_one(few_) ? "stage 0" : "stage 2";
+  }
+
+  void accumulating() {
+    if (!splits(few_) || in_parts(few_) == at_once(few_)) return;
+    add("stage 1, micro-batches", few_, 1, in_parts(few_));
+    add("stage 2, micro-batches", few_, 2, in_parts(few_));
+    add("stage 3, micro-batches", few_, 3, in_parts(few_)).same_as = "stage 2, micro-batches";
+  }
+
+  Layout& like_stage_3(const std::string& name, std::vector<std::string> others) {
+    Layout& layout = add(name, few_, 3, at_once(few_));
+    layout.same_as = "stage 3";
+    layout.others = std::move(others);
+    return layout;
+  }
+
+  void places() {
+    like_stage_3("states on disk", {"offload.optimizer=nvme", "offload.parameters=nvme"});
+    like_stage_3("states in host memory", {"offload.optimizer=cpu", "offload.parameters=cpu"});
+    like_stage_3("recompute", {"activation_checkpoint.mode=full"});
+    like_stage_3("messages", {"comm.shared_memory=off"});
+    if (!limits_.full) return;
+    like_stage_3("recompute attention", {"activation_checkpoint.mode=attention"});
+    like_stage_3("recompute some blocks", {"activation_checkpoint.mode=selective"});
+    if (config_.lora) like_stage_3("frozen weights kept", {"zero.frozen=keep"});
+    Layout& disk = add("stage 1, states on disk", few_, 1, at_once(few_));
+    disk.same_as = "stage 1";
+    disk.others = {"offload.optimizer=nvme"};
+  }
+
+  void more_ranks() {
+    if (many_ > few_) add(text("stage 3 on ", many_, " ranks"), many_, 3, at_once(many_));
+    Layout& hybrid = add("hybrid", many_, 3, at_once(many_));
+    hybrid.shard_degree = many_ % 2 == 0 ? many_ / 2 : 1;
+    if (!limits_.full) return;
+    if (many_ > few_) add(text("stage 2 on ", many_, " ranks"), many_, 2, at_once(many_));
+    Layout& replicas = add("hybrid, stage 1", many_, 1, at_once(many_));
+    replicas.shard_degree = hybrid.shard_degree;
+  }
+
+  void resumed() {
+    Layout& same = like_stage_3("resumed", {});
+    same.begins_as = "stage 3";
+    Layout& elsewhere = add("resumed elsewhere", many_ > few_ ? many_ : 1, many_ > few_ ? 1 : 0,
+                            many_ > few_ ? at_once(many_) : all_.front().local_batch_size);
+    elsewhere.begins_as = "stage 3";
+    if (!limits_.full) return;
+    Layout& back = like_stage_3("resumed from one rank", {});
+    back.same_as = "";
+    back.begins_as = "reference";
+  }
+
+  // What 16 bits round away would hide small mistakes.
+  void strict() {
+    if (config_.training.precision == "fp32") return;
+    const auto add_strict = [&](const std::string& name, int ranks, std::int64_t stage) -> Layout& {
+      Layout& layout = add("fp32, " + name, ranks, stage, in_parts(ranks));
+      layout.precision = "fp32";
+      return layout;
+    };
+    add_strict("stage 0", few_, 0);
+    add_strict("stage 3", few_, 3);
+    add_strict("hybrid", many_, 3).shard_degree = many_ % 2 == 0 ? many_ / 2 : 1;
+  }
+
+  // A key of the configuration may promise that results do not depend on the layout at all.
+  bool is_reproducible() const {
+    Config copy = config_;
+    for (const ConfigKey& key : config_keys())
+      if (key.full_name() == "job.reproducible") return read_field(key.field(copy)) == Value(std::string("ranks"));
+    return false;
+  }
+  void same_bits_everywhere() {
+    for (Layout& layout : all_)
+      if (!layout.is_probe && layout.name != "reference" && layout.same_as.empty())
+        layout.same_as = layout.precision == config_.training.precision ? "reference" : "probe";
+  }
+
+  const Config& config_;
+  LayoutLimits limits_;
+  std::int64_t global_;
+  int few_ = 0, many_ = 0;
+  std::vector<Layout> all_;
+};
+
+}  // namespace
+
+std::string Layout::describe(std::int64_t global_batch_size) const {
+  std::string words = text(ranks, ranks == 1 ? " rank" : " ranks", ", stage ", stage);
+  if (shard_degree > 0) words += text(", shards over ", shard_degree);
+  words += text(", ", global_batch_size / (ranks * local_batch_size), " x ", local_batch_size, " rows, ", precision);
+  for (const std::string& other : others) words += ", " + other;
+  if (!begins_as.empty()) words += ", from a checkpoint of `" + begins_as + "`";
+  return words;
+}
+
+std::vector<std::string> Layout::overrides(std::int64_t global_batch_size) const {
+  std::vector<std::string> all = {text("training.global_batch_size=", global_batch_size),
+                                  text("training.local_batch_size=", local_batch_size),
+                                  "training.precision=" + precision,
+                                  text("zero.stage=", stage),
+                                  text("zero.shard_degree=", shard_degree),
+                                  "activation_checkpoint.mode=none",
+                                  "offload.optimizer=none",
+                                  "offload.parameters=none",
+                                  "checkpoint.interval=0",
+                                  "checkpoint.every_minutes=0",
+                                  "job.time_limit=",
+                                  "metrics.log_interval=1",
+                                  "metrics.dump_first_step="};
+  all.insert(all.end(), others.begin(), others.end());
+  return all;
+}
+
+std::int64_t global_batch_of(const Config& config) {
+  return config.training.global_batch_size.value_or(2 * config.training.local_batch_size);
+}
+
+std::vector<Layout> layouts_of(const Config& config, const LayoutLimits& limits) {
+  return Layouts(config, limits).make();
+}
+
+std::vector<Layout> chosen(const std::vector<Layout>& all, const std::vector<std::string>& wanted) {
+  if (wanted.empty()) return all;
+  std::set<std::string> names{all[0].name, all[1].name};
+  const auto find = [&](const std::string& word) -> const Layout& {
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (all[i].name == word || std::to_string(i + 1) == word) return all[i];
+    throw InputError("--only " + word + ": there is no such layout; --list tells their numbers and names");
+  };
+  for (const std::string& word : wanted)
+    for (std::string name = find(word).name; !name.empty(); name = find(name).same_as) {
+      names.insert(name);
+      if (const std::string& first = find(name).begins_as; !first.empty()) names.insert(first);
+    }
+  std::vector<Layout> some;
+  for (const Layout& layout : all)
+    if (names.contains(layout.name)) some.push_back(layout);
+  return some;
+}
+
+}  // namespace zero

@@ -1,0 +1,101 @@
+#include "zero/prove/rounding.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "base/error.h"
+
+namespace zero {
+namespace {
+
+// Each of the two runs errs once; the third part is for the scatter of both and of what is measured.
+constexpr double slack = 3;
+
+}  // namespace
+
+double unit_roundoff(const std::string& precision) {
+  static const std::map<std::string, int> bits{{"fp32", 24}, {"fp16", 11}, {"bf16", 8}};
+  return std::ldexp(1.0, -bits.at(precision));
+}
+
+RoundingBounds::RoundingBounds(const RunRecord& first, const std::string& first_precision, const RunRecord& second,
+                               const std::string& second_precision, std::int64_t tokens)
+    : first_(first),
+      second_(second),
+      first_precision_(first_precision),
+      second_precision_(second_precision),
+      growth_(std::sqrt(double(tokens))) {
+  ZERO_CHECK(first_precision != second_precision, "one precision tells nothing of rounding");
+}
+
+bool RoundingBounds::is_coarse(const std::string& precision) const {
+  return unit_roundoff(precision) == std::max(unit_roundoff(first_precision_), unit_roundoff(second_precision_));
+}
+
+const RunRecord& RoundingBounds::run_in(const std::string& precision) const {
+  return precision == first_precision_ ? first_ : second_;
+}
+
+std::int64_t RoundingBounds::first_step() const { return first_.steps.begin()->first + 1; }
+
+// Up to the first update errors are in proportion to the roundoff, but for sums over tokens: they are taken in fp32 in
+// either precision, where the roundings of the terms of 16 bits average out and those of the sum do not. Then a sign or a quotient of small gradients makes
+// more of them (Adam's first step moves a weight by its gradient's sign): the number of elements that turn is in
+// proportion to it, and the norm of what they do to its root.
+double RoundingBounds::share(const std::string& precision, bool before_updates) const {
+  if (is_coarse(precision)) return 1;
+  const double ratio =
+      unit_roundoff(precision) / std::max(unit_roundoff(first_precision_), unit_roundoff(second_precision_));
+  return before_updates ? growth_ * ratio : std::sqrt(growth_ * ratio);
+}
+
+double RoundingBounds::tensor(const std::string& precision, std::int64_t step, const std::string& kind,
+                              std::size_t number) const {
+  const auto sketch = [&](const RunRecord& run) -> const TensorSketch& {
+    return run.steps.at(step).find(kind)->tensors.at(number).sketch;
+  };
+  const bool before_updates = step == first_step() && kind == "gradient";
+  const double own = unit_roundoff(precision) * (is_coarse(precision) ? 1 : growth_);
+  return slack * (share(precision, before_updates) * distance(sketch(first_), sketch(second_)) +
+                  own * sketch(run_in(precision)).norm());
+}
+
+// One number may by chance be hit exactly: all steps tell of its error.
+double RoundingBounds::loss(const std::string& precision, std::int64_t step) const {
+  double squares = 0;
+  std::int64_t count = 0;
+  for (const auto& [s, record] : first_.steps) {
+    if (!record.has_figures || std::isnan(record.figures.loss)) continue;
+    const double off = record.figures.loss - second_.steps.at(s).figures.loss;
+    squares += off * off;
+    ++count;
+  }
+  const double measured = std::sqrt(squares / double(std::max<std::int64_t>(count, 1)));
+  const double loss = std::abs(run_in(precision).steps.at(step).figures.loss);
+  return slack * (share(precision, step == first_step()) * measured +
+                  unit_roundoff(precision) * loss / (is_coarse(precision) ? 32 : 1));
+}
+
+// A norm is no farther from another one than the gradients are.
+double RoundingBounds::grad_norm(const std::string& precision, std::int64_t step) const {
+  double squares = 0;
+  const KindRecord* gradient = first_.steps.at(step).find("gradient");
+  for (std::size_t t = 0; gradient && t < gradient->tensors.size(); ++t) {
+    const double bound = tensor(precision, step, "gradient", t);
+    squares += bound * bound;
+  }
+  return std::sqrt(squares);
+}
+
+bool one_sided(std::span<const double> residuals, double errors) {
+  if (residuals.size() < 8) return false;
+  const auto n = double(residuals.size());
+  const double mean = std::accumulate(residuals.begin(), residuals.end(), 0.0) / n;
+  double squares = 0;
+  for (const double r : residuals) squares += (r - mean) * (r - mean);
+  return std::abs(mean) > errors * std::sqrt(squares / (n - 1) / n);
+}
+
+}  // namespace zero

@@ -1,0 +1,180 @@
+#include "zero/prove/step_recorder.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "base/error.h"
+#include "comm/object_collectives.h"
+
+namespace zero {
+namespace {
+
+constexpr std::int64_t chunk = 1 << 16;  // elements that are widened at once
+
+TensorSketch sketch_of(const at::Tensor& flat, std::int64_t tensor_begin, double factor = 1) {
+  TensorSketch sketch;
+  for (std::int64_t done = 0; done < flat.numel(); done += chunk) {
+    at::Tensor part = flat.narrow(0, done, std::min(chunk, flat.numel() - done)).to(at::kCPU, at::kDouble).contiguous();
+    if (factor != 1) part = part.mul(factor);
+    sketch.add(tensor_begin + done, {part.const_data_ptr<double>(), std::size_t(part.numel())});
+  }
+  return sketch;
+}
+
+// Bytes from rank to rank, of the same program on the same kind of machine.
+template <class T>
+void put(std::string& bytes, const T& value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof(T));
+}
+void put(std::string& bytes, const std::string& value) {
+  put(bytes, value.size());
+  bytes += value;
+}
+template <class T>
+T take(const std::string& bytes, std::size_t& at) {
+  T value;
+  std::memcpy(&value, bytes.data() + at, sizeof(T));
+  at += sizeof(T);
+  return value;
+}
+std::string take_text(const std::string& bytes, std::size_t& at) {
+  const auto size = take<std::size_t>(bytes, at);
+  at += size;
+  return bytes.substr(at - size, size);
+}
+
+}  // namespace
+
+StepRecorder::StepRecorder(RecordOptions options, ModelStates& model) : options_(std::move(options)), model_(model) {
+  if (model_.mesh().host().rank() != 0) return;
+  file_.open(options_.path, std::ios::trunc);
+  if (!file_) throw Error(options_.path + ": cannot be written");
+}
+
+void StepRecorder::add_gradients(ParameterGroup& group, double factor, std::vector<Part>& parts) const {
+  const at::Tensor own = group.gradient().own();
+  const bool divided = own.numel() < group.layout().numel();
+  for (const FlatSlice& slice : group.layout().slices(group.own().begin, group.own().numel))
+    parts.push_back({{group.layout().tensors()[std::size_t(slice.tensor)].spec.name,
+                      sketch_of(own.narrow(0, slice.range_begin, slice.count), slice.tensor_begin, factor)},
+                     "gradient",
+                     divided});
+}
+
+void StepRecorder::add_states(ParameterGroup& group, std::vector<Part>& parts) const {
+  const bool divided = group.own().numel < group.layout().numel();
+  for (const auto& shard : group.states()) {
+    const std::vector<StateSpec> specs = group.visited_states(*shard);
+    group.visit_states(*shard, StateAccess::read, [&](const StateChunk& visited) {
+      for (const StateSlice& slice :
+           shard->layout().slices(shard->begin() + visited.begin, visited.end - visited.begin))
+        for (std::size_t s = 0; s < specs.size(); ++s) {
+          const StateSpec& spec = specs[s];
+          // Of numbers that a block shares those that begin in the slice.
+          const std::int64_t from = spec.numel(slice.range_begin), to = spec.numel(slice.range_begin + slice.count);
+          const at::Tensor all = at::from_blob(visited.states[s], {spec.numel(visited.end - visited.begin)}, spec.type);
+          parts.push_back({{shard->layout().spec(slice.tensor).name,
+                            sketch_of(all.narrow(0, from, to - from), spec.numel(slice.tensor_begin)),
+                            at::isFloatingType(spec.type) && spec.grain == 1},
+                           spec.name,
+                           divided});
+        }
+    });
+  }
+}
+
+void StepRecorder::add_weights(ParameterGroup& group, std::vector<Part>& parts) const {
+  const ShardLease rest = group.weights().at_rest(false);
+  const at::Tensor held = rest.tensor();
+  const bool divided = group.weights().is_sharded();
+  const std::int64_t begin = divided ? group.own().begin : 0;
+  for (const FlatSlice& slice : group.layout().slices(begin, held.numel()))
+    parts.push_back({{group.layout().tensors()[std::size_t(slice.tensor)].spec.name,
+                      sketch_of(held.narrow(0, slice.range_begin, slice.count), slice.tensor_begin)},
+                     "weights",
+                     divided});
+}
+
+void StepRecorder::gradients(std::int64_t step, double loss_scale) {
+  const at::NoGradGuard no_grad;
+  std::vector<Part> parts;
+  for (const auto& group : model_.groups())
+    if (group->spec().trainable) add_gradients(*group, 1 / loss_scale, parts);
+  write(step, parts);
+}
+
+void StepRecorder::states(std::int64_t step) {
+  const at::NoGradGuard no_grad;
+  std::vector<Part> parts;
+  for (const auto& group : model_.groups()) {
+    if (!group->spec().trainable) continue;
+    add_states(*group, parts);
+    add_weights(*group, parts);
+  }
+  write(step, parts);
+}
+
+void StepRecorder::figures(std::int64_t step, const StepFigures& figures) { write_line(format_figures(step, figures)); }
+
+void StepRecorder::write(std::int64_t step, const std::vector<Part>& parts) {
+  std::string mine;
+  for (const Part& part : parts) {
+    put(mine, part.kind);
+    put(mine, part.record.tensor);
+    put(mine, part.record.sketch);
+    put(mine, part.record.numbers);
+    put(mine, part.divided);
+  }
+  Communicator& host = model_.mesh().host();
+  const std::vector<std::string> all = all_gather_texts(host, mine, {Phase::other});
+  if (host.rank() != 0) return;
+  for (const KindRecord& kind : joined(all)) write_line(format_kind(step, kind));
+}
+
+// The ranks that hold one copy of a tensor between them add their parts; copies must agree.
+std::vector<KindRecord> StepRecorder::joined(const std::vector<std::string>& of_ranks) const {
+  std::vector<std::string> kinds;
+  std::map<std::string, std::map<std::string, std::map<int, TensorRecord>>> found;  // kind, tensor, copy
+  for (int rank = 0; rank < int(of_ranks.size()); ++rank) {
+    const std::string& bytes = of_ranks[std::size_t(rank)];
+    for (std::size_t at = 0; at < bytes.size();) {
+      const std::string kind = take_text(bytes, at), tensor = take_text(bytes, at);
+      const auto sketch = take<TensorSketch>(bytes, at);
+      const auto numbers = take<bool>(bytes, at), divided = take<bool>(bytes, at);
+      const int copy = divided ? model_.mesh().shape().index(rank, axes::states.others()) : rank;
+      if (!found.contains(kind)) kinds.push_back(kind);
+      const auto [place, is_new] = found[kind][tensor].try_emplace(copy, TensorRecord{tensor, {}, numbers, rank});
+      place->second.sketch.add(sketch);
+    }
+  }
+  std::vector<KindRecord> records;
+  for (const std::string& kind : kinds) {
+    KindRecord record{kind, {}};
+    for (const auto& group : model_.groups())
+      for (const FlatTensor& flat : group->layout().tensors()) {
+        const auto copies = found[kind].find(flat.spec.name);
+        if (copies == found[kind].end()) continue;
+        TensorRecord first = copies->second.begin()->second;
+        first.other_rank = -1;
+        for (const auto& [copy, other] : copies->second)
+          if (first.other_rank < 0 && other.sketch.hash != first.sketch.hash) first.other_rank = other.other_rank;
+        record.tensors.push_back(first);
+      }
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+void StepRecorder::write_line(const std::string& line) {
+  if (!file_.is_open()) return;
+  file_ << line << '\n' << std::flush;
+  if (!file_) throw Error(options_.path + ": cannot be written");
+}
+
+}  // namespace zero

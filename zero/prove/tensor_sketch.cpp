@@ -1,0 +1,43 @@
+#include "zero/prove/tensor_sketch.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "base/random.h"
+
+namespace zero {
+
+void TensorSketch::add(std::int64_t begin, std::span<const double> values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint64_t place = mix_bits((std::uint64_t(begin) + i + 1) * golden_gamma);
+    // What is no number is one thing, whichever operation it came from.
+    const double value = std::isnan(values[i]) ? std::numeric_limits<double>::quiet_NaN() : values[i];
+    hash += mix_bits(place ^ mix_bits(std::bit_cast<std::uint64_t>(value) + golden_gamma));
+    sum += values[i];
+    squares += values[i] * values[i];
+    double& bucket = buckets[place % buckets_count];
+    bucket += place >> 63 ? -values[i] : values[i];
+  }
+  numel += std::int64_t(values.size());
+}
+
+void TensorSketch::add(const TensorSketch& other) {
+  hash += other.hash;
+  numel += other.numel;
+  sum += other.sum;
+  squares += other.squares;
+  for (std::size_t b = 0; b < buckets_count; ++b) buckets[b] += other.buckets[b];
+}
+
+double TensorSketch::norm() const { return std::sqrt(squares); }
+
+double distance(const TensorSketch& a, const TensorSketch& b) {
+  if (a.hash == b.hash && a.numel == b.numel) return 0;
+  double squares = 0;
+  for (std::size_t i = 0; i < TensorSketch::buckets_count; ++i)
+    squares += (a.buckets[i] - b.buckets[i]) * (a.buckets[i] - b.buckets[i]);
+  return std::sqrt(squares);
+}
+
+}  // namespace zero

@@ -56,6 +56,8 @@ class Trend:
     """The second half of a process's life: what it grew by from the first quarter of it to the last, and the slope of a line through it."""
 
     def __init__(self, points):
+        most = max(p[2] for p in points)
+        points = points[next(i for i, p in enumerate(points) if 2 * p[2] >= most and p[2] >= most - 6):]  # a start may take long on a busy machine
         half = points[len(points) // 2:]
         quarter = max(1, len(half) // 4)
         self.grown = max(p[1] for p in half[-quarter:]) - max(p[1] for p in half[:quarter])

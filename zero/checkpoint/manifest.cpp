@@ -254,9 +254,11 @@ void check(const Manifest& manifest, const std::string& path) {
                   (section.count == 0 || section.begin % largest_grain(manifest.groups[section.group].states) == 0),
               "a section outside of its group");
     double bytes = 0;  // about; the file's own size is checked where it is opened
-    for (const ShardSection& section : file.sections)
-      bytes += double(section.count / manifest.chunk_elements + 1) *
+    for (const ShardSection& section : file.sections) {
+      const std::int64_t chunks = section.count / manifest.chunk_elements + 1;
+      bytes += double(chunks) *
                double(state_bytes(manifest.groups[section.group].states, manifest.chunk_elements) + DurableFile::block);
+    }
     require(bytes < double(most_bytes), "more states than a file can hold");
   }
 }

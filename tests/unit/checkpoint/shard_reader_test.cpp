@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "tests/unit/message_of.h"
 #include "tests/unit/temporary_folder.h"
+#include "zero/checkpoint/shard_packer.h"
 
 namespace zero {
 namespace {
@@ -21,7 +22,11 @@ TEST(ShardReader, ReadsWholeBlocksAlone) {
   std::iota(master.begin(), master.end(), 0.0F);
   FileCalls calls;
   ShardWriter writer(calls, path, format);
-  writer.append({master.data(), absmax.data()}, 64);
+  const HostArena chunk(1, std::size_t(format.largest_chunk_bytes()), MemoryCategory::buffers);
+  ShardPacker(
+      format, [&](const ShardChunk&) { return chunk.block(0); },
+      [&](const ShardChunk& of, const std::byte* from) { writer.append(of, from); })
+      .append({master.data(), absmax.data()}, 64);
   ShardReader reader(calls, path, format, writer.finish(), checksum);
 
   std::vector<float> values(31), blocks(1);

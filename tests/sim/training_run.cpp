@@ -115,6 +115,20 @@ at::Tensor pipelined_gradients(Engine& engine, const RunOptions& run, double sca
   return loss_sum;
 }
 
+double sum_over_ranks(Communicator& ranks, double mine) {
+  const at::Tensor total = at::full({1}, mine, at::kDouble);
+  ranks.all_reduce(total, {at::kDouble, false});
+  return total.item<double>();
+}
+
+/// Of the losses of all micro-batches, first those of each rank's first.
+double sum_in_order(Communicator& ranks, const std::vector<double>& mine) {
+  const at::Tensor all = at::empty({ranks.size(), std::int64_t(mine.size())}, at::kDouble);
+  ranks.all_gather_into(all.view({-1}), at::tensor(mine, at::kDouble));
+  const at::Tensor turns = all.t().contiguous();
+  return std::accumulate(turns.const_data_ptr<double>(), turns.const_data_ptr<double>() + turns.numel(), 0.0);
+}
+
 Model model_of(const RunOptions& run) {
   Model model = make_model(run.config);
   if (!run.lora) return model;
@@ -191,13 +205,10 @@ RunResult run_training(const RunOptions& given, const AfterStep& after_step, con
                                       : accumulate_gradients(engine, run.micro_batches, 1.0 / tokens, context_of);
       const StepResult found = engine.update({.lr = run.lr, .max_norm = run.max_norm}, loss_sum).wait();
       if (run.after_update) run.after_update(rank, found);
-      const at::Tensor losses = at::empty({run.ranks, std::int64_t(found.losses.size())}, at::kDouble);
-      communicator.all_gather_into(losses.view({-1}), at::tensor(found.losses, at::kDouble));
-      const at::Tensor in_order = losses.t().contiguous();
+      const double loss = run.rows_in_order > 0 ? sum_in_order(communicator, found.losses)
+                                                : sum_over_ranks(communicator, found.loss_sum());
       if (rank == 0) {
-        result.losses[step] = std::accumulate(in_order.const_data_ptr<double>(),
-                                              in_order.const_data_ptr<double>() + in_order.numel(), 0.0) /
-                              tokens;
+        result.losses[step] = loss / tokens;
         result.norms[step] = found.norm;
       }
       if (after_step) after_step(engine, rank, step + 1);

@@ -110,7 +110,7 @@ TEST(ConfigLimits, EveryFieldOfAPresetIsTakenOrRefusedByName) {
       EXPECT_NO_THROW(refusal(with_preset, {pair})) << pair;
     }
   EXPECT_THAT(refusal(with_preset, {"model.hidden_size=16777216", "model.intermediate_size=16777216",
-                                    "model.num_hidden_layers=65536", "model.head_dim=64"}),
+                                    "model.num_hidden_layers=4096", "model.head_dim=64"}),
               HasSubstr("parameters"));
   EXPECT_THAT(refusal(with_preset, {"model.max_position_embeddings=100000000", "training.seq_len=100000000",
                                     "training.local_batch_size=1000000"}),

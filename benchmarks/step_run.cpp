@@ -20,7 +20,7 @@ namespace zero {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int sampled_steps = 2;  // beyond the timed ones, for the memory that the kernel counts
+constexpr int most_sampled_steps = 2;  // beyond the timed ones, for the memory that the kernel counts
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -188,7 +188,7 @@ StepMeasurement run_steps(const StepWork& work, int stage, Communicator& communi
     parts = run.parts(work.steps - work.warmup);
     memory = memory_of(tracker);
     PssSampler sampler(std::chrono::milliseconds(20));
-    for (int s = 0; s < sampled_steps; ++s) run.step(work.steps + s);
+    for (int s = 0; s < std::min(most_sampled_steps, work.steps); ++s) run.step(work.steps + s);
     memory.pss = double(sampler.peak());
     memory.resident = double(peak_resident_bytes());
   }

@@ -29,8 +29,15 @@ bool oneDNN_multiplies(const char* question) {
 constexpr std::int64_t side = 512;     // rows, and columns
 constexpr std::int64_t length = 2048;  // terms of a sum that are added at a time
 
-// Of products that depend on no number of threads.
-constexpr std::int64_t block_rows = 512, block_columns = 256;
+/// How a dimension is cut into blocks of one size, but for the last.
+struct Cut {
+  /// Blocks of `most` at the most: alike, since a narrow last one reads the other operand for little.
+  Cut(std::int64_t all, std::int64_t most)
+      : blocks((all + most - 1) / most), size(((all + blocks - 1) / blocks + 15) / 16 * 16) {
+    blocks = (all + size - 1) / size;
+  }
+  std::int64_t blocks, size;
+};
 
 /// While it lives libraries find one thread to divide work over.
 class OneThread {
@@ -95,18 +102,19 @@ void multiply(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, b
   composed::matrix_product_into(out, a, b, add);
 }
 
-/// Libraries choose the order of a sum by the size of a product and by the threads that share it. In a team each thread
-/// multiplies by itself, so a single block gets a team too.
+/// Libraries choose the order of a sum by the size of a product and by the threads that share it: blocks are cut by the
+/// product's size alone, so that there are some for several threads. In a team each thread multiplies by itself, so a
+/// single block gets a team too.
 void multiply_in_blocks(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
-  const std::int64_t rows = (out.size(0) + block_rows - 1) / block_rows,
-                     columns = (out.size(1) + block_columns - 1) / block_columns, blocks = rows * columns;
+  const Cut rows(out.size(0), side), columns(out.size(1), rows.blocks > 1 || out.size(1) >= 4 * side ? side : side / 2);
+  const std::int64_t blocks = rows.blocks * columns.blocks;
   at::parallel_for(0, std::max<std::int64_t>(blocks, 2), 1, [&](std::int64_t begin, std::int64_t end) {
     const at::AutoDispatchBelowADInplaceOrView no_graph;
     const OneThread alone;
     for (std::int64_t i = begin; i < std::min(end, blocks); ++i) {
-      const std::int64_t row = i % rows * block_rows, column = i / rows * block_columns;
-      multiply(part(part(out, 0, row, block_rows), 1, column, block_columns), part(a, 0, row, block_rows),
-               part(b, 1, column, block_columns), add);
+      const std::int64_t row = i % rows.blocks * rows.size, column = i / rows.blocks * columns.size;
+      multiply(part(part(out, 0, row, rows.size), 1, column, columns.size), part(a, 0, row, rows.size),
+               part(b, 1, column, columns.size), add);
     }
   });
 }

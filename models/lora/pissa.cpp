@@ -1,6 +1,8 @@
 #include "models/lora/pissa.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +15,33 @@ namespace zero {
 namespace {
 
 const std::string end_of_a = ".lora_A.weight", end_of_b = ".lora_B.weight", end_of_weight = ".weight";
+
+/// One thread, of libraries too, while it lives and LibTorch is asked for deterministic algorithms.
+class Alone {
+ public:
+  Alone() {
+    if (at::globalContext().deterministicAlgorithms()) at::set_num_threads(1);
+  }
+  ~Alone() {
+    if (at::get_num_threads() != before_) at::set_num_threads(before_);
+  }
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+
+ private:
+  int before_ = at::get_num_threads();
+};
+
+/// Rows [first, first + rows) of a product, in blocks that begin at the same rows whichever are asked for.
+at::Tensor rows_of_product(const at::Tensor& a, const at::Tensor& b, std::int64_t first, std::int64_t rows) {
+  constexpr std::int64_t block = 256;
+  const Alone product;
+  const std::int64_t begin = first / block * block;
+  std::vector<at::Tensor> blocks;
+  for (std::int64_t row = begin; row < first + rows; row += block)
+    blocks.push_back(at::mm(a.narrow(0, row, std::min(block, a.size(0) - row)), b));
+  return at::cat(blocks).narrow(0, first - begin, rows);
+}
 
 /// The module that an adapter's tensor belongs to, without PEFT's prefix; empty for other tensors.
 std::string adapted_module(const std::string& name) {
@@ -55,7 +84,7 @@ void PissaWeights::read(const TensorSpec& tensor, std::int64_t begin, std::int64
                      rows = (begin + count - 1) / columns - first + 1;
   const at::Tensor weight = at::empty({rows * columns}, at::kFloat);
   others_->read(tensor, first * columns, rows * columns, weight);
-  weight.view({rows, columns}).sub_(at::mm(factors.b.narrow(0, first, rows), factors.a), options_.scale());
+  weight.view({rows, columns}).sub_(rows_of_product(factors.b, factors.a, first, rows), options_.scale());
   out.copy_(weight.narrow(0, begin - first * columns, count));
 }
 
@@ -64,6 +93,7 @@ const PissaWeights::Factors& PissaWeights::factors_of(const std::string& module)
   const TensorSpec& tensor = adapted_.at(module);
   const at::Tensor weight = at::empty({tensor.numel()}, at::kFloat);
   others_->read(tensor, 0, tensor.numel(), weight);
+  const Alone decomposition;
   const auto [u, s, v] = at::linalg_svd(weight.view(tensor.shape), /*full_matrices=*/false);
   const at::Tensor root = s.narrow(0, 0, options_.r).div(options_.scale()).sqrt();
   Factors factors{v.narrow(0, 0, options_.r).mul(root.unsqueeze(1)).contiguous(),

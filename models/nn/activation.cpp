@@ -4,6 +4,7 @@
 #include <ATen/OpMathType.h>
 
 #include "base/error.h"
+#include "models/ops/row_dispatch.h"
 
 namespace zero {
 namespace {
@@ -41,12 +42,14 @@ at::Tensor precise(const at::Tensor& x) { return x.to(at::toOpMathType(x.scalar_
 }  // namespace
 
 at::Tensor activate(const at::Tensor& x, const ActivationKind& kind) {
+  const Undivided functions;
   if (!kind.gated) return value(precise(x), kind.function).to(x.scalar_type());
   const auto halves = x.chunk(2, 1);
   return value(precise(halves[0]), kind.function).mul_(halves[1]).to(x.scalar_type());
 }
 
 at::Tensor activate_backward(const at::Tensor& dy, const at::Tensor& x, const ActivationKind& kind) {
+  const Undivided functions;
   if (!kind.gated) return derivative_times(precise(dy), precise(x), kind.function).to(x.scalar_type());
   const auto halves = x.chunk(2, 1);
   const at::Tensor gate = precise(halves[0]), d = precise(dy);

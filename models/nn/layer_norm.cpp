@@ -4,6 +4,8 @@
 #include <ATen/OpMathType.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "models/ops/row_dispatch.h"
+
 namespace zero {
 namespace {
 
@@ -13,6 +15,7 @@ using torch::autograd::variable_list;
 struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const at::Tensor& bias, double eps) {
+    const Undivided sums;
     const at::ScalarType precise = at::toOpMathType(x.scalar_type());
     const at::Tensor rows = x.reshape({-1, x.size(-1)}).to(precise);
     const at::Tensor mean = rows.mean(1, true), centred = rows - mean;
@@ -23,6 +26,7 @@ struct LayerNormFunction : torch::autograd::Function<LayerNormFunction> {
 
   // With n = (x - mean) rstd and g = dy weight: dx = rstd (g - mean(g) - n mean(g n)), dweight = sum of dy n over rows.
   static variable_list backward(AutogradContext* context, variable_list grads) {
+    const Undivided sums;
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1], &rstd = saved[3];
     const at::ScalarType precise = rstd.scalar_type();

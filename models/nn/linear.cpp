@@ -6,6 +6,7 @@
 
 #include "models/ops/matrix_product.h"
 #include "models/ops/rms_norm.h"
+#include "models/ops/row_dispatch.h"
 #include "models/ops/swiglu.h"
 
 namespace zero {
@@ -17,6 +18,11 @@ using torch::autograd::variable_list;
 using Kind = LinearInput::Kind;
 
 at::Tensor as_rows(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}).contiguous(); }
+
+at::Tensor sum_of_rows(const at::Tensor& rows) {
+  const Undivided sum;
+  return rows.sum(0);
+}
 
 /// The multiplied rows; `rstd` is filled by a norm's first call and used by its second.
 at::Tensor multiplied(const LinearInput& input, at::Tensor& rstd) {
@@ -114,7 +120,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     const bool want_z = want_x || want_norm_weight;
 
     at::Tensor dy = as_rows(grads[0]), z, dz, dnorm_weight, dbias;
-    if (has_bias && context->needs_input_grad(at_bias)) dbias = dy.sum(0);
+    if (has_bias && context->needs_input_grad(at_bias)) dbias = sum_of_rows(dy);
     if (want_weight || !adapters.empty()) z = multiplied(input, rstd);
     variable_list found{{}, {}};
     if (!adapters.empty()) {

@@ -76,12 +76,14 @@ void cpu::cross_entropy_backward_(const at::Tensor& logits, const at::Tensor& ta
 }
 
 TensorPair composed::cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
+  const Undivided sums;
   const at::Tensor precise = logits.to(at::toOpMathType(logits.scalar_type())), lse = precise.logsumexp(1);
   return {(lse - precise.gather(1, targets.unsqueeze(1)).squeeze(1)).sum(), lse};
 }
 
 void composed::cross_entropy_backward_(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse,
                                        const at::Tensor& scale) {
+  const Undivided sums;
   at::Tensor d = logits.to(lse.scalar_type()).sub_(lse.unsqueeze(1)).exp_();
   d.scatter_add_(1, targets.unsqueeze(1), at::full({targets.size(0), 1}, -1.0, d.options()));
   logits.copy_(d.mul_(scale));

@@ -23,7 +23,9 @@ at::Tensor row_lengths(const LowRank& adapter, const at::Tensor& weight) {
   const at::ScalarType precise = at::toOpMathType(weight.scalar_type());
   const at::Tensor w = weight.narrow(0, adapter.begin, adapter.rows()).to(precise);
   const at::Tensor a = adapter.a.to(precise), b = adapter.b.to(precise);
-  const at::Tensor cross = at::mm(w, a.t()).mul(b).sum(1), own = at::mm(b, at::mm(a, a.t())).mul(b).sum(1);
+  const at::Tensor wa = matrix_product(w, a.t()), baa = matrix_product(b, matrix_product(a, a.t()));
+  const Undivided sums;
+  const at::Tensor cross = wa.mul(b).sum(1), own = baa.mul(b).sum(1);
   return w.square().sum(1).add(cross, 2 * adapter.scale).add(own, adapter.scale * adapter.scale).sqrt();
 }
 
@@ -48,6 +50,7 @@ LowRankGradients low_rank_backward(const LowRank& adapter, const at::Tensor& z, 
     const at::Tensor lengths = row_lengths(adapter, weight);
     const at::Tensor before = matrix_product(z, weight.narrow(0, adapter.begin, adapter.rows()).t())
                                   .add_(matrix_product(u, adapter.b.t()), adapter.scale);
+    const Undivided sums;
     gradients.magnitude =
         part.to(precise).mul(before.to(precise)).sum(0).div(lengths).to(adapter.magnitude.scalar_type());
     part.mul_(adapter.magnitude.to(precise).div(lengths).to(dy.scalar_type()));

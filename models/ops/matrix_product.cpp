@@ -5,10 +5,6 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include <algorithm>
 
 #include "models/ops/backends.h"
@@ -37,24 +33,6 @@ struct Cut {
     blocks = (all + size - 1) / size;
   }
   std::int64_t blocks, size;
-};
-
-/// While it lives libraries find one thread to divide work over.
-class OneThread {
- public:
-  OneThread() { set(1); }
-  ~OneThread() { set(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-#ifdef _OPENMP
-  static void set(int threads) { omp_set_num_threads(threads); }
-  int before_ = omp_get_max_threads();
-#else
-  static void set(int) {}
-  int before_ = 1;
-#endif
 };
 
 /// Whether b is a weight's transpose, and a few rows that are multiplied as fast as it is read.

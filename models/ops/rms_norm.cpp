@@ -97,6 +97,7 @@ TensorPair cpu::rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, con
 }
 
 TensorPair composed::rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
+  const Undivided sums;
   const at::Tensor rstd = x.to(at::toOpMathType(x.scalar_type())).square().mean(1).add_(eps).rsqrt_();
   return {rms_norm_again(x, weight, rstd), rstd};
 }
@@ -108,6 +109,7 @@ at::Tensor composed::rms_norm_again(const at::Tensor& x, const at::Tensor& weigh
 // With n = x * rstd and g = dy * weight: dx = rstd * (g - n * mean(g * n)), dweight = sum over rows of dy * n.
 TensorPair composed::rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
                                        const at::Tensor& rstd, bool want_weight) {
+  const Undivided sums;
   const at::Tensor dy_precise = dy.to(rstd.scalar_type());
   const at::Tensor n = normalized(x, rstd);
   const at::Tensor g = dy_precise * weight.to(rstd.scalar_type());

@@ -44,12 +44,14 @@ at::Tensor cpu::swiglu_backward(const at::Tensor& dy, const at::Tensor& gate_up)
 }
 
 at::Tensor composed::swiglu(const at::Tensor& gate_up) {
+  const Undivided functions;
   const auto halves = gate_up.to(at::toOpMathType(gate_up.scalar_type())).chunk(2, 1);
   return (at::silu(halves[0]) * halves[1]).to(gate_up.scalar_type());
 }
 
 // With s = sigmoid(gate): d up = dy * gate * s, d gate = dy * up * s * (1 + gate * (1 - s)).
 at::Tensor composed::swiglu_backward(const at::Tensor& dy, const at::Tensor& gate_up) {
+  const Undivided functions;
   const auto halves = gate_up.to(at::toOpMathType(gate_up.scalar_type())).chunk(2, 1);
   const at::Tensor &gate = halves[0], &up = halves[1];
   const at::Tensor d = dy.to(gate.scalar_type()), s = at::sigmoid(gate);

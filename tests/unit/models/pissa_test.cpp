@@ -1,5 +1,7 @@
 // PiSSA: PEFT's start, an unchanged model, and the plain adapter that it is saved as.
 #include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +11,7 @@
 #include "models/initial_weights.h"
 #include "models/lora/adapted_weights.h"
 #include "models/lora/pissa.h"
+#include "models/nn/matmul_setting.h"
 #include "tests/unit/models/small_model.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -70,6 +73,33 @@ TEST(Pissa, StartsAsPeftDoes) {
   const at::Tensor part = at::empty({11}, at::kDouble);
   weights.read(weight, 8, 11, part);
   EXPECT_LT(deviation(part, whole(weight).view({-1}).narrow(0, 8, 11)), 1e-6);
+}
+
+// Ranks read parts of the start, which are those of one rank to the bit where job.reproducible = "ranks" asks for it.
+TEST(Pissa, PartsAreThoseOfTheWholeOnAnyThreads) {
+  choose_deterministic_products();
+  const int before = at::get_num_threads();
+  const std::string module = std::string(peft_prefix) + "proj";
+  const TensorSpec weight{"proj.weight", {1310, 204}}, a{module + ".lora_A.weight", {9, 204}},
+      b{module + ".lora_B.weight", {1310, 9}};
+  std::map<std::string, at::Tensor> expected;
+  for (const int threads : {1, 2, 3, 4}) {
+    at::set_num_threads(threads);
+    PissaWeights weights(std::make_shared<OneWeight>(random(weight.shape, 1, at::kFloat)), pissa(9));
+    weights.check({weight, a, b});
+    for (const TensorSpec& spec : {a, b, weight})
+      for (const std::int64_t parts : {1, 2, 3, 7}) {
+        const at::Tensor found = at::empty({spec.numel()}, at::kFloat);
+        for (std::int64_t part = 0; part < parts; ++part) {
+          const std::int64_t begin = spec.numel() * part / parts, end = spec.numel() * (part + 1) / parts;
+          weights.read(spec, begin, end - begin, found.narrow(0, begin, end - begin));
+        }
+        const at::Tensor& first = expected.emplace(spec.name, found).first->second;
+        EXPECT_TRUE(at::equal(found, first)) << spec.name << ", " << parts << " parts, " << threads << " threads";
+      }
+  }
+  at::set_num_threads(before);
+  at::globalContext().setDeterministicAlgorithms(false, false);
 }
 
 TEST(Pissa, LeavesTheModelAsItWas) {

@@ -13,6 +13,7 @@ class Run:
 
     def __init__(self, folder):
         self.folder = folder
+        self.disowned = set()
 
     def path(self, *names):
         return os.path.join(self.folder, *names)
@@ -61,11 +62,15 @@ class Run:
                     with open(folder + "/manifest.json") as file:
                         run = json.load(file)["run"]
                     output = os.path.join(run["directory"], tomllib.loads(run["configuration"])["job"]["output_dir"])
-                    if os.path.realpath(output) == os.path.realpath(self.folder):
+                    if folder not in self.disowned and os.path.realpath(output) == os.path.realpath(self.folder):
                         found.append((int(os.path.basename(folder)[5:]), folder))
                 except (OSError, ValueError, KeyError, TypeError):
                     pass
         return sorted(found)
+
+    def disown(self, places):
+        """What is saved elsewhere now is of a run that was here before one that begins: it stays where it is."""
+        self.disowned |= {folder for _, folder in self.saved_elsewhere(places)}
 
     def bring_home(self, places):
         """Moves the newest one of them among the others, where it is newer than those and there is room; the rest of them are no use.

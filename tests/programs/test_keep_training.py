@@ -250,6 +250,13 @@ def check_overwrite(place, args):
     with kept(place, "--overwrite", ranks=1, bin=fake(place, begins_at_its_third)) as script:
         expect_end(place, script)
     assert ["--overwrite" in line for line in starts(place)] == [True, True, True, False] and "--resume" in starts(place)[3], starts(place)
+    # nor are its steps, beyond which the new run comes late
+    with open(place.path("out/metrics.jsonl"), "w") as file:
+        file.write('{"step":500}\n')
+    os.remove(place.path("starts"))
+    comes_on = "[ $n -eq 1 ] && exit 1; [ $n -eq 2 ] && rm out/*; touch out/config.toml; echo \"{\\\"step\\\":$n}\" >> out/metrics.jsonl; [ $n -lt 6 ] && exit 1; exit 0"
+    with kept(place, "--overwrite", "--tries", "2", ranks=1, bin=fake(place, comes_on)) as script:
+        expect_end(place, script)
 
 
 def check_states_saved_elsewhere(place, args):
@@ -266,6 +273,22 @@ def check_states_saved_elsewhere(place, args):
         said = expect_end(place, script)
     assert "/step-00000012 is now out/checkpoints/step-00000012" in said and "resumed after step 12" in said, said
     assert sorted(glob.glob(place.path("zero-checkpoint-*/*"))) == [place.path("zero-checkpoint-abcother/step-00000008"), place.path("zero-checkpoint-xyzother/step-00000012")], said
+
+
+def check_states_of_a_run_that_is_gone(place, args):
+    """A run begins where one was that saved states elsewhere: they are none of its own."""
+    options = ("--set", "training.steps=12", "--set", "checkpoint.interval=4")
+    code, said = place.run(*options)
+    assert code == 0, said
+    os.makedirs(place.path("zero-checkpoint-abc"))
+    shutil.copytree(place.path("out/checkpoints/step-00000012"), place.path("zero-checkpoint-abc/step-00000012"))
+    for removed, more in ((True, ()), (False, ("--overwrite",))):
+        if removed:
+            shutil.rmtree(place.path("out"))
+        with kept(place, *options, *more) as script:
+            said = expect_end(place, script)
+        assert "start 1: begins" in said and "resumed after" not in said and "is now" not in said, said
+        assert os.path.exists(place.path("zero-checkpoint-abc/step-00000012/manifest.json")), said
 
 
 def check_words_that_nobody_takes(place, args):

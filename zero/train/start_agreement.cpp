@@ -89,13 +89,15 @@ std::string differences(const std::vector<StartFact>& mine, const std::vector<St
   return found.empty() ? "" : found.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
-std::vector<StartFact> broadcast_facts(const std::vector<StartFact>& mine, Communicator& ranks) {
+std::string written(const std::vector<StartFact>& facts) {
   nlohmann::json list = nlohmann::json::array();
-  if (ranks.rank() == 0)
-    for (const StartFact& fact : mine) list.push_back({fact.name, fact.value});
-  const std::string told = broadcast_text(ranks, list.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace), 0);
+  for (const StartFact& fact : facts) list.push_back({fact.name, fact.value});
+  return list.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
+std::vector<StartFact> read_again(const std::string& text) {
   std::vector<StartFact> facts;
-  for (const auto& fact : nlohmann::json::parse(told)) facts.push_back({fact[0], fact[1]});
+  for (const auto& fact : nlohmann::json::parse(text)) facts.push_back({fact[0], fact[1]});
   return facts;
 }
 
@@ -110,8 +112,10 @@ std::vector<StartFact> start_facts(const Config& config, const std::vector<std::
   return facts;
 }
 
-void check_same_start(const std::vector<StartFact>& mine, Communicator& ranks) {
-  const std::vector<StartFact> first = broadcast_facts(mine, ranks);
+void check_same_start(const std::vector<StartFact>& facts, Communicator& ranks) {
+  // Names of files may be no UTF-8, which the first rank's have become on their way.
+  const std::string told = written(facts);
+  const std::vector<StartFact> mine = read_again(told), first = read_again(broadcast_text(ranks, told, 0));
   const std::vector<std::string> all = all_gather_texts(ranks, differences(mine, first));
   std::map<std::string, std::map<std::string, std::vector<int>>> others;  // ranks by fact and value
   for (int rank = 0; rank < ranks.size(); ++rank) {

@@ -32,6 +32,12 @@ TEST(StartAgreement, TellsWhatDiffersAndOnWhichRanks) {
   });
 }
 
+// The name of a file that lies beside a model may be of any bytes.
+TEST(StartAgreement, TakesNamesThatAreNoText) {
+  const std::vector<StartFact> facts{{"the file caf\xe9.txt", "4 bytes"}};
+  SimWorld(3).run([&](Communicator& ranks, int) { check_same_start(facts, ranks); });
+}
+
 TEST(StartAgreement, FactsAreKeysAndTheEndsOfFiles) {
   const TemporaryFolder folder;
   const std::string tokens(300'000, 'x');

@@ -135,9 +135,10 @@ BenchResult train(const BenchRun& run, MemoryDisk& disk) {
   SimWorld(run.ranks).run([&](Communicator& communicator, int rank) {
     Rank self(run, config, communicator);
     MemoryTracker tracker;
-    const std::unique_ptr<FileCalls> calls = disk.calls();
+    const std::unique_ptr<FileCalls> calls = disk.calls(rank + 1 == run.ranks ? run.last_ranks_disk : nullptr);
     CheckpointFolders folders(*calls, "/disk/run/checkpoints");
-    Checkpoints checkpoints(config.checkpoint, {self.engine, {}, folders.root(), *calls, communicator});
+    Checkpoints checkpoints(config.checkpoint,
+                            {self.engine, {}, folders.root(), *calls, communicator, {}, copies_checkpoints(config)});
     Records records;
     RunPosition position;
     if (run.resume) position = resume_states(self.engine, folders, *calls, communicator);

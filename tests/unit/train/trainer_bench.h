@@ -34,7 +34,8 @@ struct BenchRun {
   bool resume = false;
   // Called before each row that is read for a step of training, on every rank: may throw.
   std::function<void(std::int64_t row)> before_row = {};
-  std::string metrics = {};  // path; empty: none
+  std::string metrics = {};             // path; empty: none
+  CallPlan* last_ranks_disk = nullptr;  // what happens to the calls of the last rank
 };
 
 struct BenchResult {

@@ -18,6 +18,8 @@
 namespace zero {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 std::string shard_name(int rank) {
   char name[32];
   std::snprintf(name, sizeof name, "rank-%05d.states", rank);
@@ -101,6 +103,11 @@ SaveProgress CheckpointSave::progress() const {
   return runs ? SaveProgress::under_way : SaveProgress::ended;
 }
 
+std::chrono::duration<double> CheckpointSave::time() const {
+  const double seconds = part_seconds_;
+  return former_parts_ + (seconds < 0 ? Clock::now() - part_begin_ : std::chrono::duration<double>(seconds));
+}
+
 bool CheckpointSave::go_on() {
   // Nobody goes on before all have done their part.
   all_or_none(control_, [&] { work_.get(); });
@@ -150,6 +157,9 @@ void CheckpointSave::write_name() {
 
 // With a copy on a thread of its own; else, and where there is none to be had, when it is waited for.
 void CheckpointSave::begin(std::function<void()> work) {
+  former_parts_ = time();
+  part_begin_ = Clock::now();
+  part_seconds_ = -1;
   const auto noted = [this, work = std::move(work)] {
     try {
       work();
@@ -157,6 +167,7 @@ void CheckpointSave::begin(std::function<void()> work) {
       failed_ = true;
       throw;
     }
+    part_seconds_ = std::chrono::duration<double>(Clock::now() - part_begin_).count();
   };
   try {
     work_ = std::async(options_.copy ? std::launch::async : std::launch::deferred, noted);

@@ -4,6 +4,7 @@
 // done their part is the caller's choice, so that collectives are made by the rank's own thread alone.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <future>
 #include <string>
@@ -43,6 +44,8 @@ class CheckpointSave {
 
   /// Of what go_on() would wait for. Not collective.
   SaveProgress progress() const;
+  /// What this rank has spent on its parts so far. Not collective.
+  std::chrono::duration<double> time() const;
 
   /// This rank's states need not be written any more: another rank has failed, as go_on() will say.
   void abandon() { abandoned_ = true; }
@@ -77,6 +80,9 @@ class CheckpointSave {
   FileMark mark_;       // of the own file
   Part part_ = Part::states;
   std::atomic<bool> abandoned_ = false, failed_ = false;
+  std::chrono::steady_clock::time_point part_begin_;
+  std::chrono::duration<double> former_parts_{};
+  std::atomic<double> part_seconds_ = 0;  // below 0: it has not ended
   std::future<void> work_;  // under way; the last member, so that nothing that it uses goes before it has ended
 };
 

@@ -70,6 +70,10 @@ void Checkpoints::begin(const RunPosition& position) {
 
 SaveProgress Checkpoints::progress() const { return under_way_ ? under_way_->progress() : SaveProgress::ended; }
 
+std::chrono::duration<double> Checkpoints::time() const {
+  return under_way_ ? under_way_->time() : std::chrono::duration<double>(0);
+}
+
 void Checkpoints::go_on(bool failed) {
   if (!under_way_) return;
   if (failed) under_way_->abandon();

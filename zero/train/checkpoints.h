@@ -48,6 +48,8 @@ class Checkpoints {
   bool under_way() const { return under_way_ != nullptr; }
   /// Of this rank's part of it; ended where none is under way. Not collective.
   SaveProgress progress() const;
+  /// What this rank has spent on it so far; 0 where none is under way. Not collective.
+  std::chrono::duration<double> time() const;
   /// What all ranks know of each other's progress: from a failure on, or when all have ended, the one under way goes on,
   /// or is given up. Collective; the same on all ranks, of whom one has failed where `failed`, and all have ended else.
   void go_on(bool failed);

@@ -28,10 +28,9 @@ void RunClock::saved(Seconds took) {
   last_step_ = last_save_;  // its time is no step's
 }
 
-void RunClock::saves_behind(bool under_way) {
-  if (under_way == behind_.has_value()) return;
-  if (behind_) longest_save_ = std::max(longest_save_, Seconds(now_() - *behind_));
-  behind_ = under_way ? std::optional(now_()) : std::nullopt;
+void RunClock::saves_behind(bool under_way, Seconds time) {
+  behind_ = under_way;
+  longest_save_ = std::max(longest_save_, time);
 }
 
 bool RunClock::save_is_due() const {
@@ -40,10 +39,9 @@ bool RunClock::save_is_due() const {
 
 bool RunClock::end_is_due() const {
   if (!options_.time_limit) return false;
-  const Seconds save = behind_ ? std::max(longest_save_, Seconds(now_() - *behind_)) : longest_save_;
-  const Seconds reserve = std::max(longest_step_, save) + std::min(Seconds(60), *options_.time_limit / 20);
-  const Seconds rest = behind_ ? save : Seconds(0);
-  return now_() - start_ + longest_step_ + rest + save + reserve >= *options_.time_limit;
+  const Seconds reserve = std::max(longest_step_, longest_save_) + std::min(Seconds(60), *options_.time_limit / 20);
+  const Seconds rest = behind_ ? longest_save_ : Seconds(0);
+  return now_() - start_ + longest_step_ + rest + longest_save_ + reserve >= *options_.time_limit;
 }
 
 }  // namespace zero

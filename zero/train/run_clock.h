@@ -25,8 +25,8 @@ class RunClock {
   void stepped();
   /// A checkpoint of the run as it stands was written, or tried, or begun, for which the run waited for so long.
   void saved(std::chrono::duration<double> took);
-  /// Whether one that was begun is being written while the run goes on.
-  void saves_behind(bool under_way);
+  /// Whether one that was begun is being written while the run goes on, and what it has taken so far or did take.
+  void saves_behind(bool under_way, std::chrono::duration<double> time = {});
 
   bool save_is_due() const;
   /// Whether what follows would come too near to the limit: another step and a checkpoint, each as long as the longest so
@@ -40,7 +40,7 @@ class RunClock {
   Now now_;
   std::optional<Clock::time_point> last_step_;
   Clock::time_point last_save_;
-  std::optional<Clock::time_point> behind_;  // since when one is being written
+  bool behind_ = false;  // one is being written
   std::chrono::duration<double> longest_step_{}, longest_save_{};
 };
 

@@ -131,6 +131,7 @@ bool Trainer::save(Waits waits, std::chrono::steady_clock::time_point begin) {
   else
     checkpoints_->begin(position());
   save_progress_ = SaveProgress::under_way;  // nothing is known of this one
+  save_time_ = {};
   save_agreed_ = owes_save_ = false;
   rule_.saved(checkpoints_->saved_steps());
   if (clock_) clock_->saved(std::chrono::steady_clock::now() - begin);
@@ -140,17 +141,18 @@ bool Trainer::save(Waits waits, std::chrono::steady_clock::time_point begin) {
 
 void Trainer::tend_save() {
   const SaveProgress told = std::exchange(save_progress_, SaveProgress::under_way);
-  if (!checkpoints_ || !checkpoints_->under_way() || told == SaveProgress::under_way) return;
-  checkpoints_->go_on(told == SaveProgress::failed);
+  if (!checkpoints_ || !checkpoints_->under_way()) return;
+  if (told != SaveProgress::under_way) checkpoints_->go_on(told == SaveProgress::failed);
   rule_.saved(checkpoints_->saved_steps());
-  if (clock_) clock_->saves_behind(checkpoints_->under_way());
+  if (clock_) clock_->saves_behind(checkpoints_->under_way(), save_time_);
 }
 
 void Trainer::finish_save() {
-  if (!checkpoints_) return;
+  if (!checkpoints_ || !checkpoints_->under_way()) return;
+  const auto begin = std::chrono::steady_clock::now();
   checkpoints_->finish();
   rule_.saved(checkpoints_->saved_steps());
-  if (clock_) clock_->saves_behind(false);
+  if (clock_) clock_->saves_behind(false, save_time_ + (std::chrono::steady_clock::now() - begin));
 }
 
 void Trainer::begin_record() {
@@ -338,9 +340,11 @@ void Trainer::record(const Issued& issued, const StepResult& result) {
   Communicator& communicator = engine_.host();
   if (clock_) clock_->stepped();
   std::vector<double> mine{double(engine_.device().is_cpu() ? tracker_.peak() : engine_.peak_device_bytes()),
-                           double(stop_ && stop_->requested()), double(clock_ && clock_->save_is_due()),
+                           double(stop_ && stop_->requested()),
+                           double(clock_ && clock_->save_is_due()),
                            double(clock_ && clock_->end_is_due()),
-                           double(checkpoints_ ? checkpoints_->progress() : SaveProgress::ended)};
+                           double(checkpoints_ ? checkpoints_->progress() : SaveProgress::ended),
+                           checkpoints_ ? checkpoints_->time().count() : 0.0};
   const auto told = std::int64_t(mine.size());
   for (double loss : result.losses) mine.push_back(counts_tokens() ? loss / issued.trained : 0.0);
   const at::Tensor all = gathered(communicator, mine, {Phase::other});
@@ -351,6 +355,7 @@ void Trainer::record(const Issued& issued, const StepResult& result) {
     metrics.peak_bytes = std::max(metrics.peak_bytes, std::int64_t(all[r][0].item<double>()));
     stop_agreed_ = stop_agreed_ || all[r][1].item<double>() != 0;
     save_progress_ = worse_of(save_progress_, SaveProgress(int(all[r][4].item<double>())));
+    save_time_ = std::max(save_time_, std::chrono::duration<double>(all[r][5].item<double>()));
   }
   save_agreed_ = save_agreed_ || all[0][2].item<double>() != 0;
   end_agreed_ = end_agreed_ || all[0][3].item<double>() != 0;

@@ -160,6 +160,7 @@ class Trainer {
   bool save_agreed_ = false;  // the clock's
   /// Of all ranks: failed on some, or ended on all, or neither.
   SaveProgress save_progress_ = SaveProgress::ended;
+  std::chrono::duration<double> save_time_{};  // of the one that is under way, on the rank that is slowest
   std::int64_t steps_done_ = 0;
   std::deque<Issued> issued_;
   std::chrono::steady_clock::time_point begin_;  // of step 1, as if the run had never been interrupted

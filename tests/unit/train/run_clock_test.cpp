@@ -69,7 +69,7 @@ TEST(RunClock, EndsWhileThereIsTimeForTheCheckpointThatIsBeingWritten) {
   run.save(1);  // the copy
   run.clock.saves_behind(true);
   for (int i = 0; i < 5; ++i) run.step(10);
-  run.clock.saves_behind(false);  // after 50 s
+  run.clock.saves_behind(false, seconds(50));
   for (int i = 0; i < 16; ++i) run.step(10);
   ASSERT_EQ(run.now - Time(seconds(90)), seconds(221));
   EXPECT_FALSE(run.clock.end_is_due());
@@ -85,8 +85,25 @@ TEST(RunClock, ReckonsWithTheFirstCheckpointAsLongAsItHasTaken) {
   run.clock.stepped();
   run.save(0);
   run.clock.saves_behind(true);
-  while (!run.clock.end_is_due()) run.step(10);
+  while (!run.clock.end_is_due()) {
+    run.step(10);
+    run.clock.saves_behind(true, run.now - Time(seconds(100)));
+  }
   EXPECT_EQ(run.now - Time(seconds(90)), seconds(100));  // 90 s of it: thrice in what follows
+}
+
+// That one has been written is seen when steps end, which may be much later.
+TEST(RunClock, ACheckpointThatIsWrittenWithinAStepIsNoLongerThanItTook) {
+  ByHand run({.time_limit = seconds(4000)});
+  run.clock.stepped();
+  run.save(0);
+  run.clock.saves_behind(true);
+  run.step(300);
+  run.clock.saves_behind(true, seconds(1));
+  run.step(300);
+  run.clock.saves_behind(false, seconds(2));
+  while (!run.clock.end_is_due()) run.step(300);
+  EXPECT_EQ(run.now - Time(seconds(90)), seconds(10 + 12 * 300));  // what is left: a step and 90 s
 }
 
 TEST(RunClock, ALimitThatIsOverEndsTheRunAfterItsFirstStep) {

@@ -67,7 +67,8 @@ void Trainer::stand_at(const RunPosition& position) {
   steps_done_ = position.steps;
   tokens_ = last_tokens_ = position.tokens;
   trained_tokens_ = position.trained_tokens;
-  if (loss_scale_ && position.loss_scale) loss_scale_->restore(*position.loss_scale);
+  // A checkpoint of a run in another precision has none.
+  if (loss_scale_) loss_scale_->restore(position.loss_scale.value_or(LossScale().state()));
 }
 
 RunEnd Trainer::run() {

@@ -334,6 +334,27 @@ TEST_P(NonfiniteLimits, TheLossScaleGoesBackToo) {
   }
 }
 
+// A checkpoint of a run in another precision has none: what goes back to it has the first one again.
+TEST_P(NonfiniteLimits, TheLossScaleGoesBackToWhereItBegan) {
+  for (const char* choice : {"skip", "rollback"}) {
+    MemoryDisk disk("/disk");
+    BenchRun first = this->run(choice, 3);
+    first.settings.emplace_back("lora.r=4");
+    ASSERT_EQ(train(first, disk).error, "");
+    BenchRun run = this->run(choice);
+    run.settings.emplace_back("lora.r=4");
+    run.settings.emplace_back("training.precision=fp16");
+    plant_nan(run, {4});
+    run.broken_rows = {row_of(run, 5, 0, 0)};
+    run.metrics = metrics_;
+    run.resume = true;
+    const BenchResult found = train(run, disk);
+    ASSERT_EQ(found.error, "") << choice;
+    EXPECT_THAT(found.passed->steps, ElementsAre(5));
+    EXPECT_EQ(metrics().back()["loss_scale"], 32768.0) << choice;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Stages, NonfiniteLimits, ::testing::Values(0, 2, 3));
 
 }  // namespace

@@ -37,6 +37,8 @@ const std::set<std::string> free_keys{"training.steps",        "training.epochs"
                                       "training.precision",    "training.device",       "training.validation_interval",
                                       "data.validation",       "training.on_nonfinite", "training.max_skipped_steps",
                                       "training.max_rollbacks"};
+// Of [job], of which nobody is told: they say where and how long, and not how.
+const std::set<std::string> untold_keys{"job.output_dir", "job.time_limit"};
 // Told by their content, or in another way.
 const std::set<std::string> marked_keys{"model.preset",   "model.path",         "data.train",
                                         "data.tokenizer", "data.chat_template", "training.global_batch_size",
@@ -255,7 +257,8 @@ std::string other_changes(const Config& now, const Config& then) {
   std::string changes;
   Config after = now, before = then;
   for (const ConfigKey& key : config_keys()) {
-    if (key.section == "job" || (!free_sections.contains(key.section) && !free_keys.contains(key.full_name())))
+    if (untold_keys.contains(key.full_name()) ||
+        (!free_sections.contains(key.section) && !free_keys.contains(key.full_name())))
       continue;
     const std::string was = text_of(key, before), is = text_of(key, after);
     if (was != is) changes += text(changes.empty() ? "" : ", ", key.full_name(), " ", was, " -> ", is);

@@ -233,6 +233,12 @@ TEST(ResumeSettings, GroupsAreToldByNumberAndKey) {
   EXPECT_THAT(difference(config, now, {}), HasSubstr("there now, not then"));
 }
 
+TEST(ResumeSettings, WhatReproducesARunIsToldWhenItChanges) {
+  const Config now = parse_config(small, "c.toml", {"job.output_dir=elsewhere"});
+  const Config then = parse_config(small, "c.toml", {"job.reproducible=ranks", "job.reproducible_rows=2"});
+  EXPECT_EQ(other_changes(now, then), "job.reproducible \"ranks\" -> \"none\", job.reproducible_rows 2 -> 1");
+}
+
 TEST(ResumeSettings, AFileThatWasToldOfInAnotherWayMayBeAccepted) {
   const Settings now{{"model.path", "7 bytes, SHA-256 by pieces 08d71c2c33e1"}};
   const auto differs = [&](const std::string& then, const std::vector<std::string>& accepted = {}) {

@@ -321,7 +321,11 @@ class Reader {
     std::optional<Value> value = std::visit([&](auto* target) { return value_for(target, given.node); }, field);
     if (!value && flag_word && given.node.is_boolean())
       value = Value(std::string(*given.node.value<bool>() ? "true" : "false"));
-    if (!value) refuse(given.origin, "must be " + with_article(type_name(field)) + ", but is " + kind_of(given.node));
+    if (!value) {
+      const bool has_form = type_name(field) == "string" && !rule.text.empty() && rule.text != "not empty";
+      refuse(given.origin, "must be " + with_article(type_name(field)) + ", but is " + kind_of(given.node) +
+                               (has_form ? "; it must " + be(rule.text) : ""));
+    }
     if (has_nul(*value)) refuse(given.origin, "must not hold the character NUL");
     if (!is_finite(*value)) refuse(given.origin, "must be finite");
     if (!rule.accepts(*value)) refuse(given.origin, "must " + be(rule.text));

@@ -86,6 +86,9 @@ TEST(Config, WrongTypesAreRefused) {
               HasSubstr("betas = [ 0.9, 1.1 ]: must be two numbers"));
   EXPECT_THAT(refusal(least, {"optimizer.lr=1979-05-27"}), HasSubstr("must be a number, but is a date or time"));
   EXPECT_THAT(refusal(least, {"data.tokenizer=true"}), HasSubstr("must be a string"));
+  EXPECT_THAT(refusal(least, {"job.time_limit=60"}),
+              HasSubstr("must be a string, but is an integer; it must be empty, or a time as \"90:00\""));
+  EXPECT_THAT(refusal(least, {"job.output_dir=3"}), testing::EndsWith("must be a string, but is an integer"));
 }
 
 TEST(Config, ImpossibleValuesAreRefused) {

@@ -209,7 +209,8 @@ def check_mistakes(place, args):
             assert piece in said and said.count("keep_training: start ") == (options[-1] == "zero.stage=7"), said
     os.remove(place.path("config.toml"))
     with kept(place) as script:
-        assert "config.toml: " in expect_end(place, script, 2)
+        said = expect_end(place, script, 2)
+        assert "keep_training: config.toml: No such file or directory\n" in said, said
 
 
 def check_gives_up(place, args):

@@ -91,8 +91,10 @@ def check_refusals(place):
     for options, why in [(["--steps", "1"], "must be at least 2"),
                          (["--only", "stage 4"], "there is no such layout"),
                          (["--set", "training.stepz=3"], "unknown key"),
-                         (["--set", "training.global_batch_size=1", "--set", "training.local_batch_size=1"], "one sequence"),
-                         (["--set", "model.path=nowhere"], "the reference"),
+                         (["--set", "training.global_batch_size=1", "--set", "training.local_batch_size=1"], "1 sequence a step"),
+                         (["--set", "training.global_batch_size=7"], "7 sequences a step cannot be computed in other ways on up to"),
+                         (["--json", "nowhere/verdicts.json"], "nowhere/verdicts.json: cannot be written"),
+                         (["--set", "model.path=nowhere"], " is refused: --set model.path=nowhere: "),
                          (["--set", "optimizer.lr=-1"], "optimizer")]:
         code, said = place.prove(*options)
         assert code == 2 and why in said, (options, code, said)

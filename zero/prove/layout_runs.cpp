@@ -21,13 +21,14 @@ namespace fs = std::filesystem;
 constexpr std::size_t told_lines = 6;
 
 std::string last_error(const std::string& log) {
+  const std::string said = "error: ";
   std::ifstream file(log);
   std::vector<std::string> errors, all;
   for (std::string line; std::getline(file, line);) {
     if (line.find("error:") != line.npos) errors.push_back(line);
     all.push_back(line);
   }
-  if (!errors.empty()) return errors.front();
+  if (!errors.empty()) return errors.front().substr(errors.front().starts_with(said) ? said.size() : 0);
   std::string words;
   for (std::size_t i = all.size() > told_lines ? all.size() - told_lines : 0; i < all.size(); ++i)
     words += all[i] + "\n";

@@ -1,11 +1,11 @@
 #include "zero/prove/layouts.h"
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "zero/config/config_keys.h"
 
 namespace zero {
 namespace {
@@ -23,8 +23,8 @@ class Layouts {
  public:
   Layouts(const Config& config, const LayoutLimits& limits)
       : config_(config), limits_(limits), global_(global_batch_of(config)) {
-    for (const int ranks : {2, 3, 4})
-      if (ranks <= limits.ranks && global_ % ranks == 0) {
+    for (int ranks = 2; ranks <= limits.ranks; ++ranks)
+      if (can_be(ranks)) {
         if (few_ == 0) few_ = ranks;
         many_ = ranks;
       }
@@ -40,14 +40,21 @@ class Layouts {
       resumed();
       strict();
     }
-    if (all_.size() < 3)
-      throw InputError(config_.where("training.global_batch_size") +
-                       ": one sequence a step is computed in one way; ask for --set training.global_batch_size=4");
-    if (is_reproducible()) same_bits_everywhere();
+    if (all_.size() < 3 || (few_ == 0 && limits_.ranks > 1))
+      throw InputError(text(
+          config_.where("training.global_batch_size"), ": ", global_, global_ == 1 ? " sequence" : " sequences",
+          " a step cannot be computed in other ways on up to ", limits_.ranks, limits_.ranks == 1 ? " rank" : " ranks",
+          "; ask for --set training.global_batch_size=", 4 * config_.micro_batch_rows()));
+    if (config_.job.over_ranks()) same_bits_everywhere();
     return std::move(all_);
   }
 
  private:
+  /// Whether the step divides over so many ranks. Three is tried, too, but where results owe the same bits.
+  bool can_be(int ranks) const {
+    if (!std::has_single_bit(unsigned(ranks)) && (ranks != 3 || config_.job.over_ranks())) return false;
+    return global_ % (ranks * (config_.job.over_ranks() ? config_.job.reproducible_rows : 1)) == 0;
+  }
   std::int64_t cap() const { return std::max(config_.training.local_batch_size, least_local_cap); }
   /// Rows at once where a rank takes its part of the batch in as few micro-batches as it has memory for.
   std::int64_t at_once(int ranks) const { return largest_divisor(global_ / ranks, cap()); }
@@ -62,6 +69,7 @@ class Layouts {
     layout.ranks = ranks;
     layout.stage = stage;
     layout.local_batch_size = local;
+    layout.micro_batch_rows = config_.job.over_ranks() ? config_.job.reproducible_rows : local;
     layout.precision = config_.training.precision;
     all_.push_back(layout);
     return all_.back();
@@ -73,7 +81,8 @@ class Layouts {
     Layout& probe = add("probe", 1, 0, local);
     probe.precision = config_.training.precision == "fp32" ? "bf16" : "fp32";
     probe.is_probe = true;
-    if (global_ > 1) add("micro-batches", 1, 0, local > 1 ? largest_divisor(global_, local - 1) : at_once(1));
+    const std::int64_t other = local > 1 ? largest_divisor(global_, local - 1) : at_once(1);
+    if (other != local) add("micro-batches", 1, 0, other);
     if (limits_.full) add("repeated", 1, 0, local).same_as = "reference";
   }
 
@@ -87,7 +96,7 @@ class Layouts {
   }
 
   void accumulating() {
-    if (!splits(few_) || in_parts(few_) == at_once(few_)) return;
+    if (!splits(few_) || in_parts(few_) == at_once(few_) || config_.job.over_ranks()) return;
     add("stage 1, micro-batches", few_, 1, in_parts(few_));
     add("stage 2, micro-batches", few_, 2, in_parts(few_));
     add("stage 3, micro-batches", few_, 3, in_parts(few_)).same_as = "stage 2, micro-batches";
@@ -149,13 +158,7 @@ class Layouts {
     add_strict("hybrid", many_, 3).shard_degree = many_ % 2 == 0 ? many_ / 2 : 1;
   }
 
-  // A key of the configuration may promise that results do not depend on the layout at all.
-  bool is_reproducible() const {
-    Config copy = config_;
-    for (const ConfigKey& key : config_keys())
-      if (key.full_name() == "job.reproducible") return read_field(key.field(copy)) == Value(std::string("ranks"));
-    return false;
-  }
+  // job.reproducible = "ranks" promises that results do not depend on the layout at all.
   void same_bits_everywhere() {
     for (Layout& layout : all_)
       if (!layout.is_probe && layout.name != "reference" && layout.same_as.empty())
@@ -174,7 +177,7 @@ class Layouts {
 std::string Layout::describe(std::int64_t global_batch_size) const {
   std::string words = text(ranks, ranks == 1 ? " rank" : " ranks", ", stage ", stage);
   if (shard_degree > 0) words += text(", shards over ", shard_degree);
-  words += text(", ", global_batch_size / (ranks * local_batch_size), " x ", local_batch_size, " rows, ", precision);
+  words += text(", ", global_batch_size / (ranks * micro_batch_rows), " x ", micro_batch_rows, " rows, ", precision);
   for (const std::string& other : others) words += ", " + other;
   if (!begins_as.empty()) words += ", from a checkpoint of `" + begins_as + "`";
   return words;
@@ -191,6 +194,7 @@ std::vector<std::string> Layout::overrides(std::int64_t global_batch_size) const
                                   "offload.parameters=none",
                                   "checkpoint.interval=0",
                                   "checkpoint.every_minutes=0",
+                                  "training.on_nonfinite=stop",
                                   "job.time_limit=",
                                   "metrics.log_interval=1",
                                   "metrics.dump_first_step="};
@@ -210,8 +214,9 @@ std::vector<Layout> chosen(const std::vector<Layout>& all, const std::vector<std
   if (wanted.empty()) return all;
   std::set<std::string> names{all[0].name, all[1].name};
   const auto find = [&](const std::string& word) -> const Layout& {
-    for (std::size_t i = 0; i < all.size(); ++i)
-      if (all[i].name == word || std::to_string(i + 1) == word) return all[i];
+    int number = 0;  // as --list has it, without the probe
+    for (const Layout& layout : all)
+      if (layout.name == word || (!layout.is_probe && std::to_string(++number) == word)) return layout;
     throw InputError("--only " + word + ": there is no such layout; --list tells their numbers and names");
   };
   for (const std::string& word : wanted)

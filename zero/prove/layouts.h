@@ -16,6 +16,7 @@ struct Layout {
   std::int64_t stage = 0;
   std::int64_t shard_degree = 0;
   std::int64_t local_batch_size = 1;
+  std::int64_t micro_batch_rows = 1;  // the same, but where job.reproducible has a number of its own
   std::string precision;
   std::vector<std::string> others;  // more "section.key=value"
   std::string same_as;  // the layout whose bits this one must have; empty: those of none, being added in other orders

@@ -1,6 +1,8 @@
 #include "zero/prove/proof.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iomanip>
 #include <nlohmann/json.hpp>
@@ -180,9 +182,11 @@ int prove(const ProofOptions& options, std::ostream& out) {
       if (!layout.is_probe) print_row(out, ++number, layout.name, layout.describe(global), "");
     return 0;
   }
+  if (!options.json.empty() && !std::ofstream(options.json, std::ios::app))
+    throw InputError("--json " + options.json + ": cannot be written: " + std::strerror(errno));
   std::size_t count = layouts.size() - 1;
-  out << count << " layouts, " << options.steps << " steps of " << global << " sequences each, "
-      << config.training.precision << '\n'
+  out << count << (count == 1 ? " layout, " : " layouts, ") << options.steps << " steps of " << global
+      << " sequences each, " << config.training.precision << '\n'
       << std::flush;
   Proof proof(options, config, layouts, out);
   const std::vector<LayoutVerdict> verdicts = proof.run();

@@ -64,7 +64,10 @@ TEST(Layouts, AllCanBeRun) {
                                                     {"training.precision=fp32"},
                                                     {"training.global_batch_size=6", "training.local_batch_size=3"},
                                                     {"training.global_batch_size=12", "training.local_batch_size=1"},
-                                                    {"lora.r=4"}};
+                                                    {"lora.r=4"},
+                                                    {"checkpoint.interval=5", "training.on_nonfinite=rollback"},
+                                                    {"job.reproducible=ranks", "training.global_batch_size=12"},
+                                                    {"job.reproducible=ranks", "job.reproducible_rows=2"}};
   for (const auto& overrides : kinds) {
     const std::int64_t global = global_batch_of(config_with(overrides));
     for (const Layout& layout : layouts(overrides, {.full = true})) {
@@ -90,6 +93,8 @@ TEST(Layouts, LeanOnThoseBeforeThem) {
   for (const Layout& layout : some) names.push_back(layout.name);
   EXPECT_EQ(names, (std::vector<std::string>{"reference", "probe", "stage 0", "stage 3", "recompute"}));
   EXPECT_THROW(chosen(all, {"stage 4"}), InputError);
+  EXPECT_EQ(chosen(all, {"2"}).back().name, "micro-batches");  // the second that --list shows, and the third of all
+  EXPECT_EQ(chosen(all, {"1"}).size(), 2);
 }
 
 // With one micro-batch; with several stages 0 and 1 add them before ranks, 2 and 3 after.
@@ -106,8 +111,24 @@ TEST(Layouts, StagesHaveTheSameBitsWhereTheyAddAlike) {
   EXPECT_EQ(same_as(several, "stage 3"), "stage 2");
 }
 
-TEST(Layouts, OneSequenceCannotBeVaried) {
+TEST(Layouts, ABatchThatNoRanksDivideIsRefused) {
   EXPECT_THROW(layouts({"training.global_batch_size=1", "training.local_batch_size=1"}), InputError);
+  EXPECT_THROW(layouts({"training.global_batch_size=7"}), InputError);
+  EXPECT_THROW(layouts({"training.global_batch_size=7"}, {.ranks = 1}), InputError);  // in one way alone
+  EXPECT_EQ(layouts({}, {.ranks = 1}).size(), 3);                                     // micro-batches
+}
+
+TEST(Layouts, AsManyRanksAsAreAskedFor) {
+  int most = 0;
+  for (const Layout& layout : layouts({}, {.ranks = 8})) most = std::max(most, layout.ranks);
+  EXPECT_EQ(most, 8);
+}
+
+TEST(Layouts, RowsAreThoseThatAreComputedAtOnce) {
+  for (const Layout& layout : layouts({"job.reproducible=ranks"})) {
+    EXPECT_NE(layout.describe(8).find(" x 1 rows"), std::string::npos) << layout.describe(8);
+    EXPECT_EQ(layout.is_probe || layout.name == "reference", layout.same_as.empty()) << layout.name;
+  }
 }
 
 TEST(Judge, BitsThatAreOwedAreNotRounding) {

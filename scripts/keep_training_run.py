@@ -84,15 +84,17 @@ class Run:
         target = self.path("checkpoints", os.path.basename(source))
         try:
             shutil.rmtree(target + ".tmp", ignore_errors=True)
-            shutil.copytree(source, target + ".tmp")
+            os.makedirs(target + ".tmp")
+            for name in os.listdir(source):  # copytree() gathers reasons file by file, and one is enough
+                shutil.copyfile(os.path.join(source, name), os.path.join(target + ".tmp", name))
             for name in [*glob.glob(glob.escape(target) + ".tmp/*"), target + ".tmp"]:
                 descriptor = os.open(name, os.O_RDONLY)
                 os.fsync(descriptor)
                 os.close(descriptor)
             os.rename(target + ".tmp", target)
-        except (OSError, shutil.Error) as error:
+        except OSError as error:
             shutil.rmtree(target + ".tmp", ignore_errors=True)
-            return f"{source} cannot be moved to {target} yet: {error}"
+            return f"{source} cannot be moved to {target} yet: {error.strerror or error}"
         shutil.rmtree(os.path.dirname(source), ignore_errors=True)
         return f"{source} is now {target}"
 

@@ -5,6 +5,7 @@ usage: test_keep_training.py BIN TESTS_DATA [-k NAME] [--seconds N]        exits
 import contextlib
 import glob
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,9 @@ from test_checkpoints import DEADLINE_SECONDS, Place, wait_for_steps
 from test_train_script import children_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "scripts"))
+from keep_training_run import Run
+
 SCRIPT = os.path.join(HERE, "..", "..", "scripts", "keep_training")
 KEPT = ("--set", "training.steps=120", "--set", "checkpoint.interval=5")
 ENDLESS = ("--set", "training.steps=100000", "--set", "checkpoint.interval=5")
@@ -270,6 +274,12 @@ def check_states_saved_elsewhere(place, args):
             os.makedirs(place.path(name + out))
             shutil.move(place.path(out, f"checkpoints/step-{step:08d}"), place.path(name + out))
         shutil.rmtree(place.path(out, "model"))
+    full = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, full[1]))  # there is no room yet
+    said = Run(place.path("out")).bring_home([place.folder])
+    resource.setrlimit(resource.RLIMIT_FSIZE, full)
+    assert said.endswith("/out/checkpoints/step-00000012 yet: File too large"), said
+    assert place.checkpoints() == ["step-00000004"], place.checkpoints()
     with kept(place, *options) as script:
         said = expect_end(place, script)
     assert "/step-00000012 is now out/checkpoints/step-00000012" in said and "resumed after step 12" in said, said

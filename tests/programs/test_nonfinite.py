@@ -159,7 +159,7 @@ def check_rollback(place, args):
 
 def check_without_checkpoint(place, args):
     code, said = place.run(*chosen("rollback", "checkpoint.interval=1000"))
-    assert code == 1 and "The run does not go back: there is no checkpoint to go back to" in said and len(lines_of(said, "error")) == 1, said
+    assert code == 1 and "The run does not go back: there is no checkpoint to go back to. Lower optimizer.lr, or" in said and len(lines_of(said, "error")) == 1, said
     code, said = place.run(*chosen("rollback", "checkpoint.interval=0"), out="refused")
     assert code == 2 and "[training] on_nonfinite" in said.replace("training.on_nonfinite", "[training] on_nonfinite") and "needs checkpoints" in said, said
 

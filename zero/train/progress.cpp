@@ -18,7 +18,8 @@ namespace {
 
 std::string format(const char* pattern, double number) {
   char buffer[64];
-  std::snprintf(buffer, sizeof buffer, pattern, number);
+  std::snprintf(buffer, sizeof buffer, pattern,
+                std::isnan(number) ? std::fabs(number) : number);  // a NaN's sign says nothing
   return buffer;
 }
 

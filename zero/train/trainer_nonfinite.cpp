@@ -95,11 +95,11 @@ void Trainer::go_back() {
   for (; !issued_.empty(); issued_.pop_front()) issued_.front().pending.wait();  // of states that go
   const std::int64_t newest = checkpoints_ && restore_ ? newest_checkpoint() : -1;
   const auto end = [&](const std::string& why) { throw Error(text(failed.why, ". The run does not go back: ", why)); };
-  if (newest < 0 || newest > failed.at.step) end("there is no checkpoint to go back to");
+  const std::string remedy = text(". Lower ", keys_of_rates(config_.optimizer), ", or look at the data");
+  if (newest < 0 || newest > failed.at.step) end("there is no checkpoint to go back to" + remedy);
   if (!rule_.go_back())
     end(text("it has done so ", config_.training.max_rollbacks,
-             " times (training.max_rollbacks) without a checkpoint beyond the failure. Lower ",
-             keys_of_rates(config_.optimizer), ", or look at the data"));
+             " times (training.max_rollbacks) without a checkpoint beyond the failure", remedy));
   if (!rule_.blame(failed.at, newest))
     end(text("the checkpoint of step ", newest, " was written after the last update, which did it"));
   if (engine_.host().rank() == 0) log_warning(failed.why, ". Back to the newest checkpoint");

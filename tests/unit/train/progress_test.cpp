@@ -41,8 +41,10 @@ TEST(Progress, LineShowsTheFigures) {
 TEST(Progress, FieldsKeepTheirWidth) {
   StepMetrics metrics = step(7, 0);
   const std::size_t width = progress_line(metrics, 300, 83.2).size();
-  for (const double norm : {1.9, 1.97, 0.0, 9.9994, 9.9996, 12.0, 999.94, 99998.0, 3e-5, 4e12, double(NAN)}) {
+  for (const double norm :
+       {1.9, 1.97, 0.0, 9.9994, 9.9996, 12.0, 999.94, 99998.0, 3e-5, 4e12, double(NAN), -double(NAN)}) {
     metrics.grad_norm = norm;
+    EXPECT_EQ(progress_line(metrics, 300, 83.2).find("-nan"), std::string::npos);
     EXPECT_EQ(progress_line(metrics, 300, 83.2).size(), width) << norm;
   }
   for (const double rate : {0.7, 99.0, 4481.0, 18240.0, 999900.0, 2.5e6}) {

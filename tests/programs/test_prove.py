@@ -81,6 +81,8 @@ def check_failing_ranks(place):
 def check_list(place):
     code, said = place.prove("--list")
     assert code == 0 and len(said.splitlines()) == 20, said
+    code, said = place.prove("--list", "--only", "6")
+    assert code == 0 and [line.split()[0] for line in said.splitlines()] == ["1", "3", "6"] and "stage 3" in said.splitlines()[-1], said
     code, said = place.prove("--list", "--full")
     assert code == 0 and len(said.splitlines()) > 20, said
     code, said = place.prove("--list", "--ranks", "2", "--set", "training.precision=fp32")

@@ -74,11 +74,24 @@ const Layout* layout_of(const std::vector<Layout>& all, const std::string& name)
   return found == all.end() ? nullptr : &*found;
 }
 
+/// As --only takes it: its place in the whole list, without the probe, however few of it are run.
+std::size_t number_of(const std::vector<Layout>& all, const std::string& name) {
+  std::size_t number = 0;
+  for (const Layout& layout : all) {
+    if (!layout.is_probe) ++number;
+    if (layout.name == name) break;
+  }
+  return number;
+}
+
 /// The runs one after the other, and what became of each.
 class Proof {
  public:
-  Proof(const ProofOptions& options, const Config& config, const std::vector<Layout>& layouts, std::ostream& out)
+  /// `layouts`: those of `all` that are run.
+  Proof(const ProofOptions& options, const Config& config, const std::vector<Layout>& all,
+        const std::vector<Layout>& layouts, std::ostream& out)
       : options_(options),
+        all_(all),
         layouts_(layouts),
         global_(global_batch_of(config)),
         precision_(config.training.precision),
@@ -96,7 +109,7 @@ class Proof {
       if (layout.is_probe) continue;
       verdicts.push_back(verdict_of(layout, bounds));
       const LayoutVerdict& verdict = verdicts.back();
-      print_row(out_, verdicts.size(), layout.name, word_of(verdict.agreement), explained(verdict));
+      print_row(out_, number_of(all_, layout.name), layout.name, word_of(verdict.agreement), explained(verdict));
       if (options_.first && !verdict.is_good()) break;
     }
     return verdicts;
@@ -150,7 +163,7 @@ class Proof {
   }
 
   const ProofOptions& options_;
-  const std::vector<Layout>& layouts_;
+  const std::vector<Layout>&all_, &layouts_;
   std::int64_t global_;
   std::string precision_;
   std::int64_t tokens_;  // of a step, at most
@@ -175,11 +188,10 @@ int prove(const ProofOptions& options, std::ostream& out) {
   if (options.steps < 2) throw InputError("--steps must be at least 2: a run is stopped in the middle of them, too");
   const Config config = load_config(options.config, options.overrides);
   const std::int64_t global = global_batch_of(config);
-  const std::vector<Layout> layouts = chosen(layouts_of(config, options.limits), options.only);
+  const std::vector<Layout> all = layouts_of(config, options.limits), layouts = chosen(all, options.only);
   if (options.list) {
-    std::size_t number = 0;
     for (const Layout& layout : layouts)
-      if (!layout.is_probe) print_row(out, ++number, layout.name, layout.describe(global), "");
+      if (!layout.is_probe) print_row(out, number_of(all, layout.name), layout.name, layout.describe(global), "");
     return 0;
   }
   if (!options.json.empty() && !std::ofstream(options.json, std::ios::app))
@@ -188,7 +200,7 @@ int prove(const ProofOptions& options, std::ostream& out) {
   out << count << (count == 1 ? " layout, " : " layouts, ") << options.steps << " steps of " << global
       << " sequences each, " << config.training.precision << '\n'
       << std::flush;
-  Proof proof(options, config, layouts, out);
+  Proof proof(options, config, all, layouts, out);
   const std::vector<LayoutVerdict> verdicts = proof.run();
   const auto bad = std::count_if(verdicts.begin(), verdicts.end(), [](const LayoutVerdict& v) { return !v.is_good(); });
   const auto missing = std::count_if(verdicts.begin(), verdicts.end(),

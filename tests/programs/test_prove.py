@@ -71,6 +71,24 @@ def check_differences(place):
         assert phase == "loss" or parts["tensor"], parts
 
 
+def check_reproducible(place):
+    """All layouts owe the reference's bits; ranks that sum as ever are within rounding, and yet another result."""
+    asked = ("--ranks", "4", "--set", "job.reproducible=ranks", "--only", "stage 2, micro-batches", "--only", "stage 3 on 4 ranks", "--only", "fp32, hybrid")
+    code, layouts, said = place.layouts(*asked)
+    assert code == 0 and {layout["verdict"] for layout in layouts.values()} == {"reference", "equal to the bit"}, said
+    assert layouts["stage 3 on 4 ranks"]["against"] == "reference" and layouts["fp32, hybrid"]["against"] == "probe", said
+    code, layouts, said = place.layouts(*asked, path=place.mpirun_with("--set job.reproducible=none"))
+    assert code == 1, said
+    for name, against in [("stage 2, micro-batches", "reference"), ("stage 3 on 4 ranks", "reference"), ("fp32, hybrid", "probe")]:
+        assert layouts[name]["verdict"] == "DIFFERENT" and layouts[name]["against"] == against, said
+
+
+def check_runs_that_go_back(place):
+    """There are no checkpoints to go back to in so few steps."""
+    code, layouts, said = place.layouts("--set", "training.on_nonfinite=rollback", "--set", "checkpoint.interval=2", "--only", "stage 1")
+    assert code == 0 and layouts["stage 1"]["verdict"] == "equal to the bit", said
+
+
 def check_failing_ranks(place):
     code, layouts, said = place.layouts("--only", "stage 1", "--first", path=place.mpirun_with(code=3))
     assert code == 1, said
@@ -79,11 +97,11 @@ def check_failing_ranks(place):
 
 
 def check_list(place):
-    code, said = place.prove("--list")
+    code, said = place.prove("--list", "--ranks", "4")
     assert code == 0 and len(said.splitlines()) == 20, said
     code, said = place.prove("--list", "--only", "6")
     assert code == 0 and [line.split()[0] for line in said.splitlines()] == ["1", "3", "6"] and "stage 3" in said.splitlines()[-1], said
-    code, said = place.prove("--list", "--full")
+    code, said = place.prove("--list", "--full", "--ranks", "4")
     assert code == 0 and len(said.splitlines()) > 20, said
     code, said = place.prove("--list", "--ranks", "2", "--set", "training.precision=fp32")
     assert code == 0 and "4 ranks" not in said and "3 ranks" not in said, said

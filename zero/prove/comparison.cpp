@@ -31,7 +31,8 @@ std::string rough(double value) {
   return out.str();
 }
 
-bool is_start(const StepRecord& step) { return !step.has_figures || std::isnan(step.figures.loss); }
+// A step that was trained has gradients, whatever its loss is.
+bool is_start(const StepRecord& step) { return !step.find("gradient"); }
 
 /// Both runs' record of a step that both have trained, in order.
 struct StepPair {

@@ -63,6 +63,7 @@ int LayoutRuns::start(const Layout& layout, const std::string& record, std::int6
   for (const std::string& setting : layout.overrides(run_.global_batch_size)) settings.push_back(setting);
   settings.push_back("job.output_dir=" + path("run"));
   settings.push_back("offload.nvme_dir=" + path("disk"));
+  if (run_.goes_back) settings.emplace_back("training.on_nonfinite=skip");
   if (run_.has_validation) settings.emplace_back("training.validation_interval=0");
   for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
   words.insert(words.end(), {"--record", record, "--steps", std::to_string(steps)});

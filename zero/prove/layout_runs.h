@@ -10,13 +10,14 @@
 namespace zero {
 
 struct ProofRun {
-  std::string program;                 // that trains and records: see recorded_words()
+  std::string program;                 // zero_prove, which trains and records when it is told where to
   std::string config;                  // path
   std::vector<std::string> overrides;  // the user's
   std::int64_t steps = 4;
   std::int64_t global_batch_size = 1;
   bool has_validation = false;
-  int threads = 1;  // of each rank, the same in all layouts
+  bool goes_back = false;  // where a step is not finite; without checkpoints it is skipped instead
+  int threads = 1;         // of each rank, the same in all layouts
   std::string folder;
 };
 

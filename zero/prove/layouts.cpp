@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "zero/optim/optimizer_table.h"
 
 namespace zero {
 namespace {
@@ -18,11 +19,23 @@ std::int64_t largest_divisor(std::int64_t number, std::int64_t most) {
   return d;
 }
 
+/// Whether the optimizer adds numbers of whole tensors, or of all: in another order where states are divided otherwise.
+bool sums(const std::string& optimizer) {
+  const OptimizerRow& row = optimizer_row(optimizer);
+  const std::unique_ptr<Optimizer> made = row.make(row.defaults);
+  return made->run_sums() > 0 || made->sums({8, 8}) > 0;
+}
+
+bool sums_over_tensors(const OptimizerConfig& config) {
+  return sums(config.name) || std::any_of(config.groups.begin(), config.groups.end(),
+                                          [](const OptimizerGroup& g) { return g.optimizer && sums(*g.optimizer); });
+}
+
 /// Builds the list.
 class Layouts {
  public:
   Layouts(const Config& config, const LayoutLimits& limits)
-      : config_(config), limits_(limits), global_(global_batch_of(config)) {
+      : config_(config), limits_(limits), global_(global_batch_of(config)), sums_(sums_over_tensors(config.optimizer)) {
     for (int ranks = 2; ranks <= limits.ranks; ++ranks)
       if (can_be(ranks)) {
         if (few_ == 0) few_ = ranks;
@@ -86,13 +99,14 @@ class Layouts {
     if (limits_.full) add("repeated", 1, 0, local).same_as = "reference";
   }
 
-  // Stages that add the same gradients in the same order have the same bits.
+  // Stages that add the same numbers in the same order have the same bits.
   void stages() {
     const std::int64_t local = at_once(few_);
+    const std::string whole = sums_ ? "" : "stage 0", divided = sums_ ? "stage 1" : "stage 0";
     add("stage 0", few_, 0, local);
-    add("stage 1", few_, 1, local).same_as = "stage 0";
-    add("stage 2", few_, 2, local).same_as = in_one(few_) ? "stage 0" : "";
-    add("stage 3", few_, 3, local).same_as = in_one(few_) ? "stage 0" : "stage 2";
+    add("stage 1", few_, 1, local).same_as = whole;
+    add("stage 2", few_, 2, local).same_as = in_one(few_) ? divided : "";
+    add("stage 3", few_, 3, local).same_as = in_one(few_) ? divided : "stage 2";
   }
 
   void accumulating() {
@@ -110,7 +124,8 @@ class Layouts {
   }
 
   void places() {
-    like_stage_3("states on disk", {"offload.optimizer=nvme", "offload.parameters=nvme"});
+    Layout& disk = like_stage_3("states on disk", {"offload.optimizer=nvme", "offload.parameters=nvme"});
+    if (sums_) disk.same_as = "";  // chunk by chunk
     like_stage_3("states in host memory", {"offload.optimizer=cpu", "offload.parameters=cpu"});
     like_stage_3("recompute", {"activation_checkpoint.mode=full"});
     like_stage_3("messages", {"comm.shared_memory=off"});
@@ -118,9 +133,9 @@ class Layouts {
     like_stage_3("recompute attention", {"activation_checkpoint.mode=attention"});
     like_stage_3("recompute some blocks", {"activation_checkpoint.mode=selective"});
     if (config_.lora) like_stage_3("frozen weights kept", {"zero.frozen=keep"});
-    Layout& disk = add("stage 1, states on disk", few_, 1, at_once(few_));
-    disk.same_as = "stage 1";
-    disk.others = {"offload.optimizer=nvme"};
+    Layout& stage_1 = add("stage 1, states on disk", few_, 1, at_once(few_));
+    if (!sums_) stage_1.same_as = "stage 1";
+    stage_1.others = {"offload.optimizer=nvme"};
   }
 
   void more_ranks() {
@@ -161,13 +176,14 @@ class Layouts {
   // job.reproducible = "ranks" promises that results do not depend on the layout at all.
   void same_bits_everywhere() {
     for (Layout& layout : all_)
-      if (!layout.is_probe && layout.name != "reference" && layout.same_as.empty())
+      if (!layout.is_probe && layout.name != "reference")
         layout.same_as = layout.precision == config_.training.precision ? "reference" : "probe";
   }
 
   const Config& config_;
   LayoutLimits limits_;
   std::int64_t global_;
+  bool sums_;
   int few_ = 0, many_ = 0;
   std::vector<Layout> all_;
 };

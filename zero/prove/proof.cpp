@@ -126,6 +126,7 @@ class Proof {
             options_.steps,
             global_,
             !config.data.validation.empty(),
+            config.training.on_nonfinite == "rollback",
             std::max(1, options_.cores / most),
             folder_.path()};
   }

@@ -134,6 +134,20 @@ TEST(Comparison, WhatOverflowsInBothAgrees) {
   EXPECT_TRUE(within_rounding(measured.bf16, reference, measured.bounds, "bf16").parting);
 }
 
+// A step that training.on_nonfinite skips, for its loss.
+TEST(Comparison, ALossThatIsNoNumberInBothAgrees) {
+  Measured measured;
+  const auto without_loss = [](RunRecord run) {
+    run.steps.at(2).figures.loss = NAN;
+    return run;
+  };
+  measured.bf16 = without_loss(measured.bf16);
+  measured.fp32 = without_loss(measured.fp32);
+  const RunRecord run = without_loss(made_run({.noise = bf16_noise, .seed = 10}));
+  EXPECT_FALSE(measured.of_bf16(run).parting) << measured.of_bf16(run).parting->describe();
+  EXPECT_FALSE(first_other_bit(measured.bf16, measured.bf16));
+}
+
 TEST(Comparison, ARunContradictsItself) {
   RunRecord run = made_run({});
   EXPECT_FALSE(first_contradiction(run));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -66,6 +67,7 @@ TEST(Layouts, AllCanBeRun) {
                                                     {"training.global_batch_size=12", "training.local_batch_size=1"},
                                                     {"lora.r=4"},
                                                     {"checkpoint.interval=5", "training.on_nonfinite=rollback"},
+                                                    {"job.reproducible=ranks"},
                                                     {"job.reproducible=ranks", "training.global_batch_size=12"},
                                                     {"job.reproducible=ranks", "job.reproducible_rows=2"}};
   for (const auto& overrides : kinds) {
@@ -109,6 +111,38 @@ TEST(Layouts, StagesHaveTheSameBitsWhereTheyAddAlike) {
   EXPECT_EQ(same_as(several, "stage 1"), "stage 0");
   EXPECT_EQ(same_as(several, "stage 2"), "");
   EXPECT_EQ(same_as(several, "stage 3"), "stage 2");
+}
+
+// By which stage 0 and the others, and chunks of a disk, differ; what is divided alike owes the same bits.
+TEST(Layouts, OptimizersThatSumOverTensorsDoSoByTheirParts) {
+  for (const char* optimizer : {"adamw", "muon", "adafactor", "prodigy"}) {
+    const bool sums = optimizer == std::string("adafactor") || optimizer == std::string("prodigy");
+    std::map<std::string, std::string> same_as;
+    for (const Layout& layout : layouts({std::string("optimizer.name=") + optimizer}, {.full = true}))
+      same_as[layout.name] = layout.same_as;
+    EXPECT_EQ(same_as.at("stage 1"), sums ? "" : "stage 0") << optimizer;
+    for (const char* stage : {"stage 2", "stage 3"})
+      EXPECT_EQ(same_as.at(stage), sums ? "stage 1" : "stage 0") << optimizer << stage;
+    EXPECT_EQ(same_as.at("states on disk"), sums ? "" : "stage 3") << optimizer;
+    EXPECT_EQ(same_as.at("stage 1, states on disk"), sums ? "" : "stage 1") << optimizer;
+    for (const char* same : {"states in host memory", "recompute", "messages", "resumed"})
+      EXPECT_EQ(same_as.at(same), "stage 3") << optimizer << same;
+  }
+}
+
+// Whatever the ranks, stages and micro-batches are; three ranks promise nothing.
+TEST(Layouts, AllOweTheReferencesBitsWhereSumsAreInOrder) {
+  for (const char* batch : {"training.global_batch_size=8", "training.global_batch_size=12"}) {
+    const std::vector<Layout> all =
+        layouts({"job.reproducible=ranks", "job.reproducible_rows=2", batch}, {.full = true});
+    EXPECT_GE(all.size(), 15u);
+    for (const Layout& layout : all) {
+      EXPECT_NE(layout.ranks, 3);
+      const bool compared = !layout.is_probe && layout.name != "reference";
+      EXPECT_EQ(layout.same_as, !compared ? "" : layout.precision == "bf16" ? "reference" : "probe") << layout.name;
+      EXPECT_NE(layout.describe(8).find(" x 2 rows, "), std::string::npos) << layout.describe(8);
+    }
+  }
 }
 
 TEST(Layouts, ABatchThatNoRanksDivideIsRefused) {

@@ -1,0 +1,69 @@
+// Which blocks are computed again in backward: results do not tell, since whatever is computed again comes to the same.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "comm/sim/sim_world.h"
+#include "models/initial_weights.h"
+#include "zero/core/engine.h"
+
+namespace zero::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+/// Multiplies by its weight, and counts how often it is asked to.
+class Counted final : public Unit {
+ public:
+  explicit Counted(const std::string& name) : Unit(name) {
+    parameters_.resize(1);
+    parameters_[0].parts = {{name, {1, 4}}};
+  }
+  at::Tensor forward(const at::Tensor& x, const ForwardContext&) override {
+    ++passes;
+    const at::Tensor y = (x.defined() ? x : at::ones({3, 4}, at::kDouble)) * parameters_[0].tensor;
+    return name() == "head" ? y.sum() : y;
+  }
+  int passes = 0;
+};
+
+/// Of each unit, by a forward pass and its backward: embedding, five blocks, head.
+std::vector<int> passes_of(int recompute_every) {
+  std::vector<int> passes;
+  SimWorld(1).run([&](Communicator& communicator, int) {
+    std::vector<std::unique_ptr<Counted>> units;
+    std::vector<InitialTensor> tensors;
+    Chain chain;
+    for (const char* name : {"embedding", "a", "b", "c", "d", "e", "head"}) {
+      units.push_back(std::make_unique<Counted>(name));
+      tensors.push_back({{name, {1, 4}}, Init::ones});
+      chain.push_back(units.back().get());
+    }
+    EngineOptions options;
+    options.plan = ShardPlan::for_stage(3);
+    options.precision = {at::kDouble, at::kDouble, at::kDouble, at::kDouble};
+    options.recompute_every = recompute_every;
+    Mesh mesh(communicator);
+    Engine engine(chain, mesh, options);
+    RandomWeights weights(tensors, 1);
+    engine.load(weights);
+    ForwardContext context;
+    const Batch none;
+    context.batch = &none;
+    context.training = true;
+    engine.forward(context, {})->backward(1);
+    for (const auto& unit : units) passes.push_back(unit->passes);
+  });
+  return passes;
+}
+
+TEST(Recomputation, IsOfEveryKthBlockAlone) {
+  EXPECT_THAT(passes_of(0), ElementsAre(1, 1, 1, 1, 1, 1, 1));
+  EXPECT_THAT(passes_of(1), ElementsAre(1, 2, 2, 2, 2, 2, 1));
+  EXPECT_THAT(passes_of(2), ElementsAre(1, 2, 1, 2, 1, 2, 1));
+  EXPECT_THAT(passes_of(3), ElementsAre(1, 2, 1, 1, 2, 1, 1));
+  EXPECT_THAT(passes_of(9), ElementsAre(1, 2, 1, 1, 1, 1, 1));
+}
+
+}  // namespace
+}  // namespace zero::testing

@@ -41,6 +41,19 @@ def check_layouts(place, args):
     assert place.metrics("usual") != place.metrics("one") and place.result("usual") != place.result("one")
 
 
+def check_rows(place, args):
+    """Two sequences as one, and a validation whose last rows fall on ranks otherwise."""
+    place.config(SAME)
+    with open(place.path("tokens.bin"), "rb") as file, open(place.path("held_out.bin"), "wb") as held_out:
+        held_out.write(file.read(2 * (91 * 24 + 1)))
+    settings = ["job.reproducible_rows=2", 'data.validation=["held_out.bin"]']
+    run(place, 1, 1, [*settings, "zero.stage=0"], "one")
+    assert any("validation_loss" in line for line in place.metrics("one"))
+    for ranks, stage in [(2, 1), (4, 3)]:
+        run(place, ranks, 1, [*settings, f"zero.stage={stage}"], f"on{ranks}")
+        place.expect_same(f"on{ranks}", "one")
+
+
 def check_resumption(place, args):
     place.config(SAME)
     run(place, 1, 1, ["zero.stage=0"], "one")

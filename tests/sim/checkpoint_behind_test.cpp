@@ -207,6 +207,29 @@ TEST(CheckpointBehind, WhatIsUnderWayHoldsUpNoStep) {
   });
 }
 
+TEST(CheckpointBehind, OldOnesGoWhenTheNewOneIsComplete) {
+  MemoryDisk disk("/disk");
+  std::atomic<bool> held = false;
+  with_engines([&](Engine& engine, int rank) {
+    const auto calls = disk.calls();
+    HeldCalls slow(*calls, held);
+    const CheckpointFolders folders(*calls, "/disk/checkpoints");
+    for (const std::int64_t step : {1, 2}) save_at(engine, step, *calls, 2);
+    engine.host().barrier();
+    held = true;
+    engine.host().barrier();
+    SaveBehind save(engine, 3, rank == 1 ? static_cast<FileCalls&>(slow) : *calls, 2);
+    EXPECT_TRUE(save.tend());
+    EXPECT_EQ(folders.steps(), (std::vector<std::int64_t>{2, 1}));
+    engine.host().barrier();
+    held = false;
+    while (save.tend()) {
+    }
+    engine.host().barrier();
+    EXPECT_EQ(folders.steps(), (std::vector<std::int64_t>{3, 2}));
+  });
+}
+
 // As when a rank fails in its training: nobody agrees with it, and its thread is gone before the memory that it reads.
 TEST(CheckpointBehind, OneThatIsLeftAloneEndsWithoutTheOtherRanks) {
   MemoryDisk disk("/disk");

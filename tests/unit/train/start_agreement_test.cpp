@@ -9,6 +9,8 @@
 #include "comm/sim/sim_world.h"
 #include "tests/unit/message_of.h"
 #include "tests/unit/temporary_folder.h"
+#include "zero/config/config_keys.h"
+#include "zero/config/optimizer_settings.h"
 
 namespace zero {
 namespace {
@@ -36,6 +38,23 @@ TEST(StartAgreement, TellsWhatDiffersAndOnWhichRanks) {
 TEST(StartAgreement, TakesNamesThatAreNoText) {
   const std::vector<StartFact> facts{{"the file caf\xe9.txt", "4 bytes"}};
   SimWorld(3).run([&](Communicator& ranks, int) { check_same_start(facts, ranks); });
+}
+
+// But for a folder that may be each node's own.
+TEST(StartAgreement, EveryKeyThatARunReadsIsAFact) {
+  Config config = parse_config(
+      "[job]\noutput_dir = \"out\"\n[model]\npreset = \"llama-tiny\"\n[data]\ntrain = [\"t.bin\"]\n"
+      "[training]\nsteps = 3\nseq_len = 4\n[lora]\nr = 4\n",
+      "run.toml");
+  std::vector<std::string> facts;
+  for (const StartFact& fact : start_facts(config, {})) facts.push_back(fact.name);
+  int keys = 0;
+  for (const ConfigKey& key : config_keys()) {
+    if (key.full_name() == "offload.nvme_dir" || !is_read(config, key) || !read_field(key.field(config))) continue;
+    ++keys;
+    EXPECT_EQ(std::ranges::count(facts, key.full_name()), 1) << key.full_name();
+  }
+  EXPECT_GT(keys, 60);
 }
 
 TEST(StartAgreement, FactsAreKeysAndTheEndsOfFiles) {

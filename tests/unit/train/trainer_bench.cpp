@@ -146,6 +146,8 @@ BenchResult train(const BenchRun& run, MemoryDisk& disk) {
       records.metrics = std::make_unique<MetricsWriter>(run.resume ? MetricsWriter::resume(run.metrics, position.steps)
                                                                    : MetricsWriter(run.metrics));
     TrainerParts parts{self.data, records, tracker, &checkpoints};
+    std::optional<RunClock> clock;
+    if (run.now) parts.clock = &clock.emplace(clock_options_of(config), run.now(rank), [&] { return run.now(rank); });
     parts.restore = [&] { return resume_states(self.engine, folders, *calls, communicator, "none"); };
     Trainer trainer(config, run.steps, self.engine, parts);
     if (run.resume) trainer.resume(position);

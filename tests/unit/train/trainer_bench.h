@@ -13,6 +13,7 @@
 
 #include "tests/sim/memory_disk.h"
 #include "zero/checkpoint/manifest.h"
+#include "zero/train/run_clock.h"
 
 namespace zero::testing {
 
@@ -36,6 +37,8 @@ struct BenchRun {
   std::function<void(std::int64_t row)> before_row = {};
   std::string metrics = {};             // path; empty: none
   CallPlan* last_ranks_disk = nullptr;  // what happens to the calls of the last rank
+  // The clock of a rank, called by that rank; empty: no clock saves or ends the run.
+  std::function<RunClock::Clock::time_point(int rank)> now = {};
 };
 
 struct BenchResult {

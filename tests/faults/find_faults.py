@@ -4,7 +4,8 @@ Each fault is a patch: prove/*.patch are for zero_prove, tests/*.patch are quiet
 patch say what it does, with which configuration of this folder it shows, and which options or tests are run.
 
 usage: find_faults.py [--tests] [-k PATTERN] [--tree FOLDER] [--preset release] [--jobs 2]
-Exits 1 when a fault was not found. The copy (build/faults/tree; --tree names another one, which must be clean) is a clone of
+       find_faults.py --check
+Exits 1 when a fault was not found, with --check when one can be planted no more: its patch has to follow the sources. The copy (build/faults/tree; --tree names another one, which must be clean) is a clone of
 what is committed here, and is built once before the first fault: that takes as long as a build does.
 """
 import argparse
@@ -18,6 +19,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+APPLY = ["git", "apply", "--recount", "-C1"]
 
 
 class Fault:
@@ -64,7 +66,9 @@ class Tree:
         return run(["ninja", "-C", self.build, f"-j{self.jobs}", target], self.folder, 7200)
 
     def plant(self, fault):
-        self.must(["git", "apply", "--recount", "-C1", fault.path], self.folder)
+        """Why it cannot be; empty: it is."""
+        code, said = run([*APPLY, fault.path], self.folder)
+        return said if code else ""
 
     def clear(self):
         self.must(["git", "checkout", "--quiet", "--", "."], self.folder)
@@ -112,6 +116,21 @@ def tested(tree, fault):
     return False, "no test failed"
 
 
+def faults_of(folder, pattern):
+    folder = os.path.join(HERE, folder)
+    return [Fault(os.path.join(folder, name)) for name in sorted(os.listdir(folder)) if name.endswith(".patch") and re.search(pattern, name)]
+
+
+def check():
+    """The exit code."""
+    faults = faults_of("prove", "") + faults_of("tests", "")
+    stale = [fault for fault in faults if run([*APPLY, "--check", fault.path], ROOT)[0]]
+    for fault in stale:
+        print(f"{os.path.relpath(fault.path, ROOT)}: can be planted no more; plant it by hand, and write its patch anew")
+    print(f"{len(faults) - len(stale)} of {len(faults)} can be planted")
+    return int(bool(stale) or not faults)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tests", action="store_true", help="the quieter faults, against the tests")
@@ -119,16 +138,18 @@ def main():
     parser.add_argument("--tree", default="", help="the copy")
     parser.add_argument("--preset", default="release")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--check", action="store_true", help="only see whether all can be planted")
     args = parser.parse_args()
-    folder = os.path.join(HERE, "tests" if args.tests else "prove")
-    faults = [Fault(os.path.join(folder, name)) for name in sorted(os.listdir(folder)) if name.endswith(".patch") and re.search(args.k, name)]
+    if args.check:
+        sys.exit(check())
+    faults = faults_of("tests" if args.tests else "prove", args.k)
     tree = Tree(args)
     missed = 0
     for fault in faults:
         begin = time.time()
-        tree.plant(fault)
         try:
-            found, told = (tested if args.tests else proved)(tree, fault)
+            stale = tree.plant(fault)
+            found, told = (False, "cannot be planted: " + stale) if stale else (tested if args.tests else proved)(tree, fault)
         finally:
             tree.clear()
         missed += not found

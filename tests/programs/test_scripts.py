@@ -5,6 +5,7 @@ usage: test_scripts.py PROJECT_ROOT BIN [-k NAME]        exits 1 when something 
 import json
 import os
 import subprocess
+import sys
 
 from checks import arguments, environment, run_checks
 
@@ -31,6 +32,12 @@ def check_lint(root, bin, folder):
     refuses(root, "scripts/lint", "nothere.cpp", pieces=["nothere.cpp: is no file of this project"])
     refuses(root, "scripts/lint", "README.md", pieces=["README.md: is no source"])
     refuses(root, "scripts/lint", "error.h", "log.c", cwd=os.path.join(root, "base"), pieces=["log.c: is no source"])
+
+
+def check_planted_faults(root, bin, folder):
+    """Those whose patches the sources have left behind look for nothing."""
+    done = subprocess.run([sys.executable, root + "/tests/faults/find_faults.py", "--check"], capture_output=True, text=True, timeout=DEADLINE_SECONDS)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def check_plot(root, bin, folder):

@@ -19,6 +19,8 @@ from test_train_script import children_of
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "scripts"))
 from keep_training_run import Run
+sys.path.insert(0, os.path.join(HERE, "..", "soak"))
+import samples
 
 SCRIPT = os.path.join(HERE, "..", "..", "scripts", "keep_training")
 KEPT = ("--set", "training.steps=120", "--set", "checkpoint.interval=5")
@@ -312,6 +314,22 @@ def check_words_that_nobody_takes(place, args):
         assert done.returncode == 0 and os.path.exists(place.path("ended")), done
         os.remove(place.path("ended"))
         os.close(words)
+
+
+def check_samples(place, args):
+    """A number that another process has had is another process."""
+    begins = iter([7, 7, 8, 8])
+    begun, samples.begun = samples.begun, lambda pid: next(begins, 8)
+    try:
+        with samples.Sampler(os.getpid()) as sampler:
+            end = time.monotonic() + 20
+            while sum(map(len, sampler.series.values())) < 4 and time.monotonic() < end:
+                time.sleep(0.1)
+    finally:
+        samples.begun = begun
+    assert [len(points) >= 2 for points in sampler.series.values()] == [True, True], sampler.series
+    assert {key[:2] for key in sampler.series} == {("the script", os.getpid())}, sampler.series
+    assert samples.begun(os.getpid()) > samples.begun(1) and samples.begun(1 << 30) is None
 
 
 def check_soak(place, args):

@@ -19,11 +19,20 @@ def held_by(pid):
         return None
 
 
+def begun(pid):
+    """When it did, in ticks since the machine did; None when it has ended. Numbers of processes come again within hours."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return int(file.read().rpartition(")")[2].split()[19])
+    except (OSError, IndexError, ValueError):
+        return None
+
+
 class Sampler:
     """Samples a script and its ranks four times a second until it is left."""
 
     def __init__(self, script):
-        self.script, self.scripts, self.series, self.over = script, {script}, {}, threading.Event()
+        self.script, self.series, self.over = script, {}, threading.Event()
         self.thread = threading.Thread(target=self.run, daemon=True)
 
     def __enter__(self):
@@ -37,19 +46,20 @@ class Sampler:
     def look_at(self, script):
         """The one that took the last one's place."""
         self.script = script
-        self.scripts.add(script)
 
     def run(self):
         begin = time.monotonic()
         while not self.over.wait(0.25):
-            ranks = [rank for job in children(self.script, "mpirun") for rank in children(job, "zero_train")]
-            for pid in [self.script, *ranks]:
-                if held := held_by(pid):
-                    self.series.setdefault(pid, []).append((time.monotonic() - begin, *held))
+            script = self.script
+            ranks = [rank for job in children(script, "mpirun") for rank in children(job, "zero_train")]
+            for who, pid in [("the script", script), *(("a rank", rank) for rank in ranks)]:
+                since = begun(pid)
+                if since is not None and (held := held_by(pid)):
+                    self.series.setdefault((who, pid, since), []).append((time.monotonic() - begin, *held))
 
     def trends(self, shortest):
-        """{process: Trend} of those that lived so many seconds."""
-        return {pid: Trend(points[:-ENDING]) for pid, points in self.series.items() if len(points) > 2 * ENDING and points[-1][0] - points[0][0] >= shortest}
+        """{(what it is, its number, its begin): Trend} of those that lived so many seconds."""
+        return {key: Trend(points[:-ENDING]) for key, points in self.series.items() if len(points) > 2 * ENDING and points[-1][0] - points[0][0] >= shortest}
 
 
 class Trend:

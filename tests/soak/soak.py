@@ -145,8 +145,7 @@ class Soak:
         return self.references[name]
 
     def check_growth(self, where, sampler):
-        for pid, trend in sampler.trends(shortest=20).items():
-            who = "the script" if pid in sampler.scripts else "a rank"
+        for (who, *_), trend in sampler.trends(shortest=20).items():
             self.trends.append((where, who, trend))
             if trend.grown > GROWTH_BYTES and trend.seconds > 40:
                 self.find(where, f"{who} grew by {trend.grown >> 10} KiB in the second half of {trend.seconds:.0f} s")

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 
-from checks import arguments, run_checks
+from checks import arguments, mount_apart, run_checks
 from test_checkpoints import Place, ranks_of, wait_for_steps
 
 DISK_BYTES = 24 << 20
@@ -272,12 +272,7 @@ def run(check, place, data):
 
 def main():
     args = arguments(__doc__)
-    if "ZERO_OWN_MOUNTS" not in os.environ:
-        own = ["unshare", "--mount"] + ([] if os.getuid() == 0 else ["--user", "--map-root-user"])
-        if subprocess.run(own + ["sh", "-c", "mount -t tmpfs none /mnt"], capture_output=True).returncode != 0:
-            print("skipped: no file system can be mounted here")
-            sys.exit(77)
-        os.execvpe(own[0], own + [sys.executable, *sys.argv], dict(os.environ, ZERO_OWN_MOUNTS="1"))
+    mount_apart()
     run_checks(args, globals(), lambda check, folder: run(check, Place(folder, args.bin, args.data), args.data))
 
 

@@ -25,6 +25,9 @@ import uuid
 from faults import Checkpoints, Disk, Fault, send
 from samples import Sampler
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "programs"))
+from checks import mount_apart
+
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "keep_training")
 DISK_BYTES = 32 << 20
 CONFIG = """[model]
@@ -299,12 +302,7 @@ def main():
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--keep", type=os.path.abspath)
     args = parser.parse_args()
-    if "ZERO_OWN_MOUNTS" not in os.environ:
-        own = ["unshare", "--mount"] + ([] if os.getuid() == 0 else ["--user", "--map-root-user"])
-        if subprocess.run(own + ["sh", "-c", "mount -t tmpfs none /mnt"], capture_output=True).returncode != 0:
-            print("skipped: no file system can be mounted here")
-            sys.exit(77)
-        os.execvpe(own[0], own + [sys.executable, *sys.argv], dict(os.environ, ZERO_OWN_MOUNTS="1"))
+    mount_apart()
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))  # leaves nothing either
     subprocess.run(["mount", "-t", "tmpfs", "none", "/dev/shm"], check=True)  # nobody else's files
     with tempfile.TemporaryDirectory(prefix="zero-soak-") as folder:

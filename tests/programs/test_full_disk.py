@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 
 from checks import arguments, mount_apart, run_checks
 from test_checkpoints import Place, ranks_of, wait_for_steps

@@ -79,4 +79,13 @@ void require_utf8(std::string_view text, const std::string& place) {
   check.finish();
 }
 
+bool is_utf8(std::string_view text) {
+  try {
+    require_utf8(text, "");
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
 }  // namespace zero

@@ -54,5 +54,7 @@ class Utf8Check {
 
 /// A whole text: add and finish.
 void require_utf8(std::string_view text, const std::string& place);
+/// Whether it would be taken.
+bool is_utf8(std::string_view text);
 
 }  // namespace zero

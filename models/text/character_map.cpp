@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "base/utf8.h"
+
 namespace zero {
 namespace {
 
@@ -41,6 +43,7 @@ class Walk {
       step.has_rule = unit.has_rule();
       if (place >= units_.size()) return "leads out of its own table";
       if (unit.has_rule() && units_[place].value() >= texts_.size()) return "names a text beyond its texts";
+      if (unit.has_rule() && !is_utf8(texts_.data() + units_[place].value())) return "names a text that is not UTF-8";
       if (rules_[place] == under_way) return "goes round in a circle";
       if (rules_[place] != unseen)
         count(step, rules_[place]);

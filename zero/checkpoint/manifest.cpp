@@ -101,15 +101,6 @@ RunPosition position_of(const ordered_json& json) {
   return position;
 }
 
-bool is_utf8(const std::string& bytes) {
-  try {
-    require_utf8(bytes, "");
-    return true;
-  } catch (const InputError&) {
-    return false;
-  }
-}
-
 // JSON holds UTF-8, and a path any bytes: %XX stands for those that are not ASCII, and for %.
 std::string escaped(const std::string& bytes) {
   std::string text;

@@ -110,6 +110,12 @@ TEST(TokenizerAttack, CirclesAndTooManyRulesAreRefused) {
   std::string endless = map_with({{0, unit(256, 0)}}, 512);
   endless.back() = 'x';
   EXPECT_THAT(fault_of_character_map(endless), HasSubstr("texts without end"));
+  // A becomes what stands from byte 1 on.
+  std::string inside = map_with({{0, unit(256, 0)}, {256 + 'A', unit((256 + 'A') ^ 512, 'A') | 0x100}, {512, 0x80000001u}}, 768);
+  inside.replace(inside.size() - 2, 2, std::string("\u00fc\0", 3));
+  EXPECT_THAT(fault_of_character_map(inside), HasSubstr("not UTF-8"));
+  put(inside, 4 + 4 * 512, 0x80000000u);
+  EXPECT_EQ(fault_of_character_map(inside), nullptr);
   std::vector<std::pair<std::size_t, std::uint32_t>> chain{{0, unit(256, 0)}};  // A, AA, AAA, ... are rules
   for (std::size_t i = 1; i <= 33; ++i) {
     const std::size_t place = 256 * i + 'A', next = 256 * (i + 1);

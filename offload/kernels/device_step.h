@@ -1,7 +1,7 @@
 #pragma once
 // The optimizer's step on a GPU without waiting for it: norm, clip factor, learning rate, step count and the finding
-// whether all is finite live in device memory, where AdamW reads them. In a build without CUDA the functions throw
-// (cuda/absent.cpp).
+// whether all is finite live in device memory, where AdamW reads them. In a build without CUDA the functions of a device
+// throw (cuda/absent.cpp).
 #include <ATen/core/Tensor.h>
 
 #include "offload/kernels/optimizer_kernel.h"
@@ -28,6 +28,10 @@ struct StepRule {
 
 /// From the sum of squares over all ranks: norm, factor, finite; counts the step when it is finite.
 void device_judge_step(const at::Tensor& numbers, const StepRule& rule);
+
+/// The numbers, in host memory, of a step that the host has judged to be finite: what a kernel computes from a copy of
+/// them has the bits of what the host computes from the factors.
+at::Tensor step_numbers(const StepFactors& factors);
 
 /// AdamW on device memory, its states the two moments, with lr (times lr_scale), step and gradient_scale taken from
 /// `numbers`; nothing where they are not finite. States in fp32 or fp64.

@@ -137,7 +137,8 @@ Json Mutations::wild(const Json& old) {
                                         Json::array({nullptr}),
                                         Json::array({1, "a"})};
   if (old.is_string() && below(3) != 0) return wild_text(old.get<std::string>());
-  if (old.is_number_integer() && below(2) == 0 && old.get<std::int64_t>() < (1LL << 40))
+  constexpr std::int64_t far = 1LL << 40;
+  if (old.is_number_integer() && below(2) == 0 && old.get<std::int64_t>() < far && old.get<std::int64_t>() > -far)
     return old.get<std::int64_t>() + static_cast<std::int64_t>(below(5)) - 2;
   if (below(40) != 0) return one_of(values);
   Json deep = 1;

@@ -5,10 +5,11 @@ usage: emulated_gpu.py BIN_EMULATED TESTS_DATA [-k NAME] [-v]      exits 1 on a 
 
 Checked: the golden case at stages 0 to 3 on one and two ranks, through NCCL and staged through MPI, under
 two orders of the device's work, with states offloaded; between two nodes, fully and in hybrid sharding, where namespaces can be made;
-adapters with dropout, a quantised base, and conversations, each in a row of its own and several in one, beside the same run on the CPU; that
+that one run's bits come of any layout where job.reproducible asks for it; adapters with dropout, a quantised base, and conversations, each in a row of its own and several in one, beside the same run on the CPU; that
 a stopped rank ends the job within the deadline and is named.
 """
 import argparse
+import glob
 import json
 import os
 import signal
@@ -130,6 +131,57 @@ def beside_cpu(config_of, ranks, limit, settings=()):
     return case
 
 
+class Layout:
+    """Ranks and what is set beside; the device's work in the order that the seed draws."""
+    def __init__(self, ranks, *settings, **environment):
+        self.ranks, self.settings, self.environment = ranks, settings, environment
+
+
+SCATTERED = [Layout(1, "zero.stage=0"),
+             Layout(2, "zero.stage=3", SEED=1),
+             Layout(2, "zero.stage=2", "training.local_batch_size=1", "activation_checkpoint.mode='full'"),
+             Layout(4, "zero.stage=1", "training.local_batch_size=1"),
+             Layout(4, "zero.stage=3", "zero.shard_degree=2", "training.local_batch_size=1", "offload.optimizer='cpu'", SEED=2)]
+
+
+def same_bits(config_of, *settings):
+    """Losses, norms and the saved weights of all layouts, to the bit; of the same ones without the key some others, or it would show nothing."""
+    def result(bench, layout, *more):
+        bench.nodes.has(layout.ranks, **layout.environment)
+        path = os.path.join(bench.folder, "layout.toml")
+        with open(path, "w") as file:
+            file.write('[job]\noutput_dir = "out"\n' + config_of(bench))
+        bench.count += 1
+        output = os.path.join(bench.folder, f"run{bench.count}")
+        words = [f"job.output_dir={json.dumps(output)}", "training.device='cuda'", *settings, *layout.settings, *more]
+        code, text = bench.finish(bench.nodes.start(bench.program, path, *(word for setting in words for word in ("--set", setting))), 240)
+        if code != 0:
+            raise Fault(f"exit code {code} on {layout.ranks} ranks with {layout.settings}\n{text}")
+        with open(os.path.join(output, "metrics.jsonl")) as file:
+            curve = [(line["loss"], line["grad_norm"]) for line in map(json.loads, file) if "loss" in line]
+        weights = {}
+        for kind in ("model", "adapter"):
+            for path in glob.glob(os.path.join(output, kind, "*.safetensors")):
+                with open(path, "rb") as file:
+                    weights[kind, os.path.basename(path)] = file.read()
+        return curve, weights
+
+    def case(bench):
+        first, *others = [result(bench, layout, "job.reproducible='ranks'") for layout in SCATTERED]
+        if not first[0] or not first[1]:
+            raise Fault("no curve, or no weights")
+        for layout, other in zip(SCATTERED[1:], others):
+            if other[0] != first[0]:
+                step = next((i for i, (a, b) in enumerate(zip(first[0], other[0])) if a != b), min(len(first[0]), len(other[0])))
+                raise Fault(f"other bits from step {step + 1} on with {layout.ranks} ranks and {layout.settings}: {first[0]} and {other[0]}")
+            if other[1] != first[1]:
+                raise Fault(f"other weights with {layout.ranks} ranks and {layout.settings}")
+        if result(bench, SCATTERED[0]) == result(bench, SCATTERED[1]):
+            raise Fault("the layouts have the same bits without the key: nothing was shown")
+        return f"{len(SCATTERED)} layouts, {len(first[0])} steps, one run's bits"
+    return case
+
+
 def stopped_rank(bench):
     bench.nodes.has(2)
     return bench.spoiled_rank(signal.SIGSTOP, [rf"was not done within {DEADLINE} s", r"rank 1 (is missing|has issued it)"], rank=1, deadline=DEADLINE,
@@ -155,6 +207,9 @@ def main():
               ("conversations", beside_cpu(lambda b: conversations_config(b, False), 1, 1e-5)),
               ("packed conversations", beside_cpu(lambda b: conversations_config(b, True), 2, 1e-5)),
               ("packed conversations, bf16", beside_cpu(lambda b: conversations_config(b, True), 1, 3e-2, ["training.precision='bf16'"])),
+              ("one run's bits, fp32", same_bits(lambda b: adapters_config(b, ""), "training.precision='fp32'")),
+              ("one run's bits, bf16, packed", same_bits(lambda b: conversations_config(b, True), "training.precision='bf16'")),
+              ("one run's bits, adapters over NF4", same_bits(lambda b: adapters_config(b, QUANTIZED), "training.precision='bf16'")),
               ("stopped rank", stopped_rank)]
     between = [("stage 3, 2 nodes", golden(3, 4)), ("stage 2, 2 nodes hybrid", golden(2, 4, degree=2))]
     program = os.path.join(options.programs, "zero_train")

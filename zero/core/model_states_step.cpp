@@ -182,10 +182,9 @@ PendingStepResult ModelStates::update(const UpdateRule& rule, const at::Tensor& 
   if (!result.taken) return PendingStepResult(result);
   const double factor = clip_factor(result.norm, rule.max_norm) / rule.loss_scale;
   ++steps_done_;
-  // Some optimizer may read the step's numbers on the device. Without clipping of its own, the factor is what the loss
-  // scale divides by.
-  const OptimizerOptions& options = options_with_device_numbers();
-  if (on_device()) device_judge_step(numbers_, {rule.lr, 0, 1 / factor, options.beta1, options.beta2});
+  // Some optimizer may read the step's numbers on the device.
+  if (on_device())
+    numbers_.copy_(step_numbers(step_factors(options_with_device_numbers(), steps_done_, rule.lr, factor)));
   step(rule.lr, factor, &numbers_);
   for (int i = 0; i < optimizers_.size(); ++i) {
     const StepFactors factors =

@@ -47,6 +47,10 @@ __device__ __half store<__half>(float x) {
   return __float2half_rn(x);
 }
 
+/// A product that is rounded before it meets a sum, as the CPU's loops round it.
+__device__ inline float rounded_product(float a, float b) { return __fmul_rn(a, b); }
+__device__ inline double rounded_product(double a, double b) { return __dmul_rn(a, b); }
+
 __device__ double block_sum(double value, double* shared) {
   shared[threadIdx.x] = value;
   __syncthreads();
@@ -107,6 +111,7 @@ __global__ void judge_kernel(JudgeJob job) {
   at[bias2_root] = sqrt(1 - pow(job.beta2, at[steps]));
 }
 
+// Operation by operation what zero/optim/rules/adamw.cpp does: from the same numbers a step has the bits of one on the CPU.
 template <class S, class G, class W>
 __global__ void __launch_bounds__(threads) adamw_kernel(AdamWJob job) {
   if (job.numbers[finite] == 0) return;
@@ -120,9 +125,9 @@ __global__ void __launch_bounds__(threads) adamw_kernel(AdamWJob job) {
   W* weights = static_cast<W*>(job.weights);
   const std::int64_t stride = std::int64_t(gridDim.x) * threads;
   for (std::int64_t i = std::int64_t(blockIdx.x) * threads + threadIdx.x; i < job.n; i += stride) {
-    const S g = load<S>(gradient[i]) * scale;
-    const S m = m_all[i] + b1 * (g - m_all[i]), v = beta2 * v_all[i] + b2 * g * g;
-    const S p = master[i] * keep - step * (m / (sqrt(v) * root + eps));
+    const S g = rounded_product(load<S>(gradient[i]), scale);
+    const S m = fma(g - m_all[i], b1, m_all[i]), v = fma(v_all[i], beta2, rounded_product(rounded_product(g, g), b2));
+    const S p = rounded_product(master[i], keep) - rounded_product(m, step) / fma(sqrt(v), root, eps);
     m_all[i] = m;
     v_all[i] = v;
     master[i] = p;

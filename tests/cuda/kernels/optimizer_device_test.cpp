@@ -73,6 +73,27 @@ TEST_P(OptimizerOnDevice, TakesTheHostsSteps) {
   EXPECT_LT((device.weights() - device.p().to(at::kBFloat16)).abs().max().item<double>(), 1e-9);
 }
 
+// States move between a GPU and the host: the same step must come of either.
+TEST(AdamWOnDevice, TakesTheHostsStepsToTheBit) {
+  if (at::detail::getCUDAHooks().deviceCount() == 0) GTEST_SKIP() << "no GPU";
+  const at::Device gpu(at::kCUDA, 0);
+  const auto row = std::find_if(optimizer_table().begin(), optimizer_table().end(),
+                                [](const OptimizerRow& row) { return row.name == "adamw"; });
+  ASSERT_NE(row, optimizer_table().end());
+  const auto optimizer = row->make(row->defaults);
+  auto generator = at::make_generator<at::CPUGeneratorImpl>(3);
+  const at::Tensor start = at::randn({72, 65}, generator, at::kFloat);
+  Side host(*optimizer, start, at::kCPU), device(*optimizer, start, gpu);
+  for (int step = 1; step <= 20; ++step) {
+    const at::Tensor gradient = at::randn({72, 65}, generator, at::kFloat);
+    const StepFactors factors = step_factors(row->defaults, step, 0.01 / step, 0.3);
+    const at::Tensor numbers = step_numbers(factors).to(gpu);
+    host.step(gradient, factors, nullptr);
+    device.step(gradient, factors, &numbers);
+    ASSERT_TRUE(device.p().equal(host.p())) << "step " << step;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, OptimizerOnDevice, testing::Range(0, int(optimizer_table().size())),
                          [](const auto& info) { return optimizer_table()[std::size_t(info.param)].name; });
 

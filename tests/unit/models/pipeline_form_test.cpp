@@ -183,6 +183,8 @@ TEST(PipelineForm, SpacesAsGemmaAndAsLlamaHaveThem) {
   EXPECT_EQ(Changed("mistral", metaspace("first")).form().notes.size(), 2U);
   const auto other = [](json& file) { file["normalizer"] = {{"type", "NFKC"}}; };
   EXPECT_THAT(Changed("mistral", other).refusal(), HasSubstr("only marks spaces"));
+  const auto unmarked = [](json& file) { file["normalizer"] = file["pre_tokenizer"] = json(); };
+  EXPECT_THAT(Changed("mistral", unmarked).refusal(), HasSubstr("no pre_tokenizer"));
 }
 
 /// The keys of a file with the tokenizer and a model of `rows` tokens.

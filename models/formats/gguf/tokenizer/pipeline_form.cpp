@@ -98,7 +98,10 @@ class FormReader {
     const bool replaced = steps.size() == 1 && is_replacement(steps.front());
     if (!steps.empty() && !replaced) refuse(text("normalizer ", normalizer.dump()), "llama.cpp only marks spaces");
     if (form_.space_in_front && !replaced) refuse(text("normalizer ", normalizer.dump()), "llama.cpp marks spaces too");
-    if (pre.is_null() && replaced) return;
+    if (pre.is_null()) {
+      if (replaced) return;
+      refuse("no pre_tokenizer, and no normalizer that marks spaces", "llama.cpp marks them");
+    }
     // no space is left for it
     if (replaced && pre.value("type", json()) == "Split" && pre.value("pattern", json()) == json{{"String", " "}})
       return;

@@ -1,7 +1,7 @@
 """Plants faults in a copy of the project, one at a time, and sees whether zero_prove, or the tests, find them.
 
-Each fault is a patch: prove/*.patch are for zero_prove, tests/*.patch are quieter ones for the test programs. Lines above the
-patch say what it does, with which configuration of this folder it shows, and which options or tests are run.
+Each fault is a patch: prove/*.patch are for zero_prove, tests/*.patch are quieter ones for the test programs, which also get the
+others. Lines above the patch say what it does, with which configuration of this folder it shows, and which options or tests are run.
 
 usage: find_faults.py [--tests] [-k PATTERN] [--tree FOLDER] [--preset release] [--jobs 2]
        find_faults.py --check
@@ -19,6 +19,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+# Those that a fault of prove/ is tried on, in this order.
+USUAL_TESTS = "test_sim Matrix/StageParity*; test_core; test_data; test_offload; test_checkpoint; test_comm; test_sim; test_train"
 APPLY = ["git", "apply", "--recount", "-C1"]
 
 
@@ -95,7 +97,7 @@ def proved(tree, fault):
 
 def tested(tree, fault):
     """Tests: PROGRAM FILTER; ... in the order in which they are tried. (found, the first test that failed)"""
-    for test in fault.field["Tests"].split(";"):
+    for test in fault.field.get("Tests", USUAL_TESTS).split(";"):
         program, *words = test.split()
         code, said = tree.make(program)
         if code:
@@ -133,7 +135,7 @@ def check():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tests", action="store_true", help="the quieter faults, against the tests")
+    parser.add_argument("--tests", action="store_true", help="these and the quieter ones, against the tests")
     parser.add_argument("-k", default="", help="only faults whose name this regular expression matches")
     parser.add_argument("--tree", default="", help="the copy")
     parser.add_argument("--preset", default="release")
@@ -142,7 +144,7 @@ def main():
     args = parser.parse_args()
     if args.check:
         sys.exit(check())
-    faults = faults_of("tests" if args.tests else "prove", args.k)
+    faults = faults_of("prove", args.k) + (faults_of("tests", args.k) if args.tests else [])
     tree = Tree(args)
     missed = 0
     for fault in faults:

@@ -64,13 +64,15 @@ class Place(ModelPlace):
     def run(self, *options, **more):
         return self.wait(self.start(*options, **more))
 
-    def metrics(self, out="out"):
+    def lines(self, out="out"):
         path = self.path(out, "metrics.jsonl")
         if not os.path.exists(path):
             return []
         with open(path) as file:
-            lines = [json.loads(line) for line in file if line.endswith("\n")]
-        return [{k: v for k, v in line.items() if k not in ("seconds", "tokens_per_second", "peak_bytes")} for line in lines]
+            return [json.loads(line) for line in file if line.endswith("\n")]
+
+    def metrics(self, out="out"):
+        return [{k: v for k, v in line.items() if k not in ("seconds", "tokens_per_second", "peak_bytes")} for line in self.lines(out)]
 
     def checkpoints(self, out="out"):
         folder = self.path(out, "checkpoints")
@@ -136,6 +138,7 @@ def check_rollback(place, args):
     assert code == 0 and place.adapter("whole") == place.adapter("skip"), said
     assert place.passed("whole") == without_loss(place.metrics("whole")) == BROKEN_STEPS, said
     assert [line["step"] for line in place.metrics("whole")] == list(range(1, 25)), said
+    assert [line["step"] for line in place.lines("whole") if line["tokens_per_second"] == 0] == BROKEN_STEPS, place.lines("whole")
     assert said.count("Back to the newest checkpoint") == said.count("is passed over") == 3, said
     # killed again and again, and stopped
     process, end = place.start(*chosen("rollback")), time.time() + DEADLINE_SECONDS

@@ -76,8 +76,9 @@ void Trainer::watch_states(std::int64_t step) {
 void Trainer::pass_over(std::int64_t step) {
   settle_all();
   if (failed_) return;
-  const std::int64_t trained = data_.training->trained_tokens(step);
-  tokens_ += data_.training->input_tokens(step);
+  const std::int64_t trained = data_.training->trained_tokens(step), tokens = data_.training->input_tokens(step);
+  tokens_ += tokens;
+  last_tokens_ += tokens;  // no rate comes of what was not computed
   trained_tokens_ += trained;
   if (engine_.host().rank() == 0) log_warning("step ", step + 1, " is passed over");
   constexpr double none = std::numeric_limits<double>::quiet_NaN();

@@ -19,8 +19,6 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-# Those that a fault of prove/ is tried on, in this order.
-USUAL_TESTS = "test_sim Matrix/StageParity*; test_core; test_data; test_offload; test_checkpoint; test_comm; test_sim; test_train"
 APPLY = ["git", "apply", "--recount", "-C1"]
 
 
@@ -96,22 +94,25 @@ def proved(tree, fault):
 
 
 def tested(tree, fault):
-    """Tests: PROGRAM FILTER; ... in the order in which they are tried. (found, the first test that failed)"""
-    for test in fault.field.get("Tests", USUAL_TESTS).split(";"):
+    """Tests: PROGRAM FILTER; PROGRAM SCRIPT.py:CHECK; ... in the order in which they are tried. (found, the first test that failed)"""
+    for test in fault.field["Tests"].split(";"):
         program, *words = test.split()
         code, said = tree.make(program)
         if code:
             return False, "does not compile: " + said[-600:]
         binary = os.path.join(tree.build, "bin", program)
-        if words and words[0].endswith(".py"):
+        if words and ".py" in words[0]:
             for needed in words[1:]:
                 tree.make(needed)
-            command = [sys.executable, os.path.join("tests", "programs", words[0]), os.path.join(tree.build, "bin"), os.path.join("tests", "data"), *fault.field.get("Options", "").split()]
+            script, _, check = words[0].partition(":")
+            command = [sys.executable, os.path.join("tests", "programs", script), os.path.join(tree.build, "bin"), os.path.join("tests", "data"), "-k", check]
         elif words and words[0].isdigit():
             command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", words[0], binary]
         else:
             command = [binary, "--gtest_brief=1", "--gtest_fail_fast", *([f"--gtest_filter={words[0]}"] if words else [])]
         code, said = run(command, tree.folder)
+        if code == 124:
+            return False, f"{program}: {said}"
         if code:
             failed = re.search(r"\[  FAILED  \] (\S+)", said) or re.search(r"^(check_\w+) failed", said, re.M)
             return True, failed.group(1) if failed else f"{program}: exit code {code}"

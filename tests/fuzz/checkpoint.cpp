@@ -43,7 +43,7 @@ void make_good(FuzzFiles& files) {
       table[std::size_t(i)] = checksum(reinterpret_cast<const std::byte*>(states.data()) + format.chunk(i).offset,
                                        std::size_t(format.chunk(i).bytes));
     const auto* bytes = reinterpret_cast<const std::byte*>(table.data());
-    std::memcpy(states.data() + format.table_offset(), bytes, std::size_t(format.table_bytes()));
+    std::copy_n(reinterpret_cast<const char*>(bytes), format.table_bytes(), states.begin() + format.table_offset());
     const std::string was = hex(file.mark.checksum), is = hex(checksum(bytes, std::size_t(format.table_bytes())));
     for (std::size_t at = sum_at + sum_digits; (at = manifest.find(was, at)) != manifest.npos; at += sum_digits)
       manifest.replace(at, sum_digits, is);

@@ -1,5 +1,6 @@
 #pragma once
 // TextBuilder: a text that grows, charged to a budget while it does. No LibTorch.
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,20 +16,20 @@ class TextBuilder {
   ~TextBuilder() { release(); }
 
   TextBuilder& operator+=(std::string_view piece) {
-    if (budget_) {
-      budget_->take(piece.size());
-      charged_ += piece.size();
-      budget_->step(static_cast<std::int64_t>(piece.size() / 64));
-    }
+    charge(piece.size());
     text_.append(piece);
     return *this;
   }
   TextBuilder& operator+=(char c) { return *this += std::string_view(&c, 1); }
   TextBuilder& add(std::string_view piece, std::int64_t times) {
-    for (std::int64_t i = 0; i < times && !piece.empty(); ++i) {
-      if (budget_) budget_->step();
-      *this += piece;
+    if (times <= 0 || piece.empty()) return *this;
+    if (budget_) {
+      constexpr std::int64_t too_many = std::int64_t{1} << 40;  // for any budget
+      const auto size = static_cast<std::int64_t>(piece.size());
+      charge(static_cast<std::size_t>(times > too_many / size ? too_many : size * times));
+      budget_->step(times);
     }
+    for (std::int64_t i = 0; i < times; ++i) text_.append(piece);
     return *this;
   }
 
@@ -40,6 +41,12 @@ class TextBuilder {
   Value value(bool markup = false) { return make_string(budget_, take(), markup); }
 
  private:
+  void charge(std::size_t bytes) {
+    if (!budget_) return;
+    budget_->take(bytes);
+    charged_ += bytes;
+    budget_->step(static_cast<std::int64_t>(bytes / 64));
+  }
   void release() {
     if (budget_) budget_->give(charged_);
     charged_ = 0;

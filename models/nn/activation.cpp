@@ -4,7 +4,7 @@
 #include <ATen/OpMathType.h>
 
 #include "base/error.h"
-#include "models/ops/row_dispatch.h"
+#include "models/undivided.h"
 
 namespace zero {
 namespace {

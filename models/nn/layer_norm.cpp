@@ -4,7 +4,7 @@
 #include <ATen/OpMathType.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "models/ops/row_dispatch.h"
+#include "models/undivided.h"
 
 namespace zero {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "models/ops/matrix_product.h"
 #include "models/ops/rms_norm.h"
-#include "models/ops/row_dispatch.h"
 #include "models/ops/swiglu.h"
+#include "models/undivided.h"
 
 namespace zero {
 

@@ -1,6 +1,9 @@
 #include "models/ops/attention.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include "base/error.h"
 #include "models/ops/attention_function.h"
@@ -8,10 +11,59 @@
 #include "models/ops/kv_cache.h"
 #include "models/ops/matrix_product.h"
 #include "models/ops/meta_kernels.h"
+#include "models/undivided.h"
 
 namespace zero {
 
 namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct AttentionTerms {
+  at::Tensor q, k, v;              // [B, heads or kv_heads, T, head_dim]
+  std::optional<at::Tensor> mask;  // bool, without gradient
+  bool causal = false;
+  std::optional<double> scale;
+};
+
+at::Tensor product_attention(const AttentionTerms& terms) {
+  return at::scaled_dot_product_attention(terms.q, terms.k, terms.v, terms.mask, 0.0, terms.causal && !terms.mask,
+                                          terms.scale, terms.q.size(1) != terms.k.size(1));
+}
+
+/// The same bits on any number of threads: LibTorch's own loops hand each of them another piece of memory, and products
+/// in it end otherwise. What forward would have saved for backward is computed again there.
+class UndividedAttention : public torch::autograd::Function<UndividedAttention> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                            const AttentionTerms& rest) {
+    context->save_for_backward({q, k, v, rest.mask.value_or(at::Tensor())});
+    context->saved_data["causal"] = rest.causal;
+    context->saved_data["scale"] = rest.scale;
+    at::Tensor y;
+    undivided([&] { y = product_attention({q, k, v, rest.mask, rest.causal, rest.scale}); });
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const at::AutoGradMode with_grad(true);
+    const variable_list saved = context->get_saved_variables();
+    variable_list wanted;
+    for (std::size_t i = 0; i < 3; ++i) wanted.push_back(saved[i].detach().set_requires_grad(true));
+    const auto mask = saved[3].defined() ? std::optional(saved[3]) : std::nullopt;
+    const AttentionTerms terms{wanted[0],
+                               wanted[1],
+                               wanted[2],
+                               mask,
+                               context->saved_data["causal"].toBool(),
+                               context->saved_data["scale"].toOptional<double>()};
+    variable_list found;
+    undivided([&] { found = torch::autograd::grad({product_attention(terms)}, wanted, {grads[0]}); });
+    found.resize(4);
+    return found;
+  }
+};
 
 struct Heads {
   at::Tensor q, k, v;  // [B, T, heads or kv_heads, head_dim]
@@ -30,12 +82,16 @@ at::Tensor composed::attend(const at::Tensor& q, const at::Tensor& k, const at::
                             const AttendOptions& options) {
   if (!q.is_cuda() && widened_on_cpu(q.scalar_type()))
     return attend(q.to(at::kFloat), k.to(at::kFloat), v.to(at::kFloat), mask, options).to(q.scalar_type());
-  const std::optional<at::Tensor> attn_mask = mask.defined() ? std::optional(mask) : std::nullopt;
-  const at::Tensor y =
-      q.is_meta() ? attend_on_meta(q, k, v, mask)
-                  : at::scaled_dot_product_attention(q, k, v, attn_mask, 0.0, options.causal && !attn_mask,
-                                                     options.scale > 0 ? std::optional(options.scale) : std::nullopt,
-                                                     q.size(1) != k.size(1));
+  const AttentionTerms terms{q,
+                             k,
+                             v,
+                             mask.defined() ? std::optional(mask) : std::nullopt,
+                             options.causal,
+                             options.scale > 0 ? std::optional(options.scale) : std::nullopt};
+  const bool divided = q.is_cpu() && at::globalContext().deterministicAlgorithms() && at::get_num_threads() > 1;
+  const at::Tensor y = q.is_meta() ? attend_on_meta(q, k, v, mask)
+                       : divided   ? UndividedAttention::apply(q, k, v, terms)
+                                   : product_attention(terms);
   // Every size has its name: a rank without rows has B = 0.
   return y.transpose(1, 2).reshape({y.size(0), y.size(2), y.size(1) * y.size(3)});
 }

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "models/ops/backends.h"
 #include "models/ops/row_dispatch.h"
+#include "models/undivided.h"
 
 namespace zero {
 

@@ -8,6 +8,7 @@
 #include "models/ops/backends.h"
 #include "models/ops/matrix_product.h"
 #include "models/ops/row_dispatch.h"
+#include "models/undivided.h"
 
 namespace zero {
 

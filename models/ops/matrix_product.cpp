@@ -10,6 +10,7 @@
 #include "models/ops/backends.h"
 #include "models/ops/kernels/few_rows.h"
 #include "models/ops/row_dispatch.h"
+#include "models/undivided.h"
 
 namespace zero {
 

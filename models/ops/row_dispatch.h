@@ -1,16 +1,10 @@
 #pragma once
 // From tensors to the row kernels: which tensors they take, and rows spread over threads. Nothing is launched for a
 // tensor on Meta, which has a size and no memory, so that what a computation will hold can be counted by running it.
-#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include <initializer_list>
-#include <optional>
 
 #include "models/ops/kernels/row_kernels.h"
 
@@ -50,37 +44,5 @@ void by_rows(const at::Tensor& x, std::int64_t rows, std::int64_t row_elements, 
   const std::int64_t grain = std::max<std::int64_t>(1, 32768 / std::max<std::int64_t>(1, row_elements));
   at::parallel_for(0, rows, grain, f);
 }
-
-/// While it lives, the calling thread divides nothing over others, but for products that libraries divide by themselves
-/// (not inside of at::parallel_for).
-class OneThread {
- public:
-  OneThread() { set(1); }
-  ~OneThread() { set(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-#ifdef _OPENMP
-  static void set(int threads) { omp_set_num_threads(threads); }
-  int before_ = omp_get_max_threads();
-#else
-  static void set(int) {}
-  int before_ = 1;
-#endif
-};
-
-/// The same where LibTorch is asked for deterministic algorithms. Its own loops give other bits with other numbers of
-/// threads: sums in their order, functions such as exp where a thread's part ends, which is computed in another way than
-/// what lies before. Whoever trains through them has one; sums and products of two numbers need none.
-class Undivided {
- public:
-  Undivided() {
-    if (at::globalContext().deterministicAlgorithms()) alone_.emplace();
-  }
-
- private:
-  std::optional<OneThread> alone_;
-};
 
 }  // namespace zero

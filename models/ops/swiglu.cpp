@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "models/ops/backends.h"
 #include "models/ops/row_dispatch.h"
+#include "models/undivided.h"
 
 namespace zero {
 

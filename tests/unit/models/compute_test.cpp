@@ -11,6 +11,7 @@
 #include "models/ops/rms_norm.h"
 #include "models/ops/rotary.h"
 #include "models/ops/swiglu.h"
+#include "tests/unit/models/deterministic.h"
 #include "tests/unit/models/small_model.h"
 
 namespace zero::test {
@@ -170,18 +171,27 @@ TEST(Attention, BfloatErrorIsNoLargerThanLibTorchs) {
   EXPECT_LT(rms(own.dqkv, exact.dqkv), 1.1 * rms(gradient, exact.dqkv));
 }
 
-TEST(Attention, RepeatsToTheLastBitWithThreads) {
-  const int before = at::get_num_threads();
-  const AttentionCase c{{4, 2, 32}, 150, true};
-  const Both qkv({2, c.length, c.shape.qkv_width()}, 1, at::kBFloat16), dout({2, c.length, 4 * 32}, 2, at::kBFloat16);
-  const AttentionResult one = run_attention(c, qkv.own, dout.own);
-  for (const int threads : {1, 2, 3}) {
-    at::set_num_threads(threads);
-    const AttentionResult again = run_attention(c, qkv.own, dout.own);
-    EXPECT_TRUE(again.out.equal(one.out));
-    EXPECT_TRUE(again.dqkv.equal(one.dqkv));
-  }
-  at::set_num_threads(before);
+// Heads that no kernel takes too, and lengths that leave something over.
+TEST(Attention, KnowsNoThreadsWhereItIsDeterministic) {
+  const Deterministic while_tested;
+  const AttentionCase cases[] = {{{2, 1, 8}, 13, false},    {{2, 2, 8}, 24, false},    {{2, 1, 16, 8}, 24, false},
+                                 {{4, 2, 16}, 40, false},   {{2, 1, 8, 5}, 40, true},  {{4, 2, 32}, 150, true},
+                                 {{3, 3, 40, 7}, 57, true}, {{4, 1, 64}, 130, false}};
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kHalf})
+    for (const AttentionCase& c : cases) {
+      const at::Tensor qkv = random({2, c.length, c.shape.qkv_width()}, 1, type),
+                       dout = random({2, c.length, c.shape.heads * c.shape.head_dim}, 2, type);
+      at::set_num_threads(1);
+      const AttentionResult one = run_attention(c, qkv, dout);
+      for (const int threads : {1, 2, 3}) {
+        at::set_num_threads(threads);
+        const AttentionResult again = run_attention(c, qkv, dout);
+        SCOPED_TRACE(testing::Message() << type << ", " << c.shape.head_dim << " x " << c.length << ", " << threads
+                                        << " threads");
+        EXPECT_TRUE(again.out.equal(one.out));
+        EXPECT_TRUE(again.dqkv.equal(one.dqkv));
+      }
+    }
 }
 
 TEST(Attention, TakesDocumentsThatComeBack) {

@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-#include "models/nn/matmul_setting.h"
+#include "tests/unit/models/deterministic.h"
 #include "tests/unit/models/small_model.h"
 
 namespace zero::test {
@@ -87,19 +87,6 @@ TEST_P(MatrixProduct, ARowDoesNotKnowTheFewBesideIt) {
   for (std::int64_t rows = 1; rows < 8; ++rows)
     EXPECT_TRUE(matrix_product(a.narrow(0, 8 - rows, rows), b).equal(all.narrow(0, 8 - rows, rows))) << rows;
 }
-
-// LibTorch's switch for deterministic algorithms, while it lives.
-class Deterministic {
- public:
-  Deterministic() { choose_deterministic_products(); }
-  ~Deterministic() {
-    at::globalContext().setDeterministicAlgorithms(false, false);
-    at::set_num_threads(threads_);
-  }
-
- private:
-  int threads_ = at::get_num_threads();
-};
 
 TEST_P(MatrixProduct, KnowsNoThreadsWhereItIsDeterministic) {
   const Deterministic while_tested;

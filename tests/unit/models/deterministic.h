@@ -1,0 +1,22 @@
+#pragma once
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+
+#include "models/nn/matmul_setting.h"
+
+namespace zero::test {
+
+/// LibTorch's switch for deterministic algorithms, while it lives; the number of threads is then what it was.
+class Deterministic {
+ public:
+  Deterministic() { choose_deterministic_products(); }
+  ~Deterministic() {
+    at::globalContext().setDeterministicAlgorithms(false, false);
+    at::set_num_threads(threads_);
+  }
+
+ private:
+  int threads_ = at::get_num_threads();
+};
+
+}  // namespace zero::test

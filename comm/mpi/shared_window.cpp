@@ -93,7 +93,7 @@ void SharedWindow::give_up(bool posted, std::uint32_t round) {
   for (int r = 0; r < shape_.ranks; ++r) {
     if (r == rank_ || (posted ? state_of(r).posted : state_of(r).finished).reached(round)) continue;
     const std::uint64_t calls = state_of(r).calls.load(std::memory_order_acquire);
-    missing += text(missing.empty() ? "rank " : "; rank ", r, " has come to ",
+    missing += text(missing.empty() ? "rank " : "; rank ", r, ", which has come to ",
                     calls ? state_of(r).recent[calls % recent_calls].call.describe() : std::string("no call yet"));
   }
   throw Error(text("deadline of ", deadline_.count(), " s passed in ", call_.describe(), " on rank ", rank_, " of ",

@@ -106,6 +106,9 @@ TEST_P(MpiFailures, the_deadline_names_call_and_rank) {
   EXPECT_THAT(message, HasSubstr("deadline of 0.2 s passed in #1 reduce_scatter"));
   EXPECT_THAT(message, HasSubstr("(backward, unit 3, group 0)"));
   EXPECT_THAT(message, HasSubstr("rank " + std::to_string(last)));
+  if (GetParam() == SharedMemory::on) {
+    EXPECT_THAT(message, HasSubstr("waiting for rank " + std::to_string(last) + ", which has come to #0 barrier"));
+  }
 }
 
 TEST_P(MpiFailures, the_deadline_of_an_exchange_names_call_and_rank) {

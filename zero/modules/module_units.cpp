@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -34,17 +35,21 @@ class Walk {
  public:
   explicit Walk(const std::vector<std::string>& patterns) : patterns_(patterns), matched_(patterns.size(), false) {}
 
-  /// `opens`: children are units of their own.
-  void visit(const torch::nn::Module& module, const std::string& path, const std::string& unit, bool opens) {
+  /// `opens`: children are units of their own. `above`: patterns that match a module around this one.
+  void visit(const torch::nn::Module& module, const std::string& path, const std::string& unit, bool opens,
+             const std::set<std::size_t>& above = {}) {
     for (const auto& parameter : module.named_parameters(/*recurse=*/false))
       if (parameter.value().defined()) found_.push_back({unit, joined(path, parameter.key()), parameter.value()});
     for (const auto& child : module.named_children()) {
       const std::string child_path = joined(path, child.key());
       const bool list = is_list(*child.value());
       const std::vector<std::size_t> matching = matches(child_path);
-      const bool begins = patterns_.empty() ? opens && !list : !matching.empty();
+      // A pattern's * stands for dots too: what it matches inside of a module that it matches is that module's.
+      std::set<std::size_t> around = above;
+      around.insert(matching.begin(), matching.end());
+      const bool begins = patterns_.empty() ? opens && !list : around.size() > above.size();
       const std::size_t before = found_.size();
-      visit(*child.value(), child_path, begins ? child_path : unit, opens && list);
+      visit(*child.value(), child_path, begins ? child_path : unit, opens && list, around);
       if (found_.size() > before)
         for (const std::size_t p : matching) matched_[p] = true;
     }
@@ -90,13 +95,45 @@ void check_tensor(const Found& found, const Found& first) {
                 ": move the module with module->to(world.device()) before sharding"));
 }
 
+/// The bytes from a tensor's first element to its last one's end, whatever its strides.
+std::pair<const char*, const char*> bytes_of(const at::Tensor& tensor) {
+  const char* begin = static_cast<const char*>(tensor.const_data_ptr());
+  std::int64_t last = 0;
+  for (std::int64_t d = 0; d < tensor.dim(); ++d) last += (tensor.size(d) - 1) * tensor.stride(d);
+  return {begin, begin + (last + 1) * std::int64_t(tensor.element_size())};
+}
+
+bool has_bytes(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.layout() == at::kStrided && tensor.numel() > 0 && !tensor.is_meta();
+}
+
+/// A buffer over a parameter's elements would keep the values from before.
+void check_buffers(const torch::nn::Module& module, const std::vector<Found>& distinct) {
+  for (const auto& buffer : module.named_buffers()) {
+    if (!has_bytes(buffer.value())) continue;
+    if (FlatStorage::owner_of(buffer.value()))
+      throw InputError(
+          "buffer " + buffer.key() +
+          " is a view of a parameter of another sharded model, whose memory comes and goes: make it a copy "
+          "with clone()");
+    const auto [begin, end] = bytes_of(buffer.value());
+    for (const Found& found : distinct) {
+      if (!has_bytes(found.tensor)) continue;
+      const auto [first, last] = bytes_of(found.tensor);
+      if (begin < last && first < end)
+        throw InputError("buffer " + buffer.key() + " shares memory with parameter " + found.name +
+                         ", and would not follow it: take the parameter itself where it is used, or make the buffer a "
+                         "copy with clone()");
+    }
+  }
+}
+
 /// Two tensors over the same elements would be trained as if each were alone.
 void check_memory(const std::vector<Found>& distinct) {
   std::map<const char*, const Found*> by_begin;
   for (const Found& found : distinct)
-    if (found.tensor.numel() > 0 && !found.tensor.is_meta()) {
-      const char* begin = static_cast<const char*>(found.tensor.const_data_ptr());
-      const auto [place, fresh] = by_begin.emplace(begin, &found);
+    if (has_bytes(found.tensor)) {
+      const auto [place, fresh] = by_begin.emplace(bytes_of(found.tensor).first, &found);
       if (!fresh)
         throw InputError("parameters " + place->second->name + " and " + found.name +
                          " share memory and are two tensors: register the same tensor under both names");
@@ -107,11 +144,7 @@ void check_memory(const std::vector<Found>& distinct) {
     if (begin < end)
       throw InputError("parameters " + last->name + " and " + found->name +
                        " share memory and are two tensors: register the same tensor under both names");
-    // Of a tensor with strides the last element's end.
-    std::int64_t last_element = 0;
-    for (std::int64_t d = 0; d < found->tensor.dim(); ++d)
-      last_element += (found->tensor.size(d) - 1) * found->tensor.stride(d);
-    end = begin + (last_element + 1) * std::int64_t(found->tensor.element_size());
+    end = bytes_of(found->tensor).second;
     last = found;
   }
 }
@@ -153,6 +186,7 @@ ModuleUnits::ModuleUnits(const torch::nn::Module& module, const std::vector<std:
     unit->add(found.name, found.tensor);
   }
   check_memory(distinct);
+  check_buffers(module, distinct);
   type_ = distinct.front().tensor.scalar_type();
   device_ = distinct.front().tensor.device();
 }

@@ -15,10 +15,11 @@ namespace zero {
 
 class ModuleUnits {
  public:
-  /// `patterns`, as fnmatch(3) has them, of the full names of modules ("layers.*"): the innermost module that matches
-  /// one is a parameter's unit. The module's tensors are kept, not copied. Throws InputError for a module without
-  /// parameters, a pattern that matches no module with parameters, and parameters that are not of one floating type on one
-  /// device, that share memory with each other, or that are sparse.
+  /// `patterns`, as fnmatch(3) has them, of the full names of modules: of what a pattern matches the outermost modules are
+  /// units ("layers.*": each layer with all that is in it), and units inside of units take other patterns. The module's
+  /// tensors are kept, not copied. Throws InputError for a module without parameters, a pattern that matches no module with
+  /// parameters, and parameters that are not of one floating type on one device, that share memory with each other or with a
+  /// buffer, or that are sparse.
   explicit ModuleUnits(const torch::nn::Module& module, const std::vector<std::string>& patterns = {});
 
   /// In the order of registration.

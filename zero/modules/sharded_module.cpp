@@ -104,7 +104,8 @@ void ShardedModule::before_write(const std::string& operation, const std::vector
   throw InputError(operation + " writes to a parameter of unit " +
                    states_->units().units[std::size_t(spec.unit)]->name() +
                    ", which is sharded: every process holds a part of its values and the optimizer's copy of them. "
-                   "Initialise, freeze, convert and move a module before it is sharded");
+                   "Initialise, freeze, convert and move a module before it is sharded; later other values come by "
+                   "model.load(), and what a forward itself changes is a buffer (an embedding with max_norm does)");
 }
 
 void ShardedModule::check_parameters() const {

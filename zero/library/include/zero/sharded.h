@@ -41,7 +41,8 @@ struct ShardOptions {
   /// Of parameters, gradients and what travels; the optimizer keeps fp32 beside bf16. None: the parameters' own type.
   std::optional<torch::ScalarType> precision = {};
   /// Names of modules (patterns as fnmatch(3) has them) whose parameters come and go together; empty: each named child,
-  /// and each element of a child that is a list.
+  /// and each element of a child that is a list. "layers.*" is each layer with all that is in it; what is to be a unit inside
+  /// of one has a pattern of its own.
   std::vector<std::string> units = {};
   int open_groups = 2;  // stage 3: units whose parameters are there at once, at most
   Buffers buffers = Buffers::of_main;

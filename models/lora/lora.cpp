@@ -113,6 +113,21 @@ std::vector<std::string> expand_targets(const std::vector<std::string>& targets,
   return {sorted.begin(), sorted.end()};
 }
 
+std::set<std::string> targeted_projections(const Model& model, const std::vector<std::string>& targets,
+                                           std::set<std::string>* unmatched) {
+  const std::vector<std::string> all = expand_targets(targets, model.config.model_type);
+  std::set<std::string> found, left(all.begin(), all.end());
+  for (std::size_t u = 1; u + 1 < model.units.size(); ++u)
+    for (const std::string& module : matrices_of(*model.units[u]))
+      for (const std::string& target : all)
+        if (matches(module, target)) {
+          found.insert(module);
+          left.erase(target);
+        }
+  if (unmatched) *unmatched = std::move(left);
+  return found;
+}
+
 LoraOptions add_lora(Model& model, const LoraOptions& options) {
   if (const auto& given = options.target_modules;
       given.size() > 1 && std::find(given.begin(), given.end(), "all-linear") != given.end())

@@ -1,6 +1,7 @@
 #pragma once
 // LoRA on a decoder, with PEFT's names, rules and arithmetic: which modules get adapters, and what is trained then.
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,11 @@ LoraOptions stored_options(const LoraOptions& stored, const ModelConfig& model, 
 /// target_modules as a sorted list of plain module names ("q_proj"), "all-linear" expanded to those of the family.
 std::vector<std::string> expand_targets(const std::vector<std::string>& targets,
                                         const std::string& model_type = "llama");
+
+/// Whole names of the projections that target_modules name in a model without adapters; `unmatched`, where given, gets the
+/// targets that name none.
+std::set<std::string> targeted_projections(const Model& model, const std::vector<std::string>& targets,
+                                           std::set<std::string>* unmatched = nullptr);
 
 /// Names in an adapter file: "base_model.model." in front of the module's name.
 inline constexpr const char* peft_prefix = "base_model.model.";

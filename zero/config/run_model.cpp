@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -30,9 +31,18 @@ LoraOptions options_of(const LoraSection& section) {
   return options;
 }
 
+// Whether both name the same projections, one perhaps by the ends of their names, by "all-linear", or, as PEFT writes that
+// down, each by its whole name.
+bool target_alike(const Config& config, const LoraOptions& given, const LoraOptions& stored) {
+  if (given.target_modules == stored.target_modules) return true;
+  const Model model = make_model(model_config_of(config));
+  std::set<std::string> unmatched;
+  const auto projections = targeted_projections(model, given.target_modules, &unmatched);
+  return unmatched.empty() && projections == targeted_projections(model, stored.target_modules);
+}
+
 // Keys that stand beside lora.adapter must say what the adapter says.
 void check_agreement(const Config& config, const LoraOptions& given, const LoraOptions& stored) {
-  const std::string model_type = model_config_of(config).model_type;
   const auto must_agree = [&](const char* key, bool agrees) {
     if (config.is_given(std::string("lora.") + key) && !agrees)
       throw InputError(config.where(std::string("lora.") + key) + ": " + config.lora->adapter +
@@ -41,10 +51,9 @@ void check_agreement(const Config& config, const LoraOptions& given, const LoraO
   must_agree("r", given.r == stored.r);
   must_agree("lora_alpha", given.alpha == stored.alpha);
   must_agree("lora_dropout", given.dropout == stored.dropout);
-  must_agree("target_modules",
-             given.target_modules == stored.target_modules ||
-                 expand_targets(given.target_modules, model_type) == expand_targets(stored.target_modules, model_type));
-  must_agree("modules_to_save", given.modules_to_save == stored.modules_to_save);
+  if (config.is_given("lora.target_modules")) must_agree("target_modules", target_alike(config, given, stored));
+  const auto in_any_order = [](const std::vector<std::string>& names) { return std::set(names.begin(), names.end()); };
+  must_agree("modules_to_save", in_any_order(given.modules_to_save) == in_any_order(stored.modules_to_save));
   must_agree("use_rslora", given.use_rslora == stored.use_rslora);
   must_agree("use_dora", given.use_dora == stored.use_dora);
 }

@@ -115,7 +115,7 @@ void validate(const ModelConfig& config, const std::string& path) {
     refuse(path, text("hidden_size = ", config.hidden_size, " is no multiple of num_attention_heads = ",
                       config.num_attention_heads, "; change one, or give head_dim"));
   if (config.head_dim % 2 != 0)
-    refuse(path, text("head_dim = ", config.head_dim, " must be even for the rotary embedding"));
+    refuse(path, text("head_dim = ", config.head_dim, " must be even, where heads are not rotated too"));
   if (config.num_attention_heads % config.num_key_value_heads != 0)
     refuse(path, text("num_attention_heads = ", config.num_attention_heads,
                       " is no multiple of num_key_value_heads = ", config.num_key_value_heads));

@@ -262,7 +262,7 @@ std::vector<ConfigKey> make_keys() {
        "The adapter's product is scaled by lora_alpha / r."},
       {"lora", "lora_dropout", at<&C::lora, &Lora::lora_dropout>, below_one(""), "On the adapter's input."},
       {"lora", "target_modules", at<&C::lora, &Lora::target_modules>, not_empty(),
-       "Names of linear layers, or \"all-linear\"."},
+       "Linear layers of the blocks, by the ends of their names, or \"all-linear\"."},
       {"lora", "use_rslora", at<&C::lora, &Lora::use_rslora>, anything(), "Scales by lora_alpha / sqrt(r) instead."},
       {"lora", "init_lora_weights", at<&C::lora, &Lora::init_lora_weights>, one_of({"true", "gaussian", "pissa"}),
        "Start values of the adapters.", false, true},

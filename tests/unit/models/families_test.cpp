@@ -139,6 +139,7 @@ TEST(Families, RefuseWhatContradictsItself) {
   EXPECT_THAT(refusal("smollm3", "no_rope_layers", {true, true, false}), HasSubstr("list of 0 and 1"));
   EXPECT_THAT(refusal("gpt2", "add_cross_attention", true), HasSubstr("add_cross_attention"));
   EXPECT_THAT(refusal("gpt2", "n_layer", 1 << 30), HasSubstr("n_layer"));
+  EXPECT_THAT(refusal("gpt2", "n_head", 16), HasSubstr("head_dim = 1 must be even, where heads are not rotated too"));
   EXPECT_THAT(refusal("gemma3", "hidden_activation", nullptr), HasSubstr("hidden_activation is null"));
   EXPECT_THAT(refusal("qwen3", "partial_rotary_factor", 0.5), HasSubstr("partial_rotary_factor"));
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <filesystem>
 
 #include "base/error.h"
@@ -105,6 +106,8 @@ LoraOptions options_of(const json& config, const std::string& path) {
   }
   if (options.r < 1 || options.r > 65536)
     throw InputError(text(path, ": \"r\" = ", options.r, ": must be between 1 and 65536"));
+  if (!(std::abs(options.alpha) <= 1e30))
+    throw InputError(text(path, ": \"lora_alpha\" = ", options.alpha, ": must be at most 1e30"));
   if (options.dropout < 0 || options.dropout >= 1)
     throw InputError(text(path, ": \"lora_dropout\" = ", options.dropout, ": must be in [0, 1)"));
   if (options.use_dora && options.dropout > 0)
@@ -130,8 +133,8 @@ void write_adapter_config(const std::string& folder, const LoraOptions& options,
                  {"rank_pattern", json::object()},  {"revision", nullptr},       {"task_type", "CAUSAL_LM"}};
   config["base_model_name_or_path"] = base;
   config["r"] = options.r;
-  const auto whole = static_cast<std::int64_t>(options.alpha);
-  config["lora_alpha"] = double(whole) == options.alpha ? json(whole) : json(options.alpha);
+  const bool whole = std::abs(options.alpha) < 1e15 && std::trunc(options.alpha) == options.alpha;
+  config["lora_alpha"] = whole ? json(static_cast<std::int64_t>(options.alpha)) : json(options.alpha);
   config["lora_dropout"] = options.dropout;
   config["target_modules"] = expand_targets(options.target_modules);
   config["modules_to_save"] = options.modules_to_save.empty() ? json() : json(options.modules_to_save);

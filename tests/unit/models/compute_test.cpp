@@ -174,8 +174,8 @@ TEST(Attention, BfloatErrorIsNoLargerThanLibTorchs) {
 // Heads that no kernel takes too, and lengths that leave something over.
 TEST(Attention, KnowsNoThreadsWhereItIsDeterministic) {
   const Deterministic while_tested;
-  const AttentionCase cases[] = {{{2, 1, 8}, 13, false},    {{2, 2, 8}, 24, false},    {{2, 1, 16, 8}, 24, false},
-                                 {{4, 2, 16}, 40, false},   {{2, 1, 8, 5}, 40, true},  {{4, 2, 32}, 150, true},
+  const AttentionCase cases[] = {{{2, 1, 8}, 13, false},    {{2, 2, 8}, 24, false},   {{2, 1, 16, 8}, 24, false},
+                                 {{4, 2, 16}, 40, false},   {{2, 1, 8, 5}, 40, true}, {{4, 2, 32}, 150, true},
                                  {{3, 3, 40, 7}, 57, true}, {{4, 1, 64}, 130, false}};
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kHalf})
     for (const AttentionCase& c : cases) {

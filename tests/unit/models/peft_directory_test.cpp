@@ -281,6 +281,7 @@ TEST(Adapters, RefuseKeysThatAreNotDone) {
                                                           {"target_modules", 3},
                                                           {"r", 0},
                                                           {"r", "eight"},
+                                                          {"lora_alpha", 1e308},
                                                           {"lora_dropout", 1.0},
                                                           {"lora_bias", true},
                                                           {"target_parameters", {"x"}},

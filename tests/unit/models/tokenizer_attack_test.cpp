@@ -111,7 +111,8 @@ TEST(TokenizerAttack, CirclesAndTooManyRulesAreRefused) {
   endless.back() = 'x';
   EXPECT_THAT(fault_of_character_map(endless), HasSubstr("texts without end"));
   // A becomes what stands from byte 1 on.
-  std::string inside = map_with({{0, unit(256, 0)}, {256 + 'A', unit((256 + 'A') ^ 512, 'A') | 0x100}, {512, 0x80000001u}}, 768);
+  std::string inside =
+      map_with({{0, unit(256, 0)}, {256 + 'A', unit((256 + 'A') ^ 512, 'A') | 0x100}, {512, 0x80000001u}}, 768);
   inside.replace(inside.size() - 2, 2, std::string("\u00fc\0", 3));
   EXPECT_THAT(fault_of_character_map(inside), HasSubstr("not UTF-8"));
   put(inside, 4 + 4 * 512, 0x80000000u);

@@ -25,7 +25,7 @@ struct Unit {
 class Walk {
  public:
   Walk(std::vector<Unit> units, std::string_view texts)
-      : units_(std::move(units)), texts_(texts), rules_(units_.size(), unseen) {}
+      : units_(std::move(units)), texts_(texts), rules_(units_.size(), unseen), read_(texts.size(), false) {}
 
   /// Every place that can be reached, deepest first; a place is left when those behind it are known.
   const char* fault() {
@@ -43,7 +43,7 @@ class Walk {
       step.has_rule = unit.has_rule();
       if (place >= units_.size()) return "leads out of its own table";
       if (unit.has_rule() && units_[place].value() >= texts_.size()) return "names a text beyond its texts";
-      if (unit.has_rule() && !is_utf8(texts_.data() + units_[place].value())) return "names a text that is not UTF-8";
+      if (unit.has_rule() && !is_text_from(units_[place].value())) return "names a text that is not UTF-8";
       if (rules_[place] == under_way) return "goes round in a circle";
       if (rules_[place] != unseen)
         count(step, rules_[place]);
@@ -66,6 +66,16 @@ class Walk {
     path_.push_back({place});
     return nullptr;
   }
+  /// Whether UTF-8 stands from here to the next zero. Rules may share texts: what one has read no other reads again.
+  bool is_text_from(std::size_t at) {
+    while (texts_[at] != '\0' && !read_[at]) {
+      const std::string_view character = texts_.substr(at, utf8_length(static_cast<unsigned char>(texts_[at])));
+      if (character.empty() || (character.size() > 1 && !is_utf8(character))) return false;
+      read_[at] = true;
+      at += character.size();
+    }
+    return true;
+  }
   void count(Step& step, int behind) { step.most = std::max(step.most, behind + step.has_rule); }
   void leave() {
     const Step done = path_.back();
@@ -77,6 +87,7 @@ class Walk {
   std::vector<Unit> units_;
   std::string_view texts_;
   std::vector<int> rules_;  // of each place: the most rules behind it
+  std::vector<bool> read_;  // characters of texts that begin here, and are UTF-8
   std::vector<Step> path_;
   int most_ = 0;
 };

@@ -2,6 +2,7 @@
 #include <sentencepiece_processor.h>
 
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <random>
 
@@ -125,6 +126,26 @@ TEST(TokenizerAttack, CirclesAndTooManyRulesAreRefused) {
   EXPECT_THAT(fault_of_character_map(map_with(chain, 256 * 40)), HasSubstr("more rules"));
   chain.pop_back();
   EXPECT_EQ(fault_of_character_map(map_with(chain, 256 * 40)), nullptr);
+}
+
+// 65536 rules with one text of 16 MiB.
+TEST(TokenizerAttack, ATextThatManyRulesShareIsReadOnce) {
+  constexpr std::uint32_t leaf = 256 * 258, count = leaf + 256;
+  std::string map(4 + 4 * count, 'x');
+  put(map, 0, 4 * count);
+  for (std::uint32_t i = 0; i < count; ++i) put(map, 4 + 4 * i, 0x80000000u);
+  const auto lead = [&](std::uint32_t from, std::uint32_t to, std::uint32_t label) {
+    put(map, 4 + 4 * from, (from ^ to) << 10 | label);
+  };
+  lead(0, 256, 0);
+  for (std::uint32_t a = 0; a < 256; ++a) {
+    lead(256 + a, 256 * (a + 2), a);
+    for (std::uint32_t b = 0; b < 256; ++b) lead(256 * (a + 2) + b, leaf, b | 0x100);
+  }
+  map.append(1 << 24, 'x').push_back('\0');
+  const std::clock_t begin = std::clock();
+  EXPECT_EQ(fault_of_character_map(map), nullptr);
+  EXPECT_LT(std::clock() - begin, 10 * CLOCKS_PER_SEC);
 }
 
 TEST(TokenizerAttack, MutatedModelsNeverCrash) {

@@ -11,8 +11,10 @@ import tomllib
 class Run:
     """What lies in job.output_dir."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, steps=None):
+        """`steps`: that are asked for, where it is known."""
         self.folder = folder
+        self.steps = steps if isinstance(steps, int) else 0
         self.disowned = set()
 
     def path(self, *names):
@@ -41,10 +43,18 @@ class Run:
         except (OSError, ValueError, IndexError, KeyError, TypeError):
             return 0
 
+    def is_finished(self):
+        """There is a result, and no checkpoint to go on from, nor steps that are asked for beyond it."""
+        has_result = any(os.path.isdir(self.path(name)) for name in ("model", "adapter"))
+        return has_result and not glob.glob(self.path_pattern("checkpoints", "step-*")) and self.step() >= self.steps
+
+    def path_pattern(self, *names):
+        return os.path.join(glob.escape(self.folder), *names)
+
     def signs_of_life(self):
         """Changes while texts are tokenised, steps done, and checkpoints and the result written."""
         found = []
-        growing = [name for folder in ("token_cache", "checkpoints/*.tmp", "model", "adapter") for name in glob.glob(f"{glob.escape(self.folder)}/{folder}/*")]
+        growing = [name for folder in ("token_cache", "checkpoints/*.tmp", "model", "adapter") for name in glob.glob(self.path_pattern(folder, "*"))]
         for name in [self.path("metrics.jsonl"), self.path("checkpoints"), *growing]:
             try:
                 status = os.stat(name)

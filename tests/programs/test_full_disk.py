@@ -193,6 +193,14 @@ def check_is_full_before_the_run(place, disk):
     assert code == 2 and "checkpoint.keep" in said, (code, said)
 
 
+def check_has_no_room_for_a_proof(place, disk):
+    """What a proof writes lies where --scratch says, which is no key of the configuration."""
+    fill(place.path("disk"), 60000)
+    done = subprocess.run([place.bin + "/zero_prove", "config.toml", "--only", "stage 0", "--scratch", "disk"], cwd=place.folder, capture_output=True, text=True)
+    assert done.returncode == 2 and "its disk has room for" in done.stderr and "--scratch puts it on another disk" in done.stderr, done.stderr
+    assert os.listdir(place.path("disk")) == ["filler"], os.listdir(place.path("disk"))
+
+
 def check_has_no_room_for_ids(place, disk):
     """A text whose ids find no room: refused in one message before the first step, with nothing left behind."""
     os.makedirs(place.path("tokenizer"))

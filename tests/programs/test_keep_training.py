@@ -240,6 +240,18 @@ def check_refused_later(place, args):
     assert len(lines) == 1, said
 
 
+def check_finished_without_checkpoints(place, args):
+    """The same command once more has nothing to do, unless more steps are asked for: then it is zero_train that refuses."""
+    with kept(place, "--set", "training.steps=2", "--set", "checkpoint.interval=0") as script:
+        expect_end(place, script)
+    with kept(place, "--set", "training.steps=2", "--set", "checkpoint.interval=0") as script:
+        said = expect_end(place, script)
+        assert "the run is finished" in said and "start 1" not in said, said
+    with kept(place, "--set", "training.steps=3", "--set", "checkpoint.interval=0") as script:
+        said = expect_end(place, script, 2)
+        assert "nothing to resume" in said, said
+
+
 def check_exit_code_75(place, args):
     body = "touch out/config.toml; [ $n -lt 3 ] && exit 75; exit 0"
     assert len(run_fake(place, body, code=0)[1]) == 3

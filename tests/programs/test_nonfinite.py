@@ -103,8 +103,9 @@ def without_loss(metrics):
 
 def check_stop(place, args):
     for ranks in (1, 2, 4):
-        code, said = place.run(ranks=ranks, out=f"out{ranks}")
+        code, said = place.run("--set", "training.max_rollbacks=2", ranks=ranks, out=f"out{ranks}")
         errors = lines_of(said, "error")
+        assert lines_of(said, "warning") == ['warning: --set training.max_rollbacks=2: has no effect with training.on_nonfinite = "stop": it is for "rollback"'], said
         assert code == 1 and len(errors) == 1, (code, said)
         told = re.search(r"step (\d+): the gradients' norm is nan; the loss of rank (\d) is nan, in micro-batch (\d) \(row (\d+) of the training data\); "
                          r"gradients are not finite from base_model.*layers\.0.* \(unit 1\) to .* \(unit \d\)\. Nothing was updated", errors[0])

@@ -59,6 +59,7 @@ def check_agreement(place):
     assert layouts["reference"]["verdict"] == "reference"
     rounded = layouts["fp32, stage 3"]
     assert rounded["verdict"] == "equal within rounding" and 0 < rounded["of_bound"] < 1 and rounded["against"] == "probe", rounded
+    assert rounded["nearest"].startswith("step "), rounded
     assert "all 6 layouts agree" in said, said
 
 

@@ -123,6 +123,11 @@ RunModel make_run_model(const Config& config, const ModelConfig& model, bool wit
 
 std::vector<std::string> doubts_about(const Config& config, RunModel& run) {
   std::vector<std::string> doubts;
+  for (const auto& [key, rule] :
+       {std::pair("training.max_skipped_steps", "skip"), std::pair("training.max_rollbacks", "rollback")})
+    if (config.is_given(key) && config.training.on_nonfinite != rule)
+      doubts.push_back(text(config.where(key), ": has no effect with training.on_nonfinite = \"",
+                            config.training.on_nonfinite, "\": it is for \"", rule, "\""));
   if (!run.lora) return doubts;
   if (config.model.preset)
     doubts.push_back(

@@ -82,6 +82,8 @@ LayoutRuns::Outcome LayoutRuns::train(const Layout& layout, const Layout* begins
   if (outcome.code == 0) outcome.record = read_record(record);
   if (outcome.code != 0) {
     outcome.last_words = last_error(path("log"));
+    if (outcome.last_words.find(run_.folder) != std::string::npos)
+      outcome.last_words += ". That folder is zero_prove's: --scratch puts it on another disk";
   } else if (outcome.record.steps.empty() || outcome.record.steps.rbegin()->first != run_.steps) {
     outcome.code = 1;
     outcome.last_words = "the run ended before its steps were done";

@@ -28,7 +28,7 @@ class LayoutRuns {
   struct Outcome {
     int code = 0;
     RunRecord record;        // where the code is 0
-    std::string last_words;  // where it is not
+    std::string last_words;  // where it is not: why, and what mends it
     double seconds = 0;
   };
   /// `begins`: the layout that trains the first half and is stopped with a checkpoint; null: `layout` trains all of it.

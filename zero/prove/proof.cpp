@@ -59,6 +59,7 @@ nlohmann::ordered_json json_of(const LayoutVerdict& verdict, std::int64_t global
                                 {"verdict", word_of(verdict.agreement)},
                                 {"against", verdict.against},
                                 {"of_bound", verdict.most},
+                                {"nearest", verdict.most_of},
                                 {"seconds", verdict.seconds}};
   if (!verdict.words.empty()) object["words"] = verdict.words;
   if (verdict.parting)

@@ -17,6 +17,7 @@ struct LayoutVerdict {
   std::string against;             // the layout that it was held to
   std::optional<Parting> parting;  // of a different one
   double most = 0;                 // of a bound, within rounding
+  std::string most_of;             // what that was
   std::string words;               // why it failed or was refused
   double seconds = 0;
   bool is_good() const { return agreement != Agreement::different && agreement != Agreement::failed; }

@@ -34,6 +34,7 @@ LayoutVerdict judge(const Layout& layout, const std::map<std::string, RunRecord>
   const RoundingVerdict rounding = within_rounding(run, other, bounds, layout.precision);
   differs(rounding.parting);
   verdict.most = rounding.most;
+  verdict.most_of = rounding.most_of;
   verdict.agreement = verdict.parting ? Agreement::different : bit ? Agreement::rounding : Agreement::bits;
   return verdict;
 }

@@ -91,7 +91,7 @@ MetricsWriter::~MetricsWriter() {
   if (file_ < 0) return;
   if (!waiting_.empty())
     log_warning(path_, ": its last ", std::count(waiting_.begin(), waiting_.end(), '\n'),
-                " line(s) could not be written");
+                " line(s) could not be written; a checkpoint made after them holds them, and --resume writes them");
   calls_->close(file_);
 }
 

@@ -161,17 +161,17 @@ class Judge {
       if (!run.tensors[t].numbers) continue;
       const TensorSketch &a = run.tensors[t].sketch, &b = other->tensors[t].sketch;
       if (!std::isfinite(a.norm()) && !std::isfinite(b.norm())) continue;  // fp16: both skip the step
-      const double off = distance(a, b), bound = bounds_.tensor(precision_, step, run.kind, t);
+      const RoundingBound bound = bounds_.tensor(precision_, step, run.kind, t);
+      const double share = bound.share(a, b);
       const std::string name = name_of(run.kind, run.tensors[t].tensor);
-      note(off, bound, text("step ", step, ", ", phase_of(run.kind), ", ", name));
-      if (off <= bound) continue;
-      const double share = bound > 0 ? off / bound : INFINITY;
-      if (parting && share <= worst) continue;
+      note(share, text("step ", step, ", ", phase_of(run.kind), ", ", name));
+      if (share <= 1 || (parting && share <= worst)) continue;
       worst = share;
       const double norm = std::max(b.norm(), 1e-300);
-      parting =
-          Parting{step, phase_of(run.kind), name,
-                  text("off by ", rough(off / norm), " of its norm, and rounding explains ", rough(bound / norm))};
+      parting = Parting{step, phase_of(run.kind), name,
+                        text("off by ", rough(distance(a, b) / norm), " of its norm, and rounding explains ",
+                             rough(bound.distance / norm),
+                             bound.turned > 0 ? text(" and ", bound.turned, " elements that go the other way") : "")};
     }
     if (parting) part(*parting);
   }
@@ -179,7 +179,7 @@ class Judge {
   void figure(std::int64_t step, const std::string& phase, double run, double other, double bound) {
     if (!std::isfinite(run) && !std::isfinite(other)) return;
     const double off = std::abs(run - other);
-    note(off, bound, text("step ", step, ", ", phase));
+    note(off / bound, text("step ", step, ", ", phase));
     if (off <= bound) return;
     part({step, phase, "",
           text("is ", exact(run), " and not ", exact(other), ", and rounding explains ", rough(bound))});
@@ -191,9 +191,9 @@ class Judge {
   bool done() const { return verdict_.parting.has_value(); }
 
  private:
-  void note(double off, double bound, const std::string& what) {
-    if (done() || !(off > verdict_.most * bound)) return;
-    verdict_.most = off / bound;
+  void note(double share, const std::string& what) {
+    if (done() || !(share > verdict_.most)) return;
+    verdict_.most = share;
     verdict_.most_of = what;
   }
 

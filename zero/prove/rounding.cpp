@@ -12,6 +12,10 @@ namespace {
 
 // Each of the two runs errs once; the third part is for the scatter of both and of what is measured.
 constexpr double slack = 3;
+// What follows from turned elements: their number is at its most already, and each has its own weight.
+constexpr double slack_of_turned = 2;
+// More are told from the measured distance, and leave too few buckets of a sketch.
+constexpr double most_left_out = 32;
 
 }  // namespace
 
@@ -26,7 +30,8 @@ RoundingBounds::RoundingBounds(const RunRecord& first, const std::string& first_
       second_(second),
       first_precision_(first_precision),
       second_precision_(second_precision),
-      growth_(std::sqrt(double(tokens))) {
+      growth_(std::sqrt(double(tokens))),
+      turned_(first, second) {
   ZERO_CHECK(first_precision != second_precision, "one precision tells nothing of rounding");
 }
 
@@ -51,15 +56,44 @@ double RoundingBounds::share(const std::string& precision, bool before_updates) 
   return before_updates ? growth_ * ratio : std::sqrt(growth_ * ratio);
 }
 
-double RoundingBounds::tensor(const std::string& precision, std::int64_t step, const std::string& kind,
-                              std::size_t number) const {
+// Both of the two err in the coarse precision, one of the measured ones did.
+double RoundingBounds::turning(const std::string& precision) const {
+  const double part = share(precision, /*before_updates=*/false);
+  return std::sqrt(2.0) * part * part;
+}
+
+double RoundingBounds::after_turned(const std::string& precision, std::int64_t step) const {
+  const double counted = turned_.count(step);
+  return counted > 0 ? slack_of_turned * std::sqrt(turned_.most(step, turning(precision)) / counted) : 0;
+}
+
+double RoundingBound::share(const TensorSketch& a, const TensorSketch& b) const {
+  const double off = zero::distance(a, b);
+  if (off == 0) return 0;
+  if (off <= distance || turned == 0) return off / distance;
+  if (turned > most_left_out) return off / std::max(distance, way * std::sqrt(turned));
+  const double others = distance_without(a, b, std::size_t(turned));
+  return std::max(others / distance, off / (distance + 2 * way * std::sqrt(turned)));
+}
+
+RoundingBound RoundingBounds::tensor(const std::string& precision, std::int64_t step, const std::string& kind,
+                                     std::size_t number) const {
   const auto sketch = [&](const RunRecord& run) -> const TensorSketch& {
     return run.steps.at(step).find(kind)->tensors.at(number).sketch;
   };
   const bool before_updates = step == first_step() && kind == "gradient";
   const double own = unit_roundoff(precision) * (is_coarse(precision) ? 1 : growth_);
-  return slack * (share(precision, before_updates) * distance(sketch(first_), sketch(second_)) +
-                  own * sketch(run_in(precision)).norm());
+  const double measured = distance(sketch(first_), sketch(second_));
+  RoundingBound bound;
+  bound.distance = slack * (share(precision, before_updates) * measured + own * sketch(run_in(precision)).norm());
+  if (step > first_step())
+    bound.distance = std::max(bound.distance, after_turned(precision, step - 1) * turned_.mean_share(step, kind) *
+                                                  turned_.scale(step, kind, number));
+  if (TurnedElements::moves(kind)) {
+    bound.turned = turned_.most(step, turning(precision), sketch(first_).numel);
+    bound.way = 2 * turned_.moved(step, kind, number);
+  }
+  return bound;
 }
 
 // One number may by chance be hit exactly: all steps tell of its error.
@@ -74,8 +108,9 @@ double RoundingBounds::loss(const std::string& precision, std::int64_t step) con
   }
   const double measured = std::sqrt(squares / double(std::max<std::int64_t>(count, 1)));
   const double loss = std::abs(run_in(precision).steps.at(step).figures.loss);
-  return slack * (share(precision, step == first_step()) * measured +
-                  unit_roundoff(precision) * loss / (is_coarse(precision) ? 32 : 1));
+  const double once = slack * (share(precision, step == first_step()) * measured +
+                               unit_roundoff(precision) * loss / (is_coarse(precision) ? 32 : 1));
+  return step == first_step() ? once : std::max(once, after_turned(precision, step - 1) * measured);
 }
 
 // A norm is no farther from another one than the gradients are.
@@ -83,7 +118,7 @@ double RoundingBounds::grad_norm(const std::string& precision, std::int64_t step
   double squares = 0;
   const KindRecord* gradient = first_.steps.at(step).find("gradient");
   for (std::size_t t = 0; gradient && t < gradient->tensors.size(); ++t) {
-    const double bound = tensor(precision, step, "gradient", t);
+    const double bound = tensor(precision, step, "gradient", t).distance;
     squares += bound * bound;
   }
   return std::sqrt(squares);

@@ -7,11 +7,22 @@
 #include <string>
 
 #include "zero/prove/run_record.h"
+#include "zero/prove/turned_elements.h"
 
 namespace zero {
 
 /// The largest relative error of one rounding to "fp32", "bf16" or "fp16".
 double unit_roundoff(const std::string& precision);
+
+/// How far apart a tensor may be in two runs.
+struct RoundingBound {
+  double distance = 0;  // without turned elements
+  double turned = 0;    // elements, at the most
+  double way = 0;       // what one of them adds, on average
+
+  /// The part that two sketches take of it; beyond it above 1.
+  double share(const TensorSketch& a, const TensorSketch& b) const;
+};
 
 class RoundingBounds {
  public:
@@ -20,7 +31,8 @@ class RoundingBounds {
                  const std::string& second_precision, std::int64_t tokens);
 
   /// Of the distance of two runs in `precision` after the same steps.
-  double tensor(const std::string& precision, std::int64_t step, const std::string& kind, std::size_t number) const;
+  RoundingBound tensor(const std::string& precision, std::int64_t step, const std::string& kind,
+                       std::size_t number) const;
   double loss(const std::string& precision, std::int64_t step) const;
   double grad_norm(const std::string& precision, std::int64_t step) const;
 
@@ -30,10 +42,15 @@ class RoundingBounds {
   /// What part of the measured distance the precision explains.
   double share(const std::string& precision, bool before_updates) const;
   std::int64_t first_step() const;
+  /// Of two runs in the precision as many elements turn as of the measured ones, times this.
+  double turning(const std::string& precision) const;
+  /// How many times the measured distance what follows from turned elements may be.
+  double after_turned(const std::string& precision, std::int64_t step) const;
 
   const RunRecord &first_, &second_;
   std::string first_precision_, second_precision_;
   double growth_;  // of the error of a sum
+  TurnedElements turned_;
 };
 
 /// Whether residuals that rounding leaves at random lie to one side: their mean is beyond `errors` standard errors of

@@ -1,8 +1,10 @@
 #include "zero/prove/tensor_sketch.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/random.h"
 
@@ -32,12 +34,20 @@ void TensorSketch::add(const TensorSketch& other) {
 
 double TensorSketch::norm() const { return std::sqrt(squares); }
 
-double distance(const TensorSketch& a, const TensorSketch& b) {
+double distance(const TensorSketch& a, const TensorSketch& b) { return distance_without(a, b, 0); }
+
+double distance_without(const TensorSketch& a, const TensorSketch& b, std::size_t count) {
   if (a.hash == b.hash && a.numel == b.numel) return 0;
-  double squares = 0;
-  for (std::size_t i = 0; i < TensorSketch::buckets_count; ++i)
-    squares += (a.buckets[i] - b.buckets[i]) * (a.buckets[i] - b.buckets[i]);
-  return std::sqrt(squares);
+  std::array<double, TensorSketch::buckets_count> squares;
+  for (std::size_t i = 0; i < squares.size(); ++i) {
+    const double off = a.buckets[i] - b.buckets[i];
+    if (std::isnan(off)) return off;
+    squares[i] = off * off;
+  }
+  std::sort(squares.begin(), squares.end());
+  const auto kept = squares.size() - count;
+  const double sum = std::accumulate(squares.begin(), squares.begin() + std::ptrdiff_t(kept), 0.0);
+  return std::sqrt(sum * double(squares.size()) / double(kept));
 }
 
 }  // namespace zero

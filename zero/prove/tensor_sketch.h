@@ -29,4 +29,8 @@ struct TensorSketch {
 /// An estimate of the norm of the difference, 0 for equal values.
 double distance(const TensorSketch& a, const TensorSketch& b);
 
+/// The same without the `count` buckets that differ most, scaled to all of them: of a difference in all elements hardly
+/// less, of one in no more than `count` elements nothing. `count` < buckets_count.
+double distance_without(const TensorSketch& a, const TensorSketch& b, std::size_t count);
+
 }  // namespace zero

@@ -4,6 +4,7 @@ usage: test_prove.py BIN TESTS_DATA [-k NAME]        exits 1 when something is w
 """
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -61,6 +62,8 @@ def check_agreement(place):
     assert rounded["verdict"] == "equal within rounding" and 0 < rounded["of_bound"] < 1 and rounded["against"] == "probe", rounded
     assert rounded["nearest"].startswith("step "), rounded
     assert "all 6 layouts agree" in said, said
+    code, layouts, said = place.layouts("--only", "stage 0", "--set", "training.steps=3", "--set", "lr_scheduler.warmup_steps=0")
+    assert code == 0 and ", 3 steps of " in said, said
 
 
 def check_differences(place):
@@ -115,10 +118,15 @@ def check_refusals(place):
                          (["--set", "training.global_batch_size=1", "--set", "training.local_batch_size=1"], "1 sequence a step"),
                          (["--set", "training.global_batch_size=7"], "7 sequences a step cannot be computed in other ways on up to"),
                          (["--json", "nowhere/verdicts.json"], "nowhere/verdicts.json: cannot be written"),
+                         (["--set", "training.steps=1", "--set", "lr_scheduler.warmup_steps=0"], "training.steps=1 must be at least 2"),
                          (["--set", "model.path=nowhere"], " is refused: --set model.path=nowhere: "),
                          (["--set", "optimizer.lr=-1"], "optimizer")]:
         code, said = place.prove(*options)
         assert code == 2 and why in said, (options, code, said)
+    epoch = {key: value for key, value in CONFIG["training"].items() if key != "steps"}
+    place.config({**CONFIG, "training": {**epoch, "epochs": 1, "global_batch_size": 64}, "lr_scheduler": {}})
+    code, said = place.prove("--steps", "1000")
+    assert code == 2 and re.search(r"too short: the run ended after \d+ of 1000 steps; --steps", said), (code, said)
     code, said = place.prove(before=mpirun(2))
     assert code == 2 and "without mpirun" in said, said
 

@@ -86,7 +86,8 @@ LayoutRuns::Outcome LayoutRuns::train(const Layout& layout, const Layout* begins
       outcome.last_words += ". That folder is zero_prove's: --scratch puts it on another disk";
   } else if (outcome.record.steps.empty() || outcome.record.steps.rbegin()->first != run_.steps) {
     outcome.code = 1;
-    outcome.last_words = "the run ended before its steps were done";
+    outcome.ended_after = outcome.record.steps.empty() ? 0 : outcome.record.steps.rbegin()->first;
+    outcome.last_words = text("the run ended after ", *outcome.ended_after, " of ", run_.steps, " steps");
   }
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return outcome;

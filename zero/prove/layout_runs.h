@@ -1,6 +1,7 @@
 #pragma once
 // LayoutRuns: trains a configuration for a few steps in one layout after the other, as a user would, with ranks that
 // mpirun starts, in a temporary folder. What the user's run wrote is not touched.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,9 @@ class LayoutRuns {
 
   struct Outcome {
     int code = 0;
-    RunRecord record;        // where the code is 0
-    std::string last_words;  // where it is not: why, and what mends it
+    RunRecord record;                         // where the code is 0
+    std::string last_words;                   // where it is not: why, and what mends it
+    std::optional<std::int64_t> ended_after;  // steps, where they are fewer than asked for
     double seconds = 0;
   };
   /// `begins`: the layout that trains the first half and is stopped with a checkpoint; null: `layout` trains all of it.

@@ -139,6 +139,8 @@ class Proof {
     seconds_[name] = outcome.seconds;
     const std::string what = text("the ", name, " (", layout.describe(global_), ") ");
     if (outcome.code == refused) throw InputError(what + "is refused: " + outcome.last_words);
+    if (outcome.ended_after)
+      throw InputError(what + "is too short: " + outcome.last_words + "; --steps gives another number");
     if (outcome.code != 0) throw Error(text(what, "failed with exit code ", outcome.code, ": ", outcome.last_words));
     records_[name] = std::move(outcome.record);
   }
@@ -186,9 +188,13 @@ void write_json(const std::string& path, const std::vector<LayoutVerdict>& verdi
 
 }  // namespace
 
-int prove(const ProofOptions& options, std::ostream& out) {
-  if (options.steps < 2) throw InputError("--steps must be at least 2: a run is stopped in the middle of them, too");
-  const Config config = load_config(options.config, options.overrides);
+int prove(const ProofOptions& asked, std::ostream& out) {
+  const Config config = load_config(asked.config, asked.overrides);
+  ProofOptions options = asked;
+  options.steps = std::min(asked.steps, config.training.steps.value_or(asked.steps));
+  if (options.steps < 2)
+    throw InputError((asked.steps < 2 ? "--steps" : config.where("training.steps")) +
+                     std::string(" must be at least 2: a run is stopped in the middle of them, too"));
   const std::int64_t global = global_batch_of(config);
   const std::vector<Layout> all = layouts_of(config, options.limits), layouts = chosen(all, options.only);
   if (options.list) {

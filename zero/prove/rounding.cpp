@@ -62,9 +62,8 @@ double RoundingBounds::turning(const std::string& precision) const {
   return std::sqrt(2.0) * part * part;
 }
 
-double RoundingBounds::after_turned(const std::string& precision, std::int64_t step) const {
-  const double counted = turned_.count(step);
-  return counted > 0 ? slack_of_turned * std::sqrt(turned_.most(step, turning(precision)) / counted) : 0;
+double RoundingBounds::after_turned(const std::string& precision, std::int64_t step, const std::string& kind) const {
+  return slack_of_turned * std::sqrt(turned_.most_of_one(step - 1, turning(precision))) * turned_.effect(step, kind);
 }
 
 double RoundingBound::share(const TensorSketch& a, const TensorSketch& b) const {
@@ -87,8 +86,7 @@ RoundingBound RoundingBounds::tensor(const std::string& precision, std::int64_t 
   RoundingBound bound;
   bound.distance = slack * (share(precision, before_updates) * measured + own * sketch(run_in(precision)).norm());
   if (step > first_step())
-    bound.distance = std::max(bound.distance, after_turned(precision, step - 1) * turned_.mean_share(step, kind) *
-                                                  turned_.scale(step, kind, number));
+    bound.distance = std::max(bound.distance, after_turned(precision, step, kind) * turned_.scale(step, kind, number));
   if (TurnedElements::moves(kind)) {
     bound.turned = turned_.most(step, turning(precision), sketch(first_).numel);
     bound.way = 2 * turned_.moved(step, kind, number);
@@ -110,7 +108,9 @@ double RoundingBounds::loss(const std::string& precision, std::int64_t step) con
   const double loss = std::abs(run_in(precision).steps.at(step).figures.loss);
   const double once = slack * (share(precision, step == first_step()) * measured +
                                unit_roundoff(precision) * loss / (is_coarse(precision) ? 32 : 1));
-  return step == first_step() ? once : std::max(once, after_turned(precision, step - 1) * measured);
+  if (step == first_step()) return once;
+  const double turned = turned_.most(step - 1, turning(precision)) / std::max(1.0, turned_.count(step - 1));
+  return std::max(once, slack_of_turned * std::sqrt(turned) * measured);
 }
 
 // A norm is no farther from another one than the gradients are.

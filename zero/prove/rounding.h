@@ -44,8 +44,8 @@ class RoundingBounds {
   std::int64_t first_step() const;
   /// Of two runs in the precision as many elements turn as of the measured ones, times this.
   double turning(const std::string& precision) const;
-  /// How many times the measured distance what follows from turned elements may be.
-  double after_turned(const std::string& precision, std::int64_t step) const;
+  /// By what share of its scale a tensor may be off for elements that earlier steps turned.
+  double after_turned(const std::string& precision, std::int64_t step, const std::string& kind) const;
 
   const RunRecord &first_, &second_;
   std::string first_precision_, second_precision_;

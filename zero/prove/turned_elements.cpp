@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 namespace zero {
 namespace {
 
-// Of the gradients' errors; beyond it an update does not follow them.
+// An update that follows the gradient errs by about its share: by no more than so many times, and no less than such a part.
 constexpr double follows = 3;
 
 const TensorSketch& sketch(const KindRecord& kind, std::size_t tensor) { return kind.tensors.at(tensor).sketch; }
@@ -47,11 +48,7 @@ TurnedElements::TurnedElements(const RunRecord& first, const RunRecord& second) 
     measure_ways(step, before);
     measure_shares(step, other);
     count_turned(step, other, of_gradients);
-    // They are still turned where they no longer show.
-    if (before && before->count > steps_.at(step).count) {
-      steps_.at(step).count = before->count;
-      steps_.at(step).elements = before->elements;
-    }
+    if (before) carry(*before, steps_.at(step));
     before = &steps_.at(step);
   }
 }
@@ -83,31 +80,56 @@ void TurnedElements::measure_shares(std::int64_t step, const StepRecord& second)
   }
 }
 
-// Of the optimizer's copies, where it has any: those of 16 bits are rounded besides.
+// They are still turned where they no longer show.
+void TurnedElements::carry(const Step& before, Step& step) {
+  step.count = std::max(step.count, before.count);
+  step.expected += before.expected;
+  step.elements = std::max(step.elements, before.elements);
+  step.tensors = std::max(step.tensors, before.tensors);
+}
+
+// Of the optimizer's copies, where it has any: those of 16 bits are rounded besides. Of two numbers whose errors have a
+// share e of their size, both normal, the signs differ with a probability of e / pi.
 void TurnedElements::count_turned(std::int64_t step, const StepRecord& second, const std::vector<double>& shares) {
   const KindRecord* kind = first_.steps.at(step).find("master");
   if (!kind) kind = first_.steps.at(step).find("weights");
   const KindRecord* other = kind ? second.find(kind->kind) : nullptr;
   Step& found = steps_[step];
   for (std::size_t t = 0; other && t < kind->tensors.size() && t < shares.size(); ++t) {
-    const double way = moved(step, kind->kind, t);
+    const double way = scale(step, kind->kind, t), numel = double(sketch(*kind, t).numel);
     if (way == 0) continue;
-    const double followed = follows * shares[t] * scale(step, kind->kind, t);
-    const double excess = std::pow(off(*kind, *other, t), 2) - followed * followed;
-    found.count += std::max(0.0, excess) / std::pow(2 * way, 2);
-    found.elements += double(sketch(*kind, t).numel);
+    ++found.tensors;
+    found.elements += numel;
+    const double share = off(*kind, *other, t) / way, followed = follows * shares[t];
+    if (share > followed) found.count += numel * (share * share - followed * followed) / 4;
+    if (share > followed || share < shares[t] / follows) found.expected += numel * shares[t] / std::numbers::pi;
   }
 }
 
-// The count itself is one draw.
-double TurnedElements::most(std::int64_t step, double rate) const {
-  const double counted = count(step);
-  return poisson_most(rate * (counted + 4 * std::sqrt(counted)));
+// The count itself is one draw, and the expectation of a simple law.
+double TurnedElements::likely(std::int64_t step) const {
+  const Step& of = steps_.at(step);
+  return std::max(of.count + 4 * std::sqrt(of.count), 2 * of.expected);
 }
+
+double TurnedElements::most(std::int64_t step, double rate) const { return poisson_most(rate * likely(step)); }
 
 double TurnedElements::most(std::int64_t step, double rate, std::int64_t elements) const {
   const double all = steps_.at(step).elements;
-  return all > 0 ? most(step, rate * double(elements) / all) : 0;
+  return all > 0 ? poisson_most(rate * likely(step) * double(elements) / all) : 0;
+}
+
+double TurnedElements::most_of_one(std::int64_t step, double rate) const {
+  const double all = steps_.at(step).tensors;
+  return all > 0 ? poisson_most(rate * likely(step) / all) : 0;
+}
+
+double TurnedElements::effect(std::int64_t step, const std::string& kind) const {
+  const auto now = steps_.find(step);
+  const Step& before = std::prev(now)->second;
+  if (before.tensors == 0) return 0;
+  if (before.count < 1) return 2 * std::sqrt(before.tensors / before.elements);  // of the way of a tensor of mean size
+  return now->second.mean_shares.at(kind) * std::sqrt(before.tensors / before.count);
 }
 
 double TurnedElements::moved(std::int64_t step, const std::string& kind, std::size_t tensor) const {
@@ -117,10 +139,6 @@ double TurnedElements::moved(std::int64_t step, const std::string& kind, std::si
 double TurnedElements::scale(std::int64_t step, const std::string& kind, std::size_t tensor) const {
   const TensorSketch& of = sketch(*first_.steps.at(step).find(kind), tensor);
   return moves(kind) ? moved(step, kind, tensor) * std::sqrt(double(of.numel)) : finite(of.norm());
-}
-
-double TurnedElements::mean_share(std::int64_t step, const std::string& kind) const {
-  return steps_.at(step).mean_shares.at(kind);
 }
 
 }  // namespace zero

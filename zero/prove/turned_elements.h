@@ -20,31 +20,37 @@ class TurnedElements {
   /// Whether steps move what `kind` holds: the weights, and the optimizer's copy of them.
   static bool moves(const std::string& kind) { return kind == "master" || kind == "weights"; }
 
-  /// Of all tensors, up to `step`: as many as make up for the distance of the two runs. 0 where updates err no more than
-  /// gradients do.
+  /// Of all tensors, up to `step`: as many as make up for the distance of the two runs. 0 where updates err as gradients do.
   double count(std::int64_t step) const { return steps_.at(step).count; }
-  /// The most of all tensors that are plausible in two runs that turn `rate` times as many; of one of `elements`.
+  /// The most, up to `step`, that are plausible in two runs that turn `rate` times as many: of all tensors; of one of so
+  /// many elements; of one of the mean size.
   double most(std::int64_t step, double rate) const;
   double most(std::int64_t step, double rate, std::int64_t elements) const;
+  double most_of_one(std::int64_t step, double rate) const;
+
+  /// By what share of its scale a tensor of a kind is off at `step` where one element of it, or of one that goes with it,
+  /// has been turned before.
+  double effect(std::int64_t step, const std::string& kind) const;
 
   /// Of what steps move: how far an element has gone by `step`, the root of the mean square over a tensor's elements,
   /// added up over steps.
   double moved(std::int64_t step, const std::string& kind, std::size_t tensor) const;
   /// What a distance is a share of: the norm of how far a tensor has gone, where steps move it, else its norm.
   double scale(std::int64_t step, const std::string& kind, std::size_t tensor) const;
-  /// The share that the distance of the two runs is: the root of the mean square over the tensors of a kind.
-  double mean_share(std::int64_t step, const std::string& kind) const;
 
  private:
   struct Step {
     std::map<std::string, std::vector<double>> moved;
-    std::map<std::string, double> mean_shares;
+    std::map<std::string, double> mean_shares;  // of the distance of the two runs, over the tensors of a kind
     double count = 0;
-    double elements = 0;  // that were moved
+    double expected = 0;               // of what goes by signs, from the errors of the gradients
+    double elements = 0, tensors = 0;  // that were moved
   };
+  static void carry(const Step& before, Step& step);
+  double likely(std::int64_t step) const;
   void measure_ways(std::int64_t step, const Step* before);
   void measure_shares(std::int64_t step, const StepRecord& second);
-  /// `shares`: of each tensor, those that the gradients err by.
+  /// `shares`: those that the gradients of the tensors err by.
   void count_turned(std::int64_t step, const StepRecord& second, const std::vector<double>& shares);
 
   const RunRecord& first_;

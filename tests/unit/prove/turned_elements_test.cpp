@@ -112,6 +112,17 @@ TEST(TurnedElements, AnErrorInAllElementsIsNotTakenForThem) {
   EXPECT_EQ(parting->step, 1);
 }
 
+// The measured runs have none by chance; by the gradients' errors a few were to be expected.
+TEST(TurnedElements, AreRoundingWhereNoneWasMeasured) {
+  const RunRecord bf16 = sign_steps({}), fp32 = sign_steps({}, 0, 1e-7);
+  const RoundingBounds bounds{bf16, "bf16", fp32, "fp32", 64};
+  const auto parting = [&](const RunRecord& run) { return within_rounding(run, bf16, bounds, "bf16").parting; };
+  EXPECT_FALSE(parting(sign_steps({{3}, {5}})));
+  EXPECT_TRUE(
+      parting(sign_steps({{3, 7, 11, 20, 22, 34, 41, 47, 51, 60, 64, 70, 77, 81, 90, 96, 101, 107, 111, 120}})));
+  EXPECT_TRUE(parting(sign_steps({}, 0.1)));
+}
+
 // Steps that follow the gradient err as much as it does, in all elements.
 TEST(TurnedElements, AreNotCountedWhereUpdatesFollowTheGradient) {
   const RunRecord bf16 = sign_steps({}, 1e-2), fp32 = sign_steps({}, 0, 1e-7);

@@ -35,6 +35,11 @@ std::string last_error(const std::string& log) {
   return words;
 }
 
+bool tells_of_room(const std::string& words, const std::string& folder) {
+  const auto has = [&](const char* piece) { return words.find(piece) != words.npos; };
+  return has(folder.c_str()) && (has("its disk has room for") || has("No space left"));
+}
+
 }  // namespace
 
 ProofFolder::ProofFolder(const std::string& place, bool keep) : keep_(keep) {
@@ -82,7 +87,7 @@ LayoutRuns::Outcome LayoutRuns::train(const Layout& layout, const Layout* begins
   if (outcome.code == 0) outcome.record = read_record(record);
   if (outcome.code != 0) {
     outcome.last_words = last_error(path("log"));
-    if (outcome.last_words.find(run_.folder) != std::string::npos)
+    if (tells_of_room(outcome.last_words, run_.folder))
       outcome.last_words += ". That folder is zero_prove's: --scratch puts it on another disk";
   } else if (outcome.record.steps.empty() || outcome.record.steps.rbegin()->first != run_.steps) {
     outcome.code = 1;

@@ -88,7 +88,7 @@ RoundingBound RoundingBounds::tensor(const std::string& precision, std::int64_t 
   if (step > first_step())
     bound.distance = std::max(bound.distance, after_turned(precision, step, kind) * turned_.scale(step, kind, number));
   if (TurnedElements::moves(kind)) {
-    bound.turned = turned_.most(step, turning(precision), sketch(first_).numel);
+    bound.turned = turned_.most(step, turning(precision), kind, number);
     bound.way = 2 * turned_.moved(step, kind, number);
   }
   return bound;

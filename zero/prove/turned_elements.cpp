@@ -9,6 +9,8 @@ namespace {
 
 // An update that follows the gradient errs by about its share: by no more than so many times, and no less than such a part.
 constexpr double follows = 3;
+// Where so many times more are turned than the errors of gradients do, it is not they that turn them.
+constexpr double beyond_law = 4;
 
 const TensorSketch& sketch(const KindRecord& kind, std::size_t tensor) { return kind.tensors.at(tensor).sketch; }
 
@@ -86,6 +88,8 @@ void TurnedElements::carry(const Step& before, Step& step) {
   step.expected += before.expected;
   step.elements = std::max(step.elements, before.elements);
   step.tensors = std::max(step.tensors, before.tensors);
+  for (std::size_t t = 0; t < std::min(step.aimless.size(), before.aimless.size()); ++t)
+    step.aimless[t] = std::max(step.aimless[t], before.aimless[t]);
 }
 
 // Of the optimizer's copies, where it has any: those of 16 bits are rounded besides. Of two numbers whose errors have a
@@ -96,13 +100,17 @@ void TurnedElements::count_turned(std::int64_t step, const StepRecord& second, c
   const KindRecord* other = kind ? second.find(kind->kind) : nullptr;
   Step& found = steps_[step];
   for (std::size_t t = 0; other && t < kind->tensors.size() && t < shares.size(); ++t) {
+    found.aimless.resize(kind->tensors.size());
     const double way = scale(step, kind->kind, t), numel = double(sketch(*kind, t).numel);
     if (way == 0) continue;
     ++found.tensors;
     found.elements += numel;
     const double share = off(*kind, *other, t) / way, followed = follows * shares[t];
     if (share > followed) found.count += numel * (share * share - followed * followed) / 4;
-    if (share > followed || share < shares[t] / follows) found.expected += numel * shares[t] / std::numbers::pi;
+    const double by_law = numel * shares[t] / std::numbers::pi;
+    if (share > followed || share < shares[t] / follows) found.expected += by_law;
+    if (const double turned = numel * share * share / 4; turned > beyond_law * (by_law + 1))
+      found.aimless[t] = turned + 4 * std::sqrt(turned);
   }
 }
 
@@ -114,9 +122,12 @@ double TurnedElements::likely(std::int64_t step) const {
 
 double TurnedElements::most(std::int64_t step, double rate) const { return poisson_most(rate * likely(step)); }
 
-double TurnedElements::most(std::int64_t step, double rate, std::int64_t elements) const {
-  const double all = steps_.at(step).elements;
-  return all > 0 ? poisson_most(rate * likely(step) * double(elements) / all) : 0;
+double TurnedElements::most(std::int64_t step, double rate, const std::string& kind, std::size_t tensor) const {
+  const Step& of = steps_.at(step);
+  if (of.elements == 0) return 0;
+  const double elements = double(sketch(*first_.steps.at(step).find(kind), tensor).numel);
+  return std::max(poisson_most(rate * likely(step) * elements / of.elements),
+                  tensor < of.aimless.size() ? std::ceil(of.aimless[tensor]) : 0);
 }
 
 double TurnedElements::most_of_one(std::int64_t step, double rate) const {

@@ -22,10 +22,10 @@ class TurnedElements {
 
   /// Of all tensors, up to `step`: as many as make up for the distance of the two runs. 0 where updates err as gradients do.
   double count(std::int64_t step) const { return steps_.at(step).count; }
-  /// The most, up to `step`, that are plausible in two runs that turn `rate` times as many: of all tensors; of one of so
-  /// many elements; of one of the mean size.
+  /// The most, up to `step`, that are plausible in two runs that turn `rate` times as many: of all tensors; of one, by its
+  /// size; of one of the mean size.
   double most(std::int64_t step, double rate) const;
-  double most(std::int64_t step, double rate, std::int64_t elements) const;
+  double most(std::int64_t step, double rate, const std::string& kind, std::size_t tensor) const;
   double most_of_one(std::int64_t step, double rate) const;
 
   /// By what share of its scale a tensor of a kind is off at `step` where one element of it, or of one that goes with it,
@@ -45,6 +45,8 @@ class TurnedElements {
     double count = 0;
     double expected = 0;               // of what goes by signs, from the errors of the gradients
     double elements = 0, tensors = 0;  // that were moved
+    /// Of each tensor: those without a gradient but for rounding (GPT-2's biases of keys), which turn in any precision.
+    std::vector<double> aimless;
   };
   static void carry(const Step& before, Step& step);
   double likely(std::int64_t step) const;

@@ -123,6 +123,20 @@ TEST(TurnedElements, AreRoundingWhereNoneWasMeasured) {
   EXPECT_TRUE(parting(sign_steps({}, 0.1)));
 }
 
+// A third of a tensor goes by signs of nothing but rounding: in fp32 too, where a tensor whose gradient errs as the others' does not.
+TEST(TurnedElements, WithoutAGradientTurnInAnyPrecision) {
+  const auto third = [](std::size_t from) {
+    std::set<std::size_t> some;
+    for (std::size_t i = from; i < elements / 3; i += 2) some.insert(i);
+    return some;
+  };
+  const RunRecord bf16 = sign_steps({}), fp32 = sign_steps({{}, third(0)}, 0, 1e-7);
+  const RoundingBounds bounds{bf16, "bf16", fp32, "fp32", 64};
+  const auto in_fp32 = [&](const RunRecord& run) { return within_rounding(run, fp32, bounds, "fp32").parting; };
+  EXPECT_FALSE(in_fp32(sign_steps({{}, third(1)}, 0, 1e-7)));
+  EXPECT_TRUE(in_fp32(sign_steps({third(1), third(0)}, 0, 1e-7)));
+}
+
 // Steps that follow the gradient err as much as it does, in all elements.
 TEST(TurnedElements, AreNotCountedWhereUpdatesFollowTheGradient) {
   const RunRecord bf16 = sign_steps({}, 1e-2), fp32 = sign_steps({}, 0, 1e-7);

@@ -225,7 +225,6 @@ RoundingVerdict within_rounding(const RunRecord& run, const RunRecord& other, co
                                 const std::string& precision) {
   RoundingVerdict verdict;
   Judge judge(verdict, bounds, precision);
-  bool first = true;
   for (const auto& [step, a, b] : common_steps(run, other)) {
     if (is_start(a)) {
       if (auto found = other_states(step, a, b, "start")) judge.part(*found);
@@ -234,14 +233,14 @@ RoundingVerdict within_rounding(const RunRecord& run, const RunRecord& other, co
     judge.figure(step, "loss", a.figures.loss, b.figures.loss, bounds.loss(precision, step));
     const KindRecord *gradient = a.find("gradient"), *of_other = b.find("gradient");
     if (gradient) judge.kind(step, *gradient, of_other);
-    if (gradient && first && !judge.done())
+    // Later ones have errors of weights in common.
+    if (gradient && step == bounds.first_step() && !judge.done())
       if (const auto found = drift(step, *gradient, *of_other)) judge.part(*found);
     judge.figure(step, "norm", a.figures.grad_norm, b.figures.grad_norm, bounds.grad_norm(precision, step));
     if (const auto found = other_counts(step, "update", a.figures, b.figures)) judge.part(*found);
     for (const KindRecord& kind : a.kinds)
       if (kind.kind != "gradient") judge.kind(step, kind, b.find(kind.kind));
     if (judge.done()) break;
-    first = false;
   }
   return verdict;
 }

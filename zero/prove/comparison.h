@@ -33,7 +33,7 @@ struct RoundingVerdict {
   std::string most_of;             // what that was
 };
 
-/// Against a run in the same precision, within the bounds; residuals of the first gradients must have no side.
+/// Against a run in the same precision, within the bounds; residuals of the gradients before all updates must have no side.
 RoundingVerdict within_rounding(const RunRecord& run, const RunRecord& other, const RoundingBounds& bounds,
                                 const std::string& precision);
 

@@ -35,13 +35,14 @@ class RoundingBounds {
                        std::size_t number) const;
   double loss(const std::string& precision, std::int64_t step) const;
   double grad_norm(const std::string& precision, std::int64_t step) const;
+  /// The one before all updates.
+  std::int64_t first_step() const;
 
  private:
   bool is_coarse(const std::string& precision) const;
   const RunRecord& run_in(const std::string& precision) const;
   /// What part of the measured distance the precision explains.
   double share(const std::string& precision, bool before_updates) const;
-  std::int64_t first_step() const;
   /// Of two runs in the precision as many elements turn as of the measured ones, times this.
   double turning(const std::string& precision) const;
   /// By what share of its scale a tensor may be off for elements that earlier steps turned.

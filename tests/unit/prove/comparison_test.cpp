@@ -63,6 +63,14 @@ TEST(Rounding, ADriftToOneSideIsFound) {
   EXPECT_TRUE(measured.of_bf16(made_run({.noise = bf16_noise, .seed = 10, .gradient_scale = 0.995})).parting);
 }
 
+// After updates all gradients may have a common error, of the weights.
+TEST(Rounding, ADriftBehindUpdatesIsNot) {
+  const Measured measured;
+  RunRecord resumed = made_run({.noise = bf16_noise, .seed = 10, .gradient_scale = 1.005});
+  resumed.steps.erase(0), resumed.steps.erase(1);
+  EXPECT_FALSE(measured.of_bf16(resumed).parting);
+}
+
 TEST(OneSided, TellsBiasFromScatter) {
   int biased = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {

@@ -69,10 +69,10 @@ double RoundingBounds::after_turned(const std::string& precision, std::int64_t s
 double RoundingBound::share(const TensorSketch& a, const TensorSketch& b) const {
   const double off = zero::distance(a, b);
   if (off == 0) return 0;
-  if (off <= distance || turned == 0) return off / distance;
+  if (turned == 0) return off / distance;
   if (turned > most_left_out) return off / std::max(distance, way * std::sqrt(turned));
   const double others = distance_without(a, b, std::size_t(turned));
-  return std::max(others / distance, off / (distance + 2 * way * std::sqrt(turned)));
+  return std::min(off / distance, std::max(others / distance, off / (distance + 2 * way * std::sqrt(turned))));
 }
 
 RoundingBound RoundingBounds::tensor(const std::string& precision, std::int64_t step, const std::string& kind,

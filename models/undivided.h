@@ -10,14 +10,20 @@
 #include <cstdint>
 #include <optional>
 
+/// Of the MKL in LibTorch, where it has one: how many threads the calling one may take, 0: as all. Returns what it was.
+extern "C" [[gnu::weak]] int MKL_Set_Num_Threads_Local(int threads);
+
 namespace zero {
 
-/// While it lives, the calling thread divides nothing over others, but for products that libraries divide by themselves
-/// (not inside of at::parallel_for).
+/// While it lives, the calling thread divides nothing over others. MKL is told by its own name: on processors of Intel the
+/// number of threads that it might take decides in which order it adds, also where it takes one alone.
 class OneThread {
  public:
   OneThread() { set(1); }
-  ~OneThread() { set(before_); }
+  ~OneThread() {
+    set(before_);
+    if (MKL_Set_Num_Threads_Local) MKL_Set_Num_Threads_Local(mkl_before_);
+  }
   OneThread(const OneThread&) = delete;
   OneThread& operator=(const OneThread&) = delete;
 
@@ -29,6 +35,7 @@ class OneThread {
   static void set(int) {}
   int before_ = 1;
 #endif
+  int mkl_before_ = MKL_Set_Num_Threads_Local ? MKL_Set_Num_Threads_Local(1) : 0;
 };
 
 /// OneThread where LibTorch is asked for deterministic algorithms. Its own loops give other bits with other numbers of
@@ -51,7 +58,9 @@ template <class F>
 void undivided(F&& f) {
   if (!at::globalContext().deterministicAlgorithms()) return f();
   at::parallel_for(0, 2, 1, [&](std::int64_t begin, std::int64_t) {
-    if (begin == 0) f();
+    if (begin != 0) return;
+    const OneThread alone;
+    f();
   });
 }
 

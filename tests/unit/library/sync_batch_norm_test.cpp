@@ -184,6 +184,24 @@ TEST(SyncBatchNorm, IsOfTheTypeOfItsInput) {
   }
 }
 
+// What another rounding turns is a ReLU behind it, here and there.
+TEST(SyncBatchNorm, OfOneProcessHasTheBitsOfTorch) {
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    const std::vector<std::int64_t> shape{7, 3, 2, 5};
+    const Traces expected = trace(torch::nn::BatchNorm2d(3), shape, {0, 7}, type);
+    on_worlds(1, [&](const World& world) {
+      const Traces traces = trace(SyncBatchNorm2d(3, world), shape, {0, 7}, type);
+      for (std::size_t step = 0; step < 3; ++step) {
+        EXPECT_TRUE(traces.outputs[step].equal(expected.outputs[step]));
+        EXPECT_TRUE(traces.input_grads[step].equal(expected.input_grads[step]));
+      }
+      EXPECT_TRUE(traces.weight_grad.equal(expected.weight_grad));
+      EXPECT_TRUE(traces.running_mean.equal(expected.running_mean));
+      EXPECT_TRUE(traces.running_var.equal(expected.running_var));
+    });
+  }
+}
+
 TEST(SyncBatchNorm, TakesInputsOf16BitsBesideStatisticsOf32) {
   on_worlds(1, [](const World& world) {
     SyncBatchNorm2d norm(3, world);

@@ -1,8 +1,11 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "zero/library/include/zero/nn/sync_batch_norm.h"
+#include "zero/library/nn/watched_batch_norm.h"
 #include "zero/library/world_impl.h"
 
 namespace zero::nn {
@@ -140,6 +143,12 @@ std::optional<at::Tensor> if_defined(const at::Tensor& tensor) {
   return tensor.defined() ? std::optional(tensor) : std::nullopt;
 }
 
+void check_count(double count) {
+  if (count < 2)
+    throw InputError("batch norm in training mode needs at least 2 values a channel, and all processes together have " +
+                     std::to_string(std::int64_t(count)) + ": a larger batch, or eval() mode");
+}
+
 /// Towards the statistics of this batch.
 void move_running(const at::Tensor& running, const at::Tensor& now, double momentum) {
   if (running.defined()) running.copy_(running.to(at::kDouble).mul(1 - momentum).add(now, momentum));
@@ -147,17 +156,25 @@ void move_running(const at::Tensor& running, const at::Tensor& now, double momen
 
 }  // namespace
 
+bool is_ordinary(const at::Tensor& input, std::initializer_list<at::Tensor> others, const World& world) {
+  const auto fits = [&](const at::Tensor& t) { return !t.defined() || t.scalar_type() == input.scalar_type(); };
+  const bool wide = input.scalar_type() == at::kFloat || input.scalar_type() == at::kDouble;
+  return world.size() == 1 && wide && std::all_of(others.begin(), others.end(), fits);
+}
+
 torch::Tensor sync_batch_norm(const torch::Tensor& input, const torch::Tensor& weight, const torch::Tensor& bias,
                               const torch::Tensor& running_mean, const torch::Tensor& running_var, double momentum,
                               double eps, const World& world) {
+  if (is_ordinary(input, {weight, bias, running_mean, running_var}, world)) {
+    check_count(double(input.numel()) / double(input.size(1)));
+    return at::batch_norm(input, weight, bias, running_mean, running_var, true, momentum, eps,
+                          at::globalContext().userEnabledCuDNN());
+  }
   GlobalStatistics global;
   {
     const at::NoGradGuard no_grad;
     global = global_statistics(computed(input.detach()), world);
-    if (global.count < 2)
-      throw InputError(
-          "batch norm in training mode needs at least 2 values a channel, and all processes together have " +
-          std::to_string(std::int64_t(global.count)) + ": a larger batch, or eval() mode");
+    check_count(global.count);
     move_running(running_mean, global.mean, momentum);
     move_running(running_var, global.variance * (global.count / (global.count - 1)), momentum);
   }

@@ -37,7 +37,8 @@ void batch_norm(const c10::OperatorHandle& operation, torch::jit::Stack* stack) 
   const bool training = arguments[5].toBool();
   const double momentum = arguments[6].toDouble(), eps = arguments[7].toDouble();
   at::Tensor y;
-  if (const SyncMark* mark = mark_of(mean); mark && training)
+  const SyncMark* mark = mark_of(mean);
+  if (mark && training && !is_ordinary(input, {weight, bias, mean, variance}, mark->world))
     y = sync_batch_norm(input, weight, bias, mean, variance, momentum, eps, mark->world);
   else if (differ_in_type(weight, mean) || differ_in_type(bias, mean))
     y = at::batch_norm(input, weight.defined() ? weight.to(mean.scalar_type()) : weight,

@@ -14,6 +14,8 @@
 #include "offload/shard_store.h"
 #include "tests/sim/checkpoint_bench.h"
 #include "tests/sim/every_optimizer.h"
+#include "tests/unit/message_of.h"
+#include "zero/checkpoint/resume_states.h"
 
 namespace zero::testing {
 namespace {
@@ -293,6 +295,33 @@ INSTANTIATE_TEST_SUITE_P(Layouts, SameLayout,
                                             ::testing::Values(at::kFloat, at::kBFloat16, at::kHalf),
                                             ::testing::Values(Home::memory, Home::through_host, Home::disk),
                                             ::testing::Bool()));
+
+// As where nodes have folders of their own under one name.
+TEST(Resume, RefusesRanksThatReadDifferentCheckpoints) {
+  RunOptions run = base(at::kFloat, at::kFloat, false);
+  run.ranks = 2;
+  run.steps = 1;
+  MemoryDisk first("/disk"), second("/disk");
+  const auto save_to = [&](MemoryDisk& disk, double lr) {
+    run.lr = lr;
+    run_training(run, [&](Engine& engine, int, int step) {
+      if (step == 1) save_at(engine, step, *disk.calls());
+    });
+  };
+  save_to(first, 0.01);
+  save_to(second, 0.02);
+  run.steps = 0;
+  const auto resume_from = [&](MemoryDisk& of_rank_1) {
+    run_training(run, [&](Engine& engine, int rank, int) {
+      const auto calls = (rank == 0 ? first : of_rank_1).calls();
+      CheckpointFolders folders(*calls, "/disk/checkpoints");
+      resume_states(engine, folders, *calls, engine.host());
+    });
+  };
+  EXPECT_NO_THROW(resume_from(first));
+  EXPECT_THAT(message_of<InputError>([&] { resume_from(second); }),
+              ::testing::HasSubstr("rank 1 reads another checkpoint there than rank 0"));
+}
 
 TEST(Resume, RefusesTheStatesOfAnotherModel) {
   Bench bench(base(at::kFloat, at::kFloat, false)), other(base(at::kFloat, at::kFloat, true));

@@ -282,6 +282,10 @@ std::string format_manifest(const Manifest& manifest) {
   return content.replace(opening.size(), digits, hex(checksum_of_text(content)));
 }
 
+std::int64_t mark_of(const Manifest& manifest) {
+  return static_cast<std::int64_t>(checksum_of_text(format_manifest(manifest)));
+}
+
 Manifest parse_manifest(const std::string& content, const std::string& path) {
   const bool has_sum = content.size() >= opening.size() + digits && content.starts_with(opening);
   const std::string sum = has_sum ? content.substr(opening.size(), digits) : "";

@@ -87,6 +87,9 @@ std::string format_manifest(const Manifest& manifest);
 /// contradict each other.
 Manifest parse_manifest(const std::string& content, const std::string& path);
 
+/// By which checkpoints are told apart: of all that the manifest says, the marks of the files among it.
+std::int64_t mark_of(const Manifest& manifest);
+
 /// Reads FOLDER/manifest.json.
 Manifest read_manifest(FileCalls& calls, const std::string& folder);
 

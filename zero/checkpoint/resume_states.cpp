@@ -3,6 +3,7 @@
 #include <chrono>
 #include <iomanip>
 #include <limits>
+#include <optional>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -20,6 +21,19 @@ std::int64_t newest_before(const CheckpointFolders& folders, std::int64_t limit)
   return -1;
 }
 
+/// InputError where ranks read another checkpoint than the first one does. Its manifest has the marks of all its files.
+/// Collective.
+void check_same_checkpoint(const SavedStates& saved, Communicator& ranks) {
+  const std::vector<std::int64_t> marks = all_gather_number(ranks, mark_of(saved.manifest()));
+  std::string others;
+  for (std::size_t rank = 1; rank < marks.size(); ++rank)
+    if (marks[rank] != marks[0]) others += text(others.empty() ? "" : ", ", rank);
+  if (!others.empty())
+    throw InputError(text(saved.folder(), ": rank ", others, others.find(',') == others.npos ? " reads" : " read",
+                          " another checkpoint there than rank 0: all ranks must see one job.output_dir, on a file "
+                          "system that all nodes share"));
+}
+
 }  // namespace
 
 RunPosition resume_states(ModelStates& model, CheckpointFolders& folders, FileCalls& calls, Communicator& control,
@@ -35,9 +49,14 @@ RunPosition resume_states(ModelStates& model, CheckpointFolders& folders, FileCa
     RunPosition position;
     std::string other;  // what another optimizer wrote is not damaged, and none before it is better
     try {
+      std::optional<SavedStates> opened;
       all_or_none(control, [&] {
-        SavedStates saved(calls, folders.path(step));
-        check_same_tensors(saved, model);
+        opened.emplace(calls, folders.path(step));
+        check_same_tensors(*opened, model);
+      });
+      check_same_checkpoint(*opened, control);
+      all_or_none(control, [&] {
+        SavedStates& saved = *opened;
         try {
           check_same_states(saved, model);
         } catch (const InputError& error) {

@@ -27,7 +27,8 @@ def theirs(tokenizer, template, line):
         given = dict(tools=line.get("tools"), chat_template=template, **line.get("chat_template_kwargs", {}))
         return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=prompt, **given)
     try:
-        messages = line["messages"]
+        # apply_chat_template leaves out keys that are null; render_jinja_template does not
+        messages = [{key: value for key, value in message.items() if value is not None} for message in line["messages"]]
         text = render(messages, False)
         ids = tokenizer(text, add_special_tokens=False)["input_ids"]
         if "generation %}" in template:

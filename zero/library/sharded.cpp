@@ -5,10 +5,13 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "comm/object_collectives.h"
 #include "zero/library/nn/watched_batch_norm.h"
 #include "zero/library/optimizer_options_of.h"
 #include "zero/library/sharded_impl.h"
@@ -46,6 +49,24 @@ ShardedModel::Impl::Impl(std::shared_ptr<torch::nn::Module> module, const World&
   if (options.open_groups < 1) throw InputError(text("open_groups = ", options.open_groups, ": at least 1"));
 }
 
+namespace {
+
+/// InputError where processes have other options or another optimizer than the first one. Collective.
+void check_same_settings(ShardedModel::Impl& model) {
+  const ShardOptions& o = model.options;
+  std::string mine = text("stage ", o.stage, ", precision ", int(o.precision.value_or(torch::kByte)), ", open_groups ",
+                          o.open_groups, ", shard_degree ", o.shard_degree, ", buffers ", int(o.buffers), ", units");
+  for (const std::string& unit : o.units) mine += " " + unit;
+  if (model.trains) mine += "; " + description_of(model.optimizer);
+  const std::vector<std::string> all = all_gather_texts(model.mesh.host(), mine);
+  for (std::size_t process = 1; process < all.size(); ++process)
+    if (all[process] != all[0])
+      throw InputError(text("the model is sharded otherwise on process ", process, " (", all[process],
+                            ") than on process 0 (", all[0], "): all processes take the same options and optimizer"));
+}
+
+}  // namespace
+
 // Also where the first forward is one of inference: parameters may be trained or evaluated otherwise later.
 void ShardedModel::Impl::divide() {
   const c10::InferenceMode not_inference(false);
@@ -62,6 +83,7 @@ void ShardedModel::Impl::divide() {
     throw InputError(
         "model.optimizer(...): all parameters of the module are frozen; leave the optimizer out, or unfreeze "
         "(set_requires_grad(true)) what is to be trained before");
+  check_same_settings(*this);
   StatesOptions states;
   states.plan = ShardPlan::for_stage(options.stage);
   states.precision = precision_of(options.precision.value_or(units.type()));
@@ -145,10 +167,25 @@ double ShardedModel::Impl::total_weight() {
   return sum.item<double>();
 }
 
+// Each process would update its own part by its own rate.
+void ShardedModel::Impl::check_same_step(double lr) {
+  const std::array<std::int64_t, 2> mine{std::bit_cast<std::int64_t>(lr), std::bit_cast<std::int64_t>(max_norm)};
+  const std::vector<std::int64_t> all = all_gather_numbers(mesh.host(), mine, {Phase::optimizer});
+  for (std::size_t i = 2; i < all.size(); i += 2)
+    if (all[i] != all[0] || all[i + 1] != all[1]) {
+      drop_step();
+      throw InputError(text("optimizer.step() on process ", i / 2, " has the learning rate ",
+                            std::bit_cast<double>(all[i]), " and clip(", std::bit_cast<double>(all[i + 1]),
+                            "), on process 0 ", std::bit_cast<double>(all[0]), " and clip(",
+                            std::bit_cast<double>(all[1]), "): all processes take the same"));
+    }
+}
+
 Step ShardedModel::Impl::step(double lr) {
   ShardedModule& model = divided("step()");
   if (progress.done == 0) throw InputError("optimizer.step() without a backward() before it");
   if (!progress.is_complete()) return {};
+  check_same_step(lr);
   const double total = total_weight();
   const bool guarded = progress.guarded;
   progress = {.guarded = guarded};
@@ -158,7 +195,7 @@ Step ShardedModel::Impl::step(double lr) {
 }
 
 ShardedModel::ShardedModel(std::shared_ptr<torch::nn::Module> module, const World& world, const ShardOptions& options)
-    : impl_(std::make_unique<Impl>(std::move(module), world, options)) {}
+    : impl_(std::make_shared<Impl>(std::move(module), world, options)) {}
 
 ShardedModel::~ShardedModel() = default;
 
@@ -175,12 +212,12 @@ ShardedOptimizer ShardedModel::optimizer(const OptimizerSettings& settings) {
     impl_->trains = false;
     throw;
   }
-  return ShardedOptimizer(*this);
+  return ShardedOptimizer(impl_);
 }
 
 ShardedOptimizer ShardedModel::optimizer() const {
   impl_->divided("optimizer()");
-  return ShardedOptimizer(const_cast<ShardedModel&>(*this));
+  return ShardedOptimizer(impl_);
 }
 
 void ShardedModel::prepare() {
@@ -188,13 +225,15 @@ void ShardedModel::prepare() {
 }
 
 struct Accumulation::Impl {
-  StepProgress& progress;
+  std::weak_ptr<ShardedModel::Impl> model;
   StepProgress before, begun;
 };
 Accumulation::Accumulation(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 // One without a backward() has not been.
 Accumulation::~Accumulation() {
-  StepProgress& progress = impl_->progress;
+  const auto model = impl_->model.lock();
+  if (!model) return;
+  StepProgress& progress = model->progress;
   progress.guarded = false;
   if (progress.done == impl_->begun.done && progress.micro_batches == impl_->begun.micro_batches)
     progress.micro_batches = impl_->before.micro_batches;
@@ -213,7 +252,7 @@ Accumulation ShardedModel::accumulate(int micro_batches, bool ends) {
   const StepProgress before = progress;
   progress.micro_batches = ends ? progress.done + 1 : micro_batches;
   progress.guarded = true;
-  return Accumulation(std::make_unique<Accumulation::Impl>(Accumulation::Impl{progress, before, progress}));
+  return Accumulation(std::make_unique<Accumulation::Impl>(Accumulation::Impl{impl_, before, progress}));
 }
 
 void ShardedModel::backward(const torch::Tensor& loss) { impl_->backward(loss, std::nullopt); }
@@ -239,19 +278,29 @@ int ShardedModel::stage() const {
   return plan_on(impl_->mesh.shape(), states).stage();
 }
 
+namespace {
+
+std::shared_ptr<ShardedModel::Impl> model_of(const std::weak_ptr<void>& handle) {
+  const auto model = std::static_pointer_cast<ShardedModel::Impl>(handle.lock());
+  if (!model) throw InputError("the optimizer's model is gone: keep the model for as long as its optimizer is used");
+  return model;
+}
+
+}  // namespace
+
 void ShardedOptimizer::clip(double max_norm) {
   if (!(max_norm >= 0)) throw InputError(text("clip(", max_norm, "): at least 0"));
-  model_->impl_->max_norm = max_norm;
+  model_of(model_)->max_norm = max_norm;
 }
 Step ShardedOptimizer::step() { return step(lr()); }
 Step ShardedOptimizer::step(double lr) {
   if (!(lr >= 0 && std::isfinite(lr)))
     throw InputError(text("step(", lr, "): a learning rate is at least 0, and finite"));
-  return model_->impl_->step(lr);
+  return model_of(model_)->step(lr);
 }
-double ShardedOptimizer::lr() const { return model_->impl_->optimizer.lr; }
+double ShardedOptimizer::lr() const { return model_of(model_)->optimizer.lr; }
 std::int64_t ShardedOptimizer::steps_taken() const {
-  return model_->impl_->divided("steps_taken()").states().steps_done();
+  return model_of(model_)->divided("steps_taken()").states().steps_done();
 }
 
 }  // namespace zero

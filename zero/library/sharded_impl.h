@@ -39,6 +39,8 @@ struct ShardedModel::Impl {
   ShardedModule& divided(const char* call) const;
   void backward(const torch::Tensor& loss, std::optional<double> weight);
   Step step(double lr);
+  /// InputError where processes step otherwise than the first one; the step is given up. Collective.
+  void check_same_step(double lr);
   /// Of the micro-batches of the step, over all processes. Collective.
   double total_weight();
   /// Names what checkpoints hold beside the states: the buffers as they are now, and random numbers, to be filled in.

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "tests/sim/modules/library_world.h"
+#include "tests/unit/message_of.h"
 
 namespace zero::testing {
 namespace {
@@ -189,6 +190,60 @@ TEST(Misuse, PatternsOfNoParameters) {
   EXPECT_THAT(refusal_of(SgdOptions(), {.units = {"third"}}),
               ::testing::HasSubstr("units: \"third\" matches no module"));
   EXPECT_EQ(refusal_of(SgdOptions(), {.units = {"first", "*"}}), "nothing was thrown");
+}
+
+TEST_P(Misuse, ModelGoneBeforeItsOptimizer) {
+  on_ranks(2, [&](const World& world) {
+    auto model = std::make_unique<Model>(TwoLayers(), world, ShardOptions{.stage = GetParam()});
+    ShardedOptimizer optimizer = model->optimizer(AdamWOptions());
+    const Accumulation whole = model->accumulate(2);
+    model->backward((*model)(input()).sum());
+    model.reset();
+    for (const std::function<void()>& call : std::initializer_list<std::function<void()>>{
+             [&] { optimizer.step(); }, [&] { optimizer.clip(1); }, [&] { (void)optimizer.lr(); },
+             [&] { (void)optimizer.steps_taken(); }})
+      EXPECT_THAT(message_of<InputError>(call), ::testing::HasSubstr("the optimizer's model is gone"));
+    EXPECT_FALSE(whole.is_last());
+  });
+}
+
+TEST_P(Misuse, StepsThatDiffer) {
+  expect("on process 1 has the learning rate 0.01 and clip(0), on process 0 0.001 and clip(0)",
+         [](Model& model, ShardedOptimizer& optimizer) {
+           model.backward(model(input()).sum());
+           optimizer.step(model.world().is_main() ? 1e-3 : 1e-2);
+         });
+  expect("and clip(2)", [](Model& model, ShardedOptimizer& optimizer) {
+    if (!model.world().is_main()) optimizer.clip(2);
+    model.backward(model(input()).sum());
+    optimizer.step();
+  });
+}
+
+TEST(Misuse, SettingsThatDiffer) {
+  const auto refused = [](const std::function<void(const World&)>& misuse) {
+    try {
+      on_ranks(2, misuse);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing was thrown");
+  };
+  EXPECT_THAT(refused([](const World& world) {
+                Model model(TwoLayers(), world, {.stage = 2});
+                world.is_main() ? model.optimizer(AdamWOptions()) : model.optimizer(SgdOptions());
+              }),
+              ::testing::AllOf(::testing::HasSubstr("sharded otherwise on process 1"), ::testing::HasSubstr("sgd")));
+  EXPECT_THAT(refused([](const World& world) {
+                Model model(TwoLayers(), world, {.stage = 2});
+                model.optimizer(AdamWOptions{.lr = world.is_main() ? 1e-3 : 2e-3});
+              }),
+              ::testing::HasSubstr("sharded otherwise on process 1"));
+  EXPECT_THAT(refused([](const World& world) {
+                Model model(TwoLayers(), world, {.stage = world.is_main() ? 2 : 3});
+                model(input());
+              }),
+              ::testing::HasSubstr("stage 3"));
 }
 
 TEST(Misuse, DifferentModules) {

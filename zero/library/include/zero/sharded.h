@@ -71,12 +71,13 @@ struct Step {
   double grad_norm = 0;  // of the whole gradient, before clipping
 };
 
-/// A handle on the optimizer of a sharded model, which outlives it.
+/// A handle on the optimizer of a sharded model, which outlives it: of a model that is gone every call throws.
 class ShardedOptimizer {
  public:
   /// The next steps scale the gradient down to this L2 norm where it is longer (torch.nn.utils.clip_grad_norm_); 0: none.
   void clip(double max_norm);
-  /// One step at the settings' learning rate, or another. Before the last micro-batch of an accumulation it does nothing. Collective.
+  /// One step at the settings' learning rate, or another, the same on all processes. Before the last micro-batch of an
+  /// accumulation it does nothing. Collective.
   Step step();
   Step step(double lr);
   /// Of the settings: what step(lr) was given counts for that step alone.
@@ -85,8 +86,8 @@ class ShardedOptimizer {
 
  private:
   friend class ShardedModel;
-  explicit ShardedOptimizer(class ShardedModel& model) : model_(&model) {}
-  class ShardedModel* model_;
+  explicit ShardedOptimizer(std::weak_ptr<void> model) : model_(std::move(model)) {}
+  std::weak_ptr<void> model_;
 };
 
 /// What Sharded<Net> is whatever the net. It may be held and destroyed as such.
@@ -146,7 +147,7 @@ class ShardedModel {
   void prepare();
 
  private:
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;
 };
 
 /// `Net`: a module as TORCH_MODULE makes it.

@@ -95,7 +95,8 @@ json carried_config(const TokenizerSource& source) {
     config.erase("added_tokens_decoder");
   else
     config["added_tokens_decoder"] = std::move(added);
-  name_tokens(config, Tokenizer::load(source.tokenizer));
+  const Tokenizer tokenizer = Tokenizer::load(source.tokenizer);
+  name_tokens(config, tokenizer);
   if (!own && config.contains("unk_token"))
     add_missing(config, "pad_token", config["unk_token"]);  // not EOS, which a trainer would take out of the loss
   // tokenizer.model alone is opened by this class; with tokenizer.json beside it any class will do
@@ -103,6 +104,8 @@ json carried_config(const TokenizerSource& source) {
   if (!known.is_string() ||
       (!fs::exists(home + "/tokenizer.json") && !known.get<std::string>().starts_with("LlamaTokenizer")))
     config["tokenizer_class"] = "LlamaTokenizer";
+  // the class does not ask the model whether texts begin with a space
+  if (!fs::exists(home + "/tokenizer.json") && !tokenizer.add_dummy_prefix()) config["add_prefix_space"] = false;
   add_missing(config, "add_bos_token", true);
   add_missing(config, "add_eos_token", false);
   add_missing(config, "clean_up_tokenization_spaces", false);

@@ -51,6 +51,22 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
+// transformers' class puts a space in front of texts unless its settings say otherwise, whatever the model says.
+TEST(TokenizerFiles, AModelThatPutsNoSpaceInFrontSaysSoInItsSettings) {
+  const std::string no_dummy_prefix{"\x1a\x02\x18\x00", 4};  // normalizer_spec { add_dummy_prefix: false }, merged
+  for (const bool spaced : {true, false})
+    for (const bool claims : {false, true}) {
+      const TemporaryFolder from, to;
+      fill(from);
+      write_text_file(from / "tokenizer.model", small_tokenizer_model() + (spaced ? "" : no_dummy_prefix));
+      if (claims) write_text_file(from / "tokenizer_config.json", R"({"add_prefix_space": true})");
+      ASSERT_EQ(Tokenizer::load(from / "tokenizer.model").add_dummy_prefix(), spaced);
+      write_tokenizer_files(to.path(), find_tokenizer(from / "tokenizer.model", "", ""));
+      const json config = read(to / "tokenizer_config.json");
+      EXPECT_EQ(config.value("add_prefix_space", json()), spaced ? (claims ? json(true) : json()) : json(false));
+    }
+}
+
 TEST(TokenizerFiles, ATokenizerAloneIsWrittenWithWhatTransformersMustKnow) {
   const TemporaryFolder from, to;
   fill(from);

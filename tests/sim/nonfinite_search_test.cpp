@@ -229,5 +229,32 @@ TEST(NonfiniteLoss, OfOneRankShowsInTheNormOfAllAtEveryStage) {
       });
 }
 
+// Of a base under adapters, at each stage; in fp32 as it is, in blocks of 4 bits nothing is looked at.
+TEST(NonfiniteFrozen, IsFoundInTheBase) {
+  for (const int stage : {0, 1, 3})
+    for (const bool quantized : {false, true}) {
+      RunOptions run;
+      run.config = small_config(false);
+      run.compute = run.master = at::kFloat;
+      run.stage = stage;
+      run.ranks = 2;
+      run.steps = 0;
+      run.lora.emplace();
+      if (quantized) run.frozen = FrozenFormat::in_nf4(false);
+      run_training(run, [&](Engine& engine, int rank, int) {
+        EXPECT_FALSE(nonfinite_frozen(engine));
+        for (const auto& group : engine.groups())
+          if (!group->spec().trainable && group->spec().unit == 1 && rank == 1) {
+            const ShardLease rest = group->weights().at_rest(true);
+            if (at::isFloatingType(rest.tensor().scalar_type())) group->weights().own_of(rest.tensor())[0] = inf_;
+          }
+        const auto found = nonfinite_frozen(engine);
+        ASSERT_EQ(found.has_value(), !quantized) << stage;
+        if (found) EXPECT_EQ(found->first.unit, 1);
+        EXPECT_FALSE(nonfinite_states(engine));
+      });
+    }
+}
+
 }  // namespace
 }  // namespace zero::testing

@@ -29,14 +29,14 @@ bool is_finite(const at::Tensor& values) {
   return true;
 }
 
-/// All trained tensors in chain order, the same on every rank, and those that this rank has found.
+/// All tensors that are trained, or that are not, in chain order, the same on every rank, and those that this rank has found.
 class Findings {
  public:
-  explicit Findings(ModelStates& model) {
+  Findings(ModelStates& model, bool trained) {
     std::vector<std::tuple<int, int, int>> order;  // unit, group, tensor
     const auto& groups = model.groups();
     for (int g = 0; g < int(groups.size()); ++g) {
-      if (!groups[std::size_t(g)]->spec().trainable) continue;
+      if (groups[std::size_t(g)]->spec().trainable != trained) continue;
       const auto& tensors = groups[std::size_t(g)]->layout().tensors();
       for (int t = 0; t < int(tensors.size()); ++t)
         order.emplace_back(groups[std::size_t(g)]->spec().members[std::size_t(tensors[std::size_t(t)].parameter)].unit,
@@ -112,11 +112,17 @@ void look_at_statistics(ModelStates& model, Findings& findings) {
 }
 
 /// A rank whose disk fails tells the others.
-std::optional<NonfiniteTensors> search(ModelStates& model, const std::function<void(Findings&)>& look) {
+std::optional<NonfiniteTensors> search(ModelStates& model, const std::function<void(Findings&)>& look,
+                                       bool trained = true) {
   const at::NoGradGuard no_grad;
-  Findings findings(model);
+  Findings findings(model, trained);
   all_or_none(model.host(), [&] { look(findings); });
   return findings.agree(model.host());
+}
+
+void look_at_weights(ParameterGroup& group, Findings& findings) {
+  const ShardLease rest = group.weights().at_rest(false);
+  look_at(group.weights().own_of(rest.tensor()), group.own().begin, group.layout(), findings);
 }
 
 }  // namespace
@@ -137,14 +143,21 @@ std::optional<NonfiniteTensors> nonfinite_gradients(ModelStates& model) {
 std::optional<NonfiniteTensors> nonfinite_states(ModelStates& model) {
   return search(model, [&](Findings& findings) {
     for (ParameterGroup* group : model.units().trained()) {
-      {
-        const ShardLease rest = group->weights().at_rest(false);
-        look_at(group->weights().own_of(rest.tensor()), group->own().begin, group->layout(), findings);
-      }
+      look_at_weights(*group, findings);
       for (const auto& shard : group->states()) look_at(*shard, findings);
     }
     look_at_statistics(model, findings);
   });
+}
+
+std::optional<NonfiniteTensors> nonfinite_frozen(ModelStates& model) {
+  return search(
+      model,
+      [&](Findings& findings) {
+        for (const auto& group : model.groups())
+          if (!group->spec().trainable) look_at_weights(*group, findings);
+      },
+      /*trained=*/false);
 }
 
 }  // namespace zero

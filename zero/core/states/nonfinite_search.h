@@ -7,7 +7,7 @@
 
 namespace zero {
 
-/// A trained tensor by its unit in the chain.
+/// A tensor by its unit in the chain.
 struct TensorPlace {
   int unit = 0;
   std::string name;
@@ -32,5 +32,8 @@ std::optional<NonfiniteTensors> nonfinite_gradients(ModelStates& model);
 /// The same of the trained weights, as they are at rest and in master type, and of all that optimizers keep. Reads the
 /// states, wherever they live, once.
 std::optional<NonfiniteTensors> nonfinite_states(ModelStates& model);
+
+/// The same of weights that are not trained, where they are held as plain numbers.
+std::optional<NonfiniteTensors> nonfinite_frozen(ModelStates& model);
 
 }  // namespace zero

@@ -53,6 +53,9 @@ std::string NonfiniteReport::describe() const {
     words += "; the states themselves are not finite " + states->describe() +
              ": they were so at the start, or became "
              "so by an update";
+  if (frozen)
+    words += "; weights that are not trained are not finite " + frozen->describe() +
+             ": the model that training began with has them so";
   return words;
 }
 
@@ -64,7 +67,7 @@ bool losses_are_finite(Engine& engine, const StepResult& result) {
 
 NonfiniteReport find_nonfinite(Engine& engine, Loader& data, std::int64_t step, const StepResult& result,
                                const std::vector<at::Tensor>& losses, bool gradients_are_there) {
-  NonfiniteReport report{step, result.norm, {}, gradients_are_there, {}, {}};
+  NonfiniteReport report{step, result.norm, {}, gradients_are_there, {}, {}, {}};
   const bool counts = engine.mesh().index(axes::tokens.others()) == 0;  // one of those that have the same tokens
   const bool bad = counts && !std::isfinite(result.loss_sum());
   const std::array mine{bad ? index_of_bad(losses) : std::int64_t(-1), std::bit_cast<std::int64_t>(result.loss_sum())};
@@ -77,6 +80,7 @@ NonfiniteReport find_nonfinite(Engine& engine, Loader& data, std::int64_t step, 
   }
   if (gradients_are_there) report.gradients = nonfinite_gradients(engine);
   report.states = nonfinite_states(engine);
+  if (!report.states) report.frozen = nonfinite_frozen(engine);
   return report;
 }
 

@@ -28,6 +28,7 @@ struct NonfiniteReport {
   bool gradients_are_known = true;            // false: the next step has replaced them
   std::optional<NonfiniteTensors> gradients;  // none: only their norm is not finite
   std::optional<NonfiniteTensors> states;     // of weights and optimizer states as they are now
+  std::optional<NonfiniteTensors> frozen;     // of weights that are not trained, where the others are finite
 
   /// "step 3: the gradients' norm is nan; the loss of rank 1 is nan, in micro-batch 0 (rows 12, 40 of the training
   /// data); gradients are not finite from ... to ...", without a full stop.

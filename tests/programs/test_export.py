@@ -151,7 +151,7 @@ def check_refusals(bin, data, folder):
         with open(f"{folder}/files/{name}", "wb") as file:
             file.write(b"GGUF" + bytes(size))
     cases = [
-        ([export, lora + "/model", out, "--adapter", folder + "/nowhere"], "adapter_config.json"),
+        ([export, lora + "/model", out, "--adapter", folder + "/nowhere"], "there is no such directory"),
         ([export, lora + "/model", out, "--adapter", broken], "adapter_model.safetensors"),
         ([export, tiny, out, "--adapter", lora + "/adapter"], "another base model"),
         ([export, folder + "/nowhere", out], "nowhere"),

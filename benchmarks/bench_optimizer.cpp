@@ -13,7 +13,9 @@
 #include "offload/disk/disk_tier.h"
 #include "offload/kernels/reduce_kernels.h"
 #include "offload/memory/cpu_allocator.h"
+#include "zero/core/states/state_shard.h"
 #include "zero/optim/optimizer_table.h"
+#include "zero/optim/state_storage.h"
 
 #include "base/simd/targets.h"
 
@@ -64,6 +66,20 @@ void copy_in_parallel(const at::Tensor& to, const at::Tensor& from, bool stream)
   });
 }
 
+/// The states of one tensor as they are stored, master weights in fp32 or a remainder of them.
+StateShard stored(const Optimizer& optimizer, std::int64_t n, const StateStorage& storage) {
+  std::vector<StateSpec> specs = stored_states(optimizer, at::kFloat, storage);
+  specs.insert(specs.begin(), storage.split_master ? StateSpec{"remainder", at::kShort} : StateSpec{"master"});
+  StateTensor tensor;
+  tensor.rule.weight_decay = 0.1;
+  return {optimizer,
+          StateLayout(FlatLayout({{{"weight", {n}}}}, 1), {tensor}, 1),
+          {0, n},
+          specs,
+          [&](std::int64_t elements) { return std::make_unique<ResidentStateStore>(elements, specs); },
+          at::kCPU};
+}
+
 std::vector<Row> measure(const Options& options) {
   const std::int64_t n = options.elements;
   const at::Tensor master = at::full({n}, 0.5f), m = at::full({n}, 1e-3f), v = at::full({n}, 1e-6f);
@@ -86,6 +102,13 @@ std::vector<Row> measure(const Options& options) {
   time("AdamW bf16 gradient and weights", 28, [&] {
     adamw->update({master, {m, v}, gradient_16, weights_16}, context);
   });
+  for (const auto& [what, bytes, storage] :
+       {std::tuple("AdamW bf16, states in bf16", 20.0, StateStorage{.bf16_states = true}),
+        std::tuple("AdamW bf16, split masters", 26.0, StateStorage{.split_master = true}),
+        std::tuple("AdamW bf16, both", 18.0, StateStorage{.bf16_states = true, .split_master = true})}) {
+    StateShard shard = stored(*adamw, n, storage);
+    time(what, bytes, [&, &shard = shard] { shard.update({0, context.factors}, weights_16, gradient_16); });
+  }
   std::vector<at::Tensor> ps{master}, gs{gradient}, ms{m}, vs{v}, steps{at::full({}, 10.0f)};
   time("LibTorch fused AdamW fp32", 28,
        [&] { at::_fused_adamw_(ps, gs, ms, vs, {}, steps, 1e-5, 0.9, 0.999, 0.01, 1e-8, false, false); });

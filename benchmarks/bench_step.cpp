@@ -63,6 +63,7 @@ void print_json(const Options& options, int stage, int ranks, const StepMeasurem
                             {"batch", work.local_batch},
                             {"accum", work.micro_batches},
                             {"recompute_every", work.recompute_every},
+                            {"keep_inputs", work.keep_inputs},
                             {"step_s", r.seconds},
                             {"median_step_s", middle},
                             {"min_step_s", *std::min_element(r.seconds.begin(), r.seconds.end())},
@@ -123,6 +124,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--steps", work.steps, "of each stage")->check(CLI::PositiveNumber);
   app.add_option("--warmup", work.warmup, "of those, not timed")->check(CLI::NonNegativeNumber);
   app.add_option("--recompute-every", work.recompute_every, "every k-th block is computed again in backward; 0: none");
+  app.add_flag("--keep", work.keep_inputs, "what norms and activations give is kept for backward");
   app.add_option("--optimizer", work.optimizer, "with its own defaults")->check(CLI::IsMember(optimizer_names()));
   app.add_option("--threads", options.threads, "per rank; default: cores of the node / its ranks");
   app.add_flag("--json", options.json, "JSON lines");

@@ -37,6 +37,7 @@ struct Options {
   int steps = 20;
   int warmup = 5;
   int recompute_every = 0;
+  bool keep = false;
   int ranks_per_gpu = 1;
   double peak_tflops = 989;  // of the data sheet: H100 and H200 in bf16 without sparsity
   bool deterministic = false;
@@ -134,6 +135,7 @@ class DeviceRun {
     engine.plan = ShardPlan::for_stage(options.stage);
     engine.precision.compute = engine.precision.gradient = options.precision == "bf16" ? at::kBFloat16 : at::kFloat;
     engine.recompute_every = options.recompute_every;
+    engine.keep_inputs = options.keep;
     engine.device = device;
     engine.overlap = communicator.size() > 1;
     at::getDeviceAllocator(device.type())->resetPeakStats(device.index());
@@ -334,6 +336,7 @@ int bench_device_step(int argc, char** argv) {
   app.add_option("--steps", options.steps)->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--warmup", options.warmup)->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--recompute-every", options.recompute_every);
+  app.add_flag("--keep", options.keep, "what norms and activations give is kept for backward");
   app.add_option("--ranks-per-gpu", options.ranks_per_gpu)->check(CLI::Range(1, 2));
   app.add_option("--peak-tflops", options.peak_tflops, "what the utilisation is measured by")->capture_default_str();
   app.add_option("--matmul", options.matmul, "edge of the matrix product that is measured beside it")

@@ -52,6 +52,7 @@ EngineOptions engine_options(const StepWork& work, int stage) {
   options.optimizer = optimizer_row(work.optimizer).defaults;
   options.optimizer.lr = work.lr;
   options.recompute_every = work.recompute_every;
+  options.keep_inputs = work.keep_inputs;
   if (work.adjust) work.adjust(options);
   return options;
 }

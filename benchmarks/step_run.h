@@ -27,6 +27,7 @@ struct StepWork {
   int steps = 8;
   int warmup = 2;  // of the steps: not timed
   int recompute_every = 0;
+  bool keep_inputs = false;
   double lr = 1e-3;
   std::string optimizer = "adamw";             // with its own defaults
   bool packed = false;                         // rows hold documents of a quarter of their length

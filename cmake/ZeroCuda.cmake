@@ -1,4 +1,4 @@
-# CUDA for the project: which nvcc, which architectures, NCCL and cudart, and how a room gets its kernels.
+# CUDA for the project: which nvcc, which architectures, cudart, cuBLASLt and NCCL, and how a room gets its kernels.
 # Nothing is detected from a GPU or a driver: the build machine has none.
 
 # before project languages are enabled: an installed toolkit's nvcc 13.0, else the one that scripts/setup_cuda fetched.
@@ -19,12 +19,14 @@ macro(zero_enable_cuda)
   set(CMAKE_CUDA_STANDARD 17)  # the newest that CMake 3.25 knows a flag of nvcc for
   enable_language(CUDA)
 
-  # The same libcudart.so.13 and libnccl.so.2 that LibTorch loads, from its wheels or from the system.
+  # The same libcudart.so.13, libcublasLt.so.13 and libnccl.so.2 that LibTorch loads, from its wheels or from the system.
   find_library(CUDART_LIBRARY NAMES cudart libcudart.so.13 HINTS ${_site}/nvidia/cu13/lib)
   find_path(CUDART_INCLUDE_DIR crt/host_defines.h HINTS ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES} NO_DEFAULT_PATH)
+  find_library(CUBLAS_LT_LIBRARY NAMES cublasLt libcublasLt.so.13 HINTS ${_site}/nvidia/cu13/lib)
+  find_path(CUBLAS_LT_INCLUDE_DIR cublasLt.h HINTS ${_site}/nvidia/cu13/include ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
   find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${NCCL_ROOT}/lib $ENV{NCCL_ROOT}/lib ${_site}/nvidia/nccl/lib)
   find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${NCCL_ROOT}/include $ENV{NCCL_ROOT}/include ${_site}/nvidia/nccl/include NO_CMAKE_PATH)
-  foreach(part CUDART NCCL)
+  foreach(part CUDART CUBLAS_LT NCCL)
     if(NOT ${part}_LIBRARY OR NOT ${part}_INCLUDE_DIR)
       message(FATAL_ERROR "${part} was not found; scripts/setup cuda fetches it, or set ${part}_LIBRARY and ${part}_INCLUDE_DIR")
     endif()
@@ -36,6 +38,9 @@ macro(zero_enable_cuda)
     target_include_directories(zero_cudart SYSTEM INTERFACE ${_site}/nvidia/cu13/include)
   endif()
   target_link_libraries(zero_cudart INTERFACE ${CUDART_LIBRARY})
+  add_library(zero_cublas_lt INTERFACE IMPORTED)
+  target_include_directories(zero_cublas_lt SYSTEM INTERFACE ${CUBLAS_LT_INCLUDE_DIR})
+  target_link_libraries(zero_cublas_lt INTERFACE ${CUBLAS_LT_LIBRARY})
   # Programs themselves name NCCL: LibTorch's RPATH to its own would beat LD_LIBRARY_PATH otherwise.
   add_library(zero_nccl INTERFACE IMPORTED)
   target_include_directories(zero_nccl SYSTEM INTERFACE ${NCCL_INCLUDE_DIR})

@@ -56,7 +56,9 @@ struct ForwardContext {
   std::uint64_t seed = 0;            // (run's seed, step) mixed: each unit and sample derives its own draws from it
   std::int64_t first_sample = 0;     // global number of the batch's first sequence
   bool recompute_attention = false;  // blocks keep nothing of their attention half, and run it again in backward
+  bool keep_inputs = false;          // what norms and activations give is kept for backward, not computed again
   std::int64_t logits_bytes = 0;     // of one chunk of the head's tokens, at most; 0: what the device is best at
+  double gradient_scale = 1;         // what the gradient of the loss will be
 };
 
 class Unit : public ParameterUnit {

@@ -61,7 +61,7 @@ class DecoderHead : public Unit {
 
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
     return head_loss(normed(x), weights(), context.batch->targets,
-                     {context.logits_bytes, context.batch->meta.ignores_targets});
+                     {context.logits_bytes, context.gradient_scale, context.batch->meta.ignores_targets});
   }
 
   at::Tensor logits(const at::Tensor& x) const { return head_logits(normed(x), weights()); }

@@ -89,14 +89,14 @@ at::Tensor DecoderBlock::forward(const at::Tensor& x, const ForwardContext& cont
   const at::Tensor middle =
       again ? recompute([this, context](const at::Tensor& x) { return attend(x, context); }, x, attention_leaves())
             : attend(x, context);
-  const at::Tensor inner = project(mlp_.before.input(parameters_, middle), mlp_.input, {}, context);
-  return add_output(LinearInput::activated(inner, activation_), mlp_, middle, context);
+  const LinearBeside inner = project_beside(mlp_, middle, context);
+  return add_output(LinearInput::activated(inner.y, activation_), mlp_, inner.x, context);
 }
 
 // The attention half: x and what attention adds to it.
 at::Tensor DecoderBlock::attend(const at::Tensor& x, const ForwardContext& context) const {
-  const at::Tensor qkv = project(attention_.before.input(parameters_, x), attention_.input, {}, context);
-  return add_output(LinearInput::plain(attention_heads(qkv, context)), attention_, x, context);
+  const LinearBeside qkv = project_beside(attention_, x, context);
+  return add_output(LinearInput::plain(attention_heads(qkv.y, context)), attention_, qkv.x, context);
 }
 
 at::Tensor DecoderBlock::attention_heads(at::Tensor qkv, const ForwardContext& context) const {
@@ -133,11 +133,32 @@ at::Tensor DecoderBlock::add_output(const LinearInput& input, const Half& half, 
 
 at::Tensor DecoderBlock::project(const LinearInput& input, const Projection& projection, const at::Tensor& residual,
                                  const ForwardContext& context) const {
+  LinearInput own = input;
+  own.keep = context.keep_inputs;
+  return linear(own, weight(projection), residual, adapters_of(projection, context, input.x.size(1)), bias(projection));
+}
+
+LinearBeside DecoderBlock::project_beside(const Half& half, const at::Tensor& x, const ForwardContext& context) const {
+  LinearInput input = half.before.input(parameters_, x);
+  if (input.kind != LinearInput::Kind::rms_norm) return {project(input, half.input, {}, context), x};
+  input.keep = context.keep_inputs;
+  return linear_beside(input, weight(half.input), adapters_of(half.input, context, x.size(1)), bias(half.input));
+}
+
+at::Tensor DecoderBlock::weight(const Projection& projection) const {
+  return input_first_ ? tensor(projection.weight).t() : tensor(projection.weight);
+}
+
+at::Tensor DecoderBlock::bias(const Projection& projection) const {
+  return projection.bias < 0 ? at::Tensor() : tensor(projection.bias);
+}
+
+std::vector<LowRank> DecoderBlock::adapters_of(const Projection& projection, const ForwardContext& context,
+                                               std::int64_t sequence) const {
   std::vector<LowRank> adapters;
   for (const Adapter& adapter : adapters_)
-    if (adapter.parameter == projection.weight) adapters.push_back(low_rank(adapter, context, input.x.size(1)));
-  const at::Tensor weight = input_first_ ? tensor(projection.weight).t() : tensor(projection.weight);
-  return linear(input, weight, residual, adapters, projection.bias < 0 ? at::Tensor() : tensor(projection.bias));
+    if (adapter.parameter == projection.weight) adapters.push_back(low_rank(adapter, context, sequence));
+  return adapters;
 }
 
 LowRank DecoderBlock::low_rank(const Adapter& adapter, const ForwardContext& context, std::int64_t sequence) const {

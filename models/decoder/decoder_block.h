@@ -41,6 +41,12 @@ class DecoderBlock : public Unit {
                         const ForwardContext& context) const;
   at::Tensor project(const LinearInput& input, const Projection& projection, const at::Tensor& residual,
                      const ForwardContext& context) const;
+  /// The beginning of a half: its product of x, and x for the end of it.
+  LinearBeside project_beside(const Half& half, const at::Tensor& x, const ForwardContext& context) const;
+  at::Tensor weight(const Projection& projection) const;
+  at::Tensor bias(const Projection& projection) const;
+  std::vector<LowRank> adapters_of(const Projection& projection, const ForwardContext& context,
+                                   std::int64_t sequence) const;
   LowRank low_rank(const Adapter& adapter, const ForwardContext& context, std::int64_t sequence) const;
 
   std::int64_t layer_, turned_;

@@ -19,11 +19,12 @@ using torch::autograd::variable_list;
 struct Options {
   double eps = 0;
   std::int64_t logits_bytes = 0;
+  double gradient_scale = 1;
   bool want_x = false, want_output = false;  // gradients
   bool some_on_meta = false;
 };
 
-/// Gradients of everything up to the normed rows and of the output matrix, summed chunk by chunk for scale 1.
+/// Gradients of everything up to the normed rows and of the output matrix, summed chunk by chunk.
 struct ChunkSums {
   at::Tensor dz;       // [n, hidden]
   at::Tensor doutput;  // [vocabulary, hidden] in fp32 (fp64 in fp64)
@@ -40,6 +41,12 @@ struct ChunkSums {
     add_product_(doutput, dlogits, z.narrow(0, begin, dlogits.size(0)));
   }
 };
+
+/// gradient *= factor, which is nearly always 1; on a CPU that is looked at.
+void multiply(at::Tensor& gradient, const at::Tensor& factor) {
+  if (!gradient.defined() || (factor.is_cpu() && factor.item<double>() == 1)) return;
+  gradient.mul_(factor);
+}
 
 /// The rows under the norm; `rstd` is empty where there is none.
 RmsNormed normed_rows(const at::Tensor& rows, const at::Tensor& norm, double eps) {
@@ -66,32 +73,29 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
     const std::vector<std::int64_t> chunks = logits_chunks(rows, row_bytes, options.logits_bytes);
     const bool want = options.want_x || options.want_output, one_chunk = chunks.size() <= 2;
 
-    at::Tensor loss = at::zeros({}, normed.rstd.options()), logits, lse;
-    const at::Tensor one = at::ones({}, normed.rstd.options());
+    at::Tensor loss = at::zeros({}, normed.rstd.options()), logits;
+    const at::Tensor scale = at::full({}, options.gradient_scale, normed.rstd.options());
     ChunkSums sums;
     if (want && !one_chunk && options.want_x) sums.dz = at::empty_like(rows);
     for (std::size_t p = 0; p < chunks.size(); p += 2) {
       const std::int64_t begin = chunks[p], size = chunks[p + 1] - begin;
       logits = matrix_product(normed.y.narrow(0, begin, size), output.t());
       const at::Tensor theirs = wanted.narrow(0, begin, size);
-      const CrossEntropy found = cross_entropy(logits, theirs);
-      lse = found.lse;
+      const CrossEntropy found = want ? cross_entropy_gradient_(logits, theirs, scale) : cross_entropy(logits, theirs);
       loss.add_(found.loss);
-      if (!want || one_chunk) continue;
-      cross_entropy_backward_(logits, theirs, lse, one);
-      sums.add(logits, normed.y, output, begin, options);
+      if (want && !one_chunk) sums.add(logits, normed.y, output, begin, options);
     }
     if (!want) return loss;
-    if (!one_chunk) logits = lse = at::Tensor();
-    context->save_for_backward({x, norm, output, normed.rstd, wanted, kept, logits, lse, sums.dz, sums.doutput});
+    if (!one_chunk) logits = at::Tensor();
+    context->save_for_backward({x, norm, output, normed.rstd, scale, kept, logits, sums.dz, sums.doutput});
     return loss;
   }
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &x = saved[0], &norm = saved[1], &output = saved[2], &rstd = saved[3], &targets = saved[4],
-                     &kept = saved[5];
-    at::Tensor logits = saved[6], dz = saved[8], doutput = saved[9];
+    const at::Tensor &x = saved[0], &norm = saved[1], &output = saved[2], &rstd = saved[3], &kept = saved[5],
+                     &dlogits = saved[6], factor = grads[0] / saved[4];
+    at::Tensor dz = saved[7], doutput = saved[8];
     const bool want_x = context->needs_input_grad(x_), want_norm = norm.defined() && context->needs_input_grad(norm_);
     const bool want_output = context->needs_input_grad(output_);
     at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
@@ -104,14 +108,15 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
               want_norm ? at::zeros_like(norm) : at::Tensor(),
               {}};
     }
-    if (logits.defined()) {
-      cross_entropy_backward_(logits, targets, saved[7], grads[0]);
-      if (want_output) doutput = matrix_product(logits.t(), norm.defined() ? rms_norm_again(rows, norm, rstd) : rows);
-      if (want_x || want_norm) dz = matrix_product(logits, output);
-    } else {
-      if (want_output) doutput = doutput.mul_(grads[0]).to(output.scalar_type());
-      if (want_x || want_norm) dz.mul_(grads[0]);
+    if (dlogits.defined()) {
+      if (want_output) doutput = matrix_product(dlogits.t(), norm.defined() ? rms_norm_again(rows, norm, rstd) : rows);
+      if (want_x || want_norm) dz = matrix_product(dlogits, output);
     }
+    if (want_output) {
+      multiply(doutput, factor);
+      doutput = doutput.to(output.scalar_type());
+    }
+    if (want_x || want_norm) multiply(dz, factor);
     if (!want_x && !want_norm) return {{}, doutput, {}, {}, {}};
     RmsNormGradients gradients{dz, {}};
     if (norm.defined()) gradients = rms_norm_backward(dz, rows, norm, rstd, want_norm);
@@ -127,8 +132,12 @@ at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const at::
                      const HeadLossOptions& options) {
   const bool graph = at::GradMode::is_enabled();
   const bool norm_learns = weights.norm.defined() && weights.norm.requires_grad();
-  const Options own{weights.eps, options.logits_bytes, graph && (x.requires_grad() || norm_learns),
-                    graph && weights.output.requires_grad(), options.ignores_targets_on_meta};
+  const Options own{weights.eps,
+                    options.logits_bytes,
+                    options.gradient_scale,
+                    graph && (x.requires_grad() || norm_learns),
+                    graph && weights.output.requires_grad(),
+                    options.ignores_targets_on_meta};
   const auto norm = weights.norm.defined() ? std::optional(weights.norm) : std::nullopt;
   return HeadLossFunction::apply(x, weights.output, targets, norm, own);
 }

@@ -15,14 +15,16 @@ struct HeadWeights {
 
 struct HeadLossOptions {
   std::int64_t logits_bytes = 0;         // of a chunk, at most; 0: the default of the device
+  double gradient_scale = 1;             // what the gradient of the loss will be
   bool ignores_targets_on_meta = false;  // what targets on Meta, without numbers, are taken to hold
 };
 
 /// Sum over the trained tokens of the cross-entropy, [] in fp32 (fp64 in fp64). x [B, T, hidden], targets [B, T] int64;
 /// tokens with ignored_target are left out of the products altogether.
-/// While the trained tokens fit into one chunk its logits are kept for the backward pass, which turns them into their
-/// own gradient in place; several chunks are taken back at once in the forward pass, so that nothing is computed twice,
-/// with the output matrix's gradient summed in fp32.
+/// Where gradients are wanted the logits become theirs in the pass that finds the loss, for options.gradient_scale; if
+/// the backward pass brings another gradient of the loss, results are multiplied by its ratio to that one, and rounded
+/// once more. While the trained tokens fit into one chunk, its logits' gradient is kept for the backward pass; several
+/// chunks are taken back at once, with the output matrix's gradient summed in fp32.
 at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const at::Tensor& targets,
                      const HeadLossOptions& options = {});
 

@@ -35,6 +35,13 @@ at::Tensor multiplied(const LinearInput& input, at::Tensor& rstd) {
   return normed.y;
 }
 
+/// What a product is made of beside the tensors of autograd.
+struct LinearTerms {
+  const LinearInput& input;
+  const std::vector<LowRank>& adapters;
+  bool beside = false;  // x is a result too
+};
+
 // The adapters' tensors are arguments of the function, their settings travel beside them.
 constexpr int tensors_per_adapter = 3;
 
@@ -72,37 +79,42 @@ struct AdapterSettings : torch::CustomClassHolder {
 
 class LinearFunction : public torch::autograd::Function<LinearFunction> {
  public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
-                            at::TensorList adapter_tensors, const std::optional<at::Tensor>& norm_weight,
-                            const std::optional<at::Tensor>& residual, const std::optional<at::Tensor>& bias,
-                            const LinearInput* input, const std::vector<LowRank>* adapters) {
+  static variable_list forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                               at::TensorList adapter_tensors, const std::optional<at::Tensor>& norm_weight,
+                               const std::optional<at::Tensor>& residual, const std::optional<at::Tensor>& bias,
+                               const LinearTerms& terms) {
+    const LinearInput& input = terms.input;
+    const std::vector<LowRank>& adapters = terms.adapters;
     at::Tensor rstd;
-    const at::Tensor z = multiplied({input->kind, as_rows(x), input->norm_weight, input->eps, input->activation}, rstd);
-    const bool add = residual && adapters->empty();
-    at::Tensor y = add ? as_rows(*residual).clone() : at::empty({z.size(0), weight.size(0)}, z.options());
-    matrix_product_into(y, z, weight.t(), add);
-    for (const LowRank& adapter : *adapters) add_low_rank(adapter, z, weight, y);
-    if (bias) y.add_(*bias);
-    if (residual && !adapters->empty()) y.add_(as_rows(*residual));
-    variable_list saved{x, weight, norm_weight.value_or(at::Tensor()), rstd};
+    const at::Tensor z = multiplied({input.kind, as_rows(x), input.norm_weight, input.eps, input.activation}, rstd);
+    const bool alone = adapters.empty(), needs_z = weight.requires_grad() || !alone;
+    const at::Tensor added = residual ? as_rows(*residual) : at::Tensor(), none;
+    at::Tensor y = matrix_product(z, weight.t(), alone ? added : none, alone && bias ? *bias : none);
+    for (const LowRank& adapter : adapters) add_low_rank(adapter, z, weight, y);
+    if (bias && !alone) y.add_(*bias);
+    if (residual && !alone) y.add_(added);
+    const bool keep = input.keep && needs_z && input.kind != Kind::plain;
+    variable_list saved{x, weight, norm_weight.value_or(at::Tensor()), rstd, keep ? z : at::Tensor()};
     saved.insert(saved.end(), adapter_tensors.begin(), adapter_tensors.end());
     context->save_for_backward(std::move(saved));
-    context->saved_data["kind"] = static_cast<std::int64_t>(input->kind);
-    context->saved_data["function"] = static_cast<std::int64_t>(input->activation.function);
-    context->saved_data["gated"] = input->activation.gated;
+    context->saved_data["kind"] = static_cast<std::int64_t>(input.kind);
+    context->saved_data["function"] = static_cast<std::int64_t>(input.activation.function);
+    context->saved_data["gated"] = input.activation.gated;
     context->saved_data["residual"] = residual.has_value();
     context->saved_data["bias"] = bias.has_value();
-    context->saved_data["adapters"] = AdapterSettings::of(*adapters);
+    context->saved_data["adapters"] = AdapterSettings::of(adapters);
     std::vector<std::int64_t> shape = x.sizes().vec();
     shape.back() = weight.size(0);
-    return at::_unsafe_view(y, shape);  // no view: attention writes to it
+    variable_list results{at::_unsafe_view(y, shape)};  // no view: attention writes to it
+    if (terms.beside) results.push_back(x.detach());
+    return results;
   }
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1], &norm_weight = saved[2];
     at::Tensor rstd = saved[3];
-    const std::vector<LowRank> adapters = AdapterSettings::with(context->saved_data["adapters"], saved.data() + 4);
+    const std::vector<LowRank> adapters = AdapterSettings::with(context->saved_data["adapters"], saved.data() + 5);
     const LinearInput input{
         static_cast<Kind>(context->saved_data["kind"].toInt()),
         as_rows(x),
@@ -121,7 +133,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
 
     at::Tensor dy = as_rows(grads[0]), z, dz, dnorm_weight, dbias;
     if (has_bias && context->needs_input_grad(at_bias)) dbias = sum_of_rows(dy);
-    if (want_weight || !adapters.empty()) z = multiplied(input, rstd);
+    if (want_weight || !adapters.empty()) z = saved[4].defined() ? saved[4] : multiplied(input, rstd);
     variable_list found{{}, {}};
     if (!adapters.empty()) {
       for (const LowRank& adapter : adapters)
@@ -143,7 +155,8 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
       if (input.kind == Kind::swiglu) dz = swiglu_backward(dz, input.x);
       if (input.kind == Kind::activated) dz = activate_backward(dz, input.x, input.activation);
       if (normed) {
-        RmsNormGradients gradients = rms_norm_backward(dz, input.x, norm_weight, rstd, want_norm_weight);
+        const at::Tensor beside = grads.size() > 1 ? as_rows(grads[1]) : at::Tensor();
+        RmsNormGradients gradients = rms_norm_backward(dz, input.x, norm_weight, rstd, want_norm_weight, beside);
         dz = gradients.x;
         dnorm_weight = gradients.weight;
       }
@@ -152,20 +165,32 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     found.push_back(dnorm_weight);
     found.push_back(want_residual ? grads[0] : at::Tensor());
     found.push_back(dbias);
-    found.insert(found.end(), 2, at::Tensor());
+    found.emplace_back();
     return found;
   }
 };
 
 std::optional<at::Tensor> if_defined(const at::Tensor& t) { return t.defined() ? std::optional(t) : std::nullopt; }
 
+variable_list apply(const LinearTerms& terms, const at::Tensor& weight, const at::Tensor& residual,
+                    const at::Tensor& bias) {
+  const variable_list tensors = tensors_of(terms.adapters);
+  return LinearFunction::apply(terms.input.x, weight, at::TensorList(tensors), if_defined(terms.input.norm_weight),
+                               if_defined(residual), if_defined(bias), terms);
+}
+
 }  // namespace
 
 at::Tensor linear(const LinearInput& input, const at::Tensor& weight, const at::Tensor& residual,
                   const std::vector<LowRank>& adapters, const at::Tensor& bias) {
-  const variable_list tensors = tensors_of(adapters);
-  return LinearFunction::apply(input.x, weight, at::TensorList(tensors), if_defined(input.norm_weight),
-                               if_defined(residual), if_defined(bias), &input, &adapters);
+  return apply({input, adapters}, weight, residual, bias)[0];
+}
+
+LinearBeside linear_beside(const LinearInput& input, const at::Tensor& weight, const std::vector<LowRank>& adapters,
+                           const at::Tensor& bias) {
+  const bool beside = input.kind == Kind::rms_norm && input.x.requires_grad();
+  const variable_list found = apply({input, adapters, beside}, weight, {}, bias);
+  return {found[0], beside ? found[1] : input.x};
 }
 
 }  // namespace zero

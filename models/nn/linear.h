@@ -2,7 +2,7 @@
 // Linear: the one function through which every matrix product with a block's weights goes. What comes before the
 // product (a norm, SwiGLU) and after it (adding the residual) belongs to it, so that only the input of the whole is
 // saved for the backward pass and what lies between is computed again: it costs one pass over memory, and saves an
-// activation.
+// activation. Where there is memory, what lies between can be kept.
 #include <ATen/core/Tensor.h>
 
 #include <vector>
@@ -31,11 +31,20 @@ struct LinearInput {
   at::Tensor norm_weight;  // [in], for rms_norm
   double eps = 0;
   ActivationKind activation = {};  // for activated
+  bool keep = false;               // what is multiplied stays for the backward pass, where that will need it
 };
 
 /// input W^T (+ what the adapters add) (+ bias) (+ residual): [B, T, out] for weight [out, in], bias [out]. Gradients are
 /// computed only for tensors that require them: a frozen weight costs none.
 at::Tensor linear(const LinearInput& input, const at::Tensor& weight, const at::Tensor& residual = {},
                   const std::vector<LowRank>& adapters = {}, const at::Tensor& bias = {});
+
+/// The same of a norm's input that is also added further on, a residual: x once more, for that use. The gradient that it
+/// brings joins the norm's in one pass. Of other inputs x is the input's own.
+struct LinearBeside {
+  at::Tensor y, x;
+};
+LinearBeside linear_beside(const LinearInput& input, const at::Tensor& weight,
+                           const std::vector<LowRank>& adapters = {}, const at::Tensor& bias = {});
 
 }  // namespace zero

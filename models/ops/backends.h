@@ -25,6 +25,7 @@ using TensorPair = std::tuple<at::Tensor, at::Tensor>;
 void check_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd = {});
 void check_gate_up(const at::Tensor& gate_up, const at::Tensor& dy = {});
 void check_logits(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse = {});
+void check_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, const at::Tensor& bias = {});
 
 /// Error in a backward pass that is to be differentiated again: its kernels record nothing.
 inline void refuse_second_derivative(const char* operation) {
@@ -41,10 +42,12 @@ namespace signature {
 using rms_norm = TensorPair(const at::Tensor& x, const at::Tensor& weight, double eps);
 using rms_norm_again = at::Tensor(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd);
 using rms_norm_backward = TensorPair(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
-                                     const at::Tensor& rstd, bool want_weight);
+                                     const at::Tensor& rstd, bool want_weight, const std::optional<at::Tensor>& beside);
 using swiglu = at::Tensor(const at::Tensor& gate_up);
 using swiglu_backward = at::Tensor(const at::Tensor& dy, const at::Tensor& gate_up);
 using cross_entropy = TensorPair(const at::Tensor& logits, const at::Tensor& targets);
+using cross_entropy_gradient_ = TensorPair(const at::Tensor& logits, const at::Tensor& targets,
+                                           const at::Tensor& scale);
 using cross_entropy_backward_ = void(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse,
                                      const at::Tensor& scale);
 using dropout_mask = at::Tensor(const at::Tensor& z, double dropout, std::int64_t seed, std::int64_t first_sample,
@@ -54,6 +57,8 @@ using trained_rows = at::Tensor(const at::Tensor& x, const at::Tensor& targets, 
 using logits_chunks = std::vector<std::int64_t>(const at::Tensor& rows, std::int64_t row_bytes, std::int64_t most);
 using add_product_ = void(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b);
 using matrix_product_into = void(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add);
+using matrix_product = at::Tensor(const at::Tensor& a, const at::Tensor& b, const std::optional<at::Tensor>& residual,
+                                  const std::optional<at::Tensor>& bias);
 using table_rows = std::int64_t(const at::Tensor& qkv, const std::optional<at::Tensor>& positions);
 /// Registered as attention_operation of it.
 using attention = at::Tensor(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
@@ -70,6 +75,7 @@ signature::rms_norm_backward rms_norm_backward;
 signature::swiglu swiglu;
 signature::swiglu_backward swiglu_backward;
 signature::cross_entropy cross_entropy;
+signature::cross_entropy_gradient_ cross_entropy_gradient_;
 signature::cross_entropy_backward_ cross_entropy_backward_;
 signature::dropout_mask dropout_mask;
 signature::embedding_backward embedding_backward;
@@ -77,6 +83,7 @@ signature::trained_rows trained_rows;
 signature::logits_chunks logits_chunks;
 signature::add_product_ add_product_;
 signature::matrix_product_into matrix_product_into;
+signature::matrix_product matrix_product;
 signature::table_rows table_rows;
 signature::attention attention;
 
@@ -100,6 +107,7 @@ signature::rms_norm_backward rms_norm_backward;
 signature::swiglu swiglu;
 signature::swiglu_backward swiglu_backward;
 signature::cross_entropy cross_entropy;
+signature::cross_entropy_gradient_ cross_entropy_gradient_;
 signature::cross_entropy_backward_ cross_entropy_backward_;
 signature::matrix_product_into matrix_product_into;
 signature::table_rows table_rows;

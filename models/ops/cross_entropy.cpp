@@ -38,11 +38,14 @@ void check_logits(const at::Tensor& logits, const at::Tensor& targets, const at:
       "cross-entropy's lse is one number a row, in fp32 (fp64 in fp64)");
 }
 
-TensorPair cpu::cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
-  check_logits(logits, targets);
-  check_targets(targets, logits.size(1));
-  at::Tensor loss, lse;
-  const bool done = with_row_kernels({&logits}, [&]<class T>(T) {
+namespace {
+
+/// Loss and lse by the kernels; with a scale each row becomes its gradient when they are known. False: not done.
+bool by_kernels(const at::Tensor& logits, const at::Tensor& targets, const std::optional<at::Tensor>& scale,
+                TensorPair& found) {
+  auto& [loss, lse] = found;
+  return with_row_kernels({&logits}, [&]<class T>(T) {
+    const float factor = scale && !logits.is_meta() ? scale->item<float>() : 0;
     lse = at::empty({logits.size(0)}, logits.options().dtype(at::kFloat));
     const at::Tensor losses = at::empty_like(lse);
     by_rows(logits, logits.size(0), logits.size(1), [&](std::int64_t begin, std::int64_t end) {
@@ -50,6 +53,7 @@ TensorPair cpu::cross_entropy(const at::Tensor& logits, const at::Tensor& target
         const auto row = row_of<T>(logits, targets, i);
         data_of<float>(lse)[i] = kernels::row_kernels<T>().log_sum_exp(row);
         data_of<float>(losses)[i] = data_of<float>(lse)[i] - to_float(row.logits[row.target]);
+        if (scale) kernels::row_kernels<T>().cross_entropy_backward(row, data_of<float>(lse)[i], factor);
       }
     });
     loss = at::empty({}, losses.options());
@@ -58,7 +62,22 @@ TensorPair cpu::cross_entropy(const at::Tensor& logits, const at::Tensor& target
     const float* each = read_of<float>(losses);
     loss.fill_(std::accumulate(each, each + losses.numel(), 0.0));
   });
-  return done ? TensorPair{loss, lse} : composed::cross_entropy(logits, targets);
+}
+
+}  // namespace
+
+TensorPair cpu::cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
+  check_logits(logits, targets);
+  check_targets(targets, logits.size(1));
+  TensorPair found;
+  return by_kernels(logits, targets, {}, found) ? found : composed::cross_entropy(logits, targets);
+}
+
+TensorPair cpu::cross_entropy_gradient_(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& scale) {
+  check_logits(logits, targets);
+  check_targets(targets, logits.size(1));
+  TensorPair found;
+  return by_kernels(logits, targets, scale, found) ? found : composed::cross_entropy_gradient_(logits, targets, scale);
 }
 
 void cpu::cross_entropy_backward_(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse,
@@ -80,6 +99,13 @@ TensorPair composed::cross_entropy(const at::Tensor& logits, const at::Tensor& t
   const Undivided sums;
   const at::Tensor precise = logits.to(at::toOpMathType(logits.scalar_type())), lse = precise.logsumexp(1);
   return {(lse - precise.gather(1, targets.unsqueeze(1)).squeeze(1)).sum(), lse};
+}
+
+TensorPair composed::cross_entropy_gradient_(const at::Tensor& logits, const at::Tensor& targets,
+                                             const at::Tensor& scale) {
+  const TensorPair found = cross_entropy(logits, targets);
+  cross_entropy_backward_(logits, targets, std::get<1>(found), scale);
+  return found;
 }
 
 void composed::cross_entropy_backward_(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse,

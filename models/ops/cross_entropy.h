@@ -15,6 +15,9 @@ struct CrossEntropy {
 /// row with a negative one counts nothing.
 CrossEntropy cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
 
+/// The same, and turns logits into scale * d loss / d logits while they are at hand. scale: [], as loss.
+CrossEntropy cross_entropy_gradient_(at::Tensor& logits, const at::Tensor& targets, const at::Tensor& scale);
+
 /// Turns logits into scale * d loss / d logits. scale: [], as loss.
 void cross_entropy_backward_(at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse,
                              const at::Tensor& scale);

@@ -25,7 +25,7 @@ at::Tensor meta::trained_rows(const at::Tensor&, const at::Tensor& targets, bool
 
 std::vector<std::int64_t> composed::logits_chunks(const at::Tensor& rows, std::int64_t row_bytes, std::int64_t most) {
   ZERO_CHECK(row_bytes > 0, "a row of logits has bytes");
-  const std::int64_t all = rows.size(0), chunk = logits_chunk_rows(row_bytes, most ? most : default_logits_bytes);
+  const std::int64_t all = rows.size(0), chunk = logits_chunk_rows(all, row_bytes, most ? most : default_logits_bytes);
   std::vector<std::int64_t> chunks;
   for (std::int64_t begin = 0; begin < all; begin += chunk)
     chunks.insert(chunks.end(), {begin, std::min(begin + chunk, all)});
@@ -47,7 +47,7 @@ void composed::add_product_(const at::Tensor& sum, const at::Tensor& a, const at
   }
   for (std::int64_t row = 0; row < a.size(1); row += rows_summed_at_once) {
     const std::int64_t rows = std::min(rows_summed_at_once, a.size(1) - row);
-    const at::Tensor product = matrix_product(a.narrow(1, row, rows).t(), b).to(sum.scalar_type());
+    const at::Tensor product = zero::matrix_product(a.narrow(1, row, rows).t(), b).to(sum.scalar_type());
     sum.narrow(0, row, rows).add_(product);
   }
 }

@@ -16,9 +16,13 @@ inline constexpr std::int64_t default_logits_bytes = 32 << 20;
 /// The same on a GPU, where small products do not fill the device.
 inline constexpr std::int64_t default_device_logits_bytes = 1 << 30;
 
-/// Tokens of one chunk whose logits take `row_bytes` each.
-constexpr std::int64_t logits_chunk_rows(std::int64_t row_bytes, std::int64_t logits_bytes) {
-  return std::max<std::int64_t>(16, logits_bytes / row_bytes);
+/// Tokens of one chunk, of so many whose logits take `row_bytes` each: chunks are alike, and of whole tiles of a matrix
+/// product where they are long enough; the last one may be shorter.
+constexpr std::int64_t logits_chunk_rows(std::int64_t rows, std::int64_t row_bytes, std::int64_t logits_bytes) {
+  constexpr std::int64_t tile = 128;
+  const std::int64_t most = std::max<std::int64_t>(16, logits_bytes / row_bytes), grain = most < tile ? 1 : tile,
+                     whole = most / grain * grain, chunks = std::max<std::int64_t>(1, (rows + whole - 1) / whole);
+  return (rows + chunks * grain - 1) / (chunks * grain) * grain;
 }
 
 /// Begin and end of every chunk of the rows, one chunk after another, when the logits of a row take `row_bytes` and

@@ -123,6 +123,24 @@ void composed::matrix_product_into(const at::Tensor& out, const at::Tensor& a, c
     at::mm_out(into, a, b);
 }
 
+void check_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, const at::Tensor& bias) {
+  ZERO_CHECK(a.dim() == 2 && b.dim() == 2 && out.dim() == 2 && a.size(1) == b.size(0) && out.size(0) == a.size(0) &&
+                 out.size(1) == b.size(1) && b.device() == a.device() && out.device() == a.device(),
+             "a product takes [m, k] and [k, n], and what it is added to is [m, n], on one device");
+  ZERO_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == b.size(1) && bias.device() == a.device()),
+             "a product's bias has one number a column");
+}
+
+at::Tensor composed::matrix_product(const at::Tensor& a, const at::Tensor& b, const std::optional<at::Tensor>& residual,
+                                    const std::optional<at::Tensor>& bias) {
+  at::Tensor out =
+      residual ? residual->clone(at::MemoryFormat::Contiguous) : at::empty({a.size(0), b.size(1)}, a.options());
+  check_product(a, b, out, bias.value_or(at::Tensor()));
+  zero::matrix_product_into(out, a, b, residual.has_value());
+  if (bias) out.add_(*bias);
+  return out;
+}
+
 at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b) {
   at::Tensor out = at::empty({a.size(0), b.size(1)}, a.options());
   matrix_product_into(out, a, b);

@@ -5,12 +5,19 @@
 
 namespace zero {
 
+/// What a GPU holds for its products, beside their tensors: bytes that cuBLASLt may work in, on the stream that computes.
+inline constexpr std::int64_t device_product_workspace = 32 << 20;
+
 /// Where LibTorch is asked for deterministic algorithms, results on a CPU depend on the sizes alone: blocks of fixed sizes
 /// are multiplied by one thread each.
 ///
 /// a b: [m, n] for a [m, k], b [k, n], of any strides. No derivative: for use inside functions that have one. Sums are
 /// fp32 ones (fp64 of fp64), rounded once.
 at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b);
+/// a b + residual + bias, of a's type: residual [m, n], which stays as it is, bias [n]; both may be undefined. A GPU adds
+/// them to the fp32 sum, in the product's own pass over the result. Elsewhere the sum with the residual is rounded, and
+/// the bias is added to that.
+at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& residual, const at::Tensor& bias);
 /// out = a b, or with `add` out += a b, rounded once; `out` has the type of a and b, and any strides.
 void matrix_product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add = false);
 

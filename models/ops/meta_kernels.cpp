@@ -30,7 +30,7 @@ struct DeviceAttentionOnMeta : torch::autograd::Function<DeviceAttentionOnMeta> 
 
   static variable_list backward(AutogradContext* context, variable_list) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor dqkv = at::empty_like(saved[0]),
+    const at::Tensor parts = at::empty_like(saved[0]), dqkv = at::empty_like(saved[0]),
                      sums = at::empty({context->saved_data["sums"].toInt()}, dqkv.options().dtype(at::kFloat)),
                      drepeated = saved[1].defined() ? at::empty_like(saved[1]) : at::Tensor();
     return {dqkv, {}, {}};

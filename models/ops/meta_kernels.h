@@ -14,7 +14,7 @@ at::Tensor attend_on_meta(const at::Tensor& q, const at::Tensor& k, const at::Te
 
 /// attention() on a GPU, of qkv on Meta: memory alone, forward and backward. LibTorch's kernels save queries, keys,
 /// values, the result and one number per token and head; that of fp32 wants keys and values once per query head, those
-/// of bf16 and fp16 sum the queries' gradient in fp32. `packed`: rows hold several documents, whose sums are rounded up
+/// of bf16 and fp16 sum the queries' gradient in fp32; the gradients of the three are packed into one. `packed`: rows hold several documents, whose sums are rounded up
 /// to whole blocks of tokens (taken to be one for each document).
 at::Tensor device_attention_on_meta(const at::Tensor& qkv, const AttentionShape& shape, bool packed);
 

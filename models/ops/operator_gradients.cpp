@@ -104,6 +104,15 @@ void cross_entropy_backward_recorded(const at::Tensor& logits, const at::Tensor&
   cross_entropy_backward_(written, targets, lse, scale);
 }
 
+TensorPair cross_entropy_gradient_recorded(const at::Tensor& logits, const at::Tensor& targets,
+                                           const at::Tensor& scale) {
+  write_in_place("zero::cross_entropy_gradient_", torch::autograd::compute_requires_grad(logits, scale), logits);
+  const Below below;
+  at::Tensor written = logits;
+  const CrossEntropy found = cross_entropy_gradient_(written, targets, scale);
+  return {found.loss, found.lse};
+}
+
 void add_product_recorded(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
   write_in_place("zero::add_product_", torch::autograd::compute_requires_grad(sum, a, b), sum);
   const Below below;
@@ -118,15 +127,26 @@ void matrix_product_into_recorded(const at::Tensor& out, const at::Tensor& a, co
   matrix_product_into(written, a, b, add);
 }
 
+at::Tensor matrix_product_recorded(const at::Tensor& a, const at::Tensor& b, const std::optional<at::Tensor>& residual,
+                                   const std::optional<at::Tensor>& bias) {
+  const at::Tensor added = residual.value_or(at::Tensor()), beside = bias.value_or(at::Tensor());
+  if (torch::autograd::compute_requires_grad(a, b, added, beside))
+    throw Error("zero::matrix_product has no derivative");
+  const Below below;
+  return matrix_product(a, b, added, beside);
+}
+
 }  // namespace
 
 void register_gradients(torch::Library& library) {
   library.impl("rms_norm", rms_norm_recorded);
   library.impl("swiglu", swiglu_recorded);
   library.impl("cross_entropy", cross_entropy_recorded);
+  library.impl("cross_entropy_gradient_", cross_entropy_gradient_recorded);
   library.impl("cross_entropy_backward_", cross_entropy_backward_recorded);
   library.impl("add_product_", add_product_recorded);
   library.impl("matrix_product_into", matrix_product_into_recorded);
+  library.impl("matrix_product", matrix_product_recorded);
   for (const char* backward : {"rms_norm_again", "rms_norm_backward", "swiglu_backward", "embedding_backward"})
     library.impl(backward, torch::autograd::autogradNotImplementedFallback());
   for (const char* without : {"dropout_mask", "trained_rows", "logits_chunks", "table_rows"})

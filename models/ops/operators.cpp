@@ -17,10 +17,12 @@
 TORCH_LIBRARY(zero, m) {
   m.def("rms_norm(Tensor x, Tensor weight, float eps) -> (Tensor y, Tensor rstd)");
   m.def("rms_norm_again(Tensor x, Tensor weight, Tensor rstd) -> Tensor");
-  m.def("rms_norm_backward(Tensor dy, Tensor x, Tensor weight, Tensor rstd, bool want_weight) -> (Tensor, Tensor)");
+  m.def(
+      "rms_norm_backward(Tensor dy, Tensor x, Tensor weight, Tensor rstd, bool want_weight, Tensor? beside=None) -> (Tensor, Tensor)");
   m.def("swiglu(Tensor gate_up) -> Tensor");
   m.def("swiglu_backward(Tensor dy, Tensor gate_up) -> Tensor");
   m.def("cross_entropy(Tensor logits, Tensor targets) -> (Tensor loss, Tensor lse)");
+  m.def("cross_entropy_gradient_(Tensor(a!) logits, Tensor targets, Tensor scale) -> (Tensor loss, Tensor lse)");
   m.def("cross_entropy_backward_(Tensor(a!) logits, Tensor targets, Tensor lse, Tensor scale) -> ()");
   m.def("dropout_mask(Tensor z, float dropout, int seed, int first_sample, int sequence) -> Tensor");
   m.def("embedding_backward(Tensor dy, Tensor ids, int vocabulary) -> Tensor");
@@ -28,6 +30,7 @@ TORCH_LIBRARY(zero, m) {
   m.def("logits_chunks(Tensor rows, int row_bytes, int most) -> int[]");
   m.def("add_product_(Tensor(a!) sum, Tensor a, Tensor b) -> ()");
   m.def("matrix_product_into(Tensor(a!) out, Tensor a, Tensor b, bool add) -> ()");
+  m.def("matrix_product(Tensor a, Tensor b, Tensor? residual, Tensor? bias) -> Tensor");
   m.def("table_rows(Tensor qkv, Tensor? positions) -> int");
   m.def(
       "attention(Tensor(a!) qkv, Tensor cos, Tensor sin, Tensor? positions, Tensor? documents, Tensor? spans, "
@@ -44,6 +47,7 @@ void register_kernels(torch::Library& m) {
   m.impl("swiglu", cpu::swiglu);
   m.impl("swiglu_backward", cpu::swiglu_backward);
   m.impl("cross_entropy", cpu::cross_entropy);
+  m.impl("cross_entropy_gradient_", cpu::cross_entropy_gradient_);
   m.impl("cross_entropy_backward_", cpu::cross_entropy_backward_);
   m.impl("matrix_product_into", cpu::matrix_product_into);
 }
@@ -68,6 +72,7 @@ TORCH_LIBRARY_IMPL(zero, CompositeExplicitAutograd, m) {
   m.impl("swiglu", composed::swiglu);
   m.impl("swiglu_backward", composed::swiglu_backward);
   m.impl("cross_entropy", composed::cross_entropy);
+  m.impl("cross_entropy_gradient_", composed::cross_entropy_gradient_);
   m.impl("cross_entropy_backward_", composed::cross_entropy_backward_);
   m.impl("dropout_mask", composed::dropout_mask);
   m.impl("embedding_backward", composed::embedding_backward);
@@ -75,6 +80,7 @@ TORCH_LIBRARY_IMPL(zero, CompositeExplicitAutograd, m) {
   m.impl("logits_chunks", composed::logits_chunks);
   m.impl("add_product_", composed::add_product_);
   m.impl("matrix_product_into", composed::matrix_product_into);
+  m.impl("matrix_product", composed::matrix_product);
   m.impl("table_rows", composed::table_rows);
 }
 
@@ -119,9 +125,9 @@ at::Tensor rms_norm_again(const at::Tensor& x, const at::Tensor& weight, const a
 }
 
 RmsNormGradients rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
-                                   const at::Tensor& rstd, bool want_weight) {
+                                   const at::Tensor& rstd, bool want_weight, const at::Tensor& beside) {
   static const auto op = operation<signature::rms_norm_backward>("zero::rms_norm_backward");
-  const auto [dx, dweight] = op.call(dy, x, weight, rstd, want_weight);
+  const auto [dx, dweight] = op.call(dy, x, weight, rstd, want_weight, if_defined(beside));
   return {dx, dweight};
 }
 
@@ -138,6 +144,12 @@ at::Tensor swiglu_backward(const at::Tensor& dy, const at::Tensor& gate_up) {
 CrossEntropy cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
   static const auto op = operation<signature::cross_entropy>("zero::cross_entropy");
   const auto [loss, lse] = op.call(logits, targets);
+  return {loss, lse};
+}
+
+CrossEntropy cross_entropy_gradient_(at::Tensor& logits, const at::Tensor& targets, const at::Tensor& scale) {
+  static const auto op = operation<signature::cross_entropy_gradient_>("zero::cross_entropy_gradient_");
+  const auto [loss, lse] = op.call(logits, targets, scale);
   return {loss, lse};
 }
 
@@ -175,6 +187,13 @@ void add_product_(at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
 void matrix_product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
   static const auto op = operation<signature::matrix_product_into>("zero::matrix_product_into");
   op.call(out, a, b, add);
+}
+
+at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& residual,
+                          const at::Tensor& bias) {
+  if (!residual.defined() && !bias.defined()) return matrix_product(a, b);
+  static const auto op = operation<signature::matrix_product>("zero::matrix_product");
+  return op.call(a, b, if_defined(residual), if_defined(bias));
 }
 
 at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch) {

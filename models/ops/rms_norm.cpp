@@ -51,6 +51,12 @@ TensorPair backward_rows(const at::Tensor& dy, const at::Tensor& x, const at::Te
   return {dx, sums[0].to(weight.scalar_type(), false, parts > 1)};
 }
 
+/// The gradient of x with what is beside it.
+TensorPair joined(TensorPair gradients, const std::optional<at::Tensor>& beside) {
+  if (beside) std::get<0>(gradients).add_(*beside);
+  return gradients;
+}
+
 }  // namespace
 
 void check_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd) {
@@ -88,13 +94,13 @@ at::Tensor cpu::rms_norm_again(const at::Tensor& x, const at::Tensor& weight, co
 }
 
 TensorPair cpu::rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
-                                  const at::Tensor& rstd, bool want_weight) {
+                                  const at::Tensor& rstd, bool want_weight, const std::optional<at::Tensor>& beside) {
   check_norm(x, weight, rstd);
   ZERO_CHECK(dy.sizes() == x.sizes() && dy.device() == x.device(), "a norm's gradient has the shape of its rows");
   TensorPair gradients;
   const bool done = with_row_kernels(
       {&x, &weight, &dy}, [&]<class T>(T) { gradients = backward_rows<T>(dy, x, weight, rstd, want_weight); });
-  return done ? gradients : composed::rms_norm_backward(dy, x, weight, rstd, want_weight);
+  return done ? joined(gradients, beside) : composed::rms_norm_backward(dy, x, weight, rstd, want_weight, beside);
 }
 
 TensorPair composed::rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
@@ -109,13 +115,14 @@ at::Tensor composed::rms_norm_again(const at::Tensor& x, const at::Tensor& weigh
 
 // With n = x * rstd and g = dy * weight: dx = rstd * (g - n * mean(g * n)), dweight = sum over rows of dy * n.
 TensorPair composed::rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
-                                       const at::Tensor& rstd, bool want_weight) {
+                                       const at::Tensor& rstd, bool want_weight,
+                                       const std::optional<at::Tensor>& beside) {
   const Undivided sums;
   const at::Tensor dy_precise = dy.to(rstd.scalar_type());
   const at::Tensor n = normalized(x, rstd);
   const at::Tensor g = dy_precise * weight.to(rstd.scalar_type());
   const at::Tensor dx = ((g - n * (g * n).mean(1, true)) * rstd.unsqueeze(1)).to(x.scalar_type());
-  return {dx, want_weight ? (dy_precise * n).sum(0).to(weight.scalar_type()) : at::Tensor()};
+  return joined({dx, want_weight ? (dy_precise * n).sum(0).to(weight.scalar_type()) : at::Tensor()}, beside);
 }
 
 }  // namespace zero

@@ -21,7 +21,9 @@ struct RmsNormGradients {
   at::Tensor x;
   at::Tensor weight;  // undefined unless wanted; summed over the rows in the type of rstd, rounded once
 };
+/// `beside`: a gradient of x from elsewhere, added to that of the norm; as x, or undefined. On a GPU the sum is rounded
+/// once, elsewhere after the norm's own.
 RmsNormGradients rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
-                                   const at::Tensor& rstd, bool want_weight);
+                                   const at::Tensor& rstd, bool want_weight, const at::Tensor& beside = {});
 
 }  // namespace zero

@@ -210,6 +210,8 @@ def main():
               ("one run's bits, fp32", same_bits(lambda b: adapters_config(b, ""), "training.precision='fp32'")),
               ("one run's bits, bf16, packed", same_bits(lambda b: conversations_config(b, True), "training.precision='bf16'")),
               ("one run's bits, adapters over NF4", same_bits(lambda b: adapters_config(b, QUANTIZED), "training.precision='bf16'")),
+              ("one run's bits, states in 16 bits", same_bits(lambda b: adapters_config(b, ""), "training.precision='bf16'",
+                                                              "optimizer.state_dtype='bf16'", "optimizer.master_dtype='split'")),
               ("stopped rank", stopped_rank)]
     between = [("stage 3, 2 nodes", golden(3, 4)), ("stage 2, 2 nodes hybrid", golden(2, 4, degree=2))]
     program = os.path.join(options.programs, "zero_train")

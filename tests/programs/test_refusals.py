@@ -103,6 +103,8 @@ CASES = [
     ("wrong_type", None, ["training.seed=ten"], ["--set training.seed=ten", "must be an integer"]),
     ("impossible_value", None, ["optimizer.lr=-1"], ["lr", "between 0 and 1e30"]),
     ("optimizer_as_a_key", None, ["optimizer=adamw"], ["--set optimizer=adamw: ", "--set optimizer.name=adamw"]),
+    ("state_type_of_none", None, ["optimizer.name=adafactor", "optimizer.state_dtype=bf16"], ["--set optimizer.state_dtype=bf16: ", '"adafactor" keeps no', '"fp32"']),
+    ("master_of_itself", None, ["training.precision=fp32", "optimizer.master_dtype=split"], ["--set optimizer.master_dtype=split: ", "the weights are the masters", "leave it out"]),
     ("groups_as_a_key", keys('[[optimizer.groups]]\nmatch = "*"\n'), [], ["config.toml:14", "`group`"]),
     ("group_without_a_tensor", keys('[[optimizer.group]]\nmatch = "*.none"\n'), [], ["config.toml:14: [[optimizer.group]]", "*.none", "no trained tensor", '"model.layers.']),
     ("group_of_a_model_with_adapters", keys('[lora]\n[[optimizer.group]]\nmatch = "*.mlp.*"\n'), [], ["config.toml:15: [[optimizer.group]]", '"base_model.model.model.layers.']),

@@ -55,6 +55,7 @@ ROOMS = {
 KEPT = [
     (r"mpi\.h", r"comm/(mpi|world)/[^/]*\.cpp", "MPI's header stays in comm/mpi and comm/world"),
     (r"nccl\.h", r"(comm/nccl|tests/cuda/emulated)/[^/]*\.(cpp|h)", "NCCL's header stays in comm/nccl"),
+    (r"cublasLt\.h", r"(models/ops/cuda|tests/cuda/emulated)/[^/]*\.(cpp|h)", "cuBLASLt's header stays in models/ops/cuda"),
     (r"toml\+\+.*", r"zero/config/config\.cpp", "toml++ stays in zero/config/config.cpp"),
     (r"spdlog/.*", r"base/log\.cpp", "spdlog stays in base/log.cpp"),
     (r"(ATen|c10|torch)/.*", r"(?!base/).*(?<!\.cu)", "no LibTorch header in base/ or in a .cu file"),

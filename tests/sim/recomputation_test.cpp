@@ -5,6 +5,8 @@
 
 #include "comm/sim/sim_world.h"
 #include "models/initial_weights.h"
+#include "offload/memory/cpu_allocator.h"
+#include "tests/sim/training_run.h"
 #include "zero/core/engine.h"
 
 namespace zero::testing {
@@ -55,6 +57,49 @@ std::vector<int> passes_of(int recompute_every) {
     for (const auto& unit : units) passes.push_back(unit->passes);
   });
   return passes;
+}
+
+/// The largest peak of a rank's activations, and the run.
+std::pair<std::int64_t, RunResult> run_keeping(bool keep, bool lora, bool recompute_attention) {
+  RunOptions options;
+  options.config = small_config(false);
+  options.compute = at::kBFloat16;
+  options.master = at::kFloat;
+  options.stage = 3;
+  options.ranks = 2;
+  options.micro_batches = 2;
+  options.steps = 3;
+  options.keep_inputs = keep;
+  options.recompute_attention = recompute_attention;
+  if (lora) options.lora.emplace().dropout = 0.2;
+  std::vector<MemoryTracker> trackers(2);
+  std::int64_t most = 0;
+  const auto after_step = [&](Engine&, int rank, int) {
+    if (rank == 0) most = trackers[0].peak(MemoryCategory::activations);
+  };
+  RunResult result =
+      run_training(options, after_step, [&](int rank) -> MemoryTracker& { return trackers[std::size_t(rank)]; });
+  return {most, std::move(result)};
+}
+
+// What is kept has the bits of what would be computed again.
+TEST(Recomputation, KeepingInputsTakesMemoryAndChangesNoBit) {
+  CpuAllocator allocator;
+  allocator.install();
+  for (const bool lora : {false, true})
+    for (const bool attention : {false, true}) {
+      const auto [most_without, without] = run_keeping(false, lora, attention);
+      const auto [most, with] = run_keeping(true, lora, attention);
+      EXPECT_EQ(with.losses, without.losses);
+      EXPECT_EQ(with.norms, without.norms);
+      for (const auto& [name, weight] : without.weights) EXPECT_TRUE(with.weights.at(name).equal(weight)) << name;
+      // Adapters are in the attention half alone: in the other one nothing needs what is multiplied.
+      if (lora && attention) {
+        EXPECT_EQ(most, most_without);
+      } else {
+        EXPECT_GT(most, most_without);
+      }
+    }
 }
 
 TEST(Recomputation, IsOfEveryKthBlockAlone) {

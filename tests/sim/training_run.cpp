@@ -89,8 +89,10 @@ EngineOptions engine_options(const RunOptions& run) {
                        run.micro_batches > 1 || options.sums_in_order ? run.master : run.compute,
                        run.master == at::kDouble ? at::kDouble : at::kFloat};
   options.optimizer = run.optimizer;
+  options.storage = run.storage;
   options.recompute_every = run.recompute_every;
   options.recompute_attention = run.recompute_attention;
+  options.keep_inputs = run.keep_inputs;
   options.overlap = run.overlap;
   options.keep_frozen = run.keep_frozen;
   options.frozen = run.frozen;
@@ -108,7 +110,9 @@ at::Tensor pipelined_gradients(Engine& engine, const RunOptions& run, double sca
     passes.pop_front();
   };
   for (int a = 0; a < run.micro_batches; ++a) {
-    passes.push_back(engine.forward(context_of(a), {a == 0, a + 1 == run.micro_batches}));
+    ForwardContext context = context_of(a);
+    context.gradient_scale = scale;
+    passes.push_back(engine.forward(context, {a == 0, a + 1 == run.micro_batches}));
     if (int(passes.size()) == run.under_way) finish();
   }
   while (!passes.empty()) finish();

@@ -28,6 +28,7 @@ struct RunOptions {
   int seq_len = 6;
   double max_norm = 0.5;
   OptimizerOptions optimizer;
+  StateStorage storage;
   double lr = 0.01;
   at::ScalarType compute = at::kDouble;
   at::ScalarType master = at::kDouble;
@@ -42,6 +43,7 @@ struct RunOptions {
   FrozenFormat frozen = {};
   std::string base;  // model whose weights the adapters stand on; empty: random ones
   bool recompute_attention = false;
+  bool keep_inputs = false;
   std::function<void(int rank, const StepResult&)> after_update;
   int rows_in_order = 0;  // sums in order, over micro-batches of so many rows (whatever micro_batches says)
   int first_step = 0;     // of a run that resumes: `after_step` brings the states at its first call, with this step

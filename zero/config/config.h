@@ -65,7 +65,9 @@ struct TrainingConfig {
 struct OptimizerConfig {  // defaults are AdamW's; those of other optimizers come from their row
   std::string name = "adamw";
   double lr = 1e-3;
-  double weight_decay = 0.1;  // on tensors of two or more dimensions
+  double weight_decay = 0.1;          // on tensors of two or more dimensions
+  std::string state_dtype = "fp32";   // fp32 | bf16
+  std::string master_dtype = "fp32";  // fp32 | split, of bf16 weights
   std::array<double, 2> betas = {0.9, 0.95};
   double eps = 1e-8;
   double momentum = 0.9;
@@ -107,6 +109,7 @@ struct CommConfig {
 struct CheckpointingConfig {  // [activation_checkpoint]
   std::string mode = "none";  // none | full | selective | attention
   std::int64_t every = 2;     // selective: every k-th block
+  std::string keep = "auto";  // what norms and activations give, for backward: auto | on | off
   bool operator==(const CheckpointingConfig&) const = default;
 };
 

@@ -176,7 +176,7 @@ std::vector<ConfigKey> make_keys() {
       {"training", "max_norm", at<&C::training, &Train::max_norm>, zero_or_more(),
        "Global L2 norm that gradients are clipped to; 0 switches it off."},
       {"training", "precision", at<&C::training, &Train::precision>, one_of({"fp32", "bf16", "fp16"}),
-       "Compute type. Master weights and moments are fp32. fp16 skips steps whose gradients overflow; a run that skips all of "
+       "Compute type. Master weights and moments are fp32, unless [optimizer] stores them otherwise. fp16 skips steps whose gradients overflow; a run that skips all of "
        "them, or ends with a loss that is not finite, fails and writes no model."},
       {"training", "device", at<&C::training, &Train::device>, one_of({"auto", "cpu", "cuda"}),
        "Where the model runs."},
@@ -196,6 +196,12 @@ std::vector<ConfigKey> make_keys() {
       {"optimizer", "lr", at<&C::optimizer, &Optim::lr>, zero_or_more(), "Peak learning rate. prodigy: 1."},
       {"optimizer", "weight_decay", at<&C::optimizer, &Optim::weight_decay>, zero_or_more(),
        "On tensors of two or more dimensions. sgd: 0."},
+      {"optimizer", "state_dtype", at<&C::optimizer, &Optim::state_dtype>, one_of({"fp32", "bf16"}),
+       "Numbers that the optimizer keeps of each element. bf16: rounded up or down at random after each update; draws follow from "
+       "training.seed, step and element, not from the layout. With adamw, sgd with momentum, lion, muon, or prodigy (all but p0)."},
+      {"optimizer", "master_dtype", at<&C::optimizer, &Optim::master_dtype>, one_of({"fp32", "split"}),
+       "precision = \"bf16\": master weights. split: a weight and the 16 bits that it lacks of its master, 2 bytes a parameter "
+       "less and exact. A weight is the nearest to its master, of two the one away from zero, where fp32 has the even one."},
       {"optimizer", "betas", at<&C::optimizer, &Optim::betas>, below_one("two numbers, each "),
        "adamw, adamw8bit, muon, prodigy: decay of the two moments; lion: of the direction and of the moment. lion [0.9, 0.99], "
        "prodigy [0.9, 0.999]."},
@@ -249,6 +255,9 @@ std::vector<ConfigKey> make_keys() {
        "What is computed again in backward: nothing, every block, every k-th block, or the attention half of every block."},
       {"activation_checkpoint", "every", at<&C::activation_checkpoint, &Check::every>, between(1, 65536),
        "selective: every k-th block."},
+      {"activation_checkpoint", "keep", at<&C::activation_checkpoint, &Check::keep>, one_of({"auto", "on", "off"}),
+       "Keeps what norms and activation functions give, instead of computing it again in backward. auto: on a GPU, "
+       "where it fits."},
 
       {"offload", "optimizer", at<&C::offload, &OffloadConfig::optimizer>, one_of({"none", "cpu", "nvme"}),
        "Where master weights and moments live, and where they are updated. On a CPU run \"cpu\" is what \"none\" is."},

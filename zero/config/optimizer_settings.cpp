@@ -26,7 +26,9 @@ OptimizerConfig config_of(const OptimizerOptions& options) {
   return config;
 }
 
-bool is_common(const std::string& key) { return key == "name" || key == "lr" || key == "weight_decay"; }
+bool is_common(const std::string& key) {
+  return key == "name" || key == "lr" || key == "weight_decay" || key == "state_dtype" || key == "master_dtype";
+}
 
 bool knows(const OptimizerRow& row, const std::string& key) {
   return is_common(key) || std::find(row.settings.begin(), row.settings.end(), key) != row.settings.end();
@@ -43,6 +45,32 @@ std::string optimizers_with(const std::string& key) {
   for (const OptimizerRow& row : optimizer_table())
     if (knows(row, key)) names.push_back(row.name);
   return joined(names);
+}
+
+bool keeps_bf16(const OptimizerOptions& options) {
+  const std::unique_ptr<Optimizer> optimizer = optimizer_row(options.name).make(options);
+  return stored_states(*optimizer, at::kFloat, {.bf16_states = true}) != optimizer->states(at::kFloat);
+}
+
+void check_state_dtype(const Config& config, const OptimizerOptions& options) {
+  if (config.optimizer.state_dtype != "bf16" || keeps_bf16(options)) return;
+  for (const OptimizerGroup& group : options.groups)
+    if (group.optimizer && *group.optimizer != options.name && keeps_bf16(optimizer_row(*group.optimizer).defaults))
+      return;
+  throw InputError(config.where("optimizer.state_dtype") + ": \"" + options.name +
+                   (options.name == "sgd" ? "\" without momentum" : "\"") +
+                   " keeps no fp32 number of each element that could be rounded: leave it out, or give \"fp32\"" +
+                   (options.name == "sgd" ? ", or give momentum" : ""));
+}
+
+void check_master_dtype(const Config& config) {
+  const std::string& precision = config.training.precision;
+  if (config.optimizer.master_dtype != "split" || precision == "bf16") return;
+  throw InputError(
+      config.where("optimizer.master_dtype") +
+      ": splits fp32 masters over bf16 weights, and with [training] precision = \"" + precision +
+      (precision == "fp32" ? "\" the weights are the masters" : "\" no 16 bits hold the rest of a master") +
+      ": leave it out, or give precision = \"bf16\"");
 }
 
 }  // namespace
@@ -69,6 +97,8 @@ void settle_optimizer(Config& config) {
   for (const OptimizerGroup& group : options.groups)
     if (const std::string name = group_settings(options, group).optimizer; group.lr_adamw && name != "muon")
       throw InputError(where(group) + " lr_adamw: is a setting of muon, and the group's optimizer is " + name);
+  check_state_dtype(config, options);
+  check_master_dtype(config);
   if (config.optimizer.lr > 0) return;
   if (row.name == "muon" && config.optimizer.lr_adamw > 0)
     throw InputError(config.where("optimizer.lr") +
@@ -96,6 +126,12 @@ OptimizerOptions optimizer_options_of(const OptimizerConfig& config) {
           .ns_steps = config.ns_steps,
           .lr_adamw = config.lr_adamw,
           .groups = config.groups};
+}
+
+StateStorage state_storage_of(const Config& config) {
+  return {.bf16_states = config.optimizer.state_dtype == "bf16",
+          .split_master = config.optimizer.master_dtype == "split",
+          .seed = std::uint64_t(config.training.seed)};
 }
 
 std::string groups_toml(const OptimizerConfig& config) {

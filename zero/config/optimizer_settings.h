@@ -5,6 +5,7 @@
 
 #include "zero/config/config.h"
 #include "zero/config/config_keys.h"
+#include "zero/optim/state_storage.h"
 
 namespace zero {
 
@@ -12,10 +13,12 @@ namespace zero {
 bool is_read(const Config& config, const ConfigKey& key);
 
 /// Gives settings that were not given the values that the optimizer has for them. Throws InputError for a given one that it
-/// does not know, and for learning rates that cannot be of one schedule.
+/// does not know, for learning rates that cannot be of one schedule, and for states that cannot be stored as they are to
+/// be.
 void settle_optimizer(Config& config);
 
 OptimizerOptions optimizer_options_of(const OptimizerConfig& config);
+StateStorage state_storage_of(const Config& config);
 
 /// [[optimizer.group]] tables as TOML; empty without groups.
 std::string groups_toml(const OptimizerConfig& config);

@@ -70,6 +70,7 @@ EngineOptions engine_options_of(const Config& config, const BatchArithmetic& bat
   options.plan = ShardPlan::for_stage(int(config.zero.stage));
   options.precision = precision_of(config, batch);
   options.optimizer = optimizer_options_of(config.optimizer);
+  options.storage = state_storage_of(config);
   options.keep_frozen = config.zero.frozen == "keep";
   options.frozen = frozen_format_of(config);
   options.sums_in_order = config.job.over_ranks();
@@ -77,6 +78,7 @@ EngineOptions engine_options_of(const Config& config, const BatchArithmetic& bat
   const std::string& mode = config.activation_checkpoint.mode;
   options.recompute_every = mode == "full" ? 1 : mode == "selective" ? int(config.activation_checkpoint.every) : 0;
   options.recompute_attention = mode == "attention";
+  options.keep_inputs = config.activation_checkpoint.keep == "on";
   return options;
 }
 

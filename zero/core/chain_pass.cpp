@@ -36,6 +36,7 @@ ChainPass::ChainPass(UnitGroups& groups, const ChainRun& run, const ForwardConte
       is_open_(run.chain.size(), false),
       is_collected_(run.chain.size(), false) {
   context_.recompute_attention = run.recompute_attention;
+  context_.keep_inputs = run.keep_inputs;
   close_others();
   groups_.under_way.push_back(this);
   try {

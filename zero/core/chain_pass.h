@@ -17,6 +17,7 @@ struct ChainRun {
   Chain chain;
   int recompute_every = 0;           // every k-th block is recomputed in backward; 0: none
   bool recompute_attention = false;  // the attention half of every block is
+  bool keep_inputs = false;          // as ForwardContext
 };
 
 class ChainPass final : private BackwardHooks, private WeightUser {

@@ -9,7 +9,7 @@ namespace zero {
 
 Engine::Engine(Chain chain, Mesh& mesh, const EngineOptions& options)
     : ModelStates(units_of(chain), mesh, options),
-      run_{std::move(chain), options.recompute_every, options.recompute_attention} {
+      run_{std::move(chain), options.recompute_every, options.recompute_attention, options.keep_inputs} {
   ZERO_CHECK(run_.chain.size() >= 2, "a chain has at least a first unit and a head");
 }
 

@@ -14,6 +14,7 @@ namespace zero {
 struct EngineOptions : StatesOptions {
   int recompute_every = 0;           // every k-th block is recomputed in backward; 0: none, 1: all
   bool recompute_attention = false;  // the attention half of every block is recomputed instead
+  bool keep_inputs = false;          // what norms and activations give is kept for backward, not computed again
 };
 
 class Engine final : public ModelStates {

@@ -11,7 +11,8 @@ at::Tensor accumulate_gradients(Engine& engine, std::int64_t micro_batches, doub
   const at::Tensor losses =
       at::zeros({in_order ? micro_batches : 1}, at::TensorOptions().dtype(at::kDouble).device(engine.device()));
   for (std::int64_t a = 0; a < micro_batches; ++a) {
-    const ForwardContext context = context_of(a);
+    ForwardContext context = context_of(a);
+    context.gradient_scale = scale;
     const auto pass = engine.forward(context, {a == 0, a + 1 == micro_batches});
     pass->backward(scale);
     losses[in_order ? a : 0].add_(pass->result().detach());

@@ -32,6 +32,9 @@ ModelStates::ModelStates(const Units& units, Mesh& mesh, const StatesOptions& op
   c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
   options_.plan = plan_on(mesh.shape(), options);
   check_order();
+  ZERO_CHECK(!options.storage.split_master ||
+                 (options.precision.compute == at::kBFloat16 && options.precision.master == at::kFloat),
+             "fp32 masters are split over bf16 weights");
   const bool divided = options_.plan.optimizer == Placement::sharded;
   sharing_ = divided ? axes::states : axes::tokens;
   replicas_ = divided ? axes::replicas : AxisSet();
@@ -114,6 +117,7 @@ GroupContext ModelStates::make_context() {
   context.make_states = options_.offload.optimizer;
   context.optimizers = &optimizers_;
   context.optimizer_tensors = &optimizer_tensors_;
+  context.storage = options_.storage;
   context.through_host = on_device() || options_.offload.through_host;
   context.watched = options_.watched;
   return context;

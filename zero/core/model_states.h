@@ -13,6 +13,7 @@
 #include "models/weight_source.h"
 #include "zero/core/step_result.h"
 #include "zero/core/unit_groups.h"
+#include "zero/optim/state_storage.h"
 
 namespace zero {
 
@@ -27,6 +28,7 @@ struct StatesOptions {
   ShardPlan plan;
   Precision precision;
   OptimizerOptions optimizer;
+  StateStorage storage;      // a split master is of weights in bf16 and masters in fp32
   bool keep_frozen = false;  // frozen weights stay whole at stage 3
   FrozenFormat frozen;       // of blocks
   OffloadPolicy offload;

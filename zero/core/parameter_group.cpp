@@ -76,15 +76,19 @@ GradientBuffer ParameterGroup::make_gradient() const {
 
 std::unique_ptr<StateShard> ParameterGroup::make_states(StateLayout layout) const {
   const Optimizer& optimizer = (*context_.optimizers)[layout.optimizer()];
-  std::vector<StateSpec> specs = optimizer.states(precision().master);
-  if (!precision().weights_are_master()) specs.insert(specs.begin(), {"master", precision().master});
+  std::vector<StateSpec> specs = stored_states(optimizer, precision().master, context_.storage);
+  if (context_.storage.split_master)
+    specs.insert(specs.begin(), {"remainder", at::kShort});
+  else if (!precision().weights_are_master())
+    specs.insert(specs.begin(), {"master", precision().master});
   const std::string name = text("group", index_, states_.empty() ? "" : "-" + optimizer.name());
   const at::Device device = context_.make_states ? at::Device(at::kCPU) : context_.device;
   const auto make_store = [&](std::int64_t elements) -> std::unique_ptr<StateStore> {
     if (context_.make_states) return context_.make_states(name, elements, specs);
     return std::make_unique<ResidentStateStore>(elements, specs, device);
   };
-  return std::make_unique<StateShard>(optimizer, std::move(layout), own_, specs, make_store, device);
+  return std::make_unique<StateShard>(optimizer, std::move(layout), own_, specs, make_store, device,
+                                      context_.storage.seed);
 }
 
 // What is treated how is a matter of the original tensors.

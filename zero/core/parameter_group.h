@@ -21,6 +21,7 @@
 #include "zero/core/group_layout.h"
 #include "zero/core/host_update.h"
 #include "zero/core/states/state_shard.h"
+#include "zero/optim/state_storage.h"
 
 namespace zero {
 
@@ -39,6 +40,7 @@ struct GroupContext {
   StateStoreFactory make_states = {};  // stores of optimizer states, on the host; empty: tensors of the device
   OptimizerSet* optimizers = nullptr;
   OptimizerTensors* optimizer_tensors = nullptr;  // groups add theirs
+  StateStorage storage = {};
   bool through_host =
       false;             // what is held elsewhere is in other memory than the device's: it is copied there and back
   bool watched = false;  // somebody will watch the weights
@@ -72,8 +74,8 @@ class ParameterGroup {
   /// Buffers of the host through which the update passes where states are held elsewhere and weights on a GPU.
   HostUpdate::Shape host_update_shape() const;
 
-  /// All states of a shard of states() in host memory, master weights first (where weights are their own, those), in
-  /// ascending chunks counted from its beginning. `read` leaves them; `write` sets them all, and the own weights with
+  /// All states of a shard of states() in host memory, master weights first (where weights are their own, those; split ones
+  /// joined), in ascending chunks counted from its beginning. `read` leaves them; `write` sets them all, and the own weights with
   /// them: gather_updated() must follow. A `read` of some elements alone, counted as chunks are, may leave out chunks
   /// that hold none of them, and does so where it spares their way from a GPU.
   struct StateRange {

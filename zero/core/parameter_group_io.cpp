@@ -4,6 +4,7 @@
 #include <c10/util/ScopeExit.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "zero/core/parameter_group.h"
@@ -42,15 +43,33 @@ void read_slice(WeightSource& source, const TensorSpec& spec, const FlatSlice& s
                });
 }
 
+// A master that is split lies in two places, maybe on two devices: with the weights, and where states are updated. Copies
+// of it may lie anywhere.
+void join(const at::Tensor& weights, const at::Tensor& master, const at::Tensor& remainder) {
+  const at::Device device = remainder.device();
+  const at::Tensor there = master.device() == device ? master : at::empty_like(master, master.options().device(device));
+  join_master(weights.to(device), remainder, there);
+  if (!there.is_same(master)) master.copy_(there);
+}
+void split(const at::Tensor& weights, const at::Tensor& master, const at::Tensor& remainder) {
+  const at::Device device = remainder.device();
+  const at::Tensor there =
+      weights.device() == device ? weights : at::empty_like(weights, weights.options().device(device));
+  split_master(master.to(device), there, remainder);
+  if (!there.is_same(weights)) weights.copy_(there);
+}
+
 }  // namespace
 
 std::vector<StateSpec> ParameterGroup::visited_states(const StateShard& shard) const {
   std::vector<StateSpec> specs = shard.store().states();
-  if (!shard.has_master()) specs.insert(specs.begin(), {"master", precision().master});
+  if (shard.splits_master()) specs.erase(specs.begin());
+  if (shard.splits_master() || !shard.has_master()) specs.insert(specs.begin(), {"master", precision().master});
   return specs;
 }
 
-// Weights that are their own master lie as their tensors do, with gaps: they pass through a copy, part by part.
+// Weights that are their own master, or a part of it, lie as their tensors do, with gaps: it passes through a copy, part by
+// part.
 void ParameterGroup::visit_states(StateShard& shard, StateAccess access, const StateRange& wanted,
                                   const StateVisit& visit) {
   ZERO_CHECK(access != StateAccess::read_write, "states are read or written");
@@ -58,7 +77,8 @@ void ParameterGroup::visit_states(StateShard& shard, StateAccess access, const S
   const bool writes = access == StateAccess::write;
   const ShardLease rest = weights_.at_rest(writes);
   const at::Tensor weights = weights_.own_of(rest.tensor());
-  const bool as_it_is = shard.has_master() && (context_.make_states || context_.device.is_cpu());
+  const bool as_it_is =
+      shard.has_master() && !shard.splits_master() && (context_.make_states || context_.device.is_cpu());
   shard.store().for_each_chunk(access, [&](const StateChunk& chunk) {
     const std::int64_t most = as_it_is ? chunk.end - chunk.begin : state_chunk;
     for (std::int64_t begin = chunk.begin; begin < chunk.end; begin += most) {
@@ -66,19 +86,31 @@ void ParameterGroup::visit_states(StateShard& shard, StateAccess access, const S
       if (!writes && (end <= wanted.begin || wanted.end <= begin)) continue;
       std::vector<at::Tensor> states = shard.view(chunk, begin, end - begin);
       if (!shard.has_master()) states.insert(states.begin(), at::zeros({end - begin}, weights.options()));
+      at::Tensor remainder;
+      if (shard.splits_master())
+        remainder =
+            std::exchange(states.front(), at::zeros({end - begin}, states.front().options().dtype(precision().master)));
       const auto for_each_weight = [&](const auto& copy) {
         shard.for_each_segment({begin, end, {}}, [&](const StateSegment& part) {
-          copy(weights.narrow(0, part.flat_begin, part.count),
-               states.front().narrow(0, part.begin - begin, part.count));
+          const auto of = [&](const at::Tensor& all) { return all.narrow(0, part.begin - begin, part.count); };
+          copy(weights.narrow(0, part.flat_begin, part.count), of(states.front()),
+               remainder.defined() ? of(remainder) : remainder);
         });
       };
-      if (!shard.has_master())
-        for_each_weight([](const at::Tensor& own, const at::Tensor& master) { master.copy_(own); });
+      if (remainder.defined())
+        for_each_weight(join);
+      else if (!shard.has_master())
+        for_each_weight([](const at::Tensor& own, const at::Tensor& master, const at::Tensor&) { master.copy_(own); });
       const HostPart part(states, access);
       visit(part.chunk(begin, end));
       if (!writes) continue;
       part.put_back();
-      for_each_weight([](const at::Tensor& own, const at::Tensor& master) { own.copy_(master); });
+      if (remainder.defined()) {
+        remainder.zero_();
+        for_each_weight(split);
+      } else {
+        for_each_weight([](const at::Tensor& own, const at::Tensor& master, const at::Tensor&) { own.copy_(master); });
+      }
     }
   });
   if (writes) host_update_->take_weights(weights);
@@ -137,17 +169,23 @@ void ParameterGroup::load_states(WeightSource& source, const at::Tensor& weights
     shard->store().for_each_chunk(StateAccess::write, [&](const StateChunk& chunk) {
       const std::vector<at::Tensor> states = shard->view(chunk, chunk.begin, chunk.end - chunk.begin);
       for (const at::Tensor& state : states) state.zero_();
-      shard->for_each_segment(chunk, [&](const StateSegment& part) {
+      const auto load = [&](const StateSegment& part) {
         const at::Tensor own_weights = weights.narrow(0, part.flat_begin, part.count);
         const auto of = [&](int state) {
           return states[std::size_t(state)].narrow(0, part.begin - chunk.begin, part.count);
         };
-        if (own) {
-          read_into(source, part.flat_begin, of(0));
-          own_weights.copy_(of(0));
-        }
-        if (initial >= 0) of(own + initial).copy_(own ? of(0) : own_weights);
-      });
+        at::Tensor master = own ? of(0) : own_weights;
+        if (shard->splits_master()) master = at::empty({part.count}, master.options().dtype(precision().master));
+        if (own) read_into(source, part.flat_begin, master);
+        if (shard->splits_master())
+          split(own_weights, master, of(0));
+        else if (own)
+          own_weights.copy_(master);
+        if (initial >= 0) of(own + initial).copy_(master);
+      };
+      const std::int64_t most = shard->splits_master() ? state_chunk : chunk.end - chunk.begin;
+      for (std::int64_t begin = chunk.begin; begin < chunk.end; begin += most)
+        shard->for_each_segment({begin, std::min(begin + most, chunk.end), {}}, load);
     });
   }
 }
@@ -222,12 +260,26 @@ void ParameterGroup::export_weights(const TensorSink& sink) {
     return export_flat(weights_.own_of(rest.tensor()).to(context_.device), sink);
   }
   const at::Tensor own = at::zeros({own_.numel}, at::TensorOptions().dtype(precision().master).device(context_.device));
-  for (const auto& shard : states_)
-    shard->store().for_each_chunk(StateAccess::read, [&](const StateChunk& chunk) {
-      shard->for_each_segment(chunk, [&](const StateSegment& part) {
-        own.narrow(0, part.flat_begin, part.count).copy_(shard->view(chunk, part.begin, part.count).front());
+  // `weights`: where masters are split.
+  const auto copy_masters = [&](const at::Tensor& weights) {
+    for (const auto& shard : states_)
+      shard->store().for_each_chunk(StateAccess::read, [&](const StateChunk& chunk) {
+        shard->for_each_segment(chunk, [&](const StateSegment& part) {
+          const at::Tensor to = own.narrow(0, part.flat_begin, part.count),
+                           stored = shard->view(chunk, part.begin, part.count).front();
+          if (shard->splits_master())
+            join(weights.narrow(0, part.flat_begin, part.count), to, stored);
+          else
+            to.copy_(stored);
+        });
       });
-    });
+  };
+  if (context_.storage.split_master) {
+    const ShardLease rest = weights_.at_rest(false);
+    copy_masters(weights_.own_of(rest.tensor()));
+  } else {
+    copy_masters({});
+  }
   export_flat(own, sink);
 }
 

@@ -36,6 +36,7 @@ EngineOptions options_of(const ActivationWork& work) {
   options.precision = {work.compute, at::kFloat, work.compute, at::kFloat};
   options.recompute_every = work.recompute_every;
   options.recompute_attention = work.recompute_attention;
+  options.keep_inputs = work.keep_inputs;
   return options;
 }
 
@@ -50,8 +51,9 @@ struct HeadSizes {
   HeadSizes(const Model& model, const ActivationWork& work)
       : sum(rounded_up(4 * model.config.vocab_size * model.config.hidden_size)) {
     const std::int64_t row = model.config.vocab_size * std::int64_t(c10::elementSize(work.compute));
-    const std::int64_t rows = logits_chunk_rows(row, work.logits_bytes > 0 ? work.logits_bytes : default_logits_bytes);
     const std::int64_t tokens = work.batch * work.seq_len;
+    const std::int64_t rows =
+        logits_chunk_rows(tokens, row, work.logits_bytes > 0 ? work.logits_bytes : default_logits_bytes);
     for (const std::int64_t chunk : {std::min(tokens, rows), tokens % rows})
       if (chunk > 0) chunks.insert(rounded_up(chunk * row));
   }

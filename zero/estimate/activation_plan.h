@@ -17,6 +17,7 @@ struct ActivationWork {
   std::int64_t logits_bytes = 0;     // of one chunk; 0: the default of the CPU
   bool masked_targets = false;       // some targets are not trained
   bool recompute_attention = false;  // as EngineOptions
+  bool keep_inputs = false;          // as EngineOptions
   bool on_device = false;            // a GPU computes, by LibTorch's fused attention
   bool packed = false;               // rows hold several documents
 

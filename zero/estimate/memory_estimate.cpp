@@ -21,6 +21,9 @@ namespace {
 // Beyond what a fresh process holds: code and tables of the matrix library, its packing buffers, stacks of threads.
 constexpr std::int64_t warm_process = std::int64_t{32} << 20;
 
+// Of a GPU's free memory, that may be planned with where less would do: its allocator's blocks are larger than tensors.
+constexpr double share_of_device = 0.9;
+
 MemoryEstimate estimate_work(MemoryWork work, const BatchArithmetic& batch, MemoryPlanner& planner,
                              const NodeBudget& budget) {
   const bool on_device = budget.device_free.has_value();
@@ -32,6 +35,7 @@ MemoryEstimate estimate_work(MemoryWork work, const BatchArithmetic& batch, Memo
   MemoryEstimate estimate;
   estimate.plan = planner.plan(work);
   estimate.copies_checkpoints = work.copies_checkpoints;
+  estimate.keeps_inputs = work.engine.keep_inputs;
   const std::int64_t in_memory = on_device ? estimate.plan.host + estimate.plan.pinned : estimate.plan.peak();
   estimate.process = process_peak(budget.process, in_memory);
   estimate.rank_peak = in_memory + estimate.process;
@@ -44,9 +48,20 @@ MemoryEstimate estimate_work(MemoryWork work, const BatchArithmetic& batch, Memo
   return estimate;
 }
 
+/// Whether a GPU has room to spare for what need not be kept.
+bool has_room(const MemoryEstimate& estimate, const NodeBudget& budget) {
+  return estimate.fits && double(estimate.plan.peak()) <= share_of_device * double(*budget.device_free);
+}
+
 MemoryEstimate estimate_one(const Config& config, const BatchArithmetic& batch, MemoryPlanner& planner,
                             const NodeBudget& budget) {
   MemoryWork work = memory_work_of(config, batch);
+  if (config.activation_checkpoint.keep == "auto" && budget.device_free) {
+    work.engine.keep_inputs = true;
+    const MemoryEstimate keeping = estimate_work(work, batch, planner, budget);
+    if (has_room(keeping, budget)) return keeping;
+    work.engine.keep_inputs = false;
+  }
   MemoryEstimate estimate = estimate_work(work, batch, planner, budget);
   if (estimate.fits || !work.copies_checkpoints) return estimate;
   work.copies_checkpoints = false;

@@ -36,6 +36,7 @@ struct MemoryEstimate {
   std::int64_t node_peak = 0;       // of all ranks of the node
   std::int64_t node_offer = 0;      // what they may take
   bool copies_checkpoints = false;  // asked for, and there is room for it: a run that has none waits for them instead
+  bool keeps_inputs = false;        // what norms and activations give: asked for, or there is room for it
   bool fits = false;
   // where it does not fit: the nearest configuration that does, as arguments; empty: there is none
   std::string nearest;

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "comm/collective_memory.h"
+#include "models/ops/matrix_product.h"
 #include "zero/checkpoint/state_shares.h"
 #include "zero/config/config_rules.h"
 #include "zero/config/setup.h"
@@ -47,6 +48,7 @@ const ActivationBytes& MemoryPlanner::activations(const MemoryWork& work) {
   own.on_device = work.on_device;
   own.recompute_every = work.engine.recompute_every;
   own.recompute_attention = work.engine.recompute_attention;
+  own.keep_inputs = work.engine.keep_inputs;
   const auto [place, is_new] = known_.try_emplace(own);
   if (is_new) place->second = plan_activations(model_, own);
   return place->second;
@@ -61,7 +63,10 @@ MemoryPlan MemoryPlanner::plan(const MemoryWork& work) {
   plan.optimizer = rank.live(MemoryCategory::optimizer);
   plan.gather_buffers = rank.engine().gather_buffer_bytes();
   plan.reduce_buffers = rank.engine().reduce_buffer_bytes();
-  if (work.on_device) plan.sums = parts_of_sums(rank);
+  if (work.on_device) {
+    plan.sums = parts_of_sums(rank);
+    plan.workspace = device_product_workspace;
+  }
   plan.matrices = rank.whole_matrices();
   add_offloaded(plan, rank, work);
   for (const auto& group : rank.engine().groups()) {
@@ -99,7 +104,10 @@ PaperBytes paper_bytes(double trained, double frozen_bytes, const EngineOptions&
     return bytes / (placement == Placement::sharded ? ranks : 1);
   };
   const Precision& precision = engine.precision;
-  const double states = double(bytes_of(precision.master)) * (precision.weights_are_master() ? 2 : 3);
+  const StateStorage& storage = engine.storage;
+  const double moments = 2 * double(bytes_of(storage.bf16_states ? at::kBFloat16 : precision.master));
+  const double master = double(bytes_of(storage.split_master ? at::kShort : precision.master));
+  const double states = moments + (precision.weights_are_master() ? 0 : master);
   const double frozen = engine.keep_frozen ? frozen_bytes : share(engine.plan.parameters, frozen_bytes);
   return {share(engine.plan.parameters, trained * double(bytes_of(precision.compute))) + frozen,
           share(engine.plan.gradients, trained * double(bytes_of(precision.gradient))),

@@ -27,6 +27,7 @@ struct MemoryPlan {
                optimizer = 0;  // in memory between steps, with padding and a disk tier's buffers
   std::int64_t gather_buffers = 0, reduce_buffers = 0;
   std::int64_t sums = 0;  // of a GPU run of several ranks: the parts of sums over ranks that are on their way, at most
+  std::int64_t workspace = 0;  // of a GPU run: of its matrix products
   ActivationBytes activations;
   std::int64_t matrices = 0;    // beyond what is held between steps, while Muon makes whole ones orthogonal
   std::int64_t load = 0;        // beyond what is held between steps, while weights are loaded
@@ -38,7 +39,8 @@ struct MemoryPlan {
   std::int64_t checkpoint = 0;  // on disk, of all ranks together
 
   std::int64_t at_rest() const {
-    return parameters + gradients + optimizer + gather_buffers + reduce_buffers + sums + copy + activations.at_rest;
+    return parameters + gradients + optimizer + gather_buffers + reduce_buffers + sums + workspace + copy +
+           activations.at_rest;
   }
   /// While a micro-batch is computed.
   std::int64_t micro_batch_peak() const {

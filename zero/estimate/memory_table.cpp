@@ -79,6 +79,7 @@ std::string rank_table(const Config& config, const BatchArithmetic& batch, const
   table += row("gather buffers", p.gather_buffers, p.gather_buffers);
   table += row("reduce buffers", p.reduce_buffers, p.reduce_buffers);
   table += row("parts of sums", p.sums, p.sums);
+  table += row("workspace of products", p.workspace, p.workspace);
   table += row("activations", a.at_rest, a.activations + a.batch);
   table += row("logits", 0, a.logits);
   table += row("gradients of a unit", 0, a.unit_gradients);

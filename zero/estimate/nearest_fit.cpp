@@ -52,7 +52,8 @@ Change offloads(const Config& config, const std::string& key, const std::string&
 }
 
 std::vector<Change> changes_of(const Config& config, bool on_device) {
-  Change stages, recompute, gradients, batches;
+  Change kept, stages, recompute, gradients, batches;
+  if (config.activation_checkpoint.keep == "on") kept.push_back({{"activation_checkpoint.keep", std::string("auto")}});
   for (std::int64_t stage = config.zero.stage + 1; stage <= 3; ++stage) stages.push_back({{"zero.stage", stage}});
   if (config.activation_checkpoint.mode != "full")
     recompute.push_back({{"activation_checkpoint.mode", std::string("full")}});
@@ -64,7 +65,8 @@ std::vector<Change> changes_of(const Config& config, bool on_device) {
     if (!config.is_given("training.global_batch_size"))
       batches.back().emplace_back("training.global_batch_size", *config.training.global_batch_size);
   }
-  return {stages,
+  return {kept,
+          stages,
           recompute,
           gradients,
           offloads(config, "offload.optimizer", config.offload.optimizer, on_device),

@@ -10,7 +10,7 @@ namespace zero {
 
 using FitTest = std::function<bool(const Config& config, const BatchArithmetic& batch)>;
 
-/// Tries a higher stage, then recomputing all activations, gradients in bf16, the optimizer's states on disk
+/// Tries keeping less for backward, a higher stage, then recomputing all activations, gradients in bf16, the optimizer's states on disk
 /// (`on_device`, of a GPU run: on the host first), the parameters likewise, a smaller local batch; every combination of
 /// milder changes before a harsher one. Where none fits and a trained model is the start, LoRA in their place, then
 /// with the base in 8 bits or NF4. The first that fits, as it is given to zero_train ("--set zero.stage=3 --set

@@ -74,7 +74,8 @@ int LayoutRuns::start(const Layout& layout, const std::string& record, std::int6
   words.insert(words.end(), {"--record", record, "--steps", std::to_string(steps)});
   words.insert(words.end(), more.begin(), more.end());
   fs::create_directories(path("disk"));
-  return run_program_to_end(words, {text("OMP_NUM_THREADS=", run_.threads)}, path("log"));
+  return run_program_to_end(words, {text("OMP_NUM_THREADS=", run_.threads + (layout.more_threads ? 1 : 0))},
+                            path("log"));
 }
 
 LayoutRuns::Outcome LayoutRuns::train(const Layout& layout, const Layout* begins) {

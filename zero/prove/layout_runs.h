@@ -18,7 +18,7 @@ struct ProofRun {
   std::int64_t global_batch_size = 1;
   bool has_validation = false;
   bool goes_back = false;  // where a step is not finite; without checkpoints it is skipped instead
-  int threads = 1;         // of each rank, the same in all layouts
+  int threads = 1;         // of each rank, the same in all layouts but where one has more
   std::string folder;
 };
 

@@ -129,9 +129,11 @@ class Layouts {
     like_stage_3("states in host memory", {"offload.optimizer=cpu", "offload.parameters=cpu"});
     like_stage_3("recompute", {"activation_checkpoint.mode=full"});
     like_stage_3("messages", {"comm.shared_memory=off"});
+    if (config_.job.over_ranks()) like_stage_3("more threads", {}).more_threads = true;
     if (!limits_.full) return;
     like_stage_3("recompute attention", {"activation_checkpoint.mode=attention"});
     like_stage_3("recompute some blocks", {"activation_checkpoint.mode=selective"});
+    like_stage_3("inputs kept", {"activation_checkpoint.keep=on"});
     if (config_.lora) like_stage_3("frozen weights kept", {"zero.frozen=keep"});
     Layout& stage_1 = add("stage 1, states on disk", few_, 1, at_once(few_));
     if (!sums_) stage_1.same_as = "stage 1";
@@ -195,6 +197,7 @@ std::string Layout::describe(std::int64_t global_batch_size) const {
   if (shard_degree > 0) words += text(", shards over ", shard_degree);
   words += text(", ", global_batch_size / (ranks * micro_batch_rows), " x ", micro_batch_rows, " rows, ", precision);
   for (const std::string& other : others) words += ", " + other;
+  if (more_threads) words += ", one thread more a rank";
   if (!begins_as.empty()) words += ", from a checkpoint of `" + begins_as + "`";
   return words;
 }
@@ -215,6 +218,9 @@ std::vector<std::string> Layout::overrides(std::int64_t global_batch_size) const
                                   "metrics.log_interval=1",
                                   "metrics.dump_first_step="};
   all.insert(all.end(), others.begin(), others.end());
+  if (precision != "bf16") all.emplace_back("optimizer.master_dtype=fp32");  // there is none to split
+  // Where states are rounded at random the least difference turns some of them: nothing finer would show.
+  if (precision == "fp32") all.emplace_back("optimizer.state_dtype=fp32");
   return all;
 }
 

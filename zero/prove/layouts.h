@@ -22,7 +22,8 @@ struct Layout {
   std::string same_as;  // the layout whose bits this one must have; empty: those of none, being added in other orders
   std::string
       begins_as;  // the layout that trains the first half of the steps, and is stopped; empty: this one, unstopped
-  bool is_probe = false;  // run for what rounding does, and compared with nothing
+  bool more_threads = false;  // of each rank one more than in the other layouts
+  bool is_probe = false;      // run for what rounding does, and compared with nothing
 
   /// "2 ranks, stage 3, 4 x 1 rows".
   std::string describe(std::int64_t global_batch_size) const;

@@ -33,10 +33,12 @@ constexpr const char* scheme =
 // Sections and keys that change how a result is reached, or how long a run is, and not what a step does.
 const std::set<std::string> free_sections{"job",     "zero",       "comm",   "activation_checkpoint",
                                           "offload", "checkpoint", "metrics"};
-const std::set<std::string> free_keys{"training.steps",        "training.epochs",       "training.local_batch_size",
-                                      "training.precision",    "training.device",       "training.validation_interval",
-                                      "data.validation",       "training.on_nonfinite", "training.max_skipped_steps",
-                                      "training.max_rollbacks"};
+const std::set<std::string> free_keys{"training.steps",         "training.epochs",       "training.local_batch_size",
+                                      "training.precision",     "training.device",       "training.validation_interval",
+                                      "data.validation",        "training.on_nonfinite", "training.max_skipped_steps",
+                                      "training.max_rollbacks", "optimizer.master_dtype"};
+// What all runs had before there was a key for it.
+const std::map<std::string, std::string> values_before{{"optimizer.state_dtype", "\"fp32\""}};
 // Of [job], of which nobody is told: they say where and how long, and not how.
 const std::set<std::string> untold_keys{"job.output_dir", "job.time_limit"};
 // Told by their content, or in another way.
@@ -193,8 +195,8 @@ std::vector<Difference> differences(const Config& config, const Settings& now, c
   for (const auto& [key, value] : before) keys.insert(key);
   for (const auto& [key, value] : after) keys.insert(key);
   const auto value_in = [](const std::map<std::string, std::string>& settings, const std::string& key) {
-    const auto found = settings.find(key);
-    return found == settings.end() ? std::string("none") : found->second;
+    const auto found = settings.find(key), always = values_before.find(key);
+    return found != settings.end() ? found->second : always != values_before.end() ? always->second : "none";
   };
   const std::string name = "optimizer.name";
   const bool other_optimizer = value_in(before, name) != value_in(after, name);
@@ -218,6 +220,10 @@ std::string refusal_of(const Config& config, const Difference& d, const std::str
   if (d.key == "optimizer.name")
     return text(config.where(d.key), ": is ", d.is, " now, and ", d.was, " in ", checkpoint,
                 ": the states of one optimizer are none of another: go on with ", d.was,
+                ", or begin a run with its weights (zero_export)");
+  if (d.key == "optimizer.state_dtype")
+    return text(config.where(d.key), ": is ", d.is, " now, and ", d.was, " in ", checkpoint,
+                ": states in one type are not read as another: go on with ", d.was,
                 ", or begin a run with its weights (zero_export)");
   if (d.key == "optimizer.group")
     return text(config.where(d.key), ": differs from ", checkpoint, ": ", changed_groups(config, d.was),

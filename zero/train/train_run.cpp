@@ -158,8 +158,13 @@ std::string why_not_copied(const Config& config) {
                                     : "states lie on disk ([offload]), for want of memory that a copy would take";
 }
 
+bool on_all(Communicator& ranks, bool mine) {
+  const std::vector<std::int64_t> all = all_gather_number(ranks, mine);
+  return std::find(all.begin(), all.end(), 0) == all.end();
+}
+
 /// Rank 0 prints what the run will take of its node, or of the machine that is asked about; too little memory ends the
-/// run here. Whether checkpoints are copied is the same on all ranks.
+/// run here. Whether checkpoints are copied and what is kept for backward is the same on all ranks.
 MemoryEstimate tell_estimate(Job& job, const Plan& plan, const Model& model, const TrainArguments& arguments) {
   MemoryEstimate estimate;
   all_or_none(job.control(), [&] {
@@ -181,8 +186,8 @@ MemoryEstimate tell_estimate(Job& job, const Plan& plan, const Model& model, con
     require_fit(plan.config, estimate, budget);
     if (!arguments.dry_run) check_room(job, plan, model, estimate.plan, plan.config.training.steps);
   });
-  for (const std::int64_t copies : all_gather_number(job.control(), estimate.copies_checkpoints))
-    if (copies == 0) estimate.copies_checkpoints = false;
+  estimate.copies_checkpoints = on_all(job.control(), estimate.copies_checkpoints);
+  estimate.keeps_inputs = on_all(job.control(), estimate.keeps_inputs);
   if (job.rank() == 0 && plan.config.checkpoint.asynchronous && plan.config.checkpoint.is_regular() &&
       !estimate.copies_checkpoints)
     log_warning(plan.config.where("checkpoint.asynchronous"), ": ", why_not_copied(plan.config), ", so ",
@@ -314,6 +319,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
   engine_options.device = plan.device;
   all_or_none(job.control(), [&] { engine_options.offload = offload_policy_of(plan.config, job.rank(), plan.device); });
   engine_options.overlap = on_device != nullptr && job.size() > 1;
+  engine_options.keep_inputs = estimate.keeps_inputs;
   const ComputeStream compute(plan.device);
   Mesh mesh(on_device ? *on_device : communicator, plan.batch.mesh, &communicator);
   Engine engine(chain_of(run.model), mesh, engine_options);

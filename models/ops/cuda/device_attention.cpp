@@ -8,7 +8,7 @@
 #include "base/numbers/number_types.h"
 #include "models/ops/backends.h"
 #include "models/ops/cuda/device_operators.h"
-#include "models/ops/cuda/row_launchers.h"
+#include "models/ops/cuda/rotary_launchers.h"
 
 namespace zero::cuda {
 namespace {
@@ -16,79 +16,97 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-struct Turn {
-  at::Tensor cos, sin, positions;
-  std::int64_t heads;
-};
-
-at::Tensor turn(const at::Tensor& qkv, const Turn& how, bool back) {
-  const c10::OptionalDeviceGuard guard(qkv.device());
-  const at::Tensor in = qkv.contiguous(), out = at::empty_like(in);
-  const std::int64_t half = how.cos.size(1);
-  const std::int64_t* positions = how.positions.defined() ? how.positions.const_data_ptr<std::int64_t>() : nullptr;
-  rotate(RotateJob{in.const_data_ptr(), out.data_ptr(), how.cos.const_data_ptr<float>(),
-                   how.sin.const_data_ptr<float>(), positions, in.size(0) * in.size(1), int(in.size(1)), int(how.heads),
-                   int(2 * half), int(in.size(2)), back},
-         {c10::cuda::getCurrentCUDAStream(in.get_device()).stream(), number_of(in.scalar_type())});
-  return out;
-}
-
-class RotateFunction : public torch::autograd::Function<RotateFunction> {
+class HeadsFunction : public torch::autograd::Function<HeadsFunction> {
  public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, const at::Tensor& cos,
-                            const at::Tensor& sin, const std::optional<at::Tensor>& positions, std::int64_t heads) {
+  static variable_list forward(AutogradContext* context, const at::Tensor& qkv, const at::Tensor& cos,
+                               const at::Tensor& sin, const std::optional<at::Tensor>& positions,
+                               const AttentionShape& shape) {
+    const c10::OptionalDeviceGuard guard(qkv.device());
+    const at::Tensor rows = qkv.contiguous();
     context->save_for_backward({cos, sin, positions.value_or(at::Tensor())});
-    context->saved_data["heads"] = heads;
-    return turn(qkv, {cos, sin, positions.value_or(at::Tensor()), heads}, false);
+    context->saved_data["heads"] = shape.heads;
+    context->saved_data["kv_heads"] = shape.kv_heads;
+    rotate(rows.data_ptr(), turning(rows, shape, {cos, sin}, positions.value_or(at::Tensor())), stream_for(rows));
+    if (rows.is_same(qkv)) torch::autograd::impl::bump_version(qkv);  // whoever saved it for backward must be told
+    // No views for autograd, to which they are results of this function.
+    const at::Tensor all = rows.detach().view({qkv.size(0), qkv.size(1), -1, shape.head_dim});
+    return {all.narrow(2, 0, shape.heads).detach(), all.narrow(2, shape.heads, shape.kv_heads).detach(),
+            all.narrow(2, shape.heads + shape.kv_heads, shape.kv_heads).detach()};
   }
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
     refuse_second_derivative("zero::attention");
     const variable_list saved = context->get_saved_variables();
-    return {turn(grads[0], {saved[0], saved[1], saved[2], context->saved_data["heads"].toInt()}, true), {}, {}, {}, {}};
+    const AttentionShape shape{context->saved_data["heads"].toInt(), context->saved_data["kv_heads"].toInt(),
+                               2 * saved[0].size(1)};
+    const c10::OptionalDeviceGuard guard(grads[0].device());
+    const at::Tensor dqkv = at::empty({grads[0].size(0), grads[0].size(1), shape.qkv_width()}, grads[0].options());
+    for (at::Tensor& grad : grads)
+      if (grad.stride(3) != 1) grad = grad.contiguous();
+    pack_heads({part(grads[0]), part(grads[1]), part(grads[2]), dqkv.data_ptr(),
+                turning(dqkv, shape, {saved[0], saved[1]}, saved[2])},
+               stream_for(dqkv));
+    return {dqkv, {}, {}, {}, {}};
+  }
+
+ private:
+  static Stream stream_for(const at::Tensor& rows) {
+    return {c10::cuda::getCurrentCUDAStream(rows.get_device()).stream(), number_of(rows.scalar_type())};
+  }
+  static Turning turning(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
+                         const at::Tensor& positions) {
+    return {table.cos.const_data_ptr<float>(),
+            table.sin.const_data_ptr<float>(),
+            positions.defined() ? positions.const_data_ptr<std::int64_t>() : nullptr,
+            qkv.size(0) * qkv.size(1),
+            int(qkv.size(1)),
+            int(shape.heads + shape.kv_heads),
+            int(shape.head_dim),
+            int(qkv.size(2))};
+  }
+  static HeadsGradient part(const at::Tensor& grad) {
+    return {grad.const_data_ptr(), grad.stride(0), grad.stride(1), grad.stride(2), int(grad.size(2))};
   }
 };
 
 }  // namespace
 
-at::Tensor rotate_qkv(const at::Tensor& qkv, const Rotary::Table& table, const at::Tensor& positions,
-                      std::int64_t turned) {
-  return RotateFunction::apply(qkv, table.cos, table.sin,
-                               positions.defined() ? std::optional(positions.contiguous()) : std::nullopt, turned);
+TurnedHeads turn_heads(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
+                       const at::Tensor& positions) {
+  const variable_list heads = HeadsFunction::apply(
+      qkv, table.cos, table.sin, positions.defined() ? std::optional(positions.contiguous()) : std::nullopt, shape);
+  return {heads[0], heads[1], heads[2]};
 }
 
 namespace {
 
-/// Rotation by a kernel, attention by one of LibTorch's fused ones. The heads stay views of the rotated qkv.
+/// Rotation by a kernel, in place, attention by one of LibTorch's fused ones. The heads stay where they lie in qkv.
 at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
                      const Batch& batch) {
   if (!takes_type(qkv)) return composed::attention(qkv, shape, table, batch);
-  const std::int64_t B = qkv.size(0), T = qkv.size(1), all_heads = shape.heads + 2 * shape.kv_heads,
-                     width = shape.heads * shape.head_dim;
+  const std::int64_t B = qkv.size(0), T = qkv.size(1), width = shape.heads * shape.head_dim;
   if (qkv.numel() == 0) return qkv.narrow(2, 0, width);
-  const at::Tensor rotated = rotate_qkv(qkv, table, batch.positions, shape.heads + shape.kv_heads);
-  const std::vector<std::int64_t> sizes{shape.heads, shape.kv_heads, shape.kv_heads};
+  TurnedHeads heads = turn_heads(qkv, shape, table, batch.positions);
   const bool half = qkv.scalar_type() != at::kFloat && shape.head_dim % 8 == 0,
              windowed = shape.window > 0 && shape.window < T;
   const std::optional<double> scale = shape.scale > 0 ? std::optional(shape.scale) : std::nullopt;
   const auto before = windowed ? std::optional<std::int64_t>(shape.window - 1) : std::nullopt,
              after = windowed ? std::optional<std::int64_t>(0) : std::nullopt;
   if (half && batch.spans.defined()) {
-    const auto parts = rotated.view({B * T, all_heads, shape.head_dim}).split_with_sizes(sizes, 1);
-    const auto found = at::_flash_attention_forward(
-        parts[0], parts[1], parts[2], batch.spans, batch.spans, batch.longest_span, batch.longest_span, 0.0,
-        /*is_causal=*/true, /*return_debug_mask=*/false, scale, before, after);
-    return std::get<0>(found).reshape({B, T, width});
-  }
-  if (half && windowed && !batch.documents.defined()) {
-    const auto parts = rotated.view({B, T, all_heads, shape.head_dim}).split_with_sizes(sizes, 2);
+    const auto tokens = [](const at::Tensor& part) { return part.flatten(0, 1); };
     const auto found =
-        at::_flash_attention_forward(parts[0], parts[1], parts[2], {}, {}, T, T, 0.0,
+        at::_flash_attention_forward(tokens(heads.q), tokens(heads.k), tokens(heads.v), batch.spans, batch.spans,
+                                     batch.longest_span, batch.longest_span, 0.0,
                                      /*is_causal=*/true, /*return_debug_mask=*/false, scale, before, after);
     return std::get<0>(found).reshape({B, T, width});
   }
-  auto parts = rotated.view({B, T, all_heads, shape.head_dim}).split_with_sizes(sizes, 2);
-  for (at::Tensor& part : parts) part = part.transpose(1, 2);
+  if (half && windowed && !batch.documents.defined()) {
+    const auto found =
+        at::_flash_attention_forward(heads.q, heads.k, heads.v, {}, {}, T, T, 0.0,
+                                     /*is_causal=*/true, /*return_debug_mask=*/false, scale, before, after);
+    return std::get<0>(found).reshape({B, T, width});
+  }
+  for (at::Tensor* part : {&heads.q, &heads.k, &heads.v}) *part = part->transpose(1, 2);
   at::Tensor mask = batch.bias.defined() ? batch.bias : document_mask(batch.documents);
   if (const at::Tensor window = window_mask(T, shape.window, qkv.device()); window.defined())
     mask = !mask.defined()                   ? window
@@ -96,8 +114,8 @@ at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, const R
                                              : mask.masked_fill(window.logical_not(), -INFINITY);
   // The kernel that takes fp32 or a mask knows no groups of heads.
   if (qkv.scalar_type() == at::kFloat || mask.defined())
-    for (int i : {1, 2}) parts[i] = parts[i].repeat_interleave(shape.heads / shape.kv_heads, 1);
-  return composed::attend(parts[0], parts[1], parts[2], mask, {.causal = true, .scale = shape.scale});
+    for (at::Tensor* part : {&heads.k, &heads.v}) *part = part->repeat_interleave(shape.heads / shape.kv_heads, 1);
+  return composed::attend(heads.q, heads.k, heads.v, mask, {.causal = true, .scale = shape.scale});
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/numbers/number_types.h"
 #include "models/ops/backends.h"
+#include "models/ops/cuda/lt_product.h"
 #include "models/ops/cuda/row_launchers.h"
 #include "models/ops/head_rows.h"
 
@@ -71,11 +72,14 @@ at::Tensor rms_norm_again(const at::Tensor& x, const at::Tensor& weight, const a
 }
 
 TensorPair rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
-                             const at::Tensor& rstd, bool want_weight) {
+                             const at::Tensor& rstd, bool want_weight, const std::optional<at::Tensor>& beside) {
   const c10::OptionalDeviceGuard guard(x.device());
   check_norm(x, weight, rstd);
   ZERO_CHECK(dy.sizes() == x.sizes() && dy.device() == x.device(), "a norm's gradient has the shape of its rows");
-  if (!takes(x, weight) || !takes_beside(x, dy)) return composed::rms_norm_backward(dy, x, weight, rstd, want_weight);
+  ZERO_CHECK(!beside || (beside->sizes() == x.sizes() && beside->device() == x.device()),
+             "what is added to a norm's gradient has the shape of its rows");
+  if (!takes(x, weight) || !takes_beside(x, dy) || (beside && !takes_beside(x, *beside)))
+    return composed::rms_norm_backward(dy, x, weight, rstd, want_weight, beside);
   const at::Tensor dx = at::empty_like(x);
   // Enough blocks to hide the latency of a row's sums behind other rows.
   const std::int64_t most = 4 * at::cuda::getCurrentDeviceProperties()->multiProcessorCount;
@@ -83,8 +87,8 @@ TensorPair rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at
   const at::Tensor partial = want_weight ? at::empty({parts, x.size(1)}, precise(x)) : at::Tensor();
   rms_norm_backward(
       RmsNormBackwardJob{dy.const_data_ptr(), x.const_data_ptr(), weight.const_data_ptr(), rstd.const_data_ptr<float>(),
-                         dx.data_ptr(), want_weight ? partial.data_ptr<float>() : nullptr, parts, x.size(0),
-                         int(x.size(1))},
+                         beside ? beside->const_data_ptr() : nullptr, dx.data_ptr(),
+                         want_weight ? partial.data_ptr<float>() : nullptr, parts, x.size(0), int(x.size(1))},
       stream_for(x));
   return {dx, want_weight ? partial.sum(0).to(weight.scalar_type()) : at::Tensor()};
 }
@@ -108,16 +112,31 @@ at::Tensor swiglu_backward(const at::Tensor& dy, const at::Tensor& gate_up) {
   return d;
 }
 
+/// Of contiguous rows, which become their gradient with a scale.
+TensorPair losses_of(const at::Tensor& rows, const at::Tensor& targets, const at::Tensor& scale) {
+  const at::Tensor losses = at::empty({rows.size(0)}, precise(rows)), lse = at::empty_like(losses);
+  cross_entropy(CrossEntropyJob{rows.data_ptr(), targets.const_data_ptr<std::int64_t>(), lse.data_ptr<float>(),
+                                losses.data_ptr<float>(), rows.size(0), int(rows.size(1)),
+                                scale.defined() ? scale.const_data_ptr<float>() : nullptr},
+                stream_for(rows));
+  return {losses.sum(), lse};
+}
+
 TensorPair cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
   const c10::OptionalDeviceGuard guard(logits.device());
   check_logits(logits, targets);
   if (!takes_type(logits)) return composed::cross_entropy(logits, targets);
+  return losses_of(logits.contiguous(), targets, {});
+}
+
+TensorPair cross_entropy_gradient_(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& scale) {
+  const c10::OptionalDeviceGuard guard(logits.device());
+  check_logits(logits, targets);
+  if (!takes_type(logits)) return composed::cross_entropy_gradient_(logits, targets, scale);
   const at::Tensor rows = logits.contiguous();
-  const at::Tensor losses = at::empty({logits.size(0)}, precise(logits)), lse = at::empty_like(losses);
-  cross_entropy(CrossEntropyJob{rows.data_ptr(), targets.const_data_ptr<std::int64_t>(), lse.data_ptr<float>(),
-                                losses.data_ptr<float>(), rows.size(0), int(rows.size(1)), nullptr},
-                stream_for(logits));
-  return {losses.sum(), lse};
+  const TensorPair found = losses_of(rows, targets, scale.to(at::kFloat));
+  if (!rows.is_same(logits)) logits.copy_(rows);
+  return found;
 }
 
 void cross_entropy_backward_(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse,
@@ -157,7 +176,26 @@ std::vector<std::int64_t> logits_chunks(const at::Tensor& rows, std::int64_t row
   return composed::logits_chunks(rows, row_bytes, most ? most : default_device_logits_bytes);
 }
 
-void add_product_(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
+void matrix_product_into(LtProduct& products, const at::Tensor& out, const at::Tensor& a, const at::Tensor& b,
+                         bool add) {
+  const c10::OptionalDeviceGuard guard(out.device());
+  check_product(a, b, out);
+  if (!products.multiply({out, a, b, add ? out : at::Tensor(), {}})) composed::matrix_product_into(out, a, b, add);
+}
+
+at::Tensor matrix_product(LtProduct& products, const at::Tensor& a, const at::Tensor& b,
+                          const std::optional<at::Tensor>& residual, const std::optional<at::Tensor>& bias) {
+  const c10::OptionalDeviceGuard guard(a.device());
+  const at::Tensor out = at::empty({a.size(0), b.size(1)}, a.options()), added = residual.value_or(at::Tensor()),
+                   beside = bias.value_or(at::Tensor());
+  check_product(a, b, added.defined() ? added : out, beside);
+  return products.multiply({out, a, b, added, beside}) ? out : composed::matrix_product(a, b, residual, bias);
+}
+
+void add_product_(LtProduct& products, const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
+  const c10::OptionalDeviceGuard guard(sum.device());
+  check_product(a.t(), b, sum);
+  if (products.multiply({sum, a.t(), b, sum, {}})) return;
   if (sum.scalar_type() == a.scalar_type())
     sum.addmm_(a.t(), b);
   else
@@ -174,12 +212,24 @@ void register_kernels(torch::Library& library) {
   library.impl("swiglu", device::swiglu);
   library.impl("swiglu_backward", device::swiglu_backward);
   library.impl("cross_entropy", device::cross_entropy);
+  library.impl("cross_entropy_gradient_", device::cross_entropy_gradient_);
   library.impl("cross_entropy_backward_", device::cross_entropy_backward_);
   library.impl("dropout_mask", device::dropout_mask);
   library.impl("embedding_backward", device::embedding_backward);
   library.impl("trained_rows", device::trained_rows);
   library.impl("logits_chunks", device::logits_chunks);
-  library.impl("add_product_", device::add_product_);
+  // Never destroyed: CUDA may be gone by the time that a process destroys what is static.
+  auto* products = new LtProduct;
+  library.impl("matrix_product_into", [products](const at::Tensor& out, const at::Tensor& a, const at::Tensor& b,
+                                                 bool add) { device::matrix_product_into(*products, out, a, b, add); });
+  library.impl("matrix_product",
+               [products](const at::Tensor& a, const at::Tensor& b, const std::optional<at::Tensor>& residual,
+                          const std::optional<at::Tensor>& bias) {
+                 return device::matrix_product(*products, a, b, residual, bias);
+               });
+  library.impl("add_product_", [products](const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
+    device::add_product_(*products, sum, a, b);
+  });
 }
 
 }  // namespace zero::cuda

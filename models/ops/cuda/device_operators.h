@@ -4,7 +4,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/library.h>
 
-#include "models/ops/rotary.h"
+#include "models/ops/attention.h"
 
 namespace zero::cuda {
 
@@ -19,8 +19,14 @@ bool takes_type(const at::Tensor& tensor);
 /// of their type.
 bool takes(const at::Tensor& rows, const at::Tensor& weight);
 
-/// qkv [B, T, width] with its first `turned` heads rotated, through autograd.
-at::Tensor rotate_qkv(const at::Tensor& qkv, const Rotary::Table& table, const at::Tensor& positions,
-                      std::int64_t turned);
+/// [B, T, heads or kv_heads, head_dim] each, in the memory of one qkv.
+struct TurnedHeads {
+  at::Tensor q, k, v;
+};
+
+/// qkv [B, T, width] with its queries and keys rotated in place (a copy where it is not contiguous), through autograd:
+/// qkv is used up.
+TurnedHeads turn_heads(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
+                       const at::Tensor& positions);
 
 }  // namespace zero::cuda

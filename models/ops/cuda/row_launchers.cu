@@ -1,41 +1,9 @@
-#include "models/ops/cuda/row_launchers.h"
-
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
-#include <stdexcept>
-#include <string>
+#include "models/ops/cuda/row_vectors.cuh"
 
 namespace zero::cuda {
 namespace {
 
-constexpr int threads = 256;
-constexpr int warps = threads / 32;
-
-__device__ float load(float x) { return x; }
-__device__ float load(__nv_bfloat16 x) { return __bfloat162float(x); }
-__device__ float load(__half x) { return __half2float(x); }
-template <class T>
-__device__ T store(float x);
-template <>
-__device__ float store<float>(float x) {
-  return x;
-}
-template <>
-__device__ __nv_bfloat16 store<__nv_bfloat16>(float x) {
-  return __float2bfloat16_rn(x);
-}
-template <>
-__device__ __half store<__half>(float x) {
-  return __float2half_rn(x);
-}
-
-/// 16 bytes of elements.
-template <class T>
-struct alignas(16) Pack {
-  static constexpr int size = 16 / sizeof(T);
-  T at[size];
-};
+constexpr unsigned max_blocks_y = 65535;
 
 /// The same sum in every thread of the block. `shared` has a float for each warp and is free again when the block is in
 /// step.
@@ -95,6 +63,7 @@ __global__ void __launch_bounds__(threads) rms_norm_backward_kernel(RmsNormBackw
     const auto* dy = static_cast<const Pack<T>*>(job.dy) + row * packs;
     const auto* x = static_cast<const Pack<T>*>(job.x) + row * packs;
     auto* dx = static_cast<Pack<T>*>(job.dx) + row * packs;
+    const auto* beside = static_cast<const Pack<T>*>(job.beside);
     const float rstd = job.rstd[row];
     float dot = 0;
     for (int i = threadIdx.x; i < packs; i += threads) {
@@ -109,10 +78,13 @@ __global__ void __launch_bounds__(threads) rms_norm_backward_kernel(RmsNormBackw
     const float mean = block_sum(dot, shared) / float(job.hidden);
     for (int i = threadIdx.x; i < packs; i += threads) {
       const Pack<T> d = dy[i], p = x[i], w = weight[i];
-      Pack<T> out;
+      Pack<T> out, more;
+      if (beside) more = beside[row * packs + i];
 #pragma unroll
-      for (int k = 0; k < Pack<T>::size; ++k)
-        out.at[k] = store<T>(rstd * (load(d.at[k]) * load(w.at[k]) - load(p.at[k]) * rstd * mean));
+      for (int k = 0; k < Pack<T>::size; ++k) {
+        const float own = rstd * (load(d.at[k]) * load(w.at[k]) - load(p.at[k]) * rstd * mean);
+        out.at[k] = store<T>(beside ? own + load(more.at[k]) : own);
+      }
       dx[i] = out;
     }
   }
@@ -123,23 +95,21 @@ __global__ void __launch_bounds__(threads) rms_norm_backward_kernel(RmsNormBackw
             column_sums[i * Pack<T>::size + k];
 }
 
+// Blocks along a row in x, runs of rows in y.
 template <class T>
 __global__ void __launch_bounds__(threads) swiglu_kernel(SwigluJob job) {
-  const std::int64_t row_packs = job.inner / Pack<T>::size, all = job.rows * row_packs;
-  const auto* in = static_cast<const Pack<T>*>(job.gate_up);
+  const int row_packs = job.inner / Pack<T>::size, column = blockIdx.x * threads + threadIdx.x;
+  if (column >= row_packs) return;
   const auto* dy = static_cast<const Pack<T>*>(job.dy);
-  auto* out = static_cast<Pack<T>*>(job.out);
-  for (std::int64_t i = std::int64_t(blockIdx.x) * threads + threadIdx.x; i < all;
-       i += std::int64_t(gridDim.x) * threads) {
-    const std::int64_t row = i / row_packs, column = i % row_packs, gate_at = row * 2 * row_packs + column,
-                       up_at = gate_at + row_packs;
-    const Pack<T> gate = in[gate_at], up = in[up_at];
-    Pack<T> first, second;
-    Pack<T> d;
-    if (dy) d = dy[i];
+  for (std::int64_t row = blockIdx.y; row < job.rows; row += gridDim.y) {
+    const std::int64_t wide = row * 2 * row_packs + column, narrow = row * row_packs + column;
+    const auto* in = static_cast<const Pack<T>*>(job.gate_up) + wide;
+    const Pack<T> gate = in[0], up = in[row_packs];
+    Pack<T> first, second, d;
+    if (dy) d = dy[narrow];
 #pragma unroll
     for (int k = 0; k < Pack<T>::size; ++k) {
-      const float g = load(gate.at[k]), u = load(up.at[k]), s = 1.0f / (1.0f + __expf(-g));
+      const float g = load(gate.at[k]), u = load(up.at[k]), s = __fdividef(1.0f, 1.0f + __expf(-g));
       if (dy) {
         first.at[k] = store<T>(load(d.at[k]) * u * s * (1.0f + g * (1.0f - s)));
         second.at[k] = store<T>(load(d.at[k]) * g * s);
@@ -147,30 +117,10 @@ __global__ void __launch_bounds__(threads) swiglu_kernel(SwigluJob job) {
         first.at[k] = store<T>(g * s * u);
       }
     }
-    if (dy) {
-      out[gate_at] = first;
-      out[up_at] = second;
-    } else {
-      out[i] = first;
-    }
+    auto* out = static_cast<Pack<T>*>(job.out) + (dy ? wide : narrow);
+    out[0] = first;
+    if (dy) out[row_packs] = second;
   }
-}
-
-template <class T>
-__global__ void __launch_bounds__(threads) rotate_kernel(RotateJob job) {
-  const std::int64_t token = blockIdx.x;
-  const int half = job.head_dim / 2, turned = job.heads * half;
-  const std::int64_t position = job.positions ? job.positions[token] : token % job.seq;
-  const T* in = static_cast<const T*>(job.qkv) + token * job.width;
-  T* out = static_cast<T*>(job.out) + token * job.width;
-  const float *cos = job.cos + position * half, *sin = job.sin + position * half;
-  for (int i = threadIdx.x; i < turned; i += threads) {
-    const int head = i / half, j = i % half, at = head * job.head_dim + j;
-    const float a = load(in[at]), b = load(in[at + half]), c = cos[j], s = job.back ? -sin[j] : sin[j];
-    out[at] = store<T>(a * c - b * s);
-    out[at + half] = store<T>(b * c + a * s);
-  }
-  for (int i = turned * 2 + threadIdx.x; i < job.width; i += threads) out[i] = in[i];
 }
 
 /// The part of a row's logits that is whole vectors: all of it where rows begin at multiples of 16 bytes, else nothing.
@@ -180,13 +130,34 @@ __device__ int whole_packs(const CrossEntropyJob& job) {
   return aligned ? job.vocabulary / Pack<T>::size : 0;
 }
 
-// One pass: each thread keeps its running maximum and the sum of exponentials below it.
+/// logits <- scale * (softmax - onehot) of a row.
+template <class T>
+__device__ void write_gradient(const CrossEntropyJob& job, T* logits, std::int64_t target, float lse) {
+  const float scale = target < 0 ? 0.0f : *job.scale;
+  const int packs = whole_packs<T>(job);
+  for (int i = threadIdx.x; i < packs; i += threads) {
+    Pack<T> d = reinterpret_cast<Pack<T>*>(logits)[i];
+#pragma unroll
+    for (int k = 0; k < Pack<T>::size; ++k) {
+      const float p = target < 0 ? 0.0f : __expf(load(d.at[k]) - lse);
+      d.at[k] = store<T>((p - (i * Pack<T>::size + k == target ? 1.0f : 0.0f)) * scale);
+    }
+    reinterpret_cast<Pack<T>*>(logits)[i] = d;
+  }
+  for (int i = packs * Pack<T>::size + threadIdx.x; i < job.vocabulary; i += threads) {
+    const float p = target < 0 ? 0.0f : __expf(load(logits[i]) - lse);
+    logits[i] = store<T>((p - (i == target ? 1.0f : 0.0f)) * scale);
+  }
+}
+
+// One pass: each thread keeps its running maximum and the sum of exponentials below it. A row that has just been read is
+// still in the second-level cache when its gradient is written.
 template <class T>
 __global__ void __launch_bounds__(threads) cross_entropy_kernel(CrossEntropyJob job) {
   __shared__ float maxima[warps];
   __shared__ float sums[warps];
   const std::int64_t row = blockIdx.x, target = job.targets[row];
-  const T* logits = static_cast<const T*>(job.logits) + row * job.vocabulary;
+  T* logits = static_cast<T*>(job.logits) + row * job.vocabulary;
   float highest = -INFINITY, sum = 0;
   const int packs = whole_packs<T>(job);
   for (int i = threadIdx.x; i < packs; i += threads) {
@@ -212,36 +183,25 @@ __global__ void __launch_bounds__(threads) cross_entropy_kernel(CrossEntropyJob 
   for (int lane = 16; lane > 0; lane /= 2)
     warp_highest = fmaxf(warp_highest, __shfl_xor_sync(0xffffffffu, warp_highest, lane));
   if (threadIdx.x % 32 == 0) maxima[threadIdx.x / 32] = warp_highest;
+  const float wanted = target < 0                ? 0.0f
+                       : target < job.vocabulary ? load(logits[target])
+                                                 : NAN;  // before it is overwritten
   __syncthreads();
   float all_highest = maxima[0];
   for (int w = 1; w < warps; ++w) all_highest = fmaxf(all_highest, maxima[w]);
   sum = highest == -INFINITY && sum == 0 ? 0 : sum * __expf(highest - all_highest);
-  const float total = block_sum(sum, sums);
-  if (threadIdx.x != 0) return;
-  const float lse = all_highest + __logf(total);
-  job.lse[row] = lse;
-  job.losses[row] = target < 0 ? 0.0f : target < job.vocabulary ? lse - load(logits[target]) : NAN;
+  const float lse = all_highest + __logf(block_sum(sum, sums));
+  if (threadIdx.x == 0) {
+    job.lse[row] = lse;
+    job.losses[row] = target < 0 ? 0.0f : lse - wanted;
+  }
+  if (job.scale) write_gradient(job, logits, target, lse);
 }
 
 template <class T>
 __global__ void __launch_bounds__(threads) cross_entropy_backward_kernel(CrossEntropyJob job) {
-  const std::int64_t row = blockIdx.x, target = job.targets[row];
-  T* logits = static_cast<T*>(job.logits) + row * job.vocabulary;
-  const float lse = job.lse[row], scale = target < 0 ? 0.0f : *job.scale;
-  const int packs = whole_packs<T>(job);
-  for (int i = threadIdx.x; i < packs; i += threads) {
-    Pack<T> d = reinterpret_cast<Pack<T>*>(logits)[i];
-#pragma unroll
-    for (int k = 0; k < Pack<T>::size; ++k) {
-      const float p = target < 0 ? 0.0f : __expf(load(d.at[k]) - lse);
-      d.at[k] = store<T>((p - (i * Pack<T>::size + k == target ? 1.0f : 0.0f)) * scale);
-    }
-    reinterpret_cast<Pack<T>*>(logits)[i] = d;
-  }
-  for (int i = packs * Pack<T>::size + threadIdx.x; i < job.vocabulary; i += threads) {
-    const float p = target < 0 ? 0.0f : __expf(load(logits[i]) - lse);
-    logits[i] = store<T>((p - (i == target ? 1.0f : 0.0f)) * scale);
-  }
+  const std::int64_t row = blockIdx.x;
+  write_gradient(job, static_cast<T*>(job.logits) + row * job.vocabulary, job.targets[row], job.lse[row]);
 }
 
 __device__ std::uint32_t high_product(std::uint32_t a, std::uint32_t b) {
@@ -281,31 +241,6 @@ __global__ void __launch_bounds__(threads) dropout_mask_kernel(DropoutMaskJob jo
   }
 }
 
-void check_launch(const char* what) {
-  const cudaError_t error = cudaGetLastError();
-  if (error != cudaSuccess) throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
-}
-
-/// f(T{}) for the type of the rows.
-template <class F>
-void by_type(Number type, F f) {
-  switch (type) {
-    case Number::fp32:
-      f(float{});
-      break;
-    case Number::bf16:
-      f(__nv_bfloat16{});
-      break;
-    case Number::fp16:
-      f(__half{});
-      break;
-    default:
-      throw std::runtime_error("rows are fp32, bf16 or fp16");
-  }
-}
-
-cudaStream_t stream_of(const Stream& stream) { return static_cast<cudaStream_t>(stream.handle); }
-
 }  // namespace
 
 void rms_norm(const RmsNormJob& job, Stream stream) {
@@ -327,18 +262,11 @@ void rms_norm_backward(const RmsNormBackwardJob& job, Stream stream) {
 void swiglu(const SwigluJob& job, Stream stream) {
   if (job.rows == 0) return;
   by_type(stream.type, [&](auto t) {
-    const std::int64_t packs = job.rows * (job.inner / Pack<decltype(t)>::size),
-                       blocks = (packs + threads - 1) / threads;
-    swiglu_kernel<decltype(t)><<<unsigned(blocks < 65536 ? blocks : 65536), threads, 0, stream_of(stream)>>>(job);
+    const int packs = job.inner / Pack<decltype(t)>::size;
+    const dim3 blocks((packs + threads - 1) / threads, unsigned(job.rows < max_blocks_y ? job.rows : max_blocks_y));
+    swiglu_kernel<decltype(t)><<<blocks, threads, 0, stream_of(stream)>>>(job);
   });
   check_launch("swiglu");
-}
-
-void rotate(const RotateJob& job, Stream stream) {
-  if (job.tokens == 0) return;
-  by_type(stream.type,
-          [&](auto t) { rotate_kernel<decltype(t)><<<unsigned(job.tokens), threads, 0, stream_of(stream)>>>(job); });
-  check_launch("rotate");
 }
 
 void cross_entropy(const CrossEntropyJob& job, Stream stream) {

@@ -26,13 +26,15 @@ struct RmsNormJob {
 };
 void rms_norm(const RmsNormJob& job, Stream stream);
 
-/// dx = rstd * (g - n * mean(g * n)), g = dy * weight, n = x * rstd; partial_dweight [parts, hidden] (null: not wanted)
+/// dx = rstd * (g - n * mean(g * n)), g = dy * weight, n = x * rstd, and what is `beside` it [rows, hidden] (null:
+/// nothing) added before it is rounded; partial_dweight [parts, hidden] (null: not wanted)
 /// gets one sum of dy * n for each of `parts` runs of rows.
 struct RmsNormBackwardJob {
   const void* dy;
   const void* x;
   const void* weight;
   const float* rstd;
+  const void* beside;
   void* dx;
   float* partial_dweight;
   int parts;
@@ -53,25 +55,8 @@ struct SwigluJob {
 };
 void swiglu(const SwigluJob& job, Stream stream);
 
-/// out <- qkv [tokens, width] with the first `heads` heads turned by their token's position, dimension i with i +
-/// head_dim/2; `back` turns the other way. positions [tokens] or null: token modulo seq.
-struct RotateJob {
-  const void* qkv;
-  void* out;
-  const float* cos;  // [positions, head_dim / 2]
-  const float* sin;
-  const std::int64_t* positions;
-  std::int64_t tokens;
-  int seq;
-  int heads;
-  int head_dim;
-  int width;
-  bool back;
-};
-void rotate(const RotateJob& job, Stream stream);
-
 /// lse and loss [rows] of logits [rows, vocabulary]; a negative target counts nothing, one beyond the vocabulary gives
-/// NaN.
+/// NaN. With a scale the logits become their gradient in the same pass; `backward` does that alone, from lse.
 struct CrossEntropyJob {
   void* logits;
   const std::int64_t* targets;
@@ -79,7 +64,7 @@ struct CrossEntropyJob {
   float* losses;
   std::int64_t rows;
   int vocabulary;
-  const float* scale;  // backward: [], logits <- scale * (softmax - onehot)
+  const float* scale;  // []: logits <- scale * (softmax - onehot); null: they stay
 };
 void cross_entropy(const CrossEntropyJob& job, Stream stream);
 void cross_entropy_backward(const CrossEntropyJob& job, Stream stream);

@@ -61,12 +61,15 @@ __device__ double block_sum(double value, double* shared) {
   return shared[0];
 }
 
+/// N elements that are read and written at once.
+template <class T, int N>
+struct alignas(sizeof(T) * N) Vector {
+  static constexpr int size = N;
+  T at[N];
+};
 /// 16 bytes of elements.
 template <class T>
-struct alignas(16) Pack {
-  static constexpr int size = 16 / sizeof(T);
-  T at[size];
-};
+using Pack = Vector<T, 16 / sizeof(T)>;
 
 template <class T>
 __global__ void __launch_bounds__(threads) squares_kernel(const T* flat, std::int64_t n, double* scratch) {
@@ -112,33 +115,75 @@ __global__ void judge_kernel(JudgeJob job) {
 }
 
 // Operation by operation what zero/optim/rules/adamw.cpp does: from the same numbers a step has the bits of one on the CPU.
-template <class S, class G, class W>
+template <class S>
+class AdamWStep {
+ public:
+  __device__ explicit AdamWStep(const AdamWJob& job) {
+    const double rate = job.numbers[lr] * job.lr_scale;
+    scale_ = S(job.numbers[factor]), keep_ = S(1 - rate * job.weight_decay), b1_ = S(1 - job.beta1),
+    beta2_ = S(job.beta2), b2_ = S(1 - job.beta2), step_ = S(rate / job.numbers[bias1]),
+    root_ = S(1 / job.numbers[bias2_root]), eps_ = S(job.eps);
+  }
+
+  __device__ void operator()(S gradient, S& master, S& m, S& v) const {
+    const S g = rounded_product(gradient, scale_);
+    m = fma(g - m, b1_, m);
+    v = fma(v, beta2_, rounded_product(rounded_product(g, g), b2_));
+    master = rounded_product(master, keep_) - rounded_product(m, step_) / fma(sqrt(v), root_, eps_);
+  }
+
+ private:
+  S scale_, keep_, b1_, beta2_, b2_, step_, root_, eps_;
+};
+
+/// Elements [N i, N i + N) of a job.
+template <int N, class S, class G, class W>
+__device__ void adamw_vector(const AdamWJob& job, const AdamWStep<S>& step, std::int64_t i) {
+  auto &master = static_cast<Vector<S, N>*>(job.master)[i], &m_at = static_cast<Vector<S, N>*>(job.m)[i],
+       &v_at = static_cast<Vector<S, N>*>(job.v)[i];
+  const Vector<G, N> gradient = static_cast<const Vector<G, N>*>(job.gradient)[i];
+  Vector<S, N> p = master, m = m_at, v = v_at;
+  Vector<W, N> weights;
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    step(load<S>(gradient.at[k]), p.at[k], m.at[k], v.at[k]);
+    weights.at[k] = store<W>(p.at[k]);
+  }
+  master = p, m_at = m, v_at = v;
+  if (job.weights) static_cast<Vector<W, N>*>(job.weights)[i] = weights;
+}
+
+template <int N, class S, class G, class W>
 __global__ void __launch_bounds__(threads) adamw_kernel(AdamWJob job) {
   if (job.numbers[finite] == 0) return;
-  const double rate = job.numbers[lr] * job.lr_scale;
-  const S scale = S(job.numbers[factor]), keep = S(1 - rate * job.weight_decay), b1 = S(1 - job.beta1),
-          beta2 = S(job.beta2);
-  const S b2 = S(1 - job.beta2), step = S(rate / job.numbers[bias1]), root = S(1 / job.numbers[bias2_root]),
-          eps = S(job.eps);
-  S *master = static_cast<S*>(job.master), *m_all = static_cast<S*>(job.m), *v_all = static_cast<S*>(job.v);
-  const G* gradient = static_cast<const G*>(job.gradient);
-  W* weights = static_cast<W*>(job.weights);
-  const std::int64_t stride = std::int64_t(gridDim.x) * threads;
-  for (std::int64_t i = std::int64_t(blockIdx.x) * threads + threadIdx.x; i < job.n; i += stride) {
-    const S g = rounded_product(load<S>(gradient[i]), scale);
-    const S m = fma(g - m_all[i], b1, m_all[i]), v = fma(v_all[i], beta2, rounded_product(rounded_product(g, g), b2));
-    const S p = rounded_product(master[i], keep) - rounded_product(m, step) / fma(sqrt(v), root, eps);
-    m_all[i] = m;
-    v_all[i] = v;
-    master[i] = p;
-    if (weights) weights[i] = store<W>(p);
-  }
+  const AdamWStep<S> step(job);
+  const std::int64_t first = std::int64_t(blockIdx.x) * threads + threadIdx.x,
+                     stride = std::int64_t(gridDim.x) * threads, vectors = job.n / N;
+  for (std::int64_t i = first; i < vectors; i += stride) adamw_vector<N, S, G, W>(job, step, i);
+  for (std::int64_t i = vectors * N + first; i < job.n; i += stride) adamw_vector<1, S, G, W>(job, step, i);
+}
+
+bool begins_at(const void* pointer, std::size_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
+}
+
+// The numbers of a step are found once a thread: each takes several vectors.
+template <int N, class S, class G, class W>
+void launch_by(const AdamWJob& job, cudaStream_t stream) {
+  constexpr std::int64_t elements = threads * N * 4;
+  const std::int64_t blocks = (job.n + elements - 1) / elements;
+  adamw_kernel<N, S, G, W><<<unsigned(blocks < 8192 ? blocks : 8192), threads, 0, stream>>>(job);
 }
 
 template <class S, class G, class W>
 void launch(const AdamWJob& job, cudaStream_t stream) {
-  const std::int64_t blocks = (job.n + threads * 4 - 1) / (threads * 4);
-  adamw_kernel<S, G, W><<<unsigned(blocks < 65536 ? blocks : 65536), threads, 0, stream>>>(job);
+  constexpr int wide = Pack<S>::size;
+  const bool vectors = begins_at(job.master, 16) && begins_at(job.m, 16) && begins_at(job.v, 16) &&
+                       begins_at(job.gradient, wide * sizeof(G)) && begins_at(job.weights, wide * sizeof(W));
+  if (vectors)
+    launch_by<wide, S, G, W>(job, stream);
+  else
+    launch_by<1, S, G, W>(job, stream);
 }
 
 template <class G>

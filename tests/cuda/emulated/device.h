@@ -1,6 +1,6 @@
 #pragma once
-// An emulated GPU for machines that have none: CUDA's runtime, NCCL, and LibTorch's operations on CUDA tensors, in host
-// memory. Programs of the cuda preset that link this library first run their GPU path as it is, kernels included
+// An emulated GPU for machines that have none: CUDA's runtime, cuBLASLt, NCCL, and LibTorch's operations on CUDA tensors,
+// in host memory. Programs of the cuda preset that link this library first run their GPU path as it is, kernels included
 // (kernel_host.h), and see devices of compute capability 9.0.
 //
 // Work is queued per stream and done as late as the host lets it: only when somebody waits or asks, and then in an
@@ -34,7 +34,7 @@ struct Task {
 /// A point in a stream: the latest of `recorded` marks is passed when `passed` has reached its number.
 struct Mark {
   std::uint64_t recorded = 0, passed = 0;
-  double seconds = 0;  // when it was passed, on the host's clock
+  double seconds = 0;  // when it was passed, on the device's clock
 };
 
 /// While one lives, the device's memory is open: its work is being done. By whoever holds the scheduler's lock.
@@ -68,6 +68,9 @@ class Scheduler {
   std::vector<Task> end_capture(cudaStream_t stream);
   bool captures(cudaStream_t stream);
 
+  /// Of a task that runs: so long does it take, on a clock that is the device's own and repeats. Others take a microsecond.
+  void take(double seconds);
+
   /// Work that the host does on the device's memory itself, in place of a task, once the stream is empty.
   void run_now(cudaStream_t stream, const std::function<void()>& work);
 
@@ -84,6 +87,7 @@ class Scheduler {
   std::map<const Mark*, Captured> captured_marks_;
   std::mt19937_64 random_;
   std::size_t waiting_ = 0;
+  double clock_ = 0;  // seconds
 };
 
 /// Ranges of memory that the device made or was told of.

@@ -13,8 +13,6 @@ namespace {
 constexpr std::size_t most_waiting = 4096;  // tasks; beyond, the host works some off
 constexpr int most_at_once = 64;            // tasks while the device's memory stays open and the lock is held
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
 }  // namespace
 
 void not_emulated(const char* what) {
@@ -47,8 +45,14 @@ bool Scheduler::step(std::optional<DeviceAccess>& access) {
   --waiting_;
   if (!task.run) return true;
   if (!access) access.emplace();
+  clock_ += 1e-6;
   task.run();
   return true;
+}
+
+void Scheduler::take(double seconds) {
+  std::lock_guard guard(lock_);
+  clock_ += seconds;
 }
 
 /// Not ready may mean that another rank is awaited: the lock is open between the looks, so that other threads can abort
@@ -94,9 +98,9 @@ void Scheduler::record(const std::shared_ptr<Mark>& mark, cudaStream_t stream) {
   }
   captured_marks_.erase(mark.get());
   const std::uint64_t number = ++mark->recorded;
-  enqueue(stream, {[mark, number] {
+  enqueue(stream, {[this, mark, number] {
                      mark->passed = number;
-                     mark->seconds = now();
+                     mark->seconds = clock_;
                    },
                    {}});
 }

@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "comm/decorators/staged_communicator.h"
 #include "comm/fake/fake_communicator.h"
@@ -59,6 +60,10 @@ TEST_P(Kernels, RmsNorm) {
     expect_near(back.weight, (dy * n).sum(0), "dweight");
     const RmsNormGradients again = rms_norm_backward(up(dy), up(x), up(w), out.rstd, true);
     EXPECT_TRUE(at::equal(back.weight, again.weight)) << "bits change between runs";
+    const at::Tensor beside = values({37, hidden}, 2.1);
+    const RmsNormGradients sum = rms_norm_backward(up(dy), up(x), up(w), out.rstd, true, up(beside));
+    expect_near(sum.x, (g - n * (g * n).mean(1, true)) * rstd.unsqueeze(1) + beside, "dx and what is beside it");
+    EXPECT_TRUE(at::equal(sum.weight, back.weight));
   }
 }
 
@@ -83,6 +88,11 @@ TEST_P(Kernels, CrossEntropy) {
     at::Tensor d = exact.softmax(1);
     d.scatter_add_(1, targets.clamp_min(0).unsqueeze(1), at::full({33, 1}, -1.0, at::kDouble));
     expect_near(on_gpu, d * kept.unsqueeze(1) * 0.5, "dlogits");
+    at::Tensor at_once = up(logits);
+    const CrossEntropy both =
+        cross_entropy_gradient_(at_once, targets.to(gpu), at::full({}, 0.5, at::TensorOptions().device(gpu)));
+    EXPECT_TRUE(at::equal(both.lse, out.lse) && at::equal(both.loss, out.loss));
+    EXPECT_TRUE(at::equal(at_once, on_gpu)) << "loss and gradient in one pass";
     targets[3] = 5000;
     EXPECT_TRUE(std::isnan(cross_entropy(up(logits), targets.to(gpu)).loss.item<double>()));
     at::Tensor spoilt = up(logits);
@@ -92,21 +102,42 @@ TEST_P(Kernels, CrossEntropy) {
   }
 }
 
+// Heads of whole vectors and of others, more tokens than a block takes, gradients that lie as attention leaves them.
 TEST_P(Kernels, RotationAndItsGradient) {
-  const std::int64_t heads = 6, kv = 2, d = 16, T = 11;
-  Rotary rotary(d, 10000, std::nullopt);
-  const at::Tensor qkv = values({2, T, (heads + 2 * kv) * d});
-  const Rotary::Table table = rotary.table(T, at::kFloat, gpu),
-                      exact = Rotary(d, 10000, std::nullopt).table(T, at::kDouble, at::kCPU);
-  const at::Tensor parts = qkv.view({2, T, -1, d});
-  const at::Tensor want =
-      at::cat({rotate(parts.narrow(2, 0, heads + kv), exact, {}), parts.narrow(2, heads + kv, kv)}, 2)
-          .view(qkv.sizes());
-  const at::Tensor in = up(qkv).set_requires_grad(true);
-  const at::Tensor out = cuda::rotate_qkv(in, table, {}, heads + kv);
-  expect_near(out.detach(), want, "turned");
-  out.backward(out.detach());  // turning back gives the input
-  expect_near(in.grad(), qkv, "gradient");
+  for (const std::int64_t d : {16, 12})
+    for (const std::int64_t T : {11, 8, 1}) {
+      const AttentionShape shape{6, 2, d};
+      const at::Tensor qkv = values({2, T, shape.qkv_width()}),
+                       positions = at::arange(2 * T, at::kLong).flip(0).view({2, T});
+      for (const at::Tensor& rows : {at::Tensor(), positions}) {
+        Rotary rotary(d, 10000, std::nullopt);
+        const Rotary::Table table = rotary.table(2 * T, at::kFloat, gpu),
+                            exact = Rotary(d, 10000, std::nullopt).table(2 * T, at::kDouble, at::kCPU);
+        const at::Tensor parts = qkv.view({2, T, -1, d});
+        const at::Tensor in = up(qkv).set_requires_grad(true);
+        const cuda::TurnedHeads heads = cuda::turn_heads(in, shape, table, rows.defined() ? rows.to(gpu) : rows);
+        expect_near(heads.q.detach(), rotate(parts.narrow(2, 0, 6), exact, rows), "q");
+        expect_near(heads.k.detach(), rotate(parts.narrow(2, 6, 2), exact, rows), "k");
+        expect_near(heads.v.detach(), parts.narrow(2, 8, 2), "v");
+        EXPECT_EQ(heads.v.data_ptr(), in.select(2, 8 * d).data_ptr()) << "it was copied";
+        // Turning back gives the input, wherever the gradients lie.
+        const auto elsewhere = [](const at::Tensor& t) { return t.transpose(1, 2).contiguous().transpose(1, 2); };
+        torch::autograd::backward({heads.q, heads.k, heads.v},
+                                  {elsewhere(heads.q.detach()), heads.k.detach().clone(), elsewhere(heads.v.detach())});
+        expect_near(in.grad(), qkv, "gradient");
+      }
+    }
+}
+
+// What is not contiguous is copied and stays.
+TEST_P(Kernels, RotationCopiesWhatIsNotContiguous) {
+  const AttentionShape shape{2, 1, 16};
+  const at::Tensor all = up(values({2, 5, shape.qkv_width() + 8})), in = all.narrow(2, 0, shape.qkv_width());
+  const at::Tensor before = in.clone();
+  Rotary rotary(16, 10000, std::nullopt);
+  const cuda::TurnedHeads heads = cuda::turn_heads(in, shape, rotary.table(5, at::kFloat, gpu), {});
+  EXPECT_TRUE(at::equal(in, before));
+  EXPECT_FALSE(at::equal(heads.q, before.view({2, 5, 4, 16}).narrow(2, 0, 2)));
 }
 
 TEST_P(Kernels, AdamWAndWhetherAllIsFinite) {
@@ -146,6 +177,27 @@ TEST_P(Kernels, AdamWAndWhetherAllIsFinite) {
   EXPECT_EQ(numbers[StepNumbers::finite].item<double>(), 0);
   EXPECT_EQ(numbers[StepNumbers::steps].item<double>(), 3);
   EXPECT_TRUE(at::equal(dp, before)) << "an update with an infinite gradient";
+}
+
+TEST_P(Kernels, AdamWHasTheSameBitsWhereverASpanBegins) {
+  const std::int64_t n = 1027;
+  const auto adamw = optimizer_row("adamw").make({});
+  UpdateContext context;
+  context.factors = {.lr = 1e-2, .gradient_scale = 0.5, .step = 2, .beta2 = 0.95};
+  const at::Tensor numbers = step_numbers(context.factors).to(gpu);
+  context.numbers = &numbers;
+  std::vector<at::Tensor> want;
+  for (const std::int64_t begin : {0, 1, 2, 4}) {
+    const auto at_begin = [&](const at::Tensor& values) {
+      return at::cat({at::zeros({begin}, values.options()), values}).to(gpu).narrow(0, begin, n);
+    };
+    const at::Tensor p = at_begin(values({n}).to(at::kFloat)), m = at_begin(values({n}, 0.1).to(at::kFloat)),
+                     v = at_begin(values({n}, 0.2).square().to(at::kFloat)), w = at_begin(at::zeros({n}, GetParam()));
+    adamw->update({p, {m, v}, at_begin(values({n}, 0.3).to(GetParam())), w}, context);
+    if (want.empty()) want = {p.cpu(), m.cpu(), v.cpu(), w.cpu()};
+    const std::vector<at::Tensor> got{p.cpu(), m.cpu(), v.cpu(), w.cpu()};
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(at::equal(got[i], want[i])) << begin << " " << i;
+  }
 }
 
 // Rows of several samples, a width that is no whole group of draws, and numbers beyond 32 bits.

@@ -107,6 +107,29 @@ TEST(MemoryEstimate, CountsTheCopyOfACheckpointWhereThereIsRoomForIt) {
   EXPECT_EQ(judge(config_of(asked), on_gpu).plan.peak(), judge(config_of(), on_gpu).plan.peak());
 }
 
+// Of 22 blocks: two norms' outputs and SwiGLU's, (2 x 2048 + 5632) numbers of 2 bytes a token.
+TEST(MemoryEstimate, KeepsInputsOnAGpuWhereThereIsRoom) {
+  const std::int64_t kept = 22 * 512 * (2 * 2048 + 5632) * 2;
+  const MemoryEstimate without = judge(config_of(), budget_of(64 * gib)),
+                       with = judge(config_of("[activation_checkpoint]\nkeep = \"on\"\n"), budget_of(64 * gib));
+  EXPECT_FALSE(without.keeps_inputs) << "on a CPU it is asked for";
+  EXPECT_TRUE(with.keeps_inputs);
+  EXPECT_NEAR(double(with.plan.activations.kept - without.plan.activations.kept), double(kept), 0.01 * double(kept));
+  NodeBudget on_gpu = budget_of(64 * gib);
+  on_gpu.device_free = 40 * gib;
+  const MemoryEstimate chosen = judge(config_of(), on_gpu);
+  EXPECT_TRUE(chosen.keeps_inputs);
+  EXPECT_FALSE(judge(config_of("[activation_checkpoint]\nkeep = \"off\"\n"), on_gpu).keeps_inputs);
+  on_gpu.device_free = chosen.plan.peak() + 1;  // it would fit, without a reserve
+  const MemoryEstimate tight = judge(config_of(), on_gpu);
+  EXPECT_TRUE(tight.fits);
+  EXPECT_FALSE(tight.keeps_inputs);
+  EXPECT_LT(tight.plan.peak(), chosen.plan.peak());
+  on_gpu.device_free = tight.plan.peak() + 1;
+  const Config asked = config_of("[activation_checkpoint]\nkeep = \"on\"\n");
+  EXPECT_EQ(judge(asked, on_gpu).nearest, "--set activation_checkpoint.keep=auto");
+}
+
 TEST(MemoryEstimate, LowersTheBatchLast) {
   const Config config = config_of("[activation_checkpoint]\nmode = \"full\"\n",
                                   {"training.local_batch_size=64", "zero.gradient_dtype=bf16", "offload.optimizer=nvme",

@@ -47,6 +47,26 @@ TEST(MemoryPlan, GivesThePapersNumbers) {
   }
 }
 
+// Weight, gradient and what a master has beyond the weight, then two moments: 2 bytes each.
+TEST(MemoryPlan, CountsStatesInFewerBytes) {
+  const Model model = make_model(preset_config("llama-110m"));
+  const auto numel = double(model.numel());
+  MemoryWork work;
+  work.engine.plan = ShardPlan::for_stage(0);
+  work.engine.precision = {at::kBFloat16, at::kFloat, at::kBFloat16, at::kFloat};
+  for (const auto& [storage, bytes] : {std::pair(StateStorage{}, 12), std::pair(StateStorage{.bf16_states = true}, 8),
+                                       std::pair(StateStorage{.split_master = true}, 10),
+                                       std::pair(StateStorage{.bf16_states = true, .split_master = true}, 6)}) {
+    work.engine.storage = storage;
+    const MemoryPlan plan = plan_memory(model, work);
+    EXPECT_NEAR(double(plan.optimizer) / numel, bytes, 0.01);
+    EXPECT_NEAR(double(plan.parameters + plan.gradients) / numel, 4, 0.01);
+    EXPECT_NEAR(paper_bytes(numel, 0, work.engine, 1).optimizer / numel, bytes, 1e-9);
+    // Checkpoints hold whole masters.
+    EXPECT_NEAR(double(plan.checkpoint) / numel, storage.bf16_states ? 8 : 12, 0.01);
+  }
+}
+
 // Adapters have gradients and states, the frozen base has neither.
 TEST(MemoryPlan, TheFormulaCountsAdaptersAloneAsTrained) {
   Model model = make_model(preset_config("llama-110m"));
@@ -101,13 +121,15 @@ TEST(MemoryPlan, CountsThePartsOfSumsOnAGpu) {
   MemoryWork work;
   work.mesh = {.shard = 8};
   EXPECT_EQ(plan_memory(model, work).sums, 0) << "ranks of the CPU read each other's memory";
+  EXPECT_EQ(plan_memory(model, work).workspace, 0);
   work.on_device = true;
   for (int stage = 0; stage <= 3; ++stage) {
     work.engine.plan = ShardPlan::for_stage(stage);
     const MemoryPlan plan = plan_memory(model, work);
     EXPECT_EQ(plan.sums, sum_chunk_bytes) << "stage " << stage;
     EXPECT_EQ(plan.at_rest(), plan.parameters + plan.gradients + plan.optimizer + plan.gather_buffers +
-                                  plan.reduce_buffers + plan.activations.at_rest + plan.sums);
+                                  plan.reduce_buffers + plan.activations.at_rest + plan.sums + plan.workspace);
+    EXPECT_EQ(plan.workspace, 32 << 20);
   }
   work.mesh = {.shard = 1};
   EXPECT_EQ(plan_memory(model, work).sums, 0);

@@ -43,6 +43,9 @@ TEST(RmsNorm, KernelsAgreeWithFp64) {
       }
       EXPECT_LT(deviation(mine.weight, right.weight), allowed(type)) << hidden;
       EXPECT_FALSE(rms_norm_backward(dy.own, x.own, weight.own, own.rstd, false).weight.defined());
+      const at::Tensor beside = random({5, hidden}, 4, type);
+      const auto sum = rms_norm_backward(dy.own, x.own, weight.own, own.rstd, true, beside);
+      EXPECT_TRUE(sum.x.equal(mine.x + beside) && sum.weight.equal(mine.weight));
     }
 }
 
@@ -100,6 +103,12 @@ TEST(CrossEntropy, KernelsAgreeWithFp64) {
     cross_entropy_backward_(mine, targets, own.lse, at::scalar_tensor(0.25, at::kFloat));
     cross_entropy_backward_(right, targets, exact.lse, at::scalar_tensor(0.25, at::kDouble));
     EXPECT_LT(deviation(mine, right), allowed(type));
+    at::Tensor at_once = logits.own.clone();
+    const CrossEntropy both = cross_entropy_gradient_(at_once, targets, at::scalar_tensor(0.25, at::kFloat));
+    EXPECT_TRUE(both.loss.equal(own.loss) && both.lse.equal(own.lse) && at_once.equal(mine)) << "in one pass";
+    at::Tensor precise = logits.exact.clone();
+    EXPECT_TRUE(cross_entropy_gradient_(precise, targets, at::scalar_tensor(0.25, at::kDouble)).loss.equal(exact.loss));
+    EXPECT_TRUE(precise.equal(right));
   }
   EXPECT_ANY_THROW(cross_entropy(random({1, 5}, 1), at::full({1}, 5, at::kLong)));
 }
@@ -176,7 +185,7 @@ TEST(Attention, KnowsNoThreadsWhereItIsDeterministic) {
   const Deterministic while_tested;
   const AttentionCase cases[] = {{{2, 1, 8}, 13, false},    {{2, 2, 8}, 24, false},   {{2, 1, 16, 8}, 24, false},
                                  {{4, 2, 16}, 40, false},   {{2, 1, 8, 5}, 40, true}, {{4, 2, 32}, 150, true},
-                                 {{3, 3, 40, 7}, 57, true}, {{4, 1, 64}, 130, false}};
+                                 {{3, 3, 40, 7}, 57, true}, {{4, 1, 64}, 130, false}, {{6, 2, 22}, 301, false}};
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kHalf})
     for (const AttentionCase& c : cases) {
       const at::Tensor qkv = random({2, c.length, c.shape.qkv_width()}, 1, type),
@@ -252,6 +261,40 @@ TEST(Head, PiecesAndIgnoredTargetsAgreeWithAutograd) {
       for (int i = 0; i < 3; ++i) EXPECT_LT(deviation(mine.grads[i], right[i]), 1e-12) << i << " " << bytes;
     }
   }
+}
+
+// What is told of the loss's gradient in advance changes nothing but rounding, and nothing where it is true.
+TEST(Head, TakesAnyGradientOfTheLoss) {
+  for (const at::ScalarType type : {at::kDouble, at::kBFloat16})
+    for (const std::int64_t bytes : {std::int64_t{1}, default_logits_bytes}) {
+      const at::Tensor x = random({3, 20, 8}, 1, type).set_requires_grad(true), norm = random({8}, 2, type),
+                       output = random({33, 8}, 3, type).set_requires_grad(true);
+      const at::Tensor targets = at::randint(33, {3, 20}, at::make_generator<at::CPUGeneratorImpl>(4), at::kLong);
+      const auto run = [&](double told, double brought) {
+        const at::Tensor loss = head_loss(x, {norm, output, 1e-5}, targets, {bytes, told});
+        return torch::autograd::grad({loss}, {x, output}, {at::full({}, brought, loss.options())});
+      };
+      const auto right = run(0.3, 0.3), other = run(1, 0.3), untrue = run(0.3, std::nan(""));
+      for (std::size_t i = 0; i < right.size(); ++i) {
+        EXPECT_LT(deviation(other[i], right[i]), type == at::kDouble ? 1e-12 : 1e-2) << i;
+        EXPECT_TRUE(untrue[i].isnan().all().item<bool>()) << i;
+      }
+    }
+}
+
+TEST(Head, CutsTheLogitsIntoPiecesAlike) {
+  EXPECT_EQ(logits_chunk_rows(32768, 64000, std::int64_t{1} << 30), 16384);  // not 16777 and 15991
+  EXPECT_EQ(logits_chunk_rows(1024, 64000, 32 << 20), 512);
+  EXPECT_EQ(logits_chunk_rows(1000, 64000, 32 << 20), 512);
+  for (const std::int64_t rows : {0, 1, 5, 127, 128, 129, 1000, 4099})
+    for (const std::int64_t bytes : {1, 100, 12800, 40000, 1 << 20}) {
+      const std::int64_t chunk = logits_chunk_rows(rows, 100, bytes), most = std::max<std::int64_t>(16, bytes / 100);
+      EXPECT_LE(chunk, most) << rows << " " << bytes;
+      if (rows > 0) EXPECT_GE(chunk, std::min(rows, most) / 2) << rows << " " << bytes;
+      std::int64_t covered = 0;
+      for (const std::int64_t number : logits_chunks(at::zeros({rows, 2}), 100, bytes)) covered = number;
+      EXPECT_EQ(covered, rows);
+    }
 }
 
 TEST(Head, PiecesRoundTheWeightsGradientOnceInBfloat) {

@@ -113,6 +113,26 @@ TEST_P(MatrixProduct, KnowsNoThreadsWhereItIsDeterministic) {
   }
 }
 
+// On a CPU to the bits of a copy that is added to, with the bias after it.
+TEST_P(MatrixProduct, AddsAResidualAndThenABias) {
+  for (const Shape& s : shapes) {
+    const at::Tensor a = random({s.rows, s.length}, 1, GetParam()),
+                     b = random({s.columns, s.length}, 2, GetParam()).t(),
+                     residual = random({s.rows, s.columns}, 3, GetParam()), bias = random({s.columns}, 4, GetParam()),
+                     before = residual.clone();
+    at::Tensor sum = residual.clone(), product = matrix_product(a, b);
+    matrix_product_into(sum, a, b, true);
+    EXPECT_TRUE(matrix_product(a, b, residual, {}).equal(sum));
+    EXPECT_TRUE(matrix_product(a, b, residual, bias).equal(sum + bias));
+    EXPECT_TRUE(matrix_product(a, b, {}, bias).equal(product + bias));
+    EXPECT_TRUE(matrix_product(a, b, {}, {}).equal(product));
+    EXPECT_TRUE(residual.equal(before));
+  }
+  const at::Tensor a = random({4, 8}, 1, GetParam()), b = random({8, 6}, 2, GetParam());
+  EXPECT_ANY_THROW(matrix_product(a, b, random({4, 5}, 3, GetParam()), {}));
+  EXPECT_ANY_THROW(matrix_product(a, b, {}, random({4}, 3, GetParam())));
+}
+
 TEST_P(MatrixProduct, TakesNumbersThatAreNone) {
   for (const std::int64_t rows : {1, 20}) {
     at::Tensor a = at::ones({rows, 20}, GetParam()), b = at::ones({6, 20}, GetParam()).t();

@@ -10,6 +10,7 @@
 #include "models/ops/embedding_backward.h"
 #include "models/ops/head_rows.h"
 #include "models/ops/low_rank.h"
+#include "models/ops/matrix_product.h"
 #include "models/ops/rms_norm.h"
 #include "models/ops/swiglu.h"
 #include "models/unit.h"
@@ -67,10 +68,13 @@ TEST(Operators, RowsByNameAreTheFreeFunctions) {
     EXPECT_TRUE(named[1].toTensor().equal(normed.rstd));
     EXPECT_TRUE(call("rms_norm_again", x, weight, normed.rstd)[0].toTensor().equal(normed.y));
     const RmsNormGradients gradients = rms_norm_backward(dy, x, weight, normed.rstd, true);
-    const auto both = call("rms_norm_backward", dy, x, weight, normed.rstd, true);
+    const std::optional<at::Tensor> nothing;
+    const auto both = call("rms_norm_backward", dy, x, weight, normed.rstd, true, nothing);
     EXPECT_TRUE(both[0].toTensor().equal(gradients.x));
     EXPECT_TRUE(both[1].toTensor().equal(gradients.weight));
-    EXPECT_FALSE(call("rms_norm_backward", dy, x, weight, normed.rstd, false)[1].toTensor().defined());
+    EXPECT_FALSE(call("rms_norm_backward", dy, x, weight, normed.rstd, false, nothing)[1].toTensor().defined());
+    EXPECT_TRUE(call("rms_norm_backward", dy, x, weight, normed.rstd, true, std::optional(dy))[0].toTensor().equal(
+        rms_norm_backward(dy, x, weight, normed.rstd, true, dy).x));
     EXPECT_TRUE(call("swiglu", x)[0].toTensor().equal(swiglu(x)));
     EXPECT_TRUE(call("swiglu_backward", half, x)[0].toTensor().equal(swiglu_backward(half, x)));
     LowRank adapter;
@@ -88,7 +92,7 @@ TEST(Operators, RowsByNameAreTheFreeFunctions) {
 
 TEST(Operators, LossAndHeadByNameAreTheFreeFunctions) {
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kHalf, at::kDouble}) {
-    at::Tensor logits = random({6, 40}, 1, type), again = logits.clone();
+    at::Tensor logits = random({6, 40}, 1, type), again = logits.clone(), at_once = logits.clone();
     const at::Tensor targets = ids_below(40, {6});
     const CrossEntropy found = cross_entropy(logits, targets);
     const auto named = call("cross_entropy", logits, targets);
@@ -98,6 +102,8 @@ TEST(Operators, LossAndHeadByNameAreTheFreeFunctions) {
     cross_entropy_backward_(logits, targets, found.lse, scale);
     EXPECT_TRUE(call("cross_entropy_backward_", again, targets, found.lse, scale).empty());
     EXPECT_TRUE(again.equal(logits));
+    EXPECT_TRUE(call("cross_entropy_gradient_", at_once, targets, scale)[0].toTensor().equal(found.loss));
+    EXPECT_TRUE(at_once.equal(logits));
 
     const at::Tensor dy = random({6, 8}, 2, type), product = random({6, 5}, 3, type);
     EXPECT_TRUE(call("embedding_backward", dy, targets, 40)[0].toTensor().equal(embedding_backward(dy, targets, 40)));
@@ -106,6 +112,9 @@ TEST(Operators, LossAndHeadByNameAreTheFreeFunctions) {
     call("add_product_", other, dy, product);
     EXPECT_TRUE(sum.equal(other));
     EXPECT_GT(sum.abs().max().item<double>(), 0);
+    const at::Tensor residual = random({8, 5}, 4, type), bias = random({5}, 5, type);
+    EXPECT_TRUE(call("matrix_product", dy.t(), product, residual, bias)[0].toTensor().equal(
+        matrix_product(dy.t(), product, residual, bias)));
 
     at::Tensor some = targets.clone();
     EXPECT_FALSE(trained_rows(dy, some, false).defined());
@@ -113,7 +122,7 @@ TEST(Operators, LossAndHeadByNameAreTheFreeFunctions) {
     EXPECT_TRUE(call("trained_rows", dy, some, false)[0].toTensor().equal(trained_rows(dy, some, false)));
     EXPECT_EQ(trained_rows(dy, some, false).numel(), 5);
     EXPECT_EQ(call("logits_chunks", at::zeros({40, 1}), 100, 1600)[0].toIntVector(),
-              (std::vector<std::int64_t>{0, 16, 16, 32, 32, 40}));
+              (std::vector<std::int64_t>{0, 14, 14, 28, 28, 40}));
   }
 }
 
@@ -218,6 +227,7 @@ TEST(Operators, ABackwardPassHasNoGradient) {
   at::Tensor logits = leaf({4, 16}, 1, at::kFloat) * 2;
   const at::Tensor targets = ids_below(16, {4}), lse = at::zeros({4}), one = at::ones({});
   EXPECT_THAT(message_of([&] { cross_entropy_backward_(logits, targets, lse, one); }), HasSubstr("has no derivative"));
+  EXPECT_THAT(message_of([&] { cross_entropy_gradient_(logits, targets, one); }), HasSubstr("has no derivative"));
 }
 
 // x reaches the second derivative through the product too, so that a gradient without a graph would not be noticed.
@@ -239,6 +249,9 @@ TEST(Operators, WhatIsWrittenInPlaceIsToldToAutograd) {
   const auto before = logits._version();
   cross_entropy_backward_(logits, ids_below(16, {4}), at::zeros({4}), at::ones({}));
   EXPECT_GT(logits._version(), before);
+  const auto between = logits._version();
+  cross_entropy_gradient_(logits, ids_below(16, {4}), at::ones({}));
+  EXPECT_GT(logits._version(), between);
   at::Tensor sum = at::zeros({3, 5});
   add_product_(sum, random({4, 3}, 2, at::kFloat), random({4, 5}, 3, at::kFloat));
   EXPECT_GT(sum._version(), 0);
@@ -309,11 +322,12 @@ TEST(Operators, HaveShapesAndTypesOnMeta) {
     expect(found.loss, {}, wide);
     expect(found.lse, {6}, wide);
     cross_entropy_backward_(logits, targets, found.lse, found.loss);
+    expect(cross_entropy_gradient_(logits, targets, found.loss).lse, {6}, wide);
     expect(dropout_mask({}, x), {6, 32}, type);
     expect(embedding_backward(x, targets, 50), {50, 32}, type);
     EXPECT_FALSE(trained_rows(x, targets, false).defined());
     expect(trained_rows(x, targets, true), {6}, at::kLong);
-    EXPECT_EQ(logits_chunks(meta({100, 1}, type), 100, 1600), (std::vector<std::int64_t>{0, 16, 16, 32, 96, 100}));
+    EXPECT_EQ(logits_chunks(meta({100, 1}, type), 100, 1600), (std::vector<std::int64_t>{0, 15, 15, 30, 90, 100}));
     for (const at::DeviceType device : {at::kCPU, at::kCUDA}) {
       const AttentionShape shape{4, 2, 16};
       Rotary rotary(16, 10000, {});

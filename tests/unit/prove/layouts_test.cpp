@@ -66,6 +66,7 @@ TEST(Layouts, AllCanBeRun) {
                                                     {"training.global_batch_size=6", "training.local_batch_size=3"},
                                                     {"training.global_batch_size=12", "training.local_batch_size=1"},
                                                     {"lora.r=4"},
+                                                    {"optimizer.state_dtype=bf16", "optimizer.master_dtype=split"},
                                                     {"checkpoint.interval=5", "training.on_nonfinite=rollback"},
                                                     {"job.reproducible=ranks"},
                                                     {"job.reproducible=ranks", "training.global_batch_size=12"},
@@ -163,6 +164,15 @@ TEST(Layouts, RowsAreThoseThatAreComputedAtOnce) {
     EXPECT_NE(layout.describe(8).find(" x 1 rows"), std::string::npos) << layout.describe(8);
     EXPECT_EQ(layout.is_probe || layout.name == "reference", layout.same_as.empty()) << layout.name;
   }
+}
+
+TEST(Layouts, ThreadsAreVariedWhereTheyOweBits) {
+  const auto varied = [](const std::vector<std::string>& overrides) {
+    const std::vector<Layout> all = layouts(overrides);
+    return std::count_if(all.begin(), all.end(), [](const Layout& layout) { return layout.more_threads; });
+  };
+  EXPECT_EQ(varied({"job.reproducible=ranks"}), 1);
+  EXPECT_EQ(varied({}), 0);
 }
 
 TEST(Judge, BitsThatAreOwedAreNotRounding) {

@@ -218,6 +218,21 @@ TEST(ResumeSettings, AnotherOptimizerIsToldByItsName) {
   EXPECT_THAT(difference(given, now, then), HasSubstr("\n  and: --set optimizer.betas"));
 }
 
+// A checkpoint from before the key has states in fp32. How masters are stored is free.
+TEST(ResumeSettings, TheTypeOfStatesMustAgree) {
+  const auto at = [](const std::vector<std::string>& overrides) { return parse_config(small, "c.toml", overrides); };
+  const Settings fp32{{"optimizer.state_dtype", "\"fp32\""}}, bf16{{"optimizer.state_dtype", "\"bf16\""}};
+  EXPECT_EQ(difference(at({}), fp32, {}), "");
+  const Config config = at({"optimizer.state_dtype=bf16"});
+  for (const Settings& then : {fp32, Settings()})
+    EXPECT_EQ(
+        difference(config, bf16, then),
+        "--set optimizer.state_dtype=bf16: is \"bf16\" now, and \"fp32\" in out/checkpoints/step-00000001: states in "
+        "one type are not read as another: go on with \"fp32\", or begin a run with its weights (zero_export)");
+  EXPECT_EQ(other_changes(at({"optimizer.master_dtype=split"}), at({})),
+            "optimizer.master_dtype \"fp32\" -> \"split\"");
+}
+
 TEST(ResumeSettings, GroupsAreToldByNumberAndKey) {
   const std::string group = "[[optimizer.group]]\nmatch = '*norm*'\nlr = ";
   const Config config = parse_config(small + group + "0.25\n", "c.toml"),

@@ -6,6 +6,7 @@
 
 #include "offload/state_store.h"
 #include "zero/core/states/state_layout.h"
+#include "zero/core/states/wide_spans.h"
 
 namespace zero {
 
@@ -21,17 +22,20 @@ struct UpdatePass {
 class StateShard {
  public:
   /// `own`: the flat elements that this rank is in charge of.
-  /// States as the optimizer has them, before them "master" where the weights are not their own. Both `optimizer` and
-  /// whatever the store needs outlive this.
+  /// `states`: the optimizer's as they are stored, before them "master" where the weights are not their own, or "remainder"
+  /// where it is split. `seed`: of their rounding. Both `optimizer` and whatever the store needs outlive this.
   StateShard(const Optimizer& optimizer, StateLayout layout, FlatRange own, const std::vector<StateSpec>& states,
-             const std::function<std::unique_ptr<StateStore>(std::int64_t elements)>& make_store, at::Device device);
+             const std::function<std::unique_ptr<StateStore>(std::int64_t elements)>& make_store, at::Device device,
+             std::uint64_t seed = 0);
 
   const Optimizer& optimizer() const { return optimizer_; }
   const StateLayout& layout() const { return layout_; }
   /// Of the layout's elements, those of this shard.
   std::int64_t begin() const { return begin_; }
   std::int64_t numel() const { return store_->elements(); }
+  /// Whether the weights are not the master; and whether it is the weights and a remainder of them.
   bool has_master() const { return has_master_; }
+  bool splits_master() const { return splits_master_; }
   StateStore& store() { return *store_; }
   const StateStore& store() const { return *store_; }
 
@@ -48,12 +52,15 @@ class StateShard {
  private:
   void update_segment(const UpdatePass& pass, const StateChunk& chunk, const StateSegment& segment,
                       const at::Tensor& weights, const at::Tensor& gradient);
+  void update_wide(const UpdateSpan& stored, const UpdateContext& context, std::int64_t begin) const;
 
   const Optimizer& optimizer_;
   StateLayout layout_;
   std::int64_t begin_;
-  bool has_master_;
+  bool splits_master_, has_master_;
   at::Device device_;
+  std::uint64_t seed_;
+  WideSpans wide_;
   std::vector<StateSegment> segments_;
   std::unique_ptr<StateStore> store_;
 };

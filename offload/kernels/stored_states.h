@@ -1,0 +1,34 @@
+#pragma once
+// Fp32 states in fewer bytes, to and from flat tensors of one device: rounded to bf16 at random, or split into bf16 and a
+// remainder (base/numbers/stored_fp32.h). The same bits on the CPU, for any number of threads, and on a GPU. In a build
+// without CUDA tensors of a device throw (cuda/absent.cpp).
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+
+namespace zero {
+
+/// What the draws of a state of a tensor depend on, beside an element's number.
+struct RoundingDraws {
+  std::uint64_t seed = 0;
+  std::int64_t step = 1;                // on a GPU that of `numbers`
+  std::uint64_t stream = 0;             // rounding_stream()
+  const at::Tensor* numbers = nullptr;  // StepNumbers of a GPU
+};
+std::uint64_t rounding_stream(const std::string& tensor, const std::string& state);
+
+/// to <- from, fp32 to bf16, elements [first, first + n) of their tensor.
+void round_stochastically(const at::Tensor& from, const at::Tensor& to, const RoundingDraws& draws, std::int64_t first);
+
+/// weights (bf16) and remainder (kShort) <- master (fp32), and back.
+void split_master(const at::Tensor& master, const at::Tensor& weights, const at::Tensor& remainder);
+void join_master(const at::Tensor& weights, const at::Tensor& remainder, const at::Tensor& master);
+
+/// The same on a GPU.
+void device_round_stochastically(const at::Tensor& from, const at::Tensor& to, const RoundingDraws& draws,
+                                 std::int64_t first);
+void device_split_master(const at::Tensor& master, const at::Tensor& weights, const at::Tensor& remainder);
+void device_join_master(const at::Tensor& weights, const at::Tensor& remainder, const at::Tensor& master);
+
+}  // namespace zero

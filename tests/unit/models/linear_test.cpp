@@ -1,0 +1,99 @@
+// linear() and what goes beside it: against autograd's own rules, and what may be kept.
+#include "models/nn/linear.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/models/small_model.h"
+
+namespace zero::test {
+namespace {
+
+using torch::autograd::grad;
+
+struct Operands {
+  explicit Operands(at::ScalarType type)
+      : x(random({2, 5, 8}, 1, type)),
+        norm(random({8}, 2, type)),
+        weight(random({6, 8}, 3, type)),
+        after(random({2, 5, 8}, 4, type)) {
+    for (at::Tensor* each : {&x, &norm, &weight}) each->set_requires_grad(true);
+  }
+  LinearInput input(bool keep = false) const {
+    LinearInput input = LinearInput::rms_norm(x, norm, 1e-5);
+    input.keep = keep;
+    return input;
+  }
+  at::Tensor x, norm, weight, after;
+};
+
+/// A loss in which y and, in another way, x count.
+at::Tensor loss_of(const at::Tensor& y, const at::Tensor& x, const Operands& o) {
+  return y.sin().sum() + (x * o.after).sum();
+}
+
+TEST(LinearBeside, GivesTheGradientsOfBothUses) {
+  const Operands o(at::kDouble);
+  const at::Tensor z = o.x * (o.x.square().mean(-1, true) + 1e-5).rsqrt() * o.norm;
+  const auto right = grad({loss_of(at::matmul(z, o.weight.t()), o.x, o)}, {o.x, o.norm, o.weight});
+  const LinearBeside both = linear_beside(o.input(), o.weight);
+  EXPECT_TRUE(both.x.equal(o.x));
+  EXPECT_TRUE(both.x.is_alias_of(o.x)) << "it was copied";
+  const auto mine = grad({loss_of(both.y, both.x, o)}, {o.x, o.norm, o.weight});
+  for (std::size_t i = 0; i < right.size(); ++i) EXPECT_LT(deviation(mine[i], right[i]), 1e-12) << i;
+}
+
+// On a CPU each of the two is rounded before they are added, as autograd does it.
+TEST(LinearBeside, HasTheBitsOfTwoUses) {
+  const Operands o(at::kBFloat16);
+  const auto right = grad({loss_of(linear(o.input(), o.weight), o.x, o)}, {o.x, o.norm, o.weight});
+  const LinearBeside both = linear_beside(o.input(), o.weight);
+  const auto mine = grad({loss_of(both.y, both.x, o)}, {o.x, o.norm, o.weight});
+  for (std::size_t i = 0; i < right.size(); ++i) EXPECT_TRUE(mine[i].equal(right[i])) << i;
+}
+
+TEST(LinearBeside, OneOfBothMayBeLeftOut) {
+  const Operands o(at::kDouble);
+  const LinearBeside of_x = linear_beside(o.input(), o.weight), of_y = linear_beside(o.input(), o.weight);
+  EXPECT_LT(deviation(grad({(of_x.x * o.after).sum()}, {o.x})[0], o.after), 1e-12);
+  EXPECT_LT(deviation(grad({of_y.y.sin().sum()}, {o.x})[0], grad({linear(o.input(), o.weight).sin().sum()}, {o.x})[0]),
+            1e-12);
+}
+
+TEST(LinearBeside, OfWhatNeedsNoGradientIsTheInputItself) {
+  const Operands o(at::kDouble);
+  LinearInput frozen = o.input();
+  frozen.x = o.x.detach();
+  const LinearBeside both = linear_beside(frozen, o.weight);
+  EXPECT_TRUE(both.x.is_same(frozen.x));
+  EXPECT_TRUE(both.y.requires_grad());
+  const LinearBeside plain = linear_beside(LinearInput::plain(o.x), o.weight);
+  EXPECT_TRUE(plain.x.is_same(o.x));
+}
+
+// Of a norm, of SwiGLU and of another activation: the same bits, also where only the input is trained.
+TEST(Linear, WhatIsKeptIsWhatWouldBeComputedAgain) {
+  for (const at::ScalarType type : {at::kBFloat16, at::kFloat, at::kDouble})
+    for (const bool frozen : {false, true}) {
+      const Operands o(type);
+      const at::Tensor half = random({6, 4}, 5, type).set_requires_grad(!frozen);
+      const at::Tensor weight = o.weight.detach().clone().set_requires_grad(!frozen);
+      const auto gradients = [&](LinearInput input, const at::Tensor& by, bool keep) {
+        input.keep = keep;
+        const std::vector<at::Tensor> wanted = frozen ? std::vector{o.x} : std::vector{o.x, by};
+        return grad({linear(input, by).sin().sum()}, wanted);
+      };
+      const std::vector<std::pair<LinearInput, at::Tensor>> cases{
+          {o.input(), weight},
+          {LinearInput::swiglu(o.x), half},
+          {LinearInput::activated(o.x, {Activation::gelu, false}), weight},
+          {LinearInput::plain(o.x), weight}};
+      for (std::size_t i = 0; i < cases.size(); ++i) {
+        const auto kept = gradients(cases[i].first, cases[i].second, true),
+                   again = gradients(cases[i].first, cases[i].second, false);
+        for (std::size_t g = 0; g < kept.size(); ++g) EXPECT_TRUE(kept[g].equal(again[g])) << i << " " << g;
+      }
+    }
+}
+
+}  // namespace
+}  // namespace zero::test

@@ -23,7 +23,7 @@ struct HeadLossOptions {
 /// tokens with ignored_target are left out of the products altogether.
 /// Where gradients are wanted the logits become theirs in the pass that finds the loss, for options.gradient_scale; if
 /// the backward pass brings another gradient of the loss, results are multiplied by its ratio to that one, and rounded
-/// once more. While the trained tokens fit into one chunk, its logits' gradient is kept for the backward pass; several
+/// once more (a GPU multiplies in any case, since nobody waits to look at the ratio). While the trained tokens fit into one chunk, its logits' gradient is kept for the backward pass; several
 /// chunks are taken back at once, with the output matrix's gradient summed in fp32.
 at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const at::Tensor& targets,
                      const HeadLossOptions& options = {});

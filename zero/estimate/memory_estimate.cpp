@@ -56,16 +56,17 @@ bool has_room(const MemoryEstimate& estimate, const NodeBudget& budget) {
 MemoryEstimate estimate_one(const Config& config, const BatchArithmetic& batch, MemoryPlanner& planner,
                             const NodeBudget& budget) {
   MemoryWork work = memory_work_of(config, batch);
-  if (config.activation_checkpoint.keep == "auto" && budget.device_free) {
+  MemoryEstimate estimate = estimate_work(work, batch, planner, budget);
+  if (!estimate.fits && work.copies_checkpoints) {
+    work.copies_checkpoints = false;
+    estimate = estimate_work(work, batch, planner, budget);
+  }
+  if (config.activation_checkpoint.keep == "auto" && budget.device_free && estimate.fits) {
     work.engine.keep_inputs = true;
     const MemoryEstimate keeping = estimate_work(work, batch, planner, budget);
     if (has_room(keeping, budget)) return keeping;
-    work.engine.keep_inputs = false;
   }
-  MemoryEstimate estimate = estimate_work(work, batch, planner, budget);
-  if (estimate.fits || !work.copies_checkpoints) return estimate;
-  work.copies_checkpoints = false;
-  return estimate_work(work, batch, planner, budget);
+  return estimate;
 }
 
 std::string disk_lines(const Config& config, const Model& model, const MemoryPlan& plan, const NodeBudget& budget) {

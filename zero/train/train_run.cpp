@@ -188,6 +188,9 @@ MemoryEstimate tell_estimate(Job& job, const Plan& plan, const Model& model, con
   });
   estimate.copies_checkpoints = on_all(job.control(), estimate.copies_checkpoints);
   estimate.keeps_inputs = on_all(job.control(), estimate.keeps_inputs);
+  if (job.rank() == 0 && plan.device.is_cuda() && !arguments.dry_run)
+    log_info("what norms and activation functions give is ", estimate.keeps_inputs ? "kept for" : "computed again in",
+             " the backward pass (activation_checkpoint.keep)");
   if (job.rank() == 0 && plan.config.checkpoint.asynchronous && plan.config.checkpoint.is_regular() &&
       !estimate.copies_checkpoints)
     log_warning(plan.config.where("checkpoint.asynchronous"), ": ", why_not_copied(plan.config), ", so ",

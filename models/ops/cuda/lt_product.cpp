@@ -7,6 +7,7 @@
 #include <c10/cuda/CUDAGraphsC10Utils.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -43,12 +44,17 @@ LtProduct::~LtProduct() {
     if (device.handle) cublasLtDestroy(device.handle);
 }
 
+LtProduct::Device& LtProduct::device_of(int index) {
+  const std::lock_guard guard(lock_);
+  return devices_[index];
+}
+
 bool LtProduct::multiply(const ProductTerms& terms) {
   const bool deterministic = at::globalContext().deterministicAlgorithms();
   const std::optional<LtProblem> problem = LtProblem::of(terms, tf32_will_do(), deterministic);
   if (!problem) return false;
-  const std::lock_guard guard(lock_);
-  Device& device = devices_[terms.out.get_device()];
+  Device& device = device_of(terms.out.get_device());
+  const std::lock_guard guard(device.lock);  // its products wait for their own stream alone
   if (!device.handle) check_lt(cublasLtCreate(&device.handle), "be started");
   const auto [place, is_new] = device.choices.try_emplace(problem->key);
   std::unique_ptr<Choice>& choice = place->second;
@@ -71,8 +77,9 @@ std::unique_ptr<LtProduct::Choice> LtProduct::suggested(const Device& device, co
   }
 }
 
-/// Each candidate in turn, once for nothing and then some times between two events. What is added to stays: the results
-/// go elsewhere. Another out is written by each of them, and then by the product itself.
+/// All candidates in turn, once for nothing and then some times, each run between two events: what else is at work on the
+/// device, collectives say, disturbs one run of one of them, and the least time of each counts. What is added to stays: the
+/// results go elsewhere. Another out is written by each of them, and then by the product itself.
 void LtProduct::time(Device& device, Choice& choice, const LtProblem& problem, const at::Tensor& out) {
   choice.settled = true;
   LtPointers pointers = problem.pointers;
@@ -87,29 +94,33 @@ void LtProduct::time(Device& device, Choice& choice, const LtProblem& problem, c
     }
     pointers.out = scratch.data_ptr();
   }
-  std::vector<at::cuda::CUDAEvent> begins, ends;
-  for (const auto& candidate : choice.candidates) {
-    begins.emplace_back(cudaEventDefault);
-    ends.emplace_back(cudaEventDefault);
-    const at::Tensor room = workspace(device, current_stream(), candidate.workspaceSize);
-    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
-    for (int run = -1; run < timed_runs && status == CUBLAS_STATUS_SUCCESS; ++run) {
-      if (run == 0) begins.back().record();
-      status = choice.descriptions.launch(device.handle, candidate, pointers,
-                                          room.defined() ? room.data_ptr() : nullptr, current_stream());
+  struct Run {
+    std::size_t candidate;
+    at::cuda::CUDAEvent begin{cudaEventDefault}, end{cudaEventDefault};
+  };
+  std::vector<Run> runs;
+  std::vector<bool> refused(choice.candidates.size(), false);
+  for (int round = -1; round < timed_runs; ++round)
+    for (std::size_t i = 0; i < choice.candidates.size(); ++i) {
+      if (refused[i]) continue;
+      const auto& candidate = choice.candidates[i];
+      const at::Tensor room = workspace(device, current_stream(), candidate.workspaceSize);
+      Run run{i};
+      run.begin.record();
+      refused[i] =
+          choice.descriptions.launch(device.handle, candidate, pointers, room.defined() ? room.data_ptr() : nullptr,
+                                     current_stream()) != CUBLAS_STATUS_SUCCESS;
+      run.end.record();
+      if (round >= 0 && !refused[i]) runs.push_back(std::move(run));
     }
-    if (status == CUBLAS_STATUS_SUCCESS) ends.back().record();
+  std::vector<float> least(choice.candidates.size(), std::numeric_limits<float>::infinity());
+  for (Run& run : runs) {
+    run.end.synchronize();
+    least[run.candidate] = std::min(least[run.candidate], run.begin.elapsed_time(run.end));
   }
   std::size_t best = choice.candidates.size();
-  float least = std::numeric_limits<float>::infinity();
-  for (std::size_t i = 0; i < choice.candidates.size(); ++i) {
-    if (!ends[i].isCreated()) continue;  // refused
-    ends[i].synchronize();
-    if (const float ms = begins[i].elapsed_time(ends[i]); best == choice.candidates.size() || ms < margin * least) {
-      best = i;
-      least = ms;
-    }
-  }
+  for (std::size_t i = 0; i < least.size(); ++i)
+    if (!refused[i] && (best == least.size() || least[i] < margin * least[best])) best = i;
   if (best < choice.candidates.size()) choice.candidates = {choice.candidates[best]};
 }
 
@@ -142,7 +153,7 @@ at::Tensor LtProduct::workspace(Device& device, cudaStream_t stream, std::size_t
 }
 
 void LtProduct::tell(const std::string& refusal) {
-  if (std::exchange(told_, true)) return;
+  if (told_.exchange(true)) return;
   log_warning(refusal + "; LibTorch's products take its place there");
 }
 

@@ -3,6 +3,7 @@
 // an algorithm that is chosen once for each problem.
 #include <cublasLt.h>
 
+#include <atomic>
 #include <map>
 #include <mutex>
 
@@ -30,7 +31,7 @@ class LtProduct {
 
   /// Queues the product on the current stream of the terms' device, which is the current one. False, and nothing is done,
   /// where it is none of cuBLASLt's (LtProblem::of) or has no algorithm there; a refusal that is no such answer is told
-  /// of in the log, once. By any thread.
+  /// of in the log, once. By any thread; those of one device take turns.
   bool multiply(const ProductTerms& terms);
 
  private:
@@ -43,20 +44,22 @@ class LtProduct {
   };
   /// Of one device.
   struct Device {
+    std::mutex lock;
     cublasLtHandle_t handle = nullptr;
     std::map<LtKey, std::unique_ptr<Choice>> choices;  // null: cuBLASLt has none
     std::map<cudaStream_t, at::Tensor> workspaces;
   };
 
+  Device& device_of(int index);
   std::unique_ptr<Choice> suggested(const Device& device, const LtProblem& problem);
   void time(Device& device, Choice& choice, const LtProblem& problem, const at::Tensor& out);
   bool launch(Device& device, Choice& choice, const LtPointers& pointers);
   at::Tensor workspace(Device& device, cudaStream_t stream, std::size_t bytes);
   void tell(const std::string& refusal);
 
-  std::mutex lock_;
+  std::mutex lock_;  // of devices_
   std::map<int, Device> devices_;
-  bool told_ = false;
+  std::atomic<bool> told_ = false;
 };
 
 }  // namespace zero::cuda

@@ -150,6 +150,9 @@ __device__ void write_gradient(const CrossEntropyJob& job, T* logits, std::int64
   }
 }
 
+/// What exponentials are taken above: -inf less -inf would be no number where all before were -inf.
+__device__ float finite_base(float highest) { return highest == -INFINITY ? 0.0f : highest; }
+
 // One pass: each thread keeps its running maximum and the sum of exponentials below it. A row that has just been read is
 // still in the second-level cache when its gradient is written.
 template <class T>
@@ -167,8 +170,9 @@ __global__ void __launch_bounds__(threads) cross_entropy_kernel(CrossEntropyJob 
     for (int k = 0; k < Pack<T>::size; ++k) top = fmaxf(top, load(p.at[k]));
     if (top > highest) sum *= __expf(highest - top);
     highest = top;
+    const float base = finite_base(highest);
 #pragma unroll
-    for (int k = 0; k < Pack<T>::size; ++k) sum += __expf(load(p.at[k]) - highest);  // NaN included: it stays one
+    for (int k = 0; k < Pack<T>::size; ++k) sum += __expf(load(p.at[k]) - base);  // NaN included: it stays one
   }
   for (int i = packs * Pack<T>::size + threadIdx.x; i < job.vocabulary; i += threads) {
     const float x = load(logits[i]);
@@ -176,7 +180,7 @@ __global__ void __launch_bounds__(threads) cross_entropy_kernel(CrossEntropyJob 
       sum = sum * __expf(highest - x) + 1.0f;
       highest = x;
     } else {
-      sum += __expf(x - highest);  // NaN and -inf included: a NaN stays one
+      sum += __expf(x - finite_base(highest));  // NaN and -inf included: a NaN stays one
     }
   }
   float warp_highest = highest;

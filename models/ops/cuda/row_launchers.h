@@ -1,5 +1,5 @@
 #pragma once
-// Kernels over rows in GPU memory: norm, SwiGLU, rotation, cross-entropy, dropout. Everything inside is fp32, rounded
+// Kernels over rows in GPU memory: norm, SwiGLU, cross-entropy, dropout. Everything inside is fp32, rounded
 // once. No float atomics: the same bits every time. Sees neither LibTorch nor CUDA's headers; a stream is a
 // cudaStream_t. A launch that fails throws std::runtime_error.
 #include <cstdint>

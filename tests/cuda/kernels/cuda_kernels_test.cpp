@@ -95,6 +95,16 @@ TEST_P(Kernels, CrossEntropy) {
     EXPECT_TRUE(at::equal(at_once, on_gpu)) << "loss and gradient in one pass";
     targets[3] = 5000;
     EXPECT_TRUE(std::isnan(cross_entropy(up(logits), targets.to(gpu)).loss.item<double>()));
+    // A row that begins with nothing but -inf has a loss.
+    at::Tensor barred = logits.clone();
+    barred.narrow(1, 0, 900).fill_(-std::numeric_limits<double>::infinity());
+    const at::Tensor late = at::full({33}, 950, at::kLong);
+    at::Tensor of_barred = up(barred);
+    const CrossEntropy found =
+        cross_entropy_gradient_(of_barred, late.to(gpu), at::ones({}, at::TensorOptions().device(gpu)));
+    const at::Tensor rest = barred.to(GetParam()).to(at::kDouble).narrow(1, 900, vocabulary - 900);
+    EXPECT_NEAR(found.loss.item<double>() / (rest.logsumexp(1) - rest.select(1, 50)).sum().item<double>(), 1, 1e-5);
+    EXPECT_TRUE(of_barred.isfinite().all().item<bool>());
     at::Tensor spoilt = up(logits);
     spoilt[5][500] = std::numeric_limits<double>::quiet_NaN();
     targets[3] = 0;

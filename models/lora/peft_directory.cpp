@@ -120,7 +120,8 @@ LoraOptions options_of(const json& config, const std::string& path) {
 PeftDirectory::PeftDirectory(const std::string& folder) : folder_(folder) {
   const std::string config = folder + "/adapter_config.json";
   if (!std::filesystem::is_directory(folder))
-    throw InputError(folder + ": there is no such directory: name one that PEFT or zero_train has written an adapter to");
+    throw InputError(folder +
+                     ": there is no such directory: name one that PEFT or zero_train has written an adapter to");
   if (!std::filesystem::exists(config))
     throw InputError(
         folder + ": holds no adapter_config.json: name a directory that PEFT or zero_train has written an adapter to");

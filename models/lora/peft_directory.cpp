@@ -16,7 +16,8 @@ namespace {
 using nlohmann::json;
 
 bool is_empty(const json& value) {
-  return value.is_null() || value == false || value == "" || ((value.is_object() || value.is_array()) && value.empty());
+  return value.is_null() || value == false || (value.is_string() && value.get_ref<const std::string&>().empty()) ||
+         ((value.is_object() || value.is_array()) && value.empty());
 }
 
 // Every key of PEFT's LoraConfig is in one of three lists (peft 0.21). These are read:

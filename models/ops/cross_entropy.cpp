@@ -43,7 +43,7 @@ namespace {
 /// Loss and lse by the kernels; with a scale each row becomes its gradient when they are known. False: not done.
 bool by_kernels(const at::Tensor& logits, const at::Tensor& targets, const std::optional<at::Tensor>& scale,
                 TensorPair& found) {
-  auto& [loss, lse] = found;
+  at::Tensor &loss = std::get<0>(found), &lse = std::get<1>(found);
   return with_row_kernels({&logits}, [&]<class T>(T) {
     const float factor = scale && !logits.is_meta() ? scale->item<float>() : 0;
     lse = at::empty({logits.size(0)}, logits.options().dtype(at::kFloat));

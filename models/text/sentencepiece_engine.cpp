@@ -139,8 +139,7 @@ SentencePieceEngine::SentencePieceEngine(const std::string& path) {
   const bool folder = fs::is_directory(path);
   facts_.path = folder ? Tokenizer::sentencepiece_in(path) : path;
   if (!fs::exists(facts_.path))
-    throw InputError(text(folder ? path + "/tokenizer.model" : path, ": is missing; a SentencePiece tokenizer.model",
-                          folder ? ", or a tokenizer.json," : "", " is needed"));
+    throw InputError(text(folder ? path + "/tokenizer.model" : path, ": is missing; a SentencePiece model is needed"));
   const std::string content = read_text_file(facts_.path, max_model_bytes);
   const TokenizerModelInfo info = parse_tokenizer_model(content, facts_.path);
   facts_.hash = fnv1a(content);

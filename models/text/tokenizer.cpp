@@ -43,6 +43,10 @@ Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
 Tokenizer Tokenizer::load(const std::string& path) {
+  constexpr const char* names = "tokenizer.json, tokenizer.model or spiece.model";
+  if (!fs::exists(path))
+    throw InputError(text(path, ": there is no such file or folder; a tokenizer is ", names, ", or a folder with one"));
+  if (!lies_at(path)) throw InputError(text(path, ": holds no tokenizer: looked for ", names));
   const std::string folder = pipeline_folder(path);
   if (!folder.empty() && !fs::is_directory(path) && fs::path(path).filename() != "tokenizer.json")
     throw InputError(path +

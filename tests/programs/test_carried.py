@@ -54,6 +54,7 @@ class Place:
         messages = [line for line in err.splitlines() if line.startswith("error: ")]
         assert len(messages) == 1 and all(piece in messages[0] for piece in pieces), (options, err)
         assert sorted(os.listdir(self.folder)) == before, options
+        return err
 
     def train(self, out, model, *options, code=0, template="", tokenizer=""):
         settings = {"job.output_dir": out, "data.train": ["talk.jsonl"], "data.chat_template": template, "data.tokenizer": tokenizer, "training.steps": 2, "training.seq_len": 64,
@@ -127,6 +128,15 @@ def check_adapter(place):
     with open(place.path("prompts"), "wb") as file:
         file.write(b"one\nf\xfcr\n")
     place.refused("zero_generate", "out/base", "--prompts", "prompts", pieces=["prompts: byte 5 (0xFC) is not UTF-8"])
+    place.write("prompts", "one\n \t\ntwo\n")
+    said = place.refused("zero_generate", "out/base", "--prompts", "prompts", pieces=["prompts:2: is blank, and each line is a prompt"])
+    assert "read in" not in said, said  # before the weights are read
+    place.refused("zero_generate", "out/base", "--prompts", "prompts", "--tokenizer", "nowhere", pieces=["prompts:2: "])
+    place.refused("zero_generate", "out/base", "--prompt", "x", "--tokenizer", "nowhere", pieces=["--tokenizer nowhere: there is no such file or folder"])
+    place.refused("zero_generate", "out/base", "--prompt", "x", "--seed", "-1", pieces=["--seed: -1 is below 0"])
+    os.rename(place.path("out/base/model/tokenizer.model"), place.path("taken"))
+    place.refused("zero_generate", "out/base", "--prompt", "x", pieces=["out/base/model: holds no tokenizer.json", "name one by --tokenizer"])
+    os.rename(place.path("taken"), place.path("out/base/model/tokenizer.model"))
     lora = {"model.path": "out/base/model", "lora.r": 2}
     place.train("out/lora", lora, template="zephyr")
     jinja = place.read("out/lora/adapter/chat_template.jinja")

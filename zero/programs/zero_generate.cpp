@@ -84,15 +84,19 @@ Ids read_ids(const std::string& path) {
   return ids;
 }
 
-void write_logits(Model& model, const std::string& ids_path, const std::string& path) {
-  const at::Tensor logits_1TV = Generator(model).logits(read_ids(ids_path));
+void write_logits(const ModelSource& source, const Arguments& arguments) {
+  const Ids ids = read_ids(arguments.ids);
+  const std::string& path = arguments.logits;
+  Model model = load_model(source, arguments);
+  const at::Tensor logits_1TV = Generator(model).logits(ids);
   SafetensorsWriter writer(path, {{"logits", at::kFloat, logits_1TV.sizes().vec()}});
   writer.append(logits_1TV);
   writer.finish();
   log_info(path, ": logits [1, ", logits_1TV.size(1), ", ", logits_1TV.size(2), "]");
 }
 
-std::vector<std::string> read_lines(const std::string& path) {
+/// One prompt a line; a blank line is refused, since it is no prompt and what is printed goes line by line.
+std::vector<std::string> read_prompts(const std::string& path) {
   std::vector<std::string> lines;
   std::string whole = read_text_file(path);
   require_utf8(whole, path);
@@ -101,15 +105,31 @@ std::vector<std::string> read_lines(const std::string& path) {
   for (std::string line; std::getline(content, line);) {
     if (line.ends_with('\r')) line.pop_back();
     lines.push_back(line);
+    if (line.find_first_not_of(" \t\v\f\r") == line.npos)
+      throw InputError(text(path, ":", lines.size(), ": is blank, and each line is a prompt: take the line out"));
   }
   if (lines.empty()) throw InputError(text(path, ": holds no prompt"));
   return lines;
 }
 
+/// The one that --tokenizer names, or that model or adapter hold.
+Tokenizer load_tokenizer(const ModelSource& source, const std::string& named) {
+  const std::string& path = source.options.tokenizer.tokenizer;
+  if (named.empty() && !Tokenizer::lies_at(path))
+    throw InputError(text(source.folder,
+                          ": holds no tokenizer.json, tokenizer.model or spiece.model, and prompts need a tokenizer: ",
+                          "name one by --tokenizer"));
+  try {
+    return Tokenizer::load(path);
+  } catch (const InputError& error) {
+    throw InputError(named.empty() ? error.what() : text("--tokenizer ", error.what()));
+  }
+}
+
 class Prompter {
  public:
-  explicit Prompter(const TokenizerSource& source)
-      : tokenizer_(Tokenizer::load(source.tokenizer)), chat_(tokenizer_, source.settings) {}
+  Prompter(const ModelSource& source, const std::string& named)
+      : tokenizer_(load_tokenizer(source, named)), chat_(tokenizer_, source.options.tokenizer.settings) {}
 
   Ids encode(const std::string& prompt) const {
     Ids ids = chat_.encode(prompt).ids;
@@ -143,14 +163,20 @@ std::vector<std::int64_t> stop_ids(const ModelSource& source) {
   return stop_ids_of(source.config, source.options.base, source.options.tokenizer);
 }
 
-void generate(Model& model, const ModelSource& source, Arguments arguments) {
-  const Prompter prompter(source.options.tokenizer);
+void generate(const ModelSource& source, Arguments arguments) {
   const bool one = arguments.prompts.empty();
   require_utf8(arguments.prompt, "--prompt");
-  const std::vector<std::string> prompts = one ? std::vector{arguments.prompt} : read_lines(arguments.prompts);
+  const std::vector<std::string> prompts = one ? std::vector{arguments.prompt} : read_prompts(arguments.prompts);
+  const Prompter prompter(source, arguments.tokenizer);
   std::vector<Ids> ids;
-  for (const auto& prompt : prompts) ids.push_back(prompter.encode(prompt));
+  for (const auto& prompt : prompts) {
+    ids.push_back(prompter.encode(prompt));
+    if (ids.back().empty())
+      throw InputError(text(one ? "--prompt" : text(arguments.prompts, ":", ids.size()),
+                            ": gives no token, and a prompt must have at least one"));
+  }
   arguments.options.stop_ids = stop_ids(source);
+  Model model = load_model(source, arguments);
 
   const bool as_text = one && !arguments.json;
   TextStream stream(prompter.tokenizer(), false);
@@ -207,16 +233,17 @@ ChatContext context_of(const Arguments& arguments) {
   return context;
 }
 
-void chat(Model& model, const ModelSource& source, Arguments arguments) {
-  const Prompter prompter(source.options.tokenizer);
+void chat(const ModelSource& source, Arguments arguments) {
+  const Prompter prompter(source, arguments.tokenizer);
   const ChatTemplate chat_template =
       ChatTemplate::load(source.options.tokenizer.settings, source.options.tokenizer.chat_template, "--chat-template");
-  const std::int64_t context = model.config.max_position_embeddings;
+  const std::int64_t context = source.config.max_position_embeddings;
   ChatHistory history(chat_template, prompter.chat(), context, std::min(arguments.options.max_new_tokens, context / 4));
   history.set_context(context_of(arguments));
   require_utf8(arguments.system, "--system");
   if (!arguments.system.empty()) history.set_system(arguments.system);
   arguments.options.stop_ids = stop_ids(source);
+  Model model = load_model(source, arguments);
   Generator generator(model);
   chat_loop(generator, history, prompter.tokenizer(), arguments.options,
             {std::cin, print, ::isatty(STDIN_FILENO) != 0});
@@ -234,7 +261,8 @@ void describe(CLI::App& app, Arguments& arguments) {
                                 "text to continue; prompt and continuation go to standard output as they come");
   auto* prompts = app.add_option(
       "--prompts", arguments.prompts,
-      "file with one prompt a line, continued as one batch; prints a JSON line for each: prompt, text, ids");
+      "file with one prompt a line, none of them blank, continued as one batch; prints a JSON line for each: prompt, text, "
+      "ids");
   auto* ids =
       app.add_option("--ids", arguments.ids,
                      "file of token ids, a JSON list such as [1, 15043] or raw little-endian uint16, for --logits");
@@ -271,7 +299,9 @@ void describe(CLI::App& app, Arguments& arguments) {
       ->capture_default_str();
   app.add_option("--repetition-penalty", sampling.repetition_penalty, "above 1: tokens seen before become less likely")
       ->capture_default_str();
-  app.add_option("--seed", sampling.seed, "of the draws")->capture_default_str();
+  app.add_option("--seed", sampling.seed, "of the draws, 0 or above: the same seed draws the same tokens again")
+      ->capture_default_str()
+      ->check([](const std::string& given) { return given.starts_with('-') ? given + " is below 0" : ""; });
   app.add_option("--precision", arguments.precision, "of weights and arithmetic")
       ->capture_default_str()
       ->check(CLI::IsMember({"fp32", "bf16"}));
@@ -306,14 +336,14 @@ int run(int argc, char** argv) {
                        {"--ids", arguments.ids},
                        {"the tokenizer", source.options.tokenizer.tokenizer},
                        {"the base", source.options.base}});
+  source.weights->check(tensors_of(make_model(source.config)));  // the model before its tokenizer, both before values
   if (!arguments.chat_template.empty()) source.options.tokenizer.chat_template = arguments.chat_template;
-  Model model = load_model(source, arguments);
   if (!arguments.ids.empty())
-    write_logits(model, arguments.ids, arguments.logits);
+    write_logits(source, arguments);
   else if (arguments.chat)
-    chat(model, source, std::move(arguments));
+    chat(source, std::move(arguments));
   else
-    generate(model, source, std::move(arguments));
+    generate(source, std::move(arguments));
   return 0;
 }
 

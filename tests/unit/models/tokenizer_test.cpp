@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/json_text.h"
+#include "tests/unit/message_of.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace zero {
@@ -144,7 +145,11 @@ TEST(Tokenizer, BrokenModelsAreRefused) {
   EXPECT_THAT(refusal("{\"model\": 1}"), HasSubstr("tokenizer.model of SentencePiece"));
   EXPECT_THAT(refusal(model.substr(0, model.size() - 3)), HasSubstr("cut short"));
   EXPECT_THAT(refusal(std::string(200, '\xff')), HasSubstr("SentencePiece"));
-  EXPECT_THROW(Tokenizer::load(own / "absent"), InputError);
+  const auto of_path = [](const std::string& path) { return message_of<InputError>([&] { Tokenizer::load(path); }); };
+  for (const char* name : {"absent", "absent.json"})
+    EXPECT_THAT(of_path(own / name), HasSubstr(std::string(name) + ": there is no such file or folder"));
+  EXPECT_THAT(of_path(ZERO_TEST_DATA),
+              HasSubstr("holds no tokenizer: looked for tokenizer.json, tokenizer.model or spiece.model"));
 }
 
 }  // namespace

@@ -31,11 +31,12 @@ def check_cases_are_answered_as_by_transformers(args, folder):
 def check_a_bad_line_is_told_of_and_the_next_is_read(args, folder):
     place = os.path.join(args.data, "pipelines", "gpt2")
     bad = ["{no json", "", "[1]", '{"text": 1}', '{"ids": [-1]}', '{"ids": ["1"]}', '{"text": "a", "ids": []}', '{"messages": []}', '{"text": "\\ud800"}']
-    code, answers, _ = tokenize(args, place, [*bad, '{"ids": []}', '{"ids": [99999]}'])
+    code, answers, _ = tokenize(args, place, [*bad, '{"ids": []}', '{"ids": [99999, 64, 1501]}'])
     assert code == 0 and len(answers) == len(bad) + 2, answers
     for number, answer in enumerate(answers[:len(bad)], 1):
         assert list(answer) == ["error"] and answer["error"].count(f"line {number}: ") == 1, answer
-    assert answers[len(bad):] == [{"text": "", "skipped": ""}] * 2, answers
+    letter, = tokenize(args, place, ['{"ids": [64]}'])[1]
+    assert letter["text"] and answers[len(bad):] == [{"text": "", "skipped": ""}, {**letter, "unknown": [99999, 1501]}], answers
 
 
 def check_conversations_are_answered_as_by_transformers(args, folder):

@@ -36,10 +36,14 @@ Json encoded(const TextPipeline& pipeline, const nlohmann::json& request, const 
 
 Json decoded(const TextPipeline& pipeline, const nlohmann::json& value, const std::string& place) {
   if (!value.is_array()) throw InputError(text(place, ": \"ids\" must be a list of token ids"));
-  Ids ids;
-  for (const nlohmann::json& id : value)
+  Ids ids, unknown;
+  for (const nlohmann::json& id : value) {
     ids.push_back(static_cast<std::int32_t>(json_index(id, "ids", INT32_MAX, place)));
-  return {{"text", pipeline.decode(ids, false)}, {"skipped", pipeline.decode(ids, true)}};
+    if (!pipeline.written(ids.back())) unknown.push_back(ids.back());
+  }
+  Json reply{{"text", pipeline.decode(ids, false)}, {"skipped", pipeline.decode(ids, true)}};
+  if (!unknown.empty()) reply["unknown"] = unknown;
+  return reply;
 }
 
 /// 1 for each id from the one with the first character of a block to the one with its last.
@@ -103,7 +107,8 @@ int run(int argc, char** argv) {
   std::string model, chat_template;
   CLI::App app(
       "Reads JSON lines and answers each: {\"text\": ...} by its token ids with and without special tokens (\"ids\", "
-      "\"plain\"), {\"ids\": [...]} by their text with and without special tokens (\"text\", \"skipped\"), {\"messages\": "
+      "\"plain\"), {\"ids\": [...]} by their text with and without special tokens (\"text\", \"skipped\"), to which ids that no "
+      "token has (\"unknown\") give nothing, {\"messages\": "
       "[...], \"tools\", \"variables\", \"add_generation_prompt\"} by the conversation's \"text\" by the chat template, its "
       "\"ids\" and \"mask\", 1 for what generation blocks wrote (null where the template has none), a bad line by "
       "{\"error\": ...}.",

@@ -278,7 +278,7 @@ std::shared_ptr<const ConversationTemplate> ChatTemplate::engine_for(const std::
 RenderedChat ChatTemplate::render(const std::vector<Message>& messages, const ChatContext& context) const {
   const auto engine = engine_for(messages, context);
   if (!engine) return write(messages, false);
-  const std::vector<Message> taken = with_parts_as_taken(*engine, messages);
+  const std::vector<Message> taken = with_arguments_as_taken(*engine, with_parts_as_taken(*engine, messages), context);
   require_written(*engine, taken, context);
   return render_answers(*engine, taken, context);
 }

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/log.h"
 #include "models/text/jinja/error.h"
 
@@ -57,6 +58,29 @@ bool takes_parts(const ConversationTemplate& chat) {
   };
   const auto of_texts = rendered("zero7part");
   return !of_texts || rendered({{{"type", "text"}, {"text", "zero7part"}}}) == of_texts;
+}
+
+/// The arguments of a message's calls that are texts of JSON objects.
+std::vector<Json*> argument_texts(Json& message) {
+  std::vector<Json*> found;
+  if (!message.contains("tool_calls") || !message["tool_calls"].is_array()) return found;
+  for (Json& call : message["tool_calls"]) {
+    if (!call.is_object()) continue;
+    Json& function = call.contains("function") && call["function"].is_object() ? call["function"] : call;
+    if (const auto place = function.find("arguments"); place != function.end() && place->is_string())
+      found.push_back(&*place);
+  }
+  return found;
+}
+
+/// The object of a JSON text; nothing where it is another value, or none.
+std::optional<Json> object_of(const std::string& json) {
+  try {
+    Json value = parse_ordered_json(json, "arguments", {.in_a_file = true});
+    return value.is_object() ? std::optional(std::move(value)) : std::nullopt;
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
 }
 
 /// What a template may lose: its name for the user, whether the template speaks of it, and how it is taken out.
@@ -136,6 +160,31 @@ std::vector<Message> with_parts_as_taken(const ConversationTemplate& chat, std::
     messages[i].whole = std::make_shared<const Json>(std::move(plain));
   }
   return messages;
+}
+
+std::vector<Message> with_arguments_as_taken(const ConversationTemplate& chat, std::vector<Message> messages,
+                                             const ChatContext& context) {
+  std::vector<Message> objects = messages;
+  std::vector<std::string> quoted;  // the texts as JSON strings
+  for (Message& message : objects) {
+    if (!has(message, "tool_calls")) continue;
+    Json whole = *message.whole;
+    const std::size_t before = quoted.size();
+    for (Json* arguments : argument_texts(whole))
+      if (auto object = object_of(arguments->get_ref<const std::string&>())) {
+        quoted.push_back(arguments->dump(-1, ' ', false, Json::error_handler_t::replace));
+        *arguments = *std::move(object);
+      }
+    if (quoted.size() > before) message.whole = std::make_shared<const Json>(std::move(whole));
+  }
+  if (quoted.empty()) return messages;
+  const auto rendered = [&](const std::vector<Message>& shown) {
+    return text_of(chat, shown_conversation(shown, shown.size(), context, false));
+  };
+  const auto of_texts = rendered(messages);
+  const auto is_quoted = [&](const std::string& one) { return of_texts->find(one) != std::string::npos; };
+  if (of_texts && std::none_of(quoted.begin(), quoted.end(), is_quoted)) return messages;
+  return rendered(objects) ? objects : messages;
 }
 
 void require_written(const ConversationTemplate& chat, const std::vector<Message>& messages,

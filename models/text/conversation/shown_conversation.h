@@ -20,6 +20,11 @@ bool says_more_than_texts(const std::vector<Message>& messages, const ChatContex
 /// message of one part becomes that part's text. InputError for one of several then.
 std::vector<Message> with_parts_as_taken(const ConversationTemplate& chat, std::vector<Message> messages);
 
+/// The messages with the arguments of calls that are JSON text as the template takes them: as they are, as transformers
+/// shows them, or as objects, as servers do, where the template fails on the text or would quote it once more.
+std::vector<Message> with_arguments_as_taken(const ConversationTemplate& chat, std::vector<Message> messages,
+                                             const ChatContext& context);
+
 /// InputError where tools, calls, thoughts, a tool's words or variables are there, the template names them nowhere, and
 /// without them its text is the same: they would be lost in silence.
 void require_written(const ConversationTemplate& chat, const std::vector<Message>& messages,

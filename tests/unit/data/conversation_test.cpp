@@ -12,6 +12,7 @@
 namespace zero {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -69,12 +70,26 @@ TEST(Conversation, RefusesWithThePlaceAndTheRule) {
   EXPECT_THAT(refused(R"({"prompt": [{"role": "user", "content": "a"}], "completion": "b"})"),
               HasSubstr("messages of prompt and completion stand in one list, \"messages\""));
   EXPECT_THAT(refused(R"({"instruction": "a", "output": "b", "history": [["x"]]})"), HasSubstr("pairs of texts"));
+  for (const char* call : {R"({"function": {"name": "f", "arguments": "{\"a\": "}})", R"({"arguments": "a = 1"})"})
+    EXPECT_THAT(
+        refused(R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "tool_calls": [{}, )" +
+                std::string(call) + "]}]}"),
+        AllOf(HasSubstr("message 2: call 2: \"arguments\": not valid JSON"), HasSubstr("leave the example out")));
   EXPECT_THAT(refused(R"({"text": ")"
                       "\xff"
                       R"("})"),
               HasSubstr("not valid JSON"));
   EXPECT_THAT(refused(R"({"text": )" + std::string(100, '[') + std::string(100, ']') + "}"),
               HasSubstr("nested deeper"));
+}
+
+TEST(Conversation, ArgumentsOfACallAreAnythingThatIsJson) {
+  for (const char* arguments : {R"({"a": 1})", R"("{\"a\": 1}")", R"("")", R"("7")", "null"})
+    EXPECT_EQ(messages_of(R"({"messages": [{"role": "assistant", "tool_calls": [{"function": {"arguments": )" +
+                          std::string(arguments) + "}}]}]}")
+                  .size(),
+              1U)
+        << arguments;
 }
 
 std::vector<std::string> texts_of(const std::string& path, std::int64_t cap = 1 << 20) {

@@ -93,6 +93,25 @@ TEST_F(ShownConversation, WhatIsWrittenOrEmptyIsTaken) {
             "[1]");
 }
 
+/// Arguments that are JSON text: the text where the template takes one, else the object.
+TEST_F(ShownConversation, ArgumentsAreShownAsTheTemplateTakesThem) {
+  const auto made = [&](const std::string& written, const char* call) {
+    const std::string message = R"({"role": "assistant", "tool_calls": [)" + std::string(call) + "]}";
+    return text("{% for m in messages %}{% for call in m.tool_calls or [] %}{% set f = call.function or call %}" +
+                    written + "{% endfor %}{% endfor %}",
+                {{"user", "a"}, whole(message.c_str())});
+  };
+  const char* call = R"({"function": {"name": "f", "arguments": "{\"b\":  1, \"a\": \"é\"}"}})";
+  EXPECT_EQ(made("{{ f.arguments }}", call), R"({"b":  1, "a": "é"})");
+  EXPECT_EQ(made("{{ f.arguments if f.arguments is string else f.arguments | tojson }}", call),
+            R"({"b":  1, "a": "é"})");
+  EXPECT_EQ(made("{{ f.arguments | tojson }}", call), R"({"b": 1, "a": "é"})") << "no quotes around quotes";
+  EXPECT_EQ(made("{{ call | tojson }}", call), R"({"function": {"name": "f", "arguments": {"b": 1, "a": "é"}}})");
+  EXPECT_EQ(made("{% for k, v in f.arguments | items %}{{ k }}={{ v }};{% endfor %}", call), "b=1;a=é;");
+  EXPECT_EQ(made("{{ f.arguments | tojson }}", R"({"arguments": "{}"})"), "{}") << "beside the name";
+  EXPECT_EQ(made("{{ f.arguments | tojson }}", R"({"arguments": "7"})"), "\"7\"") << "no object";
+}
+
 TEST_F(ShownConversation, KnownTemplatesWriteWhatToolsSayAndRefuseTheRest) {
   const ChatTemplate chatml = ChatTemplate::named("chatml", "<s>", "</s>"),
                      zephyr = ChatTemplate::named("zephyr", "<s>", "</s>");

@@ -138,7 +138,22 @@ class Reader {
     const bool objects = calls->is_array() &&
                          std::all_of(calls->begin(), calls->end(), [](const json& call) { return call.is_object(); });
     if (!objects) throw InputError(text(place, ": \"tool_calls\" must be a list of objects"));
+    for (std::size_t i = 0; i < calls->size(); ++i) check_arguments((*calls)[i], text(place, ": call ", i + 1));
     return !calls->empty();
+  }
+
+  // An object, or the JSON text of a value, as OpenAI has it; an empty text says nothing.
+  static void check_arguments(const json& call, const std::string& place) {
+    const auto function = call.find("function");
+    const json& holder = function != call.end() && function->is_object() ? *function : call;
+    const auto arguments = holder.find("arguments");
+    if (arguments == holder.end() || !arguments->is_string() || *arguments == "") return;
+    try {
+      parse_json(arguments->get_ref<const std::string&>(), text(place, ": \"arguments\""), limits);
+    } catch (const InputError& error) {
+      throw InputError(
+          text(error.what(), "; arguments are an object or JSON text: mend them, or leave the example out"));
+    }
   }
 
   // A text; parts of text; nothing beside calls; an object as the result of a tool.

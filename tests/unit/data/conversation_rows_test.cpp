@@ -20,8 +20,10 @@
 namespace zero {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 struct Made {
   TemporaryFolder folder;
@@ -82,7 +84,21 @@ TEST(ConversationRows, CutsOrDropsWhatIsTooLongAndCountsIt) {
   EXPECT_EQ(dropped.size(), 1);
   EXPECT_EQ(dropped.counts().dropped_overlong, 2);
   EXPECT_EQ(dropped.counts().dropped_untrained, 1);
-  EXPECT_THAT(message_of<InputError>([&] { made.rows({.seq_len = 5}); }), HasSubstr("nothing is left to train"));
+}
+
+TEST(ConversationRows, WhatHelpsWhereNothingIsLeftToTrainIsNamed) {
+  const Made overlong(chat(std::string(400, 'x'), "b")),
+      untrained(
+          R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b", "weight": 0}]})"
+          "\n");
+  const auto refusal = [](const Made& made, Overlong overlong) {
+    return message_of<InputError>([&] { made.rows({.seq_len = 40, .overlong = overlong}); });
+  };
+  EXPECT_THAT(refusal(overlong, Overlong::truncate),
+              AllOf(HasSubstr("nothing is left to train"), HasSubstr("beyond training.seq_len: raise it")));
+  EXPECT_THAT(refusal(overlong, Overlong::drop), HasSubstr("raise training.seq_len, or keep the starts"));
+  EXPECT_THAT(refusal(untrained, Overlong::truncate),
+              AllOf(HasSubstr("look with --preview"), Not(HasSubstr("raise training.seq_len"))));
 }
 
 // 1000 words in rows of 40: nothing is lost, packed or not.

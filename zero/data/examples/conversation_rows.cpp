@@ -24,9 +24,7 @@ ConversationRows::ConversationRows(std::vector<CachedTokens> files, Conversation
     file_starts_.push_back(starts_.back());
     files_.push_back(std::move(file.ids));
   }
-  if (trained_.empty())
-    throw InputError(
-        text("nothing is left to train: ", describe(), "; raise training.seq_len or look at the data with --preview"));
+  if (trained_.empty()) throw InputError(text("nothing is left to train: ", describe(), "; ", remedy_of(counts_)));
   if (options_.packing) arrange();
 }
 

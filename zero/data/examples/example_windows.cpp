@@ -76,6 +76,15 @@ std::string warning_of(const ExampleCounts& counts, std::int64_t seq_len) {
               counts.dropped_overlong, " left out); raise training.seq_len to train them");
 }
 
+std::string remedy_of(const ExampleCounts& counts) {
+  if (counts.dropped_overlong > 0)
+    return "raise training.seq_len, or keep the starts of examples by data.overlong = \"truncate\"";
+  if (counts.truncated > 0)
+    return "all that is trained lies beyond training.seq_len: raise it; --preview tells how long an example is";
+  return "look with --preview at what is trained of the data: \"weight\", \"train\" or \"training\" of its messages may say "
+         "that nothing is, or the assistant says nothing";
+}
+
 std::string note_of(const ExampleCounts& one, std::size_t tokens, std::int64_t seq_len) {
   const std::string beyond = text("beyond training.seq_len = ", seq_len);
   if (one.dropped_overlong > 0) return text("left out, since it goes ", beyond);

@@ -36,6 +36,9 @@ std::vector<EncodedExample> trained_windows(EncodedExample example, std::int64_t
 /// For people, what was lost and how to keep it; empty when nothing was.
 std::string warning_of(const ExampleCounts& counts, std::int64_t seq_len);
 
+/// What to do where no example has anything left to train, by what happened to them.
+std::string remedy_of(const ExampleCounts& counts);
+
 /// What becomes of one example of `tokens` tokens, by the counts of it alone: that it is left out, and why, or where it
 /// ends; empty when all of it is trained.
 std::string note_of(const ExampleCounts& one, std::size_t tokens, std::int64_t seq_len);

@@ -4,15 +4,14 @@
 
 #include <unistd.h>
 
-#include <cstring>
 #include <filesystem>
 #include <set>
 
 #include "base/error.h"
 #include "comm/sum_tree.h"
-#include "tests/sim/checkpoint_bench.h"
 #include "tests/sim/every_optimizer.h"
 #include "tests/sim/offload_homes.h"
+#include "tests/sim/outcome.h"
 #include "zero/core/buffers/sum_ladder.h"
 
 namespace zero::testing {
@@ -32,30 +31,6 @@ RunOptions run_of(const OptimizerOptions& optimizer, at::ScalarType compute) {
   run.ragged = true;
   run.rows_in_order = 1;
   return run;
-}
-
-struct Outcome {
-  RunResult result;
-  States states;
-};
-
-Outcome outcome_of(const RunOptions& run) {
-  Outcome outcome;
-  outcome.result = run_training(run, [&](Engine& engine, int, int step) {
-    if (step == steps) add_states(engine, outcome.states);
-  });
-  return outcome;
-}
-
-void expect_equal_bits(const Outcome& a, const Outcome& b) {
-  EXPECT_EQ(a.result.losses, b.result.losses);
-  EXPECT_EQ(a.result.norms, b.result.norms);
-  ASSERT_EQ(a.result.weights.size(), b.result.weights.size());
-  for (const auto& [name, weight] : a.result.weights) {
-    const at::Tensor& other = b.result.weights.at(name);
-    EXPECT_EQ(std::memcmp(weight.const_data_ptr(), other.const_data_ptr(), weight.nbytes()), 0) << name;
-  }
-  expect_equal(a.states, b.states);
 }
 
 std::vector<OptimizerOptions> elementwise_optimizers() {

@@ -7,9 +7,9 @@
 #include <filesystem>
 
 #include "offload/memory/cpu_allocator.h"
-#include "tests/sim/checkpoint_bench.h"
 #include "tests/sim/every_optimizer.h"
 #include "tests/sim/offload_homes.h"
+#include "tests/sim/outcome.h"
 
 namespace zero::testing {
 namespace {
@@ -31,24 +31,6 @@ RunOptions run_of(const std::string& optimizer, at::ScalarType compute, const St
   run.master = at::kFloat;
   run.rows_in_order = 1;
   return run;
-}
-
-struct Outcome {
-  RunResult result;
-  States states;
-};
-
-Outcome outcome_of(const RunOptions& run) {
-  Outcome outcome;
-  outcome.result = run_training(run, [&](Engine& engine, int, int step) {
-    if (step == run.steps) add_states(engine, outcome.states);
-  });
-  return outcome;
-}
-
-void expect_equal_bits(const Outcome& a, const Outcome& b) {
-  EXPECT_EQ(largest_difference(a.result, b.result), 0);
-  expect_equal(a.states, b.states);
 }
 
 class RoundedStates : public ::testing::TestWithParam<std::tuple<const char*, at::ScalarType>> {
@@ -143,7 +125,7 @@ TEST_P(RoundedStates, ResumeInAnyLayout) {
       if (step == steps) add_states(engine, states);
     });
     SCOPED_TRACE(::testing::Message() << "from " << before.ranks << " ranks to " << after.ranks);
-    expect_equal(expected.states, states);
+    expect_equal_bits(expected.states, states);
   }
 }
 
@@ -270,9 +252,9 @@ TEST(SplitMasters, GoOnAsOrdinaryOnesAndBack) {
       });
       SCOPED_TRACE(::testing::Message() << (first ? "split, then " : "ordinary, then ")
                                         << (then ? "split" : "ordinary"));
-      expect_equal(expected.states, states);
+      expect_equal_bits(expected.states, states);
       for (const auto& [name, weight] : expected.result.weights)
-        EXPECT_TRUE(at::equal(weight, result.weights.at(name))) << name;
+        EXPECT_TRUE(has_equal_bits(weight, result.weights.at(name))) << name;
     }
   }
   std::filesystem::remove_all(folder);

@@ -4,6 +4,8 @@ import ctypes
 import fcntl
 import glob
 import os
+import re
+import select
 import shutil
 import signal
 import subprocess
@@ -39,6 +41,47 @@ def handed_on(descriptor):
     os.dup2(writer, descriptor)
     os.close(reader)
     os.close(writer)
+
+
+class Errors:
+    """Puts a process before the standard error of one job that hands it on, as handed_on() does, and keeps the last line that tells of an error."""
+
+    PATIENCE_SECONDS, LONGEST = 5, 4000
+
+    def __init__(self, descriptor=2):
+        lines, self.descriptor = os.pipe()
+        self.kept, keep = os.pipe()
+        if os.fork() == 0:
+            for number in SIGNALS:
+                signal.signal(number, signal.SIG_IGN)
+            os.close(self.descriptor)
+            os.close(self.kept)
+            self.hand_on(lines, descriptor, keep)
+            os._exit(0)
+        os.close(lines)
+        os.close(keep)
+
+    def hand_on(self, lines, descriptor, keep):
+        rest, last = b"", b""
+        while data := os.read(lines, 65536):
+            *whole, rest = (rest + data).split(b"\n")
+            rest = rest[:self.LONGEST]
+            last = next((line for line in reversed(whole) if re.match(rb"(\[rank \d+\] )?error: ", line)), last)
+            with contextlib.suppress(OSError):
+                while data:
+                    data = data[os.write(descriptor, data):]
+        with contextlib.suppress(OSError):  # the script is gone
+            os.write(keep, last[:self.LONGEST])
+
+    def begun(self):
+        """The job has its own copy of the descriptor."""
+        os.close(self.descriptor)
+
+    def last(self):
+        """Of a job that has ended; empty: it told of none, or whoever reads its words is slower than this script waits."""
+        line = os.read(self.kept, self.LONGEST) if select.select([self.kept], [], [], self.PATIENCE_SECONDS)[0] else b""
+        os.close(self.kept)
+        return line.decode(errors="replace")
 
 
 def take_exit_codes():
@@ -80,14 +123,18 @@ class Scratch:
 class Job:
     """An mpirun with its ranks, in a session of its own: a terminal's signals do not reach it, and none of its processes is lost sight of."""
 
-    def __init__(self, pid, scratch, shared, mpirun=None, guard=None):
-        self.pid, self.scratch, self.shared, self.mpirun, self.guard, self.ranks = pid, scratch, shared, mpirun, guard, set()
+    def __init__(self, pid, scratch, shared, mpirun=None, guard=None, errors=None):
+        self.pid, self.scratch, self.shared, self.mpirun, self.guard, self.errors, self.ranks = pid, scratch, shared, mpirun, guard, errors, set()
+        self.error = ""  # the last one that it told of, when it has ended
 
     @classmethod
     def start(cls, command, scratch, shared, guard):
         environment = dict(os.environ, OMPI_MCA_orte_tmpdir_base=scratch.folder, OMPI_MCA_btl_vader_backing_directory=shared.folder)
-        mpirun = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment, start_new_session=True, preexec_fn=lambda: guard.tell(os.getpid()))
-        return cls(mpirun.pid, scratch, shared, mpirun, guard)
+        errors = Errors()
+        mpirun = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=errors.descriptor, env=environment, start_new_session=True,
+                                  preexec_fn=lambda: guard.tell(os.getpid()))
+        errors.begun()
+        return cls(mpirun.pid, scratch, shared, mpirun, guard, errors)
 
     def has_ended(self):
         self.ranks |= self.children()
@@ -150,6 +197,8 @@ class Job:
         self.shared.clear()
         if self.guard:
             self.guard.tell(0)
+        if self.errors:
+            self.error, self.errors = self.errors.last(), None
         code = self.mpirun.wait() if self.mpirun else 0
         return code if code >= 0 else 128 - code
 

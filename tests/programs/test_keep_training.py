@@ -232,6 +232,19 @@ def check_gives_up(place, args):
     assert len(lines) == 4 and "ended by signal 9 after step 0, checkpoint 1" in said, said
 
 
+def check_same_end(place, args):
+    """Starts that end with one error and come no further: another one would not mend it. Its words are handed on, and told once more."""
+    said, lines = run_fake(place, "echo 'warning: beware' >&2; echo '[rank 1] error: no luck' >&2; exit 1", code=1)
+    assert len(lines) == 3 and said.count("\n[rank 1] error: no luck\n") == 3 and said.count("warning: beware\n") == 3, said
+    assert "given up: 3 starts in a row ended so, with no further step and no newer checkpoint, and another one would not mend it: [rank 1] error: no luck\n" in said, said
+    assert len(run_fake(place, "echo 'error: no luck' >&2; exit 1", "--same", "0", "--tries", "4", code=1)[1]) == 4
+    for body in ('echo "error: of start $n" >&2; exit 1', 'echo "error: no luck" >&2; exit $((n + 2))', 'echo "error: no luck" >&2; kill -KILL $$'):
+        code = 5 if "n + 2" in body else 137 if "KILL" in body else 1
+        assert len(run_fake(place, body, "--same", "2", "--tries", "3", code=code)[1]) == 3, body
+    comes_on = 'touch out/config.toml; [ $((n % 2)) -eq 0 ] && echo "{\\"step\\":$n}" >> out/metrics.jsonl; [ $n -lt 5 ] && { echo "error: no luck" >&2; exit 1; }; exit 0'
+    assert len(run_fake(place, comes_on, code=0)[1]) == 5
+
+
 def check_refused_later(place, args):
     """A start that is refused after one that was not is tried again: a disk that is full, say, is no mistake of the user."""
     said, lines = run_fake(place, "[ $n -eq 1 ] && touch out/config.toml && exit 1; [ $n -lt 4 ] && exit 2; exit 0", code=0)

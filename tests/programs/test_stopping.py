@@ -69,6 +69,34 @@ def check_signals(place, args):
         shutil.rmtree(place.path("out"))
 
 
+def check_within_validation(place, args):
+    """A stop does not wait for a validation, that of the last step neither: nothing is lost, and the run that goes on validates that step."""
+    with open(place.path("tokens.bin"), "rb") as file, open(place.path("held_out.bin"), "wb") as held_out:
+        held_out.write(file.read() * 8)
+    options = ("--set", "training.steps=4", "--set", 'data.validation=["held_out.bin"]', "--set", "training.validation_interval=2", "--set", "checkpoint.interval=0")
+    code, said = place.run(*options, out="undisturbed")
+    assert code == 0 and ["validation_loss" in line for line in place.metrics("undisturbed")] == [False, True, False, True], said
+    for number, to, steps in ((signal.SIGUSR1, "mpirun", 2), (signal.SIGTERM, "a rank", 4)):
+        process = place.start(*options)
+        assert wait_for_steps(place, process, steps - 1)
+        time.sleep(0.1)
+        os.kill(process.pid if to == "mpirun" else ranks_of(process)[0], number)
+        code, said = place.wait(process)
+        assert code == 75 and f"stopped on request after step {steps} of 4, whose validation is left: go on with --resume" in said, (code, said)
+        assert place.checkpoints() == [f"step-{steps:08d}"] and len(place.metrics()) == steps - 1 and not os.path.exists(place.path("out/model")), said
+        code, said = place.run(*options, "--resume")
+        assert code == 0, said
+        place.expect_same("out", "undisturbed")
+        shutil.rmtree(place.path("out"))
+    limit = ("--set", "job.time_limit=00:00", "--set", "training.validation_interval=1", "--set", "training.steps=1")
+    code, said = place.run(*options, *limit)
+    assert code == 75 and "stopped ahead of job.time_limit after step 1 of 1, whose validation is left" in said and place.metrics() == [], (code, said)
+    code, said = place.run(*options, "--resume", "--set", "training.steps=1")
+    assert code == 0 and len(place.metrics()) == 1 and "validation_loss" in place.metrics()[0], said
+    code, said = place.run(*options, "--resume", "--set", "training.steps=1")
+    assert code == 0 and len(place.metrics()) == 1, said
+
+
 def check_second_signal(place, args):
     process = place.start("--set", "training.steps=100000", "--set", "checkpoint.interval=0")
     assert wait_for_steps(place, process, 2)

@@ -53,6 +53,7 @@ ordered_json json_of(const RunPosition& position) {
                        {"seconds", position.seconds},
                        {"updates", position.updates}};
   if (!position.unwritten_records.empty()) json["unwritten_records"] = position.unwritten_records;
+  if (!position.owed_validation.empty()) json["owed_validation"] = position.owed_validation;
   if (const auto& scale = position.loss_scale)
     json["loss_scale"] = {
         {"scale", scale->scale}, {"clean_steps", scale->clean_steps}, {"skipped_steps", scale->skipped_steps}};
@@ -98,6 +99,7 @@ RunPosition position_of(const ordered_json& json) {
     position.passed.failed_at = count_of(found->at("failed_at"));
   }
   if (const auto found = json.find("unwritten_records"); found != json.end()) position.unwritten_records = *found;
+  if (const auto found = json.find("owed_validation"); found != json.end()) position.owed_validation = *found;
   return position;
 }
 

@@ -35,6 +35,7 @@ struct RunPosition {
   std::optional<LossScaleState> loss_scale;
   PassedSteps passed = {};
   std::string unwritten_records = {};  // lines of the run's log of steps that its file had no room for yet
+  std::string owed_validation = {};    // the log's line of the last step, which waits for its validation; empty: none
 
   bool operator==(const RunPosition&) const = default;
 };

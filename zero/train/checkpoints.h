@@ -66,6 +66,8 @@ class Checkpoints {
 
   /// Of the newest one that this run has written, or goes on from; -1: there is none.
   std::int64_t saved_steps() const { return saved_steps_; }
+  /// Whether there is one after so many steps, or it is being written.
+  bool has(std::int64_t steps) const { return saved_steps_ == steps || (under_way_ && position_.steps == steps); }
 
   /// Whether the last one that was tried was given up.
   bool failed() const { return failed_; }

@@ -4,11 +4,14 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 #include <utility>
 
+#include "base/error.h"
 #include "base/files/transfer.h"
 #include "base/log.h"
 
@@ -63,8 +66,46 @@ std::string format_metrics(const StepMetrics& metrics) {
   return object.dump();
 }
 
-MetricsWriter::MetricsWriter(const std::string& path, std::int64_t bytes, std::shared_ptr<FileCalls> calls)
-    : calls_(std::move(calls)), path_(path), file_(calls_->open_to_append(path)), size_(bytes) {
+StepMetrics parse_metrics(const std::string& line) {
+  StepMetrics metrics;
+  const std::map<std::string, std::int64_t*> counts{{"step", &metrics.step},
+                                                    {"tokens", &metrics.tokens},
+                                                    {"trained_tokens", &metrics.trained_tokens},
+                                                    {"peak_bytes", &metrics.peak_bytes}};
+  const std::map<std::string, double*> numbers{{"loss", &metrics.loss},
+                                               {"grad_norm", &metrics.grad_norm},
+                                               {"lr", &metrics.lr},
+                                               {"seconds", &metrics.seconds},
+                                               {"tokens_per_second", &metrics.tokens_per_second}};
+  try {
+    const auto number_of = [](const nlohmann::ordered_json& value) {
+      return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+    };
+    const auto object = nlohmann::ordered_json::parse(line);
+    for (const auto& [name, value] : object.items()) {
+      if (name == "version") continue;
+      if (const auto count = counts.find(name); count != counts.end())
+        *count->second = value.get<std::int64_t>();
+      else if (const auto number = numbers.find(name); number != numbers.end())
+        *number->second = number_of(value);
+      else if (name == "validation_loss")
+        metrics.validation_loss = number_of(value);
+      else if (name == "skipped")
+        metrics.skipped = value.get<std::int64_t>();
+      else if (name == "loss_scale")
+        metrics.loss_scale = number_of(value);
+      else
+        metrics.optimizer.emplace_back(name, number_of(value));
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(text("no figures of a step: ", error.what()));
+  }
+  return metrics;
+}
+
+MetricsWriter::MetricsWriter(const std::string& path, std::int64_t bytes, std::int64_t last_step,
+                             std::shared_ptr<FileCalls> calls)
+    : calls_(std::move(calls)), path_(path), file_(calls_->open_to_append(path)), size_(bytes), last_step_(last_step) {
   check_call(file_, path, "opened for writing");
   try {
     const std::int64_t there = calls_->size(file_);
@@ -77,13 +118,14 @@ MetricsWriter::MetricsWriter(const std::string& path, std::int64_t bytes, std::s
 }
 
 MetricsWriter::MetricsWriter(const std::string& path, std::shared_ptr<FileCalls> calls)
-    : MetricsWriter(path, 0, std::move(calls)) {}
+    : MetricsWriter(path, 0, 0, std::move(calls)) {}
 
 MetricsWriter::MetricsWriter(MetricsWriter&& other) noexcept
     : calls_(std::move(other.calls_)),
       path_(std::move(other.path_)),
       file_(std::exchange(other.file_, -1)),
       size_(other.size_),
+      last_step_(other.last_step_),
       waiting_(std::move(other.waiting_)),
       failed_(other.failed_) {}
 
@@ -97,11 +139,13 @@ MetricsWriter::~MetricsWriter() {
 
 MetricsWriter MetricsWriter::resume(const std::string& path, std::int64_t last_step, const std::string& unwritten) {
   const Written written = written_until(path, last_step);
-  MetricsWriter writer(path, written.bytes, std::make_shared<FileCalls>());
+  MetricsWriter writer(path, written.bytes, written.step, std::make_shared<FileCalls>());
   std::istringstream lines(unwritten);
   for (std::string line; std::getline(lines, line);)
-    if (const auto step = step_of(line); step && *step > written.step && *step <= last_step)
+    if (const auto step = step_of(line); step && *step > written.step && *step <= last_step) {
       writer.waiting_ += line + '\n';
+      writer.last_step_ = *step;
+    }
   if (!writer.waiting_.empty()) writer.flush();
   return writer;
 }
@@ -109,8 +153,10 @@ MetricsWriter MetricsWriter::resume(const std::string& path, std::int64_t last_s
 // What waits is younger than what the file has.
 void MetricsWriter::cut_after(std::int64_t last_step) {
   std::istringstream waiting(waiting_);
-  waiting_.resize(std::size_t(written_until(waiting, last_step).bytes));
-  const std::int64_t bytes = std::min(size_, written_until(path_, last_step).bytes);
+  const Written waits = written_until(waiting, last_step), written = written_until(path_, last_step);
+  waiting_.resize(std::size_t(waits.bytes));
+  last_step_ = std::max(waits.step, written.step);
+  const std::int64_t bytes = std::min(size_, written.bytes);
   if (calls_->truncate(file_, bytes) == 0)
     size_ = bytes;
   else
@@ -120,7 +166,16 @@ void MetricsWriter::cut_after(std::int64_t last_step) {
 
 void MetricsWriter::write(const StepMetrics& metrics) {
   waiting_ += format_metrics(metrics) + '\n';
+  last_step_ = metrics.step;
   flush();
+}
+
+// A file that is cut to the size that it has gets another time.
+void MetricsWriter::touch() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - touched_ < std::chrono::seconds(1)) return;
+  touched_ = now;
+  calls_->truncate(file_, size_);
 }
 
 void MetricsWriter::flush() {

@@ -1,5 +1,6 @@
 #pragma once
 // metrics.jsonl: one JSON object per logged step. Only rank 0 writes it.
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,7 +21,7 @@ struct StepMetrics {
   std::int64_t tokens = 0;          // input tokens so far
   std::int64_t trained_tokens = 0;  // tokens so far that the loss covered
   double seconds = 0;               // since step 1 began
-  double tokens_per_second = 0;     // since the object before
+  double tokens_per_second = 0;     // since the object before, of steps and not of its validation
   std::int64_t peak_bytes = 0;      // tracker, fullest rank
   std::optional<double> validation_loss;
   std::optional<std::int64_t> skipped;                    // steps skipped so far, for whatever reason
@@ -31,6 +32,8 @@ struct StepMetrics {
 /// One line without its end: {"version": 1, "step": ...}. Numbers have as many digits as reading them back exactly
 /// takes; one that is not finite is null, which is JSON's only way to say so.
 std::string format_metrics(const StepMetrics& metrics);
+/// Of such a line; what is null there is no number. Throws Error where it is none.
+StepMetrics parse_metrics(const std::string& line);
 
 /// Writes the lines, each at once, so that a run that dies keeps what it logged. A line that cannot be written (a full
 /// disk) costs one warning and waits in memory, as do those after it, until all can be; training is worth more than its
@@ -54,18 +57,25 @@ class MetricsWriter {
   void cut_after(std::int64_t last_step);
   /// Lines that are not in the file.
   const std::string& waiting() const { return waiting_; }
+  /// Of the last object, be it in the file or waiting; 0: there is none.
+  std::int64_t last_step() const { return last_step_; }
+
+  /// A sign of life for those who watch the file: its time changes, and nothing else. At most one a second.
+  void touch();
 
  private:
   /// Tries to put the waiting lines into the file.
   void flush();
 
-  /// What the file has stays to the end of its first `bytes`.
-  MetricsWriter(const std::string& path, std::int64_t bytes, std::shared_ptr<FileCalls> calls);
+  /// What the file has stays to the end of its first `bytes`, where the object of `last_step` ends.
+  MetricsWriter(const std::string& path, std::int64_t bytes, std::int64_t last_step, std::shared_ptr<FileCalls> calls);
 
   std::shared_ptr<FileCalls> calls_;
   std::string path_;
   int file_ = -1;
   std::int64_t size_ = 0;  // bytes of whole lines
+  std::int64_t last_step_ = 0;
+  std::chrono::steady_clock::time_point touched_{};
   std::string waiting_;
   bool failed_ = false;  // and that it was told
 };

@@ -60,4 +60,10 @@ std::optional<std::int64_t> check_resume(const ResumeRequest& request, const Che
   return step < 0 ? std::nullopt : std::optional(step);
 }
 
+void check_owed_validation(RunPosition& position, const MetricsWriter* records, Communicator& communicator) {
+  if (position.owed_validation.empty()) return;
+  if (broadcast_number(communicator, records ? records->last_step() : 0, 0) >= position.steps)
+    position.owed_validation.clear();
+}
+
 }  // namespace zero

@@ -7,6 +7,7 @@
 
 #include "zero/checkpoint/save_checkpoint.h"
 #include "zero/config/config.h"
+#include "zero/train/metrics.h"
 #include "zero/train/resume_settings.h"
 
 namespace zero {
@@ -22,5 +23,9 @@ struct ResumeRequest {
 /// Reads manifests only. Collective.
 std::optional<std::int64_t> check_resume(const ResumeRequest& request, const CheckpointFolders& folders,
                                          FileCalls& calls, Communicator& communicator);
+
+/// The validation that a checkpoint owes is owed no more where the records, which rank 0 has, hold the line of its step:
+/// the run ended after it. Collective.
+void check_owed_validation(RunPosition& position, const MetricsWriter* records, Communicator& communicator);
 
 }  // namespace zero

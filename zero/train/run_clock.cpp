@@ -22,10 +22,29 @@ void RunClock::stepped() {
   last_step_ = now;
 }
 
+void RunClock::validation_begins() {
+  last_part_ = now_();
+  validation_ = {};
+}
+
+void RunClock::validated_part() {
+  const Clock::time_point now = now_();
+  const Seconds part = now - last_part_;
+  validation_ += part;
+  longest_part_ = std::max(longest_part_, part);
+  last_part_ = now;
+  last_step_ = now;  // its time is no step's
+}
+
+void RunClock::validated() {
+  validated_part();
+  longest_validation_ = std::max(longest_validation_, validation_);
+}
+
 void RunClock::saved(Seconds took) {
   longest_save_ = std::max(longest_save_, took);
   last_save_ = now_();
-  last_step_ = last_save_;  // its time is no step's
+  last_step_ = last_part_ = last_save_;  // its time is no step's
 }
 
 void RunClock::saves_behind(bool under_way, Seconds time) {
@@ -37,11 +56,14 @@ bool RunClock::save_is_due() const {
   return options_.save_every > Seconds(0) && now_() - last_save_ >= options_.save_every;
 }
 
-bool RunClock::end_is_due() const {
+bool RunClock::end_is_due(Next next) const {
   if (!options_.time_limit) return false;
   const Seconds reserve = std::max(longest_step_, longest_save_) + std::min(Seconds(60), *options_.time_limit / 20);
   const Seconds rest = behind_ ? longest_save_ : Seconds(0);
-  return now_() - start_ + longest_step_ + rest + longest_save_ + reserve >= *options_.time_limit;
+  const Seconds longest = next == Next::step         ? longest_step_
+                          : next == Next::validation ? longest_validation_
+                                                     : longest_part_;
+  return now_() - start_ + longest + rest + longest_save_ + reserve >= *options_.time_limit;
 }
 
 }  // namespace zero

@@ -15,7 +15,7 @@ constexpr int signals[] = {SIGINT, SIGHUP, SIGTERM, SIGUSR1};
 // follows.
 constexpr unsigned seconds_to_live = 2;
 constexpr char checkpoint_follows[] =
-    "\nasked to stop: a checkpoint follows the step that is under way; once more ends the run at once\n";
+    "\nasked to stop: a checkpoint follows the step or part of a validation that is under way; once more ends the run at once\n";
 constexpr char result_follows[] =
     "\nasked to stop: the run is over and its result is being written; once more ends it at once, and loses what is not written\n";
 

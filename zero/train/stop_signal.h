@@ -1,6 +1,6 @@
 #pragma once
-// StopSignal: SIGINT (Ctrl-C), SIGHUP (the terminal is gone), SIGTERM and SIGUSR1 as a request to stop after the step,
-// with a checkpoint. mpirun forwards SIGUSR1 to its ranks, and none of the others.
+// StopSignal: SIGINT (Ctrl-C), SIGHUP (the terminal is gone), SIGTERM and SIGUSR1 as a request to stop after the step, or
+// within its validation, with a checkpoint. mpirun forwards SIGUSR1 to its ranks, and none of the others.
 
 namespace zero {
 

@@ -345,6 +345,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
   std::unique_ptr<StepRecorder> recorder;
   if (!arguments.record.path.empty())
     all_or_none(job.control(), [&] { recorder = std::make_unique<StepRecorder>(arguments.record, engine); });
+  check_owed_validation(position, records.metrics.get(), communicator);
   Trainer trainer(plan.config, steps, engine,
                   {data, records, tracker, &checkpoints, &stop, &clock, restore, recorder.get()});
   if (done) {

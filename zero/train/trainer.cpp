@@ -1,7 +1,5 @@
 #include "zero/train/trainer.h"
 
-#include <ATen/ATen.h>
-
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -14,27 +12,9 @@
 #include "zero/config/optimizer_settings.h"
 #include "zero/config/setup.h"
 #include "zero/core/gradient_accumulation.h"
+#include "zero/train/told_numbers.h"
 
 namespace zero {
-namespace {
-
-/// What all ranks have: [ranks, n].
-at::Tensor gathered(Communicator& ranks, const std::vector<double>& mine, CallTag tag) {
-  const auto n = std::int64_t(mine.size());
-  const at::Tensor all = at::empty({ranks.size(), n}, at::kDouble);
-  ranks.all_gather_into(all.view({-1}), at::tensor(mine, at::kDouble), tag);
-  return all;
-}
-
-/// Of the columns from `first` on: the order is that of micro-batches, first the first of all ranks.
-double sum_of_turns(const at::Tensor& all, std::int64_t first) {
-  double sum = 0;
-  for (std::int64_t turn = first; turn < all.size(1); ++turn)
-    for (std::int64_t rank = 0; rank < all.size(0); ++rank) sum += all[rank][turn].item<double>();
-  return sum;
-}
-
-}  // namespace
 
 Trainer::Trainer(const Config& config, std::int64_t steps, Engine& engine, const TrainerParts& parts)
     : config_(config),
@@ -60,6 +40,7 @@ void Trainer::resume(const RunPosition& position) {
   stand_at(position);
   last_seconds_ = position.seconds;
   rule_.resume(position.passed);
+  if (!position.owed_validation.empty()) owed_ = parse_metrics(position.owed_validation);
 }
 
 void Trainer::stand_at(const RunPosition& position) {
@@ -76,23 +57,14 @@ RunEnd Trainer::run() {
                                                   std::chrono::duration<double>(last_seconds_));
   if (clock_) clock_->stepped();
   if (recorder_) begin_record();
-  while (steps_done_ < steps_) {
-    const std::int64_t step = steps_done_++;
-    if (rule_.passes_over(step + 1))
-      pass_over(step);
-    else
-      train_step(step);
+  while (steps_done_ < steps_ || owed_) {
+    if (!owed_) take_step();
     if (recorder_ && !failed_ && recorder_->ends_after(steps_done_)) return end_recorded();
     tend_save();
-    const bool stops = (stop_agreed_ || end_agreed_) && checkpoints_ && steps_done_ < steps_;
-    const bool saves = saves_after(step) || (save_agreed_ && checkpoints_);
-    if (!failed_ && (stops || saves)) {
-      settle_all();
-      if (records_.progress) records_.progress->finish();
-      const auto begin = std::chrono::steady_clock::now();
-      if (!failed_ && stops) return end_early();
-      if (!failed_ && worth_saving(step)) save(steps_done_ < steps_ ? Waits::for_the_copy : Waits::to_the_end, begin);
-    }
+    if (!failed_ && (stops() || saves())) settle_all();
+    if (!failed_ && !stops() && saves()) save_where_it_stands();
+    if (!failed_ && !stops() && owed_) validate();
+    if (!failed_ && stops()) return end_early();
     if (failed_) go_back();
   }
   if (records_.progress) records_.progress->finish();
@@ -103,8 +75,22 @@ RunEnd Trainer::run() {
   return RunEnd::finished;
 }
 
+void Trainer::take_step() {
+  const std::int64_t step = steps_done_++;
+  if (rule_.passes_over(step + 1))
+    pass_over(step);
+  else
+    train_step(step);
+}
+
+void Trainer::save_where_it_stands() {
+  if (records_.progress) records_.progress->finish();
+  const auto begin = std::chrono::steady_clock::now();
+  if (worth_saving()) save(steps_done_ < steps_ ? Waits::for_the_copy : Waits::to_the_end, begin);
+}
+
 // States that are no better than those that are saved would push them out.
-bool Trainer::worth_saving(std::int64_t step) {
+bool Trainer::worth_saving() {
   std::string why;
   if (rule_.choice() == OnNonfinite::stop && !std::isfinite(last_loss_)) {
     why = text("the loss is ", last_loss_);
@@ -113,7 +99,8 @@ bool Trainer::worth_saving(std::int64_t step) {
     return false;
   } else if (const auto states = broken_states()) {
     why = "the states are not finite " + states->describe();
-    if (rule_.choice() == OnNonfinite::rollback) set_failed(step, false, text("step ", steps_done_, ": ", why));
+    if (rule_.choice() == OnNonfinite::rollback)
+      set_failed(steps_done_ - 1, false, text("step ", steps_done_, ": ", why));
   } else {
     return true;
   }
@@ -126,6 +113,7 @@ bool Trainer::worth_saving(std::int64_t step) {
 
 bool Trainer::save(Waits waits, std::chrono::steady_clock::time_point begin) {
   finish_save();
+  if (checkpoints_->has(steps_done_)) return true;  // as it stands before a validation
   bool saved = false;
   if (waits == Waits::to_the_end)
     saved = checkpoints_->save(position());
@@ -170,9 +158,10 @@ RunEnd Trainer::end_recorded() {
 }
 
 RunEnd Trainer::end_early() {
+  if (records_.progress) records_.progress->finish();
   const auto begin = std::chrono::steady_clock::now();
   const std::string where = text("stopped ", stop_agreed_ ? "on request" : "ahead of job.time_limit", " after step ",
-                                 steps_done_, " of ", steps_);
+                                 steps_done_, " of ", steps_, owed_ ? ", whose validation is left" : "");
   if (const auto states = broken_states()) {
     const std::string why = "the states are not finite " + states->describe() + ", and no checkpoint is made of them";
     finish_save();
@@ -222,10 +211,6 @@ std::string Trainer::rescue(RunPosition position) {
          ". Steps before this one may have harmed them already: where they fail again, begin anew";
 }
 
-bool Trainer::saves_after(std::int64_t step) const {
-  return checkpoints_ && (owes_save_ || checkpoints_->due(step + 1, steps_));
-}
-
 RunPosition Trainer::position() const {
   RunPosition position{steps_done_,
                        tokens_,
@@ -236,6 +221,7 @@ RunPosition Trainer::position() const {
                        rule_.state(steps_done_)};
   if (loss_scale_) position.loss_scale = loss_scale_->state();
   if (records_.metrics) position.unwritten_records = records_.metrics->waiting();
+  if (owed_) position.owed_validation = format_metrics(*owed_);
   return position;
 }
 
@@ -251,7 +237,7 @@ void Trainer::train_step(std::int64_t step) {
   PendingStepResult pending =
       engine_.update({learning_rate(schedule_, step), config_.training.max_norm, loss_scale}, losses);
   issued_.push_back({step, std::move(pending), std::move(each), double(trained), tokens_, trained_tokens_});
-  const bool runs_ahead = !engine_.device().is_cpu() && !recorder_ && !validates(step) && !saves_after(step) &&
+  const bool runs_ahead = !engine_.device().is_cpu() && !recorder_ && !validates(step) && !saves_after() &&
                           step + 1 < steps_ && !rule_.watches(step + 1);
   while (issued_.size() > (runs_ahead ? 1 : 0) && !failed_) settle();
   if (recorder_) recorder_->states(step + 1);
@@ -279,11 +265,6 @@ at::Tensor Trainer::forward_backward(std::int64_t step, double scale, std::vecto
     return context;
   };
   return accumulate_gradients(engine_, data_.training->micro_batches(), scale, context_of, &losses);
-}
-
-bool Trainer::validates(std::int64_t step) const {
-  const std::int64_t interval = config_.training.validation_interval;
-  return data_.validation && interval > 0 && ((step + 1) % interval == 0 || step + 1 == steps_);
 }
 
 void Trainer::settle() {
@@ -320,49 +301,21 @@ void Trainer::give_up(const std::string& why) {
   throw Error(why + rescue(taken_));
 }
 
-double Trainer::validation_loss() {
-  std::vector<double> losses(std::size_t(engine_.options().sums_in_order ? data_.validation->micro_batches() : 1));
-  for (std::int64_t m = 0; m < data_.validation->micro_batches(); ++m) {
-    const Batch batch = on_device(data_.validation->batch(m));
-    ForwardContext context;
-    context.batch = &batch;
-    losses[std::size_t(m) % losses.size()] += engine_.evaluate(context).item<double>();
-  }
-  engine_.mesh().ranks().failures().check();  // a collective that was aborted gave no loss
-  if (!counts_tokens()) std::fill(losses.begin(), losses.end(), 0.0);
-  const at::Tensor all = gathered(engine_.host(), losses, {Phase::validate});
-  return sum_of_turns(all, 0) / double(data_.validation->trained_tokens());
-}
-
 void Trainer::record(const Issued& issued, const StepResult& result) {
   const std::int64_t step = issued.step;
-  // Each rank's part of the loss, its peak, whether it was asked to stop, what its clock says, and how its part of a
-  // checkpoint stands: one small gather a step. Clocks differ: rank 0's counts.
-  Communicator& communicator = engine_.host();
+  // What each rank wishes, its peak and its part of the loss: one small gather a step.
   if (clock_) clock_->stepped();
-  std::vector<double> mine{double(engine_.device().is_cpu() ? tracker_.peak() : engine_.peak_device_bytes()),
-                           double(stop_ && stop_->requested()),
-                           double(clock_ && clock_->save_is_due()),
-                           double(clock_ && clock_->end_is_due()),
-                           double(checkpoints_ ? checkpoints_->progress() : SaveProgress::ended),
-                           checkpoints_ ? checkpoints_->time().count() : 0.0};
-  const auto told = std::int64_t(mine.size());
+  std::vector<double> mine = wishes(validates(step) ? RunClock::Next::validation : RunClock::Next::step);
+  const std::size_t peak = mine.size();
+  mine.push_back(double(engine_.device().is_cpu() ? tracker_.peak() : engine_.peak_device_bytes()));
   for (double loss : result.losses) mine.push_back(counts_tokens() ? loss / issued.trained : 0.0);
-  const at::Tensor all = gathered(communicator, mine, {Phase::other});
+  const at::Tensor told = told_numbers(engine_.host(), mine, {Phase::other});
+  agree(told);
   StepMetrics metrics;
-  metrics.loss = sum_of_turns(all, told);
-  save_progress_ = SaveProgress::ended;
-  for (int r = 0; r < communicator.size(); ++r) {
-    metrics.peak_bytes = std::max(metrics.peak_bytes, std::int64_t(all[r][0].item<double>()));
-    stop_agreed_ = stop_agreed_ || all[r][1].item<double>() != 0;
-    save_progress_ = worse_of(save_progress_, SaveProgress(int(all[r][4].item<double>())));
-    save_time_ = std::max(save_time_, std::chrono::duration<double>(all[r][5].item<double>()));
-  }
-  save_agreed_ = save_agreed_ || all[0][2].item<double>() != 0;
-  end_agreed_ = end_agreed_ || all[0][3].item<double>() != 0;
+  metrics.loss = sum_of_turns(told, std::int64_t(peak) + 1);
+  for (int r = 0; r < engine_.host().size(); ++r)
+    metrics.peak_bytes = std::max(metrics.peak_bytes, std::int64_t(told[r][std::int64_t(peak)].item<double>()));
   if (!passed_) last_loss_ = metrics.loss;
-  if (validates(step)) metrics.validation_loss = validation_loss();
-
   metrics.step = step + 1;
   metrics.grad_norm = result.norm;
   metrics.lr = learning_rate(schedule_, step);
@@ -374,17 +327,23 @@ void Trainer::record(const Issued& issued, const StepResult& result) {
   if (loss_scale_) metrics.loss_scale = loss_scale_->scale();
   if (loss_scale_ || rule_.choice() != OnNonfinite::stop)
     metrics.skipped = rule_.count_until(step + 1) + (loss_scale_ ? loss_scale_->skipped_steps() : 0);
-  const bool due =
-      (step + 1) % config_.metrics.log_interval == 0 || step + 1 == steps_ || metrics.validation_loss || passed_;
-  if (records_.metrics && due) records_.metrics->write(metrics);
-  if (records_.progress) records_.progress->show(metrics);
   if (recorder_)
     recorder_->figures(
         step + 1, {metrics.loss, metrics.grad_norm, loss_scale_ ? loss_scale_->scale() : 1.0, engine_.steps_done()});
-  if (due) {
-    last_seconds_ = metrics.seconds;
-    last_tokens_ = issued.tokens;
-  }
+  if (validates(step))
+    owed_ = metrics;
+  else
+    tell(metrics);
+}
+
+void Trainer::tell(const StepMetrics& metrics) {
+  const bool due = metrics.step % config_.metrics.log_interval == 0 || metrics.step == steps_ ||
+                   metrics.validation_loss || owed_ || passed_;
+  if (records_.metrics && due) records_.metrics->write(metrics);
+  if (records_.progress) records_.progress->show(metrics);
+  if (!due) return;
+  last_seconds_ = metrics.seconds;
+  last_tokens_ = metrics.tokens;
 }
 
 }  // namespace zero

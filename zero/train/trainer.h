@@ -64,7 +64,8 @@ class Trainer {
   void resume(const RunPosition& position);
 
   /// Trains until the last step, or until a signal has reached any rank or the clock ends the run; then all ranks stop
-  /// after the same step with a checkpoint. A step whose loss or gradients are not finite is not taken:
+  /// after the same step, or within its validation, with a checkpoint; a run that goes on from there validates first.
+  /// What is to be saved after a step is saved before its validation. A step whose loss or gradients are not finite is not taken:
   /// training.on_nonfinite says whether it ends the run (Error), is skipped, or sends the run back to its newest
   /// checkpoint. Of fp16 that is what a lower loss scale does not mend; with "stop" the loss scale alone decides, and a
   /// run that ends with a loss that is not finite throws. Throws Error too when no step was taken at all, and when a
@@ -89,14 +90,23 @@ class Trainer {
   void train_step(std::int64_t step);
   Batch on_device(const Batch& batch) const;
   at::Tensor forward_backward(std::int64_t step, double scale, std::vector<at::Tensor>& losses);
+  void take_step();
   bool validates(std::int64_t step) const;
-  bool saves_after(std::int64_t step) const;
+  /// Whether the run ends where it stands.
+  bool stops() const { return (stop_agreed_ || end_agreed_) && checkpoints_ && (steps_done_ < steps_ || owed_); }
+  /// Whether it is saved where it stands.
+  bool saves() const { return checkpoints_ && !checkpoints_->has(steps_done_) && (save_agreed_ || saves_after()); }
+  /// As far as it is known before the step.
+  bool saves_after() const { return checkpoints_ && (owes_save_ || checkpoints_->due(steps_done_, steps_)); }
   /// Whether a checkpoint of the run as it stands is better than those before it; `failed_` where the run goes back
   /// instead. Collective.
-  bool worth_saving(std::int64_t step);
-  /// Writes a checkpoint of the run as it stands, for which work began then. Whether it is known to be there. Collective.
+  bool worth_saving();
+  /// Writes a checkpoint of the run as it stands, for which work began then, if there is none. Whether it is known to be
+  /// there. Collective.
   enum class Waits : std::uint8_t { for_the_copy, to_the_end };
   bool save(Waits waits, std::chrono::steady_clock::time_point begin);
+  /// The same where it is worth it. Collective.
+  void save_where_it_stands();
   /// After a step: what becomes of a checkpoint that is being written, as the ranks have told each other. Collective.
   void tend_save();
   /// Waits for one that is being written. Collective.
@@ -134,10 +144,21 @@ class Trainer {
   void stand_at(const RunPosition& position);
   /// Ends the run with an Error of `why` and what became of the states. Collective.
   [[noreturn]] void give_up(const std::string& why);
-  double validation_loss();
+  /// Pays what is owed after a step, unless all ranks agree to stop before, or the run goes back. Collective.
+  void validate();
+  /// The loss, if it comes to its end. Collective.
+  std::optional<double> validation_loss();
+  /// Between two micro-batches of a validation: what became of a checkpoint, and whether one is due. Collective.
+  void look_around();
+  /// What this rank tells the others of requests, the clock and its part of a checkpoint; the first numbers of a gather.
+  std::vector<double> wishes(RunClock::Next next) const;
+  /// Of [ranks, wishes and more].
+  void agree(const at::Tensor& told);
   /// Whether this rank tells of its tokens: one of those that have the same does.
   bool counts_tokens() const { return engine_.mesh().index(axes::tokens.others()) == 0; }
   void record(const Issued& issued, const StepResult& result);
+  /// Puts figures that are complete into the records.
+  void tell(const StepMetrics& metrics);
 
   const Config& config_;
   std::int64_t steps_;
@@ -169,6 +190,7 @@ class Trainer {
   std::int64_t sound_updates_ = -1;              // so many, and the states were finite
   bool passed_ = false;                          // the last step was skipped or passed over
   bool owes_save_ = false;                       // the checkpoint of such a step follows the next one that is taken
+  std::optional<StepMetrics> owed_;              // of the last step, which is to be validated before they are told
   struct Failure {
     NonfiniteStep at;
     std::string why;

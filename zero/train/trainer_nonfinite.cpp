@@ -117,6 +117,7 @@ void Trainer::go_back() {
     end(text("the states of the checkpoint of step ", position.steps, " are not finite either, ", states->describe()));
   checkpoints_->resumed(position.steps);
   passed_ = owes_save_ = false;
+  owed_.reset();
   last_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   if (records_.metrics) records_.metrics->cut_after(position.steps);
   if (clock_) clock_->saved({});  // the run stands at a checkpoint

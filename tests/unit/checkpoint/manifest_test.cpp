@@ -23,7 +23,8 @@ Manifest example() {
                        11,
                        LossScaleState{1024, 5, 1},
                        {{4, 11, 15}, 1, 2, 16},
-                       "{\"step\":12}\n"};
+                       "{\"step\":12}\n",
+                       "{\"step\":13}"};
   manifest.groups = {
       {{{{"w", {2, 3}}, 0, 0}, {{"b", {3}}, 32, 0}}, 64, {{"master"}, {"absmax", at::kFloat, 256}}, "lion"},
       {{{{"d:", {1}}, 0, 0}}, 1, {{"d", at::kDouble}}},

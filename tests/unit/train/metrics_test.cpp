@@ -64,6 +64,47 @@ TEST(Metrics, WhatIsNotFiniteIsNull) {
   EXPECT_TRUE(object["grad_norm"].is_null());
 }
 
+TEST(Metrics, ALineIsReadBackAsWhatItWasMadeOf) {
+  StepMetrics metrics = step(7);
+  metrics.loss = std::nan("");
+  metrics.tokens = (std::int64_t{1} << 53) + 1;
+  metrics.trained_tokens = 5;
+  metrics.peak_bytes = 9;
+  metrics.seconds = 0.1;
+  EXPECT_EQ(format_metrics(parse_metrics(format_metrics(metrics))), format_metrics(metrics));
+  EXPECT_TRUE(std::isnan(parse_metrics(format_metrics(metrics)).loss));
+  metrics.validation_loss = std::nan("");
+  metrics.skipped = 3;
+  metrics.loss_scale = 65536;
+  metrics.optimizer = {{"muon_matrices", 4}, {"d_lr", 0.1}};
+  EXPECT_EQ(format_metrics(parse_metrics(format_metrics(metrics))), format_metrics(metrics));
+  for (const char* line : {"", "{\"step\":", "{\"step\":\"x\"}", "{\"loss\":{}}"})
+    EXPECT_THROW(parse_metrics(line), Error);
+}
+
+TEST_F(MetricsFile, TheLastStepIsOfTheFileOrOfWhatWaits) {
+  MetricsWriter writer(path_);
+  EXPECT_EQ(writer.last_step(), 0);
+  for (int i = 1; i <= 3; ++i) writer.write(step(i));
+  EXPECT_EQ(writer.last_step(), 3);
+  writer.cut_after(2);
+  EXPECT_EQ(writer.last_step(), 2);
+  EXPECT_EQ(MetricsWriter::resume(path_, 9).last_step(), 2);
+  EXPECT_EQ(MetricsWriter::resume(path_, 1).last_step(), 1);
+  EXPECT_EQ(MetricsWriter::resume(path_, 9, format_metrics(step(4)) + "\n").last_step(), 4);
+}
+
+TEST_F(MetricsFile, ASignOfLifeChangesItsTimeAlone) {
+  namespace fs = std::filesystem;
+  MetricsWriter writer(path_);
+  writer.write(step(1));
+  const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  fs::last_write_time(path_, long_ago);
+  writer.touch();
+  EXPECT_GT(fs::last_write_time(path_), long_ago + std::chrono::minutes(30));
+  EXPECT_EQ(read(path_), format_metrics(step(1)) + "\n");
+}
+
 TEST_F(MetricsFile, EveryLineIsOnDiskAtOnce) {
   MetricsWriter writer(path_);
   writer.write(step(1));

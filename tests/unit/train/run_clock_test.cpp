@@ -62,6 +62,26 @@ TEST(RunClock, ACheckpointIsNoPartOfAStep) {
   EXPECT_FALSE(run.clock.end_is_due());
 }
 
+// 400 s: a reserve of 20 s, steps of 10 and a validation of 60 seconds in parts of 20.
+TEST(RunClock, AValidationIsNoPartOfAStepAndIsReckonedWithWhereOneIsNext) {
+  using Next = RunClock::Next;
+  ByHand run({.time_limit = seconds(400)});
+  run.clock.stepped();
+  run.step(10);
+  EXPECT_FALSE(run.clock.end_is_due(Next::validation));
+  run.clock.validation_begins();
+  for (int part = 0; part < 3; ++part) {
+    run.now += seconds(20);
+    part < 2 ? run.clock.validated_part() : run.clock.validated();
+  }
+  while (!run.clock.end_is_due(Next::validation)) run.step(10);
+  EXPECT_EQ(run.now - Time(seconds(90)), seconds(400 - 20 - 10 - 60));
+  while (!run.clock.end_is_due(Next::part_of_validation)) run.step(10);
+  EXPECT_EQ(run.now - Time(seconds(90)), seconds(400 - 20 - 10 - 20));
+  while (!run.clock.end_is_due()) run.step(10);
+  EXPECT_EQ(run.now - Time(seconds(90)), seconds(400 - 20 - 10 - 10));
+}
+
 // A checkpoint that is being written comes to its end first, and another one follows.
 TEST(RunClock, EndsWhileThereIsTimeForTheCheckpointThatIsBeingWritten) {
   ByHand run({.time_limit = seconds(400)});

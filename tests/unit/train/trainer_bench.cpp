@@ -17,6 +17,7 @@
 #include "zero/core/chain.h"
 #include "zero/core/gradient_accumulation.h"
 #include "zero/optim/schedule.h"
+#include "zero/train/resume.h"
 #include "zero/train/trainer.h"
 
 namespace zero::testing {
@@ -30,8 +31,9 @@ thread_local std::int64_t row_in_work = -1;  // of a rank
 /// The last token is in broken rows alone.
 class NumberedRows final : public RowSource {
  public:
-  explicit NumberedRows(const BenchRun& run) : before_(run.before_row), broken_(run.broken_rows) {}
-  std::int64_t size() const override { return rows; }
+  NumberedRows(std::int64_t size, std::function<void(std::int64_t)> before, const std::set<std::int64_t>& broken = {})
+      : size_(size), before_(std::move(before)), broken_(broken) {}
+  std::int64_t size() const override { return size_; }
   Row row(std::int64_t index) const override {
     if (before_) before_(index);
     row_in_work = index;
@@ -50,6 +52,7 @@ class NumberedRows final : public RowSource {
   std::string describe() const override { return "numbered"; }
 
  private:
+  std::int64_t size_;
   std::function<void(std::int64_t)> before_;
   std::set<std::int64_t> broken_;
 };
@@ -93,8 +96,12 @@ struct Rank {
     if (!run.broken_rows.empty()) made.weights = std::make_shared<BrokenWeights>(made.weights);
     engine.load(*made.weights);
     data.training = std::make_unique<Loader>(
-        std::make_shared<NumberedRows>(run), order_of(config, batch),
+        std::make_shared<NumberedRows>(rows, run.before_row, run.broken_rows), order_of(config, batch),
         LoaderOptions{communicator.rank(), batch.ranks, batch.local_batch_size, batch.global_batch_size});
+    if (run.validation_rows > 0)
+      data.validation = std::make_unique<ValidationLoader>(
+          std::make_shared<NumberedRows>(run.validation_rows, run.before_validation_row), communicator.rank(),
+          batch.ranks, batch.local_batch_size);
     for (const Plant& plant : run.plants)
       trained(plant).register_hook(
           [plant](const at::Tensor& gradient) { return plant.row == row_in_work ? plant.change(gradient) : gradient; });
@@ -145,6 +152,7 @@ BenchResult train(const BenchRun& run, MemoryDisk& disk) {
     if (rank == 0 && !run.metrics.empty())
       records.metrics = std::make_unique<MetricsWriter>(run.resume ? MetricsWriter::resume(run.metrics, position.steps)
                                                                    : MetricsWriter(run.metrics));
+    check_owed_validation(position, records.metrics.get(), communicator);
     TrainerParts parts{self.data, records, tracker, &checkpoints};
     std::optional<RunClock> clock;
     if (run.now) parts.clock = &clock.emplace(clock_options_of(config), run.now(rank), [&] { return run.now(rank); });

@@ -35,8 +35,10 @@ struct BenchRun {
   bool resume = false;
   // Called before each row that is read for a step of training, on every rank: may throw.
   std::function<void(std::int64_t row)> before_row = {};
-  std::string metrics = {};             // path; empty: none
-  CallPlan* last_ranks_disk = nullptr;  // what happens to the calls of the last rank
+  std::int64_t validation_rows = 0;                                  // 0: there are no validation data
+  std::function<void(std::int64_t row)> before_validation_row = {};  // like before_row
+  std::string metrics = {};                                          // path; empty: none
+  CallPlan* last_ranks_disk = nullptr;                               // what happens to the calls of the last rank
   // The clock of a rank, called by that rank; empty: no clock saves or ends the run.
   std::function<RunClock::Clock::time_point(int rank)> now = {};
 };

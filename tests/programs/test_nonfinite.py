@@ -127,6 +127,8 @@ def check_skip(place, args):
     # records are thinned out, but for those of skipped steps
     code, said = place.run(*chosen("skip", "metrics.log_interval=100"), out="thin")
     assert code == 0 and sorted({*skipped, 24}) == [line["step"] for line in place.metrics("thin")], said
+    code, said = place.run(*chosen("skip", f"training.steps={skipped[-1]}"), out="last")
+    assert code == 0 and re.search(rf"; loss \d+\.\d{{4}} in step {skipped[-1] - 1}, the last step was passed over, {len(skipped)} of the steps skipped", said), said
     # the same with the rows met on other ranks
     code, said = place.run(*chosen("skip", "zero.stage=1"), ranks=4, out="other")
     assert code == 0 and without_loss(place.metrics("other")) == skipped, said

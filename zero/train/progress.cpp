@@ -103,11 +103,16 @@ std::string progress_line(const StepMetrics& metrics, std::int64_t total_steps, 
   }
 }
 
-std::string closing_lines(const StepMetrics& last, std::int64_t process_bytes) {
+std::string closing_lines(const StepMetrics& last, const StepMetrics& sound, std::int64_t process_bytes) {
   const double seconds = std::max(1e-9, last.seconds), rate = double(last.tokens) / seconds;
   std::string words = "trained " + std::to_string(last.step) + (last.step == 1 ? " step in " : " steps in ") +
                       clock_text(seconds) + ": " + format("%.3g s a step, ", seconds / double(last.step)) +
-                      format(rate < 100 ? "%.1f tokens/s" : "%.0f tokens/s", rate) + format("; loss %.4f", last.loss);
+                      format(rate < 100 ? "%.1f tokens/s" : "%.0f tokens/s", rate) + ";";
+  if (std::isfinite(last.loss))
+    words += format(" loss %.4f", last.loss);
+  else
+    words += (sound.step > 0 ? format(" loss %.4f in step ", sound.loss) + std::to_string(sound.step) + "," : "") +
+             " the last step was passed over";
   if (last.validation_loss) words += format(", validation %.4f", *last.validation_loss);
   if (last.skipped && *last.skipped > 0) words += ", " + std::to_string(*last.skipped) + " of the steps skipped";
   return words + "\nmemory at its peak: tensors " + bytes_text(double(last.peak_bytes)) +
@@ -129,6 +134,7 @@ void Progress::show(const StepMetrics& metrics) {
   const bool due = is_due(metrics);
   const std::scoped_lock lock(mutex_);
   last_ = metrics;
+  if (std::isfinite(metrics.loss)) sound_ = metrics;
   stepped_ = Clock::now();
   if (!due) return;
   shown_seconds_ = metrics.seconds;
@@ -153,7 +159,7 @@ void Progress::close(std::int64_t process_bytes) {
   const std::scoped_lock lock(mutex_);
   end_line();
   if (last_.step == 0) return;
-  out_ << closing_lines(last_, process_bytes) + "\n" << std::flush;
+  out_ << closing_lines(last_, sound_, process_bytes) + "\n" << std::flush;
   spoken_ = Clock::now();
 }
 

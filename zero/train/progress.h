@@ -25,8 +25,9 @@ std::string progress_line(const StepMetrics& metrics, std::int64_t total_steps, 
                           int columns = 0);
 
 /// Two lines for the end of a run: steps, time, means over the whole run and the last losses; then the most bytes that
-/// the tensors of the fullest rank took, and `process_bytes`, the most that this process took in all.
-std::string closing_lines(const StepMetrics& last, std::int64_t process_bytes);
+/// the tensors of the fullest rank took, and `process_bytes`, the most that this process took in all. Where the last
+/// step was passed over, its loss is that of `sound`, the last one with a finite loss (step 0: there was none).
+std::string closing_lines(const StepMetrics& last, const StepMetrics& sound, std::int64_t process_bytes);
 
 struct ProgressOptions {
   std::int64_t total_steps = 1;
@@ -65,6 +66,7 @@ class Progress {
   std::ostream& out_;
   ProgressOptions options_;
   StepMetrics last_;             // of the step that was shown or passed over last; step 0: none
+  StepMetrics sound_;            // of the last one with a finite loss
   double shown_seconds_ = 0;     // when a step's line was shown last
   double seconds_per_step_ = 0;  // exponential mean, so that a slow start is soon forgotten
 

@@ -71,12 +71,28 @@ TEST(Progress, AShortLineKeepsTheTimeLeft) {
 TEST(Progress, TheClosingLinesTellOfTheWholeRun) {
   StepMetrics metrics = step(300, 185);
   metrics.tokens = 614400;
-  EXPECT_EQ(closing_lines(metrics, 521ll << 20),
+  EXPECT_EQ(closing_lines(metrics, metrics, 521ll << 20),
             "trained 300 steps in 3:05: 0.617 s a step, 3321 tokens/s; loss 5.1234\n"
             "memory at its peak: tensors 412 MiB on the fullest rank; the whole process of rank 0 521 MiB");
   metrics.validation_loss = 4.5;
   metrics.skipped = 2;
-  EXPECT_THAT(closing_lines(metrics, 0), HasSubstr("loss 5.1234, validation 4.5000, 2 of the steps skipped\n"));
+  EXPECT_THAT(closing_lines(metrics, metrics, 0),
+              HasSubstr("loss 5.1234, validation 4.5000, 2 of the steps skipped\n"));
+}
+
+TEST(Progress, TheClosingLinesTellTheLastLossThatWasOne) {
+  StepMetrics last = step(300, 185);
+  last.loss = std::nan("");
+  last.skipped = 2;
+  EXPECT_THAT(closing_lines(last, step(298, 183), 0),
+              HasSubstr("; loss 5.1234 in step 298, the last step was passed over, 2 of the steps skipped\n"));
+  EXPECT_THAT(closing_lines(last, {}, 0), HasSubstr("; the last step was passed over, 2 of the steps skipped\n"));
+  std::ostringstream out;
+  Progress progress(out, {.total_steps = 300});
+  progress.show(step(298, 183));
+  progress.show(last);
+  progress.close(0);
+  EXPECT_THAT(out.str(), HasSubstr("; loss 5.1234 in step 298, the last step was passed over"));
 }
 
 TEST(Progress, PlainLinesComePerIntervalWithFirstAndLast) {

@@ -2,15 +2,19 @@
 
 usage: test_prove.py BIN TESTS_DATA [-k NAME]        exits 1 when something is wrong
 """
+import fcntl
 import json
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
+import time
 
 from checks import ModelPlace, arguments, environment, mpirun, run_checks
+from test_train_script import children_of
 
 CONFIG = {
     "job": {"output_dir": "out"},
@@ -26,12 +30,12 @@ class Place(ModelPlace):
         super().__init__(folder, bin, data, CONFIG)
         os.mkdir(self.path("scratch"))
 
-    def prove(self, *options, path=None, before=()):
+    def prove(self, *options, path=None, before=(), left=()):
         """(exit code, what it said)"""
         command = [*before, os.path.join(self.bin, "zero_prove"), "config.toml", "--scratch", "scratch", *options]
         more = {"PATH": f"{path}:{os.environ['PATH']}"} if path else {}
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=240, env=environment(**more))
-        assert os.listdir(self.path("scratch")) == [], "a temporary folder was left"
+        assert sorted(os.listdir(self.path("scratch"))) == sorted(left), "a temporary folder was left"
         assert not os.path.exists(self.path("out")), "the output directory was touched"
         return done.returncode, done.stdout + done.stderr
 
@@ -98,6 +102,32 @@ def check_failing_ranks(place):
     assert code == 1, said
     assert list(layouts) == ["reference", "stage 0"], layouts
     assert layouts["stage 0"]["verdict"] == "FAILED" and "the ranks are ill" in layouts["stage 0"]["words"], layouts
+
+
+def check_killed(place):
+    """What a proof that was killed has left goes with the next one; not what is in use, was kept, or is somebody's else."""
+    command = [os.path.join(place.bin, "zero_prove"), "config.toml", "--scratch", "scratch"]
+    killed = subprocess.Popen(command, cwd=place.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
+    end = time.time() + 60
+    while not (runs := children_of(killed.pid, "zero_prove")):
+        assert killed.poll() is None and time.time() < end
+        time.sleep(0.01)
+    for pid in (killed.pid, *runs):
+        os.kill(pid, signal.SIGKILL)
+    killed.wait()
+    assert len(os.listdir(place.path("scratch"))) == 1
+    others = {"zero-proof-inuse1", "zero-prove-kept01", "zero-proof-a-friends", "zero-proof-link01"}
+    for name in others - {"zero-proof-link01"}:
+        os.mkdir(place.path("scratch", name))
+    os.symlink(place.folder, place.path("scratch/zero-proof-link01"))
+    in_use = os.open(place.path("scratch/zero-proof-inuse1"), os.O_RDONLY)
+    fcntl.flock(in_use, fcntl.LOCK_EX)
+    while any(os.path.exists(f"/proc/{pid}") for pid in runs):
+        assert time.time() < end
+        time.sleep(0.01)
+    code, said = place.prove("--only", "stage 0", left=others)
+    assert code == 0 and said.count(", which a zero_prove that was killed has left") == 1, said
+    os.close(in_use)
 
 
 def check_list(place):

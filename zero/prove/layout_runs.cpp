@@ -42,20 +42,6 @@ bool tells_of_room(const std::string& words, const std::string& folder) {
 
 }  // namespace
 
-ProofFolder::ProofFolder(const std::string& place, bool keep) : keep_(keep) {
-  const std::string base = place.empty() ? fs::temp_directory_path().string() : place;
-  std::string name = base + "/zero-prove-XXXXXX";
-  if (!mkdtemp(name.data()))
-    throw InputError(base + ": no folder can be made there: " + std::strerror(errno) +
-                     "; name another one by --scratch");
-  path_ = name;
-}
-
-ProofFolder::~ProofFolder() {
-  std::error_code none;
-  if (!keep_) fs::remove_all(path_, none);
-}
-
 int LayoutRuns::start(const Layout& layout, const std::string& record, std::int64_t steps,
                       const std::vector<std::string>& more) {
   std::vector<std::string> words;

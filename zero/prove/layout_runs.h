@@ -46,18 +46,4 @@ class LayoutRuns {
   ProofRun run_;
 };
 
-/// A folder of its own below `place` (empty: TMPDIR, or /tmp), removed with all that is in it at the end unless kept.
-class ProofFolder {
- public:
-  ProofFolder(const std::string& place, bool keep);
-  ~ProofFolder();
-  ProofFolder(const ProofFolder&) = delete;
-  ProofFolder& operator=(const ProofFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-  bool keep_;
-};
-
 }  // namespace zero

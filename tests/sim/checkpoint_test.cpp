@@ -319,6 +319,12 @@ TEST(Resume, RefusesRanksThatReadDifferentCheckpoints) {
     });
   };
   EXPECT_NO_THROW(resume_from(first));
+  MemoryDisk empty("/disk");
+  EXPECT_THAT(
+      message_of<InputError>([&] { resume_from(empty); }),
+      ::testing::HasSubstr("/disk/checkpoints/step-00000001 is absent on rank 1: every rank reads it, so it has "
+                           "to be on a file system that all nodes share: "));
+  EXPECT_EQ(CheckpointFolders(*first.calls(), "/disk/checkpoints").steps().size(), 1u);  // not set aside
   EXPECT_THAT(message_of<InputError>([&] { resume_from(second); }),
               ::testing::HasSubstr("rank 1 reads another checkpoint there than rank 0"));
 }

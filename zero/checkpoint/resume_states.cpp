@@ -1,5 +1,6 @@
 #include "zero/checkpoint/resume_states.h"
 
+#include <cerrno>
 #include <chrono>
 #include <iomanip>
 #include <limits>
@@ -9,6 +10,7 @@
 #include "base/log.h"
 #include "comm/agreement.h"
 #include "comm/object_collectives.h"
+#include "comm/rank_list.h"
 #include "zero/checkpoint/saved_states.h"
 
 namespace zero {
@@ -21,15 +23,31 @@ std::int64_t newest_before(const CheckpointFolders& folders, std::int64_t limit)
   return -1;
 }
 
+/// InputError where ranks do not see the folder at all, which the first one does: it is not damaged, and none before it
+/// is better. Collective.
+void check_seen_by_all(const std::string& folder, FileCalls& calls, Communicator& ranks) {
+  const int file = calls.open(folder + "/manifest.json");
+  const bool absent = file < 0 && errno == ENOENT;
+  if (file >= 0) calls.close(file);
+  const std::vector<std::int64_t> all = all_gather_number(ranks, absent);
+  std::vector<int> without;
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    if (all[rank] != 0) without.push_back(int(rank));
+  if (all[0] == 0 && !without.empty())
+    throw InputError(text(folder, " is absent on ", ranks_text(without),
+                          ": every rank reads it, so it has to be on a file system that all nodes share: move "
+                          "job.output_dir to one and name it there, or start all ranks on the node that has it"));
+}
+
 /// InputError where ranks read another checkpoint than the first one does. Its manifest has the marks of all its files.
 /// Collective.
 void check_same_checkpoint(const SavedStates& saved, Communicator& ranks) {
   const std::vector<std::int64_t> marks = all_gather_number(ranks, mark_of(saved.manifest()));
-  std::string others;
+  std::vector<int> others;
   for (std::size_t rank = 1; rank < marks.size(); ++rank)
-    if (marks[rank] != marks[0]) others += text(others.empty() ? "" : ", ", rank);
+    if (marks[rank] != marks[0]) others.push_back(int(rank));
   if (!others.empty())
-    throw InputError(text(saved.folder(), ": rank ", others, others.find(',') == others.npos ? " reads" : " read",
+    throw InputError(text(saved.folder(), ": ", ranks_text(others), others.size() == 1 ? " reads" : " read",
                           " another checkpoint there than rank 0: all ranks must see one job.output_dir, on a file "
                           "system that all nodes share"));
 }
@@ -47,6 +65,7 @@ RunPosition resume_states(ModelStates& model, CheckpointFolders& folders, FileCa
     step = broadcast_number(communicator, communicator.rank() == 0 ? newest_before(folders, step) : -1, 0);
     if (step < 0) throw InputError(folders.root() + ": no checkpoint there verifies" + why + ": " + remedy);
     RunPosition position;
+    check_seen_by_all(folders.path(step), calls, control);
     std::string other;  // what another optimizer wrote is not damaged, and none before it is better
     try {
       std::optional<SavedStates> opened;

@@ -11,6 +11,7 @@
 #include "base/fingerprint.h"
 #include "base/log.h"
 #include "comm/object_collectives.h"
+#include "comm/rank_list.h"
 #include "zero/config/read_paths.h"
 
 namespace zero {
@@ -131,9 +132,7 @@ void check_same_start(const std::vector<StartFact>& facts, Communicator& ranks) 
     const auto at_first = std::ranges::find(first, name, &StartFact::name);
     list += text("\n  ", name, ": ", at_first == first.end() ? "absent" : shortened(at_first->value), " on rank 0");
     for (const auto& [value, where] : values) {
-      list += text(", ", shortened(value), where.size() == 1 ? " on rank " : " on ranks ", where.front());
-      for (std::size_t i = 1; i < std::min<std::size_t>(where.size(), 8); ++i) list += text(", ", where[i]);
-      if (where.size() > 8) list += ", ...";
+      list += text(", ", shortened(value), " on ", ranks_text(where));
     }
   }
   if (others.size() > shown_facts) list += text("\n  and ", others.size() - shown_facts, " more");

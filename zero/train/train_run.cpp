@@ -242,7 +242,14 @@ Records open_records(Job& job, const Plan& plan, const TrainArguments& arguments
     records.progress =
         std::make_unique<Progress>(std::cout, ProgressOptions{.total_steps = steps, .columns = terminal_columns()});
   });
-  if (job.nodes() > 1 && plan.config.checkpoint.is_regular()) require_shared(output, job.control());
+  if (job.nodes() == 1) return records;
+  if (plan.config.checkpoint.is_regular())
+    require_shared(output, job.control());
+  else if (const auto why = why_not_shared(output, job.control()); why && job.rank() == 0)
+    log_warning(
+        "job.output_dir = \"", output, "\" ", *why,
+        ": the run needs no checkpoints ([checkpoint] interval = 0), but where a signal or job.time_limit stops it, "
+        "what it trained is lost: name a directory on a file system that all nodes share");
   return records;
 }
 

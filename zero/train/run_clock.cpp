@@ -8,9 +8,13 @@ namespace zero {
 
 using Seconds = std::chrono::duration<double>;
 
-RunClockOptions clock_options_of(const Config& config) {
-  return {std::chrono::duration<double, std::ratio<60>>(config.checkpoint.every_minutes),
-          time_span_of(config.job.time_limit)};
+RunClockOptions clock_options_of(const Config& config, std::int64_t checkpoint_bytes) {
+  constexpr double slow = 100e6;  // bytes a second
+  RunClockOptions options{std::chrono::duration<double, std::ratio<60>>(config.checkpoint.every_minutes),
+                          time_span_of(config.job.time_limit)};
+  if (options.time_limit)
+    options.assumed_save = std::min(Seconds(double(checkpoint_bytes) / slow), Seconds(*options.time_limit / 10));
+  return options;
 }
 
 RunClock::RunClock(const RunClockOptions& options, Clock::time_point program_start, Now now)
@@ -50,6 +54,11 @@ void RunClock::saved(Seconds took) {
 void RunClock::saves_behind(bool under_way, Seconds time) {
   behind_ = under_way;
   longest_save_ = std::max(longest_save_, time);
+  measured_ = measured_ || (!under_way && longest_save_ > Seconds(0));
+}
+
+Seconds RunClock::longest_save() const {
+  return measured_ ? longest_save_ : std::max(longest_save_, options_.assumed_save);
 }
 
 bool RunClock::save_is_due() const {
@@ -58,12 +67,12 @@ bool RunClock::save_is_due() const {
 
 bool RunClock::end_is_due(Next next) const {
   if (!options_.time_limit) return false;
-  const Seconds reserve = std::max(longest_step_, longest_save_) + std::min(Seconds(60), *options_.time_limit / 20);
-  const Seconds rest = behind_ ? longest_save_ : Seconds(0);
+  const Seconds reserve = std::max(longest_step_, longest_save()) + std::min(Seconds(60), *options_.time_limit / 20);
+  const Seconds rest = behind_ ? longest_save() : Seconds(0);
   const Seconds longest = next == Next::step         ? longest_step_
                           : next == Next::validation ? longest_validation_
                                                      : longest_part_;
-  return now_() - start_ + longest + rest + longest_save_ + reserve >= *options_.time_limit;
+  return now_() - start_ + longest + rest + longest_save() + reserve >= *options_.time_limit;
 }
 
 }  // namespace zero

@@ -12,9 +12,11 @@ namespace zero {
 struct RunClockOptions {
   std::chrono::duration<double> save_every{};                 // 0: never
   std::optional<std::chrono::duration<double>> time_limit{};  // from the start of the process
+  std::chrono::duration<double> assumed_save{};               // of a checkpoint, until the first one was written
 };
 
-RunClockOptions clock_options_of(const Config& config);
+/// A checkpoint of so many bytes is assumed to be written at 100 MB/s, within a tenth of the limit.
+RunClockOptions clock_options_of(const Config& config, std::int64_t checkpoint_bytes = 0);
 
 class RunClock {
  public:
@@ -42,13 +44,16 @@ class RunClock {
   bool end_is_due(Next next = Next::step) const;
 
  private:
+  std::chrono::duration<double> longest_save() const;
+
   RunClockOptions options_;
   Clock::time_point start_;
   Now now_;
   std::optional<Clock::time_point> last_step_;
   Clock::time_point last_part_;  // of a validation
   Clock::time_point last_save_;
-  bool behind_ = false;  // one is being written
+  bool behind_ = false;    // one is being written
+  bool measured_ = false;  // one was written
   std::chrono::duration<double> longest_step_{}, longest_part_{}, longest_validation_{}, longest_save_{};
   std::chrono::duration<double> validation_{};  // the one that is under way
 };

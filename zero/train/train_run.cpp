@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/process/process_facts.h"
 #include "comm/agreement.h"
 #include "comm/object_collectives.h"
 #include "comm/stream.h"
@@ -22,6 +23,7 @@
 #include "models/ops/cuda/device_setting.h"
 #include "offload/memory/process_memory.h"
 #include "zero/checkpoint/resume_states.h"
+#include "zero/checkpoint/state_shares.h"
 #include "zero/config/mistakes.h"
 #include "zero/config/offload_policy.h"
 #include "zero/config/run_model.h"
@@ -256,7 +258,7 @@ Records open_records(Job& job, const Plan& plan, const TrainArguments& arguments
 }  // namespace
 
 int train_run(Job& job, const TrainArguments& arguments) {
-  const auto start = RunClock::Clock::now();
+  const auto start = RunClock::Clock::now() - std::chrono::duration_cast<RunClock::Clock::duration>(process_age());
   MemoryTracker tracker;
   TrackerScope booked(tracker);
   Plan plan;
@@ -342,17 +344,17 @@ int train_run(Job& job, const TrainArguments& arguments) {
              " done: only the result is written anew");
   // What a former run left goes now and not before: all that can keep this one from its first step has been tried.
   Records records = open_records(job, plan, arguments, position, steps);
+  check_owed_validation(position, records.metrics.get(), communicator);
 
   Checkpoints checkpoints(plan.config.checkpoint, {engine, std::move(description), folders.root(), calls, job.control(),
                                                    spare_places(plan.config), estimate.copies_checkpoints});
-  RunClock clock(clock_options_of(plan.config), start);
+  RunClock clock(clock_options_of(plan.config, checkpoint_bytes(engine)), start);
   const auto restore = [&] {
     return resume_states(engine, folders, calls, job.control(), "there is nothing to go back to");
   };
   std::unique_ptr<StepRecorder> recorder;
   if (!arguments.record.path.empty())
     all_or_none(job.control(), [&] { recorder = std::make_unique<StepRecorder>(arguments.record, engine); });
-  check_owed_validation(position, records.metrics.get(), communicator);
   Trainer trainer(plan.config, steps, engine,
                   {data, records, tracker, &checkpoints, &stop, &clock, restore, recorder.get()});
   if (done) {

@@ -126,6 +126,30 @@ TEST(RunClock, ACheckpointThatIsWrittenWithinAStepIsNoLongerThanItTook) {
   EXPECT_EQ(run.now - Time(seconds(90)), seconds(10 + 12 * 300));  // what is left: a step and 90 s
 }
 
+// 400 s: a reserve of 20 s and steps of 10. A copy that was taken is no checkpoint that was written.
+TEST(RunClock, ReckonsWithAnAssumedCheckpointUntilOneWasWritten) {
+  ByHand run({.time_limit = seconds(400), .assumed_save = seconds(40)});
+  run.clock.stepped();
+  run.save(1);
+  run.clock.saves_behind(true);
+  for (int i = 0; i < 23; ++i) run.step(10);
+  EXPECT_FALSE(run.clock.end_is_due());
+  run.step(10);  // 251 s since the program began: 10 + 40 + 40 + 40 + 20 follow
+  EXPECT_TRUE(run.clock.end_is_due());
+  run.clock.saves_behind(false, seconds(2));
+  EXPECT_FALSE(run.clock.end_is_due());
+  while (!run.clock.end_is_due()) run.step(10);
+  EXPECT_EQ(run.now - Time(seconds(90)), seconds(361));
+}
+
+TEST(RunClock, AssumesSlowDisksWithinATenthOfTheLimit) {
+  Config config;
+  EXPECT_EQ(clock_options_of(config, 1'000'000'000).assumed_save, seconds(0));
+  config.job.time_limit = "5:00";
+  EXPECT_EQ(clock_options_of(config, 1'000'000'000).assumed_save, seconds(10));
+  EXPECT_EQ(clock_options_of(config, 100'000'000'000).assumed_save, seconds(30));
+}
+
 TEST(RunClock, ALimitThatIsOverEndsTheRunAfterItsFirstStep) {
   ByHand run({.time_limit = seconds(5)});
   EXPECT_TRUE(run.clock.end_is_due());

@@ -28,11 +28,12 @@ class Place(ModelPlace):
     def __init__(self, folder, bin, data):
         super().__init__(folder, bin, data, CONFIG)
 
-    def start(self, *options, ranks=2, out="out"):
+    def start(self, *options, ranks=2, out="out", threads=1):
         """zero_train under mpirun; its messages go to a file."""
         command = [*mpirun(ranks), self.bin + "/zero_train", "config.toml", "--set", f"job.output_dir={out}", *options]
         with open(self.path("said"), "w") as said:
-            return subprocess.Popen(command, cwd=self.folder, stdout=said, stderr=subprocess.STDOUT, start_new_session=True, env=environment())
+            return subprocess.Popen(command, cwd=self.folder, stdout=said, stderr=subprocess.STDOUT, start_new_session=True,
+                                    env=environment(OMP_NUM_THREADS=str(threads)))
 
     def wait(self, process, patience=DEADLINE_SECONDS):
         """(exit code, what it said)"""
@@ -250,6 +251,8 @@ def check_finished(place, args):
         code, said = place.run("--resume", "--set", f"training.steps={steps + more}", "--set", "checkpoint.interval=0")
         assert code == 0 and (f"all {steps} steps were done: " in said) == told, said
     assert f"resumed after step {steps}," in said, said
+    code, said = place.run("--resume", "--set", f"training.steps={steps + 3}", "--set", "checkpoint.interval=0", threads=2)
+    assert code == 0 and f"changed since the checkpoint: threads of a rank 1 -> 2, training.steps {steps + 2} -> {steps + 3}" in said, said
 
 
 def check_version_1(place, args):

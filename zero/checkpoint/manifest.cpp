@@ -130,12 +130,15 @@ ordered_json json_of(const RunDescription& run) {
   ordered_json settings = ordered_json::object();
   for (const auto& [key, value] : run.settings) settings[key] = value;
   const bool plain = is_utf8(run.directory);
-  return {{"ranks", run.ranks},
-          {"stage", run.stage},
-          {"settings", settings},
-          {plain ? "directory" : "escaped_directory", plain ? run.directory : escaped(run.directory)},
-          {"configuration", run.configuration},
-          {"model_config", run.model_config}};
+  ordered_json json = {{"ranks", run.ranks},
+                       {"stage", run.stage},
+                       {"settings", settings},
+                       {plain ? "directory" : "escaped_directory", plain ? run.directory : escaped(run.directory)},
+                       {"configuration", run.configuration},
+                       {"model_config", run.model_config}};
+  if (run.threads > 0) json["threads"] = run.threads;
+  if (!run.processor.empty()) json["processor"] = run.processor;
+  return json;
 }
 
 RunDescription run_of(const ordered_json& json) {
@@ -147,6 +150,8 @@ RunDescription run_of(const ordered_json& json) {
                                                      : json.at("directory").get<std::string>();
   run.configuration = json.at("configuration");
   run.model_config = json.at("model_config");
+  if (const auto found = json.find("threads"); found != json.end()) run.threads = whole<int>(*found);
+  if (const auto found = json.find("processor"); found != json.end()) run.processor = *found;
   return run;
 }
 

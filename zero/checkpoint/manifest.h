@@ -48,6 +48,8 @@ struct RunDescription {
   std::string model_config;                                   // config.json
   int ranks = 1;
   int stage = 0;
+  int threads = 0;             // of each rank; 0: unknown
+  std::string processor = {};  // of rank 0; empty: unknown
 };
 
 /// Tensors side by side, by offset, and the arrays that are saved of their elements: "master" and what an optimizer keeps;

@@ -28,8 +28,8 @@ void tell_changes(const ResumeRequest& request, const Manifest& then) {
           accepted_changes(request.config, request.now.settings, then.run.settings, request.accepted);
       !accepted.empty())
     changes = accepted + (changes.empty() ? "" : ", " + changes);
-  if (then.run.ranks != request.now.ranks)
-    changes = text("ranks ", then.run.ranks, " -> ", request.now.ranks, changes.empty() ? "" : ", ", changes);
+  if (const std::string place = place_changes(request.now, then.run); !place.empty())
+    changes = place + (changes.empty() ? "" : ", " + changes);
   if (!changes.empty()) log_info("changed since the checkpoint: ", changes);
 }
 

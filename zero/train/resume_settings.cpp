@@ -272,4 +272,15 @@ std::string other_changes(const Config& now, const Config& then) {
   return changes;
 }
 
+std::string place_changes(const RunDescription& now, const RunDescription& then) {
+  std::string changes;
+  const auto tell = [&](const char* what, const auto& was, const auto& is) {
+    if (was != is) changes += text(changes.empty() ? "" : ", ", what, " ", was, " -> ", is);
+  };
+  tell("ranks", then.ranks, now.ranks);
+  if (then.threads > 0) tell("threads of a rank", then.threads, now.threads);
+  if (!then.processor.empty()) tell("processor", then.processor, now.processor);
+  return changes;
+}
+
 }  // namespace zero

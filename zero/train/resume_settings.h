@@ -8,6 +8,7 @@
 
 #include "base/core_share.h"
 #include "models/model_config.h"
+#include "zero/checkpoint/manifest.h"
 #include "zero/config/batch_arithmetic.h"
 #include "zero/config/config.h"
 
@@ -38,6 +39,10 @@ std::string accepted_changes(const Config& config, const Settings& now, const Se
 /// The other keys whose values changed, for people: "zero.stage 3 -> 1, training.steps 100 -> 200"; empty when none
 /// has.
 std::string other_changes(const Config& now, const Config& then);
+
+/// What it computes on, for people: "ranks 2 -> 4, threads of a rank 1 -> 2, processor A -> B"; what an earlier version
+/// did not write down is not told.
+std::string place_changes(const RunDescription& now, const RunDescription& then);
 
 /// "4351213 bytes, SHA-256 by pieces 08d71c2c33e1": size and the beginning of the fingerprint of the whole content
 /// (base/fingerprint.h). Of a directory: of each of its .safetensors files. Large files are told of before they are

@@ -215,6 +215,8 @@ RunDescription describe_run(const Job& job, const Plan& plan) {
   RunDescription run;
   run.ranks = job.size();
   run.stage = int(plan.config.zero.stage);
+  run.threads = at::get_num_threads();
+  run.processor = processor_name();
   run.settings = resume_settings(plan.config, plan.batch, plan.model, job.node_cores());
   run.configuration = resolved_toml(plan.config);
   run.directory = std::filesystem::current_path().string();

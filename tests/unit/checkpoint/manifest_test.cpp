@@ -16,6 +16,8 @@ Manifest example() {
   manifest.run.directory = "/somewhere";
   manifest.run.model_config = "{}";
   manifest.run.ranks = 3;
+  manifest.run.threads = 2;
+  manifest.run.processor = "A processor";
   manifest.position = {12,
                        (std::int64_t{1} << 53) + 1,
                        7,
@@ -46,6 +48,8 @@ TEST(Manifest, ReadsBackWhatItWrote) {
   const Manifest manifest = example(), back = parse_manifest(format_manifest(manifest), "m.json");
   EXPECT_EQ(back.position, manifest.position);
   EXPECT_EQ(back.run.settings, manifest.run.settings);
+  EXPECT_EQ(back.run.threads, 2);
+  EXPECT_EQ(back.run.processor, "A processor");
   EXPECT_EQ(back.run.configuration, manifest.run.configuration);
   EXPECT_EQ(back.files[0].mark, manifest.files[0].mark);
   EXPECT_EQ(back.files[0].sections, manifest.files[0].sections);

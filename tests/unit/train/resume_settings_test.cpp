@@ -254,6 +254,19 @@ TEST(ResumeSettings, WhatReproducesARunIsToldWhenItChanges) {
   EXPECT_EQ(other_changes(now, then), "job.reproducible \"ranks\" -> \"none\", job.reproducible_rows 2 -> 1");
 }
 
+TEST(ResumeSettings, WhatARunComputesOnIsToldWhenItChanges) {
+  RunDescription then, now;
+  now.ranks = 4;
+  now.threads = 2;
+  now.processor = "B 2";
+  EXPECT_EQ(place_changes(now, then), "ranks 1 -> 4");  // of an earlier version
+  then = now;
+  EXPECT_EQ(place_changes(now, then), "");
+  then.threads = 1;
+  then.processor = "A";
+  EXPECT_EQ(place_changes(now, then), "threads of a rank 1 -> 2, processor A -> B 2");
+}
+
 TEST(ResumeSettings, AFileThatWasToldOfInAnotherWayMayBeAccepted) {
   const Settings now{{"model.path", "7 bytes, SHA-256 by pieces 08d71c2c33e1"}};
   const auto differs = [&](const std::string& then, const std::vector<std::string>& accepted = {}) {

@@ -23,6 +23,10 @@ const char* name_of(Phase phase) {
       return "validate";
     case Phase::save:
       return "save";
+    case Phase::load:
+      return "load";
+    case Phase::on_main:
+      return "on_main";
     case Phase::other:
       return "other";
   }
@@ -53,14 +57,16 @@ const char* name_of(CollectiveKind kind) {
   return "unknown";
 }
 
+std::string CallRecord::type_name() const {
+  std::string name = at::toString(type);
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return name;
+}
+
 std::string CallRecord::describe() const {
   std::ostringstream out;
   out << '#' << sequence << ' ' << name_of(kind);
-  if (kind != CollectiveKind::barrier && kind != CollectiveKind::split) {
-    std::string type_name = at::toString(type);
-    for (char& c : type_name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    out << " of " << numel << ' ' << type_name;
-  }
+  if (has_data()) out << " of " << numel << ' ' << type_name();
   if (kind == CollectiveKind::broadcast || kind == CollectiveKind::recv) out << " from rank " << peer;
   if (kind == CollectiveKind::send) out << " to rank " << peer;
   out << " (" << name_of(tag.phase);
@@ -72,7 +78,15 @@ std::string CallRecord::describe() const {
 
 bool is_same_call(const CallRecord& a, const CallRecord& b) {
   const bool same_numel = a.numel == b.numel || a.kind == CollectiveKind::all_to_all;
-  return a.kind == b.kind && same_numel && a.type == b.type && a.peer == b.peer;
+  return a.kind == b.kind && same_numel && a.type == b.type && a.peer == b.peer && a.tag == b.tag;
+}
+
+std::string describe_mismatch(int rank, const std::string& call, int other_rank, const std::string& other_call) {
+  std::ostringstream out;
+  out << "mismatch of collectives: rank " << rank << " called " << call << ", but rank " << other_rank << " called "
+      << other_call
+      << ": all ranks make the same calls in the same order, and none is inside of what one rank alone does";
+  return out.str();
 }
 
 }  // namespace zero

@@ -8,7 +8,19 @@
 namespace zero {
 
 /// The part of a training run that issues a call.
-enum class Phase : std::uint8_t { setup, forward, backward, reduce, optimizer, gather_updated, validate, save, other };
+enum class Phase : std::uint8_t {
+  setup,
+  forward,
+  backward,
+  reduce,
+  optimizer,
+  gather_updated,
+  validate,
+  save,
+  load,
+  on_main,  // before the first rank works alone
+  other
+};
 const char* name_of(Phase phase);
 
 /// What a call is for: travels with it into logs, desync reports, traces and fault plans.
@@ -16,6 +28,8 @@ struct CallTag {
   Phase phase = Phase::other;
   int unit = -1;   // index in the chain, -1 when none
   int group = -1;  // index of the parameter group, -1 when none
+
+  bool operator==(const CallTag&) const = default;
 };
 
 enum class CollectiveKind : std::uint8_t {
@@ -41,11 +55,17 @@ struct CallRecord {
   int peer = -1;                    // root of a broadcast, other side of send and recv
   CallTag tag;
 
+  bool has_data() const { return kind != CollectiveKind::barrier && kind != CollectiveKind::split; }
+  std::string type_name() const;  // "bfloat16"
   /// One line for people: "#12 reduce_scatter of 589824 bfloat16 (backward, unit 3, group 3)".
   std::string describe() const;
 };
 
-/// Whether two ranks of a group have made one call together. Ranks of an all_to_all send different numbers.
+/// Whether two ranks of a group have made one call together: what it is for counts too, since calls of other phases, units
+/// or groups of parameters may be alike otherwise. Ranks of an all_to_all send different numbers.
 bool is_same_call(const CallRecord& a, const CallRecord& b);
+
+/// The message where they have not: whose call is which, in words, and the rule.
+std::string describe_mismatch(int rank, const std::string& call, int other_rank, const std::string& other_call);
 
 }  // namespace zero

@@ -24,7 +24,7 @@ class MessageCommunicator final : public MpiGroup {
                      const std::vector<std::int64_t>& in_counts, const CallRecord& call) override;
   void do_barrier(const CallRecord& call) override;
 
-  void all_reduce_small(std::byte* data, std::int64_t numel, const ReduceTypes& types, const CallRecord& call);
+  void all_reduce_small(std::byte* data, std::int64_t numel, const ReduceTypes& types);
   /// The buffer of a lane for the piece of rank r, pieces being `bytes` apart.
   std::byte* inbox(int lane, int r, std::size_t bytes);
   void sum(const std::byte* own, int lane, std::size_t stride, std::byte* out, std::int64_t numel,

@@ -16,7 +16,36 @@ namespace zero {
 namespace {
 
 constexpr std::size_t longest = std::size_t{1} << 30;  // bytes of one MPI message: its counts are ints
-constexpr int tag = 1;
+
+/// What a message tells of its call in MPI's tag, for which 15 bits are sure: kind, phase and type of the data can be read
+/// from it; unit and group are what is left of it, and only compared.
+class CallMark {
+ public:
+  CallMark(const CallRecord& call, int largest) {
+    // What one side sends the other one receives: one kind.
+    const CollectiveKind kind = call.kind == CollectiveKind::recv ? CollectiveKind::send : call.kind;
+    const int words = (int(kind) * phases + int(call.tag.phase)) * types + int(call.type);
+    const int places = (largest + 1) / readable;
+    tag_ = (call.tag.unit + 1 + 61 * (call.tag.group + 1)) % places * readable + words;
+  }
+  int tag() const { return tag_; }
+
+  /// "all_gather of float (forward)"
+  static std::string describe(int tag) {
+    const int words = tag % readable;
+    CallRecord call;
+    call.kind = CollectiveKind(words / types / phases);
+    call.type = at::ScalarType(words % types);
+    return text(name_of(call.kind), call.has_data() ? " of " + call.type_name() : "", " (",
+                name_of(Phase(words / types % phases)), ")");
+  }
+
+ private:
+  static constexpr int types = 64, phases = 16, readable = 16 * phases * types;
+  static_assert(int(CollectiveKind::split) < 16 && int(Phase::other) < phases &&
+                int(at::ScalarType::NumOptions) <= types);
+  int tag_ = 0;
+};
 
 struct Pending {
   int peer;
@@ -49,7 +78,10 @@ struct Messages::Impl {
   std::chrono::duration<double> deadline{};
   int rank = 0;
   int size = 1;
+  int largest_tag = 32767;
   std::array<Lane, 2> lanes;
+  CallRecord call;
+  int tag = 0;  // of its messages
 
   /// A rank of the group as people know it.
   struct Identity {
@@ -77,7 +109,7 @@ struct Messages::Impl {
   }
 
   /// Gives up: receives are cancelled, so that MPI writes no more into memory that may go away.
-  [[noreturn]] void give_up(Lane& lane, const CallRecord& call) {
+  [[noreturn]] void give_up(Lane& lane) {
     std::vector<int> missing;
     for (std::size_t i = 0; i < lane.requests.size(); ++i) {
       if (lane.requests[i] == MPI_REQUEST_NULL) continue;
@@ -97,16 +129,19 @@ struct Messages::Impl {
                      size, " ranks: no answer from ", names));
   }
 
-  void check_lengths(Lane& lane, const CallRecord& call) {
+  // Messages of one rank come in their order, whatever their tags: one of another call is in the place of this one's.
+  void check_received(Lane& lane) {
     for (std::size_t i = 0; i < lane.pending.size(); ++i) {
       const Pending& p = lane.pending[i];
-      if (lane.statuses[i].MPI_ERROR != MPI_SUCCESS && lane.statuses[i].MPI_ERROR != MPI_ERR_PENDING)
-        check_mpi(lane.statuses[i].MPI_ERROR, call.describe().c_str());
+      if (lane.statuses[i].MPI_ERROR == MPI_ERR_PENDING) continue;
+      if (p.is_recv && lane.statuses[i].MPI_TAG != tag)
+        throw Error(describe_mismatch(rank, call.describe(), p.peer, CallMark::describe(lane.statuses[i].MPI_TAG)));
+      check_mpi(lane.statuses[i].MPI_ERROR, call.describe().c_str());
       int count = 0;
       if (p.is_recv) MPI_Get_count(&lane.statuses[i], MPI_BYTE, &count);
       if (p.is_recv && static_cast<std::size_t>(count) != p.bytes)
-        throw Error(text("mismatch of collectives: rank ", rank, " expects ", p.bytes, " bytes in ", call.describe(),
-                         ", but rank ", p.peer, " sent ", count));
+        throw Error(describe_mismatch(rank, text(call.describe(), " and expects ", p.bytes, " bytes"), p.peer,
+                                      text(CallMark::describe(tag), " and sent ", count)));
     }
   }
 };
@@ -117,6 +152,10 @@ Messages::Messages(int handle, std::chrono::duration<double> deadline) : impl_(s
   check_mpi(MPI_Comm_set_errhandler(impl_->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check_mpi(MPI_Comm_rank(impl_->comm, &impl_->rank), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(impl_->comm, &impl_->size), "MPI_Comm_size");
+  int* largest = nullptr;
+  int known = 0;
+  MPI_Comm_get_attr(impl_->comm, MPI_TAG_UB, &largest, &known);
+  if (known) impl_->largest_tag = std::min(*largest, 1 << 30);
   impl_->learn_names();
 }
 
@@ -130,6 +169,11 @@ int Messages::rank() const { return impl_->rank; }
 int Messages::size() const { return impl_->size; }
 int Messages::handle() const { return MPI_Comm_c2f(impl_->comm); }
 
+void Messages::begin(const CallRecord& call) {
+  impl_->call = call;
+  impl_->tag = CallMark(call, impl_->largest_tag).tag();
+}
+
 void Messages::send(int lane, const void* data, std::size_t bytes, int to) {
   Lane& l = impl_->lanes[lane];
   std::size_t at = 0;
@@ -137,7 +181,7 @@ void Messages::send(int lane, const void* data, std::size_t bytes, int to) {
     const std::size_t n = std::min(longest, bytes - at);
     l.requests.emplace_back();
     l.pending.push_back({to, false, n});
-    check_mpi(MPI_Isend(static_cast<const char*>(data) + at, static_cast<int>(n), MPI_BYTE, to, tag, impl_->comm,
+    check_mpi(MPI_Isend(static_cast<const char*>(data) + at, static_cast<int>(n), MPI_BYTE, to, impl_->tag, impl_->comm,
                         &l.requests.back()),
               "MPI_Isend");
     at += n;
@@ -151,27 +195,27 @@ void Messages::recv(int lane, void* data, std::size_t bytes, int from) {
     const std::size_t n = std::min(longest, bytes - at);
     l.requests.emplace_back();
     l.pending.push_back({from, true, n});
-    check_mpi(MPI_Irecv(static_cast<char*>(data) + at, static_cast<int>(n), MPI_BYTE, from, tag, impl_->comm,
+    check_mpi(MPI_Irecv(static_cast<char*>(data) + at, static_cast<int>(n), MPI_BYTE, from, MPI_ANY_TAG, impl_->comm,
                         &l.requests.back()),
               "MPI_Irecv");
     at += n;
   } while (at < bytes);
 }
 
-void Messages::finish(int lane, const CallRecord& call) {
+void Messages::finish(int lane) {
   Lane& l = impl_->lanes[lane];
   if (l.requests.empty()) return;
   l.statuses.assign(l.requests.size(), MPI_Status{});
   const auto start = std::chrono::steady_clock::now();
   for (int tries = 0, done = 0;; ++tries) {
     const int code = MPI_Testall(static_cast<int>(l.requests.size()), l.requests.data(), &done, l.statuses.data());
-    if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) check_mpi(code, call.describe().c_str());
+    if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) check_mpi(code, impl_->call.describe().c_str());
     if (done || code == MPI_ERR_IN_STATUS) break;
     if (tries % 64 != 63) continue;
     sched_yield();
-    if (std::chrono::steady_clock::now() - start > impl_->deadline) impl_->give_up(l, call);
+    if (std::chrono::steady_clock::now() - start > impl_->deadline) impl_->give_up(l);
   }
-  impl_->check_lengths(l, call);
+  impl_->check_received(l);
   l.clear();
 }
 

@@ -19,13 +19,16 @@ class Messages {
   int size() const;
   int handle() const;
 
+  /// What follows belongs to this call. Its kind, type and tag go along, in the tag of MPI's messages.
+  void begin(const CallRecord& call);
   /// Two lanes can be under way at once, so that one message travels while another is worked on. The memory must stay
   /// until finish(). Empty messages travel, too: a rank that expects something else learns of it.
   void send(int lane, const void* data, std::size_t bytes, int to);
   void recv(int lane, void* data, std::size_t bytes, int from);
-  /// Waits for all that was started on the lane. Throws an Error that names the call when a message has another length
-  /// than expected, when MPI fails, or at the deadline, with the ranks that are missing.
-  void finish(int lane, const CallRecord& call);
+  /// Waits for all that was started on the lane. Throws an Error that names the call when a message is of another call (what
+  /// it is of is named too) or of another length than expected, when MPI fails, or at the deadline, with the ranks that are
+  /// missing.
+  void finish(int lane);
 
  private:
   struct Impl;

@@ -18,13 +18,15 @@ std::byte* MpiGroup::bytes_of(const at::Tensor& tensor) {
 }
 
 void MpiGroup::do_send(const at::Tensor& tensor, int to, const CallRecord& call) {
+  messages_->begin(call);
   messages_->send(0, bytes_of(tensor), tensor.nbytes(), to);
-  messages_->finish(0, call);
+  messages_->finish(0);
 }
 
 void MpiGroup::do_recv(const at::Tensor& tensor, int from, const CallRecord& call) {
+  messages_->begin(call);
   messages_->recv(0, bytes_of(tensor), tensor.nbytes(), from);
-  messages_->finish(0, call);
+  messages_->finish(0);
 }
 
 std::unique_ptr<Communicator> MpiGroup::do_split(const std::vector<int>& ranks, const CallRecord& call) {

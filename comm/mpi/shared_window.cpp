@@ -82,10 +82,7 @@ void SharedWindow::compare(int r) {
   if (published.index == calls_ && is_same_call(published.call, call_)) return;
   const std::uint64_t theirs = state_of(r).calls.load(std::memory_order_acquire);
   const CallRecord& other = published.index == calls_ ? published.call : state_of(r).recent[theirs % recent_calls].call;
-  throw Error(
-      text("mismatch of collectives: rank ", rank_, " called ", call_.describe(), ", but rank ", r, " called ",
-           other.describe(),
-           ": all ranks make the same calls in the same order, and none is inside of what one rank alone does"));
+  throw Error(describe_mismatch(rank_, call_.describe(), r, other.describe()));
 }
 
 void SharedWindow::give_up(bool posted, std::uint32_t round) {

@@ -142,6 +142,36 @@ TEST_P(MpiFailures, other_counts_of_a_pair_are_refused) {
   }
 }
 
+// Alike in kind, number and type: what one rank gathers for a file is not what another one computes with.
+TEST_P(MpiFailures, calls_for_another_purpose_are_refused) {
+  if (mpi_world().size() == 1) GTEST_SKIP() << "nobody to disagree with";
+  const CallTag computing{Phase::forward, 2, 1};
+  for (const CallTag other :
+       {CallTag{Phase::save, 2, 1}, CallTag{Phase::forward, 3, 1}, CallTag{Phase::forward, 2, 0}}) {
+    auto c = make({.deadline = duration<double>(1), .shared_memory = GetParam()});
+    const at::Tensor full = at::zeros({4 * c->size()}), own = at::zeros({4});
+    const std::string message = failure_of([&] { c->all_gather_into(full, own, c->rank() == 0 ? other : computing); });
+    mpi_world().control().barrier();
+    if (c->rank() != 0) continue;
+    EXPECT_THAT(message, testing::StartsWith("mismatch of collectives: rank 0 called #0 all_gather"));
+    EXPECT_THAT(message, HasSubstr(std::string("(") + name_of(other.phase)));
+    EXPECT_THAT(message, testing::AnyOf(HasSubstr("called all_gather of float (forward)"),
+                                        HasSubstr("(forward, unit 2, group 1)")));
+    EXPECT_THAT(message, HasSubstr("all ranks make the same calls in the same order"));
+  }
+}
+
+TEST_P(MpiFailures, calls_of_another_kind_are_refused) {
+  if (mpi_world().size() == 1) GTEST_SKIP() << "nobody to disagree with";
+  auto c = make({.deadline = duration<double>(2), .shared_memory = GetParam()});
+  const at::Tensor one = at::zeros({1});
+  const std::string message = failure_of([&] { c->rank() == 0 ? c->barrier({Phase::on_main}) : c->all_reduce(one); });
+  mpi_world().control().barrier();
+  if (c->rank() != 0) return;
+  EXPECT_THAT(message, HasSubstr("rank 0 called #0 barrier (on_main), but rank"));
+  EXPECT_THAT(message, HasSubstr("all_reduce of"));
+}
+
 INSTANTIATE_TEST_SUITE_P(mpi, MpiFailures, testing::Values(SharedMemory::on, SharedMemory::off),
                          [](const auto& info) { return info.param == SharedMemory::on ? "shared" : "messages"; });
 

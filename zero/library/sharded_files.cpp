@@ -106,7 +106,7 @@ void set_random_state(at::Device device, const at::Tensor& state) {
 
 /// On the ranks by which modules gather: where another process computes meanwhile, both calls are told of at once. On
 /// those that files are agreed on by each would wait for the other until the deadline.
-void meet(const World& world) { world.impl().ranks->barrier(); }
+void meet(const World& world, Phase phase) { world.impl().ranks->barrier({phase}); }
 
 /// Of all processes, by rank.
 at::Tensor gather_random_states(const World& world) {
@@ -120,7 +120,7 @@ at::Tensor gather_random_states(const World& world) {
 
 void ShardedModel::save(const std::string& path) {
   prepare();
-  meet(impl_->world);
+  meet(impl_->world, Phase::save);
   ShardedModule& model = *impl_->sharded;
   Communicator& control = *impl_->world.impl().control;
   std::vector<TensorSpec> tensors;
@@ -138,7 +138,7 @@ void ShardedModel::save(const std::string& path) {
 }
 
 void ShardedModel::load(const std::string& path) {
-  meet(impl_->world);
+  meet(impl_->world, Phase::load);
   Communicator& control = *impl_->world.impl().control;
   torch::nn::Module& module = *impl_->module;
   std::unique_ptr<SafetensorsFile> file;
@@ -166,7 +166,7 @@ void ShardedModel::save_state(const std::string& folder) {
   if (impl_->progress.done > 0)
     throw InputError("save_state() in the middle of a step: after optimizer.step(), which its gradients belong to");
   const World& world = impl_->world;
-  meet(world);
+  meet(world, Phase::save);
   impl_->keep_buffers();
   KeptArray* kept = impl_->random_state();
   kept->values = gather_random_states(world);
@@ -189,7 +189,7 @@ void ShardedModel::save_state(const std::string& folder) {
 std::int64_t ShardedModel::load_state(const std::string& folder) {
   ShardedModule& model = impl_->divided("load_state()");
   const World& world = impl_->world;
-  meet(world);
+  meet(world, Phase::load);
   FileCalls calls;
   CheckpointFolders folders(calls, folder);
   impl_->drop_step();

@@ -70,6 +70,17 @@ TEST(SimWorld, sees_other_numbers_types_and_roots) {
               mismatch);
 }
 
+TEST(SimWorld, sees_what_calls_are_for) {
+  const CallTag own{Phase::forward, 2, 1};
+  for (const CallTag other : {CallTag{Phase::save, 2, 1}, CallTag{Phase::forward, 3, 1}, CallTag{Phase::forward, 2, 0}})
+    EXPECT_THAT(failure_of({.ranks = 2},
+                           [&](Communicator& c, int rank) {
+                             c.all_gather_into(at::zeros({8}), at::zeros({4}), rank ? other : own);
+                           }),
+                AllOf(HasSubstr("mismatch"), HasSubstr("(forward, unit 2, group 1)"),
+                      HasSubstr("all ranks make the same calls in the same order")));
+}
+
 TEST(SimWorld, sees_other_counts_of_a_pair) {
   const std::string message = failure_of({.ranks = 3}, [](Communicator& c, int rank) {
     std::vector<std::int64_t> in_counts(3, 0), out_counts(3, 0);

@@ -12,6 +12,7 @@
 
 #include "base/memory_tracker.h"
 #include "comm/object_collectives.h"
+#include "comm/sole_work.h"
 
 namespace zero {
 namespace {
@@ -72,6 +73,7 @@ void on_first(Communicator& group, const std::function<void()>& work) {
   if (group.rank() == 0) {
     std::future<Outcome> future = std::async(std::launch::async, [&work, here = CallingThread()] {
       const CallingThread::Guard as_caller(here);
+      const SoleWork alone;
       return outcome_of(work);
     });
     while (future.wait_for(beat_interval) != std::future_status::ready) broadcast_number(group, working, 0);

@@ -23,8 +23,8 @@ void all_or_none(Communicator& group, const std::function<void()>& work);
 
 /// Rank 0 runs the work while the others wait, however long it takes: it tells them twice a second that it is alive, so
 /// that the deadline of collectives does not strike. What it throws is thrown everywhere, without naming the rank. The
-/// work runs on a thread of its own, with the caller's number of threads, gradient mode and tracker, and must not use
-/// the group.
+/// work runs on a thread of its own, with the caller's number of threads, gradient mode and tracker, and calls no
+/// other rank (comm/sole_work.h).
 void on_first(Communicator& group, const std::function<void()>& work);
 
 /// Calls `work`, in which all ranks agree; the message of what it throws on all of them alike, none where it succeeds.

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "comm/part_offsets.h"
+#include "comm/sole_work.h"
 
 namespace zero {
 namespace {
@@ -88,6 +89,11 @@ CallRecord Communicator::record(CollectiveKind kind, std::int64_t numel, at::Sca
   call.type = type;
   call.peer = peer;
   call.tag = tag;
+  if (size_ > 1 && SoleWork::is_under_way())
+    throw InputError(text(call.describe(), " over ", size_,
+                          " ranks, inside of what one rank does alone while the others wait (on_main(), main_first()): "
+                          "they would not come to it. Do on all ranks, outside of it, whatever uses the model or the "
+                          "other ranks, and inside of it what one does with the results"));
   if (observer_) observer_(call);
   return call;
 }

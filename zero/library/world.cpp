@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "comm/agreement.h"
 #include "comm/object_collectives.h"
+#include "comm/sole_work.h"
 #include "comm/world/device_backends.h"
 #include "comm/world/device_choice.h"
 #include "zero/library/world_impl.h"
@@ -88,11 +89,17 @@ torch::Device World::device() const { return impl_->device; }
 
 void World::barrier() const { impl_->host->barrier(); }
 
-void World::on_main(const std::function<void()>& work) const { on_first(*impl_->control, work); }
+// On the ranks by which models gather: where another process comes with another call, both are told of at once. On those
+// that work is waited for on, each would wait for the other.
+void World::on_main(const std::function<void()>& work) const {
+  impl_->ranks->barrier({Phase::on_main});
+  on_first(*impl_->control, work);
+}
 
 void World::main_first(const std::function<void()>& work) const {
   on_main(work);
   all_or_none(*impl_->control, [&] {
+    const SoleWork without_the_others;
     if (!is_main()) work();
   });
 }

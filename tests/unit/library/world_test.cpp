@@ -32,6 +32,24 @@ TEST(World, IsOneInAProgram) {
   EXPECT_EQ(world.sum(at::ones({1})).item<double>(), 1);
 }
 
+TEST(World, MainWorkThatCallsTheOthersIsRefused) {
+  on_worlds(3, [](const World& world) {
+    const auto refusal = ::testing::AllOf(::testing::HasSubstr("all_reduce of 2 float"),
+                                          ::testing::HasSubstr("inside of what one rank does alone"),
+                                          ::testing::HasSubstr("Do on all ranks, outside of it"));
+    const auto sum = [&] { world.sum(at::ones({2})); };
+    EXPECT_THAT(message_of<InputError>([&] { world.on_main(sum); }), refusal);
+    EXPECT_THAT(message_of<InputError>([&] { world.main_first(sum); }), refusal);
+    EXPECT_THAT(message_of<InputError>([&] {
+                  world.main_first([&] {
+                    if (!world.is_main()) sum();
+                  });
+                }),
+                refusal);
+    sum();
+  });
+}
+
 TEST(World, MeansAreRightWhereSumsDoNotFitTheType) {
   on_worlds(3, [](const World& world) {
     const auto mean_of = [&](double value, at::ScalarType type) {

@@ -35,10 +35,13 @@ class World {
   // Each of the following is called by all processes, in the same order.
 
   void barrier() const;
-  /// The main process does the work before the others do (downloads, caches).
-  void main_first(const std::function<void()>& work) const;
-  /// The main process alone does the work, the others wait for it. What it throws is thrown everywhere.
+  /// The main process alone does the work, on a thread of its own; the others wait for it, however long it takes: the
+  /// deadline is for coming here. What it throws is thrown everywhere. The work calls nothing of World or of a sharded model
+  /// (refused where it reaches other processes). On all processes, not inside of `if (world.is_main())`.
   void on_main(const std::function<void()>& work) const;
+  /// The main process does the work before the others do (downloads, caches), by the same rules; the main one waits an hour
+  /// for theirs at most.
+  void main_first(const std::function<void()>& work) const;
   /// Elementwise over processes, the same on all of them. Shapes and types agree. A sum is of its values' type, where bools
   /// are or-ed; so is a mean of floating ones, and that of others is fp32.
   torch::Tensor sum(const torch::Tensor& value) const;

@@ -18,7 +18,8 @@ void SharedCounter::raise(std::uint32_t value) {
     syscall(SYS_futex, &value_, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-bool SharedCounter::wait(std::uint32_t target, const SpinLimits& limits, std::chrono::duration<double> deadline) {
+bool SharedCounter::wait(std::uint32_t target, const SpinLimits& limits, std::chrono::duration<double> deadline,
+                         const std::atomic<std::uint32_t>& ended) {
   for (int i = 0; i < limits.spins; ++i) {
     if (reached(target)) return true;
     hwy::Pause();
@@ -31,9 +32,10 @@ bool SharedCounter::wait(std::uint32_t target, const SpinLimits& limits, std::ch
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   bool done = false;
   while (true) {
+    const bool over = ended.load(std::memory_order_acquire) != 0;  // before the value, which may have been raised last
     const std::uint32_t seen = value_.load(std::memory_order_seq_cst);
     done = static_cast<std::int32_t>(seen - target) >= 0;
-    if (done || std::chrono::steady_clock::now() >= until) break;
+    if (done || over || std::chrono::steady_clock::now() >= until) break;
     const timespec nap{0, 20'000'000};
     syscall(SYS_futex, &value_, FUTEX_WAIT, seen, &nap, nullptr, 0);
   }

@@ -19,8 +19,9 @@ class alignas(64) SharedCounter {
   bool reached(std::uint32_t target) const {
     return static_cast<std::int32_t>(value_.load(std::memory_order_acquire) - target) >= 0;
   }
-  /// False when the target was not reached in time.
-  bool wait(std::uint32_t target, const SpinLimits& limits, std::chrono::duration<double> deadline);
+  /// False when the target was not reached in time, or `ended`, after which nobody raises it, is not 0.
+  bool wait(std::uint32_t target, const SpinLimits& limits, std::chrono::duration<double> deadline,
+            const std::atomic<std::uint32_t>& ended);
 
  private:
   std::atomic<std::uint32_t> value_{0};

@@ -34,6 +34,10 @@ SharedWindow::SharedWindow(SharedSegment segment, const WindowShape& shape, int 
   if (shape.ranks > cores()) limits_ = {.spins = 20, .yields = 20};
 }
 
+SharedWindow::~SharedWindow() {
+  if (segment_.data()) state_of(rank_).ended.store(1, std::memory_order_release);
+}
+
 SharedWindow::RankState& SharedWindow::state_of(int r) const {
   return *reinterpret_cast<RankState*>(segment_.data() + r * pages(sizeof(RankState)));
 }
@@ -56,14 +60,14 @@ std::byte* SharedWindow::open() {
   ++write_round_;
   const std::uint32_t before = write_round_ - shape_.slots;
   for (int r = 0; r < shape_.ranks; ++r)
-    if (!state_of(r).finished.wait(before, limits_, deadline_)) give_up(false, before);
+    if (!state_of(r).finished.wait(before, limits_, deadline_, state_of(r).ended)) give_up(false, before);
   return slot(rank_, write_round_);
 }
 
 void SharedWindow::post() { state_of(rank_).posted.raise(write_round_); }
 
 void SharedWindow::await(int r) {
-  if (!state_of(r).posted.wait(read_round_, limits_, deadline_)) give_up(true, read_round_);
+  if (!state_of(r).posted.wait(read_round_, limits_, deadline_, state_of(r).ended)) give_up(true, read_round_);
   if (!compared_[r]) compare(r);
 }
 
@@ -90,8 +94,13 @@ void SharedWindow::give_up(bool posted, std::uint32_t round) {
   for (int r = 0; r < shape_.ranks; ++r) {
     if (r == rank_ || (posted ? state_of(r).posted : state_of(r).finished).reached(round)) continue;
     const std::uint64_t calls = state_of(r).calls.load(std::memory_order_acquire);
-    missing += text(missing.empty() ? "rank " : "; rank ", r, ", which has come to ",
-                    calls ? state_of(r).recent[calls % recent_calls].call.describe() : std::string("no call yet"));
+    const std::string last =
+        calls ? state_of(r).recent[calls % recent_calls].call.describe() : std::string("no call yet");
+    if (has_ended(r))
+      throw Error(text(call_.describe(), " on rank ", rank_, " waits for rank ", r, ", which has ended after ", last,
+                       ": its program has returned, or let go of its model. All ranks make the same calls to the end, "
+                       "one that has nothing to do too"));
+    missing += text(missing.empty() ? "rank " : "; rank ", r, ", which has come to ", last);
   }
   throw Error(text("deadline of ", deadline_.count(), " s passed in ", call_.describe(), " on rank ", rank_, " of ",
                    shape_.ranks, ": waiting for ", missing.empty() ? "ranks that came just now" : missing));

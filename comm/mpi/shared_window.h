@@ -29,6 +29,9 @@ class SharedWindow {
  public:
   /// `segment` holds shape.bytes() zeros at first use.
   SharedWindow(SharedSegment segment, const WindowShape& shape, int rank, std::chrono::duration<double> deadline);
+  SharedWindow(SharedWindow&&) noexcept = default;
+  /// Whoever waits for this rank from now on is told so at once.
+  ~SharedWindow();
 
   int rank() const { return rank_; }
   int size() const { return shape_.ranks; }
@@ -59,6 +62,7 @@ class SharedWindow {
     SharedCounter posted;
     SharedCounter finished;
     alignas(64) std::atomic<std::uint64_t> calls;
+    std::atomic<std::uint32_t> ended;  // the rank makes no more calls here
     IndexedCall recent[recent_calls];
   };
   friend struct WindowShape;
@@ -66,6 +70,7 @@ class SharedWindow {
   RankState& state_of(int r) const;
   std::byte* slot(int r, std::uint32_t round) const;
   void compare(int r);
+  bool has_ended(int r) const { return state_of(r).ended.load(std::memory_order_acquire) != 0; }
   [[noreturn]] void give_up(bool posted, std::uint32_t round);
 
   SharedSegment segment_;

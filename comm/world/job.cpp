@@ -82,6 +82,7 @@ struct Job::Impl {
   static inline std::terminate_handler before = nullptr;
   const std::thread::id thread = std::this_thread::get_id();
   [[noreturn]] static void terminate();
+  static void tell_of_exit();
 
   int end(const Outcome& own);
   std::vector<OutcomeRecord> all_gather_outcomes(const Outcome& own);
@@ -140,7 +141,17 @@ void Job::Impl::terminate() {
   _exit(code);
 }
 
+// The others are in calls that this process never comes to. What mpirun says of it names no cause.
+void Job::Impl::tell_of_exit() {
+  if (!ends_with_uncaught || ends_with_uncaught->size == 1) return;
+  print_error(
+      "exit() was called in the middle of the job: the other processes would wait for this one, and are ended by the "
+      "launcher. Return from main() on all processes alike, or throw, which ends all of them with one exit code");
+}
+
 void Job::end_with_uncaught() {
+  static const bool told_of = std::atexit(Impl::tell_of_exit) == 0;
+  static_cast<void>(told_of);
   const std::terminate_handler set = std::set_terminate(Impl::terminate);
   if (set != Impl::terminate) Impl::before = set;
   Impl::ends_with_uncaught = impl_.get();
@@ -195,6 +206,7 @@ int Job::run(const std::function<int(Job&)>& body, JobOptions options) {
   Outcome outcome = outcome_of([&] { code = body(*job); });
   if (!outcome.failed) outcome.code = static_cast<ExitCode>(code);
   std::fflush(nullptr);
+  if (!outcome.failed) job->impl_->communicator.reset();  // who still waits for this rank learns that it has ended
   return job->impl_->end(outcome);
 }
 

@@ -42,7 +42,10 @@ int meet(Job& job, const std::string& kind, int failing, SharedMemory shared_mem
   if (kind == "alike") throw InputError("no such key");
   const at::Tensor x = at::ones({100000});
   for (int step = 0; step < 50; ++step) {
-    if (step == 20 && job.rank() == failing) fail(kind, job);
+    if (step == 20 && job.rank() == failing) {
+      if (kind == "return") return 0;
+      fail(kind, job);
+    }
     c.all_reduce(x, {}, {Phase::backward, step, 0});
   }
   return kind == "code" && job.rank() == failing ? 75 : 0;

@@ -186,6 +186,24 @@ TEST(Mpi, a_mismatch_names_both_calls) {
   EXPECT_THAT(message, HasSubstr("all ranks make the same calls in the same order"));
 }
 
+TEST(Mpi, a_rank_that_has_ended_is_told_of_at_once) {
+  if (mpi_world().size() == 1) GTEST_SKIP() << "nobody to wait for";
+  auto c = make({.deadline = duration<double>(3600), .shared_memory = SharedMemory::on});
+  const int last = c->size() - 1;
+  c->barrier({Phase::save});
+  std::string message;
+  if (c->rank() == last)
+    c.reset();
+  else
+    message = failure_of([&] { c->barrier({Phase::validate}); });
+  mpi_world().control().barrier();
+  if (c) {
+    EXPECT_THAT(message, HasSubstr("#1 barrier (validate) on rank"));
+    EXPECT_THAT(message,
+                HasSubstr("waits for rank " + std::to_string(last) + ", which has ended after #0 barrier (save)"));
+  }
+}
+
 TEST(Job, agrees_on_a_failure) {
   Job& job = mpi_world();
   const int last = job.size() - 1;

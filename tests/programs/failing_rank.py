@@ -12,12 +12,18 @@ import time
 
 LIMIT = 10.0  # seconds in which a job must have ended everywhere
 
-# how a rank fails, exit code of the job (None: any but 0), what the output must say, what must be said once at most
+# Who waits for a rank that has returned learns of it where they share memory.
+RETURNED = {"on": r"#20 all_reduce of 100000 float \(backward, unit 20, group 0\) on rank [02] waits for rank 1, which has ended after #19",
+            "off": r"deadline of 2 s passed in #20 all_reduce"}
+
+# how a rank fails, exit code of the job (None: any but 0), what the output must say (by shared_memory where it differs), what
+# must be said once at most
 CASES = [
     ("none", 0, [], []),
     ("kill", None, [r"rank 1 .*signal 9"], []),
     ("exit", None, [r"rank 1|process rank"], []),
     ("leave", None, [], []),
+    ("return", 1, [RETURNED], []),
     ("throw", 2, [r"\[rank 1\] error: the file vanished|error: rank 1: the file vanished"], [r"the file vanished"]),
     ("check", 1, [r"(\[rank 1\] error|error: rank 1): internal error: .*an invariant is broken"], [r"an invariant is broken"]),
     ("stop", 1, [r"deadline of 2 s passed in #20 all_reduce of 100000 float \(backward, unit 20, group 0\)", r"rank 1"], []),
@@ -27,6 +33,8 @@ CASES = [
     ("uncaught-none", 0, [], []),
     ("uncaught-throw", 2, [r"\[rank 1\] error: the file vanished|error: rank 1: the file vanished"], [r"the file vanished"]),
     ("uncaught-check", 1, [r"(\[rank 1\] error|error: rank 1): internal error: .*an invariant is broken"], [r"an invariant is broken"]),
+    ("uncaught-return", 1, [RETURNED], []),
+    ("uncaught-leave", None, [r"\[rank 1\] error: exit\(\) was called in the middle of the job"], [r"in the middle of the job"]),
     ("uncaught-alike", 2, [r"error: no such key"], [r"no such key"]),
 ]
 
@@ -52,12 +60,13 @@ def main():
     for kind, code, needed, once in CASES:
         for shared_memory in ("on", "off"):
             got, seconds, output = run(mpirun, program, kind, shared_memory)
+            words = [p[shared_memory] if isinstance(p, dict) else p for p in needed]
             faults = []
             if got is None or seconds > LIMIT:
                 faults.append(f"took {seconds:.1f} s")
             if got is not None and (got == 0 if code is None else got != code):
                 faults.append(f"exit code {got}, not {'0' if code == 0 else code or 'one of failure'}")
-            faults += [f"does not say {p}" for p in needed if not re.search(p, output)]
+            faults += [f"does not say {p}" for p in words if not re.search(p, output)]
             faults += [f"says {p} {len(re.findall(p, output))} times" for p in once if len(re.findall(p, output)) != 1]
             left = [f for f in set(os.listdir("/dev/shm")) - shm_before if f.startswith("zero-")]
             faults += [f"left /dev/shm/{f}" for f in left]

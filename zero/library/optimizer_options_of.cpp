@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -96,24 +95,6 @@ OptimizerOptions optimizer_options_of(const OptimizerSettings& settings) {
   OptimizerOptions options = std::visit([](const auto& one) { return convert(one); }, settings);
   check(options);
   return options;
-}
-
-std::string description_of(const OptimizerOptions& o) {
-  std::ostringstream words;
-  words.precision(17);
-  words << o.name << ", lr " << o.lr << ", weight_decay " << o.weight_decay << ", betas " << o.beta1 << " " << o.beta2
-        << ", eps " << o.eps << ", momentum " << o.momentum << (o.nesterov ? ", nesterov" : "") << ", d0 " << o.d0
-        << ", d_coef " << o.d_coef << (o.use_bias_correction ? ", bias correction" : "")
-        << (o.safeguard_warmup ? ", safeguarded" : "") << ", ns_steps " << o.ns_steps << ", lr_adamw " << o.lr_adamw;
-  for (const OptimizerGroup& group : o.groups) {
-    words << "; group";
-    for (const std::string& pattern : group.match) words << " " << pattern;
-    if (group.optimizer) words << ", " << *group.optimizer;
-    if (group.lr) words << ", lr " << *group.lr;
-    if (group.weight_decay) words << ", weight_decay " << *group.weight_decay;
-    if (group.lr_adamw) words << ", lr_adamw " << *group.lr_adamw;
-  }
-  return words.str();
 }
 
 }  // namespace zero

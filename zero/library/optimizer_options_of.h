@@ -8,7 +8,4 @@ namespace zero {
 /// Throws InputError that names what is out of its bounds.
 OptimizerOptions optimizer_options_of(const OptimizerSettings& settings);
 
-/// All that decides what a step does, for people: equal where two processes would step alike.
-std::string description_of(const OptimizerOptions& options);
-
 }  // namespace zero

@@ -8,10 +8,12 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "comm/object_collectives.h"
+#include "comm/sum_tree.h"
 #include "zero/library/nn/watched_batch_norm.h"
 #include "zero/library/optimizer_options_of.h"
 #include "zero/library/sharded_impl.h"
@@ -49,24 +51,6 @@ ShardedModel::Impl::Impl(std::shared_ptr<torch::nn::Module> module, const World&
   if (options.open_groups < 1) throw InputError(text("open_groups = ", options.open_groups, ": at least 1"));
 }
 
-namespace {
-
-/// InputError where processes have other options or another optimizer than the first one. Collective.
-void check_same_settings(ShardedModel::Impl& model) {
-  const ShardOptions& o = model.options;
-  std::string mine = text("stage ", o.stage, ", precision ", int(o.precision.value_or(torch::kByte)), ", open_groups ",
-                          o.open_groups, ", shard_degree ", o.shard_degree, ", buffers ", int(o.buffers), ", units");
-  for (const std::string& unit : o.units) mine += " " + unit;
-  if (model.trains) mine += "; " + description_of(model.optimizer);
-  const std::vector<std::string> all = all_gather_texts(model.mesh.host(), mine);
-  for (std::size_t process = 1; process < all.size(); ++process)
-    if (all[process] != all[0])
-      throw InputError(text("the model is sharded otherwise on process ", process, " (", all[process],
-                            ") than on process 0 (", all[0], "): all processes take the same options and optimizer"));
-}
-
-}  // namespace
-
 // Also where the first forward is one of inference: parameters may be trained or evaluated otherwise later.
 void ShardedModel::Impl::divide() {
   const c10::InferenceMode not_inference(false);
@@ -83,7 +67,7 @@ void ShardedModel::Impl::divide() {
     throw InputError(
         "model.optimizer(...): all parameters of the module are frozen; leave the optimizer out, or unfreeze "
         "(set_requires_grad(true)) what is to be trained before");
-  check_same_settings(*this);
+  check_same_settings();
   StatesOptions states;
   states.plan = ShardPlan::for_stage(options.stage);
   states.precision = precision_of(options.precision.value_or(units.type()));
@@ -159,34 +143,66 @@ double ShardedModel::Impl::total_weight() {
   if (!progress.weighted) return double(progress.micro_batches) * world.size();
   const at::Tensor sum = at::full({1}, progress.weight, at::kDouble);
   mesh.host().all_reduce(sum, {at::kDouble, false}, {Phase::optimizer});
-  if (sum.item<double>() == 0) {
-    drop_step();
-    throw InputError(
-        "the micro-batches of all processes have the weight 0: there is no gradient, and the step is given up");
-  }
-  return sum.item<double>();
+  return above_0(sum.item<double>());
 }
 
-// Each process would update its own part by its own rate.
-void ShardedModel::Impl::check_same_step(double lr) {
-  const std::array<std::int64_t, 2> mine{std::bit_cast<std::int64_t>(lr), std::bit_cast<std::int64_t>(max_norm)};
-  const std::vector<std::int64_t> all = all_gather_numbers(mesh.host(), mine, {Phase::optimizer});
-  for (std::size_t i = 2; i < all.size(); i += 2)
-    if (all[i] != all[0] || all[i + 1] != all[1]) {
+double ShardedModel::Impl::above_0(double weight) {
+  if (weight > 0) return weight;
+  drop_step();
+  throw InputError(
+      "the micro-batches of all processes have the weight 0: there is no gradient, and the step is given up");
+}
+
+namespace {
+
+/// What a process steps by, as it travels.
+struct StepTerms {
+  double lr, max_norm, weighted, weight;
+
+  static constexpr std::size_t numbers = 4;
+  /// "the learning rate 0.1, clip(1) and micro-batches without weights"
+  std::string describe() const {
+    return text("the learning rate ", lr, ", clip(", max_norm, ") and micro-batches ", weighted ? "with" : "without",
+                " weights");
+  }
+  bool agrees_with(const StepTerms& o) const { return lr == o.lr && max_norm == o.max_norm && weighted == o.weighted; }
+};
+static_assert(sizeof(StepTerms) == StepTerms::numbers * sizeof(std::int64_t));
+
+/// As an all_reduce sums them.
+double sum_of_weights(const std::vector<StepTerms>& all) {
+  std::vector<const void*> weights;
+  for (const StepTerms& terms : all) weights.push_back(&terms.weight);
+  double sum = 0;
+  sum_tree({weights, at::kDouble}, {&sum, at::kDouble}, 1, at::kDouble);
+  return sum;
+}
+
+}  // namespace
+
+// Each process would update its own part by its own rate. One exchange tells weights too.
+double ShardedModel::Impl::agree_on_step(double lr) {
+  using Numbers = std::array<std::int64_t, StepTerms::numbers>;
+  const StepTerms mine{lr, max_norm, double(progress.weighted), progress.weight};
+  const std::vector<std::int64_t> numbers =
+      all_gather_numbers(mesh.host(), std::bit_cast<Numbers>(mine), {Phase::optimizer});
+  std::vector<StepTerms> all(std::size_t(world.size()));
+  std::memcpy(all.data(), numbers.data(), all.size() * sizeof(StepTerms));
+  for (std::size_t r = 1; r < all.size(); ++r)
+    if (!all[r].agrees_with(all[0])) {
       drop_step();
-      throw InputError(text("optimizer.step() on process ", i / 2, " has the learning rate ",
-                            std::bit_cast<double>(all[i]), " and clip(", std::bit_cast<double>(all[i + 1]),
-                            "), on process 0 ", std::bit_cast<double>(all[0]), " and clip(",
-                            std::bit_cast<double>(all[1]), "): all processes take the same"));
+      throw InputError(text("optimizer.step() on process ", r, " has ", all[r].describe(), ", on process 0 ",
+                            all[0].describe(), ": all processes take the same"));
     }
+  if (!progress.weighted) return double(progress.micro_batches) * world.size();
+  return above_0(sum_of_weights(all));
 }
 
 Step ShardedModel::Impl::step(double lr) {
   ShardedModule& model = divided("step()");
   if (progress.done == 0) throw InputError("optimizer.step() without a backward() before it");
   if (!progress.is_complete()) return {};
-  check_same_step(lr);
-  const double total = total_weight();
+  const double total = agree_on_step(lr);
   const bool guarded = progress.guarded;
   progress = {.guarded = guarded};
   const StepResult result = model.update(lr, max_norm, total);

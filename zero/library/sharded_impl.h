@@ -39,10 +39,13 @@ struct ShardedModel::Impl {
   ShardedModule& divided(const char* call) const;
   void backward(const torch::Tensor& loss, std::optional<double> weight);
   Step step(double lr);
-  /// InputError where processes step otherwise than the first one; the step is given up. Collective.
-  void check_same_step(double lr);
-  /// Of the micro-batches of the step, over all processes. Collective.
+  /// InputError where processes have other options or another optimizer than the first one. Collective.
+  void check_same_settings();
+  /// total_weight(). InputError where processes step otherwise than the first one; the step is given up. Collective.
+  double agree_on_step(double lr);
+  /// Of the micro-batches of the step, over all processes. InputError where it is 0; the step is given up. Collective.
   double total_weight();
+  double above_0(double weight);
   /// Names what checkpoints hold beside the states: the buffers as they are now, and random numbers, to be filled in.
   void keep_buffers();
   /// After a checkpoint was read: buffers whose bytes are not one row of memory get theirs.

@@ -40,4 +40,7 @@ struct OptimizerOptions {
   std::vector<OptimizerGroup> groups = {};  // the first one that matches counts
 };
 
+/// A line for each setting, "lr 0.001", with all digits, and for those that groups have: what ranks must have alike.
+std::string lines_of(const OptimizerOptions& options);
+
 }  // namespace zero

@@ -112,9 +112,27 @@ TEST_P(ModuleSteps, WeightsOfZeroEverywhereEndTheStep) {
   run([](Model& model, ShardedOptimizer& optimizer) {
     model.backward(loss_of(model), 0);
     EXPECT_THROW(optimizer.step(), InputError);
+    model.backward(loss_of(model), 0);
+    EXPECT_THROW(model.for_each_gradient([](const std::string&, const at::Tensor&) {}), InputError);
     model.backward(loss_of(model), 3);
     EXPECT_TRUE(optimizer.step().taken);
   });
+}
+
+// Of small numbers, of all that processes step by, weights too, and the norm's sum.
+TEST_P(ModuleSteps, AStepHasTwoCollectivesBesideThoseOfStates) {
+  for (const bool weighted : {false, true}) {
+    int calls = 0;
+    on_ranks(2, [&](const World& world) {
+      Model model(Pair(), world, {.stage = GetParam()});
+      ShardedOptimizer optimizer = model.optimizer(AdamWOptions());
+      weighted ? model.backward(loss_of(model), 2) : model.backward(loss_of(model));
+      if (world.is_main())
+        world.impl().ranks->set_observer([&](const CallRecord& call) { calls += call.tag.phase == Phase::optimizer; });
+      optimizer.step();
+    });
+    EXPECT_EQ(calls, 2) << weighted;
+  }
 }
 
 TEST_P(ModuleSteps, GradientsOfOtherBackwardsAreNotOfTheStep) {

@@ -1,0 +1,54 @@
+// Processes that shard otherwise than the first one are told in what, before anything is divided.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "base/error.h"
+#include "tests/sim/modules/library_world.h"
+
+namespace zero::testing {
+namespace {
+
+using Model = Sharded<torch::nn::Linear>;
+
+TEST(ModuleAgreement, IsOnSettings) {
+  const auto refused = [](const std::function<void(const World&)>& misuse) {
+    try {
+      on_ranks(2, misuse);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing was thrown");
+  };
+  EXPECT_THAT(refused([](const World& world) {
+                Model model(torch::nn::Linear(4, 2), world, {.stage = 2});
+                world.is_main() ? model.optimizer(AdamWOptions()) : model.optimizer(SgdOptions());
+              }),
+              ::testing::AllOf(::testing::HasSubstr("sharded otherwise on process 1"), ::testing::HasSubstr("sgd")));
+  EXPECT_THAT(refused([](const World& world) {
+                Model model(torch::nn::Linear(4, 2), world, {.stage = 2});
+                model.optimizer(AdamWOptions{.lr = world.is_main() ? 1e-3 : 2e-3});
+              }),
+              ::testing::HasSubstr("sharded otherwise on process 1 (lr 0.002"));
+  EXPECT_THAT(refused([](const World& world) {
+                Model model(torch::nn::Linear(4, 2), world, {.stage = world.is_main() ? 2 : 3});
+                model(torch::ones({3, 4}));
+              }),
+              ::testing::HasSubstr("stage 3"));
+}
+
+TEST(ModuleAgreement, IsOnModules) {
+  EXPECT_THAT(
+      [] {
+        on_ranks(3, [](const World& world) {
+          Sharded<torch::nn::Linear> model(torch::nn::Linear(3, world.rank() == 2 ? 5 : 4), world);
+          model.optimizer(SgdOptions());
+        });
+      },
+      ::testing::ThrowsMessage<InputError>(::testing::AllOf(
+          ::testing::HasSubstr("the processes have different modules: where rank 0 has parameter weight [4, 3]"),
+          ::testing::HasSubstr("rank 2 has parameter weight [5, 3]"))));
+}
+
+}  // namespace
+}  // namespace zero::testing

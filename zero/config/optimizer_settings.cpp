@@ -47,20 +47,10 @@ std::string optimizers_with(const std::string& key) {
   return joined(names);
 }
 
-bool keeps_bf16(const OptimizerOptions& options) {
-  const std::unique_ptr<Optimizer> optimizer = optimizer_row(options.name).make(options);
-  return stored_states(*optimizer, at::kFloat, {.bf16_states = true}) != optimizer->states(at::kFloat);
-}
-
 void check_state_dtype(const Config& config, const OptimizerOptions& options) {
-  if (config.optimizer.state_dtype != "bf16" || keeps_bf16(options)) return;
-  for (const OptimizerGroup& group : options.groups)
-    if (group.optimizer && *group.optimizer != options.name && keeps_bf16(optimizer_row(*group.optimizer).defaults))
-      return;
-  throw InputError(config.where("optimizer.state_dtype") + ": \"" + options.name +
-                   (options.name == "sgd" ? "\" without momentum" : "\"") +
-                   " keeps no fp32 number of each element that could be rounded: leave it out, or give \"fp32\"" +
-                   (options.name == "sgd" ? ", or give momentum" : ""));
+  if (config.optimizer.state_dtype != "bf16") return;
+  if (const auto why = why_no_bf16_states(options, at::kFloat))
+    throw InputError(config.where("optimizer.state_dtype") + ": " + *why);
 }
 
 void check_master_dtype(const Config& config) {

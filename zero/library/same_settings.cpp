@@ -10,14 +10,17 @@ namespace {
 
 // A line for each option. A field more, and this does not compile.
 std::string lines_of(const ShardOptions& options) {
-  const auto& [stage, precision, units, open_groups, buffers, shard_degree] = options;
+  const auto& [stage, precision, units, open_groups, buffers, shard_degree, state_dtype, master_dtype, seed] = options;
   std::ostringstream lines;
   lines << "stage " << stage << '\n';
   if (precision) lines << "precision " << *precision << '\n';
   for (const std::string& unit : units) lines << "units " << unit << '\n';
   lines << "open_groups " << open_groups << '\n'
         << "buffers " << (buffers == Buffers::local ? "local" : "of_main") << '\n'
-        << "shard_degree " << shard_degree << '\n';
+        << "shard_degree " << shard_degree << '\n'
+        << "state_dtype " << state_dtype << '\n'
+        << "master_dtype " << (master_dtype == Masters::split ? "split" : "fp32") << '\n'
+        << "seed " << seed << '\n';
   return lines.str();
 }
 

@@ -51,6 +51,28 @@ ShardedModel::Impl::Impl(std::shared_ptr<torch::nn::Module> module, const World&
   if (options.open_groups < 1) throw InputError(text("open_groups = ", options.open_groups, ": at least 1"));
 }
 
+namespace {
+
+/// InputError where states cannot be stored as the options say.
+StateStorage storage_of(const ShardOptions& options, const Precision& precision, const OptimizerOptions& optimizer) {
+  if (options.state_dtype != fp32 && options.state_dtype != bf16)
+    throw InputError(text("state_dtype = ", options.state_dtype, ": zero::fp32 or zero::bf16"));
+  const StateStorage storage{options.state_dtype == bf16, options.master_dtype == Masters::split,
+                             std::uint64_t(options.seed)};
+  if (storage.bf16_states && precision.master != at::kFloat)
+    throw InputError(text("state_dtype = bf16: rounds the fp32 states of fp32 or bf16 parameters, and these are of ",
+                          precision.compute, ": leave it out"));
+  if (storage.bf16_states)
+    if (const auto why = why_no_bf16_states(optimizer, precision.master))
+      throw InputError("state_dtype = bf16: " + *why);
+  if (storage.split_master && precision.compute != at::kBFloat16)
+    throw InputError(text("master_dtype = split: splits fp32 masters over bf16 parameters, and those of ",
+                          precision.compute, " are masters themselves: leave it out, or give precision = zero::bf16"));
+  return storage;
+}
+
+}  // namespace
+
 // Also where the first forward is one of inference: parameters may be trained or evaluated otherwise later.
 void ShardedModel::Impl::divide() {
   const c10::InferenceMode not_inference(false);
@@ -72,6 +94,7 @@ void ShardedModel::Impl::divide() {
   states.plan = ShardPlan::for_stage(options.stage);
   states.precision = precision_of(options.precision.value_or(units.type()));
   states.optimizer = optimizer;
+  if (trains) states.storage = storage_of(options, states.precision, optimizer);
   states.device = world.device();
   states.open_groups = options.open_groups;
   states.save_frozen = true;

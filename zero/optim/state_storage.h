@@ -2,6 +2,8 @@
 // StateStorage: how what an optimizer keeps of each element is stored, which rules know nothing of: they compute in the
 // master's type.
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "zero/optim/optimizer.h"
@@ -22,5 +24,8 @@ bool bf16_state(const Optimizer& optimizer, std::size_t state, at::ScalarType ma
 
 /// The optimizer's states as they are stored.
 std::vector<StateSpec> stored_states(const Optimizer& optimizer, at::ScalarType master, const StateStorage& storage);
+
+/// Why these optimizers, that of the run and those of groups, keep no state in bf16, and the remedy; none: one does.
+std::optional<std::string> why_no_bf16_states(const OptimizerOptions& options, at::ScalarType master);
 
 }  // namespace zero

@@ -31,6 +31,11 @@ TEST(ModuleAgreement, IsOnSettings) {
               }),
               ::testing::HasSubstr("sharded otherwise on process 1 (lr 0.002"));
   EXPECT_THAT(refused([](const World& world) {
+                Model model(torch::nn::Linear(4, 2), world, {.seed = world.rank()});
+                model.optimizer(AdamWOptions());
+              }),
+              ::testing::HasSubstr("sharded otherwise on process 1 (seed 1) than on process 0 (seed 0)"));
+  EXPECT_THAT(refused([](const World& world) {
                 Model model(torch::nn::Linear(4, 2), world, {.stage = world.is_main() ? 2 : 3});
                 model(torch::ones({3, 4}));
               }),

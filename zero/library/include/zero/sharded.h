@@ -36,6 +36,11 @@ inline constexpr torch::ScalarType bf16 = torch::kBFloat16;
 /// one's, as in PyTorch's DistributedDataParallel, or each keeps its own.
 enum class Buffers : std::uint8_t { of_main, local };
 
+/// Of bf16 parameters: what the optimizer updates is fp32, 4 bytes more a parameter, or split: the 16 bits that the parameter
+/// lacks of it, 2 bytes and exact. A parameter is then the nearest to its master, of two the one away from zero, where with
+/// fp32 it is the even one.
+enum class Masters : std::uint8_t { fp32, split };
+
 struct ShardOptions {
   int stage = 3;  // 0: nothing divided; 1: optimizer state; 2: gradients too; 3: parameters too
   /// Of parameters, gradients and what travels; the optimizer keeps fp32 beside bf16. None: the parameters' own type.
@@ -47,6 +52,12 @@ struct ShardOptions {
   int open_groups = 2;  // stage 3: units whose parameters are there at once, at most
   Buffers buffers = Buffers::of_main;
   int shard_degree = 0;  // states are divided among so many processes, groups of which hold the same; 0: among all
+  /// Of the numbers that the optimizer keeps of each element. bf16: rounded up or down at random after each step, by draws
+  /// that follow from `seed`, step and element, not from processes and stage. Not with Adafactor, AdamW in 8 bits, or SGD
+  /// without momentum; not of fp64 parameters; Prodigy's p0 stays fp32.
+  torch::ScalarType state_dtype = fp32;
+  Masters master_dtype = Masters::fp32;
+  std::int64_t seed = 0;
 };
 
 /// One micro-batch of a step, or the whole step. While it lives, backward() knows where the micro-batch stands. One without

@@ -66,12 +66,22 @@ class Uses {
   std::vector<Use> uses_;
 };
 
+/// Of set_data(), which is no operation itself, the check that it begins with is. A tensor's own data are no other ones.
+bool gives_other_data(const c10::OperatorHandle& operation, const torch::jit::Stack& stack) {
+  if (operation.schema().name() != "aten::_has_compatible_shallow_copy_type") return false;
+  return !stack[stack.size() - 2].toTensor().is_same(stack.back().toTensor());
+}
+
 }  // namespace
 
 void call_watched(const c10::OperatorHandle& operation, torch::jit::Stack* stack) {
   const auto& arguments = operation.schema().arguments();
   const std::size_t first = stack->size() - arguments.size();
   Uses uses;
+  if (gives_other_data(operation, *stack)) {
+    uses.add((*stack)[first], true);
+    uses.tell("to(), half() or set_data()");
+  }
   for (std::size_t i = 0; i < arguments.size(); ++i)
     uses.add((*stack)[first + i], arguments[i].alias_info() && arguments[i].alias_info()->isWrite());
   uses.tell(operation.schema().name());

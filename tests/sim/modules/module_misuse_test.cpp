@@ -98,10 +98,17 @@ TEST_P(Misuse, WriteToAParameter) {
          [](Model& model, ShardedOptimizer&) { torch::nn::init::normal_(model->second->weight); });
 }
 
-TEST_P(Misuse, ConversionAfterSharding) {
-  expect("first.weight was given other data after the module was sharded", [](Model& model, ShardedOptimizer&) {
-    model->to(torch::kDouble);
-    model.backward(model(input().to(torch::kDouble)).sum());
+TEST_P(Misuse, ConversionAndMoveAfterSharding) {
+  const std::string refusal = "to(), half() or set_data() writes to a parameter of unit first, which is sharded";
+  expect(refusal, [](Model& model, ShardedOptimizer&) { model->to(torch::kDouble); });
+  expect(refusal, [](Model& model, ShardedOptimizer&) { model->to(torch::kHalf); });
+  expect(refusal, [](Model& model, ShardedOptimizer&) { model->to(torch::kMeta); });
+  expect(refusal, [](Model& model, ShardedOptimizer&) { model->first->weight.set_data(torch::zeros({4, 4})); });
+  expect("nothing was thrown", [](Model& model, ShardedOptimizer& optimizer) {
+    model->to(model.world().device());  // where it is
+    model->to(torch::kFloat);
+    model.backward(model(input()).sum());
+    optimizer.step();
   });
 }
 

@@ -69,9 +69,12 @@ MemoryPlan MemoryPlanner::plan(const MemoryWork& work) {
   }
   plan.matrices = rank.whole_matrices();
   add_offloaded(plan, rank, work);
-  for (const auto& group : rank.engine().groups()) {
+  const auto& groups = rank.engine().groups();
+  const bool whole =
+      std::all_of(groups.begin(), groups.end(), [](const auto& group) { return group->spec().trainable; });
+  for (const auto& group : groups) {
     plan.load = std::max(plan.load, group->load_bytes());
-    plan.save = std::max(plan.save, group->export_bytes());
+    if (whole || group->spec().trainable) plan.save = std::max(plan.save, group->export_bytes());  // else an adapter
   }
   const std::vector<std::int64_t> shards = shard_bytes(rank.engine());
   plan.checkpoint = std::accumulate(shards.begin(), shards.end(), std::int64_t{0});

@@ -31,7 +31,7 @@ struct MemoryPlan {
   ActivationBytes activations;
   std::int64_t matrices = 0;    // beyond what is held between steps, while Muon makes whole ones orthogonal
   std::int64_t load = 0;        // beyond what is held between steps, while weights are loaded
-  std::int64_t save = 0;        // the same, while the model is written at the end
+  std::int64_t save = 0;        // the same, while the model, or of a frozen one the adapter, is written at the end
   std::int64_t copy = 0;        // of this rank's part of a checkpoint, of a GPU run in `host`
   std::int64_t disk = 0;        // files of the tier
   std::int64_t host = 0;        // of a GPU run, in host memory: offloaded states, a disk tier's buffers, a copy

@@ -329,6 +329,10 @@ TEST_P(QuantizedBase, TakesWhatWasPlanned) {
     engine.load(weights);
     EXPECT_LE(tracker.peak() - before, plan.load) << f;
     EXPECT_EQ(tracker.live(), before);
+    tracker.reset_peak();
+    engine.export_weights([](const TensorSpec&, const at::Tensor&) {}, /*trainable_only=*/true);
+    EXPECT_LE(tracker.peak() - before, plan.save) << f;
+    EXPECT_GT(tracker.peak() - before, 0.9 * double(plan.save)) << "an adapter: nothing of the frozen base is joined";
   }
 }
 

@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 from checks import ModelPlace, environment, mpirun
 
@@ -129,8 +130,10 @@ def main(usage, all_cases):
     args = parser.parse_args()
     cases = [case for case in all_cases if args.k in case[0]]
     failed = 0
-    for case in cases:
-        found, said = faults(os.path.abspath(args.zero_train), os.path.abspath(args.data), case)
+    program, data = os.path.abspath(args.zero_train), os.path.abspath(args.data)
+    # Several at once: while the ranks of one start or end, those of another compute.
+    pool = ThreadPoolExecutor(3)
+    for case, (found, said) in zip(cases, pool.map(lambda case: faults(program, data, case), cases)):
         failed += bool(found)
         if found or args.v:
             print(f"{case[0]}: {'; '.join(found) or 'ok'}\n    " + said.strip().replace("\n", "\n    "), flush=True)

@@ -7,11 +7,6 @@
 #include "models/unit.h"
 
 namespace zero {
-namespace {
-
-constexpr std::int64_t rows_summed_at_once = 4096;
-
-}  // namespace
 
 at::Tensor composed::trained_rows(const at::Tensor&, const at::Tensor& targets, bool) {
   const at::Tensor trained = targets != ignored_target;
@@ -38,18 +33,8 @@ std::vector<std::int64_t> meta::logits_chunks(const at::Tensor& rows, std::int64
   return chunks;
 }
 
-// LibTorch's CPU casts what it adds: by rows of the sum, so that it is never the whole product.
 void composed::add_product_(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
-  if (sum.scalar_type() == a.scalar_type()) {
-    at::Tensor into = sum;
-    matrix_product_into(into, a.t(), b, true);
-    return;
-  }
-  for (std::int64_t row = 0; row < a.size(1); row += rows_summed_at_once) {
-    const std::int64_t rows = std::min(rows_summed_at_once, a.size(1) - row);
-    const at::Tensor product = zero::matrix_product(a.narrow(1, row, rows).t(), b).to(sum.scalar_type());
-    sum.narrow(0, row, rows).add_(product);
-  }
+  composed::matrix_product_into(sum, a.t(), b, true);
 }
 
 }  // namespace zero

@@ -1,6 +1,7 @@
 #include "models/ops/matrix_product.h"
 
 #include <ATen/ATen.h>
+#include <ATen/OpMathType.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -25,6 +26,8 @@ bool oneDNN_multiplies(const char* question) {
 // Blocks have operands and results of a million numbers at most: 4 MiB in fp32, which stay in a cache.
 constexpr std::int64_t side = 512;     // rows, and columns
 constexpr std::int64_t length = 2048;  // terms of a sum that are added at a time
+
+constexpr std::int64_t rows_widened_at_once = 4096;  // of a product that is added to a wider sum
 
 /// How a dimension is cut into blocks of one size, but for the last.
 struct Cut {
@@ -98,6 +101,16 @@ void multiply_in_blocks(const at::Tensor& out, const at::Tensor& a, const at::Te
   });
 }
 
+// LibTorch casts what it adds: by rows, so that it is never the whole product.
+void product_into_wider(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
+  ZERO_CHECK(out.scalar_type() == at::toOpMathType(a.scalar_type()), "a product's sum has its type or is fp32");
+  for (std::int64_t row = 0; row < a.size(0); row += rows_widened_at_once) {
+    const at::Tensor product = matrix_product(part(a, 0, row, rows_widened_at_once), b).to(out.scalar_type());
+    const at::Tensor rows = part(out, 0, row, rows_widened_at_once);
+    add ? rows.add_(product) : rows.copy_(product);
+  }
+}
+
 }  // namespace
 
 bool widened_on_cpu(at::ScalarType type) {
@@ -107,6 +120,7 @@ bool widened_on_cpu(at::ScalarType type) {
 }
 
 void cpu::matrix_product_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
+  if (out.scalar_type() != a.scalar_type()) return composed::matrix_product_into(out, a, b, add);
   if (has_few_rows(out, a, b) &&
       with_kernel_type(a.scalar_type(), [&](auto type) { few_rows_into<decltype(type)>(out, a, b, add); }))
     return;
@@ -117,7 +131,9 @@ void cpu::matrix_product_into(const at::Tensor& out, const at::Tensor& a, const 
 
 void composed::matrix_product_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
   at::Tensor into = out;
-  if (add)
+  if (out.scalar_type() != a.scalar_type())
+    product_into_wider(out, a, b, add);
+  else if (add)
     into.addmm_(a, b);
   else
     at::mm_out(into, a, b);

@@ -18,7 +18,8 @@ at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b);
 /// them to the fp32 sum, in the product's own pass over the result. Elsewhere the sum with the residual is rounded, and
 /// the bias is added to that.
 at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& residual, const at::Tensor& bias);
-/// out = a b, or with `add` out += a b, rounded once; `out` has the type of a and b, and any strides.
+/// out = a b, or with `add` out += a b; `out` has any strides, and the type of a and b, to which the sum is rounded once, or
+/// is wider: fp32 for 16-bit operands. A GPU then adds the fp32 product itself, elsewhere it is rounded to a's type first.
 void matrix_product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add = false);
 
 /// Whether LibTorch has no fast product of this type on this machine's CPU: operands are better widened to fp32.

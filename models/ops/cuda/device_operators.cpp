@@ -192,16 +192,6 @@ at::Tensor matrix_product(LtProduct& products, const at::Tensor& a, const at::Te
   return products.multiply({out, a, b, added, beside}) ? out : composed::matrix_product(a, b, residual, bias);
 }
 
-void add_product_(LtProduct& products, const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
-  const c10::OptionalDeviceGuard guard(sum.device());
-  check_product(a.t(), b, sum);
-  if (products.multiply({sum, a.t(), b, sum, {}})) return;
-  if (sum.scalar_type() == a.scalar_type())
-    sum.addmm_(a.t(), b);
-  else
-    sum.add_(at::mm(a.t(), b));
-}
-
 }  // namespace device
 }  // namespace
 
@@ -228,7 +218,7 @@ void register_kernels(torch::Library& library) {
                  return device::matrix_product(*products, a, b, residual, bias);
                });
   library.impl("add_product_", [products](const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
-    device::add_product_(*products, sum, a, b);
+    device::matrix_product_into(*products, sum, a.t(), b, true);
   });
 }
 

@@ -86,11 +86,11 @@ void LtProduct::time(Device& device, Choice& choice, const LtProblem& problem, c
   at::Tensor scratch;
   if (problem.key.in_place) {
     const std::int64_t bytes = problem.key.leading[3] * problem.key.sizes[1] * std::int64_t(out.element_size());
-    if (bytes > most_scratch) return;
+    if (bytes > most_scratch) return take_overwriting(device, choice, problem.key);
     try {
       scratch = at::empty({bytes}, out.options().dtype(at::kByte));
     } catch (const c10::OutOfMemoryError&) {
-      return;
+      return take_overwriting(device, choice, problem.key);
     }
     pointers.out = scratch.data_ptr();
   }
@@ -122,6 +122,15 @@ void LtProduct::time(Device& device, Choice& choice, const LtProblem& problem, c
   for (std::size_t i = 0; i < least.size(); ++i)
     if (!refused[i] && (best == least.size() || least[i] < margin * least[best])) best = i;
   if (best < choice.candidates.size()) choice.candidates = {choice.candidates[best]};
+}
+
+/// Which algorithms there are does not hang on what is added: the choice of the product that overwrites the same out, as the
+/// first micro-batch's does, is the choice of this one.
+void LtProduct::take_overwriting(const Device& device, Choice& choice, LtKey key) {
+  key.adds = key.in_place = false;
+  const auto found = device.choices.find(key);
+  if (found == device.choices.end() || !found->second || found->second->candidates.empty()) return;
+  choice.candidates = {found->second->candidates.front()};
 }
 
 /// By the first candidate that is not refused.

@@ -17,7 +17,8 @@ namespace zero::cuda {
 /// An algorithm is chosen at a problem's first use: up to 8 that cuBLASLt suggests are timed on the device, and the
 /// fastest is kept for as long as the object lives. The host waits for it once. Where it may not (a stream that captures
 /// a graph, forbid_waiting) cuBLASLt's first suggestion is taken, until the problem comes again; and for good where an out
-/// that is added to would need a second one of more than 64 MiB for the timing.
+/// that is added to would need a second one of more than 64 MiB for the timing, but for what the product that overwrites it
+/// has chosen by then.
 ///
 /// Once an algorithm is chosen, the problem's results repeat for as long as the object lives. Between runs and ranks they
 /// do where LibTorch is asked for deterministic algorithms: nothing is timed then, and the first suggestion that sums each
@@ -53,6 +54,7 @@ class LtProduct {
   Device& device_of(int index);
   std::unique_ptr<Choice> suggested(const Device& device, const LtProblem& problem);
   void time(Device& device, Choice& choice, const LtProblem& problem, const at::Tensor& out);
+  static void take_overwriting(const Device& device, Choice& choice, LtKey key);
   bool launch(Device& device, Choice& choice, const LtPointers& pointers);
   at::Tensor workspace(Device& device, cudaStream_t stream, std::size_t bytes);
   void tell(const std::string& refusal);

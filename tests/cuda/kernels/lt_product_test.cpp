@@ -142,6 +142,28 @@ TEST_P(LtProducts, AddToSumsInFp32) {
   EXPECT_LE(error(other, dy.t(), x, sum), 1);
 }
 
+// The first of several overwrites. What cuBLASLt does not take is LibTorch's: no terms, an out that is stored in neither
+// direction; there a product may be rounded before it is added.
+TEST_P(LtProducts, OverwriteSumsInFp32) {
+  const at::Tensor dy = values({96, 40}, 0), x = values({96, 24}, 1), sum = values({40, 24}, 2, at::kFloat);
+  at::Tensor total = at::full_like(sum, NAN);
+  matrix_product_into(total, dy.t(), x);
+  EXPECT_LE(error(total, dy.t(), x), 1);
+  matrix_product_into(total, dy.t(), x, true);
+  EXPECT_LE(error(total, at::cat({dy, dy}).t(), at::cat({x, x})), 1);
+  matrix_product_into(total, dy.narrow(0, 0, 0).t(), x.narrow(0, 0, 0), true);
+  EXPECT_LE(error(total, at::cat({dy, dy}).t(), at::cat({x, x})), 1);
+  matrix_product_into(total, dy.narrow(0, 0, 0).t(), x.narrow(0, 0, 0));
+  EXPECT_EQ(total.count_nonzero().item<std::int64_t>(), 0);
+  const at::Tensor all = at::full({80, 48}, NAN, sum.options());
+  at::Tensor spread = all.slice(0, 0, 80, 2).slice(1, 0, 48, 2);
+  matrix_product_into(spread, dy.t(), x);
+  matrix_product_into(spread, dy.t(), x, true);
+  const at::Tensor want = at::mm(dy.t().to(at::kCPU, at::kDouble), x.to(at::kCPU, at::kDouble)) * 2;
+  const double bits = GetParam() == at::kBFloat16 ? 1.0 / 128 : GetParam() == at::kHalf ? 1.0 / 1024 : 1e-5;
+  EXPECT_LT(((spread.to(at::kCPU, at::kDouble) - want).norm() / want.norm()).item<double>(), bits);
+}
+
 // Adapters of fused parameters write parts: what stands beside them stays.
 TEST_P(LtProducts, WriteThePartTheyAreGivenAlone) {
   const at::Tensor a = values({20, 32}, 0), b = values({32, 16}, 1), whole = at::zeros({20, 48}, a.options());
@@ -326,6 +348,30 @@ TEST_P(LtChoice, OfALargeSumIsTheFirstSuggestion) {
   EXPECT_EQ(since().products, 1);
   EXPECT_EQ(out.min().item<double>(), 8);
   EXPECT_EQ(out.max().item<double>(), 8);
+}
+
+TEST_P(LtChoice, OfALargeSumIsThatOfTheProductThatOverwritesIt) {
+  if (GetParam() != at::kFloat) GTEST_SKIP() << "once is enough";
+  long slow = 0, slow_at_first = 0;
+  for (const std::int64_t terms : {8, 16, 24, 32}) {
+    const at::Tensor a = at::ones({4100, terms}, at::TensorOptions().device(gpu)),
+                     b = at::ones({terms, 4096}, a.options()), out = at::zeros({4100, 4096}, a.options());
+    LtProduct unknown, products;
+    since();
+    ASSERT_TRUE(unknown.multiply({out, a, b, out, {}}));
+    slow_at_first += since().slow;
+    ASSERT_TRUE(products.multiply({out, a, b, {}, {}}));
+    since();
+    ASSERT_TRUE(products.multiply({out, a, b, {}, {}}));
+    const long overwriting = since().slow;
+    ASSERT_TRUE(products.multiply({out, a, b, out, {}}));
+    const EmulatedLtCounts counts = since();
+    EXPECT_EQ(counts.products, 1);
+    EXPECT_EQ(counts.slow, overwriting);
+    EXPECT_EQ(out.min().item<double>(), double(2 * terms));
+    slow += counts.slow;
+  }
+  EXPECT_LT(slow, slow_at_first) << "the first suggestion was the fastest of all problems";
 }
 
 const auto name = [](const auto& info) { return at::toString(info.param); };

@@ -136,6 +136,7 @@ class DeviceRun {
     engine.precision.compute = engine.precision.gradient = options.precision == "bf16" ? at::kBFloat16 : at::kFloat;
     engine.recompute_every = options.recompute_every;
     engine.keep_inputs = options.keep;
+    engine.fuse_accumulation = !options.deterministic;
     engine.device = device;
     engine.overlap = communicator.size() > 1;
     at::getDeviceAllocator(device.type())->resetPeakStats(device.index());

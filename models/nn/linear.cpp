@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/custom_class.h>
 
+#include "models/gradient_place.h"
 #include "models/ops/matrix_product.h"
 #include "models/ops/rms_norm.h"
 #include "models/ops/swiglu.h"
@@ -77,6 +78,14 @@ struct AdapterSettings : torch::CustomClassHolder {
   }
 };
 
+/// dy^T z; or none, where the weight's leaf has a place for its gradient: it has been added there.
+at::Tensor weight_gradient(const at::Tensor& weight, const at::Tensor& dy, const at::Tensor& z) {
+  GradientPlace* place = GradientPlace::open_on(weight);
+  if (!place) return matrix_product(dy.t(), z);
+  place->write([&](at::Tensor& sum, bool adds) { matrix_product_into(sum, dy.t(), z, adds); });
+  return {};
+}
+
 class LinearFunction : public torch::autograd::Function<LinearFunction> {
  public:
   static variable_list forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
@@ -146,7 +155,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
         found.push_back(gradients.magnitude);
       }
     }
-    if (want_weight) found[1] = matrix_product(dy.t(), z);
+    if (want_weight) found[1] = weight_gradient(weight, dy, z);
     if (want_z) {
       if (dz.defined())
         matrix_product_into(dz, dy, weight, true);

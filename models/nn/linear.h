@@ -35,7 +35,8 @@ struct LinearInput {
 };
 
 /// input W^T (+ what the adapters add) (+ bias) (+ residual): [B, T, out] for weight [out, in], bias [out]. Gradients are
-/// computed only for tensors that require them: a frozen weight costs none.
+/// computed only for tensors that require them: a frozen weight costs none. The weight's is written to its GradientPlace
+/// where one is open.
 at::Tensor linear(const LinearInput& input, const at::Tensor& weight, const at::Tensor& residual = {},
                   const std::vector<LowRank>& adapters = {}, const at::Tensor& bias = {});
 

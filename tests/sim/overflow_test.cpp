@@ -18,15 +18,18 @@ std::map<std::string, at::Tensor> weights_of(Engine& engine) {
   return weights;
 }
 
-class Overflow : public ::testing::TestWithParam<int> {};
+class Overflow : public ::testing::TestWithParam<std::tuple<int, bool>> {};
 
 TEST_P(Overflow, OnOneRankSkipsTheStepOnAll) {
   constexpr int ranks = 3, planted_step = 1, steps = 3;
+  const int stage = std::get<0>(GetParam());
+  const bool fused = std::get<1>(GetParam());
   SimWorld({.ranks = ranks}).run([&](Communicator& communicator, int rank) {
     const ModelConfig config = small_config(false);
     Model model = make_model(config);
     EngineOptions options;
-    options.plan = ShardPlan::for_stage(GetParam());
+    options.plan = ShardPlan::for_stage(stage);
+    options.fuse_accumulation = fused;
     options.precision = {at::kHalf, at::kFloat, at::kHalf, at::kFloat};
     Mesh mesh(communicator);
     Engine engine(chain_of(model), mesh, options);
@@ -58,7 +61,7 @@ TEST_P(Overflow, OnOneRankSkipsTheStepOnAll) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Stages, Overflow, ::testing::Range(0, 4));
+INSTANTIATE_TEST_SUITE_P(Stages, Overflow, ::testing::Combine(::testing::Range(0, 4), ::testing::Bool()));
 
 }  // namespace
 }  // namespace zero::testing

@@ -88,11 +88,13 @@ EngineOptions engine_options(const RunOptions& run) {
   options.precision = {run.compute, run.master,
                        run.micro_batches > 1 || options.sums_in_order ? run.master : run.compute,
                        run.master == at::kDouble ? at::kDouble : at::kFloat};
+  if (run.gradient) options.precision.gradient = *run.gradient;
   options.optimizer = run.optimizer;
   options.storage = run.storage;
   options.recompute_every = run.recompute_every;
   options.recompute_attention = run.recompute_attention;
   options.keep_inputs = run.keep_inputs;
+  options.fuse_accumulation = run.fuse_accumulation;
   options.overlap = run.overlap;
   options.keep_frozen = run.keep_frozen;
   options.frozen = run.frozen;

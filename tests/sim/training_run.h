@@ -44,6 +44,8 @@ struct RunOptions {
   std::string base;  // model whose weights the adapters stand on; empty: random ones
   bool recompute_attention = false;
   bool keep_inputs = false;
+  bool fuse_accumulation = false;
+  std::optional<at::ScalarType> gradient = {};  // at rest; else master's where micro-batches accumulate or are in order
   std::function<void(int rank, const StepResult&)> after_update;
   int rows_in_order = 0;  // sums in order, over micro-batches of so many rows (whatever micro_batches says)
   int first_step = 0;     // of a run that resumes: `after_step` brings the states at its first call, with this step

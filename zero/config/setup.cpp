@@ -82,6 +82,8 @@ EngineOptions engine_options_of(const Config& config, const BatchArithmetic& bat
   return options;
 }
 
+bool fuses_accumulation_on_gpus(const Config& config) { return !config.job.deterministic && !config.job.over_ranks(); }
+
 TokenizerSource tokenizer_source_of(const Config& config) {
   const std::string model =
       has_gguf_base(config) ? gguf_tokenizer_folder(GgufFile(*config.model.path)) : config.model.path.value_or("");

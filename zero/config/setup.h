@@ -13,7 +13,11 @@ namespace zero {
 ModelConfig model_config_of(const Config& config);
 
 Precision precision_of(const Config& config, const BatchArithmetic& batch);
+/// Of a run on CPUs.
 EngineOptions engine_options_of(const Config& config, const BatchArithmetic& batch);
+/// Whether a GPU's matrix products accumulate gradients (EngineOptions::fuse_accumulation): unless results are to repeat,
+/// which stages then agree in.
+bool fuses_accumulation_on_gpus(const Config& config);
 /// Where the tokenizer of a run's texts and chats lies, and which template writes its chats.
 TokenizerSource tokenizer_source_of(const Config& config);
 /// Of model/: the tensors' type, the tokenizer that goes along, and the base whose further settings stay.

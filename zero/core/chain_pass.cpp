@@ -171,6 +171,7 @@ void ChainPass::backward(double scale) {
 void ChainPass::run_backward(double scale) {
   const CategoryScope scope(MemoryCategory::activations);
   close_others();
+  for (ParameterGroup* group : groups_.trained()) group->expect_gradients(micro_);
   // The scale of a loss that is not finite is NaN: no gradient then is, on any rank that it is summed over.
   result_.backward(result_.detach().mul(0).add_(scale));
   // Units whose input carries no gradient are not told by autograd that they are done.

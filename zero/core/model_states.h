@@ -43,7 +43,11 @@ struct StatesOptions {
   /// at rest in the type of sums.
   bool sums_in_order = false;
   std::int64_t micro_batches = 1;  // of each rank in a step, where sums are in order
-  bool save_frozen = false;        // checkpoints hold frozen weights too, where these are plain numbers
+  /// Matrix products accumulate the gradients of an engine's weights where groups hold them whole (stages 0 and 1), instead
+  /// of handing a tensor of the compute type to autograd. Gradients at rest in a wider type are thereby rounded less
+  /// often than at other stages, to other bits. Not where sums are in order.
+  bool fuse_accumulation = false;
+  bool save_frozen = false;  // checkpoints hold frozen weights too, where these are plain numbers
 };
 
 /// The plan as it is carried out on the mesh: stage 0 where a rank holds everything, unless weights live elsewhere.

@@ -1,6 +1,7 @@
 #include "zero/core/parameter_group.h"
 
 #include <ATen/ATen.h>
+#include <ATen/OpMathType.h>
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
@@ -118,6 +119,14 @@ HostUpdate::Shape ParameterGroup::host_update_shape() const {
   return shape;
 }
 
+// A gradient that passes a buffer is not written ahead of its collection: the buffer would be held through the unit's
+// backward.
+bool ParameterGroup::fuses_accumulation() const {
+  const at::ScalarType compute = precision().compute, gradient = precision().gradient;
+  return context_.fuse_accumulation && spec().trainable && layout_.gradient == Placement::resident &&
+         (gradient == compute || gradient == at::toOpMathType(compute));
+}
+
 void ParameterGroup::point_leaves(const Units& units, const at::Tensor& flat) {
   for (int i = 0; i < int(spec().members.size()); ++i) {
     const ParameterRef member = spec().members[i];
@@ -128,7 +137,9 @@ void ParameterGroup::point_leaves(const Units& units, const at::Tensor& flat) {
       parameter.tensor.set_data(leaf_of_group);
     else
       parameter.tensor = leaf_of_group;
-    Leaf leaf{member, parameter.tensor, {}, {offset, parameter.numel()}};
+    Leaf leaf{member, parameter.tensor, {}, {offset, parameter.numel()}, {}};
+    // Somebody else's module waits for the leaf's own gradient.
+    if (fuses_accumulation() && !parameter.given) leaf.place = GradientPlace::put_on(leaf.tensor);
     for (ParameterUnit* unit : units)
       for (BorrowedParameter& borrowed : unit->borrowed())
         if (borrowed.owner_unit == member.unit && borrowed.owner_parameter == member.parameter)
@@ -138,13 +149,22 @@ void ParameterGroup::point_leaves(const Units& units, const at::Tensor& flat) {
   }
 }
 
+void ParameterGroup::expect_gradients(MicroBatch micro) {
+  if (!fuses_accumulation()) return;
+  const at::Tensor whole = gradient_->destination(used_);
+  for (Leaf& leaf : leaves_)
+    if (leaf.place)
+      leaf.place->open(whole.narrow(0, leaf.range.begin, leaf.range.numel).view(leaf.tensor.sizes()),
+                       gradient_->adds(micro));
+}
+
 void ParameterGroup::collect_gradients(int unit, MicroBatch micro) {
   ZERO_CHECK(spec().trainable, "a frozen group has no gradients");
   const at::NoGradGuard no_grad;
   const at::Tensor destination = gradient_->destination(used_);
-  const bool add = gradient_->adds(micro);
   for (Leaf& leaf : leaves_) {
     if (leaf.member.unit != unit) continue;
+    const bool written = leaf.place && leaf.place->close(), add = written || gradient_->adds(micro);
     const at::Tensor part = destination.narrow(0, leaf.range.begin, leaf.range.numel);
     // What a weight gets from several leaves is summed in their type before it meets other micro-batches, as it must be
     // where a packed buffer of that type comes between: the bits are then those of every stage.
@@ -175,6 +195,7 @@ void ParameterGroup::conclude_gradients() {
 void ParameterGroup::drop_gradients() {
   gradient_->drop();
   for (Leaf& leaf : leaves_) {
+    if (leaf.place) leaf.place->close();
     take_gradient(leaf.tensor);
     for (at::Tensor& borrowed : leaf.borrowed) take_gradient(borrowed);
   }

@@ -14,6 +14,7 @@
 #include <optional>
 #include <vector>
 
+#include "models/gradient_place.h"
 #include "models/weight_source.h"
 #include "offload/state_store.h"
 #include "zero/core/buffers/gradient_buffer.h"
@@ -44,6 +45,7 @@ struct GroupContext {
   bool through_host =
       false;             // what is held elsewhere is in other memory than the device's: it is copied there and back
   bool watched = false;  // somebody will watch the weights
+  bool fuse_accumulation = false;  // matrix products write to gradients that are held whole
 };
 
 class ParameterGroup {
@@ -91,8 +93,13 @@ class ParameterGroup {
   /// What visit_states() hands out.
   std::vector<StateSpec> visited_states(const StateShard& shard) const;
 
-  /// Packs the gradients of the members in that unit, those of borrowers included, and drops them from the leaves. A
-  /// leaf without a gradient counts as zeros.
+  /// Whether matrix products may write to the gradient: it is held whole, in their type or in fp32, and the context says so.
+  bool fuses_accumulation() const;
+  /// Before a backward pass of the micro-batch: where accumulation is fused, products write to the gradient from now on,
+  /// until their unit's gradients are collected.
+  void expect_gradients(MicroBatch micro);
+  /// Packs the gradients of the members in that unit, those of borrowers included, and drops them from the leaves; what
+  /// products have written is there. A leaf without a gradient counts as zeros.
   void collect_gradients(int unit, MicroBatch micro);
   /// After all members were collected: sums over ranks, once a step or for each micro-batch. Collective.
   void reduce_gradients(MicroBatch micro);
@@ -129,6 +136,7 @@ class ParameterGroup {
     at::Tensor tensor;
     std::vector<at::Tensor> borrowed;  // leaves of other units over the same memory
     FlatRange range;
+    c10::intrusive_ptr<GradientPlace> place;  // null: its gradient comes through autograd alone
   };
 
   Communicator& ranks() const { return *context_.sharing; }

@@ -37,6 +37,7 @@ EngineOptions options_of(const ActivationWork& work) {
   options.recompute_every = work.recompute_every;
   options.recompute_attention = work.recompute_attention;
   options.keep_inputs = work.keep_inputs;
+  options.fuse_accumulation = work.fuse_accumulation;
   return options;
 }
 
@@ -70,8 +71,9 @@ ActivationBytes plan_activations(const Model& model, const ActivationWork& asked
   std::set<int> gradients;
   const auto watch = [&](const at::Tensor& leaf) {
     if (leaf.requires_grad())
-      leaf.register_hook(
-          [&](const at::Tensor& gradient) { gradients.insert(MetaAllocator::block_of(gradient.storage())); });
+      leaf.register_hook([&](const at::Tensor& gradient) {
+        if (gradient.defined()) gradients.insert(MetaAllocator::block_of(gradient.storage()));
+      });
   };
   for (Unit* unit : chain) {
     for (const Parameter& parameter : unit->parameters()) watch(parameter.tensor);

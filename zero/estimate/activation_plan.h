@@ -18,6 +18,7 @@ struct ActivationWork {
   bool masked_targets = false;       // some targets are not trained
   bool recompute_attention = false;  // as EngineOptions
   bool keep_inputs = false;          // as EngineOptions
+  bool fuse_accumulation = false;    // as EngineOptions, and groups do (ParameterGroup::fuses_accumulation)
   bool on_device = false;            // a GPU computes, by LibTorch's fused attention
   bool packed = false;               // rows hold several documents
 

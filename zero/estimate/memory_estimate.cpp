@@ -11,6 +11,7 @@
 #include "offload/memory/page_arena.h"
 #include "offload/memory/process_memory.h"
 #include "zero/config/run_model.h"
+#include "zero/config/setup.h"
 #include "zero/estimate/disk_room.h"
 #include "zero/estimate/memory_table.h"
 #include "zero/estimate/nearest_fit.h"
@@ -56,6 +57,7 @@ bool has_room(const MemoryEstimate& estimate, const NodeBudget& budget) {
 MemoryEstimate estimate_one(const Config& config, const BatchArithmetic& batch, MemoryPlanner& planner,
                             const NodeBudget& budget) {
   MemoryWork work = memory_work_of(config, batch);
+  work.engine.fuse_accumulation = budget.device_free && fuses_accumulation_on_gpus(config);
   MemoryEstimate estimate = estimate_work(work, batch, planner, budget);
   if (!estimate.fits && work.copies_checkpoints) {
     work.copies_checkpoints = false;

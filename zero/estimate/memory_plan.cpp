@@ -42,13 +42,14 @@ void add_offloaded(MemoryPlan& plan, MetaRank& rank, const MemoryWork& work) {
 
 std::int64_t MemoryPlan::peak() const { return std::max({training_peak(), at_rest() + load, at_rest() + save}); }
 
-const ActivationBytes& MemoryPlanner::activations(const MemoryWork& work) {
+const ActivationBytes& MemoryPlanner::activations(const MemoryWork& work, bool fuses_accumulation) {
   ActivationWork own = work.activations;
   own.compute = work.engine.precision.compute;
   own.on_device = work.on_device;
   own.recompute_every = work.engine.recompute_every;
   own.recompute_attention = work.engine.recompute_attention;
   own.keep_inputs = work.engine.keep_inputs;
+  own.fuse_accumulation = fuses_accumulation;
   const auto [place, is_new] = known_.try_emplace(own);
   if (is_new) place->second = plan_activations(model_, own);
   return place->second;
@@ -56,8 +57,8 @@ const ActivationBytes& MemoryPlanner::activations(const MemoryWork& work) {
 
 MemoryPlan MemoryPlanner::plan(const MemoryWork& work) {
   MemoryPlan plan;
-  plan.activations = activations(work);
-  MetaRank rank(chain_of(model_), work.engine, work);
+  std::optional<MetaRank> held(std::in_place, chain_of(model_), work.engine, work);
+  MetaRank& rank = *held;
   plan.parameters = rank.live(MemoryCategory::parameters);
   plan.gradients = rank.live(MemoryCategory::gradients);
   plan.optimizer = rank.live(MemoryCategory::optimizer);
@@ -80,6 +81,9 @@ MemoryPlan MemoryPlanner::plan(const MemoryWork& work) {
   plan.checkpoint = std::accumulate(shards.begin(), shards.end(), std::int64_t{0});
   if (work.copies_checkpoints)
     (work.on_device ? plan.host : plan.copy) += *std::max_element(shards.begin(), shards.end());
+  const bool fuses = std::any_of(groups.begin(), groups.end(), [](auto& group) { return group->fuses_accumulation(); });
+  held.reset();  // the parameters get tensors of another one
+  plan.activations = activations(work, fuses);
   return plan;
 }
 

@@ -62,7 +62,7 @@ class MemoryPlanner {
   MemoryPlan plan(const MemoryWork& work);
 
  private:
-  const ActivationBytes& activations(const MemoryWork& work);
+  const ActivationBytes& activations(const MemoryWork& work, bool fuses_accumulation);
 
   const Model& model_;
   std::map<ActivationWork, ActivationBytes> known_;

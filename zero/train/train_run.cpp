@@ -334,6 +334,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
   all_or_none(job.control(), [&] { engine_options.offload = offload_policy_of(plan.config, job.rank(), plan.device); });
   engine_options.overlap = on_device != nullptr && job.size() > 1;
   engine_options.keep_inputs = estimate.keeps_inputs;
+  engine_options.fuse_accumulation = plan.device.is_cuda() && fuses_accumulation_on_gpus(plan.config);
   const ComputeStream compute(plan.device);
   Mesh mesh(on_device ? *on_device : communicator, plan.batch.mesh, &communicator);
   Engine engine(chain_of(run.model), mesh, engine_options);

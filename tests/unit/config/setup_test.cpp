@@ -5,10 +5,8 @@
 namespace zero {
 namespace {
 
-at::ScalarType gradient_of(const std::vector<std::string>& overrides, int ranks) {
-  std::vector<std::string> settings{"training.local_batch_size=2", "training.global_batch_size=8"};
-  settings.insert(settings.end(), overrides.begin(), overrides.end());
-  const Config config = parse_config(R"([job]
+Config config_of(const std::vector<std::string>& settings) {
+  return parse_config(R"([job]
 output_dir = "out"
 [model]
 preset = "llama-tiny"
@@ -18,7 +16,13 @@ train = ["tokens.bin"]
 steps = 3
 seq_len = 16
 )",
-                                     "test.toml", settings);
+                      "test.toml", settings);
+}
+
+at::ScalarType gradient_of(const std::vector<std::string>& overrides, int ranks) {
+  std::vector<std::string> settings{"training.local_batch_size=2", "training.global_batch_size=8"};
+  settings.insert(settings.end(), overrides.begin(), overrides.end());
+  const Config config = config_of(settings);
   return precision_of(config, BatchArithmetic::of(config, ranks)).gradient;
 }
 
@@ -32,6 +36,15 @@ TEST(PrecisionOf, GradientsOfSeveralMicroBatchesAreHeldInFp32) {
   }
   EXPECT_EQ(gradient_of({"zero.gradient_dtype=bf16"}, 1), at::kBFloat16);
   EXPECT_EQ(gradient_of({"zero.gradient_dtype=fp32"}, 4), at::kFloat);
+}
+
+// Stages and ranks agree in what results are to repeat in.
+TEST(EngineOptionsOf, FuseNoAccumulationWhereResultsAreToRepeat) {
+  EXPECT_TRUE(fuses_accumulation_on_gpus(config_of({})));
+  EXPECT_FALSE(fuses_accumulation_on_gpus(config_of({"job.deterministic=true"})));
+  EXPECT_FALSE(fuses_accumulation_on_gpus(config_of({"job.reproducible=ranks"})));
+  const Config config = config_of({});
+  EXPECT_FALSE(engine_options_of(config, BatchArithmetic::of(config, 1)).fuse_accumulation) << "those of CPUs";
 }
 
 }  // namespace

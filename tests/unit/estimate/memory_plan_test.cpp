@@ -167,6 +167,7 @@ struct Case {
   bool recompute_attention = false;
   bool packed = false;  // two documents a row
   std::optional<LoraOptions> lora = {};
+  bool fuse_accumulation = false;
 };
 
 LoraOptions adapters(std::vector<std::string> targets, double dropout, bool dora = false,
@@ -245,6 +246,7 @@ TEST_P(MeasuredPeak, IsTheOneThatWasPlanned) {
   work.engine.precision = {c.compute, at::kFloat, c.micro_batches > 1 ? at::kFloat : c.compute, at::kFloat};
   work.engine.recompute_every = c.recompute_every;
   work.engine.recompute_attention = c.recompute_attention;
+  work.engine.fuse_accumulation = c.fuse_accumulation;
   work.mesh = {.shard = 4};
   work.activations.batch = 2;
   work.activations.seq_len = c.seq_len;
@@ -350,6 +352,14 @@ INSTANTIATE_TEST_SUITE_P(
         Case{.name = "stage0", .compute = fp32},
         Case{.name = "stage1_masked", .stage = 1, .compute = fp32, .masked = true},
         Case{.name = "stage2_accumulating", .stage = 2, .compute = fp32, .micro_batches = 2},
+        Case{.name = "stage0_fused", .compute = fp32, .seq_len = 16, .fuse_accumulation = true},
+        Case{.name = "stage1_fused_accumulating",
+             .stage = 1,
+             .compute = fp32,
+             .recompute_every = 1,
+             .micro_batches = 2,
+             .fuse_accumulation = true},
+        Case{.name = "stage2_fused", .stage = 2, .compute = fp32, .seq_len = 16, .fuse_accumulation = true},
         Case{.name = "stage3", .stage = 3, .compute = fp32},
         Case{.name = "stage3_recomputing", .stage = 3, .compute = fp32, .recompute_every = 1},
         Case{.name = "selective", .compute = fp32, .recompute_every = 2, .seq_len = 512},

@@ -1,8 +1,10 @@
 // linear() and what goes beside it: against autograd's own rules, and what may be kept.
 #include "models/nn/linear.h"
 
+#include <ATen/OpMathType.h>
 #include <gtest/gtest.h>
 
+#include "models/gradient_place.h"
 #include "tests/unit/models/small_model.h"
 
 namespace zero::test {
@@ -93,6 +95,73 @@ TEST(Linear, WhatIsKeptIsWhatWouldBeComputedAgain) {
         for (std::size_t g = 0; g < kept.size(); ++g) EXPECT_TRUE(kept[g].equal(again[g])) << i << " " << g;
       }
     }
+}
+
+/// Everything that a product with adapters, bias and residual has gradients for; the weight is the second.
+std::vector<at::Tensor> leaves_with(std::vector<LowRank>& adapters, at::ScalarType type, bool dora) {
+  std::vector<at::Tensor> leaves{random({2, 5, 8}, 1, type), random({6, 8}, 2, type), random({2, 5, 6}, 3, type),
+                                 random({6}, 4, type)};
+  LowRank adapter{random({3, 8}, 5, type), random({4, 3}, 6, type), dora ? random({4}, 7, type).abs() : at::Tensor()};
+  adapter.begin = 1;
+  adapter.sequence = 5;
+  adapters = {adapter};
+  leaves.insert(leaves.end(), {adapter.a, adapter.b});
+  if (dora) leaves.push_back(adapter.magnitude);
+  for (const at::Tensor& leaf : leaves) leaf.set_requires_grad(true);
+  return leaves;
+}
+
+// What is there counts or is overwritten, the next product is added in any case; other gradients come as ever.
+TEST(Linear, WritesToThePlaceOfItsWeightsGradient) {
+  for (const at::ScalarType type : {at::kBFloat16, at::kFloat, at::kDouble})
+    for (const bool dora : {false, true}) {
+      std::vector<LowRank> adapters;
+      const std::vector<at::Tensor> leaves = leaves_with(adapters, type, dora);
+      const auto gradients = [&] {
+        return grad({linear(LinearInput::plain(leaves[0]), leaves[1], leaves[2], adapters, leaves[3]).sin().sum()},
+                    leaves, {}, false, false, true);
+      };
+      const std::vector<at::Tensor> by_autograd = gradients();
+      const auto place = GradientPlace::put_on(leaves[1]);
+      for (const at::ScalarType sums : {type, at::toOpMathType(type)})
+        for (const bool adds : {false, true}) {
+          const at::Tensor sum = at::full({6, 8}, adds ? 1 : NAN, sums);
+          place->open(sum, adds);
+          for (int use = 1; use <= 2; ++use) {
+            const std::vector<at::Tensor> found = gradients();
+            EXPECT_FALSE(found[1].defined());
+            for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(i == 1 || found[i].equal(by_autograd[i])) << i;
+            const at::Tensor want = by_autograd[1].to(at::kDouble) * use + double(adds);
+            EXPECT_LT(deviation(sum, want), sums == at::kBFloat16 ? 1e-2 : sums == at::kFloat ? 1e-6 : 1e-12);
+          }
+          EXPECT_TRUE(place->close());
+          EXPECT_TRUE(gradients()[1].equal(by_autograd[1])) << "it is closed";
+          place->open(sum, adds);
+          EXPECT_FALSE(place->close()) << "nothing was written since";
+        }
+    }
+}
+
+// A rank without rows.
+TEST(Linear, OfNoRowsOverwritesByZeros) {
+  for (const at::ScalarType type : {at::kBFloat16, at::kFloat}) {
+    const at::Tensor weight = random({6, 8}, 2, type).set_requires_grad(true), sum = at::full({6, 8}, NAN);
+    const auto place = GradientPlace::put_on(weight);
+    place->open(sum, false);
+    linear(LinearInput::plain(at::zeros({2, 0, 8}, type)), weight).sum().backward();
+    EXPECT_TRUE(place->close());
+    EXPECT_EQ(sum.count_nonzero().item<std::int64_t>(), 0);
+  }
+}
+
+TEST(GradientPlace, IsOfOneLeafAlone) {
+  const at::Tensor leaf = at::ones({2, 3}).set_requires_grad(true), other = at::ones({2, 3}).set_requires_grad(true);
+  const auto place = GradientPlace::put_on(leaf);
+  EXPECT_EQ(GradientPlace::open_on(leaf), nullptr);
+  place->open(at::zeros({2, 3}), true);
+  EXPECT_EQ(GradientPlace::open_on(leaf), place.get());
+  for (const at::Tensor& without : {other, leaf.detach(), leaf.t(), leaf.view({6}), leaf.variable_data(), leaf.clone()})
+    EXPECT_EQ(GradientPlace::open_on(without), nullptr);
 }
 
 }  // namespace

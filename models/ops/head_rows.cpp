@@ -34,7 +34,8 @@ std::vector<std::int64_t> meta::logits_chunks(const at::Tensor& rows, std::int64
 }
 
 void composed::add_product_(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
-  composed::matrix_product_into(sum, a.t(), b, true);
+  at::Tensor into = sum;
+  zero::matrix_product_into(into, a.t(), b, true);
 }
 
 }  // namespace zero

@@ -3,11 +3,13 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
+#include <ATen/OpMathType.h>
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "models/ops/head_rows.h"
 #include "tests/unit/models/deterministic.h"
 #include "tests/unit/models/small_model.h"
 
@@ -110,6 +112,22 @@ TEST_P(MatrixProduct, KnowsNoThreadsWhereItIsDeterministic) {
         EXPECT_LT(error(got, a, b, add ? before : at::Tensor()), 1);
       }
     }
+  }
+}
+
+// The head's gradient, of one chunk of logits after another.
+TEST_P(MatrixProduct, SumsOfTheHeadKnowNoThreadsWhereTheyAreDeterministic) {
+  const Deterministic while_tested;
+  const at::Tensor logits = random({8192, 70}, 1, GetParam()), z = random({8192, 52}, 2, GetParam()),
+                   before = random({70, 52}, 3, at::toOpMathType(GetParam()));
+  at::set_num_threads(1);
+  at::Tensor expected = before.clone();
+  add_product_(expected, logits, z);
+  for (const int threads : {2, 3}) {
+    at::set_num_threads(threads);
+    at::Tensor got = before.clone();
+    add_product_(got, logits, z);
+    EXPECT_TRUE(at::equal(got, expected)) << threads << " threads";
   }
 }
 

@@ -1,75 +1,75 @@
 #include "zero/prove/proof_folder.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/log.h"
 
 namespace zero {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A kept one has another name, under which nobody looks for what is to be removed.
-const std::string temporary = "zero-proof-", kept = "zero-prove-", pattern = "XXXXXX";
+// What a run that dies still writes makes a removal fail.
+constexpr const char* watch =
+    "while read -r line; do :; done; for n in 1 2 3 4 5; do rm -rf -- \"$0\" && break; sleep 1; done";
 
-/// Removes the folder if it is this user's and nobody has locked it.
-void remove_abandoned(const fs::path& folder) {
-  const int lock = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (lock < 0) return;
-  struct stat status {};
-  if (::fstat(lock, &status) == 0 && status.st_uid == ::geteuid() && ::flock(lock, LOCK_EX | LOCK_NB) == 0) {
-    std::error_code error;
-    fs::remove_all(folder, error);
-    if (!error) log_info("removed ", folder.string(), ", which a zero_prove that was killed has left");
-  }
-  ::close(lock);
-}
-
-void remove_abandoned_in(const std::string& place) {
-  std::error_code none;
-  for (fs::directory_iterator entry(place, none), end; !none && entry != end; entry.increment(none)) {
-    const std::string name = entry->path().filename().string();
-    if (name.starts_with(temporary) && name.size() == temporary.size() + pattern.size())
-      remove_abandoned(entry->path());
-  }
-}
-
-bool is_there(const std::string& path, int file) {
-  struct stat held {
-  }, named{};
-  return ::fstat(file, &held) == 0 && ::lstat(path.c_str(), &named) == 0 && held.st_ino == named.st_ino;
+// A session of its own: what ends all of a terminal's processes does not end this one.
+[[noreturn]] void become_watcher(const char* folder, int reader) {
+  setsid();
+  dup2(reader, STDIN_FILENO);
+  const int nothing = open("/dev/null", O_RDWR);
+  dup2(nothing, STDOUT_FILENO);
+  dup2(nothing, STDERR_FILENO);
+  execl("/bin/sh", "sh", "-c", watch, folder, static_cast<char*>(nullptr));
+  _exit(1);
 }
 
 }  // namespace
 
-// The lock goes on in the programs that are started. Until it is taken another proof may hold the folder for abandoned.
 ProofFolder::ProofFolder(const std::string& place, bool keep) : keep_(keep) {
-  const std::string base = place.empty() ? fs::temp_directory_path().string() : place;
-  remove_abandoned_in(base);
-  do {
-    if (lock_ >= 0) ::close(lock_);
-    path_ = base + "/" + (keep ? kept : temporary) + pattern;
-    if (!::mkdtemp(path_.data()))
-      throw InputError(base + ": no folder can be made there: " + std::strerror(errno) +
-                       "; name another one by --scratch");
-    lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY);
-    if (lock_ >= 0) ::flock(lock_, LOCK_EX | LOCK_NB);
-  } while (lock_ >= 0 && !is_there(path_, lock_));
+  const fs::path base = place.empty() ? fs::temp_directory_path() : fs::absolute(place);
+  path_ = (base / "zero-prove-XXXXXX").string();
+  if (!::mkdtemp(path_.data()))
+    throw InputError(base.string() + ": no folder can be made there: " + std::strerror(errno) +
+                     "; name another one by --scratch");
+  if (!keep_) start_watcher();
+}
+
+// The programs that are started inherit the writing end.
+void ProofFolder::start_watcher() {
+  int ends[2];
+  const bool has_pipe = ::pipe(ends) == 0;
+  if (has_pipe) watcher_ = ::fork();
+  if (watcher_ == 0) {
+    ::close(ends[1]);
+    become_watcher(path_.c_str(), ends[0]);
+  }
+  const int error = errno;
+  if (has_pipe) {
+    ::close(ends[0]);
+    alive_ = ends[1];
+  }
+  if (watcher_ > 0) return;
+  if (has_pipe) ::close(alive_);
+  ::rmdir(path_.c_str());
+  throw Error(path_ + ": the process that removes it cannot be started: " + std::strerror(error));
 }
 
 ProofFolder::~ProofFolder() {
+  if (keep_) return;
   std::error_code none;
-  if (!keep_) fs::remove_all(path_, none);
-  if (lock_ >= 0) ::close(lock_);
+  fs::remove_all(path_, none);
+  ::kill(watcher_, SIGKILL);
+  while (::waitpid(watcher_, nullptr, 0) < 0 && errno == EINTR) continue;
+  ::close(alive_);
 }
 
 }  // namespace zero

@@ -1,0 +1,97 @@
+#include "zero/prove/proof_folder.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/error.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace zero {
+namespace {
+
+namespace fs = std::filesystem;
+
+// As a run would.
+void write_into(const std::string& folder) {
+  fs::create_directories(folder + "/disk");
+  std::ofstream(folder + "/disk/states") << "states";
+}
+
+/// A process that makes a folder, tells its path to `told`, and waits to be killed. Another one that it started goes on
+/// until `ends` has an end of file.
+pid_t start_proof(const std::string& place, int told, const int (&ends)[2]) {
+  const pid_t proof = ::fork();
+  if (proof != 0) return proof;
+  ::close(ends[1]);
+  const ProofFolder folder(place, false);
+  write_into(folder.path());
+  if (::fork() == 0) {
+    char nothing = 0;
+    ::_exit(::read(ends[0], &nothing, 1) == 0 ? 0 : 1);
+  }
+  if (::write(told, folder.path().data(), folder.path().size()) < 0) ::_exit(1);
+  while (true) ::pause();
+}
+
+TEST(ProofFolder, IsRemovedWithAllThatIsInItUnlessKept) {
+  const TemporaryFolder place;
+  std::string removed, kept;
+  for (const bool keep : {false, true}) {
+    const ProofFolder folder(place.path(), keep);
+    write_into(folder.path());
+    (keep ? kept : removed) = folder.path();
+  }
+  EXPECT_FALSE(fs::exists(removed));
+  EXPECT_TRUE(fs::exists(kept + "/disk/states"));
+}
+
+TEST(ProofFolder, TouchesNoOtherWhateverItsName) {
+  const TemporaryFolder place;
+  std::string kept;
+  {
+    const ProofFolder folder(place.path(), true);
+    kept = folder.path();
+  }
+  for (const char* name : {"zero-proof-report", "zero-prove-report"}) write_into(place.path() + "/" + name);
+  { const ProofFolder folder(place.path(), false); }
+  for (const char* name : {"zero-proof-report", "zero-prove-report"})
+    EXPECT_TRUE(fs::exists(place.path() + "/" + name + "/disk/states")) << name;
+  EXPECT_TRUE(fs::exists(kept));
+}
+
+TEST(ProofFolder, OfAKilledProofGoesWhenItsRunsHaveEnded) {
+  const TemporaryFolder place;
+  int told[2], ends[2];
+  ASSERT_EQ(::pipe(told), 0);
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t proof = start_proof(place.path(), told[1], ends);
+  ASSERT_GT(proof, 0);
+  ::close(ends[0]);
+  char path[4096];
+  const auto length = ::read(told[0], path, sizeof path);
+  ASSERT_GT(length, 0);
+  const std::string folder(path, std::size_t(length));
+  ::kill(proof, SIGKILL);
+  ::waitpid(proof, nullptr, 0);
+  EXPECT_TRUE(fs::exists(folder + "/disk/states"));
+  ::close(ends[1]);
+  for (int i = 0; i < 6000 && fs::exists(folder); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_FALSE(fs::exists(folder));
+  ::close(told[0]);
+  ::close(told[1]);
+}
+
+TEST(ProofFolder, NamesThePlaceWhereNoneCanBeMade) {
+  const TemporaryFolder place;
+  EXPECT_THROW(ProofFolder(place.path() + "/nowhere", false), InputError);
+}
+
+}  // namespace
+}  // namespace zero

@@ -163,7 +163,6 @@ void ShardedModel::Impl::backward(const torch::Tensor& loss, std::optional<doubl
 }
 
 double ShardedModel::Impl::total_weight() {
-  if (!progress.weighted) return double(progress.micro_batches) * world.size();
   const at::Tensor sum = at::full({1}, progress.weight, at::kDouble);
   mesh.host().all_reduce(sum, {at::kDouble, false}, {Phase::optimizer});
   return above_0(sum.item<double>());
@@ -217,7 +216,6 @@ double ShardedModel::Impl::agree_on_step(double lr) {
       throw InputError(text("optimizer.step() on process ", r, " has ", all[r].describe(), ", on process 0 ",
                             all[0].describe(), ": all processes take the same"));
     }
-  if (!progress.weighted) return double(progress.micro_batches) * world.size();
   return above_0(sum_of_weights(all));
 }
 

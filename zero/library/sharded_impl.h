@@ -15,7 +15,7 @@ struct StepProgress {
   int done = 0;           // backward passes so far
   bool guarded = false;   // an Accumulation lives
   bool weighted = false;  // micro-batches have weights
-  double weight = 0;      // of this process's micro-batches so far
+  double weight = 0;      // of this process's micro-batches so far; without weights each counts 1
 
   bool is_last() const { return done + 1 == micro_batches; }
   bool is_complete() const { return done == micro_batches; }

@@ -135,6 +135,45 @@ TEST_P(ModuleSteps, AStepHasTwoCollectivesBesideThoseOfStates) {
   }
 }
 
+/// What a step gives: the norm, gradients and new parameters.
+std::map<std::string, at::Tensor> step_of(Model& model, ShardedOptimizer& optimizer,
+                                          const std::vector<double>& inputs) {
+  for (std::size_t micro = 0; micro < inputs.size(); ++micro) {
+    const Accumulation part = model.accumulate(int(inputs.size()));
+    model.backward(model(input() * inputs[micro]).sum());
+  }
+  std::map<std::string, at::Tensor> result;
+  model.for_each_gradient(
+      [&](const std::string& name, const at::Tensor& value) { result["gradient of " + name] = value.clone(); });
+  result["norm"] = at::scalar_tensor(optimizer.step().grad_norm);
+  model.for_each_parameter([&](const std::string& name, const at::Tensor& value) { result[name] = value.clone(); });
+  return result;
+}
+
+// Each micro-batch counts alike, whoever has it. Where gradients travel with each, calls differ.
+TEST_P(ModuleSteps, ProcessesMayHaveDifferentNumbersOfMicroBatches) {
+  const std::vector<double> first{1, 2, 3}, second{4, 5}, all{1, 2, 3, 4, 5};
+  const auto run_on = [](int ranks, int stage, const std::function<const std::vector<double>&(int rank)>& inputs_of) {
+    std::vector<std::map<std::string, at::Tensor>> results(static_cast<std::size_t>(ranks));
+    on_ranks(ranks, [&](const World& world) {
+      Model model(Pair(), world, {.stage = stage});
+      ShardedOptimizer optimizer = model.optimizer(SgdOptions{.lr = 0.1});
+      results[std::size_t(world.rank())] = step_of(model, optimizer, inputs_of(world.rank()));
+    });
+    return results;
+  };
+  const auto on_two = [&] {
+    return run_on(2, GetParam(), [&](int rank) -> const std::vector<double>& { return rank == 0 ? first : second; });
+  };
+  if (GetParam() >= 2) {
+    EXPECT_THAT(on_two, ::testing::ThrowsMessage<std::exception>(::testing::HasSubstr("mismatch of collectives")));
+    return;
+  }
+  const auto want = run_on(1, 0, [&](int) -> const std::vector<double>& { return all; }).front();
+  for (const auto& result : on_two())
+    for (const auto& [name, value] : result) EXPECT_TRUE(at::allclose(value, want.at(name))) << name;
+}
+
 TEST_P(ModuleSteps, GradientsOfOtherBackwardsAreNotOfTheStep) {
   on_ranks(2, [&](const World& world) {
     Pair net;
@@ -225,7 +264,7 @@ TEST_P(ModuleSteps, AnOptimizerBeginsAnewWithLoadedWeights) {
   std::filesystem::remove(path);
 }
 
-INSTANTIATE_TEST_SUITE_P(Stages, ModuleSteps, ::testing::Values(0, 2, 3));
+INSTANTIATE_TEST_SUITE_P(Stages, ModuleSteps, ::testing::Values(0, 1, 2, 3));
 
 // 1001 is 1000 in bf16: what gradients are multiplied by is what they are divided by.
 TEST(ModuleSteps, WeightsRoundAsTheLossDoes) {

@@ -119,9 +119,10 @@ class ShardedModel {
   /// until the end of the micro-batch.
   [[nodiscard]] Accumulation accumulate(int micro_batches, bool ends = false);
 
-  /// Gradients of the loss, a scalar, averaged over processes and micro-batches; with weights, averaged by those, as
-  /// the sizes of batches that differ: the gradient is then that of the mean over all samples. One weight of all
-  /// processes and micro-batches of a step is given, or none. Collective.
+  /// Gradients of the loss, a scalar, averaged over the micro-batches of all processes; with weights, averaged by those, as
+  /// the sizes of batches that differ: the gradient is then that of the mean over all samples. All processes and
+  /// micro-batches of a step have a weight, or none has. Stages 0 and 1: processes may have more or fewer micro-batches than
+  /// others, at least one. Collective.
   void backward(const torch::Tensor& loss);
   void backward(const torch::Tensor& loss, double weight);
 

@@ -139,6 +139,7 @@ ShardedModule& ShardedModel::Impl::divided(const char* call) const {
 
 void ShardedModel::Impl::backward(const torch::Tensor& loss, std::optional<double> weight) {
   ShardedModule& model = divided("backward()");
+  model.check_all_take_part("backward()");
   if (!progress.guarded && progress.micro_batches > 1 && progress.done > 0 && !progress.is_complete())
     throw InputError(
         "backward() in the middle of an accumulation: each of its micro-batches has its model.accumulate(n)");

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory_tracker.h"
+#include "comm/sole_work.h"
 #include "zero/core/buffers/flat_storage.h"
 #include "zero/modules/module_weights.h"
 
@@ -89,11 +90,25 @@ ParameterGroup::TensorSink ShardedModule::under_all_names(const Visit& visit) co
   };
 }
 
-void ShardedModule::for_each_parameter(const Visit& visit) { states_->export_weights(under_all_names(visit)); }
+void ShardedModule::for_each_parameter(const Visit& visit) {
+  check_all_take_part("for_each_parameter()");
+  states_->export_weights(under_all_names(visit));
+}
 
 void ShardedModule::for_each_gradient(const Visit& visit) { states_->export_gradients(under_all_names(visit)); }
 
+void ShardedModule::check_all_take_part(const std::string& call) const {
+  const int ranks = states_->mesh().ranks().size();
+  if (ranks > 1 && SoleWork::is_under_way())
+    throw InputError(
+        text(call, " of a model of ", ranks,
+             " ranks, inside of what one rank does alone while the others wait (on_main(), main_first()): "
+             "they would not take part. Use the model on all ranks, outside of it, and do inside of it what "
+             "one does with the results"));
+}
+
 void ShardedModule::before_read(const std::string& operation, const std::vector<int>& groups) {
+  check_all_take_part(operation);
   const CategoryScope scope(MemoryCategory::activations);
   const bool planned = in_backward_ || at::GradMode::is_enabled();
   open_->use(groups, in_backward_ ? Phase::backward : Phase::forward, planned);

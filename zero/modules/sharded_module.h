@@ -28,6 +28,10 @@ class ShardedModule final : private ParameterWatcher {
   ShardedModule(const ShardedModule&) = delete;
   ShardedModule& operator=(const ShardedModule&) = delete;
 
+  /// Throws InputError that names the call where one rank alone makes it while the others wait (comm/sole_work.h): at every
+  /// stage, before anything changes. Uses of parameters are checked so, and for_each_parameter().
+  void check_all_take_part(const std::string& call) const;
+
   /// Gradients of weight x loss are added to those of the step. `loss`: a scalar. Throws InputError for a loss that no
   /// parameter has a part in, and whatever backward throws; the step's gradients are then dropped. Collective.
   void backward(const at::Tensor& loss, double weight, MicroBatch micro);

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "tests/sim/modules/library_world.h"
+#include "tests/unit/message_of.h"
 
 namespace zero::testing {
 namespace {
@@ -133,6 +134,34 @@ TEST_P(ModuleSteps, AStepHasTwoCollectivesBesideThoseOfStates) {
     });
     EXPECT_EQ(calls, 2) << weighted;
   }
+}
+
+// Nothing is half done after the refusal: what was under way goes on.
+TEST_P(ModuleSteps, WorkOfTheMainProcessMayNotUseTheModel) {
+  run([](Model& model, ShardedOptimizer& optimizer) {
+    at::Tensor loss;
+    const auto expect_refused = [&](const std::function<void()>& use) {
+      EXPECT_THAT(message_of<InputError>([&] { model.world().on_main(use); }),
+                  ::testing::HasSubstr("inside of what one rank does alone"));
+    };
+    const auto expect_use_refused = [&] {
+      expect_refused([&] { model(input()); });
+      expect_refused([&] { (void)model->second->weight.sum(); });
+      expect_refused([&] { model.for_each_parameter([](const std::string&, const at::Tensor&) {}); });
+    };
+    expect_use_refused();
+    for (int micro = 0; micro < 2; ++micro) {
+      const Accumulation part = model.accumulate(2);
+      loss = loss_of(model);
+      expect_use_refused();
+      expect_refused([&] { model.backward(loss); });
+      model.backward(loss);
+    }
+    expect_refused([&] { optimizer.step(); });
+    expect_refused([&] { model.for_each_gradient([](const std::string&, const at::Tensor&) {}); });
+    expect_gradients(model);
+    EXPECT_TRUE(optimizer.step().taken);
+  });
 }
 
 /// What a step gives: the norm, gradients and new parameters.

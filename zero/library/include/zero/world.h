@@ -36,8 +36,9 @@ class World {
 
   void barrier() const;
   /// The main process alone does the work, on a thread of its own; the others wait for it, however long it takes: the
-  /// deadline is for coming here. What it throws is thrown everywhere. The work calls nothing of World or of a sharded model
-  /// (refused where it reaches other processes). On all processes, not inside of `if (world.is_main())`.
+  /// deadline is for coming here. What it throws is thrown everywhere. The work uses no
+  /// sharded model and calls nothing of World that reaches other processes: InputError, which leaves the model as it was. On
+  /// all processes, not inside of `if (world.is_main())`.
   void on_main(const std::function<void()>& work) const;
   /// The main process does the work before the others do (downloads, caches), by the same rules; the main one waits an hour
   /// for theirs at most.

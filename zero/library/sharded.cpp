@@ -9,6 +9,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <iomanip>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -183,10 +184,10 @@ struct StepTerms {
   double lr, max_norm, weighted, weight;
 
   static constexpr std::size_t numbers = 4;
-  /// "the learning rate 0.1, clip(1) and micro-batches without weights"
+  /// "the learning rate 0.5, clip(1) and micro-batches without weights". Numbers that differ are told apart.
   std::string describe() const {
-    return text("the learning rate ", lr, ", clip(", max_norm, ") and micro-batches ", weighted ? "with" : "without",
-                " weights");
+    return text(std::setprecision(17), "the learning rate ", lr, ", clip(", max_norm, ") and micro-batches ",
+                weighted ? "with" : "without", " weights");
   }
   bool agrees_with(const StepTerms& o) const { return lr == o.lr && max_norm == o.max_norm && weighted == o.weighted; }
 };

@@ -222,6 +222,10 @@ TEST_P(Misuse, StepsThatDiffer) {
         model.backward(model(input()).sum());
         optimizer.step(model.world().is_main() ? 1e-3 : 1e-2);
       });
+  expect("the learning rate 0.0010000000474974513, clip(0) and", [](Model& model, ShardedOptimizer& optimizer) {
+    model.backward(model(input()).sum());
+    optimizer.step(model.world().is_main() ? 1e-3 : double(1e-3F));
+  });
   expect("micro-batches with weights, on process 0", [](Model& model, ShardedOptimizer& optimizer) {
     const at::Tensor loss = model(input()).sum();
     model.world().is_main() ? model.backward(loss) : model.backward(loss, 3);

@@ -18,15 +18,19 @@ namespace {
 constexpr std::size_t longest = std::size_t{1} << 30;  // bytes of one MPI message: its counts are ints
 
 /// What a message tells of its call in MPI's tag, for which 15 bits are sure: kind, phase and type of the data can be read
-/// from it; unit and group are what is left of it, and only compared.
+/// from it; unit and group are what is left of it, one bit at least, and only compared.
 class CallMark {
  public:
   CallMark(const CallRecord& call, int largest) {
     // What one side sends the other one receives: one kind.
     const CollectiveKind kind = call.kind == CollectiveKind::recv ? CollectiveKind::send : call.kind;
     const int words = (int(kind) * phases + int(call.tag.phase)) * types + int(call.type);
+    // Turns of a circle, so that neighbours, and those who walk along with them, part by its first bit too.
+    constexpr std::uint32_t unit_turn = 0x9E3779B1, group_turn = 0xC13FA9A9;
+    const std::uint32_t turned =
+        std::uint32_t(call.tag.unit + 1) * unit_turn + std::uint32_t(call.tag.group + 1) * group_turn;
     const int places = (largest + 1) / readable;
-    tag_ = (call.tag.unit + 1 + 61 * (call.tag.group + 1)) % places * readable + words;
+    tag_ = int(std::uint64_t(turned) * std::uint64_t(places) >> 32) * readable + words;
   }
   int tag() const { return tag_; }
 
@@ -154,7 +158,7 @@ Messages::Messages(int handle, std::chrono::duration<double> deadline) : impl_(s
   check_mpi(MPI_Comm_size(impl_->comm, &impl_->size), "MPI_Comm_size");
   int* largest = nullptr;
   int known = 0;
-  MPI_Comm_get_attr(impl_->comm, MPI_TAG_UB, &largest, &known);
+  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &largest, &known);  // the library's; a group that was split lacks it
   if (known) impl_->largest_tag = std::min(*largest, 1 << 30);
   impl_->learn_names();
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <numeric>
 
 #include "comm/agreement.h"
 #include "comm/world/job.h"
@@ -21,6 +22,12 @@ std::unique_ptr<Communicator> make(MpiOptions options) { return make_mpi_communi
 template <class Body>
 std::string failure_of(Body body) {
   return outcome_of(body).message;
+}
+
+std::vector<int> all_ranks(int size) {
+  std::vector<int> ranks(size);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
 }
 
 class MpiConformance : public testing::TestWithParam<std::tuple<ConformanceCase, SharedMemory>> {};
@@ -146,19 +153,24 @@ TEST_P(MpiFailures, other_counts_of_a_pair_are_refused) {
 TEST_P(MpiFailures, calls_for_another_purpose_are_refused) {
   if (mpi_world().size() == 1) GTEST_SKIP() << "nobody to disagree with";
   const CallTag computing{Phase::forward, 2, 1};
-  for (const CallTag other :
-       {CallTag{Phase::save, 2, 1}, CallTag{Phase::forward, 3, 1}, CallTag{Phase::forward, 2, 0}}) {
-    auto c = make({.deadline = duration<double>(1), .shared_memory = GetParam()});
-    const at::Tensor full = at::zeros({4 * c->size()}), own = at::zeros({4});
-    const std::string message = failure_of([&] { c->all_gather_into(full, own, c->rank() == 0 ? other : computing); });
-    mpi_world().control().barrier();
-    if (c->rank() != 0) continue;
-    EXPECT_THAT(message, testing::StartsWith("mismatch of collectives: rank 0 called #0 all_gather"));
-    EXPECT_THAT(message, HasSubstr(std::string("(") + name_of(other.phase)));
-    EXPECT_THAT(message, testing::AnyOf(HasSubstr("called all_gather of float (forward)"),
-                                        HasSubstr("(forward, unit 2, group 1)")));
-    EXPECT_THAT(message, HasSubstr("all ranks make the same calls in the same order"));
-  }
+  for (const bool split : {false, true})
+    for (const CallTag other :
+         {CallTag{Phase::save, 2, 1}, CallTag{Phase::forward, 3, 1}, CallTag{Phase::forward, 2, 0},
+          CallTag{Phase::forward, 3, 2}, CallTag{Phase::forward, 1, 2}}) {
+      auto c = make({.deadline = duration<double>(1), .shared_memory = GetParam()});
+      if (split) c = c->split(all_ranks(c->size()));
+      const at::Tensor full = at::zeros({4 * c->size()}), own = at::zeros({4});
+      const std::string message =
+          failure_of([&] { c->all_gather_into(full, own, c->rank() == 0 ? other : computing); });
+      mpi_world().control().barrier();
+      if (c->rank() != 0) continue;
+      SCOPED_TRACE(testing::Message() << "unit " << other.unit << ", group " << other.group << ", split " << split);
+      EXPECT_THAT(message, testing::StartsWith("mismatch of collectives: rank 0 called #0 all_gather"));
+      EXPECT_THAT(message, HasSubstr(std::string("(") + name_of(other.phase)));
+      EXPECT_THAT(message, testing::AnyOf(HasSubstr("called all_gather of float (forward)"),
+                                          HasSubstr("(forward, unit 2, group 1)")));
+      EXPECT_THAT(message, HasSubstr("all ranks make the same calls in the same order"));
+    }
 }
 
 TEST_P(MpiFailures, calls_of_another_kind_are_refused) {

@@ -81,10 +81,10 @@ bool is_same_call(const CallRecord& a, const CallRecord& b) {
   return a.kind == b.kind && same_numel && a.type == b.type && a.peer == b.peer && a.tag == b.tag;
 }
 
-std::string describe_mismatch(int rank, const std::string& call, int other_rank, const std::string& other_call) {
+std::string describe_mismatch(const std::string& rank, const std::string& call, const std::string& other_rank,
+                              const std::string& other_call) {
   std::ostringstream out;
-  out << "mismatch of collectives: rank " << rank << " called " << call << ", but rank " << other_rank << " called "
-      << other_call
+  out << "mismatch of collectives: " << rank << " called " << call << ", but " << other_rank << " called " << other_call
       << ": all ranks make the same calls in the same order, and none is inside of what one rank alone does";
   return out.str();
 }

@@ -65,7 +65,8 @@ struct CallRecord {
 /// or groups of parameters may be alike otherwise. Ranks of an all_to_all send different numbers.
 bool is_same_call(const CallRecord& a, const CallRecord& b);
 
-/// The message where they have not: whose call is which, in words, and the rule.
-std::string describe_mismatch(int rank, const std::string& call, int other_rank, const std::string& other_call);
+/// The message where they have not: whose call is which, in words, and the rule. Ranks are named as people know them.
+std::string describe_mismatch(const std::string& rank, const std::string& call, const std::string& other_rank,
+                              const std::string& other_call);
 
 }  // namespace zero

@@ -139,13 +139,14 @@ struct Messages::Impl {
       const Pending& p = lane.pending[i];
       if (lane.statuses[i].MPI_ERROR == MPI_ERR_PENDING) continue;
       if (p.is_recv && lane.statuses[i].MPI_TAG != tag)
-        throw Error(describe_mismatch(rank, call.describe(), p.peer, CallMark::describe(lane.statuses[i].MPI_TAG)));
+        throw Error(
+            describe_mismatch(name(rank), call.describe(), name(p.peer), CallMark::describe(lane.statuses[i].MPI_TAG)));
       check_mpi(lane.statuses[i].MPI_ERROR, call.describe().c_str());
       int count = 0;
       if (p.is_recv) MPI_Get_count(&lane.statuses[i], MPI_BYTE, &count);
       if (p.is_recv && static_cast<std::size_t>(count) != p.bytes)
-        throw Error(describe_mismatch(rank, text(call.describe(), " and expects ", p.bytes, " bytes"), p.peer,
-                                      text(CallMark::describe(tag), " and sent ", count)));
+        throw Error(describe_mismatch(name(rank), text(call.describe(), " and expects ", p.bytes, " bytes"),
+                                      name(p.peer), text(CallMark::describe(tag), " and sent ", count)));
     }
   }
 };
@@ -171,6 +172,7 @@ Messages::~Messages() {
 
 int Messages::rank() const { return impl_->rank; }
 int Messages::size() const { return impl_->size; }
+std::string Messages::name(int r) const { return impl_->name(r); }
 int Messages::handle() const { return MPI_Comm_c2f(impl_->comm); }
 
 void Messages::begin(const CallRecord& call) {

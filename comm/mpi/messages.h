@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "comm/communicator.h"
 
@@ -17,6 +18,8 @@ class Messages {
 
   int rank() const;
   int size() const;
+  /// Of rank r of the group, as people know it: "rank 5", its rank in the job, and its node where there are several.
+  std::string name(int r) const;
   int handle() const;
 
   /// What follows belongs to this call. Its kind, type and tag go along, in the tag of MPI's messages.

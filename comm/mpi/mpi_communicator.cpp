@@ -56,7 +56,9 @@ SharedSegment share(Communicator& group, std::size_t bytes) {
 std::unique_ptr<Communicator> make_shared_memory(std::shared_ptr<Messages> messages, const MpiOptions& options,
                                                  Communicator& patient) {
   const WindowShape shape{messages->size(), options.slots, options.slot_bytes};
-  SharedWindow window(share(patient, shape.bytes()), shape, messages->rank(), options.deadline);
+  std::vector<std::string> names;
+  for (int r = 0; r < messages->size(); ++r) names.push_back(messages->name(r));
+  SharedWindow window(share(patient, shape.bytes()), shape, messages->rank(), std::move(names), options.deadline);
   return std::make_unique<SharedMemoryCommunicator>(std::move(messages), options, std::move(window));
 }
 

@@ -45,13 +45,13 @@ std::int64_t stream_bytes(const CountTables& tables, int r, int to, std::int64_t
   return bytes;
 }
 
-void check_counts(const CountTables& tables, const CallRecord& call) {
+void check_counts(const CountTables& tables, const CallRecord& call, const Messages& group) {
   const int ranks = static_cast<int>(tables.size());
   for (int from = 0; from < ranks; ++from)
     for (int to = 0; to < ranks; ++to)
       if (tables[from][to] != tables[to][ranks + from])
-        throw Error(text("mismatch of collectives: in ", call.describe(), " rank ", from, " sends ", tables[from][to],
-                         " to rank ", to, ", which expects ", tables[to][ranks + from]));
+        throw Error(text("mismatch of collectives: in ", call.describe(), " ", group.name(from), " sends ",
+                         tables[from][to], " to ", group.name(to), ", which expects ", tables[to][ranks + from]));
 }
 
 }  // namespace
@@ -247,7 +247,7 @@ void SharedMemoryCommunicator::do_all_to_all(const at::Tensor& out, const std::v
     const auto* table = reinterpret_cast<const std::int64_t*>(window_.slot_of(r));
     tables[r].assign(table, table + 2 * ranks);
   }
-  check_counts(tables, call);
+  check_counts(tables, call, messages());
   std::int64_t longest = 0;
   for (int r = 0; r < ranks; ++r) longest = std::max(longest, stream_bytes(tables, r, r, element));
   for (int away = 1; away < ranks; ++away) {

@@ -26,9 +26,14 @@ std::size_t WindowShape::bytes() const {
   return ranks * (pages(sizeof(SharedWindow::RankState)) + slots * pages(slot_bytes));
 }
 
-SharedWindow::SharedWindow(SharedSegment segment, const WindowShape& shape, int rank,
+SharedWindow::SharedWindow(SharedSegment segment, const WindowShape& shape, int rank, std::vector<std::string> names,
                            std::chrono::duration<double> deadline)
-    : segment_(std::move(segment)), shape_(shape), rank_(rank), deadline_(deadline), compared_(shape.ranks) {
+    : segment_(std::move(segment)),
+      shape_(shape),
+      rank_(rank),
+      names_(std::move(names)),
+      deadline_(deadline),
+      compared_(shape.ranks) {
   ZERO_CHECK(shape.slots >= 2 && shape.slots < recent_calls && segment_.bytes() >= shape.bytes(),
              "a window of this shape does not fit");
   if (shape.ranks > cores()) limits_ = {.spins = 20, .yields = 20};
@@ -86,7 +91,7 @@ void SharedWindow::compare(int r) {
   if (published.index == calls_ && is_same_call(published.call, call_)) return;
   const std::uint64_t theirs = state_of(r).calls.load(std::memory_order_acquire);
   const CallRecord& other = published.index == calls_ ? published.call : state_of(r).recent[theirs % recent_calls].call;
-  throw Error(describe_mismatch(rank_, call_.describe(), r, other.describe()));
+  throw Error(describe_mismatch(names_[rank_], call_.describe(), names_[r], other.describe()));
 }
 
 void SharedWindow::give_up(bool posted, std::uint32_t round) {
@@ -97,13 +102,15 @@ void SharedWindow::give_up(bool posted, std::uint32_t round) {
     const std::string last =
         calls ? state_of(r).recent[calls % recent_calls].call.describe() : std::string("no call yet");
     if (has_ended(r))
-      throw Error(text(call_.describe(), " on rank ", rank_, " waits for rank ", r, ", which has ended after ", last,
+      throw Error(text(call_.describe(), " on ", names_[rank_], " waits for ", names_[r], ", which has ended after ",
+                       last,
                        ": its program has returned, or let go of its model. All ranks make the same calls to the end, "
                        "one that has nothing to do too"));
-    missing += text(missing.empty() ? "rank " : "; rank ", r, ", which has come to ", last);
+    missing += text(missing.empty() ? "" : "; ", names_[r], ", which has come to ", last);
   }
-  throw Error(text("deadline of ", deadline_.count(), " s passed in ", call_.describe(), " on rank ", rank_, " of ",
-                   shape_.ranks, ": waiting for ", missing.empty() ? "ranks that came just now" : missing));
+  throw Error(text("deadline of ", deadline_.count(), " s passed in ", call_.describe(), " on ", names_[rank_],
+                   " among ", shape_.ranks, " ranks: waiting for ",
+                   missing.empty() ? "ranks that came just now" : missing));
 }
 
 }  // namespace zero

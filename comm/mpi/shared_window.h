@@ -27,8 +27,9 @@ struct WindowShape {
 
 class SharedWindow {
  public:
-  /// `segment` holds shape.bytes() zeros at first use.
-  SharedWindow(SharedSegment segment, const WindowShape& shape, int rank, std::chrono::duration<double> deadline);
+  /// `segment` holds shape.bytes() zeros at first use. `names` are what messages call the ranks.
+  SharedWindow(SharedSegment segment, const WindowShape& shape, int rank, std::vector<std::string> names,
+               std::chrono::duration<double> deadline);
   SharedWindow(SharedWindow&&) noexcept = default;
   /// Whoever waits for this rank from now on is told so at once.
   ~SharedWindow();
@@ -76,13 +77,14 @@ class SharedWindow {
   SharedSegment segment_;
   WindowShape shape_;
   int rank_;
+  std::vector<std::string> names_;
   std::chrono::duration<double> deadline_;
   SpinLimits limits_;
   CallRecord call_;
   std::uint64_t calls_ = 0;
   std::uint32_t write_round_ = 0;
   std::uint32_t read_round_ = 0;
-  std::vector<bool> compared_;  // with whom the current call has been compared
+  std::vector<bool> compared_;                   // with whom the current call has been compared
 };
 
 }  // namespace zero

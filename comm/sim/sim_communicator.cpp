@@ -219,8 +219,8 @@ class SimCommunicator final : public Communicator {
     const CallRecord& first = group_->offers[0].call;
     for (int r = 1; r < size(); ++r)
       if (!is_same_call(first, group_->offers[r].call))
-        fail(
-            describe_mismatch(group_->ranks[0], first.describe(), group_->ranks[r], group_->offers[r].call.describe()));
+        fail(describe_mismatch(text("rank ", group_->ranks[0]), first.describe(), text("rank ", group_->ranks[r]),
+                               group_->offers[r].call.describe()));
     if (first.kind == CollectiveKind::all_to_all) compare_counts();
   }
 

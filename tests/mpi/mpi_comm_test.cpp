@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <numeric>
 
+#include "base/log.h"
 #include "comm/agreement.h"
 #include "comm/world/job.h"
 #include "tests/mpi/mpi_world.h"
@@ -22,12 +22,6 @@ std::unique_ptr<Communicator> make(MpiOptions options) { return make_mpi_communi
 template <class Body>
 std::string failure_of(Body body) {
   return outcome_of(body).message;
-}
-
-std::vector<int> all_ranks(int size) {
-  std::vector<int> ranks(size);
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
 }
 
 class MpiConformance : public testing::TestWithParam<std::tuple<ConformanceCase, SharedMemory>> {};
@@ -158,7 +152,7 @@ TEST_P(MpiFailures, calls_for_another_purpose_are_refused) {
          {CallTag{Phase::save, 2, 1}, CallTag{Phase::forward, 3, 1}, CallTag{Phase::forward, 2, 0},
           CallTag{Phase::forward, 3, 2}, CallTag{Phase::forward, 1, 2}}) {
       auto c = make({.deadline = duration<double>(1), .shared_memory = GetParam()});
-      if (split) c = c->split(all_ranks(c->size()));
+      if (split) c = c->duplicate();
       const at::Tensor full = at::zeros({4 * c->size()}), own = at::zeros({4});
       const std::string message =
           failure_of([&] { c->all_gather_into(full, own, c->rank() == 0 ? other : computing); });
@@ -182,6 +176,32 @@ TEST_P(MpiFailures, calls_of_another_kind_are_refused) {
   if (c->rank() != 0) return;
   EXPECT_THAT(message, HasSubstr("rank 0 called #0 barrier (on_main), but rank"));
   EXPECT_THAT(message, HasSubstr("all_reduce of"));
+}
+
+// People know the ranks of the job, not those of a group.
+TEST_P(MpiFailures, of_a_group_name_ranks_of_the_job) {
+  if (mpi_world().size() == 1) GTEST_SKIP() << "nobody to name";
+  const auto turned = [](double deadline) {
+    auto c = make({.deadline = duration<double>(deadline), .shared_memory = GetParam()});
+    std::vector<int> ranks(c->size());
+    for (int r = 0; r < c->size(); ++r) ranks[r] = c->size() - 1 - r;
+    return c->split(ranks);
+  };
+  const int own = mpi_world().rank(), last = mpi_world().size() - 1;
+  auto c = turned(1);
+  const at::Tensor full = at::zeros({4 * c->size()}), part = at::zeros({4});
+  std::string message = failure_of([&] { c->all_gather_into(full, part, {own == 0 ? Phase::save : Phase::forward}); });
+  mpi_world().control().barrier();
+  if (own == 0) {
+    EXPECT_THAT(message, testing::StartsWith("mismatch of collectives: rank 0 called #0 all_gather"));
+    EXPECT_THAT(message, testing::AnyOf(HasSubstr("but rank 1 called"), HasSubstr(text("but rank ", last, " called"))));
+  }
+  c = turned(0.2);
+  message = own == 0 ? "" : failure_of([&] { c->reduce_scatter(part, full); });
+  mpi_world().control().barrier();
+  if (own == 0) return;
+  EXPECT_THAT(message, HasSubstr(text(" on rank ", own, " among ", last + 1, " ranks: ")));
+  EXPECT_THAT(message, testing::AnyOf(HasSubstr("waiting for rank 0, which"), HasSubstr("no answer from rank 0")));
 }
 
 INSTANTIATE_TEST_SUITE_P(mpi, MpiFailures, testing::Values(SharedMemory::on, SharedMemory::off),

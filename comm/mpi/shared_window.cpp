@@ -40,7 +40,8 @@ SharedWindow::SharedWindow(SharedSegment segment, const WindowShape& shape, int 
 }
 
 SharedWindow::~SharedWindow() {
-  if (segment_.data()) state_of(rank_).ended.store(1, std::memory_order_release);
+  const bool unwinds = std::uncaught_exceptions() > exceptions_;
+  if (segment_.data() && !unwinds) state_of(rank_).ended.store(1, std::memory_order_release);
 }
 
 SharedWindow::RankState& SharedWindow::state_of(int r) const {

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,8 @@ class SharedWindow {
   SharedWindow(SharedSegment segment, const WindowShape& shape, int rank, std::vector<std::string> names,
                std::chrono::duration<double> deadline);
   SharedWindow(SharedWindow&&) noexcept = default;
-  /// Whoever waits for this rank from now on is told so at once.
+  /// Whoever waits for this rank from now on is told so at once; but while an exception is on its way, since that is the
+  /// cause, and is told of by who catches it.
   ~SharedWindow();
 
   int rank() const { return rank_; }
@@ -84,6 +86,7 @@ class SharedWindow {
   std::uint64_t calls_ = 0;
   std::uint32_t write_round_ = 0;
   std::uint32_t read_round_ = 0;
+  int exceptions_ = std::uncaught_exceptions();  // on their way when it was made
   std::vector<bool> compared_;                   // with whom the current call has been compared
 };
 

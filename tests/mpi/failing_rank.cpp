@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -21,9 +22,17 @@ void fail(const std::string& kind, Job& job) {
   if (kind == "stop") raise(SIGSTOP);
   if (kind == "exit") _exit(0);
   if (kind == "leave") std::exit(0);
-  if (kind == "throw") throw InputError("the file vanished");
+  if (kind.starts_with("throw")) throw InputError("the file vanished");
   if (kind == "check") ZERO_CHECK(false, "an invariant is broken");
 }
+
+/// Takes its time to go, after the communicators of the scope around.
+struct Slow {
+  bool is = false;
+  ~Slow() {
+    if (is) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  }
+};
 
 int meet(Job& job, const std::string& kind, int failing, SharedMemory shared_memory) {
   if (kind == "where") {
@@ -34,7 +43,9 @@ int meet(Job& job, const std::string& kind, int failing, SharedMemory shared_mem
     return ::write(1, line.data(), line.size()) == ssize_t(line.size()) ? 0 : 1;
   }
   job.configure({.deadline = std::chrono::seconds(2), .shared_memory = shared_memory});
-  Communicator& c = job.communicator();
+  const Slow goes_last{kind == "throw-late" && job.rank() == failing};
+  const std::unique_ptr<Communicator> group = kind == "throw-late" ? job.communicator().duplicate() : nullptr;
+  Communicator& c = group ? *group : job.communicator();
   if (kind == "agree")
     all_or_none(job.control(), [&] {
       if (job.rank() == failing) throw InputError("the file vanished");

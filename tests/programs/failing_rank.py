@@ -24,6 +24,7 @@ CASES = [
     ("exit", None, [r"rank 1|process rank"], []),
     ("leave", None, [], []),
     ("return", 1, [RETURNED], []),
+    ("throw-late", 2, [r"\[rank 1\] error: the file vanished|error: rank 1: the file vanished"], [r"error:"]),
     ("throw", 2, [r"\[rank 1\] error: the file vanished|error: rank 1: the file vanished"], [r"the file vanished"]),
     ("check", 1, [r"(\[rank 1\] error|error: rank 1): internal error: .*an invariant is broken"], [r"an invariant is broken"]),
     ("stop", 1, [r"deadline of 2 s passed in #20 all_reduce of 100000 float \(backward, unit 20, group 0\)", r"rank 1"], []),

@@ -82,6 +82,7 @@ struct Job::Impl {
   static inline std::terminate_handler before = nullptr;
   const std::thread::id thread = std::this_thread::get_id();
   [[noreturn]] static void terminate();
+  [[gnu::constructor(101)]] static void watch_exit();  // before main()
   static void tell_of_exit();
 
   int end(const Outcome& own);
@@ -141,17 +142,21 @@ void Job::Impl::terminate() {
   _exit(code);
 }
 
-// The others are in calls that this process never comes to. What mpirun says of it names no cause.
+// Before anything in static storage is made: what is registered first is called last, when a job that was there has ended.
+void Job::Impl::watch_exit() { std::atexit(tell_of_exit); }
+
+// The launcher ends all processes, and what it says of it names no cause. The log is gone.
 void Job::Impl::tell_of_exit() {
   if (!ends_with_uncaught || ends_with_uncaught->size == 1) return;
-  print_error(
-      "exit() was called in the middle of the job: the other processes would wait for this one, and are ended by the "
-      "launcher. Return from main() on all processes alike, or throw, which ends all of them with one exit code");
+  const std::string line =
+      text("[rank ", ends_with_uncaught->rank,
+           "] error: the program has ended in the middle of its job, and the launcher "
+           "ends the other processes: exit() was called, or the World was never destroyed. Return from main() on all "
+           "processes alike, or throw, which ends all of them with one exit code\n");
+  std::fputs(line.c_str(), stderr);
 }
 
 void Job::end_with_uncaught() {
-  static const bool told_of = std::atexit(Impl::tell_of_exit) == 0;
-  static_cast<void>(told_of);
   const std::terminate_handler set = std::set_terminate(Impl::terminate);
   if (set != Impl::terminate) Impl::before = set;
   Impl::ends_with_uncaught = impl_.get();
@@ -202,6 +207,7 @@ int Job::run(const std::function<int(Job&)>& body, JobOptions options) {
     print_error(started.message);
     return static_cast<int>(started.code);
   }
+  job->end_with_uncaught();
   int code = 0;
   Outcome outcome = outcome_of([&] { code = body(*job); });
   if (!outcome.failed) outcome.code = static_cast<ExitCode>(code);

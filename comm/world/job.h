@@ -33,7 +33,7 @@ class Job {
   /// rank, and ends the job at once, everywhere.
   static int run(const std::function<int(Job&)>& body, JobOptions options = {});
   /// The same for a program that started the job itself: from now on, and while the job lives, what this thread throws and
-  /// nobody catches ends the program as run() does. Of one job at a time. An exit() meanwhile is told of.
+  /// nobody catches ends the program as run() does. Of one job at a time. An exit() meanwhile is told of, as in run().
   void end_with_uncaught();
 
   int rank() const;

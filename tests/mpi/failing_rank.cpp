@@ -1,11 +1,13 @@
 // A job that trains nothing: ranks meet until one of them fails as told, or (where) tell their places.
-// usage: failing_rank KIND RANK SHARED_MEMORY(on|off|auto)     uncaught-KIND: in a program without Job::run()
+// usage: failing_rank KIND RANK SHARED_MEMORY(on|off|auto)     uncaught-KIND: in a program without Job::run(),
+// static-KIND: which holds the job in static storage, leaked-KIND: or never lets go of it
 #include <ATen/Functions.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -65,18 +67,27 @@ int meet(Job& job, const std::string& kind, int failing, SharedMemory shared_mem
 }  // namespace
 }  // namespace zero
 
+std::optional<zero::Job> in_static_storage;
+
 int main(int argc, char** argv) {
   if (argc != 4) return 2;
   const std::string shared(argv[3]);
   const zero::SharedMemory memory = shared == "on"    ? zero::SharedMemory::on
                                     : shared == "off" ? zero::SharedMemory::off
                                                       : zero::SharedMemory::automatic;
-  const std::string kind(argv[1]), uncaught("uncaught-");
+  std::string kind(argv[1]), holder;
+  for (const char* known : {"uncaught-", "static-", "leaked-"})
+    if (kind.starts_with(known)) kind = kind.substr((holder = known).size());
   const int failing = std::stoi(argv[2]);
-  if (kind.starts_with(uncaught)) {
-    zero::Job job = zero::Job::start();
+  const auto meet = [&](zero::Job& job) {
     job.end_with_uncaught();
-    return zero::meet(job, kind.substr(uncaught.size()), failing, memory);
+    return zero::meet(job, kind, failing, memory);
+  };
+  if (holder == "uncaught-") {
+    zero::Job job = zero::Job::start();
+    return meet(job);
   }
+  if (holder == "static-") return meet(in_static_storage.emplace(zero::Job::start()));
+  if (holder == "leaked-") return meet(*new zero::Job(zero::Job::start()));
   return zero::Job::run([&](zero::Job& job) { return zero::meet(job, kind, failing, memory); });
 }

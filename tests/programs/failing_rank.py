@@ -16,13 +16,15 @@ LIMIT = 10.0  # seconds in which a job must have ended everywhere
 RETURNED = {"on": r"#20 all_reduce of 100000 float \(backward, unit 20, group 0\) on rank [02] waits for rank 1, which has ended after #19",
             "off": r"deadline of 2 s passed in #20 all_reduce"}
 
+LEFT = [r"\[rank 1\] error: the program has ended in the middle of its job, .*: exit\(\) was called, or the World was never destroyed"]
+
 # how a rank fails, exit code of the job (None: any but 0), what the output must say (by shared_memory where it differs), what
 # must be said once at most
 CASES = [
     ("none", 0, [], []),
     ("kill", None, [r"rank 1 .*signal 9"], []),
     ("exit", None, [r"rank 1|process rank"], []),
-    ("leave", None, [], []),
+    ("leave", None, LEFT, [r"in the middle of its job"]),
     ("return", 1, [RETURNED], []),
     ("throw-late", 2, [r"\[rank 1\] error: the file vanished|error: rank 1: the file vanished"], [r"error:"]),
     ("throw", 2, [r"\[rank 1\] error: the file vanished|error: rank 1: the file vanished"], [r"the file vanished"]),
@@ -35,7 +37,9 @@ CASES = [
     ("uncaught-throw", 2, [r"\[rank 1\] error: the file vanished|error: rank 1: the file vanished"], [r"the file vanished"]),
     ("uncaught-check", 1, [r"(\[rank 1\] error|error: rank 1): internal error: .*an invariant is broken"], [r"an invariant is broken"]),
     ("uncaught-return", 1, [RETURNED], []),
-    ("uncaught-leave", None, [r"\[rank 1\] error: exit\(\) was called in the middle of the job"], [r"in the middle of the job"]),
+    ("uncaught-leave", None, LEFT, [r"in the middle of its job"]),
+    ("static-none", 0, [], []),
+    ("leaked-none", None, [r"\[rank 0\] error: the program has ended in the middle of its job"], []),
     ("uncaught-alike", 2, [r"error: no such key"], [r"no such key"]),
 ]
 
@@ -67,6 +71,8 @@ def main():
                 faults.append(f"took {seconds:.1f} s")
             if got is not None and (got == 0 if code is None else got != code):
                 faults.append(f"exit code {got}, not {'0' if code == 0 else code or 'one of failure'}")
+            if code == 0 and "error" in output:
+                faults.append("tells of an error")
             faults += [f"does not say {p}" for p in words if not re.search(p, output)]
             faults += [f"says {p} {len(re.findall(p, output))} times" for p in once if len(re.findall(p, output)) != 1]
             left = [f for f in set(os.listdir("/dev/shm")) - shm_before if f.startswith("zero-")]

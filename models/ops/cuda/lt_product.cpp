@@ -124,13 +124,13 @@ void LtProduct::time(Device& device, Choice& choice, const LtProblem& problem, c
   if (best < choice.candidates.size()) choice.candidates = {choice.candidates[best]};
 }
 
-/// Which algorithms there are does not hang on what is added: the choice of the product that overwrites the same out, as the
-/// first micro-batch's does, is the choice of this one.
+/// The product that overwrites the same out, as the first micro-batch's does, may have been timed: what it has chosen comes
+/// before the suggestions, which stay for where it cannot add.
 void LtProduct::take_overwriting(const Device& device, Choice& choice, LtKey key) {
   key.adds = key.in_place = false;
   const auto found = device.choices.find(key);
-  if (found == device.choices.end() || !found->second || found->second->candidates.empty()) return;
-  choice.candidates = {found->second->candidates.front()};
+  if (found == device.choices.end() || !found->second || !found->second->settled) return;
+  choice.candidates.insert(choice.candidates.begin(), found->second->candidates.front());
 }
 
 /// By the first candidate that is not refused.

@@ -17,8 +17,8 @@ namespace zero::cuda {
 /// An algorithm is chosen at a problem's first use: up to 8 that cuBLASLt suggests are timed on the device, and the
 /// fastest is kept for as long as the object lives. The host waits for it once. Where it may not (a stream that captures
 /// a graph, forbid_waiting) cuBLASLt's first suggestion is taken, until the problem comes again; and for good where an out
-/// that is added to would need a second one of more than 64 MiB for the timing, but for what the product that overwrites it
-/// has chosen by then.
+/// that is added to would need a second one of more than 64 MiB for the timing, unless the product that overwrites it has
+/// been timed by then: its algorithm comes first there, and the suggestions where cuBLASLt refuses to add by it.
 ///
 /// Once an algorithm is chosen, the problem's results repeat for as long as the object lives. Between runs and ranks they
 /// do where LibTorch is asked for deterministic algorithms: nothing is timed then, and the first suggestion that sums each

@@ -143,12 +143,14 @@ void multiply(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, c
 }
 
 EmulatedLtCounts counts;
+bool refuses_fastest_sum = false;
 
 }  // namespace
 
 extern "C" {
 
 const EmulatedLtCounts* zero_emulated_lt_counts() { return &counts; }
+void zero_emulated_lt_refuse_fastest_sum(bool refuses) { refuses_fastest_sum = refuses; }
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   static int one;
@@ -274,6 +276,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
   if (biased && !problem.product.bias) return CUBLAS_STATUS_INVALID_VALUE;
   if (workspace_bytes < algorithm.workspace || (workspace_bytes > 0 && !aligned(workspace, 256)))
     return CUBLAS_STATUS_INVALID_VALUE;
+  if (refuses_fastest_sum && added != 0 && algorithm.number == problem.fastest()) return CUBLAS_STATUS_NOT_SUPPORTED;
 
   MemoryMap& memory = MemoryMap::get();
   memory.check_device(A, problem.a.bytes(), "a product's A");

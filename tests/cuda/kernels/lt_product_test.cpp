@@ -374,6 +374,29 @@ TEST_P(LtChoice, OfALargeSumIsThatOfTheProductThatOverwritesIt) {
   EXPECT_LT(slow, slow_at_first) << "the first suggestion was the fastest of all problems";
 }
 
+/// cuBLASLt refuses to add by a problem's fastest algorithm, while it lives.
+class FastestOverwritesAlone {
+ public:
+  FastestOverwritesAlone() { zero_emulated_lt_refuse_fastest_sum(true); }
+  ~FastestOverwritesAlone() { zero_emulated_lt_refuse_fastest_sum(false); }
+};
+
+TEST_P(LtChoice, OfALargeSumIsItsOwnWhereThatOfTheOverwritingProductIsRefused) {
+  if (GetParam() != at::kFloat) GTEST_SKIP() << "once is enough";
+  LtProduct products;
+  const at::Tensor a = at::ones({4100, 8}, at::TensorOptions().device(gpu)), b = at::ones({8, 4096}, a.options()),
+                   out = at::zeros({4100, 4096}, a.options());
+  ASSERT_TRUE(products.multiply({out, a, b, {}, {}}));
+  const FastestOverwritesAlone while_tested;
+  since();
+  for (int use = 1; use <= 2; ++use) {
+    ASSERT_TRUE(products.multiply({out, a, b, out, {}}));
+    EXPECT_EQ(out.min().item<double>(), 8 * (use + 1));
+    EXPECT_EQ(out.max().item<double>(), 8 * (use + 1));
+  }
+  EXPECT_EQ(since().products, 2);
+}
+
 const auto name = [](const auto& info) { return at::toString(info.param); };
 INSTANTIATE_TEST_SUITE_P(Types, LtProducts, testing::Values(at::kFloat, at::kBFloat16, at::kHalf), name);
 INSTANTIATE_TEST_SUITE_P(Types, LtChoice, testing::Values(at::kFloat, at::kBFloat16, at::kHalf), name);

@@ -32,7 +32,7 @@ def kept(place, *options, ranks=2, bin=None, **variables):
     """keep_training over place's run; nothing of it outlives a check that fails."""
     os.makedirs(place.path("tmp"), exist_ok=True)
     with open(place.path("said"), "w") as said:
-        script = subprocess.Popen([SCRIPT, "--ranks", str(ranks), "--pause", "0.1", *options, "config.toml"], cwd=place.folder, stdout=said, stderr=subprocess.STDOUT,
+        script = subprocess.Popen([SCRIPT, "--ranks", str(ranks), "--pause", "0.01", *options, "config.toml"], cwd=place.folder, stdout=said, stderr=subprocess.STDOUT,
                                   start_new_session=True, env=environment(ZERO_BIN=bin or place.bin, TMPDIR=place.path("tmp"), ZERO_CHECK=place.folder, **variables))
     try:
         yield script
@@ -222,7 +222,8 @@ def check_mistakes(place, args):
 def check_gives_up(place, args):
     begin = time.time()
     said, lines = run_fake(place, "exit 1", "--tries", "4", code=1)
-    assert len(lines) == 4 and "given up after 4 starts that came no further" in said and time.time() - begin >= 0.1 + 0.2 + 0.4, said
+    assert len(lines) == 4 and "given up after 4 starts that came no further" in said and time.time() - begin >= 0.06 + 0.36 + 2.16, said
+    assert all(f"starts again in {pause} s ({n} of 4 that came no further)" in said for n, pause in ((1, "0.06"), (2, "0.36"), (3, "2.16"))), said
     assert all("--resume" not in line for line in lines), lines
     one_step_a_start = 'touch out/config.toml; echo "{\\"step\\":$n}" >> out/metrics.jsonl; [ $n -lt 6 ]  && exit 1; exit 0'
     said, lines = run_fake(place, one_step_a_start, "--tries", "2", code=0)
@@ -243,6 +244,13 @@ def check_same_end(place, args):
         assert len(run_fake(place, body, "--same", "2", "--tries", "3", code=code)[1]) == 3, body
     comes_on = 'touch out/config.toml; [ $((n % 2)) -eq 0 ] && echo "{\\"step\\":$n}" >> out/metrics.jsonl; [ $n -lt 5 ] && { echo "error: no luck" >&2; exit 1; }; exit 0'
     assert len(run_fake(place, comes_on, code=0)[1]) == 5
+    comes_once = 'touch out/config.toml; [ $n -eq 1 ] && echo "{\\"step\\":7}" >> out/metrics.jsonl; echo "error: no luck" >&2; exit 1'
+    for same in (3, 1):  # what came further is none of them
+        said, lines = run_fake(place, comes_once, "--same", str(same), code=1)
+        assert len(lines) == same + 1 and f"given up: {same} start" in said, said
+    said, lines = run_fake(place, comes_once, "--pause", "0.1", "--same", "2", code=1)
+    pauses = [float(line.split(" starts again in ")[1].split()[0]) for line in said.splitlines() if " starts again in " in line]
+    assert pauses == [0.1, 0.6], said  # of the default: 5, 30, 180 and 300 s, so that an outage of minutes is no end
 
 
 def check_refused_later(place, args):

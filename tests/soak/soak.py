@@ -77,7 +77,7 @@ class Place:
 
     def start(self, out, settings, *options):
         words = [f"job.output_dir={out}", f"training.steps={self.args.steps}", *settings, *self.args.set]
-        command = [SCRIPT, "--ranks", str(self.args.ranks), "--pause", "0.2", "--tries", "1000", "--hang", "20", "--on-stop", "restart", *options, "config.toml",
+        command = [SCRIPT, "--ranks", str(self.args.ranks), "--pause", "0.05", "--tries", "1000", "--hang", "20", "--on-stop", "restart", *options, "config.toml",
                    *(word for pair in words for word in ("--set", pair))]
         with open(self.path("log"), "a") as log:
             return subprocess.Popen(command, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)

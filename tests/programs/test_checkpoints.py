@@ -85,13 +85,13 @@ def ranks_of(process):
     return found
 
 
-def wait_for_steps(place, process, steps, out="out"):
+def wait_for_steps(place, process, steps, out="out", patience=DEADLINE_SECONDS):
     """Until so many objects are in metrics.jsonl; False when the run ended before."""
-    end = time.time() + DEADLINE_SECONDS
+    end = time.time() + patience
     while len(place.metrics(out)) < steps:
         if process.poll() is not None:
             return False
-        assert time.time() < end, f"no {steps} steps in {DEADLINE_SECONDS} s"
+        assert time.time() < end, f"no {steps} steps in {patience} s"
         time.sleep(0.002)
     return True
 

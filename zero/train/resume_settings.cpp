@@ -279,7 +279,8 @@ std::string place_changes(const RunDescription& now, const RunDescription& then)
   };
   tell("ranks", then.ranks, now.ranks);
   if (then.threads > 0) tell("threads of a rank", then.threads, now.threads);
-  if (!then.processor.empty()) tell("processor", then.processor, now.processor);
+  if (!then.processor.empty())
+    tell("processor", then.processor, now.processor.empty() ? std::string("one of no name") : now.processor);
   return changes;
 }
 

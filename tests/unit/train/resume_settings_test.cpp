@@ -265,6 +265,9 @@ TEST(ResumeSettings, WhatARunComputesOnIsToldWhenItChanges) {
   then.threads = 1;
   then.processor = "A";
   EXPECT_EQ(place_changes(now, then), "threads of a rank 1 -> 2, processor A -> B 2");
+  now.threads = 1;
+  now.processor = "";
+  EXPECT_EQ(place_changes(now, then), "processor A -> one of no name");
 }
 
 TEST(ResumeSettings, AFileThatWasToldOfInAnotherWayMayBeAccepted) {

@@ -40,7 +40,9 @@ void Trainer::resume(const RunPosition& position) {
   stand_at(position);
   last_seconds_ = position.seconds;
   rule_.resume(position.passed);
-  if (!position.owed_validation.empty()) owed_ = parse_metrics(position.owed_validation);
+  if (position.owed_validation.empty()) return;
+  owed_ = parse_metrics(position.owed_validation);
+  if (rule_.choice() == OnNonfinite::stop) last_loss_ = owed_->loss;  // by the others what is not finite is passed over
 }
 
 void Trainer::stand_at(const RunPosition& position) {

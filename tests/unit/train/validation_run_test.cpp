@@ -107,6 +107,29 @@ TEST_F(ValidationRuns, TheClockReckonsWithTheLongestOne) {
   EXPECT_EQ(validated, 8);
 }
 
+// By half precision's rule there is no model of a last step without a loss, wherever the run was stopped.
+TEST_F(ValidationRuns, ALastLossThatIsNotFiniteStaysSo) {
+  const auto asked = [&](const std::string& name, std::vector<std::string> more = {}) {
+    more.insert(more.end(), {"training.precision=fp16", "lora.r=4", "training.validation_interval=100"});
+    BenchRun run = this->run(name, more);
+    run.broken_rows = {row_of(run, 8, 0, 0)};
+    return run;
+  };
+  BenchRun first = asked("metrics", {"job.time_limit=01:50"});  // ten seconds a row: a part of the validation fits
+  first.before_row = first.before_validation_row = [](std::int64_t) { ++rows_read; };
+  first.now = [](int) { return RunClock::Clock::time_point(std::chrono::seconds(10 * rows_read)); };
+  MemoryDisk disk("/disk"), other("/disk");
+  const BenchResult stopped = train(first, disk);
+  ASSERT_EQ(stopped.error, "");
+  EXPECT_THAT(stopped.checkpoints, ElementsAre(8));
+  ASSERT_EQ(metrics("metrics").size(), 7u);
+  BenchRun second = asked("metrics");
+  second.resume = true;
+  const std::string why = "nan after the last step, with 2 of 8 steps skipped: no model is written";
+  EXPECT_THAT(train(second, disk).error, ::testing::HasSubstr(why));
+  EXPECT_THAT(train(asked("undisturbed"), other).error, ::testing::HasSubstr(why));
+}
+
 TEST_F(ValidationRuns, WhatIsDueIsSavedBefore) {
   MemoryDisk disk("/disk");
   BenchRun first = run("metrics", {"checkpoint.interval=3"});

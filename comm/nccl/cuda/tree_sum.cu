@@ -1,63 +1,15 @@
 #include "comm/nccl/cuda/tree_sum.h"
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include <stdexcept>
 #include <string>
+
+#include "base/device_numbers.cuh"
 
 namespace zero::cuda {
 namespace {
 
 constexpr int threads = 256;
 constexpr int levels = 7;  // 127 vectors: more than the GPUs of one NVLink domain
-
-template <class S, class T>
-__device__ S widen(T value) {
-  return static_cast<S>(value);
-}
-template <>
-__device__ float widen<float>(__nv_bfloat16 value) {
-  return __bfloat162float(value);
-}
-template <>
-__device__ float widen<float>(__half value) {
-  return __half2float(value);
-}
-template <>
-__device__ double widen<double>(__nv_bfloat16 value) {
-  return __bfloat162float(value);
-}
-template <>
-__device__ double widen<double>(__half value) {
-  return __half2float(value);
-}
-
-template <class T, class S>
-__device__ T round_to(S value) {
-  return static_cast<T>(value);
-}
-template <>
-__device__ __nv_bfloat16 round_to<__nv_bfloat16>(float value) {
-  return __float2bfloat16_rn(value);
-}
-template <>
-__device__ __half round_to<__half>(float value) {
-  return __float2half_rn(value);
-}
-template <>
-__device__ __nv_bfloat16 round_to<__nv_bfloat16>(double value) {
-  return __double2bfloat16(value);
-}
-template <>
-__device__ __half round_to<__half>(double value) {
-  return __double2half(value);
-}
-
-template <class T, int V>
-struct alignas(sizeof(T) * V) Pack {
-  T at[V];
-};
 
 // The tree as a binary counter: after r vectors, partial sums stand at the set bits of r. Every index is known when the
 // loops are unrolled, so the partial sums stay in registers; all threads take the same branches.
@@ -66,12 +18,12 @@ __global__ void __launch_bounds__(threads) tree_sum_kernel(TreeSum job) {
   const std::int64_t packs = job.n / V, stride = std::int64_t(gridDim.x) * threads;
   for (std::int64_t i = std::int64_t(blockIdx.x) * threads + threadIdx.x; i < packs; i += stride) {
     S partial[levels][V];
-    const auto* in = static_cast<const Pack<In, V>*>(job.inputs) + i;
+    const auto* in = static_cast<const Vector<In, V>*>(job.inputs) + i;
     for (int r = 0; r < job.vectors; ++r) {
-      const Pack<In, V> pack = in[r * packs];
+      const Vector<In, V> pack = in[r * packs];
       S value[V];
 #pragma unroll
-      for (int v = 0; v < V; ++v) value[v] = widen<S>(pack.at[v]);
+      for (int v = 0; v < V; ++v) value[v] = load<S>(pack.at[v]);
       bool stored = false;
 #pragma unroll
       for (int level = 0; level < levels; ++level) {
@@ -96,11 +48,11 @@ __global__ void __launch_bounds__(threads) tree_sum_kernel(TreeSum job) {
       for (int v = 0; v < V; ++v) sum[v] = begun ? partial[level][v] + sum[v] : partial[level][v];
       begun = true;
     }
-    auto* out = static_cast<Pack<Out, V>*>(job.output) + i;
-    Pack<Out, V> result;
+    auto* out = static_cast<Vector<Out, V>*>(job.output) + i;
+    Vector<Out, V> result;
     if (job.accumulate) result = *out;
 #pragma unroll
-    for (int v = 0; v < V; ++v) result.at[v] = round_to<Out>(job.accumulate ? widen<S>(result.at[v]) + sum[v] : sum[v]);
+    for (int v = 0; v < V; ++v) result.at[v] = store<Out>(job.accumulate ? load<S>(result.at[v]) + sum[v] : sum[v]);
     *out = result;
   }
 }

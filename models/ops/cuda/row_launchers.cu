@@ -208,11 +208,7 @@ __global__ void __launch_bounds__(threads) cross_entropy_backward_kernel(CrossEn
   write_gradient(job, static_cast<T*>(job.logits) + row * job.vocabulary, job.targets[row], job.lse[row]);
 }
 
-__device__ std::uint32_t high_product(std::uint32_t a, std::uint32_t b) {
-  return std::uint32_t(std::uint64_t(a) * b >> 32);
-}
-
-// A thread draws one block of philox.h, four words, which lie eight columns apart: eight threads in a row write 32
+// A thread draws one block, four words, which lie eight columns apart: eight threads in a row write 32
 // columns.
 template <class T>
 __global__ void __launch_bounds__(threads) dropout_mask_kernel(DropoutMaskJob job) {
@@ -222,25 +218,12 @@ __global__ void __launch_bounds__(threads) dropout_mask_kernel(DropoutMaskJob jo
     const std::int64_t row = i / row_blocks, block = i % row_blocks;
     const std::uint64_t stream =
         std::uint64_t(job.first_sample + row / job.sequence) << 32 | std::uint64_t(row % job.sequence);
-    std::uint32_t word[4] = {std::uint32_t(block), std::uint32_t(std::uint64_t(block) >> 32), std::uint32_t(stream),
-                             std::uint32_t(stream >> 32)};
-    std::uint32_t low_key = std::uint32_t(job.seed), high_key = std::uint32_t(job.seed >> 32);
-#pragma unroll
-    for (int round = 0; round < 10; ++round) {
-      const std::uint32_t high0 = high_product(word[0], 0xD2511F53u), high1 = high_product(word[2], 0xCD9E8D57u);
-      const std::uint32_t low0 = word[0] * 0xD2511F53u, low1 = word[2] * 0xCD9E8D57u;
-      word[0] = high1 ^ word[1] ^ low_key;
-      word[1] = low1;
-      word[2] = high0 ^ word[3] ^ high_key;
-      word[3] = low0;
-      low_key += 0x9E3779B9u;
-      high_key += 0xBB67AE85u;
-    }
+    const PhiloxBlock drawn = philox_block(job.seed, stream, std::uint64_t(block));
     T* out = static_cast<T*>(job.mask) + row * job.columns;
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
       const std::int64_t column = block / 8 * 32 + w * 8 + block % 8;
-      if (column < job.columns) out[column] = store<T>(word[w] < job.threshold ? 0.0f : job.kept);
+      if (column < job.columns) out[column] = store<T>(drawn.word[w] < job.threshold ? 0.0f : job.kept);
     }
   }
 }

@@ -1,10 +1,9 @@
 #include "offload/kernels/cuda/step_kernels.h"
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include <stdexcept>
 #include <string>
+
+#include "base/device_numbers.cuh"
 
 namespace zero::cuda {
 namespace {
@@ -13,39 +12,6 @@ constexpr int threads = 256;
 
 // The order of StepNumbers in offload/kernels/device_step.h.
 enum { sum_of_squares, norm, factor, lr, steps, finite, bias1, bias2_root };
-
-template <class S, class T>
-__device__ S load(T x) {
-  return static_cast<S>(x);
-}
-template <>
-__device__ float load<float>(__nv_bfloat16 x) {
-  return __bfloat162float(x);
-}
-template <>
-__device__ float load<float>(__half x) {
-  return __half2float(x);
-}
-template <>
-__device__ double load<double>(__nv_bfloat16 x) {
-  return __bfloat162float(x);
-}
-template <>
-__device__ double load<double>(__half x) {
-  return __half2float(x);
-}
-template <class T, class S>
-__device__ T store(S x) {
-  return static_cast<T>(x);
-}
-template <>
-__device__ __nv_bfloat16 store<__nv_bfloat16>(float x) {
-  return __float2bfloat16_rn(x);
-}
-template <>
-__device__ __half store<__half>(float x) {
-  return __float2half_rn(x);
-}
 
 /// A product that is rounded before it meets a sum, as the CPU's loops round it.
 __device__ inline float rounded_product(float a, float b) { return __fmul_rn(a, b); }
@@ -60,16 +26,6 @@ __device__ double block_sum(double value, double* shared) {
   }
   return shared[0];
 }
-
-/// N elements that are read and written at once.
-template <class T, int N>
-struct alignas(sizeof(T) * N) Vector {
-  static constexpr int size = N;
-  T at[N];
-};
-/// 16 bytes of elements.
-template <class T>
-using Pack = Vector<T, 16 / sizeof(T)>;
 
 template <class T>
 __global__ void __launch_bounds__(threads) squares_kernel(const T* flat, std::int64_t n, double* scratch) {

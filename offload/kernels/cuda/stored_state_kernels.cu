@@ -7,33 +7,12 @@
 #include <string>
 
 #include "base/numbers/stored_fp32.h"
+#include "base/philox_block.h"
 
 namespace zero::cuda {
 namespace {
 
 constexpr int threads = 256, lanes = 8;
-
-__device__ std::uint32_t high_product(std::uint32_t a, std::uint32_t b) {
-  return std::uint32_t(std::uint64_t(a) * b >> 32);
-}
-
-/// A block of philox.h.
-__device__ void draw(std::uint64_t key, std::uint64_t stream, std::uint64_t block, std::uint32_t* word) {
-  word[0] = std::uint32_t(block), word[1] = std::uint32_t(block >> 32);
-  word[2] = std::uint32_t(stream), word[3] = std::uint32_t(stream >> 32);
-  std::uint32_t low_key = std::uint32_t(key), high_key = std::uint32_t(key >> 32);
-#pragma unroll
-  for (int round = 0; round < 10; ++round) {
-    const std::uint32_t high0 = high_product(word[0], 0xD2511F53u), high1 = high_product(word[2], 0xCD9E8D57u);
-    const std::uint32_t low0 = word[0] * 0xD2511F53u, low1 = word[2] * 0xCD9E8D57u;
-    word[0] = high1 ^ word[1] ^ low_key;
-    word[1] = low1;
-    word[2] = high0 ^ word[3] ^ high_key;
-    word[3] = low0;
-    low_key += 0x9E3779B9u;
-    high_key += 0xBB67AE85u;
-  }
-}
 
 __device__ std::uint32_t bits_of(float x) {
   std::uint32_t bits;
@@ -55,13 +34,12 @@ __global__ void __launch_bounds__(threads) round_kernel(RoundingJob job) {
   for (std::int64_t i = std::int64_t(blockIdx.x) * threads + threadIdx.x; i < all;
        i += std::int64_t(gridDim.x) * threads) {
     const std::int64_t group = first_group + i / lanes, lane = i % lanes;
-    std::uint32_t word[4];
-    draw(key, job.stream, std::uint64_t(group * lanes + lane), word);
+    const PhiloxBlock block = philox_block(key, job.stream, std::uint64_t(group * lanes + lane));
 #pragma unroll
     for (int half = 0; half < 8; ++half) {
       const std::int64_t element = group * drawn_elements + half * lanes + lane;
       if (element < job.first || element >= end) continue;
-      const std::uint32_t drawn = half % 2 ? word[half / 2] >> 16 : word[half / 2] & 0xFFFFu;
+      const std::uint32_t drawn = half % 2 ? block.word[half / 2] >> 16 : block.word[half / 2] & 0xFFFFu;
       job.to[element - job.first] = std::uint16_t(stochastic_bf16(bits_of(job.from[element - job.first]), drawn));
     }
   }

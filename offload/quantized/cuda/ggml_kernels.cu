@@ -1,11 +1,10 @@
 // Compiled without fused multiply-add: the bits are the CPU's.
 #include "offload/quantized/cuda/ggml_kernels.h"
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include <stdexcept>
 #include <string>
+
+#include "base/device_numbers.cuh"
 
 namespace zero::cuda {
 namespace {
@@ -14,19 +13,6 @@ constexpr int threads = 256;
 constexpr int block_values = 32;
 constexpr int f32 = 0, f16 = 1, q8_0 = 8, bf16 = 30;  // of enum ggml_type; else Q4_0
 constexpr int q4_bytes = 18, q8_bytes = 34;
-
-template <class T>
-__device__ T rounded(float x) {
-  return static_cast<T>(x);
-}
-template <>
-__device__ __nv_bfloat16 rounded<__nv_bfloat16>(float x) {
-  return __float2bfloat16_rn(x);
-}
-template <>
-__device__ __half rounded<__half>(float x) {
-  return __float2half_rn(x);
-}
 
 /// The last run that begins at the block or before it.
 __device__ int run_of(const GgmlDecodeJob& job, std::int64_t block) {
@@ -65,7 +51,7 @@ __global__ void __launch_bounds__(threads) decode_kernel(GgmlDecodeJob job) {
     if (run.type < 0)
       *out = reinterpret_cast<const T*>(job.bytes + run.place)[block * block_values + i];
     else
-      *out = rounded<T>(value_of(run, job.bytes + run.place, block, i));
+      *out = store<T>(value_of(run, job.bytes + run.place, block, i));
   }
 }
 

@@ -1,11 +1,10 @@
 // Compiled without fused multiply-add: the bits are the CPU's.
 #include "offload/quantized/cuda/nf4_kernels.h"
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include <stdexcept>
 #include <string>
+
+#include "base/device_numbers.cuh"
 
 namespace zero::cuda {
 namespace {
@@ -15,19 +14,6 @@ constexpr int block_numbers = 64;
 constexpr int scale_group = 256;
 constexpr int lanes = 16;    // threads that encode a block, 4 numbers each
 constexpr int numbers = 16;  // that a thread decodes
-
-template <class T>
-__device__ T rounded(float x) {
-  return static_cast<T>(x);
-}
-template <>
-__device__ __nv_bfloat16 rounded<__nv_bfloat16>(float x) {
-  return __float2bfloat16_rn(x);
-}
-template <>
-__device__ __half rounded<__half>(float x) {
-  return __float2half_rn(x);
-}
 
 __device__ int code_of(float scaled, const float* middles) {
   int code = 0;
@@ -114,7 +100,7 @@ __global__ void __launch_bounds__(threads) decode_kernel(Nf4DecodeJob job) {
 #pragma unroll
       for (int k = 0; k < Pack<T>::size; ++k) {
         const int n = p * Pack<T>::size + k;
-        pack.at[k] = rounded<T>(book[packed >> (n / 2 * 8 + (n % 2 ? 0 : 4)) & 15] * largest);
+        pack.at[k] = store<T>(book[packed >> (n / 2 * 8 + (n % 2 ? 0 : 4)) & 15] * largest);
       }
       out[p] = pack;
     }

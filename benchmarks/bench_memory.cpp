@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/step_run.h"
-#include "comm/agreement.h"
+#include "comm/agreement/agreement.h"
 #include "comm/fake/fake_communicator.h"
 #include "comm/world/job.h"
 #include "models/nn/matmul_setting.h"

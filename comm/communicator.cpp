@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "comm/agreement/sole_work.h"
 #include "comm/part_offsets.h"
-#include "comm/sole_work.h"
 
 namespace zero {
 namespace {

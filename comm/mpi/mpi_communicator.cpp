@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/agreement.h"
+#include "comm/agreement/agreement.h"
 #include "comm/lone_communicator.h"
 #include "comm/mpi/message_communicator.h"
 #include "comm/mpi/shared_memory_communicator.h"

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/agreement.h"
+#include "comm/agreement/agreement.h"
 #include "comm/world/job.h"
 
 namespace zero {

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "base/log.h"
-#include "comm/agreement.h"
+#include "comm/agreement/agreement.h"
 #include "comm/world/job.h"
 #include "tests/mpi/mpi_world.h"
 #include "tests/unit/comm/conformance.h"

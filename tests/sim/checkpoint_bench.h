@@ -5,7 +5,7 @@
 #include <mutex>
 #include <string>
 
-#include "comm/agreement.h"
+#include "comm/agreement/agreement.h"
 #include "comm/object_collectives.h"
 #include "tests/sim/memory_disk.h"
 #include "tests/sim/training_run.h"

@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/agreement.h"
+#include "comm/agreement/agreement.h"
 #include "comm/object_collectives.h"
-#include "comm/rank_list.h"
+#include "comm/agreement/rank_list.h"
 #include "zero/checkpoint/saved_states.h"
 
 namespace zero {

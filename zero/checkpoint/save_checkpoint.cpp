@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/files/durable_file.h"
 #include "base/log.h"
-#include "comm/agreement.h"
+#include "comm/agreement/agreement.h"
 #include "comm/object_collectives.h"
 #include "zero/checkpoint/shard_packer.h"
 #include "zero/checkpoint/state_shares.h"

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/agreement.h"
+#include "comm/agreement/agreement.h"
 #include "zero/data/examples/example_file.h"
 #include "zero/data/text/text_cutter.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/same_lines.h"
+#include "comm/agreement/same_lines.h"
 #include "zero/library/sharded_impl.h"
 
 namespace zero {

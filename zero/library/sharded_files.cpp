@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/agreement.h"
+#include "comm/agreement/agreement.h"
 #include "comm/object_collectives.h"
 #include "models/formats/safetensors.h"
 #include "models/formats/safetensors_writer.h"

@@ -9,9 +9,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/agreement.h"
+#include "comm/agreement/agreement.h"
+#include "comm/agreement/sole_work.h"
 #include "comm/object_collectives.h"
-#include "comm/sole_work.h"
 #include "comm/world/device_backends.h"
 #include "comm/world/device_choice.h"
 #include "zero/library/world_impl.h"

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory_tracker.h"
-#include "comm/sole_work.h"
+#include "comm/agreement/sole_work.h"
 #include "zero/core/buffers/flat_storage.h"
 #include "zero/modules/module_weights.h"
 

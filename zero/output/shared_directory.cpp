@@ -8,9 +8,9 @@
 #include <thread>
 
 #include "base/error.h"
-#include "comm/agreement.h"
+#include "comm/agreement/agreement.h"
+#include "comm/agreement/rank_list.h"
 #include "comm/object_collectives.h"
-#include "comm/rank_list.h"
 
 namespace zero {
 namespace {

@@ -6,7 +6,7 @@
 #include <iomanip>
 
 #include "base/log.h"
-#include "comm/agreement.h"
+#include "comm/agreement/agreement.h"
 #include "comm/object_collectives.h"
 #include "zero/checkpoint/state_shares.h"
 #include "zero/estimate/disk_room.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "comm/agreement.h"
+#include "comm/agreement/agreement.h"
 #include "comm/object_collectives.h"
 #include "models/decoder/decoder.h"
 #include "models/formats/safetensors_writer.h"

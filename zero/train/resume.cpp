@@ -1,7 +1,7 @@
 #include "zero/train/resume.h"
 
 #include "base/log.h"
-#include "comm/agreement.h"
+#include "comm/agreement/agreement.h"
 #include "comm/object_collectives.h"
 #include "zero/output/output_dir.h"
 

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/fingerprint.h"
 #include "base/log.h"
+#include "comm/agreement/rank_list.h"
 #include "comm/object_collectives.h"
-#include "comm/rank_list.h"
 #include "zero/config/read_paths.h"
 
 namespace zero {

@@ -1,4 +1,4 @@
-#include "comm/agreement.h"
+#include "comm/agreement/agreement.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>

@@ -1,4 +1,4 @@
-#include "comm/rank_list.h"
+#include "comm/agreement/rank_list.h"
 
 #include <gtest/gtest.h>
 

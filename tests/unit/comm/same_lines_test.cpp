@@ -1,4 +1,4 @@
-#include "comm/same_lines.h"
+#include "comm/agreement/same_lines.h"
 
 #include <gtest/gtest.h>
 

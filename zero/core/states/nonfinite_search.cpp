@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "comm/agreement.h"
+#include "comm/agreement/agreement.h"
 #include "comm/object_collectives.h"
 #include "offload/kernels/reduce_kernels.h"
 

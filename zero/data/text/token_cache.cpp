@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/utf8.h"
-#include "comm/agreement.h"
+#include "comm/agreement/agreement.h"
 #include "comm/communicator.h"
 #include "comm/object_collectives.h"
 #include "zero/data/text/token_cache_file.h"

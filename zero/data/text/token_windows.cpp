@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/agreement.h"
+#include "comm/agreement/agreement.h"
 #include "comm/object_collectives.h"
 
 namespace zero {

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "comm/agreement.h"
+#include "comm/agreement/agreement.h"
 #include "models/families/families.h"
 #include "models/lora/adapter_writer.h"
 

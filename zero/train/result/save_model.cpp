@@ -1,6 +1,6 @@
 #include "zero/train/result/save_model.h"
 
-#include "comm/agreement.h"
+#include "comm/agreement/agreement.h"
 #include "models/weight_source.h"
 
 namespace zero {

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "base/log.h"
-#include "comm/agreement.h"
+#include "comm/agreement/agreement.h"
 #include "models/formats/generation_config.h"
 #include "models/formats/tokenizer_files.h"
 #include "models/text/chat_template.h"

@@ -1,4 +1,4 @@
-#include "comm/agreement.h"
+#include "comm/agreement/agreement.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/ThreadLocalState.h>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/memory_tracker.h"
+#include "comm/agreement/sole_work.h"
 #include "comm/object_collectives.h"
-#include "comm/sole_work.h"
 
 namespace zero {
 namespace {

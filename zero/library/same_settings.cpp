@@ -26,12 +26,13 @@ std::string lines_of(const ShardOptions& options) {
 
 }  // namespace
 
-void ShardedModel::Impl::check_same_settings() {
-  const std::string mine = lines_of(options) + (trains ? lines_of(optimizer) : "no optimizer\n");
+void ShardedModel::Impl::check_same_settings(at::ScalarType parameters) {
+  const std::string mine =
+      text("parameters ", parameters, '\n') + lines_of(options) + (trains ? lines_of(optimizer) : "no optimizer\n");
   if (const auto found = difference_of_lines(mesh.host(), mine))
     throw InputError(text("the model is sharded otherwise on process ", found->rank, " (", found->other,
                           ") than on process 0 (", found->first,
-                          "): all processes take the same options and optimizer"));
+                          "): all processes take the same options and optimizer, and parameters of one type"));
 }
 
 }  // namespace zero

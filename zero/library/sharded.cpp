@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "comm/agreement/agreement.h"
 #include "comm/object_collectives.h"
 #include "comm/sum_tree.h"
 #include "zero/library/nn/watched_batch_norm.h"
@@ -74,33 +75,38 @@ StateStorage storage_of(const ShardOptions& options, const Precision& precision,
 
 }  // namespace
 
-// Also where the first forward is one of inference: parameters may be trained or evaluated otherwise later.
-void ShardedModel::Impl::divide() {
-  const c10::InferenceMode not_inference(false);
-  nn::link_watched_batch_norm();
+ModuleUnits ShardedModel::Impl::checked_units() const {
   ModuleUnits units(*module, options.units);
   if (units.device() != world.device())
     throw InputError(text("the module is on ", units.device(), " and this process computes on ", world.device(),
                           ": module->to(world.device()) before it is sharded"));
-  const Units all = units.units();
   const auto is_trained = [](const ParameterUnit* unit) {
     return std::ranges::any_of(unit->parameters(), [](const Parameter& parameter) { return parameter.trainable; });
   };
-  if (trains && std::ranges::none_of(all, is_trained))
+  if (trains && std::ranges::none_of(units.units(), is_trained))
     throw InputError(
         "model.optimizer(...): all parameters of the module are frozen; leave the optimizer out, or unfreeze "
         "(set_requires_grad(true)) what is to be trained before");
-  check_same_settings();
+  return units;
+}
+
+// Also where the first forward is one of inference: parameters may be trained or evaluated otherwise later.
+void ShardedModel::Impl::divide() {
+  const c10::InferenceMode not_inference(false);
+  nn::link_watched_batch_norm();
+  std::optional<ModuleUnits> units;
+  all_or_none(mesh.host(), [&] { units = checked_units(); });
+  check_same_settings(units->type());
   StatesOptions states;
   states.plan = ShardPlan::for_stage(options.stage);
-  states.precision = precision_of(options.precision.value_or(units.type()));
+  states.precision = precision_of(options.precision.value_or(units->type()));
   states.optimizer = optimizer;
   if (trains) states.storage = storage_of(options, states.precision, optimizer);
   states.device = world.device();
   states.open_groups = options.open_groups;
   states.save_frozen = true;
   states.overlap = world.device().is_cuda() && world.size() > 1;
-  sharded = std::make_unique<ShardedModule>(*module, std::move(units), mesh, states, trains);
+  sharded = std::make_unique<ShardedModule>(*module, std::move(*units), mesh, states, trains);
 }
 
 // Checkpoints hold buffers as what all ranks have alike. Type and shape are of the name: bytes do not tell them.

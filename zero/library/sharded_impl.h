@@ -39,8 +39,11 @@ struct ShardedModel::Impl {
   ShardedModule& divided(const char* call) const;
   void backward(const torch::Tensor& loss, std::optional<double> weight);
   Step step(double lr);
-  /// InputError where processes have other options or another optimizer than the first one. Collective.
-  void check_same_settings();
+  /// The module's units as this process may shard them. InputError where it may not.
+  ModuleUnits checked_units() const;
+  /// InputError where processes have other options, another optimizer or parameters of another type than the first one.
+  /// Collective.
+  void check_same_settings(at::ScalarType parameters);
   /// total_weight(). InputError where processes step otherwise than the first one; the step is given up. Collective.
   double agree_on_step(double lr);
   /// Of the micro-batches of the step, over all processes. InputError where it is 0; the step is given up. Collective.

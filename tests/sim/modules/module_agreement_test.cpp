@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "tests/sim/modules/library_world.h"
+#include "tests/unit/message_of.h"
 
 namespace zero::testing {
 namespace {
@@ -53,6 +54,29 @@ TEST(ModuleAgreement, IsOnModules) {
       ::testing::ThrowsMessage<InputError>(::testing::AllOf(
           ::testing::HasSubstr("the processes have different modules: where rank 0 has parameter weight [4, 3]"),
           ::testing::HasSubstr("rank 2 has parameter weight [5, 3]"))));
+}
+
+// What one process alone has to refuse is refused on all: nobody waits for it.
+TEST(ModuleAgreement, WhatOneProcessRefusesAllDo) {
+  const auto expect = [](const std::string& message, const ShardOptions& options,
+                         const std::function<void(torch::nn::Linear & net)>& misuse) {
+    on_ranks(2, [&](const World& world) {
+      torch::nn::Linear net(4, 2);
+      if (!world.is_main()) misuse(net);
+      Model model(net, world, options);
+      EXPECT_THAT(message_of<InputError>([&] { model.optimizer(AdamWOptions()); }), ::testing::HasSubstr(message))
+          << "rank " << world.rank();
+    });
+  };
+  expect("sharded otherwise on process 1 (parameters Double) than on process 0 (parameters Float)",
+         {.state_dtype = bf16}, [](torch::nn::Linear& net) { net->to(torch::kDouble); });
+  expect("sharded otherwise on process 1 (parameters Half) than on process 0 (parameters Float)", {},
+         [](torch::nn::Linear& net) { net->to(torch::kHalf); });
+  expect("rank 1: parameter bias is of type Double", {},
+         [](torch::nn::Linear& net) { net->bias.set_data(net->bias.to(torch::kDouble)); });
+  expect("rank 1: model.optimizer(...): all parameters of the module are frozen", {}, [](torch::nn::Linear& net) {
+    for (at::Tensor& parameter : net->parameters()) parameter.set_requires_grad(false);
+  });
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "tests/sim/checkpoint_bench.h"
 #include "tests/sim/every_optimizer.h"
 #include "tests/unit/message_of.h"
+#include "tests/unit/temporary_folder.h"
 #include "zero/checkpoint/resume_states.h"
 
 namespace zero::testing {
@@ -327,6 +328,34 @@ TEST(Resume, RefusesRanksThatReadDifferentCheckpoints) {
   EXPECT_EQ(CheckpointFolders(*first.calls(), "/disk/checkpoints").steps().size(), 1u);  // not set aside
   EXPECT_THAT(message_of<InputError>([&] { resume_from(second); }),
               ::testing::HasSubstr("rank 1 reads another checkpoint there than rank 0"));
+}
+
+TEST(Resume, WaitsForACheckpointThatARankSeesLate) {
+  struct LateCalls final : FileCalls {
+    int open(const std::string& path) override {
+      if (!path.ends_with("manifest.json") || looks++ >= 3) return FileCalls::open(path);
+      errno = ENOENT;
+      return -1;
+    }
+    int looks = 0;
+  };
+  TemporaryFolder folder;
+  RunOptions run = base(at::kFloat, at::kFloat, false);
+  run.ranks = 2;
+  run.steps = 1;
+  run_training(run, [&](Engine& engine, int rank, int step) {
+    if (step != 1) return;
+    FileCalls calls;
+    CheckpointFolders written(calls, folder.path("checkpoints"));
+    save_checkpoint(engine, {}, position_at(engine, step), written, calls, engine.host(), {});
+    LateCalls late;
+    FileCalls& seen = rank == 0 ? calls : late;
+    CheckpointFolders folders(seen, written.root());
+    EXPECT_EQ(resume_states(engine, folders, seen, engine.host()).steps, 1);
+    if (rank == 1) {
+      EXPECT_GT(late.looks, 3);
+    }
+  });
 }
 
 TEST(Resume, RefusesTheStatesOfAnotherModel) {

@@ -5,12 +5,13 @@
 #include <iomanip>
 #include <limits>
 #include <optional>
+#include <thread>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "comm/agreement/agreement.h"
-#include "comm/object_collectives.h"
 #include "comm/agreement/rank_list.h"
+#include "comm/object_collectives.h"
 #include "zero/checkpoint/saved_states.h"
 
 namespace zero {
@@ -23,12 +24,26 @@ std::int64_t newest_before(const CheckpointFolders& folders, std::int64_t limit)
   return -1;
 }
 
-/// InputError where ranks do not see the folder at all, which the first one does: it is not damaged, and none before it
-/// is better. Collective.
-void check_seen_by_all(const std::string& folder, FileCalls& calls, Communicator& ranks) {
-  const int file = calls.open(folder + "/manifest.json");
-  const bool absent = file < 0 && errno == ENOENT;
+constexpr auto patience = std::chrono::seconds(10);  // file systems of a network may show a new folder late
+
+bool is_absent(const std::string& path, FileCalls& calls) {
+  const int file = calls.open(path);
   if (file >= 0) calls.close(file);
+  return file < 0 && errno == ENOENT;
+}
+
+/// InputError where ranks do not come to see the folder at all, which the first one does: it is not damaged, and none
+/// before it is better. Collective.
+void check_seen_by_all(const std::string& folder, FileCalls& calls, Communicator& ranks) {
+  const std::string manifest = folder + "/manifest.json";
+  bool absent = is_absent(manifest, calls);
+  if (broadcast_number(ranks, absent, 0) == 0) {
+    const auto end = std::chrono::steady_clock::now() + patience;
+    while (absent && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      absent = is_absent(manifest, calls);
+    }
+  }
   const std::vector<std::int64_t> all = all_gather_number(ranks, absent);
   std::vector<int> without;
   for (std::size_t rank = 0; rank < all.size(); ++rank)

@@ -85,16 +85,23 @@ def check_within_validation(place, args):
         assert code == 75 and f"stopped on request after step {steps} of 4, whose validation is left: go on with --resume" in said, (code, said)
         assert place.checkpoints() == [f"step-{steps:08d}"] and len(place.metrics()) == steps - 1 and not os.path.exists(place.path("out/model")), said
         code, said = place.run(*options, "--resume")
-        assert code == 0, said
+        assert code == 0 and ("all 4 steps were done: the last one's validation and the result follow" in said) == (steps == 4), said
         place.expect_same("out", "undisturbed")
         shutil.rmtree(place.path("out"))
     limit = ("--set", "job.time_limit=00:00", "--set", "training.validation_interval=1", "--set", "training.steps=1")
     code, said = place.run(*options, *limit)
     assert code == 75 and "stopped ahead of job.time_limit after step 1 of 1, whose validation is left" in said and place.metrics() == [], (code, said)
-    code, said = place.run(*options, "--resume", "--set", "training.steps=1")
+    once, other = ("--resume", "--set", "training.steps=1"), ("--set", "optimizer.lr=0.125")  # the second checkpoint of the step has the rate that was accepted
+    code, said = place.run(*options, *limit, *once, *other, "--accept-change", "optimizer.lr")
+    assert code == 75 and "whose validation is left" in said and place.metrics() == [], (code, said)
+    shutil.copytree(place.path("out"), place.path("without"))
+    code, said = place.run(*options, *once, *other)
     assert code == 0 and len(place.metrics()) == 1 and "validation_loss" in place.metrics()[0], said
-    code, said = place.run(*options, "--resume", "--set", "training.steps=1")
-    assert code == 0 and len(place.metrics()) == 1, said
+    code, said = place.run(*options, *once, *other)
+    assert code == 0 and len(place.metrics()) == 1 and "the one step was done: only the result is written anew" in said, said
+    code, said = place.run(*options, *once, *other, "--set", "training.validation_interval=0", out="without")
+    assert code == 0 and "the run was stopped before the validation of step 1, which is left out: training.validation_interval is 0 now" in said, said
+    assert len(place.metrics("without")) == 1 and "validation_loss" not in place.metrics("without")[0], said
 
 
 def check_second_signal(place, args):

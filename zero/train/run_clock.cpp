@@ -54,7 +54,6 @@ void RunClock::saved(Seconds took) {
 void RunClock::saves_behind(bool under_way, Seconds time) {
   behind_ = under_way;
   longest_save_ = std::max(longest_save_, time);
-  measured_ = measured_ || (!under_way && longest_save_ > Seconds(0));
 }
 
 Seconds RunClock::longest_save() const {

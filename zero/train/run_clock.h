@@ -36,6 +36,8 @@ class RunClock {
   void saved(std::chrono::duration<double> took);
   /// Whether one that was begun is being written while the run goes on, and what it has taken so far or did take.
   void saves_behind(bool under_way, std::chrono::duration<double> time = {});
+  /// A checkpoint is there: the longest one so far is how long they take.
+  void written() { measured_ = true; }
 
   bool save_is_due() const;
   /// Whether what follows would come too near to the limit: what is next and a checkpoint, each as long as the longest so

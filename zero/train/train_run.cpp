@@ -231,6 +231,18 @@ void check_length(const Plan& plan, std::int64_t done, std::int64_t steps) {
                         ": name more"));
 }
 
+/// Of a run that goes on.
+void tell_what_is_left(const RunPosition& position, std::int64_t steps, bool can_validate) {
+  const bool owes = !position.owed_validation.empty();
+  if (owes && !can_validate)
+    log_warning("the run was stopped before the validation of step ", position.steps,
+                ", which is left out: training.validation_interval is 0 now");
+  if (position.steps == steps)
+    log_info(
+        steps == 1 ? "the one step was" : text("all ", steps, " steps were"), " done: ",
+        owes && can_validate ? "the last one's validation and the result follow" : "only the result is written anew");
+}
+
 Records open_records(Job& job, const Plan& plan, const TrainArguments& arguments, const RunPosition& position,
                      std::int64_t steps) {
   const std::string& output = plan.config.job.output_dir;
@@ -342,12 +354,10 @@ int train_run(Job& job, const TrainArguments& arguments) {
   all_or_none(job.control(), [&] { engine.load(*run.weights, /*frozen_only=*/done.has_value()); });
   RunPosition position;
   if (done) position = resume_states(engine, folders, calls, job.control());
-  if (done && position.steps == steps && job.rank() == 0)
-    log_info(steps == 1 ? "the one step was" : text("all ", steps, " steps were"),
-             " done: only the result is written anew");
   // What a former run left goes now and not before: all that can keep this one from its first step has been tried.
   Records records = open_records(job, plan, arguments, position, steps);
   check_owed_validation(position, records.metrics.get(), communicator);
+  if (done && job.rank() == 0) tell_what_is_left(position, steps, data.validation != nullptr);
 
   Checkpoints checkpoints(plan.config.checkpoint, {engine, std::move(description), folders.root(), calls, job.control(),
                                                    spare_places(plan.config), estimate.copies_checkpoints});
@@ -362,7 +372,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
                   {data, records, tracker, &checkpoints, &stop, &clock, restore, recorder.get()});
   if (done) {
     trainer.resume(position);
-    checkpoints.resumed(position.steps);
+    if (arguments.accepted_changes.empty()) checkpoints.resumed(position.steps);  // else its settings are others
   }
   if (trainer.run() == RunEnd::stopped) return static_cast<int>(ExitCode::stopped);
   stop.training_is_over();

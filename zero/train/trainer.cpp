@@ -126,7 +126,7 @@ bool Trainer::save(Waits waits, std::chrono::steady_clock::time_point begin) {
   save_agreed_ = owes_save_ = false;
   rule_.saved(checkpoints_->saved_steps());
   if (clock_) clock_->saved(std::chrono::steady_clock::now() - begin);
-  if (clock_) clock_->saves_behind(checkpoints_->under_way());
+  tell_clock_of_save();
   return saved;
 }
 
@@ -135,7 +135,7 @@ void Trainer::tend_save() {
   if (!checkpoints_ || !checkpoints_->under_way()) return;
   if (told != SaveProgress::under_way) checkpoints_->go_on(told == SaveProgress::failed);
   rule_.saved(checkpoints_->saved_steps());
-  if (clock_) clock_->saves_behind(checkpoints_->under_way(), save_time_);
+  tell_clock_of_save(save_time_);
 }
 
 void Trainer::finish_save() {
@@ -143,7 +143,13 @@ void Trainer::finish_save() {
   const auto begin = std::chrono::steady_clock::now();
   checkpoints_->finish();
   rule_.saved(checkpoints_->saved_steps());
-  if (clock_) clock_->saves_behind(false, save_time_ + (std::chrono::steady_clock::now() - begin));
+  tell_clock_of_save(save_time_ + (std::chrono::steady_clock::now() - begin));
+}
+
+void Trainer::tell_clock_of_save(std::chrono::duration<double> took) {
+  if (!clock_) return;
+  clock_->saves_behind(checkpoints_->under_way(), took);
+  if (!checkpoints_->under_way() && !checkpoints_->failed()) clock_->written();
 }
 
 void Trainer::begin_record() {

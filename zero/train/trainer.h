@@ -111,6 +111,8 @@ class Trainer {
   void tend_save();
   /// Waits for one that is being written. Collective.
   void finish_save();
+  /// What the clock has to know of checkpoints that were begun; `took`: by the one under way or the last one.
+  void tell_clock_of_save(std::chrono::duration<double> took = {});
   /// Ends the run where it stands, with a checkpoint. Collective.
   RunEnd end_early();
   /// The step of the newest checkpoint; -1: there is none. Collective.

@@ -136,7 +136,12 @@ TEST(RunClock, ReckonsWithAnAssumedCheckpointUntilOneWasWritten) {
   EXPECT_FALSE(run.clock.end_is_due());
   run.step(10);  // 251 s since the program began: 10 + 40 + 40 + 40 + 20 follow
   EXPECT_TRUE(run.clock.end_is_due());
-  run.clock.saves_behind(false, seconds(2));
+  run.clock.saves_behind(false, seconds(2));  // given up
+  for (int i = 0; i < 3; ++i) run.step(10);
+  EXPECT_FALSE(run.clock.end_is_due());
+  run.step(10);  // 291 s: 10 + 40 + 40 + 20 follow
+  EXPECT_TRUE(run.clock.end_is_due());
+  run.clock.written();
   EXPECT_FALSE(run.clock.end_is_due());
   while (!run.clock.end_is_due()) run.step(10);
   EXPECT_EQ(run.now - Time(seconds(90)), seconds(361));

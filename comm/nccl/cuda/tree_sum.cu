@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "base/device_numbers.cuh"
+#include "base/numbers/device_numbers.cuh"
 
 namespace zero::cuda {
 namespace {

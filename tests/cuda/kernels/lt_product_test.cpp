@@ -9,6 +9,7 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <c10/util/ScopeExit.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -374,20 +375,14 @@ TEST_P(LtChoice, OfALargeSumIsThatOfTheProductThatOverwritesIt) {
   EXPECT_LT(slow, slow_at_first) << "the first suggestion was the fastest of all problems";
 }
 
-/// cuBLASLt refuses to add by a problem's fastest algorithm, while it lives.
-class FastestOverwritesAlone {
- public:
-  FastestOverwritesAlone() { zero_emulated_lt_refuse_fastest_sum(true); }
-  ~FastestOverwritesAlone() { zero_emulated_lt_refuse_fastest_sum(false); }
-};
-
 TEST_P(LtChoice, OfALargeSumIsItsOwnWhereThatOfTheOverwritingProductIsRefused) {
   if (GetParam() != at::kFloat) GTEST_SKIP() << "once is enough";
   LtProduct products;
   const at::Tensor a = at::ones({4100, 8}, at::TensorOptions().device(gpu)), b = at::ones({8, 4096}, a.options()),
                    out = at::zeros({4100, 4096}, a.options());
   ASSERT_TRUE(products.multiply({out, a, b, {}, {}}));
-  const FastestOverwritesAlone while_tested;
+  zero_emulated_lt_refuse_fastest_sum(true);
+  const auto restore = c10::make_scope_exit([] { zero_emulated_lt_refuse_fastest_sum(false); });
   since();
   for (int use = 1; use <= 2; ++use) {
     ASSERT_TRUE(products.multiply({out, a, b, out, {}}));

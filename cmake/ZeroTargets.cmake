@@ -6,6 +6,7 @@ add_library(zero_torch_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
 target_link_libraries(zero_torch_pch PUBLIC LibTorch::LibTorch)
 target_include_directories(zero_torch_pch PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
 target_precompile_headers(zero_torch_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/torch_pch.h)
+zero_describe_pch(zero_torch_pch ${PROJECT_SOURCE_DIR}/cmake/torch_pch.h)
 
 # zero_room(NAME [WITHOUT_TORCH] [ONLY regex] [EXCLUDE regex] LINK targets... PRIVATE_LINK targets...). A program's main (zero_*.cpp), a backend that
 # is absent (absent.cpp, *_absent.cpp) and what is for CUDA (cuda/) are not taken by themselves.

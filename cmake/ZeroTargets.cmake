@@ -8,10 +8,10 @@ target_include_directories(zero_torch_pch PUBLIC $<BUILD_INTERFACE:${PROJECT_SOU
 target_precompile_headers(zero_torch_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/torch_pch.h)
 zero_describe_pch(zero_torch_pch ${PROJECT_SOURCE_DIR}/cmake/torch_pch.h)
 
-# zero_room(NAME [WITHOUT_TORCH] [ONLY regex] [EXCLUDE regex] LINK targets... PRIVATE_LINK targets...). A program's main (zero_*.cpp), a backend that
+# zero_room(NAME [WITHOUT_TORCH] [ONLY regex] [EXCLUDE regex] [APART regex] LINK targets... PRIVATE_LINK targets...). A program's main (zero_*.cpp), a backend that
 # is absent (absent.cpp, *_absent.cpp) and what is for CUDA (cuda/) are not taken by themselves.
 function(zero_room name)
-  cmake_parse_arguments(ROOM "WITHOUT_TORCH" "ONLY;EXCLUDE" "LINK;PRIVATE_LINK" ${ARGN})
+  cmake_parse_arguments(ROOM "WITHOUT_TORCH" "ONLY;EXCLUDE;APART" "LINK;PRIVATE_LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/zero_[a-z]+\\.cpp$|absent\\.cpp$|/cuda/")
   if(ROOM_ONLY)
@@ -28,6 +28,7 @@ function(zero_room name)
     target_link_libraries(room_${name} PUBLIC LibTorch::LibTorch)
     target_precompile_headers(room_${name} REUSE_FROM zero_torch_pch)
   endif()
+  zero_unity(room_${name} APART "${ROOM_APART}")
 endfunction()
 
 # zero_program(NAME SOURCE LINK targets...): an executable in bin/.

@@ -28,11 +28,11 @@ bool next_message(const ChatEnds& ends, std::string& line) {
 
 /// One answer. What ends it is no part of its text.
 std::string say(Generator& generator, const Generator::Ids& prompt, const GenerateOptions& options,
-                const Tokenizer& tokenizer, const ChatEnds& ends) {
+                const Tokenizer& tokenizer, const std::function<void(const std::string&)>& print) {
   TextStream stream(tokenizer, tokenizer.beside_merges() != nullptr);  // there an answer may begin a text of its own
   std::string answer;
   const auto add = [&](const std::string& more) {
-    ends.print(more);
+    print(more);
     answer += more;
   };
   generator.generate({prompt}, options, [&](std::int64_t, std::int32_t id) {
@@ -40,7 +40,7 @@ std::string say(Generator& generator, const Generator::Ids& prompt, const Genera
     if (!stop) add(stream.next(id));
   });
   add(stream.finish());
-  ends.print("\n");
+  print("\n");
   return answer;
 }
 
@@ -62,9 +62,15 @@ void chat_loop(Generator& generator, ChatHistory& history, const Tokenizer& toke
     if (history.dropped() > dropped)
       log_info("note: the context is full; ", history.dropped() - dropped, " of the oldest messages were dropped");
     dropped = history.dropped();
-    history.answer(say(generator, prompt, options, tokenizer, ends));
+    history.answer(say(generator, prompt, options, tokenizer, ends.print));
     ++options.sampling.seed;
   }
+}
+
+void answer_once(Generator& generator, ChatHistory& history, const Tokenizer& tokenizer, GenerateOptions options,
+                 const std::string& message, const std::function<void(const std::string&)>& print) {
+  options.stop_ids.push_back(history.end_of_turn());
+  say(generator, history.ask(message), options, tokenizer, print);
 }
 
 }  // namespace zero

@@ -22,4 +22,9 @@ struct ChatEnds {
 void chat_loop(Generator& generator, ChatHistory& history, const Tokenizer& tokenizer, GenerateOptions options,
                const ChatEnds& ends);
 
+/// Answers one message, and prints the answer with a newline behind it. InputError when the message is too long for the
+/// context, or the template does not allow it.
+void answer_once(Generator& generator, ChatHistory& history, const Tokenizer& tokenizer, GenerateOptions options,
+                 const std::string& message, const std::function<void(const std::string&)>& print);
+
 }  // namespace zero

@@ -33,6 +33,7 @@
 #include "zero/programs/command_line.h"
 #include "zero/programs/model_source.h"
 #include "zero/programs/program.h"
+#include "zero/programs/prompts.h"
 
 namespace zero {
 namespace {
@@ -95,67 +96,21 @@ void write_logits(const ModelSource& source, const Arguments& arguments) {
   log_info(path, ": logits [1, ", logits_1TV.size(1), ", ", logits_1TV.size(2), "]");
 }
 
-/// One prompt a line; a blank line is refused, since it is no prompt and what is printed goes line by line.
-std::vector<std::string> read_prompts(const std::string& path) {
-  std::vector<std::string> lines;
-  std::string whole = read_text_file(path);
-  require_utf8(whole, path);
-  if (whole.starts_with(byte_order_mark)) whole.erase(0, byte_order_mark.size());
-  std::istringstream content(std::move(whole));
-  for (std::string line; std::getline(content, line);) {
-    if (line.ends_with('\r')) line.pop_back();
-    lines.push_back(line);
-    if (line.find_first_not_of(" \t\v\f\r") == line.npos)
-      throw InputError(text(path, ":", lines.size(), ": is blank, and each line is a prompt: take the line out"));
-  }
-  if (lines.empty()) throw InputError(text(path, ": holds no prompt"));
-  return lines;
-}
-
-/// The one that --tokenizer names, or that model or adapter hold.
-Tokenizer load_tokenizer(const ModelSource& source, const std::string& named) {
-  const std::string& path = source.options.tokenizer.tokenizer;
-  if (named.empty() && !Tokenizer::lies_at(path))
-    throw InputError(text(source.folder,
-                          ": holds no tokenizer.json, tokenizer.model or spiece.model, and prompts need a tokenizer: ",
-                          "name one by --tokenizer"));
-  try {
-    return Tokenizer::load(path);
-  } catch (const InputError& error) {
-    throw InputError(named.empty() ? error.what() : text("--tokenizer ", error.what()));
-  }
-}
-
-class Prompter {
- public:
-  Prompter(const ModelSource& source, const std::string& named)
-      : tokenizer_(load_tokenizer(source, named)), chat_(tokenizer_, source.options.tokenizer.settings) {}
-
-  Ids encode(const std::string& prompt) const {
-    Ids ids = chat_.encode(prompt).ids;
-    const Ids& opening = tokenizer_.opening();
-    const bool written = ids.size() >= opening.size() && std::equal(opening.begin(), opening.end(), ids.begin());
-    if (!written) ids.insert(ids.begin(), opening.begin(), opening.end());
-    return ids;
-  }
-  const Tokenizer& tokenizer() const { return tokenizer_; }
-  const ChatTokenizer& chat() const { return chat_; }
-
- private:
-  Tokenizer tokenizer_;
-  ChatTokenizer chat_;
-};
-
 void print(const std::string& content) {
   std::fwrite(content.data(), 1, content.size(), stdout);
   std::fflush(stdout);
 }
 
-void print_json(const std::string& prompt, const Ids& made, const Tokenizer& tokenizer) {
+void print_json(const Prompt& prompt, const Ids& made, const Tokenizer& tokenizer,
+                const std::vector<std::int64_t>& stop_ids) {
+  const bool chat = prompt.shown.contains("messages");  // its text ends before the token that ends an answer
   TextStream stream(tokenizer, false);
   std::string content;
-  for (const std::int32_t id : made) content += stream.next(id);
-  nlohmann::ordered_json line{{"prompt", prompt}, {"text", content + stream.finish()}, {"ids", made}};
+  for (const std::int32_t id : made)
+    if (!chat || std::find(stop_ids.begin(), stop_ids.end(), id) == stop_ids.end()) content += stream.next(id);
+  nlohmann::ordered_json line = prompt.shown;
+  line["text"] = content + stream.finish();
+  line["ids"] = made;
   print(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
@@ -166,16 +121,22 @@ std::vector<std::int64_t> stop_ids(const ModelSource& source) {
 void generate(const ModelSource& source, Arguments arguments) {
   const bool one = arguments.prompts.empty();
   require_utf8(arguments.prompt, "--prompt");
-  const std::vector<std::string> prompts = one ? std::vector{arguments.prompt} : read_prompts(arguments.prompts);
+  const std::vector<std::string> lines = one ? std::vector<std::string>{} : read_prompts(arguments.prompts);
   const Prompter prompter(source, arguments.tokenizer);
-  std::vector<Ids> ids;
-  for (const auto& prompt : prompts) {
-    ids.push_back(prompter.encode(prompt));
-    if (ids.back().empty())
-      throw InputError(text(one ? "--prompt" : text(arguments.prompts, ":", ids.size()),
-                            ": gives no token, and a prompt must have at least one"));
-  }
   arguments.options.stop_ids = stop_ids(source);
+  std::vector<Prompt> prompts;
+  if (one) {
+    prompts = {text_prompt(arguments.prompt, prompter)};
+  } else if (holds_chats(arguments.prompts)) {
+    const ChatTemplate chat_template = chat_template_of(source);
+    prompts = chat_prompts(lines, arguments.prompts, chat_template, prompter);
+    if (const auto end = prompter.chat().special(chat_template.end_of_turn()))
+      arguments.options.stop_ids.push_back(*end);
+  } else {
+    prompts = text_prompts(lines, arguments.prompts, prompter);
+  }
+  std::vector<Ids> ids;
+  for (const Prompt& prompt : prompts) ids.push_back(prompt.ids);
   Model model = load_model(source, arguments);
 
   const bool as_text = one && !arguments.json;
@@ -185,14 +146,15 @@ void generate(const ModelSource& source, Arguments arguments) {
   const auto made = Generator(model).generate(ids, arguments.options, [&](std::int64_t, std::int32_t id) {
     if (first == 0) {
       first = seconds_since(begin);
-      if (as_text) print(prompts.front());  // not before: the prompt may still be refused
+      if (as_text) print(arguments.prompt);  // not before: the prompt may still be refused
     }
     if (as_text) print(stream.next(id));
   });
   const double total = seconds_since(begin);
   if (as_text) print(stream.finish() + "\n");
   if (!as_text)
-    for (std::size_t row = 0; row < prompts.size(); ++row) print_json(prompts[row], made[row], prompter.tokenizer());
+    for (std::size_t row = 0; row < prompts.size(); ++row)
+      print_json(prompts[row], made[row], prompter.tokenizer(), arguments.options.stop_ids);
   std::size_t read = 0, written = 0;
   for (const auto& row : ids) read += row.size();
   for (const auto& row : made) written += row.size();
@@ -235,8 +197,7 @@ ChatContext context_of(const Arguments& arguments) {
 
 void chat(const ModelSource& source, Arguments arguments) {
   const Prompter prompter(source, arguments.tokenizer);
-  const ChatTemplate chat_template =
-      ChatTemplate::load(source.options.tokenizer.settings, source.options.tokenizer.chat_template, "--chat-template");
+  const ChatTemplate chat_template = chat_template_of(source);
   const std::int64_t context = source.config.max_position_embeddings;
   ChatHistory history(chat_template, prompter.chat(), context, std::min(arguments.options.max_new_tokens, context / 4));
   history.set_context(context_of(arguments));
@@ -245,8 +206,11 @@ void chat(const ModelSource& source, Arguments arguments) {
   arguments.options.stop_ids = stop_ids(source);
   Model model = load_model(source, arguments);
   Generator generator(model);
-  chat_loop(generator, history, prompter.tokenizer(), arguments.options,
-            {std::cin, print, ::isatty(STDIN_FILENO) != 0});
+  if (arguments.prompt.empty())
+    chat_loop(generator, history, prompter.tokenizer(), arguments.options,
+              {std::cin, print, ::isatty(STDIN_FILENO) != 0});
+  else
+    answer_once(generator, history, prompter.tokenizer(), arguments.options, arguments.prompt, print);
 }
 
 void describe(CLI::App& app, Arguments& arguments) {
@@ -262,7 +226,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   auto* prompts = app.add_option(
       "--prompts", arguments.prompts,
       "file with one prompt a line, none of them blank, continued as one batch; prints a JSON line for each: prompt, text, "
-      "ids");
+      "ids. A .jsonl file holds a conversation a line, which the chat template writes and the model answers");
   auto* ids =
       app.add_option("--ids", arguments.ids,
                      "file of token ids, a JSON list such as [1, 15043] or raw little-endian uint16, for --logits");
@@ -275,13 +239,12 @@ void describe(CLI::App& app, Arguments& arguments) {
   auto* chat = app.add_flag(
       "--chat", arguments.chat,
       "answer the lines of standard input, each with what was said before in the context, until its end or /exit; a line "
-      "\"/tool TEXT\" is what a tool says");
-  chat->excludes(prompt)->excludes(prompts)->excludes(ids);
+      "\"/tool TEXT\" is what a tool says. With --prompt: answer that once");
+  chat->excludes(prompts)->excludes(ids);
   app.add_option("--system", arguments.system, "system message of the chat")->needs(chat);
   app.add_option(
-         "--chat-template", arguments.chat_template,
-         "name of a known template, or a file with a Jinja template, before what the model or the adapter carries")
-      ->needs(chat);
+      "--chat-template", arguments.chat_template,
+      "name of a known template, or a file with a Jinja template, before what the model or the adapter carries");
   app.add_option("--tools", arguments.tools, "file with a JSON list of tools that the chat's template shows")
       ->needs(chat);
   app.add_option("--chat-template-kwargs", arguments.variables,
@@ -323,7 +286,10 @@ int run(int argc, char** argv) {
     throw InputError(text("--chat-template ", arguments.chat_template,
                           ": is none of the templates known here, and no file with one",
                           choice_among(arguments.chat_template, ChatTemplate::names())));
-  if (arguments.chat && app.count("--max-new-tokens") == 0) arguments.options.max_new_tokens = 512;
+  const bool chats = arguments.chat || holds_chats(arguments.prompts);
+  if (!arguments.chat_template.empty() && !chats)
+    throw InputError("--chat-template is for --chat, and for --prompts with a .jsonl file");
+  if (chats && app.count("--max-new-tokens") == 0) arguments.options.max_new_tokens = 512;
   check_sampling(arguments.options.sampling);
   choose_fast_matmul();
   const ModelPlace place = resolve({arguments.model, arguments.adapter, arguments.tokenizer});

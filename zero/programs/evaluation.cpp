@@ -1,0 +1,178 @@
+#include "zero/programs/evaluation.h"
+
+#include <ATen/ATen.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "comm/agreement/agreement.h"
+#include "comm/mesh/mesh.h"
+#include "comm/object_collectives.h"
+#include "models/families/families.h"
+#include "models/text/tokenizer.h"
+#include "zero/config/config_rules.h"
+#include "zero/core/chain.h"
+#include "zero/core/engine.h"
+#include "zero/data/open_rows.h"
+#include "zero/data/rows/loader.h"
+
+namespace zero {
+namespace {
+
+constexpr std::int64_t usual_seq_len = 1024;
+
+/// A folder for token caches: the user's, or one of rank 0's that goes when the evaluation ends.
+class CacheFolder {
+ public:
+  CacheFolder(Job& job, const std::string& named) : mine_(named.empty() && job.rank() == 0), path_(named) {
+    if (!named.empty()) return;
+    all_or_none(job.control(), [&] {
+      if (job.rank() == 0) path_ = make();
+    });
+    path_ = broadcast_text(job.control(), path_, 0);
+  }
+  ~CacheFolder() {
+    std::error_code none;
+    if (mine_) std::filesystem::remove_all(path_, none);
+  }
+  CacheFolder(const CacheFolder&) = delete;
+  CacheFolder& operator=(const CacheFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  static std::string make() {
+    std::string name = (std::filesystem::temp_directory_path() / "zero-evaluate-XXXXXX").string();
+    if (!mkdtemp(name.data()))
+      throw InputError(text(name, ": cannot be made: ", std::strerror(errno), "; name a folder by --cache"));
+    return name;
+  }
+
+  bool mine_;
+  std::string path_;
+};
+
+/// The model with nothing to train, so that ranks hold weights alone.
+Model frozen_model(const ModelConfig& config) {
+  Model model = make_model(config);
+  for (const auto& unit : model.units)
+    for (Parameter& parameter : unit->parameters()) parameter.trainable = false;
+  return model;
+}
+
+at::ScalarType type_of(const std::string& precision) {
+  if (precision == "fp32") return at::kFloat;
+  return precision == "fp16" ? at::kHalf : at::kBFloat16;
+}
+
+EngineOptions engine_options(const EvaluationOptions& options) {
+  EngineOptions engine;
+  engine.plan = ShardPlan::for_stage(3);
+  engine.precision.compute = type_of(options.precision);
+  engine.precision.master = at::kFloat;
+  engine.precision.gradient = at::kFloat;
+  return engine;
+}
+
+bool is_ids(const std::string& file) { return data_kind(file) == "bin"; }
+
+/// What all files are read by.
+class Data {
+ public:
+  Data(const ModelSource& source, const EvaluationOptions& options, const std::string& cache, Job& job) {
+    all_or_none(job.control(), [&] { prepare(source, options, cache, job); });
+  }
+
+  std::shared_ptr<const RowSource> open(const std::string& file, Communicator& communicator) {
+    options_.files = {file};
+    return open_rows(options_, communicator);
+  }
+
+ private:
+  void prepare(const ModelSource& source, const EvaluationOptions& options, const std::string& cache, Job& job) {
+    options_.token_width = token_width_of(options.token_dtype);
+    options_.seq_len =
+        options.seq_len > 0 ? options.seq_len : std::min(usual_seq_len, source.config.max_position_embeddings);
+    if (options_.seq_len > source.config.max_position_embeddings)
+      throw InputError(text("--seq-len ", options_.seq_len, ": the model's context is ",
+                            source.config.max_position_embeddings, " tokens"));
+    options_.tail = ShortTail::keep;
+    options_.vocab_size = source.config.vocab_size;
+    options_.cache_folder = cache;
+    options_.cores = job.node_cores();
+    options_.conversations.model_directory = source.options.tokenizer.settings;
+    options_.conversations.chat_template = options.chat_template;
+    options_.conversations.template_place = options.chat_template.empty() ? "" : "--chat-template";
+    options_.conversations.train_on = train_on_of(options.train_on);
+    if (std::all_of(options.files.begin(), options.files.end(), is_ids)) return;
+    if (!Tokenizer::lies_at(source.options.tokenizer.tokenizer))
+      throw InputError(text(source.folder, ": holds no tokenizer, and texts need one: name it by --tokenizer"));
+    if (job.nodes() > 1 && options.cache.empty())
+      throw InputError("texts on several nodes need a folder that all of them see: name it by --cache");
+    tokenizer_ = Tokenizer::load(source.options.tokenizer.tokenizer);
+    options_.encoder = text_encoder_of(*tokenizer_);
+    options_.tokenizer = &*tokenizer_;
+  }
+
+  std::optional<Tokenizer> tokenizer_;
+  DataOptions options_;
+};
+
+/// The summed losses of all sequences, in the order of the file.
+double summed_loss(Engine& engine, const ValidationLoader& loader) {
+  const std::int64_t turns = loader.micro_batches(), ranks = engine.host().size();
+  const at::Tensor mine = at::zeros({turns}, at::kDouble);
+  for (std::int64_t turn = 0; turn < turns; ++turn) {
+    const Batch batch = loader.batch(turn);
+    ForwardContext context;
+    context.batch = &batch;
+    mine[turn] = engine.evaluate(context).to(at::kDouble);
+  }
+  const at::Tensor all = at::empty({ranks, turns}, at::kDouble);
+  engine.host().all_gather_into(all.view({-1}), mine, {Phase::validate});
+  const at::Tensor in_order = all.t().contiguous();
+  double sum = 0;
+  for (std::int64_t i = 0; i < in_order.numel(); ++i) sum += in_order.data_ptr<double>()[i];
+  return sum;
+}
+
+}  // namespace
+
+double Evaluation::perplexity() const { return std::exp(loss); }
+
+std::vector<Evaluation> evaluate(Job& job, const EvaluationOptions& options) {
+  ModelSource source;
+  Model model;
+  all_or_none(job.control(), [&] {
+    source = open_model(resolve(options.place));
+    model = frozen_model(source.config);
+    source.weights->check(tensors_of(model));
+  });
+  const CacheFolder cache(job, options.cache);
+  Data data(source, options, cache.path(), job);
+  Communicator& communicator = job.communicator();
+  Mesh mesh(communicator);
+  Engine engine(chain_of(model), mesh, engine_options(options));
+  all_or_none(job.control(), [&] { engine.load(*source.weights); });
+
+  std::vector<Evaluation> found;
+  for (const std::string& file : options.files) {
+    const std::shared_ptr<const RowSource> rows = data.open(file, communicator);
+    if (job.rank() == 0) log_info(file, ": ", rows->describe());
+    const ValidationLoader loader(rows, job.rank(), job.size(), /*local_batch_size=*/1);
+    if (loader.trained_tokens() == 0)
+      throw InputError(text(file, ": holds no token that counts",
+                            options.train_on == "assistant" ? ": --train-on all counts every message" : ""));
+    const double sum = summed_loss(engine, loader);
+    found.push_back({file, sum / double(loader.trained_tokens()), loader.trained_tokens(), rows->size()});
+  }
+  return found;
+}
+
+}  // namespace zero

@@ -90,7 +90,7 @@ void read_layer_count(ConfigFields& fields, const std::string& name, ModelConfig
     fields.refuse(text(name, " = ", config.num_hidden_layers, " must be from 1 to ", most));
 }
 
-void read_sizes(ConfigFields& fields, ModelConfig& config) {
+void read_sizes(ConfigFields& fields, ModelConfig& config, const std::string& eps) {
   fields.required("vocab_size", config.vocab_size);
   fields.required("hidden_size", config.hidden_size);
   fields.required("intermediate_size", config.intermediate_size);
@@ -104,13 +104,13 @@ void read_sizes(ConfigFields& fields, ModelConfig& config) {
   if (config.head_dim == 0 && config.num_attention_heads > 0)
     config.head_dim = config.hidden_size / config.num_attention_heads;
   fields.integer("head_dim", config.head_dim);
-  fields.number("rms_norm_eps", config.rms_norm_eps);
+  fields.number(eps, config.rms_norm_eps);
   read_dropout(fields, config, {"attention_dropout"});
   read_tokens(fields, config);
 }
 
-void read_decoder(ConfigFields& fields, ModelConfig& config, const RopeRules& rules) {
-  read_sizes(fields, config);
+void read_decoder(ConfigFields& fields, ModelConfig& config, const RopeRules& rules, const std::string& eps) {
+  read_sizes(fields, config, eps);
   read_activation(fields, "hidden_act", config);
   RopeRules all = rules;
   all.max_position_embeddings = config.max_position_embeddings;

@@ -9,16 +9,17 @@
 
 namespace zero {
 
-/// Sizes, norms, activation, positions and tokens by the names that Llama gave them: all that its config.json has but
-/// biases. What `config` holds before are the defaults of the family; where it has a head_dim of its own, that stays
-/// when the file is silent.
-void read_decoder(ConfigFields& fields, ModelConfig& config, const RopeRules& rules = {});
+/// Sizes, norms, activation, positions and tokens by Llama's names: all of its config.json but biases. `config` holds the
+/// family's defaults; a head_dim of its own stays when the file is silent. `eps` is the field with the norms' epsilon, since
+/// families with layer norms name it otherwise.
+void read_decoder(ConfigFields& fields, ModelConfig& config, const RopeRules& rules = {},
+                  const std::string& eps = "rms_norm_eps");
 
 /// num_hidden_layers by the family's name for it, in a range whose lists of layers fit anywhere.
 void read_layer_count(ConfigFields& fields, const std::string& name, ModelConfig& config);
 
 /// The part of it without activation and rope.
-void read_sizes(ConfigFields& fields, ModelConfig& config);
+void read_sizes(ConfigFields& fields, ModelConfig& config, const std::string& eps = "rms_norm_eps");
 
 /// The activation that a field names.
 void read_activation(ConfigFields& fields, const std::string& name, ModelConfig& config);

@@ -6,6 +6,16 @@
 
 namespace zero {
 
+// One function a file of this folder.
+const Family& mistral_family();
+const Family& qwen2_family();
+const Family& qwen3_family();
+const Family& phi3_family();
+const Family& gemma3_family();
+const Family& olmo2_family();
+const Family& smollm3_family();
+const Family& gpt2_family();
+
 const std::vector<const Family*>& model_families() {
   static const std::vector<const Family*> families{&llama_family(), &mistral_family(), &qwen2_family(),
                                                    &qwen3_family(), &phi3_family(),    &gemma3_family(),

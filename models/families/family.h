@@ -1,6 +1,7 @@
 #pragma once
 // Family: a description of one kind of decoder: which fields its config.json has, and what its parts are called. A family
-// is a file of this folder with one function that gives its description; families.cpp lists them.
+// is a file of this folder with one function that gives its description; families.cpp declares and lists these functions,
+// so that a new one compiles two sources.
 #include <string>
 
 #include "models/decoder/decoder_names.h"
@@ -18,17 +19,10 @@ struct Family {
   /// not ask for are looked at by ConfigFields::refuse_the_rest().
   void (*read)(ConfigFields& fields, ModelConfig& config);
   DecoderNames names = {};
-  GgufArchitecture gguf = {};  // what llama.cpp makes of it
+  GgufArchitecture gguf = {};  // its form in llama.cpp; without a name: not known here
 };
 
+/// The family of the presets.
 const Family& llama_family();
-const Family& mistral_family();
-const Family& qwen2_family();
-const Family& qwen3_family();
-const Family& phi3_family();
-const Family& gemma3_family();
-const Family& olmo2_family();
-const Family& smollm3_family();
-const Family& gpt2_family();
 
 }  // namespace zero

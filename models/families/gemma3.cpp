@@ -78,7 +78,13 @@ DecoderNames names() {
 }
 
 GgufArchitecture gguf() {
-  return {.name = "gemma3", .activation = Activation::gelu_tanh, .local_layers = true, .wide_scale_at = 62};
+  return {.name = "gemma3",
+          .activation = Activation::gelu_tanh,
+          .norm = NormKind::rms_plus_one,
+          .head_norm = HeadNorm::each_head,
+          .scaled_embedding = true,
+          .local_layers = true,
+          .wide_scale_at = 62};
 }
 
 }  // namespace

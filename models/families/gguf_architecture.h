@@ -22,10 +22,15 @@ struct GgufArchitecture {
   /// none; of q, k and v; of all projections; of all where attention_bias and mlp_bias say so.
   enum class Biases : std::uint8_t { none, qkv, all, as_configured };
 
-  std::string name = {};            // general.architecture; empty: llama.cpp has none for the family
+  std::string name = {};            // general.architecture; empty: the family's form in llama.cpp is not known here
   bool rotates_neighbours = false;  // rope turns (2i, 2i + 1) instead of (i, i + n / 2): rows of q and k change places
   Biases biases = Biases::none;
   Activation activation = Activation::silu;
+  NormKind norm = NormKind::rms;
+  HeadNorm head_norm = HeadNorm::none;
+  bool gated = true;
+  bool learned_positions = false;
+  bool scaled_embedding = false;   // rows of the embedding times sqrt(hidden_size)
   bool any_head_dim = true;        // else hidden_size / num_attention_heads
   bool frequency_factors = false;  // rope_type "llama3", as rope_freqs.weight
   bool long_factors = false;       // rope_type "longrope", as rope_factors_long.weight and _short

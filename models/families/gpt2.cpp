@@ -68,6 +68,9 @@ GgufArchitecture gguf() {
   return {.name = "gpt2",
           .biases = GgufArchitecture::Biases::all,
           .activation = Activation::gelu_tanh,
+          .norm = NormKind::layer,
+          .gated = false,
+          .learned_positions = true,
           .any_head_dim = false,
           .fields = {"n_positions", "n_embd", "n_layer", "n_inner", "n_head", "", "", "layer_norm_epsilon"},
           .fixed = R"({"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0})"};

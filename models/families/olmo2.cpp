@@ -25,7 +25,11 @@ DecoderNames names() {
 
 const Family& olmo2_family() {
   static const Family family{
-      "olmo2", "Olmo2ForCausalLM", read, names(), {.name = "olmo2", .any_head_dim = false, .needs_head = true}};
+      "olmo2",
+      "Olmo2ForCausalLM",
+      read,
+      names(),
+      {.name = "olmo2", .head_norm = HeadNorm::all_heads, .any_head_dim = false, .needs_head = true}};
   return family;
 }
 

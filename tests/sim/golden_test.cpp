@@ -8,13 +8,14 @@
 #include "models/formats/hf_weights.h"
 #include "models/model.h"
 #include "models/weight_source.h"
+#include "tests/golden_families.h"
 #include "tests/sim/golden_case.h"
 #include "zero/core/chain.h"
 
 namespace zero::testing {
 namespace {
 
-class Golden : public ::testing::TestWithParam<std::tuple<const char*, int, int>> {};
+class Golden : public ::testing::TestWithParam<std::tuple<std::string, int, int>> {};
 
 TEST_P(Golden, TrainsAsTransformersDoes) {
   const auto [name, stage, ranks] = GetParam();
@@ -36,12 +37,15 @@ INSTANTIATE_TEST_SUITE_P(Cases, Golden,
                          ::testing::Combine(::testing::Values("tiny", "tiny-tied-bf16-sharded"), ::testing::Range(0, 4),
                                             ::testing::Range(1, 5)));
 
+std::vector<std::string> families() {
+  std::vector<std::string> names = test::golden_families();
+  for (std::string& name : names) name.insert(0, "families/");
+  return names;
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, Golden,
-                         ::testing::Combine(::testing::Values("families/llama-linear-biases", "families/mistral-window",
-                                                              "families/qwen2-yarn", "families/qwen3",
-                                                              "families/phi3-longrope", "families/gemma3",
-                                                              "families/olmo2", "families/smollm3", "families/gpt2"),
-                                            ::testing::Range(0, 4), ::testing::Range(1, 5)));
+                         ::testing::Combine(::testing::ValuesIn(families()), ::testing::Range(0, 4),
+                                            ::testing::Range(1, 5)));
 
 }  // namespace
 }  // namespace zero::testing

@@ -15,6 +15,7 @@ class Check {
   explicit Check(const ModelConfig& config) : config_(config), family_(gguf_family(config.model_type)) {}
 
   void run() const {
+    every_part();
     parts();
     positions();
     scores();
@@ -29,6 +30,24 @@ class Check {
   }
   void unless(bool fits, const char* what) const {
     if (!fits) refuse(what);
+  }
+
+  /// Every field by its name: a new part of a model does not compile before somebody decides here whether a GGUF file has it.
+  void every_part() const {
+    const auto& [model_type, vocab_size, hidden_size, intermediate_size, layers, heads, kv_heads, head_dim, context,
+                 eps, theta, scaling, tied, initial, bos, eos, head_dim_given, norm, head_norm, activation, gated,
+                 qkv_bias, output_bias, mlp_bias, learned_positions, rotary_share, embedding_scale, local_theta,
+                 local_scaling, each_layer, dropout, fields] = config_;
+    const GgufArchitecture& there = family_.gguf;
+    unless(norm == there.norm, "norms of this kind");
+    unless(head_norm == there.head_norm,
+           head_norm == HeadNorm::none ? "queries and keys without a norm" : "norms of queries and keys");
+    unless(gated == there.gated, gated ? "a gated MLP" : "an MLP without a gate");
+    unless(learned_positions == there.learned_positions,
+           learned_positions ? "learned positions" : "no learned positions");
+    const double scale = there.scaled_embedding ? std::sqrt(double(hidden_size)) : 1;
+    if (std::fabs(embedding_scale / scale - 1) > 1e-6)
+      refuse(text("embeddings times ", embedding_scale, ", where they are times ", scale));
   }
 
   void parts() const {
@@ -103,14 +122,16 @@ class Check {
 
 }  // namespace
 
-const Family& gguf_family(const std::string& model_type) {
-  const Family& family = family_of(model_type);
+const Family& require_gguf(const Family& family) {
   if (family.gguf.name.empty())
-    throw InputError(text("model_type \"", model_type,
-                          "\" has no architecture in llama.cpp, so there are no GGUF files of "
-                          "it; export a Hugging Face directory instead, by leaving --gguf out"));
+    throw InputError(
+        text("model_type \"", family.model_type,
+             "\": zero does not know its form in llama.cpp, so it neither reads nor writes GGUF files of it; "
+             "export a Hugging Face directory instead, by leaving --gguf out"));
   return family;
 }
+
+const Family& gguf_family(const std::string& model_type) { return require_gguf(family_of(model_type)); }
 
 std::optional<std::int64_t> window_pattern(const ModelConfig& config) {
   const std::int64_t layers = config.num_hidden_layers;

@@ -13,8 +13,9 @@ namespace zero {
 /// architecture there, windows, ropes, biases, activations, head sizes or scales that it does not have.
 void check_gguf(const ModelConfig& config);
 
-/// The family, of which llama.cpp knows the architecture. InputError otherwise.
+/// The family, whose form in llama.cpp is known here. InputError otherwise.
 const Family& gguf_family(const std::string& model_type);
+const Family& require_gguf(const Family& family);
 
 /// n, where all layers but every n-th slide over a window; nothing where the layers have no such order, or none slides.
 std::optional<std::int64_t> window_pattern(const ModelConfig& config);

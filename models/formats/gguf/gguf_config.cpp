@@ -26,7 +26,8 @@ class ConfigOfFile {
     config_["model_type"] = family.model_type;
     config_["tie_word_embeddings"] = !file.find("output.weight");
     turns_ = family.names.positions.empty();
-    eps_key_ = "attention." + std::string(fields_.eps == "layer_norm_epsilon" ? fields_.eps : "layer_norm_rms_epsilon");
+    eps_key_ =
+        "attention." + std::string(there_.norm == NormKind::layer ? "layer_norm_epsilon" : "layer_norm_rms_epsilon");
   }
 
   std::string text() {

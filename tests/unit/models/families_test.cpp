@@ -5,11 +5,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "base/error.h"
 #include "base/json_text.h"
 #include "models/families/config_json.h"
+#include "models/families/decoder_fields.h"
 #include "models/generate/generator.h"
 #include "models/lora/lora.h"
+#include "tests/golden_families.h"
 #include "tests/unit/models/small_model.h"
 
 namespace zero::test {
@@ -38,7 +43,7 @@ at::Tensor some_tokens(at::IntArrayRef shape, std::uint64_t seed) {
   return at::randint(72, shape, at::make_generator<at::CPUGeneratorImpl>(seed), at::kLong);
 }
 
-class Family : public ::testing::TestWithParam<const char*> {};
+class Family : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Family, WritesItsConfigurationSoThatItIsReadAgain) {
   const ModelConfig config = golden_config(GetParam());
@@ -123,9 +128,28 @@ TEST_P(Family, AdaptsEveryProjection) {
   EXPECT_THROW(add_lora(other, options), InputError);
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, Family,
-                         ::testing::Values("llama-linear-biases", "mistral-window", "qwen2-yarn", "qwen3",
-                                           "phi3-longrope", "gemma3", "olmo2", "smollm3", "gpt2"));
+INSTANTIATE_TEST_SUITE_P(Families, Family, ::testing::ValuesIn(golden_families()), [](const auto& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+TEST(Families, HaveAGoldenModelEach) {
+  std::set<std::string> types;
+  for (const std::string& name : golden_families()) types.insert(golden_json(name)["model_type"]);
+  for (const auto* family : model_families()) EXPECT_EQ(types.count(family->model_type), 1u) << family->model_type;
+}
+
+/// A family with layer norms names the epsilon otherwise; a stray rms_norm_eps is not its field.
+TEST(Families, ReadTheEpsilonByItsOwnNameAlone) {
+  const nlohmann::json file{{"vocab_size", 72},       {"hidden_size", 16},        {"intermediate_size", 24},
+                            {"num_hidden_layers", 1}, {"num_attention_heads", 2}, {"num_key_value_heads", 2},
+                            {"norm_epsilon", 1e-3},   {"rms_norm_eps", 0.5}};
+  ConfigFields fields(file, "x");
+  ModelConfig config;
+  read_decoder(fields, config, {}, "norm_epsilon");
+  EXPECT_EQ(config.rms_norm_eps, 1e-3);
+}
 
 TEST(Families, RefuseWhatContradictsItself) {
   EXPECT_THAT(refusal("mistral-window", "sliding_window", 0), HasSubstr("sliding_window"));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "base/error.h"
 #include "base/json_text.h"
@@ -205,11 +206,39 @@ TEST(GgufCheck, RefusesByNameWhatLlamaCppDoesNotCompute) {
   EXPECT_THAT(refusal("qwen3", {{"attention_bias", true}}), HasSubstr("model_type \"qwen3\""));
 }
 
-TEST(GgufCheck, RefusesAFamilyWithoutArchitectureBeforeAnythingElse) {
-  for (const Family* family : model_families()) EXPECT_FALSE(family->gguf.name.empty()) << family->model_type;
-  ModelConfig config = config_of({"qwen3", ""});
-  config.model_type = "unheard";
-  EXPECT_THAT(message_of<InputError>([&] { check_gguf(config); }), HasSubstr("unheard"));
+TEST(GgufCheck, RefusesAFamilyWithoutARowByWhatIsMissingHere) {
+  const Family granite{"granite", "GraniteForCausalLM", nullptr};
+  const std::string said = message_of<InputError>([&] { require_gguf(granite); });
+  EXPECT_THAT(said, HasSubstr("granite"));
+  EXPECT_THAT(said, HasSubstr("zero does not know its form in llama.cpp"));
+  EXPECT_EQ(&require_gguf(family_of("qwen3")), &family_of("qwen3"));
+}
+
+TEST(GgufCheck, RefusesPartsThatTheRowDoesNotName) {
+  const auto said = [](const char* name, const json& fields, auto change) {
+    ModelConfig config = config_of({name, "", fields});
+    change(config);
+    return message_of<InputError>([&] { check_gguf(config); });
+  };
+  EXPECT_THAT(said("qwen3", {}, [](ModelConfig& config) { config.embedding_scale = 12; }),
+              HasSubstr("embeddings times 12"));
+  EXPECT_THAT(said("qwen3", {}, [](ModelConfig& config) { config.norm = NormKind::layer; }),
+              HasSubstr("norms of this kind"));
+  EXPECT_THAT(said("qwen3", {}, [](ModelConfig& config) { config.head_norm = HeadNorm::all_heads; }),
+              HasSubstr("norms of queries"));
+  EXPECT_THAT(said("qwen3", {}, [](ModelConfig& config) { config.gated = false; }), HasSubstr("without a gate"));
+  EXPECT_THAT(said("qwen3", {}, [](ModelConfig& config) { config.learned_positions = true; }),
+              HasSubstr("learned positions"));
+  const json gemma = cases[5].changed;
+  EXPECT_THAT(said("gemma3", gemma, [](ModelConfig& config) { config.embedding_scale = 1; }),
+              HasSubstr("embeddings times 1,"));
+}
+
+TEST(GgufFamilies, HaveACaseForEveryRow) {
+  std::set<std::string> tried;
+  for (const Case& one : cases) tried.insert(config_of(one).model_type);
+  for (const Family* family : model_families())
+    if (!family->gguf.name.empty()) EXPECT_EQ(tried.count(family->model_type), 1u) << family->model_type;
 }
 
 TEST(GgufCheck, FindsThePatternOfWindows) {

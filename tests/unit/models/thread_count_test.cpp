@@ -11,6 +11,7 @@
 #include "models/families/config_json.h"
 #include "models/lora/lora.h"
 #include "models/nn/matmul_setting.h"
+#include "tests/golden_families.h"
 #include "tests/unit/models/small_model.h"
 
 namespace zero::test {
@@ -29,7 +30,7 @@ ModelConfig wide_config(const std::string& name) {
 }
 
 struct Case {
-  const char* family;
+  std::string family;
   at::ScalarType type;
   const char* adapters = "";
 };
@@ -88,19 +89,18 @@ TEST_P(ThreadCount, ChangesNoBitOfAPass) {
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const char* family : {"llama-linear-biases", "mistral-window", "qwen2-yarn", "qwen3", "phi3-longrope", "gemma3",
-                             "olmo2", "smollm3", "gpt2"})
+  for (const std::string& family : golden_families())
     for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kHalf}) {
       all.push_back({family, type});
       if (type != at::kHalf) continue;
       all.push_back({family, at::kFloat, "lora"});
-      if (family != std::string("gpt2")) all.push_back({family, at::kFloat, "dora"});
+      if (family != "gpt2") all.push_back({family, at::kFloat, "dora"});
     }
   return all;
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, ThreadCount, ::testing::ValuesIn(cases()), [](const auto& info) {
-  std::string name = std::string(info.param.family) + "_" + at::toString(info.param.type) + info.param.adapters;
+  std::string name = info.param.family + "_" + at::toString(info.param.type) + info.param.adapters;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 });

@@ -1,8 +1,8 @@
 #include "base/json_text.h"
+#include "base/files/lookup.h"
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <limits>
 #include <unordered_set>
 #include <vector>
@@ -118,7 +118,7 @@ nlohmann::ordered_json parse_ordered_json(std::string_view content, const std::s
 }
 
 json read_json_object(const std::string& path, const JsonLimits& limits) {
-  if (!std::filesystem::exists(path)) return json::object();
+  if (!is_there(path)) return json::object();
   json file = parse_json(read_text_file(path, limits.bytes), path, limits);
   if (!file.is_object()) throw InputError(text(path, ": must be a JSON object"));
   return file;

@@ -1,5 +1,6 @@
 #include "base/files/file_calls.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,7 +8,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
+#include <string_view>
+#include <thread>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -34,6 +36,22 @@ const char* remedy_for(int reason) {
   }
 }
 
+FileFacts::Kind kind_of(mode_t mode) {
+  if (S_ISREG(mode)) return FileFacts::Kind::file;
+  if (S_ISDIR(mode)) return FileFacts::Kind::directory;
+  return S_ISLNK(mode) ? FileFacts::Kind::link : FileFacts::Kind::other;
+}
+
+FileFacts facts_from(const struct stat& status) {
+  return {kind_of(status.st_mode),
+          status.st_mode & 07777,
+          status.st_gid,
+          status.st_size,
+          status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec,
+          status.st_dev,
+          status.st_ino};
+}
+
 }  // namespace
 
 int FileCalls::make_directory(const std::string& path) { return ::mkdir(path.c_str(), 0755); }
@@ -56,17 +74,33 @@ int FileCalls::open(const std::string& path) {
   return file;
 }
 
-std::int64_t FileCalls::size(int file) {
+int FileCalls::look(const std::string& path, Links links, FileFacts& facts) {
   struct stat status {};
-  return ::fstat(file, &status) < 0 ? -1 : status.st_size;
+  const int result = links == Links::followed ? ::stat(path.c_str(), &status) : ::lstat(path.c_str(), &status);
+  if (result == 0) facts = facts_from(status);
+  return result;
 }
 
-std::vector<std::string> FileCalls::list(const std::string& path) {
-  std::vector<std::string> names;
-  std::error_code none;
-  for (std::filesystem::directory_iterator entry(path, none), end; !none && entry != end; entry.increment(none))
-    names.push_back(entry->path().filename().string());
-  return names;
+int FileCalls::look(int file, FileFacts& facts) {
+  struct stat status {};
+  const int result = ::fstat(file, &status);
+  if (result == 0) facts = facts_from(status);
+  return result;
+}
+
+int FileCalls::list(const std::string& path, std::vector<std::string>& names) {
+  names.clear();
+  DIR* directory = ::opendir(path.c_str());
+  if (!directory) return -1;
+  errno = 0;  // readdir() sets it at an error alone, and returns null at the end too
+  while (const dirent* entry = ::readdir(directory)) {
+    if (const std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
+    errno = 0;
+  }
+  const int reason = errno;
+  ::closedir(directory);
+  errno = reason;
+  return reason == 0 ? 0 : -1;
 }
 
 int FileCalls::allocate(int file, std::int64_t bytes) {
@@ -95,6 +129,7 @@ int FileCalls::sync_directory(const std::string& path) {
 
 int FileCalls::rename(const std::string& from, const std::string& to) { return std::rename(from.c_str(), to.c_str()); }
 int FileCalls::remove(const std::string& path) { return std::remove(path.c_str()); }
+void FileCalls::pause(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
 
 void fail_call(const std::string& path, const std::string& what, int reason) {
   throw Error(text(path, ": cannot be ", what, ": ", std::strerror(reason), remedy_for(reason)));

@@ -1,16 +1,32 @@
 #pragma once
-// FileCalls: the system calls that write files, and read checkpoints, in the system's own terms (-1 and errno). The
-// seam between what is written and the disk: tests count the calls, make any of them fail, stop the world at one, or
-// take the power away.
+// FileCalls: the system calls that look at files, read them and write them, in the system's own terms (-1 and errno).
+// The seam between the programs and the disk: tests count the calls, make any of them fail, stop the world at one, or
+// take the power away. Look at files through base/files/lookup.h, which tells an error from an absence.
 #include <sys/types.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace zero {
+
+/// What stands under a path.
+struct FileFacts {
+  enum class Kind : std::uint8_t { absent, file, directory, link, other };
+  Kind kind = Kind::absent;
+  unsigned mode = 0;  // permissions
+  unsigned group = 0;
+  std::int64_t bytes = 0;
+  std::int64_t written = 0;  // the time of the last writing, in nanoseconds
+  std::uint64_t device = 0, inode = 0;
+};
+
+/// Whether a path that ends in a link means the link or its target.
+enum class Links : std::uint8_t { followed, kept };
 
 class FileCalls {
  public:
@@ -23,9 +39,10 @@ class FileCalls {
   /// For writing at the end, wherever that is by then; one that is missing is made.
   virtual int open_to_append(const std::string& path);
   virtual int open(const std::string& path);  // for reading
-  virtual std::int64_t size(int file);
-  /// Names in a directory, in no order; none where there is no such directory.
-  virtual std::vector<std::string> list(const std::string& path);
+  virtual int look(const std::string& path, Links links, FileFacts& facts);
+  virtual int look(int file, FileFacts& facts);
+  /// Replaces `names` by those in a directory, in no order.
+  virtual int list(const std::string& path, std::vector<std::string>& names);
   /// Sets blocks aside, so that a full disk shows before anything is written. Does nothing where the file system
   /// cannot.
   virtual int allocate(int file, std::int64_t bytes);
@@ -38,7 +55,12 @@ class FileCalls {
   virtual int rename(const std::string& from, const std::string& to);
   /// A file, or an empty directory.
   virtual int remove(const std::string& path);
+  /// Waits before a call is made again.
+  virtual void pause(std::chrono::milliseconds time);
 };
+
+/// For an owner that outlives the pointer.
+inline std::shared_ptr<FileCalls> unowned(FileCalls& calls) { return {std::shared_ptr<void>(), &calls}; }
 
 /// Throws Error "PATH: cannot be WHAT: REASON; REMEDY" of an errno.
 [[noreturn]] void fail_call(const std::string& path, const std::string& what, int reason = errno);

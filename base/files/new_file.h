@@ -17,6 +17,7 @@ class NewFile {
   /// umask takes.
   explicit NewFile(const std::string& path, unsigned mode = 0644,
                    std::shared_ptr<FileCalls> calls = std::make_shared<FileCalls>());
+  NewFile(const std::string& path, FileCalls& calls) : NewFile(path, 0644, unowned(calls)) {}
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
   ~NewFile();

@@ -2,6 +2,8 @@
 
 #include <cerrno>
 
+#include "base/files/lookup.h"
+
 namespace zero {
 
 Transfer write_all(FileCalls& calls, int file, const void* from, std::int64_t bytes, std::int64_t offset,
@@ -23,8 +25,8 @@ Transfer read_all(FileCalls& calls, int file, void* to, std::int64_t bytes, std:
   auto* data = static_cast<std::byte*>(to);
   std::int64_t done = 0;
   while (done < bytes) {
-    const ssize_t moved = calls.read(file, data + done, static_cast<std::size_t>(bytes - done), offset + done);
-    if (moved < 0 && errno == EINTR) continue;
+    const ssize_t moved = patiently(
+        calls, [&] { return calls.read(file, data + done, static_cast<std::size_t>(bytes - done), offset + done); });
     if (moved < 0) return {done, errno};
     if (moved == 0) break;
     done += moved;

@@ -18,7 +18,8 @@ struct Transfer {
 Transfer write_all(FileCalls& calls, int file, const void* from, std::int64_t bytes, std::int64_t offset,
                    std::int64_t block = 1);
 
-/// Reads `bytes` from `offset` on. Fewer, without a reason: the file ends there.
+/// Reads `bytes` from `offset` on. Fewer, without a reason: the file ends there. A call that fails for a reason that may
+/// pass is made again (base/files/lookup.h).
 Transfer read_all(FileCalls& calls, int file, void* to, std::int64_t bytes, std::int64_t offset);
 
 }  // namespace zero

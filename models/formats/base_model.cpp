@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "base/files/lookup.h"
 #include "models/formats/gguf/gguf_config.h"
 #include "models/formats/gguf/gguf_weights.h"
 #include "models/formats/hf_weights.h"
@@ -9,9 +10,7 @@
 namespace zero {
 
 bool is_gguf_model(const std::string& path) {
-  std::error_code none;
-  return !std::filesystem::is_directory(path, none) &&
-         (std::filesystem::path(path).extension() == ".gguf" || GgufFile::is_one(path));
+  return !is_folder(path) && (std::filesystem::path(path).extension() == ".gguf" || GgufFile::is_one(path));
 }
 
 ModelConfig config_of_model(const std::string& path) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/json_text.h"
 #include "base/log.h"
 #include "models/families/config_json.h"
@@ -26,30 +27,29 @@ std::string shard_path(const std::string& folder, const std::string& name, const
       name.find('\0') != std::string::npos)
     refuse("is not a plain file name");
   const std::string path = (fs::path(folder) / name).string();
-  std::error_code none;
-  if (!fs::exists(path, none)) refuse("is missing in the folder");
+  if (!is_there(path)) refuse("is missing in the folder");
   return path;
 }
 
 }  // namespace
 
 HfDirectory::HfDirectory(const std::string& folder) : folder_(folder) {
-  if (fs::path(folder).extension() == ".gguf" && fs::is_regular_file(folder))
+  if (fs::path(folder).extension() == ".gguf" && is_file(folder))
     throw InputError(text(folder, ": is a GGUF file, where a model directory is needed"));
-  if (!fs::is_directory(folder)) throw InputError(text(folder, ": no such model directory"));
+  if (!is_folder(folder)) throw InputError(text(folder, ": no such model directory"));
   const std::string config_path = folder + "/config.json";
-  if (!fs::exists(config_path) && fs::exists(folder + "/adapter_config.json"))
+  if (!is_there(config_path) && is_there(folder + "/adapter_config.json"))
     throw InputError(
         text(folder, ": is an adapter; name its base model's directory here, and this one as the adapter"));
-  if (!fs::exists(config_path))
+  if (!is_there(config_path))
     throw InputError(text(folder, ": has no config.json; it must be a Hugging Face model directory"));
   config_ = parse_model_config(read_text_file(config_path, 1 << 20), config_path);
   const std::string single = folder + "/" + single_name;
   const std::string index = folder + "/" + index_name;
-  if (fs::exists(single)) {
+  if (is_there(single)) {
     files_.push_back(std::make_unique<SafetensorsFile>(single));
     for (const auto& tensor : files_.back()->tensors()) where_.emplace(tensor.name, files_.back().get());
-  } else if (fs::exists(index)) {
+  } else if (is_there(index)) {
     open_shards(index);
   } else {
     throw InputError(text(folder, ": holds neither ", single_name, " nor ", index_name,

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/json_text.h"
 #include "base/log.h"
 #include "models/families/config_json.h"
@@ -134,12 +135,8 @@ void HfWriter::remove_stale() const {
   for (const auto& shard : shards_) kept.insert(shard.name);
   if (shards_.size() > 1) kept.insert("model.safetensors.index.json");
   const std::regex weights(R"(model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?)");
-  std::vector<fs::path> stale;
-  for (const auto& entry : fs::directory_iterator(folder_)) {
-    const std::string name = entry.path().filename().string();
-    if (std::regex_match(name, weights) && !kept.contains(name)) stale.push_back(entry.path());
-  }
-  for (const auto& path : stale) fs::remove(path);
+  for (const std::string& name : names_in(folder_))
+    if (std::regex_match(name, weights) && !kept.contains(name)) fs::remove(fs::path(folder_) / name);
 }
 
 }  // namespace zero

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/json_text.h"
 #include "base/log.h"
 #include "models/text/chat_template.h"
@@ -22,10 +23,7 @@ constexpr std::array<const char*, 5> named_tokens{"bos_token", "eos_token", "unk
 
 using Files = std::map<std::string, std::string>;  // content by name
 
-bool same_folder(const std::string& a, const std::string& b) {
-  std::error_code none;
-  return fs::equivalent(a, b, none);
-}
+bool same_folder(const std::string& a, const std::string& b) { return is_same_place(a, b); }
 
 json settings_of(const TokenizerSource& source) {
   return source.settings.empty() ? json::object() : read_json_object(source.settings + "/tokenizer_config.json");
@@ -85,7 +83,7 @@ void name_tokens(json& config, const Tokenizer& tokenizer) {
 
 json carried_config(const TokenizerSource& source) {
   const std::string home = tokenizer_home(source.tokenizer);
-  const bool own = fs::exists(source.settings + "/tokenizer_config.json");
+  const bool own = is_there(source.settings + "/tokenizer_config.json");
   json config = settings_of(source);
   if (!own || same_folder(home, source.settings))
     for (const char* name : named_tokens)
@@ -102,17 +100,17 @@ json carried_config(const TokenizerSource& source) {
   // tokenizer.model alone is opened by this class; with tokenizer.json beside it any class will do
   const json known = config.value("tokenizer_class", json());
   if (!known.is_string() ||
-      (!fs::exists(home + "/tokenizer.json") && !known.get<std::string>().starts_with("LlamaTokenizer")))
+      (!is_there(home + "/tokenizer.json") && !known.get<std::string>().starts_with("LlamaTokenizer")))
     config["tokenizer_class"] = "LlamaTokenizer";
   // the class does not ask the model whether texts begin with a space
-  if (!fs::exists(home + "/tokenizer.json") && !tokenizer.add_dummy_prefix()) config["add_prefix_space"] = false;
+  if (!is_there(home + "/tokenizer.json") && !tokenizer.add_dummy_prefix()) config["add_prefix_space"] = false;
   add_missing(config, "add_bos_token", true);
   add_missing(config, "add_eos_token", false);
   add_missing(config, "clean_up_tokenization_spaces", false);
   add_missing(config, "legacy", false);
   // a list of templates by name stays one, unless something goes before it
   const bool list = config.value("chat_template", json()).is_array() && source.chat_template.empty() &&
-                    !fs::exists(source.settings + "/chat_template.jinja");
+                    !is_there(source.settings + "/chat_template.jinja");
   if (const auto jinja = chat_template_of(source); jinja && !list) config["chat_template"] = *jinja;
   return config;
 }
@@ -130,8 +128,7 @@ Files made_files(const TokenizerSource& source) {
   Files files{{"tokenizer.model", read_text_file(Tokenizer::load(source.tokenizer).model_path(), 256 << 20)},
               {"tokenizer_config.json", config.dump(2) + "\n"},
               {"special_tokens_map.json", special_tokens_map(source.settings, config).dump(2) + "\n"}};
-  if (fs::exists(home + "/tokenizer.json"))
-    files["tokenizer.json"] = read_text_file(home + "/tokenizer.json", 256 << 20);
+  if (is_there(home + "/tokenizer.json")) files["tokenizer.json"] = read_text_file(home + "/tokenizer.json", 256 << 20);
   if (config.contains("chat_template") && config["chat_template"].is_string())
     files["chat_template.jinja"] = config["chat_template"].get<std::string>();
   return files;
@@ -140,7 +137,7 @@ Files made_files(const TokenizerSource& source) {
 Files copied_files(const std::string& folder) {
   Files files;
   for (const std::string& name : tokenizer_file_names())
-    if (fs::exists(fs::path(folder) / name)) files[name] = read_text_file(folder + "/" + name, 256 << 20);
+    if (is_there(fs::path(folder) / name)) files[name] = read_text_file(folder + "/" + name, 256 << 20);
   return files;
 }
 
@@ -158,7 +155,7 @@ Files with_template(Files files, const TokenizerSource& source) {
 }
 
 Files files_of(const TokenizerSource& source) {
-  if (source.tokenizer.empty() || !fs::exists(source.tokenizer)) return {};
+  if (source.tokenizer.empty() || !is_there(source.tokenizer)) return {};
   const std::string home = tokenizer_home(source.tokenizer);
   if (!Tokenizer::lies_at(source.tokenizer)) return copied_files(home);
   return Tokenizer::is_json(source.tokenizer) ? with_template(copied_files(home), source) : made_files(source);
@@ -186,7 +183,7 @@ TokenizerSource find_tokenizer(const std::string& named, const std::string& adap
   for (const std::string& folder : {tokenizer_home(named), adapter, model}) {
     if (folder.empty()) continue;
     if (source.settings.empty()) source.settings = folder;
-    if (!fs::exists(folder + "/tokenizer_config.json") && !fs::exists(folder + "/chat_template.jinja")) continue;
+    if (!is_there(folder + "/tokenizer_config.json") && !is_there(folder + "/chat_template.jinja")) continue;
     source.settings = folder;
     break;
   }
@@ -194,7 +191,7 @@ TokenizerSource find_tokenizer(const std::string& named, const std::string& adap
 }
 
 std::string tokenizer_home(const std::string& tokenizer) {
-  if (tokenizer.empty() || fs::is_directory(tokenizer)) return tokenizer;
+  if (tokenizer.empty() || is_folder(tokenizer)) return tokenizer;
   const std::string parent = fs::path(tokenizer).parent_path().string();
   return parent.empty() ? "." : parent;
 }
@@ -246,6 +243,8 @@ std::optional<std::int64_t> end_of_turn_of(const TokenizerSource& source) {
     const TokenType type = id ? tokenizer.type(*id) : TokenType::normal;
     const bool one_token = type == TokenType::control || type == TokenType::user_defined;
     return one_token ? std::optional<std::int64_t>(*id) : std::nullopt;
+  } catch (const UnreadableError&) {
+    throw;
   } catch (const InputError&) {  // a template or a tokenizer of another make is carried, not understood
     return std::nullopt;
   }

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <filesystem>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/json_text.h"
 #include "base/log.h"
 
@@ -120,10 +120,10 @@ LoraOptions options_of(const json& config, const std::string& path) {
 
 PeftDirectory::PeftDirectory(const std::string& folder) : folder_(folder) {
   const std::string config = folder + "/adapter_config.json";
-  if (!std::filesystem::is_directory(folder))
+  if (!is_folder(folder))
     throw InputError(folder +
                      ": there is no such directory: name one that PEFT or zero_train has written an adapter to");
-  if (!std::filesystem::exists(config))
+  if (!is_there(config))
     throw InputError(
         folder + ": holds no adapter_config.json: name a directory that PEFT or zero_train has written an adapter to");
   options_ = options_of(read_json_object(config, {.bytes = 1 << 20}), config);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/json_text.h"
 #include "base/log.h"
 
@@ -22,7 +23,7 @@ constexpr const char* names[] = {"bos_token", "eos_token", "unk_token", "sep_tok
 constexpr JsonLimits limits{.bytes = 256 << 20};  // a tokenizer.json of 256,000 pieces takes more than 30 MB
 
 json read_object(const std::string& path) {
-  if (!std::filesystem::exists(path)) return json::object();
+  if (!is_there(path)) return json::object();
   json file = parse_json(read_text_file(path, limits.bytes), path, limits);
   if (!file.is_object()) throw InputError(text(path, ": must be a JSON object"));
   return file;

@@ -1,10 +1,10 @@
 #include "models/text/chat_template.h"
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/json_text.h"
 #include "base/log.h"
 #include "models/text/conversation/answer_spans.h"
@@ -209,10 +209,7 @@ ChatTemplate ChatTemplate::named(const std::string& name, const std::string& bos
   throw InputError(text(setting, " ", name, ": is not known; known templates: ", list_of_names()));
 }
 
-bool ChatTemplate::is_choice(const std::string& choice) {
-  std::error_code none;
-  return is_known(choice) || std::filesystem::is_regular_file(choice, none);
-}
+bool ChatTemplate::is_choice(const std::string& choice) { return is_known(choice) || is_file(choice); }
 
 ChatTemplate ChatTemplate::load(const std::string& directory, const std::string& choice, const std::string& setting) {
   const nlohmann::json config = read_json_object(directory + "/tokenizer_config.json");

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/json_text.h"
 #include "base/log.h"
 #include "base/utf8.h"
@@ -90,7 +91,7 @@ std::vector<std::pair<std::string, std::string>> read_merges(const std::string& 
 
 Prefix read_prefix(const std::string& path, const Tokenizer& tokenizer) {
   nlohmann::json config = nlohmann::json::object();
-  if (std::filesystem::exists(path)) config = parse_json(read_text_file(path), path);
+  if (is_there(path)) config = parse_json(read_text_file(path), path);
   if (!config.is_object()) throw InputError(text(path, ": must be a JSON object"));
   if (!tokenizer.add_dummy_prefix() || config.value("add_prefix_space", nlohmann::json()) == false)
     return Prefix::never;
@@ -198,8 +199,8 @@ ChatTokenizer::ChatTokenizer(const Tokenizer& tokenizer, const std::string& dire
   state->unknown = tokenizer.unk().value_or(0);
   state->prefix = read_prefix(std::filesystem::path(directory) / "tokenizer_config.json", tokenizer);
   const std::string list = std::filesystem::path(tokenizer.model_path()).parent_path() / "tokenizer.json";
-  state->merges = std::filesystem::exists(list) ? MergeTable::of_list(read_merges(list), state->pieces, list)
-                                                : MergeTable::of_pieces(state->pieces);
+  state->merges = is_there(list) ? MergeTable::of_list(read_merges(list), state->pieces, list)
+                                 : MergeTable::of_pieces(state->pieces);
   state_ = std::move(state);
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/hash.h"
 #include "base/json_text.h"
 #include "base/log.h"
@@ -136,9 +137,9 @@ std::vector<std::int32_t> SentencePieceEngine::encode(std::string_view text, boo
 }
 
 SentencePieceEngine::SentencePieceEngine(const std::string& path) {
-  const bool folder = fs::is_directory(path);
+  const bool folder = is_folder(path);
   facts_.path = folder ? Tokenizer::sentencepiece_in(path) : path;
-  if (!fs::exists(facts_.path))
+  if (!is_there(facts_.path))
     throw InputError(text(folder ? path + "/tokenizer.model" : path, ": is missing; a SentencePiece model is needed"));
   const std::string content = read_text_file(facts_.path, max_model_bytes);
   const TokenizerModelInfo info = parse_tokenizer_model(content, facts_.path);

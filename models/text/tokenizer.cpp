@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/hash.h"
 #include "base/json_text.h"
 #include "base/log.h"
@@ -16,12 +17,12 @@ namespace fs = std::filesystem;
 
 /// The folder whose tokenizer.json counts; empty where it is SentencePiece that does.
 std::string pipeline_folder(const std::string& path) {
-  if (!fs::is_directory(path)) {
+  if (!is_folder(path)) {
     if (!path.ends_with(".json")) return "";
     const std::string folder = fs::path(path).parent_path().string();
     return folder.empty() ? "." : folder;
   }
-  if (!fs::exists(path + "/tokenizer.json")) return "";
+  if (!is_there(path + "/tokenizer.json")) return "";
   if (Tokenizer::sentencepiece_in(path).empty()) return path;
   const std::string settings = path + "/tokenizer_config.json";
   const auto name = json_value<std::string>(read_json_object(settings), "tokenizer_class", "", settings);
@@ -44,11 +45,11 @@ Tokenizer::~Tokenizer() = default;
 
 Tokenizer Tokenizer::load(const std::string& path) {
   constexpr const char* names = "tokenizer.json, tokenizer.model or spiece.model";
-  if (!fs::exists(path))
+  if (!is_there(path))
     throw InputError(text(path, ": there is no such file or folder; a tokenizer is ", names, ", or a folder with one"));
   if (!lies_at(path)) throw InputError(text(path, ": holds no tokenizer: looked for ", names));
   const std::string folder = pipeline_folder(path);
-  if (!folder.empty() && !fs::is_directory(path) && fs::path(path).filename() != "tokenizer.json")
+  if (!folder.empty() && !is_folder(path) && fs::path(path).filename() != "tokenizer.json")
     throw InputError(path +
                      ": a tokenizer is read from a file named tokenizer.json, with what lies beside it: put it "
                      "under that name into a folder of its own");
@@ -59,13 +60,13 @@ Tokenizer Tokenizer::load_sentencepiece(const std::string& path) { return Tokeni
 
 std::string Tokenizer::sentencepiece_in(const std::string& folder) {
   for (const char* name : {"/tokenizer.model", "/spiece.model"})
-    if (fs::exists(folder + name)) return folder + name;
+    if (is_there(folder + name)) return folder + name;
   return "";
 }
 
 bool Tokenizer::lies_at(const std::string& path) {
-  if (!fs::is_directory(path)) return fs::exists(path);
-  return !sentencepiece_in(path).empty() || fs::exists(path + "/tokenizer.json");
+  if (!is_folder(path)) return is_there(path);
+  return !sentencepiece_in(path).empty() || is_there(path + "/tokenizer.json");
 }
 
 bool Tokenizer::is_json(const std::string& path) { return !path.empty() && !pipeline_folder(path).empty(); }

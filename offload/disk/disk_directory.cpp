@@ -9,8 +9,11 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 
 namespace zero {
@@ -45,26 +48,30 @@ void DiskDirectory::lock() {
       throw Error(text("offload.nvme_dir: cannot lock ", name, ": ", std::strerror(reason)));
     }
     struct stat ours {};
-    if (::fstat(lock_, &ours) == 0 && ours.st_nlink > 0) return;
+    if (::fstat(lock_, &ours) != 0) {
+      const int reason = errno;
+      ::close(lock_);
+      throw Error(text("offload.nvme_dir: cannot look at ", name, ": ", std::strerror(reason)));
+    }
+    if (ours.st_nlink > 0) return;
     ::close(lock_);  // its run ended and removed it between our open and our lock
   }
 }
 
 void DiskDirectory::sweep() const {
-  std::uintmax_t bytes = 0, files = 0;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path_)) {
-    const std::string name = entry.path().filename().string();
-    if (name == "lock") continue;
-    if (!entry.is_regular_file() || !name.ends_with(suffix)) {
-      throw Error(text("offload.nvme_dir: ", entry.path().string(),
+  std::int64_t bytes = 0, files = 0;
+  std::vector<std::string> left = names_in(path_);
+  std::erase(left, "lock");
+  for (const std::string& name : left)
+    if (!is_file(path_ + "/" + name) || !name.ends_with(suffix))
+      throw Error(text("offload.nvme_dir: ", path_, "/", name,
                        " is none of this program's files; choose a directory of its own, or remove it"));
-    }
-  }
-  for (const fs::directory_entry& entry : fs::directory_iterator(path_)) {
-    if (entry.path().filename() == "lock") continue;
-    bytes += entry.file_size();
+  for (const std::string& name : left) {
+    const std::string path = path_ + "/" + name;
+    bytes += facts_of(path).bytes;
     ++files;
-    fs::remove(entry.path());
+    if (::unlink(path.c_str()) != 0)
+      throw Error(text("offload.nvme_dir: cannot remove ", path, ": ", std::strerror(errno)));
   }
   if (files)
     log_warning("offload.nvme_dir: removed ", files, " files (", bytes, " bytes) that an earlier run left in ", path_);

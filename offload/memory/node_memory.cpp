@@ -5,6 +5,8 @@
 #include <fstream>
 #include <optional>
 
+#include "base/files/lookup.h"
+
 namespace zero {
 namespace {
 
@@ -72,7 +74,7 @@ NodeMemory node_memory(const std::string& root) {
 std::int64_t free_disk_bytes(const std::string& path) {
   std::error_code error;
   std::filesystem::path place = std::filesystem::absolute(path, error);
-  while (!std::filesystem::exists(place, error) && place.has_relative_path()) place = place.parent_path();
+  while (!is_there(place) && place.has_relative_path()) place = place.parent_path();
   const auto space = std::filesystem::space(place, error);
   return error ? -1 : std::int64_t(space.available);
 }

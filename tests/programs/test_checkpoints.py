@@ -56,6 +56,13 @@ class Place(ModelPlace):
         folder = self.path(out, "checkpoints")
         return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
 
+    def has_noted_checkpoints(self, out="out"):
+        """Whether the run's mark says that it has written one."""
+        if not os.path.exists(self.path(out, ".zero_run")):
+            return False
+        with open(self.path(out, ".zero_run")) as file:
+            return "has written checkpoints" in file.read()
+
     def result(self, out="out"):
         """Bytes of every file of the model, by name."""
         folder, found = self.path(out, "model"), {}
@@ -154,7 +161,7 @@ def kill_again_and_again(place, args, *options, unsaved, whole_jobs=0):
         steps = len(place.metrics())
         complete = [name for name in place.checkpoints() if re.fullmatch(r"step-\d{8}", name)]
         assert not steps or not complete or int(complete[-1][5:]) >= steps - unsaved, (steps, complete)
-        process = place.start(*options, "--resume") if os.path.exists(place.path("out/config.toml")) else place.start(*options)
+        process = place.start(*options, "--resume" if complete else "--overwrite") if os.path.exists(place.path("out/config.toml")) else place.start(*options)
     code, said = place.wait(process, patience=DEADLINE_SECONDS + steps_in_all)
     assert code == 0, said
     assert kills >= args.kills * 3 // 4, f"only {kills} kills"
@@ -237,6 +244,32 @@ def check_divergence(place, args):
     # fp16 gives up where its loss scale can fall no lower
     code, said = place.run(*options, "--set", "optimizer.lr=0.5", "--set", "training.precision=fp16", "--set", "training.steps=400", out="half")
     assert code == 1 and "even at a loss scale of 1:" in said and "trained states are in half/checkpoints/step-" in said, (code, said)
+
+
+def check_checkpoints_missing(place, args):
+    """Of a run whose checkpoints are out of sight nothing is removed: of one that logged steps, and of one that logged none."""
+    for interval, words in ((1, "trained 2 step(s)"), (100000, "has written checkpoints")):
+        process = place.start("--set", "training.steps=100000", "--set", f"metrics.log_interval={interval}", "--set", "checkpoint.interval=2")
+        while not place.has_noted_checkpoints():
+            assert process.poll() is None
+            time.sleep(0.002)
+        for pid in ranks_of(process):
+            os.kill(pid, signal.SIGKILL)
+        place.wait(process)
+        os.rename(place.path("out/checkpoints"), place.path("away"))
+        if interval == 1:
+            with open(place.path("out/metrics.jsonl"), "r+") as file:
+                file.truncate(sum(len(file.readline()) for _ in range(2)))
+        with open(place.path("out/metrics.jsonl")) as file:
+            before = file.read()
+        code, said = place.run("--resume", "--set", "training.steps=100000")
+        with open(place.path("out/metrics.jsonl")) as file:
+            assert file.read() == before, "records are gone"
+        assert code == 2 and words in said and "--overwrite" in said and said.count("error: ") == 1, (code, said)
+        os.rename(place.path("away"), place.path("out/checkpoints"))
+        code, said = place.run("--resume", "--set", f"training.steps={int(place.checkpoints()[-1][5:13]) + 1}", "--set", f"metrics.log_interval={interval}")
+        assert code == 0 and "resumed after step" in said, said
+        shutil.rmtree(place.path("out"))
 
 
 def check_finished(place, args):
@@ -339,8 +372,10 @@ def check_refusals(place, args):
     refused("--resume", pieces=["finished run without checkpoints"])
     refused("--set", "training.steps=3", pieces=["no checkpoint to go on from", "pass --overwrite"])
     shutil.rmtree(place.path("out/model"))
-    code, said = place.run("--resume", "--set", "training.steps=2")
-    assert code == 0 and "no checkpoint yet: the run begins at step 0" in said, said
+    refused("--resume", "--set", "training.steps=2", pieces=["trained 2 step(s)", "no checkpoint to go on from", "--overwrite"])
+    assert len(place.metrics()) == 2
+    code, said = place.run("--overwrite", "--set", "training.steps=2")
+    assert code == 0, said
     refused("--set", "training.steps=3", pieces=["pass --resume to go on with it, or --overwrite"])
     for pair, pieces in (("optimizer.betas=[0.8, 0.95]", ["--set optimizer.betas", "[0.9, 0.95]", "--accept-change optimizer.betas"]),
                          ("training.seq_len=12", ["seq_len", "12", "24"]), ("training.global_batch_size=8", ["global_batch_size", "8", "4"]),

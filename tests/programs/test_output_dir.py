@@ -180,8 +180,10 @@ def check_what_is_read(place):
 
 
 def check_run_that_is_resumed_by_its_own_configuration(place):
-    """Before its first checkpoint, too."""
+    """Before its first step, too. A step that was trained is not removed."""
     place.ends_early()
+    place.refuses("--resume", "--set", "training.steps=2", config="out/config.toml", pieces=["no checkpoint to go on from", "--overwrite"])
+    open(place.path("out/metrics.jsonl"), "w").close()
     said = place.trains("--resume", "--set", "training.steps=2", config="out/config.toml")
     assert "has no checkpoint yet" in said, said
 

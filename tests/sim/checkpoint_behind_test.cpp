@@ -100,7 +100,7 @@ TEST(CheckpointBehind, AFailingCallIsOneMessageOnAllRanksAndLeavesTheOlderOne) {
           bool over = false;
           on_fresh_disk(engine, rank, disk, [&](MemoryDisk& at) {
             const std::string said =
-                save_twice(engine, rank, at, victim, {.fail_at = call, .fail_with = error, .fails_on = true}, 1);
+                save_twice(engine, rank, at, victim, {.fail_at = call, .fail_with = error, .fails = Fails::changes}, 1);
             over = said.empty() && newest_good(at) == 2;
             engine.host().barrier();
             EXPECT_TRUE(all_good(at)) << call;
@@ -128,8 +128,9 @@ class HeldCalls : public FileCalls {
   int make_directory(const std::string& path) override { return disk_.make_directory(path); }
   int create(const std::string& path, unsigned mode, bool direct) override { return disk_.create(path, mode, direct); }
   int open(const std::string& path) override { return disk_.open(path); }
-  std::int64_t size(int file) override { return disk_.size(file); }
-  std::vector<std::string> list(const std::string& path) override { return disk_.list(path); }
+  int look(const std::string& path, Links links, FileFacts& facts) override { return disk_.look(path, links, facts); }
+  int look(int file, FileFacts& facts) override { return disk_.look(file, facts); }
+  int list(const std::string& path, std::vector<std::string>& names) override { return disk_.list(path, names); }
   int allocate(int file, std::int64_t bytes) override { return disk_.allocate(file, bytes); }
   ssize_t read(int file, void* data, std::size_t bytes, std::int64_t offset) override {
     return disk_.read(file, data, bytes, offset);
@@ -151,7 +152,7 @@ TEST(CheckpointBehind, AFailureOfOneRankIsToldAtTheNextStepWhileAnotherWrites) {
   std::atomic<bool> held = true;
   with_engines([&](Engine& engine, int rank) {
     save_at(engine, 1, *disk.calls());
-    CallPlan plan{.fail_at = 4, .fail_with = ENOSPC, .fails_on = true};
+    CallPlan plan{.fail_at = 4, .fail_with = ENOSPC, .fails = Fails::changes};
     const auto calls = disk.calls(rank == 0 ? &plan : nullptr);
     HeldCalls slow(*calls, held);
     SaveBehind save(engine, 2, rank == 0 ? *calls : slow);
@@ -253,7 +254,7 @@ TEST(CheckpointBehind, OneThatIsLeftAloneEndsWithoutTheOtherRanks) {
 TEST(CheckpointBehind, ARunGivesUpOneThatFailsAndBeginsTheNext) {
   MemoryDisk disk("/disk");
   with_engines([&](Engine& engine, int rank) {
-    CallPlan plan{.fail_at = 1000, .fail_with = ENOSPC, .fails_on = true};
+    CallPlan plan{.fail_at = 1000, .fail_with = ENOSPC, .fails = Fails::changes};
     const auto calls = disk.calls(rank == 1 ? &plan : nullptr);
     CheckpointConfig config;
     config.interval = 1;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <set>
 
+#include "base/files/lookup.h"
 #include "tests/sim/faulty_saves.h"
 
 namespace zero::testing {
@@ -79,7 +80,7 @@ TEST(CheckpointFaults, AKillWhereAStepIsSavedAgainLeavesACompleteCheckpoint) {
           CheckpointFolders folders(*calls, "/disk/checkpoints");
           folders.sweep();
           const std::vector<std::int64_t> steps = folders.steps();
-          for (const std::string& name : calls->list("/disk/checkpoints")) {
+          for (const std::string& name : names_in("/disk/checkpoints", *calls)) {
             const bool is_there = std::find(steps.begin(), steps.end(), std::stoll(name.substr(5, 8))) != steps.end();
             EXPECT_TRUE(is_there ? name.size() == 13 : name.ends_with(".replaced") || name == "step-00000002.later")
                 << name << ", killed at call " << call;
@@ -153,8 +154,8 @@ TEST(CheckpointFaults, AFailingCallIsOneMessageOnAllRanksAndLeavesTheOlderOne) {
         for (int call = 0;; ++call) {
           bool over = false;
           on_fresh_disk(engine, rank, disk, [&](MemoryDisk& at) {
-            const std::string said = save_twice(engine, rank, at, victim,
-                                                {.fail_at = call, .fail_with = failure.error, .fails_on = true}, 1);
+            const std::string said = save_twice(
+                engine, rank, at, victim, {.fail_at = call, .fail_with = failure.error, .fails = Fails::changes}, 1);
             over = said.empty() && newest_good(at) == 2;
             engine.host().barrier();
             EXPECT_TRUE(all_good(at)) << call;

@@ -332,11 +332,13 @@ TEST(Resume, RefusesRanksThatReadDifferentCheckpoints) {
 
 TEST(Resume, WaitsForACheckpointThatARankSeesLate) {
   struct LateCalls final : FileCalls {
-    int open(const std::string& path) override {
-      if (!path.ends_with("manifest.json") || looks++ >= 3) return FileCalls::open(path);
+    int look(const std::string& path, Links links, FileFacts& facts) override {
+      if (!path.ends_with("manifest.json") || looks++ >= 3) return FileCalls::look(path, links, facts);
       errno = ENOENT;
       return -1;
     }
+    void pause(std::chrono::milliseconds) override {}
+    using FileCalls::look;
     int looks = 0;
   };
   TemporaryFolder folder;

@@ -26,15 +26,28 @@ class MemoryCalls : public FileCalls {
   int open(const std::string& path) override {
     return reading([&](auto& disk) { return missing(disk.find(path)); });
   }
-  std::int64_t size(int file) override {
-    return reading([&](auto& disk) { return std::int64_t(disk.nodes_[file].content.size()); });
+  int look(const std::string& path, Links, FileFacts& facts) override {
+    return reading([&](auto& disk) {
+      const int node = missing(disk.find(path));
+      if (node >= 0) facts = disk.facts(node);
+      return node < 0 ? -1 : 0;
+    });
   }
-  std::vector<std::string> list(const std::string& path) override {
-    const std::lock_guard lock(disk_.mutex_);
-    std::vector<std::string> names;
-    if (const int node = disk_.find(path); node >= 0)
-      for (const auto& [name, entry] : disk_.nodes_[node].entries) names.push_back(name);
-    return names;
+  int look(int file, FileFacts& facts) override {
+    return reading([&](auto& disk) {
+      facts = disk.facts(file);
+      return 0;
+    });
+  }
+  int list(const std::string& path, std::vector<std::string>& names) override {
+    return reading([&](auto& disk) {
+      names.clear();
+      const int node = missing(disk.find(path));
+      if (node < 0) return -1;
+      if (!disk.nodes_[node].is_directory) return errno = ENOTDIR, -1;
+      for (const auto& [name, entry] : disk.nodes_[node].entries) names.push_back(name);
+      return 0;
+    });
   }
   int allocate(int, std::int64_t) override {
     return changing([](auto&) { return 0; });
@@ -77,7 +90,11 @@ class MemoryCalls : public FileCalls {
       return 0;
     });
   }
-  int close(int) override { return 0; }
+  int close(int) override {  // by destructors too, where nothing may be thrown
+    const std::lock_guard lock(disk_.mutex_);
+    return plan_ && plan_->kill_at >= 0 && calls_ >= plan_->kill_at ? -1 : passes(true) ? 0 : -1;
+  }
+  void pause(std::chrono::milliseconds) override {}
   int sync_directory(const std::string& path) override {
     return changing([&](auto& disk) {
       const int found = missing(disk.find(path));
@@ -128,8 +145,14 @@ class MemoryCalls : public FileCalls {
     const int number = calls_++;
     if (!plan_) return true;
     if (plan_->kill_at >= 0 && number >= plan_->kill_at) throw Killed();
-    if (plan_->fail_at < 0 || number < plan_->fail_at || (number > plan_->fail_at && !(plan_->fails_on && changes)))
-      return true;
+    if (plan_->reason_of) {
+      const int reason = plan_->reason_of(number);
+      if (reason != 0) errno = reason, ++plan_->failed;
+      return reason == 0;
+    }
+    const bool later = plan_->fails == Fails::for_good || (plan_->fails == Fails::changes && changes);
+    if (plan_->fail_at < 0 || number < plan_->fail_at || (number > plan_->fail_at && !later)) return true;
+    ++plan_->failed;
     errno = plan_->fail_with;
     return false;
   }
@@ -233,6 +256,15 @@ std::vector<std::string> MemoryDisk::files() const {
   std::vector<std::string> found;
   collect(0, root_, found);
   return found;
+}
+
+FileFacts MemoryDisk::facts(int node) const {
+  FileFacts facts;
+  facts.kind = nodes_[node].is_directory ? FileFacts::Kind::directory : FileFacts::Kind::file;
+  facts.mode = 0644;
+  facts.bytes = std::int64_t(nodes_[node].content.size());
+  facts.inode = std::uint64_t(node) + 1;
+  return facts;
 }
 
 std::unique_ptr<FileCalls> MemoryDisk::calls(CallPlan* plan) { return std::make_unique<MemoryCalls>(*this, plan); }

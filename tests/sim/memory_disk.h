@@ -22,13 +22,18 @@ struct Killed : std::runtime_error {
   Killed() : std::runtime_error("killed") {}
 };
 
-/// What happens to one rank's calls, counted from 0.
+/// Which calls fail after the first one that does: none, those that change something, or all.
+enum class Fails { once, changes, for_good };
+
+/// What happens to one rank's calls, counted from 0. Every call counts, those that only look included.
 struct CallPlan {
-  int kill_at = -1;         // nothing happens from this call on; of a write, a half of it
-  int fail_at = -1;         // this call fails
-  int fail_with = 0;        // with this errno
-  bool fails_on = false;    // and so do all later ones that change something
-  int short_writes_of = 0;  // writes move so many bytes at most; 0: all
+  int kill_at = -1;                             // nothing happens from this call on; of a write, a half of it
+  int fail_at = -1;                             // this call fails
+  int fail_with = 0;                            // with this errno
+  Fails fails = Fails::once;                    // and so do these
+  int short_writes_of = 0;                      // writes move so many bytes at most; 0: all
+  int failed = 0;                               // calls that failed by the plan
+  std::function<int(int call)> reason_of = {};  // errno with which a call fails, 0 where it does not; empty: the above
 };
 
 class MemoryDisk {
@@ -71,6 +76,7 @@ class MemoryDisk {
   int find(const std::string& path) const;  // -1: none
   std::pair<int, std::string> parent_of(const std::string& path) const;
   void change(int directory, const Change& change);
+  FileFacts facts(int node) const;
   void collect(int node, const std::string& path, std::vector<std::string>& found) const;
 
   std::string root_;

@@ -8,6 +8,8 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
+#include "base/files/make_folder.h"
 #include "base/log.h"
 
 namespace zero {
@@ -33,19 +35,6 @@ std::optional<std::int64_t> step_of(std::string_view name, std::string_view end)
   return name.ends_with(end) ? step_of(name.substr(0, name.size() - end.size())) : std::nullopt;
 }
 
-/// With those above it, each under a durable name. False: it was there.
-bool make_folder(FileCalls& calls, const std::filesystem::path& folder) {
-  int made = calls.make_directory(folder.string());
-  if (made < 0 && errno == ENOENT && folder.has_relative_path()) {
-    make_folder(calls, folder.parent_path());
-    made = calls.make_directory(folder.string());
-  }
-  if (made < 0 && errno == EEXIST) return false;
-  check_call(made, folder.string(), "made");
-  check_call(calls.sync_directory(folder.parent_path().string()), folder.parent_path().string(), "synced");
-  return true;
-}
-
 }  // namespace
 
 std::string CheckpointFolders::path(std::int64_t step) const {
@@ -61,33 +50,22 @@ std::vector<std::int64_t> CheckpointFolders::steps() const {
 }
 
 bool CheckpointFolders::is_complete(std::int64_t step) const {
-  const std::vector<std::string> files = calls_.list(path(step));
-  return std::find(files.begin(), files.end(), "manifest.json") != files.end();
+  const std::vector<std::string> files = names_in(path(step), calls_);
+  return std::binary_search(files.begin(), files.end(), "manifest.json");
 }
 
 std::vector<std::int64_t> CheckpointFolders::names() const {
   std::vector<std::int64_t> steps;
-  for (const std::string& name : calls_.list(root_))
+  for (const std::string& name : names_in(root_, calls_))
     if (const auto step = step_of(name)) steps.push_back(*step);
   std::sort(steps.rbegin(), steps.rend());
   return steps;
 }
 
-std::int64_t CheckpointFolders::bytes() const {
-  std::int64_t sum = 0;
-  for (const std::string& name : calls_.list(root_))
-    for (const std::string& file : calls_.list(root_ + "/" + name))
-      if (const int opened = calls_.open(root_ + "/" + name + "/" + file); opened >= 0) {
-        sum += std::max<std::int64_t>(calls_.size(opened), 0);
-        calls_.close(opened);
-      }
-  return sum;
-}
-
 void CheckpointFolders::begin(std::int64_t step) {
   std::filesystem::path root = std::filesystem::absolute(root_).lexically_normal();
   if (!root.has_filename()) root = root.parent_path();  // a/b/
-  if (make_folder(calls_, root)) {
+  if (make_folder(calls_, root.string())) {
     // The run's own directory may be as new.
     const std::filesystem::path above = root.parent_path().parent_path();
     check_call(calls_.sync_directory(above.string()), above.string(), "synced");
@@ -132,7 +110,7 @@ void CheckpointFolders::prune(std::int64_t keep) {
 
 int CheckpointFolders::sweep() {
   int removed = 0;
-  for (const std::string& name : calls_.list(root_)) {
+  for (const std::string& name : names_in(root_, calls_)) {
     const std::optional<std::int64_t> old = step_of(name, replaced);
     if (!step_of(name, temporary) && !(old && is_complete(*old))) continue;
     remove(root_ + "/" + name);
@@ -141,14 +119,11 @@ int CheckpointFolders::sweep() {
   return removed;
 }
 
-void CheckpointFolders::set_aside_after(std::int64_t step, Aside as) {
-  for (const std::int64_t other : as == Aside::damaged ? names() : steps()) {
-    if (other <= step) continue;
-    const std::string aside = path(other) + std::string(as == Aside::damaged ? damaged : later);
-    remove(aside);
-    check_call(calls_.rename(path(other), aside), path(other), "renamed");
-    log_warning(path(other), " is set aside as ", aside, ": remove it when you have looked at it");
-  }
+void CheckpointFolders::set_aside(std::int64_t step, Aside as) {
+  const std::string aside = path(step) + std::string(as == Aside::damaged ? damaged : later);
+  remove(aside);
+  check_call(calls_.rename(path(step), aside), path(step), "renamed");
+  log_warning(path(step), " is set aside as ", aside, ": remove it when you have looked at it");
 }
 
 void CheckpointFolders::discard(std::int64_t step) {
@@ -161,7 +136,7 @@ void CheckpointFolders::discard(std::int64_t step) {
 
 void CheckpointFolders::remove(const std::string& folder) {
   if (gone(folder)) return;
-  for (const std::string& name : calls_.list(folder))
+  for (const std::string& name : names_in(folder, calls_))
     if (is_part(name)) gone(folder + "/" + name);
   if (!gone(folder)) put_aside(folder);
 }
@@ -174,7 +149,7 @@ bool CheckpointFolders::gone(const std::string& path) {
 }
 
 void CheckpointFolders::put_aside(const std::string& folder) {
-  const std::vector<std::string> taken = calls_.list(root_);
+  const std::vector<std::string> taken = names_in(root_, calls_);
   const std::string name = std::filesystem::path(folder).stem().string() + std::string(kept);
   std::string free = name;
   for (int number = 2; std::find(taken.begin(), taken.end(), free) != taken.end(); ++number)

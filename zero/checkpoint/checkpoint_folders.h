@@ -17,6 +17,7 @@ class CheckpointFolders {
   /// `root`: the folder "checkpoints" of a run, which need not exist.
   CheckpointFolders(FileCalls& calls, const std::string& root) : calls_(calls), root_(root) {}
 
+  // InputError from every member when a folder cannot be listed: its checkpoints may be there all the same.
   const std::string& root() const { return root_; }
   std::string path(std::int64_t step) const;
   std::string temporary_path(std::int64_t step) const { return path(step) + ".tmp"; }
@@ -25,8 +26,6 @@ class CheckpointFolders {
   std::vector<std::int64_t> steps() const;
   /// Steps whose names are taken, by complete ones or by what is none, newest first.
   std::vector<std::int64_t> names() const;
-  /// Bytes of all files below the root.
-  std::int64_t bytes() const;
 
   /// An empty temporary folder for a step, and the root and the folders above it where they are missing.
   void begin(std::int64_t step);
@@ -37,9 +36,9 @@ class CheckpointFolders {
   void prune(std::int64_t keep);
   /// Removes what was being written, replaced or removed when a run ended. Returns how many.
   int sweep();
-  /// Gives all after `step` the name of damaged ones, or complete ones that of later ones.
+  /// Gives the one of `step` the name of a damaged one, or of a later one.
   enum class Aside : std::uint8_t { damaged, later };
-  void set_aside_after(std::int64_t step, Aside as);
+  void set_aside(std::int64_t step, Aside as);
   /// Removes the temporary folder of a step that was given up, or warns where it cannot.
   void discard(std::int64_t step);
   /// Removes a folder of these names with the files of a checkpoint; of a link the link. With other files in it, it is

@@ -7,11 +7,12 @@
 
 #include "base/error.h"
 #include "base/files/durable_file.h"
-#include "base/files/transfer.h"
+#include "base/files/file.h"
 #include "base/hash.h"
 #include "base/json_text.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "zero/checkpoint/damaged_checkpoint.h"
 
 namespace zero {
 namespace {
@@ -21,7 +22,6 @@ using nlohmann::ordered_json;
 // The text starts with {"checksum":"0123456789abcdef", and the digits are of the text with zeros in their place.
 const std::string opening = "{\"checksum\":\"";
 constexpr std::size_t digits = 16;
-constexpr std::int64_t read_chunk = 1 << 16;
 // What a manifest may speak of, so that sums of it are below 64 bits: steps or tokens, elements of a group, bytes.
 constexpr std::int64_t most_counted = std::int64_t{1} << 60, most_elements = std::int64_t{1} << 52,
                        most_bytes = std::int64_t{1} << 60;
@@ -220,7 +220,7 @@ std::vector<StateSpec> states_of_version_1(std::int64_t element_bytes) {
 // What the readers rely on, should a file have been made by other hands.
 void check(const Manifest& manifest, const std::string& path) {
   const auto require = [&](bool holds, const char* what) {
-    if (!holds) throw Error(text(path, ": ", what));
+    if (!holds) throw DamagedCheckpoint(text(path, ": ", what));
   };
   require(manifest.chunk_elements > 0 && manifest.chunk_elements <= (1 << 26), "numbers out of their range");
   require(std::is_sorted(manifest.position.passed.steps.begin(), manifest.position.passed.steps.end()),
@@ -298,14 +298,14 @@ Manifest parse_manifest(const std::string& content, const std::string& path) {
   const std::string sum = has_sum ? content.substr(opening.size(), digits) : "";
   const bool is_first = has_sum && sum == hex(checksum_of_version_1(content));
   if (!has_sum || (!is_first && sum != hex(checksum_of_text(content))))
-    throw Error(path + ": is not what was written: its checksum does not agree");
+    throw DamagedCheckpoint(path + ": is not what was written: its checksum does not agree");
   try {
     const ordered_json json = parse_ordered_json(content, path, {.bytes = std::int64_t(content.size()), .depth = 16});
     const auto version = whole(json.at("version"));
-    if (version < 1 || version > Manifest::current_version)
-      throw Error(text(path, ": is of version ", version, ", and this program reads versions up to ",
-                       Manifest::current_version));
-    if (is_first != (version == 1)) throw std::runtime_error("a checksum of another version");
+    if (version > Manifest::current_version)  // a whole one
+      throw InputError(text(path, ": is of version ", version, ", and this program reads versions up to ",
+                            Manifest::current_version, ": read it with the program that wrote it"));
+    if (version < 1 || is_first != (version == 1)) throw std::runtime_error("a checksum of another version");
     Manifest manifest;
     manifest.version = int(version);
     manifest.position = position_of(json.at("position"));
@@ -322,25 +322,18 @@ Manifest parse_manifest(const std::string& content, const std::string& path) {
     return manifest;
   } catch (const Error&) {
     throw;
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
-    throw Error(path + ": is no manifest of a checkpoint: " + error.what());
+    throw DamagedCheckpoint(path + ": is no manifest of a checkpoint: " + error.what());
   }
 }
 
 Manifest read_manifest(FileCalls& calls, const std::string& folder) {
   const std::string path = folder + "/manifest.json";
-  const int file = calls.open(path);
-  check_call(file, path, "opened");
-  std::string content;
-  Transfer got;
-  do {  // until it ends: its size need not be known
-    const auto begin = static_cast<std::int64_t>(content.size());
-    content.resize(content.size() + read_chunk);
-    got = read_all(calls, file, content.data() + begin, read_chunk, begin);
-    content.resize(static_cast<std::size_t>(begin + got.moved));
-  } while (got.moved == read_chunk);
-  calls.close(file);
-  if (got.reason) fail_call(path, "read", got.reason);
+  const File file = File::open(path, calls);
+  std::string content(static_cast<std::size_t>(file.size()), '\0');
+  content.resize(static_cast<std::size_t>(file.read_up_to(content.data(), file.size(), 0)));
   return parse_manifest(content, path);
 }
 

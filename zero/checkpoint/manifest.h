@@ -86,14 +86,14 @@ struct Manifest {
 /// The file's text. It begins with a checksum of all the rest.
 std::string format_manifest(const Manifest& manifest);
 
-/// Error that names `path` when a byte differs from what was written, for another version, and for contents that
-/// contradict each other.
+/// DamagedCheckpoint names `path` when a byte differs from what was written, and for contents that contradict each other.
+/// InputError for a later version.
 Manifest parse_manifest(const std::string& content, const std::string& path);
 
 /// By which checkpoints are told apart: of all that the manifest says, the marks of the files among it.
 std::int64_t mark_of(const Manifest& manifest);
 
-/// Reads FOLDER/manifest.json.
+/// Reads FOLDER/manifest.json. InputError when it cannot be read.
 Manifest read_manifest(FileCalls& calls, const std::string& folder);
 
 }  // namespace zero

@@ -1,49 +1,59 @@
 #include "zero/checkpoint/resume_states.h"
 
-#include <cerrno>
+#include <algorithm>
 #include <chrono>
+#include <functional>
 #include <iomanip>
 #include <limits>
 #include <optional>
-#include <thread>
+#include <vector>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 #include "comm/agreement/agreement.h"
 #include "comm/agreement/rank_list.h"
 #include "comm/object_collectives.h"
+#include "zero/checkpoint/damaged_checkpoint.h"
 #include "zero/checkpoint/saved_states.h"
 
 namespace zero {
 namespace {
 
-/// The newest complete one before a step; -1: there is none.
-std::int64_t newest_before(const CheckpointFolders& folders, std::int64_t limit) {
-  for (const std::int64_t step : folders.steps())
-    if (step < limit) return step;
-  return -1;
+/// What rank 0 finds there; other ranks have none, since file systems may show them another folder.
+struct Found {
+  std::vector<std::int64_t> names;  // newest first
+  std::vector<std::int64_t> steps;  // of those, the complete ones
+};
+
+Found find(const CheckpointFolders& folders, Communicator& control) {
+  Found found;
+  on_first(control, [&] { found = {folders.names(), folders.steps()}; });
+  return found;
+}
+
+/// The newest complete one before a step; -1: there is none. Collective.
+std::int64_t newest_before(const Found& found, std::int64_t limit, Communicator& ranks) {
+  const auto newest = std::ranges::find_if(found.steps, [&](std::int64_t step) { return step < limit; });
+  return broadcast_number(ranks, newest == found.steps.end() ? -1 : *newest, 0);
 }
 
 constexpr auto patience = std::chrono::seconds(10);  // file systems of a network may show a new folder late
-
-bool is_absent(const std::string& path, FileCalls& calls) {
-  const int file = calls.open(path);
-  if (file >= 0) calls.close(file);
-  return file < 0 && errno == ENOENT;
-}
+constexpr auto look_interval = std::chrono::milliseconds(50);
 
 /// InputError where ranks do not come to see the folder at all, which the first one does: it is not damaged, and none
 /// before it is better. Collective.
 void check_seen_by_all(const std::string& folder, FileCalls& calls, Communicator& ranks) {
-  const std::string manifest = folder + "/manifest.json";
-  bool absent = is_absent(manifest, calls);
-  if (broadcast_number(ranks, absent, 0) == 0) {
-    const auto end = std::chrono::steady_clock::now() + patience;
-    while (absent && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      absent = is_absent(manifest, calls);
-    }
-  }
+  bool absent = false;
+  const auto look = [&] { absent = facts_of(folder + "/manifest.json", calls).kind == FileFacts::Kind::absent; };
+  all_or_none(ranks, look);
+  if (broadcast_number(ranks, absent, 0) == 0)
+    all_or_none(ranks, [&] {
+      for (auto left = patience / look_interval; absent && left > 0; --left) {
+        calls.pause(look_interval);
+        look();
+      }
+    });
   const std::vector<std::int64_t> all = all_gather_number(ranks, absent);
   std::vector<int> without;
   for (std::size_t rank = 0; rank < all.size(); ++rank)
@@ -52,6 +62,22 @@ void check_seen_by_all(const std::string& folder, FileCalls& calls, Communicator
     throw InputError(text(folder, " is absent on ", ranks_text(without),
                           ": every rank reads it, so it has to be on a file system that all nodes share: move "
                           "job.output_dir to one and name it there, or start all ranks on the node that has it"));
+}
+
+/// Runs `work` on every rank. Returns what the first rank that finds the checkpoint damaged says of it. All else that
+/// `work` throws is thrown on all ranks. Collective.
+std::optional<std::string> agreed_damage_of(Communicator& control, const std::function<void()>& work) {
+  std::string damage;
+  all_or_none(control, [&] {
+    try {
+      work();
+    } catch (const DamagedCheckpoint& error) {
+      damage = error.what();
+    }
+  });
+  for (const std::string& one : all_gather_texts(control, damage))
+    if (!one.empty()) return one;
+  return std::nullopt;
 }
 
 /// InputError where ranks read another checkpoint than the first one does. Its manifest has the marks of all its files.
@@ -67,56 +93,58 @@ void check_same_checkpoint(const SavedStates& saved, Communicator& ranks) {
                           "system that all nodes share"));
 }
 
+/// Brings the checkpoint in a folder into the model, and its position into `position`. Returns what is damaged in it.
+/// Collective.
+std::optional<std::string> restore(ModelStates& model, const std::string& folder, FileCalls& calls,
+                                   Communicator& control, RunPosition& position) {
+  std::optional<SavedStates> saved;
+  auto damage = agreed_damage_of(control, [&] {
+    saved.emplace(calls, folder);
+    if (control.rank() == 0) saved->check_files();
+    check_same_tensors(*saved, model);
+  });
+  if (damage) return damage;
+  check_same_checkpoint(*saved, control);
+  damage = agreed_damage_of(control, [&] {
+    check_same_states(*saved, model);
+    restore_states(*saved, model);
+  });
+  if (!damage) position = saved->manifest().position;
+  return damage;
+}
+
+/// Sets aside what stands in the way of the run's next checkpoints. Rank 0's.
+void clear_way(CheckpointFolders& folders, const Found& found, std::int64_t step) {
+  for (const std::int64_t other : found.names)
+    if (other > step) folders.set_aside(other, CheckpointFolders::Aside::damaged);
+  if (const int removed = folders.sweep())
+    log_info("removed ", removed, " unfinished checkpoint(s) from ", folders.root());
+}
+
 }  // namespace
 
 RunPosition resume_states(ModelStates& model, CheckpointFolders& folders, FileCalls& calls, Communicator& control,
                           const std::string& remedy) {
-  Communicator& communicator = model.host();
   const auto begin = std::chrono::steady_clock::now();
+  const Found found = find(folders, control);
   std::int64_t step = std::numeric_limits<std::int64_t>::max();
   std::string why;  // of the newest
+  RunPosition position;
   for (;;) {
-    // File systems may show the ranks of other nodes another folder.
-    step = broadcast_number(communicator, communicator.rank() == 0 ? newest_before(folders, step) : -1, 0);
+    step = newest_before(found, step, control);
     if (step < 0) throw InputError(folders.root() + ": no checkpoint there verifies" + why + ": " + remedy);
-    RunPosition position;
     check_seen_by_all(folders.path(step), calls, control);
-    std::string other;  // what another optimizer wrote is not damaged, and none before it is better
-    try {
-      std::optional<SavedStates> opened;
-      all_or_none(control, [&] {
-        opened.emplace(calls, folders.path(step));
-        check_same_tensors(*opened, model);
-      });
-      check_same_checkpoint(*opened, control);
-      all_or_none(control, [&] {
-        SavedStates& saved = *opened;
-        try {
-          check_same_states(saved, model);
-        } catch (const InputError& error) {
-          other = error.what();
-          return;
-        }
-        restore_states(saved, model);
-        position = saved.manifest().position;
-      });
-    } catch (const AgreedError& error) {
-      if (why.empty()) why = text(" (", error.what(), ")");
-      if (communicator.rank() == 0)
-        log_error("the checkpoint of step ", step, " does not verify: ", error.what(), ". The one before is taken");
-      continue;
-    }
-    if (!other.empty()) throw InputError(other);
-    model.resume(position.updates);
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    log_info("resumed after step ", step, ", states read in ", std::fixed, std::setprecision(2), seconds.count(), " s");
-    on_first(control, [&] {
-      folders.set_aside_after(step, CheckpointFolders::Aside::damaged);
-      if (const int removed = folders.sweep())
-        log_info("removed ", removed, " unfinished checkpoint(s) from ", folders.root());
-    });
-    return position;
+    const std::optional<std::string> damage = restore(model, folders.path(step), calls, control, position);
+    if (!damage) break;
+    if (why.empty()) why = text(" (", *damage, ")");
+    if (control.rank() == 0)
+      log_error("the checkpoint of step ", step, " does not verify: ", *damage, ". The one before is taken");
   }
+  model.resume(position.updates);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  log_info("resumed after step ", step, ", states read in ", std::fixed, std::setprecision(2), seconds.count(), " s");
+  on_first(control, [&] { clear_way(folders, found, step); });
+  return position;
 }
 
 }  // namespace zero

@@ -6,10 +6,11 @@
 
 namespace zero {
 
-/// Brings the newest checkpoint that verifies into the model, whose frozen weights are loaded or in the checkpoint; each
-/// that does not is told of in one line. InputError where some ranks see another one, or none within ten seconds. Sets
-/// aside those that do not verify, and sweeps what was unfinished. InputError when none verifies. `control`: the ranks,
-/// with the patience for one that reads for all. `remedy`: what the error tells to do. Collective.
+/// Brings the newest checkpoint that verifies into the model, whose frozen weights are loaded or in the checkpoint. One
+/// whose contents are damaged is logged and passed over. InputError when none verifies, when a folder or file cannot be
+/// read, and when some ranks see another checkpoint, or none within ten seconds: nothing is renamed then. Afterwards the
+/// damaged ones are set aside, and unfinished ones are removed. `control`: the ranks, with the patience for one that reads
+/// for all. `remedy`: the end of the error when none verifies. Collective.
 RunPosition resume_states(
     ModelStates& model, CheckpointFolders& folders, FileCalls& calls, Communicator& control,
     const std::string& remedy = "see that each rank is shown this folder, or begin anew with --overwrite");

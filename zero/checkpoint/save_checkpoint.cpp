@@ -48,7 +48,8 @@ void write_manifest(const Manifest& manifest, const std::string& folder, FileCal
 /// moved or removed does no harm to the new one.
 void prune(CheckpointFolders& folders, std::int64_t step, std::int64_t keep) {
   try {
-    folders.set_aside_after(step, CheckpointFolders::Aside::later);
+    for (const std::int64_t other : folders.steps())
+      if (other > step) folders.set_aside(other, CheckpointFolders::Aside::later);
     folders.prune(keep);
   } catch (const Error& error) {
     log_warning("an old checkpoint stays: ", error.what());

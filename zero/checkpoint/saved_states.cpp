@@ -6,8 +6,10 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "zero/checkpoint/damaged_checkpoint.h"
 #include "zero/checkpoint/saved_weights.h"
 #include "zero/checkpoint/state_shares.h"
 
@@ -54,7 +56,7 @@ const SavedStates::Extent& SavedStates::extent_of(int group, std::int64_t elemen
   const auto behind = std::upper_bound(extents.begin(), extents.end(), element,
                                        [](std::int64_t e, const Extent& x) { return e < x.begin; });
   if (behind == extents.begin() || (behind - 1)->end <= element)
-    throw Error(text(folder_, ": no file holds element ", element, " of group ", group));
+    throw DamagedCheckpoint(text(folder_, ": no file holds element ", element, " of group ", group));
   return *(behind - 1);
 }
 
@@ -85,6 +87,13 @@ void SavedStates::read(const std::string& name, std::int64_t begin, std::int64_t
 
 void SavedStates::verify() {
   for (int f = 0; f < int(manifest_.files.size()); ++f) reader(f).verify();
+}
+
+void SavedStates::check_files() {
+  const std::vector<std::string> names = names_in(folder_, calls_);
+  for (const SavedFile& file : manifest_.files)
+    if (!std::binary_search(names.begin(), names.end(), file.name))
+      throw DamagedCheckpoint(text(folder_, "/", file.name, ": is missing"));
 }
 
 namespace {

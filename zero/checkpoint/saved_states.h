@@ -14,8 +14,9 @@ namespace zero {
 
 class SavedStates {
  public:
-  /// Reads the manifest of a folder; shard files are opened when something is asked of them. Error that names the file
-  /// and what is wrong, from every member.
+  /// Reads the manifest of a folder; shard files are opened when something is asked of them. Every member throws
+  /// DamagedCheckpoint, which names the file, when its contents are not what was written, and InputError when it cannot
+  /// be read.
   SavedStates(FileCalls& calls, const std::string& folder);
 
   const Manifest& manifest() const { return manifest_; }
@@ -43,6 +44,8 @@ class SavedStates {
   void read(const std::string& name, std::int64_t begin, std::int64_t count, const std::vector<Wanted>& wanted);
   /// Reads and verifies every file.
   void verify();
+  /// DamagedCheckpoint when the folder lacks a file. A rank of another node may see a file later than the one that asks.
+  void check_files();
 
  private:
   struct Place {

@@ -3,47 +3,34 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/error.h"
-#include "base/files/transfer.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "zero/checkpoint/damaged_checkpoint.h"
 
 namespace zero {
 
 ShardReader::ShardReader(FileCalls& calls, const std::string& path, ShardFormat format, const FileMark& mark,
                          Checksum sum)
-    : calls_(calls), path_(path), format_(std::move(format)), checksum_(sum) {
+    : format_(std::move(format)), checksum_(sum), file_(File::open(path, calls)) {
   if (mark.bytes != format_.bytes())
-    throw Error(text(path_, ": the manifest gives it ", mark.bytes, " bytes, its sections take ", format_.bytes()));
-  file_ = calls_.open(path_);
-  check_call(file_, path_, "opened");
-  try {
-    const std::int64_t bytes = calls_.size(file_);
-    check_call(bytes, path_, "looked at");
-    if (bytes != mark.bytes) throw Error(text(path_, ": has ", bytes, " bytes and was written with ", mark.bytes));
-    buffer_ = std::make_unique<HostArena>(
-        1, static_cast<std::size_t>(std::max(format_.largest_chunk_bytes(), format_.table_bytes())),
-        MemoryCategory::buffers);
-    read_bytes(format_.table_offset(), format_.table_bytes());
-    if (checksum_(data(), static_cast<std::size_t>(format_.table_bytes())) != mark.checksum)
-      throw Error(text(path_, ": its table of checksums (byte ", format_.table_offset(),
-                       " on) is not the one that was written"));
-    table_.resize(static_cast<std::size_t>(format_.chunks()));
-    std::memcpy(table_.data(), data(), table_.size() * sizeof(std::uint64_t));
-  } catch (...) {
-    calls_.close(file_);
-    throw;
-  }
+    throw DamagedCheckpoint(
+        text(path, ": the manifest gives it ", mark.bytes, " bytes, its sections take ", format_.bytes()));
+  if (file_.size() != mark.bytes)
+    throw DamagedCheckpoint(text(path, ": has ", file_.size(), " bytes and was written with ", mark.bytes));
+  buffer_ = std::make_unique<HostArena>(
+      1, static_cast<std::size_t>(std::max(format_.largest_chunk_bytes(), format_.table_bytes())),
+      MemoryCategory::buffers);
+  read_bytes(format_.table_offset(), format_.table_bytes());
+  if (checksum_(data(), static_cast<std::size_t>(format_.table_bytes())) != mark.checksum)
+    throw DamagedCheckpoint(
+        text(path, ": its table of checksums (byte ", format_.table_offset(), " on) is not the one that was written"));
+  table_.resize(static_cast<std::size_t>(format_.chunks()));
+  std::memcpy(table_.data(), data(), table_.size() * sizeof(std::uint64_t));
 }
 
-ShardReader::~ShardReader() { calls_.close(file_); }
-
 void ShardReader::read_bytes(std::int64_t offset, std::int64_t bytes) {
-  const Transfer got = read_all(calls_, file_, data(), bytes, offset);
-  if (got.moved == bytes) return;
-  const std::int64_t end = offset + got.moved;
-  if (got.reason == 0) throw Error(text(path_, ": ends at byte ", end, ": it was cut short"));
-  fail_call(path_, text("read at byte ", end), got.reason);
+  if (const std::int64_t moved = file_.read_up_to(data(), bytes, offset); moved < bytes)
+    throw DamagedCheckpoint(text(file_.path(), ": ends at byte ", offset + moved, ": it was cut short"));
 }
 
 void ShardReader::bring(std::int64_t index) {
@@ -52,8 +39,8 @@ void ShardReader::bring(std::int64_t index) {
   const ShardChunk chunk = format_.chunk(index);
   read_bytes(chunk.offset, chunk.bytes);
   if (checksum_(data(), static_cast<std::size_t>(chunk.bytes)) != table_[static_cast<std::size_t>(index)])
-    throw Error(text(path_, ": bytes ", chunk.offset, " to ", chunk.offset + chunk.bytes, " (block ", index,
-                     ") are not what was written"));
+    throw DamagedCheckpoint(text(file_.path(), ": bytes ", chunk.offset, " to ", chunk.offset + chunk.bytes, " (block ",
+                                 index, ") are not what was written"));
   chunk_ = index;
 }
 
@@ -61,8 +48,9 @@ void ShardReader::read(int section, std::int64_t begin, std::int64_t count, cons
   const std::vector<StateSpec>& specs = format_.states(section);
   for (std::size_t s = 0; s < specs.size(); ++s)
     if (to[s] && begin % specs[s].grain != 0)
-      throw Error(text(path_, ": element ", begin, " of group ", format_.sections()[std::size_t(section)].group,
-                       " is inside a block of ", specs[s].grain, " that ", specs[s].name, " is kept by"));
+      throw DamagedCheckpoint(text(file_.path(), ": element ", begin, " of group ",
+                                   format_.sections()[std::size_t(section)].group, " is inside a block of ",
+                                   specs[s].grain, " that ", specs[s].name, " is kept by"));
   for (std::int64_t done = 0; done < count;) {
     const std::int64_t index = format_.chunk_of(section, begin + done);
     bring(index);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/files/file_calls.h"
+#include "base/files/file.h"
 #include "offload/memory/host_arena.h"
 #include "zero/checkpoint/shard_format.h"
 #include "zero/checkpoint/shard_writer.h"
@@ -17,12 +17,9 @@ using Checksum = std::uint64_t (*)(const std::byte* data, std::size_t bytes);
 
 class ShardReader {
  public:
-  /// Reads the table. Error that names the file, the place and what is wrong, from every member. `sum`: the checksum of
-  /// the manifest's version.
+  /// Reads the table. `sum`: the checksum of the manifest's version. Every member throws DamagedCheckpoint, which names
+  /// the file and the place, when the contents are not what was written, and InputError when they cannot be read.
   ShardReader(FileCalls& calls, const std::string& path, ShardFormat format, const FileMark& mark, Checksum sum);
-  ~ShardReader();
-  ShardReader(const ShardReader&) = delete;
-  ShardReader& operator=(const ShardReader&) = delete;
 
   /// Elements [begin, begin + count) of the group, all inside the section and whole blocks of it. `to`: where each of the
   /// group's states goes, in its type; null: it is not wanted.
@@ -35,11 +32,9 @@ class ShardReader {
   void bring(std::int64_t chunk);
   void read_bytes(std::int64_t offset, std::int64_t bytes);
 
-  FileCalls& calls_;
-  std::string path_;
   ShardFormat format_;
   Checksum checksum_;
-  int file_ = -1;
+  File file_;
   std::vector<std::uint64_t> table_;
   std::unique_ptr<HostArena> buffer_;
   std::int64_t chunk_ = -1;  // in the buffer

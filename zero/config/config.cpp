@@ -6,12 +6,12 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "zero/config/config_keys.h"
 #include "zero/config/config_rules.h"
 #include "zero/config/foreign_keys.h"
@@ -350,8 +350,7 @@ void check_required(const Config& config, Mistakes& mistakes) {
 }
 
 std::string read_text(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) refuse(path, "is a directory; the configuration is a TOML file");
+  if (is_folder(path)) refuse(path, "is a directory; the configuration is a TOML file");
   std::ifstream file(path, std::ios::binary);
   if (!file)
     refuse(path, std::string("cannot be opened: ") + std::strerror(errno) +

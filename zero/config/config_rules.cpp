@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 #include "models/families/config_json.h"
 #include "models/formats/base_model.h"
@@ -79,10 +80,7 @@ void check_model(const Config& config) {
 
 std::vector<std::string> files_in(const std::string& folder) {
   std::vector<std::string> files;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator(); entry.increment(error))
-    files.push_back(entry->path().string());
-  std::sort(files.begin(), files.end());
+  for (const std::string& name : names_in(folder)) files.push_back((fs::path(folder) / name).string());
   return files;
 }
 
@@ -100,9 +98,8 @@ std::vector<std::string> data_files_of(const std::vector<std::string>& files) {
   std::vector<std::string> most;
   for (const char* kind : {"txt", "jsonl", "bin"}) {
     std::vector<std::string> alike;
-    std::error_code ignored;
     for (const std::string& file : files)
-      if (data_kind(file) == kind && fs::is_regular_file(file, ignored)) alike.push_back(file);
+      if (data_kind(file) == kind && is_file(file)) alike.push_back(file);
     if (alike.size() > most.size()) most = alike;
   }
   return most;
@@ -118,12 +115,11 @@ std::string list_of(std::vector<std::string> files) {
 }
 
 void refuse_many_files(const Config& config, const std::string& key, const std::string& path) {
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored))
+  if (is_folder(path))
     refuse(
         config, key,
         path + " is not a file, and folders are not expanded; list the files" + list_of(data_files_of(files_in(path))));
-  if (path.find_first_of("*?[") != path.npos && !fs::exists(path, ignored))
+  if (path.find_first_of("*?[") != path.npos && !is_there(path))
     refuse(config, key,
            path + " does not exist, and patterns are not expanded; list the files" +
                list_of(data_files_of(files_like(path))));
@@ -194,23 +190,23 @@ std::string hub_hint(const std::string& path) {
   if (slash == 0 || slash == path.npos || path.starts_with(".") || slash + 1 == path.size()) return "";
   for (std::size_t i = 0; i < path.size(); ++i)
     if (i != slash && !is_part(path[i])) return "";
-  std::error_code ignored;
-  if (fs::exists(path.substr(0, slash), ignored)) return "";
+  if (is_there(path.substr(0, slash))) return "";
   return "; if it is a model of Hugging Face's hub, download it first: hf download " + path + " --local-dir " + path;
 }
 
 void need(const Config& config, const std::string& key, const std::string& path, const std::string& hint = "") {
-  std::error_code error;
-  if (fs::exists(path, error)) return;
-  refuse(config, key,
-         path + (error ? " cannot be looked at: " + error.message()
-                       : " does not exist (paths are relative to the working directory)" + hint));
+  bool there = false;
+  try {
+    there = is_there(path);
+  } catch (const UnreadableError& error) {
+    refuse(config, key, error.what());
+  }
+  if (!there) refuse(config, key, path + " does not exist (paths are relative to the working directory)" + hint);
 }
 
 void need_file(const Config& config, const std::string& key, const std::string& path) {
   need(config, key, path);
-  std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored)) refuse(config, key, path + " is not a file");
+  if (!is_file(path)) refuse(config, key, path + " is not a file");
   if (access(path.c_str(), R_OK) != 0) refuse(config, key, path + " is a file that you may not read");
 }
 
@@ -221,8 +217,7 @@ void need_data(const Config& config, const std::string& key, const std::string& 
 
 void need_directory(const Config& config, const std::string& key, const std::string& path) {
   need(config, key, path, hub_hint(path));
-  std::error_code ignored;
-  if (!fs::is_directory(path, ignored)) refuse(config, key, path + " is not a directory");
+  if (!is_folder(path)) refuse(config, key, path + " is not a directory");
   if (access(path.c_str(), R_OK | X_OK) != 0) refuse(config, key, path + " is a directory that you may not read");
 }
 
@@ -234,8 +229,8 @@ void need_place_for(const Config& config, const std::string& key, const std::str
     if (name.native().size() > NAME_MAX)
       refuse(config, key,
              "a name of " + std::to_string(name.native().size()) + " characters is longer than file systems allow");
-  while (!fs::exists(part, ignored) && part.has_relative_path()) part = part.parent_path();
-  if (!fs::is_directory(part, ignored)) refuse(config, key, part.filename().string() + " is not a directory");
+  while (!is_there(part) && part.has_relative_path()) part = part.parent_path();
+  if (!is_folder(part)) refuse(config, key, part.filename().string() + " is not a directory");
   if (access(part.c_str(), W_OK | X_OK) != 0)
     refuse(config, key, part.string() + " is a directory that you may not write to");
   struct statfs system {};
@@ -246,29 +241,27 @@ void need_place_for(const Config& config, const std::string& key, const std::str
 // The file is written where its folder is, and a dump without one is lost when step 1 is done.
 void need_place_of_file(const Config& config, const std::string& key, const std::string& path) {
   std::error_code ignored;
-  if (fs::is_directory(path, ignored)) refuse(config, key, path + " is a directory; name a file");
+  if (is_folder(path)) refuse(config, key, path + " is a directory; name a file");
   const fs::path folder = fs::absolute(path, ignored).parent_path();
-  if (!fs::is_directory(folder, ignored)) refuse(config, key, folder.string() + " is no directory; make it first");
+  if (!is_folder(folder)) refuse(config, key, folder.string() + " is no directory; make it first");
   if (access(folder.c_str(), W_OK | X_OK) != 0)
     refuse(config, key, folder.string() + " is a directory that you may not write to");
 }
 
 void need_model(const Config& config, const std::string& key, const std::string& path) {
-  std::error_code ignored;
   need(config, key, path, hub_hint(path));
-  if (fs::is_directory(path, ignored)) need_directory(config, key, path);  // before a look into it
+  if (is_folder(path)) need_directory(config, key, path);  // before a look into it
   if (is_gguf_model(path)) return need_file(config, key, path);
   if (const std::string why = why_no_base(path); !why.empty()) refuse(config, key, path + " " + why);
   need_directory(config, key, path);
-  if (!fs::exists(fs::path(path) / "config.json", ignored))
+  if (!is_there(fs::path(path) / "config.json"))
     refuse(config, key, path + " has no config.json; it must be a Hugging Face model directory");
 }
 
 void need_adapter(const Config& config, const std::string& key, const std::string& path) {
-  std::error_code ignored;
   need_directory(config, key, path);  // before a look into it
   if (const std::string why = why_no_adapter(path); !why.empty()) refuse(config, key, path + " " + why);
-  if (!fs::exists(fs::path(path) / "adapter_config.json", ignored))
+  if (!is_there(fs::path(path) / "adapter_config.json"))
     refuse(
         config, key,
         path + " has no adapter_config.json; it must be a directory that PEFT or zero_train has written an adapter to");
@@ -276,14 +269,12 @@ void need_adapter(const Config& config, const std::string& key, const std::strin
 
 // What a shell would have expanded.
 void need_whole(const Config& config, const std::string& key, const std::string& path) {
-  std::error_code ignored;
-  if ((path == "~" || path.starts_with("~/") || path.starts_with("$")) && !fs::exists(path, ignored))
+  if ((path == "~" || path.starts_with("~/") || path.starts_with("$")) && !is_there(path))
     refuse(config, key, path + ": ~ and variables are not expanded; write the whole path");
 }
 
 void need_tokenizer(const Config& config, const std::string& key, const std::string& path) {
-  std::error_code ignored;
-  if (!fs::is_directory(path, ignored)) need_file(config, key, path);
+  if (!is_folder(path)) need_file(config, key, path);
 }
 
 }  // namespace

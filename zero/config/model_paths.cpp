@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 #include "zero/checkpoint/checkpoint_folders.h"
 #include "zero/checkpoint/manifest.h"
@@ -16,8 +17,7 @@ namespace fs = std::filesystem;
 
 std::string joined(const std::string& folder, const char* name) { return (fs::path(folder) / name).string(); }
 
-std::string newest_checkpoint(const std::string& root) {
-  FileCalls calls;
+std::string newest_checkpoint(const std::string& root, FileCalls& calls) {
   const CheckpointFolders folders(calls, root);
   const auto steps = folders.steps();
   return steps.empty() ? "" : folders.path(steps.front());
@@ -26,16 +26,18 @@ std::string newest_checkpoint(const std::string& root) {
 }  // namespace
 
 std::string gguf_in(const std::string& folder) {
-  std::pair<std::uintmax_t, std::string> largest;
-  for (const fs::directory_entry& file : fs::directory_iterator(folder))
-    if (file.path().extension() == ".gguf" && file.is_regular_file())
-      largest = std::max(largest, {file.file_size(), file.path().string()});
+  std::pair<std::int64_t, std::string> largest;
+  for (const std::string& name : names_in(folder)) {
+    if (!name.ends_with(".gguf")) continue;
+    const FileFacts facts = facts_of(joined(folder, name.c_str()));
+    if (facts.kind == FileFacts::Kind::file) largest = std::max(largest, {facts.bytes, joined(folder, name.c_str())});
+  }
   return largest.second;
 }
 
-bool is_model(const std::string& folder) { return fs::exists(joined(folder, "config.json")); }
-bool is_adapter(const std::string& folder) { return fs::exists(joined(folder, "adapter_config.json")); }
-bool is_checkpoint(const std::string& folder) { return fs::exists(fs::path(folder) / "manifest.json"); }
+bool is_model(const std::string& folder) { return is_there(joined(folder, "config.json")); }
+bool is_adapter(const std::string& folder) { return is_there(joined(folder, "adapter_config.json")); }
+bool is_checkpoint(const std::string& folder) { return is_there(joined(folder, "manifest.json")); }
 
 bool holds_adapter(const std::string& checkpoint) {
   try {
@@ -47,14 +49,19 @@ bool holds_adapter(const std::string& checkpoint) {
   }
 }
 
+std::string newest_checkpoint_of(const std::string& path, FileCalls& calls) {
+  const std::string newest = newest_checkpoint(path, calls);
+  return newest.empty() ? newest_checkpoint(joined(path, "checkpoints"), calls) : newest;
+}
+
 std::string newest_checkpoint_of(const std::string& path) {
-  const std::string newest = newest_checkpoint(path);
-  return newest.empty() ? newest_checkpoint(joined(path, "checkpoints")) : newest;
+  FileCalls calls;
+  return newest_checkpoint_of(path, calls);
 }
 
 std::string why_no_base(const std::string& path) {
   const std::string model = joined(path, "model"), adapter = joined(path, "adapter");
-  if (is_model(path) || !fs::is_directory(path)) return "";
+  if (is_model(path) || !is_folder(path)) return "";
   if (const std::string file = gguf_in(path); !file.empty()) return "holds a model as GGUF: name the file, " + file;
   if (is_adapter(path))
     return "is an adapter: go on with it by [lora] adapter = \"" + path +

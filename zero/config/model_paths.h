@@ -2,6 +2,8 @@
 // What a path holds that a user names as a model or an adapter: a model, an adapter, a run's folder, a checkpoint.
 #include <string>
 
+#include "base/files/file_calls.h"
+
 namespace zero {
 
 /// By the file that makes one: config.json, adapter_config.json, manifest.json.
@@ -12,7 +14,9 @@ bool is_checkpoint(const std::string& folder);
 /// Whether a checkpoint is one of adapters. Reads its manifest; InputError when that is broken.
 bool holds_adapter(const std::string& checkpoint);
 
-/// The newest checkpoint in a run's folder, or in its checkpoints/; empty where there is none.
+/// The newest checkpoint in a run's folder, or in its checkpoints/; empty where there is none. InputError when it cannot
+/// be looked at.
+std::string newest_checkpoint_of(const std::string& path, FileCalls& calls);
 std::string newest_checkpoint_of(const std::string& path);
 
 /// The largest GGUF file in a folder, which is the model rather than an adapter beside it; empty where there is none.

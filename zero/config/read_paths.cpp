@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 #include "models/formats/safetensors.h"
 #include "models/text/chat_template.h"
@@ -18,9 +19,8 @@ bool is_at_or_below(const fs::path& path, const fs::path& place) {
 }
 
 bool reaches(const fs::path& path, const fs::path& target) {
-  std::error_code none;
-  const fs::path real = fs::weakly_canonical(path, none);
-  return (!real.empty() && is_at_or_below(real, target)) || fs::equivalent(path, target, none);
+  const fs::path real = real_path(path.string());
+  return (!real.empty() && is_at_or_below(real, target)) || is_same_place(path.string(), target.string());
 }
 
 }  // namespace
@@ -40,15 +40,15 @@ std::vector<ReadPath> read_paths_of(const Config& config) {
 }
 
 std::optional<ReadPath> first_read_of(const std::vector<ReadPath>& reads, const std::string& target) {
-  std::error_code none;
-  const fs::path place = fs::weakly_canonical(target, none);
-  if (place.empty() || !fs::exists(place, none)) return std::nullopt;
+  if (reads.empty()) return std::nullopt;
+  const fs::path place = real_path(target);
+  if (place.empty() || !is_there(place.string())) return std::nullopt;
   for (const ReadPath& read : reads) {
     if (read.path.empty()) continue;
     if (reaches(read.path, place)) return read;
-    for (const auto& entry : fs::directory_iterator(read.path, none))
-      if (!fs::is_directory(entry.path(), none) && reaches(entry.path(), place))
-        return ReadPath{read.name, entry.path().string()};
+    for (const std::string& name : names_in(read.path))
+      if (const std::string entry = fs::path(read.path) / name; !is_folder(entry) && reaches(entry, place))
+        return ReadPath{read.name, entry};
   }
   return std::nullopt;
 }
@@ -57,10 +57,11 @@ void check_tensor_file(const std::string& where, const std::string& path, const 
   if (const auto read = first_read_of(reads, path))
     throw InputError(text(where, ": ", path, " would be replaced, and ", read->path, " (", read->name,
                           ") is read there: name another file"));
-  std::error_code none;
-  if (!fs::exists(path, none)) return;
+  if (!is_there(path)) return;
   try {
     const SafetensorsFile earlier(path);
+  } catch (const UnreadableError&) {
+    throw;
   } catch (const InputError&) {
     throw InputError(text(where, ": ", path,
                           " is there and holds no tensors, so it is not replaced: name another file, or remove it"));

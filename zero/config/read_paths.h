@@ -18,7 +18,8 @@ struct ReadPath {
 std::vector<ReadPath> read_paths_of(const Config& config);
 
 /// The first that lies at `target` or below it, where links lead to; of a folder also the files in it, which may be
-/// links themselves. A file that is another name of `target` (a hard link) counts too.
+/// links themselves. A file that is another name of `target` (a hard link) counts too. InputError when a path cannot be
+/// looked at.
 std::optional<ReadPath> first_read_of(const std::vector<ReadPath>& reads, const std::string& target);
 
 /// Refuses to write a safetensors file over what is read, and over a file that is none. `where` begins the message.

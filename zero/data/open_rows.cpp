@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 #include "comm/agreement/agreement.h"
 #include "zero/data/examples/example_file.h"
@@ -34,7 +35,7 @@ void check(const DataOptions& options) {
       throw InputError(text(
           file,
           ": conversations (.jsonl, .json) and streams of tokens (.txt, .bin) cannot be joined; train on one kind"));
-    if (!std::filesystem::exists(file)) throw InputError(text(file, " does not exist"));
+    if (!is_there(file)) throw InputError(text(file, " does not exist"));
     if ((kind == ".txt" && !options.encoder) || (is_examples(file) && !options.tokenizer))
       throw InputError(text(
           file,

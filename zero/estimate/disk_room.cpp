@@ -9,6 +9,7 @@
 
 #include "base/byte_count.h"
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 #include "models/formats/base_model.h"
 #include "models/formats/tokenizer_files.h"
@@ -25,17 +26,21 @@ constexpr std::int64_t unknown_steps = 10'000;
 constexpr long tmpfs_magic = 0x01021994;
 
 std::int64_t bytes_below(const fs::path& folder) {
-  std::error_code none;
   std::int64_t bytes = 0;
-  for (fs::recursive_directory_iterator entry(folder, none), end; !none && entry != end; entry.increment(none))
-    if (entry->is_regular_file(none)) bytes += std::int64_t(entry->file_size(none));
+  for (const std::string& name : names_in(folder)) {
+    const fs::path path = folder / name;
+    FileCalls calls;
+    const FileFacts facts = facts_of(path, calls, Links::kept);
+    if (facts.kind == FileFacts::Kind::file) bytes += facts.bytes;
+    if (facts.kind == FileFacts::Kind::directory) bytes += bytes_below(path);
+  }
   return bytes;
 }
 
 fs::path existing(fs::path place) {
   std::error_code none;
   place = fs::absolute(place, none);
-  while (!fs::exists(place, none) && place.has_relative_path()) place = place.parent_path();
+  while (!is_there(place) && place.has_relative_path()) place = place.parent_path();
   return place;
 }
 
@@ -47,14 +52,13 @@ bool same_disk(const std::string& a, const std::string& b) {
 }
 
 std::int64_t tokenizer_bytes(const Config& config) {
-  std::error_code none;
   std::int64_t bytes = 0;
   for (const std::string& from : {config.model.path.value_or(""), config.data.tokenizer}) {
     if (from.empty()) continue;
-    if (fs::is_regular_file(from, none) && !is_gguf_model(from)) bytes += std::int64_t(fs::file_size(from, none));
+    if (is_file(from) && !is_gguf_model(from)) bytes += facts_of(from).bytes;
     for (const std::string& name : tokenizer_file_names())
-      if (const fs::path file = fs::path(from) / name; fs::is_regular_file(file, none))
-        bytes += std::int64_t(fs::file_size(file, none));
+      if (const FileFacts file = facts_of(fs::path(from) / name); file.kind == FileFacts::Kind::file)
+        bytes += file.bytes;
   }
   return bytes;
 }

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +9,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 
 namespace zero {
@@ -55,13 +55,13 @@ RunLock::~RunLock() {
 }
 
 void RunLock::make(const std::string& directory) {
-  std::error_code error;
   std::vector<fs::path> missing;
-  for (fs::path path = fs::absolute(directory).lexically_normal(); !path.empty() && !fs::exists(path, error);
+  for (fs::path path = fs::absolute(directory).lexically_normal(); !path.empty() && !is_there(path.string());
        path = path.parent_path())
     missing.push_back(path);
   for (auto path = missing.rbegin(); path != missing.rend(); ++path) {
     if (path->filename().empty()) continue;  // what follows a slash at the end
+    std::error_code error;
     if (fs::create_directory(*path, error)) made_.push_back(path->string());
     if (error)
       refuse(directory, text("cannot be made: ", error.message(), " (", path->string(),
@@ -71,10 +71,11 @@ void RunLock::make(const std::string& directory) {
 
 // A run that ended in between may have removed the directory that was opened.
 bool RunLock::is_current(const std::string& directory) const {
-  struct stat held {
-  }, named{};
-  return ::fstat(file_, &held) == 0 && ::stat(directory.c_str(), &named) == 0 && held.st_ino == named.st_ino &&
-         held.st_dev == named.st_dev;
+  FileCalls calls;
+  FileFacts held;
+  answer_of(calls, directory, "looked at", [&] { return calls.look(file_, held); });
+  const FileFacts named = facts_of(directory, calls);
+  return named.kind != FileFacts::Kind::absent && held.inode == named.inode && held.device == named.device;
 }
 
 }  // namespace zero

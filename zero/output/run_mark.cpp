@@ -1,69 +1,94 @@
 #include "zero/output/run_mark.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <regex>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "base/files/file.h"
+#include "base/files/lookup.h"
+#include "base/files/make_folder.h"
 #include "base/files/new_file.h"
-#include "base/json_text.h"
 #include "models/formats/tokenizer_files.h"
 #include "zero/checkpoint/checkpoint_folders.h"
 
 namespace zero {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr const char* mark_text =
+constexpr std::string_view mark_text =
     "Written by zero_train or zero_export, which may replace the files that they wrote here.\n";
+constexpr std::string_view saved_text = "The run has written checkpoints.\n";
 
-const char* name_of(Mark mark) { return mark == Mark::run ? ".zero_run" : ".zero_result"; }
+std::string path_of(const std::string& folder, Mark mark) {
+  return folder + (mark == Mark::run ? "/.zero_run" : "/.zero_result");
+}
 
-bool is_checkpoint(const std::string& name) {
+bool is_checkpoint_name(const std::string& name) {
   static const std::regex folder(R"(step-\d{8,18}(\.(tmp|damaged|later|replaced))?)");
   return std::regex_match(name, folder);
 }
 
-void remove_one(const fs::path& path) {
-  std::error_code error;
-  fs::remove(path, error);
-  if (error) throw Error(path.string() + " of the former run cannot be removed: " + error.message());
-}
+FileFacts::Kind kind_of(const std::string& path, FileCalls& calls) { return facts_of(path, calls, Links::kept).kind; }
 
-std::vector<fs::path> entries_of(const fs::path& folder, const std::function<bool(const std::string&)>& wanted) {
-  std::vector<fs::path> found;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(folder, none))
-    if (wanted(entry.path().filename().string())) found.push_back(entry.path());
+/// Paths of the entries whose names are wanted.
+std::vector<std::string> entries_of(const std::string& folder, const std::function<bool(const std::string&)>& wanted,
+                                    FileCalls& calls) {
+  std::vector<std::string> found;
+  for (const std::string& name : names_in(folder, calls))
+    if (wanted(name)) found.push_back(folder + "/" + name);
   return found;
 }
 
-void remove_empty(const fs::path& folder) {
-  std::error_code none;
-  if (fs::is_empty(folder, none) && !none && !fs::is_symlink(folder)) remove_one(folder);
+void remove_empty(const std::string& folder, FileCalls& calls) {
+  if (kind_of(folder, calls) == FileFacts::Kind::directory && names_in(folder, calls).empty())
+    remove_file(folder, calls);
+}
+
+void write_text(const std::string& path, const std::string& content, FileCalls& calls) {
+  NewFile file(path, calls);
+  file.append(content.data(), std::int64_t(content.size()));
+  file.publish();
 }
 
 }  // namespace
 
-void mark_folder(const std::string& folder, Mark mark) {
-  if (is_marked(folder, mark)) return;
-  std::error_code error;
-  const bool made = fs::create_directories(folder, error);
-  if (error) throw Error(folder + " cannot be made: " + error.message());
+void mark_folder(const std::string& folder, Mark mark, FileCalls& calls) {
+  if (is_marked(folder, mark, calls)) return;
+  const bool made = make_folder(calls, folder);
   try {
-    write_text_file(folder + "/" + name_of(mark), mark_text);
+    write_text(path_of(folder, mark), std::string(mark_text), calls);
   } catch (...) {
-    if (made) fs::remove(folder, error);
+    if (made) calls.remove(folder);
     throw;
   }
 }
 
+bool is_marked(const std::string& folder, Mark mark, FileCalls& calls) {
+  return kind_of(path_of(folder, mark), calls) == FileFacts::Kind::file;
+}
+
 bool is_marked(const std::string& folder, Mark mark) {
-  std::error_code none;
-  return fs::is_regular_file(fs::symlink_status(fs::path(folder) / name_of(mark), none));
+  FileCalls calls;
+  return is_marked(folder, mark, calls);
+}
+
+void note_saved(const std::string& folder, FileCalls& calls) {
+  if (!has_saved(folder, calls))
+    write_text(path_of(folder, Mark::run), std::string(mark_text) + std::string(saved_text), calls);
+}
+
+bool has_saved(const std::string& folder, FileCalls& calls) {
+  if (!is_marked(folder, Mark::run, calls)) return false;
+  const File file = File::open(path_of(folder, Mark::run), calls);
+  std::string content(mark_text.size() + saved_text.size(), '\0');
+  content.resize(std::size_t(file.read_up_to(content.data(), std::int64_t(content.size()), 0)));
+  return content.ends_with(saved_text);
+}
+
+void forget_saved(const std::string& folder, FileCalls& calls) {
+  if (has_saved(folder, calls)) write_text(path_of(folder, Mark::run), std::string(mark_text), calls);
 }
 
 bool is_result_file(const std::string& name) {
@@ -75,27 +100,30 @@ bool is_result_file(const std::string& name) {
          is_unpublished(name);
 }
 
-void clear_result_folder(const std::string& folder) {
-  for (const fs::path& path : entries_of(folder, is_result_file))
-    if (!fs::is_directory(fs::symlink_status(path))) remove_one(path);
-  const std::string mark = name_of(Mark::result);
+void clear_result_folder(const std::string& folder, FileCalls& calls) {
+  for (const std::string& path : entries_of(folder, is_result_file, calls))
+    if (kind_of(path, calls) != FileFacts::Kind::directory) remove_file(path, calls);
+  const std::string mark = path_of(folder, Mark::result);
   // Beside other people's files it stays: the next run may write here again.
-  if (entries_of(folder, [&](const std::string& name) { return name != mark; }).empty() &&
-      is_marked(folder, Mark::result))
-    remove_one(fs::path(folder) / mark);
-  remove_empty(folder);
+  const std::vector<std::string> left = names_in(folder, calls);
+  if (left.size() == 1 && folder + "/" + left.front() == mark && is_marked(folder, Mark::result, calls))
+    remove_file(mark, calls);
+  remove_empty(folder, calls);
 }
 
-void clear_checkpoints(const std::string& folder) {
-  FileCalls calls;
+void clear_checkpoints(const std::string& folder, FileCalls& calls) {
   CheckpointFolders folders(calls, folder);
-  for (const fs::path& checkpoint : entries_of(folder, is_checkpoint))
-    if (!fs::is_regular_file(fs::symlink_status(checkpoint))) folders.remove(checkpoint.string());
-  remove_empty(folder);
+  for (const std::string& checkpoint : entries_of(folder, is_checkpoint_name, calls))
+    if (kind_of(checkpoint, calls) != FileFacts::Kind::file) folders.remove(checkpoint);
+  remove_empty(folder, calls);
 }
 
-void clear_unpublished(const std::string& folder) {
-  for (const fs::path& path : entries_of(folder, is_unpublished)) remove_one(path);
+void clear_unpublished(const std::string& folder, FileCalls& calls) {
+  for (const std::string& path : entries_of(folder, is_unpublished, calls)) remove_file(path, calls);
+}
+
+void remove_file(const std::string& path, FileCalls& calls) {
+  if (calls.remove(path) < 0 && errno != ENOENT) fail_call(path, "removed");
 }
 
 }  // namespace zero

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/files/file_calls.h"
+
 namespace zero {
 
 /// Whose a folder is: a run's directory, or a folder with a model or an adapter. Neither passes for the other.
@@ -12,8 +14,18 @@ enum class Mark : std::uint8_t { run, result };
 
 /// Makes the folder where it is missing, and marks it. Error when it cannot be written; a folder that it made is
 /// removed again.
-void mark_folder(const std::string& folder, Mark mark);
+void mark_folder(const std::string& folder, Mark mark, FileCalls& calls);
+/// InputError when the folder cannot be looked at.
+bool is_marked(const std::string& folder, Mark mark, FileCalls& calls);
 bool is_marked(const std::string& folder, Mark mark);
+
+/// Notes in a run's mark that the run has written a checkpoint, so that a start that finds none there knows that
+/// something is missing. Error when it cannot be written.
+void note_saved(const std::string& folder, FileCalls& calls);
+/// Whether a run's mark says so. InputError when it cannot be read.
+bool has_saved(const std::string& folder, FileCalls& calls);
+/// A new run begins in the folder: its mark says nothing of checkpoints.
+void forget_saved(const std::string& folder, FileCalls& calls);
 
 /// Whether files of this name in a folder with a model or an adapter are this program's. The mark is none of them.
 bool is_result_file(const std::string& name);
@@ -21,13 +33,16 @@ bool is_result_file(const std::string& name);
 /// Of a folder with a model or an adapter: removes the files that this program gives such a folder, and then, when
 /// nothing else is left in it, its mark and the folder. A link is never followed but for the folder itself. Error names
 /// what cannot be removed.
-void clear_result_folder(const std::string& folder);
+void clear_result_folder(const std::string& folder, FileCalls& calls);
 
 /// Removes the checkpoints of a folder, and the folder when nothing else is left in it. A checkpoint with other files
 /// in it loses its name (CheckpointFolders::remove).
-void clear_checkpoints(const std::string& folder);
+void clear_checkpoints(const std::string& folder, FileCalls& calls);
 
 /// Removes what processes that were killed left of files that they had not finished.
-void clear_unpublished(const std::string& folder);
+void clear_unpublished(const std::string& folder, FileCalls& calls);
+
+/// Removes a file where it is there. Error when it cannot be removed.
+void remove_file(const std::string& path, FileCalls& calls);
 
 }  // namespace zero

@@ -3,11 +3,9 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <filesystem>
-#include <fstream>
-#include <thread>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "comm/agreement/agreement.h"
 #include "comm/agreement/rank_list.h"
 #include "comm/object_collectives.h"
@@ -15,32 +13,42 @@
 namespace zero {
 namespace {
 
-constexpr std::int64_t seen = 0, another = 1, absent = 2;
+enum Sight : std::int64_t { seen, another, absent };
 constexpr auto patience = std::chrono::seconds(10);  // file systems of a network may show a new file late
+constexpr auto look_interval = std::chrono::milliseconds(50);
 
-bool appears(const std::string& path) {
-  const auto end = std::chrono::steady_clock::now() + patience;
-  std::error_code none;
-  while (!std::filesystem::exists(path, none)) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+bool is_visible(const std::string& path, FileCalls& calls) {
+  return facts_of(path, calls).kind != FileFacts::Kind::absent;
+}
+
+bool appears(const std::string& path, FileCalls& calls) {
+  for (auto left = patience / look_interval; left > 0; --left) {
+    if (is_visible(path, calls)) return true;
+    calls.pause(look_interval);
   }
-  return true;
+  return is_visible(path, calls);
+}
+
+void make_empty(const std::string& path, FileCalls& calls) {
+  const int file = calls.create(path, 0644, /*direct=*/false);
+  check_call(file, path, "made");
+  calls.close(file);
 }
 
 }  // namespace
 
-std::optional<std::string> why_not_shared(const std::string& directory, Communicator& group) {
+std::optional<std::string> why_not_shared(const std::string& directory, Communicator& group, FileCalls& calls) {
   const std::int64_t number =
       broadcast_number(group, std::chrono::system_clock::now().time_since_epoch().count() ^ ::getpid(), 0);
   const std::string probe = directory + "/shared-" + std::to_string(number);
-  on_first(group, [&] {
-    if (!std::ofstream(probe)) throw Error(probe + ": cannot be written");
+  on_first(group, [&] { make_empty(probe, calls); });
+  std::int64_t mine = absent;
+  const std::optional<std::string> failure = agreed_failure_of([&] {
+    all_or_none(group, [&] { mine = appears(probe, calls) ? seen : is_visible(directory, calls) ? another : absent; });
   });
-  std::error_code none;
-  const std::int64_t mine = appears(probe) ? seen : std::filesystem::exists(directory, none) ? another : absent;
   const std::vector<std::int64_t> all = all_gather_number(group, mine);
-  if (group.rank() == 0) std::filesystem::remove(probe, none);
+  if (group.rank() == 0) calls.remove(probe);
+  if (failure) throw InputError(*failure);
   std::string words;
   for (const auto& [what, is] : {std::pair{absent, "absent on "}, {another, "another one on "}}) {
     std::vector<int> ranks;
@@ -51,8 +59,8 @@ std::optional<std::string> why_not_shared(const std::string& directory, Communic
   return words.empty() ? std::nullopt : std::optional(words);
 }
 
-void require_shared(const std::string& directory, Communicator& group) {
-  if (const auto why = why_not_shared(directory, group))
+void require_shared(const std::string& directory, Communicator& group, FileCalls& calls) {
+  if (const auto why = why_not_shared(directory, group, calls))
     throw InputError(
         "job.output_dir = \"" + directory + "\" " + *why +
         ", and every rank writes its part of a checkpoint there: name a directory on a file system that all "

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 #include "models/families/families.h"
 #include "models/formats/base_model.h"
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 
 std::string joined(const std::string& folder, const char* name) { return (fs::path(folder) / name).string(); }
 
-bool is_run(const fs::path& folder) { return fs::is_regular_file(folder / "config.toml"); }
+bool is_run(const fs::path& folder) { return is_file(folder / "config.toml"); }
 
 /// " BASE," of an adapter's run, as the run was given it; empty where its configuration cannot be read.
 std::string base_of_run(const std::string& run) {
@@ -56,7 +57,7 @@ std::string resolve_model(const std::string& path) {
   const std::string newest = newest_checkpoint_of(path);
   if (!newest.empty()) return newest;
   refuse_without_checkpoints(path);
-  if (const std::string file = fs::is_directory(path) ? gguf_in(path) : ""; !file.empty())
+  if (const std::string file = is_folder(path) ? gguf_in(path) : ""; !file.empty())
     throw InputError(text(path, ": holds a model as GGUF: name the file, ", file));
   return path;
 }

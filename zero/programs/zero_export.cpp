@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 #include "cmake/version.h"
 #include "models/families/families.h"
@@ -49,7 +50,7 @@ ModelSource open_source(const Arguments& arguments) {
   if (!arguments.type.empty())
     source.options.type = arguments.type == "fp32" ? at::kFloat : arguments.type == "bf16" ? at::kBFloat16 : at::kHalf;
   const std::string& tokenizer = source.options.tokenizer.tokenizer;
-  if (!tokenizer.empty() && !fs::exists(tokenizer))
+  if (!tokenizer.empty() && !is_there(tokenizer))
     throw InputError(text(
         tokenizer,
         ": does not exist, and the tokenizer files are to be copied from there: name another place by --tokenizer"));
@@ -78,7 +79,7 @@ void check_out(const Arguments& arguments) {
   if (!arguments.gguf_adapter.empty()) reads.push_back({"--gguf-adapter", arguments.gguf_adapter});
   if (!arguments.tokenizer.empty()) reads.push_back({"--tokenizer", arguments.tokenizer});
   refuse_reads(reads, arguments.out);
-  const bool folder = fs::is_directory(arguments.out);
+  const bool folder = is_folder(arguments.out);
   if (!arguments.writes_file() && fs::path(arguments.out).extension() == ".gguf")
     throw InputError(
         text(arguments.out,
@@ -86,9 +87,9 @@ void check_out(const Arguments& arguments) {
   if (arguments.writes_file() && folder)
     throw InputError(text(arguments.out, ": is a folder; ", arguments.gguf.empty() ? "--gguf-adapter" : "--gguf",
                           " writes one file, name it"));
-  if (!arguments.writes_file() && fs::exists(arguments.out) && !folder)
+  if (!arguments.writes_file() && is_there(arguments.out) && !folder)
     throw InputError(text(arguments.out, ": is no folder; name one, or a new name"));
-  const bool empty = !fs::exists(arguments.out) || (folder && fs::is_empty(arguments.out));
+  const bool empty = !is_there(arguments.out) || (folder && names_in(arguments.out).empty());
   if (empty) return;
   if (!arguments.overwrite) throw InputError(text(arguments.out, ": exists; name another place, or give --overwrite"));
   if (folder && !is_marked(arguments.out, Mark::result))

@@ -3,11 +3,11 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/json_text.h"
 #include "base/log.h"
 #include "cmake/version.h"
@@ -118,7 +118,7 @@ int run(int argc, char** argv) {
       "--template", chat_template,
       "name of a known chat template, or a file with one, for lines that have \"messages\", before the folder's own");
   if (const auto code = parse_command_line(app, argc, argv, version_text("zero_tokenize"))) return *code;
-  if (!std::filesystem::exists(model + "/tokenizer.json") && std::filesystem::exists(model + "/tokenizer.model"))
+  if (!is_there(model + "/tokenizer.json") && is_there(model + "/tokenizer.model"))
     throw InputError(model +
                      ": has a SentencePiece tokenizer.model alone, and zero_tokenize serves tokenizer.json: "
                      "zero_train CONFIG --preview N --json shows the ids of examples by such a tokenizer");

@@ -1,11 +1,13 @@
 #include "zero/prove/run_record.h"
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/error.h"
+#include "base/files/file.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 
 namespace zero {
@@ -63,11 +65,14 @@ std::string format_figures(std::int64_t step, const StepFigures& figures) {
 }
 
 RunRecord read_record(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw Error(path + ": is missing");
+  if (!is_there(path)) throw Error(path + ": is missing");
+  const File file = File::open(path);
+  std::string content(std::size_t(file.size()), '\0');
+  file.read_at(content.data(), file.size(), 0);
+  std::istringstream lines(content);
   RunRecord record;
   try {
-    for (std::string line; std::getline(file, line);) {
+    for (std::string line; std::getline(lines, line);) {
       const json object = json::parse(line);
       StepRecord& step = record.steps[object.at("step").get<std::int64_t>()];
       if (!object.contains("kind")) {

@@ -5,11 +5,13 @@
 #include <filesystem>
 #include <iomanip>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "comm/agreement/agreement.h"
 #include "comm/object_collectives.h"
 #include "zero/checkpoint/state_shares.h"
 #include "zero/estimate/disk_room.h"
+#include "zero/output/run_mark.h"
 #include "zero/output/shared_directory.h"
 
 namespace zero {
@@ -104,14 +106,31 @@ bool Checkpoints::conclude(const RunPosition& position, const std::optional<std:
     return false;
   }
   saved_steps_ = position.steps;
+  note_saved_once();
   log_info("checkpoint ", folders_.path(position.steps), ", written in ", how_long);
   return true;
 }
 
 void Checkpoints::tell_of_failure(const RunPosition& position, const std::string& why) const {
-  const std::vector<std::int64_t> left = folders_.steps();
-  log_error("the checkpoint of step ", position.steps, " is given up: ", why, ". ",
-            left.empty() ? std::string("There is no older one") : "The newest one is " + folders_.path(left.front()));
+  std::string left;
+  try {
+    const std::vector<std::int64_t> steps = folders_.steps();
+    left = steps.empty() ? "There is no older one" : "The newest one is " + folders_.path(steps.front());
+  } catch (const Error& error) {
+    left = text("Older ones cannot be looked at: ", error.what());
+  }
+  log_error("the checkpoint of step ", position.steps, " is given up: ", why, ". ", left);
+}
+
+// A failure costs no more than a later start's knowledge that a checkpoint is missing, and the next save tries again.
+void Checkpoints::note_saved_once() {
+  if (noted_ || parts_.model.host().rank() != 0) return;
+  try {
+    note_saved(std::filesystem::path(folders_.root()).parent_path().string(), parts_.calls);
+    noted_ = true;
+  } catch (const Error& error) {
+    log_warning(error.what());
+  }
 }
 
 std::optional<std::string> Checkpoints::save_into(CheckpointFolders& folders, const RunPosition& position) {
@@ -137,18 +156,24 @@ std::optional<std::string> Checkpoints::save_anywhere(const RunPosition& positio
 
 std::int64_t Checkpoints::bytes_needed() const { return checkpoint_bytes(parts_.model) + (1 << 20); }
 
-// A folder with a name of its own: nothing that lies there is touched.
+// With a name of its own: nothing that lies there is touched.
+std::string Checkpoints::new_folder_in(const std::string& place) const {
+  try {
+    if (room_in(place) <= bytes_needed()) return "";
+    std::string folder = (std::filesystem::absolute(place) / "zero-checkpoint-XXXXXX").string();
+    return ::mkdtemp(folder.data()) ? folder : "";
+  } catch (const std::exception& error) {
+    log_warning(error.what());
+    return "";
+  }
+}
+
 std::optional<std::string> Checkpoints::save_into_place(const std::string& place, const RunPosition& position) {
   Communicator& ranks = parts_.model.host();
-  std::string folder;
-  if (ranks.rank() == 0 && room_in(place) > bytes_needed()) {
-    folder = (std::filesystem::absolute(place) / "zero-checkpoint-XXXXXX").string();
-    if (!::mkdtemp(folder.data())) folder.clear();
-  }
-  folder = broadcast_text(ranks, folder, 0);
+  const std::string folder = broadcast_text(ranks, ranks.rank() == 0 ? new_folder_in(place) : "", 0);
   if (folder.empty()) return std::nullopt;
   CheckpointFolders folders(parts_.calls, folder);
-  const bool shared = !agreed_failure_of([&] { require_shared(folder, parts_.control); });
+  const bool shared = !agreed_failure_of([&] { require_shared(folder, parts_.control, parts_.calls); });
   if (shared && !save_into(folders, position)) return folders.path(position.steps);
   std::error_code none;
   if (ranks.rank() == 0) std::filesystem::remove(folder, none);

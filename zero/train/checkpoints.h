@@ -77,17 +77,22 @@ class Checkpoints {
   std::int64_t bytes_needed() const;
   /// Why it failed, if it did.
   std::optional<std::string> save_into(CheckpointFolders& folders, const RunPosition& position);
+  /// A new folder there; empty where there is no room, or none can be made. Rank 0's.
+  std::string new_folder_in(const std::string& place) const;
   std::optional<std::string> save_into_place(const std::string& place, const RunPosition& position);
   /// Begins or goes on, by the clock: a failure ends the one under way, as its completion does.
   void tend(const std::function<bool()>& work);
   /// It is there, or it is given up for the reason that is named. Whether it is there.
   bool conclude(const RunPosition& position, const std::optional<std::string>& failure, const std::string& how_long);
+  /// Notes in the run's mark that there is a checkpoint.
+  void note_saved_once();
   void tell_of_failure(const RunPosition& position, const std::string& why) const;
 
   CheckpointConfig config_;
   Parts parts_;
   CheckpointFolders folders_;
   bool failed_ = false;
+  bool noted_ = false;
   std::int64_t saved_steps_ = -1;  // of the newest one below root that holds what this run has trained
 
   std::optional<HostArena> copy_;

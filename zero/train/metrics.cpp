@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -12,6 +12,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/files/file.h"
+#include "base/files/lookup.h"
+#include "base/files/new_file.h"
 #include "base/files/transfer.h"
 #include "base/log.h"
 
@@ -25,25 +28,79 @@ std::optional<std::int64_t> step_of(const std::string& line) {
   return object["step"].get<std::int64_t>();
 }
 
+/// Calls `each` with every line that has an end, without it.
+template <class Each>
+void for_each_line(const File& file, const Each& each) {
+  constexpr std::int64_t block = 1 << 20;
+  std::string held;
+  for (std::int64_t begin = 0; begin < file.size(); begin += block) {
+    const auto kept = held.size();
+    held.resize(kept + std::size_t(std::min(block, file.size() - begin)));
+    held.resize(kept + std::size_t(file.read_up_to(held.data() + kept, std::int64_t(held.size() - kept), begin)));
+    std::size_t done = 0;
+    for (std::size_t end; (end = held.find('\n', done)) != std::string::npos; done = end + 1)
+      each(held.substr(done, end - done));
+    held.erase(0, done);
+  }
+}
+
+/// The lines of steps up to a last one, in a file.
 struct Written {
-  std::int64_t bytes = 0;  // at the beginning
-  std::int64_t step = 0;   // of the last object in them
+  std::int64_t step = 0;                        // of the last one
+  std::int64_t end = 0;                         // the byte behind it
+  std::int64_t whole = 0;                       // bytes at the beginning without a damaged line
+  std::string behind;                           // the lines behind these, without the damaged ones
+  std::int64_t damaged = 0, first_damaged = 0;  // how many; a number from 1
 };
 
-/// Whole objects of steps up to `last_step`.
-Written written_until(std::istream& lines, std::int64_t last_step) {
+Written written_until(const std::string& path, std::int64_t last_step, FileCalls& calls) {
   Written written;
-  for (std::string line; std::getline(lines, line) && !lines.eof(); written.bytes += std::int64_t(line.size()) + 1) {
+  if (facts_of(path, calls).kind == FileFacts::Kind::absent) return written;
+  std::int64_t number = 0, end = 0, damaged = 0, first_damaged = 0;
+  for_each_line(File::open(path, calls), [&](const std::string& line) {
+    ++number;
+    end += std::int64_t(line.size()) + 1;
     const std::optional<std::int64_t> step = step_of(line);
-    if (!step || *step > last_step) break;
+    if (!step && damaged++ == 0) first_damaged = number;
+    if (!step || *step > last_step) return;
+    if (damaged == 0)
+      written.whole = end;
+    else
+      written.behind += line + '\n';
     written.step = *step;
-  }
+    written.end = end;
+    written.damaged = damaged;
+    written.first_damaged = first_damaged;
+  });
   return written;
 }
 
-Written written_until(const std::string& path, std::int64_t last_step) {
-  std::ifstream file(path, std::ios::binary);
-  return written_until(file, last_step);
+/// Lines of a text with steps up to a last one.
+std::string lines_until(const std::string& text, std::int64_t last_step) {
+  std::string kept;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (const auto step = step_of(line); step && *step <= last_step) kept += line + '\n';
+  return kept;
+}
+
+/// The step of the first or last line of such a text.
+std::int64_t first_step_of(const std::string& lines) { return step_of(lines.substr(0, lines.find('\n'))).value_or(0); }
+std::int64_t last_step_of(const std::string& lines) {
+  return lines.empty() ? 0 : step_of(lines.substr(lines.rfind('\n', lines.size() - 2) + 1)).value_or(0);
+}
+
+/// Writes the file anew without its damaged lines.
+void drop_damaged(const std::string& path, const Written& written, const std::shared_ptr<FileCalls>& calls) {
+  const File former = File::open(path, *calls);
+  std::string whole(std::size_t(written.whole), '\0');
+  former.read_at(whole.data(), written.whole, 0);
+  NewFile file(path, former.mode(), calls);
+  file.append(whole.data(), written.whole);
+  file.append(written.behind.data(), std::int64_t(written.behind.size()));
+  file.publish();
+  log_warning(path, ": ", written.damaged, " damaged line(s), the first of them line ", written.first_damaged,
+              ", are left out; those behind them stay");
 }
 
 }  // namespace
@@ -103,22 +160,24 @@ StepMetrics parse_metrics(const std::string& line) {
   return metrics;
 }
 
-MetricsWriter::MetricsWriter(const std::string& path, std::int64_t bytes, std::int64_t last_step,
-                             std::shared_ptr<FileCalls> calls)
+std::int64_t last_recorded_step(const std::string& path, FileCalls& calls) {
+  return written_until(path, std::numeric_limits<std::int64_t>::max(), calls).step;
+}
+
+MetricsWriter::MetricsWriter(const std::string& path, std::int64_t bytes, std::int64_t last_step, Calls calls)
     : calls_(std::move(calls)), path_(path), file_(calls_->open_to_append(path)), size_(bytes), last_step_(last_step) {
   check_call(file_, path, "opened for writing");
   try {
-    const std::int64_t there = calls_->size(file_);
-    check_call(there, path, "looked at");
-    if (there > bytes) check_call(calls_->truncate(file_, bytes), path, text("cut to ", bytes, " bytes"));
+    FileFacts there;
+    answer_of(*calls_, path, "looked at", [&] { return calls_->look(file_, there); });
+    if (there.bytes > bytes) check_call(calls_->truncate(file_, bytes), path, text("cut to ", bytes, " bytes"));
   } catch (...) {
     calls_->close(file_);
     throw;
   }
 }
 
-MetricsWriter::MetricsWriter(const std::string& path, std::shared_ptr<FileCalls> calls)
-    : MetricsWriter(path, 0, 0, std::move(calls)) {}
+MetricsWriter::MetricsWriter(const std::string& path, Calls calls) : MetricsWriter(path, 0, 0, std::move(calls)) {}
 
 MetricsWriter::MetricsWriter(MetricsWriter&& other) noexcept
     : calls_(std::move(other.calls_)),
@@ -126,7 +185,9 @@ MetricsWriter::MetricsWriter(MetricsWriter&& other) noexcept
       file_(std::exchange(other.file_, -1)),
       size_(other.size_),
       last_step_(other.last_step_),
+      uncut_(other.uncut_),
       waiting_(std::move(other.waiting_)),
+      torn_(other.torn_),
       failed_(other.failed_) {}
 
 MetricsWriter::~MetricsWriter() {
@@ -137,37 +198,44 @@ MetricsWriter::~MetricsWriter() {
   calls_->close(file_);
 }
 
-MetricsWriter MetricsWriter::resume(const std::string& path, std::int64_t last_step, const std::string& unwritten) {
-  const Written written = written_until(path, last_step);
-  MetricsWriter writer(path, written.bytes, written.step, std::make_shared<FileCalls>());
-  std::istringstream lines(unwritten);
-  for (std::string line; std::getline(lines, line);)
-    if (const auto step = step_of(line); step && *step > written.step && *step <= last_step) {
-      writer.waiting_ += line + '\n';
-      writer.last_step_ = *step;
-    }
-  if (!writer.waiting_.empty()) writer.flush();
+MetricsWriter MetricsWriter::resume(const std::string& path, std::int64_t last_step, const std::string& unwritten,
+                                    Calls calls) {
+  // Lines that waited are younger than what the file has of their steps.
+  const std::string waited = lines_until(unwritten, last_step);
+  const std::int64_t in_file = waited.empty() ? last_step : std::min(last_step, first_step_of(waited) - 1);
+  Written written = written_until(path, in_file, *calls);
+  if (written.damaged > 0) {
+    drop_damaged(path, written, calls);
+    written.end = written.whole + std::int64_t(written.behind.size());
+  }
+  MetricsWriter writer(path, written.end, written.step, std::move(calls));
+  if (waited.empty()) return writer;
+  writer.waiting_ = waited;
+  writer.last_step_ = last_step_of(waited);
+  writer.flush();
   return writer;
 }
 
-// What waits is younger than what the file has.
 void MetricsWriter::cut_after(std::int64_t last_step) {
-  std::istringstream waiting(waiting_);
-  const Written waits = written_until(waiting, last_step), written = written_until(path_, last_step);
-  waiting_.resize(std::size_t(waits.bytes));
-  last_step_ = std::max(waits.step, written.step);
-  const std::int64_t bytes = std::min(size_, written.bytes);
-  if (calls_->truncate(file_, bytes) == 0)
-    size_ = bytes;
-  else
-    log_warning(path_, ": cannot be cut to ", bytes, " bytes: ", std::strerror(errno),
-                "; lines of steps that are taken again stay in it");
+  waiting_ = lines_until(waiting_, last_step);
+  last_step_ = std::min(last_step_, last_step);
+  uncut_ = std::min(uncut_.value_or(last_step), last_step);
+  if (const std::string why = cut(); !why.empty())
+    warn_once("cannot be cut back to step " + std::to_string(last_step) + ": " + why);
+  if (!waiting_.empty()) last_step_ = last_step_of(waiting_);
 }
 
 void MetricsWriter::write(const StepMetrics& metrics) {
   waiting_ += format_metrics(metrics) + '\n';
   last_step_ = metrics.step;
   flush();
+}
+
+void MetricsWriter::sync() {
+  if (calls_->sync(file_) < 0 && !std::exchange(unsynced_, true))
+    log_warning(path_, ": cannot be synced: ", std::strerror(errno), "; a loss of power may cost some of its lines");
+  if (has_durable_name_) return;
+  has_durable_name_ = calls_->sync_directory(std::filesystem::absolute(path_).parent_path().string()) == 0;
 }
 
 // A file that is cut to the size that it has gets another time.
@@ -178,21 +246,44 @@ void MetricsWriter::touch() {
   calls_->truncate(file_, size_);
 }
 
-void MetricsWriter::flush() {
-  const auto bytes = static_cast<std::int64_t>(waiting_.size());
-  const Transfer put = write_all(*calls_, file_, waiting_.data(), bytes, size_);
-  if (put.moved == bytes) {
-    if (failed_) log_info(path_, " can be written again; no line is missing");
-    size_ += bytes;
-    waiting_.clear();
-    failed_ = false;
-    return;
+std::string MetricsWriter::cut() {
+  try {
+    if (uncut_) {
+      const Written written = written_until(path_, *uncut_, *calls_);
+      size_ = std::min(size_, written.end);
+      if (waiting_.empty()) last_step_ = written.step;
+      torn_ = true;
+      uncut_.reset();
+    }
+  } catch (const Error& error) {
+    return error.what();
   }
-  const bool cut = calls_->truncate(file_, size_) == 0;  // nothing is left of a line that went in by half
-  if (!failed_)
-    log_warning(path_, ": cannot be written: ", std::strerror(put.reason),
-                "; training goes on, and its lines wait in memory", cut ? "" : " (the last line in it is torn)");
-  failed_ = true;
+  if (torn_ && calls_->truncate(file_, size_) < 0) return std::strerror(errno);
+  torn_ = false;
+  return "";
+}
+
+void MetricsWriter::flush() {
+  std::string why = cut();
+  if (why.empty()) {
+    const auto bytes = static_cast<std::int64_t>(waiting_.size());
+    const Transfer put = write_all(*calls_, file_, waiting_.data(), bytes, size_);
+    if (put.moved == bytes) {
+      if (failed_) log_info(path_, " can be written again; no line is missing");
+      size_ += bytes;
+      waiting_.clear();
+      failed_ = false;
+      return;
+    }
+    torn_ = true;
+    why = std::strerror(put.reason);
+    if (!cut().empty()) why += " (its last line is torn until then)";  // a half of it may be there
+  }
+  warn_once("cannot be written: " + why);
+}
+
+void MetricsWriter::warn_once(const std::string& what) {
+  if (!std::exchange(failed_, true)) log_warning(path_, ": ", what, "; training goes on, and its lines wait in memory");
 }
 
 }  // namespace zero

@@ -35,17 +35,23 @@ std::string format_metrics(const StepMetrics& metrics);
 /// Of such a line; what is null there is no number. Throws Error where it is none.
 StepMetrics parse_metrics(const std::string& line);
 
+/// The step of the last object in a file of them; 0: there is none, or no such file. InputError when it cannot be read.
+std::int64_t last_recorded_step(const std::string& path, FileCalls& calls);
+
 /// Writes the lines, each at once, so that a run that dies keeps what it logged. A line that cannot be written (a full
 /// disk) costs one warning and waits in memory, as do those after it, until all can be; training is worth more than its
 /// records.
 class MetricsWriter {
  public:
+  using Calls = std::shared_ptr<FileCalls>;
   /// A new file; one that exists is emptied. Throws Error with the system's reason when it cannot be opened.
-  explicit MetricsWriter(const std::string& path, std::shared_ptr<FileCalls> calls = std::make_shared<FileCalls>());
+  explicit MetricsWriter(const std::string& path, Calls calls = std::make_shared<FileCalls>());
 
-  /// Continues a run after `last_step`: objects of later steps and a torn last line are cut off. A missing file is
-  /// made. What the file lacks up to then comes from `unwritten`, lines that waited when the run ended.
-  static MetricsWriter resume(const std::string& path, std::int64_t last_step, const std::string& unwritten = "");
+  /// Continues a run after `last_step`: objects of later steps and a torn last line are cut off. A damaged line in the
+  /// middle goes too, with a warning. A missing file is made. What the file lacks up to then comes from `unwritten`, lines
+  /// that waited when the run ended. InputError when the file cannot be read; it is as it was then.
+  static MetricsWriter resume(const std::string& path, std::int64_t last_step, const std::string& unwritten = "",
+                              Calls calls = std::make_shared<FileCalls>());
 
   MetricsWriter(MetricsWriter&& other) noexcept;
   MetricsWriter& operator=(MetricsWriter&&) = delete;
@@ -53,8 +59,12 @@ class MetricsWriter {
 
   void write(const StepMetrics& metrics);
 
-  /// The run goes back to where it stood after `last_step`: objects of later steps are cut off.
+  /// The run goes back to where it stood after `last_step`: objects of later steps are cut off. Where they cannot be, new
+  /// lines wait until they can.
   void cut_after(std::int64_t last_step);
+  /// Puts the lines on the disk, so that a checkpoint is not there without them after a loss of power. Warns once when
+  /// that fails.
+  void sync();
   /// Lines that are not in the file.
   const std::string& waiting() const { return waiting_; }
   /// Of the last object, be it in the file or waiting; 0: there is none.
@@ -64,20 +74,27 @@ class MetricsWriter {
   void touch();
 
  private:
+  /// What the file has stays to the end of its first `bytes`, where the object of `last_step` ends.
+  MetricsWriter(const std::string& path, std::int64_t bytes, std::int64_t last_step, Calls calls);
+
   /// Tries to put the waiting lines into the file.
   void flush();
+  /// Cuts off what does not belong into the file. Returns why it cannot; empty: it is done.
+  std::string cut();
+  void warn_once(const std::string& what);
 
-  /// What the file has stays to the end of its first `bytes`, where the object of `last_step` ends.
-  MetricsWriter(const std::string& path, std::int64_t bytes, std::int64_t last_step, std::shared_ptr<FileCalls> calls);
-
-  std::shared_ptr<FileCalls> calls_;
+  Calls calls_;
   std::string path_;
   int file_ = -1;
   std::int64_t size_ = 0;  // bytes of whole lines
   std::int64_t last_step_ = 0;
+  std::optional<std::int64_t> uncut_;  // the file still has lines after this step, which are to go
   std::chrono::steady_clock::time_point touched_{};
   std::string waiting_;
-  bool failed_ = false;  // and that it was told
+  bool torn_ = false;              // the file may hold more than `size_` bytes
+  bool failed_ = false;            // and a warning has said so
+  bool unsynced_ = false;          // the same of sync()
+  bool has_durable_name_ = false;  // after a loss of power too
 };
 
 }  // namespace zero

@@ -1,9 +1,12 @@
 #include "zero/train/resume.h"
 
+#include "base/error.h"
 #include "base/log.h"
 #include "comm/agreement/agreement.h"
 #include "comm/object_collectives.h"
+#include "zero/checkpoint/damaged_checkpoint.h"
 #include "zero/output/output_dir.h"
+#include "zero/output/run_mark.h"
 
 namespace zero {
 namespace {
@@ -12,7 +15,7 @@ std::optional<Manifest> newest_manifest(const CheckpointFolders& folders, FileCa
   for (const std::int64_t step : folders.steps()) {
     try {
       return read_manifest(calls, folders.path(step));
-    } catch (const Error&) {  // told of when its states are wanted
+    } catch (const DamagedCheckpoint&) {  // resume_states() says so
     }
   }
   return std::nullopt;
@@ -33,6 +36,19 @@ void tell_changes(const ResumeRequest& request, const Manifest& then) {
   if (!changes.empty()) log_info("changed since the checkpoint: ", changes);
 }
 
+/// A run without checkpoints begins anew only where nothing is lost by it.
+void require_untrained(const std::string& output, std::int64_t recorded, FileCalls& calls) {
+  const std::string place = "job.output_dir = \"" + output + "\" ";
+  if (holds_result(output, calls))
+    throw InputError(place +
+                     "holds a finished run without checkpoints: there is nothing to resume; --overwrite begins anew");
+  if (recorded == 0 && !has_saved(output, calls)) return;
+  throw InputError(text(place, "holds a run that has ",
+                        recorded > 0 ? text("trained ", recorded, " step(s)") : std::string("written checkpoints"),
+                        ", and no checkpoint to go on from: bring its checkpoints back to ", output,
+                        "/checkpoints (is a volume missing?), or remove the run and begin anew with --overwrite"));
+}
+
 }  // namespace
 
 std::optional<std::int64_t> check_resume(const ResumeRequest& request, const CheckpointFolders& folders,
@@ -40,6 +56,7 @@ std::optional<std::int64_t> check_resume(const ResumeRequest& request, const Che
   std::int64_t step = -1;
   on_first(communicator, [&] {
     const std::string& output = request.config.job.output_dir;
+    const std::int64_t recorded = last_recorded_step(output + "/metrics.jsonl", calls);  // refused here if unreadable
     const std::optional<Manifest> then = newest_manifest(folders, calls);
     if (then) {
       step = then->position.steps;
@@ -50,14 +67,21 @@ std::optional<std::int64_t> check_resume(const ResumeRequest& request, const Che
     if (!folders.names().empty())
       throw InputError(folders.root() +
                        ": no checkpoint there has a readable manifest.json: begin anew with --overwrite");
-    if (holds_result(output))
-      throw InputError(
-          "job.output_dir = \"" + output +
-          "\" holds a finished run without checkpoints: there is nothing to resume; --overwrite begins anew");
+    require_untrained(output, recorded, calls);
     log_info(output, " has no checkpoint yet: the run begins at step 0");
   });
   step = broadcast_number(communicator, step, 0);
   return step < 0 ? std::nullopt : std::optional(step);
+}
+
+std::unique_ptr<MetricsWriter> open_metrics(const RunFolder& folder, const RunPosition& position,
+                                            const std::shared_ptr<FileCalls>& calls) {
+  prepare_output_dir(folder.path, folder.former, folder.reads, folder.configuration, *calls);
+  const std::string path = folder.path + "/metrics.jsonl";
+  return std::make_unique<MetricsWriter>(
+      folder.former == FormerRun::resumed
+          ? MetricsWriter::resume(path, position.steps, position.unwritten_records, calls)
+          : MetricsWriter(path, calls));
 }
 
 void check_owed_validation(RunPosition& position, const MetricsWriter* records, Communicator& communicator) {

@@ -8,6 +8,8 @@
 
 #include "base/byte_count.h"
 #include "base/error.h"
+#include "base/files/file.h"
+#include "base/files/lookup.h"
 #include "base/fingerprint.h"
 #include "base/log.h"
 #include "models/families/config_json.h"
@@ -82,9 +84,9 @@ std::string tokenizer_mark(const TokenizerSource& source, bool needed) {
   if (!needed && Tokenizer::is_json(source.tokenizer)) return "";
   const std::string folder = tokenizer_home(source.tokenizer);
   if (source.tokenizer.empty() || !Tokenizer::lies_at(source.tokenizer)) return "";
-  const std::string file = fs::is_directory(source.tokenizer) ? Tokenizer::sentencepiece_in(folder) : source.tokenizer;
-  std::string mark = fs::exists(file) ? file_mark(file) : "no tokenizer.model";
-  if (fs::exists(folder + "/tokenizer.json")) mark += "; tokenizer.json " + file_mark(folder + "/tokenizer.json");
+  const std::string file = is_folder(source.tokenizer) ? Tokenizer::sentencepiece_in(folder) : source.tokenizer;
+  std::string mark = is_there(file) ? file_mark(file) : "no tokenizer.model";
+  if (is_there(folder + "/tokenizer.json")) mark += "; tokenizer.json " + file_mark(folder + "/tokenizer.json");
   return mark + "; added tokens and rules " + mark_of(encoding_rules_of(source));
 }
 
@@ -100,6 +102,8 @@ std::string template_mark(const TokenizerSource& source) {
   std::string name;
   try {
     name = ChatTemplate::load(source.settings, source.chat_template).name() + ", ";
+  } catch (const UnreadableError&) {
+    throw;
   } catch (const InputError&) {  // told when a conversation needs it
   }
   const auto for_tools = tools_template_of(source);
@@ -120,14 +124,13 @@ void take_adapter(LoraSection& lora, const LoraOptions& stored) {
 }  // namespace
 
 std::string file_mark(const std::string& path, const CoreSet& cores) {
-  if (fs::is_directory(path)) {
+  if (is_folder(path)) {
     std::vector<std::string> files;
-    for (const auto& entry : fs::directory_iterator(path))
-      if (entry.path().extension() == ".safetensors") files.push_back(entry.path().string());
-    std::sort(files.begin(), files.end());
+    for (const std::string& name : names_in(path))
+      if (name.ends_with(".safetensors")) files.push_back((fs::path(path) / name).string());
     return marks_of(files, cores);
   }
-  const auto bytes = static_cast<std::int64_t>(fs::file_size(path));
+  const std::int64_t bytes = File::open(path).size();
   if (bytes >= large) log_info("reading ", path, ", ", bytes_text(bytes), ", by whose content a resumed run knows it");
   return text(bytes, " bytes, ", scheme, hex(fingerprint_of_file(path, cores), 12));
 }

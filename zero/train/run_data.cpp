@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 #include "models/formats/base_model.h"
 #include "models/formats/gguf/tokenizer/gguf_tokenizer.h"
@@ -65,10 +66,9 @@ std::string remedy_of_large(const Config& config, const Tokenizer& tokenizer) {
   if (config.model.preset) return text("set vocab_size = ", tokenizer.vocab_size(), " in [model], beside preset");
   if (config.data.tokenizer.empty())
     return "the directory's tokenizer was enlarged and its embedding was not: take both from one model";
-  std::error_code none;
   const std::string& own = *config.model.path;
   const std::string home = tokenizer_home(tokenizer.model_path());
-  if (Tokenizer::lies_at(own) && !std::filesystem::equivalent(own, home, none))
+  if (Tokenizer::lies_at(own) && !is_same_place(own, home))
     return "leave the key out, and the tokenizer of model.path is used";
   return "name the tokenizer that the model was made with, or train on ids (.bin), which need no tokenizer";
 }

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/error.h"
+#include "base/files/file.h"
+#include "base/files/lookup.h"
 #include "base/fingerprint.h"
 #include "base/log.h"
 #include "comm/agreement/rank_list.h"
@@ -23,33 +24,30 @@ constexpr std::int64_t compared_bytes = 64 * 1024;  // at both ends of a file
 constexpr std::size_t shown_facts = 4;
 constexpr std::size_t shown_characters = 120;
 
-std::string ends_of(const fs::path& path, std::int64_t size) {
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes(std::size_t(std::min(size, 2 * compared_bytes)), '\0');
-  const std::int64_t head = std::min<std::int64_t>(std::int64_t(bytes.size()), compared_bytes);
-  file.read(bytes.data(), head);
-  file.seekg(size - (std::int64_t(bytes.size()) - head));
-  file.read(bytes.data() + head, std::int64_t(bytes.size()) - head);
-  return file ? bytes : "cannot be read";
+std::string ends_of(const File& file) {
+  std::string bytes(std::size_t(std::min(file.size(), 2 * compared_bytes)), '\0');
+  const std::int64_t head = std::min<std::int64_t>(std::int64_t(bytes.size()), compared_bytes),
+                     tail = std::int64_t(bytes.size()) - head;
+  file.read_at(bytes.data(), head, 0);
+  file.read_at(bytes.data() + head, tail, file.size() - tail);
+  return bytes;
 }
 
 std::string described(const fs::path& path) {
-  std::error_code none;
-  const auto size = std::int64_t(fs::file_size(path, none));
-  if (none) return "is missing";
-  return text(size, " bytes, ", hex(fingerprint_of(ends_of(path, size)), 12));
+  const FileFacts::Kind kind = facts_of(path).kind;
+  if (kind != FileFacts::Kind::file) return kind == FileFacts::Kind::absent ? "is missing" : "is no file";
+  const File file = File::open(path);
+  return text(file.size(), " bytes, ", hex(fingerprint_of(ends_of(file)), 12));
 }
 
 void add_files(const ReadPath& read, std::vector<StartFact>& facts) {
-  std::error_code none;
-  if (!fs::is_directory(read.path, none)) {
+  if (!is_folder(read.path)) {
     facts.push_back({text("the file ", read.path, " (", read.name, ")"), described(read.path)});
     return;
   }
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(read.path, none))
-    if (entry.is_regular_file(none)) files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
+  for (const std::string& name : names_in(read.path))
+    if (const fs::path file = fs::path(read.path) / name; is_file(file)) files.push_back(file);
   for (const fs::path& file : files)
     facts.push_back({text("the file ", file.string(), " (", read.name, ")"), described(file)});
 }

@@ -16,7 +16,7 @@ struct StartFact {
 
 /// The program itself, every key of the configuration but offload.nvme_dir, which may be a place of each rank's own, and
 /// the beginning, end and size of all files that are read. Of a folder the files in it. `arguments`: words of the command
-/// line that change what a run does.
+/// line that change what a run does. UnreadableError for a file that cannot be looked at.
 std::vector<StartFact> start_facts(const Config& config, const std::vector<std::string>& arguments);
 
 /// InputError on all ranks with the facts that are not those of rank 0, and on which ranks. Collective.

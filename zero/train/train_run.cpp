@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 #include "base/process/process_facts.h"
 #include "comm/agreement/agreement.h"
@@ -61,9 +62,7 @@ struct Plan {
 /// resumed.
 std::vector<ReadPath> reads_of(const Plan& plan, const TrainArguments& arguments) {
   std::vector<ReadPath> reads = read_paths_of(plan.config);
-  std::error_code none;
-  if (arguments.resume &&
-      std::filesystem::equivalent(plan.config.source, plan.config.job.output_dir + "/config.toml", none))
+  if (arguments.resume && is_same_place(plan.config.source, plan.config.job.output_dir + "/config.toml"))
     std::erase_if(reads, [&](const ReadPath& read) { return read.name == "the configuration"; });
   return reads;
 }
@@ -92,7 +91,10 @@ Plan make_plan(const TrainArguments& arguments, int ranks) {
   if (here) mistakes.allow([&] { check_files(plan.config); });
   // Without another mistake this is asked under the lock.
   if (!mistakes.none() && !arguments.dry_run && arguments.preview.examples == 0)
-    mistakes.allow([&] { check_output_dir(plan.config.job.output_dir, plan.former, reads_of(plan, arguments)); });
+    mistakes.allow([&] {
+      FileCalls calls;
+      check_output_dir(plan.config.job.output_dir, plan.former, reads_of(plan, arguments), calls);
+    });
   mistakes.tell();
   plan.batch = BatchArithmetic::of(plan.config, ranks);
   plan.config.training.global_batch_size = plan.batch.global_batch_size;  // what is used is what is written down
@@ -244,24 +246,20 @@ void tell_what_is_left(const RunPosition& position, std::int64_t steps, bool can
 }
 
 Records open_records(Job& job, const Plan& plan, const TrainArguments& arguments, const RunPosition& position,
-                     std::int64_t steps) {
+                     std::int64_t steps, const std::shared_ptr<FileCalls>& calls) {
   const std::string& output = plan.config.job.output_dir;
   Records records;
   all_or_none(job.control(), [&] {
     if (job.rank() != 0) return;
-    prepare_output_dir(output, plan.former, reads_of(plan, arguments),
-                       written_by(job, arguments) + resolved_toml(plan.config));
-    const std::string path = output + "/metrics.jsonl";
-    records.metrics = std::make_unique<MetricsWriter>(
-        plan.former == FormerRun::resumed ? MetricsWriter::resume(path, position.steps, position.unwritten_records)
-                                          : MetricsWriter(path));
+    const std::string configuration = written_by(job, arguments) + resolved_toml(plan.config);
+    records.metrics = open_metrics({output, plan.former, reads_of(plan, arguments), configuration}, position, calls);
     records.progress =
         std::make_unique<Progress>(std::cout, ProgressOptions{.total_steps = steps, .columns = terminal_columns()});
   });
   if (job.nodes() == 1) return records;
   if (plan.config.checkpoint.is_regular())
-    require_shared(output, job.control());
-  else if (const auto why = why_not_shared(output, job.control()); why && job.rank() == 0)
+    require_shared(output, job.control(), *calls);
+  else if (const auto why = why_not_shared(output, job.control(), *calls); why && job.rank() == 0)
     log_warning(
         "job.output_dir = \"", output, "\" ", *why,
         ": the run needs no checkpoints ([checkpoint] interval = 0), but where a signal or job.time_limit stops it, "
@@ -286,16 +284,21 @@ int train_run(Job& job, const TrainArguments& arguments) {
     if (arguments.preview.examples > 0 && job.rank() == 0)
       print_preview(plan.config, plan.model, plan.tokenizer, arguments.preview);
   });
-  if (job.size() > 1) check_same_start(start_facts(plan.config, words_of(arguments)), job.control());
+  if (job.size() > 1) {
+    std::vector<StartFact> facts;
+    all_or_none(job.control(), [&] { facts = start_facts(plan.config, words_of(arguments)); });
+    check_same_start(facts, job.control());
+  }
   if (arguments.preview.examples > 0) return 0;
   const std::string& output = plan.config.job.output_dir;
+  const auto calls = std::make_shared<FileCalls>();
   std::optional<RunLock> lock;  // rank 0's, from before the first look at the directory to the end
   if (!arguments.dry_run)
     all_or_none(job.control(), [&] {
       if (job.rank() != 0) return;
       lock.emplace(output);
       const std::vector<ReadPath> reads = reads_of(plan, arguments);
-      check_output_dir(output, plan.former, reads);
+      check_output_dir(output, plan.former, reads, *calls);
       const std::string& dump = plan.config.metrics.dump_first_step;
       if (!dump.empty()) check_tensor_file(plan.config.where("metrics.dump_first_step"), dump, reads);
     });
@@ -311,17 +314,12 @@ int train_run(Job& job, const TrainArguments& arguments) {
     device_line = prepare_device(plan.device.index(), precision_of(plan.config, plan.batch).compute,
                                  plan.config.job.deterministic || plan.config.job.over_ranks());
   if (plan.config.job.over_ranks()) choose_deterministic_products();
-  FileCalls calls;
-  CheckpointFolders folders(calls, checkpoints_root(plan.config));
+  CheckpointFolders folders(*calls, checkpoints_root(plan.config));
   RunDescription description;  // rank 0's
   on_first(communicator, [&] { description = describe_run(job, plan); });
   std::optional<std::int64_t> done;  // steps of the run that goes on
   if (arguments.resume)
-    done = check_resume({plan.config, description, arguments.accepted_changes}, folders, calls, communicator);
-  if (arguments.resume && !done) {  // it ended before its first checkpoint, and begins anew
-    plan.former = FormerRun::overwritten;
-    on_first(communicator, [&] { check_output_dir(output, plan.former, reads_of(plan, arguments)); });
-  }
+    done = check_resume({plan.config, description, arguments.accepted_changes}, folders, *calls, communicator);
   TrainingData data = open_training_data(plan.config, plan.batch, plan.model, plan.tokenizer, communicator,
                                          job.node_cores(), plan.device);
   const std::int64_t steps = steps_of(plan.config, data);
@@ -353,17 +351,18 @@ int train_run(Job& job, const TrainArguments& arguments) {
   for (const std::string& line : engine.optimizers().describe()) log_info(line);
   all_or_none(job.control(), [&] { engine.load(*run.weights, /*frozen_only=*/done.has_value()); });
   RunPosition position;
-  if (done) position = resume_states(engine, folders, calls, job.control());
+  if (done) position = resume_states(engine, folders, *calls, job.control());
   // What a former run left goes now and not before: all that can keep this one from its first step has been tried.
-  Records records = open_records(job, plan, arguments, position, steps);
+  Records records = open_records(job, plan, arguments, position, steps, calls);
   check_owed_validation(position, records.metrics.get(), communicator);
   if (done && job.rank() == 0) tell_what_is_left(position, steps, data.validation != nullptr);
 
-  Checkpoints checkpoints(plan.config.checkpoint, {engine, std::move(description), folders.root(), calls, job.control(),
-                                                   spare_places(plan.config), estimate.copies_checkpoints});
+  Checkpoints checkpoints(plan.config.checkpoint,
+                          {engine, std::move(description), folders.root(), *calls, job.control(),
+                           spare_places(plan.config), estimate.copies_checkpoints});
   RunClock clock(clock_options_of(plan.config, checkpoint_bytes(engine)), start);
   const auto restore = [&] {
-    return resume_states(engine, folders, calls, job.control(), "there is nothing to go back to");
+    return resume_states(engine, folders, *calls, job.control(), "there is nothing to go back to");
   };
   std::unique_ptr<StepRecorder> recorder;
   if (!arguments.record.path.empty())

@@ -5,11 +5,11 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <type_traits>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 #include "models/formats/gguf/gguf_cursor.h"
 
@@ -134,8 +134,7 @@ std::int64_t GgufEntry::numel() const {
 }
 
 bool GgufFile::is_one(const std::string& path) {
-  std::error_code none;
-  if (!std::filesystem::is_regular_file(path, none)) return false;
+  if (!is_file(path)) return false;
   const File file = File::open(path);
   std::array<char, 4> magic{};
   if (file.size() >= 4) file.read_at(magic.data(), 4, 0);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/json_text.h"
 #include "base/log.h"
 #include "models/text/known_chat_templates.h"
@@ -47,11 +48,11 @@ FolderTemplates FolderTemplates::read(const fs::path& folder) {
   const std::string config_path = folder / "tokenizer_config.json", single = folder / "chat_template.jinja";
   const json config = read_json_object(config_path);
   add_listed(config.value("chat_template", json()), config_path, found.by_name);
-  if (fs::exists(single)) found.by_name = {{"default", {read_text_file(single), single}}};
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(folder / "additional_chat_templates", none))
-    if (entry.path().extension() == ".jinja")
-      found.by_name[entry.path().stem()] = {read_text_file(entry.path()), entry.path()};
+  if (is_there(single)) found.by_name = {{"default", {read_text_file(single), single}}};
+  const fs::path more_templates = folder / "additional_chat_templates";
+  for (const std::string& name : names_in(more_templates))
+    if (const fs::path path = more_templates / name; path.extension() == ".jinja")
+      found.by_name[path.stem()] = {read_text_file(path), path};
   add_tokens(config, found.tokens);
   for (const char* more : {"extra_special_tokens", "model_specific_special_tokens"})
     add_tokens(config.value(more, json()), found.tokens);

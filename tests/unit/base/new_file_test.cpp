@@ -97,7 +97,7 @@ TEST(NewFile, ALossOfPowerLeavesTheOlderFileOrTheNewerWhole) {
 }
 
 TEST(NewFile, ACallThatFailsIsAMessageAndLeavesTheOlderFileAlone) {
-  constexpr int calls = 5;  // make, write twice, sync, rename; that the folder is not synced is no error
+  constexpr int calls = 6;  // make, write twice, sync, close, rename; that the folder is not synced is no error
   for (int call = 0; call <= calls; ++call) {
     MemoryDisk disk("/disk");
     write(disk, older);

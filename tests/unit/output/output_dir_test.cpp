@@ -37,7 +37,7 @@ class OutputDir : public testing::Test {
   }
   std::string refusal(FormerRun former, const std::vector<ReadPath>& reads = {}) const {
     try {
-      check_output_dir(path("out"), former, reads);
+      check_output_dir(path("out"), former, reads, calls);
       return "accepted";
     } catch (const InputError& error) {
       return error.what();
@@ -45,7 +45,7 @@ class OutputDir : public testing::Test {
   }
   // What a run leaves.
   void run() const {
-    prepare_output_dir(path("out"), FormerRun::refused, {}, "resolved");
+    prepare_output_dir(path("out"), FormerRun::refused, {}, "resolved", calls);
     for (const char* name :
          {"out/metrics.jsonl", "out/checkpoints/step-00000004/manifest.json",
           "out/checkpoints/step-00000004/rank-00000.states", "out/checkpoints/step-00000005.tmp/rank-00001.states",
@@ -53,10 +53,11 @@ class OutputDir : public testing::Test {
           "out/checkpoints/step-00000002.replaced/manifest.json", "out/model/model-00001-of-00002.safetensors",
           "out/model/config.json", "out/model/tokenizer.model"})
       write(name);
-    mark_folder(path("out/model"), Mark::result);
+    mark_folder(path("out/model"), Mark::result, calls);
   }
 
   fs::path home;
+  mutable FileCalls calls;
 };
 
 TEST_F(OutputDir, IsMarkedAndRefusedToTheNextRunAndGivenToOneThatOverwrites) {
@@ -67,10 +68,11 @@ TEST_F(OutputDir, IsMarkedAndRefusedToTheNextRunAndGivenToOneThatOverwrites) {
   EXPECT_FALSE(is_marked(path("out"), Mark::result));
   EXPECT_THAT(refusal(FormerRun::refused),
               testing::AllOf(HasSubstr("holds a run already (metrics.jsonl)"), HasSubstr("pass --resume")));
-  EXPECT_THROW(prepare_output_dir(path("out"), FormerRun::refused, {}, "new"), InputError);  // it looks again itself
+  EXPECT_THROW(prepare_output_dir(path("out"), FormerRun::refused, {}, "new", calls),
+               InputError);  // it looks again itself
   EXPECT_EQ(refusal(FormerRun::resumed), "accepted");
   EXPECT_EQ(refusal(FormerRun::overwritten), "accepted");
-  prepare_output_dir(path("out"), FormerRun::overwritten, {}, "new");
+  prepare_output_dir(path("out"), FormerRun::overwritten, {}, "new", calls);
   std::vector<std::string> left;
   for (const auto& entry : fs::directory_iterator(path("out"))) left.push_back(entry.path().filename().string());
   EXPECT_THAT(left, testing::UnorderedElementsAre(".zero_run", "config.toml"));
@@ -92,7 +94,7 @@ TEST_F(OutputDir, KeepsEveryFileThatNoRunWrites) {
   write("other/manifest.json");
   write("out/checkpoints/step-00000004/notes");
   write("out/token_cache/t.tokens.tmp-0123456789abcdef");
-  prepare_output_dir(path("out"), FormerRun::overwritten, {}, "new");
+  prepare_output_dir(path("out"), FormerRun::overwritten, {}, "new", calls);
   for (const std::string& guest : guests) EXPECT_TRUE(fs::exists(path(guest))) << guest;
   EXPECT_TRUE(fs::exists(path("other/manifest.json")));
   EXPECT_TRUE(fs::exists(path("out/checkpoints/step-00000004.kept-2/notes")));
@@ -107,7 +109,7 @@ TEST_F(OutputDir, RefusesWhatHasNoMark) {
   for (const char* name : {"metrics.jsonl", "config.toml", "checkpoints/best.pt", "model/net.py", "adapter/x"}) {
     for (const bool marked : {false, true}) {
       const std::string file = write(std::string("out/") + name);
-      if (marked) mark_folder(path("out"), Mark::run);
+      if (marked) mark_folder(path("out"), Mark::run, calls);
       const bool taken = marked && std::string(name).find("model/") == std::string::npos &&
                          std::string(name).find("adapter/") == std::string::npos;
       EXPECT_THAT(refusal(FormerRun::overwritten), HasSubstr(taken ? "accepted" : "no mark")) << name;
@@ -121,9 +123,9 @@ TEST_F(OutputDir, EmptyFoldersAreNoResult) {
   run();
   fs::create_directory(path("out/adapter"));  // its mark found no room
   for (const FormerRun former : {FormerRun::resumed, FormerRun::overwritten}) EXPECT_EQ(refusal(former), "accepted");
-  prepare_output_dir(path("out"), FormerRun::overwritten, {}, "new");
+  prepare_output_dir(path("out"), FormerRun::overwritten, {}, "new", calls);
   fs::create_directory(path("out/model"));
-  EXPECT_FALSE(holds_result(path("out")));
+  EXPECT_FALSE(holds_result(path("out"), calls));
 }
 
 TEST_F(OutputDir, LinksAreRefusedAndNotFollowed) {
@@ -131,7 +133,7 @@ TEST_F(OutputDir, LinksAreRefusedAndNotFollowed) {
     run();
     const std::string archived = write(std::string("archive/") + name + "/config.json"),
                       link = path(std::string("out/") + name);
-    mark_folder(path(std::string("archive/") + name), Mark::result);
+    mark_folder(path(std::string("archive/") + name), Mark::result, calls);
     fs::remove_all(link);
     fs::create_directory_symlink(path(std::string("archive/") + name), link);
     EXPECT_THAT(refusal(FormerRun::overwritten), HasSubstr("is a link to")) << name;
@@ -171,6 +173,42 @@ TEST_F(OutputDir, AnUnmarkedRunMayBeResumed) {
   fs::remove(path("out/model/.zero_result"));
   EXPECT_THAT(refusal(FormerRun::refused),
               testing::AllOf(HasSubstr("no mark"), testing::Not(HasSubstr("pass --resume"))));
+}
+
+TEST_F(OutputDir, TheMarkKnowsOfCheckpointsUntilAnotherRunBegins) {
+  run();
+  EXPECT_FALSE(has_saved(path("out"), calls));
+  note_saved(path("out"), calls);
+  EXPECT_TRUE(has_saved(path("out"), calls) && is_marked(path("out"), Mark::run));
+  prepare_output_dir(path("out"), FormerRun::resumed, {}, "new", calls);
+  EXPECT_TRUE(has_saved(path("out"), calls));
+  prepare_output_dir(path("out"), FormerRun::overwritten, {}, "new", calls);
+  EXPECT_FALSE(has_saved(path("out"), calls));
+  EXPECT_TRUE(is_marked(path("out"), Mark::run));
+}
+
+// Nothing is removed or taken for absent while a folder cannot be looked at.
+TEST_F(OutputDir, AFolderThatCannotBeLookedAtIsRefused) {
+  struct BlindCalls final : FileCalls {
+    using FileCalls::look;
+    int look(const std::string& path, Links links, FileFacts& facts) override {
+      return path.ends_with(blind) ? (errno = ESTALE, -1) : FileCalls::look(path, links, facts);
+    }
+    int list(const std::string& path, std::vector<std::string>& names) override {
+      return path.ends_with(blind) ? (errno = ESTALE, -1) : FileCalls::list(path, names);
+    }
+    void pause(std::chrono::milliseconds) override {}
+    std::string blind;
+  } blind;
+  run();
+  for (const char* place : {"out", "config.toml", "metrics.jsonl", "checkpoints", "model", ".zero_run"}) {
+    blind.blind = place;
+    for (const FormerRun former : {FormerRun::refused, FormerRun::overwritten})
+      EXPECT_THROW(prepare_output_dir(path("out"), former, {}, "new", blind), InputError) << place;
+  }
+  EXPECT_TRUE(fs::exists(path("out/checkpoints/step-00000004/rank-00000.states")));
+  EXPECT_TRUE(fs::exists(path("out/model/config.json")));
+  EXPECT_TRUE(fs::exists(path("out/metrics.jsonl")));
 }
 
 TEST_F(OutputDir, AnUnfinishedResultLeavesNothingAndAFinishedOneNothingOfTheFormer) {

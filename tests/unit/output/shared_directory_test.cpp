@@ -13,11 +13,16 @@
 namespace zero {
 namespace {
 
+struct QuickCalls final : FileCalls {
+  void pause(std::chrono::milliseconds) override {}
+};
+
 /// Ranks that are shown these directories under one name. What they are told.
 std::string told(const std::vector<std::string>& directories) {
   std::vector<std::string> words(directories.size());
   SimWorld(int(directories.size())).run([&](Communicator& ranks, int rank) {
-    words[std::size_t(rank)] = why_not_shared(directories[std::size_t(rank)], ranks).value_or("");
+    QuickCalls calls;
+    words[std::size_t(rank)] = why_not_shared(directories[std::size_t(rank)], ranks, calls).value_or("");
   });
   for (const std::string& word : words) EXPECT_EQ(word, words.front());
   return words.front();
@@ -38,7 +43,10 @@ TEST(SharedDirectory, ARunThatNeedsItIsRefused) {
   const std::string one = folder.path("one"), absent = folder.path("absent");
   std::filesystem::create_directories(one);
   const std::string said = message_of<InputError>([&] {
-    SimWorld(2).run([&](Communicator& ranks, int rank) { require_shared(rank == 0 ? one : absent, ranks); });
+    SimWorld(2).run([&](Communicator& ranks, int rank) {
+      QuickCalls calls;
+      require_shared(rank == 0 ? one : absent, ranks, calls);
+    });
   });
   EXPECT_THAT(said,
               ::testing::HasSubstr(" is absent on rank 1, and every rank writes its part of a checkpoint there: "));

@@ -130,6 +130,45 @@ TEST_F(MetricsFile, ResumeCutsATornLastLine) {
   EXPECT_EQ(read(path_), format_metrics(step(1)) + "\n" + format_metrics(step(3)) + "\n");
 }
 
+TEST_F(MetricsFile, ADamagedLineInTheMiddleCostsThatLine) {
+  const std::string zeros(200, '\0');
+  for (const std::string& damaged : {zeros, std::string("{\"version\":1,\"st"), std::string("[]"), std::string()}) {
+    std::ofstream file(path_, std::ios::binary);
+    std::string expected;
+    for (int i = 1; i <= 6; ++i) {
+      file << (i == 3 ? damaged : format_metrics(step(i))) << "\n";
+      if (i != 3 && i <= 5) expected += format_metrics(step(i)) + "\n";
+    }
+    file.close();
+    ::testing::internal::CaptureStderr();
+    MetricsWriter writer = MetricsWriter::resume(path_, 5);
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(), ::testing::HasSubstr("the first of them line 3"));
+    EXPECT_EQ(read(path_), expected);
+    EXPECT_EQ(writer.last_step(), 5);
+    writer.write(step(6));
+    EXPECT_EQ(read(path_), expected + format_metrics(step(6)) + "\n");
+  }
+}
+
+TEST_F(MetricsFile, TheLastRecordedStepIsThatOfTheLastWholeLine) {
+  FileCalls calls;
+  EXPECT_EQ(last_recorded_step(path_, calls), 0);
+  std::ofstream(path_) << format_metrics(step(1)) << "\n" << format_metrics(step(7)) << "\n" << format_metrics(step(8));
+  EXPECT_EQ(last_recorded_step(path_, calls), 7);
+}
+
+TEST_F(MetricsFile, LinesLongerThanABlockAreRead) {
+  StepMetrics large = step(2);
+  for (int i = 0; i < 60000; ++i) large.optimizer.emplace_back("a_long_name_of_a_number_" + std::to_string(i), 1.0 / 3);
+  std::ofstream(path_) << format_metrics(step(1)) << "\n"
+                       << format_metrics(large) << "\n"
+                       << format_metrics(step(3)) << "\n";
+  const std::string before = read(path_);
+  ASSERT_GT(before.size(), 2U << 20);
+  EXPECT_EQ(MetricsWriter::resume(path_, 3).last_step(), 3);
+  EXPECT_EQ(read(path_), before);
+}
+
 TEST_F(MetricsFile, ARunThatGoesBackLosesTheLinesOfItsLaterSteps) {
   MetricsWriter writer(path_);
   for (int i = 1; i <= 5; ++i) writer.write(step(i));
@@ -230,6 +269,58 @@ TEST(Metrics, ACallThatFailsDelaysLinesAndTearsNone) {
       EXPECT_TRUE(expected.starts_with(content) && (content.empty() || content.back() == '\n')) << call;
     }
     EXPECT_EQ(content, expected) << call;
+  }
+}
+
+std::string content_of(testing::MemoryDisk& disk) {
+  const auto& bytes = disk.content("/disk/metrics.jsonl");
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::string lines(int first, int last) {
+  std::string lines;
+  for (int i = first; i <= last; ++i) lines += format_metrics(step(i)) + "\n";
+  return lines;
+}
+
+TEST(Metrics, AFileThatCannotBeReadIsLeftAlone) {
+  testing::MemoryDisk disk("/disk");
+  MetricsWriter writer("/disk/metrics.jsonl", disk.calls());
+  for (int i = 1; i <= 4; ++i) writer.write(step(i));
+  for (int call = 0; call < 5; ++call) {  // look, open, look, read; the last one opens it for writing
+    testing::CallPlan plan{.fail_at = call, .fail_with = ESTALE, .fails = testing::Fails::for_good};
+    EXPECT_THROW(MetricsWriter::resume("/disk/metrics.jsonl", 2, "", disk.calls(&plan)), Error) << call;
+    EXPECT_EQ(content_of(disk), lines(1, 4)) << call;
+  }
+}
+
+TEST(Metrics, LinesThatCannotBeCutOffKeepNewOnesWaiting) {
+  for (int call = 0; call < 8; ++call) {
+    testing::MemoryDisk disk("/disk");
+    testing::CallPlan plan;
+    MetricsWriter writer("/disk/metrics.jsonl", disk.calls(&plan));
+    for (int i = 1; i <= 5; ++i) writer.write(step(i));
+    int number = 0;
+    plan.reason_of = [&](int) { return number++ >= call ? EIO : 0; };
+    writer.cut_after(3);
+    writer.write(step(4));
+    plan.reason_of = {};
+    writer.write(step(5));
+    EXPECT_EQ(content_of(disk), lines(1, 5)) << call;
+    EXPECT_EQ(writer.waiting(), "") << call;
+  }
+}
+
+TEST(Metrics, SyncedLinesOutliveALossOfPower) {
+  testing::MemoryDisk disk("/disk");
+  MetricsWriter writer("/disk/metrics.jsonl", disk.calls());
+  for (int i = 1; i <= 3; ++i) writer.write(step(i));
+  writer.sync();
+  writer.write(step(4));
+  std::mt19937 random(5);
+  for (int i = 0; i < 200; ++i) {
+    testing::MemoryDisk left = disk.after_power_loss(random);
+    EXPECT_TRUE(content_of(left).starts_with(lines(1, 3)));
   }
 }
 

@@ -57,7 +57,8 @@ TEST_P(NonfiniteBehind, WhereThatOneFailsOnARankItGoesBackToTheOneBefore) {
   run.last_ranks_disk = &plan;
   const std::int64_t before = row_of(run, 6, 1, 1), again = row_of(run, 4, 1, 0);
   run.before_row = [&, fails = true](std::int64_t row) mutable {  // on rank 1
-    if (row == before && std::exchange(fails, false)) plan = {.fail_at = 0, .fail_with = ENOSPC, .fails_on = true};
+    if (row == before && std::exchange(fails, false))
+      plan = {.fail_at = 0, .fail_with = ENOSPC, .fails = Fails::changes};
     if (row == again) plan = {};
   };
   MemoryDisk disk("/disk");

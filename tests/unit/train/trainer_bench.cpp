@@ -7,8 +7,10 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/files/new_file.h"
 #include "base/memory_tracker.h"
 #include "base/random.h"
+#include "comm/agreement/agreement.h"
 #include "comm/sim/sim_world.h"
 #include "zero/checkpoint/resume_states.h"
 #include "zero/config/offload_policy.h"
@@ -17,6 +19,8 @@
 #include "zero/core/chain.h"
 #include "zero/core/gradient_accumulation.h"
 #include "zero/optim/schedule.h"
+#include "zero/output/output_dir.h"
+#include "zero/output/result_folder.h"
 #include "zero/train/resume.h"
 #include "zero/train/trainer.h"
 
@@ -135,20 +139,60 @@ std::map<std::string, at::Tensor> weights_of(Engine& engine) {
 
 }  // namespace
 
+namespace {
+
+/// As train_run() does it; the position is that of a checkpoint, where there is one.
+std::unique_ptr<MetricsWriter> begin_in_folder(const BenchRun& run, const Config& config, Engine& engine,
+                                               CheckpointFolders& folders, const std::shared_ptr<FileCalls>& calls,
+                                               Communicator& ranks, std::optional<RunPosition>& position) {
+  const std::string& path = config.job.output_dir;
+  const FormerRun former = run.resume ? FormerRun::resumed : FormerRun::refused;
+  all_or_none(ranks, [&] {
+    if (ranks.rank() == 0) check_output_dir(path, former, {}, *calls);
+  });
+  if (run.resume && check_resume({config, {}, {}}, folders, *calls, ranks))
+    position = resume_states(engine, folders, *calls, ranks);
+  std::unique_ptr<MetricsWriter> metrics;
+  all_or_none(ranks, [&] {
+    if (ranks.rank() == 0)
+      metrics = open_metrics({path, former, {}, resolved_toml(config)}, position.value_or(RunPosition()), calls);
+  });
+  return metrics;
+}
+
+/// A result of one file.
+void end_in_folder(const Config& config, const std::shared_ptr<FileCalls>& calls, Communicator& ranks) {
+  on_first(ranks, [&] {
+    const std::string folder = config.job.output_dir + "/model";
+    ResultFolder result(folder, calls);
+    result.mark();
+    NewFile(folder + "/config.json", *calls).publish();
+    result.finish();
+  });
+}
+
+}  // namespace
+
 BenchResult train(const BenchRun& run, MemoryDisk& disk) {
   const Config config = config_of(run);
   BenchResult result;
   std::vector<std::string> errors(std::size_t(run.ranks));
-  SimWorld(run.ranks).run([&](Communicator& communicator, int rank) {
+  const auto train_rank = [&](Communicator& communicator, int rank) {
     Rank self(run, config, communicator);
     MemoryTracker tracker;
-    const std::unique_ptr<FileCalls> calls = disk.calls(rank + 1 == run.ranks ? run.last_ranks_disk : nullptr);
+    const std::shared_ptr<FileCalls> calls = disk.calls(rank == 0 && run.first_ranks_disk ? run.first_ranks_disk
+                                                        : rank + 1 == run.ranks           ? run.last_ranks_disk
+                                                                                          : nullptr);
     CheckpointFolders folders(*calls, "/disk/run/checkpoints");
     Checkpoints checkpoints(config.checkpoint,
                             {self.engine, {}, folders.root(), *calls, communicator, {}, copies_checkpoints(config)});
     Records records;
-    RunPosition position;
-    if (run.resume) position = resume_states(self.engine, folders, *calls, communicator);
+    std::optional<RunPosition> done;
+    if (run.has_folder)
+      records.metrics = begin_in_folder(run, config, self.engine, folders, calls, communicator, done);
+    else if (run.resume)
+      done = resume_states(self.engine, folders, *calls, communicator);
+    RunPosition position = done.value_or(RunPosition());
     if (rank == 0 && !run.metrics.empty())
       records.metrics = std::make_unique<MetricsWriter>(run.resume ? MetricsWriter::resume(run.metrics, position.steps)
                                                                    : MetricsWriter(run.metrics));
@@ -158,13 +202,28 @@ BenchResult train(const BenchRun& run, MemoryDisk& disk) {
     if (run.now) parts.clock = &clock.emplace(clock_options_of(config), run.now(rank), [&] { return run.now(rank); });
     parts.restore = [&] { return resume_states(self.engine, folders, *calls, communicator, "none"); };
     Trainer trainer(config, run.steps, self.engine, parts);
-    if (run.resume) trainer.resume(position);
+    if (done) trainer.resume(position);
+    if (done && run.has_folder) checkpoints.resumed(position.steps);
+    const auto note = [&] {
+      if (rank == 0) result.saved_steps = checkpoints.saved_steps();
+    };
     try {
       trainer.run();
+      note();
+      if (run.has_folder) end_in_folder(config, calls, communicator);
       const auto weights = weights_of(self.engine);
       if (rank == 0) result.weights = weights;
+    } catch (const Error&) {
+      note();
+      throw;
+    }
+  };
+  SimWorld(run.ranks).run([&](Communicator& communicator, int rank) {
+    try {
+      train_rank(communicator, rank);
     } catch (const Error& error) {
       errors[std::size_t(rank)] = error.what();
+      if (rank == 0) result.code = error.code();
     }
   });
   for (const std::string& error : errors) EXPECT_EQ(error, errors.front());

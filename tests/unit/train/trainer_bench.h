@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "tests/sim/memory_disk.h"
 #include "zero/checkpoint/manifest.h"
 #include "zero/train/run_clock.h"
@@ -38,7 +39,10 @@ struct BenchRun {
   std::int64_t validation_rows = 0;                                  // 0: there are no validation data
   std::function<void(std::int64_t row)> before_validation_row = {};  // like before_row
   std::string metrics = {};                                          // path; empty: none
-  CallPlan* last_ranks_disk = nullptr;                               // what happens to the calls of the last rank
+  CallPlan* first_ranks_disk = nullptr;                              // what happens to the calls of the first rank
+  CallPlan* last_ranks_disk = nullptr;                               // and of the last one
+  // The run begins and ends in its folder /disk/run as zero_train does: checks, mark, configuration, records, result.
+  bool has_folder = false;
   // The clock of a rank, called by that rank; empty: no clock saves or ends the run.
   std::function<RunClock::Clock::time_point(int rank)> now = {};
 };
@@ -46,6 +50,8 @@ struct BenchRun {
 struct BenchResult {
   std::map<std::string, at::Tensor> weights;  // empty where the run failed
   std::string error;                          // the same on all ranks; empty: none
+  ExitCode code = ExitCode::ok;               // of the error
+  std::int64_t saved_steps = -1;              // of the last checkpoint that the run has written or goes on from
   std::vector<std::int64_t> checkpoints;      // newest first
   std::optional<PassedSteps> passed;          // of the newest one's manifest
 };

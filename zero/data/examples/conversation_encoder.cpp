@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 #include "models/text/tokenizer.h"
 
@@ -58,6 +59,8 @@ ConversationEncoder::ConversationEncoder(const Tokenizer& tokenizer, EncoderOpti
       closing_(tokenizer.closing()) {
   try {
     template_ = ChatTemplate::load(options_.model_directory, options_.chat_template);
+  } catch (const UnreadableError&) {
+    throw;
   } catch (const InputError& error) {
     if (!options_.chat_template.empty()) refuse_template(error.what());
     no_template_ = error.what();

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <utility>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 #include "models/formats/tokenizer_files.h"
 #include "models/text/tokenizer.h"
@@ -87,8 +87,7 @@ Fingerprint fingerprint_of(const Tokenizer& tokenizer, const EncoderOptions& opt
   std::string all = text("tokenizer ", tokenizer.hash(), "; train on ", static_cast<int>(options.train_on), "; ",
                          encoding_rules_of(source), "; templates ", chat_templates_mark(source));
   const std::string merges = tokenizer_home(tokenizer.model_path()) + "/tokenizer.json";
-  std::error_code none;
-  if (std::filesystem::is_regular_file(merges, none)) all += text("; merges ", hex(fingerprint_of_file(merges)));
+  if (is_file(merges)) all += text("; merges ", hex(fingerprint_of_file(merges)));
   return fingerprint_of(all);
 }
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "comm/agreement/agreement.h"
@@ -55,12 +56,12 @@ class CacheLines {
 // Of a source that is refused nothing stays behind, the folder included.
 TokenCacheHeader write_into_folder(const std::string& path, const CacheRecipe& recipe, const CoreSet& cores) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  std::error_code none;
-  const bool there = std::filesystem::exists(folder, none);
+  const bool there = is_there(folder);
   CacheLines lines(recipe.source);
   try {
     return write_token_cache(path, recipe, cores, [&](std::int64_t done, std::int64_t all) { lines.tell(done, all); });
   } catch (...) {
+    std::error_code none;
     if (!there) std::filesystem::remove(folder, none);
     throw;
   }
@@ -90,7 +91,7 @@ std::optional<TokenCacheHeader> seen(const std::string& path, std::int64_t check
 }  // namespace
 
 std::string token_cache_path(const CacheRecipe& recipe, const std::string& folder) {
-  const auto whole = std::filesystem::weakly_canonical(recipe.source);
+  const std::filesystem::path whole = real_path(recipe.source);
   return (std::filesystem::path(folder) / text(beginning_of(whole.filename().string()), ".",
                                                hex(fingerprint_of(whole.string()), 12), ".", hex(recipe.rule, 12),
                                                ".tokens"))

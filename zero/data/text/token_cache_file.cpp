@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/files/lookup.h"
 #include "base/files/new_file.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -176,7 +177,7 @@ TokenCacheHeader write_token_cache(const std::string& path, const CacheRecipe& r
 }
 
 std::optional<TokenCacheHeader> read_token_cache_header(const std::string& path) {
-  if (!std::filesystem::is_regular_file(path)) return std::nullopt;
+  if (!is_file(path)) return std::nullopt;
   const std::optional<Frame> frame = read_frame(File::open(path));
   return frame ? std::optional(frame->header) : std::nullopt;
 }
@@ -184,8 +185,7 @@ std::optional<TokenCacheHeader> read_token_cache_header(const std::string& path)
 std::optional<TokenCacheHeader> verify_token_cache(const std::string& path, const CacheRecipe& recipe,
                                                    const CoreSet& cores) {
   const File source = File::open(recipe.source);
-  std::error_code none;
-  if (!std::filesystem::is_regular_file(path, none)) return std::nullopt;
+  if (!is_file(path)) return std::nullopt;
   const File cache = File::open(path);
   const std::optional<Frame> frame = read_frame(cache);
   const auto damaged = [&] { log_warning(path, " is damaged: it is made anew"); };

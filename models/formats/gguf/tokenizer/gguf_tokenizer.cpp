@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/fingerprint.h"
 #include "base/json_text.h"
 #include "base/log.h"
@@ -126,9 +127,9 @@ json sentencepiece_settings(const GgufFile& file) {
 bool merges_bytes(const GgufFile& file) { return file.word("tokenizer.ggml.model") == "gpt2"; }
 
 bool holds(const fs::path& file, const std::string& content) {
-  std::error_code none;
-  return fs::file_size(file, none) == content.size() && !none &&
-         read_text_file(file.string(), std::int64_t(content.size())) == content;
+  const FileFacts facts = facts_of(file);
+  return facts.kind == FileFacts::Kind::file && facts.bytes == std::int64_t(content.size()) &&
+         read_text_file(file.string(), facts.bytes) == content;
 }
 
 /// Makes a folder that nobody else may write to.

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "comm/agreement/agreement.h"
 #include "comm/object_collectives.h"
 #include "models/nn/device_batch.h"
 #include "zero/config/optimizer_settings.h"
@@ -116,6 +117,7 @@ bool Trainer::worth_saving() {
 bool Trainer::save(Waits waits, std::chrono::steady_clock::time_point begin) {
   finish_save();
   if (checkpoints_->has(steps_done_)) return true;  // as it stands before a validation
+  if (records_.metrics) records_.metrics->sync();
   bool saved = false;
   if (waits == Waits::to_the_end)
     saved = checkpoints_->save(position());
@@ -188,8 +190,10 @@ RunEnd Trainer::end_early() {
 
 std::int64_t Trainer::newest_checkpoint() {
   std::int64_t newest = -1;
-  if (engine_.host().rank() == 0)  // file systems may show other nodes another folder
+  // File systems may show other nodes another folder.
+  on_first(engine_.host(), [&] {
     for (const std::int64_t step : checkpoints_->folders().steps()) newest = std::max(newest, step);
+  });
   return broadcast_number(engine_.host(), newest, 0);
 }
 
@@ -200,13 +204,11 @@ void Trainer::require_trained() {
       throw Error(text("all ", steps_,
                        " steps were skipped, since their losses or gradients were not finite: no model "
                        "is written"));
+    require_usable();
   } catch (const Error& error) {
     const bool took_some = !loss_scale_ || loss_scale_->skipped_steps() < steps_;
     throw Error(error.what() + rescue(took_some ? position() : RunPosition{}));
   }
-  if (const auto states = broken_states())
-    throw Error("after the last step the states are not finite " + states->describe() +
-                ": no model is written, and earlier checkpoints stay");
 }
 
 // Where checkpoints are written the older ones are worth more than states on their way out.
@@ -214,6 +216,7 @@ std::string Trainer::rescue(RunPosition position) {
   finish_save();
   if (!checkpoints_ || config_.checkpoint.is_regular() || position.steps == 0 || position.updates == 0) return "";
   if (broken_states()) return ". The trained states are not kept: they are not finite";
+  if (records_.metrics) records_.metrics->sync();
   if (records_.metrics) position.unwritten_records = records_.metrics->waiting();
   return ". " + checkpoints_->remedy(checkpoints_->save_anywhere(position)) +
          ". Steps before this one may have harmed them already: where they fail again, begin anew";

@@ -123,6 +123,9 @@ class Trainer {
   RunEnd end_recorded();
   /// Throws Error where there is no result. Collective.
   void require_trained();
+  /// Throws Error where the weights are none to be used: they are not finite, or the run ends in skipped steps, or the
+  /// loss of data that it has trained on is not finite. Collective.
+  void require_usable();
   void note_taken(const Issued& issued);
   /// For a run that ends in an error: keeps the states where no checkpoint holds them. The rest of its message.
   /// Collective.

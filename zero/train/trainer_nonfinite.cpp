@@ -1,9 +1,12 @@
 // What the trainer does about steps whose loss or gradients are not finite.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "comm/agreement/agreement.h"
+#include "comm/object_collectives.h"
 #include "zero/config/optimizer_settings.h"
 #include "zero/train/trainer.h"
 
@@ -61,6 +64,35 @@ std::optional<NonfiniteTensors> Trainer::broken_states() {
   const auto found = nonfinite_states(engine_);
   if (!found) sound_updates_ = taken_.updates;
   return found;
+}
+
+void Trainer::require_usable() {
+  if (const auto states = broken_states())
+    throw Error("after the last step the states are not finite " + states->describe() +
+                ": no model is written, and earlier checkpoints stay");
+  if (rule_.choice() == OnNonfinite::skip && rule_.in_a_row() > 0 &&
+      rule_.in_a_row() >= config_.training.max_skipped_steps)
+    throw Error(text("the last ", rule_.in_a_row(),
+                     " steps were skipped, as many as training.max_skipped_steps allows: ",
+                     "no model is written. Lower ", keys_of_rates(config_.optimizer), ", or look at the data"));
+  std::int64_t step = steps_;  // the last that was not passed over: its data are good
+  while (step > 0 && rule_.passes_over(step)) --step;
+  if (step == 0) return;
+  Batch batch;
+  if (const auto failure = agreed_failure_of(
+          [&] { all_or_none(engine_.host(), [&] { batch = on_device(data_.training->batch(step - 1, 0)); }); })) {
+    if (engine_.host().rank() == 0) log_warning("the trained weights are not tried on their data: ", *failure);
+    return;
+  }
+  ForwardContext context;
+  context.batch = &batch;
+  const double loss = engine_.evaluate(context).item<double>();
+  engine_.mesh().ranks().failures().check();
+  const std::vector<std::int64_t> finite = all_gather_number(engine_.host(), std::isfinite(loss));
+  if (std::ranges::find(finite, 0) != finite.end())
+    throw Error(text("with the trained weights the loss of the data of step ", step,
+                     " is not finite: the last update has made them too large, and no model is written. Lower ",
+                     keys_of_rates(config_.optimizer)));
 }
 
 void Trainer::set_failed(std::int64_t step, bool states_are_finite, std::string why) {

@@ -163,9 +163,15 @@ void check_same_states(const SavedStates& saved, ModelStates& model) {
     if (array.required && !saved.holds(array.name))
       throw InputError(saved.folder() + ": holds no " + array.name +
                        ": it is of another model, or of one with other buffers; build the module as it was");
-  for (const SavedStatistic& statistic : saved_statistics(model))
-    if (statistic.required && !saved.holds(statistic.name))
-      refuse_optimizer(saved, "holds no " + statistic.name + ", which is needed here");
+  for (const SavedStatistic& statistic : saved_statistics(model)) {
+    const bool held = saved.holds(statistic.name);
+    if (statistic.required && !held) refuse_optimizer(saved, "holds no " + statistic.name + ", which is needed here");
+    const std::int64_t needs = statistic.values.numel();
+    if (held && saved.numel_of(statistic.name) != needs)
+      throw InputError(text(saved.folder(), ": holds ", saved.numel_of(statistic.name), " numbers of ", statistic.name,
+                            ", and ", needs, " are needed here: it is of another model, or of a version of zero whose ",
+                            "optimizer kept others; begin with its weights"));
+  }
 }
 
 namespace {

@@ -1,6 +1,8 @@
 #pragma once
 // SavedStates: the states in a checkpoint by tensor and range, however many ranks wrote them, and whatever the layout
 // that they are wanted in.
+#include <c10/util/accumulate.h>
+
 #include <map>
 #include <memory>
 #include <string>
@@ -25,6 +27,8 @@ class SavedStates {
   std::vector<TensorSpec> tensors() const { return tensors_with("master"); }
   std::vector<TensorSpec> frozen_tensors() const { return tensors_with("frozen"); }
   bool holds(const std::string& name) const { return places_.contains(name); }
+  /// Elements of a tensor that it holds.
+  std::int64_t numel_of(const std::string& name) const { return c10::multiply_integers(places_.at(name).shape); }
   /// Of a tensor that it holds.
   const std::vector<StateSpec>& states_of(const std::string& name) const {
     return manifest_.groups[std::size_t(places_.at(name).group)].states;

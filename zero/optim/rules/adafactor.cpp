@@ -1,5 +1,7 @@
-// Adafactor (Shazeer and Stern 2018), as torch.optim.Adafactor has it: the second moment of a matrix is kept as the means
-// of its rows and columns, that of a vector as it is; steps are relative to the tensor's size and clipped by their own.
+// Adafactor (Shazeer and Stern 2018), as torch.optim.Adafactor has it: a tensor of two or more dimensions is a matrix of
+// its last two for each index of the others, and the second moment of each matrix is kept as the means of its rows and
+// columns. The moment of a vector or a scalar is kept whole. Steps are relative to the tensor's size and clipped by their
+// own.
 //
 // Pass 0 sums the squares of gradients by row and column and those of weights, pass 1 the squares of steps, pass 2 takes
 // them.
@@ -16,53 +18,72 @@ namespace {
 
 constexpr double smallest_scale = 1e-3, clip_threshold = 1.0, beta2_decay = -0.8;
 
-struct Shape {
-  std::int64_t rows, cols;
-};
-
 bool is_factored(const std::vector<std::int64_t>& shape) { return shape.size() >= 2; }
 
-Shape matrix_of(const std::vector<std::int64_t>& shape) {
-  Shape matrix{1, shape.back()};
-  for (std::size_t d = 0; d + 1 < shape.size(); ++d) matrix.rows *= shape[d];
-  return matrix;
-}
+/// A tensor as matrices of one size. A vector is one row, and a scalar one number.
+struct Matrices {
+  std::int64_t count = 1, rows = 1, cols = 1;
 
-/// A block [rows, cols] of a matrix that lies in one piece in a flat span.
-struct Block {
-  std::int64_t offset, row, col, rows, cols;
-
-  at::Tensor of(const at::Tensor& span) const { return span.narrow(0, offset, rows * cols).view({rows, cols}); }
+  explicit Matrices(const std::vector<std::int64_t>& shape) {
+    const std::size_t dims = shape.size();
+    if (dims >= 1) cols = shape[dims - 1];
+    if (dims >= 2) rows = shape[dims - 2];
+    for (std::size_t d = 0; d + 2 < dims; ++d) count *= shape[d];
+  }
+  std::int64_t numel() const { return count * rows * cols; }
 };
 
-/// The rest of a row, whole rows, and the beginning of one.
+/// A part of a tensor's matrices that lies in one piece in a flat span: several whole ones, or some rows of one, or a part
+/// of a row.
+struct Block {
+  std::int64_t offset;            // in the span
+  std::int64_t matrix, row, col;  // of the first element; the row is counted in its matrix
+  std::int64_t matrices = 1, rows = 1, cols = 1;
+
+  std::int64_t numel() const { return matrices * rows * cols; }
+  /// [matrices, rows, cols] of the span.
+  at::Tensor of(const at::Tensor& span) const { return span.narrow(0, offset, numel()).view({matrices, rows, cols}); }
+  /// [matrices, rows] of a number a row, and [matrices, cols] of a number a column, of the whole tensor.
+  at::Tensor of_rows(const at::Tensor& all, const Matrices& tensor) const {
+    return all.narrow(0, matrix * tensor.rows + row, matrices * rows).view({matrices, rows});
+  }
+  at::Tensor of_cols(const at::Tensor& all, const Matrices& tensor) const {
+    return all.view({tensor.count, tensor.cols}).narrow(0, matrix, matrices).narrow(1, col, cols);
+  }
+};
+
+/// Blocks as large as they can be, from the first of the n elements on.
 void for_each_block(const TensorPart& part, std::int64_t n, const std::function<void(const Block&)>& visit) {
-  const std::int64_t cols = matrix_of(part.shape).cols;
+  const Matrices tensor(part.shape);
+  const std::int64_t size = tensor.rows * tensor.cols;
   for (std::int64_t done = 0; done < n;) {
-    const std::int64_t at = part.begin + done, col = at % cols, left = n - done;
-    const std::int64_t rows = col == 0 && left >= cols ? left / cols : 1;
-    const std::int64_t width = std::min(cols - col, left);
-    visit({done, at / cols, col, rows, width});
-    done += rows * width;
+    const std::int64_t at = part.begin + done, inside = at % size, left = n - done;
+    Block block{done, at / size, inside / tensor.cols, inside % tensor.cols};
+    block.cols = std::min(tensor.cols - block.col, left);
+    if (block.col == 0 && left >= tensor.cols) block.rows = std::min(tensor.rows - block.row, left / tensor.cols);
+    if (inside == 0 && left >= size) block.matrices = left / size;
+    visit(block);
+    done += block.numel();
   }
 }
 
 std::int64_t moments_of(const std::vector<std::int64_t>& shape) {
-  const Shape m = matrix_of(shape);
-  return is_factored(shape) ? m.rows + m.cols : m.cols;
+  const Matrices m(shape);
+  return is_factored(shape) ? m.count * (m.rows + m.cols) : m.cols;
 }
 
-/// A tensor's statistics: moments, of a matrix by row and by column, of a vector by element; then, of one step, its scale
-/// and the mean of the rows.
+/// A tensor's statistics: its moments, by row and by column or by element; then, of one step, its scale and the mean of
+/// each matrix' rows.
 struct Kept {
-  at::Tensor rows, cols, scale, mean;
+  at::Tensor rows, cols, scale, means;
 
   Kept(const at::Tensor& kept, const std::vector<std::int64_t>& shape) {
-    const std::int64_t n = is_factored(shape) ? matrix_of(shape).rows : 0, moments = moments_of(shape);
+    const Matrices m(shape);
+    const std::int64_t n = is_factored(shape) ? m.count * m.rows : 0, moments = moments_of(shape);
     rows = kept.narrow(0, 0, n);
     cols = kept.narrow(0, n, moments - n);
     scale = kept.select(0, moments);
-    mean = kept.select(0, moments + 1);
+    means = kept.narrow(0, moments + 1, m.count);
   }
 };
 
@@ -73,9 +94,10 @@ class Adafactor final : public ComposedOptimizer {
   // Vectors' moments are statistics too: there are few.
   std::vector<StateSpec> states(at::ScalarType) const override { return {}; }
   std::vector<StatisticSpec> statistics(const std::vector<std::int64_t>& shape) const override {
-    const Shape m = matrix_of(shape);
-    if (!is_factored(shape)) return {{"variance", m.cols}, {"", 2}};
-    return {{"row_var", m.rows}, {"col_var", m.cols}, {"", 2}};
+    const Matrices m(shape);
+    const StatisticSpec of_step{"", 1 + m.count};
+    if (!is_factored(shape)) return {{"variance", m.cols}, of_step};
+    return {{"row_var", m.count * m.rows}, {"col_var", m.count * m.cols}, of_step};
   }
   std::int64_t sums(const std::vector<std::int64_t>& shape) const override { return moments_of(shape) + 1; }
 
@@ -87,6 +109,7 @@ class Adafactor final : public ComposedOptimizer {
  private:
   static void add_squares(const UpdateSpan& span, const UpdateContext& context);
   static at::Tensor step_of(const UpdateSpan& span, const UpdateContext& context);
+  static void keep_moments(const at::Tensor& sums, const Matrices& m, double weight, const Kept& kept);
 };
 
 void Adafactor::update(const UpdateSpan& span, const UpdateContext& context) const {
@@ -114,11 +137,13 @@ void Adafactor::add_squares(const UpdateSpan& span, const UpdateContext& context
     sums.narrow(0, context.part.begin, squares.numel()) += squares;
     return;
   }
-  const std::int64_t rows = matrix_of(shape).rows;
+  const Matrices tensor(shape);
+  const std::int64_t rows = tensor.count * tensor.rows;
+  const at::Tensor by_row = sums.narrow(0, 0, rows), by_col = sums.narrow(0, rows, moments - rows);
   for_each_block(context.part, squares.numel(), [&](const Block& block) {
     const at::Tensor values = block.of(squares);
-    sums.narrow(0, block.row, block.rows) += values.sum(1, false, at::kDouble);
-    sums.narrow(0, rows + block.col, block.cols) += values.sum(0, false, at::kDouble);
+    block.of_rows(by_row, tensor) += values.sum(2, false, at::kDouble);
+    block.of_cols(by_col, tensor) += values.sum(1, false, at::kDouble);
   });
 }
 
@@ -132,34 +157,41 @@ at::Tensor Adafactor::step_of(const UpdateSpan& span, const UpdateContext& conte
       type == at::kDouble ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
   const auto root = [&](const at::Tensor& moment) { return moment.clamp_min(eps * eps).rsqrt_().to(type); };
   if (!is_factored(shape)) return step.mul_(root(kept.cols.narrow(0, context.part.begin, step.numel())));
-  const at::Tensor mean = kept.mean.clamp_min(eps);
+  const Matrices tensor(shape);
+  const at::Tensor means = kept.means.clamp_min(eps);
   for_each_block(context.part, step.numel(), [&](const Block& block) {
-    const at::Tensor rows = kept.rows.narrow(0, block.row, block.rows) / mean,
-                     cols = kept.cols.narrow(0, block.col, block.cols);
-    block.of(step).mul_(root(rows.to(type).unsqueeze(1) * cols.to(type)));
+    const at::Tensor mean = means.narrow(0, block.matrix, block.matrices).unsqueeze(1),
+                     rows = block.of_rows(kept.rows, tensor) / mean, cols = block.of_cols(kept.cols, tensor);
+    block.of(step).mul_(root(rows.to(type).unsqueeze(2) * cols.to(type).unsqueeze(1)));
   });
   return step;
 }
 
 void Adafactor::conclude(int pass, const StepFactors& factors, Statistics& statistics) const {
-  const double weight = std::pow(double(factors.step), beta2_decay);
   for (int t = 0; t < statistics.tensors(); ++t) {
     const auto& shape = statistics.shape(t);
+    const Matrices m(shape);
+    if (m.numel() == 0) continue;  // means of nothing
     const Kept kept(statistics.kept(t), shape);
     const at::Tensor sums = statistics.sums(t);
-    const Shape m = matrix_of(shape);
-    const double numel = double(m.rows * m.cols);
-    const at::Tensor& total = sums[moments_of(shape)];
+    const at::Tensor mean_square = sums[moments_of(shape)] / double(m.numel());
     if (pass == 0) {
-      const std::int64_t rows = kept.rows.numel();
-      kept.rows.lerp_(sums.narrow(0, 0, rows) / double(m.cols), weight);
-      kept.cols.lerp_(sums.narrow(0, rows, m.cols) / double(rows ? m.rows : 1), weight);
-      if (rows) kept.mean.copy_(ordered_sum(kept.rows) / double(rows));
-      kept.scale.copy_((total / numel).sqrt_().clamp_min_(smallest_scale));
+      keep_moments(sums, m, std::pow(double(factors.step), beta2_decay), kept);
+      kept.scale.copy_(mean_square.sqrt().clamp_min_(smallest_scale));
     } else if (pass == 1) {
-      kept.scale.div_((total / numel).sqrt_().div_(clip_threshold).clamp_min_(1.0));
+      kept.scale.div_(mean_square.sqrt().div_(clip_threshold).clamp_min_(1.0));
     }
   }
+}
+
+// One sum over all rows is taken in an order that threads do not change; several are a thread's each.
+void Adafactor::keep_moments(const at::Tensor& sums, const Matrices& m, double weight, const Kept& kept) {
+  const std::int64_t rows = kept.rows.numel();
+  kept.cols.lerp_(sums.narrow(0, rows, kept.cols.numel()) / double(m.rows), weight);
+  if (rows == 0) return;
+  kept.rows.lerp_(sums.narrow(0, 0, rows) / double(m.cols), weight);
+  const at::Tensor totals = m.count == 1 ? ordered_sum(kept.rows).view({1}) : kept.rows.view({m.count, m.rows}).sum(1);
+  kept.means.copy_(totals / double(m.rows));
 }
 
 }  // namespace

@@ -13,6 +13,12 @@ namespace {
 
 constexpr double a = 3.4445, b = -4.7750, c = 2.0315, smallest_norm = 1e-7;
 
+/// The direction stands in the gradient's memory. Momentum remembers gradients that were larger than this one, and fp16
+/// may not hold it: memory of fp16 holds bf16 numbers, which have the range of fp32. The published rule iterates on bf16.
+at::Tensor direction_in(const at::Tensor& gradient) {
+  return gradient.scalar_type() == at::kHalf ? gradient.view(at::kBFloat16) : gradient;
+}
+
 class Muon final : public ComposedOptimizer {
  public:
   using ComposedOptimizer::ComposedOptimizer;
@@ -27,19 +33,18 @@ class Muon final : public ComposedOptimizer {
     if (context.pass == 0) {
       const at::Tensor gradient = scaled_gradient(span, f);
       const at::Tensor& momentum = span.states[0].lerp_(gradient, 1 - f.momentum);
-      // As large as the gradient was: its type may hold it at that scale only. The iteration makes nothing of scales.
-      const at::Tensor direction = f.nesterov ? gradient.lerp_(momentum, f.momentum) : momentum;
-      span.gradient.copy_(direction / f.gradient_scale);
+      direction_in(span.gradient).copy_(f.nesterov ? gradient.lerp_(momentum, f.momentum) : momentum);
       return;
     }
     const auto& shape = context.part.shape;
     const double rate = f.lr * std::sqrt(std::max(1.0, double(shape[0]) / double(shape[1])));
-    span.master.mul_(1 - f.lr * f.weight_decay).sub_(span.gradient.to(span.master.scalar_type()), rate);
+    span.master.mul_(1 - f.lr * f.weight_decay).sub_(direction_in(span.gradient).to(span.master.scalar_type()), rate);
     write_weights(span);
   }
 
   // In bf16 on a GPU, whose matrix units are made for it; else as precise as the matrix is, fp32 at least.
-  void transform(const at::Tensor& matrix) const override {
+  void transform(const at::Tensor& gradient) const override {
+    const at::Tensor matrix = direction_in(gradient);
     const bool tall = matrix.size(0) > matrix.size(1);
     const at::ScalarType type = matrix.is_cuda()                      ? at::kBFloat16
                                 : matrix.scalar_type() == at::kDouble ? at::kDouble

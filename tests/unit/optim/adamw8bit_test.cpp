@@ -7,6 +7,7 @@
 
 #include "offload/quantized/block8.h"
 #include "zero/optim/optimizer_table.h"
+#include "zero/optim/rules/adamw8bit_loop.h"
 
 namespace zero {
 namespace {
@@ -83,6 +84,21 @@ TEST(AdamW8bit, ThreadsAndCutsAtBlocksChangeNoBit) {
       for (std::size_t s = 0; s < 4; ++s) EXPECT_TRUE(at::equal(other.states[s], whole.states[s])) << s;
     }
   at::set_num_threads(before);
+}
+
+// The second gradient takes back what the first one left, so that a largest moment of padding would show.
+TEST(AdamW8bit, ComposedAsOnAGpuItTakesTheStepsOfTheLoop) {
+  const auto optimizer = optimizer_row("adamw8bit").make({.name = "adamw8bit"});
+  const Trained loop = start(at::kFloat, *optimizer), composed = start(at::kFloat, *optimizer);
+  for (int i = 1; i <= 2; ++i) {
+    UpdateContext context;
+    context.factors = {.lr = 1e-2, .weight_decay = 0.1, .step = i, .beta1 = 0.9, .beta2 = 0.95};
+    const at::Tensor gradient = gradient_of(1, at::kFloat) * (i == 1 ? 1 : -0.9);
+    optimizer->update({loop.p, loop.states, gradient, {}}, context);
+    composed_adamw8bit({composed.p, composed.states, gradient, {}}, context.factors);
+    for (std::size_t s = 2; s < 4; ++s) EXPECT_TRUE(at::allclose(composed.states[s], loop.states[s], 1e-2, 0)) << s;
+    EXPECT_TRUE(at::allclose(composed.p, loop.p, 1e-3, 1e-4));
+  }
 }
 
 // A quadratic bowl: 8 bits find the bottom as AdamW does.

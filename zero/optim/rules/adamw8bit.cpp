@@ -89,7 +89,7 @@ class AdamW8bit final : public Optimizer {
   void update(const UpdateSpan& span, const UpdateContext& context) const override {
     if (span.master.is_cpu() && run_adamw8bit(flat_span(span), context.factors)) return;
     if (!span.master.is_cpu())
-      update_composed(span, context.factors);
+      composed_adamw8bit(span, context.factors);
     else if (span.master.scalar_type() == at::kDouble)
       update_on_host<double>(span, context.factors);
     else
@@ -100,7 +100,6 @@ class AdamW8bit final : public Optimizer {
  private:
   template <class S>
   static void update_on_host(const UpdateSpan& span, const StepFactors& factors);
-  static void update_composed(const UpdateSpan& span, const StepFactors& factors);
 };
 
 template <class S>
@@ -124,12 +123,14 @@ void AdamW8bit::update_on_host(const UpdateSpan& span, const StepFactors& factor
   });
 }
 
-// The same by LibTorch's operations, on any device; blocks as rows, the last one filled up with zeros.
-void AdamW8bit::update_composed(const UpdateSpan& span, const StepFactors& factors) {
+}  // namespace
+
+// Blocks are rows, and the last one is filled up with zeros.
+void composed_adamw8bit(const UpdateSpan& span, const StepFactors& factors) {
   const AdamW8bitFactors<double> c(factors);
   const std::int64_t n = span.master.numel(), blocks = (n + block8 - 1) / block8;
-  const auto rows = [&](const at::Tensor& flat) {
-    const at::Tensor whole = at::zeros({blocks * block8}, flat.options());
+  const auto rows = [&](const at::Tensor& flat, int padding) {
+    const at::Tensor whole = at::full({blocks * block8}, padding, flat.options());
     whole.narrow(0, 0, n).copy_(flat);
     return whole.view({blocks, block8});
   };
@@ -137,7 +138,7 @@ void AdamW8bit::update_composed(const UpdateSpan& span, const StepFactors& facto
     return at::tensor(at::ArrayRef<float>(values.data(), values.size())).to(span.master.device());
   };
   const auto decoded = [&](const Block8Map& map, int s) {
-    const at::Tensor codes = rows(span.states[std::size_t(s)]).to(at::kLong).view({-1});
+    const at::Tensor codes = rows(span.states[std::size_t(s)], map.nearest(0)).to(at::kLong).view({-1});
     return table(map.codes()).index_select(0, codes).view({blocks, block8}) *
            span.states[std::size_t(s) + 2].unsqueeze(1);
   };
@@ -147,7 +148,7 @@ void AdamW8bit::update_composed(const UpdateSpan& span, const StepFactors& facto
     span.states[std::size_t(s)].copy_(codes.to(at::kByte).view({-1}).narrow(0, 0, n));
     span.states[std::size_t(s) + 2].copy_(largest);
   };
-  const at::Tensor g = rows(scaled_gradient(span, factors));
+  const at::Tensor g = rows(scaled_gradient(span, factors), 0);
   at::Tensor m = decoded(signed_map(), 0).to(g.scalar_type()), v = decoded(unsigned_map(), 1).to(g.scalar_type());
   m = m + (g - m) * c.one_minus_beta1;
   v = v * c.beta2 + g * g * c.one_minus_beta2;
@@ -156,8 +157,6 @@ void AdamW8bit::update_composed(const UpdateSpan& span, const StepFactors& facto
   encode(signed_map(), m.to(at::kFloat), 0);
   encode(unsigned_map(), v.to(at::kFloat), 1);
 }
-
-}  // namespace
 
 OptimizerRow adamw8bit_row() {
   return {"adamw8bit",

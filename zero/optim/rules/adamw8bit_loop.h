@@ -1,11 +1,13 @@
 #pragma once
-// 8-bit AdamW's step over host memory as one loop of vectors, for masters in fp32.
+// 8-bit AdamW's step: over host memory as one loop of vectors, for masters in fp32, and composed for any device.
 #include <cmath>
 #include <cstdint>
 
 #include "offload/kernels/optimizer_kernel.h"
 
 namespace zero {
+
+struct UpdateSpan;
 
 /// A step's constants, for masters of type S.
 template <class S>
@@ -29,5 +31,8 @@ struct AdamW8bitFactors {
 /// begins a block. False, and nothing is done, for a combination of types that there is no loop for. The same bits for
 /// any kind of processor and number of threads.
 bool run_adamw8bit(const OptimizerSpan& span, const StepFactors& factors);
+
+/// The same by LibTorch's operations, on any device, but for the weights beside the master.
+void composed_adamw8bit(const UpdateSpan& span, const StepFactors& factors);
 
 }  // namespace zero

@@ -5,7 +5,6 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "base/error.h"
 #include "models/ops/attention_function.h"
 #include "models/ops/backends.h"
 #include "models/ops/kv_cache.h"

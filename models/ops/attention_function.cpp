@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "base/error.h"
 #include "models/ops/backends.h"
 #include "models/ops/kernels/attention_kernels.h"
 #include "models/ops/row_dispatch.h"

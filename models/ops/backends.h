@@ -1,7 +1,6 @@
 #pragma once
 // The operations as backends compute them, by the names that they have in operators.cpp, where these are registered.
 // What each computes stands at the function that users call. Those of a GPU are in cuda/.
-#include <ATen/OpMathType.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 
@@ -21,12 +20,6 @@ namespace zero {
 
 using TensorPair = std::tuple<at::Tensor, at::Tensor>;
 
-/// Error unless an operation's arguments have shapes that fit; for the kernels, which trust them.
-void check_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd = {});
-void check_gate_up(const at::Tensor& gate_up, const at::Tensor& dy = {});
-void check_logits(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse = {});
-void check_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, const at::Tensor& bias = {});
-
 /// Error in a backward pass that is to be differentiated again: its kernels record nothing.
 inline void refuse_second_derivative(const char* operation) {
   if (at::GradMode::is_enabled()) throw Error(std::string(operation) + " has no second derivative");
@@ -36,7 +29,7 @@ inline void refuse_second_derivative(const char* operation) {
 inline std::uint32_t dropout_threshold(double dropout) { return static_cast<std::uint32_t>(dropout * 4294967296.0); }
 inline float kept_scale(double dropout) { return static_cast<float>(1.0 / (1.0 - dropout)); }
 
-/// What an operation is called with, the same on every device.
+/// What an operation is called with, the same on every device. checks.h says what its arguments must be.
 namespace signature {
 
 using rms_norm = TensorPair(const at::Tensor& x, const at::Tensor& weight, double eps);
@@ -60,6 +53,12 @@ using matrix_product_into = void(const at::Tensor& out, const at::Tensor& a, con
 using matrix_product = at::Tensor(const at::Tensor& a, const at::Tensor& b, const std::optional<at::Tensor>& residual,
                                   const std::optional<at::Tensor>& bias);
 using table_rows = std::int64_t(const at::Tensor& qkv, const std::optional<at::Tensor>& positions);
+using attention_operation = at::Tensor(const at::Tensor& qkv, const at::Tensor& cos, const at::Tensor& sin,
+                                       const std::optional<at::Tensor>& positions,
+                                       const std::optional<at::Tensor>& documents,
+                                       const std::optional<at::Tensor>& spans, std::int64_t longest_span,
+                                       const std::optional<at::Tensor>& bias, std::int64_t heads, std::int64_t kv_heads,
+                                       bool gpu_on_meta, std::int64_t window, double scale);
 /// Registered as attention_operation of it.
 using attention = at::Tensor(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
                              const Batch& batch);
@@ -136,15 +135,6 @@ at::Tensor attention_operation(const at::Tensor& qkv, const at::Tensor& cos, con
                                const std::optional<at::Tensor>& spans, std::int64_t longest_span,
                                const std::optional<at::Tensor>& bias, std::int64_t heads, std::int64_t kv_heads,
                                bool gpu_on_meta, std::int64_t window, double scale) {
-  const std::int64_t head_dim = cos.dim() == 2 ? 2 * cos.size(1) : 0;
-  ZERO_CHECK(qkv.dim() == 3 && heads > 0 && kv_heads > 0 && heads % kv_heads == 0 &&
-                 qkv.size(2) == (heads + 2 * kv_heads) * head_dim,
-             "attention takes qkv [rows, tokens, width of its heads]");
-  ZERO_CHECK(sin.sizes() == cos.sizes() && cos.is_contiguous() && sin.is_contiguous() &&
-                 cos.scalar_type() == at::toOpMathType(qkv.scalar_type()) && sin.scalar_type() == cos.scalar_type() &&
-                 cos.device() == qkv.device() && sin.device() == qkv.device() &&
-                 (positions || cos.size(0) >= qkv.size(1)),
-             "attention takes tables of cosines and sines for its positions, as wide as half a head");
   Batch batch;
   batch.positions = positions.value_or(at::Tensor());
   batch.documents = documents.value_or(at::Tensor());
@@ -152,7 +142,7 @@ at::Tensor attention_operation(const at::Tensor& qkv, const at::Tensor& cos, con
   batch.longest_span = longest_span;
   batch.bias = bias.value_or(at::Tensor());
   if (gpu_on_meta) batch.meta.device = at::kCUDA;
-  return function(qkv, {heads, kv_heads, head_dim, window, scale}, {cos, sin}, batch);
+  return function(qkv, {heads, kv_heads, 2 * cos.size(1), window, scale}, {cos, sin}, batch);
 }
 
 }  // namespace zero

@@ -103,7 +103,6 @@ void multiply_in_blocks(const at::Tensor& out, const at::Tensor& a, const at::Te
 
 // LibTorch casts what it adds: by rows, so that it is never the whole product.
 void product_into_wider(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
-  ZERO_CHECK(out.scalar_type() == at::toOpMathType(a.scalar_type()), "a product's sum has its type or is fp32");
   for (std::int64_t row = 0; row < a.size(0); row += rows_widened_at_once) {
     const at::Tensor product = matrix_product(part(a, 0, row, rows_widened_at_once), b).to(out.scalar_type());
     const at::Tensor rows = part(out, 0, row, rows_widened_at_once);
@@ -139,19 +138,10 @@ void composed::matrix_product_into(const at::Tensor& out, const at::Tensor& a, c
     at::mm_out(into, a, b);
 }
 
-void check_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, const at::Tensor& bias) {
-  ZERO_CHECK(a.dim() == 2 && b.dim() == 2 && out.dim() == 2 && a.size(1) == b.size(0) && out.size(0) == a.size(0) &&
-                 out.size(1) == b.size(1) && b.device() == a.device() && out.device() == a.device(),
-             "a product takes [m, k] and [k, n], and what it is added to is [m, n], on one device");
-  ZERO_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == b.size(1) && bias.device() == a.device()),
-             "a product's bias has one number a column");
-}
-
 at::Tensor composed::matrix_product(const at::Tensor& a, const at::Tensor& b, const std::optional<at::Tensor>& residual,
                                     const std::optional<at::Tensor>& bias) {
   at::Tensor out =
       residual ? residual->clone(at::MemoryFormat::Contiguous) : at::empty({a.size(0), b.size(1)}, a.options());
-  check_product(a, b, out, bias.value_or(at::Tensor()));
   zero::matrix_product_into(out, a, b, residual.has_value());
   if (bias) out.add_(*bias);
   return out;

@@ -6,7 +6,7 @@
 #include <torch/csrc/autograd/variable.h>
 #include <torch/library.h>
 
-#include "models/ops/backends.h"
+#include "models/ops/checks.h"
 #include "models/ops/cross_entropy.h"
 #include "models/ops/head_rows.h"
 #include "models/ops/matrix_product.h"
@@ -66,6 +66,7 @@ struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
 
 TensorPair rms_norm_recorded(const at::Tensor& x, const at::Tensor& weight, double eps) {
   if (torch::autograd::compute_requires_grad(x, weight)) {
+    check::rms_norm(x, weight, eps);  // before autograd looks at them
     const variable_list found = RmsNormFunction::apply(x, weight, eps);
     return {found[0], found[1]};
   }
@@ -75,13 +76,17 @@ TensorPair rms_norm_recorded(const at::Tensor& x, const at::Tensor& weight, doub
 }
 
 at::Tensor swiglu_recorded(const at::Tensor& gate_up) {
-  if (torch::autograd::compute_requires_grad(gate_up)) return SwigluFunction::apply(gate_up);
+  if (torch::autograd::compute_requires_grad(gate_up)) {
+    check::swiglu(gate_up);
+    return SwigluFunction::apply(gate_up);
+  }
   const Below below;
   return swiglu(gate_up);
 }
 
 TensorPair cross_entropy_recorded(const at::Tensor& logits, const at::Tensor& targets) {
   if (torch::autograd::compute_requires_grad(logits)) {
+    check::cross_entropy(logits, targets);
     const variable_list found = CrossEntropyFunction::apply(logits, targets);
     return {found[0], found[1]};
   }
@@ -90,48 +95,51 @@ TensorPair cross_entropy_recorded(const at::Tensor& logits, const at::Tensor& ta
   return {found.loss, found.lse};
 }
 
-/// Of operations that write to their first argument and have no derivative.
-void write_in_place(const char* operation, bool needs_gradient, const at::Tensor& written) {
+void refuse_derivative(const char* operation, bool needs_gradient) {
   if (needs_gradient) throw Error(std::string(operation) + " has no derivative");
-  torch::autograd::impl::bump_version(written);
 }
 
+// Autograd learns of what was written, once nothing was refused.
 void cross_entropy_backward_recorded(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse,
                                      const at::Tensor& scale) {
-  write_in_place("zero::cross_entropy_backward_", torch::autograd::compute_requires_grad(logits, lse, scale), logits);
+  refuse_derivative("zero::cross_entropy_backward_", torch::autograd::compute_requires_grad(logits, lse, scale));
   const Below below;
   at::Tensor written = logits;
   cross_entropy_backward_(written, targets, lse, scale);
+  torch::autograd::impl::bump_version(logits);
 }
 
 TensorPair cross_entropy_gradient_recorded(const at::Tensor& logits, const at::Tensor& targets,
                                            const at::Tensor& scale) {
-  write_in_place("zero::cross_entropy_gradient_", torch::autograd::compute_requires_grad(logits, scale), logits);
+  refuse_derivative("zero::cross_entropy_gradient_", torch::autograd::compute_requires_grad(logits, scale));
   const Below below;
   at::Tensor written = logits;
   const CrossEntropy found = cross_entropy_gradient_(written, targets, scale);
+  torch::autograd::impl::bump_version(logits);
   return {found.loss, found.lse};
 }
 
 void add_product_recorded(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
-  write_in_place("zero::add_product_", torch::autograd::compute_requires_grad(sum, a, b), sum);
+  refuse_derivative("zero::add_product_", torch::autograd::compute_requires_grad(sum, a, b));
   const Below below;
   at::Tensor written = sum;
   add_product_(written, a, b);
+  torch::autograd::impl::bump_version(sum);
 }
 
 void matrix_product_into_recorded(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
-  write_in_place("zero::matrix_product_into", torch::autograd::compute_requires_grad(out, a, b), out);
+  refuse_derivative("zero::matrix_product_into", torch::autograd::compute_requires_grad(out, a, b));
   const Below below;
   at::Tensor written = out;
   matrix_product_into(written, a, b, add);
+  torch::autograd::impl::bump_version(out);
 }
 
 at::Tensor matrix_product_recorded(const at::Tensor& a, const at::Tensor& b, const std::optional<at::Tensor>& residual,
                                    const std::optional<at::Tensor>& bias) {
+  check::matrix_product(a, b, residual, bias);  // without both it goes on to another operation
   const at::Tensor added = residual.value_or(at::Tensor()), beside = bias.value_or(at::Tensor());
-  if (torch::autograd::compute_requires_grad(a, b, added, beside))
-    throw Error("zero::matrix_product has no derivative");
+  refuse_derivative("zero::matrix_product", torch::autograd::compute_requires_grad(a, b, added, beside));
   const Below below;
   return matrix_product(a, b, added, beside);
 }

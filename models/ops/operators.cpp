@@ -4,7 +4,7 @@
 #include <torch/library.h>
 
 #include "base/error.h"
-#include "models/ops/backends.h"
+#include "models/ops/checks.h"
 #include "models/ops/cross_entropy.h"
 #include "models/ops/cuda/device_operators.h"
 #include "models/ops/embedding_backward.h"
@@ -41,16 +41,19 @@ namespace zero {
 namespace {
 
 void register_kernels(torch::Library& m) {
-  m.impl("rms_norm", cpu::rms_norm);
-  m.impl("rms_norm_again", cpu::rms_norm_again);
-  m.impl("rms_norm_backward", cpu::rms_norm_backward);
-  m.impl("swiglu", cpu::swiglu);
-  m.impl("swiglu_backward", cpu::swiglu_backward);
-  m.impl("cross_entropy", cpu::cross_entropy);
-  m.impl("cross_entropy_gradient_", cpu::cross_entropy_gradient_);
-  m.impl("cross_entropy_backward_", cpu::cross_entropy_backward_);
-  m.impl("matrix_product_into", cpu::matrix_product_into);
+  m.impl("rms_norm", checked<check::rms_norm, cpu::rms_norm>);
+  m.impl("rms_norm_again", checked<check::rms_norm_again, cpu::rms_norm_again>);
+  m.impl("rms_norm_backward", checked<check::rms_norm_backward, cpu::rms_norm_backward>);
+  m.impl("swiglu", checked<check::swiglu, cpu::swiglu>);
+  m.impl("swiglu_backward", checked<check::swiglu_backward, cpu::swiglu_backward>);
+  m.impl("cross_entropy", checked<check::cross_entropy, cpu::cross_entropy>);
+  m.impl("cross_entropy_gradient_", checked<check::cross_entropy_gradient_, cpu::cross_entropy_gradient_>);
+  m.impl("cross_entropy_backward_", checked<check::cross_entropy_backward_, cpu::cross_entropy_backward_>);
+  m.impl("matrix_product_into", checked<check::matrix_product_into, cpu::matrix_product_into>);
 }
+
+template <signature::attention* function>
+constexpr auto checked_attention = checked<check::attention, attention_operation<function>>;
 
 /// The operation of a name, with the signature that all its kernels have.
 template <class Signature>
@@ -66,34 +69,36 @@ std::optional<at::Tensor> if_defined(const at::Tensor& t) { return t.defined() ?
 // A device with no kernels of its own.
 TORCH_LIBRARY_IMPL(zero, CompositeExplicitAutograd, m) {
   using namespace zero;
-  m.impl("rms_norm", composed::rms_norm);
-  m.impl("rms_norm_again", composed::rms_norm_again);
-  m.impl("rms_norm_backward", composed::rms_norm_backward);
-  m.impl("swiglu", composed::swiglu);
-  m.impl("swiglu_backward", composed::swiglu_backward);
-  m.impl("cross_entropy", composed::cross_entropy);
-  m.impl("cross_entropy_gradient_", composed::cross_entropy_gradient_);
-  m.impl("cross_entropy_backward_", composed::cross_entropy_backward_);
-  m.impl("dropout_mask", composed::dropout_mask);
-  m.impl("embedding_backward", composed::embedding_backward);
-  m.impl("trained_rows", composed::trained_rows);
-  m.impl("logits_chunks", composed::logits_chunks);
-  m.impl("add_product_", composed::add_product_);
-  m.impl("matrix_product_into", composed::matrix_product_into);
-  m.impl("matrix_product", composed::matrix_product);
-  m.impl("table_rows", composed::table_rows);
+  m.impl("rms_norm", checked<check::rms_norm, composed::rms_norm>);
+  m.impl("rms_norm_again", checked<check::rms_norm_again, composed::rms_norm_again>);
+  m.impl("rms_norm_backward", checked<check::rms_norm_backward, composed::rms_norm_backward>);
+  m.impl("swiglu", checked<check::swiglu, composed::swiglu>);
+  m.impl("swiglu_backward", checked<check::swiglu_backward, composed::swiglu_backward>);
+  m.impl("cross_entropy", checked<check::cross_entropy, composed::cross_entropy>);
+  m.impl("cross_entropy_gradient_", checked<check::cross_entropy_gradient_, composed::cross_entropy_gradient_>);
+  m.impl("cross_entropy_backward_", checked<check::cross_entropy_backward_, composed::cross_entropy_backward_>);
+  m.impl("dropout_mask", checked<check::dropout_mask, composed::dropout_mask>);
+  m.impl("embedding_backward", checked<check::embedding_backward, composed::embedding_backward>);
+  m.impl("trained_rows", checked<check::trained_rows, composed::trained_rows>);
+  m.impl("logits_chunks", checked<check::logits_chunks, composed::logits_chunks>);
+  m.impl("add_product_", checked<check::add_product_, composed::add_product_>);
+  m.impl("matrix_product_into", checked<check::matrix_product_into, composed::matrix_product_into>);
+  m.impl("matrix_product", checked<check::matrix_product, composed::matrix_product>);
+  m.impl("table_rows", checked<check::table_rows, composed::table_rows>);
 }
 
 TORCH_LIBRARY_IMPL(zero, CPU, m) {
-  zero::register_kernels(m);
-  m.impl("table_rows", zero::cpu::table_rows);
+  using namespace zero;
+  register_kernels(m);
+  m.impl("table_rows", checked<check::table_rows, cpu::table_rows>);
 }
 
 TORCH_LIBRARY_IMPL(zero, Meta, m) {
-  zero::register_kernels(m);
-  m.impl("embedding_backward", zero::meta::embedding_backward);
-  m.impl("trained_rows", zero::meta::trained_rows);
-  m.impl("logits_chunks", zero::meta::logits_chunks);
+  using namespace zero;
+  register_kernels(m);
+  m.impl("embedding_backward", checked<check::embedding_backward, meta::embedding_backward>);
+  m.impl("trained_rows", checked<check::trained_rows, meta::trained_rows>);
+  m.impl("logits_chunks", checked<check::logits_chunks, meta::logits_chunks>);
 }
 
 TORCH_LIBRARY_IMPL(zero, CUDA, m) { zero::cuda::register_kernels(m); }
@@ -102,12 +107,12 @@ TORCH_LIBRARY_IMPL(zero, Autograd, m) { zero::register_gradients(m); }
 
 // Attention records by itself what it needs: one function with autograd and below it.
 TORCH_LIBRARY_IMPL(zero, CompositeImplicitAutograd, m) {
-  m.impl("attention", zero::attention_operation<zero::composed::attention>);
+  m.impl("attention", zero::checked_attention<zero::composed::attention>);
 }
-TORCH_LIBRARY_IMPL(zero, CPU, m) { m.impl("attention", zero::attention_operation<zero::cpu::attention>); }
-TORCH_LIBRARY_IMPL(zero, AutogradCPU, m) { m.impl("attention", zero::attention_operation<zero::cpu::attention>); }
-TORCH_LIBRARY_IMPL(zero, Meta, m) { m.impl("attention", zero::attention_operation<zero::meta::attention>); }
-TORCH_LIBRARY_IMPL(zero, AutogradMeta, m) { m.impl("attention", zero::attention_operation<zero::meta::attention>); }
+TORCH_LIBRARY_IMPL(zero, CPU, m) { m.impl("attention", zero::checked_attention<zero::cpu::attention>); }
+TORCH_LIBRARY_IMPL(zero, AutogradCPU, m) { m.impl("attention", zero::checked_attention<zero::cpu::attention>); }
+TORCH_LIBRARY_IMPL(zero, Meta, m) { m.impl("attention", zero::checked_attention<zero::meta::attention>); }
+TORCH_LIBRARY_IMPL(zero, AutogradMeta, m) { m.impl("attention", zero::checked_attention<zero::meta::attention>); }
 TORCH_LIBRARY_IMPL(zero, CUDA, m) { zero::cuda::register_attention(m); }
 TORCH_LIBRARY_IMPL(zero, AutogradCUDA, m) { zero::cuda::register_attention(m); }
 
@@ -199,7 +204,7 @@ at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b, const at::Te
 at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch) {
   ZERO_CHECK(qkv.size(-1) == shape.qkv_width(), "qkv does not have the width of its heads");
   static const auto rows = operation<signature::table_rows>("zero::table_rows");
-  static const auto op = operation<decltype(attention_operation<composed::attention>)>("zero::attention");
+  static const auto op = operation<signature::attention_operation>("zero::attention");
   const std::int64_t length = rows.call(qkv, if_defined(batch.positions));
   const Rotary::Table table = rotary.table(length, qkv.scalar_type(), qkv.device());
   const at::Tensor turned = rotary.rows(qkv, batch.positions, batch.documents, length);

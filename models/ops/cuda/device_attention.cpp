@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/numbers/number_types.h"
-#include "models/ops/backends.h"
+#include "models/ops/checks.h"
 #include "models/ops/cuda/device_operators.h"
 #include "models/ops/cuda/rotary_launchers.h"
 
@@ -120,6 +120,8 @@ at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, const R
 
 }  // namespace
 
-void register_attention(torch::Library& library) { library.impl("attention", attention_operation<attention>); }
+void register_attention(torch::Library& library) {
+  library.impl("attention", checked<check::attention, attention_operation<attention>>);
+}
 
 }  // namespace zero::cuda

@@ -5,9 +5,8 @@
 #include <c10/core/DeviceGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
-#include "base/error.h"
 #include "base/numbers/number_types.h"
-#include "models/ops/backends.h"
+#include "models/ops/checks.h"
 #include "models/ops/cuda/lt_product.h"
 #include "models/ops/cuda/row_launchers.h"
 #include "models/ops/head_rows.h"
@@ -51,7 +50,6 @@ namespace device {  // beside the launchers' names
 
 TensorPair rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
   const c10::OptionalDeviceGuard guard(x.device());
-  check_norm(x, weight);
   if (!takes(x, weight)) return composed::rms_norm(x, weight, eps);
   const at::Tensor y = at::empty_like(x), rstd = at::empty({x.size(0)}, precise(x));
   rms_norm(RmsNormJob{x.const_data_ptr(), weight.const_data_ptr(), y.data_ptr(), rstd.data_ptr<float>(), x.size(0),
@@ -62,7 +60,6 @@ TensorPair rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
 
 at::Tensor rms_norm_again(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd) {
   const c10::OptionalDeviceGuard guard(x.device());
-  check_norm(x, weight, rstd);
   if (!takes(x, weight)) return composed::rms_norm_again(x, weight, rstd);
   const at::Tensor y = at::empty_like(x);
   rms_norm(RmsNormJob{x.const_data_ptr(), weight.const_data_ptr(), y.data_ptr(), rstd.data_ptr<float>(), x.size(0),
@@ -74,10 +71,6 @@ at::Tensor rms_norm_again(const at::Tensor& x, const at::Tensor& weight, const a
 TensorPair rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
                              const at::Tensor& rstd, bool want_weight, const std::optional<at::Tensor>& beside) {
   const c10::OptionalDeviceGuard guard(x.device());
-  check_norm(x, weight, rstd);
-  ZERO_CHECK(dy.sizes() == x.sizes() && dy.device() == x.device(), "a norm's gradient has the shape of its rows");
-  ZERO_CHECK(!beside || (beside->sizes() == x.sizes() && beside->device() == x.device()),
-             "what is added to a norm's gradient has the shape of its rows");
   if (!takes(x, weight) || !takes_beside(x, dy) || (beside && !takes_beside(x, *beside)))
     return composed::rms_norm_backward(dy, x, weight, rstd, want_weight, beside);
   const at::Tensor dx = at::empty_like(x);
@@ -95,7 +88,6 @@ TensorPair rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at
 
 at::Tensor swiglu(const at::Tensor& gate_up) {
   const c10::OptionalDeviceGuard guard(gate_up.device());
-  check_gate_up(gate_up);
   if (!takes_rows(gate_up)) return composed::swiglu(gate_up);
   const at::Tensor y = at::empty({gate_up.size(0), gate_up.size(1) / 2}, gate_up.options());
   swiglu(SwigluJob{gate_up.const_data_ptr(), nullptr, y.data_ptr(), y.size(0), int(y.size(1))}, stream_for(gate_up));
@@ -104,7 +96,6 @@ at::Tensor swiglu(const at::Tensor& gate_up) {
 
 at::Tensor swiglu_backward(const at::Tensor& dy, const at::Tensor& gate_up) {
   const c10::OptionalDeviceGuard guard(gate_up.device());
-  check_gate_up(gate_up, dy);
   if (!takes_rows(gate_up) || !takes_beside(gate_up, dy)) return composed::swiglu_backward(dy, gate_up);
   const at::Tensor d = at::empty_like(gate_up);
   swiglu(SwigluJob{gate_up.const_data_ptr(), dy.const_data_ptr(), d.data_ptr(), dy.size(0), int(dy.size(1))},
@@ -124,14 +115,12 @@ TensorPair losses_of(const at::Tensor& rows, const at::Tensor& targets, const at
 
 TensorPair cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
   const c10::OptionalDeviceGuard guard(logits.device());
-  check_logits(logits, targets);
   if (!takes_type(logits)) return composed::cross_entropy(logits, targets);
   return losses_of(logits.contiguous(), targets, {});
 }
 
 TensorPair cross_entropy_gradient_(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& scale) {
   const c10::OptionalDeviceGuard guard(logits.device());
-  check_logits(logits, targets);
   if (!takes_type(logits)) return composed::cross_entropy_gradient_(logits, targets, scale);
   const at::Tensor rows = logits.contiguous();
   const TensorPair found = losses_of(rows, targets, scale.to(at::kFloat));
@@ -142,7 +131,6 @@ TensorPair cross_entropy_gradient_(const at::Tensor& logits, const at::Tensor& t
 void cross_entropy_backward_(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse,
                              const at::Tensor& scale) {
   const c10::OptionalDeviceGuard guard(logits.device());
-  check_logits(logits, targets, lse);
   if (!takes_type(logits)) return composed::cross_entropy_backward_(logits, targets, lse, scale);
   const at::Tensor rows = logits.contiguous(), factor = scale.to(at::kFloat);
   cross_entropy_backward(CrossEntropyJob{rows.data_ptr(), targets.const_data_ptr<std::int64_t>(), lse.data_ptr<float>(),
@@ -155,7 +143,6 @@ at::Tensor dropout_mask(const at::Tensor& z, double dropout, std::int64_t seed, 
                         std::int64_t sequence) {
   const c10::OptionalDeviceGuard guard(z.device());
   if (!takes_type(z)) return composed::dropout_mask(z, dropout, seed, first_sample, sequence);
-  ZERO_CHECK(z.dim() == 2 && sequence > 0, "dropout takes rows, of sequences of at least one token");
   const at::Tensor mask = at::empty({z.size(0), z.size(1)}, z.options());
   dropout_mask(DropoutMaskJob{mask.data_ptr(), z.size(0), int(z.size(1)), sequence, first_sample,
                               static_cast<std::uint64_t>(seed), dropout_threshold(dropout), kept_scale(dropout)},
@@ -179,7 +166,6 @@ std::vector<std::int64_t> logits_chunks(const at::Tensor& rows, std::int64_t row
 void matrix_product_into(LtProduct& products, const at::Tensor& out, const at::Tensor& a, const at::Tensor& b,
                          bool add) {
   const c10::OptionalDeviceGuard guard(out.device());
-  check_product(a, b, out);
   if (!products.multiply({out, a, b, add ? out : at::Tensor(), {}})) composed::matrix_product_into(out, a, b, add);
 }
 
@@ -188,7 +174,6 @@ at::Tensor matrix_product(LtProduct& products, const at::Tensor& a, const at::Te
   const c10::OptionalDeviceGuard guard(a.device());
   const at::Tensor out = at::empty({a.size(0), b.size(1)}, a.options()), added = residual.value_or(at::Tensor()),
                    beside = bias.value_or(at::Tensor());
-  check_product(a, b, added.defined() ? added : out, beside);
   return products.multiply({out, a, b, added, beside}) ? out : composed::matrix_product(a, b, residual, bias);
 }
 
@@ -196,28 +181,33 @@ at::Tensor matrix_product(LtProduct& products, const at::Tensor& a, const at::Te
 }  // namespace
 
 void register_kernels(torch::Library& library) {
-  library.impl("rms_norm", device::rms_norm);
-  library.impl("rms_norm_again", device::rms_norm_again);
-  library.impl("rms_norm_backward", device::rms_norm_backward);
-  library.impl("swiglu", device::swiglu);
-  library.impl("swiglu_backward", device::swiglu_backward);
-  library.impl("cross_entropy", device::cross_entropy);
-  library.impl("cross_entropy_gradient_", device::cross_entropy_gradient_);
-  library.impl("cross_entropy_backward_", device::cross_entropy_backward_);
-  library.impl("dropout_mask", device::dropout_mask);
-  library.impl("embedding_backward", device::embedding_backward);
-  library.impl("trained_rows", device::trained_rows);
-  library.impl("logits_chunks", device::logits_chunks);
+  library.impl("rms_norm", checked<check::rms_norm, device::rms_norm>);
+  library.impl("rms_norm_again", checked<check::rms_norm_again, device::rms_norm_again>);
+  library.impl("rms_norm_backward", checked<check::rms_norm_backward, device::rms_norm_backward>);
+  library.impl("swiglu", checked<check::swiglu, device::swiglu>);
+  library.impl("swiglu_backward", checked<check::swiglu_backward, device::swiglu_backward>);
+  library.impl("cross_entropy", checked<check::cross_entropy, device::cross_entropy>);
+  library.impl("cross_entropy_gradient_", checked<check::cross_entropy_gradient_, device::cross_entropy_gradient_>);
+  library.impl("cross_entropy_backward_", checked<check::cross_entropy_backward_, device::cross_entropy_backward_>);
+  library.impl("dropout_mask", checked<check::dropout_mask, device::dropout_mask>);
+  library.impl("embedding_backward", checked<check::embedding_backward, device::embedding_backward>);
+  library.impl("trained_rows", checked<check::trained_rows, device::trained_rows>);
+  library.impl("logits_chunks", checked<check::logits_chunks, device::logits_chunks>);
   // Never destroyed: CUDA may be gone by the time that a process destroys what is static.
   auto* products = new LtProduct;
-  library.impl("matrix_product_into", [products](const at::Tensor& out, const at::Tensor& a, const at::Tensor& b,
-                                                 bool add) { device::matrix_product_into(*products, out, a, b, add); });
+  library.impl("matrix_product_into",
+               [products](const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
+                 check::matrix_product_into(out, a, b, add);
+                 device::matrix_product_into(*products, out, a, b, add);
+               });
   library.impl("matrix_product",
                [products](const at::Tensor& a, const at::Tensor& b, const std::optional<at::Tensor>& residual,
                           const std::optional<at::Tensor>& bias) {
+                 check::matrix_product(a, b, residual, bias);
                  return device::matrix_product(*products, a, b, residual, bias);
                });
   library.impl("add_product_", [products](const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
+    check::add_product_(sum, a, b);
     device::matrix_product_into(*products, sum, a.t(), b, true);
   });
 }

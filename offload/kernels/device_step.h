@@ -1,6 +1,6 @@
 #pragma once
-// The optimizer's step on a GPU without waiting for it: norm, clip factor, learning rate, step count and the finding
-// whether all is finite live in device memory, where AdamW reads them. In a build without CUDA the functions of a device
+// The optimizer's step on a GPU without waiting for it: norm, clip factor, step count and the finding whether all is
+// finite live in device memory, where AdamW reads them. In a build without CUDA the functions of a device
 // throw (cuda/absent.cpp).
 #include <ATen/core/Tensor.h>
 
@@ -10,7 +10,7 @@ namespace zero {
 
 /// fp64 [count] in device memory.
 struct StepNumbers {
-  enum Index : int { sum_of_squares, norm, factor, lr, steps, finite, bias1, bias2_root, loss, count };
+  enum Index : int { sum_of_squares, norm, factor, steps, finite, bias1, bias2_root, loss, count };
 };
 
 /// numbers[sum_of_squares] += the sum over a flat fp32, bf16, fp16 or fp64 tensor, accumulated in fp64 in a fixed
@@ -19,7 +19,6 @@ inline constexpr int device_norm_blocks = 1024;
 void device_add_sum_of_squares(const at::Tensor& flat, const at::Tensor& scratch, const at::Tensor& numbers);
 
 struct StepRule {
-  double lr = 1e-3;
   double max_norm = 1.0;  // 0: no clipping
   double loss_scale = 1.0;
   double beta1 = 0.9;
@@ -33,9 +32,8 @@ void device_judge_step(const at::Tensor& numbers, const StepRule& rule);
 /// them has the bits of what the host computes from the factors.
 at::Tensor step_numbers(const StepFactors& factors);
 
-/// AdamW on device memory, its states the two moments, with lr (times lr_scale), step and gradient_scale taken from
-/// `numbers`; nothing where they are not finite. States in fp32 or fp64.
-void device_adamw_update(const OptimizerSpan& span, const StepFactors& factors, double lr_scale,
-                         const at::Tensor& numbers);
+/// AdamW on device memory, its states the two moments, with step and gradient_scale taken from `numbers`; nothing where
+/// they are not finite. States in fp32 or fp64.
+void device_adamw_update(const OptimizerSpan& span, const StepFactors& factors, const at::Tensor& numbers);
 
 }  // namespace zero

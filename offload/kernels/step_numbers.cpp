@@ -11,7 +11,6 @@ at::Tensor step_numbers(const StepFactors& factors) {
   at::Tensor numbers = at::zeros({StepNumbers::count}, at::kDouble);
   auto* const at = numbers.data_ptr<double>();
   at[StepNumbers::factor] = factors.gradient_scale;
-  at[StepNumbers::lr] = factors.lr;
   at[StepNumbers::steps] = steps;
   at[StepNumbers::finite] = 1;
   at[StepNumbers::bias1] = 1 - std::pow(factors.beta1, steps);

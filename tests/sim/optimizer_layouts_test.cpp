@@ -160,6 +160,27 @@ TEST(OptimizerGroups, ARateOfZeroFreezes) {
   }
 }
 
+// A run that stands still but for a group is the run whose other tensors are a group at rate 0.
+TEST(OptimizerGroups, OneTrainsWhereTheRunHasTheRateZero) {
+  for (const OptimizerOptions& options : every_optimizer()) {
+    if (!options.groups.empty()) continue;
+    RunOptions still = run_of(options), moving = run_of(options);
+    still.optimizer.groups = {{{"*embed_tokens*"}, {}, options.lr, {}}};
+    if (options.name == "muon") still.optimizer.groups = {{{"*embed_tokens*"}, {}, {}, {}, 0.003}};
+    moving.optimizer.groups = still.optimizer.groups;
+    moving.optimizer.groups.push_back({{"*"}, {}, 0.0, {}});
+    if (options.name == "muon") moving.optimizer.groups.back().lr_adamw = 0.0;
+    still.optimizer.lr = still.optimizer.lr_adamw = still.lr = 0;
+    for (RunOptions* run : {&still, &moving}) {
+      run->ranks = 2;
+      run->stage = 3;
+    }
+    const RunResult found = run_training(still);
+    EXPECT_LT(found.losses.back(), found.losses.front()) << options.name;
+    EXPECT_EQ(largest_difference(found, run_training(moving)), 0) << options.name;
+  }
+}
+
 TEST(OptimizerGroups, APatternWithoutATensorIsRefused) {
   RunOptions run = run_of({});
   run.optimizer.groups = {{{"model.layers.9.*"}, {}, 0.1, {}}};

@@ -77,8 +77,10 @@ weight_decay = 0.0                           # of whatever matches, vectors too
   adamw8bit run has the run's betas and eps.
 - Of a muon group `lr` is the rate of matrices in blocks. What else it matches AdamW takes, at the group's `lr_adamw`; that is
   the run's where the run's optimizer is muon, else Muon's default.
-- Several prodigy groups share one estimate, which follows the rate of the run, or of the first of them where the run has
-  another optimizer.
+- A rate of a group's own, and `lr_adamw`, is the schedule's part of that rate in every step, whatever the run's `lr`. With
+  `lr = 0` in `[optimizer]` the groups that have one are trained, and the rest stands still.
+- Several prodigy groups share one estimate, which follows the rate of the run, or of the first of them with a rate above 0
+  where the run has another optimizer or the rate 0. A group at rate 0 has no part in it.
 - Refused are a pattern that no trained tensor matches, a group whose tensors are all treated by groups before it, a muon group
   without a matrix in a block, and a rate that none of a group's tensors has.
 )";

@@ -89,15 +89,6 @@ void settle_optimizer(Config& config) {
       throw InputError(where(group) + " lr_adamw: is a setting of muon, and the group's optimizer is " + name);
   check_state_dtype(config, options);
   check_master_dtype(config);
-  if (config.optimizer.lr > 0) return;
-  if (row.name == "muon" && config.optimizer.lr_adamw > 0)
-    throw InputError(config.where("optimizer.lr") +
-                     ": must be above 0 where lr_adamw is, since both follow one schedule");
-  for (const OptimizerGroup& group : options.groups)
-    if (const GroupSettings of = group_settings(options, group);
-        of.lr > 0 || (of.optimizer == "muon" && of.lr_adamw > 0))
-      throw InputError(config.where("optimizer.lr") + ": must be above 0 beside a group with an lr above 0 (" +
-                       where(group) + "), since groups follow the same schedule");
 }
 
 OptimizerOptions optimizer_options_of(const OptimizerConfig& config) {

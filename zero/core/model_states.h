@@ -62,10 +62,11 @@ struct KeptArray {
 
 /// What an update needs beside the gradients. Gradients carry the loss scale.
 struct UpdateRule {
-  double lr = 1e-3;
+  double lr = 1e-3;       // of tensors that have no rate of their own
   double max_norm = 1.0;  // 0: no clipping
   double loss_scale = 1.0;
-  bool reports = true;  // false: nobody asks for the result, and on a GPU nothing is brought to the host
+  bool reports = true;    // false: nobody asks for the result, and on a GPU nothing is brought to the host
+  double schedule = 1.0;  // what rates of groups' own are multiplied by
 };
 
 class ModelStates {
@@ -148,7 +149,7 @@ class ModelStates {
   double gradient_norm();
   double exact_norm();
   void sum_squares_on_device();
-  void step(double learning_rate, double gradient_factor, const at::Tensor* numbers);
+  void step(const StepRates& rates, double gradient_factor, const at::Tensor* numbers);
   void conclude_pass(int pass, const std::vector<UpdatePass>& passes);
   void sum_statistics(const at::Tensor& sums);
   PendingStepResult update_on_device(const UpdateRule& rule, const at::Tensor& losses);

@@ -127,12 +127,12 @@ double ModelStates::gradient_norm() {
 }
 
 // Passes are the same on all ranks, whatever they hold.
-void ModelStates::step(double learning_rate, double gradient_factor, const at::Tensor* numbers) {
+void ModelStates::step(const StepRates& rates, double gradient_factor, const at::Tensor* numbers) {
   std::vector<UpdatePass> passes;
   int most = 0;
   for (int i = 0; i < optimizers_.size(); ++i) {
-    passes.push_back({0, step_factors(optimizers_[i].options(), steps_done_, learning_rate, gradient_factor),
-                      &statistics_[std::size_t(i)], numbers, learning_rate * optimizers_.own_lr_scale(i)});
+    passes.push_back({0, step_factors(optimizers_[i].options(), steps_done_, rates.lr, gradient_factor),
+                      &statistics_[std::size_t(i)], numbers, optimizers_.own_lr(i, rates), rates.schedule});
     most = std::max(most, optimizers_[i].passes());
   }
   const std::vector<ParameterGroup*> trained = groups_.trained();
@@ -185,10 +185,11 @@ PendingStepResult ModelStates::update(const UpdateRule& rule, const at::Tensor& 
   // Some optimizer may read the step's numbers on the device.
   if (on_device())
     numbers_.copy_(step_numbers(step_factors(options_with_device_numbers(), steps_done_, rule.lr, factor)));
-  step(rule.lr, factor, &numbers_);
+  const StepRates rates{rule.lr, rule.schedule};
+  step(rates, factor, &numbers_);
   for (int i = 0; i < optimizers_.size(); ++i) {
     const StepFactors factors =
-        step_factors(optimizers_[i].options(), steps_done_, rule.lr * optimizers_.own_lr_scale(i), factor);
+        step_factors(optimizers_[i].options(), steps_done_, optimizers_.own_lr(i, rates), factor);
     for (auto& told : optimizers_[i].report(factors, statistics_[std::size_t(i)])) result.optimizer.push_back(told);
     if (optimizers_[i].transforms_matrices())
       result.optimizer.emplace_back(optimizers_[i].name() + "_matrices", double(statistics_[std::size_t(i)].tensors()));
@@ -199,9 +200,9 @@ PendingStepResult ModelStates::update(const UpdateRule& rule, const at::Tensor& 
 PendingStepResult ModelStates::update_on_device(const UpdateRule& rule, const at::Tensor& losses) {
   sum_squares_on_device();
   const OptimizerOptions& options = options_with_device_numbers();
-  device_judge_step(numbers_, {rule.lr, rule.max_norm, rule.loss_scale, options.beta1, options.beta2});
+  device_judge_step(numbers_, {rule.max_norm, rule.loss_scale, options.beta1, options.beta2});
   ++steps_done_;
-  step(rule.lr, 1.0, &numbers_);
+  step({rule.lr, rule.schedule}, 1.0, &numbers_);
   if (!rule.reports) return PendingStepResult(StepResult{});
   numbers_.narrow(0, StepNumbers::loss, 1).copy_(losses.sum().view({1}));
   at::Tensor pinned = at::empty({StepNumbers::count}, at::TensorOptions().dtype(at::kDouble).pinned_memory(true));

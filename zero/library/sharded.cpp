@@ -227,6 +227,13 @@ double ShardedModel::Impl::agree_on_step(double lr) {
   return above_0(sum_of_weights(all));
 }
 
+namespace {
+
+/// Rates of groups' own follow the settings' as a schedule, where that is above 0.
+StepRates rates_at(double settings_lr, double lr) { return {lr, settings_lr > 0 ? lr / settings_lr : 1}; }
+
+}  // namespace
+
 Step ShardedModel::Impl::step(double lr) {
   ShardedModule& model = divided("step()");
   if (progress.done == 0) throw InputError("optimizer.step() without a backward() before it");
@@ -234,7 +241,7 @@ Step ShardedModel::Impl::step(double lr) {
   const double total = agree_on_step(lr);
   const bool guarded = progress.guarded;
   progress = {.guarded = guarded};
-  const StepResult result = model.update(lr, max_norm, total);
+  const StepResult result = model.update(rates_at(optimizer.lr, lr), max_norm, total);
   if (options.buffers == Buffers::of_main) share_buffers(*module, mesh.ranks());
   return {result.taken, result.norm};
 }

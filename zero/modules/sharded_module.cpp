@@ -187,9 +187,10 @@ void ShardedModule::weights_changed() const {
     if (!parameter.tensor.is_inference()) parameter.tensor.unsafeGetTensorImpl()->bump_version();
 }
 
-StepResult ShardedModule::update(double lr, double max_norm, double total_weight) {
+StepResult ShardedModule::update(const StepRates& rates, double max_norm, double total_weight) {
   UpdateRule rule;
-  rule.lr = lr;
+  rule.lr = rates.lr;
+  rule.schedule = rates.schedule;
   rule.max_norm = max_norm;
   rule.loss_scale = total_weight;
   const at::Tensor no_loss = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(states_->device()));

@@ -36,7 +36,7 @@ class ShardedModule final : private ParameterWatcher {
   /// parameter has a part in, and whatever backward throws; the step's gradients are then dropped. Collective.
   void backward(const at::Tensor& loss, double weight, MicroBatch micro);
   /// After the last micro-batch. `total_weight`: of all ranks and micro-batches, by which gradients are divided.
-  StepResult update(double lr, double max_norm, double total_weight);
+  StepResult update(const StepRates& rates, double max_norm, double total_weight);
   /// Gives up the step's gradients so far: the next micro-batch is a first one.
   void drop_step();
   /// After others than update() changed the weights. Graphs with the old ones have no backward any more.

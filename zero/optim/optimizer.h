@@ -34,14 +34,13 @@ struct TensorPart {
   std::int64_t begin = 0;  // the span's first element in the flattened tensor
 };
 
-/// The numbers of a step. `lr` and `weight_decay` are those of the span.
+/// The numbers of a step.
 struct UpdateContext {
   int pass = 0;
-  StepFactors factors;
-  TensorPart part;  // where by_tensor(), else nothing
+  StepFactors factors;  // `lr` and `weight_decay` are those of the span
+  TensorPart part;      // where by_tensor(), else nothing
   Statistics* statistics = nullptr;
-  double lr_scale = 1;  // factors.lr is the run's rate times it
-  double own_lr = 0;    // the optimizer's own rate, whichever tensors it is about (OptimizerSet::own_lr_scale)
+  double own_lr = 0;  // the optimizer's own rate, whichever tensors it is about (OptimizerSet::own_lr)
   const at::Tensor* numbers = nullptr;  // StepNumbers of a GPU, for rules that read them there
 };
 
@@ -75,7 +74,7 @@ class Optimizer {
   virtual std::int64_t longest_span(at::DeviceType device) const { return std::int64_t{1} << 40; }
   /// Whether gradients of whole matrices are to be transform()ed between the first pass and the second.
   virtual bool transforms_matrices() const { return false; }
-  /// On a GPU: whether update() takes norm, clip factor and rate from device memory, so that no one waits for them.
+  /// On a GPU: whether update() takes norm, clip factor and step count from device memory, so that no one waits for them.
   virtual bool reads_device_numbers() const { return false; }
 
   /// Numbers of a tensor and of the run. An unnamed one is not in checkpoints.

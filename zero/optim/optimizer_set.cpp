@@ -36,7 +36,11 @@ std::string short_count(std::int64_t number) {
 GroupSettings group_settings(const OptimizerOptions& run, const OptimizerGroup& group) {
   const std::string& name = group.optimizer ? *group.optimizer : run.name;
   const OptimizerOptions& base = name == run.name ? run : optimizer_row(name).defaults;
-  return {name, group.lr.value_or(base.lr), group.lr_adamw.value_or(base.lr_adamw), base.weight_decay};
+  return {.optimizer = name,
+          .lr = group.lr.value_or(base.lr),
+          .lr_adamw = group.lr_adamw.value_or(base.lr_adamw),
+          .has_own_lr = group.lr.has_value() || name != run.name,
+          .weight_decay = base.weight_decay};
 }
 
 std::string where(const OptimizerGroup& group) {
@@ -58,15 +62,19 @@ std::int64_t OptimizerSet::grain(at::ScalarType master) const {
   return most;
 }
 
-double OptimizerSet::own_lr_scale(int optimizer) const { return scale_of((*this)[optimizer].options().lr); }
+double OptimizerSet::own_lr(int optimizer, const StepRates& rates) const {
+  const std::string& name = (*this)[optimizer].name();
+  if (name == options_.name && rates.lr > 0) return rates.lr;
+  for (const Part& part : parts_)
+    if (part.settings.optimizer == name && part.settings.has_own_lr && part.settings.lr > 0)
+      return part.settings.lr * rates.schedule;
+  return 0;
+}
 
 // Settings that are not of the run's own optimizer are defaults, but for the AdamW that takes what that one does not.
 OptimizerOptions OptimizerSet::options_of(const std::string& name) const {
   if (name == options_.name) return options_;
   OptimizerOptions options = optimizer_row(name).defaults;
-  const auto named = std::find_if(options_.groups.begin(), options_.groups.end(),
-                                  [&](const OptimizerGroup& group) { return group.optimizer == name; });
-  if (named != options_.groups.end()) options.lr = group_settings(options_, *named).lr;
   if (name == "adamw" && (options_.name == "muon" || options_.name == "adamw8bit")) {
     options.beta1 = options_.beta1;
     options.beta2 = options_.beta2;
@@ -106,8 +114,12 @@ TensorRule OptimizerSet::rule_of(const std::string& name, const TensorTraits& te
   ++treated.tensors;
   treated.elements += elements;
   names_.insert(tensor.in_block ? names_.begin() : names_.end(), name);
-  const double lr = !takes && part.settings.optimizer == "muon" ? part.settings.lr_adamw : part.settings.lr;
-  TensorRule rule{optimizer, scale_of(lr), decays(tensor.shape) ? part.settings.weight_decay : 0};
+  TensorRule rule{.optimizer = optimizer, .own_lr = {}, .weight_decay = 0};
+  if (!takes && part.settings.optimizer == "muon")
+    rule.own_lr = part.settings.lr_adamw;
+  else if (part.settings.has_own_lr)
+    rule.own_lr = part.settings.lr;
+  if (decays(tensor.shape)) rule.weight_decay = part.settings.weight_decay;
   if (at < options_.groups.size() && options_.groups[at].weight_decay)
     rule.weight_decay = *options_.groups[at].weight_decay;
   return rule;

@@ -9,12 +9,20 @@
 
 namespace zero {
 
+/// The learning rates of one step.
+struct StepRates {
+  double lr = 0;        // of tensors that have none of their own: the run's
+  double schedule = 1;  // what the others' own are multiplied by, the part of its peak that the run's rate is at
+};
+
 /// How a tensor is treated.
 struct TensorRule {
-  int optimizer = 0;    // of the set
-  double lr_scale = 1;  // of the run's learning rate
+  int optimizer = 0;             // of the set
+  std::optional<double> own_lr;  // at the peak of the schedule; none: the run's
+  double lr_scale = 1;           // what either is multiplied by
   double weight_decay = 0;
 
+  double lr(const StepRates& rates) const { return lr_scale * (own_lr ? *own_lr * rates.schedule : rates.lr); }
   bool operator==(const TensorRule&) const = default;
 };
 
@@ -22,6 +30,7 @@ struct TensorRule {
 struct GroupSettings {
   std::string optimizer;
   double lr = 0, lr_adamw = 0;
+  bool has_own_lr = false;  // `lr` is not the run's
   double weight_decay = 0;  // of tensors of two or more dimensions, unless the group has one for all
 };
 
@@ -47,8 +56,9 @@ class OptimizerSet {
 
   /// The most elements of a tensor that share a number in some state: tensors and shards begin at multiples of it.
   std::int64_t grain(at::ScalarType master) const;
-  /// The optimizer's own learning rate over the run's: that of the first group which names it, where the run does not.
-  double own_lr_scale(int optimizer) const;
+  /// The optimizer's own learning rate, whichever tensors it is about: the run's, or where the run has another optimizer or
+  /// the rate 0 that of the first group which has one above 0.
+  double own_lr(int optimizer, const StepRates& rates) const;
 
   int size() const { return int(optimizers_.size()); }
   const Optimizer& operator[](int optimizer) const { return *optimizers_.at(std::size_t(optimizer)); }
@@ -66,7 +76,6 @@ class OptimizerSet {
     Treated own, by_adamw;      // by the optimizer, and what it does not take
   };
 
-  double scale_of(double lr) const { return options_.lr > 0 ? lr / options_.lr : 1; }
   int index_of(const std::string& name);
   OptimizerOptions options_of(const std::string& name) const;
   std::size_t part_of(const std::string& name);

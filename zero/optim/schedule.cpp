@@ -33,11 +33,14 @@ double remaining_part(const ScheduleOptions& o, std::int64_t s) {
 
 }  // namespace
 
+double schedule_part(const ScheduleOptions& options, std::int64_t step_from_0) {
+  if (step_from_0 < options.warmup_steps)
+    return static_cast<double>(step_from_0 + 1) / static_cast<double>(options.warmup_steps);
+  return remaining_part(options, step_from_0);
+}
+
 double learning_rate(const ScheduleOptions& options, std::int64_t step_from_0) {
-  if (step_from_0 < options.warmup_steps) {
-    return options.lr * static_cast<double>(step_from_0 + 1) / static_cast<double>(options.warmup_steps);
-  }
-  return options.lr * remaining_part(options, step_from_0);
+  return options.lr * schedule_part(options, step_from_0);
 }
 
 }  // namespace zero

@@ -15,11 +15,14 @@ struct ScheduleOptions {
   double decay_ratio = 0.2;       // wsd: the last part of steps, which falls linearly to the floor
 };
 
-/// The learning rate of a step counted from 0: lr*(s+1)/warmup_steps in the warm-up, then with
-/// t = (s - warmup_steps) / (steps - warmup_steps) and floor = min_lr_ratio lr times
+/// The part of its peak that a learning rate is at, in a step counted from 0: (s+1)/warmup_steps in the warm-up, then with
+/// t = (s - warmup_steps) / (steps - warmup_steps) and floor = min_lr_ratio
 ///   constant 1;  linear 1 - (1-floor)t;  cosine floor + (1-floor)(1+cos(pi t))/2;
 ///   wsd 1, and over the last decay_ratio*steps steps linearly towards the floor.
 /// Steps at or beyond `steps` get the value at t = 1.
+double schedule_part(const ScheduleOptions& options, std::int64_t step_from_0);
+
+/// The learning rate of a step: lr times that part.
 double learning_rate(const ScheduleOptions& options, std::int64_t step_from_0);
 
 }  // namespace zero

@@ -245,8 +245,11 @@ void Trainer::train_step(std::int64_t step) {
   if (recorder_) recorder_->gradients(step + 1, loss_scale);
   tokens_ += data_.training->input_tokens(step);
   trained_tokens_ += trained;
-  PendingStepResult pending =
-      engine_.update({learning_rate(schedule_, step), config_.training.max_norm, loss_scale}, losses);
+  PendingStepResult pending = engine_.update({.lr = learning_rate(schedule_, step),
+                                              .max_norm = config_.training.max_norm,
+                                              .loss_scale = loss_scale,
+                                              .schedule = schedule_part(schedule_, step)},
+                                             losses);
   issued_.push_back({step, std::move(pending), std::move(each), double(trained), tokens_, trained_tokens_});
   const bool runs_ahead = !engine_.device().is_cpu() && !recorder_ && !validates(step) && !saves_after() &&
                           step + 1 < steps_ && !rule_.watches(step + 1);

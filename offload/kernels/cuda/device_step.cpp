@@ -25,17 +25,16 @@ void device_add_sum_of_squares(const at::Tensor& flat, const at::Tensor& scratch
 }
 
 void device_judge_step(const at::Tensor& numbers, const StepRule& rule) {
-  cuda::judge_step({numbers.data_ptr<double>(), rule.lr, rule.max_norm, rule.loss_scale, rule.beta1, rule.beta2},
+  cuda::judge_step({numbers.data_ptr<double>(), rule.max_norm, rule.loss_scale, rule.beta1, rule.beta2},
                    stream_of(numbers));
 }
 
-void device_adamw_update(const OptimizerSpan& span, const StepFactors& factors, double lr_scale,
-                         const at::Tensor& numbers) {
+void device_adamw_update(const OptimizerSpan& span, const StepFactors& factors, const at::Tensor& numbers) {
   ZERO_CHECK((span.state_type == at::kDouble) == (span.gradient_type == at::kDouble),
              "fp64 states go with fp64 gradients");
   cuda::adamw({span.master, span.states[0], span.states[1], span.gradient, span.weights, number_of(span.state_type),
-               number_of(span.gradient_type), number_of(span.weight_type), span.n, factors.beta1, factors.beta2,
-               factors.eps, factors.weight_decay, lr_scale, numbers.const_data_ptr<double>()},
+               number_of(span.gradient_type), number_of(span.weight_type), span.n, factors.lr, factors.beta1,
+               factors.beta2, factors.eps, factors.weight_decay, numbers.const_data_ptr<double>()},
               stream_of(numbers));
 }
 

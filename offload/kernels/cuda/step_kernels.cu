@@ -11,7 +11,7 @@ namespace {
 constexpr int threads = 256;
 
 // The order of StepNumbers in offload/kernels/device_step.h.
-enum { sum_of_squares, norm, factor, lr, steps, finite, bias1, bias2_root };
+enum { sum_of_squares, norm, factor, steps, finite, bias1, bias2_root };
 
 /// A product that is rounded before it meets a sum, as the CPU's loops round it.
 __device__ inline float rounded_product(float a, float b) { return __fmul_rn(a, b); }
@@ -65,7 +65,6 @@ __global__ void judge_kernel(JudgeJob job) {
   at[finite] = isfinite(at[norm]) ? 1 : 0;
   at[steps] += at[finite];
   at[factor] = (job.max_norm > 0 ? fmin(1.0, job.max_norm / (at[norm] + 1e-6)) : 1.0) / job.loss_scale;
-  at[lr] = job.lr;
   at[bias1] = 1 - pow(job.beta1, at[steps]);
   at[bias2_root] = sqrt(1 - pow(job.beta2, at[steps]));
 }
@@ -75,9 +74,8 @@ template <class S>
 class AdamWStep {
  public:
   __device__ explicit AdamWStep(const AdamWJob& job) {
-    const double rate = job.numbers[lr] * job.lr_scale;
-    scale_ = S(job.numbers[factor]), keep_ = S(1 - rate * job.weight_decay), b1_ = S(1 - job.beta1),
-    beta2_ = S(job.beta2), b2_ = S(1 - job.beta2), step_ = S(rate / job.numbers[bias1]),
+    scale_ = S(job.numbers[factor]), keep_ = S(1 - job.lr * job.weight_decay), b1_ = S(1 - job.beta1),
+    beta2_ = S(job.beta2), b2_ = S(1 - job.beta2), step_ = S(job.lr / job.numbers[bias1]),
     root_ = S(1 / job.numbers[bias2_root]), eps_ = S(job.eps);
   }
 

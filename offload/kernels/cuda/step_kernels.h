@@ -12,7 +12,7 @@ void add_sum_of_squares(const void* flat, Number type, std::int64_t n, double* s
 
 struct JudgeJob {
   double* numbers;  // StepNumbers
-  double lr, max_norm, loss_scale, beta1, beta2;
+  double max_norm, loss_scale, beta1, beta2;
 };
 void judge_step(const JudgeJob& job, void* stream);
 
@@ -24,7 +24,7 @@ struct AdamWJob {
   void* weights;  // null: the master is the weights
   Number state, gradient_type, weight_type;
   std::int64_t n;
-  double beta1, beta2, eps, weight_decay, lr_scale;
+  double lr, beta1, beta2, eps, weight_decay;
   const double* numbers;
 };
 void adamw(const AdamWJob& job, void* stream);

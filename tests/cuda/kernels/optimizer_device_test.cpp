@@ -27,7 +27,7 @@ class Side {
 
   void step(const at::Tensor& gradient, const StepFactors& factors, const at::Tensor* numbers) {
     const at::Tensor own = gradient.flatten().to(p_.device()).clone();
-    UpdateContext context{0, factors, {0, shape_, 0}, &statistics_, 1, factors.lr, numbers};
+    UpdateContext context{0, factors, {0, shape_, 0}, &statistics_, factors.lr, numbers};
     for (; context.pass < optimizer_.passes(); ++context.pass) {
       statistics_.all_sums().zero_();
       optimizer_.update({p_, states_, own, weights_}, context);
@@ -63,7 +63,7 @@ TEST_P(OptimizerOnDevice, TakesTheHostsSteps) {
   for (int step = 1; step <= 3; ++step) {
     const at::Tensor gradient = at::randn({72, 65}, generator, at::kFloat);
     const StepFactors factors = step_factors(options, step, 0.01, 0.5);
-    device_judge_step(numbers, {0.01, 0, 2.0, options.beta1, options.beta2});
+    device_judge_step(numbers, {0, 2.0, options.beta1, options.beta2});
     host.step(gradient, factors, nullptr);
     device.step(gradient, factors, &numbers);
   }

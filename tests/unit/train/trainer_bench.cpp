@@ -256,7 +256,9 @@ std::map<std::string, at::Tensor> train_without(const std::set<std::int64_t>& st
                                  return context;
                                });
       const double rate = learning_rate(schedule_of(config, run.steps), step);
-      EXPECT_TRUE(self.engine.update({rate, config.training.max_norm, 1.0}, loss).wait().taken) << "step " << step + 1;
+      const double part = schedule_part(schedule_of(config, run.steps), step);
+      const UpdateRule rule{.lr = rate, .max_norm = config.training.max_norm, .schedule = part};
+      EXPECT_TRUE(self.engine.update(rule, loss).wait().taken) << "step " << step + 1;
     }
     const auto weights = weights_of(self.engine);
     if (rank == 0) result = weights;

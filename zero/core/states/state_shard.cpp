@@ -75,10 +75,9 @@ void StateShard::update_segment(const UpdatePass& pass, const StateChunk& chunk,
                                 const at::Tensor& weights, const at::Tensor& gradient) {
   const TensorRule& rule = segment.tensor->rule;
   UpdateContext context{.pass = pass.pass, .factors = pass.factors, .part = {}, .statistics = pass.statistics};
-  context.lr_scale = rule.lr_scale;
   context.numbers = pass.numbers;
   context.own_lr = pass.own_lr;
-  context.factors.lr *= rule.lr_scale;
+  context.factors.lr = rule.lr({pass.factors.lr, pass.schedule});
   context.factors.weight_decay = rule.weight_decay;
   const bool wide = wide_.needed();
   const std::int64_t longest =

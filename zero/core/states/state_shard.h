@@ -17,6 +17,7 @@ struct UpdatePass {
   Statistics* statistics = nullptr;
   const at::Tensor* numbers = nullptr;  // StepNumbers of a GPU
   double own_lr = 0;                    // the optimizer's own learning rate
+  double schedule = 1;                  // of StepRates
 };
 
 class StateShard {

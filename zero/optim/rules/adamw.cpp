@@ -73,7 +73,7 @@ class AdamW final : public ElementwiseOptimizer {
     };
   }
   void update_composed(const UpdateSpan& span, const UpdateContext& context) const override {
-    device_adamw_update(flat_span(span), context.factors, context.lr_scale, *context.numbers);
+    device_adamw_update(flat_span(span), context.factors, *context.numbers);
   }
 };
 

@@ -72,7 +72,7 @@ void Prodigy::update(const UpdateSpan& span, const UpdateContext& context) const
 void Prodigy::take_in(const UpdateSpan& span, const UpdateContext& context) const {
   const StepFactors& f = context.factors;
   const double lr = rate(context);
-  if (lr == 0) return;
+  if (lr == 0 || f.lr == 0) return;  // what stands still tells nothing of the distance
   const Kept kept(context.statistics->kept_of_run());
   const at::Tensor& d = kept.d;
   const at::Tensor gradient = scaled_gradient(span, f), sums = context.statistics->sums_of_run();

@@ -9,12 +9,13 @@
 
 namespace zero {
 
-/// Parameters that are treated otherwise than the rest: those whose full name one of the patterns matches.
+/// Parameters that are treated otherwise than the rest: those whose full name one of the patterns matches. With `lr` = 0
+/// in the optimizer's settings only groups with a rate of their own are trained.
 struct ParameterGroupOptions {
   std::vector<std::string> match;             // as fnmatch(3) has them: * ? [..]; the first group that matches counts
   std::optional<std::string> optimizer = {};  // "adamw", "sgd", ...; none: that of the rest
-  std::optional<double> lr = {};
-  std::optional<double> weight_decay = {};  // of all that match, vectors too
+  std::optional<double> lr = {};              // none: that of the rest, or of another optimizer its default
+  std::optional<double> weight_decay = {};    // of all that match, vectors too
 };
 
 struct AdamWOptions {

@@ -87,8 +87,10 @@ class ShardedOptimizer {
  public:
   /// The next steps scale the gradient down to this L2 norm where it is longer (torch.nn.utils.clip_grad_norm_); 0: none.
   void clip(double max_norm);
-  /// One step at the settings' learning rate, or another, the same on all processes. Before the last micro-batch of an
-  /// accumulation it does nothing. Collective.
+  /// One step at the settings' learning rate, or another, the same on all processes. Rates of groups' own, and Muon's
+  /// lr_adamw, keep their ratio to it: at half the settings' rate they are half of theirs. Where the settings' rate is 0
+  /// they have none to keep, and stay as they are. Before the last micro-batch of an accumulation it does nothing.
+  /// Collective.
   Step step();
   Step step(double lr);
   /// Of the settings: what step(lr) was given counts for that step alone.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/refusals.h"
 
 namespace zero {
 
@@ -15,15 +16,17 @@ Outcome outcome_of(const std::function<void()>& work) {
     work();
     return {};
   } catch (const Error& e) {
-    return {true, e.code(), e.what()};
+    return {true, e.code(), e.what(), false};
   } catch (const InternalError& e) {
-    return {true, ExitCode::failure, text("internal error: ", e.what())};
+    return {true, ExitCode::failure, text("internal error: ", e.what()), false};
   } catch (const c10::Error& e) {
-    return {true, ExitCode::failure, e.what_without_backtrace()};
+    const std::string message = e.what_without_backtrace();
+    const bool refused = message.starts_with(no_raw_pointer);
+    return {true, refused ? ExitCode::bad_input : ExitCode::failure, message, !refused};
   } catch (const std::exception& e) {
-    return {true, ExitCode::failure, e.what()};
+    return {true, ExitCode::failure, e.what(), true};
   } catch (...) {
-    return {true, ExitCode::failure, "an exception of unknown type"};
+    return {true, ExitCode::failure, "an exception of unknown type", true};
   }
 }
 

@@ -14,6 +14,7 @@ struct Outcome {
   bool failed = false;
   ExitCode code = ExitCode::ok;
   std::string message;
+  bool is_foreign = false;  // LibTorch or the program threw it, not this project
 };
 
 /// Runs the work and catches what it throws.

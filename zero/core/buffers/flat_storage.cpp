@@ -4,6 +4,7 @@
 #include <c10/core/StorageImpl.h>
 
 #include "base/error.h"
+#include "base/refusals.h"
 
 namespace zero {
 namespace {
@@ -16,9 +17,9 @@ void refuse_raw_pointers(Storage& storage, bool refuse) {
   if constexpr (requires { storage.clear_data_ptr_access_error_msg_(); }) {
     if (refuse)
       storage.release_data_and_set_meta_custom_data_ptr_error_msg_(
-          "a raw pointer to a sharded parameter whose memory is not there: at stage 3 it comes with the operations "
-          "that use the parameter, and goes again. Use operations, or read the parameter inside of "
-          "for_each_parameter()");
+          std::string(no_raw_pointer) +
+          ", whose memory comes with the operations that use it at stage 3, and goes again. Give operations or "
+          "weight.clone() in its place; model.save() is torch::save() of a sharded model");
     else
       storage.clear_data_ptr_access_error_msg_();
   }
@@ -51,6 +52,11 @@ void FlatStorage::point_to(void* memory, std::int64_t bytes) {
                                       : c10::DataPtr(memory, tensor_.device()));
   storage->set_nbytes(static_cast<std::size_t>(bytes));
   if (owner_) refuse_raw_pointers(*storage, memory == nullptr && bytes_ > 0);
+}
+
+void point_at(const at::Tensor& tensor, const at::Tensor& data) {
+  if (tensor.is_meta() == data.is_meta()) return tensor.set_data(data);
+  tensor.unsafeGetTensorImpl()->shallow_copy_from(data.getIntrusivePtr());
 }
 
 void FlatStorage::attach(void* memory) {

@@ -43,4 +43,7 @@ class FlatStorage {
   bool attached_ = false;
 };
 
+/// The tensor object has the data of another one from now on (set_data()). One may be on Meta, which LibTorch refuses.
+void point_at(const at::Tensor& tensor, const at::Tensor& data);
+
 }  // namespace zero

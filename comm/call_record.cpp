@@ -3,6 +3,8 @@
 #include <cctype>
 #include <sstream>
 
+#include "comm/call_names.h"
+
 namespace zero {
 
 const char* name_of(Phase phase) {
@@ -57,6 +59,26 @@ const char* name_of(CollectiveKind kind) {
   return "unknown";
 }
 
+namespace {
+
+/// The call of a program that leads to the phase, as it reads before the name of a module.
+std::string call_on(Phase phase, const std::string& name) {
+  switch (phase) {
+    case Phase::other:
+      return name;
+    case Phase::reduce:
+      return "backward of " + name;
+    case Phase::setup:
+      return "sharding of " + name;
+    case Phase::gather_updated:
+      return "step of " + name;
+    default:
+      return std::string(name_of(phase)) + " of " + name;
+  }
+}
+
+}  // namespace
+
 std::string CallRecord::type_name() const {
   std::string name = at::toString(type);
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -69,6 +91,10 @@ std::string CallRecord::describe() const {
   if (has_data()) out << " of " << numel << ' ' << type_name();
   if (kind == CollectiveKind::broadcast || kind == CollectiveKind::recv) out << " from rank " << peer;
   if (kind == CollectiveKind::send) out << " to rank " << peer;
+  if (const std::string* name = names ? names->find(tag.unit) : nullptr) {
+    out << " (" << call_on(tag.phase, *name) << ')';
+    return out.str();
+  }
   out << " (" << name_of(tag.phase);
   if (tag.unit >= 0) out << ", unit " << tag.unit;
   if (tag.group >= 0) out << ", group " << tag.group;

@@ -26,11 +26,15 @@ const char* name_of(Phase phase);
 /// What a call is for: travels with it into logs, desync reports, traces and fault plans.
 struct CallTag {
   Phase phase = Phase::other;
-  int unit = -1;   // index in the chain, -1 when none
+  int unit = -1;   // index in the chain, or a number of CallNames; -1 when none
   int group = -1;  // index of the parameter group, -1 when none
 
   bool operator==(const CallTag&) const = default;
 };
+
+class CallNames;
+
+class CallNames;
 
 enum class CollectiveKind : std::uint8_t {
   all_gather,
@@ -54,10 +58,12 @@ struct CallRecord {
   at::ScalarType type = at::kByte;  // of the data that travels
   int peer = -1;                    // root of a broadcast, other side of send and recv
   CallTag tag;
+  const CallNames* names = nullptr;  // of this process; null: units are told by their numbers
 
   bool has_data() const { return kind != CollectiveKind::barrier && kind != CollectiveKind::split; }
   std::string type_name() const;  // "bfloat16"
-  /// One line for people: "#12 reduce_scatter of 589824 bfloat16 (backward, unit 3, group 3)".
+  /// One line for people: "#12 reduce_scatter of 589824 bfloat16 (backward, unit 3, group 3)". With names "(backward of
+  /// encoder.layers.3)", or "(world.sum())" where a call has no phase.
   std::string describe() const;
 };
 

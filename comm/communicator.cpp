@@ -89,6 +89,7 @@ CallRecord Communicator::record(CollectiveKind kind, std::int64_t numel, at::Sca
   call.type = type;
   call.peer = peer;
   call.tag = tag;
+  call.names = names_.get();
   if (size_ > 1 && SoleWork::is_under_way())
     throw InputError(text(call.describe(), " over ", size_,
                           " ranks, inside of what one rank does alone while the others wait (on_main(), main_first()): "
@@ -174,6 +175,7 @@ std::unique_ptr<Communicator> Communicator::split(const std::vector<int>& ranks)
   ZERO_CHECK(apart.count(rank_) && apart.size() == ranks.size() && *apart.begin() >= 0 && *apart.rbegin() < size_,
              text("split: ranks of ", size_, ", each once, and rank ", rank_, " itself among them"));
   auto part = do_split(ranks, record(CollectiveKind::split, 0, at::kByte, {}));
+  part->names_ = names_;
   ZERO_CHECK(
       part->size() == int(ranks.size()) && part->rank() == place_in(ranks).key,
       text("split: ranks of one group named it differently; rank ", rank_, " is ", part->rank(), " of ", part->size()));

@@ -19,6 +19,7 @@
 #include <memory>
 #include <vector>
 
+#include "comm/call_names.h"
 #include "comm/call_record.h"
 #include "comm/collective_memory.h"
 #include "comm/failure_handling.h"
@@ -76,6 +77,9 @@ class Communicator {
   /// What goes wrong outside of its calls, and how a failing rank tells of it. Lives as long as the communicator.
   virtual FailureHandling& failures() = 0;
 
+  /// What messages call the units of calls, from now on here and in parts that are split off later.
+  void set_names(std::shared_ptr<const CallNames> names) { names_ = std::move(names); }
+
   /// Called with every record before the call runs, on the calling thread. For traces and tests.
   void set_observer(std::function<void(const CallRecord&)> observer) { observer_ = std::move(observer); }
 
@@ -107,6 +111,7 @@ class Communicator {
   int rank_;
   int size_;
   std::uint64_t sequence_ = 0;
+  std::shared_ptr<const CallNames> names_;
   std::function<void(const CallRecord&)> observer_;
 };
 

@@ -120,6 +120,7 @@ GroupContext ModelStates::make_context() {
   context.storage = options_.storage;
   context.through_host = on_device() || options_.offload.through_host;
   context.watched = options_.watched;
+  context.first_unit = options_.first_unit;
   context.fuse_accumulation = options_.fuse_accumulation && !options_.sums_in_order;
   return context;
 }

@@ -47,6 +47,7 @@ struct StatesOptions {
   /// of handing a tensor of the compute type to autograd. Gradients at rest in a wider type are thereby rounded less
   /// often than at other stages, to other bits. Not where sums are in order.
   bool fuse_accumulation = false;
+  int first_unit = 0;        // its number in the tags of calls; the others follow
   bool save_frozen = false;  // checkpoints hold frozen weights too, where these are plain numbers
 };
 

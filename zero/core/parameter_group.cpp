@@ -43,6 +43,10 @@ ParameterGroup::ParameterGroup(int index, const GroupLayout& layout, const Units
   host_update_.emplace(travels ? host_update_shape() : HostUpdate::Shape(), context_.device);
 }
 
+CallTag ParameterGroup::tag(Phase phase) const {
+  return {phase, spec().spans_model() ? -1 : context_.first_unit + spec().unit, index_};
+}
+
 bool ParameterGroup::owns(ParameterRef parameter) const {
   return std::find(spec().members.begin(), spec().members.end(), parameter) != spec().members.end();
 }
@@ -56,10 +60,10 @@ std::unique_ptr<ShardHome> ParameterGroup::home_of_weights() const {
 
 WeightBuffer ParameterGroup::make_weights() const {
   ShardedBuffer rest(layout_.weights, own_, layout().numel(), ranks(), home_of_weights());
-  const CallTag tag{Phase::other, spec().unit, index_};
-  return WeightBuffer(std::move(rest),
-                      {layout().numel(), precision().compute, context_.device, layout_.format, tag, context_.watched},
-                      context_.weights);
+  return WeightBuffer(
+      std::move(rest),
+      {layout().numel(), precision().compute, context_.device, layout_.format, tag(Phase::other), context_.watched},
+      context_.weights);
 }
 
 GradientBuffer ParameterGroup::make_gradient() const {
@@ -70,8 +74,7 @@ GradientBuffer ParameterGroup::make_gradient() const {
   std::vector<at::Tensor> rungs;
   for (int i = 0; i < layout_.rungs; ++i)
     rungs.push_back(sums.memory().allocate(layout().shard_numel(), precision().gradient));
-  const CallTag tag{Phase::other, spec().unit, index_};
-  return GradientBuffer(std::move(rest), {layout().numel(), precision().compute, precision().sum, tag},
+  return GradientBuffer(std::move(rest), {layout().numel(), precision().compute, precision().sum, tag(Phase::other)},
                         context_.gradients, *context_.replicas, std::move(rungs));
 }
 
@@ -134,7 +137,7 @@ void ParameterGroup::point_leaves(const Units& units, const at::Tensor& flat) {
     const std::int64_t offset = layout().parameter_offset(i);
     const at::Tensor leaf_of_group = make_leaf(flat, offset, parameter);
     if (parameter.given)
-      parameter.tensor.set_data(leaf_of_group);
+      point_at(parameter.tensor, leaf_of_group);
     else
       parameter.tensor = leaf_of_group;
     Leaf leaf{member, parameter.tensor, {}, {offset, parameter.numel()}, {}};

@@ -45,6 +45,7 @@ struct GroupContext {
   bool through_host =
       false;             // what is held elsewhere is in other memory than the device's: it is copied there and back
   bool watched = false;  // somebody will watch the weights
+  int first_unit = 0;    // its number in the tags of calls
   bool fuse_accumulation = false;  // matrix products write to gradients that are held whole
 };
 
@@ -70,6 +71,9 @@ class ParameterGroup {
   void load(WeightSource& source);
   /// The same before others are told: WeightBuffer::gather_updated() must follow. Of plain numbers it is not collective.
   void read(WeightSource& source);
+  /// At rest, of weights, and of the gradient of a trained group.
+  std::int64_t weight_bytes() const { return layout_.format->rest_bytes(); }
+  std::int64_t gradient_bytes() const { return spec().trainable ? layout_.rest_gradient_bytes() : 0; }
   /// The most that load() holds beside the group, in bytes of host memory, and that an export of the weights does.
   std::int64_t load_bytes() const { return layout_.format->encode_bytes(); }
   std::int64_t export_bytes() const;
@@ -140,6 +144,7 @@ class ParameterGroup {
   };
 
   Communicator& ranks() const { return *context_.sharing; }
+  CallTag tag(Phase phase) const;
   const Precision& precision() const { return layout_.precision; }
   bool has_master() const { return !states_.empty() && states_.front()->has_master(); }
   bool stores_weights() const { return layout_.weights == Placement::sharded && context_.weight_store; }

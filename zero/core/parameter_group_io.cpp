@@ -156,7 +156,7 @@ WeightReader ParameterGroup::reader_of(WeightSource& source) const {
     read_range_as(source, type, {begin, count}, blocks);
   };
   reader.gather = [this](const at::Tensor& all, const at::Tensor& own) {
-    if (weights_.is_sharded()) ranks().all_gather_into(all, own, {Phase::setup, spec().unit, index_});
+    if (weights_.is_sharded()) ranks().all_gather_into(all, own, tag(Phase::setup));
   };
   return reader;
 }
@@ -229,7 +229,7 @@ at::Tensor ParameterGroup::joined(const TensorSpec& spec, const at::Tensor& slic
   Communicator& slices = *context_.slices;
   if (!spec.cut || slices.size() == 1) return slice.view(spec.shape);
   const at::Tensor all = slices.memory().allocate(slices.size() * slice.numel(), slice.scalar_type());
-  slices.all_gather_into(all, slice.contiguous(), {Phase::save, this->spec().unit, index_});
+  slices.all_gather_into(all, slice.contiguous(), tag(Phase::save));
   std::vector<std::int64_t> shape = spec.shape;
   shape.insert(shape.begin(), slices.size());
   return at::cat(all.view(shape).unbind(0), spec.cut->dim);
@@ -240,7 +240,7 @@ void ParameterGroup::export_flat(const at::Tensor& own, const TensorSink& sink) 
   if (own.numel() != layout().numel()) {
     full = context_.device.is_cpu() ? at::empty({layout().numel()}, own.options())
                                     : ranks().memory().allocate(layout().numel(), own.scalar_type());
-    ranks().all_gather_into(full, own, {Phase::save, spec().unit, index_});
+    ranks().all_gather_into(full, own, tag(Phase::save));
   }
   for (const FlatTensor& tensor : layout().tensors()) {
     const at::Tensor value = joined(tensor.spec, full.narrow(0, tensor.offset, tensor.spec.numel())).to(at::kCPU);

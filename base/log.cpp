@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include <memory>
+#include <string_view>
 #include <utility>
 
 namespace zero {
@@ -28,19 +29,6 @@ spdlog::level::level_enum level_of(LogLevel level) {
 
 constexpr const char* on_output = "zero on standard output";
 
-/// The process's loggers: spdlog's registry owns them, so that libraries linked twice still share them.
-std::shared_ptr<spdlog::logger> logger(const char* name = "zero") {
-  if (auto known = spdlog::get(name)) return known;
-  try {
-    auto made = name == on_output ? spdlog::stdout_logger_mt(name) : spdlog::stderr_logger_mt(name);
-    made->set_pattern("%v");
-    made->flush_on(spdlog::level::debug);
-    return made;
-  } catch (const spdlog::spdlog_ex&) {  // another thread was faster
-    return spdlog::get(name);
-  }
-}
-
 /// What stands for %* in a pattern.
 class Opening : public spdlog::custom_flag_formatter {
  public:
@@ -55,21 +43,51 @@ class Opening : public spdlog::custom_flag_formatter {
   std::function<std::string()> opening_;
 };
 
+/// "warning: " or "error: ", what stands for %~ in a pattern.
+class Mark : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& line, const std::tm&, spdlog::memory_buf_t& out) override {
+    const std::string_view mark = line.level == spdlog::level::warn  ? "warning: "
+                                  : line.level == spdlog::level::err ? "error: "
+                                                                     : "";
+    out.append(mark.data(), mark.data() + mark.size());
+  }
+  std::unique_ptr<spdlog::custom_flag_formatter> clone() const override { return std::make_unique<Mark>(); }
+};
+
+std::unique_ptr<spdlog::pattern_formatter> make_formatter(const std::string& pattern,
+                                                          std::function<std::string()> opening = {}) {
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<Mark>('~').add_flag<Opening>('*', std::move(opening)).set_pattern(pattern);
+  return formatter;
+}
+
+/// The process's loggers: spdlog's registry owns them, so that libraries linked twice still share them.
+std::shared_ptr<spdlog::logger> logger(const char* name = "zero") {
+  if (auto known = spdlog::get(name)) return known;
+  try {
+    auto made = name == on_output ? spdlog::stdout_logger_mt(name) : spdlog::stderr_logger_mt(name);
+    made->set_formatter(make_formatter("%~%v"));
+    made->flush_on(spdlog::level::debug);
+    return made;
+  } catch (const spdlog::spdlog_ex&) {  // another thread was faster
+    return spdlog::get(name);
+  }
+}
+
 }  // namespace
 
 void start_log(int rank, int size, LogLevel level) {
   auto log = logger();
   const bool first = rank == 0;
   log->set_level(first ? level_of(level) : std::max(level_of(level), spdlog::level::warn));
-  log->set_pattern(size == 1 || first ? "%v" : "[rank " + std::to_string(rank) + "] %v");
+  log->set_formatter(make_formatter(size == 1 || first ? "%~%v" : "%~rank " + std::to_string(rank) + ": %v"));
 }
 
 void log_to_standard_output() { logger(on_output)->set_level(logger()->level()); }
 
 void open_log_lines_with(std::function<std::string()> opening) {
-  auto formatter = std::make_unique<spdlog::pattern_formatter>();
-  formatter->set_pattern("%v");
-  if (opening) formatter->add_flag<Opening>('*', std::move(opening)).set_pattern("%*%v");
+  const auto formatter = make_formatter(opening ? "%*%~%v" : "%~%v", opening);
   for (const auto& log : {logger(), spdlog::get(on_output)})
     if (log) log->set_formatter(formatter->clone());
 }
@@ -78,9 +96,7 @@ void log_line(LogLevel level, const std::string& text) {
   auto log = level < LogLevel::warning ? spdlog::get(on_output) : nullptr;
   if (!log) log = logger();
   if (!log->should_log(level_of(level))) return;
-  // The text goes in as an argument: braces in it are not a format.
-  const char* mark = level == LogLevel::warning ? "warning: " : level == LogLevel::error ? "error: " : "";
-  log->log(level_of(level), "{}{}", mark, text);
+  log->log(level_of(level), "{}", text);  // braces in it are not a format
 }
 
 }  // namespace zero

@@ -89,16 +89,17 @@ struct Messages::Impl {
 
   /// A rank of the group as people know it.
   struct Identity {
-    int world_rank;
+    int named_rank;
     std::array<char, 60> node;
     std::string node_name() const { return node.data(); }
   };
   std::vector<Identity> identities;
   bool several_nodes = false;
 
-  void learn_names() {
+  void learn_names(std::optional<int> named_rank) {
     Identity own{};
-    MPI_Comm_rank(MPI_COMM_WORLD, &own.world_rank);
+    MPI_Comm_rank(MPI_COMM_WORLD, &own.named_rank);
+    own.named_rank = named_rank.value_or(own.named_rank);
     gethostname(own.node.data(), own.node.size() - 1);
     identities.resize(static_cast<std::size_t>(size));
     check_mpi(MPI_Allgather(&own, sizeof own, MPI_BYTE, identities.data(), sizeof own, MPI_BYTE, comm),
@@ -109,7 +110,7 @@ struct Messages::Impl {
 
   std::string name(int r) const {
     const Identity& identity = identities[static_cast<std::size_t>(r)];
-    return text("rank ", identity.world_rank, several_nodes ? " on node " + identity.node_name() : "");
+    return text("rank ", identity.named_rank, several_nodes ? " on node " + identity.node_name() : "");
   }
 
   /// Gives up: receives are cancelled, so that MPI writes no more into memory that may go away.
@@ -151,9 +152,9 @@ struct Messages::Impl {
   }
 };
 
-Messages::Messages(int handle, std::chrono::duration<double> deadline) : impl_(std::make_unique<Impl>()) {
+Messages::Messages(int handle, const MpiOptions& options) : impl_(std::make_unique<Impl>()) {
   impl_->comm = MPI_Comm_f2c(handle);
-  impl_->deadline = deadline;
+  impl_->deadline = options.deadline;
   check_mpi(MPI_Comm_set_errhandler(impl_->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check_mpi(MPI_Comm_rank(impl_->comm, &impl_->rank), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(impl_->comm, &impl_->size), "MPI_Comm_size");
@@ -161,7 +162,7 @@ Messages::Messages(int handle, std::chrono::duration<double> deadline) : impl_(s
   int known = 0;
   MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &largest, &known);  // the library's; a group that was split lacks it
   if (known) impl_->largest_tag = std::min(*largest, 1 << 30);
-  impl_->learn_names();
+  impl_->learn_names(options.named_rank);
 }
 
 Messages::~Messages() {

@@ -1,11 +1,11 @@
 #pragma once
 // Point-to-point messages of a group of MPI ranks: any length, started without waiting, finished within a deadline.
-#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
 
 #include "comm/communicator.h"
+#include "comm/mpi/mpi_communicator.h"
 
 namespace zero {
 
@@ -13,12 +13,12 @@ class Messages {
  public:
   /// A group is named by its Fortran handle (MPI_Comm_c2f), so that no header needs MPI's. Takes the group over and
   /// frees it at the end.
-  Messages(int handle, std::chrono::duration<double> deadline);
+  Messages(int handle, const MpiOptions& options);
   ~Messages();
 
   int rank() const;
   int size() const;
-  /// Of rank r of the group, as people know it: "rank 5", its rank in the job, and its node where there are several.
+  /// Of rank r of the group, as people know it: "rank 5", its rank in the job (MpiOptions::named_rank), and its node where there are several.
   std::string name(int r) const;
   int handle() const;
 

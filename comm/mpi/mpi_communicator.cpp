@@ -29,16 +29,16 @@ bool on_one_node(const Messages& messages) {
 }
 
 /// Messages of the same ranks that meet no others.
-std::shared_ptr<Messages> duplicate(int handle, std::chrono::duration<double> deadline) {
+std::shared_ptr<Messages> duplicate(int handle, const MpiOptions& options) {
   MPI_Comm own = MPI_COMM_NULL;
   check_mpi(MPI_Comm_dup(MPI_Comm_f2c(handle), &own), "MPI_Comm_dup");
-  return std::make_shared<Messages>(MPI_Comm_c2f(own), deadline);
+  return std::make_shared<Messages>(MPI_Comm_c2f(own), options);
 }
 
 /// By messages, for what takes a rank a while: making the segment must not run into a short deadline of collectives.
 std::unique_ptr<Communicator> make_patient(const Messages& messages, MpiOptions options) {
   options.deadline = std::max(options.deadline, std::chrono::duration<double>(60));
-  return std::make_unique<MessageCommunicator>(duplicate(messages.handle(), options.deadline), options);
+  return std::make_unique<MessageCommunicator>(duplicate(messages.handle(), options), options);
 }
 
 /// The segment of the group, on all ranks or on none. Collective.
@@ -86,7 +86,7 @@ std::unique_ptr<Communicator> make_mpi_group(std::shared_ptr<Messages> messages,
 }
 
 std::unique_ptr<Communicator> make_mpi_communicator(int handle, const MpiOptions& options) {
-  return make_mpi_group(duplicate(handle, options.deadline), options);
+  return make_mpi_group(duplicate(handle, options), options);
 }
 
 int mpi_world_handle() { return MPI_Comm_c2f(MPI_COMM_WORLD); }

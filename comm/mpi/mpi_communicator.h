@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 
 #include "comm/communicator.h"
 
@@ -14,7 +15,8 @@ enum class SharedMemory { automatic, on, off };
 struct MpiOptions {
   std::chrono::duration<double> deadline{300};  // longest wait for other ranks in one call
   SharedMemory shared_memory = SharedMemory::automatic;
-  int slots = 4;  // of the shared window, per rank
+  std::optional<int> named_rank;  // of this process in messages; none: its rank in MPI_COMM_WORLD
+  int slots = 4;                  // of the shared window, per rank
   std::size_t slot_bytes = std::size_t{512} << 10;
 };
 

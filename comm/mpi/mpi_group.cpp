@@ -34,7 +34,7 @@ std::unique_ptr<Communicator> MpiGroup::do_split(const std::vector<int>& ranks, 
   const auto [color, key] = place_in(ranks);
   MPI_Comm part = MPI_COMM_NULL;
   check_mpi(MPI_Comm_split(MPI_Comm_f2c(messages_->handle()), color, key, &part), "MPI_Comm_split");
-  return make_mpi_group(std::make_shared<Messages>(MPI_Comm_c2f(part), options_.deadline), options_);
+  return make_mpi_group(std::make_shared<Messages>(MPI_Comm_c2f(part), options_), options_);
 }
 
 }  // namespace zero

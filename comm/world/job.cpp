@@ -38,6 +38,9 @@ void print_error(const std::string& message) {
 
 struct Job::Impl {
   JobOptions options;
+  bool owns_mpi = false;  // false: the program has started MPI, and ends it
+  MPI_Comm ranks = MPI_COMM_NULL;
+  std::string explanation;  // of failures
   int rank = 0, size = 1, local_rank = 0, local_size = 1, node = 0, nodes = 1, cores = 1;
   CoreSet node_cores;
   std::unique_ptr<Communicator> control;
@@ -54,13 +57,22 @@ struct Job::Impl {
     control.reset();
     int over = 0;
     MPI_Finalized(&over);
-    if (!over) MPI_Finalize();
+    if (over) return;
+    if (owns_mpi) {
+      MPI_Finalize();
+      return;
+    }
+    for (MPI_Comm* group : {&end_group, &ranks})
+      if (*group != MPI_COMM_NULL) MPI_Comm_free(group);
   }
+
+  void start_mpi();
+  void join_mpi();
+  [[noreturn]] void leave_program(int code);
 
   void locate() {
     MPI_Comm local = MPI_COMM_NULL;
-    check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local),
-              "MPI_Comm_split_type");
+    check_mpi(MPI_Comm_split_type(ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local), "MPI_Comm_split_type");
     MPI_Comm_rank(local, &local_rank);
     MPI_Comm_size(local, &local_size);
     int first = rank;
@@ -72,7 +84,7 @@ struct Job::Impl {
     for (const CoreSet& of_rank : of_ranks) node_cores |= of_rank;
     MPI_Comm_free(&local);
     std::vector<int> firsts(size);
-    check_mpi(MPI_Allgather(&first, 1, MPI_INT, firsts.data(), 1, MPI_INT, MPI_COMM_WORLD), "MPI_Allgather");
+    check_mpi(MPI_Allgather(&first, 1, MPI_INT, firsts.data(), 1, MPI_INT, ranks), "MPI_Allgather");
     const std::set<int> distinct(firsts.begin(), firsts.end());
     nodes = static_cast<int>(distinct.size());
     node = static_cast<int>(std::distance(distinct.begin(), distinct.find(first)));
@@ -85,13 +97,14 @@ struct Job::Impl {
   [[gnu::constructor(101)]] static void watch_exit();  // before main()
   static void tell_of_exit();
 
-  int end(const Outcome& own);
+  int end(Outcome own);
   std::vector<OutcomeRecord> all_gather_outcomes(const Outcome& own);
 };
 
 /// All ranks learn how all others ended. A failing rank does not wait long: others may be in a collective that it will
 /// never join.
-int Job::Impl::end(const Outcome& own) {
+int Job::Impl::end(Outcome own) {
+  if (own.is_foreign) own.message += explanation;
   const std::vector<OutcomeRecord> records = all_gather_outcomes(own);
   if (const auto cause = cause_of(records)) {
     std::string message = own.message;
@@ -137,8 +150,18 @@ void Job::Impl::terminate() {
   }
   const Outcome outcome = outcome_of([] { std::rethrow_exception(std::current_exception()); });
   std::fflush(nullptr);
-  const int code = job->end(outcome);
-  job->close();
+  job->leave_program(job->end(outcome));
+}
+
+// A program that has started MPI does not come to its end. Where others than these ranks are in it, they are ended too.
+void Job::Impl::leave_program(int code) {
+  int all = 0, over = 0;
+  MPI_Finalized(&over);
+  if (!over) MPI_Comm_size(MPI_COMM_WORLD, &all);
+  const bool is_all = all == size;
+  close();
+  if (!over && !owns_mpi && !is_all) abort_job(static_cast<ExitCode>(code));
+  if (!over && !owns_mpi) MPI_Finalize();
   _exit(code);
 }
 
@@ -149,12 +172,14 @@ void Job::Impl::watch_exit() { std::atexit(tell_of_exit); }
 void Job::Impl::tell_of_exit() {
   if (!ends_with_uncaught || ends_with_uncaught->size == 1) return;
   const std::string line =
-      text("[rank ", ends_with_uncaught->rank,
-           "] error: the program has ended in the middle of its job, and the launcher "
+      text("error: rank ", ends_with_uncaught->rank,
+           ": the program has ended in the middle of its job, and the launcher "
            "ends the other processes: exit() was called, or the World was never destroyed. Return from main() on all "
            "processes alike, or throw, which ends all of them with one exit code\n");
   std::fputs(line.c_str(), stderr);
 }
+
+void Job::explain_failures(const std::string& explanation) { impl_->explanation = explanation; }
 
 void Job::end_with_uncaught() {
   const std::terminate_handler set = std::set_terminate(Impl::terminate);
@@ -182,21 +207,53 @@ void refuse_lone_task() {
 
 }  // namespace
 
+void Job::Impl::start_mpi() {
+  int provided = 0;
+  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+  owns_mpi = true;
+  ZERO_CHECK(provided >= MPI_THREAD_FUNNELED, "this MPI does not allow threads beside its own");
+  check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  ranks = MPI_COMM_WORLD;
+}
+
+// One thread of a job calls MPI, for which any level is enough on MPI's main thread: others of LibTorch's compute alone.
+void Job::Impl::join_mpi() {
+  owns_mpi = false;
+  int level = MPI_THREAD_SINGLE, is_main = 0;
+  MPI_Query_thread(&level);
+  MPI_Is_thread_main(&is_main);
+  if (level < MPI_THREAD_SERIALIZED && !is_main)
+    throw InputError(
+        "this thread may not call MPI, which the program has started for its main thread alone: make the World on the "
+        "thread that called MPI_Init(), or start MPI by MPI_Init_thread() with MPI_THREAD_SERIALIZED");
+  const MPI_Comm given = options.communicator ? MPI_Comm_f2c(*options.communicator) : MPI_COMM_WORLD;
+  if (given == MPI_COMM_NULL) throw InputError("World::from_communicator(): MPI_COMM_NULL has no processes");
+  check_mpi(MPI_Comm_dup(given, &ranks), "MPI_Comm_dup");
+  check_mpi(MPI_Comm_set_errhandler(ranks, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+}
+
 Job Job::start(JobOptions options) {
   auto impl = std::make_unique<Impl>();
   impl->options = options;
-  int provided = 0;
-  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
-  ZERO_CHECK(provided >= MPI_THREAD_FUNNELED, "this MPI does not allow threads beside its own");
-  check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  MPI_Comm_rank(MPI_COMM_WORLD, &impl->rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &impl->size);
+  int started = 0, over = 0;
+  MPI_Initialized(&started);
+  MPI_Finalized(&over);
+  if (over)
+    throw InputError("MPI has ended in this program, and cannot start again: make the World before MPI_Finalize()");
+  if (options.communicator && !started)
+    throw InputError(
+        "World::from_communicator() before MPI has started: call MPI_Init_thread(), or from_environment()");
+  started ? impl->join_mpi() : impl->start_mpi();
+  MPI_Comm_rank(impl->ranks, &impl->rank);
+  MPI_Comm_size(impl->ranks, &impl->size);
+  impl->options.mpi.named_rank = impl->rank;
   start_log(impl->rank, impl->size);
-  if (impl->size == 1) refuse_lone_task();
+  if (impl->size == 1 && !options.communicator) refuse_lone_task();
   impl->locate();
-  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &impl->end_group), "MPI_Comm_dup");
-  impl->control = make_mpi_communicator(mpi_world_handle(),
-                                        {.deadline = options.control_deadline, .shared_memory = SharedMemory::off});
+  check_mpi(MPI_Comm_dup(impl->ranks, &impl->end_group), "MPI_Comm_dup");
+  impl->control = make_mpi_communicator(
+      MPI_Comm_c2f(impl->ranks),
+      {.deadline = options.control_deadline, .shared_memory = SharedMemory::off, .named_rank = impl->rank});
   return Job(std::move(impl));
 }
 
@@ -234,10 +291,11 @@ std::string Job::node_name() const {
 void Job::configure(const MpiOptions& options) {
   ZERO_CHECK(!impl_->communicator, "the options of the communicator come before its first use");
   impl_->options.mpi = options;
+  impl_->options.mpi.named_rank = impl_->rank;
 }
 
 Communicator& Job::communicator() {
-  if (!impl_->communicator) impl_->communicator = make_mpi_communicator(mpi_world_handle(), impl_->options.mpi);
+  if (!impl_->communicator) impl_->communicator = make_mpi_communicator(MPI_Comm_c2f(impl_->ranks), impl_->options.mpi);
   return *impl_->communicator;
 }
 

@@ -2,6 +2,7 @@
 // The processes of one job: MPI's start and end, who is where, how failures end the job. Owned by main; no globals.
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/core_share.h"
@@ -11,6 +12,8 @@
 namespace zero {
 
 struct JobOptions {
+  /// Whose ranks are the job: the handle (MPI_Comm_c2f) of a communicator of a program that has started MPI; none: all.
+  std::optional<int> communicator;
   MpiOptions mpi;                                        // of communicator()
   std::chrono::duration<double> control_deadline{3600};  // of control(): one rank may read or write for all others
   std::chrono::duration<double> grace{
@@ -19,12 +22,13 @@ struct JobOptions {
 
 class Job {
  public:
-  /// Starts MPI. Without mpirun the job is one rank. One world per process. InputError where a launcher started several
-  /// tasks and MPI knows of this one alone.
+  /// Starts MPI, unless the program has, which then ends it too. Without mpirun the job is one rank. One world per process.
+  /// InputError where a launcher started several tasks and MPI knows of this one alone, where MPI has ended, and on a
+  /// thread that may not call it.
   static Job start(JobOptions options = {});
   Job(Job&&) noexcept;
   Job& operator=(Job&&) noexcept;
-  /// Ends MPI, when the job has not ended yet. Communicators made by split() may live longer, but not be used.
+  /// Ends MPI where the job started it and has not ended yet. Communicators made by split() may live longer, but not be used.
   ~Job();
 
   /// What main() of every program does: starts the job, runs the body, returns the exit code that all ranks agreed
@@ -35,6 +39,8 @@ class Job {
   /// The same for a program that started the job itself: from now on, and while the job lives, what this thread throws and
   /// nobody catches ends the program as run() does. Of one job at a time. An exit() meanwhile is told of, as in run().
   void end_with_uncaught();
+  /// From now on added to what LibTorch or the program throws and nobody catches on this rank; empty: nothing.
+  void explain_failures(const std::string& explanation);
 
   int rank() const;
   int size() const;

@@ -245,7 +245,7 @@ def main():
         ("places", lambda c: c.places()),
         ("golden hybrid stage 3", lambda c: c.bench.golden(3, 2)),
         ("refused alike by all", lambda c: c.failure("alike", 2, [r"error: no such key"])),
-        ("refused by one", lambda c: c.failure("throw", 2, [r"\[rank 3\] error: the file vanished"])),
+        ("refused by one", lambda c: c.failure("throw", 2, [r"error: rank 3: the file vanished"])),
         ("stopped rank", lambda c: c.failure("stop", 1, [rf"(?s)deadline of 2 s passed in #20.*?rank 3 on node {c.cluster.names[1]}"])),
         ("killed rank", lambda c: c.failure("kill", None, [r"task 3: Killed"])),
         ("mpirun in an allocation", lambda c: c.allocation()),

@@ -72,7 +72,7 @@ def check_fp16(place):
     saved = sorted(os.listdir(place.path("out", "checkpoints")))
     assert saved and saved[-1] != "step-00000006", saved
     code, _, said = place.run("--set", "training.precision=fp16", "--set", "optimizer.lr=10000", "--overwrite", ranks=2)
-    assert code == 1 and "warning: step " in said and not re.search(r"\[rank 1\] warning: (step|no checkpoint)", said), (code, said)
+    assert code == 1 and "warning: step " in said and not re.search(r"warning: rank 1: (step|no checkpoint)", said), (code, said)
 
 
 def check_optimizers(place):

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "comm/fake/meta_communicator.h"
 #include "offload/disk/disk_shard_store.h"
 #include "offload/disk/disk_tier.h"
 #include "zero/core/states/matrix_exchange.h"
@@ -30,43 +31,10 @@ class NoShards final : public ShardStore {
 
 }  // namespace
 
-/// Rank 0 of ranks that are not there.
-class MetaRank::Others final : public Communicator, private CollectiveMemory {
- public:
-  Others(int ranks, std::int64_t& largest_sum) : Communicator(0, ranks), largest_sum_(largest_sum) {}
-
-  CollectiveMemory& memory() override { return *this; }
-  FailureHandling& failures() override { return failures_; }
-
- private:
-  at::Tensor allocate(std::int64_t numel, at::ScalarType type) override {
-    return at::empty({numel}, at::TensorOptions().dtype(type).device(at::kMeta));
-  }
-  std::int64_t own_device_bytes() const override { return 0; }
-  void reserve(const std::vector<std::int64_t>&, std::int64_t largest_sum) override {
-    if (size() > 1) largest_sum_ = std::max(largest_sum_, largest_sum);
-  }
-  void do_all_gather(const at::Tensor&, const at::Tensor&, const CallRecord&) override {}
-  void do_reduce_scatter(const at::Tensor&, const at::Tensor&, ReduceOptions, const CallRecord&) override {}
-  void do_all_reduce(const at::Tensor&, ReduceOptions, const CallRecord&) override {}
-  void do_broadcast(const at::Tensor&, int, const CallRecord&) override {}
-  void do_all_to_all(const at::Tensor&, const std::vector<std::int64_t>&, const at::Tensor&,
-                     const std::vector<std::int64_t>&, const CallRecord&) override {}
-  void do_send(const at::Tensor&, int, const CallRecord&) override {}
-  void do_recv(const at::Tensor&, int, const CallRecord&) override {}
-  void do_barrier(const CallRecord&) override {}
-  std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord&) override {
-    return std::make_unique<Others>(int(ranks.size()), largest_sum_);
-  }
-
-  SynchronousFailures failures_;
-  std::int64_t& largest_sum_;
-};
-
 MetaRank::MetaRank(const Chain& chain, EngineOptions options, const RankSetting& setting) : chain_(chain) {
   options.device = at::kMeta;
   options.offload = policy_of(setting);
-  communicator_ = std::make_unique<Others>(setting.mesh.ranks(), largest_sum_);
+  communicator_ = std::make_unique<MetaCommunicator>(setting.mesh.ranks(), &largest_sum_);
   mesh_.emplace(*communicator_, setting.mesh);
   engine_ = std::make_unique<Engine>(chain, *mesh_, options);
 }

@@ -46,7 +46,6 @@ class MetaRank {
   std::int64_t whole_matrices();
 
  private:
-  class Others;
   OffloadPolicy policy_of(const RankSetting& setting);
 
   Chain chain_;

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "zero/modules/gradient_stand_in.h"
 
 namespace zero {
 namespace {
@@ -50,19 +51,21 @@ void GradientCollector::set_hooks(int index) {
     torch::autograd::impl::set_post_acc_grad_hooks(
         parameter.tensor,
         std::make_unique<ArrivalHook>(*this, index, int(group.leaves.size()), parameter.parts.front().name));
-    group.leaves.push_back({parameter.parts.front().name});
+    group.leaves.push_back({parameter.parts.front().name, parameter.tensor, gradient_stand_in(parameter.tensor)});
   }
 }
 
 GradientCollector::~GradientCollector() {
-  for (const Group& group : trained_)
-    for (const ParameterRef& member : group.group->spec().members)
-      torch::autograd::impl::set_post_acc_grad_hooks(
-          groups_.units[std::size_t(member.unit)]->parameters()[std::size_t(member.parameter)].tensor, nullptr);
+  for (Group& group : trained_)
+    for (Leaf& leaf : group.leaves) {
+      torch::autograd::impl::set_post_acc_grad_hooks(leaf.parameter, nullptr);
+      leaf.parameter.mutable_grad().reset();
+    }
 }
 
-void GradientCollector::begin(MicroBatch micro) {
+void GradientCollector::begin(MicroBatch micro, double weight) {
   micro_ = micro;
+  weight_ = weight;
   next_ = 0;
   arrivals_ = 0;
   completed_.clear();
@@ -101,7 +104,21 @@ void GradientCollector::reduce_in_order() {
   }
 }
 
+// In the leaves' type: the bits are then the same at every stage.
+void GradientCollector::weigh(Group& group) const {
+  if (weight_ == 1) return;
+  for (Leaf& leaf : group.leaves) {
+    at::Tensor& gradient = leaf.parameter.mutable_grad();
+    if (!gradient.defined()) continue;
+    if (weight_ == 0)
+      gradient.reset();
+    else
+      gradient.mul_(weight_);
+  }
+}
+
 void GradientCollector::reduce(Group& group) {
+  weigh(group);
   group.group->collect_gradients(group.group->spec().unit, micro_);
   group.group->add_gradients(micro_.first);
 }
@@ -118,6 +135,8 @@ void GradientCollector::finish() {
     groups_.reduce_stream.join();
   }
   in_backward_ = false;
+  for (Group& group : trained_)
+    for (Leaf& leaf : group.leaves) leaf.parameter.mutable_grad() = leaf.stand_in;
 }
 
 // As the first rank's backward had it; groups that it did not finish come last.

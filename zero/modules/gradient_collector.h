@@ -19,8 +19,9 @@ class GradientCollector {
   GradientCollector& operator=(const GradientCollector&) = delete;
 
   /// Before and after the backward of a micro-batch. What leaves hold before it is dropped; a leaf without a gradient
-  /// counts as zeros. Throws InputError where none has one. Collective.
-  void begin(MicroBatch micro);
+  /// counts as zeros. Gradients are multiplied by `weight`; with 0 they are zeros, whatever autograd computes. Afterwards
+  /// leaves hold stand-ins (gradient_stand_in.h). Throws InputError where none has a gradient. Collective.
+  void begin(MicroBatch micro, double weight = 1);
   void finish();
   /// Gives up what the step has so far.
   void drop();
@@ -32,6 +33,7 @@ class GradientCollector {
  private:
   struct Leaf {
     std::string name;
+    at::Tensor parameter, stand_in;
     bool arrived = false;
   };
   struct Group {
@@ -40,6 +42,7 @@ class GradientCollector {
     int missing = 0;
   };
   void set_hooks(int group);
+  void weigh(Group& group) const;
   void reduce(Group& group);
   void reduce_in_order();
   void agree_on_order();
@@ -53,6 +56,7 @@ class GradientCollector {
   bool order_is_known_ = false;
   int arrivals_ = 0;  // in this backward
   MicroBatch micro_;
+  double weight_ = 1;
   bool in_backward_ = false;
 };
 

@@ -23,6 +23,22 @@ bool is_list(const torch::nn::Module& module) {
          dynamic_cast<const torch::nn::SequentialImpl*>(&module);
 }
 
+std::int64_t numel_of(const torch::nn::Module& module) {
+  std::int64_t numel = 0;
+  for (const at::Tensor& parameter : module.parameters()) numel += parameter.defined() ? parameter.numel() : 0;
+  return numel;
+}
+
+/// Elements of parameters that are in lists inside of the module.
+std::int64_t numel_in_lists(const torch::nn::Module& module) {
+  std::int64_t numel = 0;
+  for (const auto& child : module.children()) numel += is_list(*child) ? numel_of(*child) : numel_in_lists(*child);
+  return numel;
+}
+
+/// Such as TransformerEncoder, a list of layers and a norm.
+bool is_mostly_lists(const torch::nn::Module& module) { return 2 * numel_in_lists(module) > numel_of(module); }
+
 std::string joined(const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; }
 
 struct Found {
@@ -35,7 +51,7 @@ class Walk {
  public:
   explicit Walk(const std::vector<std::string>& patterns) : patterns_(patterns), matched_(patterns.size(), false) {}
 
-  /// `opens`: children are units of their own. `above`: patterns that match a module around this one.
+  /// `opens`: children are units of their own, and containers open too. `above`: patterns that match a module around this one.
   void visit(const torch::nn::Module& module, const std::string& path, const std::string& unit, bool opens,
              const std::set<std::size_t>& above = {}) {
     for (const auto& parameter : module.named_parameters(/*recurse=*/false))
@@ -43,13 +59,14 @@ class Walk {
     for (const auto& child : module.named_children()) {
       const std::string child_path = joined(path, child.key());
       const bool list = is_list(*child.value());
+      const bool container = list || (!is_list(module) && is_mostly_lists(*child.value()));
       const std::vector<std::size_t> matching = matches(child_path);
       // A pattern's * stands for dots too: what it matches inside of a module that it matches is that module's.
       std::set<std::size_t> around = above;
       around.insert(matching.begin(), matching.end());
-      const bool begins = patterns_.empty() ? opens && !list : around.size() > above.size();
+      const bool begins = patterns_.empty() ? opens && !list : around.size() > above.size();  // of a container: its own
       const std::size_t before = found_.size();
-      visit(*child.value(), child_path, begins ? child_path : unit, opens && list, around);
+      visit(*child.value(), child_path, begins ? child_path : unit, opens && container, around);
       if (found_.size() > before)
         for (const std::size_t p : matching) matched_[p] = true;
     }
@@ -90,6 +107,9 @@ void check_tensor(const Found& found, const Found& first) {
   if (tensor.scalar_type() != first.tensor.scalar_type())
     refuse(text("is of type ", tensor.scalar_type(), " and ", first.name, " of ", first.tensor.scalar_type(),
                 ": make them one type with module->to(type) before sharding"));
+  if (tensor.is_meta() != first.tensor.is_meta())
+    refuse(text("is on ", tensor.device(), " and ", first.name, " on ", first.tensor.device(),
+                ": build the whole module inside of zero::deferred(), and name no device there"));
   if (tensor.device() != first.tensor.device())
     refuse(text("is on ", tensor.device(), " and ", first.name, " on ", first.tensor.device(),
                 ": move the module with module->to(world.device()) before sharding"));
@@ -151,6 +171,19 @@ void check_memory(const std::vector<Found>& distinct) {
 
 }  // namespace
 
+namespace {
+
+constexpr const char* root_unit = "the module itself";
+constexpr std::int64_t small_unit = 1 << 20;  // bytes, below which nobody needs to part one
+
+std::int64_t numel_of(const ParameterUnit& unit) {
+  std::int64_t numel = 0;
+  for (const Parameter& parameter : unit.parameters()) numel += parameter.numel();
+  return numel;
+}
+
+}  // namespace
+
 class ModuleUnits::Unit final : public ParameterUnit {
  public:
   using ParameterUnit::ParameterUnit;
@@ -180,7 +213,7 @@ ModuleUnits::ModuleUnits(const torch::nn::Module& module, const std::vector<std:
     distinct.push_back(found);
     Unit*& unit = units[found.unit];
     if (!unit) {
-      units_.push_back(std::make_unique<Unit>(found.unit.empty() ? "the module itself" : found.unit));
+      units_.push_back(std::make_unique<Unit>(found.unit.empty() ? root_unit : found.unit));
       unit = static_cast<Unit*>(units_.back().get());
     }
     unit->add(found.name, found.tensor);
@@ -194,6 +227,57 @@ ModuleUnits::ModuleUnits(const torch::nn::Module& module, const std::vector<std:
 void ModuleUnits::freeze() {
   for (const auto& unit : units_)
     for (Parameter& parameter : unit->parameters()) parameter.trainable = false;
+}
+
+namespace {
+
+/// The pattern of units that parts the module of that name into its children, or those of the child that has most of it;
+/// empty: it has none.
+std::string parting_pattern(std::string path, const std::vector<Parameter>& parameters) {
+  for (;;) {
+    const std::string prefix = path.empty() ? "" : path + ".";
+    std::int64_t all = 0;
+    std::map<std::string, std::int64_t> children;
+    std::set<std::string> with_children;
+    for (const Parameter& parameter : parameters) {
+      const std::string& name = parameter.parts.front().name;
+      if (!name.starts_with(prefix)) continue;
+      all += parameter.numel();
+      const std::size_t dot = name.find('.', prefix.size());
+      if (dot == std::string::npos) continue;
+      const std::string child = name.substr(prefix.size(), dot - prefix.size());
+      children[child] += parameter.numel();
+      if (name.find('.', dot + 1) != std::string::npos) with_children.insert(child);
+    }
+    if (children.empty()) return "";
+    const auto largest = std::ranges::max_element(children, {}, [](const auto& child) { return child.second; });
+    if (2 * largest->second <= all || !with_children.contains(largest->first)) return prefix + "*";
+    path = prefix + largest->first;
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> ModuleUnits::large_unit() const {
+  std::int64_t all = 0;
+  for (const auto& unit : units_) all += numel_of(*unit);
+  for (const auto& unit : units_) {
+    const std::int64_t numel = numel_of(*unit), bytes = numel * std::int64_t(c10::elementSize(type_));
+    if (2 * numel <= all || bytes < small_unit) continue;
+    const std::string pattern = parting_pattern(unit->name() == root_unit ? "" : unit->name(), unit->parameters());
+    if (!pattern.empty())
+      return text("unit ", unit->name(), " holds ", 100 * numel / all,
+                  " % of the parameters, and stage 3 gathers all of them at once. Make units of its parts: "
+                  "ShardOptions{.units = {\"",
+                  pattern, "\"}}");
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> ModuleUnits::names() const {
+  std::vector<std::string> names;
+  for (const auto& unit : units_) names.push_back(unit->name());
+  return names;
 }
 
 Units ModuleUnits::units() const {

@@ -1,10 +1,12 @@
 #pragma once
 // ModuleUnits: the parameters of a module in units, each of which comes and goes as a whole. A unit is a named child of
-// the module, or an element of a child that is a list (ModuleList, ModuleDict, Sequential), or what patterns name; what is
-// in none of them is a unit of its own, in front.
+// the module, or what patterns name. A child that is a list (ModuleList, ModuleDict, Sequential) has a unit for each element.
+// A child whose parameters are mostly in lists (TransformerEncoder) is parted like the module itself. Parameters in none
+// of these are a unit of their own, in front.
 #include <torch/nn/module.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,7 @@ class ModuleUnits {
 
   /// In the order of registration.
   Units units() const;
+  std::vector<std::string> names() const;
   /// The parameters with all their names: one that is registered several times stands in its first unit alone.
   struct Named {
     std::string name;
@@ -31,6 +34,8 @@ class ModuleUnits {
     std::string first_name;  // of the same tensor
   };
   const std::vector<Named>& parameters() const { return parameters_; }
+  /// A sentence with the remedy where one unit holds most of the parameters and can be parted.
+  std::optional<std::string> large_unit() const;
   /// None is trained.
   void freeze();
   at::ScalarType type() const { return type_; }

@@ -4,17 +4,18 @@
 #include <ATen/core/grad_mode.h>
 
 #include "base/error.h"
+#include "zero/core/buffers/flat_storage.h"
 
 namespace zero {
 
 ModuleWeights::ModuleWeights(const ModuleUnits& units) {
   const at::NoGradGuard no_grad;
   for (const ModuleUnits::Named& parameter : units.parameters())
-    values_.emplace(parameter.name, parameter.tensor.detach());
+    values_.emplace(parameter.name, parameter.tensor.variable_data());
 }
 
 void ModuleWeights::give_back(const ModuleUnits& units) const {
-  for (ModuleUnits::Named parameter : units.parameters()) parameter.tensor.set_data(values_.at(parameter.name));
+  for (ModuleUnits::Named parameter : units.parameters()) point_at(parameter.tensor, values_.at(parameter.name));
 }
 
 void ModuleWeights::check(const std::vector<TensorSpec>& tensors) {

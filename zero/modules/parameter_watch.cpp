@@ -5,15 +5,16 @@
 #include <torch/library.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "zero/core/buffers/flat_storage.h"
+#include "zero/modules/deferred_tape.h"
 
 namespace zero {
 namespace {
-
-constexpr c10::DispatchKey watch_key = c10::DispatchKey::DeferredInit;
 
 /// Names a protected member through a derived class.
 struct OpenTensorImpl : c10::TensorImpl {
@@ -28,6 +29,7 @@ class Uses {
   void add(const at::Tensor& tensor, bool writes) {
     if (!tensor.defined()) return;
     const auto* mark = static_cast<const WatchedGroup*>(FlatStorage::owner_of(tensor));
+    if (at::isFloatingType(tensor.scalar_type())) (mark ? watched_type_ : other_type_) = tensor.scalar_type();
     if (!mark) return;
     if (!mark->watcher)
       throw InputError(
@@ -47,6 +49,13 @@ class Uses {
         if (element.isTensor()) add(element.toTensor(), writes);
     }
   }
+  /// Why LibTorch may have refused the operation; empty: not for its types.
+  std::string types_that_differ() const {
+    if (!watched_type_ || !other_type_ || *watched_type_ == *other_type_) return "";
+    return text(". The sharded parameter is of ", *watched_type_, " and another argument of ", *other_type_,
+                ": convert the batch to the parameters' type, batch.data.to(zero::bf16) for ShardOptions{.precision = "
+                "zero::bf16}, or leave precision out");
+  }
   void tell(const std::string& operation) const {
     for (const Use& use : uses_)
       use.writes ? use.watcher->before_write(operation, use.groups) : use.watcher->before_read(operation, use.groups);
@@ -64,6 +73,7 @@ class Uses {
     return uses_.emplace_back(Use{watcher});
   }
   std::vector<Use> uses_;
+  std::optional<at::ScalarType> watched_type_, other_type_;  // of floating arguments
 };
 
 /// Of set_data(), which is no operation itself, the check that it begins with is. A tensor's own data are no other ones.
@@ -75,6 +85,7 @@ bool gives_other_data(const c10::OperatorHandle& operation, const torch::jit::St
 }  // namespace
 
 void call_watched(const c10::OperatorHandle& operation, torch::jit::Stack* stack) {
+  if (DeferredTape::call(operation, stack)) return;
   const auto& arguments = operation.schema().arguments();
   const std::size_t first = stack->size() - arguments.size();
   Uses uses;
@@ -86,7 +97,13 @@ void call_watched(const c10::OperatorHandle& operation, torch::jit::Stack* stack
     uses.add((*stack)[first + i], arguments[i].alias_info() && arguments[i].alias_info()->isWrite());
   uses.tell(operation.schema().name());
   const c10::impl::ExcludeDispatchKeyGuard without(watch_key);
-  operation.callBoxed(stack);
+  try {
+    operation.callBoxed(stack);
+  } catch (const c10::Error& error) {
+    const std::string types = uses.types_that_differ(), message = error.what_without_backtrace();
+    if (types.empty() || message.find("type") == std::string::npos) throw;
+    throw InputError(message + types);
+  }
 }
 
 const WatchedGroup& abandoned_group() {

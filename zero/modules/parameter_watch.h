@@ -5,6 +5,7 @@
 // again without the key. Tensors without the key pay nothing.
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <c10/core/DispatchKey.h>
 
 #include <string>
 #include <vector>
@@ -16,6 +17,9 @@ class OperatorHandle;
 namespace zero {
 
 class ParameterWatcher;
+
+/// Of tensors whose operations are told of.
+inline constexpr c10::DispatchKey watch_key = c10::DispatchKey::DeferredInit;
 
 /// What a storage is marked with (FlatStorage::watch()): whose it is, and which group.
 struct WatchedGroup {

@@ -15,7 +15,8 @@ std::string describe(const torch::nn::Module& module, const ModuleUnits& units) 
     lines << "unit " << unit->name() << '\n';
     for (const Parameter& parameter : unit->parameters())
       lines << "parameter " << parameter.parts.front().name << ' ' << parameter.tensor.sizes() << ' '
-            << parameter.tensor.scalar_type() << (parameter.trainable ? "" : ", frozen") << '\n';
+            << parameter.tensor.scalar_type() << (parameter.trainable ? "" : ", frozen")
+            << (parameter.tensor.is_meta() ? ", deferred" : "") << '\n';
   }
   for (const auto& buffer : module.named_buffers())
     if (buffer.value().defined())

@@ -48,20 +48,20 @@ void share_buffers(const torch::nn::Module& module, Communicator& ranks) {
 }
 
 ShardedModule::ShardedModule(torch::nn::Module& module, ModuleUnits units, Mesh& mesh, StatesOptions options,
-                             bool trains)
+                             bool trains, WeightSource* initial)
     : module_(module), units_(std::move(units)) {
   if (!trains) units_.freeze();
   check_same_modules(module, units_, mesh.host());
-  share_parameters(units_, mesh.ranks());
+  if (!initial) share_parameters(units_, mesh.ranks());
   share_buffers(module, mesh.ranks());
-  ModuleWeights initial(units_);
+  ModuleWeights given(units_);
   options.order = UnitOrder::any;
   options.watched = true;
   try {
     states_ = std::make_unique<ModelStates>(units_.units(), mesh, options);
-    states_->load(initial);
+    states_->load(initial ? *initial : given);
   } catch (...) {
-    initial.give_back(units_);
+    given.give_back(units_);
     throw;
   }
   open_ = std::make_unique<OpenGroups>(states_->units());
@@ -164,8 +164,8 @@ void ShardedModule::backward(const at::Tensor& loss, double weight, MicroBatch m
   try {
     check_backward(loss);
     in_backward_ = true;
-    gradients_->begin(micro);
-    loss.backward(at::full_like(loss, weight));
+    gradients_->begin(micro, weight);
+    loss.backward();
     gradients_->finish();
   } catch (...) {
     drop_step();

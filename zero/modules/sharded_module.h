@@ -22,8 +22,10 @@ class ShardedModule final : private ParameterWatcher {
  public:
   /// Every rank's parameters and buffers become those of rank 0. `units`: of the module. `options`: order and watching are set here. Module and mesh
   /// outlive this, and the module is not used afterwards but to be destroyed. Without `trains` there are parameters alone.
-  /// Throws InputError where ranks have other modules. Collective.
-  ShardedModule(torch::nn::Module& module, ModuleUnits units, Mesh& mesh, StatesOptions options, bool trains = true);
+  /// `initial`: values of parameters on Meta; null: those that rank 0's module has. Throws InputError where ranks have other
+  /// modules. Collective.
+  ShardedModule(torch::nn::Module& module, ModuleUnits units, Mesh& mesh, StatesOptions options, bool trains = true,
+                WeightSource* initial = nullptr);
   ~ShardedModule() override;
   ShardedModule(const ShardedModule&) = delete;
   ShardedModule& operator=(const ShardedModule&) = delete;
@@ -32,7 +34,8 @@ class ShardedModule final : private ParameterWatcher {
   /// stage, before anything changes. Uses of parameters are checked so, and for_each_parameter().
   void check_all_take_part(const std::string& call) const;
 
-  /// Gradients of weight x loss are added to those of the step. `loss`: a scalar. Throws InputError for a loss that no
+  /// Gradients of the loss, times the weight, are added to those of the step. Tensors that are no parameters get those of
+  /// the loss itself. `loss`: a scalar. Throws InputError for a loss that no
   /// parameter has a part in, and whatever backward throws; the step's gradients are then dropped. Collective.
   void backward(const at::Tensor& loss, double weight, MicroBatch micro);
   /// After the last micro-batch. `total_weight`: of all ranks and micro-batches, by which gradients are divided.

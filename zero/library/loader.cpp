@@ -25,7 +25,8 @@ std::string told(std::int64_t rows) {
 // What every rank says of its next batch, and why it has none; throws where they differ, but not on a rank that failed.
 void compare(const World& world, std::int64_t mine, const std::string& why) {
   if (world.size() == 1) return;
-  const std::vector<std::int64_t> all = all_gather_number(*world.impl().host, mine);
+  const std::vector<std::int64_t> all =
+      all_gather_number(*world.impl().host, mine, World::Impl::tag(WorldCall::next_batch));
   const auto first = std::ranges::find_if(all, [](std::int64_t one) { return one <= failed; });
   if (first != all.end()) {
     const std::vector<std::string> reasons = all_gather_texts(*world.impl().host, why);
@@ -57,12 +58,26 @@ bool next_batch(const World& world, const std::function<std::optional<std::int64
   });
   compare(world, outcome.failed ? failed - std::int64_t(outcome.code) : rows.value_or(at_end), outcome.message);
   if (failure) std::rethrow_exception(failure);
+  if (!rows) world.impl().explain_failures("");
   return rows.has_value();
+}
+
+RowRange taken_rows(const World& world, std::int64_t rows, bool never_empty) {
+  RowRange own = rows_of_process(rows, world.rank(), world.size());
+  if (never_empty && own.count == 0) own = {0, std::min<std::int64_t>(rows, 1)};
+  const bool empty = own.count == 0;
+  world.impl().explain_failures(
+      empty
+          ? "; this process has no row of its batch, which has fewer rows than there are processes: the loader's option "
+            "{.never_empty = true} gives it one that counts nothing"
+          : "");
+  return own;
 }
 
 void agree_on_loader(const World& world, const char* what, std::int64_t value) {
   if (world.size() == 1) return;
-  const std::vector<std::int64_t> all = all_gather_number(*world.impl().host, value);
+  const std::vector<std::int64_t> all =
+      all_gather_number(*world.impl().host, value, World::Impl::tag(WorldCall::begin_of_loader));
   for (std::size_t r = 1; r < all.size(); ++r)
     if (all[r] != all[0])
       throw InputError("the loaders of the processes differ: process 0 has " + std::to_string(all[0]) + " " + what +

@@ -7,9 +7,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstring>
-#include <iomanip>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -18,6 +19,7 @@
 #include "comm/sum_tree.h"
 #include "zero/library/nn/watched_batch_norm.h"
 #include "zero/library/optimizer_options_of.h"
+#include "zero/library/same_draws.h"
 #include "zero/library/sharded_impl.h"
 #include "zero/library/world_impl.h"
 
@@ -30,18 +32,6 @@ MeshShape shape_of(int ranks, int degree) {
   return MeshShape::hybrid(ranks, degree);
 }
 
-Precision precision_of(at::ScalarType compute) {
-  if (compute == at::kDouble) return {at::kDouble, at::kDouble, at::kDouble, at::kDouble};
-  if (compute == at::kFloat || compute == at::kBFloat16) return {compute, at::kFloat, at::kFloat, at::kFloat};
-  throw InputError(text("precision ", compute, ": parameters are of fp32, fp64 or bf16; choose one by precision"));
-}
-
-/// A weight as the loss's type holds it: what gradients are multiplied by is what they are divided by.
-double in_type_of(const at::Tensor& loss, double weight) {
-  if (loss.scalar_type() != at::kBFloat16) return weight;
-  return double(float(c10::BFloat16(float(weight))));
-}
-
 }  // namespace
 
 ShardedModel::Impl::Impl(std::shared_ptr<torch::nn::Module> module, const World& world, const ShardOptions& options)
@@ -51,62 +41,6 @@ ShardedModel::Impl::Impl(std::shared_ptr<torch::nn::Module> module, const World&
       mesh(*world.impl().ranks, shape_of(world.size(), options.shard_degree), world.impl().host) {
   if (options.stage < 0 || options.stage > 3) throw InputError(text("stage = ", options.stage, ": 0, 1, 2 or 3"));
   if (options.open_groups < 1) throw InputError(text("open_groups = ", options.open_groups, ": at least 1"));
-}
-
-namespace {
-
-/// InputError where states cannot be stored as the options say.
-StateStorage storage_of(const ShardOptions& options, const Precision& precision, const OptimizerOptions& optimizer) {
-  if (options.state_dtype != fp32 && options.state_dtype != bf16)
-    throw InputError(text("state_dtype = ", options.state_dtype, ": zero::fp32 or zero::bf16"));
-  const StateStorage storage{options.state_dtype == bf16, options.master_dtype == Masters::split,
-                             std::uint64_t(options.seed)};
-  if (storage.bf16_states && precision.master != at::kFloat)
-    throw InputError(text("state_dtype = bf16: rounds the fp32 states of fp32 or bf16 parameters, and these are of ",
-                          precision.compute, ": leave it out"));
-  if (storage.bf16_states)
-    if (const auto why = why_no_bf16_states(optimizer, precision.master))
-      throw InputError("state_dtype = bf16: " + *why);
-  if (storage.split_master && precision.compute != at::kBFloat16)
-    throw InputError(text("master_dtype = split: splits fp32 masters over bf16 parameters, and those of ",
-                          precision.compute, " are masters themselves: leave it out, or give precision = zero::bf16"));
-  return storage;
-}
-
-}  // namespace
-
-ModuleUnits ShardedModel::Impl::checked_units() const {
-  ModuleUnits units(*module, options.units);
-  if (units.device() != world.device())
-    throw InputError(text("the module is on ", units.device(), " and this process computes on ", world.device(),
-                          ": module->to(world.device()) before it is sharded"));
-  const auto is_trained = [](const ParameterUnit* unit) {
-    return std::ranges::any_of(unit->parameters(), [](const Parameter& parameter) { return parameter.trainable; });
-  };
-  if (trains && std::ranges::none_of(units.units(), is_trained))
-    throw InputError(
-        "model.optimizer(...): all parameters of the module are frozen; leave the optimizer out, or unfreeze "
-        "(set_requires_grad(true)) what is to be trained before");
-  return units;
-}
-
-// Also where the first forward is one of inference: parameters may be trained or evaluated otherwise later.
-void ShardedModel::Impl::divide() {
-  const c10::InferenceMode not_inference(false);
-  nn::link_watched_batch_norm();
-  std::optional<ModuleUnits> units;
-  all_or_none(mesh.host(), [&] { units = checked_units(); });
-  check_same_settings(units->type());
-  StatesOptions states;
-  states.plan = ShardPlan::for_stage(options.stage);
-  states.precision = precision_of(options.precision.value_or(units->type()));
-  states.optimizer = optimizer;
-  if (trains) states.storage = storage_of(options, states.precision, optimizer);
-  states.device = world.device();
-  states.open_groups = options.open_groups;
-  states.save_frozen = true;
-  states.overlap = world.device().is_cuda() && world.size() > 1;
-  sharded = std::make_unique<ShardedModule>(*module, std::move(*units), mesh, states, trains);
 }
 
 // Checkpoints hold buffers as what all ranks have alike. Type and shape are of the name: bytes do not tell them.
@@ -144,6 +78,29 @@ ShardedModule& ShardedModel::Impl::divided(const char* call) const {
   return *sharded;
 }
 
+namespace {
+
+/// The mean over no rows is no number, and loss * rows of it must not be one either.
+void drop_not_finite(const at::Tensor& loss) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor value = loss.detach();
+  value.masked_fill_(value.isfinite().logical_not_(), 0);
+}
+
+/// The weight of a backward, for what sums gradients over processes meanwhile (World::gather()).
+class BackwardWeight {
+ public:
+  BackwardWeight(World::Impl& world, double weight) : world_(world) { world_.backward_weight = weight; }
+  ~BackwardWeight() { world_.backward_weight = 1; }
+  BackwardWeight(const BackwardWeight&) = delete;
+  BackwardWeight& operator=(const BackwardWeight&) = delete;
+
+ private:
+  World::Impl& world_;
+};
+
+}  // namespace
+
 void ShardedModel::Impl::backward(const torch::Tensor& loss, std::optional<double> weight) {
   ShardedModule& model = divided("backward()");
   model.check_all_take_part("backward()");
@@ -156,15 +113,18 @@ void ShardedModel::Impl::backward(const torch::Tensor& loss, std::optional<doubl
         "model.accumulate(n)");
   if (progress.done > 0 && progress.weighted != weight.has_value())
     throw InputError("backward(): all micro-batches of a step have a weight, or none has");
-  const double own = in_type_of(loss, weight.value_or(1));
+  const double own = weight.value_or(1);
   if (!(own >= 0 && std::isfinite(own)))
     throw InputError(text("backward(): a weight of ", own, ": at least 0, and finite"));
+  if (!std::exchange(draws_are_checked, true)) warn_of_same_draws(*module, world);
   try {
+    const BackwardWeight of_gathers(world.impl(), own);
     model.backward(loss, own, {progress.done == 0, progress.is_last()});
   } catch (...) {
     progress = {.guarded = progress.guarded};
     throw;
   }
+  if (own == 0) drop_not_finite(loss);
   progress.weighted = weight.has_value();
   progress.weight += own;
   ++progress.done;
@@ -185,14 +145,20 @@ double ShardedModel::Impl::above_0(double weight) {
 
 namespace {
 
+/// The fewest digits that read back equal.
+std::string shortest(double number) {
+  std::array<char, 32> digits{};
+  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr};
+}
+
 /// What a process steps by, as it travels.
 struct StepTerms {
   double lr, max_norm, weighted, weight;
 
   static constexpr std::size_t numbers = 4;
-  /// "the learning rate 0.5, clip(1) and micro-batches without weights". Numbers that differ are told apart.
+  /// "the learning rate 0.5, clip(1) and micro-batches without weights"
   std::string describe() const {
-    return text(std::setprecision(17), "the learning rate ", lr, ", clip(", max_norm, ") and micro-batches ",
+    return text("the learning rate ", shortest(lr), ", clip(", shortest(max_norm), ") and micro-batches ",
                 weighted ? "with" : "without", " weights");
   }
   bool agrees_with(const StepTerms& o) const { return lr == o.lr && max_norm == o.max_norm && weighted == o.weighted; }
@@ -250,6 +216,8 @@ ShardedModel::ShardedModel(std::shared_ptr<torch::nn::Module> module, const Worl
     : impl_(std::make_shared<Impl>(std::move(module), world, options)) {}
 
 ShardedModel::~ShardedModel() = default;
+ShardedModel::ShardedModel(ShardedModel&&) noexcept = default;
+ShardedModel& ShardedModel::operator=(ShardedModel&&) noexcept = default;
 
 ShardedOptimizer ShardedModel::optimizer(const OptimizerSettings& settings) {
   if (impl_->sharded)

@@ -12,8 +12,10 @@
 #include "models/formats/safetensors_writer.h"
 #include "zero/checkpoint/resume_states.h"
 #include "zero/checkpoint/save_checkpoint.h"
+#include "zero/core/buffers/flat_storage.h"
 #include "zero/library/sharded_impl.h"
 #include "zero/library/world_impl.h"
+#include "zero/modules/deferred_weights.h"
 
 namespace zero {
 namespace {
@@ -88,6 +90,11 @@ void read_tensor(const SafetensorsFile& file, const std::string& name, const at:
   write_values(tensor, values.view(tensor.sizes()));
 }
 
+/// Gives a tensor on Meta memory.
+void allocate(const at::Tensor& tensor, at::Device device) {
+  point_at(tensor, at::empty(tensor.sizes(), at::TensorOptions().dtype(tensor.scalar_type()).device(device)));
+}
+
 /// The generators that a process draws from, as bytes, one behind the other.
 at::Tensor random_state(at::Device device) {
   std::vector<at::Tensor> states{at::detail::getDefaultCPUGenerator().get_state()};
@@ -117,6 +124,13 @@ at::Tensor gather_random_states(const World& world) {
 }
 
 }  // namespace
+
+std::unique_ptr<WeightSource> ShardedModel::Impl::values_of_deferred(const ModuleUnits& units, std::uint64_t seed) {
+  if (initial_file) return std::make_unique<FileWeights>(*initial_file);
+  auto weights = std::make_unique<DeferredWeights>(*module, units, seed);
+  weights->fill_buffers(*module, world.device());
+  return weights;
+}
 
 void ShardedModel::save(const std::string& path) {
   prepare();
@@ -150,11 +164,18 @@ void ShardedModel::load(const std::string& path) {
       const ModuleUnits units(module, impl_->options.units);
       check_file(*file, module, units);
       for (const ModuleUnits::Named& parameter : units.parameters())
-        if (parameter.name == parameter.first_name) read_tensor(*file, parameter.name, parameter.tensor);
+        if (parameter.name == parameter.first_name && !parameter.tensor.is_meta())
+          read_tensor(*file, parameter.name, parameter.tensor);
     }
-    for (const auto& [name, buffer] : buffers_of(module)) read_tensor(*file, name, buffer);
+    for (const auto& [name, buffer] : buffers_of(module)) {
+      if (buffer.is_meta()) allocate(buffer, impl_->world.device());
+      read_tensor(*file, name, buffer);
+    }
   });
-  if (!impl_->sharded) return;
+  if (!impl_->sharded) {
+    impl_->initial_file = std::move(file);
+    return;
+  }
   FileWeights weights(*file);
   impl_->drop_step();
   impl_->sharded->states().restart(weights);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "comm/mesh/mesh.h"
+#include "models/formats/safetensors.h"
 #include "zero/library/include/zero/sharded.h"
 #include "zero/modules/sharded_module.h"
 
@@ -31,10 +32,17 @@ struct ShardedModel::Impl {
   bool trains = false;
   double max_norm = 0;
   StepProgress progress;
+  bool draws_are_checked = false;
+  std::unique_ptr<SafetensorsFile> initial_file;  // of a module on Meta that is not divided yet
 
   Impl(std::shared_ptr<torch::nn::Module> module, const World& world, const ShardOptions& options);
   /// Divides the states, or the parameters alone where the model is not trained. Collective.
   void divide();
+  StatesOptions states_options(at::ScalarType parameters) const;
+  /// A number from torch's generator, of a module that draws from it when it is divided; 0: it does not.
+  std::int64_t seed_of_deferred() const;
+  /// Of a module on Meta: from its file or its construction; buffers have theirs afterwards.
+  std::unique_ptr<WeightSource> values_of_deferred(const ModuleUnits& units, std::uint64_t seed);
   /// Throws InputError that names the call where there is no optimizer.
   ShardedModule& divided(const char* call) const;
   void backward(const torch::Tensor& loss, std::optional<double> weight);

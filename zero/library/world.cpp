@@ -2,18 +2,19 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
-#include <ATen/core/grad_mode.h>
 
 #include <atomic>
 #include <cstdlib>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "comm/agreement/agreement.h"
 #include "comm/agreement/sole_work.h"
 #include "comm/object_collectives.h"
 #include "comm/world/device_backends.h"
 #include "comm/world/device_choice.h"
+#include "zero/library/without_gradient.h"
 #include "zero/library/world_impl.h"
 
 namespace zero {
@@ -37,6 +38,7 @@ void join(World::Impl& impl, Job& job, const WorldOptions& options) {
   MpiOptions mpi;
   mpi.deadline = std::chrono::duration<double>(options.deadline_seconds);
   job.configure(mpi);
+  impl.job = &job;
   impl.host = &job.communicator();
   impl.control = &job.control();
   impl.local_rank = job.local_rank();
@@ -44,25 +46,33 @@ void join(World::Impl& impl, Job& job, const WorldOptions& options) {
   impl.ranks = impl.on_device ? impl.on_device.get() : impl.host;
 }
 
+World start(const JobOptions& job, const WorldOptions& options) {
+  claim_program();
+  auto impl = std::make_shared<World::Impl>();
+  impl->own_job = std::make_unique<Job>(Job::start(job));
+  impl->own_job->end_with_uncaught();
+  join(*impl, *impl->own_job, options);
+  return World(std::move(impl));
+}
+
 /// In a type that holds the sum: int64, fp64 of fp64, else fp32.
-at::Tensor wide_sum(const World::Impl& impl, const at::Tensor& value) {
+at::Tensor wide_sum(const World::Impl& impl, const at::Tensor& value, WorldCall call) {
   const at::ScalarType own = value.scalar_type(), wide = at::isIntegralType(own, /*includeBool=*/true) ? at::kLong
                                                          : own == at::kDouble                          ? at::kDouble
                                                                                                        : at::kFloat;
   at::Tensor total = value.detach().to(impl.device, wide, /*non_blocking=*/false, /*copy=*/true).contiguous();
-  impl.ranks->all_reduce(total);
+  impl.ranks->all_reduce(total, {}, World::Impl::tag(call));
   return total;
 }
 
 }  // namespace
 
-World World::from_environment(const WorldOptions& options) {
-  claim_program();
-  auto impl = std::make_shared<Impl>();
-  impl->job = std::make_unique<Job>(Job::start());
-  impl->job->end_with_uncaught();
-  join(*impl, *impl->job, options);
-  return World(std::move(impl));
+World World::from_environment(const WorldOptions& options) { return start({}, options); }
+
+World World::from_communicator(int communicator, const WorldOptions& options) {
+  JobOptions job;
+  job.communicator = communicator;
+  return start(job, options);
 }
 
 int World::run(const std::function<int(World&)>& program, const WorldOptions& options) {
@@ -73,6 +83,27 @@ int World::run(const std::function<int(World&)>& program, const WorldOptions& op
     World world(std::move(impl));
     return program(world);
   });
+}
+
+World::World(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) { impl_->name_calls(); }
+
+// By WorldCall.
+void World::Impl::name_calls() {
+  ZERO_CHECK(!names->find(0), "a world is made of its parts once");
+  names->add({"world.barrier()", "world.sum()", "world.mean()", "world.broadcast()", "world.gather_for_metrics()",
+              "world.gather()", "the next batch of a loader", "begin() of a loader"});
+  host->set_names(names);
+  ranks->set_names(names);
+}
+
+int World::Impl::name_units(std::vector<std::string> units) {
+  if (++models > 1)
+    for (std::string& unit : units) unit += text(" of model ", models);
+  return names->add(units);
+}
+
+void World::Impl::explain_failures(const std::string& explanation) {
+  if (job) job->explain_failures(explanation);
 }
 
 World world_of(Communicator& ranks) {
@@ -87,7 +118,11 @@ int World::size() const { return impl_->host->size(); }
 int World::local_rank() const { return impl_->local_rank; }
 torch::Device World::device() const { return impl_->device; }
 
-void World::barrier() const { impl_->host->barrier(); }
+void World::barrier() const { impl_->host->barrier(Impl::tag(WorldCall::barrier)); }
+
+void World::manual_seed(std::uint64_t seed) const {
+  at::manual_seed(is_main() ? seed : mix_seed(seed, std::uint64_t(rank())));
+}
 
 // On the ranks by which models gather: where another process comes with another call, both are told of at once. On those
 // that work is waited for on, each would wait for the other.
@@ -106,43 +141,23 @@ void World::main_first(const std::function<void()>& work) const {
 
 // Complex numbers pass as two real ones each.
 torch::Tensor World::sum(const torch::Tensor& value) const {
-  const at::NoGradGuard no_grad;
   if (value.is_complex()) return at::view_as_complex(sum(at::view_as_real(value.resolve_conj())));
-  return wide_sum(*impl_, value).to(value.scalar_type());
+  const at::Tensor sum = wide_sum(*impl_, value, WorldCall::sum).to(value.scalar_type());
+  return without_gradient(sum, value, "world.sum()");
 }
 
 torch::Tensor World::mean(const torch::Tensor& value) const {
-  const at::NoGradGuard no_grad;
   if (value.is_complex()) return at::view_as_complex(mean(at::view_as_real(value.resolve_conj())));
-  const at::Tensor mean = wide_sum(*impl_, value).to(at::kDouble) / double(size());
-  return mean.to(at::isFloatingType(value.scalar_type()) ? value.scalar_type() : at::kFloat);
+  const at::Tensor mean = wide_sum(*impl_, value, WorldCall::mean).to(at::kDouble) / double(size());
+  return without_gradient(mean.to(at::isFloatingType(value.scalar_type()) ? value.scalar_type() : at::kFloat), value,
+                          "world.mean()");
 }
 
 torch::Tensor World::broadcast(const torch::Tensor& value) const {
-  const at::NoGradGuard no_grad;
   const at::Tensor shared =
       value.detach().to(impl_->device, value.scalar_type(), /*non_blocking=*/false, /*copy=*/true).contiguous();
-  impl_->ranks->broadcast(shared, 0);
-  return shared;
-}
-
-// Of the shapes only the first dimension may differ; it is filled up for the collective and cut out again.
-torch::Tensor World::gather_for_metrics(const torch::Tensor& rows) const {
-  const at::NoGradGuard no_grad;
-  const at::Tensor mine = rows.dim() == 0 ? rows.detach().view({1}) : rows.detach();
-  const std::vector<std::int64_t> counts = all_gather_number(*impl_->host, mine.size(0));
-  const std::int64_t most = *std::max_element(counts.begin(), counts.end());
-  std::vector<std::int64_t> shape = mine.sizes().vec();
-  shape[0] = most;
-  const at::TensorOptions options = mine.options().device(impl_->device);
-  const at::Tensor padded = at::zeros(shape, options);
-  padded.narrow(0, 0, mine.size(0)).copy_(mine);
-  shape.insert(shape.begin(), size());
-  const at::Tensor all = at::empty(shape, options);
-  impl_->ranks->all_gather_into(all.view({-1}), padded.view({-1}));
-  std::vector<at::Tensor> parts;
-  for (int r = 0; r < size(); ++r) parts.push_back(all[r].narrow(0, 0, counts[std::size_t(r)]));
-  return at::cat(parts);
+  impl_->ranks->broadcast(shared, 0, Impl::tag(WorldCall::broadcast));
+  return without_gradient(shared, value, "world.broadcast()");
 }
 
 }  // namespace zero

@@ -1,5 +1,6 @@
 #include <torch/torch.h>
 #include <zero/loader.h>
+#include <zero/metrics.h>
 #include <zero/sharded.h>
 
 namespace nn = torch::nn;
@@ -21,16 +22,16 @@ int main() {
   auto optimizer = model.optimizer(zero::AdamWOptions{.lr = 1e-2, .weight_decay = 0});
   optimizer.clip(1.0);
   for (int epoch = 0; epoch < 5; ++epoch) {
-    auto total = torch::zeros({1});
+    zero::MeanMetric mean_loss(world);
     for (auto& batch : loader) {
       auto step = model.accumulate(2);
       auto loss = criterion(model->forward(batch.data), batch.target);
       model.backward(loss, batch.data.size(0));
-      total += loss.detach() * batch.data.size(0);
+      mean_loss.update(loss, batch.data.size(0));
       optimizer.step();
     }
-    total = world.sum(total);
-    if (world.is_main()) std::printf("epoch %d: loss %.4f\n", epoch, total.item<float>() / 960);
+    const double total = mean_loss.compute();
+    if (world.is_main()) std::printf("epoch %d: loss %.4f\n", epoch, total);
   }
   torch::NoGradGuard no_grad;
   for (auto& batch : zero::shard(tests, world)) {

@@ -18,6 +18,7 @@
 #include <string>
 
 #include <zero/loader.h>
+#include <zero/metrics.h>
 #include <zero/sharded.h>
 #include <zero/vision/cifar10.h>
 #include "case.h"
@@ -111,15 +112,15 @@ void train(const Options& options, const zero::World& world) {
   std::int64_t step = 0;
   for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
     batches.set_epoch(epoch);
-    double loss_sum = 0;
+    zero::MeanMetric mean_loss(world);
     for (auto& batch : batches) {
       const torch::Tensor loss = torch::nn::functional::cross_entropy(model(batch.data), batch.target);
       const auto rows = double(batch.target.size(0));
       model.backward(loss, rows);
       optimizer.step(learning_rate(options.number("--lr"), step++, epochs * batches.size()));
-      loss_sum += rows > 0 ? loss.item<double>() * rows : 0;
+      mean_loss.update(loss, rows);
     }
-    const double loss = world.sum(torch::tensor(loss_sum)).item<double>() / double(*pictures.size());
+    const double loss = mean_loss.compute();
     const double found = accuracy(model, unseen, batch_size);
     if (world.is_main())
       std::printf("epoch %2lld  loss %.4f  accuracy %.1f %%\n", (long long)(epoch + 1), loss, 100 * found);

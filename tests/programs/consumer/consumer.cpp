@@ -1,5 +1,6 @@
 // Another project that trains by the installed library, alone or under mpirun: the same numbers either way.
 #include <ATen/Parallel.h>
+#include <mpi.h>
 
 #include <cstdlib>
 
@@ -13,6 +14,9 @@
 #endif
 
 int train(zero::World& world, int stage) {
+  int processes = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &processes);
+  if (processes != world.size()) return 1;
   torch::manual_seed(1);
   Net net;
   net->to(torch::kDouble);

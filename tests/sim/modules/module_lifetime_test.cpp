@@ -52,6 +52,23 @@ TEST_P(ModuleLifetime, AParameterOfAModelThatIsGoneIsToldOf) {
   });
 }
 
+TEST_P(ModuleLifetime, AModelMayBeMoved) {
+  on_ranks(2, [](const World& world) {
+    std::vector<Model> models;
+    std::vector<ShardedOptimizer> optimizers;
+    for (int m = 0; m < 3; ++m) {  // the vector grows, and moves them
+      models.emplace_back(Vectors(), world, ShardOptions{.stage = GetParam()});
+      optimizers.push_back(models.back().optimizer(SgdOptions()));
+    }
+    models.front() = std::move(models.back());
+    models.pop_back();
+    for (const int m : {0, 1}) models[std::size_t(m)].backward(models[std::size_t(m)](input()).sum());
+    EXPECT_TRUE(optimizers[2].step().taken);  // it went to the front
+    EXPECT_TRUE(models[1].optimizer().step().taken);
+    EXPECT_THROW(optimizers[0].step(), InputError);
+  });
+}
+
 TEST_P(ModuleLifetime, AModelKnowsItsStageFromTheBeginning) {
   for (const int degree : {0, 1})
     for (const int ranks : {1, 2})

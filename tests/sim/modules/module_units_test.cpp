@@ -4,7 +4,10 @@
 #include <torch/torch.h>
 
 #include "base/error.h"
+#include "base/memory_tracker.h"
+#include "offload/memory/cpu_allocator.h"
 #include "tests/sim/modules/library_world.h"
+#include "zero/library/include/zero/deferred.h"
 #include "zero/modules/module_units.h"
 
 namespace zero::testing {
@@ -48,6 +51,82 @@ TEST(ModuleUnits, AModuleThatAPatternNamesIsOneUnitWithAllThatIsInIt) {
   EXPECT_THAT(units_of(*net, {"layers.?", "layers.*.inner"}),
               ElementsAre("layers.0", "layers.0.inner", "layers.1", "layers.1.inner", "the module itself"));
   EXPECT_THAT(units_of(*net, {"layers", "layers.1"}), ElementsAre("layers", "layers.1", "the module itself"));
+}
+
+struct TranslatorImpl : torch::nn::Module {
+  explicit TranslatorImpl(int width = 8, int layers = 2) {
+    using namespace torch::nn;
+    embedding = register_module("embedding", Embedding(9, width));
+    TransformerEncoderLayer layer(TransformerEncoderLayerOptions(width, 2).dim_feedforward(4 * width).dropout(0));
+    encoder = register_module(
+        "encoder", TransformerEncoder(
+                       TransformerEncoderOptions(layer, layers).norm(AnyModule(LayerNorm(LayerNormOptions({width}))))));
+    head = register_module("head", Linear(width, 9));
+  }
+  at::Tensor forward(const at::Tensor& ids) { return head(encoder(embedding(ids))); }
+  torch::nn::Embedding embedding{nullptr};
+  torch::nn::TransformerEncoder encoder{nullptr};
+  torch::nn::Linear head{nullptr};
+};
+TORCH_MODULE(Translator);
+
+struct AroundImpl : torch::nn::Module {
+  AroundImpl() {
+    inner = register_module("inner", Translator());
+    scale = register_parameter("scale", torch::ones({1}));
+  }
+  Translator inner{nullptr};
+  at::Tensor scale;
+};
+TORCH_MODULE(Around);
+
+TEST(ModuleUnits, AChildThatIsMostlyAListIsPartedIntoItsElements) {
+  using ::testing::ElementsAre;
+  EXPECT_THAT(units_of(*Translator(), {}),
+              ElementsAre("embedding", "encoder.layers.0", "encoder.layers.1", "encoder.norm", "head"));
+  EXPECT_THAT(units_of(*Around(), {}), ElementsAre("the module itself", "inner.embedding", "inner.encoder.layers.0",
+                                                   "inner.encoder.layers.1", "inner.encoder.norm", "inner.head"));
+  // Elements of lists stay whole, with the lists inside of them.
+  const torch::nn::Sequential blocks(Pair{}, Pair{});
+  EXPECT_THAT(units_of(*blocks, {}), ElementsAre("0", "1"));
+}
+
+std::optional<std::string> large_unit(const torch::nn::Module& module, const std::vector<std::string>& patterns = {}) {
+  return ModuleUnits(module, patterns).large_unit();
+}
+
+TEST(ModuleUnits, AUnitOfMostParametersIsTold) {
+  using ::testing::HasSubstr;
+  using ::testing::Optional;
+  const Translator large(256, 3);
+  EXPECT_EQ(large_unit(*large), std::nullopt);
+  EXPECT_THAT(large_unit(*large, {"encoder", "head"}),
+              Optional(::testing::AllOf(HasSubstr("unit encoder holds 99 % of the parameters"),
+                                        HasSubstr("ShardOptions{.units = {\"encoder.layers.*\"}}"))));
+  EXPECT_EQ(large_unit(*Translator(), {"encoder", "head"}), std::nullopt);                   // small ones may be whole
+  EXPECT_EQ(large_unit(*torch::nn::Sequential(torch::nn::Linear(512, 512))), std::nullopt);  // has no parts
+}
+
+/// The most bytes of a rank in some steps.
+std::int64_t peak_of(int stage) {
+  CpuAllocator allocator;
+  allocator.install();
+  std::vector<MemoryTracker> trackers(2);
+  on_ranks(2, [&](const World& world) {
+    const TrackerScope scope(trackers[std::size_t(world.rank())]);
+    Sharded<Translator> model(deferred([] { return Translator(64, 8); }), world, {.stage = stage});
+    ShardedOptimizer optimizer = model.optimizer(AdamWOptions());
+    for (int step = 0; step < 2; ++step) {
+      model.backward(model->forward(torch::ones({2, 2}, torch::kLong)).sum());
+      optimizer.step();
+    }
+  });
+  return trackers[0].peak();
+}
+
+TEST(ModuleUnits, StageThreeOfATransformerEncoderNeedsLessThanStageTwo) {
+  const std::int64_t two = peak_of(2), three = peak_of(3);
+  EXPECT_LT(three, two - two / 10);
 }
 
 std::string refusal(const torch::nn::Module& module) {

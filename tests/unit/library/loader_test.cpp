@@ -115,6 +115,31 @@ TEST(ShardedLoader, FewerSamplesThanProcessesLeaveEmptyRowsOfTheSameKind) {
   });
 }
 
+// Modules that refuse a batch of no rows get one, which neither trains nor counts.
+TEST(ShardedLoader, NeverEmptyGivesTheFirstRowWhereThereIsNone) {
+  on_worlds(4, [](const World& world) {
+    const auto expect = [&](auto&& loader) {
+      std::vector<std::int64_t> seen;
+      for (auto& batch : loader) {
+        const std::int64_t own = loader.rows().count;
+        EXPECT_EQ(batch.data.size(0), std::max<std::int64_t>(own, 1));
+        if (own == 0) EXPECT_EQ(batch.target.template item<std::int64_t>() / 10 % 5, 0);  // a batch's first
+        const auto all = numbers_of(world.gather_for_metrics(batch.target.narrow(0, 0, own)));
+        seen.insert(seen.end(), all.begin(), all.end());
+      }
+      EXPECT_THAT(seen, ElementsAre(0, 10, 20, 30, 40, 50, 60));
+    };
+    expect(shard(torch::data::make_data_loader<torch::data::samplers::SequentialSampler>(stacked(Numbers(7)), 5), world,
+                 {.never_empty = true}));
+    expect(make_data_loader(stacked(Numbers(7)), world, {.batch_size = 5, .never_empty = true}));
+    ShuffledSampler order(7);
+    auto loader = torch::data::make_data_loader(stacked(Numbers(7)), order, 5);
+    auto batches = shard(loader, world, {.never_empty = true}, order);
+    batches.set_epoch(3);
+    EXPECT_EQ(order.epoch(), 3);
+  });
+}
+
 TEST(ShardedLoader, TakesRangesOfTensorsSamplesPairsTuplesMapsAndOnesOwn) {
   on_worlds(2, [](const World& world) {
     const at::Tensor rows = at::arange(5);

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <mutex>
+
 #include "base/error.h"
 #include "tests/unit/library/worlds.h"
 #include "tests/unit/message_of.h"
@@ -69,6 +71,26 @@ TEST(World, LargeWholeNumbersAreSummedExactly) {
   on_worlds(3, [](const World& world) {
     const std::int64_t large = (std::int64_t(1) << 60) + 1;
     EXPECT_EQ(world.sum(at::full({1}, large, at::kLong)).item<std::int64_t>(), 3 * large);
+  });
+}
+
+// Of ranks, which are threads with one generator, each in its turn.
+TEST(World, SeedsEachProcessByItselfAndTheMainOneByTheSeed) {
+  static std::mutex mutex;
+  on_worlds(3, [](const World& world) {
+    const auto drawn = [&](std::uint64_t seed) {
+      const std::lock_guard lock(mutex);
+      world.manual_seed(seed);
+      return at::randint(1 << 30, {1}, at::kLong);
+    };
+    const at::Tensor first = world.gather_for_metrics(drawn(5)), again = world.gather_for_metrics(drawn(5)),
+                     other = world.gather_for_metrics(drawn(6));
+    EXPECT_TRUE(at::equal(first, again));
+    EXPECT_FALSE(at::equal(first, other));
+    EXPECT_EQ(std::get<0>(at::_unique(first)).numel(), 3);
+    const std::lock_guard lock(mutex);
+    at::manual_seed(5);
+    EXPECT_EQ(first[0].item<std::int64_t>(), at::randint(1 << 30, {1}, at::kLong).item<std::int64_t>());
   });
 }
 

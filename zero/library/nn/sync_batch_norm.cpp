@@ -131,7 +131,7 @@ class Normalization : public torch::autograd::Function<Normalization> {
                                        const at::Tensor& mean, const at::Tensor& variance, double eps, double count,
                                        const World& world) {
     const at::Tensor sums = at::stack({own.weight, own.bias}).to(at::kDouble);
-    world.impl().ranks->all_reduce(sums, {at::kDouble, false});
+    world.impl().sum_gradients(sums);
     at::Tensor scale = (variance.to(at::kDouble) + eps).rsqrt().div_(-count);
     if (weight.defined()) scale.mul_(weight);
     const at::Tensor factors = (sums * scale).to(x.scalar_type());

@@ -30,6 +30,8 @@ namespace detail {
 /// Whether there is one more batch. `read` brings this process's rows of it, and returns those of all processes; none: the
 /// end. Where it throws every process does, and so they do where its numbers differ. Collective.
 bool next_batch(const World& world, const std::function<std::optional<std::int64_t>()>& read);
+/// What a process takes of a batch of so many rows: its own, or with `never_empty` the first one where it has none.
+RowRange taken_rows(const World& world, std::int64_t rows, bool never_empty);
 /// Throws unless all processes have the same value of `what`. Collective.
 void agree_on_loader(const World& world, const char* what, std::int64_t value);
 /// Runs `draw`, which sees the main process's state of torch's default CPU generator. A process whose state was the same
@@ -91,6 +93,12 @@ auto& range_of(Loader& loader) {
 
 }  // namespace detail
 
+struct BatchOptions {
+  /// A process without a row gets the batch's first one, which counts nothing: rows().count is 0 there. For modules that
+  /// refuse a batch of no rows, as MultiheadAttention does.
+  bool never_empty = false;
+};
+
 /// `Loader`: a range, or a pointer to one; a reference is kept to what was given as one.
 template <typename Loader>
 class ShardedLoader {
@@ -102,8 +110,9 @@ class ShardedLoader {
   using Batch = std::remove_cvref_t<decltype(*std::declval<First&>())>;
   using Iterator = detail::BatchIterator<ShardedLoader>;
 
-  ShardedLoader(Loader&& loader, const World& world, std::vector<std::function<void(std::int64_t)>> epochs)
-      : loader_(std::forward<Loader>(loader)), world_(world), epochs_(std::move(epochs)) {}
+  ShardedLoader(Loader&& loader, const World& world, const BatchOptions& options,
+                std::vector<std::function<void(std::int64_t)>> epochs)
+      : loader_(std::forward<Loader>(loader)), world_(world), options_(options), epochs_(std::move(epochs)) {}
 
   /// Begins an epoch. What a sampler draws from torch's generator is drawn as on the main process.
   Iterator begin() {
@@ -147,12 +156,13 @@ class ShardedLoader {
     const Batch& whole = **first_;
     global_rows_ = row_count(whole);
     rows_ = rows_of_process(global_rows_, world_.rank(), world_.size());
-    batch_.emplace(take_rows(whole, rows_, world_.device()));
+    batch_.emplace(take_rows(whole, detail::taken_rows(world_, global_rows_, options_.never_empty), world_.device()));
     return global_rows_;
   }
 
   Loader loader_;
   World world_;
+  BatchOptions options_;
   std::vector<std::function<void(std::int64_t)>> epochs_;
   std::optional<First> first_;
   std::optional<Last> last_;
@@ -166,16 +176,23 @@ class ShardedLoader {
 /// process has the same loader: the same samples in the same order (the sampler's draws are taken care of). Samplers and
 /// datasets that have a set_epoch() may be named: they outlive the result, whose set_epoch() tells them.
 template <typename Loader, typename... Epochs>
-ShardedLoader<Loader> shard(Loader&& loader, const World& world, Epochs&... epochs) {
-  return {std::forward<Loader>(loader), world, {[&epochs](std::int64_t epoch) { epochs.set_epoch(epoch); }...}};
+ShardedLoader<Loader> shard(Loader&& loader, const World& world, const BatchOptions& options, Epochs&... epochs) {
+  return {
+      std::forward<Loader>(loader), world, options, {[&epochs](std::int64_t epoch) { epochs.set_epoch(epoch); }...}};
+}
+template <typename Loader, typename... Epochs>
+requires(detail::HasEpoch<Epochs>&&...) ShardedLoader<Loader> shard(Loader&& loader, const World& world,
+                                                                    Epochs&... epochs) {
+  return shard(std::forward<Loader>(loader), world, BatchOptions(), epochs...);
 }
 
 struct LoaderOptions {
   std::int64_t batch_size = 1;  // of all processes together
   bool shuffle = false;         // ShuffledSampler's order
   std::uint64_t seed = 0;
-  bool drop_last = false;  // whether a last batch that is not whole is left out
-  int workers = 0;         // threads that read ahead, each with a copy of the dataset; 0: none
+  bool drop_last = false;    // whether a last batch that is not whole is left out
+  int workers = 0;           // threads that read ahead, each with a copy of the dataset; 0: none
+  bool never_empty = false;  // as BatchOptions
 };
 
 namespace detail {
@@ -267,7 +284,8 @@ class RowLoader {
     global_rows_ = std::min(options_.batch_size, samples_ - position_);
     position_ += global_rows_;
     rows_ = rows_of_process(global_rows_, world_.rank(), world_.size());
-    batch_.emplace(take_rows(static_cast<const Batch&>(**first_), {0, rows_.count}, world_.device()));
+    const RowRange taken{0, detail::taken_rows(world_, global_rows_, options_.never_empty).count};
+    batch_.emplace(take_rows(static_cast<const Batch&>(**first_), taken, world_.device()));
     return global_rows_;
   }
 

@@ -45,9 +45,10 @@ struct ShardOptions {
   int stage = 3;  // 0: nothing divided; 1: optimizer state; 2: gradients too; 3: parameters too
   /// Of parameters, gradients and what travels; the optimizer keeps fp32 beside bf16. None: the parameters' own type.
   std::optional<torch::ScalarType> precision = {};
-  /// Names of modules (patterns as fnmatch(3) has them) whose parameters come and go together; empty: each named child,
-  /// and each element of a child that is a list. "layers.*" is each layer with all that is in it; what is to be a unit inside
-  /// of one has a pattern of its own.
+  /// Names of modules (patterns as fnmatch(3) has them) whose parameters come and go together; empty: each named child. A
+  /// child that is a list has a unit for each element, and one whose parameters are mostly in lists (TransformerEncoder) is
+  /// parted like the module itself. "layers.*" is each layer with all that is in it; what is to be a unit inside of one has
+  /// a pattern of its own.
   std::vector<std::string> units = {};
   int open_groups = 2;  // stage 3: units whose parameters are there at once, at most
   Buffers buffers = Buffers::of_main;
@@ -108,8 +109,9 @@ class ShardedModel {
  public:
   ShardedModel(std::shared_ptr<torch::nn::Module> module, const World& world, const ShardOptions& options);
   virtual ~ShardedModel();
-  ShardedModel(const ShardedModel&) = delete;
-  ShardedModel& operator=(const ShardedModel&) = delete;
+  /// A model that was moved from may be destroyed and assigned to. Its optimizer goes with it.
+  ShardedModel(ShardedModel&&) noexcept;
+  ShardedModel& operator=(ShardedModel&&) noexcept;
 
   /// Divides the states, with those of this optimizer. Once, before the first forward; without it the first forward
   /// divides the parameters alone, for inference. Collective.
@@ -122,9 +124,10 @@ class ShardedModel {
   [[nodiscard]] Accumulation accumulate(int micro_batches, bool ends = false);
 
   /// Gradients of the loss, a scalar, averaged over the micro-batches of all processes; with weights, averaged by those, as
-  /// the sizes of batches that differ: the gradient is then that of the mean over all samples. All processes and
-  /// micro-batches of a step have a weight, or none has. Stages 0 and 1: processes may have more or fewer micro-batches than
-  /// others, at least one. Collective.
+  /// the sizes of batches that differ: the gradient is then that of the mean over all samples. Weights reach the model's
+  /// parameters alone: tensors outside of it get the gradients of the process's own loss. A loss that is not finite is 0
+  /// after a backward of weight 0 (the mean over no rows is NaN). All processes and micro-batches of a step have a weight, or
+  /// none has. Stages 0 and 1: processes may have more or fewer micro-batches than others, at least one. Collective.
   void backward(const torch::Tensor& loss);
   void backward(const torch::Tensor& loss, double weight);
 
@@ -149,6 +152,9 @@ class ShardedModel {
   /// what a run left that was killed before it had written its first state. Collective.
   bool has_state(const std::string& folder) const;
 
+  /// For people: units with their sizes, and the bytes that a process holds between steps at each stage.
+  std::string summary() const;
+
   const World& world() const;
   /// The stage that is carried out: 0 for a process alone.
   int stage() const;
@@ -164,12 +170,28 @@ class ShardedModel {
   std::shared_ptr<Impl> impl_;
 };
 
+namespace detail {
+
+template <typename Net>
+std::shared_ptr<torch::nn::Module> module_of(const Net& net) {
+  constexpr bool is_holder = requires { net.ptr(); };
+  static_assert(
+      is_holder,
+      "zero::Sharded<Net> takes a module as TORCH_MODULE(Net) makes it. A struct Net or a std::shared_ptr<Net> "
+      "is torch::nn::ModuleHolder<Net>: zero::Sharded<torch::nn::ModuleHolder<Net>> model(std::make_shared<Net>(...), "
+      "world)");
+  if constexpr (is_holder) return net.ptr();
+  return nullptr;
+}
+
+}  // namespace detail
+
 /// `Net`: a module as TORCH_MODULE makes it.
 template <typename Net>
 class Sharded : public ShardedModel {
  public:
   Sharded(Net net, const World& world, const ShardOptions& options = {})
-      : ShardedModel(net.ptr(), world, options), net_(std::move(net)) {}
+      : ShardedModel(detail::module_of(net), world, options), net_(std::move(net)) {}
 
   /// The module itself.
   auto* operator->() {

@@ -1,0 +1,32 @@
+#pragma once
+// MeanMetric: the mean of a number over the rows of all batches and processes (torchmetrics.MeanMetric).
+//
+//   zero::MeanMetric mean_loss(world);
+//   for (auto& batch : loader) {
+//     ...
+//     mean_loss.update(loss, batch.data.size(0));
+//   }
+//   double loss = mean_loss.compute();
+#include <torch/types.h>
+
+#include <zero/world.h>
+
+namespace zero {
+
+class MeanMetric {
+ public:
+  explicit MeanMetric(const World& world);
+
+  /// One more value, a scalar, that counts as often as it has rows. With the weight 0 it is not looked at: the mean over no
+  /// rows is NaN. Waits for no process and no device.
+  void update(const torch::Tensor& value, double weight = 1);
+  /// Over all values since the last reset(), of all processes. InputError where all weights are 0. Collective.
+  double compute() const;
+  void reset();
+
+ private:
+  World world_;
+  torch::Tensor sums_;  // fp64 [2]: weight * value, weight
+};
+
+}  // namespace zero

@@ -17,9 +17,11 @@ ModelConfig config_of_model(const std::string& path) {
   return is_gguf_model(path) ? open_gguf_model(path).config : HfDirectory(path).config();
 }
 
-std::shared_ptr<WeightSource> weights_of_model(const std::string& path) {
-  if (is_gguf_model(path)) return open_gguf_model(path).weights;
-  return std::make_shared<HfWeights>(std::make_shared<HfDirectory>(path));
+bool holds_weights(const std::string& path) { return is_gguf_model(path) || HfDirectory::holds_weights(path); }
+
+std::shared_ptr<WeightSource> weights_of_model(const std::string& path, UnusedTensors unused) {
+  if (is_gguf_model(path)) return open_gguf_model(path, unused).weights;
+  return std::make_shared<HfWeights>(std::make_shared<HfDirectory>(path), unused);
 }
 
 }  // namespace zero

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "models/formats/unused_tensors.h"
 #include "models/model_config.h"
 #include "models/weight_source.h"
 
@@ -13,6 +14,8 @@ bool is_gguf_model(const std::string& path);
 
 /// Of the model at the path; reads no weights. InputError where it is missing, broken or of an unknown kind.
 ModelConfig config_of_model(const std::string& path);
-std::shared_ptr<WeightSource> weights_of_model(const std::string& path);
+/// Whether the path holds weights beside a configuration.
+bool holds_weights(const std::string& path);
+std::shared_ptr<WeightSource> weights_of_model(const std::string& path, UnusedTensors unused = UnusedTensors::refuse);
 
 }  // namespace zero

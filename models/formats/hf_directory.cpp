@@ -57,6 +57,10 @@ HfDirectory::HfDirectory(const std::string& folder) : folder_(folder) {
   }
 }
 
+bool HfDirectory::holds_weights(const std::string& folder) {
+  return fs::exists(folder + "/" + single_name) || fs::exists(folder + "/" + index_name);
+}
+
 void HfDirectory::open_shards(const std::string& index_path) {
   const auto index = parse_json(read_text_file(index_path), index_path, {.depth = 8});
   if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())

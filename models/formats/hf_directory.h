@@ -23,6 +23,9 @@ class HfDirectory {
   /// name is more than one path component, or when the index and the shards disagree.
   explicit HfDirectory(const std::string& folder);
 
+  /// Whether the folder has a safetensors file or an index of several.
+  static bool holds_weights(const std::string& folder);
+
   const std::string& folder() const { return folder_; }
   const ModelConfig& config() const { return config_; }
   std::vector<std::string> names() const;  // of all stored tensors, sorted

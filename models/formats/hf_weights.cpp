@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <set>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -11,7 +10,8 @@
 
 namespace zero {
 
-HfWeights::HfWeights(std::shared_ptr<const HfDirectory> directory) : directory_(std::move(directory)) {
+HfWeights::HfWeights(std::shared_ptr<const HfDirectory> directory, UnusedTensors unused)
+    : directory_(std::move(directory)), unused_(unused) {
   const DecoderNames& names = family_of(directory_->config().model_type).names;
   embedding_ = names.embedding + ".weight";
   head_ = names.head + ".weight";
@@ -21,15 +21,17 @@ HfWeights::HfWeights(std::shared_ptr<const HfDirectory> directory) : directory_(
 /// is that of the class with a head.
 std::string HfWeights::stored_name(const std::string& name) const {
   if (directory_->find(name)) return name;
-  if (name == embedding_ && directory_->config().tie_word_embeddings && directory_->find(head_)) return head_;
   const std::string without = name.substr(name.find('.') + 1);
-  return name != head_ && directory_->find(without) ? without : name;
+  if (name != head_ && directory_->find(without)) return without;
+  const bool is_head = name == embedding_ && directory_->config().tie_word_embeddings && directory_->find(head_);
+  return is_head ? head_ : name;
 }
 
 /// Transformers leaves a head apart that is stored beside the embedding and differs from it.
 void HfWeights::check_values() {
-  const StoredTensor *embedding = directory_->find(embedding_), *head = directory_->find(head_);
-  if (!directory_->config().tie_word_embeddings || !embedding || !head) return;
+  const std::string name = stored_name(embedding_);
+  const StoredTensor *embedding = directory_->find(name), *head = directory_->find(head_);
+  if (!directory_->config().tie_word_embeddings || !embedding || !head || name == head_) return;
   constexpr std::int64_t at_once = 1 << 22;
   std::int64_t numel = 1;
   for (const std::int64_t size : embedding->shape) numel *= size;
@@ -37,13 +39,13 @@ void HfWeights::check_values() {
   for (std::int64_t begin = 0; same && begin < numel; begin += at_once) {
     const std::int64_t count = std::min(at_once, numel - begin);
     const at::Tensor ours = at::empty({count}, at::kFloat), theirs = at::empty({count}, at::kFloat);
-    directory_->read(embedding_, begin, count, ours);
+    directory_->read(name, begin, count, ours);
     directory_->read(head_, begin, count, theirs);
     same = at::equal(ours, theirs);
   }
   if (!same)
     throw InputError(text(directory_->folder(), ": config.json says \"tie_word_embeddings\": true, and the stored ",
-                          head_, " differs from ", embedding_, ": set it to false, or take the head out of the file"));
+                          head_, " differs from ", name, ": set it to false, or take the head out of the file"));
 }
 
 void HfWeights::check(const std::vector<TensorSpec>& tensors) {
@@ -64,16 +66,20 @@ void HfWeights::check(const std::vector<TensorSpec>& tensors) {
                             "; F32, F16, BF16 and F64 are read"));
     asked.insert(name);
   }
-  std::vector<std::string> unused;
-  for (auto& name : directory_->names()) {
-    const bool known = name.ends_with("rotary_emb.inv_freq") || name.ends_with(".attn.bias") ||
-                       name.ends_with(".attn.masked_bias") ||  // masks in old files of GPT-2
-                       (name == head_ && directory_->config().tie_word_embeddings);
-    if (!asked.contains(name) && !known) unused.push_back(std::move(name));
+  settle_the_rest(asked);
+}
+
+void HfWeights::settle_the_rest(const std::set<std::string>& asked) {
+  if (settled_) return;
+  const DecoderNames& names = family_of(directory_->config().model_type).names;
+  std::vector<std::string> of_the_model, others;
+  for (const std::string& name : directory_->names()) {
+    const bool tied_head = name == head_ && directory_->config().tie_word_embeddings;  // see check_values()
+    if (asked.contains(name) || tied_head || is_computed(name)) continue;
+    (belongs_to_decoder(name, names) ? of_the_model : others).push_back(name);
   }
-  if (!unused.empty())
-    log_info("note: ", directory_->folder(), " holds ", unused.size(),
-             " tensors that this model does not use, the first is ", unused.front());
+  settle_unused(directory_->folder(), of_the_model, others, unused_);
+  settled_ = true;
 }
 
 void HfWeights::read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) {

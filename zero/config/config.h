@@ -29,6 +29,7 @@ struct ModelSection {
   std::optional<std::string> preset;          // preset or path, exactly one
   std::optional<std::string> path;            // a Hugging Face directory
   std::map<std::string, std::string> fields;  // config.json fields beside a preset: name -> JSON value
+  bool allow_unused = false;                  // tensors of the model's file that nothing asks for
   bool operator==(const ModelSection&) const = default;
 };
 

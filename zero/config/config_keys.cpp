@@ -140,6 +140,9 @@ std::vector<ConfigKey> make_keys() {
       {"model", "path", at<&C::model, &Model::path>, not_empty(),
        "A Hugging Face model directory: config.json, *.safetensors (one file or indexed shards), tokenizer files; or a GGUF "
        "file, which a frozen base is held as."},
+      {"model", "allow_unused", at<&C::model, &Model::allow_unused>, anything(),
+       "Leaves out tensors of the model's file that belong to its modules and that its configuration does not name; "
+       "otherwise they are refused. `zero_train --allow-unused` sets it."},
 
       {"data", "train", at<&C::data, &Data::train>, not_empty(),
        "Files, joined in this order: .txt (each one document), .jsonl or .json (examples or conversations), .bin (raw "

@@ -84,7 +84,9 @@ std::int64_t useful_rank(Model& model) {
 std::shared_ptr<WeightSource> weights_of(const Config& config, const RunModel& run) {
   const auto drawn = std::make_shared<RandomWeights>(run.model, std::uint64_t(config.training.seed));
   std::shared_ptr<WeightSource> base = drawn;
-  if (config.model.path) base = weights_of_model(*config.model.path);
+  if (config.model.path)
+    base =
+        weights_of_model(*config.model.path, config.model.allow_unused ? UnusedTensors::allow : UnusedTensors::refuse);
   if (!run.lora) return base;
   if (!config.lora->adapter.empty())
     return std::make_shared<AdaptedWeights>(base, std::make_shared<PeftDirectory>(config.lora->adapter),

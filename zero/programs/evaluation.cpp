@@ -153,6 +153,7 @@ std::vector<Evaluation> evaluate(Job& job, const EvaluationOptions& options) {
     source = open_model(resolve(options.place));
     model = frozen_model(source.config);
     source.weights->check(tensors_of(model));
+    if (job.rank() == 0) source.weights->check_values();
   });
   const CacheFolder cache(job, options.cache);
   Data data(source, options, cache.path(), job);

@@ -86,7 +86,7 @@ ModelSource open_directory(const ModelPlace& place) {
   const auto directory = std::make_shared<HfDirectory>(place.model);
   ModelSource source;
   source.config = directory->config();
-  source.weights = std::make_shared<HfWeights>(directory);
+  source.weights = std::make_shared<HfWeights>(directory, place.unused);
   source.options.type = stored_type(*directory);
   source.options.base = place.model;
   source.options.tokenizer = find_tokenizer(place.tokenizer, place.adapter, place.model);
@@ -94,7 +94,7 @@ ModelSource open_directory(const ModelPlace& place) {
 }
 
 ModelSource open_gguf(const ModelPlace& place) {
-  const GgufModel model = open_gguf_model(place.model);
+  const GgufModel model = open_gguf_model(place.model, place.unused);
   ModelSource source;
   source.config = model.config;
   source.weights = model.weights;
@@ -141,7 +141,7 @@ std::string name_of_place(const std::string& path) {
 }
 
 ModelPlace resolve(const ModelPlace& place) {
-  return {resolve_model(place.model), resolve_adapter(place.adapter), place.tokenizer};
+  return {resolve_model(place.model), resolve_adapter(place.adapter), place.tokenizer, place.unused};
 }
 
 ModelSource open_model(const ModelPlace& place) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "models/formats/hf_directory.h"
+#include "models/formats/unused_tensors.h"
 #include "models/weight_source.h"
 
 namespace zero {
@@ -17,10 +18,15 @@ struct ModelSource {
   HfWriteOptions options;                 // how it would be written: type as stored, tokenizer, base
 };
 
+/// Of --allow-unused, in --help.
+inline constexpr const char* allow_unused_help =
+    "leave out tensors of the model's file that belong to the model and that its configuration does not name";
+
 struct ModelPlace {
   std::string model;
   std::string adapter = {};    // a PEFT directory, or the folder of a run that made one; empty: none
   std::string tokenizer = {};  // tokenizer.model or a folder with one, before any other; empty: none
+  UnusedTensors unused = UnusedTensors::refuse;
 };
 
 /// The place with run folders replaced by what they hold: RUN by RUN/model, or by the newest of RUN/checkpoints where

@@ -49,6 +49,8 @@ void describe_evaluation(CLI::App& app, EvaluationOptions& options, bool& json) 
       ->check(CLI::IsMember({"fp32", "bf16", "fp16"}));
   app.add_option("--cache", options.cache,
                  "folder for tokenised texts, kept for the next call; on several nodes one that all of them see");
+  app.add_flag_callback(
+      "--allow-unused", [&options] { options.place.unused = UnusedTensors::allow; }, allow_unused_help);
   app.add_flag("--json", json, "print a JSON object a file");
 }
 

@@ -39,10 +39,13 @@ struct Arguments {
   std::string model, out, adapter, type, gguf, gguf_adapter, tokenizer;
 
   bool writes_file() const { return !gguf.empty() || !gguf_adapter.empty(); }
-  bool overwrite = false;
+  bool overwrite = false, allow_unused = false;
 };
 
-ModelPlace place_of(const Arguments& arguments) { return {arguments.model, arguments.adapter, arguments.tokenizer}; }
+ModelPlace place_of(const Arguments& arguments) {
+  return {arguments.model, arguments.adapter, arguments.tokenizer,
+          arguments.allow_unused ? UnusedTensors::allow : UnusedTensors::refuse};
+}
 
 ModelSource open_source(const Arguments& arguments) {
   ModelSource source = open_model(place_of(arguments));
@@ -133,7 +136,7 @@ void write_file(const ModelSource& source, const Model& model, const Arguments& 
 
 /// The adapter alone, for llama.cpp beside the model's own GGUF file.
 void write_gguf_adapter_file(const Arguments& arguments) {
-  const ModelSource source = open_model({arguments.model});
+  const ModelSource source = open_model(place_of(arguments));  // --gguf-adapter excludes --adapter
   const auto adapter = std::make_shared<PeftDirectory>(arguments.gguf_adapter);
   const Model model = make_model(source.config);
   MergedWeights(source.weights, adapter, family_of(source.config.model_type)).check(tensors_of(model));
@@ -182,6 +185,7 @@ void describe(CLI::App& app, Arguments& arguments) {
       ->excludes(merged)
       ->excludes(tokenizer);
   app.add_flag("--overwrite", arguments.overwrite, "replace what lies at OUT");
+  app.add_flag("--allow-unused", arguments.allow_unused, allow_unused_help);
 }
 
 int run(int argc, char** argv) {

@@ -45,7 +45,7 @@ struct Arguments {
   std::string model, adapter, tokenizer, prompt, prompts, ids, logits, precision = "fp32", system, chat_template, tools,
                                                                        variables;
   GenerateOptions options;
-  bool json = false, chat = false;
+  bool json = false, chat = false, allow_unused = false;
 };
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
@@ -272,6 +272,7 @@ void describe(CLI::App& app, Arguments& arguments) {
       "--tokenizer", arguments.tokenizer,
       "tokenizer.json, tokenizer.model or a folder with one, before that of the adapter or the model directory");
   app.add_flag("--json", arguments.json, "print a JSON line for --prompt, too")->excludes(chat);
+  app.add_flag("--allow-unused", arguments.allow_unused, allow_unused_help);
 }
 
 int run(int argc, char** argv) {
@@ -292,7 +293,8 @@ int run(int argc, char** argv) {
   if (chats && app.count("--max-new-tokens") == 0) arguments.options.max_new_tokens = 512;
   check_sampling(arguments.options.sampling);
   choose_fast_matmul();
-  const ModelPlace place = resolve({arguments.model, arguments.adapter, arguments.tokenizer});
+  const ModelPlace place = resolve({arguments.model, arguments.adapter, arguments.tokenizer,
+                                    arguments.allow_unused ? UnusedTensors::allow : UnusedTensors::refuse});
   arguments.adapter = place.adapter;
   ModelSource source = open_model(place);
   if (!arguments.logits.empty())

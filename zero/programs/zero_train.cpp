@@ -10,11 +10,13 @@
 namespace zero {
 namespace {
 
-void describe(CLI::App& app, TrainArguments& arguments) {
+void describe(CLI::App& app, TrainArguments& arguments, bool& allow_unused) {
   app.add_option("config", arguments.config, "the configuration, a TOML file")->required();
   app.add_option("--set", arguments.overrides, "section.key=value, over the file; may be repeated")
       ->expected(1)
       ->take_all();
+  app.add_flag("--allow-unused", allow_unused,
+               "leave out tensors of the model's file that its configuration does not name: model.allow_unused=true");
   auto* overwrite = app.add_flag("--overwrite", arguments.overwrite, "replace a run that job.output_dir holds");
   auto* resume = app.add_flag("--resume", arguments.resume,
                               "go on from the newest checkpoint of the run that job.output_dir holds")
@@ -55,9 +57,11 @@ int main(int argc, char** argv) {
   zero::TrainArguments arguments;
   arguments.version = zero::version();
   CLI::App app("Trains a language model with ZeRO sharding over the ranks that mpirun starts.", "zero_train");
-  zero::describe(app, arguments);
+  bool allow_unused = false;
+  zero::describe(app, arguments, allow_unused);
   // Before the world starts: help and version need no MPI.
   if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_train"))) return *code;
+  if (allow_unused) arguments.overrides.emplace_back("model.allow_unused=true");
   return zero::Job::run([&](zero::Job& job) {
     zero::start_log(job.rank(), job.size());
     // The log of a run is its result, one stream with the table and the steps; what is asked for instead of a run is

@@ -35,10 +35,11 @@ constexpr const char* scheme =
 // Sections and keys that change how a result is reached, or how long a run is, and not what a step does.
 const std::set<std::string> free_sections{"job",     "zero",       "comm",   "activation_checkpoint",
                                           "offload", "checkpoint", "metrics"};
-const std::set<std::string> free_keys{"training.steps",         "training.epochs",       "training.local_batch_size",
-                                      "training.precision",     "training.device",       "training.validation_interval",
-                                      "data.validation",        "training.on_nonfinite", "training.max_skipped_steps",
-                                      "training.max_rollbacks", "optimizer.master_dtype"};
+const std::set<std::string> free_keys{
+    "training.steps",         "training.epochs",        "training.local_batch_size",
+    "training.precision",     "training.device",        "training.validation_interval",
+    "data.validation",        "training.on_nonfinite",  "training.max_skipped_steps",
+    "training.max_rollbacks", "optimizer.master_dtype", "model.allow_unused"};
 // What all runs had before there was a key for it.
 const std::map<std::string, std::string> values_before{{"optimizer.state_dtype", "\"fp32\""}};
 // Of [job], of which nobody is told: they say where and how long, and not how.

@@ -20,6 +20,7 @@
 #include "comm/world/device_backends.h"
 #include "comm/world/device_choice.h"
 #include "models/families/config_json.h"
+#include "models/formats/base_model.h"
 #include "models/nn/matmul_setting.h"
 #include "models/ops/cuda/device_setting.h"
 #include "offload/memory/process_memory.h"
@@ -279,8 +280,10 @@ int train_run(Job& job, const TrainArguments& arguments) {
     const TargetMachine& target = arguments.target;
     plan = make_plan(arguments, target.ranks > 0 ? target.ranks : job.size());
     plan.device = target.named() ? device_of(target, plan.config) : device_of(plan.config, job);
-    run = make_run_model(plan.config, plan.model, !arguments.dry_run && arguments.preview.examples == 0);
-    if (run.weights && job.rank() == 0) run.weights->check_values();
+    const bool weights_lie_here = !plan.config.model.path || holds_weights(*plan.config.model.path);
+    run =
+        make_run_model(plan.config, plan.model, arguments.dry_run ? weights_lie_here : arguments.preview.examples == 0);
+    if (run.weights && !arguments.dry_run && job.rank() == 0) run.weights->check_values();
     if (arguments.preview.examples > 0 && job.rank() == 0)
       print_preview(plan.config, plan.model, plan.tokenizer, arguments.preview);
   });

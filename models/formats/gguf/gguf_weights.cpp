@@ -20,14 +20,14 @@ constexpr std::int64_t staging_elements = 1 << 18;  // conversion stays in the c
 
 }  // namespace
 
-GgufWeights::GgufWeights(std::shared_ptr<const GgufFile> file, const ModelConfig& config)
-    : file_(std::move(file)), layout_(config), head_dim_(config.head_dim) {}
+GgufWeights::GgufWeights(std::shared_ptr<const GgufFile> file, const ModelConfig& config, UnusedTensors unused)
+    : file_(std::move(file)), layout_(config), head_dim_(config.head_dim), unused_(unused) {}
 
-GgufModel open_gguf_model(const std::string& path) {
+GgufModel open_gguf_model(const std::string& path, UnusedTensors unused) {
   GgufModel model;
   model.file = std::make_shared<GgufFile>(path);
   model.config = parse_model_config(config_json_of(*model.file), path);
-  model.weights = std::make_shared<GgufWeights>(model.file, model.config);
+  model.weights = std::make_shared<GgufWeights>(model.file, model.config, unused);
   return model;
 }
 
@@ -45,9 +45,12 @@ void GgufWeights::check(const std::vector<TensorSpec>& tensors) {
                             ", but the metadata make it ", shape_text(shape)));
     asked.insert(place.name);
   }
+  if (settled_) return;
+  std::vector<std::string> rest;
   for (const GgufEntry& stored : file_->tensors())
-    if (!asked.contains(stored.name))
-      throw InputError(text(file_->path(), ": the model has no place for tensor \"", stored.name, "\""));
+    if (!asked.contains(stored.name)) rest.push_back(stored.name);
+  settle_unused(file_->path(), rest, {}, unused_);
+  settled_ = true;
 }
 
 std::optional<GgmlType> GgufWeights::type_of(const TensorSpec& tensor) const {

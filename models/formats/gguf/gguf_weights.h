@@ -6,6 +6,7 @@
 
 #include "models/formats/gguf/gguf_file.h"
 #include "models/formats/gguf/gguf_layout.h"
+#include "models/formats/unused_tensors.h"
 #include "models/model_config.h"
 #include "models/weight_source.h"
 
@@ -16,9 +17,10 @@ namespace zero {
 class GgufWeights : public WeightSource {
  public:
   /// `config` is that of the file (config_json_of).
-  GgufWeights(std::shared_ptr<const GgufFile> file, const ModelConfig& config);
+  GgufWeights(std::shared_ptr<const GgufFile> file, const ModelConfig& config,
+              UnusedTensors unused = UnusedTensors::refuse);
 
-  /// Also refuses a file with tensors that nothing asked for: they would change the model's results.
+  /// Also settles stored tensors that nothing asks for. Each belongs to the model: llama.cpp writes no others.
   void check(const std::vector<TensorSpec>& tensors) override;
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
   void read_as(const TensorSpec& tensor, GgmlType type, std::int64_t begin, std::int64_t count,
@@ -41,6 +43,8 @@ class GgufWeights : public WeightSource {
   std::shared_ptr<const GgufFile> file_;
   GgufLayout layout_;
   std::int64_t head_dim_;
+  UnusedTensors unused_;
+  bool settled_ = false;
 };
 
 /// A GGUF file as a model.
@@ -49,6 +53,6 @@ struct GgufModel {
   ModelConfig config;
   std::shared_ptr<GgufWeights> weights;
 };
-GgufModel open_gguf_model(const std::string& path);
+GgufModel open_gguf_model(const std::string& path, UnusedTensors unused = UnusedTensors::refuse);
 
 }  // namespace zero

@@ -20,6 +20,7 @@
 #include "models/formats/hf_weights.h"
 #include "models/ggml_values.h"
 #include "models/initial_weights.h"
+#include "tests/unit/message_of.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace zero {
@@ -91,6 +92,18 @@ INSTANTIATE_TEST_SUITE_P(Types, GgufRoundTrip,
                          ::testing::Values(GgmlType::f32, GgmlType::f16, GgmlType::bf16, GgmlType::q8_0,
                                            GgmlType::q4_0),
                          [](const auto& info) { return ggml_name(info.param); });
+
+TEST(GgufWeights, RefuseTensorsThatNothingAsksFor) {
+  const TemporaryFolder folder;
+  const Model model = make_model(small());
+  RandomWeights drawn(model, 3);
+  write_gguf(folder / "a.gguf", model, drawn, {});
+  std::vector<TensorSpec> fewer = tensors_of(model);
+  fewer.pop_back();
+  EXPECT_THAT(message_of<InputError>([&] { open_gguf_model(folder / "a.gguf").weights->check(fewer); }),
+              HasSubstr("--allow-unused"));
+  open_gguf_model(folder / "a.gguf", UnusedTensors::allow).weights->check(fewer);
+}
 
 TEST(GgufConfig, FindsTheScalingOfLlama3) {
   const TemporaryFolder folder;

@@ -4,32 +4,27 @@
 #include <string>
 #include <vector>
 
-#include "models/families/family.h"
-#include "models/lora/peft_directory.h"
+#include "models/lora/adapter_contents.h"
 #include "models/weight_source.h"
 
 namespace zero {
 
-/// The weights of an adapted model: the adapter's from a PEFT directory (with its modules_to_save), the others from the
-/// base.
+/// The weights of an adapted model: those in the adapter's file, and the others from the base.
 class AdaptedWeights : public WeightSource {
  public:
-  AdaptedWeights(std::shared_ptr<WeightSource> base, std::shared_ptr<const PeftDirectory> adapter,
-                 const Family& family = llama_family())
-      : base_(std::move(base)), adapter_(std::move(adapter)), names_(family.names) {}
+  AdaptedWeights(std::shared_ptr<WeightSource> base, std::shared_ptr<const AdapterContents> adapter)
+      : base_(std::move(base)), adapter_(std::move(adapter)) {}
 
-  /// Also refuses tensors of the adapter that the model does not have: an adapter for another base.
   void check(const std::vector<TensorSpec>& tensors) override;
-  void check_values() override { base_->check_values(); }
+  void check_values() override;
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
   void read_as(const TensorSpec& tensor, GgmlType type, std::int64_t begin, std::int64_t count,
                const at::Tensor& out) override;
 
  private:
-  std::string stored_name(const std::string& name) const;  // in the adapter's file; empty when the base has it
+  std::string stored_name(const TensorSpec& tensor) const;  // in the adapter's file; empty when the base has it
   std::shared_ptr<WeightSource> base_;
-  std::shared_ptr<const PeftDirectory> adapter_;
-  DecoderNames names_;
+  std::shared_ptr<const AdapterContents> adapter_;
 };
 
 /// The weights of a freshly adapted model: new adapters drawn from a seed over a base from elsewhere. With DoRA the
@@ -54,19 +49,18 @@ class FreshAdapter : public WeightSource {
 /// The base's weights with the adapter merged in: W + scale B A, or magnitude / |W + scale B A| times it, in fp32.
 class MergedWeights : public WeightSource {
  public:
-  MergedWeights(std::shared_ptr<WeightSource> base, std::shared_ptr<const PeftDirectory> adapter,
-                const Family& family = llama_family())
-      : base_(std::move(base)), adapter_(std::move(adapter)), names_(family.names) {}
-  /// Tensors are those of the model without adapters; refuses an adapter for another base.
-  void check(const std::vector<TensorSpec>& tensors) override;
-  void check_values() override { base_->check_values(); }
+  MergedWeights(std::shared_ptr<WeightSource> base, std::shared_ptr<const AdapterContents> adapter)
+      : base_(std::move(base)), adapter_(std::move(adapter)) {}
+  /// `tensors` are those of the model without adapters.
+  void check(const std::vector<TensorSpec>& tensors) override { base_->check(tensors); }
+  void check_values() override;
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
 
  private:
-  at::Tensor merged_rows(const TensorSpec& tensor, const std::string& module, std::int64_t first, std::int64_t rows);
+  void read_unadapted(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out);
+  at::Tensor merged_rows(const TensorSpec& tensor, std::int64_t first, std::int64_t rows);
   std::shared_ptr<WeightSource> base_;
-  std::shared_ptr<const PeftDirectory> adapter_;
-  DecoderNames names_;
+  std::shared_ptr<const AdapterContents> adapter_;
 };
 
 }  // namespace zero

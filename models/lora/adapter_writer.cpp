@@ -14,8 +14,12 @@ std::string peft_name(const std::string& name) { return name.starts_with(peft_pr
 }  // namespace
 
 AdapterWriter::AdapterWriter(const std::string& folder, const std::vector<TensorSpec>& tensors, const Family& family,
-                             const LoraOptions& options, PissaWeights* pissa)
-    : folder_(folder), names_(family.names), options_(pissa ? plain_options(options) : options), pissa_(pissa) {
+                             const LoraOptions& options, PissaWeights* pissa, const AdapterContents* start)
+    : folder_(folder),
+      names_(family.names),
+      options_(pissa ? plain_options(options) : options),
+      pissa_(pissa),
+      start_(start) {
   std::filesystem::create_directories(folder);
   std::vector<SafetensorsSpec> specs;
   for (const TensorSpec& tensor : tensors) {
@@ -24,6 +28,8 @@ AdapterWriter::AdapterWriter(const std::string& folder, const std::vector<Tensor
       ZERO_CHECK(size > 0, "tensor " + tensor.name + " of the adapter is empty");
     if (is_head_too(tensor)) specs.push_back({peft_name(names_.head + ".weight"), at::kFloat, tensor.shape});
   }
+  if (start_)
+    for (const StoredTensor& tensor : start_->beside()) specs.push_back({tensor.name, at::kFloat, tensor.shape});
   writer_ = std::make_unique<SafetensorsWriter>(folder + "/adapter_model.safetensors", specs);
 }
 
@@ -39,6 +45,8 @@ void AdapterWriter::append(const TensorSpec& tensor, const at::Tensor& value) {
 }
 
 void AdapterWriter::finish(const std::string& base, const TokenizerSource& tokenizer) {
+  if (start_)
+    for (const StoredTensor& tensor : start_->beside()) writer_->append(start_->file().read(tensor.name));
   writer_->finish();
   write_tokenizer_files(folder_, tokenizer);
   LoraOptions written = options_;

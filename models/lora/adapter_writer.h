@@ -8,6 +8,7 @@
 #include "models/families/family.h"
 #include "models/formats/safetensors_writer.h"
 #include "models/formats/tokenizer_files.h"
+#include "models/lora/adapter_contents.h"
 #include "models/lora/lora.h"
 #include "models/lora/pissa.h"
 
@@ -16,10 +17,11 @@ namespace zero {
 /// One adapter's files, from its tensors in the order of `tensors`.
 class AdapterWriter {
  public:
-  /// `family`: the model's. `options`: what add_lora() gave. `pissa`: of an adapter that started by PiSSA; it is written
-  /// as a plain one of twice the rank over the original base.
+  /// `family`: the model's. `options`: what add_lora() gave. `pissa`: of an adapter that started by PiSSA, or null; it is
+  /// written as a plain one of twice the rank over the original base. `start`: the adapter that training began from, or
+  /// null; its tensors beside() are written again. They must outlive this.
   AdapterWriter(const std::string& folder, const std::vector<TensorSpec>& tensors, const Family& family,
-                const LoraOptions& options, PissaWeights* pissa);
+                const LoraOptions& options, PissaWeights* pissa, const AdapterContents* start);
   void append(const TensorSpec& tensor, const at::Tensor& value);
   /// `base` is named in adapter_config.json; the tokenizer files lie beside it.
   void finish(const std::string& base, const TokenizerSource& tokenizer);
@@ -31,6 +33,7 @@ class AdapterWriter {
   const DecoderNames& names_;
   LoraOptions options_;
   PissaWeights* pissa_;
+  const AdapterContents* start_;
   std::unique_ptr<SafetensorsWriter> writer_;
 };
 

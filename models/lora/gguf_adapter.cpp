@@ -16,16 +16,17 @@
 namespace zero {
 namespace {
 
-void check_what_fits(const PeftDirectory& adapter, const Model& model) {
-  const auto refuse = [&](const char* why) {
+void check_what_fits(const AdapterContents& adapter, const Model& model) {
+  const auto refuse = [&](const std::string& why) {
     throw InputError(text(adapter.folder(), ": ", why,
                           "; merge the adapter into its model instead: zero_export MODEL OUT.gguf --adapter ",
                           adapter.folder(), " --gguf F16"));
   };
   gguf_family(model.config.model_type);
   if (adapter.options().use_dora) refuse("DoRA's magnitudes have no place in an adapter as GGUF, which adds B A alone");
-  if (!adapter.options().modules_to_save.empty())
-    refuse("modules_to_save were trained whole, and an adapter as GGUF adds B A alone");
+  for (const TensorSpec& tensor : tensors_of(model))
+    if (const std::string& whole = adapter.place(tensor).whole; !whole.empty())
+      refuse(text("\"", whole, "\" is a whole tensor (as of modules_to_save), and an adapter as GGUF adds B A alone"));
 }
 
 GgufMetadata metadata_of(const LoraOptions& options, const Model& model, const std::string& name) {
@@ -42,22 +43,21 @@ GgufMetadata metadata_of(const LoraOptions& options, const Model& model, const s
 
 }  // namespace
 
-void write_gguf_adapter(const std::string& path, const PeftDirectory& adapter, const Model& model,
+void write_gguf_adapter(const std::string& path, const AdapterContents& adapter, const Model& model,
                         const std::string& name) {
   check_what_fits(adapter, model);
-  const SafetensorsFile& file = adapter.weights();
+  const SafetensorsFile& file = adapter.file();
   std::vector<GgufTensor> described;
   std::vector<std::pair<std::string, bool>> sources;  // names in the adapter's file, and whether rows change places
   const GgufLayout layout(model.config);
   for (const TensorSpec& tensor : tensors_of(model)) {
-    const std::string module = peft_prefix + tensor.name.substr(0, tensor.name.rfind(".weight"));
+    const AdapterContents::Place& stored = adapter.place(tensor);
+    if (stored.a.empty()) continue;
     const GgufPlace place = layout.place(tensor.name);
-    for (const auto& [theirs, ours] : {std::pair{".lora_A.weight", ".lora_a"}, {".lora_B.weight", ".lora_b"}}) {
-      const StoredTensor* stored = file.find(module + theirs);
-      if (!stored) continue;
-      described.push_back({place.name + ours, stored->shape, GgmlType::f32});
-      sources.emplace_back(stored->name, place.rotated && std::string(ours) == ".lora_b");
-    }
+    described.push_back({place.name + ".lora_a", file.find(stored.a)->shape, GgmlType::f32});
+    sources.emplace_back(stored.a, false);
+    described.push_back({place.name + ".lora_b", file.find(stored.b)->shape, GgmlType::f32});
+    sources.emplace_back(stored.b, place.rotated);
   }
   GgufWriter writer(path, metadata_of(adapter.options(), model, name), described);
   for (const auto& [source, rotated] : sources) {

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "models/families/families.h"
+#include "models/lora/module_names.h"
 
 namespace zero {
 
@@ -25,18 +26,6 @@ std::vector<std::string> projections_of(const std::string& model_type) {
   return {found.begin(), found.end()};
 }
 
-/// The module that a weight or a bias belongs to.
-std::string module_of(const std::string& name) { return name.substr(0, name.rfind('.')); }
-
-bool matches(const std::string& module, const std::string& target) {
-  return module == target || (module.size() > target.size() && module.ends_with("." + target));
-}
-
-/// PEFT's rule for modules_to_save, which asks for no dot in front.
-bool is_among(const std::vector<std::string>& saved, const std::string& module) {
-  return std::any_of(saved.begin(), saved.end(), [&](const std::string& end) { return module.ends_with(end); });
-}
-
 /// Modules of the unit with a matrix.
 std::set<std::string> matrices_of(const Unit& unit) {
   std::set<std::string> modules;
@@ -51,14 +40,14 @@ void choose_trained(Unit& unit, bool block, const std::vector<std::string>& save
   const std::set<std::string> projections = block ? matrices_of(unit) : std::set<std::string>{};
   for (Parameter& parameter : unit.parameters()) {
     const std::string module = module_of(parameter.parts.front().name);
-    parameter.trainable = is_among(saved, module) && !projections.contains(module);
+    parameter.trainable = is_saved(saved, module) && !projections.contains(module);
     if (parameter.trainable) std::erase_if(unmet, [&](const std::string& end) { return module.ends_with(end); });
   }
 }
 
 /// Whether modules_to_save train an embedding that is the head as well.
 bool saves_tied(const ModelConfig& config, const std::vector<std::string>& saved) {
-  return config.tie_word_embeddings && is_among(saved, family_of(config.model_type).names.embedding);
+  return config.tie_word_embeddings && is_saved(saved, family_of(config.model_type).names.embedding);
 }
 
 std::string with_commas(std::int64_t number) {
@@ -120,7 +109,7 @@ std::set<std::string> targeted_projections(const Model& model, const std::vector
   for (std::size_t u = 1; u + 1 < model.units.size(); ++u)
     for (const std::string& module : matrices_of(*model.units[u]))
       for (const std::string& target : all)
-        if (matches(module, target)) {
+        if (is_targeted({target}, module)) {
           found.insert(module);
           left.erase(target);
         }
@@ -150,7 +139,7 @@ LoraOptions add_lora(Model& model, const LoraOptions& options) {
       for (const TensorSpec& part : parts) {
         const std::string module = module_of(part.name);
         for (const std::string& target : targets) {
-          if (part.shape.size() != 2 || !matches(module, target)) continue;
+          if (part.shape.size() != 2 || !is_targeted({target}, module)) continue;
           unmatched.erase(target);
           resolved.fan_in_fan_out |= unit.parameters()[p].input_first;
           add_adapter(unit, p, part, begin, options);
@@ -182,7 +171,7 @@ LoraOptions add_lora(Model& model, const LoraOptions& options) {
 LoraOptions stored_options(const LoraOptions& stored, const ModelConfig& model, const std::string& folder) {
   if (!model.tie_word_embeddings) return stored;
   const DecoderNames& names = family_of(model.model_type).names;
-  const bool head = is_among(stored.modules_to_save, names.head);
+  const bool head = is_saved(stored.modules_to_save, names.head);
   if (!head && !saves_tied(model, stored.modules_to_save)) return stored;
   if (!stored.ensure_weight_tying)
     throw InputError(

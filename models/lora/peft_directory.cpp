@@ -127,7 +127,12 @@ PeftDirectory::PeftDirectory(const std::string& folder) : folder_(folder) {
     throw InputError(
         folder + ": holds no adapter_config.json: name a directory that PEFT or zero_train has written an adapter to");
   options_ = options_of(read_json_object(config, {.bytes = 1 << 20}), config);
-  weights_ = std::make_shared<SafetensorsFile>(folder + "/adapter_model.safetensors");
+  const std::string weights = folder + "/adapter_model.safetensors";
+  if (!std::filesystem::exists(weights) && std::filesystem::exists(folder + "/adapter_model.bin"))
+    throw InputError(folder +
+                     ": holds adapter_model.bin, which is not read: load the adapter in PEFT and save it again by "
+                     "save_pretrained(folder, safe_serialization=True)");
+  weights_ = std::make_shared<SafetensorsFile>(weights);
 }
 
 void write_adapter_config(const std::string& folder, const LoraOptions& options, const std::string& base) {

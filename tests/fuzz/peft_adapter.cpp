@@ -6,7 +6,6 @@
 #include "models/initial_weights.h"
 #include "models/lora/adapted_weights.h"
 #include "models/lora/lora.h"
-#include "models/lora/peft_directory.h"
 #include "tests/fuzz/fuzz_folder.h"
 
 namespace zero {
@@ -32,15 +31,12 @@ void read_all(WeightSource& weights, const std::vector<TensorSpec>& tensors) {
 void use(const FuzzFiles& files) {
   static const ModelConfig config = small();
   const std::string folder = FuzzFolder::with(files).path();
-  const auto adapter = std::make_shared<const PeftDirectory>(folder);
   Model plain = make_model(config), adapted = make_model(config);
+  const auto adapter = open_adapter(folder, plain);
   const auto base = std::make_shared<RandomWeights>(plain, 1);
-  try {
-    MergedWeights merged(base, adapter);
-    read_all(merged, tensors_of(plain));
-  } catch (const InputError&) {  // it may do unmerged
-  }
-  add_lora(adapted, stored_options(adapter->options(), config, folder));
+  MergedWeights merged(base, adapter);
+  read_all(merged, tensors_of(plain));
+  add_lora(adapted, adapter->options());
   AdaptedWeights weights(base, adapter);
   read_all(weights, tensors_of(adapted));
 }

@@ -35,7 +35,7 @@ void save(Engine& engine, int rank, const std::string& folder, const Model& mode
       },
       /*trainable_only=*/true);
   if (rank != 0) return;
-  AdapterWriter writer(folder, specs, family_of(model.config.model_type), options, nullptr);
+  AdapterWriter writer(folder, specs, family_of(model.config.model_type), options, nullptr, nullptr);
   for (std::size_t i = 0; i < specs.size(); ++i) writer.append(specs[i], values[i]);
   writer.finish("model", {});
 }
@@ -48,9 +48,8 @@ std::set<std::string> names_of(const PeftDirectory& adapter) {
 
 void expect_merged_logits(const GoldenCase& golden, const std::string& adapter) {
   const auto directory = std::make_shared<HfDirectory>(golden.folder + "/model");
-  MergedWeights merged(std::make_shared<HfWeights>(directory), std::make_shared<PeftDirectory>(adapter),
-                       family_of(directory->config().model_type));
   Model model = make_model(directory->config());
+  MergedWeights merged(std::make_shared<HfWeights>(directory), open_adapter(adapter, model));
   hold_parameters(model, at::kFloat);
   load_parameters(model, merged);
   const at::NoGradGuard no_grad;
@@ -78,7 +77,7 @@ TEST_P(GoldenLora, TrainsAsPeftDoes) {
         add_lora(model, stored_options(adapter->options(), directory->config(), adapter->folder()));
     Mesh mesh(communicator);
     Engine engine(chain_of(model), mesh, golden.engine_options(stage));
-    AdaptedWeights weights(std::make_shared<HfWeights>(directory), adapter, family_of(directory->config().model_type));
+    AdaptedWeights weights(std::make_shared<HfWeights>(directory), open_adapter(adapter->folder(), model));
     weights.check(tensors_of(model));
     engine.load(weights);
     train_and_compare(golden, engine, rank, micro_batches);

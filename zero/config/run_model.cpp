@@ -88,9 +88,7 @@ std::shared_ptr<WeightSource> weights_of(const Config& config, const RunModel& r
     base =
         weights_of_model(*config.model.path, config.model.allow_unused ? UnusedTensors::allow : UnusedTensors::refuse);
   if (!run.lora) return base;
-  if (!config.lora->adapter.empty())
-    return std::make_shared<AdaptedWeights>(base, std::make_shared<PeftDirectory>(config.lora->adapter),
-                                            family_of(run.model.config.model_type));
+  if (run.start) return std::make_shared<AdaptedWeights>(base, run.start);
   return std::make_shared<FreshAdapter>(base, drawn);
 }
 
@@ -110,10 +108,24 @@ std::optional<LoraOptions> lora_options_of(const Config& config) {
   return options;
 }
 
+std::shared_ptr<const AdapterContents> start_of(const Config& config, const Model& model) {
+  if (!config.lora || config.lora->adapter.empty()) return nullptr;
+  const std::string& folder = config.lora->adapter;
+  auto start = open_adapter(folder, model);
+  for (const std::string& projection : targeted_projections(model, {"all-linear"}))
+    if (const std::string& whole = start->place({projection + ".weight", {}}).whole; !whole.empty())
+      throw InputError(text(folder, ": \"", whole,
+                            "\" is a whole projection, and training takes those from the base alone: merge the adapter "
+                            "(zero_export MODEL OUT --adapter ",
+                            folder, "), and train a new one over OUT"));
+  return start;
+}
+
 RunModel make_run_model(const Config& config, const ModelConfig& model, bool with_weights) {
   RunModel run;
   run.model = make_model(model);
   run.lora = lora_options_of(config);
+  run.start = start_of(config, run.model);
   if (run.lora) run.lora = add_adapters(run.model, *run.lora, config);
   if (!with_weights) return run;
   run.weights = weights_of(config, run);

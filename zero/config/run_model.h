@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "models/lora/adapter_contents.h"
 #include "models/lora/lora.h"
 #include "models/lora/pissa.h"
 #include "models/model.h"
@@ -16,12 +17,17 @@ struct RunModel {
   Model model;
   std::shared_ptr<WeightSource> weights;  // null where none was asked for
   std::optional<LoraOptions> lora;
-  std::shared_ptr<PissaWeights> pissa;  // the weights again, where adapters start by PiSSA
+  std::shared_ptr<PissaWeights> pissa;           // the weights again, where adapters start by PiSSA
+  std::shared_ptr<const AdapterContents> start;  // the adapter of lora.adapter; null without
 };
 
 /// [lora] as options; with lora.adapter the directory's adapter_config.json decides, and keys given beside it must
 /// agree (InputError). None without the section.
 std::optional<LoraOptions> lora_options_of(const Config& config);
+
+/// The adapter of lora.adapter over the model, which may be adapted already; null without one. InputError for one that
+/// cannot be trained further.
+std::shared_ptr<const AdapterContents> start_of(const Config& config, const Model& model);
 
 /// Builds the model, adds adapters, and checks that every weight is there in its shape. Reads no weights yet.
 RunModel make_run_model(const Config& config, const ModelConfig& model, bool with_weights);

@@ -14,6 +14,7 @@
 #include "models/formats/base_model.h"
 #include "models/formats/tokenizer_files.h"
 #include "offload/memory/node_memory.h"
+#include "zero/config/run_model.h"
 #include "zero/config/setup.h"
 
 namespace zero {
@@ -72,6 +73,8 @@ DiskNeed disk_need(const Config& config, const Model& model, const MemoryPlan& p
     const bool doubles =
         config.lora->init_lora_weights == "pissa";  // it is written as a plain adapter of twice the rank
     need.result = model.trainable_numel() * std::int64_t(sizeof(float)) * (doubles ? 2 : 1);
+    if (const auto start = start_of(config, model))
+      for (const StoredTensor& tensor : start->beside()) need.result += tensor.numel() * std::int64_t(sizeof(float));
   } else {
     need.result = model.numel() * std::int64_t(c10::elementSize(write_options_of(config).type));
   }

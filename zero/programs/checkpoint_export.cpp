@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "models/families/config_json.h"
 #include "models/families/families.h"
 #include "models/lora/adapter_writer.h"
@@ -12,6 +13,7 @@
 #include "zero/checkpoint/saved_weights.h"
 #include "zero/config/run_model.h"
 #include "zero/config/setup.h"
+#include "zero/train/resume_settings.h"
 
 namespace zero {
 namespace {
@@ -38,6 +40,16 @@ auto as_input(const Work& work) {
   } catch (const Error& error) {
     throw InputError(error.what());
   }
+}
+
+/// Refuses a file of lora.adapter that is no longer the one whose frozen tensors the run took.
+void require_same_start(const RunModel& run, const Settings& settings) {
+  if (!run.start || run.start->beside().empty()) return;
+  const std::string& path = run.start->file().path();
+  for (const auto& [key, value] : settings)
+    if (key == "lora.adapter" && value != file_mark(path))
+      throw InputError(text(path, ": has changed since the run began, and the run's adapter holds \"",
+                            run.start->beside().front().name, "\" of it: bring the file back"));
 }
 
 }  // namespace
@@ -70,7 +82,9 @@ void CheckpointExport::write_adapter(const std::string& folder) const {
   const bool pissa =
       config_.lora->init_lora_weights == "pissa" && config_.lora->adapter.empty();  // what it began with is made anew
   RunModel run = make_run_model(seen, model_, pissa);
-  AdapterWriter writer(folder, states_->tensors(), family_of(model_.model_type), *run.lora, run.pissa.get());
+  require_same_start(run, states_->manifest().run.settings);
+  AdapterWriter writer(folder, states_->tensors(), family_of(model_.model_type), *run.lora, run.pissa.get(),
+                       run.start.get());
   for (const TensorSpec& tensor : states_->tensors()) {
     const at::Tensor value = at::empty(tensor.shape, at::kFloat);
     states_->read(tensor.name, 0, tensor.numel(), {{{"master", at::kFloat}, value.data_ptr()}});

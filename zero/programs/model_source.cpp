@@ -151,9 +151,8 @@ ModelSource open_model(const ModelPlace& place) {
   source.folder = place.model;
   source.name = name_of_place(place.model);
   if (place.adapter.empty()) return source;
-  const auto adapter = std::make_shared<PeftDirectory>(place.adapter);
-  stored_options(adapter->options(), source.config, place.adapter);  // refuses what is another model in PEFT
-  source.weights = std::make_shared<MergedWeights>(source.weights, adapter, family_of(source.config.model_type));
+  source.weights =
+      std::make_shared<MergedWeights>(source.weights, open_adapter(place.adapter, make_model(source.config)));
   source.name += "-" + name_of_place(place.adapter);
   return source;
 }

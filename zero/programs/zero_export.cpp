@@ -16,7 +16,6 @@
 #include "models/families/families.h"
 #include "models/formats/gguf/gguf_check.h"
 #include "models/formats/gguf_model.h"
-#include "models/lora/adapted_weights.h"
 #include "models/lora/gguf_adapter.h"
 #include "models/model.h"
 #include "models/text/tokenizer.h"
@@ -137,10 +136,10 @@ void write_file(const ModelSource& source, const Model& model, const Arguments& 
 /// The adapter alone, for llama.cpp beside the model's own GGUF file.
 void write_gguf_adapter_file(const Arguments& arguments) {
   const ModelSource source = open_model(place_of(arguments));  // --gguf-adapter excludes --adapter
-  const auto adapter = std::make_shared<PeftDirectory>(arguments.gguf_adapter);
   const Model model = make_model(source.config);
-  MergedWeights(source.weights, adapter, family_of(source.config.model_type)).check(tensors_of(model));
-  write_gguf_adapter(arguments.out, *adapter, model, name_of_place(arguments.gguf_adapter));
+  source.weights->check(tensors_of(model));
+  write_gguf_adapter(arguments.out, *open_adapter(arguments.gguf_adapter, model), model,
+                     name_of_place(arguments.gguf_adapter));
 }
 
 /// A checkpoint of adapters is exported as the adapter that it is.

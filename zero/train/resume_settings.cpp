@@ -13,6 +13,7 @@
 #include "base/fingerprint.h"
 #include "base/log.h"
 #include "models/families/config_json.h"
+#include "models/families/families.h"
 #include "models/formats/tokenizer_files.h"
 #include "models/text/chat_template.h"
 #include "models/text/tokenizer.h"
@@ -149,7 +150,10 @@ Settings resume_settings(const Config& config, const BatchArithmetic& batch, con
   settings.emplace_back("training.global_batch_size", std::to_string(batch.global_batch_size));
   if (config.lora && config.model.path) settings.emplace_back("model.path", file_mark(*config.model.path, cores));
   Config copy = config;
-  if (config.lora && !config.lora->adapter.empty()) take_adapter(*copy.lora, *lora_options_of(config));
+  if (const auto start = start_of(config, make_model(model))) {
+    take_adapter(*copy.lora, *lora_options_of(config));
+    if (!start->beside().empty()) settings.emplace_back("lora.adapter", file_mark(start->file().path(), cores));
+  }
   for (const ConfigKey& key : config_keys()) {
     if (free_sections.contains(key.section) || free_keys.contains(key.full_name()) ||
         marked_keys.contains(key.full_name()))

@@ -18,8 +18,8 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 
 /// Every key that must agree, with its value as TOML; the model as the fields of its config.json; data files, what of the
 /// tokenizer's files shapes an id, the chat template in effect, and the base of adapters by size and content (see
-/// file_mark), not by name; of an adapter that training began from what its adapter_config.json says. Reads those files
-/// to their ends, on `cores`.
+/// file_mark), not by name; of an adapter that training began from what its adapter_config.json says, and the file where
+/// it holds frozen tensors beside the adapter's pairs. Reads those files to their ends, on `cores`.
 Settings resume_settings(const Config& config, const BatchArithmetic& batch, const ModelConfig& model,
                          const CoreSet& cores = {});
 

@@ -1,26 +1,22 @@
-// An adapter as GGUF: llama.cpp's names and keys, its order of rows, and what has no place in such a file.
+// An adapter as GGUF: llama.cpp's names, keys and order of rows.
 #include "models/lora/gguf_adapter.h"
 
 #include <ATen/ATen.h>
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <cmath>
 #include <filesystem>
 #include <functional>
 
-#include "base/error.h"
 #include "models/families/families.h"
 #include "models/formats/hf_directory.h"
 #include "models/formats/safetensors_writer.h"
 #include "models/weight_source.h"
-#include "tests/unit/message_of.h"
 #include "tests/unit/models/gguf_reader.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace zero {
 namespace {
-
-using testing::HasSubstr;
 
 const std::string lora = ZERO_TEST_DATA "/tiny-lora";
 
@@ -34,7 +30,7 @@ struct Changed {
   }
   void write(const std::string& path) const {
     const Model model = make_model(HfDirectory(lora + "/model").config());
-    write_gguf_adapter(path, PeftDirectory(folder.path()), model, "tiny");
+    write_gguf_adapter(path, *open_adapter(folder.path(), model), model, "tiny");
   }
   TemporaryFolder folder;
 };
@@ -67,17 +63,6 @@ TEST(GgufAdapter, TakesTheScaleOfRsloraIntoAlpha) {
   EXPECT_FLOAT_EQ(test::GgufFile(out / "a.gguf").numbers.at("adapter.lora.alpha"), 6 * std::sqrt(r));
 }
 
-TEST(GgufAdapter, RefusesWhatHasNoPlaceInIt) {
-  const TemporaryFolder out;
-  const auto refusal = [&](const std::function<void(LoraOptions&)>& change) {
-    return message_of<InputError>([&] { Changed(change).write(out / "a.gguf"); });
-  };
-  EXPECT_THAT(refusal([](LoraOptions& options) { options.use_dora = true; }), HasSubstr("DoRA"));
-  EXPECT_THAT(refusal([](LoraOptions& options) { options.modules_to_save = {"lm_head"}; }),
-              HasSubstr("modules_to_save"));
-  EXPECT_FALSE(std::filesystem::exists(out / "a.gguf"));
-}
-
 /// An adapter of rank 2 over two modules of a golden family's block 0, in the file that llama.cpp opens.
 test::GgufFile of_family(const TemporaryFolder& folder, const std::string& name,
                          const std::vector<std::string>& modules) {
@@ -97,9 +82,10 @@ test::GgufFile of_family(const TemporaryFolder& folder, const std::string& name,
   writer.finish();
   LoraOptions options = PeftDirectory(lora + "/adapter").options();
   options.r = 2;
-  options.target_modules = modules;
+  options.target_modules.clear();
+  for (const std::string& module : modules) options.target_modules.push_back(names.layers + ".0." + module);
   write_adapter_config(folder.path(), options, "base");
-  write_gguf_adapter(folder / "a.gguf", PeftDirectory(folder.path()), model, "small");
+  write_gguf_adapter(folder / "a.gguf", *open_adapter(folder.path(), model), model, "small");
   return test::GgufFile(folder / "a.gguf");
 }
 

@@ -32,9 +32,8 @@ const std::string tinyllama = ZERO_TEST_DATA "/tinyllama-chat";
 
 struct Merged {
   std::shared_ptr<HfDirectory> directory = std::make_shared<HfDirectory>(lora + "/model");
-  std::shared_ptr<PeftDirectory> adapter = std::make_shared<PeftDirectory>(lora + "/adapter");
-  MergedWeights weights{std::make_shared<HfWeights>(directory), adapter};
   Model model = make_model(directory->config());
+  MergedWeights weights{std::make_shared<HfWeights>(directory), open_adapter(lora + "/adapter", model)};
 
   at::Tensor whole(const TensorSpec& tensor) {
     const at::Tensor out = at::empty(tensor.shape, at::kFloat);

@@ -141,9 +141,9 @@ TEST(Pissa, IsSavedAsAPlainAdapterOverTheOriginalBase) {
     writer.finish();
     write_adapter_config(folder.path(), plain_options(options), "base");
 
-    const auto saved = std::make_shared<PeftDirectory>(folder.path());
-    EXPECT_EQ(saved->options().r, 6);
     Model plain = make_model(small_config());
+    const auto saved = open_adapter(folder.path(), plain);
+    EXPECT_EQ(saved->options().r, 6);
     add_lora(plain, saved->options());
     AdaptedWeights beside(std::make_shared<RandomWeights>(make_model(small_config()), 3), saved);
     EXPECT_LT(deviation(logits(plain, beside), trained), 1e-5) << rslora;

@@ -1,0 +1,62 @@
+#pragma once
+// AdapterContents: the tensors of an adapter's file over a model, compared both ways with what adapter_config.json
+// promises. Training, merging and GGUF export all read an adapter through it.
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/families/family.h"
+#include "models/lora/peft_directory.h"
+#include "models/model.h"
+
+namespace zero {
+
+class AdapterContents {
+ public:
+  /// The file's tensors for one tensor of the model, by their names in the file. An empty name: the file has none.
+  struct Place {
+    std::string whole;            // replaces the base's tensor
+    std::string a, b, magnitude;  // the adapter of a projection: [r, in], [out, r], [out] with DoRA
+  };
+
+  /// `model` may hold adapters already. Reads no values. InputError names the first tensor that is missing, that has
+  /// another shape or type, or that adapter_config.json does not promise.
+  ///
+  /// Whole tensors of the model that modules_to_save does not name (embeddings, heads, norms) are accepted: PEFT
+  /// writes them with save_embedding_layers, and loads them in the place of the base's. See beside().
+  AdapterContents(std::shared_ptr<const PeftDirectory> directory, const Model& model);
+
+  const std::string& folder() const { return directory_->folder(); }
+  const SafetensorsFile& file() const { return directory_->weights(); }
+  /// Those of adapter_config.json as the model takes them (stored_options).
+  const LoraOptions& options() const { return options_; }
+  /// `tensor` is one of the model without adapters.
+  const Place& place(const TensorSpec& tensor) const;
+  /// Whether the model stores the tensor as [in, out].
+  bool is_input_first(const TensorSpec& tensor) const;
+
+  /// The file's whole tensors that modules_to_save does not name. They stay frozen in training, and belong to every
+  /// adapter that is trained from this one.
+  const std::vector<StoredTensor>& beside() const { return beside_; }
+  /// InputError where the file holds an embedding and a head that differ, and the model ties them. Reads both: call it
+  /// once, on one rank.
+  void check_values() const;
+
+ private:
+  class Comparison;
+  Place place_of(const TensorSpec& tensor, Comparison& comparison) const;
+  void place_tied_head(const TensorSpec& embedding, Comparison& comparison);
+
+  std::shared_ptr<const PeftDirectory> directory_;
+  LoraOptions options_;
+  DecoderNames names_;
+  std::map<std::string, Place> places_;  // by the name of the model's tensor
+  std::vector<StoredTensor> beside_;
+  bool holds_tied_pair_ = false;
+};
+
+/// The adapter of a folder over the model.
+std::shared_ptr<const AdapterContents> open_adapter(const std::string& folder, const Model& model);
+
+}  // namespace zero

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/files/lookup.h"
+#include "base/files/own_files.h"
 #include "base/json_text.h"
 #include "base/log.h"
 #include "models/families/config_json.h"
@@ -43,6 +44,7 @@ HfDirectory::HfDirectory(const std::string& folder) : folder_(folder) {
         text(folder, ": is an adapter; name its base model's directory here, and this one as the adapter"));
   if (!is_there(config_path))
     throw InputError(text(folder, ": has no config.json; it must be a Hugging Face model directory"));
+  require_own_files(folder);
   config_ = parse_model_config(read_text_file(config_path, 1 << 20), config_path);
   const std::string single = folder + "/" + single_name;
   const std::string index = folder + "/" + index_name;

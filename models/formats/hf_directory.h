@@ -20,7 +20,7 @@ namespace zero {
 class HfDirectory {
  public:
   /// Reads config.json and every safetensors header. InputError when a file is missing or breaks a rule, when a shard's
-  /// name is more than one path component, or when the index and the shards disagree.
+  /// name is more than one path component, when the index and the shards disagree, and as of require_own_files().
   explicit HfDirectory(const std::string& folder);
 
   /// Whether the folder has a safetensors file or an index of several.

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/files/lookup.h"
+#include "base/files/own_files.h"
 #include "base/json_text.h"
 #include "base/log.h"
 #include "models/text/chat_template.h"
@@ -135,6 +136,7 @@ Files made_files(const TokenizerSource& source) {
 }
 
 Files copied_files(const std::string& folder) {
+  require_own_files(folder, {".json", ".jinja", ".txt"});
   Files files;
   for (const std::string& name : tokenizer_file_names())
     if (is_there(fs::path(folder) / name)) files[name] = read_text_file(folder + "/" + name, 256 << 20);

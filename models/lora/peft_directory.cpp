@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/files/lookup.h"
+#include "base/files/own_files.h"
 #include "base/json_text.h"
 #include "base/log.h"
 
@@ -126,6 +127,7 @@ PeftDirectory::PeftDirectory(const std::string& folder) : folder_(folder) {
   if (!is_there(config))
     throw InputError(
         folder + ": holds no adapter_config.json: name a directory that PEFT or zero_train has written an adapter to");
+  require_own_files(folder);
   options_ = options_of(read_json_object(config, {.bytes = 1 << 20}), config);
   const std::string weights = folder + "/adapter_model.safetensors";
   if (!std::filesystem::exists(weights) && std::filesystem::exists(folder + "/adapter_model.bin"))

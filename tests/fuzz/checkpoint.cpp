@@ -58,6 +58,9 @@ void use(const FuzzFiles& given) {
     make_good(files);
   FileCalls calls;
   SavedStates saved(calls, FuzzFolder::with(files).path());
+  for (const SavedFile& file : saved.manifest().files)
+    if (file.name == ".." || file.name.find('/') != file.name.npos)
+      throw InternalError("the manifest names a file outside of its folder");
   const std::string again = format_manifest(saved.manifest());
   if (saved.manifest().version == Manifest::current_version && format_manifest(parse_manifest(again, "again")) != again)
     throw InternalError("the manifest is not what was read");
@@ -82,8 +85,9 @@ const FuzzTarget target("checkpoint",
                           FileForm::json,
                           {R"({"name": "master", "type": "float32", "grain": 1})", R"("uint8")", R"("bfloat16")",
                            R"({"name": "w", "shape": [2, 3], "offset": 0})", "[0, 0, 35]", R"("rank-00000.states")",
-                           "4096", R"("0000000000000000")", R"({"numel": 8, "states": [], "tensors": []})", R"("%41%")",
-                           "2"}},
+                           "4096", R"("0000000000000000")", R"("../rank-00000.states")",
+                           R"("sources": {"base/config.json": "00"})", R"({"numel": 8, "states": [], "tensors": []})",
+                           R"("%41%")", "2"}},
                          {"rank-00000.states"},
                          {"rank-00001.states"}},
                         use);

@@ -3,6 +3,8 @@
 
 #include <ATen/ATen.h>
 
+#include "base/error.h"
+#include "base/json_text.h"
 #include "models/families/families.h"
 #include "models/formats/base_model.h"
 #include "models/formats/generation_config.h"
@@ -14,6 +16,11 @@ namespace {
 void use(const FuzzFiles& files) {
   const std::string folder = FuzzFolder::with(files).path();
   const ModelConfig config = config_of_model(folder);
+  const nlohmann::json index = read_json_object(folder + "/model.safetensors.index.json");
+  if (const auto shards = index.find("weight_map"); shards != index.end())
+    for (const auto& [tensor, name] : shards->items())
+      if (name.get<std::string>().find('/') != std::string::npos)
+        throw InternalError("a shard outside of the folder was read");
   stop_ids_of(config, folder, {});
   const std::shared_ptr<WeightSource> weights = weights_of_model(folder);
   const std::vector<TensorSpec> tensors = tensors_of(make_model(config));

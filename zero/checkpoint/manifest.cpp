@@ -138,6 +138,7 @@ ordered_json json_of(const RunDescription& run) {
                        {"model_config", run.model_config}};
   if (run.threads > 0) json["threads"] = run.threads;
   if (!run.processor.empty()) json["processor"] = run.processor;
+  for (const auto& [name, mark] : run.sources) json["sources"][name] = mark;
   return json;
 }
 
@@ -152,6 +153,8 @@ RunDescription run_of(const ordered_json& json) {
   run.model_config = json.at("model_config");
   if (const auto found = json.find("threads"); found != json.end()) run.threads = whole<int>(*found);
   if (const auto found = json.find("processor"); found != json.end()) run.processor = *found;
+  if (const auto found = json.find("sources"); found != json.end())
+    for (const auto& [name, mark] : found->items()) run.sources.emplace_back(name, mark.get<std::string>());
   return run;
 }
 
@@ -285,6 +288,9 @@ std::string format_manifest(const Manifest& manifest) {
   for (const SavedGroup& group : manifest.groups) json["groups"].push_back(json_of(group));
   json["run"] = json_of(manifest.run);
   std::string content = json.dump() + "\n";
+  if (std::int64_t(content.size()) > Manifest::most_bytes)
+    throw Error(text("the manifest of the checkpoint takes ", content.size(), " bytes, and at most ",
+                     Manifest::most_bytes, " are read: save on fewer ranks"));
   ZERO_CHECK(content.starts_with(opening), "a manifest begins with its checksum");
   return content.replace(opening.size(), digits, hex(checksum_of_text(content)));
 }
@@ -332,6 +338,9 @@ Manifest parse_manifest(const std::string& content, const std::string& path) {
 Manifest read_manifest(FileCalls& calls, const std::string& folder) {
   const std::string path = folder + "/manifest.json";
   const File file = File::open(path, calls);
+  if (file.size() > Manifest::most_bytes)
+    throw DamagedCheckpoint(
+        text(path, ": has more than ", Manifest::most_bytes, " bytes, which no manifest of a checkpoint has"));
   std::string content(static_cast<std::size_t>(file.size()), '\0');
   content.resize(static_cast<std::size_t>(file.read_up_to(content.data(), file.size(), 0)));
   return parse_manifest(content, path);

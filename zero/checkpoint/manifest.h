@@ -42,10 +42,11 @@ struct RunPosition {
 
 /// What the run was. The core does not look into it.
 struct RunDescription {
-  std::vector<std::pair<std::string, std::string>> settings;  // that decide results: key, value
-  std::string configuration;                                  // resolved TOML
-  std::string directory;                                      // that its relative paths start from
-  std::string model_config;                                   // config.json
+  std::vector<std::pair<std::string, std::string>> settings;      // that decide results: key, value
+  std::string configuration;                                      // resolved TOML
+  std::string directory;                                          // that its relative paths start from
+  std::string model_config;                                       // config.json
+  std::vector<std::pair<std::string, std::string>> sources = {};  // files of which its result is made: name, SHA-256
   int ranks = 1;
   int stage = 0;
   int threads = 0;             // of each rank; 0: unknown
@@ -68,7 +69,8 @@ struct SavedFile {
 };
 
 struct Manifest {
-  static constexpr int current_version = 2;  // 1 knew AdamW's states alone, and another checksum
+  static constexpr int current_version = 2;             // 1 knew AdamW's states alone, and another checksum
+  static constexpr std::int64_t most_bytes = 64 << 20;  // of the file
   int version = current_version;
 
   RunDescription run;
@@ -83,7 +85,7 @@ struct Manifest {
   std::int64_t bytes() const;
 };
 
-/// The file's text. It begins with a checksum of all the rest.
+/// The file's text. It begins with a checksum of all the rest. Error where it has more than Manifest::most_bytes.
 std::string format_manifest(const Manifest& manifest);
 
 /// DamagedCheckpoint names `path` when a byte differs from what was written, and for contents that contradict each other.
@@ -93,7 +95,8 @@ Manifest parse_manifest(const std::string& content, const std::string& path);
 /// By which checkpoints are told apart: of all that the manifest says, the marks of the files among it.
 std::int64_t mark_of(const Manifest& manifest);
 
-/// Reads FOLDER/manifest.json. InputError when it cannot be read.
+/// Reads FOLDER/manifest.json. InputError when it cannot be read. DamagedCheckpoint as of parse_manifest(), and for a file of
+/// more than Manifest::most_bytes.
 Manifest read_manifest(FileCalls& calls, const std::string& folder);
 
 }  // namespace zero

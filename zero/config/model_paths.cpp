@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/files/lookup.h"
+#include "base/files/own_files.h"
 #include "base/log.h"
 #include "zero/checkpoint/checkpoint_folders.h"
 #include "zero/checkpoint/manifest.h"
@@ -40,6 +41,7 @@ bool is_adapter(const std::string& folder) { return is_there(joined(folder, "ada
 bool is_checkpoint(const std::string& folder) { return is_there(joined(folder, "manifest.json")); }
 
 bool holds_adapter(const std::string& checkpoint) {
+  require_own_files(checkpoint);
   try {
     FileCalls calls;
     return parse_config(read_manifest(calls, checkpoint).run.configuration, checkpoint + "/manifest.json")

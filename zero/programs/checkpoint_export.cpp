@@ -2,9 +2,11 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/files/own_files.h"
 #include "base/log.h"
 #include "models/families/config_json.h"
 #include "models/families/families.h"
@@ -32,6 +34,23 @@ Config seen_from(const fs::path& directory, Config config) {
   return config;
 }
 
+/// Whether a file lies in a folder, or in that of a file.
+bool lies_in(const std::string& place, const fs::path& file) {
+  std::error_code none;
+  const std::string home = tokenizer_home(place);
+  const fs::path folder = file.parent_path();
+  return !home.empty() && (fs::equivalent(folder, home, none) || (folder.filename() == "additional_chat_templates" &&
+                                                                  fs::equivalent(folder.parent_path(), home, none)));
+}
+
+/// Refuses weights that are not those from which the adapters of a checkpoint began.
+void require_same_base(const std::string& base, const SavedStates& states) {
+  for (const auto& [key, mark] : states.manifest().run.settings)
+    if (key == "model.path" && mark == file_mark(base)) return;
+  throw InputError(text(states.folder(), ": its adapters began with other weights than those of ", base,
+                        ", and are written as their difference from these: name the base model by --base"));
+}
+
 /// What a checkpoint is not good for is told as an input that is refused.
 template <class Work>
 auto as_input(const Work& work) {
@@ -47,14 +66,16 @@ void require_same_start(const RunModel& run, const Settings& settings) {
   if (!run.start || run.start->beside().empty()) return;
   const std::string& path = run.start->file().path();
   for (const auto& [key, value] : settings)
-    if (key == "lora.adapter" && value != file_mark(path))
-      throw InputError(text(path, ": has changed since the run began, and the run's adapter holds \"",
-                            run.start->beside().front().name, "\" of it: bring the file back"));
+    if (key == "lora.adapter" && value == file_mark(path)) return;
+  throw InputError(text(path, ": has changed since the run began, and the run's adapter holds \"",
+                        run.start->beside().front().name, "\" of it: bring the file back"));
 }
 
 }  // namespace
 
-CheckpointExport::CheckpointExport(const std::string& folder) {
+CheckpointExport::CheckpointExport(const std::string& folder, const std::string& base, const std::string& tokenizer)
+    : base_(base), tokenizer_(tokenizer) {
+  require_own_files(folder);
   as_input([&] {
     states_ = std::make_shared<SavedStates>(calls_, folder);
     states_->verify();
@@ -64,8 +85,16 @@ CheckpointExport::CheckpointExport(const std::string& folder) {
   model_ = parse_model_config(run.model_config, folder + "/manifest.json");
 }
 
-std::vector<ReadPath> CheckpointExport::reads() const {
+/// Paths are those that the run saw, but for the user's.
+Config CheckpointExport::seen() const {
   Config seen = seen_from(states_->manifest().run.directory, config_);
+  if (!base_.empty()) seen.model.path = base_;
+  if (!tokenizer_.empty()) seen.data.tokenizer = tokenizer_;
+  return seen;
+}
+
+std::vector<ReadPath> CheckpointExport::reads() const {
+  Config seen = this->seen();
   seen.data.train.clear();
   seen.data.validation.clear();
   return read_paths_of(seen);
@@ -73,15 +102,50 @@ std::vector<ReadPath> CheckpointExport::reads() const {
 
 std::shared_ptr<WeightSource> CheckpointExport::weights() const { return std::make_shared<SavedWeights>(states_); }
 
-HfWriteOptions CheckpointExport::options() const {
-  return write_options_of(seen_from(states_->manifest().run.directory, config_));
+HfWriteOptions CheckpointExport::options() const { return write_options_of(seen()); }
+
+void CheckpointExport::require_recorded(const HfWriteOptions& options, std::vector<std::string> named) const {
+  named.push_back(base_);
+  require_recorded(source_files(options.base, options.tokenizer, ""), named);
+}
+
+void CheckpointExport::require_recorded(const std::vector<SourceFile>& files,
+                                        const std::vector<std::string>& named) const {
+  const auto& recorded = states_->manifest().run.sources;
+  const auto file_name = [](const std::string& name) { return name.substr(name.rfind('/') + 1); };
+  for (const SourceFile& file : files) {
+    const bool is_named =
+        std::any_of(named.begin(), named.end(), [&](const auto& place) { return lies_in(place, file.path); });
+    if (is_named && file.name != "chat_template") continue;
+    const std::string mark = source_marks({file}).front().second;
+    const bool known = std::any_of(recorded.begin(), recorded.end(), [&](const auto& each) {
+      return file_name(each.first) == file_name(file.name) && each.second == mark;
+    });
+    if (known) continue;
+    const char* remedy = file.name.starts_with("base/")      ? "name the base model by --base"
+                         : file.name.starts_with("adapter/") ? "put back the file that the run read"
+                                                             : "name the tokenizer by --tokenizer";
+    throw InputError(text(states_->folder(), ": was made with ", file.path,
+                          recorded.empty() ? ", and does not record" : ", whose content is not",
+                          recorded.empty() ? " its content" : " the one that it records",
+                          ": a checkpoint, which may come from anybody, is not followed to other files; ", remedy));
+  }
+}
+
+/// What its adapters began with is made anew.
+bool CheckpointExport::is_pissa() const {
+  return config_.lora->init_lora_weights == "pissa" && config_.lora->adapter.empty();
+}
+
+void CheckpointExport::check_adapter() const {
+  const Config seen = this->seen();
+  require_recorded(source_files_of(seen), {base_, tokenizer_});
+  if (is_pissa() && seen.model.path) require_same_base(*seen.model.path, *states_);
 }
 
 void CheckpointExport::write_adapter(const std::string& folder) const {
-  const Config seen = seen_from(states_->manifest().run.directory, config_);
-  const bool pissa =
-      config_.lora->init_lora_weights == "pissa" && config_.lora->adapter.empty();  // what it began with is made anew
-  RunModel run = make_run_model(seen, model_, pissa);
+  const Config seen = this->seen();
+  RunModel run = make_run_model(seen, model_, is_pissa());
   require_same_start(run, states_->manifest().run.settings);
   AdapterWriter writer(folder, states_->tensors(), family_of(model_.model_type), *run.lora, run.pissa.get(),
                        run.start.get());

@@ -26,6 +26,7 @@ bool is_run(const fs::path& folder) { return is_file(folder / "config.toml"); }
 
 /// " BASE," of an adapter's run, as the run was given it; empty where its configuration cannot be read.
 std::string base_of_run(const std::string& run) {
+  if (!is_run(run)) return "";
   try {
     const Config config = load_config(joined(run, "config.toml"));
     return config.model.path ? " " + *config.model.path + "," : "";
@@ -112,7 +113,7 @@ ModelSource open_checkpoint(const ModelPlace& place) {
   if (holds_adapter(place.model))
     throw InputError(text(place.model, ": is a checkpoint of an adapter; make one of it: zero_export ", place.model,
                           " ADAPTER, then name the base model and --adapter ADAPTER"));
-  const auto checkpoint = std::make_shared<const CheckpointExport>(place.model);
+  const auto checkpoint = std::make_shared<const CheckpointExport>(place.model, place.base);
   const auto weights = checkpoint->weights();
   ModelSource source;
   source.config = checkpoint->model();
@@ -121,9 +122,12 @@ ModelSource open_checkpoint(const ModelPlace& place) {
   source.options = checkpoint->options();
   const TokenizerSource own = source.options.tokenizer;
   TokenizerSource other = find_tokenizer(place.tokenizer, place.adapter, own.settings);
-  if (other.settings == own.settings) other.chat_template = own.chat_template;
+  std::error_code none;
+  const bool same = other.settings == own.settings || fs::equivalent(other.settings, own.settings, none);
+  if (same) other.chat_template = own.chat_template;
   if (other.tokenizer == own.settings) other.tokenizer = own.tokenizer;
   source.options.tokenizer = other;
+  checkpoint->require_recorded(source.options, {place.tokenizer, place.adapter});
   return source;
 }
 
@@ -141,7 +145,12 @@ std::string name_of_place(const std::string& path) {
 }
 
 ModelPlace resolve(const ModelPlace& place) {
-  return {resolve_model(place.model), resolve_adapter(place.adapter), place.tokenizer, place.unused};
+  return {resolve_model(place.model), resolve_adapter(place.adapter), place.tokenizer, place.unused, place.base};
+}
+
+void require_base_of_checkpoint(const ModelPlace& place) {
+  if (!place.base.empty() && !is_checkpoint(place.model))
+    throw InputError(text("--base is for checkpoints, and ", place.model, " is none: leave it out"));
 }
 
 ModelSource open_model(const ModelPlace& place) {

@@ -27,6 +27,7 @@ struct ModelPlace {
   std::string adapter = {};    // a PEFT directory, or the folder of a run that made one; empty: none
   std::string tokenizer = {};  // tokenizer.model or a folder with one, before any other; empty: none
   UnusedTensors unused = UnusedTensors::refuse;
+  std::string base = {};  // of a checkpoint: its base model's directory; empty: the one that it names
 };
 
 /// The place with run folders replaced by what they hold: RUN by RUN/model, or by the newest of RUN/checkpoints where
@@ -34,6 +35,12 @@ struct ModelPlace {
 /// that helps, for a run of adapters as a model, for a checkpoint of adapters as an adapter, and for an adapter in the
 /// model's place.
 ModelPlace resolve(const ModelPlace& place);
+
+inline constexpr const char* base_help =
+    "model directory in the place of the base model that a checkpoint names, where that has moved or changed";
+
+/// InputError where a resolved place that is no checkpoint has a base.
+void require_base_of_checkpoint(const ModelPlace& place);
 
 /// For people: "run1" of out/run1/model, out/run1/adapter, out/run1/checkpoints/step-00000050 and out/run1 alike.
 std::string name_of_place(const std::string& path);

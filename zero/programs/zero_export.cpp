@@ -35,7 +35,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Arguments {
-  std::string model, out, adapter, type, gguf, gguf_adapter, tokenizer;
+  std::string model, out, adapter, type, gguf, gguf_adapter, tokenizer, base;
 
   bool writes_file() const { return !gguf.empty() || !gguf_adapter.empty(); }
   bool overwrite = false, allow_unused = false;
@@ -43,7 +43,7 @@ struct Arguments {
 
 ModelPlace place_of(const Arguments& arguments) {
   return {arguments.model, arguments.adapter, arguments.tokenizer,
-          arguments.allow_unused ? UnusedTensors::allow : UnusedTensors::refuse};
+          arguments.allow_unused ? UnusedTensors::allow : UnusedTensors::refuse, arguments.base};
 }
 
 ModelSource open_source(const Arguments& arguments) {
@@ -80,6 +80,7 @@ void check_out(const Arguments& arguments) {
   if (!arguments.adapter.empty()) reads.push_back({"--adapter", arguments.adapter});
   if (!arguments.gguf_adapter.empty()) reads.push_back({"--gguf-adapter", arguments.gguf_adapter});
   if (!arguments.tokenizer.empty()) reads.push_back({"--tokenizer", arguments.tokenizer});
+  if (!arguments.base.empty()) reads.push_back({"--base", arguments.base});
   refuse_reads(reads, arguments.out);
   const bool folder = is_folder(arguments.out);
   if (!arguments.writes_file() && fs::path(arguments.out).extension() == ".gguf")
@@ -144,12 +145,13 @@ void write_gguf_adapter_file(const Arguments& arguments) {
 
 /// A checkpoint of adapters is exported as the adapter that it is.
 void write_adapter(const Arguments& arguments) {
-  if (arguments.writes_file() || !arguments.adapter.empty() || !arguments.type.empty() || !arguments.tokenizer.empty())
+  if (arguments.writes_file() || !arguments.adapter.empty() || !arguments.type.empty())
     throw InputError(text(
         arguments.model,
-        ": is a checkpoint of an adapter, which is written as such: export it without further options, then merge it into its model by --adapter"));
-  const CheckpointExport checkpoint(arguments.model);
+        ": is a checkpoint of an adapter, which is written as such: export it without further options but --base and --tokenizer, then merge it into its model by --adapter"));
+  const CheckpointExport checkpoint(arguments.model, arguments.base, arguments.tokenizer);
   refuse_reads(checkpoint.reads(), arguments.out);
+  checkpoint.check_adapter();
   ResultFolder folder(arguments.out);
   folder.mark();
   checkpoint.write_adapter(arguments.out);
@@ -177,6 +179,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   auto* tokenizer = app.add_option(
       "--tokenizer", arguments.tokenizer,
       "tokenizer.json, tokenizer.model or a folder with one, to go along instead of the model directory's");
+  app.add_option("--base", arguments.base, base_help);
   app.add_option("--gguf-adapter", arguments.gguf_adapter,
                  "write this adapter alone as one GGUF file, which llama.cpp opens beside the GGUF file of its model")
       ->excludes(type)
@@ -196,6 +199,7 @@ int run(int argc, char** argv) {
   if (const auto code = parse_command_line(app, argc, argv, version_text("zero_export"))) return *code;
   const auto begin = std::chrono::steady_clock::now();
   const ModelPlace place = resolve(place_of(arguments));
+  require_base_of_checkpoint(place);
   arguments.model = place.model;
   arguments.adapter = place.adapter;
   arguments.gguf_adapter = resolve({arguments.model, arguments.gguf_adapter}).adapter;

@@ -30,6 +30,7 @@
 #include "zero/config/offload_policy.h"
 #include "zero/config/run_model.h"
 #include "zero/config/setup.h"
+#include "zero/config/source_files.h"
 #include "zero/core/chain.h"
 #include "zero/estimate/disk_room.h"
 #include "zero/estimate/memory_estimate.h"
@@ -224,6 +225,7 @@ RunDescription describe_run(const Job& job, const Plan& plan) {
   run.configuration = resolved_toml(plan.config);
   run.directory = std::filesystem::current_path().string();
   run.model_config = format_model_config(plan.model, "float32");
+  run.sources = source_marks(source_files_of(plan.config));
   return run;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/files/lookup.h"
+#include "base/files/own_files.h"
 #include "base/json_text.h"
 #include "base/log.h"
 #include "models/text/known_chat_templates.h"
@@ -45,13 +46,15 @@ void add_listed(const json& list, const std::string& place, std::map<std::string
 
 FolderTemplates FolderTemplates::read(const fs::path& folder) {
   FolderTemplates found;
+  const fs::path others = folder / "additional_chat_templates";
+  require_own_file(folder.string(), others.string());
+  for (const fs::path& place : {folder, others}) require_own_files(place.string(), {".json", ".jinja"});
   const std::string config_path = folder / "tokenizer_config.json", single = folder / "chat_template.jinja";
   const json config = read_json_object(config_path);
   add_listed(config.value("chat_template", json()), config_path, found.by_name);
   if (is_there(single)) found.by_name = {{"default", {read_text_file(single), single}}};
-  const fs::path more_templates = folder / "additional_chat_templates";
-  for (const std::string& name : names_in(more_templates))
-    if (const fs::path path = more_templates / name; path.extension() == ".jinja")
+  for (const std::string& name : names_in(others))
+    if (const fs::path path = others / name; path.extension() == ".jinja")
       found.by_name[path.stem()] = {read_text_file(path), path};
   add_tokens(config, found.tokens);
   for (const char* more : {"extra_special_tokens", "model_specific_special_tokens"})

@@ -16,7 +16,8 @@ struct FolderTemplates {
   };
 
   /// chat_template.jinja and additional_chat_templates/NAME.jinja, else chat_template of tokenizer_config.json: a string,
-  /// or a list of {"name", "template"}. InputError for files that break their form.
+  /// or a list of {"name", "template"}. InputError for files that break their form,
+  /// and as of require_own_files().
   static FolderTemplates read(const std::filesystem::path& folder);
 
   /// What a user names: a known template (models/text/known_chat_templates.h), else a file.

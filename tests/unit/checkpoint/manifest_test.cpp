@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "tests/unit/message_of.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace zero {
 namespace {
@@ -18,6 +20,7 @@ Manifest example() {
   manifest.run.ranks = 3;
   manifest.run.threads = 2;
   manifest.run.processor = "A processor";
+  manifest.run.sources = {{"base/config.json", "0123"}, {"chat_template", "4567"}};
   manifest.position = {12,
                        (std::int64_t{1} << 53) + 1,
                        7,
@@ -44,12 +47,25 @@ std::string refusal(const std::string& content) {
   return "";
 }
 
+TEST(Manifest, OfMoreThan64MiBIsNeitherWrittenNorRead) {
+  Manifest manifest = example();
+  manifest.run.configuration.assign(std::size_t(Manifest::most_bytes), '#');
+  EXPECT_THAT(message_of<Error>([&] { format_manifest(manifest); }), testing::HasSubstr("at most 67108864 are read"));
+  const TemporaryFolder folder;
+  folder.write("manifest.json", "");
+  std::filesystem::resize_file(folder / "manifest.json", std::uintmax_t(Manifest::most_bytes) + 1);
+  FileCalls calls;
+  EXPECT_THAT(message_of<Error>([&] { read_manifest(calls, folder.path()); }),
+              testing::HasSubstr("manifest.json: has more than 67108864 bytes"));
+}
+
 TEST(Manifest, ReadsBackWhatItWrote) {
   const Manifest manifest = example(), back = parse_manifest(format_manifest(manifest), "m.json");
   EXPECT_EQ(back.position, manifest.position);
   EXPECT_EQ(back.run.settings, manifest.run.settings);
   EXPECT_EQ(back.run.threads, 2);
   EXPECT_EQ(back.run.processor, "A processor");
+  EXPECT_EQ(back.run.sources, manifest.run.sources);
   EXPECT_EQ(back.run.configuration, manifest.run.configuration);
   EXPECT_EQ(back.files[0].mark, manifest.files[0].mark);
   EXPECT_EQ(back.files[0].sections, manifest.files[0].sections);

@@ -11,6 +11,7 @@
 #include "base/files/file.h"
 #include "base/files/new_file.h"
 #include "base/log.h"
+#include "base/utf8.h"
 
 namespace zero {
 namespace {
@@ -99,6 +100,7 @@ json parse_guarded(std::string_view content, const std::string& path, const Json
       return true;
     });
   } catch (const json::parse_error& error) {
+    require_utf8(content, path);  // whose refusal names the byte, and the parser's would repeat it
     throw InputError(text(path, ": not valid JSON: ", reason_of(error, limits.in_a_file)));
   } catch (const json::exception& error) {
     throw InputError(text(path, ": not valid JSON: ", error.what()));

@@ -118,6 +118,20 @@ void check_keys(const json& object, const std::string& type, const ConfigFields&
                          "\" that is known here; remove it if it says ", "nothing about the weights"));
 }
 
+/// Whether `one` says what `other` does not say too. A theta or share may also stand beside the objects.
+bool contradicts(const json& one, const json& other) {
+  const auto said = [](const json& object, const std::string& key) {
+    const bool is_type = key == "type" || key == "rope_type";
+    return is_type ? object.value("rope_type", object.value("type", json("default"))) : object.value(key, json());
+  };
+  for (const auto& [key, value] : one.items()) {
+    const bool may_stand_beside = key == "rope_theta" || key == "partial_rotary_factor";
+    if (value.is_null() || (may_stand_beside && !other.contains(key))) continue;
+    if (said(one, key) != said(other, key)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 RopeFields read_rope_object(const json& object, RopeFields found, const RopeRules& rules, const ConfigFields& fields) {
@@ -134,13 +148,14 @@ RopeFields read_rope(ConfigFields& fields, RopeFields found, const RopeRules& ru
              *theta = fields.find("rope_theta");
   for (const auto& [name, object] : {std::pair("rope_parameters", parameters), std::pair("rope_scaling", scaling)})
     if (object && !object->is_object()) refuse_json(fields.path(), name, "an object or null", *object);
-  if (parameters && scaling && *parameters != *scaling)
+  if (parameters && scaling && (contradicts(*parameters, *scaling) || contradicts(*scaling, *parameters)))
     fields.refuse("rope_parameters and rope_scaling (its older name) contradict each other; remove one");
-  if (theta && parameters && parameters->value("rope_theta", *theta) != *theta)
-    fields.refuse("rope_theta stands twice with two values; remove one");
+  for (const json* object : {parameters, scaling})
+    if (theta && object && object->value("rope_theta", *theta) != *theta)
+      fields.refuse("rope_theta stands twice with two values; remove one");
   fields.number("rope_theta", found.theta);
   fields.number("partial_rotary_factor", found.share);
-  if (!parameters) parameters = scaling;
+  if (scaling) found = read_rope_object(*scaling, found, rules, fields);
   return parameters ? read_rope_object(*parameters, found, rules, fields) : found;
 }
 

@@ -40,6 +40,44 @@ TEST(Conversation, TellsTheShapesApartByTheirKeys) {
   EXPECT_EQ(plain.text, "té");
 }
 
+/// As in a table that several data sets were joined into.
+TEST(Conversation, NullsAndEmptyListsDoNotTellTheShape) {
+  const std::vector<Message> turn = {{"user", "a"}, {"assistant", "b"}};
+  const std::string nulls =
+      R"("messages": null, "conversations": null, "prompt": null, "completion": null, "instruction": null, "output": null, "text": null)";
+  const auto joined = [&](const std::string& key, const std::string& value) {
+    std::string line = "{" + nulls + "}";
+    return line.replace(line.find("\"" + key + "\": null"), key.size() + 8, "\"" + key + "\": " + value);
+  };
+  EXPECT_EQ(
+      messages_of(joined("messages",
+                         R"([{"role": "user", "content": "a", "from": null}, {"role": "assistant", "content": "b"}])")),
+      turn);
+  EXPECT_EQ(messages_of(joined("conversations",
+                               R"([{"from": "human", "value": "a", "role": null}, {"from": "gpt", "value": "b"}])")),
+            turn);
+  EXPECT_EQ(parse_example(joined("text", R"("t")"), "x:1").text, "t");
+  EXPECT_EQ(
+      messages_of(
+          R"({"conversations": null, "instruction": "a", "output": "b", "input": null, "history": null, "system": null})"),
+      turn);
+  EXPECT_EQ(parse_example(R"({"messages": null, "prompt": "p", "completion": "c", "label": null})", "x:1").prompt, "p");
+  EXPECT_EQ(parse_example(R"({"messages": [], "conversations": [], "text": "t"})", "x:1").text, "t");
+  EXPECT_THAT(message_of<InputError>([&] { parse_example("{" + nulls + "}", "x:1"); }), HasSubstr("no known kind"));
+}
+
+TEST(Conversation, ConversationsMayHoldRolesAndContents) {
+  EXPECT_EQ(
+      messages_of(
+          R"({"conversations": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b", "weight": 0}], "tools": [{"name": "f"}]})"),
+      (std::vector<Message>{{"user", "a"}, {"assistant", "b", false}}));
+  EXPECT_THAT(message_of<InputError>([&] {
+                parse_example(R"({"conversations": [{"role": "user", "content": "a"}, {"from": "gpt", "value": "b"}]})",
+                              "x:1");
+              }),
+              HasSubstr("\"from\" is missing"));
+}
+
 TEST(Conversation, AlpacaTakesInputSystemAndHistory) {
   EXPECT_THAT(
       messages_of(R"({"instruction": "a", "input": "i", "output": "b", "system": "s", "history": [["q", "r"]]})"),
@@ -78,7 +116,7 @@ TEST(Conversation, RefusesWithThePlaceAndTheRule) {
   EXPECT_THAT(refused(R"({"text": ")"
                       "\xff"
                       R"("})"),
-              HasSubstr("not valid JSON"));
+              HasSubstr("byte 10 (0xFF) is not UTF-8"));
   EXPECT_THAT(refused(R"({"text": )" + std::string(100, '[') + std::string(100, ']') + "}"),
               HasSubstr("nested deeper"));
 }

@@ -93,6 +93,18 @@ TEST(ModelConfig, WritesWhatItReadsAgain) {
   EXPECT_FALSE(again.bos_token_id);
 }
 
+/// As files hold it that were written for readers of both names.
+TEST(ModelConfig, TakesRopeFieldsThatSayTheSameTwice) {
+  for (const char* rope : {R"("rope_theta": 1e6, "rope_scaling": {"type": "linear", "factor": 2.0}, )"
+                           R"("rope_parameters": {"rope_theta": 1e6, "rope_type": "linear", "factor": 2})",
+                           R"("rope_scaling": {"type": "linear", "factor": 2.0, "rope_theta": 1e6}, )"
+                           R"("rope_parameters": {"rope_type": "linear", "factor": 2, "type": null})"}) {
+    const ModelConfig config = parse_model_config(config_json(rope), "x");
+    EXPECT_EQ(config.rope_theta, 1e6) << rope;
+    EXPECT_EQ(std::get<LinearScaling>(*config.rope_scaling).factor, 2.0) << rope;
+  }
+}
+
 TEST(ModelConfig, NamesTheFileAndTheKeyOfAWrongType) {
   for (const char* rope : {R"("rope_parameters": "linear")", R"("rope_parameters": ["linear"])",
                            R"("rope_scaling": 3, "rope_parameters": null)"})
@@ -116,6 +128,15 @@ TEST(ModelConfig, RefusesWhatTheDecoderDoesNotDo) {
   EXPECT_THAT(
       refusal(config_json(R"("rope_theta": 1e4, "rope_parameters": {"rope_theta": 5e5, "rope_type": "default"})")),
       HasSubstr("twice"));
+  EXPECT_THAT(refusal(config_json(
+                  R"("rope_theta": 1e4, "rope_scaling": {"rope_theta": 5e5, "type": "linear", "factor": 2.0})")),
+              HasSubstr("twice"));
+  for (const char* scaling : {R"({"type": "linear", "factor": 4.0})", R"({"type": "yarn", "factor": 2.0})",
+                              R"({"type": "linear", "factor": 2.0, "rope_theta": 2e4})"})
+    EXPECT_THAT(refusal(config_json(R"("rope_parameters": {"rope_theta": 1e4, "rope_type": "linear", "factor": 2.0}, )"
+                                    R"("rope_scaling": )" +
+                                    std::string(scaling))),
+                HasSubstr("contradict each other"));
   EXPECT_THAT(refusal(config_json(R"("rope_parameters": {"rope_type": "llama3"})")), HasSubstr("needs factor"));
   EXPECT_THAT(refusal(config_json(R"("quantization_config": {"bits": 4})")), HasSubstr("quantization_config"));
   EXPECT_THAT(refusal(R"({"model_type": "mamba"})"), HasSubstr("mamba"));

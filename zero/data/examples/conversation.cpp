@@ -27,14 +27,9 @@ class Reader {
       : line_(line), source_(source), place_(place), ignored_(ignored) {}
 
   Example example() {
-    if (has("messages")) {
-      check({"messages", "system", "tools", "chat_template_kwargs"});
-      Example example = chat(with_system(
-          turns("messages", [this](const json& turn, std::size_t number) { return message(turn, number); })));
-      example.context = {held("tools", true), held("chat_template_kwargs", false)};
-      return example;
-    }
-    if (has("conversations")) {
+    if (has_turns("messages")) return chat_of("messages");
+    if (has_turns("conversations") && has_roles(line_["conversations"])) return chat_of("conversations");
+    if (has_turns("conversations")) {
       check({"conversations", "system"});
       return chat(with_system(turns(
           "conversations", [this](const json& turn, std::size_t number) { return share_gpt_message(turn, number); })));
@@ -61,6 +56,8 @@ class Reader {
       example.text = string_of(line_, "text");
       return example;
     }
+    for (const char* key : {"messages", "conversations"})
+      if (has(key)) refuse(text("\"", key, "\" is an empty conversation"));
     refuse(
         "no known kind of example; its keys must be messages, conversations, prompt and completion, instruction and output, or text");
   }
@@ -68,14 +65,37 @@ class Reader {
  private:
   [[noreturn]] void refuse(const std::string& why) const { throw InputError(text(place_, ": ", why)); }
 
-  bool has(const char* key) const { return line_.contains(key); }
+  static bool says(const json& object, const char* key) {
+    const auto found = object.find(key);
+    return found != object.end() && !found->is_null();
+  }
+  /// A null says nothing: tables that are joined have one in every column that a row lacks.
+  bool has(const char* key) const { return says(line_, key); }
+  bool has_turns(const char* key) const { return has(key) && line_[key] != json::array(); }
+  /// "role" and "content" in the place of "from" and "value".
+  static bool has_roles(const json& turns) {
+    const auto any_says = [&](const char* key) {
+      return std::any_of(turns.begin(), turns.end(),
+                         [&](const json& turn) { return turn.is_object() && says(turn, key); });
+    };
+    return turns.is_array() && any_says("role") && !any_says("from");
+  }
+
+  /// Messages with "role" and "content".
+  Example chat_of(const char* list) {
+    check({list, "system", "tools", "chat_template_kwargs"});
+    Example example = chat(
+        with_system(turns(list, [&](const json& turn, std::size_t number) { return message(turn, number, list); })));
+    example.context = {held("tools", true), held("chat_template_kwargs", false)};
+    return example;
+  }
 
   // Of the whole example.
   void check(std::vector<std::string_view> known) const {
     known.insert(known.end(), {"weight", "train", "training"});
     check_keys(line_, known, place_, ignored_);
     for (const char* key : {"weight", "train", "training"}) {
-      if (!has(key) || line_[key].is_null()) continue;
+      if (!has(key)) continue;
       const bool as_others = std::string_view(key) == "weight" ? line_[key] == 1 : line_[key] == true;
       if (!as_others)
         refuse(text("\"", key, "\": ", line_[key].dump(),
@@ -108,15 +128,14 @@ class Reader {
     check_keys(turn, known, place, ignored_, text(list, "[]."));
   }
 
-  Message message(const json& turn, std::size_t number) {
+  Message message(const json& turn, std::size_t number, const char* list) {
     const std::string place = text(place_, ": message ", number);
     check_turn(turn, place,
-               {"role", "content", "tool_calls", "tool_call_id", "reasoning_content", "thinking", "reasoning"},
-               "messages");
+               {"role", "content", "tool_calls", "tool_call_id", "reasoning_content", "thinking", "reasoning"}, list);
     const std::string role = role_of(string_of(turn, "role"), {}, "system, user, assistant, tool");
     const bool calls = has_calls(turn, place);
     Message made{role, content_of(turn, role, calls, place), trained_flag(turn, place)};
-    if (is_more_than_text(turn)) made.whole = whole_message(number - 1);
+    if (is_more_than_text(turn)) made.whole = whole_message(list, number - 1);
     return made;
   }
 
@@ -189,17 +208,17 @@ class Reader {
   }
 
   // With its keys in their order, without those that are null or say whether it is trained.
-  ChatJson whole_message(std::size_t index) {
+  ChatJson whole_message(const char* list, std::size_t index) {
     if (ordered_.is_null()) ordered_ = parse_ordered_json(source_, place_, limits);
     Ordered shown = Ordered::object();
-    for (const auto& [key, value] : ordered_["messages"][index].items())
+    for (const auto& [key, value] : ordered_[list][index].items())
       if (!value.is_null() && !is_flag(key)) shown[key] = value;
     return std::make_shared<const Ordered>(std::move(shown));
   }
 
   // A list of objects, or an object, itself or as JSON text; null or an empty text: none.
   ChatJson held(const char* key, bool list) {
-    if (!has(key) || line_[key].is_null() || line_[key] == "") return nullptr;
+    if (!has(key) || line_[key] == "") return nullptr;
     if (ordered_.is_null()) ordered_ = parse_ordered_json(source_, place_, limits);
     Ordered value = ordered_[key];
     if (value.is_string())
@@ -227,14 +246,13 @@ class Reader {
   std::vector<Message> turns(const char* name, const Read& read) const {
     const json& list = line_[name];
     if (!list.is_array()) refuse(text("\"", name, "\" must be a list of messages"));
-    if (list.empty()) refuse(text("\"", name, "\" is an empty conversation"));
     std::vector<Message> messages;
     for (const json& turn : list) messages.push_back(read(turn, messages.size() + 1));
     return messages;
   }
 
   std::vector<Message> with_system(std::vector<Message> messages) const {
-    if (!has("system") || line_["system"].is_null()) return messages;
+    if (!has("system")) return messages;
     const std::string system = string_of(line_, "system");
     if (system.empty()) return messages;
     if (messages.front().role == "system") refuse("has a message of the system and \"system\" beside it");
@@ -245,7 +263,7 @@ class Reader {
   std::vector<Message> alpaca() const {
     std::vector<Message> messages = history();
     std::string instruction = string_of(line_, "instruction");
-    if (has("input") && !line_["input"].is_null()) {
+    if (has("input")) {
       const std::string input = string_of(line_, "input");
       if (!input.empty()) instruction += "\n" + input;
     }
@@ -257,7 +275,7 @@ class Reader {
   // Alpaca's earlier turns: a list of [question, answer].
   std::vector<Message> history() const {
     std::vector<Message> messages;
-    if (!has("history") || line_["history"].is_null()) return messages;
+    if (!has("history")) return messages;
     if (!line_["history"].is_array()) refuse("\"history\" must be a list of pairs of texts");
     for (const json& pair : line_["history"]) {
       if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string())

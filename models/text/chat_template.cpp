@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "models/text/conversation/answer_spans.h"
 #include "models/text/conversation/conversation_template.h"
+#include "models/text/conversation/lost_text.h"
 #include "models/text/conversation/shown_conversation.h"
 #include "models/text/jinja/values/characters.h"
 #include "models/text/known_chat_templates.h"
@@ -20,6 +21,11 @@ namespace {
 constexpr std::string_view system_open = "<|im_start|>system\n", system_close = "<|im_end|>\n";
 
 std::string_view strip(std::string_view text) { return jinja::strip_back(jinja::strip_front(text)); }
+
+std::vector<Message> as_taken(const ConversationTemplate& engine, const std::vector<Message>& messages,
+                              const ChatContext& context) {
+  return with_arguments_as_taken(engine, with_parts_as_taken(engine, messages, context), context);
+}
 
 // Text under construction, with the spans that are trained.
 class Writer {
@@ -275,7 +281,7 @@ std::shared_ptr<const ConversationTemplate> ChatTemplate::engine_for(const std::
 RenderedChat ChatTemplate::render(const std::vector<Message>& messages, const ChatContext& context) const {
   const auto engine = engine_for(messages, context);
   if (!engine) return write(messages, false);
-  const std::vector<Message> taken = with_arguments_as_taken(*engine, with_parts_as_taken(*engine, messages), context);
+  const std::vector<Message> taken = as_taken(*engine, messages, context);
   require_written(*engine, taken, context);
   return render_answers(*engine, taken, context);
 }
@@ -283,12 +289,15 @@ RenderedChat ChatTemplate::render(const std::vector<Message>& messages, const Ch
 std::string ChatTemplate::prompt(const std::vector<Message>& messages, const ChatContext& context) const {
   const auto engine = engine_for(messages, context);
   if (!engine) return write(messages, true).text;
-  require_written(*engine, messages, context);
-  return render_prompt(*engine, messages, context);
+  const std::vector<Message> taken = as_taken(*engine, messages, context);
+  require_written(*engine, taken, context, /*prompt=*/true);
+  return render_prompt(*engine, taken, context);
 }
 
-bool ChatTemplate::reads(const std::string& key) const {
-  return (own_ && own_->mentions(key)) || (for_tools_ && for_tools_->mentions(key));
+bool ChatTemplate::reads(const std::string& key, const std::vector<Message>& messages,
+                         const ChatContext& context) const {
+  const auto engine = context.tools && for_tools_ ? for_tools_ : own_;
+  return engine && engine->mentions(key) && reads_key(*engine, messages, context, key);
 }
 
 }  // namespace zero

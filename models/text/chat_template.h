@@ -56,15 +56,15 @@ class ChatTemplate {
   static bool is_choice(const std::string& choice);
 
   /// The conversation as training text. InputError for a conversation that the template does not allow, whose answers
-  /// cannot be told from the rest, or of which it would lose tools, calls, thoughts or variables
-  /// (models/text/conversation/shown_conversation.h).
+  /// cannot be told from the rest, or of which it would lose something (models/text/conversation/lost_text.h).
   RenderedChat render(const std::vector<Message>& messages, const ChatContext& context = {}) const;
 
-  /// The text that asks for the next answer: transformers' add_generation_prompt.
+  /// The text that asks for the next answer: transformers' add_generation_prompt. InputError for a conversation that the
+  /// template does not allow, or of which it would lose something but an answer.
   std::string prompt(const std::vector<Message>& messages, const ChatContext& context = {}) const;
 
-  /// Whether the template speaks of a key of messages.
-  bool reads(const std::string& key) const;
+  /// Whether the text of a conversation hangs on a key of its messages beside those that every template knows.
+  bool reads(const std::string& key, const std::vector<Message>& messages, const ChatContext& context) const;
 
   /// The mark that ends an answer: one special token of a tokenizer that fits ("</s>", "<|im_end|>", "<|eot_id|>").
   const std::string& end_of_turn() const { return end_of_turn_; }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "models/text/conversation/answer_spans.h"
+#include "models/text/conversation/lost_text.h"
 
 namespace zero {
 namespace {
@@ -17,6 +18,10 @@ void use(const FuzzFiles& files) {
     render_answers(chat,
                    {{"system", "s"}, {"user", "q \u00e9"}, {"assistant", "a\n"}, {"user", "?"}, {"assistant", "b"}});
   } catch (const InputError&) {  // the input's own conversation may do
+  }
+  try {
+    require_written(chat, {{"system", "s"}, {"user", "q"}, {"assistant", "<think>t</think>a"}}, {});
+  } catch (const InputError&) {
   }
   chat.render(parse_ordered_json(content_of(files, "request.json"), "request.json"));
 }

@@ -44,13 +44,10 @@ void check(const DataOptions& options) {
 }
 
 void warn_of_ignored_keys(const DataOptions& options, const ConversationEncoder& encoder) {
-  static constexpr std::string_view of_messages = "messages[].";
+  const auto reads = [&](const std::string& key, const Example& example) { return encoder.reads(key, example); };
   for (const std::string& file : options.files) {
     std::string names;
-    for (const std::string& key : ignored_keys(file, looked_at)) {
-      const bool read = key.starts_with(of_messages) && encoder.reads(key.substr(of_messages.size()));
-      if (!read) names += (names.empty() ? "" : ", ") + key;
-    }
+    for (const std::string& key : ignored_keys(file, looked_at, reads)) names += (names.empty() ? "" : ", ") + key;
     if (!names.empty()) log_warning(file, ": keys that are not read: ", names);
   }
 }

@@ -42,8 +42,8 @@ using Clock = std::chrono::steady_clock;
 using Ids = Generator::Ids;
 
 struct Arguments {
-  std::string model, adapter, tokenizer, prompt, prompts, ids, logits, precision = "fp32", system, chat_template, tools,
-                                                                       variables;
+  std::string model, adapter, tokenizer, base, prompt, prompts, ids, logits, precision = "fp32", system, chat_template,
+                                                                             tools, variables;
   GenerateOptions options;
   bool json = false, chat = false, allow_unused = false;
 };
@@ -195,13 +195,26 @@ ChatContext context_of(const Arguments& arguments) {
   return context;
 }
 
+/// Refuses before the model is read what every question of the chat would be refused for.
+void require_chat(const ChatTemplate& chat_template, const std::string& system, const ChatContext& context) {
+  std::vector<Message> messages{{"user", "?"}};
+  if (!system.empty()) messages.insert(messages.begin(), {"system", system});
+  try {
+    chat_template.prompt(messages, context);
+  } catch (const InputError& error) {
+    throw InputError(text("--chat: ", error.what()));
+  }
+}
+
 void chat(const ModelSource& source, Arguments arguments) {
   const Prompter prompter(source, arguments.tokenizer);
   const ChatTemplate chat_template = chat_template_of(source);
   const std::int64_t context = source.config.max_position_embeddings;
   ChatHistory history(chat_template, prompter.chat(), context, std::min(arguments.options.max_new_tokens, context / 4));
-  history.set_context(context_of(arguments));
+  const ChatContext beside = context_of(arguments);
+  history.set_context(beside);
   require_utf8(arguments.system, "--system");
+  require_chat(chat_template, arguments.system, beside);
   if (!arguments.system.empty()) history.set_system(arguments.system);
   arguments.options.stop_ids = stop_ids(source);
   Model model = load_model(source, arguments);
@@ -271,6 +284,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   app.add_option(
       "--tokenizer", arguments.tokenizer,
       "tokenizer.json, tokenizer.model or a folder with one, before that of the adapter or the model directory");
+  app.add_option("--base", arguments.base, base_help);
   app.add_flag("--json", arguments.json, "print a JSON line for --prompt, too")->excludes(chat);
   app.add_flag("--allow-unused", arguments.allow_unused, allow_unused_help);
 }
@@ -293,8 +307,10 @@ int run(int argc, char** argv) {
   if (chats && app.count("--max-new-tokens") == 0) arguments.options.max_new_tokens = 512;
   check_sampling(arguments.options.sampling);
   choose_fast_matmul();
-  const ModelPlace place = resolve({arguments.model, arguments.adapter, arguments.tokenizer,
-                                    arguments.allow_unused ? UnusedTensors::allow : UnusedTensors::refuse});
+  const ModelPlace place =
+      resolve({arguments.model, arguments.adapter, arguments.tokenizer,
+               arguments.allow_unused ? UnusedTensors::allow : UnusedTensors::refuse, arguments.base});
+  require_base_of_checkpoint(place);
   arguments.adapter = place.adapter;
   ModelSource source = open_model(place);
   if (!arguments.logits.empty())

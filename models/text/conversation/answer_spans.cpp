@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/utf8.h"
-#include "models/text/conversation/shown_conversation.h"
+#include "models/text/conversation/conversation_request.h"
 #include "models/text/jinja/error.h"
 #include "models/text/jinja/values/characters.h"
 
@@ -22,7 +22,7 @@ struct Talk {
 
 ConversationText render(const Talk& talk, std::size_t count, bool prompt) {
   try {
-    return talk.chat.render(shown_conversation(talk.messages, count, talk.context, prompt));
+    return talk.chat.render(conversation_request(talk.messages, count, talk.context, prompt));
   } catch (const jinja::TemplateError& error) {
     throw InputError(described(error));
   }
@@ -50,6 +50,10 @@ std::vector<TextSpan> generated_spans(const ConversationText& whole, const std::
   for (const Message& message : messages)
     if (message.role == "assistant") trained.push_back(is_trained(message));
   if (std::find(trained.begin(), trained.end(), true) == trained.end()) return {};
+  if (!whole.generated_in_place)
+    throw InputError(
+        "a {% generation %} block of the chat template stands inside of a set, filter or macro block, so the text that is "
+        "trained would not be the one that it wrote: put the block around what is written out");
   if (std::find(trained.begin(), trained.end(), false) != trained.end()) {
     if (trained.size() != spans.size())
       throw InputError(text("some messages are said not to be trained, but the template's ", spans.size(),

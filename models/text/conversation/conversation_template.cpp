@@ -71,7 +71,7 @@ ConversationTemplate::ConversationTemplate(const FolderTemplates::Source& source
 
 ConversationText ConversationTemplate::render(const Json& request) const {
   jinja::Rendered rendered = template_.render(variables_of(request, tokens_));
-  ConversationText result{std::move(rendered.text), std::nullopt};
+  ConversationText result{std::move(rendered.text), std::nullopt, rendered.generated_in_place};
   if (template_.has_generation()) result.generated = std::move(rendered.generated);
   return result;
 }

@@ -17,6 +17,7 @@ struct ConversationText {
   std::string text;
   /// Code points [begin, end) that generation blocks wrote, empty ones too; nothing where the template has no such block.
   std::optional<std::vector<jinja::Rendered::Span>> generated;
+  bool generated_in_place = true;  // as of jinja::Rendered
 };
 
 class ConversationTemplate {

@@ -1,5 +1,6 @@
 #include "models/text/jinja/template.h"
 
+#include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -72,9 +73,13 @@ Rendered Template::render(const Json& variables, const RenderOptions& options) c
   Budget budget(options.limits);
   Runtime runtime{&budget, options.strftime_now ? options.strftime_now : local_time};
   Rendered rendered;
-  std::vector<CharacterSpan> spans;
+  std::vector<GeneratedSpan> spans;
   rendered.text = Interpreter(*syntax_, runtime, value_of(budget, variables)).run(spans);
-  for (const CharacterSpan& span : spans) rendered.generated.push_back({span.begin, span.end});
+  for (const GeneratedSpan& span : spans) {
+    const std::string_view there = std::string_view(rendered.text).substr(std::min(span.byte, rendered.text.size()));
+    rendered.generated.push_back({span.begin, span.end});
+    rendered.generated_in_place = rendered.generated_in_place && there.starts_with(span.written.utf8());
+  }
   return rendered;
 }
 

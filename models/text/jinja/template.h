@@ -23,6 +23,9 @@ struct Rendered {
   };
   std::string text;
   std::vector<Span> generated;  // what generation blocks wrote, code points [begin, end) of text, empty ones too
+  /// Whether each of them holds what its block wrote. A block inside of a set or filter block, or behind other text of a
+  /// macro, gets the place that transformers gives it, where something else stands.
+  bool generated_in_place = true;
 };
 
 struct RenderOptions {

@@ -40,6 +40,28 @@ TEST(ConversationEncoder, TrainsEverythingOfTemplatesWhoseAnswersCannotBeTold) {
   EXPECT_EQ(std::accumulate(all.trained.begin(), all.trained.end(), 0), static_cast<int>(all.ids.size()) - 1);
 }
 
+TEST(ConversationEncoder, TellsAnswersThatNoSpecialTokenEnds) {
+  const TemporaryFolder folder;
+  const auto unended = [&](const std::string& assistant, TrainOn train_on = TrainOn::assistant) {
+    const std::string jinja = folder.write(
+        "t.jinja", "{% for m in messages %}{% if m.role == 'user' %}Q: {{ m.content }}\n{% else %}A: " + assistant +
+                       "{% endif %}{% endfor %}{% if add_generation_prompt %}A: {% endif %}");
+    return ConversationEncoder(tokenizer(), {model, jinja, train_on})
+        .encode(parse_example(chat("a", "b"), "x:1"))
+        .unended;
+  };
+  EXPECT_FALSE(encoder().encode(parse_example(chat("a", "b"), "x:1")).unended);
+  EXPECT_FALSE(encoder(TrainOn::all).encode(parse_example(chat("a", "b"), "x:1")).unended);
+  for (const TrainOn train_on : {TrainOn::assistant, TrainOn::all}) {
+    EXPECT_TRUE(unended("{{ m.content }}\n", train_on));
+    EXPECT_FALSE(unended("{{ m.content }}{{ eos_token }}\n", train_on));
+  }
+  EXPECT_TRUE(unended("{% generation %}{{ m.content }}{% endgeneration %}{{ eos_token }}\n"));
+  EXPECT_FALSE(unended("{% generation %}{{ m.content }}{{ eos_token }}\n{% endgeneration %}"));
+  EXPECT_FALSE(
+      unended("{% generation %}{{ m.content }}{% endgeneration %}{% generation %}{{ eos_token }}{% endgeneration %}"));
+}
+
 TEST(ConversationEncoder, PromptsAndTextsHaveBosAndEosAndNoTemplate) {
   const TemporaryFolder bare;
   const ConversationEncoder plain(tokenizer(), {bare.path(""), ""});

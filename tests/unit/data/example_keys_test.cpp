@@ -166,8 +166,13 @@ TEST(ExampleKeys, OthersArePassedOverAndTold) {
       R"({"text": "t", "score": 1})"
       "\n"
       R"({"text": "t", "late": 1})");
-  EXPECT_THAT(ignored_keys(path, 1), ElementsAre("id", "messages[].name", "source"));
-  EXPECT_THAT(ignored_keys(path, 2), ElementsAre("id", "messages[].name", "score", "source"));
+  const auto none = [](const std::string&, const Example&) { return false; };
+  EXPECT_THAT(ignored_keys(path, 1, none), ElementsAre("id", "messages[].name", "source"));
+  EXPECT_THAT(ignored_keys(path, 2, none), ElementsAre("id", "messages[].name", "score", "source"));
+  const auto name = [](const std::string& key, const Example& example) {
+    return key == "name" && example.messages.size() == 1;
+  };
+  EXPECT_THAT(ignored_keys(path, 2, name), ElementsAre("id", "score", "source"));
 }
 
 }  // namespace

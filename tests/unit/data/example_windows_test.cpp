@@ -61,6 +61,22 @@ TEST(ExampleWindows, OthersKeepTheirStartAndTheRestIsCounted) {
       "raise training.seq_len to train them");
 }
 
+TEST(ExampleWindows, CountsConversationsWithoutAnEndedAnswer) {
+  ExampleCounts counts;
+  EncodedExample chat = example_of(8, Example::Kind::chat);
+  trained_windows(chat, 10, Overlong::truncate, counts);
+  chat.unended = true;
+  EXPECT_EQ(warning_of(counts, 10), "");
+  trained_windows(chat, 10, Overlong::truncate, counts);
+  EXPECT_THAT(warning_of(counts, 10),
+              testing::StartsWith("In 1 of 2 examples no trained answer ends with a special token, so the model"));
+  trained_windows(chat, 4, Overlong::truncate, counts);
+  EXPECT_THAT(warning_of(counts, 4), HasSubstr("raise training.seq_len to train them. In 2 of 3 examples no trained"));
+  ExampleCounts one;
+  trained_windows(chat, 10, Overlong::truncate, one);
+  EXPECT_EQ(note_of(one, 8, 10), "no trained answer ends with a special token");
+}
+
 TEST(ExampleWindows, WhatTrainsNothingIsLeftOut) {
   ExampleCounts counts;
   EncodedExample text = example_of(25, Example::Kind::text);

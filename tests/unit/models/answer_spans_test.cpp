@@ -121,6 +121,16 @@ TEST(AnswerSpans, ComeOfGenerationBlocks) {
   EXPECT_THAT(answers(blocks, one), ElementsAre("No."));
 }
 
+/// There a block has the place that transformers gives it, where other text stands.
+TEST(AnswerSpans, AreRefusedWhereABlockIsCaptured) {
+  const std::string captured =
+      "{% for m in messages %}{% set text %}{% generation %}{{ m.content }}{% endgeneration %}{% endset %}<{{ m.role }}>{{ text }}{% endfor %}";
+  EXPECT_THAT(message_of<InputError>([&] { answers(captured, talk); }), HasSubstr("inside of a set, filter or macro"));
+  std::vector<Message> none = talk;
+  for (Message& message : none) message.trained = false;
+  EXPECT_THAT(answers(captured, none), ElementsAre());
+}
+
 TEST(AnswerSpans, AreRefusedWhereTheyCannotBeTold) {
   const auto why = [](const std::string& jinja, const std::vector<Message>& messages) {
     return message_of<InputError>([&] { answers(jinja, messages); });

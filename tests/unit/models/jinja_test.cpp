@@ -49,6 +49,9 @@ TEST(Jinja, TellsGenerationBlocksInCodePoints) {
       Template("ab{% macro m() %}cd{% generation %}e{% endgeneration %}{% endmacro %}{{ m() }}").render(Json::object());
   EXPECT_EQ(inner.text, "abcde");
   EXPECT_EQ(inner.generated, (std::vector<Rendered::Span>{{2, 3}}));
+  EXPECT_FALSE(inner.generated_in_place);
+  const char* own = "{% macro m() %}{% generation %}e{% endgeneration %}d{% endmacro %}{{ m() }}";
+  EXPECT_TRUE(rendered.generated_in_place && Template(own).render(Json::object()).generated_in_place);
 }
 
 TEST(Jinja, TellsARefusalFromAFailureWithTheLine) {

@@ -62,7 +62,7 @@ TEST_F(ShownConversation, TemplatesSeeToolsCallsThoughtsAndVariablesInTheirOrder
             R"([{"name": "z", "about": {"b": 1, "a": 2.0}}]|3|<Falsea>[{'z': 1, 'a': 'x'}]hm<False>t<7c><Falseb>)");
 }
 
-TEST_F(ShownConversation, WhatATemplateNeverReadsIsRefused) {
+TEST_F(ShownConversation, RefusesWhatTheTemplateNeverReads) {
   EXPECT_THAT(refusal(plain, talk, tools), HasSubstr("\"tools\" would be lost"));
   EXPECT_THAT(refusal(plain, talk, {nullptr, held(R"({"enable_thinking": true})")}),
               HasSubstr("\"chat_template_kwargs\": \"enable_thinking\" would be lost"));
@@ -80,17 +80,19 @@ TEST_F(ShownConversation, WhatATemplateNeverReadsIsRefused) {
   EXPECT_THAT(refusal(no_tools_role, {{"user", "a"}, {"tool", "b"}}), HasSubstr("message 2: what the tool says"));
 }
 
-/// Where nothing is lost: the template speaks of it, writes whole objects, or there is nothing to lose.
-TEST_F(ShownConversation, WhatIsWrittenOrEmptyIsTaken) {
-  EXPECT_EQ(text(plain + "{% if tools %}{% endif %}", talk, tools), "<user>a<end><assistant>b<end>");
+/// Where nothing is lost: the template writes whole objects, names a variable, or there is nothing to lose.
+TEST_F(ShownConversation, TakesWhatIsWrittenOrEmpty) {
+  EXPECT_THAT(refusal(plain + "{% if tools %}{% endif %}", talk, tools), HasSubstr("\"tools\" would be lost"));
+  EXPECT_EQ(text(plain + "{% if level %}{% endif %}", talk, {nullptr, held(R"({"level": 3})")}),
+            "<user>a<end><assistant>b<end>");
   EXPECT_EQ(text(plain, talk, {held("[]"), held(R"({"enable_thinking": false, "x": null, "y": ""})")}),
             "<user>a<end><assistant>b<end>");
   EXPECT_EQ(text(plain, {{"user", "a"}, {"tool", "b"}}), "<user>a<end><tool>b<end>") << "by the name of its role";
   EXPECT_THAT(text("{{ messages }}", {{"user", "a"}, whole(R"({"role": "user", "content": "b", "tool_calls": [1]})")}),
               HasSubstr("'tool_calls': [1]"));
-  EXPECT_EQ(text("{% for m in messages %}{{ m.get('tool_calls') }}{% endfor %}",
+  EXPECT_EQ(text("{% for m in messages %}{{ m.content }}{{ m.get('tool_calls') }}{% endfor %}",
                  {whole(R"({"role": "user", "content": "b", "tool_calls": [1]})")}),
-            "[1]");
+            "b[1]");
 }
 
 /// Arguments that are JSON text: the text where the template takes one, else the object.
@@ -133,6 +135,12 @@ TEST_F(ShownConversation, PartsAreShownWhereTheTemplateWritesThem) {
   EXPECT_EQ(text(plain, {one}), "<user>x<end>");
   EXPECT_THAT(refusal(plain, {talk[0], two}), HasSubstr("message 2: \"content\" has 2 parts"));
   EXPECT_EQ(ChatTemplate::named("zephyr", "<s>", "</s>").render({one}).text, "<|user|>\nx</s>\n");
+  // A template that writes texts and takes few conversations is tried with the one that there is.
+  const std::string picky =
+      "{% if messages[0].role != 'system' or messages | length < 3 %}{{ raise_exception('no') }}{% endif %}";
+  EXPECT_EQ(text(picky + plain, {{"system", "s"}, one, {"assistant", "b"}}),
+            "<system>s<end><user>x<end><assistant>b<end>");
+  EXPECT_EQ(text(picky + parts, {{"system", "s"}, two, {"assistant", "b"}}), "<system>s<user>x;y<assistant>b");
 }
 
 TEST_F(ShownConversation, ToolsHaveATemplateOfTheirOwnWhereTheFolderHasOne) {
@@ -143,8 +151,6 @@ TEST_F(ShownConversation, ToolsHaveATemplateOfTheirOwnWhereTheFolderHasOne) {
   const ChatTemplate both = ChatTemplate::load(folder.path());
   EXPECT_EQ(both.render({{"user", "a"}}).text, "<user>a<end>");
   EXPECT_EQ(both.render({{"user", "a"}}, {held("[]"), nullptr}).text, "[]");
-  EXPECT_TRUE(both.reads("tools"));
-  EXPECT_FALSE(both.reads("name"));
   folder.write("tokenizer_config.json",
                Json{{"chat_template",
                      {{{"name", "default"}, {"template", plain}}, {{"name", "tool_use"}, {"template", "{% if %}"}}}}}

@@ -31,6 +31,19 @@ bool ends_with(const Ids& ids, const Ids& closing) {
   return ids.size() >= closing.size() && std::equal(closing.rbegin(), closing.rend(), ids.rbegin());
 }
 
+/// Whether the last token of a span is a special one, white space behind it aside.
+bool ends_with_special(const ChatTokenizer& tokenizer, std::string_view text, const TokenizedText& tokens,
+                       const TextSpan& span) {
+  for (std::size_t i = tokens.spans.size(); i-- > 0;) {
+    const TextSpan& token = tokens.spans[i];
+    if (token.begin >= span.end || token.begin == token.end) continue;
+    const std::string_view piece = text.substr(token.begin, token.end - token.begin);
+    if (tokenizer.special(piece) == tokens.ids[i]) return token.end > span.begin;
+    if (token.begin < span.begin || piece.find_first_not_of(" \t\r\n") != piece.npos) return false;
+  }
+  return false;
+}
+
 // What messages say about training must be what the run can do.
 void require_possible_flags(const Example& example, TrainOn train_on) {
   for (std::size_t i = 0; i < example.messages.size(); ++i) {
@@ -109,6 +122,12 @@ EncodedExample ConversationEncoder::encode_chat(const Example& example) const {
   TokenizedText tokens = tokenizer_.encode(rendered.text);
   EncodedExample encoded;
   encoded.trained = mask_of(tokens.spans, rendered.trained);
+  std::vector<TextSpan> answers = rendered.trained;
+  if (options_.train_on == TrainOn::all && messages.back().role == "assistant")
+    answers = {{0, rendered.text.size()}};  // ends where the last answer does
+  encoded.unended = !answers.empty() && std::none_of(answers.begin(), answers.end(), [&](const TextSpan& answer) {
+    return ends_with_special(tokenizer_, rendered.text, tokens, answer);
+  });
   encoded.text = std::move(rendered.text);
   encoded.ids = std::move(tokens.ids);
   return encoded;

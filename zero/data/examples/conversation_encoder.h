@@ -25,6 +25,7 @@ struct EncodedExample {
   std::vector<std::uint8_t> trained;  // 1 where the id is a target; the first never is
   std::string place;
   Example::Kind kind = Example::Kind::text;
+  bool unended = false;   // a conversation of which no trained answer ends with a special token
   std::string note = {};  // of a preview: what is left out of it; empty: nothing
 };
 
@@ -49,8 +50,10 @@ class ConversationEncoder {
   /// InputError when conversations cannot be encoded.
   const ChatTemplate& chat_template() const;
 
-  /// Whether a key of messages reaches the text by the chat template.
-  bool reads(const std::string& key) const { return template_ && template_->reads(key); }
+  /// Whether a key of messages reaches the example's text by the chat template.
+  bool reads(const std::string& key, const Example& example) const {
+    return template_ && template_->reads(key, example.messages, example.context);
+  }
 
  private:
   [[noreturn]] void refuse_template(const std::string& why) const;

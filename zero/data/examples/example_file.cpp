@@ -12,8 +12,9 @@
 namespace zero {
 namespace {
 
-void read_and_tell(const std::string& path, const std::function<bool(const Example&)>& take, std::int64_t max_bytes,
-                   std::set<std::string>* ignored) {
+using Take = std::function<bool(const Example&, const std::set<std::string>& ignored)>;
+
+void read_each(const std::string& path, const Take& take, std::int64_t max_bytes) {
   const File file = File::open(path);
   bool wanted = true, found = false;
   ExampleReader reader(
@@ -21,7 +22,9 @@ void read_and_tell(const std::string& path, const std::function<bool(const Examp
       [&](std::string_view json, const std::string& place) {
         if (!wanted) return;
         found = true;
-        wanted = take(parse_example(json, place, ignored));
+        std::set<std::string> ignored;
+        const Example example = parse_example(json, place, &ignored);
+        wanted = take(example, ignored);
       },
       max_bytes);
   std::vector<char> block(1 << 20);
@@ -38,14 +41,23 @@ void read_and_tell(const std::string& path, const std::function<bool(const Examp
 }  // namespace
 
 void read_examples(const std::string& path, const std::function<bool(const Example&)>& take, std::int64_t max_bytes) {
-  read_and_tell(path, take, max_bytes, nullptr);
+  read_each(
+      path, [&](const Example& example, const auto&) { return take(example); }, max_bytes);
 }
 
-std::set<std::string> ignored_keys(const std::string& path, std::int64_t count) {
-  std::set<std::string> ignored;
-  read_and_tell(
-      path, [&](const Example&) { return --count > 0; }, 16 << 20, &ignored);
-  return ignored;
+std::set<std::string> ignored_keys(const std::string& path, std::int64_t count, const ReadsKey& reads) {
+  static constexpr std::string_view of_messages = "[].";  // behind the name of their list
+  std::set<std::string> all;
+  const Take take = [&](const Example& example, const std::set<std::string>& ignored) {
+    for (const std::string& key : ignored) {
+      if (all.contains(key)) continue;
+      const std::size_t behind = key.find(of_messages);
+      if (behind == key.npos || !reads(key.substr(behind + of_messages.size()), example)) all.insert(key);
+    }
+    return --count > 0;
+  };
+  read_each(path, take, 16 << 20);
+  return all;
 }
 
 }  // namespace zero

@@ -15,7 +15,10 @@ namespace zero {
 void read_examples(const std::string& path, const std::function<bool(const Example&)>& take,
                    std::int64_t max_bytes = 16 << 20);
 
-/// The keys that mean nothing here, in the first `count` examples of a file: "id", "messages[].name".
-std::set<std::string> ignored_keys(const std::string& path, std::int64_t count);
+/// Whether the text of an example hangs on a key of its messages.
+using ReadsKey = std::function<bool(const std::string& key, const Example& example)>;
+
+/// The keys that are not read in some of the first `count` examples of a file: "id", "messages[].name".
+std::set<std::string> ignored_keys(const std::string& path, std::int64_t count, const ReadsKey& reads);
 
 }  // namespace zero

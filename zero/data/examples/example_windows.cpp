@@ -14,6 +14,8 @@ std::int64_t trained_from(const EncodedExample& example, std::size_t begin) {
                     std::uint8_t{1});
 }
 
+constexpr const char* unended_answer = "trained answer ends with a special token";
+
 // Tokens [begin, end) as an example of their own.
 EncodedExample window_of(const EncodedExample& example, std::size_t begin, std::size_t end) {
   EncodedExample window{.text = "", .ids = {}, .trained = {}, .place = example.place, .kind = example.kind};
@@ -39,12 +41,14 @@ ExampleCounts& ExampleCounts::operator+=(const ExampleCounts& other) {
   dropped_overlong += other.dropped_overlong;
   dropped_untrained += other.dropped_untrained;
   lost_tokens += other.lost_tokens;
+  unended += other.unended;
   return *this;
 }
 
 std::vector<EncodedExample> trained_windows(EncodedExample example, std::int64_t seq_len, Overlong overlong,
                                             ExampleCounts& counts) {
   ++counts.examples;
+  counts.unended += example.unended;
   const auto step = static_cast<std::size_t>(seq_len), most = step + 1;
   std::vector<EncodedExample> windows;
   if (example.ids.size() <= most) {
@@ -69,11 +73,17 @@ std::vector<EncodedExample> trained_windows(EncodedExample example, std::int64_t
 }
 
 std::string warning_of(const ExampleCounts& counts, std::int64_t seq_len) {
-  const std::int64_t examples = counts.truncated + counts.dropped_overlong;
-  if (examples == 0) return "";
-  return text(examples, " of ", counts.examples, " examples are longer than training.seq_len = ", seq_len, ": ",
-              counts.lost_tokens, " of their tokens are not trained (", counts.truncated, " examples truncated, ",
-              counts.dropped_overlong, " left out); raise training.seq_len to train them");
+  std::string warning;
+  if (const std::int64_t examples = counts.truncated + counts.dropped_overlong; examples > 0)
+    warning = text(examples, " of ", counts.examples, " examples are longer than training.seq_len = ", seq_len, ": ",
+                   counts.lost_tokens, " of their tokens are not trained (", counts.truncated, " examples truncated, ",
+                   counts.dropped_overlong, " left out); raise training.seq_len to train them");
+  if (counts.unended > 0)
+    warning += text(
+        warning.empty() ? "" : ". ", "In ", counts.unended, " of ", counts.examples, " examples no ", unended_answer,
+        ", so the model does not learn to stop: the chat template writes none there, or its {% generation %} blocks end "
+        "before it; name a copy of the template that ends answers with {{ eos_token }} by data.chat_template");
+  return warning;
 }
 
 std::string remedy_of(const ExampleCounts& counts) {
@@ -91,7 +101,9 @@ std::string note_of(const ExampleCounts& one, std::size_t tokens, std::int64_t s
   if (one.dropped_untrained > 0)
     return one.truncated > 0 ? text("left out, since all that is trained lies ", beyond)
                              : "left out, since nothing of it is trained";
-  return one.truncated > 0 ? text("the start of ", tokens, ": the rest lies ", beyond) : "";
+  std::string note = one.truncated > 0 ? text("the start of ", tokens, ": the rest lies ", beyond) : "";
+  if (one.unended > 0) note += text(note.empty() ? "" : "; ", "no ", unended_answer);
+  return note;
 }
 
 }  // namespace zero

@@ -23,6 +23,7 @@ struct ExampleCounts {
   std::int64_t dropped_overlong = 0;
   std::int64_t dropped_untrained = 0;  // nothing to train in what was left
   std::int64_t lost_tokens = 0;        // behind the end of truncated ones, and in those dropped as too long
+  std::int64_t unended = 0;            // conversations of which no trained answer ends with a special token
 
   ExampleCounts& operator+=(const ExampleCounts& other);
 };
@@ -33,7 +34,7 @@ struct ExampleCounts {
 std::vector<EncodedExample> trained_windows(EncodedExample example, std::int64_t seq_len, Overlong overlong,
                                             ExampleCounts& counts);
 
-/// For people, what was lost and how to keep it; empty when nothing was.
+/// For people, what was lost and how to keep it, and which answers have no end; empty where there is nothing to tell.
 std::string warning_of(const ExampleCounts& counts, std::int64_t seq_len);
 
 /// What to do where no example has anything left to train, by what happened to them.

@@ -37,7 +37,7 @@ Value& Frame::operator[](Slot slot) {
 Interpreter::Interpreter(const Syntax& syntax, Runtime& runtime, Value variables)
     : syntax_(syntax), runtime_(runtime), budget_(*runtime.budget), variables_(std::move(variables)) {}
 
-std::string Interpreter::run(std::vector<CharacterSpan>& spans) {
+std::string Interpreter::run(std::vector<GeneratedSpan>& spans) {
   Output out(budget_);
   out_ = whole_ = &out;
   spans_ = &spans;

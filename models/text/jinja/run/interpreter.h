@@ -27,8 +27,11 @@ struct Frame : Object {
 
 using FramePointer = std::shared_ptr<Frame>;
 
-struct CharacterSpan {
-  std::size_t begin = 0, end = 0;
+/// What a generation block wrote.
+struct GeneratedSpan {
+  std::size_t begin = 0, end = 0;  // code points of the text
+  std::size_t byte = 0;            // of the text, where it begins
+  Value written;
 };
 
 class Interpreter {
@@ -38,7 +41,7 @@ class Interpreter {
 
   /// The text; `spans` receives what generation blocks wrote, in code points as transformers counts them: from what had
   /// been written out when a block ended.
-  std::string run(std::vector<CharacterSpan>& spans);
+  std::string run(std::vector<GeneratedSpan>& spans);
 
  private:
   friend struct Macro;
@@ -81,7 +84,7 @@ class Interpreter {
   Value variables_;
   Output* out_ = nullptr;    // where statements write
   Output* whole_ = nullptr;  // the template's own
-  std::vector<CharacterSpan>* spans_ = nullptr;
+  std::vector<GeneratedSpan>* spans_ = nullptr;
 };
 
 }  // namespace zero::jinja

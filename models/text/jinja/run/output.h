@@ -25,6 +25,7 @@ class Output {
     looked_at_ = text_.size();
     return counted_;
   }
+  std::size_t bytes() const { return text_.size(); }
   std::string take() {
     budget_.give(text_.size());
     return std::exchange(text_, {});

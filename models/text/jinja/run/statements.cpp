@@ -73,7 +73,7 @@ Interpreter::Flow Interpreter::execute(const Statement& statement, const FramePo
     case Kind::generation: {
       const Value written = call_function(statement.function, frame, {});
       const std::size_t begin = whole_->characters();
-      spans_->push_back({begin, begin + written.text().length});
+      spans_->push_back({begin, begin + written.text().length, whole_->bytes(), written});
       write(written);
       return Flow::on;
     }

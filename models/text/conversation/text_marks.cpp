@@ -1,0 +1,135 @@
+#include "models/text/conversation/text_marks.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/log.h"
+#include "models/text/conversation/conversation_request.h"
+#include "models/text/jinja/values/characters.h"
+
+namespace zero {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view mark_begin = "zq", mark_end = "mark";  // a number between them
+constexpr std::size_t most_thoughts = 100;                        // that are marked in one text
+
+/// Tags behind which a template may cut a content in two.
+constexpr std::array<std::string_view, 7> thought_tags{"<think>", "<thinking>",           "<thought>",   "<reasoning>",
+                                                       "[THINK]", "<|begin_of_thought|>", "<seed:think>"};
+
+/// The length of the tags that a text begins with, white space before each included; 0: none.
+std::size_t opening_tags(std::string_view text) {
+  for (std::size_t length = 0;;) {
+    const std::size_t begin = text.find_first_not_of(" \t\r\n", length);
+    if (begin == text.npos || (text[begin] != '<' && text[begin] != '[')) return length;
+    const std::size_t end = text.find_first_of(text[begin] == '<' ? " \n>" : " \n]", begin);
+    if (end == text.npos || text[end] == ' ' || text[end] == '\n') return length;
+    length = end + 1;
+  }
+}
+
+/// Where the tag begins that a text ends with; the text's end: none.
+std::size_t closing_tag(std::string_view text) {
+  const std::size_t last = text.find_last_not_of(" \t\r\n");
+  if (last == text.npos || (text[last] != '>' && text[last] != ']')) return text.size();
+  const std::size_t begin = text.find_last_of(text[last] == '>' ? " \n<" : " \n[", last);
+  return begin == text.npos || text[begin] == ' ' || text[begin] == '\n' ? text.size() : begin;
+}
+
+/// Where marks go into a text. Thoughts that hold nothing need none.
+std::set<std::size_t> places_in(std::string_view text) {
+  const std::size_t first = opening_tags(text);
+  std::set<std::size_t> places{first, std::max(closing_tag(text), first)};
+  for (const std::string_view tag : thought_tags)
+    for (std::size_t at = text.find(tag); at != text.npos && places.size() < most_thoughts; at = text.find(tag, at + 1))
+      if (opening_tags(text.substr(at + tag.size())) == 0) places.insert(at + tag.size());
+  return places;
+}
+
+}  // namespace
+
+TextMarks::TextMarks(Json& request) {
+  for (std::size_t i = 0; i < request["messages"].size(); ++i) mark_message(request["messages"][i], i);
+  if (const auto tools = request.find("tools"); tools != request.end() && tools->is_array())
+    for (std::size_t i = 0; i < tools->size(); ++i) mark_tool((*tools)[i], i);
+}
+
+void TextMarks::mark_message(Json& message, std::size_t number) {
+  if (const auto content = message.find("content"); content != message.end()) mark_content(*content, number);
+  if (const char* key = thought_key(message); key && message[key].is_string())
+    mark_text(message[key], MarkedPart::thoughts, number);
+  for (Json* function : called_functions(message)) {
+    const bool has_object = function->contains("arguments") && (*function)["arguments"].is_object();
+    const std::string& word = next(has_object ? MarkedPart::arguments : MarkedPart::call, number);
+    (has_object ? (*function)["arguments"] : *function)[word] = word;
+  }
+}
+
+void TextMarks::mark_content(Json& content, std::size_t number) {
+  if (content.is_string()) mark_text(content, MarkedPart::content, number);
+  if (content.is_object()) {
+    const std::string& word = next(MarkedPart::content, number);
+    content[word] = word;
+  }
+  if (!content.is_array()) return;
+  for (Json& part : content)
+    if (part.is_object() && part.contains("text") && part["text"].is_string())
+      mark_text(part["text"], MarkedPart::content, number);
+}
+
+void TextMarks::mark_text(Json& text, MarkedPart part, std::size_t number) {
+  const std::string whole = text.get<std::string>();
+  const std::string_view view = whole;
+  if (jinja::strip_front(view).empty()) return;
+  std::string marked;
+  std::size_t done = 0;
+  for (const std::size_t place : places_in(view)) {
+    marked.append(view.substr(done, place - done))
+        .append(" ")
+        .append(next(part, number, view.substr(place)))
+        .append(" ");
+    done = place;
+  }
+  text = marked.append(view.substr(done));
+}
+
+void TextMarks::mark_tool(Json& tool, std::size_t number) {
+  if (!tool.is_object()) return;
+  Json& function = tool.contains("function") && tool["function"].is_object() ? tool["function"] : tool;
+  const auto description = function.find("description");
+  if (description != function.end() && description->is_string() && says_something(*description))
+    *description = next(MarkedPart::description, number) + " " + description->get<std::string>();
+}
+
+const std::string& TextMarks::next(MarkedPart part, std::size_t number, std::string_view behind) {
+  behind = jinja::strip_front(behind);
+  marks_.push_back({part, number, text(mark_begin, marks_.size(), mark_end),
+                    std::string(behind.substr(0, jinja::byte_of(behind.substr(0, 200), 40)))});
+  return marks_.back().word;
+}
+
+std::vector<Mark> TextMarks::missing_in(std::string_view text) const {
+  std::string small(text);
+  for (char& c : small)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  std::vector<bool> found(marks_.size());
+  for (std::size_t at = small.find(mark_begin); at != small.npos; at = small.find(mark_begin, at + 1)) {
+    std::size_t number = 0;
+    const auto [end, error] =
+        std::from_chars(small.data() + at + mark_begin.size(), small.data() + small.size(), number);
+    if (error == std::errc() && number < found.size() &&
+        std::string_view(end, small.data() + small.size()).starts_with(mark_end))
+      found[number] = true;
+  }
+  std::vector<Mark> missing;
+  for (std::size_t i = 0; i < marks_.size(); ++i)
+    if (!found[i]) missing.push_back(marks_[i]);
+  return missing;
+}
+
+}  // namespace zero

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/log.h"
 
 namespace zero {
@@ -24,13 +25,13 @@ bool is_cached_blob(const fs::path& file) {
 }  // namespace
 
 void require_own_file(const std::string& folder, const std::string& path) {
-  std::error_code none;
-  const fs::path target = fs::canonical(path, none);
-  if (none) return;
-  if (!fs::is_regular_file(target, none) && !fs::is_directory(target, none))
+  const FileFacts::Kind kind = facts_of(path).kind;
+  if (kind == FileFacts::Kind::absent) return;
+  if (kind != FileFacts::Kind::file && kind != FileFacts::Kind::directory)
     throw InputError(text(path, ": is no regular file"));
-  if (!fs::is_symlink(path, none) || lies_in(target, fs::canonical(folder, none)) ||
-      target.filename() == fs::path(path).filename() || is_cached_blob(target))
+  if (facts_of(path, Links::kept).kind != FileFacts::Kind::link) return;
+  const fs::path target = real_path(path);
+  if (lies_in(target, real_path(folder)) || target.filename() == fs::path(path).filename() || is_cached_blob(target))
     return;
   throw InputError(text(path, ": is a link to ", target.string(),
                         ", outside of the folder and of another name; whoever made the folder may want that file to be "
@@ -38,10 +39,9 @@ void require_own_file(const std::string& folder, const std::string& path) {
 }
 
 void require_own_files(const std::string& folder, const std::vector<std::string_view>& endings) {
-  std::error_code none;
-  for (fs::directory_iterator entry(folder, none), end; !none && entry != end; entry.increment(none))
-    if (std::find(endings.begin(), endings.end(), entry->path().extension().string()) != endings.end())
-      require_own_file(folder, entry->path().string());
+  for (const std::string& name : names_in(folder))
+    if (std::find(endings.begin(), endings.end(), fs::path(name).extension().string()) != endings.end())
+      require_own_file(folder, (fs::path(folder) / name).string());
 }
 
 }  // namespace zero

@@ -31,6 +31,7 @@ void describe_evaluation(CLI::App& app, EvaluationOptions& options, bool& json) 
   app.add_option(
       "--tokenizer", options.place.tokenizer,
       "tokenizer.json, tokenizer.model or a folder with one, before that of the adapter or the model directory");
+  app.add_option("--base", options.place.base, base_help);
   app.add_option(
       "--chat-template", options.chat_template,
       "name of a known template, or a file with a Jinja template, before what the model or the adapter carries");

@@ -131,6 +131,35 @@ def check_refused(place):
         assert done.returncode == 2 and piece in done.stderr, (options, done)
 
 
+def check_nodes_that_cannot_be_reached(place):
+    """Told in one line of the script's, with exit code 2, and without a word of going on: nothing has started."""
+    for name, content in (("typo", "nosuchhost.invalid slots=2\n"), ("prose", "# nodes\nthis is no hostfile!\n"), ("blank", "# none\n\n"), ("here", "localhost slots=2 # this machine\n")):
+        with open(place.path(name), "w") as file:
+            file.write(content)
+
+    def started(*options, **more):
+        return subprocess.run([SCRIPT, "config.toml", *options], cwd=place.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS, env=environment(ZERO_BIN=place.bin, **more))
+
+    for options, said in ((["--hostfile", "nothere"], "--hostfile nothere: there is no such file that can be read; it has a line for each node: NAME slots=RANKS"),
+                          (["--hostfile"], "--hostfile nothing: there is no such file"),
+                          (["-machinefile", "typo"], "typo:1: there is no host of the name nosuchhost.invalid; correct it, or add it to /etc/hosts"),
+                          (["--hostfile", "prose"], "prose:2: this is no hostfile!: is no line of a hostfile, which is NAME slots=RANKS"),
+                          (["--hostfile", "blank"], "--hostfile blank: names no node"),
+                          (["--host", "localhost,nosuchhost.invalid:2"], "--host localhost,nosuchhost.invalid:2: there is no host of the name nosuchhost.invalid"),
+                          (["--master_port", "29500"], "--master_port is an option of torchrun: ranks find each other without an address; -np N starts N of them"),
+                          (["--nproc_per_node=2"], "--nproc_per_node=2 is an option of torchrun"),
+                          (["--not-of-mpirun", "3"], 'unknown option "--not-of-mpirun" of mpirun; options of zero_train follow --'),
+                          # an agent that reaches nothing, for an address that is for documentation alone
+                          (["--mca", "plm_rsh_agent", "/bin/false", "--host", "192.0.2.1:2", "-np", "2"], "mpirun could not start the ranks on all nodes: each must be reached by ssh without a password")):
+        done = started(*options)
+        assert done.returncode == 2 and done.stderr.startswith("train: " + said) and done.stderr.count("\n") == 1 and not done.stdout, (options, done)
+    # names that only an agent of the user's, or a scheduler, knows are left to it
+    for more in ({"OMPI_MCA_plm_rsh_agent": "/bin/false"}, {"SLURM_JOB_ID": "1", "OMPI_MCA_plm": "rsh"}):
+        assert "there is no host" not in started("--hostfile", "typo", "-np", "2", **more).stderr
+    done = started("--hostfile", "here", "-np", "2", "--", "--set", "training.steps=1", "--overwrite")
+    assert done.returncode == 0 and "2 ranks on 1 node" in done.stdout, done
+
+
 def check_ctrl_z(place):
     """The run goes on, with its script."""
     with two_ranks(place, *ENDLESS) as script:

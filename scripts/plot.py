@@ -15,7 +15,7 @@ def pyplot():
 
 
 def read_run(path):
-    """(name, objects) of an output directory or a metrics.jsonl file; a torn last line does not count."""
+    """The objects of an output directory or a metrics.jsonl file; a torn last line does not count."""
     file = os.path.join(path, "metrics.jsonl") if os.path.isdir(path) else path
     objects = []
     with open(file) as lines:
@@ -29,7 +29,19 @@ def read_run(path):
                 raise ValueError(f"{file}:{number}: is no object of a run's metrics; name a run's output directory or its metrics.jsonl") from None
     if not objects:
         raise ValueError(f"{file} holds no step yet")
-    return os.path.basename(os.path.normpath(os.path.dirname(os.path.abspath(file)))), objects
+    return objects
+
+
+def names_of(paths):
+    """A name for each run: the end of its directory's path, as short as no other run has it ("a/run", "b/run")."""
+    parts = [os.path.abspath(path if os.path.isdir(path) else os.path.dirname(path) or ".").split(os.sep) for path in paths]
+    others = lambda run: [other for other in parts if other != run]
+
+    def name(run):
+        ends = (run[-length:] for length in range(1, len(run)))
+        return os.sep.join(next((end for end in ends if all(other[-len(end):] != end for other in others(run))), run))
+
+    return [name(run) for run in parts]
 
 
 def series(objects, key):
@@ -141,7 +153,7 @@ def main():
             out = args.out or os.path.splitext(args.runs[0])[0] + ".png"
             plot_memory(memory, out)
             return print(out)
-        runs = [read_run(path) for path in args.runs]
+        runs = list(zip(names_of(args.runs), [read_run(path) for path in args.runs]))
     except (OSError, ValueError) as error:
         print(f"plot: {what_fails(error)}", file=sys.stderr)
         sys.exit(2)

@@ -48,7 +48,36 @@ def check_plot(root, bin, folder):
         file.write("no run\n")
     refuses(root, "scripts/plot", folder + "/metrics.jsonl", pieces=["metrics.jsonl:1: is no object of a run's metrics"])
     code, said, _ = run(root, "scripts/plot", "--help")
-    assert code == 0 and "Installs\nmatplotlib" in said, said
+    assert code == 0 and "Needs matplotlib" in said, said
+
+
+def check_plot_installs_nothing(root, bin, folder):
+    """Without matplotlib it says who installs it."""
+    with open(folder + "/metrics.jsonl", "w") as file:
+        file.write('{"step": 1, "loss": 5}\n')
+    with open(folder + "/matplotlib.py", "w") as file:
+        file.write("raise ImportError\n")
+    for name in ("apt-get", "sudo"):
+        with open(f"{folder}/{name}", "w") as file:
+            file.write(f"#!/bin/sh\ntouch {folder}/called\n")
+        os.chmod(f"{folder}/{name}", 0o755)
+    lacking = {"PYTHONPATH": folder, "PATH": folder + os.pathsep + os.environ["PATH"]}
+    refuses(root, "scripts/plot", folder, pieces=["plot: there is no matplotlib: `scripts/setup plot` installs"], **lacking)
+    refuses(root, "scripts/plot", folder + "/nothere", pieces=["nothere: No such file or directory"], **lacking)
+    assert not os.path.exists(folder + "/called")
+
+
+def check_names_of_runs(root, bin, folder):
+    """The shortest ends of their paths that differ."""
+    sys.path.insert(0, os.path.join(root, "scripts"))
+    from plot import names_of
+    for paths, names in ((["a/run", "b/run"], ["a/run", "b/run"]), (["a/one", "a/two"], ["one", "two"]), (["one"], ["one"]), (["x/lr1/run/out", "x/lr2/run/out"], ["lr1/run/out", "lr2/run/out"]),
+                         (["a/run", "b/run", "b/other"], ["a/run", "b/run", "other"]), (["run", "b/run"], [os.path.basename(folder) + "/run", "b/run"])):
+        for path in paths:
+            os.makedirs(os.path.join(folder, path), exist_ok=True)
+        found = names_of([os.path.join(folder, path) for path in paths])
+        assert found == names, (paths, found)
+    assert names_of([folder + "/one/metrics.jsonl"]) == ["one"] and names_of([folder + "/one", folder + "/one/"]) == ["one", "one"]
 
 
 def check_pictures(root, bin, folder):

@@ -23,7 +23,7 @@ ROOMS = {
     "comm/sim": ["base", "comm"],
     "comm/fake": ["base", "comm"],
     "comm/world": ["base", "comm", "comm/*"],
-    "offload": ["base", "offload/kernels"],
+    "offload": ["base"],
     "offload/kernels": ["base"],
     "offload/quantized": ["base"],
     "offload/memory": ["base", "offload"],

@@ -131,8 +131,12 @@ void ConfigFields::refuse_the_rest() const {
   for (const char* name : deciding) {
     const auto found = file_.find(name);
     if (found == file_.end() || asked_.contains(name) || says_nothing(name, *found)) continue;
-    refuse(text(name, " = ", shortened(*found),
-                " is not supported for this model_type; remove the field if the weights ", "were trained without it"));
+    const bool experts = std::string_view(name).find("expert") != std::string_view::npos ||
+                         name == std::string_view("moe_intermediate_size");
+    refuse(text(
+        name, " = ", shortened(*found),
+        experts ? ": a mixture of experts, which is not trained here; take a model without experts"
+                : " is not supported for this model_type; remove the field if the weights were trained without it"));
   }
 }
 

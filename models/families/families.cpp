@@ -29,7 +29,8 @@ const Family& family_of(const std::string& model_type) {
     if (family->model_type == model_type) return *family;
     known += (known.empty() ? "\"" : ", \"") + family->model_type + "\"";
   }
-  throw InputError(text("model_type \"", model_type, "\" is not supported; known are ", known));
+  throw InputError(text("model_type \"", model_type, "\" is not supported; known are ", known,
+                        ": take a model of one of them, or add the family (docs/extending/model.md)"));
 }
 
 Model make_model(const ModelConfig& config) { return make_decoder(config, family_of(config.model_type).names); }

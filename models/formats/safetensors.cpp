@@ -25,8 +25,8 @@ std::int64_t read_header_length(const File& file) {
     throw InputError(text(file.path(), ": header of ", length, " bytes, at most ", safetensors_max_header,
                           " are read; is it a safetensors file?"));
   if (static_cast<std::int64_t>(length) > file.size() - length_bytes)
-    throw InputError(
-        text(file.path(), ": header of ", length, " bytes in a file of ", file.size(), "; it was cut short"));
+    throw InputError(text(file.path(), ": header of ", length, " bytes in a file of ", file.size(),
+                          "; it was cut short: copy or download it again"));
   return static_cast<std::int64_t>(length);
 }
 

@@ -191,7 +191,9 @@ class Reader {
         mistakes_.allow([&, &name = name, &node = node] { read_section(std::string(name.str()), node); });
     } catch (const toml::parse_error& error) {
       const std::string hint = foreign_text_hint(text);
-      refuse(line_of(error.source()), "not valid TOML: " + (hint.empty() ? std::string(error.description()) : hint));
+      const std::string form = "; a line is `key = value`, with texts in \"quotes\" and lists as [\"a\", \"b\"]";
+      refuse(line_of(error.source()),
+             "not valid TOML: " + (hint.empty() ? std::string(error.description()) + form : hint));
     }
   }
 
@@ -328,7 +330,9 @@ class Reader {
     }
     if (has_nul(*value)) refuse(given.origin, "must not hold the character NUL");
     if (!is_finite(*value)) refuse(given.origin, "must be finite");
-    if (!rule.accepts(*value)) refuse(given.origin, "must " + be(rule.text));
+    const auto* word = std::get_if<std::string>(&*value);
+    if (!rule.accepts(*value))
+      refuse(given.origin, "must " + be(rule.text) + (word ? foreign_value_hint(*word, rule.text) : ""));
     return *value;
   }
 

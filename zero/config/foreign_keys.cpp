@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 namespace zero {
 namespace {
@@ -60,7 +61,55 @@ bool is_yaml(std::string_view line) {
 std::string foreign_key_hint(const std::string& section, const std::string& name) {
   const ForeignKey* foreign = find(normal(section) + "." + normal(name));
   if (!foreign) foreign = find(normal(name));
-  return foreign ? "`" + name + "` (" + foreign->tools + ") is " + is_called(*foreign) : "";
+  if (foreign) return "`" + name + "` (" + foreign->tools + ") is " + is_called(*foreign);
+  for (const AbsentKey& absent : absent_keys())
+    if (absent.name == normal(name)) return "`" + name + "` (" + absent.tools + ") is not there: " + absent.why;
+  return "";
+}
+
+std::string foreign_value_hint(const std::string& value, const std::string& rule) {
+  const auto takes = [&](const std::string& own) { return rule.find('"' + own + '"') != rule.npos; };
+  const std::string word = normal(value);
+  if ((word.starts_with("fp8") || word.starts_with("float8")) && takes("bf16")) return "; 8-bit floats are not there";
+  static const std::vector<std::pair<std::string, std::string>> words{{"float16", "fp16"},
+                                                                      {"half", "fp16"},
+                                                                      {"16_mixed", "fp16"},
+                                                                      {"bfloat16", "bf16"},
+                                                                      {"bf16_mixed", "bf16"},
+                                                                      {"float32", "fp32"},
+                                                                      {"float", "fp32"},
+                                                                      {"no", "fp32"},
+                                                                      {"adam", "adamw"},
+                                                                      {"adamw_torch", "adamw"},
+                                                                      {"adamw_hf", "adamw"},
+                                                                      {"adamw_torch_fused", "adamw"},
+                                                                      {"adamw_8bit", "adamw8bit"},
+                                                                      {"adamw_bnb_8bit", "adamw8bit"},
+                                                                      {"paged_adamw_8bit", "adamw8bit"},
+                                                                      {"warmup_stable_decay", "wsd"},
+                                                                      {"constant_with_warmup", "constant"},
+                                                                      {"int4", "nf4"},
+                                                                      {"4bit", "nf4"},
+                                                                      {"8bit", "int8"}};
+  for (const auto& [foreign, own] : words)
+    if (word == foreign && takes(own)) return "; " + value + " is called \"" + own + "\" here";
+  return "";
+}
+
+const std::vector<AbsentKey>& absent_keys() {
+  static const std::string hf = "Hugging Face";
+  static const std::vector<AbsentKey> keys = {
+      {"report_to", hf, "metrics.jsonl in the output directory has each step's figures, and scripts/plot draws them"},
+      {"wandb_project", "axolotl",
+       "metrics.jsonl in the output directory has each step's figures, and scripts/plot draws them"},
+      {"push_to_hub", hf, "the result stays in the output directory; hf upload sends it"},
+      {"val_set_size", "axolotl",
+       "put some of the examples into a file of their own, and name it in [data] validation"},
+      {"load_best_model_at_end", hf,
+       "the last step's weights are the result; [checkpoint] interval and keep leave earlier ones"},
+      {"early_stopping_patience", hf + ", axolotl", "a run has the length that [training] steps or epochs say"},
+  };
+  return keys;
 }
 
 std::string foreign_text_hint(std::string_view text) {

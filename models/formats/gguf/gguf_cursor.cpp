@@ -19,10 +19,13 @@ void GgufCursor::refuse(std::string_view rule) const {
   throw InputError(text(file_.path(), ": byte ", place_, " of the GGUF file: ", rule));
 }
 
+void GgufCursor::refuse_content(std::string_view rule) const { throw InputError(text(file_.path(), ": ", rule)); }
+
 void GgufCursor::take(void* to, std::int64_t bytes) {
   if (bytes > bytes_left())
-    refuse(file_.size() > gguf_max_head ? text("the head is longer than ", gguf_max_head, " bytes")
-                                        : text(bytes, " more bytes are told of than the file has; it was cut short"));
+    refuse(file_.size() > gguf_max_head
+               ? text("the head is longer than ", gguf_max_head, " bytes")
+               : text(bytes, " more bytes are told of than the file has; it was cut short: copy or download it again"));
   const auto held = buffer_begin_ + static_cast<std::int64_t>(buffer_.size());
   if (place_ < buffer_begin_ || place_ + bytes > held) {
     buffer_.resize(static_cast<std::size_t>(std::min(std::max(bytes, read_ahead), bytes_left())));

@@ -20,6 +20,9 @@ class GgufCursor {
   /// InputError with file, offset and `rule`.
   [[noreturn]] void refuse(std::string_view rule) const;
 
+  /// InputError with file and `rule`, for a sound file that holds what is not read.
+  [[noreturn]] void refuse_content(std::string_view rule) const;
+
   void take(void* to, std::int64_t bytes);
   template <class T>
   T take() {

@@ -120,9 +120,10 @@ GgmlType take_type(GgufCursor& cursor, const std::string& tensor) {
   for (const GgmlType known :
        {GgmlType::f32, GgmlType::f16, GgmlType::bf16, GgmlType::q8_0, GgmlType::q4_0, GgmlType::q6_k})
     if (type == std::uint32_t(known)) return known;
-  cursor.refuse(text("tensor \"", tensor, "\" is in ", foreign_type(type),
-                     "; F32, F16, BF16, Q8_0, Q4_0 and Q6_K are read: take a file in one of these, or make one of the "
-                     "Hugging Face model, zero_export MODEL OUT.gguf --gguf Q8_0"));
+  cursor.refuse_content(
+      text("tensor \"", tensor, "\" is in ", foreign_type(type),
+           "; F32, F16, BF16, Q8_0, Q4_0 and Q6_K are read: take a file in one of these, or make one of the "
+           "Hugging Face model, zero_export MODEL OUT.gguf --gguf Q8_0"));
 }
 
 }  // namespace

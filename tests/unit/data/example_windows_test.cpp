@@ -57,8 +57,8 @@ TEST(ExampleWindows, OthersKeepTheirStartAndTheRestIsCounted) {
   EXPECT_EQ(counts.lost_tokens, 2 * 19 + 29);
   EXPECT_EQ(
       warning_of(counts, 10),
-      "3 of 3 examples are longer than training.seq_len = 10: 67 of their tokens are not trained (2 examples truncated, 1 left out); "
-      "raise training.seq_len to train them");
+      "1 of 3 examples are lost: 1 are left out as too long; 3 of 3 examples are longer than training.seq_len = 10, and 67 of "
+      "their tokens are not trained: raise training.seq_len to train them");
 }
 
 TEST(ExampleWindows, CountsConversationsWithoutAnEndedAnswer) {
@@ -85,6 +85,18 @@ TEST(ExampleWindows, WhatTrainsNothingIsLeftOut) {
   std::fill(text.trained.begin(), text.trained.end(), std::uint8_t{0});
   EXPECT_THAT(trained_windows(text, 10, Overlong::truncate, counts), IsEmpty());
   EXPECT_EQ(counts.dropped_untrained, 1);
+  EXPECT_EQ(warning_of(counts, 10), "1 of 2 examples are lost: 1 have nothing to train");
+}
+
+TEST(ExampleWindows, WarnOfExamplesWhoseAnswersLieBeyondTheSequence) {
+  ExampleCounts counts;
+  EncodedExample chat = example_of(25, Example::Kind::chat);
+  std::fill(chat.trained.begin(), chat.trained.begin() + 15, std::uint8_t{0});
+  EXPECT_THAT(trained_windows(chat, 10, Overlong::truncate, counts), IsEmpty());
+  EXPECT_EQ(
+      warning_of(counts, 10),
+      "1 of 1 examples are lost: 1 have nothing to train in their first 10 tokens; 1 of 1 examples are longer than "
+      "training.seq_len = 10, and 10 of their tokens are not trained: raise training.seq_len to train them");
 }
 
 }  // namespace

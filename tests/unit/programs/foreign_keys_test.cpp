@@ -47,6 +47,23 @@ TEST(ForeignKeys, EachIsRefusedWithTheKeyThatItIsHere) {
   EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end()) << "a name stands twice";
 }
 
+TEST(ForeignKeys, KeysWithoutACounterpartAreRefusedWithTheReason) {
+  for (const AbsentKey& absent : absent_keys())
+    EXPECT_THAT(
+        refusal(least, {"training." + absent.name + "=1"}),
+        AllOf(HasSubstr("unknown key in [training]; `" + absent.name + "` (" + absent.tools + ") is not there: "),
+              HasSubstr(absent.why)));
+}
+
+TEST(ForeignKeys, ValuesOfOtherToolsAreNamedAsTheyAreHere) {
+  EXPECT_THAT(refusal(least, {"training.precision=float16"}),
+              HasSubstr("must be \"fp32\", \"bf16\" or \"fp16\"; float16 is called \"fp16\" here"));
+  EXPECT_THAT(refusal(least, {"training.precision=bf16-mixed"}), HasSubstr("bf16-mixed is called \"bf16\" here"));
+  EXPECT_THAT(refusal(least, {"training.precision=fp8"}), HasSubstr("; 8-bit floats are not there"));
+  EXPECT_THAT(refusal(least, {"optimizer.name=adamw_torch"}), HasSubstr("adamw_torch is called \"adamw\" here"));
+  EXPECT_THAT(refusal(least, {"zero.gradient_dtype=float16"}), Not(HasSubstr("is called")));
+}
+
 TEST(ForeignKeys, AreKnownAsSectionsAndAtTheTopToo) {
   EXPECT_THAT(refusal(least + "[zero_optimization]\nstage = 3\n"),
               HasSubstr("[zero_optimization]: unknown section; `zero_optimization` (DeepSpeed) is `stage` in [zero]"));

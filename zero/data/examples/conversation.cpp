@@ -58,8 +58,7 @@ class Reader {
     }
     for (const char* key : {"messages", "conversations"})
       if (has(key)) refuse(text("\"", key, "\" is an empty conversation"));
-    refuse(
-        "no known kind of example; its keys must be messages, conversations, prompt and completion, instruction and output, or text");
+    refuse_unknown_kind();
   }
 
  private:
@@ -88,6 +87,23 @@ class Reader {
         with_system(turns(list, [&](const json& turn, std::size_t number) { return message(turn, number, list); })));
     example.context = {held("tools", true), held("chat_template_kwargs", false)};
     return example;
+  }
+
+  [[noreturn]] void refuse_unknown_kind() const {
+    if (has("chosen") && has("rejected"))
+      refuse(
+          "\"chosen\" and \"rejected\" make an example of preferences, and those are not trained (no DPO or the like): "
+          "keep the chosen answers alone, as \"messages\" or as \"prompt\" and \"completion\"");
+    std::string keys;
+    for (const auto& [key, value] : line_.items())
+      if (!value.is_null()) keys += (keys.empty() ? "\"" : ", \"") + key.substr(0, 40) + "\"";
+    std::string renamed;
+    for (const auto& [asked, answered] : {std::pair("question", "answer"), std::pair("input", "output")})
+      if (has(asked) && has(answered))
+        renamed = text(": rename \"", asked, "\" to prompt and \"", answered, "\" to completion");
+    refuse(text("no known kind of example: it has ", keys.empty() ? "no key" : keys.substr(0, 200),
+                "; it must have messages, conversations, prompt and completion, instruction and output, or text",
+                renamed));
   }
 
   // Of the whole example.
@@ -239,7 +255,13 @@ class Reader {
       if (name == role) return name;
     if (other.empty() && name == "tool") return name;
     if (const auto found = other.find(name); found != other.end()) return found->second;
-    refuse(text("unknown role \"", name.substr(0, 40), "\": roles are ", known));
+    static const std::map<std::string, std::string> meant{
+        {"human", "user"},      {"customer", "user"},   {"gpt", "assistant"},     {"bot", "assistant"},
+        {"model", "assistant"}, {"ai", "assistant"},    {"chatgpt", "assistant"}, {"developer", "system"},
+        {"function", "tool"},   {"observation", "tool"}};
+    const auto role = meant.find(name);
+    refuse(text("unknown role \"", name.substr(0, 40), "\": roles are ", known,
+                role == meant.end() ? "" : "; rename it, perhaps to \"" + role->second + "\""));
   }
 
   template <class Read>
@@ -293,6 +315,14 @@ class Reader {
   std::set<std::string>* ignored_;
 };
 
+json parsed_line(std::string_view line, const std::string& place) {
+  try {
+    return parse_json(line, place, limits);
+  } catch (const InputError& error) {
+    throw InputError(text(error.what(), "; mend the example, or take it out"));
+  }
+}
+
 }  // namespace
 
 Example parse_example(std::string_view line, const std::string& place, std::set<std::string>* ignored) {
@@ -300,7 +330,7 @@ Example parse_example(std::string_view line, const std::string& place, std::set<
     throw InputError(
         text(place,
              ": begins a list, and an example is a JSON object; a file that is one list of examples is called .json"));
-  const json parsed = parse_json(line, place, limits);
+  const json parsed = parsed_line(line, place);
   if (!parsed.is_object())
     throw InputError(text(place, ": an example must be a JSON object, not ", parsed.type_name()));
   Example example = Reader(parsed, line, place, ignored).example();

@@ -18,13 +18,17 @@ ConversationRows::ConversationRows(std::vector<CachedTokens> files, Conversation
   for (CachedTokens& file : files) {
     const ExampleNotes notes = ExampleNotes::read(file.notes);
     counts_ += notes.counts;
-    if (notes.counts.examples == 0) throw InputError(text(file.ids.name(), ": holds no example"));
+    if (notes.counts.examples == 0)
+      throw InputError(text(file.ids.name(), ": holds no example: take it out, or name a file with examples"));
     for (const std::uint32_t length : notes.lengths) starts_.push_back(starts_.back() + length);
     trained_.insert(trained_.end(), notes.trained.begin(), notes.trained.end());
     file_starts_.push_back(starts_.back());
     files_.push_back(std::move(file.ids));
   }
-  if (trained_.empty()) throw InputError(text("nothing is left to train: ", describe(), "; ", remedy_of(counts_)));
+  if (trained_.empty())
+    throw InputError(text(names(), ": nothing is left to train with training.seq_len = ", options_.seq_len, " (",
+                          counts_.examples, " examples, ", counts_.dropped_overlong, " of them left out as too long, ",
+                          counts_.dropped_untrained, " without anything to train): ", remedy_of(counts_)));
   if (options_.packing) arrange();
 }
 
@@ -90,11 +94,15 @@ std::int64_t ConversationRows::length(std::int64_t index) const {
   return sum;
 }
 
+std::string ConversationRows::names() const {
+  std::string all;
+  for (const TokenFile& file : files_) all += (all.empty() ? "" : ", ") + file.name();
+  return all;
+}
+
 std::string ConversationRows::describe() const {
   const std::int64_t trained = std::accumulate(trained_.begin(), trained_.end(), std::int64_t{0});
-  std::string names;
-  for (const TokenFile& file : files_) names += (names.empty() ? "" : ", ") + file.name();
-  return text(names, ": ", counts_.examples, " examples in ", size(), options_.packing ? " packed rows" : " rows",
+  return text(names(), ": ", counts_.examples, " examples in ", size(), options_.packing ? " packed rows" : " rows",
               " of at most ", options_.seq_len, ", ", trained, " of ", starts_.back(),
               " tokens trained; cut into windows ", counts_.cut, ", truncated ", counts_.truncated, ", dropped ",
               counts_.dropped_overlong, " too long and ", counts_.dropped_untrained, " with nothing to train");

@@ -28,6 +28,7 @@ class ConversationRows : public RowSource {
 
  private:
   void arrange();
+  std::string names() const;  // of the files
   std::int64_t examples() const { return static_cast<std::int64_t>(trained_.size()); }
   std::int64_t length_of(std::int64_t example) const { return starts_[example + 1] - starts_[example] - 1; }
   void read(std::int64_t example, std::vector<std::int64_t>& tokens) const;

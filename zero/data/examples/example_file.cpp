@@ -35,7 +35,7 @@ void read_each(const std::string& path, const Take& take, std::int64_t max_bytes
     reader.add({block.data(), static_cast<std::size_t>(count)});
   }
   if (wanted) reader.finish();
-  if (!found) throw InputError(text(path, ": holds no example"));
+  if (!found) throw InputError(text(path, ": holds no example: take it out, or name a file with examples"));
 }
 
 }  // namespace

@@ -73,11 +73,21 @@ std::vector<EncodedExample> trained_windows(EncodedExample example, std::int64_t
 }
 
 std::string warning_of(const ExampleCounts& counts, std::int64_t seq_len) {
+  const std::int64_t lost = counts.dropped_overlong + counts.dropped_untrained,
+                     overlong = counts.truncated + counts.dropped_overlong;
   std::string warning;
-  if (const std::int64_t examples = counts.truncated + counts.dropped_overlong; examples > 0)
-    warning = text(examples, " of ", counts.examples, " examples are longer than training.seq_len = ", seq_len, ": ",
-                   counts.lost_tokens, " of their tokens are not trained (", counts.truncated, " examples truncated, ",
-                   counts.dropped_overlong, " left out); raise training.seq_len to train them");
+  if (lost > 0) {
+    warning = text(lost, " of ", counts.examples, " examples are lost: ");
+    if (counts.dropped_overlong > 0) warning += text(counts.dropped_overlong, " are left out as too long");
+    if (counts.dropped_overlong > 0 && counts.dropped_untrained > 0) warning += ", ";
+    if (counts.dropped_untrained > 0)
+      warning += text(counts.dropped_untrained, " have nothing to train",
+                      counts.truncated > 0 ? text(" in their first ", seq_len, " tokens") : "");
+  }
+  if (overlong > 0)
+    warning += text(warning.empty() ? "" : "; ", overlong, " of ", counts.examples,
+                    " examples are longer than training.seq_len = ", seq_len, ", and ", counts.lost_tokens,
+                    " of their tokens are not trained: raise training.seq_len to train them");
   if (counts.unended > 0)
     warning += text(
         warning.empty() ? "" : ". ", "In ", counts.unended, " of ", counts.examples, " examples no ", unended_answer,

@@ -23,6 +23,13 @@ std::string seconds_text(std::chrono::duration<double> seconds) {
   return text(std::fixed, std::setprecision(2), seconds.count(), " s");
 }
 
+/// A message without the folder that all its files lie in.
+std::string without(const std::string& folder, std::string message) {
+  for (std::size_t at = message.find(folder); at != message.npos; at = message.find(folder, at))
+    message.erase(at, folder.size());
+  return message;
+}
+
 }  // namespace
 
 const char* const Checkpoints::training_waits = "training waits until a checkpoint is written";
@@ -115,11 +122,12 @@ void Checkpoints::tell_of_failure(const RunPosition& position, const std::string
   std::string left;
   try {
     const std::vector<std::int64_t> steps = folders_.steps();
-    left = steps.empty() ? "There is no older one" : "The newest one is " + folders_.path(steps.front());
+    left = steps.empty() ? "there is no older one" : text("the newest one is of step ", steps.front());
   } catch (const Error& error) {
-    left = text("Older ones cannot be looked at: ", error.what());
+    left = text("older ones cannot be looked at: ", error.what());
   }
-  log_error("the checkpoint of step ", position.steps, " is given up: ", why, ". ", left);
+  log_warning("the checkpoint of step ", position.steps,
+              " is given up, and training goes on: ", without(folders_.root() + "/", text(why, "; ", left)));
 }
 
 // A failure costs no more than a later start's knowledge that a checkpoint is missing, and the next save tries again.

@@ -223,6 +223,13 @@ bool is_in(const std::vector<std::string>& keys, const std::string& key) {
   return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
+/// A value without the name of the scheme of its marks, which says nothing to people.
+std::string shown(std::string value) {
+  const std::string name = scheme;
+  for (std::size_t at = value.find(name); at != value.npos; at = value.find(name, at)) value.erase(at, name.size());
+  return value;
+}
+
 std::string refusal_of(const Config& config, const Difference& d, const std::string& checkpoint) {
   const std::string begin_another = ", or begin another run", accept = ", or pass --accept-change " + d.key;
   if (d.key == "optimizer.name")
@@ -237,6 +244,10 @@ std::string refusal_of(const Config& config, const Difference& d, const std::str
     return text(config.where(d.key), ": differs from ", checkpoint, ": ", changed_groups(config, d.was),
                 ": give what it had", begin_another, accept,
                 " to go on with the new groups where every tensor keeps its optimizer");
+  if (d.is.find(scheme) != d.is.npos && d.was.find(scheme) != d.was.npos)
+    return text(config.where(d.key), ": the content differs from that in ", checkpoint,
+                " (size and checksum: ", shown(d.is), " now, ", shown(d.was), " then): name the files that it had",
+                begin_another, accept, " to go on with these");
   return text(config.where(d.key), ": is ", d.is, " now, and ", d.was, " in ", checkpoint,
               ": give it the value that it had", begin_another,
               is_shape(d.key) ? "" : accept + " to go on with the new one",

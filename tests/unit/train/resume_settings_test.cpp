@@ -19,7 +19,7 @@ namespace zero {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const std::string token =
     R"({"content": "<|im_end|>", "lstrip": false, "normalized": false, "rstrip": false, "single_word": false, "special": true})";
@@ -173,7 +173,7 @@ std::string refusal(const std::vector<std::string>& accepted) {
 TEST(ResumeSettings, AcceptedChangesAreKeysThatMayChange) {
   EXPECT_EQ(refusal({"optimizer.lr", "data.train", "data.chat_template"}), "accepted");
   EXPECT_THAT(refusal({"optimizer.lr", "optimiser.lr"}),
-              testing::AllOf(HasSubstr("--accept-change optimiser.lr"), HasSubstr("`optimizer.lr`")));
+              ::testing::AllOf(HasSubstr("--accept-change optimiser.lr"), HasSubstr("`optimizer.lr`")));
   EXPECT_THAT(refusal({"no.such"}), HasSubstr("there is no such key"));
   EXPECT_THAT(refusal({"model.hidden_size"}), HasSubstr("another model"));
   EXPECT_EQ(refusal({"model.path"}), "accepted");  // the base of adapters
@@ -197,10 +197,10 @@ TEST(ResumeSettings, AllThatDiffersIsToldAtOnce) {
       now{{"optimizer.lr", "0.2"}, {"training.seed", "3"}, {"data.shuffle", "true"}};
   const Config config = parse_config(small, "c.toml", {"optimizer.lr=0.2", "training.seed=3"});
   EXPECT_THAT(difference(config, now, then),
-              testing::AllOf(HasSubstr("--set optimizer.lr=0.2: is 0.2 now, and 0.1 in out/checkpoints"),
-                             HasSubstr("--accept-change optimizer.lr"),
-                             HasSubstr("\n  and: --set training.seed=3: is 3 now, and 0 in")));
-  EXPECT_THAT(difference(config, now, then, {"training.seed"}), testing::Not(HasSubstr("seed")));
+              ::testing::AllOf(HasSubstr("--set optimizer.lr=0.2: is 0.2 now, and 0.1 in out/checkpoints"),
+                               HasSubstr("--accept-change optimizer.lr"),
+                               HasSubstr("\n  and: --set training.seed=3: is 3 now, and 0 in")));
+  EXPECT_THAT(difference(config, now, then, {"training.seed"}), ::testing::Not(HasSubstr("seed")));
   EXPECT_EQ(difference(config, now, then, {"training.seed", "optimizer.lr"}), "");
   EXPECT_EQ(accepted_changes(config, now, then, {"training.seed", "data.shuffle"}), "training.seed 0 -> 3");
 }
@@ -212,8 +212,9 @@ TEST(ResumeSettings, AnotherOptimizerIsToldByItsName) {
   const Config config = parse_config(small, "c.toml", {"optimizer.name=lion"});
   const std::string said = difference(config, now, then);
   EXPECT_THAT(said,
-              testing::StartsWith("--set optimizer.name=lion: is \"lion\" now, and \"adamw\" in out/checkpoints"));
-  EXPECT_THAT(said, testing::Not(testing::AnyOf(HasSubstr("betas"), HasSubstr("eps"), HasSubstr("--accept-change"))));
+              ::testing::StartsWith("--set optimizer.name=lion: is \"lion\" now, and \"adamw\" in out/checkpoints"));
+  EXPECT_THAT(said,
+              ::testing::Not(::testing::AnyOf(HasSubstr("betas"), HasSubstr("eps"), HasSubstr("--accept-change"))));
   const Config given = parse_config(small, "c.toml", {"optimizer.name=lion", "optimizer.betas=[0.9, 0.99]"});
   EXPECT_THAT(difference(given, now, then), HasSubstr("\n  and: --set optimizer.betas"));
 }
@@ -276,8 +277,10 @@ TEST(ResumeSettings, AFileThatWasToldOfInAnotherWayMayBeAccepted) {
     return difference(Config(), now, {{"model.path", then}}, accepted);
   };
   EXPECT_THAT(differs("7 bytes, 77d71c2c33e1"),
-              testing::AllOf(HasSubstr("--accept-change model.path"), HasSubstr("in another way: accept it")));
-  EXPECT_THAT(differs("7 bytes, SHA-256 by pieces 77d71c2c33e1"), testing::Not(HasSubstr("in another way")));
+              ::testing::AllOf(HasSubstr("--accept-change model.path"), HasSubstr("in another way: accept it")));
+  EXPECT_THAT(differs("7 bytes, SHA-256 by pieces 77d71c2c33e1"), ::testing::Not(HasSubstr("in another way")));
+  EXPECT_THAT(differs("7 bytes, SHA-256 by pieces 77d71c2c33e1"),
+              HasSubstr("(size and checksum: 7 bytes, 08d71c2c33e1 now, 7 bytes, 77d71c2c33e1 then): name the files"));
   EXPECT_EQ(differs("7 bytes, 77d71c2c33e1", {"model.path"}), "");
   EXPECT_EQ(differs(now[0].second), "");
 }

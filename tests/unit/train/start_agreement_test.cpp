@@ -15,9 +15,9 @@
 namespace zero {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(StartAgreement, TellsWhatDiffersAndOnWhichRanks) {
   SimWorld(4).run([](Communicator& ranks, int rank) {
@@ -76,19 +76,19 @@ TEST(StartAgreement, FactsAreKeysAndTheEndsOfFiles) {
     return names;
   };
   const auto before = facts({});
-  EXPECT_THAT(changed(before, facts({})), testing::IsEmpty());
-  EXPECT_THAT(changed(before, facts({"optimizer.lr=1e-7"})), testing::ElementsAre("optimizer.lr"));
-  EXPECT_THAT(changed(before, facts({"offload.nvme_dir=/mnt/other"})), testing::IsEmpty());
+  EXPECT_THAT(changed(before, facts({})), ::testing::IsEmpty());
+  EXPECT_THAT(changed(before, facts({"optimizer.lr=1e-7"})), ::testing::ElementsAre("optimizer.lr"));
+  EXPECT_THAT(changed(before, facts({"offload.nvme_dir=/mnt/other"})), ::testing::IsEmpty());
   EXPECT_TRUE(
       std::any_of(before.begin(), before.end(), [](const StartFact& f) { return f.name == "optimizer.group[0].lr"; }));
   for (const std::size_t place : {std::size_t{0}, tokens.size() - 1}) {
     std::string other = tokens;
     other[place] = 'y';
     write_text_file(folder / "t.bin", other);
-    EXPECT_THAT(changed(before, facts({})), testing::ElementsAre(HasSubstr("t.bin (data.train")));
+    EXPECT_THAT(changed(before, facts({})), ::testing::ElementsAre(HasSubstr("t.bin (data.train")));
   }
   write_text_file(folder / "t.bin", tokens + "x");
-  EXPECT_THAT(changed(before, facts({})), testing::ElementsAre(HasSubstr("t.bin")));
+  EXPECT_THAT(changed(before, facts({})), ::testing::ElementsAre(HasSubstr("t.bin")));
 }
 
 }  // namespace

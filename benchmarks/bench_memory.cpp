@@ -18,6 +18,7 @@
 #include "comm/world/job.h"
 #include "models/nn/matmul_setting.h"
 #include "offload/memory/process_memory.h"
+#include "zero/config/model_paths.h"
 #include "zero/config/offload_policy.h"
 #include "zero/config/run_model.h"
 #include "zero/config/setup.h"
@@ -247,6 +248,7 @@ int run(const Options& options, Job& job) {
   Bench bench{options, {}, &job, &allocator, &tracker, process_now};
   all_or_none(job.control(), [&] {
     bench.config = load_config(options.config, options.overrides);
+    if (bench.config.lora) bench.config.lora->adapter = adapter_of(bench.config.lora->adapter);
     if (bench.config.lora && bench.config.model.path && !options.predict_only)
       throw InputError(bench.config.where("model.path") +
                        ": [lora] is measured over a preset's random weights: name one, or add --predict");

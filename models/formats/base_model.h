@@ -1,5 +1,7 @@
 #pragma once
 // BaseModel: what a run or a program begins with: a Hugging Face directory, or a GGUF file.
+#include <c10/core/ScalarType.h>
+
 #include <memory>
 #include <string>
 
@@ -12,10 +14,17 @@ namespace zero {
 /// Whether the path is read as a GGUF file: by its ending, or by its first bytes.
 bool is_gguf_model(const std::string& path);
 
-/// Of the model at the path; reads no weights. InputError where it is missing, broken or of an unknown kind.
+/// The model's sizes. Of a Hugging Face model config.json alone is read, which the path may name itself. InputError
+/// where it is missing, broken or of an unknown kind.
 ModelConfig config_of_model(const std::string& path);
-/// Whether the path holds weights beside a configuration.
-bool holds_weights(const std::string& path);
+/// InputError where weights are missing or broken.
 std::shared_ptr<WeightSource> weights_of_model(const std::string& path, UnusedTensors unused = UnusedTensors::refuse);
+
+/// Whether weights lie at the path: a GGUF file, or model.safetensors or its index in a folder.
+bool holds_weights(const std::string& path);
+
+/// The type of the stored weights: fp32, bf16 or fp16. It is that of the embedding; without weights that of config.json
+/// (dtype, torch_dtype). Other types, and files that say none, count as fp32, and quantised GGUF files as bf16.
+at::ScalarType stored_type_of_model(const std::string& path);
 
 }  // namespace zero

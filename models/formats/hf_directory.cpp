@@ -32,20 +32,27 @@ std::string shard_path(const std::string& folder, const std::string& name, const
   return path;
 }
 
+constexpr std::int64_t max_config_bytes = 1 << 20;
+
 }  // namespace
 
-HfDirectory::HfDirectory(const std::string& folder) : folder_(folder) {
-  if (fs::path(folder).extension() == ".gguf" && is_file(folder))
-    throw InputError(text(folder, ": is a GGUF file, where a model directory is needed"));
-  if (!is_folder(folder)) throw InputError(text(folder, ": no such model directory"));
-  const std::string config_path = folder + "/config.json";
-  if (!is_there(config_path) && is_there(folder + "/adapter_config.json"))
-    throw InputError(
-        text(folder, ": is an adapter; name its base model's directory here, and this one as the adapter"));
+bool is_config_file(const std::string& path) { return fs::path(path).extension() == ".json" && is_file(path); }
+
+ModelConfig read_model_config(const std::string& path) {
+  if (is_config_file(path)) return parse_model_config(read_text_file(path, max_config_bytes), path);
+  if (fs::path(path).extension() == ".gguf" && is_file(path))
+    throw InputError(text(path, ": is a GGUF file, where a model directory is needed"));
+  if (!is_folder(path)) throw InputError(text(path, ": no such model directory"));
+  const std::string config_path = path + "/config.json";
+  if (!is_there(config_path) && is_there(path + "/adapter_config.json"))
+    throw InputError(text(path, ": is an adapter; name its base model's directory here, and this one as the adapter"));
   if (!is_there(config_path))
-    throw InputError(text(folder, ": has no config.json; it must be a Hugging Face model directory"));
-  require_own_files(folder);
-  config_ = parse_model_config(read_text_file(config_path, 1 << 20), config_path);
+    throw InputError(text(path, ": has no config.json; it must be a Hugging Face model directory"));
+  require_own_files(path);
+  return parse_model_config(read_text_file(config_path, max_config_bytes), config_path);
+}
+
+HfDirectory::HfDirectory(const std::string& folder) : folder_(folder), config_(read_model_config(folder)) {
   const std::string single = folder + "/" + single_name;
   const std::string index = folder + "/" + index_name;
   if (is_there(single)) {

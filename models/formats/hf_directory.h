@@ -17,6 +17,13 @@
 
 namespace zero {
 
+/// Whether a path names the config.json of a model itself, by whatever name: a file that ends in .json.
+bool is_config_file(const std::string& path);
+
+/// Reads a model directory's config.json, or a config.json that is named itself, and no other file. InputError for a
+/// folder without one, and for a file that breaks a rule.
+ModelConfig read_model_config(const std::string& path);
+
 class HfDirectory {
  public:
   /// Reads config.json and every safetensors header. InputError when a file is missing or breaks a rule, when a shard's

@@ -153,10 +153,15 @@ def check_runs_that_have_no_model_to_generate_by(place):
 
     code, _, said = place.run("--set", "lora.r=4")
     assert code == 0, said
-    refused("out", "error: out: is a run that made an adapter: name the model that it was trained on, model, and --adapter out/adapter")
     refused("out/checkpoints/", "error: out/checkpoints/: no checkpoints were written there, which takes [checkpoint] interval")
+    os.rename(place.path("model"), place.path("moved"))
+    refused("out", "error: out: is a run that made an adapter, and the model that it was trained on is not at model now: name the model, and --adapter out")
+    os.rename(place.path("moved"), place.path("model"))
+    os.rename(place.path("out", "config.toml"), place.path("out", "other"))
+    os.symlink("other", place.path("out", "config.toml"))  # of somebody else's making
+    refused("out", "error: out: is a run that made an adapter: name the model that it was trained on, model, and --adapter out")
     os.remove(place.path("out", "config.toml"))
-    refused("out", "name the model that it was trained on, and --adapter out/adapter")
+    refused("out", "name the model that it was trained on and --adapter out")
     code, _, said = place.run("--set", "job.output_dir=whole")
     assert code == 0, said
     refused("whole/checkpoints", "no checkpoints were written there, which takes [checkpoint] interval; name the model, whole/model")
@@ -171,7 +176,7 @@ def check_adapter_that_is_a_checkpoint(place):
     for path in ("out", "out/checkpoints", "out/checkpoints/step-00000006"):
         hint = "holds a checkpoint, and no adapter yet: make one of it, zero_export out/checkpoints/step-00000006 ADAPTER, and name ADAPTER"
         code, _, said = place.run("--set", "job.output_dir=again", "--set", f"lora.adapter={path}")
-        assert code == 2 and f"--set lora.adapter={path}: {path} {hint}" in said, (path, code, said)
+        assert code == 2 and f"--set lora.adapter={path}: {hint}" in said, (path, code, said)
         done = subprocess.run([place.bin + "/zero_generate", "model", "--adapter", path, "--prompt", "a"], cwd=place.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS)
         assert done.returncode == 2 and f"--adapter {path}: {hint}" in done.stderr, (path, done)
 
@@ -208,6 +213,14 @@ def check_other_machine(place):
     assert code == 0 and "of 79.00 GiB of GPU memory" in out, (code, out, said)
     code, out, said = place.run("--ranks", "64", "--memory", "80GiB")
     assert code == 2 and "--dry-run" in said, said
+    code, out, said = place.run("--dry-run", "--ranks", "64", "--memory", "24GiB", "--device", "cuda", "--set", "training.seq_len=2048", "--set", "activation_checkpoint.mode=none")
+    stages = re.search(r"^  activation_checkpoint\.keep is on at stage ([\d, ]+), off at stage ([\d, ]+)$", out, re.M)
+    assert code == 0 and stages and sorted(", ".join(stages.groups()).split(", ")) == ["0", "1", "2", "3"], (code, out, said)
+    many = ("--memory", "400GiB")
+    code, out, said = place.run("--dry-run", "--ranks", "8", "--ranks-per-node", "3", *many)
+    assert code == 0 and "warning: --ranks-per-node 3: 8 ranks fill 2 nodes and leave 2 for another one; the estimate is of a full node" in said, (code, said)
+    code, out, said = place.run("--dry-run", "--ranks", "2", "--ranks-per-node", "8", *many)
+    assert code == 2 and "--ranks-per-node 8: is more than the --ranks 2 of the run" in said, (code, said)
 
 
 def check_ranks_that_begin_otherwise(place):
@@ -270,6 +283,7 @@ def check_misspelt_options(place):
                           ("zero_generate model --promt a", "; the nearest option is --prompt ("),
                           ("zero_generate model --lr 3", "--lr 3: are no arguments ("),
                           ("zero_train config.toml --preview -1", "-1 not in range 1 to 1000000000 ("),
+                          ("zero_export model out.gguf --gguf Q4_K_M", "Q4_K_M: is not written here (F32, F16, BF16, Q8_0 and Q4_0 are): write F16, then let llama.cpp's llama-quantize make it: llama-quantize OUT.gguf OUT2.gguf Q4_K_M"),
                           ("zero_export model out --overwrit", "; the nearest option is --overwrite ("),
                           ("zero_generate model --prompt a --chat-template zephir --chat", "excludes"),
                           ("zero_train config.toml --dry-run --ranks 2", "error: --ranks 2: also needs --memory SIZE, "),

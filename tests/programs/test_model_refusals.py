@@ -74,12 +74,36 @@ def adapter_at(name):
     return act
 
 
+def adapter_of(case, change=lambda place: None):
+    """The adapter of a golden case, with a tokenizer that no small model has room for."""
+    def act(place):
+        shutil.copytree(os.path.join(place.data, case, "adapter"), place.path("adapter"))
+        shutil.copy(os.path.join(place.data, "tinyllama-chat", "tokenizer.model"), place.path("adapter/tokenizer.model"))
+        change(place)
+    return act
+
+
+def other_layer(place):
+    with open(place.path("adapter/adapter_model.safetensors"), "rb") as file:
+        size, = struct.unpack("<Q", file.read(8))
+        header, data = file.read(size).replace(b"layers.1.", b"layers.9."), file.read()
+    with open(place.path("adapter/adapter_model.safetensors"), "wb") as file:
+        file.write(struct.pack("<Q", size) + header + data)
+
+
 def gguf_at(*names):
     def act(place):
         for size, name in enumerate(names, 20):
             os.makedirs(os.path.dirname(place.path(name)), exist_ok=True)
             with open(place.path(name), "wb") as file:
                 file.write(b"GGUF" + bytes(size))
+    return act
+
+
+def gguf_of_type(number):
+    def act(place):
+        with open(place.path("a.gguf"), "wb") as file:
+            file.write(b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q1sIQIQ", 1, b"a", 1, 32, number, 0) + bytes(256))
     return act
 
 
@@ -104,13 +128,21 @@ def other_head(place):
 CASES = [
     ("name_of_the_hub", None, ["model.path=TinyLlama/TinyLlama-1.1B"], ["does not exist", "hf download TinyLlama/TinyLlama-1.1B --local-dir"]),
     ("vocabulary_too_small", small_vocabulary, [], ["32000 ids", "set vocab_size = 32000 in [model]"]),
-    ("model_is_a_file", None, ["model.path=tokens.bin"], ["tokens.bin is not a directory"]),
+    ("model_is_a_file", None, ["model.path=tokens.bin"], ["--set model.path=tokens.bin: is not a directory"]),
     ("model_that_a_shell_expands", None, ["model.path=$HOME/m"], ["$HOME/m: ~ and variables are not expanded"]),
-    ("model_is_a_run", model_below("run/model"), ["model.path=run"], ["--set model.path=run: run is the folder of a run: name its model, run/model"]),
+    ("model_is_a_run", model_below("run/model"), ["model.path=run"], ["--set model.path=run: is the folder of a run: name its model, run/model"]),
     ("model_is_an_adapter", adapter_at("adapter"), ["model.path=adapter"], ["model.path=adapter", "is an adapter", '[lora] adapter = "adapter"']),
     ("model_is_a_run_of_an_adapter", adapter_at("run/adapter"), ["model.path=run"], ["model.path=run", '[lora] adapter = "run/adapter"']),
-    ("adapter_is_a_run", adapter_at("run/adapter"), ["lora.adapter=run"], ["--set lora.adapter=run: run is the folder of a run: name its adapter, run/adapter"]),
+    ("adapter_is_a_run_with_a_broken_one", adapter_at("run/adapter"), ["lora.adapter=run"], ['run/adapter/adapter_config.json: "peft_type" must be "LORA"']),
+    ("rank_that_the_adapter_has_not", adapter_of("tiny-lora"), ["lora.adapter=adapter", "lora.r=16"],
+     ["--set lora.r=16: the adapter has r = 4 (adapter/adapter_config.json): remove the key, or name another adapter"]),
+    ("modules_that_the_adapter_has_not", adapter_of("tiny-lora"), ["lora.adapter=adapter", 'lora.target_modules=["q_proj"]'],
+     ["--set lora.target_modules=", "the adapter has target_modules = [", "adapter/adapter_config.json"]),
+    ("adapter_of_another_model", adapter_of("tiny-lora", other_layer), ["lora.adapter=adapter"], ["adapter: ", "layers.1.", "the adapter belongs to another base model"]),
+    ("configuration_of_a_model", None, ["model.path=model/config.json"], ["--set model.path=model/config.json: is the config.json of a model, which serves --dry-run alone", "name the model's directory"]),
+    ("experts", model_field("num_experts", 8), [], ["model/config.json: num_experts = 8: a mixture of experts, which is not trained here; take a model without experts"]),
     ("model_is_a_broken_gguf_file", gguf_at("a.gguf"), ["model.path=a.gguf"], ["a.gguf", "version 0; versions 2 and 3 are read"]),
+    ("gguf_of_another_type", gguf_of_type(3), ["model.path=a.gguf"], ['a.gguf: tensor "a" is in Q4_1; F32, F16, ', "zero_export MODEL OUT.gguf --gguf Q8_0"]),
     ("model_is_a_folder_with_gguf_and_its_adapter", gguf_at("gguf/a-lora.gguf", "gguf/m.gguf"), ["model.path=gguf"], ["name the file, gguf/m.gguf"]),
     ("model_is_a_folder_with_gguf", gguf_at("gguf/a.gguf"), ["model.path=gguf"], ["model.path=gguf", "GGUF", "name the file, gguf/a.gguf"]),
     ("unknown_preset", text('[job]\noutput_dir = "out"\n[model]\npreset = "llama-9b"\n[data]\ntrain = "tokens.bin"\n'
@@ -119,9 +151,9 @@ CASES = [
     ("adapters_for_nothing", keys('[lora]\ntarget_modules = ["query"]\n'), [], ["config.toml:15", "query", "q_proj"]),
     ("all_linear_and_more", keys('[lora]\ntarget_modules = ["all-linear", "q_proj"]\n'), [], ["config.toml:15", "alone"]),
     ("saves_an_unknown_module", keys('[lora]\nmodules_to_save = ["classifier"]\n'), [], ["config.toml:15", "classifier", "lm_head"]),
-    ("adapter_is_a_model", keys('[lora]\nadapter = "model"\n'), [], ["config.toml:15", "model holds a model, no adapter", "adapter_config.json"]),
-    ("adapter_is_a_run_of_a_model", model_below("run/model"), ["lora.adapter=run"], ["--set lora.adapter=run: run holds a model, no adapter"]),
-    ("adapter_is_a_folder", files_in("d"), ["lora.adapter=d"], ["--set lora.adapter=d: d has no adapter_config.json"]),
+    ("adapter_is_a_model", keys('[lora]\nadapter = "model"\n'), [], ["config.toml:15", "holds a model, no adapter", "adapter_config.json"]),
+    ("adapter_is_a_run_of_a_model", model_below("run/model"), ["lora.adapter=run"], ["--set lora.adapter=run: holds a model, no adapter"]),
+    ("adapter_is_a_folder", files_in("d"), ["lora.adapter=d"], ["--set lora.adapter=d: has no adapter_config.json"]),
     ("scales_of_eight_bits", keys("[lora]\nquantization = \"int8\"\ndouble_quantization = true\n"), [], ["config.toml:16", 'quantization = "nf4"']),
     ("scales_of_nothing", keys("[lora]\ndouble_quantization = true\n"), [], ["config.toml:15", 'quantization = "nf4"']),
     ("frozen_without_adapters", None, ["zero.frozen=keep"], ["zero.frozen=keep", "[lora]"]),
@@ -132,10 +164,10 @@ CASES = [
     ("dropout_beside_a_preset", text('[job]\noutput_dir = "out"\n[model]\npreset = "llama-tiny"\nattention_dropout = 0.5\n[data]\ntrain = "tokens.bin"\n'
                                      "[training]\nsteps = 1\nseq_len = 8\n"), [], ["config.toml:5", "attention_dropout = 0.5", "not done in training"]),
     ("family_that_is_not_known", model_field("model_type", "mamba"), ["training.seq_len=129"],
-     ['model/config.json: model_type "mamba" is not supported', '"smollm3"']),
+     ['model/config.json: model_type "mamba" is not supported', '"smollm3"', "take a model of one of them, or add the family (docs/extending/model.md)"]),
     ("head_beside_a_tied_embedding", other_head, [], ["lm_head.weight differs from model.embed_tokens.weight", "tie_word_embeddings"]),
     ("no_weights", remove("model/model.safetensors"), [], ["safetensors"]),
-    ("truncated_weights", truncated_data, [], ["model.safetensors"]),
+    ("truncated_weights", truncated_data, [], ["model.safetensors", "it was cut short: copy or download it again"]),
     ("header_longer_than_file", header_longer_than_file, [], ["model.safetensors"]),
     ("header_is_no_json", header_is_no_json, [], ["model.safetensors"]),
     ("overlapping_tensors", overlapping_tensors, [], ["model.safetensors"]),

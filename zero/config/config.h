@@ -142,7 +142,7 @@ struct CheckpointConfig {
   double every_minutes = 0;   // 0: none by the clock
   std::int64_t keep = 2;
   bool asynchronous = false;          // the run waits for a copy in memory only
-  std::string export_dtype = "fp32";  // fp32 | bf16 | fp16
+  std::string export_dtype = "auto";  // auto | fp32 | bf16 | fp16
   /// Whether a run writes some without being asked.
   bool is_regular() const { return interval > 0 || every_minutes > 0; }
   bool operator==(const CheckpointConfig&) const = default;
@@ -210,8 +210,11 @@ void validate_for_model(const Config& config, const ModelConfig& model);
 /// Refuses a warm-up longer than the run of `steps` steps; `why` tells where their number comes from.
 void validate_for_steps(const Config& config, std::int64_t steps, const std::string& why);
 
+/// A run needs the model's weights. For an estimate its config.json is enough, which model.path may name itself.
+enum class FileNeed : std::uint8_t { run, estimate };
+
 /// Refuses files and directories named by the configuration that do not exist or are of an unknown kind, and places
 /// that cannot be written to: the output directory, offload.nvme_dir, metrics.dump_first_step.
-void check_files(const Config& config);
+void check_files(const Config& config, FileNeed wanted = FileNeed::run);
 
 }  // namespace zero

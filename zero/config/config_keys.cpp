@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "base/time_span.h"
+#include "models/model_config.h"
 #include "zero/optim/optimizer_table.h"
 
 namespace zero {
@@ -106,6 +107,17 @@ std::string optimizer_docs() {
   return text;
 }
 
+std::string preset_docs() {
+  std::string text = "A Llama with random weights: ";
+  for (const std::string& name : preset_names()) {
+    const ModelConfig model = preset_config(name);
+    text += (name == preset_names().front() ? "" : "; ") + name + " (vocab_size " + std::to_string(model.vocab_size) +
+            ", hidden_size " + std::to_string(model.hidden_size) + ", " + std::to_string(model.num_hidden_layers) +
+            " layers, context " + std::to_string(model.max_position_embeddings) + ")";
+  }
+  return text + ". Preset or path, not both. Any field of config.json may be given next to a preset by its own name.";
+}
+
 std::vector<ConfigKey> make_keys() {
   using C = Config;
   using Job = JobConfig;
@@ -134,12 +146,10 @@ std::vector<ConfigKey> make_keys() {
        "The time that the scheduler gives the job, from the start of zero_train. The run ends ahead of it, while there is time for "
        "a step and a checkpoint, with the checkpoint and exit code 75: go on with --resume. Empty: no limit."},
 
-      {"model", "preset", at<&C::model, &Model::preset>, not_empty(),
-       "llama-tiny, llama-15m, llama-110m or tinyllama-1.1b, with random weights. Preset or path, not both. Beside a "
-       "preset any field of config.json may be given by its own name."},
+      {"model", "preset", at<&C::model, &Model::preset>, not_empty(), preset_docs()},
       {"model", "path", at<&C::model, &Model::path>, not_empty(),
        "A Hugging Face model directory: config.json, *.safetensors (one file or indexed shards), tokenizer files; or a GGUF "
-       "file, which a frozen base is held as."},
+       "file, which a frozen base is held as. For --dry-run config.json is enough, in a directory or named itself."},
       {"model", "allow_unused", at<&C::model, &Model::allow_unused>, anything(),
        "Leaves out tensors of the model's file that belong to its modules and that its configuration does not name; "
        "otherwise they are refused. `zero_train --allow-unused` sets it."},
@@ -230,7 +240,8 @@ std::vector<ConfigKey> make_keys() {
       {"lr_scheduler", "warmup_steps", at<&C::lr_scheduler, &Sched::warmup_steps>, between(0, most_steps),
        "Steps of linear warm-up; at most the steps of the run, also where epochs decide them."},
       {"lr_scheduler", "min_lr_ratio", at<&C::lr_scheduler, &Sched::min_lr_ratio>, zero_to_one(),
-       "Last learning rate as a part of lr."},
+       "The rate that the schedule falls to, as a part of lr. It gets there one step after the last, as transformers' schedules "
+       "do: the last step's rate is a little higher. linear, 25 steps, 5 of them warm-up, 0.1: 0.145 lr."},
       {"lr_scheduler", "decay_ratio", at<&C::lr_scheduler, &Sched::decay_ratio>, zero_to_one(),
        "wsd: the last part of the steps."},
 
@@ -284,7 +295,8 @@ std::vector<ConfigKey> make_keys() {
       {"lora", "loraplus_lr_ratio", at<&C::lora, &Lora::loraplus_lr_ratio>, above_zero(),
        "LoRA+: learning rate of B over that of A."},
       {"lora", "adapter", at<&C::lora, &Lora::adapter>, anything(),
-       "A PEFT directory to start from: its adapter_config.json decides, and keys also given here must agree."},
+       "A PEFT directory to start from, or the folder of a run that made one: its adapter_config.json decides, and keys "
+       "also given here must agree."},
       {"lora", "quantization", at<&C::lora, &Lora::quantization>, one_of({"none", "int8", "nf4"}),
        "Of the frozen base: matrices of the blocks in 8.5 (int8: Q8_0) or 4.5 bits an element (nf4: QLoRA), at every "
        "stage."},
@@ -302,7 +314,9 @@ std::vector<ConfigKey> make_keys() {
        "Steps wait only for a copy of the rank's part of the states in memory, and it is written while training goes on. "
        "The copy takes as much memory as the part does on the disk (AdamW: 12 bytes a parameter / ranks)."},
       {"checkpoint", "export_dtype", at<&C::checkpoint, &CheckpointConfig::export_dtype>,
-       one_of({"fp32", "bf16", "fp16"}), "Type of the weights in model/ at the end."},
+       one_of({"auto", "fp32", "bf16", "fp16"}),
+       "Type of the weights in model/ at the end. auto: that of the model at model.path as it is stored (of a quantised "
+       "GGUF file bf16); fp32 for a preset."},
 
       {"metrics", "log_interval", at<&C::metrics, &MetricsConfig::log_interval>, between(1, most_steps),
        "Steps between objects in metrics.jsonl."},

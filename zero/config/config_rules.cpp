@@ -1,33 +1,20 @@
 #include "zero/config/config_rules.h"
 
-#include <glob.h>
-#include <linux/limits.h>
-#include <linux/magic.h>
-#include <sys/statfs.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cctype>
-#include <filesystem>
-#include <system_error>
 
 #include "base/error.h"
 #include "base/files/lookup.h"
 #include "base/log.h"
 #include "models/families/config_json.h"
-#include "models/formats/base_model.h"
 #include "models/model_config.h"
 #include "models/text/chat_template.h"
 #include "zero/config/batch_arithmetic.h"
-#include "zero/config/config_keys.h"
+#include "zero/config/data_files.h"
 #include "zero/config/mistakes.h"
-#include "zero/config/model_paths.h"
 #include "zero/config/nearest_key.h"
 
 namespace zero {
 namespace {
-
-namespace fs = std::filesystem;
 
 [[noreturn]] void refuse(const Config& config, const std::string& key, const std::string& rule) {
   throw InputError(config.where(key) + ": " + rule);
@@ -78,64 +65,14 @@ void check_model(const Config& config) {
   }
 }
 
-std::vector<std::string> files_in(const std::string& folder) {
-  std::vector<std::string> files;
-  for (const std::string& name : names_in(folder)) files.push_back((fs::path(folder) / name).string());
-  return files;
-}
-
-/// As a shell expands it.
-std::vector<std::string> files_like(const std::string& pattern) {
-  std::vector<std::string> files;
-  glob_t found{};
-  if (glob(pattern.c_str(), 0, nullptr, &found) == 0) files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  globfree(&found);
-  return files;
-}
-
-/// Those of the kind that most are of: others beside them seldom belong to the same data.
-std::vector<std::string> data_files_of(const std::vector<std::string>& files) {
-  std::vector<std::string> most;
-  for (const char* kind : {"txt", "jsonl", "bin"}) {
-    std::vector<std::string> alike;
-    for (const std::string& file : files)
-      if (data_kind(file) == kind && is_file(file)) alike.push_back(file);
-    if (alike.size() > most.size()) most = alike;
-  }
-  return most;
-}
-
-/// The end of "list the files".
-std::string list_of(std::vector<std::string> files) {
-  constexpr std::size_t most = 3;
-  const std::size_t all = files.size();
-  if (all == 0) return " that end in .txt, .jsonl, .json or .bin";
-  files.resize(std::min(all, most));
-  return ": " + toml_text(files) + (all > most ? text(" and ", all - most, " more") : "");
-}
-
-void refuse_many_files(const Config& config, const std::string& key, const std::string& path) {
-  if (is_folder(path))
-    refuse(
-        config, key,
-        path + " is not a file, and folders are not expanded; list the files" + list_of(data_files_of(files_in(path))));
-  if (path.find_first_of("*?[") != path.npos && !is_there(path))
-    refuse(config, key,
-           path + " does not exist, and patterns are not expanded; list the files" +
-               list_of(data_files_of(files_like(path))));
-}
-
 void check_data(const Config& config) {
   const auto check = [&](const std::vector<std::string>& files, const std::string& key) {
     for (const std::string& file : files) {
-      if (data_kind(file).empty()) refuse_many_files(config, key, file);
-      if (data_kind(file).empty())
-        refuse(config, key, file + " must end in .txt, .jsonl, .json or .bin: the ending tells how it is read");
+      if (data_kind(file).empty()) throw InputError(where_of(config, key, file) + " " + why_no_data_name(file));
       if (data_kind(file) != "bin" && config.model.preset && config.data.tokenizer.empty())
-        refuse(
-            config, key,
-            file +
-                " is text, and a preset has no tokenizer: give [data] tokenizer, a tokenizer.json or a SentencePiece model");
+        throw InputError(
+            where_of(config, key, file) +
+            " is text, and a preset has no tokenizer: give [data] tokenizer, a tokenizer.json or a SentencePiece model");
     }
   };
   check(config.data.train, "data.train");
@@ -181,111 +118,7 @@ void check_lora(const Config& config) {
     refuse(config, "lora.double_quantization", "needs [lora] quantization = \"nf4\"");
 }
 
-// "TinyLlama/TinyLlama-1.1B" that is no path here is most likely a model of Hugging Face's hub.
-std::string hub_hint(const std::string& path) {
-  const auto is_part = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
-  };
-  const std::size_t slash = path.find('/');
-  if (slash == 0 || slash == path.npos || path.starts_with(".") || slash + 1 == path.size()) return "";
-  for (std::size_t i = 0; i < path.size(); ++i)
-    if (i != slash && !is_part(path[i])) return "";
-  if (is_there(path.substr(0, slash))) return "";
-  return "; if it is a model of Hugging Face's hub, download it first: hf download " + path + " --local-dir " + path;
-}
-
-void need(const Config& config, const std::string& key, const std::string& path, const std::string& hint = "") {
-  bool there = false;
-  try {
-    there = is_there(path);
-  } catch (const UnreadableError& error) {
-    refuse(config, key, error.what());
-  }
-  if (!there) refuse(config, key, path + " does not exist (paths are relative to the working directory)" + hint);
-}
-
-void need_file(const Config& config, const std::string& key, const std::string& path) {
-  need(config, key, path);
-  if (!is_file(path)) refuse(config, key, path + " is not a file");
-  if (access(path.c_str(), R_OK) != 0) refuse(config, key, path + " is a file that you may not read");
-}
-
-void need_data(const Config& config, const std::string& key, const std::string& path) {
-  refuse_many_files(config, key, path);
-  need_file(config, key, path);
-}
-
-void need_directory(const Config& config, const std::string& key, const std::string& path) {
-  need(config, key, path, hub_hint(path));
-  if (!is_folder(path)) refuse(config, key, path + " is not a directory");
-  if (access(path.c_str(), R_OK | X_OK) != 0) refuse(config, key, path + " is a directory that you may not read");
-}
-
-// The output directory is made later; the nearest part of its path that exists tells now whether it can be.
-void need_place_for(const Config& config, const std::string& key, const std::string& path) {
-  std::error_code ignored;
-  fs::path part = fs::absolute(path, ignored);
-  for (const fs::path& name : part)
-    if (name.native().size() > NAME_MAX)
-      refuse(config, key,
-             "a name of " + std::to_string(name.native().size()) + " characters is longer than file systems allow");
-  while (!is_there(part) && part.has_relative_path()) part = part.parent_path();
-  if (!is_folder(part)) refuse(config, key, part.filename().string() + " is not a directory");
-  if (access(part.c_str(), W_OK | X_OK) != 0)
-    refuse(config, key, part.string() + " is a directory that you may not write to");
-  struct statfs system {};
-  if (statfs(part.c_str(), &system) == 0 && (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC))
-    refuse(config, key, part.string() + " belongs to the kernel and holds no files of users");
-}
-
-// The file is written where its folder is, and a dump without one is lost when step 1 is done.
-void need_place_of_file(const Config& config, const std::string& key, const std::string& path) {
-  std::error_code ignored;
-  if (is_folder(path)) refuse(config, key, path + " is a directory; name a file");
-  const fs::path folder = fs::absolute(path, ignored).parent_path();
-  if (!is_folder(folder)) refuse(config, key, folder.string() + " is no directory; make it first");
-  if (access(folder.c_str(), W_OK | X_OK) != 0)
-    refuse(config, key, folder.string() + " is a directory that you may not write to");
-}
-
-void need_model(const Config& config, const std::string& key, const std::string& path) {
-  need(config, key, path, hub_hint(path));
-  if (is_folder(path)) need_directory(config, key, path);  // before a look into it
-  if (is_gguf_model(path)) return need_file(config, key, path);
-  if (const std::string why = why_no_base(path); !why.empty()) refuse(config, key, path + " " + why);
-  need_directory(config, key, path);
-  if (!is_there(fs::path(path) / "config.json"))
-    refuse(config, key, path + " has no config.json; it must be a Hugging Face model directory");
-}
-
-void need_adapter(const Config& config, const std::string& key, const std::string& path) {
-  need_directory(config, key, path);  // before a look into it
-  if (const std::string why = why_no_adapter(path); !why.empty()) refuse(config, key, path + " " + why);
-  if (!is_there(fs::path(path) / "adapter_config.json"))
-    refuse(
-        config, key,
-        path + " has no adapter_config.json; it must be a directory that PEFT or zero_train has written an adapter to");
-}
-
-// What a shell would have expanded.
-void need_whole(const Config& config, const std::string& key, const std::string& path) {
-  if ((path == "~" || path.starts_with("~/") || path.starts_with("$")) && !is_there(path))
-    refuse(config, key, path + ": ~ and variables are not expanded; write the whole path");
-}
-
-void need_tokenizer(const Config& config, const std::string& key, const std::string& path) {
-  if (!is_folder(path)) need_file(config, key, path);
-}
-
 }  // namespace
-
-std::string data_kind(const std::string& path) {
-  const std::string extension = fs::path(path).extension().string();
-  if (extension == ".json") return "jsonl";
-  for (const char* kind : {"txt", "jsonl", "bin"})
-    if (extension == std::string(".") + kind) return kind;
-  return "";
-}
 
 void check_contradictions(const Config& config) {
   Mistakes mistakes;
@@ -344,25 +177,11 @@ void validate_for_steps(const Config& config, std::int64_t steps, const std::str
               "warm up less; for a short trial --set lr_scheduler.warmup_steps=0"));
 }
 
-void check_files(const Config& config) {
-  Mistakes mistakes;
-  const auto check = [&](const auto& rule, const std::string& key, const std::string& path) {
-    if (path.empty()) return;
-    mistakes.allow([&] {
-      need_whole(config, key, path);
-      rule(config, key, path);
-    });
-  };
-  check(need_place_for, "job.output_dir", config.job.output_dir);
-  check(need_model, "model.path", config.model.path.value_or(""));
-  for (const std::string& file : config.data.train) check(need_data, "data.train", file);
-  for (const std::string& file : config.data.validation) check(need_data, "data.validation", file);
-  check(need_tokenizer, "data.tokenizer", config.data.tokenizer);
-  if (config.lora) check(need_adapter, "lora.adapter", config.lora->adapter);
-  if (config.offload.optimizer == "nvme" || config.offload.parameters == "nvme")
-    check(need_place_for, "offload.nvme_dir", config.offload.nvme_dir);
-  check(need_place_of_file, "metrics.dump_first_step", config.metrics.dump_first_step);
-  mistakes.tell();
+std::string where_of(const Config& config, const std::string& key, const std::string& value) {
+  const std::string place = config.where(key);
+  for (const std::string& shown : {"=" + value, "\"" + value + "\"", "[\"" + value + "\"]", "[ \"" + value + "\" ]"})
+    if (place.ends_with(shown)) return place + ":";
+  return place + ": " + value;
 }
 
 std::string Config::where(const std::string& key) const {

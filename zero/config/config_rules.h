@@ -7,8 +7,8 @@ namespace zero {
 /// Refuses keys that contradict each other or lack a partner: the last part of parse_config().
 void check_contradictions(const Config& config);
 
-/// "txt", "jsonl" (for .json too: both hold examples) or "bin": the kind of a data file by its name; empty for any
-/// other.
-std::string data_kind(const std::string& path);
+/// The beginning of a message about one value of a key: "--set data.train=a.bin:" where the place shows just that value,
+/// "c.toml:6: [data] train = [ \"a.bin\", \"b.bin\" ]: b.bin" where it shows others or none.
+std::string where_of(const Config& config, const std::string& key, const std::string& value);
 
 }  // namespace zero

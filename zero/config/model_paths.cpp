@@ -40,6 +40,11 @@ bool is_model(const std::string& folder) { return is_there(joined(folder, "confi
 bool is_adapter(const std::string& folder) { return is_there(joined(folder, "adapter_config.json")); }
 bool is_checkpoint(const std::string& folder) { return is_there(joined(folder, "manifest.json")); }
 
+std::string adapter_of(const std::string& path) {
+  const std::string made = joined(path, "adapter");
+  return !path.empty() && !is_adapter(path) && is_adapter(made) ? made : path;
+}
+
 bool holds_adapter(const std::string& checkpoint) {
   require_own_files(checkpoint);
   try {
@@ -83,9 +88,7 @@ std::string why_no_base(const std::string& path) {
 }
 
 std::string why_no_adapter(const std::string& path) {
-  const std::string adapter = joined(path, "adapter");
   if (is_adapter(path)) return "";
-  if (is_adapter(adapter)) return "is the folder of a run: name its adapter, " + adapter;
   if (is_model(path) || is_model(joined(path, "model")))
     return "holds a model, no adapter: name a directory with adapter_config.json";
   const std::string checkpoint = is_checkpoint(path) ? path : newest_checkpoint_of(path);

@@ -14,6 +14,9 @@ bool is_checkpoint(const std::string& folder);
 /// Whether a checkpoint is one of adapters. Reads its manifest; InputError when that is broken.
 bool holds_adapter(const std::string& checkpoint);
 
+/// The adapter that a path stands for: RUN/adapter where it is the folder of a run that made one, else the path itself.
+std::string adapter_of(const std::string& path);
+
 /// The newest checkpoint in a run's folder, or in its checkpoints/; empty where there is none. InputError when it cannot
 /// be looked at.
 std::string newest_checkpoint_of(const std::string& path, FileCalls& calls);

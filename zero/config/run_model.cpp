@@ -11,6 +11,7 @@
 #include "models/initial_weights.h"
 #include "models/lora/adapted_weights.h"
 #include "models/lora/peft_directory.h"
+#include "zero/config/config_keys.h"
 #include "zero/config/setup.h"
 
 namespace zero {
@@ -41,21 +42,23 @@ bool target_alike(const Config& config, const LoraOptions& given, const LoraOpti
   return unmatched.empty() && projections == targeted_projections(model, stored.target_modules);
 }
 
-// Keys that stand beside lora.adapter must say what the adapter says.
+// Keys that are given with lora.adapter must say what the adapter says.
 void check_agreement(const Config& config, const LoraOptions& given, const LoraOptions& stored) {
-  const auto must_agree = [&](const char* key, bool agrees) {
-    if (config.is_given(std::string("lora.") + key) && !agrees)
-      throw InputError(config.where(std::string("lora.") + key) + ": " + config.lora->adapter +
-                       "/adapter_config.json says otherwise: remove the key, or the adapter");
+  const auto must_agree = [&](const std::string& key, bool agrees, const Value& adapter) {
+    if (config.is_given("lora." + key) && !agrees)
+      throw InputError(text(config.where("lora." + key), ": the adapter has ", key, " = ", toml_text(adapter), " (",
+                            config.lora->adapter, "/adapter_config.json): remove the key, or name another adapter"));
   };
-  must_agree("r", given.r == stored.r);
-  must_agree("lora_alpha", given.alpha == stored.alpha);
-  must_agree("lora_dropout", given.dropout == stored.dropout);
-  if (config.is_given("lora.target_modules")) must_agree("target_modules", target_alike(config, given, stored));
+  must_agree("r", given.r == stored.r, stored.r);
+  must_agree("lora_alpha", given.alpha == stored.alpha, stored.alpha);
+  must_agree("lora_dropout", given.dropout == stored.dropout, stored.dropout);
+  if (config.is_given("lora.target_modules"))
+    must_agree("target_modules", target_alike(config, given, stored), stored.target_modules);
   const auto in_any_order = [](const std::vector<std::string>& names) { return std::set(names.begin(), names.end()); };
-  must_agree("modules_to_save", in_any_order(given.modules_to_save) == in_any_order(stored.modules_to_save));
-  must_agree("use_rslora", given.use_rslora == stored.use_rslora);
-  must_agree("use_dora", given.use_dora == stored.use_dora);
+  must_agree("modules_to_save", in_any_order(given.modules_to_save) == in_any_order(stored.modules_to_save),
+             stored.modules_to_save);
+  must_agree("use_rslora", given.use_rslora == stored.use_rslora, stored.use_rslora);
+  must_agree("use_dora", given.use_dora == stored.use_dora, stored.use_dora);
 }
 
 // What is wrong with the options is told with the line that gave them, or the adapter's file.
@@ -142,6 +145,9 @@ std::vector<std::string> doubts_about(const Config& config, RunModel& run) {
     if (config.is_given(key) && config.training.on_nonfinite != rule)
       doubts.push_back(text(config.where(key), ": has no effect with training.on_nonfinite = \"",
                             config.training.on_nonfinite, "\": it is for \"", rule, "\""));
+  if (!config.data.validation.empty() && config.training.validation_interval == 0)
+    doubts.push_back(text(config.where("training.validation_interval"), ": the run is never validated, and ",
+                          toml_text(config.data.validation), " of data.validation is not read"));
   if (!run.lora) return doubts;
   if (config.model.preset)
     doubts.push_back(

@@ -92,9 +92,16 @@ TokenizerSource tokenizer_source_of(const Config& config) {
   return source;
 }
 
+std::string export_dtype_of(const Config& config) {
+  if (config.checkpoint.export_dtype != "auto") return config.checkpoint.export_dtype;
+  if (!config.model.path) return "fp32";
+  const at::ScalarType stored = stored_type_of_model(*config.model.path);
+  return stored == at::kBFloat16 ? "bf16" : stored == at::kHalf ? "fp16" : "fp32";
+}
+
 HfWriteOptions write_options_of(const Config& config) {
   HfWriteOptions options;
-  options.type = type_of(config.checkpoint.export_dtype);
+  options.type = type_of(export_dtype_of(config));
   if (!has_gguf_base(config)) options.base = config.model.path.value_or("");
   options.tokenizer = tokenizer_source_of(config);
   return options;

@@ -20,6 +20,8 @@ EngineOptions engine_options_of(const Config& config, const BatchArithmetic& bat
 bool fuses_accumulation_on_gpus(const Config& config);
 /// Where the tokenizer of a run's texts and chats lies, and which template writes its chats.
 TokenizerSource tokenizer_source_of(const Config& config);
+/// checkpoint.export_dtype with "auto" replaced by the type that it stands for.
+std::string export_dtype_of(const Config& config);
 /// Of model/: the tensors' type, the tokenizer that goes along, and the base whose further settings stay.
 HfWriteOptions write_options_of(const Config& config);
 /// What an adapter calls its base: the path as given, or the preset.

@@ -14,6 +14,7 @@
 #include "models/formats/base_model.h"
 #include "models/formats/tokenizer_files.h"
 #include "offload/memory/node_memory.h"
+#include "zero/config/config_rules.h"
 #include "zero/config/run_model.h"
 #include "zero/config/setup.h"
 
@@ -113,15 +114,14 @@ std::int64_t offloaded_beside(const Config& config, const MemoryPlan& plan, int 
 
 void require_room(const Config& config, const DiskNeed& need, std::int64_t room, std::int64_t offloaded) {
   if (room < 0 || need.sum() + offloaded <= room) return;
-  std::string words =
-      text(config.where("job.output_dir"), " = \"", config.job.output_dir, "\": the run will write ",
-           bytes_text(need.sum() + offloaded), " (", config.lora ? "adapter " : "model ", bytes_text(need.result));
+  std::string words = text(where_of(config, "job.output_dir", config.job.output_dir), " its disk has room for ",
+                           bytes_text(room), ", and the run will write ", bytes_text(need.sum() + offloaded), " (",
+                           config.lora ? "adapter " : "model ", bytes_text(need.result));
   if (need.checkpoints > 0)
     words +=
         text(", ", config.checkpoint.keep, " checkpoints and the one being written ", bytes_text(need.checkpoints));
   if (offloaded > 0) words += text(", states that [offload] keeps on the same disk ", bytes_text(offloaded));
-  words += text(", metrics ", bytes_text(need.records), "), and its disk has room for ", bytes_text(room),
-                ": free some, name another output_dir");
+  words += text(", metrics ", bytes_text(need.records), "): free some, name another output_dir");
   if (need.checkpoints > 0) words += ", or lower checkpoint.keep";
   throw InputError(words);
 }

@@ -6,7 +6,7 @@
 #include "comm/collective_memory.h"
 #include "models/ops/matrix_product.h"
 #include "zero/checkpoint/state_shares.h"
-#include "zero/config/config_rules.h"
+#include "zero/config/data_files.h"
 #include "zero/config/setup.h"
 #include "zero/core/chain.h"
 

@@ -104,8 +104,11 @@ std::string stage_table(const Config& config, const BatchArithmetic& batch, Memo
   std::string table = text("one rank at its peak, by stage", on_device ? ", on a GPU\n" : "\n");
   table += line("  %5s %11s %10s %10s %10s %11s %10s %4s", "stage", "parameters", "gradients", "optimizer", "buffers",
                 "activations", "sum", "fits");
+  std::string kept, computed_again;
   for (int stage = 0; stage <= 3; ++stage) {
     const MemoryEstimate v = estimate_stage(config, batch, planner, budget, stage);
+    std::string& stages = v.keeps_inputs ? kept : computed_again;
+    stages += (stages.empty() ? "" : ", ") + std::to_string(stage);
     const MemoryPlan& p = v.plan;
     const std::int64_t sum = on_device ? p.peak() : v.rank_peak;
     table += line("  %4d%s %11s %10s %10s %10s %11s %10s %4s", stage, stage == config.zero.stage ? "*" : " ",
@@ -114,6 +117,10 @@ std::string stage_table(const Config& config, const BatchArithmetic& batch, Memo
                   bytes_text(p.activations.peak() + p.activations.batch).c_str(), bytes_text(sum).c_str(),
                   v.fits ? "yes" : "no");
   }
+  if (on_device)
+    table += text("  activation_checkpoint.keep is ", kept.empty() ? "" : "on at stage " + kept,
+                  kept.empty() || computed_again.empty() ? "" : ", ",
+                  computed_again.empty() ? "" : "off at stage " + computed_again, "\n");
   return table;
 }
 

@@ -1,6 +1,10 @@
 #include "zero/programs/model_source.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <filesystem>
+#include <optional>
 
 #include "base/error.h"
 #include "base/files/lookup.h"
@@ -24,15 +28,20 @@ std::string joined(const std::string& folder, const char* name) { return (fs::pa
 
 bool is_run(const fs::path& folder) { return is_file(folder / "config.toml"); }
 
-/// " BASE," of an adapter's run, as the run was given it; empty where its configuration cannot be read.
+/// The model that an adapter's run was given; empty where its configuration cannot be read, or names a preset.
 std::string base_of_run(const std::string& run) {
   if (!is_run(run)) return "";
   try {
-    const Config config = load_config(joined(run, "config.toml"));
-    return config.model.path ? " " + *config.model.path + "," : "";
+    return load_config(joined(run, "config.toml")).model.path.value_or("");
   } catch (const Error&) {
     return "";
   }
+}
+
+/// Whether a path is a regular file of the user that asks, and no link.
+bool is_own_file(const std::string& path) {
+  struct stat file {};
+  return ::lstat(path.c_str(), &file) == 0 && S_ISREG(file.st_mode) && file.st_uid == ::geteuid();
 }
 
 /// Refuses a run's folder, or its checkpoints/, where none was written.
@@ -52,9 +61,11 @@ void refuse_without_checkpoints(const std::string& path) {
 std::string resolve_model(const std::string& path) {
   if (is_gguf_model(path) || is_model(path) || is_adapter(path) || is_checkpoint(path)) return path;
   if (is_model(joined(path, "model"))) return joined(path, "model");
-  if (is_adapter(joined(path, "adapter")))
-    throw InputError(text(path, ": is a run that made an adapter: name the model that it was trained on,",
-                          base_of_run(path), " and --adapter ", joined(path, "adapter")));
+  if (adapter_of(path) != path) {
+    const std::string base = base_of_run(path);
+    throw InputError(text(path, ": is a run that made an adapter: name the model that it was trained on",
+                          base.empty() ? "" : ", " + base + ",", " and --adapter ", path));
+  }
   const std::string newest = newest_checkpoint_of(path);
   if (!newest.empty()) return newest;
   refuse_without_checkpoints(path);
@@ -63,24 +74,28 @@ std::string resolve_model(const std::string& path) {
   return path;
 }
 
-std::string resolve_adapter(const std::string& path) {
+std::string resolve_adapter(const std::string& given) {
+  const std::string path = adapter_of(given);
   if (path.empty() || is_adapter(path)) return path;
-  if (is_adapter(joined(path, "adapter"))) return joined(path, "adapter");
   if (const std::string why = why_no_adapter(path); !why.empty()) throw InputError(text("--adapter ", path, ": ", why));
   return path;
 }
 
-/// The type of the base's tensors.
-at::ScalarType stored_type(const HfDirectory& directory) {
-  const DecoderNames& names = family_of(directory.config().model_type).names;
-  const std::string embedding = names.embedding + ".weight";
-  at::ScalarType type = at::kFloat;
-  for (const std::string& name : {embedding, embedding.substr(embedding.find('.') + 1), names.head + ".weight"})
-    if (const StoredTensor* stored = directory.find(name); stored && stored->type) {
-      type = *stored->type;
-      break;
-    }
-  return type == at::kBFloat16 || type == at::kHalf ? type : at::kFloat;
+/// A run that made an adapter, as the model that it was trained on and the adapter; none for other paths. The run's
+/// config.toml names the model, so it counts only where it belongs to the caller: a folder from somebody else could
+/// name any model of the caller's.
+std::optional<ModelPlace> resolve_adapter_run(const ModelPlace& place) {
+  const std::string& run = place.model;
+  if (!place.adapter.empty() || adapter_of(run) == run || is_model(run) || is_model(joined(run, "model")))
+    return std::nullopt;
+  if (!is_own_file(joined(run, "config.toml"))) return std::nullopt;
+  const std::string base = base_of_run(run);
+  if (base.empty()) return std::nullopt;
+  if (!is_model(base) && !is_gguf_model(base))
+    throw InputError(text(run, ": is a run that made an adapter, and the model that it was trained on is not at ", base,
+                          " now: name the model, and --adapter ", run));
+  log_info(run, ": the adapter of this run over ", base, ", the model that it was trained on");
+  return ModelPlace{base, adapter_of(run), place.tokenizer, place.unused, place.base};
 }
 
 ModelSource open_directory(const ModelPlace& place) {
@@ -88,7 +103,7 @@ ModelSource open_directory(const ModelPlace& place) {
   ModelSource source;
   source.config = directory->config();
   source.weights = std::make_shared<HfWeights>(directory, place.unused);
-  source.options.type = stored_type(*directory);
+  source.options.type = stored_type_of_model(place.model);
   source.options.base = place.model;
   source.options.tokenizer = find_tokenizer(place.tokenizer, place.adapter, place.model);
   return source;
@@ -99,10 +114,7 @@ ModelSource open_gguf(const ModelPlace& place) {
   ModelSource source;
   source.config = model.config;
   source.weights = model.weights;
-  const GgufEntry* embedding = model.file->find("token_embd.weight");
-  const bool is_fp16 = embedding && embedding->type == GgmlType::f16,
-             is_fp32 = embedding && embedding->type == GgmlType::f32;
-  source.options.type = is_fp16 ? at::kHalf : is_fp32 ? at::kFloat : at::kBFloat16;
+  source.options.type = stored_type_of_model(place.model);
   source.options.tokenizer = find_tokenizer(place.tokenizer, place.adapter, gguf_tokenizer_folder(*model.file));
   if (source.options.tokenizer.tokenizer.empty())
     log_warning(place.model, ": ", why_no_tokenizer(*model.file), "; name the model's tokenizer by --tokenizer");
@@ -145,6 +157,7 @@ std::string name_of_place(const std::string& path) {
 }
 
 ModelPlace resolve(const ModelPlace& place) {
+  if (const auto run = resolve_adapter_run(place)) return *run;
   return {resolve_model(place.model), resolve_adapter(place.adapter), place.tokenizer, place.unused, place.base};
 }
 

@@ -31,9 +31,11 @@ struct ModelPlace {
 };
 
 /// The place with run folders replaced by what they hold: RUN by RUN/model, or by the newest of RUN/checkpoints where
-/// no model is there yet; RUN/checkpoints by its newest; an adapter's RUN by RUN/adapter. InputError, with the command
-/// that helps, for a run of adapters as a model, for a checkpoint of adapters as an adapter, and for an adapter in the
-/// model's place.
+/// no model is there yet; RUN/checkpoints by its newest; an adapter's RUN by RUN/adapter. A run that made an adapter, in
+/// the model's place and without another adapter, stands for the model that it was trained on with that adapter; the
+/// log says which. It must be a run of the caller's own, since its config.toml names the model. InputError, with the
+/// command that helps, where that model is not found, for a run of somebody else's, for a checkpoint of adapters as an
+/// adapter, and for an adapter in the model's place.
 ModelPlace resolve(const ModelPlace& place);
 
 inline constexpr const char* base_help =

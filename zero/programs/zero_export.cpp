@@ -4,6 +4,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <filesystem>
 #include <iomanip>
@@ -158,6 +160,16 @@ void write_adapter(const Arguments& arguments) {
   folder.finish();
 }
 
+/// What is wrong with a type of llama.cpp's that is not written here; empty for other words.
+std::string refuse_foreign_type(const std::string& type) {
+  std::string name = type;
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
+  const bool quantised = name.starts_with("Q") || name.starts_with("IQ") || name.starts_with("TQ");
+  if (!quantised || name == "Q8_0" || name == "Q4_0") return "";
+  return text(type, ": is not written here (F32, F16, BF16, Q8_0 and Q4_0 are): write F16, then let llama.cpp's ",
+              "llama-quantize make it: llama-quantize OUT.gguf OUT2.gguf ", name);
+}
+
 void describe(CLI::App& app, Arguments& arguments) {
   app.add_option(
          "model", arguments.model,
@@ -174,6 +186,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   auto* gguf =
       app.add_option("--gguf", arguments.gguf,
                      "write one GGUF file for llama.cpp with matrices in this type: F32, F16, BF16, Q8_0 or Q4_0")
+          ->check(refuse_foreign_type)
           ->check(CLI::IsMember(ggml_type_names(), CLI::ignore_case))
           ->excludes(type);
   auto* tokenizer = app.add_option(

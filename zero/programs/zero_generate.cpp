@@ -22,6 +22,7 @@
 #include "models/families/families.h"
 #include "models/formats/generation_config.h"
 #include "models/formats/safetensors_writer.h"
+#include "models/formats/tokenizer_files.h"
 #include "models/generate/chat_history.h"
 #include "models/generate/generator.h"
 #include "models/nn/matmul_setting.h"
@@ -118,6 +119,13 @@ std::vector<std::int64_t> stop_ids(const ModelSource& source) {
   return stop_ids_of(source.config, source.options.base, source.options.tokenizer);
 }
 
+/// A model that was tuned to chats seldom goes on with a bare prompt as it would answer.
+void tell_of_chat(const ModelSource& source) {
+  if (chat_template_of(source.options.tokenizer))
+    log_info("note: ", source.folder,
+             " has a chat template, and a prompt is continued without it; --chat answers by it");
+}
+
 void generate(const ModelSource& source, Arguments arguments) {
   const bool one = arguments.prompts.empty();
   require_utf8(arguments.prompt, "--prompt");
@@ -169,6 +177,7 @@ void generate(const ModelSource& source, Arguments arguments) {
     if (ids[row].size() + made[row].size() >= context &&
         static_cast<std::int64_t>(made[row].size()) < arguments.options.max_new_tokens)
       log_info("note: ", one ? "" : text("prompt ", row + 1, ": "), "the context of ", context, " tokens is full");
+  if (one || !holds_chats(arguments.prompts)) tell_of_chat(source);
 }
 
 /// The options have the names of what they set.

@@ -11,6 +11,7 @@
 #include "models/formats/gguf/tokenizer/gguf_tokenizer.h"
 #include "models/formats/tokenizer_files.h"
 #include "zero/config/config_rules.h"
+#include "zero/config/data_files.h"
 #include "zero/config/setup.h"
 #include "zero/data/open_rows.h"
 #include "zero/data/preview.h"
@@ -90,16 +91,18 @@ std::optional<Tokenizer> tokenizer_of(const Config& config, const ModelConfig& m
                             why_no_tokenizer(GgufFile(*config.model.path)),
                             ": name the model's tokenizer.json or tokenizer.model, or a folder with one"));
     if (needs_tokenizer(config))
-      throw InputError(
-          config.where("data.tokenizer") +
-          ": texts need a tokenizer: name a tokenizer.json or tokenizer.model, or a model.path that holds one");
+      throw InputError(text(config.where("data.tokenizer"), ": texts need a tokenizer, and ",
+                            config.model.path
+                                ? *config.model.path + " holds no tokenizer.json, tokenizer.model or spiece.model"
+                                : "a preset has none",
+                            ": name a tokenizer.json or tokenizer.model, or a folder with one"));
     return std::nullopt;
   }
   if (!needs_tokenizer(config) && Tokenizer::is_json(path))
     return std::nullopt;  // it may be one that is not known here
   Tokenizer tokenizer = load_tokenizer(config, path);
   if (tokenizer.vocab_size() <= model.vocab_size || !needs_tokenizer(config)) return tokenizer;
-  throw InputError(text(config.where("data.tokenizer"), ": ", path, " has ", tokenizer.vocab_size(),
+  throw InputError(text(where_of(config, "data.tokenizer", path), " has ", tokenizer.vocab_size(),
                         " ids, the model's vocab_size is ", model.vocab_size, ": ",
                         remedy_of_large(config, tokenizer)));
 }

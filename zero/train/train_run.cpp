@@ -27,22 +27,23 @@
 #include "zero/checkpoint/resume_states.h"
 #include "zero/checkpoint/state_shares.h"
 #include "zero/config/mistakes.h"
+#include "zero/config/model_paths.h"
 #include "zero/config/offload_policy.h"
+#include "zero/config/optimizer_settings.h"
 #include "zero/config/run_model.h"
 #include "zero/config/setup.h"
 #include "zero/config/source_files.h"
 #include "zero/core/chain.h"
-#include "zero/estimate/disk_room.h"
-#include "zero/estimate/memory_estimate.h"
-#include "zero/estimate/meta_rank.h"
 #include "zero/output/output_dir.h"
 #include "zero/output/run_lock.h"
 #include "zero/output/shared_directory.h"
 #include "zero/train/checkpoints.h"
+#include "zero/train/loss_curve.h"
 #include "zero/train/result/save_result.h"
 #include "zero/train/resume.h"
 #include "zero/train/resume_settings.h"
 #include "zero/train/run_data.h"
+#include "zero/train/run_estimate.h"
 #include "zero/train/start_agreement.h"
 #include "zero/train/stop_signal.h"
 #include "zero/train/trainer.h"
@@ -58,6 +59,11 @@ struct Plan {
   std::optional<Tokenizer> tokenizer;
   c10::Device device = at::kCPU;
   FormerRun former = FormerRun::refused;
+
+  /// Whether this is an estimate for a model that is there by its config.json alone.
+  bool lacks_weights(const TrainArguments& arguments) const {
+    return arguments.dry_run && config.model.path && !holds_weights(*config.model.path);
+  }
 };
 
 /// What must not be lost to the run. The file that a run wrote of its own configuration is in memory when that run is
@@ -84,13 +90,15 @@ Plan make_plan(const TrainArguments& arguments, int ranks) {
   check_accepted(arguments.accepted_changes);
   Plan plan;
   plan.config = load_config(arguments.config, arguments.overrides);
+  if (plan.config.lora) plan.config.lora->adapter = adapter_of(plan.config.lora->adapter);
   const bool here = !arguments.target.named();  // elsewhere other files may be there
   plan.former = arguments.resume      ? FormerRun::resumed
                 : arguments.overwrite ? FormerRun::overwritten
                                       : FormerRun::refused;
   Mistakes mistakes;
   mistakes.allow([&] { validate_for(plan.config, ranks); });
-  if (here) mistakes.allow([&] { check_files(plan.config); });
+  const FileNeed wanted = arguments.dry_run ? FileNeed::estimate : FileNeed::run;
+  if (here) mistakes.allow([&] { check_files(plan.config, wanted); });
   // Without another mistake this is asked under the lock.
   if (!mistakes.none() && !arguments.dry_run && arguments.preview.examples == 0)
     mistakes.allow([&] {
@@ -101,10 +109,21 @@ Plan make_plan(const TrainArguments& arguments, int ranks) {
   plan.batch = BatchArithmetic::of(plan.config, ranks);
   plan.config.training.global_batch_size = plan.batch.global_batch_size;  // what is used is what is written down
   plan.model = model_config_of(plan.config);
+  plan.config.checkpoint.export_dtype = export_dtype_of(plan.config);
+  if (plan.lacks_weights(arguments)) plan.model.dropout.clear();  // told by tell_what_is_missing()
   validate_for_model(plan.config, plan.model);
-  if (here) plan.tokenizer = tokenizer_of(plan.config, plan.model);
-  if (here) check_result(plan.config, plan.model);
   return plan;
+}
+
+/// The model of the plan. What a user can have got wrong about it is found with its weights, then with its adapter, then
+/// with its tokenizer.
+RunModel open_model(Plan& plan, const TrainArguments& arguments) {
+  RunModel run =
+      make_run_model(plan.config, plan.model, arguments.preview.examples == 0 && !plan.lacks_weights(arguments));
+  if (arguments.target.named() || plan.lacks_weights(arguments)) return run;
+  plan.tokenizer = tokenizer_of(plan.config, plan.model);
+  check_result(plan.config, plan.model);
+  return run;
 }
 
 MpiOptions mpi_options_of(const Config& config) {
@@ -146,62 +165,31 @@ void describe(const Job& job, const Plan& plan, const Model& model, const Sample
                 std::fixed, std::setprecision(1), passes, " times: lower the global batch, or give more data");
 }
 
+/// What the run itself would want of a model whose config.json alone is there.
+void tell_what_is_missing(const Plan& plan, const TrainArguments& arguments) {
+  if (!plan.lacks_weights(arguments)) return;
+  const std::string where = plan.config.where("model.path");
+  if (!arguments.target.named())
+    log_warning(where, ": the model's weights are not there; its config.json is enough for this estimate");
+  if (!model_config_of(plan.config).dropout.empty())
+    log_warning(where,
+                ": the model asks for dropout; training refuses it until those fields of its config.json are 0.0");
+}
+
+void tell_doubts(const Plan& plan, RunModel& run) {
+  for (const std::string& doubt : doubts_about(plan.config, run)) log_warning(doubt);
+}
+
+/// Of a run that is over: `unwritten` lines of its metrics included.
+void tell_of_losses(const Plan& plan, const std::string& unwritten) {
+  const std::vector<double> losses = logged_losses(plan.config.job.output_dir + "/metrics.jsonl", unwritten);
+  const std::string doubt = doubt_about_losses(losses, plan.model.vocab_size, keys_of_rates(plan.config.optimizer));
+  if (!doubt.empty()) log_warning(doubt);
+}
+
 /// The first line of the run's config.toml.
 std::string written_by(const Job& job, const TrainArguments& arguments) {
   return text("# zero_train ", arguments.version, ", ", counted(job.size(), "rank"), "\n");
-}
-
-void check_room(const Job& job, const Plan& plan, const Model& model, const MemoryPlan& memory,
-                std::optional<std::int64_t> steps) {
-  if (job.rank() != 0) return;  // whose node has the output directory
-  require_room(plan.config, disk_need(plan.config, model, memory, steps), output_room(plan.config, plan.former),
-               offloaded_beside(plan.config, memory, job.local_size()));
-}
-
-/// Of checkpoints that were to be asynchronous.
-std::string why_not_copied(const Config& config) {
-  return copies_checkpoints(config) ? "there is no memory for a copy of the states"
-                                    : "states lie on disk ([offload]), for want of memory that a copy would take";
-}
-
-bool on_all(Communicator& ranks, bool mine) {
-  const std::vector<std::int64_t> all = all_gather_number(ranks, mine);
-  return std::find(all.begin(), all.end(), 0) == all.end();
-}
-
-/// Rank 0 prints what the run will take of its node, or of the machine that is asked about; too little memory ends the
-/// run here. Whether checkpoints are copied and what is kept for backward is the same on all ranks.
-MemoryEstimate tell_estimate(Job& job, const Plan& plan, const Model& model, const TrainArguments& arguments) {
-  MemoryEstimate estimate;
-  all_or_none(job.control(), [&] {
-    const bool elsewhere = arguments.target.named();
-    const NodeBudget budget = elsewhere ? budget_of(arguments.target, plan.device)
-                                        : node_budget(plan.config, plan.former, job.local_size(), plan.device);
-    estimate = estimate_memory(plan.config, plan.batch, model, budget);
-    if (job.rank() == 0) {
-      std::cout << estimate.table;
-      if (arguments.dry_run) {
-        std::cout << estimate.stages << plan.batch.describe() << '\n';
-        MetaRank rank(chain_of(model), engine_options_of(plan.config, plan.batch),
-                      memory_work_of(plan.config, plan.batch));
-        for (const std::string& line : rank.engine().optimizers().describe()) std::cout << line << '\n';
-      }
-      if (arguments.print_config) std::cout << '\n' << resolved_toml(plan.config);
-      std::cout << std::flush;
-    }
-    require_fit(plan.config, estimate, budget);
-    if (!arguments.dry_run) check_room(job, plan, model, estimate.plan, plan.config.training.steps);
-  });
-  estimate.copies_checkpoints = on_all(job.control(), estimate.copies_checkpoints);
-  estimate.keeps_inputs = on_all(job.control(), estimate.keeps_inputs);
-  if (job.rank() == 0 && plan.device.is_cuda() && !arguments.dry_run)
-    log_info("what norms and activation functions give is ", estimate.keeps_inputs ? "kept for" : "computed again in",
-             " the backward pass (activation_checkpoint.keep)");
-  if (job.rank() == 0 && plan.config.checkpoint.asynchronous && plan.config.checkpoint.is_regular() &&
-      !estimate.copies_checkpoints)
-    log_warning(plan.config.where("checkpoint.asynchronous"), ": ", why_not_copied(plan.config), ", so ",
-                Checkpoints::training_waits);
-  return estimate;
 }
 
 c10::Device device_of(const Config& config, const Job& job) {
@@ -282,9 +270,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
     const TargetMachine& target = arguments.target;
     plan = make_plan(arguments, target.ranks > 0 ? target.ranks : job.size());
     plan.device = target.named() ? device_of(target, plan.config) : device_of(plan.config, job);
-    const bool weights_lie_here = !plan.config.model.path || holds_weights(*plan.config.model.path);
-    run =
-        make_run_model(plan.config, plan.model, arguments.dry_run ? weights_lie_here : arguments.preview.examples == 0);
+    run = open_model(plan, arguments);
     if (run.weights && !arguments.dry_run && job.rank() == 0) run.weights->check_values();
     if (arguments.preview.examples > 0 && job.rank() == 0)
       print_preview(plan.config, plan.model, plan.tokenizer, arguments.preview);
@@ -308,8 +294,16 @@ int train_run(Job& job, const TrainArguments& arguments) {
       if (!dump.empty()) check_tensor_file(plan.config.where("metrics.dump_first_step"), dump, reads);
     });
   set_threads(job, plan.device);
-  const MemoryEstimate estimate = tell_estimate(job, plan, run.model, arguments);
-  if (arguments.dry_run) return 0;
+  const auto asked = [&] {
+    return EstimateRequest{plan.config, plan.batch, run.model, plan.device, plan.former, arguments.target};
+  };
+  if (arguments.dry_run) {
+    if (job.rank() == 0) tell_what_is_missing(plan, arguments);
+    if (job.rank() == 0) tell_doubts(plan, run);
+    print_estimate(job, asked(), arguments.print_config);
+    return 0;
+  }
+  const MemoryEstimate estimate = require_memory(job, asked());
   job.configure(mpi_options_of(plan.config));
   Communicator& communicator = job.communicator();
   check_same_device_type(plan.device, communicator);
@@ -329,17 +323,17 @@ int train_run(Job& job, const TrainArguments& arguments) {
                                          job.node_cores(), plan.device);
   const std::int64_t steps = steps_of(plan.config, data);
   if (done) check_length(plan, *done, steps);
-  all_or_none(job.control(), [&] {
-    check_room(job, plan, run.model, estimate.plan, steps);
-  });  // once more: the steps are known, and texts are cached
+  // Once more: the steps are known, and texts are cached.
+  all_or_none(job.control(), [&] { require_disk(job, asked(), estimate.plan, steps); });
 
   const std::string matmul = choose_fast_matmul();
   if (job.rank() == 0) {
+    std::cout << estimate.table << std::flush;  // nothing of the user's is refused below it
     if (plan.device.is_cpu() && plan.config.training.precision == "fp32") log_info(matmul);
     if (!device_line.empty()) log_info(device_line);
     describe(job, plan, run.model, data.training->order(), steps);
     if (run.lora) log_info(trainable_line(run.model));
-    for (const std::string& doubt : doubts_about(plan.config, run)) log_warning(doubt);
+    tell_doubts(plan, run);
   }
   StopSignal stop(/*speaks=*/job.rank() == 0);
   const std::unique_ptr<Communicator> on_device = make_device_communicator(
@@ -383,6 +377,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
   const std::string saved = save_result(engine, run, plan.config, checkpoints, trainer.position());
   if (records.progress) records.progress->close(peak_resident_bytes());
   if (job.rank() == 0) log_info("the ", run.lora ? "adapter" : "model", " is in ", saved);
+  if (records.metrics) tell_of_losses(plan, records.metrics->waiting());
   if (checkpoints.failed() && job.rank() == 0)
     log_warning("the run is finished, but its last checkpoint could not be written");
   return 0;

@@ -1,0 +1,94 @@
+#include "zero/config/data_files.h"
+
+#include <glob.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "base/files/lookup.h"
+#include "base/log.h"
+#include "zero/config/config_keys.h"
+
+namespace zero {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> files_in(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const std::string& name : names_in(folder)) files.push_back((fs::path(folder) / name).string());
+  return files;
+}
+
+/// As a shell expands it.
+std::vector<std::string> files_like(const std::string& pattern) {
+  std::vector<std::string> files;
+  glob_t found{};
+  if (glob(pattern.c_str(), 0, nullptr, &found) == 0) files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  globfree(&found);
+  return files;
+}
+
+/// Those of the commonest kind: files of other kinds next to them seldom belong to the same data.
+std::vector<std::string> data_files_of(const std::vector<std::string>& files) {
+  std::vector<std::string> most;
+  for (const char* kind : {"txt", "jsonl", "bin"}) {
+    std::vector<std::string> alike;
+    for (const std::string& file : files)
+      if (data_kind(file) == kind && is_file(file)) alike.push_back(file);
+    if (alike.size() > most.size()) most = alike;
+  }
+  return most;
+}
+
+/// The end of "list the files".
+std::string list_of(std::vector<std::string> files) {
+  constexpr std::size_t most = 3;
+  const std::size_t all = files.size();
+  if (all == 0) return " that end in .txt, .jsonl, .json or .bin";
+  files.resize(std::min(all, most));
+  return ": " + toml_text(files) + (all > most ? text(" and ", all - most, " more") : "");
+}
+
+/// A Python command that makes a .jsonl file of the data; empty where none is known.
+std::string conversion_of(const std::string& path) {
+  const fs::path name(path);
+  const std::string ending = name.extension(), out = name.stem().string() + ".jsonl";
+  const auto by_pandas = [&](const std::string& read) {
+    return text("; convert it: python3 -c 'import pandas; pandas.", read, ".to_json(\"", out,
+                "\", orient=\"records\", lines=True)'");
+  };
+  if (ending == ".parquet") return by_pandas("read_parquet(\"" + path + "\")");
+  if (ending == ".csv") return by_pandas("read_csv(\"" + path + "\")");
+  if (ending == ".tsv") return by_pandas("read_csv(\"" + path + "\", sep=\"\\t\")");
+  for (const char* packed : {".gz", ".bz2", ".xz", ".zst", ".zip"})
+    if (ending == packed) return "; unpack it first";
+  const bool like_the_hub = std::count(path.begin(), path.end(), '/') == 1 && path.front() != '/' && path.back() != '/';
+  if (like_the_hub && !is_there(name.parent_path()))
+    return text("; if it is a data set of Hugging Face's hub, download it first: python3 -c 'from datasets import ",
+                "load_dataset; load_dataset(\"", path, "\", split=\"train\").to_json(\"train.jsonl\")'");
+  return "";
+}
+
+}  // namespace
+
+std::string data_kind(const std::string& path) {
+  const std::string extension = fs::path(path).extension().string();
+  if (extension == ".json") return "jsonl";
+  for (const char* kind : {"txt", "jsonl", "bin"})
+    if (extension == std::string(".") + kind) return kind;
+  return "";
+}
+
+std::string why_no_data_name(const std::string& path) {
+  if (is_folder(path))
+    return "is not a file, and folders are not expanded; list the files" + list_of(data_files_of(files_in(path)));
+  if (path.find_first_of("*?[") != path.npos && !is_there(path))
+    return "does not exist, and patterns are not expanded; list the files" + list_of(data_files_of(files_like(path)));
+  if (data_kind(path).empty())
+    return "must end in .txt, .jsonl, .json or .bin: the ending tells how it is read" + conversion_of(path);
+  return "";
+}
+
+}  // namespace zero

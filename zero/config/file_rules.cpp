@@ -1,0 +1,177 @@
+// Rules about the files and folders that a configuration names.
+#include <linux/limits.h>
+#include <linux/magic.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files/lookup.h"
+#include "base/log.h"
+#include "models/formats/base_model.h"
+#include "models/formats/hf_directory.h"
+#include "zero/config/config.h"
+#include "zero/config/config_rules.h"
+#include "zero/config/data_files.h"
+#include "zero/config/mistakes.h"
+#include "zero/config/model_paths.h"
+#include "zero/config/nearest_key.h"
+
+namespace zero {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse(const Config& config, const std::string& key, const std::string& path,
+                         const std::string& rule) {
+  throw InputError(where_of(config, key, path) + " " + rule);
+}
+
+// "TinyLlama/TinyLlama-1.1B" that is no path here is most likely a model of Hugging Face's hub.
+std::string hub_hint(const std::string& path) {
+  const auto is_part = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
+  };
+  const std::size_t slash = path.find('/');
+  if (slash == 0 || slash == path.npos || path.starts_with(".") || slash + 1 == path.size()) return "";
+  for (std::size_t i = 0; i < path.size(); ++i)
+    if (i != slash && !is_part(path[i])) return "";
+  if (is_there(path.substr(0, slash))) return "";
+  return "; if it is a model of Hugging Face's hub, download it first: hf download " + path + " --local-dir " + path;
+}
+
+// The name in the same folder that a misspelt one most likely meant.
+std::string nearest_name(const std::string& path) {
+  constexpr std::size_t most = 10'000;  // of a folder's names that are looked at
+  const fs::path folder = fs::path(path).parent_path();
+  std::vector<std::string> names = names_in(folder.empty() ? "." : folder.string());
+  if (names.size() > most) names.resize(most);
+  const std::string near = nearest_key(fs::path(path).filename().string(), names);
+  return near.empty() ? "" : "; the nearest name there is " + (folder / near).string();
+}
+
+void need(const Config& config, const std::string& key, const std::string& path, const std::string& hint = "") {
+  bool there = false;
+  try {
+    there = is_there(path);
+  } catch (const UnreadableError& error) {
+    throw InputError(config.where(key) + ": " + error.what());
+  }
+  if (there) return;
+  refuse(config, key, path,
+         "does not exist (paths are relative to the working directory)" + (hint.empty() ? nearest_name(path) : hint));
+}
+
+void need_file(const Config& config, const std::string& key, const std::string& path) {
+  need(config, key, path);
+  if (!is_file(path)) refuse(config, key, path, "is not a file");
+  if (access(path.c_str(), R_OK) != 0) refuse(config, key, path, "is a file that you may not read");
+}
+
+void need_data(const Config& config, const std::string& key, const std::string& path) {
+  if (const std::string why = why_no_data_name(path); !why.empty()) refuse(config, key, path, why);
+  need_file(config, key, path);
+  if (facts_of(path).bytes == 0) refuse(config, key, path, "is empty: take it out, or name a file with data");
+}
+
+void need_directory(const Config& config, const std::string& key, const std::string& path) {
+  need(config, key, path, hub_hint(path));
+  if (!is_folder(path)) refuse(config, key, path, "is not a directory");
+  if (access(path.c_str(), R_OK | X_OK) != 0) refuse(config, key, path, "is a directory that you may not read");
+}
+
+// The output directory is made later; the nearest part of its path that exists tells now whether it can be.
+void need_place_for(const Config& config, const std::string& key, const std::string& path) {
+  std::error_code ignored;
+  fs::path part = fs::absolute(path, ignored);
+  for (const fs::path& name : part)
+    if (name.native().size() > NAME_MAX)
+      throw InputError(text(config.where(key), ": a name of ", name.native().size(),
+                            " characters is longer than file systems allow"));
+  while (!is_there(part) && part.has_relative_path()) part = part.parent_path();
+  if (!is_folder(part)) refuse(config, key, part.filename().string(), "is not a directory");
+  if (access(part.c_str(), W_OK | X_OK) != 0)
+    refuse(config, key, part.string(), "is a directory that you may not write to");
+  struct statfs system {};
+  if (statfs(part.c_str(), &system) == 0 && (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC))
+    refuse(config, key, part.string(), "belongs to the kernel and holds no files of users");
+}
+
+// The file is written where its folder is, and a dump without one is lost when step 1 is done.
+void need_place_of_file(const Config& config, const std::string& key, const std::string& path) {
+  if (is_folder(path)) refuse(config, key, path, "is a directory; name a file");
+  std::error_code ignored;
+  const fs::path folder = fs::absolute(path, ignored).parent_path();
+  if (!is_folder(folder)) refuse(config, key, folder.string(), "is no directory; make it first");
+  if (access(folder.c_str(), W_OK | X_OK) != 0)
+    refuse(config, key, folder.string(), "is a directory that you may not write to");
+}
+
+void need_model(const Config& config, const std::string& key, const std::string& path) {
+  need(config, key, path, hub_hint(path));
+  if (is_folder(path)) need_directory(config, key, path);  // before a look into it
+  if (is_gguf_model(path)) return need_file(config, key, path);
+  if (is_config_file(path))
+    refuse(
+        config, key, path,
+        "is the config.json of a model, which serves --dry-run alone: a run needs its weights, so name the model's directory");
+  if (const std::string why = why_no_base(path); !why.empty()) refuse(config, key, path, why);
+  need_directory(config, key, path);
+  if (!is_there(fs::path(path) / "config.json"))
+    refuse(config, key, path, "has no config.json; it must be a Hugging Face model directory");
+}
+
+// Enough for an estimate: the model's config.json may be named itself.
+void need_model_sizes(const Config& config, const std::string& key, const std::string& path) {
+  if (is_config_file(path))
+    need_file(config, key, path);
+  else
+    need_model(config, key, path);
+}
+
+void need_adapter(const Config& config, const std::string& key, const std::string& path) {
+  need_directory(config, key, path);  // before a look into it
+  if (const std::string why = why_no_adapter(path); !why.empty()) refuse(config, key, path, why);
+  if (!is_there(fs::path(path) / "adapter_config.json"))
+    refuse(config, key, path,
+           "has no adapter_config.json; it must be a directory that PEFT or zero_train has written an adapter to");
+}
+
+// What a shell would have expanded.
+void need_whole(const Config& config, const std::string& key, const std::string& path) {
+  if ((path == "~" || path.starts_with("~/") || path.starts_with("$")) && !is_there(path))
+    throw InputError(config.where(key) + ": ~ and variables are not expanded; write the whole path");
+}
+
+void need_tokenizer(const Config& config, const std::string& key, const std::string& path) {
+  if (!is_folder(path)) need_file(config, key, path);
+}
+
+}  // namespace
+
+void check_files(const Config& config, FileNeed wanted) {
+  Mistakes mistakes;
+  const auto check = [&](const auto& rule, const std::string& key, const std::string& path) {
+    if (path.empty()) return;
+    mistakes.allow([&] {
+      need_whole(config, key, path);
+      rule(config, key, path);
+    });
+  };
+  check(need_place_for, "job.output_dir", config.job.output_dir);
+  check(wanted == FileNeed::estimate ? need_model_sizes : need_model, "model.path", config.model.path.value_or(""));
+  for (const std::string& file : config.data.train) check(need_data, "data.train", file);
+  for (const std::string& file : config.data.validation) check(need_data, "data.validation", file);
+  check(need_tokenizer, "data.tokenizer", config.data.tokenizer);
+  if (config.lora) check(need_adapter, "lora.adapter", config.lora->adapter);
+  if (config.offload.optimizer == "nvme" || config.offload.parameters == "nvme")
+    check(need_place_for, "offload.nvme_dir", config.offload.nvme_dir);
+  check(need_place_of_file, "metrics.dump_first_step", config.metrics.dump_first_step);
+  mistakes.tell();
+}
+
+}  // namespace zero

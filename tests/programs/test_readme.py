@@ -1,5 +1,5 @@
-"""Runs README's plain mpirun commands as they stand, with --dry-run behind them, on this machine and as this user, after the exports
-that stand above them; and measures the README's lines.
+"""Runs the plain mpirun commands of README.md and docs/running.md as they stand, with --dry-run behind them, on this machine and as this user, after the exports
+that stand above them; and measures the length of these pages' lines.
 
 usage: test_readme.py PROJECT_ROOT BIN        exits 1 when something is wrong
 """
@@ -14,12 +14,28 @@ def blocks(text):
     return re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S)
 
 
+def broken_links(root):
+    """(page, target) for every relative link of a Markdown page that leads to no file."""
+    pages = [os.path.join(folder, name) for place in (".", "docs") for folder, _, names in os.walk(os.path.join(root, place))
+             if place == "docs" or folder == os.path.join(root, place) for name in names if name.endswith(".md")]
+    for page in pages:
+        with open(page) as file:
+            targets = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", re.sub(r"^```.*?^```", "", file.read(), flags=re.M | re.S))
+        for target in targets:
+            if not os.path.exists(os.path.join(os.path.dirname(page), target)):
+                yield os.path.relpath(page, root), target
+
+
 def main():
     root, bin = map(os.path.abspath, sys.argv[1:3])
-    with open(os.path.join(root, "README.md")) as file:
-        text = file.read()
-    long = [number for number, line in enumerate(text.splitlines(), 1) if len(line) > 120]
-    assert not long, f"README.md has lines of more than 120 columns: {long}"
+    text = ""
+    for page in ("README.md", "docs/running.md"):
+        with open(os.path.join(root, page)) as file:
+            text += file.read()
+        long = [number for number, line in enumerate(text.splitlines(), 1) if len(line) > 120]
+        assert not long, f"{page} has lines of more than 120 columns: {long}"
+    broken = list(broken_links(root))
+    assert not broken, f"links that lead nowhere: {broken}"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OMPI_")}
     ran = 0
     with tempfile.TemporaryDirectory(prefix="zero-readme-") as folder:
@@ -36,7 +52,7 @@ def main():
                     done = subprocess.run(["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
                     assert done.returncode == 0 and "memory of one rank" in done.stdout, (script, done)
                     ran += 1
-    assert ran, "README.md shows no mpirun command"
+    assert ran, "README.md and docs/running.md show no mpirun command"
     print(f"{ran} commands ran")
 
 

@@ -12,13 +12,13 @@
 
 namespace zero {
 
-File File::open(const std::string& path) { return {path, std::make_shared<FileCalls>()}; }
-File File::open(const std::string& path, FileCalls& calls) { return {path, unowned(calls)}; }
+File File::open(const std::string& path) { return {path, std::make_shared<FileCalls>(), Links::followed}; }
+File File::open(const std::string& path, FileCalls& calls, Links links) { return {path, unowned(calls), links}; }
 
-File::File(std::string path, std::shared_ptr<FileCalls> calls)
+File::File(std::string path, std::shared_ptr<FileCalls> calls, Links links)
     : path_(std::move(path)),
       calls_(std::move(calls)),
-      descriptor_(answer_of(*calls_, path_, "read", [&] { return calls_->open(path_); })) {
+      descriptor_(answer_of(*calls_, path_, "read", [&] { return calls_->open(path_, links); })) {
   try {
     answer_of(*calls_, path_, "looked at", [&] { return calls_->look(descriptor_, facts_); });
     if (facts_.kind != FileFacts::Kind::file) throw InputError(text(path_, ": is no regular file"));

@@ -13,13 +13,14 @@ class File {
  public:
   /// InputError when it cannot be opened or is no regular file. `calls` outlive the file.
   static File open(const std::string& path);
-  static File open(const std::string& path, FileCalls& calls);
+  static File open(const std::string& path, FileCalls& calls, Links links = Links::followed);
   File(File&& other) noexcept;
   File& operator=(File&&) = delete;
   ~File();
 
   const std::string& path() const { return path_; }
   std::int64_t size() const { return facts_.bytes; }  // when it was opened
+  unsigned owner() const { return facts_.owner; }
   /// Its permissions, without those of a group that this process is not of.
   unsigned mode() const;
   /// Whether its size or the time of its last writing are others than when it was opened.
@@ -32,7 +33,7 @@ class File {
   std::int64_t read_up_to(void* to, std::int64_t bytes, std::int64_t offset) const;
 
  private:
-  File(std::string path, std::shared_ptr<FileCalls> calls);
+  File(std::string path, std::shared_ptr<FileCalls> calls, Links links);
   std::string path_;
   std::shared_ptr<FileCalls> calls_;
   int descriptor_;

@@ -45,6 +45,7 @@ FileFacts::Kind kind_of(mode_t mode) {
 FileFacts facts_from(const struct stat& status) {
   return {kind_of(status.st_mode),
           status.st_mode & 07777,
+          status.st_uid,
           status.st_gid,
           status.st_size,
           status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec,
@@ -68,8 +69,9 @@ int FileCalls::open_to_append(const std::string& path) {
   return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 }
 
-int FileCalls::open(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a fifo must not hang the job
+int FileCalls::open(const std::string& path, Links links) {
+  const int follow = links == Links::followed ? 0 : O_NOFOLLOW;
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | follow);  // a fifo must not hang the job
   if (file >= 0) ::posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
   return file;
 }

@@ -19,7 +19,7 @@ struct FileFacts {
   enum class Kind : std::uint8_t { absent, file, directory, link, other };
   Kind kind = Kind::absent;
   unsigned mode = 0;  // permissions
-  unsigned group = 0;
+  unsigned owner = 0, group = 0;
   std::int64_t bytes = 0;
   std::int64_t written = 0;  // the time of the last writing, in nanoseconds
   std::uint64_t device = 0, inode = 0;
@@ -38,7 +38,8 @@ class FileCalls {
   virtual int create(const std::string& path, unsigned mode, bool direct);
   /// For writing at the end, wherever that is by then; one that is missing is made.
   virtual int open_to_append(const std::string& path);
-  virtual int open(const std::string& path);  // for reading
+  /// For reading. ELOOP where links are kept and the path ends in one.
+  virtual int open(const std::string& path, Links links = Links::followed);
   virtual int look(const std::string& path, Links links, FileFacts& facts);
   virtual int look(int file, FileFacts& facts);
   /// Replaces `names` by those in a directory, in no order.

@@ -127,7 +127,7 @@ class HeldCalls : public FileCalls {
   }
   int make_directory(const std::string& path) override { return disk_.make_directory(path); }
   int create(const std::string& path, unsigned mode, bool direct) override { return disk_.create(path, mode, direct); }
-  int open(const std::string& path) override { return disk_.open(path); }
+  int open(const std::string& path, Links links) override { return disk_.open(path, links); }
   int look(const std::string& path, Links links, FileFacts& facts) override { return disk_.look(path, links, facts); }
   int look(int file, FileFacts& facts) override { return disk_.look(file, facts); }
   int list(const std::string& path, std::vector<std::string>& names) override { return disk_.list(path, names); }

@@ -131,9 +131,9 @@ class OtherCalls final : public FileCalls {
   enum class Way { no_memory, no_files };
   OtherCalls(std::unique_ptr<FileCalls> disk, Way way) : disk_(std::move(disk)), way_(way) {}
 
-  int open(const std::string& path) override {
+  int open(const std::string& path, Links links) override {
     if (way_ == Way::no_files && path.ends_with(".states")) return errno = ENOENT, -1;
-    return disk_->open(path);
+    return disk_->open(path, links);
   }
   ssize_t read(int file, void* data, std::size_t bytes, std::int64_t offset) override {
     if (way_ == Way::no_memory) throw std::bad_alloc();

@@ -1,5 +1,7 @@
 #include "tests/sim/memory_disk.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -23,7 +25,7 @@ class MemoryCalls : public FileCalls {
       return node < 0 ? add(disk, path, false) : node;
     });
   }
-  int open(const std::string& path) override {
+  int open(const std::string& path, Links) override {
     return reading([&](auto& disk) { return missing(disk.find(path)); });
   }
   int look(const std::string& path, Links, FileFacts& facts) override {
@@ -262,6 +264,7 @@ FileFacts MemoryDisk::facts(int node) const {
   FileFacts facts;
   facts.kind = nodes_[node].is_directory ? FileFacts::Kind::directory : FileFacts::Kind::file;
   facts.mode = 0644;
+  facts.owner = ::geteuid();
   facts.bytes = std::int64_t(nodes_[node].content.size());
   facts.inode = std::uint64_t(node) + 1;
   return facts;

@@ -91,6 +91,10 @@ TEST(Lookups, KnowFilesFoldersAndLinks) {
   EXPECT_FALSE(is_there(folder / "dangling") || is_there(folder / "b/below") || is_file(folder / "a"));
   EXPECT_EQ(facts_of(folder / "link").bytes, 5);
   EXPECT_EQ(facts_of(folder / "link", Links::kept).kind, FileFacts::Kind::link);
+  FileCalls calls;
+  EXPECT_EQ(File::open(folder / "link", calls).owner(), ::geteuid());
+  EXPECT_THROW(File::open(folder / "link", calls, Links::kept), UnreadableError);
+  EXPECT_EQ(File::open(folder / "b", calls, Links::kept).size(), 5);
   EXPECT_TRUE(is_same_place(folder / "b", folder / "c") && is_same_place(folder / "b", folder / "link"));
   EXPECT_FALSE(is_same_place(folder / "b", folder / "a") || is_same_place(folder / "no", folder / "no"));
   EXPECT_EQ(real_path(folder / "a/../link"), real_path(folder / "b"));

@@ -3,11 +3,23 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import time
 
 # (name, how often beside the others)
 KINDS = (("kill a rank", 5), ("kill mpirun", 3), ("kill all", 3), ("stop a rank for a while", 4), ("stop a rank for good", 1), ("stop all for good", 1),
          ("SIGUSR1 to mpirun", 3), ("SIGTERM to a rank", 2), ("fill the disk", 4), ("flip a bit", 5), ("SIGTERM to the script", 2), ("kill the script", 1))
+
+
+def failing_calls(folder, below, one_in=0, during=None, reason=None, calls=None):
+    """The environment of processes of whose calls on files below a folder one in so many fails, or each while a file `during` exists
+    (failing_calls.c, which is built in `folder`)."""
+    library = os.path.join(folder, "failing_calls.so")
+    if not os.path.exists(library):
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "failing_calls.c")
+        subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    settings = {"BELOW": os.path.realpath(below), "ONE_IN": one_in, "WHILE": during, "WITH": reason, "CALLS": calls}
+    return {"LD_PRELOAD": library, **{f"FAILING_{name}": str(value) for name, value in settings.items() if value is not None}}
 
 
 def children(pid, program):
@@ -26,6 +38,11 @@ def children(pid, program):
         except OSError:
             pass
     return sorted(found)
+
+
+def jobs_of(script):
+    """[(mpirun, its ranks)] below scripts/keep_training."""
+    return [(mpirun, children(mpirun, "zero_train")) for train in children(script, "train") for mpirun in children(train, "mpirun")]
 
 
 def send(pids, number):
@@ -114,17 +131,19 @@ class Checkpoints:
 class Fault:
     """One, drawn ahead: what a seed does does not hang on when processes come and go."""
 
-    def __init__(self, random, every):
+    def __init__(self, random, every, only=""):
+        """`only`: what the kinds to draw from begin with."""
         self.gap = 0.05 + random.expovariate(1 / every)
-        self.kind = random.choices([kind for kind, _ in KINDS], [weight for _, weight in KINDS])[0]
+        kinds = [(kind, weight) for kind, weight in KINDS if kind.startswith(only)]
+        self.kind = random.choices([kind for kind, _ in kinds], [weight for _, weight in kinds])[0]
         self.index, self.seconds = random.randrange(1 << 16), random.uniform(0.2, 4)
         self.left, self.places = random.choice((0, 4096, 262144)), (random.random(), random.random())
         self.kills_after = random.random() < 0.7
 
     def strike(self, script, disk, checkpoints):
         """What was done, None where there was nobody to do it to. Faults that the script does not outlive are the caller's."""
-        jobs = children(script, "mpirun")
-        ranks = [rank for job in jobs for rank in children(job, "zero_train")]
+        jobs = [mpirun for mpirun, _ in jobs_of(script)]
+        ranks = [rank for _, ranks in jobs_of(script) for rank in ranks]
         one = [ranks[self.index % len(ranks)]] if ranks else []
         if self.kind == "fill the disk":
             disk.fill(self.left)

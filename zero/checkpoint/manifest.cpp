@@ -139,6 +139,7 @@ ordered_json json_of(const RunDescription& run) {
   if (run.threads > 0) json["threads"] = run.threads;
   if (!run.processor.empty()) json["processor"] = run.processor;
   for (const auto& [name, mark] : run.sources) json["sources"][name] = mark;
+  if (!run.id.empty()) json["id"] = run.id;
   return json;
 }
 
@@ -153,6 +154,7 @@ RunDescription run_of(const ordered_json& json) {
   run.model_config = json.at("model_config");
   if (const auto found = json.find("threads"); found != json.end()) run.threads = whole<int>(*found);
   if (const auto found = json.find("processor"); found != json.end()) run.processor = *found;
+  if (const auto found = json.find("id"); found != json.end()) run.id = *found;
   if (const auto found = json.find("sources"); found != json.end())
     for (const auto& [name, mark] : found->items()) run.sources.emplace_back(name, mark.get<std::string>());
   return run;

@@ -51,6 +51,7 @@ struct RunDescription {
   int stage = 0;
   int threads = 0;             // of each rank; 0: unknown
   std::string processor = {};  // of rank 0; empty: unknown
+  std::string id = {};         // the run's own, from its first start on; empty: unknown
 };
 
 /// Tensors side by side, by offset, and the arrays that are saved of their elements: "master" and what an optimizer keeps;

@@ -125,14 +125,14 @@ bool holds_result(const std::string& path, FileCalls& calls) {
 }
 
 void prepare_output_dir(const std::string& path, FormerRun former, const std::vector<ReadPath>& reads,
-                        const std::string& resolved_config, FileCalls& calls) {
+                        const std::string& resolved_config, const std::string& id, FileCalls& calls) {
   check_output_dir(path, former, reads, calls);
   mark_folder(path, Mark::run, calls);
   for (const std::string& folder : {path, place(path, "token_cache"), place(path, "model"), place(path, "adapter")})
     if (folder == path || folder.ends_with("token_cache") || is_marked(folder, Mark::result, calls))
       clear_unpublished(folder, calls);
   if (former == FormerRun::overwritten) clear(path, calls);
-  if (former != FormerRun::resumed) forget_saved(path, calls);
+  if (former != FormerRun::resumed) mark_run(path, id, calls);  // before config.toml, which says that there is a run
   NewFile config(place(path, "config.toml"), calls);
   config.append(resolved_config.data(), std::int64_t(resolved_config.size()));
   config.publish();

@@ -20,9 +20,9 @@ enum class FormerRun : std::uint8_t { refused, overwritten, resumed };
 void check_output_dir(const std::string& path, FormerRun former, const std::vector<ReadPath>& reads, FileCalls& calls);
 
 /// Checks again, makes and marks the directory, clears a former run's files from it where that is overwritten, and writes
-/// the resolved configuration. Token caches stay.
+/// the resolved configuration. Token caches stay. `id`: of a run that begins (run_mark.h).
 void prepare_output_dir(const std::string& path, FormerRun former, const std::vector<ReadPath>& reads,
-                        const std::string& resolved_config, FileCalls& calls);
+                        const std::string& resolved_config, const std::string& id, FileCalls& calls);
 
 /// The folder of a run's checkpoints.
 std::string checkpoints_root(const Config& config);

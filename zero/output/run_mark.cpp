@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <iomanip>
+#include <random>
 #include <regex>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +14,7 @@
 #include "base/files/lookup.h"
 #include "base/files/make_folder.h"
 #include "base/files/new_file.h"
+#include "base/log.h"
 #include "models/formats/tokenizer_files.h"
 #include "zero/checkpoint/checkpoint_folders.h"
 
@@ -19,6 +23,7 @@ namespace {
 
 constexpr std::string_view mark_text =
     "Written by zero_train or zero_export, which may replace the files that they wrote here.\n";
+constexpr std::string_view id_word = "Run ";
 constexpr std::string_view saved_text = "The run has written checkpoints.\n";
 
 std::string path_of(const std::string& folder, Mark mark) {
@@ -44,6 +49,15 @@ std::vector<std::string> entries_of(const std::string& folder, const std::functi
 void remove_empty(const std::string& folder, FileCalls& calls) {
   if (kind_of(folder, calls) == FileFacts::Kind::directory && names_in(folder, calls).empty())
     remove_file(folder, calls);
+}
+
+/// What the mark of a run's folder says; empty where there is none.
+std::string mark_of_run(const std::string& folder, FileCalls& calls) {
+  if (!is_marked(folder, Mark::run, calls)) return "";
+  const File file = File::open(path_of(folder, Mark::run), calls);
+  std::string content(4096, '\0');
+  content.resize(std::size_t(file.read_up_to(content.data(), std::int64_t(content.size()), 0)));
+  return content;
 }
 
 void write_text(const std::string& path, const std::string& content, FileCalls& calls) {
@@ -74,21 +88,29 @@ bool is_marked(const std::string& folder, Mark mark) {
   return is_marked(folder, mark, calls);
 }
 
+void mark_run(const std::string& folder, const std::string& id, FileCalls& calls) {
+  write_text(path_of(folder, Mark::run), text(mark_text, id_word, id, "\n"), calls);
+}
+
 void note_saved(const std::string& folder, FileCalls& calls) {
-  if (!has_saved(folder, calls))
-    write_text(path_of(folder, Mark::run), std::string(mark_text) + std::string(saved_text), calls);
+  const std::string mark = mark_of_run(folder, calls);
+  if (!mark.ends_with(saved_text))
+    write_text(path_of(folder, Mark::run), (mark.empty() ? std::string(mark_text) : mark) + std::string(saved_text),
+               calls);
 }
 
-bool has_saved(const std::string& folder, FileCalls& calls) {
-  if (!is_marked(folder, Mark::run, calls)) return false;
-  const File file = File::open(path_of(folder, Mark::run), calls);
-  std::string content(mark_text.size() + saved_text.size(), '\0');
-  content.resize(std::size_t(file.read_up_to(content.data(), std::int64_t(content.size()), 0)));
-  return content.ends_with(saved_text);
+bool has_saved(const std::string& folder, FileCalls& calls) { return mark_of_run(folder, calls).ends_with(saved_text); }
+
+std::string new_run_id() {
+  std::random_device bits;
+  return text(std::hex, std::setfill('0'), std::setw(8), bits(), std::setw(8), bits());
 }
 
-void forget_saved(const std::string& folder, FileCalls& calls) {
-  if (has_saved(folder, calls)) write_text(path_of(folder, Mark::run), std::string(mark_text), calls);
+std::string run_id_of(const std::string& folder, FileCalls& calls) {
+  std::istringstream lines(mark_of_run(folder, calls));
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(id_word)) return line.substr(id_word.size());
+  return "";
 }
 
 bool is_result_file(const std::string& name) {

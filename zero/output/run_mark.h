@@ -24,8 +24,12 @@ bool is_marked(const std::string& folder, Mark mark);
 void note_saved(const std::string& folder, FileCalls& calls);
 /// Whether a run's mark says so. InputError when it cannot be read.
 bool has_saved(const std::string& folder, FileCalls& calls);
-/// A new run begins in the folder: its mark says nothing of checkpoints.
-void forget_saved(const std::string& folder, FileCalls& calls);
+/// Marks the folder as that of a run that begins, which has written no checkpoint yet.
+void mark_run(const std::string& folder, const std::string& id, FileCalls& calls);
+/// A random id, by which the checkpoints of a run are known wherever they are.
+std::string new_run_id();
+/// The id in the mark of a run's folder; empty where there is none. InputError when it cannot be read.
+std::string run_id_of(const std::string& folder, FileCalls& calls);
 
 /// Whether files of this name in a folder with a model or an adapter are this program's. The mark is none of them.
 bool is_result_file(const std::string& name);

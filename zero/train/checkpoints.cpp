@@ -1,6 +1,5 @@
 #include "zero/train/checkpoints.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iomanip>
@@ -9,6 +8,7 @@
 #include "base/log.h"
 #include "comm/agreement/agreement.h"
 #include "comm/object_collectives.h"
+#include "zero/checkpoint/spare_checkpoints.h"
 #include "zero/checkpoint/state_shares.h"
 #include "zero/estimate/disk_room.h"
 #include "zero/output/run_mark.h"
@@ -168,8 +168,7 @@ std::int64_t Checkpoints::bytes_needed() const { return checkpoint_bytes(parts_.
 std::string Checkpoints::new_folder_in(const std::string& place) const {
   try {
     if (room_in(place) <= bytes_needed()) return "";
-    std::string folder = (std::filesystem::absolute(place) / "zero-checkpoint-XXXXXX").string();
-    return ::mkdtemp(folder.data()) ? folder : "";
+    return make_spare_folder(place).value_or("");
   } catch (const std::exception& error) {
     log_warning(error.what());
     return "";
@@ -191,13 +190,10 @@ std::optional<std::string> Checkpoints::save_into_place(const std::string& place
 std::string Checkpoints::remedy(const std::optional<std::string>& saved) const {
   if (!saved) return "The trained states found room nowhere and are lost";
   const std::string there = "The trained states are in " + *saved + ": ";
-  const std::string again =
-      "run again with --resume, or `zero_export " + *saved + " OUT` makes the result of them in a folder OUT";
   const bool at_home = std::filesystem::path(*saved).parent_path() == std::filesystem::path(folders_.root());
-  return there +
-         (at_home ? "when the cause is mended, "
-                  : "when the cause is mended, make the folder " + folders_.root() + ", move this one into it and ") +
-         again;
+  return there + "when the cause is mended, run again with --resume" +
+         (at_home ? "" : ", which moves them to " + folders_.root()) + ", or `zero_export " + *saved +
+         " OUT` makes the result of them in a folder OUT";
 }
 
 }  // namespace zero

@@ -76,7 +76,7 @@ std::optional<std::int64_t> check_resume(const ResumeRequest& request, const Che
 
 std::unique_ptr<MetricsWriter> open_metrics(const RunFolder& folder, const RunPosition& position,
                                             const std::shared_ptr<FileCalls>& calls) {
-  prepare_output_dir(folder.path, folder.former, folder.reads, folder.configuration, *calls);
+  prepare_output_dir(folder.path, folder.former, folder.reads, folder.configuration, folder.id, *calls);
   const std::string path = folder.path + "/metrics.jsonl";
   return std::make_unique<MetricsWriter>(
       folder.former == FormerRun::resumed

@@ -31,6 +31,7 @@ struct RunFolder {
   FormerRun former = FormerRun::refused;
   std::vector<ReadPath> reads;  // what the run must not lose
   std::string configuration;    // of config.toml
+  std::string id = {};          // of a run that begins
 };
 
 /// Prepares the folder and opens the records of a run that stands at `position`. InputError or Error of rank 0 alone.

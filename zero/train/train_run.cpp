@@ -36,6 +36,7 @@
 #include "zero/core/chain.h"
 #include "zero/output/output_dir.h"
 #include "zero/output/run_lock.h"
+#include "zero/output/run_mark.h"
 #include "zero/output/shared_directory.h"
 #include "zero/train/checkpoints.h"
 #include "zero/train/loss_curve.h"
@@ -44,6 +45,7 @@
 #include "zero/train/resume_settings.h"
 #include "zero/train/run_data.h"
 #include "zero/train/run_estimate.h"
+#include "zero/train/spare_states.h"
 #include "zero/train/start_agreement.h"
 #include "zero/train/stop_signal.h"
 #include "zero/train/trainer.h"
@@ -80,6 +82,7 @@ std::vector<std::string> words_of(const TrainArguments& arguments) {
   std::vector<std::string> words = arguments.accepted_changes;
   for (const auto& [given, word] : {std::pair{arguments.overwrite, "--overwrite"},
                                     {arguments.resume, "--resume"},
+                                    {arguments.checkpoint_first, "--checkpoint-first"},
                                     {arguments.dry_run, "--dry-run"},
                                     {arguments.preview.examples > 0, "--preview"}})
     if (given) words.emplace_back(word);
@@ -203,7 +206,7 @@ c10::Device device_of(const Config& config, const Job& job) {
 }
 
 /// What a checkpoint tells of the run.
-RunDescription describe_run(const Job& job, const Plan& plan) {
+RunDescription describe_run(const Job& job, const Plan& plan, FileCalls& calls) {
   RunDescription run;
   run.ranks = job.size();
   run.stage = int(plan.config.zero.stage);
@@ -214,6 +217,7 @@ RunDescription describe_run(const Job& job, const Plan& plan) {
   run.directory = std::filesystem::current_path().string();
   run.model_config = format_model_config(plan.model, "float32");
   run.sources = source_marks(source_files_of(plan.config));
+  run.id = plan.former == FormerRun::resumed ? run_id_of(plan.config.job.output_dir, calls) : new_run_id();
   return run;
 }
 
@@ -236,14 +240,15 @@ void tell_what_is_left(const RunPosition& position, std::int64_t steps, bool can
         owes && can_validate ? "the last one's validation and the result follow" : "only the result is written anew");
 }
 
-Records open_records(Job& job, const Plan& plan, const TrainArguments& arguments, const RunPosition& position,
-                     std::int64_t steps, const std::shared_ptr<FileCalls>& calls) {
+Records open_records(Job& job, const Plan& plan, const TrainArguments& arguments, const std::string& id,
+                     const RunPosition& position, std::int64_t steps, const std::shared_ptr<FileCalls>& calls) {
   const std::string& output = plan.config.job.output_dir;
   Records records;
   all_or_none(job.control(), [&] {
     if (job.rank() != 0) return;
     const std::string configuration = written_by(job, arguments) + resolved_toml(plan.config);
-    records.metrics = open_metrics({output, plan.former, reads_of(plan, arguments), configuration}, position, calls);
+    records.metrics =
+        open_metrics({output, plan.former, reads_of(plan, arguments), configuration, id}, position, calls);
     records.progress =
         std::make_unique<Progress>(std::cout, ProgressOptions{.total_steps = steps, .columns = terminal_columns()});
   });
@@ -315,10 +320,12 @@ int train_run(Job& job, const TrainArguments& arguments) {
   if (plan.config.job.over_ranks()) choose_deterministic_products();
   CheckpointFolders folders(*calls, checkpoints_root(plan.config));
   RunDescription description;  // rank 0's
-  on_first(communicator, [&] { description = describe_run(job, plan); });
+  on_first(communicator, [&] { description = describe_run(job, plan, *calls); });
   std::optional<std::int64_t> done;  // steps of the run that goes on
-  if (arguments.resume)
+  if (arguments.resume) {
+    bring_home_spare_states(plan.config, description, folders, *calls, job.control());
     done = check_resume({plan.config, description, arguments.accepted_changes}, folders, *calls, communicator);
+  }
   TrainingData data = open_training_data(plan.config, plan.batch, plan.model, plan.tokenizer, communicator,
                                          job.node_cores(), plan.device);
   const std::int64_t steps = steps_of(plan.config, data);
@@ -352,13 +359,14 @@ int train_run(Job& job, const TrainArguments& arguments) {
   RunPosition position;
   if (done) position = resume_states(engine, folders, *calls, job.control());
   // What a former run left goes now and not before: all that can keep this one from its first step has been tried.
-  Records records = open_records(job, plan, arguments, position, steps, calls);
+  Records records = open_records(job, plan, arguments, description.id, position, steps, calls);
   check_owed_validation(position, records.metrics.get(), communicator);
   if (done && job.rank() == 0) tell_what_is_left(position, steps, data.validation != nullptr);
 
   Checkpoints checkpoints(plan.config.checkpoint,
                           {engine, std::move(description), folders.root(), *calls, job.control(),
                            spare_places(plan.config), estimate.copies_checkpoints});
+  if (!done && arguments.checkpoint_first && plan.config.checkpoint.is_regular()) checkpoints.save(position);
   RunClock clock(clock_options_of(plan.config, checkpoint_bytes(engine)), start);
   const auto restore = [&] {
     return resume_states(engine, folders, *calls, job.control(), "there is nothing to go back to");

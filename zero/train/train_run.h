@@ -17,6 +17,7 @@ struct TrainArguments {
   bool overwrite = false;
   bool resume = false;
   std::vector<std::string> accepted_changes;  // settings that may differ from the checkpoint's
+  bool checkpoint_first = false;              // before the first step, where there are regular ones
   bool dry_run = false;
   bool print_config = false;  // with dry_run: the resolved configuration too
   TargetMachine target;       // with dry_run: where the run would be, if not here

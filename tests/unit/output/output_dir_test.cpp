@@ -45,7 +45,7 @@ class OutputDir : public testing::Test {
   }
   // What a run leaves.
   void run() const {
-    prepare_output_dir(path("out"), FormerRun::refused, {}, "resolved", calls);
+    prepare_output_dir(path("out"), FormerRun::refused, {}, "resolved", "1", calls);
     for (const char* name :
          {"out/metrics.jsonl", "out/checkpoints/step-00000004/manifest.json",
           "out/checkpoints/step-00000004/rank-00000.states", "out/checkpoints/step-00000005.tmp/rank-00001.states",
@@ -68,11 +68,11 @@ TEST_F(OutputDir, IsMarkedAndRefusedToTheNextRunAndGivenToOneThatOverwrites) {
   EXPECT_FALSE(is_marked(path("out"), Mark::result));
   EXPECT_THAT(refusal(FormerRun::refused),
               testing::AllOf(HasSubstr("holds a run already (metrics.jsonl)"), HasSubstr("pass --resume")));
-  EXPECT_THROW(prepare_output_dir(path("out"), FormerRun::refused, {}, "new", calls),
+  EXPECT_THROW(prepare_output_dir(path("out"), FormerRun::refused, {}, "new", "2", calls),
                InputError);  // it looks again itself
   EXPECT_EQ(refusal(FormerRun::resumed), "accepted");
   EXPECT_EQ(refusal(FormerRun::overwritten), "accepted");
-  prepare_output_dir(path("out"), FormerRun::overwritten, {}, "new", calls);
+  prepare_output_dir(path("out"), FormerRun::overwritten, {}, "new", "2", calls);
   std::vector<std::string> left;
   for (const auto& entry : fs::directory_iterator(path("out"))) left.push_back(entry.path().filename().string());
   EXPECT_THAT(left, testing::UnorderedElementsAre(".zero_run", "config.toml"));
@@ -94,7 +94,7 @@ TEST_F(OutputDir, KeepsEveryFileThatNoRunWrites) {
   write("other/manifest.json");
   write("out/checkpoints/step-00000004/notes");
   write("out/token_cache/t.tokens.tmp-0123456789abcdef");
-  prepare_output_dir(path("out"), FormerRun::overwritten, {}, "new", calls);
+  prepare_output_dir(path("out"), FormerRun::overwritten, {}, "new", "2", calls);
   for (const std::string& guest : guests) EXPECT_TRUE(fs::exists(path(guest))) << guest;
   EXPECT_TRUE(fs::exists(path("other/manifest.json")));
   EXPECT_TRUE(fs::exists(path("out/checkpoints/step-00000004.kept-2/notes")));
@@ -123,7 +123,7 @@ TEST_F(OutputDir, EmptyFoldersAreNoResult) {
   run();
   fs::create_directory(path("out/adapter"));  // its mark found no room
   for (const FormerRun former : {FormerRun::resumed, FormerRun::overwritten}) EXPECT_EQ(refusal(former), "accepted");
-  prepare_output_dir(path("out"), FormerRun::overwritten, {}, "new", calls);
+  prepare_output_dir(path("out"), FormerRun::overwritten, {}, "new", "2", calls);
   fs::create_directory(path("out/model"));
   EXPECT_FALSE(holds_result(path("out"), calls));
 }
@@ -180,9 +180,9 @@ TEST_F(OutputDir, TheMarkKnowsOfCheckpointsUntilAnotherRunBegins) {
   EXPECT_FALSE(has_saved(path("out"), calls));
   note_saved(path("out"), calls);
   EXPECT_TRUE(has_saved(path("out"), calls) && is_marked(path("out"), Mark::run));
-  prepare_output_dir(path("out"), FormerRun::resumed, {}, "new", calls);
+  prepare_output_dir(path("out"), FormerRun::resumed, {}, "new", "2", calls);
   EXPECT_TRUE(has_saved(path("out"), calls));
-  prepare_output_dir(path("out"), FormerRun::overwritten, {}, "new", calls);
+  prepare_output_dir(path("out"), FormerRun::overwritten, {}, "new", "2", calls);
   EXPECT_FALSE(has_saved(path("out"), calls));
   EXPECT_TRUE(is_marked(path("out"), Mark::run));
 }
@@ -204,7 +204,7 @@ TEST_F(OutputDir, AFolderThatCannotBeLookedAtIsRefused) {
   for (const char* place : {"out", "config.toml", "metrics.jsonl", "checkpoints", "model", ".zero_run"}) {
     blind.blind = place;
     for (const FormerRun former : {FormerRun::refused, FormerRun::overwritten})
-      EXPECT_THROW(prepare_output_dir(path("out"), former, {}, "new", blind), InputError) << place;
+      EXPECT_THROW(prepare_output_dir(path("out"), former, {}, "new", "2", blind), InputError) << place;
   }
   EXPECT_TRUE(fs::exists(path("out/checkpoints/step-00000004/rank-00000.states")));
   EXPECT_TRUE(fs::exists(path("out/model/config.json")));

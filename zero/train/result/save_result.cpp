@@ -1,7 +1,5 @@
 #include "zero/train/result/save_result.h"
 
-#include <filesystem>
-
 #include "base/log.h"
 #include "comm/agreement/agreement.h"
 #include "models/formats/generation_config.h"
@@ -55,16 +53,6 @@ void check_result(const Config& config, const ModelConfig& model) {
     ChatTemplate::load(options.tokenizer.settings, choice);
   check_tokenizer_files(tokenizer_source_of(config));
   stop_ids_of(model, options.base, options.tokenizer);
-}
-
-std::vector<std::string> spare_places(const Config& config) {
-  std::vector<std::string> places;
-  if (!config.offload.nvme_dir.empty()) places.push_back(config.offload.nvme_dir);
-  std::error_code none;
-  for (const std::filesystem::path& place :
-       {std::filesystem::current_path(none), std::filesystem::temp_directory_path(none)})
-    if (!place.empty()) places.push_back(place.string());
-  return places;
 }
 
 }  // namespace zero

@@ -1,7 +1,6 @@
 #pragma once
 // What a run leaves at its end: model/ or adapter/ in its output directory.
 #include <string>
-#include <vector>
 
 #include "zero/config/config.h"
 #include "zero/config/run_model.h"
@@ -18,9 +17,5 @@ std::string save_result(Engine& engine, const RunModel& run, const Config& confi
 /// InputError, before the run begins, for what the small files of its result could not be made of at its end: tokenizer
 /// and generation settings of the base, the name of the chat template.
 void check_result(const Config& config, const ModelConfig& model);
-
-/// Directories that may take states which the output directory cannot, best first: of [offload], where the run was
-/// started, and the system's for temporary files.
-std::vector<std::string> spare_places(const Config& config);
 
 }  // namespace zero

@@ -40,6 +40,19 @@ def check_planted_faults(root, bin, folder):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def check_requeued_job(root, bin, folder):
+    """Slurm starts the same command again: it goes on with the run that its first start began, whatever that removed."""
+    for name, body in (("srun", 'printf "%s\\n" "$@"'), ("program", "")):
+        with open(os.path.join(folder, name), "w") as file:
+            file.write(f"#!/bin/sh\n{body}\n")
+        os.chmod(os.path.join(folder, name), 0o755)
+    program, path = os.path.join(folder, "program"), folder + os.pathsep + os.environ["PATH"]
+    for count, words in (("0", ["config.toml", "--overwrite", "--set", "a=b c"]), ("1", ["config.toml", "--set", "a=b c", "--resume"])):
+        done = subprocess.run(["bash", os.path.join(root, "examples", "slurm.sbatch"), "config.toml", "--overwrite", "--set", "a=b c"], capture_output=True, text=True, cwd=folder,
+                              env=environment(PATH=path, ZERO_TRAIN=program, SLURM_RESTART_COUNT=count))
+        assert done.returncode == 0 and done.stdout.splitlines()[-len(words) - 1:] == [program, *words], done
+
+
 def check_plot(root, bin, folder):
     refuses(root, "scripts/plot", "nothere", pieces=["nothere: No such file or directory; name a run's output directory"])
     os.mkdir(folder + "/empty")

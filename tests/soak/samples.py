@@ -4,7 +4,7 @@ import re
 import threading
 import time
 
-from faults import children
+from faults import jobs_of
 
 ENDING = 8  # samples while a process may give its memory back
 
@@ -51,7 +51,7 @@ class Sampler:
         begin = time.monotonic()
         while not self.over.wait(0.25):
             script = self.script
-            ranks = [rank for job in children(script, "mpirun") for rank in children(job, "zero_train")]
+            ranks = [rank for _, ranks in jobs_of(script) for rank in ranks]
             for who, pid in [("the script", script), *(("a rank", rank) for rank in ranks)]:
                 since = begun(pid)
                 if since is not None and (held := held_by(pid)):

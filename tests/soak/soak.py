@@ -4,8 +4,10 @@ moments, and compares with runs that nobody disturbed: losses and norms of every
 may be left of ended jobs, and nothing may grow.
 
 usage: soak.py BIN [--seconds 600] [--steps 2000] [--every 5] [--variants 4] [--ranks 4] [--seed 0] [--set KEY=VALUE] [--keep FOLDER]
+               [--faults N] [--only KIND] [--failing-calls N]
 
-Exits 1 on a difference or a leak, 77 where no file system can be mounted. --keep takes what is left of rounds with findings.
+--faults ends it after so many faults, before the time is over. --only names what the faults' kinds begin with ("kill"). With
+--failing-calls one in N file calls on the run's folder fails in every process (failing_calls.c). Exits 1 on a difference or a leak, 77 where no file system can be mounted. --keep takes what is left of rounds with findings.
 """
 import argparse
 import array
@@ -22,7 +24,7 @@ import tempfile
 import time
 import uuid
 
-from faults import Checkpoints, Disk, Fault, send
+from faults import KINDS, Checkpoints, Disk, Fault, failing_calls, send
 from samples import Sampler
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "programs"))
@@ -66,6 +68,8 @@ class Place:
         self.disk = Disk(self.path("disk"))
         self.mark = uuid.uuid4().hex
         self.environment = {**os.environ, "OMP_NUM_THREADS": "1", "ZERO_BIN": args.bin, "TMPDIR": self.path("tmp"), MARK: self.mark}
+        if args.failing_calls:
+            self.environment |= failing_calls(folder, below=self.path("disk/out"), one_in=args.failing_calls)
         numbers = random.Random(args.seed)
         with open(self.path("tokens.bin"), "wb") as file:
             array.array("H", (min(511, int(numbers.expovariate(0.02))) for _ in range(60000))).tofile(file)
@@ -101,10 +105,11 @@ class Place:
         return self.survivors()
 
     def told(self):
-        """(starts beyond the first of each script, checkpoints that were saved elsewhere and moved home), as the scripts told of them."""
+        """(starts beyond the first of each script, checkpoints that were saved elsewhere and moved home), as the log has them."""
         with open(self.path("log"), errors="replace") as file:
-            lines = [line for line in file if line.startswith("keep_training: ")]
-        return sum(" start " in line and " start 1:" not in line for line in lines), sum(" is now " in line for line in lines)
+            lines = list(file)
+        starts = [line for line in lines if line.startswith("keep_training: start ") and " start 1:" not in line]
+        return len(starts), sum("zero-checkpoint-" in line and " is now " in line for line in lines)
 
     def metrics(self, out):
         with open(self.path(out, "metrics.jsonl")) as file:
@@ -156,10 +161,15 @@ class Soak:
                 self.find(where, f"{who} holds {trend.descriptors_grown} descriptors more at its end")
 
     def check_leavings(self, where, out, filled=0):
-        """Nothing but a finished run: no process, no file elsewhere, no checkpoint beyond those that stay."""
+        """Nothing but a finished run: no process, no file elsewhere, no checkpoint beyond those that stay. A script that was killed leaves
+        empty folders."""
         if left := self.place.wait_for_nobody(10):
             self.find(where, f"processes are left: {left}")
             send(left, signal.SIGKILL)
+        for folder in ("/dev/shm", self.place.path("tmp")):
+            for name in os.listdir(folder):
+                if name.startswith("zero-keep-") and not os.listdir(os.path.join(folder, name)):
+                    os.rmdir(os.path.join(folder, name))
         if left := os.listdir("/dev/shm"):
             self.find(where, f"/dev/shm holds {left}")
         left = [name for name in os.listdir(self.place.path("tmp")) if not name.startswith("kept-")] + [name for name in os.listdir(self.place.folder) if name.startswith("zero-checkpoint-")]
@@ -171,7 +181,8 @@ class Soak:
         names = sorted(os.listdir(self.place.path(out, "checkpoints")))
         keep = max([int(word.partition("=")[2]) for word in self.settings if word.startswith("checkpoint.keep=")], default=2)
         more = bool(filled)  # one that was saved elsewhere and moved home is beyond them until the next one is written; the last one may have found no room
-        if len(names) > keep + more or any(len(name) != 13 for name in names) or (names[-1] != f"step-{self.args.steps:08d}" and not filled):
+        unremoved = [name for name in names if name.endswith(".tmp")] if filled else []  # by a call that failed; the next start sweeps
+        if len(names) > keep + more or any(len(name) != 13 for name in set(names).difference(unremoved)) or (names[-1] != f"step-{self.args.steps:08d}" and not filled):
             self.find(where, f"checkpoints/ holds {names}")
         files = [name for _, _, names in os.walk(self.place.path("disk", "nvme")) for name in names]
         if files:
@@ -185,16 +196,16 @@ class Soak:
         process, filled, strikes = place.start("disk/out", settings), -math.inf, 0
         with Sampler(process.pid) as sampler:
             while True:
-                fault = Fault(dice, every)
+                fault = Fault(dice, every, self.args.only)
                 try:
                     code = process.wait(timeout=fault.gap)
-                    if code != 2 or time.monotonic() - filled > 10:
+                    if code != 2 or (time.monotonic() - filled > 10 and not self.args.failing_calls):
                         break
-                    self.counts["first starts refused on the full disk"] += 1  # as they must
+                    self.counts["first starts refused on the full or failing disk"] += 1  # as they must
                     process = place.start("disk/out", settings)
                 except subprocess.TimeoutExpired:
                     pass
-                if time.monotonic() > end:
+                if self.is_over(end, faults):
                     continue  # the round ends in peace
                 if (strikes := strikes + 1) % STRIKES == 0:  # else a busy machine never gets through a start
                     self.wait_for_a_step(process)
@@ -217,11 +228,16 @@ class Soak:
         for name_aside in checkpoints.clear_set_aside():
             self.find(where, f"{name_aside} was whole")
         if process.returncode == 0:
-            self.check_leavings(where, "disk/out", faults["fill the disk"])
+            self.check_leavings(where, "disk/out", faults["fill the disk"] or self.args.failing_calls)
             self.compare(where, *self.references[name])
         self.counts.update(faults)
         self.counts["checkpoints set aside"] += checkpoints.set_aside
         self.counts["rounds"] += 1
+
+    def is_over(self, end, faults=None):
+        """`faults`: of the round that is under way."""
+        struck = [number for kind, number in [*self.counts.items(), *(faults or {}).items()] if kind in dict(KINDS)]
+        return time.monotonic() > end or (self.args.faults > 0 and sum(struck) >= self.args.faults)
 
     def wait_for_a_step(self, process):
         path, end = self.place.path("disk/out/metrics.jsonl"), time.monotonic() + 90
@@ -263,7 +279,7 @@ class Soak:
     def run_until(self, begin, end):
         names = list(VARIANTS)[:self.args.variants]
         number = 0
-        while time.monotonic() < end:
+        while not self.is_over(end):
             name = names[number % len(names)]
             self.settings = VARIANTS[name]
             self.undisturbed(name)
@@ -297,9 +313,10 @@ def main():
     parser.add_argument("bin", type=os.path.abspath)
     for name, default in (("seconds", 600.0), ("every", 5.0)):
         parser.add_argument("--" + name, type=float, default=default)
-    for name, default in (("steps", 2000), ("variants", len(VARIANTS)), ("ranks", 4), ("seed", 0)):
+    for name, default in (("steps", 2000), ("variants", len(VARIANTS)), ("ranks", 4), ("seed", 0), ("faults", 0), ("failing-calls", 0)):
         parser.add_argument("--" + name, type=int, default=default)
     parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--only", default="")
     parser.add_argument("--keep", type=os.path.abspath)
     args = parser.parse_args()
     mount_apart()

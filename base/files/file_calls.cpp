@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -130,8 +131,28 @@ int FileCalls::sync_directory(const std::string& path) {
 }
 
 int FileCalls::rename(const std::string& from, const std::string& to) { return std::rename(from.c_str(), to.c_str()); }
+int FileCalls::exchange(const std::string& one, const std::string& other) {
+  return ::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE);
+}
 int FileCalls::remove(const std::string& path) { return std::remove(path.c_str()); }
 void FileCalls::pause(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
+
+// The last holder may have removed the directory between the opening and the lock: the name then means another one.
+int FileCalls::lock_directory(const std::string& path) {
+  for (;;) {
+    const int directory = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0) return -1;
+    struct stat held {
+    }, named{};
+    const bool locked = ::flock(directory, LOCK_EX | LOCK_NB) == 0;
+    const bool looked = locked && ::fstat(directory, &held) == 0 && ::stat(path.c_str(), &named) == 0;
+    if (looked && held.st_ino == named.st_ino && held.st_dev == named.st_dev) return directory;
+    const int reason = errno;
+    ::close(directory);
+    errno = reason;
+    if (!looked) return -1;
+  }
+}
 
 void fail_call(const std::string& path, const std::string& what, int reason) {
   throw Error(text(path, ": cannot be ", what, ": ", std::strerror(reason), remedy_for(reason)));

@@ -54,10 +54,15 @@ class FileCalls {
   virtual int close(int file);
   virtual int sync_directory(const std::string& path);
   virtual int rename(const std::string& from, const std::string& to);
+  /// Two names of one file system change places in one step. EINVAL, ENOSYS or ENOTSUP where the file system cannot.
+  virtual int exchange(const std::string& one, const std::string& other);
   /// A file, or an empty directory.
   virtual int remove(const std::string& path);
   /// Waits before a call is made again.
   virtual void pause(std::chrono::milliseconds time);
+  /// Opens a directory that no other holder has locked (flock(2)); the lock ends with close() or with the process.
+  /// EWOULDBLOCK where another one holds it; ENOLCK, ENOSYS or ENOTSUP where the file system has no locks.
+  virtual int lock_directory(const std::string& path);
 };
 
 /// For an owner that outlives the pointer.

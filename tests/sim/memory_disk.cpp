@@ -117,6 +117,18 @@ class MemoryCalls : public FileCalls {
       return 0;
     });
   }
+  int exchange(const std::string& one, const std::string& other) override {
+    return changing([&](auto& disk) {
+      if (!disk.exchanges) return errno = EINVAL, -1;
+      const int first = missing(disk.find(one)), second = first < 0 ? -1 : missing(disk.find(other));
+      if (second < 0) return -1;
+      disk.change(disk.parent_of(one).first, {disk.parent_of(one).second, disk.parent_of(other).second, first, second});
+      return 0;
+    });
+  }
+  int lock_directory(const std::string& path) override {
+    return reading([&](auto& disk) { return missing(disk.find(path)); });
+  }
   int remove(const std::string& path) override {
     return changing([&](auto& disk) {
       const int node = missing(disk.find(path));
@@ -180,7 +192,8 @@ class MemoryCalls : public FileCalls {
 
 MemoryDisk::MemoryDisk(const std::string& root) : root_(root) { nodes_.emplace_back().is_directory = true; }
 
-MemoryDisk::MemoryDisk(const MemoryDisk& other) : root_(other.root_), nodes_(other.nodes_) {}
+MemoryDisk::MemoryDisk(const MemoryDisk& other)
+    : exchanges(other.exchanges), root_(other.root_), nodes_(other.nodes_) {}
 
 void MemoryDisk::put(std::vector<std::byte>& content, const Write& write) {
   const std::size_t end = std::size_t(write.offset) + write.data.size();
@@ -191,6 +204,7 @@ void MemoryDisk::put(std::vector<std::byte>& content, const Write& write) {
 void MemoryDisk::apply(std::map<std::string, int>& entries, const Change& change) {
   if (!change.removed.empty()) entries.erase(change.removed);
   if (!change.added.empty()) entries[change.added] = change.node;
+  if (change.other >= 0) entries[change.removed] = change.other;
 }
 
 void MemoryDisk::change(int directory, const Change& change) {

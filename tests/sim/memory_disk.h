@@ -45,6 +45,9 @@ class MemoryDisk {
   /// changes of directories kept or not.
   MemoryDisk after_power_loss(std::mt19937& random) const;
 
+  /// Whether names of its directories can change places in one step.
+  bool exchanges = true;
+
   /// Called after every call that changes something, in their order.
   std::function<void(const MemoryDisk&)> observer;
 
@@ -60,9 +63,9 @@ class MemoryDisk {
     std::int64_t offset;
     std::vector<std::byte> data;
   };
-  struct Change {  // of a directory: a rename is both
+  struct Change {  // of a directory: a rename is both, and an exchange puts `other` in the place of what it removes
     std::string removed, added;
-    int node = -1;
+    int node = -1, other = -1;
   };
   struct Node {
     bool is_directory = false;

@@ -49,8 +49,8 @@ std::vector<std::int64_t> CheckpointFolders::steps() const {
   return steps;
 }
 
-bool CheckpointFolders::is_complete(std::int64_t step) const {
-  const std::vector<std::string> files = names_in(path(step), calls_);
+bool CheckpointFolders::is_complete(const std::string& folder) const {
+  const std::vector<std::string> files = names_in(folder, calls_);
   return std::binary_search(files.begin(), files.end(), "manifest.json");
 }
 
@@ -62,7 +62,7 @@ std::vector<std::int64_t> CheckpointFolders::names() const {
   return steps;
 }
 
-void CheckpointFolders::begin(std::int64_t step) {
+void CheckpointFolders::make_root() {
   std::filesystem::path root = std::filesystem::absolute(root_).lexically_normal();
   if (!root.has_filename()) root = root.parent_path();  // a/b/
   if (make_folder(calls_, root.string())) {
@@ -70,31 +70,64 @@ void CheckpointFolders::begin(std::int64_t step) {
     const std::filesystem::path above = root.parent_path().parent_path();
     check_call(calls_.sync_directory(above.string()), above.string(), "synced");
   }
+}
+
+void CheckpointFolders::begin(std::int64_t step) {
+  make_root();
+  take_back();
   remove(temporary_path(step));
   check_call(calls_.make_directory(temporary_path(step)), temporary_path(step), "made");
 }
 
 void CheckpointFolders::publish(std::int64_t step) {
   check_call(calls_.sync_directory(temporary_path(step)), temporary_path(step), "synced");
-  const std::string before = path(step) + std::string(replaced);
   int renamed = calls_.rename(temporary_path(step), path(step));
-  const bool taken = renamed < 0 && (errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR),
-             replaces = taken && is_complete(step);
-  if (replaces) {
-    remove(before);
-    check_call(calls_.rename(path(step), before), path(step), "renamed");
-  } else if (taken) {
+  if (renamed < 0 && (errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR)) {
+    if (is_complete(step)) return replace(step);
     put_aside(path(step));
-  }
-  if (taken) renamed = calls_.rename(temporary_path(step), path(step));
-  if (renamed < 0 && replaces) {
-    const int reason = errno;
-    calls_.rename(before, path(step));
-    errno = reason;
+    renamed = calls_.rename(temporary_path(step), path(step));
   }
   check_call(renamed, temporary_path(step), "renamed");
   check_call(calls_.sync_directory(root_), root_, "synced");
-  if (replaces) remove(before);
+}
+
+void CheckpointFolders::replace(std::int64_t step) {
+  std::string former = temporary_path(step);
+  if (calls_.exchange(former, path(step)) < 0) {
+    if (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP) fail_call(former, "renamed");
+    former = path(step) + std::string(replaced);
+    remove(former);
+    check_call(calls_.rename(path(step), former), path(step), "renamed");
+    if (calls_.rename(temporary_path(step), path(step)) < 0) {
+      const int reason = errno;
+      calls_.rename(former, path(step));
+      fail_call(temporary_path(step), "renamed", reason);
+    }
+  }
+  check_call(calls_.sync_directory(root_), root_, "synced");
+  try {
+    remove(former);
+  } catch (const Error& error) {
+    log_warning("what ", path(step), " has replaced stays: ", error.what());
+  }
+}
+
+int CheckpointFolders::take_back() {
+  int taken = 0;
+  for (const std::string& name : names_in(root_, calls_)) {
+    const std::optional<std::int64_t> step = step_of(name, replaced);
+    const std::string former = root_ + "/" + name;
+    if (!step || is_complete(*step) || !is_complete(former)) continue;
+    int renamed = calls_.rename(former, path(*step));
+    if (renamed < 0 && (errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR)) {
+      put_aside(path(*step));
+      renamed = calls_.rename(former, path(*step));
+    }
+    check_call(renamed, former, "renamed");
+    check_call(calls_.sync_directory(root_), root_, "synced");
+    ++taken;
+  }
+  return taken;
 }
 
 void CheckpointFolders::prune(std::int64_t keep) {

@@ -2,7 +2,8 @@
 // CheckpointFolders: the checkpoints of a run by their names. step-NNNNNNNN is complete, because it got this name when
 // all that it holds was durable; with .tmp behind it, it is being written or removed, or was when the run ended; with
 // .damaged it did not verify when a run was resumed, and waits for its owner to look at it; with .later it is of a run
-// before one that began anew and saved an earlier step; with .replaced it is giving its name to another of the same step;
+// before one that began anew and saved an earlier step; with .replaced it gives its name to another of the same step, on
+// a file system that cannot exchange two names, and take_back() returns the name where a kill came in between;
 // with .kept it holds files that no run writes, which stayed when the checkpoint that they were put beside was removed.
 #include <cstdint>
 #include <string>
@@ -27,11 +28,16 @@ class CheckpointFolders {
   /// Steps whose names are taken, by complete ones or by what is none, newest first.
   std::vector<std::int64_t> names() const;
 
-  /// An empty temporary folder for a step, and the root and the folders above it where they are missing.
+  /// Makes the root and the folders above it where they are missing.
+  void make_root();
+  /// An empty temporary folder for a step, and the root where it is missing.
   void begin(std::int64_t step);
   /// The temporary folder, all of which is durable, gets its name, and the name is made durable. A complete one of this
-  /// name is replaced; what is no checkpoint and has it is put aside.
+  /// name is replaced: at every instant one of the two has the name, or take_back() gives it to the former one. Puts
+  /// aside what has the name and is no checkpoint.
   void publish(std::int64_t step);
+  /// Gives its name back to each complete one that was being replaced when a run was killed. Returns how many.
+  int take_back();
   /// Removes complete ones beyond the newest `keep`.
   void prune(std::int64_t keep);
   /// Removes what was being written, replaced or removed when a run ended. Returns how many.
@@ -46,7 +52,9 @@ class CheckpointFolders {
   void remove(const std::string& folder);
 
  private:
-  bool is_complete(std::int64_t step) const;
+  bool is_complete(std::int64_t step) const { return is_complete(path(step)); }
+  bool is_complete(const std::string& folder) const;
+  void replace(std::int64_t step);
   bool gone(const std::string& path);
   void put_aside(const std::string& folder);
 

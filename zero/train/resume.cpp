@@ -51,12 +51,13 @@ void require_untrained(const std::string& output, std::int64_t recorded, FileCal
 
 }  // namespace
 
-std::optional<std::int64_t> check_resume(const ResumeRequest& request, const CheckpointFolders& folders,
-                                         FileCalls& calls, Communicator& communicator) {
+std::optional<std::int64_t> check_resume(const ResumeRequest& request, CheckpointFolders& folders, FileCalls& calls,
+                                         Communicator& communicator) {
   std::int64_t step = -1;
   on_first(communicator, [&] {
     const std::string& output = request.config.job.output_dir;
     const std::int64_t recorded = last_recorded_step(output + "/metrics.jsonl", calls);  // refused here if unreadable
+    folders.take_back();
     const std::optional<Manifest> then = newest_manifest(folders, calls);
     if (then) {
       step = then->position.steps;

@@ -161,7 +161,9 @@ RunDescription run_of(const ordered_json& json) {
 }
 
 const std::pair<const char*, at::ScalarType> state_types[] = {
-    {"float32", at::kFloat}, {"float64", at::kDouble}, {"bfloat16", at::kBFloat16}, {"uint8", at::kByte}};
+    {"float32", at::kFloat}, {"float64", at::kDouble}, {"bfloat16", at::kBFloat16}, {"uint8", at::kByte},
+    {"float16", at::kHalf},  {"int64", at::kLong},     {"int32", at::kInt},         {"int16", at::kShort},
+    {"int8", at::kChar},     {"bool", at::kBool}};
 
 std::string name_of(at::ScalarType type) {
   for (const auto& [name, known] : state_types)
@@ -199,6 +201,14 @@ SavedGroup group_of(const ordered_json& json) {
     for (const auto& state : *states)
       group.states.push_back({state.at("name"), state_type_of(state.at("type")), whole(state.at("grain"))});
   return group;
+}
+
+ordered_json json_of(const SavedModel& model) {
+  return {{"name", model.name}, {"type", model.type}, {"updates", model.updates}};
+}
+
+SavedModel model_of(const ordered_json& json) {
+  return {json.at("name"), json.at("type"), count_of(json.at("updates"))};
 }
 
 ordered_json json_of(const SavedFile& file) {
@@ -280,9 +290,14 @@ std::int64_t Manifest::bytes() const {
   return sum;
 }
 
+bool is_state_type(at::ScalarType type) {
+  return std::ranges::any_of(state_types, [&](const auto& known) { return known.second == type; });
+}
+
 std::string format_manifest(const Manifest& manifest) {
   ordered_json json = {{"checksum", std::string(digits, '0')}, {"version", Manifest::current_version}};
   json["position"] = json_of(manifest.position);
+  for (const SavedModel& model : manifest.models) json["models"].push_back(json_of(model));
   json["chunk_elements"] = manifest.chunk_elements;
   json["files"] = ordered_json::array();
   for (const SavedFile& file : manifest.files) json["files"].push_back(json_of(file));
@@ -317,6 +332,8 @@ Manifest parse_manifest(const std::string& content, const std::string& path) {
     Manifest manifest;
     manifest.version = int(version);
     manifest.position = position_of(json.at("position"));
+    if (const auto models = json.find("models"); models != json.end())
+      for (const auto& model : *models) manifest.models.push_back(model_of(model));
     manifest.chunk_elements = whole(json.at("chunk_elements"));
     for (const auto& file : json.at("files")) manifest.files.push_back(file_of(file));
     for (const auto& group : json.at("groups")) {

@@ -63,6 +63,14 @@ struct SavedGroup {
   std::string optimizer = {};  // whose states they are; empty: of none, or of a manifest that did not say it
 };
 
+/// One of the models whose states lie in a checkpoint (zero/checkpoint/checkpoint_models.h).
+struct SavedModel {
+  std::string name, type;
+  std::int64_t updates = 0;  // of its optimizer
+
+  bool operator==(const SavedModel&) const = default;
+};
+
 struct SavedFile {
   std::string name;
   std::vector<ShardSection> sections;
@@ -76,6 +84,7 @@ struct Manifest {
 
   RunDescription run;
   RunPosition position;
+  std::vector<SavedModel> models = {};  // empty: one without name and type, with the position's updates
   std::int64_t chunk_elements = ShardFormat::default_chunk_elements;
   std::vector<SavedGroup> groups;
   std::vector<SavedFile> files;
@@ -85,6 +94,9 @@ struct Manifest {
   /// Of all shard files.
   std::int64_t bytes() const;
 };
+
+/// Whether checkpoints hold arrays of the type.
+bool is_state_type(at::ScalarType type);
 
 /// The file's text. It begins with a checksum of all the rest. Error where it has more than Manifest::most_bytes.
 std::string format_manifest(const Manifest& manifest);

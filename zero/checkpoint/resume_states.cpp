@@ -93,23 +93,36 @@ void check_same_checkpoint(const SavedStates& saved, Communicator& ranks) {
                           "system that all nodes share"));
 }
 
-/// Brings the checkpoint in a folder into the model, and its position into `position`. Returns what is damaged in it.
+/// Where a run stands that is resumed, and its models, by the checkpoint.
+struct Resumed {
+  RunPosition position;
+  std::vector<SavedModel> models;
+
+  /// Counts go on from those of the checkpoint.
+  void resume(const CheckpointModels& all) const {
+    for (const CheckpointModel& model : all.models)
+      model.states.resume(std::ranges::find(models, model.name, &SavedModel::name)->updates);
+  }
+};
+
+/// Brings the checkpoint in a folder into the models, and where it stands into `resumed`. Returns what is damaged in it.
 /// Collective.
-std::optional<std::string> restore(ModelStates& model, const std::string& folder, FileCalls& calls,
-                                   Communicator& control, RunPosition& position) {
+std::optional<std::string> restore(const CheckpointModels& models, const std::string& folder, FileCalls& calls,
+                                   Communicator& control, Resumed& resumed) {
   std::optional<SavedStates> saved;
   auto damage = agreed_damage_of(control, [&] {
     saved.emplace(calls, folder);
     if (control.rank() == 0) saved->check_files();
-    check_same_tensors(*saved, model);
+    check_same_models(*saved, models);
+    for (const CheckpointModel& model : models.models) check_same_tensors(*saved, model);
   });
   if (damage) return damage;
   check_same_checkpoint(*saved, control);
   damage = agreed_damage_of(control, [&] {
-    check_same_states(*saved, model);
-    restore_states(*saved, model);
+    for (const CheckpointModel& model : models.models) check_same_states(*saved, model);
+    restore_models(*saved, models);
   });
-  if (!damage) position = saved->manifest().position;
+  if (!damage) resumed = {saved->manifest().position, saved->models()};
   return damage;
 }
 
@@ -123,28 +136,29 @@ void clear_way(CheckpointFolders& folders, const Found& found, std::int64_t step
 
 }  // namespace
 
-RunPosition resume_states(ModelStates& model, CheckpointFolders& folders, FileCalls& calls, Communicator& control,
+RunPosition resume_states(const CheckpointModels& models, CheckpointFolders& folders, FileCalls& calls, Communicator& control,
                           const std::string& remedy) {
   const auto begin = std::chrono::steady_clock::now();
+  on_first(control, [&] { folders.take_back(); });
   const Found found = find(folders, control);
   std::int64_t step = std::numeric_limits<std::int64_t>::max();
   std::string why;  // of the newest
-  RunPosition position;
+  Resumed resumed;
   for (;;) {
     step = newest_before(found, step, control);
     if (step < 0) throw InputError(folders.root() + ": no checkpoint there verifies" + why + ": " + remedy);
     check_seen_by_all(folders.path(step), calls, control);
-    const std::optional<std::string> damage = restore(model, folders.path(step), calls, control, position);
+    const std::optional<std::string> damage = restore(models, folders.path(step), calls, control, resumed);
     if (!damage) break;
     if (why.empty()) why = text(" (", *damage, ")");
     if (control.rank() == 0)
       log_error("the checkpoint of step ", step, " does not verify: ", *damage, ". The one before is taken");
   }
-  model.resume(position.updates);
+  resumed.resume(models);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   log_info("resumed after step ", step, ", states read in ", std::fixed, std::setprecision(2), seconds.count(), " s");
   on_first(control, [&] { clear_way(folders, found, step); });
-  return position;
+  return resumed.position;
 }
 
 }  // namespace zero

@@ -56,44 +56,49 @@ void prune(CheckpointFolders& folders, std::int64_t step, std::int64_t keep) {
   }
 }
 
-Manifest manifest_of(ModelStates& model, const RunDescription& run, const RunPosition& position,
+Manifest manifest_of(const CheckpointModels& models, const RunDescription& run, const RunPosition& position,
                      std::int64_t chunk_elements) {
-  ZERO_CHECK(model.mesh().size(axes::model) == 1, "a checkpoint holds full tensors");
   Manifest manifest;
+  for (const CheckpointModel& model : models.models) {
+    ZERO_CHECK(model.states.mesh().size(axes::model) == 1, "a checkpoint holds full tensors");
+    if (!model.name.empty() || !model.type.empty())
+      manifest.models.push_back({model.name, model.type, model.states.steps_done()});
+  }
   manifest.run = run;
   manifest.position = position;
   manifest.chunk_elements = chunk_elements;
-  manifest.groups = saved_groups(model);
+  manifest.groups = saved_groups(models);
   return manifest;
 }
 
 }  // namespace
 
-CheckpointSave::CheckpointSave(ModelStates& model, const RunDescription& run, const RunPosition& position,
+CheckpointSave::CheckpointSave(CheckpointModels models, const RunDescription& run, const RunPosition& position,
                                CheckpointFolders& folders, FileCalls& calls, Communicator& control,
                                const SaveOptions& options)
-    : folders_(folders),
+    : models_(std::move(models)),
+      folders_(folders),
       calls_(calls),
       control_(control),
-      ranks_(model.host()),
+      ranks_(models_.host()),
       rank_(ranks_.rank()),
       options_(options),
-      sections_(sections_of_ranks(model)),
-      manifest_(manifest_of(model, run, position, options.chunk_elements)),
+      sections_(sections_of_ranks(models_)),
+      manifest_(manifest_of(models_, run, position, options.chunk_elements)),
       format_(sections_[std::size_t(rank_)], manifest_.states(), options.chunk_elements),
       folder_(folders.temporary_path(position.steps)) {
   // 1. An empty temporary folder, and the states of now where others follow.
   all_or_none(control_, [&] {
     if (rank_ == 0) folders_.begin(position.steps);
-    model.mesh().ranks().failures().check();
+    for (const CheckpointModel& model : models_.models) model.states.mesh().ranks().failures().check();
     if (HostArena* const copy = options_.copy) {
       ZERO_CHECK(std::int64_t(copy->block_bytes()) >= format_.table_offset(), "the copy of a shard has no room for it");
-      pack_states(model, format_,
+      pack_states(models_, format_,
                   {format_, [&](const ShardChunk& chunk) { return copy->block(0) + chunk.offset; }, {}});
     }
   });
   // 2. Every rank's states, synced.
-  begin([this, &model] { options_.copy ? write_copy() : write_states(model); });
+  begin([this] { options_.copy ? write_copy() : write_states(); });
 }
 
 CheckpointSave::~CheckpointSave() { abandon(); }
@@ -131,10 +136,10 @@ void CheckpointSave::finish() {
   }
 }
 
-void CheckpointSave::write_states(ModelStates& model) {
+void CheckpointSave::write_states() {
   ShardWriter writer(calls_, shard_path(), format_);
   const HostArena chunk(1, static_cast<std::size_t>(format_.largest_chunk_bytes()), MemoryCategory::buffers);
-  pack_states(model, format_,
+  pack_states(models_, format_,
               {format_, [&](const ShardChunk&) { return chunk.block(0); },
                [&](const ShardChunk& of, const std::byte* from) { writer.append(of, from); }});
   mark_ = writer.finish();
@@ -179,9 +184,9 @@ void CheckpointSave::begin(std::function<void()> work) {
 
 std::string CheckpointSave::shard_path() const { return folder_ + "/" + shard_name(rank_); }
 
-void save_checkpoint(ModelStates& model, const RunDescription& run, const RunPosition& position,
+void save_checkpoint(CheckpointModels models, const RunDescription& run, const RunPosition& position,
                      CheckpointFolders& folders, FileCalls& calls, Communicator& control, const SaveOptions& options) {
-  CheckpointSave(model, run, position, folders, calls, control, options).finish();
+  CheckpointSave(std::move(models), run, position, folders, calls, control, options).finish();
 }
 
 }  // namespace zero

@@ -12,8 +12,8 @@
 
 #include "offload/memory/host_arena.h"
 #include "zero/checkpoint/checkpoint_folders.h"
+#include "zero/checkpoint/checkpoint_models.h"
 #include "zero/checkpoint/manifest.h"
-#include "zero/core/model_states.h"
 
 namespace zero {
 
@@ -32,10 +32,10 @@ inline SaveProgress worse_of(SaveProgress a, SaveProgress b) { return std::max(a
 
 class CheckpointSave {
  public:
-  /// Begins the checkpoint of `position`: its empty folder and, with a copy, the states of this moment, which the model
-  /// may change from then on. All but the run outlive the save. `control`: the ranks, with the patience for those that
-  /// write for longer. Collective; throws on all ranks alike.
-  CheckpointSave(ModelStates& model, const RunDescription& run, const RunPosition& position, CheckpointFolders& folders,
+  /// Begins the checkpoint of `position`: its empty folder and, with a copy, the states of this moment, which the models
+  /// may change from then on. States, values, folders, calls and `control` outlive the save. `control`: the ranks, with
+  /// the patience for those that write for longer. Collective; throws on all ranks alike.
+  CheckpointSave(CheckpointModels models, const RunDescription& run, const RunPosition& position, CheckpointFolders& folders,
                  FileCalls& calls, Communicator& control, const SaveOptions& options = {});
   /// Waits for what this rank does, which it does not go on with. What was begun lies in the step's temporary folder.
   ~CheckpointSave();
@@ -61,12 +61,13 @@ class CheckpointSave {
 
  private:
   enum class Part : std::uint8_t { states, name };  // what is under way
-  void write_states(ModelStates& model);
+  void write_states();
   void write_copy();
   void write_name();
   void begin(std::function<void()> work);
   std::string shard_path() const;
 
+  CheckpointModels models_;
   CheckpointFolders& folders_;
   FileCalls& calls_;
   Communicator& control_;
@@ -88,7 +89,7 @@ class CheckpointSave {
 
 /// Writes the checkpoint of `position` while the ranks wait. When it returns, it is there; when it throws, it does on all
 /// ranks (CheckpointSave::go_on()). Each rank holds one chunk of states beside its own. Collective.
-void save_checkpoint(ModelStates& model, const RunDescription& run, const RunPosition& position,
+void save_checkpoint(CheckpointModels models, const RunDescription& run, const RunPosition& position,
                      CheckpointFolders& folders, FileCalls& calls, Communicator& control,
                      const SaveOptions& options = {});
 

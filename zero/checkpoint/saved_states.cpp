@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ranges>
+#include <set>
 
 #include "base/error.h"
 #include "base/files/lookup.h"
@@ -36,6 +38,37 @@ std::vector<TensorSpec> SavedStates::tensors_with(const std::string& weights) co
     for (const FlatTensor& tensor : group.tensors) all.push_back(tensor.spec);
   }
   return all;
+}
+
+std::vector<SavedModel> SavedStates::models() const {
+  if (!manifest_.models.empty()) return manifest_.models;
+  return {{"", "", manifest_.position.updates}};
+}
+
+std::vector<std::string> SavedStates::value_names() const {
+  const std::string prefix = value_prefix;
+  std::vector<std::string> names;
+  for (const auto& [name, place] : places_)
+    if (name.starts_with(prefix)) names.push_back(name.substr(prefix.size()));
+  return names;
+}
+
+CheckpointValues SavedStates::values() {
+  CheckpointValues values;
+  for (const SavedGroup& group : manifest_.groups) {
+    const StateSpec& state = group.states.front();
+    const std::string prefix = value_prefix;
+    if (state.name != value_state) continue;
+    for (const FlatTensor& tensor : group.tensors) {
+      const TensorSpec& spec = tensor.spec;
+      if (!spec.name.starts_with(prefix) || state.bytes(spec.numel()) > manifest_.bytes())
+        throw DamagedCheckpoint(folder_ + ": holds no values under the name " + spec.name);
+      const at::Tensor value = at::empty(spec.shape, state.type);
+      read(spec.name, 0, value.numel(), {{state, value.data_ptr()}});
+      values[spec.name.substr(prefix.size())] = value;
+    }
+  }
+  return values;
 }
 
 ShardReader& SavedStates::reader(int file) {
@@ -98,19 +131,21 @@ void SavedStates::check_files() {
 
 namespace {
 
-/// `kind`: what these groups are, "trained" or "frozen".
-void check_tensors(const std::string& folder, const std::vector<TensorSpec>& held,
+/// `kind`: what these groups of the model are, "trained" or "frozen"; `held`: what the checkpoint holds of the kind.
+void check_tensors(const std::string& folder, const std::vector<TensorSpec>& held, const CheckpointModel& model,
                    const std::vector<ParameterGroup*>& groups, const std::string& kind) {
   const std::string remedy = ": it is of another model, or of one with other parameters frozen";
   std::map<std::string, std::vector<std::int64_t>> stored;
-  for (const TensorSpec& spec : held) stored[spec.name] = spec.shape;
+  for (const TensorSpec& spec : held)
+    if (spec.name.starts_with(model.full(""))) stored[spec.name] = spec.shape;
   for (const ParameterGroup* group : groups)
     for (const FlatTensor& tensor : group->layout().tensors()) {
-      const auto found = stored.find(tensor.spec.name);
+      const std::string name = model.full(tensor.spec.name);
+      const auto found = stored.find(name);
       if (found == stored.end())
-        throw InputError(folder + ": does not hold " + tensor.spec.name + ", which is " + kind + " here" + remedy);
+        throw InputError(folder + ": does not hold " + name + ", which is " + kind + " here" + remedy);
       if (found->second != tensor.spec.shape)
-        throw InputError(folder + ": " + tensor.spec.name + " has another shape there" + remedy);
+        throw InputError(folder + ": " + name + " has another shape there" + remedy);
       stored.erase(found);
     }
   if (!stored.empty())
@@ -119,10 +154,60 @@ void check_tensors(const std::string& folder, const std::vector<TensorSpec>& hel
 
 }  // namespace
 
-void check_same_tensors(const SavedStates& saved, ModelStates& model) {
-  check_tensors(saved.folder(), saved.tensors(), model.units().trained(), "trained");
-  if (model.options().save_frozen && !saved.frozen_tensors().empty())
-    check_tensors(saved.folder(), saved.frozen_tensors(), saved_frozen(model), "frozen");
+void check_same_tensors(const SavedStates& saved, const CheckpointModel& model) {
+  check_tensors(saved.folder(), saved.tensors(), model, model.states.units().trained(), "trained");
+  if (model.states.options().save_frozen && !saved.frozen_tensors().empty())
+    check_tensors(saved.folder(), saved.frozen_tensors(), model, saved_frozen(model.states), "frozen");
+}
+
+namespace {
+
+std::string listed(const std::set<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list.empty() ? "none" : list;
+}
+
+/// The models by name; types where they are known.
+std::map<std::string, std::string> types_of(const auto& models) {
+  std::map<std::string, std::string> types;
+  for (const auto& model : models) types[model.name] = model.type;
+  return types;
+}
+
+std::string told(const std::map<std::string, std::string>& models) {
+  if (models.size() == 1 && models.begin()->first.empty()) return "one model without a name";
+  std::set<std::string> names;
+  for (const auto& [name, type] : models) names.insert(name);
+  return "the models " + listed(names);
+}
+
+/// Of names with parts behind a slash the first ones.
+std::set<std::string> first_parts(const auto& names) {
+  std::set<std::string> parts;
+  for (const std::string& name : names) parts.insert(name.substr(0, name.find('/')));
+  return parts;
+}
+
+}  // namespace
+
+void check_same_models(const SavedStates& saved, const CheckpointModels& models) {
+  const auto there = types_of(saved.models()), here = types_of(models.models);
+  if (!std::ranges::equal(std::views::keys(there), std::views::keys(here)))
+    throw InputError(saved.folder() + ": holds the states of " + told(there) + ", and those of " + told(here) +
+                     " are asked for: load the models that were saved, each by the name that it was saved under");
+  for (const auto& [name, type] : there)
+    if (!type.empty() && !here.at(name).empty() && type != here.at(name))
+      throw InputError(saved.folder() + ": holds the state of a " + type + (name.empty() ? "" : " under the name " + name) +
+                       ", and the model here is a " + here.at(name) +
+                       ": it is another model's. A class that was renamed keeps its states by its former name, which "
+                       "its constructor passes to torch::nn::Module(name)");
+  if (!models.values) return;
+  const std::set<std::string> held = first_parts(saved.value_names()),
+                              wanted = first_parts(std::views::keys(*models.values));
+  if (held != wanted)
+    throw InputError(saved.folder() + ": holds the values " + listed(held) + ", and " + listed(wanted) +
+                     " are asked for: load all values that were saved, and no others");
 }
 
 namespace {
@@ -143,12 +228,12 @@ std::string recorded_optimizer(const SavedStates& saved) {
 
 }  // namespace
 
-void check_same_states(const SavedStates& saved, ModelStates& model) {
-  const std::string wrote_run = recorded_optimizer(saved), runs = model.options().optimizer.name;
-  for (const auto& group : model.groups())
+void check_same_states(const SavedStates& saved, const CheckpointModel& model) {
+  const std::string wrote_run = recorded_optimizer(saved), runs = model.states.options().optimizer.name;
+  for (const auto& group : model.states.groups())
     for (const auto& shard : group->states())
       for (int t = 0; t < int(shard->layout().tensors().size()); ++t) {
-        const std::string& name = shard->layout().spec(t).name;
+        const std::string name = model.full(shard->layout().spec(t).name);
         const std::string &needs = shard->optimizer().name(), &wrote = saved.optimizer_of(name);
         if (!wrote.empty() && wrote != needs)
           refuse_optimizer(saved, wrote + " wrote the states of " + name + ", which " + needs + " is to train now");
@@ -159,63 +244,70 @@ void check_same_states(const SavedStates& saved, ModelStates& model) {
           if (std::find(held.begin(), held.end(), state) == held.end())
             refuse_optimizer(saved, "holds no " + state.name + " of " + name + ", which this run's optimizer needs");
       }
-  for (const KeptArray& array : model.kept())
-    if (array.required && !saved.holds(array.name))
-      throw InputError(saved.folder() + ": holds no " + array.name +
+  for (const KeptArray& array : model.states.kept())
+    if (array.required && !saved.holds(model.full(array.name)))
+      throw InputError(saved.folder() + ": holds no " + model.full(array.name) +
                        ": it is of another model, or of one with other buffers; build the module as it was");
-  for (const SavedStatistic& statistic : saved_statistics(model)) {
-    const bool held = saved.holds(statistic.name);
-    if (statistic.required && !held) refuse_optimizer(saved, "holds no " + statistic.name + ", which is needed here");
+  for (const SavedStatistic& statistic : saved_statistics(model.states)) {
+    const std::string name = model.full(statistic.name);
+    const bool held = saved.holds(name);
+    if (statistic.required && !held) refuse_optimizer(saved, "holds no " + name + ", which is needed here");
     const std::int64_t needs = statistic.values.numel();
-    if (held && saved.numel_of(statistic.name) != needs)
-      throw InputError(text(saved.folder(), ": holds ", saved.numel_of(statistic.name), " numbers of ", statistic.name,
-                            ", and ", needs, " are needed here: it is of another model, or of a version of zero whose ",
-                            "optimizer kept others; begin with its weights"));
+    if (held && saved.numel_of(name) != needs)
+      throw InputError(text(saved.folder(), ": holds ", saved.numel_of(name), " numbers of ", name, ", and ", needs,
+                            " are needed here: it is of another model, or of a version of zero whose optimizer kept "
+                            "others; begin with its weights"));
   }
 }
 
 namespace {
 
 // What lies between the tensors is zeros.
-void restore_chunk(SavedStates& saved, const StateShard& shard, const std::vector<StateSpec>& specs,
-                   const StateChunk& chunk) {
+void restore_chunk(SavedStates& saved, const CheckpointModel& model, const StateShard& shard,
+                   const std::vector<StateSpec>& specs, const StateChunk& chunk) {
   for (std::size_t s = 0; s < specs.size(); ++s)
     std::memset(chunk.states[s], 0, std::size_t(specs[s].bytes(chunk.end - chunk.begin)));
   for (const StateSlice& slice : shard.layout().slices(shard.begin() + chunk.begin, chunk.end - chunk.begin)) {
     std::vector<SavedStates::Wanted> wanted;
     for (std::size_t s = 0; s < specs.size(); ++s)
       wanted.push_back({specs[s], static_cast<std::byte*>(chunk.states[s]) + specs[s].bytes(slice.range_begin)});
-    saved.read(shard.layout().spec(slice.tensor).name, slice.tensor_begin, slice.count, wanted);
+    saved.read(model.full(shard.layout().spec(slice.tensor).name), slice.tensor_begin, slice.count, wanted);
   }
 }
 
 // As they were read from elsewhere, where the checkpoint was written without them.
-void restore_frozen(SavedStates& saved, ModelStates& model) {
+void restore_frozen(SavedStates& saved, const CheckpointModel& model) {
   if (saved.frozen_tensors().empty()) return;
-  SavedWeights source(std::shared_ptr<SavedStates>(std::shared_ptr<void>(), &saved));
-  for (ParameterGroup* group : saved_frozen(model)) group->read(source);
+  SavedWeights source(std::shared_ptr<SavedStates>(std::shared_ptr<void>(), &saved), model.full(""));
+  for (ParameterGroup* group : saved_frozen(model.states)) group->read(source);
 }
 
-void restore_statistics(SavedStates& saved, ModelStates& model) {
-  for (const SavedStatistic& statistic : saved_statistics(model)) {
-    if (!saved.holds(statistic.name)) continue;
-    const at::Tensor values = at::empty({statistic.values.numel()}, statistic.values.scalar_type());
-    saved.read(statistic.name, 0, values.numel(), {{statistic.state(), values.data_ptr()}});
-    statistic.values.copy_(values);
-  }
+/// What the checkpoint does not hold stays as it is.
+void restore_array(SavedStates& saved, const std::string& name, const SavedStatistic& array) {
+  if (!saved.holds(name)) return;
+  const at::Tensor values = at::empty({array.values.numel()}, array.values.scalar_type());
+  saved.read(name, 0, values.numel(), {{array.state(), values.data_ptr()}});
+  array.values.copy_(values);
 }
 
 }  // namespace
 
-void restore_states(SavedStates& saved, ModelStates& model) {
-  for (const auto& group : model.groups())
+void restore_states(SavedStates& saved, const CheckpointModel& model) {
+  for (const auto& group : model.states.groups())
     for (const auto& shard : group->states()) {
       const std::vector<StateSpec> specs = group->visited_states(*shard);
       group->visit_states(*shard, StateAccess::write,
-                          [&](const StateChunk& chunk) { restore_chunk(saved, *shard, specs, chunk); });
+                          [&](const StateChunk& chunk) { restore_chunk(saved, model, *shard, specs, chunk); });
     }
   restore_frozen(saved, model);
-  restore_statistics(saved, model);
+  for (const SavedStatistic& statistic : saved_statistics(model.states))
+    restore_array(saved, model.full(statistic.name), statistic);
+}
+
+void restore_models(SavedStates& saved, const CheckpointModels& models) {
+  for (const CheckpointModel& model : models.models) restore_states(saved, model);
+  for (const SavedStatistic& array : shared_arrays(models)) restore_array(saved, array.name, array);
+  if (models.values) *models.values = saved.values();
 }
 
 }  // namespace zero

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "zero/checkpoint/checkpoint_models.h"
 #include "zero/checkpoint/manifest.h"
 #include "zero/checkpoint/shard_reader.h"
-#include "zero/core/model_states.h"
 
 namespace zero {
 
@@ -26,6 +26,11 @@ class SavedStates {
   /// All tensors whose master weights are there, or whose frozen ones are, in the order of the groups.
   std::vector<TensorSpec> tensors() const { return tensors_with("master"); }
   std::vector<TensorSpec> frozen_tensors() const { return tensors_with("frozen"); }
+  /// The models whose states are there, at least one.
+  std::vector<SavedModel> models() const;
+  /// Names of the owner's values, and the values, read and verified; in host memory.
+  std::vector<std::string> value_names() const;
+  CheckpointValues values();
   bool holds(const std::string& name) const { return places_.contains(name); }
   /// Elements of a tensor that it holds.
   std::int64_t numel_of(const std::string& name) const { return c10::multiply_integers(places_.at(name).shape); }
@@ -74,16 +79,21 @@ class SavedStates {
   int open_file_ = -1;
 };
 
+/// Throws InputError unless the checkpoint is of models with these names and types, and of values with these names.
+void check_same_models(const SavedStates& saved, const CheckpointModels& models);
+
 /// Throws InputError that names the first trained tensor of the model that the checkpoint does not hold, or the other
 /// way round; the same of frozen ones where both save them.
-void check_same_tensors(const SavedStates& saved, ModelStates& model);
+void check_same_tensors(const SavedStates& saved, const CheckpointModel& model);
 
 /// Throws InputError that names the first tensor whose states another optimizer wrote, or the first state or number of the
 /// model's optimizers that the checkpoint does not hold.
-void check_same_states(const SavedStates& saved, ModelStates& model);
+void check_same_states(const SavedStates& saved, const CheckpointModel& model);
 
 /// Fills the states of the model's trained groups that this rank holds, what its optimizers keep, and frozen weights where
-/// both save them; ModelStates::resume() must follow. Holds one chunk beside them.
-void restore_states(SavedStates& saved, ModelStates& model);
+/// both save them; ModelStates::resume() must follow. Holds one chunk besides.
+void restore_states(SavedStates& saved, const CheckpointModel& model);
+/// The same of all models; what is kept of all together is filled, and the owner's values are replaced.
+void restore_models(SavedStates& saved, const CheckpointModels& models);
 
 }  // namespace zero

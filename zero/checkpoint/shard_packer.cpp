@@ -55,23 +55,29 @@ void ShardPacker::finish() const {
   ZERO_CHECK(chunk_ == format_.chunks() && filled_ == 0, "a shard file lacks states");
 }
 
-void pack_states(ModelStates& model, const ShardFormat& format, ShardPacker packer) {
+void pack_states(const CheckpointModels& of, const ShardFormat& format, ShardPacker packer) {
   auto section = format.sections().begin();
-  for (const auto& group : model.groups())
-    for (const auto& shard : group->states()) {
-      if (section->count > 0) pack_section(*group, *shard, *section, packer);
+  const auto pack_whole = [&](const at::Tensor& array) {
+    if (section++->count == 0) return;
+    const at::Tensor values = array.to(at::kCPU).contiguous();
+    packer.append({values.const_data_ptr()}, values.numel());
+  };
+  for (const CheckpointModel& model : of.models) {
+    for (const auto& group : model.states.groups())
+      for (const auto& shard : group->states()) {
+        if (section->count > 0) pack_section(*group, *shard, *section, packer);
+        ++section;
+      }
+    for (const ParameterGroup* group : saved_frozen(model.states)) {
+      group->visit_weights({section->begin, section->count},
+                           [&](const at::Tensor& values) { packer.append({values.const_data_ptr()}, values.numel()); });
       ++section;
     }
-  for (const ParameterGroup* group : saved_frozen(model)) {
-    group->visit_weights({section->begin, section->count},
-                         [&](const at::Tensor& values) { packer.append({values.const_data_ptr()}, values.numel()); });
-    ++section;
+    for (const SavedStatistic& statistic : saved_statistics(model.states)) pack_whole(statistic.values);
   }
-  for (const SavedStatistic& statistic : saved_statistics(model)) {
-    if (section++->count == 0) continue;
-    const at::Tensor values = statistic.values.to(at::kCPU).contiguous();
-    packer.append({values.const_data_ptr()}, values.numel());
-  }
+  for (const SavedStatistic& array : shared_arrays(of)) pack_whole(array.values);
+  if (of.values)
+    for (const auto& [name, value] : *of.values) pack_whole(value);
   packer.finish();
 }
 

@@ -5,8 +5,8 @@
 #include <functional>
 #include <vector>
 
+#include "zero/checkpoint/checkpoint_models.h"
 #include "zero/checkpoint/shard_format.h"
-#include "zero/core/model_states.h"
 
 namespace zero {
 
@@ -33,7 +33,7 @@ class ShardPacker {
   std::int64_t filled_ = 0;  // elements of it
 };
 
-/// Packs this rank's part of the model's states, which is that of the format (zero/checkpoint/state_shares.h).
-void pack_states(ModelStates& model, const ShardFormat& format, ShardPacker packer);
+/// Packs this rank's part of the states, which is that of the format (zero/checkpoint/state_shares.h).
+void pack_states(const CheckpointModels& of, const ShardFormat& format, ShardPacker packer);
 
 }  // namespace zero

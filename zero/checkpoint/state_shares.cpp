@@ -70,51 +70,91 @@ std::vector<ParameterGroup*> saved_frozen(ModelStates& model) {
 
 StateSpec frozen_state(const ParameterGroup& group) { return {"frozen", group.weights().format().type()}; }
 
-std::vector<SavedGroup> saved_groups(ModelStates& model) {
-  std::vector<SavedGroup> groups;
-  for (const auto& group : model.groups())
+namespace {
+
+void add_groups(const CheckpointModel& model, std::vector<SavedGroup>& groups) {
+  const auto add = [&](SavedGroup group) {
+    for (FlatTensor& tensor : group.tensors) tensor.spec.name = model.full(tensor.spec.name);
+    groups.push_back(std::move(group));
+  };
+  for (const auto& group : model.states.groups())
     for (const auto& shard : group->states())
-      groups.push_back({shard->layout().saved_tensors(), shard->layout().numel(), group->visited_states(*shard),
-                        shard->optimizer().name()});
-  for (const ParameterGroup* group : saved_frozen(model))
-    groups.push_back({group->layout().tensors(), group->layout().numel(), {frozen_state(*group)}});
-  for (const SavedStatistic& statistic : saved_statistics(model)) {
-    const std::int64_t numel = statistic.values.numel();
-    groups.push_back({{{{statistic.name, {numel}}, 0, 0}}, numel, {statistic.state()}});
+      add({shard->layout().saved_tensors(), shard->layout().numel(), group->visited_states(*shard),
+           shard->optimizer().name()});
+  for (const ParameterGroup* group : saved_frozen(model.states))
+    add({group->layout().tensors(), group->layout().numel(), {frozen_state(*group)}});
+}
+
+void add_group(const std::string& name, const std::vector<std::int64_t>& shape, const StateSpec& state,
+               std::vector<SavedGroup>& groups) {
+  const TensorSpec tensor{name, shape};
+  groups.push_back({{{tensor, 0, 0}}, tensor.numel(), {state}});
+}
+
+void add_sections(const CheckpointModel& model, int rank, std::vector<ShardSection>& sections) {
+  ModelStates& states = model.states;
+  const MeshShape& mesh = states.mesh().shape();
+  const Place place{mesh.index(rank, states.sharing_axes()), mesh.index(rank, states.replica_axes()),
+                    mesh.size(states.replica_axes())};
+  for (const auto& group : states.groups())
+    for (const auto& shard : group->states())
+      sections.push_back(section_of(*shard, group->layout(), int(sections.size()), place));
+  for (const ParameterGroup* group : saved_frozen(states))
+    sections.push_back(section_of(group->layout(), int(sections.size()), place));
+}
+
+}  // namespace
+
+std::vector<SavedStatistic> shared_arrays(const CheckpointModels& of) {
+  std::vector<SavedStatistic> all;
+  for (const KeptArray& array : of.kept) all.push_back({array.name, array.values, array.required});
+  return all;
+}
+
+std::vector<SavedGroup> saved_groups(const CheckpointModels& of) {
+  std::vector<SavedGroup> groups;
+  for (const CheckpointModel& model : of.models) {
+    add_groups(model, groups);
+    for (const SavedStatistic& statistic : saved_statistics(model.states))
+      add_group(model.full(statistic.name), {statistic.values.numel()}, statistic.state(), groups);
   }
+  for (const SavedStatistic& array : shared_arrays(of))
+    add_group(array.name, {array.values.numel()}, array.state(), groups);
+  if (of.values)
+    for (const auto& [name, value] : *of.values)
+      add_group(value_prefix + name, value.sizes().vec(), {value_state, value.scalar_type()}, groups);
   return groups;
 }
 
-std::vector<std::vector<ShardSection>> sections_of_ranks(ModelStates& model) {
-  const MeshShape& mesh = model.mesh().shape();
-  const std::vector<SavedStatistic> statistics = saved_statistics(model);
+std::vector<std::vector<ShardSection>> sections_of_ranks(const CheckpointModels& of) {
   std::vector<std::vector<ShardSection>> all;
-  for (int rank = 0; rank < mesh.ranks(); ++rank) {
-    const Place place{mesh.index(rank, model.sharing_axes()), mesh.index(rank, model.replica_axes()),
-                      mesh.size(model.replica_axes())};
+  for (int rank = 0; rank < of.models.front().states.mesh().shape().ranks(); ++rank) {
     std::vector<ShardSection>& sections = all.emplace_back();
-    for (const auto& group : model.groups())
-      for (const auto& shard : group->states())
-        sections.push_back(section_of(*shard, group->layout(), int(sections.size()), place));
-    for (const ParameterGroup* group : saved_frozen(model))
-      sections.push_back(section_of(group->layout(), int(sections.size()), place));
-    for (const SavedStatistic& statistic : statistics)
-      sections.push_back({int(sections.size()), 0, rank == 0 ? statistic.values.numel() : 0});
+    const auto add_whole = [&](const at::Tensor& values) {
+      sections.push_back({int(sections.size()), 0, rank == 0 ? values.numel() : 0});
+    };
+    for (const CheckpointModel& model : of.models) {
+      add_sections(model, rank, sections);
+      for (const SavedStatistic& statistic : saved_statistics(model.states)) add_whole(statistic.values);
+    }
+    for (const SavedStatistic& array : shared_arrays(of)) add_whole(array.values);
+    if (of.values)
+      for (const auto& [name, value] : *of.values) add_whole(value);
   }
   return all;
 }
 
-std::vector<std::int64_t> shard_bytes(ModelStates& model) {
+std::vector<std::int64_t> shard_bytes(const CheckpointModels& of) {
   std::vector<std::vector<StateSpec>> states;
-  for (const SavedGroup& group : saved_groups(model)) states.push_back(group.states);
+  for (const SavedGroup& group : saved_groups(of)) states.push_back(group.states);
   std::vector<std::int64_t> bytes;
-  for (std::vector<ShardSection>& sections : sections_of_ranks(model))
+  for (std::vector<ShardSection>& sections : sections_of_ranks(of))
     bytes.push_back(ShardFormat(std::move(sections), states, ShardFormat::default_chunk_elements).bytes());
   return bytes;
 }
 
-std::int64_t checkpoint_bytes(ModelStates& model) {
-  const std::vector<std::int64_t> bytes = shard_bytes(model);
+std::int64_t checkpoint_bytes(const CheckpointModels& of) {
+  const std::vector<std::int64_t> bytes = shard_bytes(of);
   return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
 }
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "zero/checkpoint/checkpoint_models.h"
 #include "zero/checkpoint/manifest.h"
-#include "zero/core/model_states.h"
 
 namespace zero {
 
@@ -23,16 +23,21 @@ std::vector<SavedStatistic> saved_statistics(ModelStates& model);
 std::vector<ParameterGroup*> saved_frozen(ModelStates& model);
 StateSpec frozen_state(const ParameterGroup& group);
 
-/// What a manifest tells of: a group for each optimizer of each trained group, in order, one for each frozen group that is
-/// saved, and one for each statistic.
-std::vector<SavedGroup> saved_groups(ModelStates& model);
+/// Arrays that belong to no model: what is kept of all together, and the owner's values.
+std::vector<SavedStatistic> shared_arrays(const CheckpointModels& of);
+/// The manifest's name of an owner's value, and the name of its one array.
+inline constexpr const char *value_prefix = "value:", *value_state = "value";
 
-/// What each rank writes, by rank: a section per saved group. Statistics are the first one's.
-std::vector<std::vector<ShardSection>> sections_of_ranks(ModelStates& model);
+/// The groups of a manifest. For each model: one for each optimizer of each trained group, in order, one for each frozen
+/// group that is saved, and one for each statistic; then one for each shared array and each value.
+std::vector<SavedGroup> saved_groups(const CheckpointModels& of);
+
+/// What each rank writes, by rank: a section per saved group. The first rank writes statistics, shared arrays and values.
+std::vector<std::vector<ShardSection>> sections_of_ranks(const CheckpointModels& of);
 
 /// Bytes of each rank's shard file, by rank.
-std::vector<std::int64_t> shard_bytes(ModelStates& model);
+std::vector<std::int64_t> shard_bytes(const CheckpointModels& of);
 /// Of all of them.
-std::int64_t checkpoint_bytes(ModelStates& model);
+std::int64_t checkpoint_bytes(const CheckpointModels& of);
 
 }  // namespace zero

@@ -77,6 +77,16 @@ TEST(Manifest, ReadsBackWhatItWrote) {
   EXPECT_EQ(format_manifest(back), format_manifest(manifest));
 }
 
+TEST(Manifest, NamesItsModelsWhereTheyHaveNamesOrTypes) {
+  Manifest manifest = example();
+  EXPECT_EQ(format_manifest(manifest).find("models"), std::string::npos);
+  manifest.models = {{"critic", "CriticImpl", 12}, {"generator", "", 4}};
+  const Manifest back = parse_manifest(format_manifest(manifest), "m.json");
+  EXPECT_EQ(back.models, manifest.models);
+  manifest.models[0].updates = -1;
+  EXPECT_NE(refusal(format_manifest(manifest)), "");
+}
+
 TEST(Manifest, OfARunWithoutStepsThatWerePassedOverSaysNothingOfThem) {
   Manifest manifest = example();
   EXPECT_NE(format_manifest(manifest).find("\"passed\":{\"steps\":[4,11,15]"), std::string::npos);

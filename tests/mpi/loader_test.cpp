@@ -42,6 +42,56 @@ TEST(ShardedLoader, TorchsRandomSamplerGivesEachSampleOnceOnProcessesOfDifferent
   EXPECT_FALSE(second.equal(first));
 }
 
+/// Samples that a draw changes, as an augmentation does.
+class Drawn : public torch::data::datasets::Dataset<Drawn, torch::data::TensorExample> {
+ public:
+  torch::data::TensorExample get(std::size_t index) override {
+    return at::scalar_tensor(double(index), at::kDouble) + at::rand({}, at::kDouble) / 2;
+  }
+  std::optional<std::size_t> size() const override { return samples; }
+};
+
+/// What this process has of two epochs, and of its own draws after each batch. Saves into `states` before batch `stop`, or
+/// goes on from them.
+struct Loop {
+  std::vector<double> seen;
+  NamedTensors loader;
+  at::Tensor generator;
+
+  void run(const World& world, int stop) {
+    auto batches = torch::data::make_data_loader<torch::data::samplers::RandomSampler>(Drawn(), 6);
+    auto sharded = shard(batches, world);
+    if (!loader.empty()) {
+      sharded.load_state(loader);
+      at::detail::getDefaultCPUGenerator().set_state(generator);
+    }
+    while (sharded.epoch() < 2)
+      for (auto& batch : sharded) {
+        for (const auto& sample : batch) seen.push_back(sample.data.item<double>());
+        seen.push_back(at::rand({}, at::kDouble).item<double>());
+        if (--stop > 0) continue;
+        loader = sharded.state();
+        generator = at::detail::getDefaultCPUGenerator().get_state();
+        if (stop == 0) return;
+      }
+  }
+};
+
+// LibTorch's RandomSampler, whose order is of the global generator, which the samples draw from too.
+TEST(ShardedLoader, GoesOnWhereItStoodWithTheSameOrderAndDraws) {
+  const World world = world_of(mpi_world().communicator());
+  for (int stop = 1; stop <= 3; ++stop) {
+    torch::manual_seed(std::uint64_t(5 + world.rank()));
+    Loop undisturbed, stopped;
+    undisturbed.run(world, 0);
+    torch::manual_seed(std::uint64_t(5 + world.rank()));
+    stopped.run(world, stop);
+    torch::manual_seed(99);
+    stopped.run(world, 0);
+    EXPECT_EQ(stopped.seen, undisturbed.seen) << "stopped after batch " << stop;
+  }
+}
+
 TEST(ShardedLoader, EveryProcessKeepsItsOwnRandomNumbers) {
   const World world = world_of(mpi_world().communicator());
   torch::manual_seed(std::uint64_t(world.rank()));

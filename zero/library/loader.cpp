@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "comm/agreement/agreement.h"
 #include "comm/object_collectives.h"
 #include "comm/outcome.h"
 #include "zero/library/world_impl.h"
@@ -102,6 +103,58 @@ void draw_as_main(const World& world, const std::function<void()>& draw) {
   draw();
 }
 
+torch::Tensor random_state() {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  return generator.get_state();
+}
+
+void with_random_state(const World& world, const torch::Tensor& state, const std::function<void()>& body) {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const auto set = [&](const at::Tensor& to) {
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    generator.set_state(to.clone());
+  };
+  const at::Tensor own = random_state();
+  all_or_none(*world.impl().host, [&] {
+    set(state);
+    const auto restored = c10::make_scope_exit([&] { set(own); });
+    body();
+  });
+}
+
+const torch::Tensor& saved_tensor(const NamedTensors& state, const std::string& name) {
+  const auto found = state.find(name);
+  if (found == state.end()) throw InputError("the state that is loaded is none of this kind of loader: it has no " + name);
+  return found->second;
+}
+
+void check_saved_number(const NamedTensors& state, const std::string& name, std::int64_t value) {
+  const auto saved = saved_tensor(state, name).item<std::int64_t>();
+  if (saved != value)
+    throw InputError("the state that is loaded is of a loader with " + name + " = " + std::to_string(saved) +
+                     ", and this one has " + name + " = " + std::to_string(value) +
+                     ": its epoch would go on with other samples");
+}
+
+void throw_shorter_loader(std::int64_t batches) {
+  throw InputError("the state that is loaded stands " + std::to_string(batches) +
+                   " batches behind the end of this loader: give it the loader that it was saved with");
+}
+
+NamedTensors LoaderPosition::state(const std::string& unit) const {
+  const auto number = [](std::int64_t value) { return at::scalar_tensor(value, at::kLong); };
+  return {{"epoch", number(epoch_)}, {unit, number(done_)}, {"ended", number(ended_)}};
+}
+
+void LoaderPosition::load(const NamedTensors& state, const std::string& unit) {
+  const auto number = [&](const std::string& name) { return saved_tensor(state, name).item<std::int64_t>(); };
+  LoaderPosition loaded(number("epoch"), number(unit));
+  loaded.ended_ = number("ended") != 0;
+  loaded.loaded_ = true;
+  *this = loaded;
+}
+
 void throw_no_epochs() {
   throw InputError(
       "set_epoch() has nobody to tell: neither the loader nor anything that zero::shard was given knows epochs; name the "
@@ -109,14 +162,17 @@ void throw_no_epochs() {
       "(torch's RandomSampler draws a new order by itself)");
 }
 
-RowSampler::RowSampler(std::vector<std::size_t> order, const LoaderOptions& options, int rank, int size)
+RowSampler::RowSampler(std::vector<std::size_t> order, const LoaderOptions& options, int rank, int size,
+                       std::size_t first)
     : order_(std::move(order)),
       batch_size_(std::size_t(options.batch_size)),
       drop_last_(options.drop_last),
       rank_(rank),
-      size_(size) {}
+      size_(size),
+      first_(first),
+      next_(first) {}
 
-void RowSampler::reset(std::optional<std::size_t>) { next_ = 0; }
+void RowSampler::reset(std::optional<std::size_t>) { next_ = first_; }
 
 std::optional<std::vector<std::size_t>> RowSampler::next(std::size_t) {
   const std::size_t end = std::min(order_.size(), next_ + batch_size_);

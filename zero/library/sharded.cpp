@@ -51,7 +51,6 @@ void ShardedModel::Impl::keep_buffers() {
     if (buffer.defined() && buffer.numel() > 0)
       kept.push_back({text("buffer:", name, ", ", buffer.scalar_type(), " ", buffer.sizes()),
                       buffer.detach().contiguous().view({-1}).view(at::kByte)});
-  kept.push_back({text("random:", world.size()), {}, /*required=*/false});
 }
 
 void ShardedModel::Impl::take_buffers() {
@@ -68,8 +67,6 @@ void ShardedModel::Impl::drop_step() {
   progress = {.guarded = progress.guarded};
   if (sharded) sharded->drop_step();
 }
-
-KeptArray* ShardedModel::Impl::random_state() { return &sharded->states().kept().back(); }
 
 ShardedModule& ShardedModel::Impl::divided(const char* call) const {
   if (!sharded || !trains)
@@ -200,6 +197,15 @@ StepRates rates_at(double settings_lr, double lr) { return {lr, settings_lr > 0 
 
 }  // namespace
 
+// A loop that ignores Step::taken learns of it here, one that does not is told once for many.
+void ShardedModel::Impl::tell_skipped(const StepResult& result) {
+  if (!result.taken && !skips && world.is_main())
+    log_warning("optimizer.step() updates nothing after step ", sharded->states().steps_done(),
+                ": the norm of the gradient is ", result.norm,
+                ". Steps are skipped until it is finite, without a further warning: look at the loss, and at Step::taken");
+  skips = !result.taken;
+}
+
 Step ShardedModel::Impl::step(double lr) {
   ShardedModule& model = divided("step()");
   if (progress.done == 0) throw InputError("optimizer.step() without a backward() before it");
@@ -208,6 +214,7 @@ Step ShardedModel::Impl::step(double lr) {
   const bool guarded = progress.guarded;
   progress = {.guarded = guarded};
   const StepResult result = model.update(rates_at(optimizer.lr, lr), max_norm, total);
+  tell_skipped(result);
   if (options.buffers == Buffers::of_main) share_buffers(*module, mesh.ranks());
   return {result.taken, result.norm};
 }
@@ -292,10 +299,11 @@ void ShardedModel::for_each_gradient(const Visit& visit) {
 }
 
 const World& ShardedModel::world() const { return impl_->world; }
-int ShardedModel::stage() const {
+int ShardedModel::stage() const { return impl_->stage(); }
+int ShardedModel::Impl::stage() const {
   StatesOptions states;
-  states.plan = ShardPlan::for_stage(impl_->options.stage);
-  return plan_on(impl_->mesh.shape(), states).stage();
+  states.plan = ShardPlan::for_stage(options.stage);
+  return plan_on(mesh.shape(), states).stage();
 }
 
 namespace {
@@ -321,6 +329,19 @@ Step ShardedOptimizer::step(double lr) {
 double ShardedOptimizer::lr() const { return model_of(model_)->optimizer.lr; }
 std::int64_t ShardedOptimizer::steps_taken() const {
   return model_of(model_)->divided("steps_taken()").states().steps_done();
+}
+NamedTensors ShardedOptimizer::states(const std::string& parameter) const {
+  return model_of(model_)->optimizer_states(parameter);
+}
+void ShardedOptimizer::set_states(const std::string& parameter, const NamedTensors& states) {
+  model_of(model_)->set_optimizer_states(parameter, states);
+}
+void ShardedOptimizer::set_steps_taken(std::int64_t steps) {
+  if (steps < 0) throw InputError(text("set_steps_taken(", steps, "): at least 0"));
+  const auto model = model_of(model_);
+  ModelStates& states = model->divided("set_steps_taken()").states();
+  meet(model->world, Phase::load);
+  states.resume(steps);
 }
 
 }  // namespace zero

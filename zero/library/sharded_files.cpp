@@ -7,13 +7,11 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "comm/agreement/agreement.h"
-#include "comm/object_collectives.h"
 #include "models/formats/safetensors.h"
 #include "models/formats/safetensors_writer.h"
-#include "zero/checkpoint/resume_states.h"
-#include "zero/checkpoint/save_checkpoint.h"
 #include "zero/core/buffers/flat_storage.h"
 #include "zero/library/sharded_impl.h"
+#include "zero/library/state_files.h"
 #include "zero/library/world_impl.h"
 #include "zero/modules/deferred_weights.h"
 
@@ -95,35 +93,9 @@ void allocate(const at::Tensor& tensor, at::Device device) {
   point_at(tensor, at::empty(tensor.sizes(), at::TensorOptions().dtype(tensor.scalar_type()).device(device)));
 }
 
-/// The generators that a process draws from, as bytes, one behind the other.
-at::Tensor random_state(at::Device device) {
-  std::vector<at::Tensor> states{at::detail::getDefaultCPUGenerator().get_state()};
-  if (device.is_cuda()) states.push_back(at::globalContext().defaultGenerator(device).get_state());
-  return at::cat(states).view({-1});
-}
-
-void set_random_state(at::Device device, const at::Tensor& state) {
-  at::Generator host = at::detail::getDefaultCPUGenerator();
-  const std::int64_t bytes = host.get_state().numel();
-  host.set_state(state.narrow(0, 0, bytes).clone());
-  if (!device.is_cuda()) return;
-  at::Generator generator = at::globalContext().defaultGenerator(device);
-  generator.set_state(state.narrow(0, bytes, state.numel() - bytes).clone());
-}
-
-/// On the ranks by which modules gather: where another process computes meanwhile, both calls are told of at once. On
-/// those that files are agreed on by each would wait for the other until the deadline.
-void meet(const World& world, Phase phase) { world.impl().ranks->barrier({phase}); }
-
-/// Of all processes, by rank.
-at::Tensor gather_random_states(const World& world) {
-  const at::Tensor own = random_state(world.device());
-  const at::Tensor all = at::empty({own.numel() * world.size()}, at::kByte);
-  world.impl().host->all_gather_into(all, own);
-  return all;
-}
-
 }  // namespace
+
+void meet(const World& world, Phase phase) { world.impl().ranks->barrier({phase}); }
 
 std::unique_ptr<WeightSource> ShardedModel::Impl::values_of_deferred(const ModuleUnits& units, std::uint64_t seed) {
   if (initial_file) return std::make_unique<FileWeights>(*initial_file);
@@ -183,58 +155,17 @@ void ShardedModel::load(const std::string& path) {
 }
 
 void ShardedModel::save_state(const std::string& folder) {
-  ShardedModule& model = impl_->divided("save_state()");
-  if (impl_->progress.done > 0)
-    throw InputError("save_state() in the middle of a step: after optimizer.step(), which its gradients belong to");
-  const World& world = impl_->world;
-  meet(world, Phase::save);
-  impl_->keep_buffers();
-  KeptArray* kept = impl_->random_state();
-  kept->values = gather_random_states(world);
-  FileCalls calls;
-  CheckpointFolders folders(calls, folder);
-  RunDescription run;
-  run.ranks = world.size();
-  run.stage = stage();
-  const std::int64_t steps = model.states().steps_done();
-  RunPosition position;
-  position.steps = position.updates = steps;
-  try {
-    save_checkpoint(model.states(), run, position, folders, calls, *world.impl().control);
-  } catch (const Error&) {
-    if (world.is_main()) folders.discard(steps);  // it would fill the disk further
-    throw;
-  }
+  impl_->divided("save_state()");
+  CheckpointValues none;
+  save_state_of({{"", impl_}}, none, impl_->world, folder, "save_state()");
 }
 
 std::int64_t ShardedModel::load_state(const std::string& folder) {
-  ShardedModule& model = impl_->divided("load_state()");
-  const World& world = impl_->world;
-  meet(world, Phase::load);
-  FileCalls calls;
-  CheckpointFolders folders(calls, folder);
-  impl_->drop_step();
-  impl_->keep_buffers();
-  KeptArray* kept = impl_->random_state();
-  kept->values = gather_random_states(world);
-  const RunPosition position =
-      resume_states(model.states(), folders, calls, *world.impl().control,
-                    "train from the beginning, or name the folder that save_state() was given, no step's in it");
-  model.weights_changed();
-  impl_->take_buffers();
-  const std::int64_t bytes = kept->values.numel() / world.size();
-  set_random_state(world.device(), kept->values.narrow(0, world.rank() * bytes, bytes));
-  return position.updates;
+  impl_->divided("load_state()");
+  CheckpointValues none;
+  return load_state_of({{"", impl_}}, none, impl_->world, folder, "load_state()");
 }
 
-bool ShardedModel::has_state(const std::string& folder) const {
-  const World& world = impl_->world;
-  bool found = false;
-  world.on_main([&] {
-    FileCalls calls;
-    found = !CheckpointFolders(calls, folder).steps().empty();
-  });
-  return broadcast_number(*world.impl().ranks, found, 0) != 0;
-}
+bool ShardedModel::has_state(const std::string& folder) const { return has_state_in(folder, impl_->world); }
 
 }  // namespace zero

@@ -34,6 +34,7 @@ struct ShardedModel::Impl {
   StepProgress progress;
   bool draws_are_checked = false;
   std::unique_ptr<SafetensorsFile> initial_file;  // of a module on Meta that is not divided yet
+  bool skips = false;  // the last step was skipped
 
   Impl(std::shared_ptr<torch::nn::Module> module, const World& world, const ShardOptions& options);
   /// Divides the states, or the parameters alone where the model is not trained. Collective.
@@ -47,6 +48,8 @@ struct ShardedModel::Impl {
   ShardedModule& divided(const char* call) const;
   void backward(const torch::Tensor& loss, std::optional<double> weight);
   Step step(double lr);
+  /// Warns of the first of the steps in a row that are not taken.
+  void tell_skipped(const StepResult& result);
   /// The module's units as this process may shard them. InputError where it may not.
   ModuleUnits checked_units() const;
   /// InputError where processes have other options, another optimizer or parameters of another type than the first one.
@@ -57,14 +60,21 @@ struct ShardedModel::Impl {
   /// Of the micro-batches of the step, over all processes. InputError where it is 0; the step is given up. Collective.
   double total_weight();
   double above_0(double weight);
-  /// Names what checkpoints hold beside the states: the buffers as they are now, and random numbers, to be filled in.
+  /// Names what checkpoints hold besides the states: the buffers as they are now.
   void keep_buffers();
   /// After a checkpoint was read: buffers whose bytes are not one row of memory get theirs.
   void take_buffers();
   /// Gives up the step's micro-batches so far.
   void drop_step();
-  /// What checkpoints hold of the processes' random numbers: of as many processes.
-  KeptArray* random_state();
+  /// As ShardedOptimizer::states() and set_states().
+  NamedTensors optimizer_states(const std::string& parameter) const;
+  void set_optimizer_states(const std::string& parameter, const NamedTensors& named) const;
+  /// As ShardedModel::stage().
+  int stage() const;
 };
+
+/// On the ranks by which modules gather: where another process computes meanwhile, both calls are told of at once. On
+/// those that files are agreed on by each would wait for the other until the deadline. Collective.
+void meet(const World& world, Phase phase);
 
 }  // namespace zero

@@ -106,8 +106,12 @@ void World::Impl::explain_failures(const std::string& explanation) {
   if (job) job->explain_failures(explanation);
 }
 
-World world_of(Communicator& ranks) {
+World world_of(Communicator& ranks, std::shared_ptr<FileCalls> files) {
   auto impl = std::make_shared<World::Impl>();
+  if (files) {
+    impl->state_folders = std::make_unique<StateFolders>(*files);
+    impl->files = std::move(files);
+  }
   impl->ranks = impl->host = impl->control = &ranks;
   impl->local_rank = ranks.rank();
   return World(std::move(impl));

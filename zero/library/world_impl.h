@@ -3,9 +3,11 @@
 #include <memory>
 #include <string>
 
+#include "base/files/file_calls.h"
 #include "comm/mesh/mesh.h"
 #include "comm/world/job.h"
 #include "zero/library/include/zero/world.h"
+#include "zero/library/state_folders.h"
 
 namespace zero {
 
@@ -34,6 +36,9 @@ struct World::Impl {
   int models = 0;              // that were sharded
   double backward_weight = 1;  // of the backward under way
 
+  std::shared_ptr<FileCalls> files = std::make_shared<FileCalls>();  // that states are written and read by
+  std::unique_ptr<StateFolders> state_folders = std::make_unique<StateFolders>(*files);  // the main process's
+
   static CallTag tag(WorldCall call) { return {Phase::other, int(call)}; }
   /// The communicators know the names of calls from now on.
   void name_calls();
@@ -44,8 +49,8 @@ struct World::Impl {
   void explain_failures(const std::string& explanation);
 };
 
-/// A world of these ranks, which outlive it: for tests.
-World world_of(Communicator& ranks);
+/// A world of these ranks, which outlive it: for tests. `files`: null: the system's.
+World world_of(Communicator& ranks, std::shared_ptr<FileCalls> files = nullptr);
 
 /// The rows of all processes, without a graph. Collective.
 at::Tensor gather_rows(const World& world, const at::Tensor& rows, const std::vector<std::int64_t>& counts,

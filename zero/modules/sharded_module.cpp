@@ -140,8 +140,8 @@ void ShardedModule::check_parameters() const {
         throw InputError("parameter " + parameter.parts.front().name +
                          (parameter.trainable ? " was frozen" : " was unfrozen") +
                          " after the module was sharded (set_requires_grad()): its group would be trained as before. "
-                         "Freeze and unfreeze before sharding; what is frozen while another model has its backward is "
-                         "unfrozen again before its own");
+                         "Freeze and unfreeze before sharding; while another model has its backward, "
+                         "auto frozen = model.freeze() freezes this one to the end of its scope");
   for (const auto& parameter : module_.named_parameters())
     if (parameter.value().defined() && !known.contains(parameter.value().unsafeGetTensorImpl()))
       throw InputError("parameter " + parameter.key() +

@@ -13,4 +13,10 @@ inline void on_ranks(int ranks, const std::function<void(const World&)>& body) {
   SimWorld(ranks).run([&](Communicator& communicator, int) { body(world_of(communicator)); });
 }
 
+/// The same where each rank's states are written and read by the calls that `files` makes for it.
+inline void on_ranks(int ranks, const std::function<std::shared_ptr<FileCalls>(int rank)>& files,
+                     const std::function<void(const World&)>& body) {
+  SimWorld(ranks).run([&](Communicator& communicator, int rank) { body(world_of(communicator, files(rank))); });
+}
+
 }  // namespace zero::testing

@@ -316,6 +316,145 @@ TEST(RowLoader, AnEpochThatWasLeftEarlyBeginsAgain) {
   });
 }
 
+// Without set_epoch() a loop that came to its end is followed by the next epoch.
+TEST(RowLoader, GoesFromEpochToEpoch) {
+  on_worlds(2, [](const World& world) {
+    auto loader = make_data_loader(stacked(Numbers(6)), world, {.batch_size = 6, .shuffle = true, .seed = 3});
+    for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
+      EXPECT_EQ(loader.epoch(), epoch);
+      for (auto& batch : loader) {
+        const auto order = shuffled_order(6, 3, epoch);
+        EXPECT_EQ(numbers_of(world.gather_for_metrics(batch.target) / 10),
+                  std::vector<std::int64_t>(order.begin(), order.end()));
+      }
+    }
+  });
+}
+
+/// The targets of `loader`'s epochs below 2, of all processes; stops and saves before batch `stop`, 0: never.
+template <typename Loader>
+std::vector<std::int64_t> targets_of(const World& world, Loader& loader, int stop, NamedTensors& state) {
+  std::vector<std::int64_t> targets;
+  for (auto epoch = loader.epoch(); epoch < 2; ++epoch) {
+    loader.set_epoch(epoch);
+    for (auto& batch : loader) {
+      const std::vector<std::int64_t> all = numbers_of(world.gather_for_metrics(batch.target));
+      targets.insert(targets.end(), all.begin(), all.end());
+      if (--stop != 0) continue;
+      state = loader.state();
+      return targets;
+    }
+  }
+  return targets;
+}
+
+template <typename MakeLoader>
+void expect_to_go_on(const MakeLoader& make) {
+  for (const int size : {1, 2, 3})
+    on_worlds(size, [&](const World& world) {
+      NamedTensors state;
+      auto&& whole = make(world);
+      const std::vector<std::int64_t> undisturbed = targets_of(world, whole, 0, state);
+      EXPECT_EQ(undisturbed.size(), 20u);
+      for (int stop = 1; stop <= 6; ++stop) {
+        auto&& first = make(world);
+        std::vector<std::int64_t> targets = targets_of(world, first, stop, state);
+        auto&& second = make(world);
+        second.load_state(state);
+        const std::vector<std::int64_t> rest = targets_of(world, second, 0, state);
+        targets.insert(targets.end(), rest.begin(), rest.end());
+        EXPECT_EQ(targets, undisturbed) << size << " processes, stopped after batch " << stop;
+      }
+    });
+}
+
+TEST(RowLoader, GoesOnWhereItStood) {
+  for (const int workers : {0, 2})
+    expect_to_go_on([&](const World& world) {
+      return make_data_loader(stacked(Numbers(10)), world,
+                              {.batch_size = 4, .shuffle = true, .seed = 3, .workers = workers});
+    });
+}
+
+TEST(ShardedLoader, GoesOnWhereItStood) {
+  std::vector<ShuffledSampler> orders;
+  orders.reserve(100);
+  std::mutex mutex;
+  expect_to_go_on([&](const World& world) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    ShuffledSampler& order = orders.emplace_back(10, 7);
+    return shard(torch::data::make_data_loader(stacked(Numbers(10)), order, 4), world, order);
+  });
+}
+
+// The samples that are left are those that were not read, whatever the batches.
+TEST(RowLoader, GoesOnWithBatchesOfAnotherSizeAndReadsNoSampleTwice) {
+  on_worlds(2, [](const World& world) {
+    NamedTensors state;
+    auto first = make_data_loader(stacked(Numbers(10)), world, {.batch_size = 4});
+    targets_of(world, first, 1, state);
+    const Numbers numbers(10);
+    auto second = make_data_loader(stacked(numbers), world, {.batch_size = 3});
+    second.load_state(state);
+    second.set_epoch(0);
+    for (auto& batch : second) (void)batch;
+    if (world.is_main()) EXPECT_THAT(numbers.read(), ElementsAre(4, 5, 7, 8));
+    EXPECT_EQ(second.epoch(), 1);
+  });
+}
+
+// Saved between two epochs; a loop over the epoch that has ended has nothing left, one over another has all.
+TEST(RowLoader, AnEpochThatHadEndedIsDone) {
+  on_worlds(1, [](const World& world) {
+    const auto make = [&] { return make_data_loader(stacked(Numbers(4)), world, {.batch_size = 2}); };
+    const auto batches_of = [](auto& loader) {
+      int batches = 0;
+      for (auto& batch : loader) batches += int(batch.data.size(0) > 0);
+      return batches;
+    };
+    auto ended = make();
+    EXPECT_EQ(batches_of(ended), 2);
+    auto loader = make();
+    loader.load_state(ended.state());
+    EXPECT_EQ(loader.epoch(), 1);
+    loader.set_epoch(0);
+    EXPECT_EQ(batches_of(loader), 0);
+    EXPECT_EQ(batches_of(loader), 2);
+    EXPECT_EQ(loader.epoch(), 2);
+    loader.load_state(ended.state());
+    loader.set_epoch(3);
+    EXPECT_EQ(batches_of(loader), 2);
+    loader.load_state(ended.state());
+    EXPECT_EQ(batches_of(loader), 2);
+    EXPECT_EQ(loader.epoch(), 2);
+  });
+}
+
+TEST(RowLoader, RefusesTheStateOfOtherSamples) {
+  on_worlds(1, [](const World& world) {
+    const auto state = make_data_loader(Numbers(4), world, {.batch_size = 2, .seed = 1}).state();
+    const auto refusal = [&](const LoaderOptions& options, std::size_t samples) {
+      auto loader = make_data_loader(Numbers(samples), world, options);
+      return message_of<InputError>([&] { loader.load_state(state); });
+    };
+    EXPECT_THAT(refusal({.batch_size = 2, .seed = 1}, 5), HasSubstr("of a loader with samples = 4, and this one has samples = 5"));
+    EXPECT_THAT(refusal({.batch_size = 2, .seed = 2}, 4), HasSubstr("seed = 1"));
+    EXPECT_THAT(refusal({.batch_size = 2, .shuffle = true, .seed = 1}, 4), HasSubstr("shuffle = 0"));
+    std::vector<at::Tensor> batches(3, at::arange(2));
+    auto longer = shard(batches, world);
+    for (auto& batch : longer) (void)batch;
+    batches.pop_back();
+    const NamedTensors of_longer{{"epoch", at::zeros({}, at::kLong)},
+                                 {"batches", at::full({}, 3, at::kLong)},
+                                 {"ended", at::zeros({}, at::kLong)},
+                                 {"draws", longer.state().at("draws")}};
+    auto shorter = shard(batches, world);
+    shorter.load_state(of_longer);
+    EXPECT_THAT(message_of<InputError>([&] { shorter.begin(); }), HasSubstr("stands 1 batches behind the end"));
+    EXPECT_THAT(message_of<InputError>([&] { shorter.load_state(state); }), HasSubstr("it has no batches"));
+  });
+}
+
 TEST(RowLoader, RefusesOptionsThatMakeNoSenseAndDatasetsThatDiffer) {
   on_worlds(2, [](const World& world) {
     EXPECT_THAT(message_of<InputError>([&] { make_data_loader(Numbers(4), world, {.batch_size = 0}); }),

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include <zero/optimizers.h>
+#include <zero/safetensors.h>
 #include <zero/world.h>
 
 namespace zero {
@@ -78,8 +79,23 @@ class Accumulation {
   std::unique_ptr<Impl> impl_;
 };
 
+/// While it lives, the parameters that ShardedModel::freeze() found to take gradients take none.
+class [[nodiscard]] Frozen {
+ public:
+  Frozen(Frozen&&) noexcept = default;
+  Frozen& operator=(Frozen&&) = delete;
+  ~Frozen();
+
+ private:
+  friend class ShardedModel;
+  explicit Frozen(std::vector<torch::Tensor> thawed);
+  std::vector<torch::Tensor> thawed_;
+};
+
 struct Step {
-  bool taken = false;    // false: micro-batches are still to come, or a gradient was not finite and nothing was updated
+  /// False: micro-batches are still to come, or a gradient was not finite and nothing was updated. The first of such steps
+  /// in a row is a warning in the log.
+  bool taken = false;
   double grad_norm = 0;  // of the whole gradient, before clipping
 };
 
@@ -97,6 +113,17 @@ class ShardedOptimizer {
   /// Of the settings: what step(lr) was given counts for that step alone.
   double lr() const;
   std::int64_t steps_taken() const;
+
+  /// What the optimizer keeps of a parameter, by name, in host memory, as it is stored: AdamW's "exp_avg" and "exp_avg_sq"
+  /// in the parameter's shape, AdamW's in 8 bits flat, and numbers of the whole tensor (Adafactor's "row_var"). Of the
+  /// parameter "": numbers of all parameters together (Prodigy's "d"). InputError where the optimizer has no such
+  /// parameter. Collective.
+  NamedTensors states(const std::string& parameter) const;
+  /// Replaces the states that are named; the others stay. All processes pass the same. InputError where a name or a number
+  /// of elements is another than states() has. Collective.
+  void set_states(const std::string& parameter, const NamedTensors& states);
+  /// Bias corrections follow from it. Collective.
+  void set_steps_taken(std::int64_t steps);
 
  private:
   friend class ShardedModel;
@@ -137,19 +164,29 @@ class ShardedModel {
   void for_each_parameter(const Visit& visit);
   void for_each_gradient(const Visit& visit);
 
+  /// While the result lives, no parameter takes a gradient: another model's backward passes through this one, as a
+  /// generator's does through its critic. Not during this model's own backward().
+  Frozen freeze();
+
   /// Parameters and buffers as one safetensors file, written by the main process; read into every process's part, where an
   /// optimizer begins anew. Collective.
   void save(const std::string& path);
   void load(const std::string& path);
+  /// Gives parameters and buffers these values; the optimizer goes on with its states. `strict`: all of them, else those
+  /// that are named. All processes pass the same, as for_each_parameter() leaves it on each. InputError where a name, a
+  /// shape or a kind of type differs, or a process passes other values; then nothing has changed. Collective.
+  void load(const NamedTensors& tensors, bool strict = true);
   /// All that training needs to go on: parameters, frozen ones too, buffers, optimizer, the random numbers of each process,
-  /// steps done. A folder that is complete or not there, made with those above it; the newest two are kept. One of the same
-  /// step is replaced; those of later steps, of a program that began anew, are set aside as step-NNNNNNNN.later. load_state()
-  /// reads the newest into any number of processes and any stage (random numbers into as many processes alone), and returns
-  /// the steps done. Collective.
+  /// steps done. A folder that is complete or not there at every instant, made with those above it; the newest two are kept.
+  /// One of the same step is replaced; those of later steps, of a program that began anew, are set aside as
+  /// step-NNNNNNNN.later. load_state() reads the newest into any number of processes and any stage (random numbers into as
+  /// many processes alone), and returns the steps done. zero::Checkpoint keeps several models together, and values.
+  /// InputError where the folder holds another model's state, or another program works in it. Collective.
   void save_state(const std::string& folder);
   std::int64_t load_state(const std::string& folder);
   /// Whether the main process finds one there, complete as far as names tell. Not there are a folder that does not exist, and
-  /// what a run left that was killed before it had written its first state. Collective.
+  /// what a run left that was killed before it had written its first state. InputError where another program works in the
+  /// folder. Collective.
   bool has_state(const std::string& folder) const;
 
   /// For people: units with their sizes, and the bytes that a process holds between steps at each stage.
@@ -162,6 +199,7 @@ class ShardedModel {
   struct Impl;
 
  protected:
+  friend class Checkpoint;
   friend class ShardedOptimizer;
   /// Divides the parameters if nothing has.
   void prepare();

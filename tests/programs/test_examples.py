@@ -6,6 +6,7 @@ usage: test_examples.py BIN_DIR TESTS_DATA [-k NAME]
 import json
 import os
 import re
+import shutil
 import subprocess
 
 import checks
@@ -45,7 +46,7 @@ def check_own_loop(args, folder):
 def check_errors(args, folder):
     """Told once and with one exit code, with World::run() and without: what all processes throw, and what one throws."""
     for ranks in (0, 1, 3):
-        for program in ("own_loop", "resnet18", "dit", "lora_own_model"):
+        for program in ("own_loop", "resnet18", "dit", "lora_own_model", "gan"):
             start = checks.mpirun(ranks) if ranks else []
             done = subprocess.run(start + [args.bin + "/" + program, "/nowhere"], cwd=folder, env=checks.environment(), capture_output=True, text=True, timeout=100)
             assert done.returncode == 2, (program, ranks, done.returncode, done.stderr)
@@ -74,6 +75,22 @@ def check_lora_own_model(args, folder):
         same_lines(run(ranks, [args.bin + "/lora_own_model", DIGITS], folder), expected_of("lora_own_model"), 0.02)
     assert sorted(read_safetensors(os.path.join(folder, "adapters.safetensors"))) == [
         f"{layer}.lora_{part}" for layer in ("first", "second", "third") for part in "ab"]
+
+
+def check_gan(args, folder):
+    """Undisturbed, and stopped in the middle of an epoch: the lines are the same, and nothing else is on standard output."""
+    expected = expected_of("gan")
+    for ranks in (0, 1, 2):
+        lines = []
+        for part, batches in enumerate(("0", "14", "3", "0")):
+            states = os.path.join(folder, "gan-states")
+            if part < 2 and os.path.isdir(states):
+                shutil.rmtree(states)
+            lines.append(run(ranks, [args.bin + "/gan", DIGITS, batches], folder))
+        undisturbed, stopped = lines[0], "".join(lines[1:])
+        same_lines(undisturbed, expected, 0.02)
+        assert stopped == undisturbed, (ranks, undisturbed, stopped)
+    assert all(name.startswith("body.") for name in read_safetensors(os.path.join(folder, "generator.safetensors")))
 
 
 def check_resnet18(args, folder):

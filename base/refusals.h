@@ -1,5 +1,5 @@
 #pragma once
-// Refusals that LibTorch throws for this project, as errors of its own class: known again by how they begin.
+// Refusals that LibTorch throws for this project, as errors of its own class: known again by these words.
 
 namespace zero {
 

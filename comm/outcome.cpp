@@ -21,7 +21,7 @@ Outcome outcome_of(const std::function<void()>& work) {
     return {true, ExitCode::failure, text("internal error: ", e.what()), false};
   } catch (const c10::Error& e) {
     const std::string message = e.what_without_backtrace();
-    const bool refused = message.starts_with(no_raw_pointer);
+    const bool refused = message.find(no_raw_pointer) != std::string::npos;
     return {true, refused ? ExitCode::bad_input : ExitCode::failure, message, !refused};
   } catch (const std::exception& e) {
     return {true, ExitCode::failure, e.what(), true};

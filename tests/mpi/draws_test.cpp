@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <optional>
+
 #include "tests/mpi/mpi_world.h"
 #include "zero/library/include/zero/sharded.h"
 #include "zero/library/world_impl.h"

@@ -292,9 +292,11 @@ at::Tensor DeferredTape::values(const DeferredTensor& wanted, std::uint32_t seed
     for (const Impl::Place& place : step.made)
       for_each_tensor(stack[place.value], [&](std::int64_t element, const at::Tensor& made) {
         if (element != place.element) return;
-        const at::Tensor laid_out = at::empty_strided(place.tensor.sizes, place.tensor.strides, place.tensor.type);
-        const bool as_it_is = made.strides() == laid_out.strides() && made.storage_offset() == place.tensor.offset;
-        storages.insert_or_assign(place.tensor.storage, (as_it_is ? made : laid_out.copy_(made)).storage());
+        const DeferredTensor& want = place.tensor;
+        const bool as_it_is = made.strides() == at::IntArrayRef(want.strides) && made.storage_offset() == want.offset;
+        const at::Tensor laid_out =
+            as_it_is ? made : at::empty_strided(want.sizes, want.strides, want.type).copy_(made);
+        storages.insert_or_assign(want.storage, laid_out.storage());
       });
   }
   return real(wanted);

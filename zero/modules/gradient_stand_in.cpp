@@ -10,6 +10,7 @@ namespace {
 class Refusal final : public ParameterWatcher {
  public:
   void before_read(const std::string& operation, const std::vector<int>&) override {
+    if (operation == "aten::detach") return;  // as zero_grad() does
     throw InputError(
         operation +
         " uses parameter.grad() of a sharded model, which holds no gradient. model.optimizer(...) replaces "

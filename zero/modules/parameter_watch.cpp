@@ -57,8 +57,10 @@ class Uses {
                 "zero::bf16}, or leave precision out");
   }
   void tell(const std::string& operation) const {
+    for (const Use& use : uses_)  // what an optimizer of LibTorch reads says more than what it writes to
+      if (!use.writes) use.watcher->before_read(operation, use.groups);
     for (const Use& use : uses_)
-      use.writes ? use.watcher->before_write(operation, use.groups) : use.watcher->before_read(operation, use.groups);
+      if (use.writes) use.watcher->before_write(operation, use.groups);
   }
 
  private:

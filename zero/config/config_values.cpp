@@ -93,6 +93,15 @@ std::string default_text(const ConfigKey& key) {
   return value ? "`" + toml_text(*value) + "`" : "none";
 }
 
+/// Whether lora.adapter gives the key's value. A page with this section's own value would contradict the adapter.
+bool is_given_by_adapter(const Config& config, const ConfigKey& key) {
+  if (key.section != "lora" || !config.lora || config.lora->adapter.empty()) return false;
+  for (const char* name :
+       {"r", "lora_alpha", "lora_dropout", "target_modules", "modules_to_save", "use_rslora", "use_dora"})
+    if (key.name == std::string(name)) return true;
+  return false;
+}
+
 }  // namespace
 
 std::string type_name(const Field& field) {
@@ -135,7 +144,7 @@ std::string resolved_toml(const Config& config) {
   Config values = config;
   std::string page, section;
   for (const ConfigKey& key : config_keys()) {
-    if ((key.section == "lora" && !config.lora) || !is_read(config, key)) continue;
+    if ((key.section == "lora" && !config.lora) || !is_read(config, key) || is_given_by_adapter(config, key)) continue;
     if (key.section != section) {
       if (section == "optimizer") page += groups_toml(config.optimizer);
       page += (section.empty() ? "[" : "\n[") + key.section + "]\n";

@@ -151,6 +151,13 @@ TEST(Config, OptimizersHaveSettingsAndDefaultsOfTheirOwn) {
   EXPECT_THAT(resolved, Not(HasSubstr("betas")));
 }
 
+TEST(Config, AnAdapterGivesItsSettingsItself) {
+  const std::string resolved = resolved_toml(parse_config(least, "c.toml", {"lora.adapter=somewhere"}));
+  EXPECT_THAT(resolved, HasSubstr("adapter = \"somewhere\""));
+  for (const char* key : {"lora.r", "lora.lora_alpha", "lora.target_modules", "lora.use_dora"})
+    EXPECT_FALSE(parse_config(resolved, "r.toml").is_given(key)) << key;
+}
+
 TEST(Config, GroupsOfTensorsAreReadAndRefused) {
   const Config config = parse_config(grouped, "c.toml");
   ASSERT_EQ(config.optimizer.groups.size(), 2u);

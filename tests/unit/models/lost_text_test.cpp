@@ -18,10 +18,10 @@ using Json = nlohmann::ordered_json;
 
 const std::string prompt = "{% if add_generation_prompt %}<assistant>{% endif %}";
 
-/// A loop over the messages that writes `content` of each.
+/// A loop over the messages that writes `content` of each, in a block, so that answers are found without prefixes.
 std::string writing(const std::string& content, const std::string& before = "") {
-  return before + "{% for m in messages %}{% set c = m.content or '' %}<{{ m.role }}>" + content + "<end>{% endfor %}" +
-         prompt;
+  return before + "{% for m in messages %}{% set c = m.content or '' %}<{{ m.role }}>{% generation %}" + content +
+         "<end>{% endgeneration %}{% endfor %}" + prompt;
 }
 
 ChatJson held(const std::string& json) { return std::make_shared<const Json>(Json::parse(json)); }
@@ -84,7 +84,7 @@ TEST_F(LostText, SystemMessagesAreWrittenOrRefused) {
 TEST_F(LostText, ContentsThatAreChangedAreNotLost) {
   for (const char* content :
        {"{{ c | upper }}", "{{ c | lower }}", "{{ c | title }}", "{{ c | trim }}", "{{ c.strip() | tojson }}",
-        "{{ c | replace('\n', ' ') }}", "{{ c | e }}", "{{ c.split('</think>')[-1] }}", "{{ c | wordwrap(30) }}"}) {
+        "{{ c | replace('\n', ' ') }}", "{{ c | e }}", "{{ c.split('</think>')[-1] }}"}) {
     const std::string jinja = "{% for m in messages %}{% set c = m.content %}<{{ m.role }}>{% generation %}" +
                               std::string(content) + "{% endgeneration %}{% endfor %}";
     EXPECT_EQ(why(jinja, {{"system", " Answer\nin French.  "}, user, answer}), "") << content;

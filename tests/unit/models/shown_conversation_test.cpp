@@ -138,19 +138,20 @@ TEST_F(ShownConversation, PartsAreShownWhereTheTemplateWritesThem) {
   // A template that writes texts and takes few conversations is tried with the one that there is.
   const std::string picky =
       "{% if messages[0].role != 'system' or messages | length < 3 %}{{ raise_exception('no') }}{% endif %}";
-  EXPECT_EQ(text(picky + plain, {{"system", "s"}, one, {"assistant", "b"}}),
+  EXPECT_EQ(text(picky + plain, {{"system", "s"}, one, {"assistant", "b", false}}),
             "<system>s<end><user>x<end><assistant>b<end>");
-  EXPECT_EQ(text(picky + parts, {{"system", "s"}, two, {"assistant", "b"}}), "<system>s<user>x;y<assistant>b");
+  EXPECT_EQ(text(picky + parts, {{"system", "s"}, two, {"assistant", "b", false}}), "<system>s<user>x;y<assistant>b");
 }
 
 TEST_F(ShownConversation, ToolsHaveATemplateOfTheirOwnWhereTheFolderHasOne) {
   folder.write("tokenizer_config.json",
                Json{{"chat_template",
-                     {{{"name", "default"}, {"template", plain}}, {{"name", "tool_use"}, {"template", "{{ tools }}"}}}}}
+                     {{{"name", "default"}, {"template", plain}},
+                      {{"name", "tool_use"}, {"template", "{{ tools }}{{ messages[0].content }}"}}}}}
                    .dump());
   const ChatTemplate both = ChatTemplate::load(folder.path());
   EXPECT_EQ(both.render({{"user", "a"}}).text, "<user>a<end>");
-  EXPECT_EQ(both.render({{"user", "a"}}, {held("[]"), nullptr}).text, "[]");
+  EXPECT_EQ(both.render({{"user", "a"}}, {held("[]"), nullptr}).text, "[]a");
   folder.write("tokenizer_config.json",
                Json{{"chat_template",
                      {{{"name", "default"}, {"template", plain}}, {{"name", "tool_use"}, {"template", "{% if %}"}}}}}

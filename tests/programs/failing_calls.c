@@ -53,7 +53,7 @@ static int fails(int concerns) {
 
 __attribute__((destructor)) static void tell(void) {
   const char* path = getenv("FAIL_COUNT");
-  FILE* file = path ? REAL(fopen)(path, "w") : NULL;
+  FILE* file = path && calls > 0 ? REAL(fopen)(path, "w") : NULL;  // MPI's helpers make none
   if (!file) return;
   fprintf(file, "%ld\n", calls);
   fclose(file);

@@ -12,20 +12,21 @@
 #include "models/weight_source.h"
 
 namespace zero {
+
+/// A model's modules with tensors, by what an adapter may do to them.
+struct AdapterModules {
+  std::set<std::string> all, adaptable, adapted;
+};
+
 namespace {
 
 constexpr const char* other_base =
     ": the adapter belongs to another base model, or adapter_config.json to another adapter";
 
-/// A model's modules with tensors, by what an adapter may do to them.
-struct Modules {
-  std::set<std::string> all, adaptable, adapted;
-};
-
-Modules modules_of(const std::vector<TensorSpec>& tensors, const LoraOptions& options, const DecoderNames& names,
-                   const std::string& model_type) {
+AdapterModules modules_of(const std::vector<TensorSpec>& tensors, const LoraOptions& options, const DecoderNames& names,
+                          const std::string& model_type) {
   const std::vector<std::string> targets = expand_targets(options.target_modules, model_type);
-  Modules modules;
+  AdapterModules modules;
   for (const TensorSpec& tensor : tensors) {
     const std::string module = module_of(tensor.name);
     modules.all.insert(module);
@@ -48,10 +49,10 @@ std::vector<TensorSpec> without_adapters(const Model& model) {
 /// The file's tensors, each of which must be asked for.
 class AdapterContents::Comparison {
  public:
-  Comparison(const PeftDirectory& directory, Modules modules)
+  Comparison(const PeftDirectory& directory, AdapterModules modules)
       : folder_(directory.folder()), file_(directory.weights()), modules_(std::move(modules)) {}
 
-  const Modules& modules() const { return modules_; }
+  const AdapterModules& modules() const { return modules_; }
   [[noreturn]] void refuse(const std::string& what) const { throw InputError(folder_ + ": " + what); }
 
   /// The name of a tensor that `key` of adapter_config.json promises.
@@ -125,7 +126,7 @@ class AdapterContents::Comparison {
 
   const std::string folder_;
   const SafetensorsFile& file_;
-  const Modules modules_;
+  const AdapterModules modules_;
   std::set<std::string> taken_;                               // names in the file
   std::vector<std::pair<std::string, const char*>> missing_;  // each with the key that promises it
   std::vector<StoredTensor> beside_;

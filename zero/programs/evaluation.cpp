@@ -16,7 +16,7 @@
 #include "comm/object_collectives.h"
 #include "models/families/families.h"
 #include "models/text/tokenizer.h"
-#include "zero/config/config_rules.h"
+#include "zero/config/data_files.h"
 #include "zero/core/chain.h"
 #include "zero/core/engine.h"
 #include "zero/data/open_rows.h"

@@ -15,7 +15,8 @@ struct GeneratorImpl : torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& noise) { return body->forward(noise.view({-1, noise_width, 1, 1})); }
 
   static torch::nn::ConvTranspose2d up(std::int64_t in, std::int64_t out, std::int64_t stride, std::int64_t padding) {
-    return torch::nn::ConvTranspose2dOptions(in, out, 4).stride(stride).padding(padding).bias(false);
+    return torch::nn::ConvTranspose2d(
+        torch::nn::ConvTranspose2dOptions(in, out, 4).stride(stride).padding(padding).bias(false));
   }
   torch::nn::Sequential body;
 };
@@ -23,17 +24,18 @@ TORCH_MODULE(Generator);
 
 struct CriticImpl : torch::nn::Module {
   CriticImpl()
-      : body(register_module(
-            "body", torch::nn::Sequential(down(3, 16, 2, 1), leaky(), down(16, 32, 2, 1), torch::nn::BatchNorm2d(32),
-                                          leaky(), down(32, 64, 2, 1), torch::nn::BatchNorm2d(64), leaky(),
-                                          down(64, 1, 1, 0)))) {}
+      : body(register_module("body", torch::nn::Sequential(down(3, 16, 2, 1), leaky(), down(16, 32, 2, 1),
+                                                           torch::nn::BatchNorm2d(32), leaky(), down(32, 64, 2, 1),
+                                                           torch::nn::BatchNorm2d(64), leaky(), down(64, 1, 1, 0)))) {}
   /// Pictures -> logits [B]: are they real?
   torch::Tensor forward(const torch::Tensor& pictures) { return body->forward(pictures).flatten(); }
 
   static torch::nn::Conv2d down(std::int64_t in, std::int64_t out, std::int64_t stride, std::int64_t padding) {
-    return torch::nn::Conv2dOptions(in, out, 4).stride(stride).padding(padding).bias(false);
+    return torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, 4).stride(stride).padding(padding).bias(false));
   }
-  static torch::nn::LeakyReLU leaky() { return torch::nn::LeakyReLUOptions().negative_slope(0.2); }
+  static torch::nn::LeakyReLU leaky() {
+    return torch::nn::LeakyReLU(torch::nn::LeakyReLUOptions().negative_slope(0.2));
+  }
   torch::nn::Sequential body;
 };
 TORCH_MODULE(Critic);

@@ -55,13 +55,7 @@ std::string nearest_name(const std::string& path) {
 }
 
 void need(const Config& config, const std::string& key, const std::string& path, const std::string& hint = "") {
-  bool there = false;
-  try {
-    there = is_there(path);
-  } catch (const UnreadableError& error) {
-    throw InputError(config.where(key) + ": " + error.what());
-  }
-  if (there) return;
+  if (is_there(path)) return;
   refuse(config, key, path,
          "does not exist (paths are relative to the working directory)" + (hint.empty() ? nearest_name(path) : hint));
 }
@@ -158,8 +152,12 @@ void check_files(const Config& config, FileNeed wanted) {
   const auto check = [&](const auto& rule, const std::string& key, const std::string& path) {
     if (path.empty()) return;
     mistakes.allow([&] {
-      need_whole(config, key, path);
-      rule(config, key, path);
+      try {
+        need_whole(config, key, path);
+        rule(config, key, path);
+      } catch (const UnreadableError& error) {
+        throw InputError(config.where(key) + ": " + error.what());
+      }
     });
   };
   check(need_place_for, "job.output_dir", config.job.output_dir);

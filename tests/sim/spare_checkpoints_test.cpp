@@ -19,9 +19,11 @@ class SpareCheckpoints : public ::testing::Test {
   SpareCheckpoints() {
     with_engines([&](Engine& engine, int) {
       const auto calls = disk_.calls();
+      RunDescription run;
+      run.id = "a";
       for (const std::int64_t step : {1, 2, 3, 4}) {
         CheckpointFolders folders(*calls, step < 3 ? "/disk/checkpoints" : spare_folder(step));
-        save_checkpoint(engine, {.id = "a"}, position_at(engine, int(step)), folders, *calls, engine.host(),
+        save_checkpoint(engine, run, position_at(engine, int(step)), folders, *calls, engine.host(),
                         {.chunk_elements = small_chunk});
       }
     });

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t part_bytes = 4 << 20;  // of a large file, at its beginning and at its end
 constexpr std::size_t most_averaged = 10, least_to_rise = 16, least_to_guess = 4, least_to_learn = 50;
-constexpr double rise = 0.05, standard_errors = 5, deviations = 4, guess = 0.98, knowledge = 0.9;
+constexpr double rise = 0.05, standard_errors = 5, deviations = 6, guess = 0.98, knowledge = 0.9;
 constexpr double least_loss = 1e-6;  // whose logarithm is taken
 
 void add_losses(std::istream& lines, std::vector<double>& losses) {

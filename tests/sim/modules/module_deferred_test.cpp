@@ -132,15 +132,15 @@ struct DeepImpl : torch::nn::Module {
 TORCH_MODULE(Deep);
 
 /// Bytes of a rank after it was set up, and the most that it held until then.
-struct SetUp {
+struct SetUpBytes {
   std::int64_t rest = 0, peak = 0;
 };
 
-SetUp set_up(int ranks, const std::function<void(Sharded<Deep>&)>& load) {
+SetUpBytes set_up(int ranks, const std::function<void(Sharded<Deep>&)>& load) {
   CpuAllocator allocator;
   allocator.install();
   std::vector<MemoryTracker> trackers(ranks);
-  SetUp bytes;
+  SetUpBytes bytes;
   on_ranks(ranks, [&](const World& world) {
     MemoryTracker& tracker = trackers[std::size_t(world.rank())];
     const TrackerScope scope(tracker);
@@ -156,7 +156,7 @@ SetUp set_up(int ranks, const std::function<void(Sharded<Deep>&)>& load) {
 TEST(ModuleDeferred, IsNeverWholeOnARank) {
   constexpr std::int64_t layer = 4 * (DeepImpl::width + 1) * DeepImpl::width;
   for (const int ranks : {1, 2, 4}) {
-    const SetUp bytes = set_up(ranks, [](Sharded<Deep>&) {});
+    const SetUpBytes bytes = set_up(ranks, [](Sharded<Deep>&) {});
     EXPECT_GE(bytes.rest, 4 * DeepImpl::layers * layer / ranks);  // weights, gradients and two moments
     EXPECT_LE(bytes.peak, bytes.rest + bytes.rest / 20) << ranks << " ranks, rest " << bytes.rest;
   }
@@ -182,7 +182,7 @@ TEST(ModuleDeferred, TakesItsValuesFromAFile) {
   };
   write(deep, *Deep());
   const NamedTensors want = write(mixed, *Mixed(false));
-  const SetUp bytes = set_up(2, [&](Sharded<Deep>& model) { model.load(deep); });
+  const SetUpBytes bytes = set_up(2, [&](Sharded<Deep>& model) { model.load(deep); });
   EXPECT_LE(bytes.peak, bytes.rest + bytes.rest / 20) << bytes.rest;
   on_ranks(2, [&](const World& world) {
     Mixed net = deferred([] { return Mixed(false); });

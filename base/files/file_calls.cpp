@@ -44,14 +44,10 @@ FileFacts::Kind kind_of(mode_t mode) {
 }
 
 FileFacts facts_from(const struct stat& status) {
-  return {kind_of(status.st_mode),
-          status.st_mode & 07777,
-          status.st_uid,
-          status.st_gid,
-          status.st_size,
-          status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec,
-          status.st_dev,
-          status.st_ino};
+  return {kind_of(status.st_mode), status.st_mode & 07777,
+          status.st_uid,           status.st_gid,
+          status.st_size,          status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec,
+          status.st_dev,           status.st_ino};
 }
 
 }  // namespace

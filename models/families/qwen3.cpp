@@ -19,7 +19,8 @@ void read(ConfigFields& fields, ModelConfig& config) {
 }  // namespace
 
 const Family& qwen3_family() {
-  static const Family family{"qwen3", "Qwen3ForCausalLM", read, {}, {.name = "qwen3", .head_norm = HeadNorm::each_head}};
+  static const Family family{
+      "qwen3", "Qwen3ForCausalLM", read, {}, {.name = "qwen3", .head_norm = HeadNorm::each_head}};
   return family;
 }
 

@@ -73,7 +73,9 @@ TEST(CheckpointFaults, AKillWhereAStepIsSavedAgainLeavesACompleteCheckpoint) {
           if (rank != 0) return;
           ++points;
           const std::int64_t found = newest_good(at);
-          EXPECT_TRUE(over ? found == again : again == 2 ? found == 2 : found == 1 || found == 2)
+          EXPECT_TRUE(over         ? found == again
+                      : again == 2 ? found == 2
+                                   : found == 1 || found == 2)
               << again << " killed at call " << call << ": " << found;
           EXPECT_TRUE(all_good(at)) << again << " killed at call " << call;
           const auto calls = at.calls();

@@ -136,8 +136,8 @@ void clear_way(CheckpointFolders& folders, const Found& found, std::int64_t step
 
 }  // namespace
 
-RunPosition resume_states(const CheckpointModels& models, CheckpointFolders& folders, FileCalls& calls, Communicator& control,
-                          const std::string& remedy) {
+RunPosition resume_states(const CheckpointModels& models, CheckpointFolders& folders, FileCalls& calls,
+                          Communicator& control, const std::string& remedy) {
   const auto begin = std::chrono::steady_clock::now();
   on_first(control, [&] { folders.take_back(); });
   const Found found = find(folders, control);

@@ -35,8 +35,8 @@ class CheckpointSave {
   /// Begins the checkpoint of `position`: its empty folder and, with a copy, the states of this moment, which the models
   /// may change from then on. States, values, folders, calls and `control` outlive the save. `control`: the ranks, with
   /// the patience for those that write for longer. Collective; throws on all ranks alike.
-  CheckpointSave(CheckpointModels models, const RunDescription& run, const RunPosition& position, CheckpointFolders& folders,
-                 FileCalls& calls, Communicator& control, const SaveOptions& options = {});
+  CheckpointSave(CheckpointModels models, const RunDescription& run, const RunPosition& position,
+                 CheckpointFolders& folders, FileCalls& calls, Communicator& control, const SaveOptions& options = {});
   /// Waits for what this rank does, which it does not go on with. What was begun lies in the step's temporary folder.
   ~CheckpointSave();
   CheckpointSave(const CheckpointSave&) = delete;

@@ -198,8 +198,8 @@ void check_same_models(const SavedStates& saved, const CheckpointModels& models)
                      " are asked for: load the models that were saved, each by the name that it was saved under");
   for (const auto& [name, type] : there)
     if (!type.empty() && !here.at(name).empty() && type != here.at(name))
-      throw InputError(saved.folder() + ": holds the state of a " + type + (name.empty() ? "" : " under the name " + name) +
-                       ", and the model here is a " + here.at(name) +
+      throw InputError(saved.folder() + ": holds the state of a " + type +
+                       (name.empty() ? "" : " under the name " + name) + ", and the model here is a " + here.at(name) +
                        ": it is another model's. A class that was renamed keeps its states by its former name, which "
                        "its constructor passes to torch::nn::Module(name)");
   if (!models.values) return;

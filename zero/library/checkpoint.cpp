@@ -67,7 +67,8 @@ StateModels Checkpoint::Impl::all_models(const std::string& call) const {
   StateModels all;
   for (const auto& [name, held] : models) {
     const auto model = held.lock();
-    if (!model) throw InputError(call + ": the model " + name + " is gone: keep it for as long as its checkpoint is used");
+    if (!model)
+      throw InputError(call + ": the model " + name + " is gone: keep it for as long as its checkpoint is used");
     if (&model->world.impl() != &world.impl()) throw InputError(call + ": the model " + name + " is of another world");
     if (!model->sharded) model->divide();
     all.emplace(name, model);
@@ -117,7 +118,10 @@ void Checkpoint::add_part(const std::string& name, Read read, Write write) {
 
 Checkpoint& Checkpoint::add(const std::string& name, torch::Tensor& value) {
   add_part(
-      name, [&value] { return NamedTensors{{sole, value}}; },
+      name,
+      [&value] {
+        return NamedTensors{{sole, value}};
+      },
       [name, &value](const NamedTensors& state) {
         const at::NoGradGuard no_grad;
         const at::Tensor& stored = sole_of(name, state);
@@ -126,8 +130,8 @@ Checkpoint& Checkpoint::add(const std::string& name, torch::Tensor& value) {
           return;
         }
         if (value.sizes() != stored.sizes() || value.scalar_type() != stored.scalar_type())
-          throw InputError("the state holds " + kind_of(stored) + " under the name " + name + ", and the tensor here is " +
-                           kind_of(value));
+          throw InputError("the state holds " + kind_of(stored) + " under the name " + name +
+                           ", and the tensor here is " + kind_of(value));
         value.copy_(stored);
       });
   return *this;
@@ -150,7 +154,8 @@ Checkpoint& Checkpoint::add(const std::string& name, std::string& value) {
       [name, &value](const NamedTensors& state) {
         const at::Tensor& bytes = sole_of(name, state);
         if (bytes.dim() != 1 || bytes.scalar_type() != at::kByte)
-          throw InputError("the state holds " + kind_of(bytes) + " under the name " + name + ", and a text is asked for");
+          throw InputError("the state holds " + kind_of(bytes) + " under the name " + name +
+                           ", and a text is asked for");
         const auto* const first = bytes.const_data_ptr<std::uint8_t>();
         value.assign(first, first + bytes.numel());
       });
@@ -160,18 +165,25 @@ Checkpoint& Checkpoint::add(const std::string& name, std::string& value) {
 void Checkpoint::add_integer(const std::string& name, std::function<std::int64_t()> read,
                              std::function<void(std::int64_t)> write, std::int64_t least, std::int64_t most) {
   add_part(
-      name, [read = std::move(read)] { return NamedTensors{{sole, at::scalar_tensor(read(), at::kLong)}}; },
+      name,
+      [read = std::move(read)] {
+        return NamedTensors{{sole, at::scalar_tensor(read(), at::kLong)}};
+      },
       [=, write = std::move(write)](const NamedTensors& state) {
         const auto value = scalar_of(name, state, at::kLong).item<std::int64_t>();
         if (value < least || value > most)
-          throw InputError(text("the state holds ", value, " under the name ", name, ", which the type here cannot hold"));
+          throw InputError(
+              text("the state holds ", value, " under the name ", name, ", which the type here cannot hold"));
         write(value);
       });
 }
 
 void Checkpoint::add_number(const std::string& name, std::function<double()> read, std::function<void(double)> write) {
   add_part(
-      name, [read = std::move(read)] { return NamedTensors{{sole, at::scalar_tensor(read(), at::kDouble)}}; },
+      name,
+      [read = std::move(read)] {
+        return NamedTensors{{sole, at::scalar_tensor(read(), at::kDouble)}};
+      },
       [name, write = std::move(write)](const NamedTensors& state) {
         write(scalar_of(name, state, at::kDouble).item<double>());
       });

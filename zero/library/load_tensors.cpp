@@ -24,8 +24,8 @@ struct Values {
 void check_value(const std::string& name, const at::Tensor& value, const at::Tensor& wanted) {
   if (!value.defined()) throw InputError("load(tensors): " + name + " is an undefined tensor");
   if (value.sizes() != wanted.sizes())
-    throw InputError(text("load(tensors): ", name, " has the shape ", value.sizes(), ", and ", wanted.sizes(),
-                          " in the module"));
+    throw InputError(
+        text("load(tensors): ", name, " has the shape ", value.sizes(), ", and ", wanted.sizes(), " in the module"));
   const bool converts = at::isFloatingType(value.scalar_type()) && at::isFloatingType(wanted.scalar_type());
   if (value.scalar_type() != wanted.scalar_type() && !converts)
     throw InputError(text("load(tensors): ", name, " is ", value.scalar_type(), ", and ", wanted.scalar_type(),
@@ -100,8 +100,7 @@ class FrozenWeights final : public WeightSource {
       return;
     }
     for (const FlatTensor& own : group_.layout().tensors())
-      if (own.spec.name == tensor.name)
-        out.copy_(own_.narrow(0, own.offset + begin - group_.own().begin, count));
+      if (own.spec.name == tensor.name) out.copy_(own_.narrow(0, own.offset + begin - group_.own().begin, count));
   }
 
  private:

@@ -125,7 +125,8 @@ void with_random_state(const World& world, const torch::Tensor& state, const std
 
 const torch::Tensor& saved_tensor(const NamedTensors& state, const std::string& name) {
   const auto found = state.find(name);
-  if (found == state.end()) throw InputError("the state that is loaded is none of this kind of loader: it has no " + name);
+  if (found == state.end())
+    throw InputError("the state that is loaded is none of this kind of loader: it has no " + name);
   return found->second;
 }
 

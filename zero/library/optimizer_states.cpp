@@ -84,8 +84,8 @@ NamedTensors whole_states(const Place& place, ModelStates& states) {
     if (!place.is_kept(s)) continue;
     if (divided) states.host().all_reduce(whole[s], {whole[s].scalar_type() == at::kDouble ? at::kDouble : at::kFloat});
     const at::Tensor value = whole[s].to(specs[s].type);
-    named[specs[s].name] = specs[s].grain == 1 && at::isFloatingType(specs[s].type) ? value.view(place.spec().shape)
-                                                                                   : value;
+    named[specs[s].name] =
+        specs[s].grain == 1 && at::isFloatingType(specs[s].type) ? value.view(place.spec().shape) : value;
   }
   return named;
 }

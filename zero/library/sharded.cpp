@@ -200,9 +200,10 @@ StepRates rates_at(double settings_lr, double lr) { return {lr, settings_lr > 0 
 // A loop that ignores Step::taken learns of it here, one that does not is told once for many.
 void ShardedModel::Impl::tell_skipped(const StepResult& result) {
   if (!result.taken && !skips && world.is_main())
-    log_warning("optimizer.step() updates nothing after step ", sharded->states().steps_done(),
-                ": the norm of the gradient is ", result.norm,
-                ". Steps are skipped until it is finite, without a further warning: look at the loss, and at Step::taken");
+    log_warning(
+        "optimizer.step() updates nothing after step ", sharded->states().steps_done(),
+        ": the norm of the gradient is ", result.norm,
+        ". Steps are skipped until it is finite, without a further warning: look at the loss, and at Step::taken");
   skips = !result.taken;
 }
 

@@ -34,7 +34,7 @@ struct ShardedModel::Impl {
   StepProgress progress;
   bool draws_are_checked = false;
   std::unique_ptr<SafetensorsFile> initial_file;  // of a module on Meta that is not divided yet
-  bool skips = false;  // the last step was skipped
+  bool skips = false;                             // the last step was skipped
 
   Impl(std::shared_ptr<torch::nn::Module> module, const World& world, const ShardOptions& options);
   /// Divides the states, or the parameters alone where the model is not trained. Collective.

@@ -26,8 +26,9 @@ void describe(CLI::App& app, TrainArguments& arguments, bool& allow_unused) {
       ->expected(1)
       ->take_all()
       ->needs(resume);
-  app.add_flag("--checkpoint-first", arguments.checkpoint_first,
-               "where [checkpoint] asks for regular ones, write one before the first step too: --resume can go on from then on");
+  app.add_flag(
+      "--checkpoint-first", arguments.checkpoint_first,
+      "where [checkpoint] asks for regular ones, write one before the first step too: --resume can go on from then on");
   auto* dry_run = app.add_flag("--dry-run", arguments.dry_run,
                                "say whether the run fits and what it would take at every stage, and stop");
   app.add_flag("--print-config", arguments.print_config, "with --dry-run: every key with its value, too")

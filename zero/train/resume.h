@@ -22,8 +22,8 @@ struct ResumeRequest {
 /// The step of the newest checkpoint; none, with a line in the log, where the run died before its first step. Refuses
 /// (InputError) what cannot be resumed: settings that differ, a run that has trained and has no checkpoint, only damaged
 /// ones, and what cannot be read. Reads manifests and records only. Collective.
-std::optional<std::int64_t> check_resume(const ResumeRequest& request, CheckpointFolders& folders,
-                                         FileCalls& calls, Communicator& communicator);
+std::optional<std::int64_t> check_resume(const ResumeRequest& request, CheckpointFolders& folders, FileCalls& calls,
+                                         Communicator& communicator);
 
 /// Where a run writes, and what rank 0 does there before the first step.
 struct RunFolder {

@@ -79,10 +79,12 @@ struct Game {
       assign(all.data_ptr<double>(), all.data_ptr<double>() + all.numel());
     }
   } losses;
-  RowLoader<torch::data::datasets::MapDataset<torch::data::datasets::TensorDataset, torch::data::transforms::Stack<torch::data::TensorExample>>> loader =
-      make_data_loader(torch::data::datasets::TensorDataset(torch::arange(samples).to(torch::kFloat).view({samples, 1}) / samples)
-                           .map(torch::data::transforms::Stack<torch::data::TensorExample>()),
-                       world, {.batch_size = 4, .shuffle = true, .seed = 5});
+  RowLoader<torch::data::datasets::MapDataset<torch::data::datasets::TensorDataset,
+                                              torch::data::transforms::Stack<torch::data::TensorExample>>>
+      loader = make_data_loader(
+          torch::data::datasets::TensorDataset(torch::arange(samples).to(torch::kFloat).view({samples, 1}) / samples)
+              .map(torch::data::transforms::Stack<torch::data::TensorExample>()),
+          world, {.batch_size = 4, .shuffle = true, .seed = 5});
   int ends = 0;  // of epochs, in this program
   Checkpoint checkpoint;
 };

@@ -53,7 +53,8 @@ void train(Sharded<OddNet>& model, int begin, int end) {
 
 // As an average of the weights is swapped in for an evaluation: training goes on as if nothing had been.
 TEST(LoadTensors, GivesValuesAndLeavesTheOptimizer) {
-  for (const auto& [stage, ranks, degree] : std::vector<std::array<int, 3>>{{0, 1, 0}, {0, 2, 0}, {1, 3, 0}, {3, 3, 0}, {2, 4, 2}})
+  for (const auto& [stage, ranks, degree] :
+       std::vector<std::array<int, 3>>{{0, 1, 0}, {0, 2, 0}, {1, 3, 0}, {3, 3, 0}, {2, 4, 2}})
     for (const bool strict : {true, false}) {
       NamedTensors undisturbed, disturbed;
       for (const bool swaps : {false, true})
@@ -171,8 +172,7 @@ TEST(Freeze, LetsAnotherModelsGradientsPass) {
 /// A layer in training by LibTorch alone, of which `steps` are done.
 struct Alone {
   torch::nn::Linear net = filled(torch::nn::Linear(5, 3));
-  torch::optim::AdamW optimizer{net->parameters(),
-                                torch::optim::AdamWOptions(1e-2).betas({0.9, 0.95}).weight_decay(0)};
+  torch::optim::AdamW optimizer{net->parameters(), torch::optim::AdamWOptions(1e-2).betas({0.9, 0.95}).weight_decay(0)};
 
   void train(int steps) {
     for (int step = 0; step < steps; ++step) {
@@ -182,8 +182,8 @@ struct Alone {
     }
   }
   NamedTensors states(const at::Tensor& parameter) {
-    const auto& state = static_cast<torch::optim::AdamWParamState&>(
-        *optimizer.state().at(parameter.unsafeGetTensorImpl()));
+    const auto& state =
+        static_cast<torch::optim::AdamWParamState&>(*optimizer.state().at(parameter.unsafeGetTensorImpl()));
     return {{"exp_avg", state.exp_avg()}, {"exp_avg_sq", state.exp_avg_sq()}};
   }
 };
@@ -199,12 +199,15 @@ void train(Sharded<torch::nn::Linear>& model, int steps) {
 TEST(OptimizerStates, AreThoseOfLibTorchAndGoOnFromThem) {
   Alone alone;
   alone.train(3);
-  const NamedTensors weights{{"weight", alone.net->weight.detach().clone()}, {"bias", alone.net->bias.detach().clone()}};
+  const NamedTensors weights{{"weight", alone.net->weight.detach().clone()},
+                             {"bias", alone.net->bias.detach().clone()}};
   const NamedTensors of_weight = alone.states(alone.net->weight), of_bias = alone.states(alone.net->bias);
-  const NamedTensors first{{"exp_avg", of_weight.at("exp_avg").clone()}, {"exp_avg_sq", of_weight.at("exp_avg_sq").clone()}},
+  const NamedTensors first{{"exp_avg", of_weight.at("exp_avg").clone()},
+                           {"exp_avg_sq", of_weight.at("exp_avg_sq").clone()}},
       second{{"exp_avg", of_bias.at("exp_avg").clone()}, {"exp_avg_sq", of_bias.at("exp_avg_sq").clone()}};
   alone.train(3);
-  for (const auto& [stage, ranks, degree] : std::vector<std::array<int, 3>>{{0, 1, 0}, {0, 2, 0}, {1, 3, 0}, {3, 3, 0}, {2, 4, 2}})
+  for (const auto& [stage, ranks, degree] :
+       std::vector<std::array<int, 3>>{{0, 1, 0}, {0, 2, 0}, {1, 3, 0}, {3, 3, 0}, {2, 4, 2}})
     on_ranks(ranks, [&](const World& world) {
       const ShardOptions options{.stage = stage, .shard_degree = degree};
       const AdamWOptions adam{.lr = 1e-2, .weight_decay = 0};

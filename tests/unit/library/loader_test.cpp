@@ -437,7 +437,8 @@ TEST(RowLoader, RefusesTheStateOfOtherSamples) {
       auto loader = make_data_loader(Numbers(samples), world, options);
       return message_of<InputError>([&] { loader.load_state(state); });
     };
-    EXPECT_THAT(refusal({.batch_size = 2, .seed = 1}, 5), HasSubstr("of a loader with samples = 4, and this one has samples = 5"));
+    EXPECT_THAT(refusal({.batch_size = 2, .seed = 1}, 5),
+                HasSubstr("of a loader with samples = 4, and this one has samples = 5"));
     EXPECT_THAT(refusal({.batch_size = 2, .seed = 2}, 4), HasSubstr("seed = 1"));
     EXPECT_THAT(refusal({.batch_size = 2, .shuffle = true, .seed = 1}, 4), HasSubstr("shuffle = 0"));
     std::vector<at::Tensor> batches(3, at::arange(2));

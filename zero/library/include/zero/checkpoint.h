@@ -50,8 +50,7 @@ class Checkpoint {
   Checkpoint& add(const std::string& name, NamedTensors& values);
   Checkpoint& add(const std::string& name, std::string& value);
   template <typename T>
-    requires std::is_arithmetic_v<T>
-  Checkpoint& add(const std::string& name, T& value);
+  requires std::is_arithmetic_v<T> Checkpoint& add(const std::string& name, T& value);
   template <HasState T>
   Checkpoint& add(const std::string& name, T& thing);
 
@@ -79,8 +78,7 @@ class Checkpoint {
 };
 
 template <typename T>
-  requires std::is_arithmetic_v<T>
-Checkpoint& Checkpoint::add(const std::string& name, T& value) {
+requires std::is_arithmetic_v<T> Checkpoint& Checkpoint::add(const std::string& name, T& value) {
   if constexpr (std::is_floating_point_v<T>) {
     add_number(
         name, [&value] { return double(value); }, [&value](double stored) { value = T(stored); });

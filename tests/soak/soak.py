@@ -81,7 +81,7 @@ class Place:
 
     def start(self, out, settings, *options):
         words = [f"job.output_dir={out}", f"training.steps={self.args.steps}", *settings, *self.args.set]
-        command = [SCRIPT, "--ranks", str(self.args.ranks), "--pause", "0.05", "--tries", "1000", "--hang", "20", "--on-stop", "restart", *options, "config.toml",
+        command = [SCRIPT, "--ranks", str(self.args.ranks), "--pause", "0", "--tries", "1000", "--hang", "20", "--on-stop", "restart", *options, "config.toml",
                    *(word for pair in words for word in ("--set", pair))]
         with open(self.path("log"), "a") as log:
             return subprocess.Popen(command, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
@@ -176,7 +176,7 @@ class Soak:
         for name in left:
             self.find(where, f"{name} is left")
         found = sorted(os.listdir(self.place.path(out)))
-        if [name for name in found if name not in (".zero_run", "adapter", "checkpoints", "config.toml", "metrics.jsonl", "model", "token_cache")]:
+        if [name for name in found if name not in (".keep_training", ".zero_run", "adapter", "checkpoints", "config.toml", "metrics.jsonl", "model", "token_cache")]:
             self.find(where, f"the output directory holds {found}")
         names = sorted(os.listdir(self.place.path(out, "checkpoints")))
         keep = max([int(word.partition("=")[2]) for word in self.settings if word.startswith("checkpoint.keep=")], default=2)

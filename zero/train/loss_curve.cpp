@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t part_bytes = 4 << 20;  // of a large file, at its beginning and at its end
 constexpr std::size_t most_averaged = 10, least_to_rise = 16, least_to_guess = 4, least_to_learn = 50;
-constexpr double rise = 0.05, standard_errors = 5, deviations = 6, guess = 0.98, knowledge = 0.9;
+constexpr double rise = 0.05, standard_errors = 6, jump = 3, deviations = 4, guess = 0.98, knowledge = 0.9;
 constexpr double least_loss = 1e-6;  // whose logarithm is taken
 
 void add_losses(std::istream& lines, std::vector<double>& losses) {
@@ -59,18 +59,29 @@ double variance(std::span<const double> values) {
   return sum / double(values.size() - 1);
 }
 
+/// The standard deviation of values around a smooth course, if it is normal: the median of |x - y| of two such values is
+/// 0.6745 sqrt(2) of it.
+double noise_of(std::span<const double> values) {
+  std::vector<double> changes;
+  for (std::size_t i = 1; i < values.size(); ++i) changes.push_back(std::abs(values[i] - values[i - 1]));
+  const auto middle = changes.begin() + std::ptrdiff_t(changes.size() / 2);
+  std::nth_element(changes.begin(), middle, changes.end());
+  return *middle / 0.954;
+}
+
 /// The loss that a run began with, where it ends above it.
 std::optional<double> risen_above(const std::vector<double>& losses, std::size_t k) {
   std::vector<double> logs;
   for (const double loss : losses) logs.push_back(std::log(std::max(loss, least_loss)));
   const std::span<const double> all(logs), begin = all.first(k);
   const double last = mean(all.last(k)), least_rise = std::log(1 + rise);
-  const double error = std::sqrt((variance(begin) + variance(all.last(k))) / double(k));
+  const double error = std::max(std::sqrt((variance(begin) + variance(all.last(k))) / double(k)),
+                                noise_of(all) * std::sqrt(2.0 / double(k)));
   if (last - mean(begin) > std::max(least_rise, standard_errors * error)) return std::exp(mean(begin));
   const auto lowest = std::min_element(begin.begin(), begin.end());
   const std::span<const double> after = all.subspan(std::size_t(lowest - begin.begin()) + 1);
   const bool never_again = *std::min_element(after.begin(), after.end()) > *lowest + least_rise;
-  if (never_again && last - *lowest > std::max(least_rise, deviations * std::sqrt(variance(after))))
+  if (never_again && last - *lowest > std::max(std::log(jump), deviations * std::sqrt(variance(after))))
     return std::exp(*lowest);
   return std::nullopt;
 }

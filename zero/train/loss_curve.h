@@ -13,10 +13,10 @@ std::vector<double> logged_losses(const std::string& path, const std::string& un
 
 /// What to tell a user about a run that ends worse than it began; empty where nothing is to be told. With n logged
 /// losses and k = min(10, n / 4):
-///   it rose, n >= 16: the mean of the last k logarithms is above that of the first k by ln 1.05 and by 5 standard
+///   it rose, n >= 16: the mean of the last k logarithms is above that of the first k by ln 1.05 and by 6 standard
 ///     errors of such a difference. Or, as after a jump within the first steps, no loss comes within 5 % of the lowest of
-///     the first k again, and the mean of the last k logarithms is above that one by 6 standard deviations of all that
-///     follow it.
+///     the first k again, and the mean of the last k logarithms is above that one by ln 3 and by 4 standard deviations of
+///     all that follow it.
 ///   it guesses, n >= 4: the mean of the last k losses is 98 % of ln(vocabulary) or more, the loss of guessing all tokens
 ///     alike, and some loss was below 90 % of it. Without that condition n >= 50.
 /// `vocabulary`: the ids that the model knows. `rates`: the keys that set the rate, as in "optimizer.lr".

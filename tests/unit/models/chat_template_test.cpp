@@ -123,9 +123,9 @@ TEST(ChatTemplate, LoadsFromADirectory) {
   EXPECT_EQ(ChatTemplate::load(folder, "zephyr").end_of_turn(), "</s>");
   write(
       "tokenizer_config.json",
-      R"({"eos_token": {"content": "<end>"}, "bos_token": null, "chat_template": [{"name": "default", "template": "?"}]})");
+      R"({"eos_token": {"content": "<end>"}, "bos_token": null, "chat_template": [{"name": "default", "template": "?{{ messages[0].content }}"}]})");
   EXPECT_EQ(ChatTemplate::load(folder).name(), "jinja");
-  EXPECT_EQ(ChatTemplate::load(folder).render({{"user", "a"}}).text, "?");
+  EXPECT_EQ(ChatTemplate::load(folder).render({{"user", "a"}}).text, "?a");
   EXPECT_EQ(ChatTemplate::load(folder, "zephyr").end_of_turn(), "<end>");
   EXPECT_THAT(message_of<InputError>([&] { ChatTemplate::load(folder, "llama-2"); }), HasSubstr("bos_token"));
   write("chat_template.jinja", std::string(known_chat_templates()[3].jinja));

@@ -99,9 +99,12 @@ TEST_F(ShownConversation, TakesWhatIsWrittenOrEmpty) {
 TEST_F(ShownConversation, ArgumentsAreShownAsTheTemplateTakesThem) {
   const auto made = [&](const std::string& written, const char* call) {
     const std::string message = R"({"role": "assistant", "tool_calls": [)" + std::string(call) + "]}";
-    return text("{% for m in messages %}{% for call in m.tool_calls or [] %}{% set f = call.function or call %}" +
-                    written + "{% endfor %}{% endfor %}",
-                {{"user", "a"}, whole(message.c_str())});
+    return text(
+               "{% for m in messages %}{{ m.content if m.role == 'user' }}{% for call in m.tool_calls or [] %}"
+               "{% set f = call.function or call %}" +
+                   written + "{% endfor %}{% endfor %}",
+               {{"user", "a"}, whole(message.c_str())})
+        .substr(1);
   };
   const char* call = R"({"function": {"name": "f", "arguments": "{\"b\":  1, \"a\": \"é\"}"}})";
   EXPECT_EQ(made("{{ f.arguments }}", call), R"({"b":  1, "a": "é"})");

@@ -63,7 +63,8 @@ struct Loop {
     auto sharded = shard(batches, world);
     if (!loader.empty()) {
       sharded.load_state(loader);
-      at::detail::getDefaultCPUGenerator().set_state(generator);
+      at::Generator draws = at::detail::getDefaultCPUGenerator();
+      draws.set_state(generator);
     }
     while (sharded.epoch() < 2)
       for (auto& batch : sharded) {

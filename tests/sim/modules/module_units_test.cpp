@@ -18,6 +18,7 @@ struct PairImpl : torch::nn::Module {
     norm = register_module("norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({4})));
     inner = register_module("inner", torch::nn::Sequential(torch::nn::Linear(4, 4), torch::nn::Linear(4, 4)));
   }
+  at::Tensor forward(const at::Tensor& x) { return inner->forward(norm(x)); }
   torch::nn::LayerNorm norm{nullptr};
   torch::nn::Sequential inner{nullptr};
 };

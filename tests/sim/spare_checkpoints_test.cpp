@@ -134,7 +134,7 @@ TEST_F(SpareCheckpoints, ALossOfPowerLosesNothing) {
   int states = 0;
   MemoryDisk disk(disk_);
   disk.observer = [&](const MemoryDisk& now) {
-    for (int i = 0; i < 8; ++i, ++states) {
+    for (int i = 0; i < 50; ++i, ++states) {
       MemoryDisk left = now.after_power_loss(random);
       EXPECT_TRUE(newest_good(left) == 4 || (verifies(left, spare_folder(4), 4) && verifies(left, spare_folder(3), 3)));
       EXPECT_TRUE(all_good(left));

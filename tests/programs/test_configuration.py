@@ -285,7 +285,7 @@ def check_misspelt_options(place):
                           ("zero_train config.toml --preview -1", "-1 not in range 1 to 1000000000 ("),
                           ("zero_export model out.gguf --gguf Q4_K_M", "Q4_K_M: is not written here (F32, F16, BF16, Q8_0 and Q4_0 are): write F16, then let llama.cpp's llama-quantize make it: llama-quantize OUT.gguf OUT2.gguf Q4_K_M"),
                           ("zero_export model out --overwrit", "; the nearest option is --overwrite ("),
-                          ("zero_generate model --prompt a --chat-template zephir --chat", "excludes"),
+                          ("zero_generate model --prompt a --chat-template zephir --chat", "--chat-template zephir: is none of the templates known here"),
                           ("zero_train config.toml --dry-run --ranks 2", "error: --ranks 2: also needs --memory SIZE, "),
                           ("zero_train config.toml --dry-run --memory lots", "error: --memory lots: is no size; "),
                           ("zero_train config.toml --dry-run --memory 16MiB", "error: --memory 16MiB: is no more than the "),

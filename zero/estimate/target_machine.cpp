@@ -53,9 +53,6 @@ NodeBudget budget_of(const TargetMachine& target, c10::Device device) {
         text("--memory ", target.memory, ": is no size; name a number above 0 with its unit, as in --memory 80GiB"));
   if (*memory > most_memory)
     throw InputError(text("--memory ", target.memory, ": is more than any GPU or rank has; name at most 1024TiB"));
-  if (target.ranks > 0 && target.ranks_per_node > target.ranks)
-    throw InputError(text("--ranks-per-node ", target.ranks_per_node, ": is more than the --ranks ", target.ranks,
-                          " of the run; lower it, or raise --ranks"));
   NodeBudget budget;
   budget.assumed = true;
   budget.ranks_here = target.ranks_per_node;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "comm/agreement/agreement.h"
 #include "comm/object_collectives.h"
@@ -20,9 +21,13 @@ NodeBudget budget_of(const Job& job, const EstimateRequest& request) {
                                 : node_budget(request.config, request.former, job.local_size(), request.device);
 }
 
-void tell_uneven_nodes(const EstimateRequest& request) {
+/// Refuses a described node with more ranks than the run; on rank 0 warns of one that is not filled.
+void check_nodes(const EstimateRequest& request, int rank) {
   const int ranks = request.batch.mesh.ranks(), each = request.target.ranks_per_node;
-  if (each > 1 && ranks % each != 0)
+  if (request.target.ranks > 0 && each > ranks)
+    throw InputError(text("--ranks-per-node ", each, ": is more than the --ranks ", ranks,
+                          " of the run; lower it, or raise --ranks"));
+  if (rank == 0 && each > 1 && ranks % each != 0)
     log_warning("--ranks-per-node ", each, ": ", ranks, " ranks fill ", ranks / each, " nodes and leave ", ranks % each,
                 " for another one; the estimate is of a full node");
 }
@@ -42,10 +47,10 @@ bool on_all(Communicator& ranks, bool mine) {
 
 void print_estimate(Job& job, const EstimateRequest& request, bool with_configuration) {
   all_or_none(job.control(), [&] {
+    check_nodes(request, job.rank());
     const NodeBudget budget = budget_of(job, request);
     const MemoryEstimate estimate = estimate_memory(request.config, request.batch, request.model, budget);
     if (job.rank() == 0) {
-      if (request.target.named()) tell_uneven_nodes(request);
       std::cout << estimate.table << estimate.stages << request.batch.describe() << '\n';
       MetaRank rank(chain_of(request.model), engine_options_of(request.config, request.batch),
                     memory_work_of(request.config, request.batch));

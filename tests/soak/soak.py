@@ -127,7 +127,7 @@ class Place:
 class Soak:
     def __init__(self, args, place):
         self.args, self.place, self.counts, self.findings = args, place, collections.Counter(), []
-        self.references, self.trends = {}, []
+        self.references, self.trends, self.killed_scripts = {}, [], set()
 
     def find(self, where, what):
         self.findings.append(f"{where}: {what}")
@@ -161,15 +161,15 @@ class Soak:
                 self.find(where, f"{who} holds {trend.descriptors_grown} descriptors more at its end")
 
     def check_leavings(self, where, out, filled=0):
-        """Nothing but a finished run: no process, no file elsewhere, no checkpoint beyond those that stay. A script that was killed leaves
-        empty folders."""
+        """Nothing but a finished run: no process, no file elsewhere, no checkpoint beyond those that stay. Scripts that were killed leave
+        folders of their own."""
         if left := self.place.wait_for_nobody(10):
             self.find(where, f"processes are left: {left}")
             send(left, signal.SIGKILL)
         for folder in ("/dev/shm", self.place.path("tmp")):
             for name in os.listdir(folder):
-                if name.startswith("zero-keep-") and not os.listdir(os.path.join(folder, name)):
-                    os.rmdir(os.path.join(folder, name))
+                if name.startswith("zero-keep-") and int(name.split("-")[2]) in self.killed_scripts:
+                    shutil.rmtree(os.path.join(folder, name))
         if left := os.listdir("/dev/shm"):
             self.find(where, f"/dev/shm holds {left}")
         left = [name for name in os.listdir(self.place.path("tmp")) if not name.startswith("kept-")] + [name for name in os.listdir(self.place.folder) if name.startswith("zero-checkpoint-")]
@@ -247,6 +247,7 @@ class Soak:
 
     def end_script(self, where, process, kind, settings):
         """Ends the script as a user does, or as the kernel does; all of its job must end. The same command goes on."""
+        self.killed_scripts.add(process.pid)
         send([process.pid], signal.SIGTERM if kind.startswith("SIGTERM") else signal.SIGKILL)
         try:
             code = process.wait(timeout=60)

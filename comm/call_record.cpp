@@ -3,8 +3,6 @@
 #include <cctype>
 #include <sstream>
 
-#include "comm/call_names.h"
-
 namespace zero {
 
 const char* name_of(Phase phase) {
@@ -79,6 +77,18 @@ std::string call_on(Phase phase, const std::string& name) {
 
 }  // namespace
 
+UnitName::UnitName(std::string_view name) {
+  constexpr std::string_view left_out = "...";
+  constexpr std::size_t room = sizeof text_ - 1;
+  if (name.size() <= room) {
+    name.copy(text_, room);
+    return;
+  }
+  left_out.copy(text_, left_out.size());
+  const std::size_t kept = room - left_out.size();
+  name.substr(name.size() - kept).copy(text_ + left_out.size(), kept);
+}
+
 std::string CallRecord::type_name() const {
   std::string name = at::toString(type);
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -91,8 +101,8 @@ std::string CallRecord::describe() const {
   if (has_data()) out << " of " << numel << ' ' << type_name();
   if (kind == CollectiveKind::broadcast || kind == CollectiveKind::recv) out << " from rank " << peer;
   if (kind == CollectiveKind::send) out << " to rank " << peer;
-  if (const std::string* name = names ? names->find(tag.unit) : nullptr) {
-    out << " (" << call_on(tag.phase, *name) << ')';
+  if (!name.empty()) {
+    out << " (" << call_on(tag.phase, std::string(name.view())) << ')';
     return out.str();
   }
   out << " (" << name_of(tag.phase);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace zero {
 
@@ -32,9 +33,17 @@ struct CallTag {
   bool operator==(const CallTag&) const = default;
 };
 
-class CallNames;
+/// The name of a unit inside of a record that other processes read: text of a fixed size. A longer one loses its beginning.
+class UnitName {
+ public:
+  UnitName() = default;
+  explicit UnitName(std::string_view name);
+  std::string_view view() const { return text_; }
+  bool empty() const { return text_[0] == 0; }
 
-class CallNames;
+ private:
+  char text_[80] = {};  // ends with a zero
+};
 
 enum class CollectiveKind : std::uint8_t {
   all_gather,
@@ -58,7 +67,7 @@ struct CallRecord {
   at::ScalarType type = at::kByte;  // of the data that travels
   int peer = -1;                    // root of a broadcast, other side of send and recv
   CallTag tag;
-  const CallNames* names = nullptr;  // of this process; null: units are told by their numbers
+  UnitName name;  // of tag.unit among the CallNames of the communicator; empty: the unit is told by its number
 
   bool has_data() const { return kind != CollectiveKind::barrier && kind != CollectiveKind::split; }
   std::string type_name() const;  // "bfloat16"

@@ -89,7 +89,7 @@ CallRecord Communicator::record(CollectiveKind kind, std::int64_t numel, at::Sca
   call.type = type;
   call.peer = peer;
   call.tag = tag;
-  call.names = names_.get();
+  if (const std::string* name = names_ ? names_->find(tag.unit) : nullptr) call.name = UnitName(*name);
   if (size_ > 1 && SoleWork::is_under_way())
     throw InputError(text(call.describe(), " over ", size_,
                           " ranks, inside of what one rank does alone while the others wait (on_main(), main_first()): "

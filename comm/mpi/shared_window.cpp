@@ -86,19 +86,13 @@ const std::byte* SharedWindow::slot_of(int r) const { return slot(r, read_round_
 
 void SharedWindow::finish() { state_of(rank_).finished.raise(read_round_); }
 
-// The names that the other process has lie in its own memory; they are the same ones.
-std::string SharedWindow::describe_of_other(CallRecord call) const {
-  call.names = call_.names;
-  return call.describe();
-}
-
 void SharedWindow::compare(int r) {
   compared_[r] = true;
   const IndexedCall& published = state_of(r).recent[calls_ % recent_calls];
   if (published.index == calls_ && is_same_call(published.call, call_)) return;
   const std::uint64_t theirs = state_of(r).calls.load(std::memory_order_acquire);
   const CallRecord& other = published.index == calls_ ? published.call : state_of(r).recent[theirs % recent_calls].call;
-  throw Error(describe_mismatch(names_[rank_], call_.describe(), names_[r], describe_of_other(other)));
+  throw Error(describe_mismatch(names_[rank_], call_.describe(), names_[r], other.describe()));
 }
 
 void SharedWindow::give_up(bool posted, std::uint32_t round) {
@@ -107,7 +101,7 @@ void SharedWindow::give_up(bool posted, std::uint32_t round) {
     if (r == rank_ || (posted ? state_of(r).posted : state_of(r).finished).reached(round)) continue;
     const std::uint64_t calls = state_of(r).calls.load(std::memory_order_acquire);
     const std::string last =
-        calls ? describe_of_other(state_of(r).recent[calls % recent_calls].call) : std::string("no call yet");
+        calls ? state_of(r).recent[calls % recent_calls].call.describe() : std::string("no call yet");
     if (has_ended(r))
       throw Error(text(call_.describe(), " on ", names_[rank_], " waits for ", names_[r], ", which has ended after ",
                        last,

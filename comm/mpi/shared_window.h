@@ -73,7 +73,6 @@ class SharedWindow {
   RankState& state_of(int r) const;
   std::byte* slot(int r, std::uint32_t round) const;
   void compare(int r);
-  std::string describe_of_other(CallRecord call) const;
   bool has_ended(int r) const { return state_of(r).ended.load(std::memory_order_acquire) != 0; }
   [[noreturn]] void give_up(bool posted, std::uint32_t round);
 

@@ -84,6 +84,11 @@ void drop_not_finite(const at::Tensor& loss) {
   value.masked_fill_(value.isfinite().logical_not_(), 0);
 }
 
+/// A weight as gradients of this type hold it: what they are multiplied by is what they are divided by.
+double in_type_of(at::ScalarType type, double weight) {
+  return type == at::kBFloat16 ? double(float(c10::BFloat16(float(weight)))) : weight;
+}
+
 /// The weight of a backward, for what sums gradients over processes meanwhile (World::gather()).
 class BackwardWeight {
  public:
@@ -110,7 +115,7 @@ void ShardedModel::Impl::backward(const torch::Tensor& loss, std::optional<doubl
         "model.accumulate(n)");
   if (progress.done > 0 && progress.weighted != weight.has_value())
     throw InputError("backward(): all micro-batches of a step have a weight, or none has");
-  const double own = weight.value_or(1);
+  const double own = in_type_of(model.units().type(), weight.value_or(1));
   if (!(own >= 0 && std::isfinite(own)))
     throw InputError(text("backward(): a weight of ", own, ": at least 0, and finite"));
   if (!std::exchange(draws_are_checked, true)) warn_of_same_draws(*module, world);

@@ -4,7 +4,7 @@
 
 namespace zero {
 
-std::string quoted(std::string_view text) {
+std::string json_quoted(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -5,7 +5,8 @@
 
 namespace zero {
 
-/// The text in quotes, as JSON has it; what is no UTF-8 becomes U+FFFD.
-std::string quoted(std::string_view text);
+/// The text in quotes, as JSON has it, on one line; what is no UTF-8 becomes U+FFFD. (std::quoted keeps line breaks, and
+/// argument-dependent lookup would find it for a std::string.)
+std::string json_quoted(std::string_view text);
 
 }  // namespace zero

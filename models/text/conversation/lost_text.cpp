@@ -124,7 +124,7 @@ class LossSearch {
   [[noreturn]] void refuse_loss_of_content(const Mark& mark, const Json& content) const {
     const std::string& role = messages_[mark.number].role;
     const std::string what = text("message ", mark.number + 1, ": what the ", role, " says",
-                                  mark.beside.empty() ? "" : text(", from ", quoted(mark.beside), " on,"));
+                                  mark.beside.empty() ? "" : text(", from ", json_quoted(mark.beside), " on,"));
     if (content.is_string() && writes_parts(mark.number))
       refuse_loss(what, "give \"content\" as [{\"type\": \"text\", \"text\": ...}], which it does write");
     refuse_loss(what, role == "system" ? "put it into the first question" : "take it out of the data");

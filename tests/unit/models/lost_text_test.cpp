@@ -104,8 +104,7 @@ TEST_F(LostText, ThoughtsOfTheLastAnswerAreWrittenOrRefused) {
                     cuts_out = "{{ c.split('<think>')[0] + c.split('</think>')[-1] }}",
                     cuts_earlier = "{{ c if loop.last else c.split('</think>')[-1] }}";
   EXPECT_THAT(why(writing(cuts), {user, thinks}),
-              ::testing::AllOf(HasSubstr("message 2: what the assistant says, from \"2 + 2 is 4."),
-                               HasSubstr("Quatre.\" on,")));
+              HasSubstr("message 2: what the assistant says, from \"2 + 2 is 4.\\n</think>\\n\\nQuatre.\" on,"));
   EXPECT_THAT(why(writing(cuts_out), {user, {"assistant", "Well. " + thought}}),
               HasSubstr("message 2: what the assistant says, from \"2 + 2"));
   EXPECT_THAT(why(writing(cuts), {user, thinks, user, answer}), HasSubstr("message 2: what the assistant says"))

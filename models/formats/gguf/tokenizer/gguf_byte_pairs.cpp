@@ -48,7 +48,7 @@ class TokenizerJson {
       if (type == control || type == user_defined)
         add(id, type == control);
       else if (type != unused && !vocabulary_.emplace(token, id).second)
-        refuse(text("tokenizer.ggml.tokens holds ", quoted(token), " twice"));
+        refuse(text("tokenizer.ggml.tokens holds ", json_quoted(token), " twice"));
     }
   }
 
@@ -110,7 +110,7 @@ class TokenizerJson {
 std::string why_no_byte_pairs(const GgufFile& file) {
   const std::string pre = file.word("tokenizer.ggml.pre").value_or("");
   if (pre_tokenizer_rule(pre)) return "";
-  return text("the file's tokenizer cuts words by the rule ", quoted(pre),
+  return text("the file's tokenizer cuts words by the rule ", json_quoted(pre),
               " (tokenizer.ggml.pre), and those known here are ", names_of_pre_tokenizer_rules());
 }
 

@@ -138,10 +138,10 @@ class FormReader {
     for (const auto& [left, right] : merges_) {
       const std::string piece = left + right;
       if (cuts_words_ && piece.find(mark, 1) != std::string::npos)
-        refuse(text("piece ", quoted(piece)), "its tokenizer cuts words at spaces, and llama.cpp does not");
+        refuse(text("piece ", json_quoted(piece)), "its tokenizer cuts words at spaces, and llama.cpp does not");
       const bool again = form_.scores.contains(piece);
       if (again && piece != last_)
-        refuse(text("merges of ", quoted(piece)), "stand apart, and llama.cpp has one score for a piece");
+        refuse(text("merges of ", json_quoted(piece)), "stand apart, and llama.cpp has one score for a piece");
       if (!again) {
         ways += ways_of(piece);
         form_.scores.emplace(piece, -float(form_.scores.size()));
@@ -156,7 +156,7 @@ class FormReader {
     for (const json& token : added.is_array() ? added : json::array()) whole.insert(token.value("content", ""));
     for (const std::string& piece : pieces_)
       if (!form_.scores.contains(piece) && !whole.contains(piece) && ways_of(piece) > 0)
-        refuse(text("piece ", quoted(piece)), "no merge gives it, and llama.cpp puts it together");
+        refuse(text("piece ", json_quoted(piece)), "no merge gives it, and llama.cpp puts it together");
   }
 
   /// llama.cpp begins with characters, whether they are pieces or not.

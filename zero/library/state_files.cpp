@@ -137,7 +137,8 @@ std::int64_t load_state_of(const StateModels& models, CheckpointValues& values, 
   const HeldStates states(models, values, world);
   const RunPosition position =
       resume_states(states.get(), folders, *impl.files, *impl.control,
-                    "train from the beginning, or name the folder that states were saved to, no step's in it");
+                    text("train from the beginning, or name the folder that ",
+                         call == "load_state()" ? "save_state()" : "save()", " was given, no step's in it"));
   states.take();
   if (world.is_main()) impl.state_folders->set_owners(folder, owners_of(models));
   return position.updates;

@@ -21,6 +21,7 @@
 #include "zero/core/engine.h"
 #include "zero/data/open_rows.h"
 #include "zero/data/rows/loader.h"
+#include "zero/train/told_numbers.h"
 
 namespace zero {
 namespace {
@@ -126,20 +127,14 @@ class Data {
 
 /// The summed losses of all sequences, in the order of the file.
 double summed_loss(Engine& engine, const ValidationLoader& loader) {
-  const std::int64_t turns = loader.micro_batches(), ranks = engine.host().size();
-  const at::Tensor mine = at::zeros({turns}, at::kDouble);
-  for (std::int64_t turn = 0; turn < turns; ++turn) {
+  std::vector<double> losses;
+  for (std::int64_t turn = 0; turn < loader.micro_batches(); ++turn) {
     const Batch batch = loader.batch(turn);
     ForwardContext context;
     context.batch = &batch;
-    mine[turn] = engine.evaluate(context).to(at::kDouble);
+    losses.push_back(engine.evaluate(context).item<double>());
   }
-  const at::Tensor all = at::empty({ranks, turns}, at::kDouble);
-  engine.host().all_gather_into(all.view({-1}), mine, {Phase::validate});
-  const at::Tensor in_order = all.t().contiguous();
-  double sum = 0;
-  for (std::int64_t i = 0; i < in_order.numel(); ++i) sum += in_order.data_ptr<double>()[i];
-  return sum;
+  return sum_of_turns(told_numbers(engine.host(), losses, {Phase::validate}), 0);
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ TEST_F(SpareCheckpoints, ALossOfPowerLosesNothing) {
     }
   };
   EXPECT_EQ(bring(disk), "");
-  EXPECT_GT(states, 150);
+  EXPECT_GT(states, 200);
 }
 
 TEST_F(SpareCheckpoints, ACallThatFailsIsNoAbsenceAndNoDamage) {

@@ -241,7 +241,8 @@ TEST(OptimizerStates, HaveTheNamesOfEveryOptimizer) {
       {ProdigyOptions(), {"exp_avg", "exp_avg_sq", "p0", "s"}}};
   for (const auto& [settings, names] : kept)
     on_ranks(2, [&](const World& world) {
-      Sharded<torch::nn::Linear> model(filled(torch::nn::Linear(5, 3)), world, {.stage = 3});
+      Sharded<torch::nn::Linear> model(filled(torch::nn::Linear(5, 820)), world,
+                                       {.stage = 3});  // 4100: coded in 8 bits
       auto optimizer = model.optimizer(settings);
       train(model, 2);
       const NamedTensors states = optimizer.states("weight");

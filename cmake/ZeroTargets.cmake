@@ -7,11 +7,27 @@ target_link_libraries(zero_torch_pch PUBLIC LibTorch::LibTorch)
 target_include_directories(zero_torch_pch PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
 target_precompile_headers(zero_torch_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/torch_pch.h)
 zero_describe_pch(zero_torch_pch ${PROJECT_SOURCE_DIR}/cmake/torch_pch.h)
+# The same with torch/torch.h, for what knows torch::nn::Module. zero_train needs none of it.
+add_library(zero_torch_nn_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
+target_link_libraries(zero_torch_nn_pch PUBLIC LibTorch::LibTorch)
+target_include_directories(zero_torch_nn_pch PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+target_precompile_headers(zero_torch_nn_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/torch_nn_pch.h)
+zero_describe_pch(zero_torch_nn_pch ${PROJECT_SOURCE_DIR}/cmake/torch_nn_pch.h)
 
-# zero_room(NAME [WITHOUT_TORCH] [ONLY regex] [EXCLUDE regex] [APART regex] LINK targets... PRIVATE_LINK targets...). A program's main (zero_*.cpp), a backend that
-# is absent (absent.cpp, *_absent.cpp) and what is for CUDA (cuda/) are not taken by themselves.
+# zero_use_pch(TARGET TORCH_NN): reuses one of the two.
+function(zero_use_pch target torch_nn)
+  if(torch_nn)
+    target_precompile_headers(${target} REUSE_FROM zero_torch_nn_pch)
+  else()
+    target_precompile_headers(${target} REUSE_FROM zero_torch_pch)
+  endif()
+endfunction()
+
+# zero_room(NAME [WITHOUT_TORCH | TORCH_NN] [ONLY regex] [EXCLUDE regex] [APART regex] LINK targets... PRIVATE_LINK targets...)
+# Leaves out a program's main (zero_*.cpp), a backend that is absent (absent.cpp, *_absent.cpp) and sources for CUDA (cuda/).
+# TORCH_NN: its sources include torch/torch.h.
 function(zero_room name)
-  cmake_parse_arguments(ROOM "WITHOUT_TORCH" "ONLY;EXCLUDE;APART" "LINK;PRIVATE_LINK" ${ARGN})
+  cmake_parse_arguments(ROOM "WITHOUT_TORCH;TORCH_NN" "ONLY;EXCLUDE;APART" "LINK;PRIVATE_LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/zero_[a-z]+\\.cpp$|absent\\.cpp$|/cuda/")
   if(ROOM_ONLY)
@@ -26,7 +42,7 @@ function(zero_room name)
   target_link_libraries(room_${name} PUBLIC ${ROOM_LINK} PRIVATE ${ROOM_PRIVATE_LINK})
   if(NOT ROOM_WITHOUT_TORCH)
     target_link_libraries(room_${name} PUBLIC LibTorch::LibTorch)
-    target_precompile_headers(room_${name} REUSE_FROM zero_torch_pch)
+    zero_use_pch(room_${name} ${ROOM_TORCH_NN})
   endif()
   zero_unity(room_${name} APART "${ROOM_APART}")
 endfunction()

@@ -8,7 +8,7 @@
 #include "models/text/conversation/lost_text.h"
 
 namespace zero {
-namespace {
+namespace chat_template_target {
 
 void use(const FuzzFiles& files) {
   const ConversationTemplate chat({content_of(files, "chat_template.jinja"), "the input"},
@@ -38,5 +38,5 @@ const FuzzTarget target(
        "true", R"({"variables": {"enable_thinking": false}})"}}},
     use);
 
-}  // namespace
+}  // namespace chat_template_target
 }  // namespace zero

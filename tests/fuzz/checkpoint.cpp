@@ -11,7 +11,7 @@
 #include "zero/checkpoint/saved_states.h"
 
 namespace zero {
-namespace {
+namespace checkpoint_target {
 
 constexpr std::size_t sum_at = 13, sum_digits = 16;  // behind {"checksum":"
 constexpr std::int64_t largest_tensor = 1 << 16;
@@ -92,5 +92,5 @@ const FuzzTarget target("checkpoint",
                          {"rank-00001.states"}},
                         use);
 
-}  // namespace
+}  // namespace checkpoint_target
 }  // namespace zero

@@ -8,7 +8,7 @@
 #include "zero/config/config_keys.h"
 
 namespace zero {
-namespace {
+namespace configuration_target {
 
 void use(const FuzzFiles& files) {
   // what follows a line "---" is given by --set
@@ -44,5 +44,5 @@ std::vector<std::string> words() {
 
 const FuzzTarget target("configuration", {{"c.toml", FileForm::toml, words()}}, use);
 
-}  // namespace
+}  // namespace configuration_target
 }  // namespace zero

@@ -7,7 +7,7 @@
 #include "zero/data/examples/example_reader.h"
 
 namespace zero {
-namespace {
+namespace examples_target {
 
 const Tokenizer& tokenizer() {
   static const TemporaryFolder folder;
@@ -67,5 +67,5 @@ const FuzzTarget target(
        R"({"type": "function", "function": {"name": "f", "parameters": {}}})", R"("system")", R"("\u0000")"}}},
     use);
 
-}  // namespace
+}  // namespace examples_target
 }  // namespace zero

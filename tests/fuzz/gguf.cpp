@@ -17,7 +17,7 @@
 #include "tests/fuzz/fuzz_folder.h"
 
 namespace zero {
-namespace {
+namespace gguf_target {
 
 using Json = nlohmann::ordered_json;
 
@@ -109,5 +109,5 @@ const FuzzTarget target("gguf",
                            R"("default")", R"("yarn")"}}},
                         use);
 
-}  // namespace
+}  // namespace gguf_target
 }  // namespace zero

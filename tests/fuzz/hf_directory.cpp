@@ -11,7 +11,7 @@
 #include "tests/fuzz/fuzz_folder.h"
 
 namespace zero {
-namespace {
+namespace hf_directory_target {
 
 void use(const FuzzFiles& files) {
   const std::string folder = FuzzFolder::with(files).path();
@@ -40,5 +40,5 @@ const FuzzTarget target("hf_directory",
                          {"generation_config.json", FileForm::json, {R"({"eos_token_id": [1, 2]})", "0.5"}}},
                         use);
 
-}  // namespace
+}  // namespace hf_directory_target
 }  // namespace zero

@@ -7,7 +7,7 @@
 #include "tests/fuzz/fuzz_folder.h"
 
 namespace zero {
-namespace {
+namespace model_config_target {
 
 void use(const FuzzFiles& files) {
   const ModelConfig config = parse_model_config(files.begin()->second, "config.json");
@@ -43,5 +43,5 @@ const FuzzTarget target(
        "1000000"}}},
     use);
 
-}  // namespace
+}  // namespace model_config_target
 }  // namespace zero

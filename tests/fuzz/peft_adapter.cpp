@@ -9,7 +9,7 @@
 #include "tests/fuzz/fuzz_folder.h"
 
 namespace zero {
-namespace {
+namespace peft_adapter_target {
 
 ModelConfig small() {
   ModelConfig config = preset_config("llama-tiny");
@@ -52,5 +52,5 @@ const FuzzTarget target(
       {R"({"dtype": "F32", "shape": [2, 8], "data_offsets": [0, 64]})", R"("F16")", "[8, 2]", "[2, 8]"}}},
     use);
 
-}  // namespace
+}  // namespace peft_adapter_target
 }  // namespace zero

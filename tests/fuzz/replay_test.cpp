@@ -22,7 +22,7 @@ std::vector<std::string> inputs_of(const FuzzTarget& target) {
   return paths;
 }
 
-class FuzzCorpus : public testing::TestWithParam<const FuzzTarget*> {
+class FuzzCorpus : public ::testing::TestWithParam<const FuzzTarget*> {
  protected:
   FuzzCorpus() { start_log(0, 1, LogLevel::error); }
 };
@@ -58,7 +58,7 @@ TEST_P(FuzzCorpus, FilesOfAnInputAreFound) {
   EXPECT_EQ(target.files_of(target.input_of(files)), files);
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, FuzzCorpus, testing::ValuesIn(FuzzTarget::all()),
+INSTANTIATE_TEST_SUITE_P(Targets, FuzzCorpus, ::testing::ValuesIn(FuzzTarget::all()),
                          [](const auto& info) { return info.param->name(); });
 
 }  // namespace

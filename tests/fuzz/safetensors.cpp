@@ -7,7 +7,7 @@
 #include "tests/fuzz/fuzz_folder.h"
 
 namespace zero {
-namespace {
+namespace safetensors_target {
 
 void use(const FuzzFiles& files) {
   const SafetensorsFile file(FuzzFolder::with(files) / "model.safetensors");
@@ -31,5 +31,5 @@ const FuzzTarget target("safetensors",
                            R"("I64")", R"("BOOL")", R"("U8")", R"("C64")", "[0, 4]", R"({"format": "pt"})"}}},
                         use);
 
-}  // namespace
+}  // namespace safetensors_target
 }  // namespace zero

@@ -8,7 +8,7 @@
 #include "tests/fuzz/fuzz_words.h"
 
 namespace zero {
-namespace {
+namespace sentencepiece_target {
 
 void use(const FuzzFiles& files) {
   const std::string folder = FuzzFolder::with(files).path();
@@ -44,5 +44,5 @@ const FuzzTarget target("sentencepiece",
                          {"added_tokens.json", FileForm::json, {"300", R"({"<x>": 300})"}}},
                         use);
 
-}  // namespace
+}  // namespace sentencepiece_target
 }  // namespace zero

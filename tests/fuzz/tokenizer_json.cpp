@@ -9,7 +9,7 @@
 #include "tests/fuzz/fuzz_words.h"
 
 namespace zero {
-namespace {
+namespace tokenizer_json_target {
 
 void use(const FuzzFiles& files) {
   const std::string folder = FuzzFolder::with(files).path();
@@ -59,5 +59,5 @@ const FuzzTarget target("tokenizer_json",
                          {"added_tokens.json", FileForm::json, {"5", R"({"<x>": 9})"}}},
                         use);
 
-}  // namespace
+}  // namespace tokenizer_json_target
 }  // namespace zero

@@ -15,7 +15,7 @@ namespace zero {
 namespace {
 
 using std::chrono::duration;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::unique_ptr<Communicator> make(MpiOptions options) { return make_mpi_communicator(mpi_world_handle(), options); }
 
@@ -24,7 +24,7 @@ std::string failure_of(Body body) {
   return outcome_of(body).message;
 }
 
-class MpiConformance : public testing::TestWithParam<std::tuple<ConformanceCase, SharedMemory>> {};
+class MpiConformance : public ::testing::TestWithParam<std::tuple<ConformanceCase, SharedMemory>> {};
 
 TEST_P(MpiConformance, holds) {
   const auto& [conformance, shared_memory] = GetParam();
@@ -33,8 +33,8 @@ TEST_P(MpiConformance, holds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(mpi, MpiConformance,
-                         testing::Combine(testing::ValuesIn(conformance_cases()),
-                                          testing::Values(SharedMemory::on, SharedMemory::off)),
+                         ::testing::Combine(::testing::ValuesIn(conformance_cases()),
+                                          ::testing::Values(SharedMemory::on, SharedMemory::off)),
                          [](const auto& info) {
                            return std::get<0>(info.param).name +
                                   (std::get<1>(info.param) == SharedMemory::on ? "_shared" : "_messages");
@@ -75,7 +75,7 @@ TEST(Mpi, leaves_no_name_in_dev_shm) {
   auto c = make({.shared_memory = SharedMemory::on});
   c->barrier();
   for (const auto& file : std::filesystem::directory_iterator("/dev/shm"))
-    EXPECT_THAT(file.path().filename().string(), testing::Not(testing::StartsWith("zero-" + std::to_string(getpid()))));
+    EXPECT_THAT(file.path().filename().string(), ::testing::Not(::testing::StartsWith("zero-" + std::to_string(getpid()))));
 }
 
 TEST(Mpi, without_enough_shared_memory_takes_messages_or_refuses) {
@@ -90,7 +90,7 @@ TEST(Mpi, without_enough_shared_memory_takes_messages_or_refuses) {
   EXPECT_THAT(refusal, HasSubstr("--shm-size"));
 }
 
-class MpiFailures : public testing::TestWithParam<SharedMemory> {};
+class MpiFailures : public ::testing::TestWithParam<SharedMemory> {};
 
 TEST_P(MpiFailures, the_deadline_names_call_and_rank) {
   if (mpi_world().size() == 1) GTEST_SKIP() << "nobody to wait for";
@@ -139,7 +139,7 @@ TEST_P(MpiFailures, other_counts_of_a_pair_are_refused) {
     mpi_world().control().barrier();
     if (c->rank() != last) continue;
     EXPECT_THAT(message, HasSubstr("all_to_all")) << sent << " sent, " << expected << " expected";
-    EXPECT_THAT(message, testing::Not(HasSubstr("deadline"))) << sent << " sent, " << expected << " expected";
+    EXPECT_THAT(message, ::testing::Not(HasSubstr("deadline"))) << sent << " sent, " << expected << " expected";
   }
 }
 
@@ -158,10 +158,10 @@ TEST_P(MpiFailures, calls_for_another_purpose_are_refused) {
           failure_of([&] { c->all_gather_into(full, own, c->rank() == 0 ? other : computing); });
       mpi_world().control().barrier();
       if (c->rank() != 0) continue;
-      SCOPED_TRACE(testing::Message() << "unit " << other.unit << ", group " << other.group << ", split " << split);
-      EXPECT_THAT(message, testing::StartsWith("mismatch of collectives: rank 0 called #0 all_gather"));
+      SCOPED_TRACE(::testing::Message() << "unit " << other.unit << ", group " << other.group << ", split " << split);
+      EXPECT_THAT(message, ::testing::StartsWith("mismatch of collectives: rank 0 called #0 all_gather"));
       EXPECT_THAT(message, HasSubstr(std::string("(") + name_of(other.phase)));
-      EXPECT_THAT(message, testing::AnyOf(HasSubstr("called all_gather of float (forward)"),
+      EXPECT_THAT(message, ::testing::AnyOf(HasSubstr("called all_gather of float (forward)"),
                                           HasSubstr("(forward, unit 2, group 1)")));
       EXPECT_THAT(message, HasSubstr("all ranks make the same calls in the same order"));
     }
@@ -193,18 +193,18 @@ TEST_P(MpiFailures, of_a_group_name_ranks_of_the_job) {
   std::string message = failure_of([&] { c->all_gather_into(full, part, {own == 0 ? Phase::save : Phase::forward}); });
   mpi_world().control().barrier();
   if (own == 0) {
-    EXPECT_THAT(message, testing::StartsWith("mismatch of collectives: rank 0 called #0 all_gather"));
-    EXPECT_THAT(message, testing::AnyOf(HasSubstr("but rank 1 called"), HasSubstr(text("but rank ", last, " called"))));
+    EXPECT_THAT(message, ::testing::StartsWith("mismatch of collectives: rank 0 called #0 all_gather"));
+    EXPECT_THAT(message, ::testing::AnyOf(HasSubstr("but rank 1 called"), HasSubstr(text("but rank ", last, " called"))));
   }
   c = turned(0.2);
   message = own == 0 ? "" : failure_of([&] { c->reduce_scatter(part, full); });
   mpi_world().control().barrier();
   if (own == 0) return;
   EXPECT_THAT(message, HasSubstr(text(" on rank ", own, " among ", last + 1, " ranks: ")));
-  EXPECT_THAT(message, testing::AnyOf(HasSubstr("waiting for rank 0, which"), HasSubstr("no answer from rank 0")));
+  EXPECT_THAT(message, ::testing::AnyOf(HasSubstr("waiting for rank 0, which"), HasSubstr("no answer from rank 0")));
 }
 
-INSTANTIATE_TEST_SUITE_P(mpi, MpiFailures, testing::Values(SharedMemory::on, SharedMemory::off),
+INSTANTIATE_TEST_SUITE_P(mpi, MpiFailures, ::testing::Values(SharedMemory::on, SharedMemory::off),
                          [](const auto& info) { return info.param == SharedMemory::on ? "shared" : "messages"; });
 
 TEST(Mpi, a_mismatch_names_both_calls) {

@@ -35,10 +35,10 @@ Job& mpi_world() {
 }  // namespace zero
 
 int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
+  ::testing::InitGoogleTest(&argc, argv);
   return zero::Job::run([](zero::Job& job) {
     zero::world_of_program = &job;
-    auto& listeners = testing::UnitTest::GetInstance()->listeners();
+    auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
     if (job.rank() != 0) {
       delete listeners.Release(listeners.default_result_printer());
       listeners.Append(new zero::FailuresOnly(job.rank()));

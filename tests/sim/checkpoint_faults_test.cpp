@@ -11,7 +11,7 @@
 #include "tests/sim/faulty_saves.h"
 
 namespace zero::testing {
-namespace {
+namespace checkpoint_faults_test {
 
 /// Saves the first step, then the second one with one rank's calls planned. What the second save threw; empty: nothing.
 std::string save_twice_at(Engine& engine, int rank, MemoryDisk& disk, std::pair<int, int> steps, int planned_rank,
@@ -354,5 +354,5 @@ TEST_F(DamagedFiles, TheMessageNamesFileAndBlock) {
   }
 }
 
-}  // namespace
+}  // namespace checkpoint_faults_test
 }  // namespace zero::testing

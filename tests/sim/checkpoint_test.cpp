@@ -19,7 +19,7 @@
 #include "zero/checkpoint/resume_states.h"
 
 namespace zero::testing {
-namespace {
+namespace checkpoint_test {
 
 enum class Home : std::uint8_t { memory, host, through_host, disk };
 
@@ -372,5 +372,5 @@ TEST(Resume, RefusesTheStatesOfAnotherModel) {
                InputError);
 }
 
-}  // namespace
+}  // namespace checkpoint_test
 }  // namespace zero::testing

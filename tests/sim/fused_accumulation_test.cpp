@@ -13,7 +13,7 @@
 #include "zero/core/chain.h"
 
 namespace zero::testing {
-namespace {
+namespace fused_accumulation_test {
 
 struct Case {
   std::string name;
@@ -242,5 +242,5 @@ TEST(FusedAccumulationGradients, AreAutogradsOutsideOfAPass) {
   EXPECT_EQ(difference(after, before), 0);
 }
 
-}  // namespace
+}  // namespace fused_accumulation_test
 }  // namespace zero::testing

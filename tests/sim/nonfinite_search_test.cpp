@@ -13,7 +13,7 @@
 #include "zero/core/states/nonfinite_search.h"
 
 namespace zero::testing {
-namespace {
+namespace nonfinite_search_test {
 
 constexpr double nan_ = std::numeric_limits<double>::quiet_NaN(), inf_ = std::numeric_limits<double>::infinity();
 
@@ -256,5 +256,5 @@ TEST(NonfiniteFrozen, IsFoundInTheBase) {
     }
 }
 
-}  // namespace
+}  // namespace nonfinite_search_test
 }  // namespace zero::testing

@@ -10,7 +10,7 @@
 #include "zero/optim/loss_scale.h"
 
 namespace zero::testing {
-namespace {
+namespace overflow_test {
 
 std::map<std::string, at::Tensor> weights_of(Engine& engine) {
   std::map<std::string, at::Tensor> weights;
@@ -63,5 +63,5 @@ TEST_P(Overflow, OnOneRankSkipsTheStepOnAll) {
 
 INSTANTIATE_TEST_SUITE_P(Stages, Overflow, ::testing::Combine(::testing::Range(0, 4), ::testing::Bool()));
 
-}  // namespace
+}  // namespace overflow_test
 }  // namespace zero::testing

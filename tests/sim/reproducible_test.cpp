@@ -15,7 +15,7 @@
 #include "zero/core/buffers/sum_ladder.h"
 
 namespace zero::testing {
-namespace {
+namespace reproducible_test {
 
 constexpr int steps = 3;
 
@@ -195,5 +195,5 @@ TEST(SumLadder, FollowsTheTreeOfRanks) {
   }
 }
 
-}  // namespace
+}  // namespace reproducible_test
 }  // namespace zero::testing

@@ -12,7 +12,7 @@
 #include "tests/sim/outcome.h"
 
 namespace zero::testing {
-namespace {
+namespace state_storage_test {
 
 constexpr int steps = 4, half = 2;
 const StateStorage in_bf16{.bf16_states = true, .seed = 5}, split{.split_master = true},
@@ -287,5 +287,5 @@ TEST(SplitMasters, AndRoundedStatesTakeTwoBytesEach) {
   EXPECT_NEAR(double(bytes_of(both)) / parameter, 6, 0.05);  // arrays are filled up to 64 bytes
 }
 
-}  // namespace
+}  // namespace state_storage_test
 }  // namespace zero::testing

@@ -10,7 +10,7 @@
 #include "tests/unit/models/deterministic.h"
 
 namespace zero::testing {
-namespace {
+namespace threads_test {
 
 RunOptions run_of(const OptimizerOptions& optimizer, at::ScalarType compute) {
   RunOptions run;
@@ -65,5 +65,5 @@ TEST_P(Threads, ChangeNoBitOfAStep) {
 INSTANTIATE_TEST_SUITE_P(Optimizers, Threads, ::testing::Range(0, int(every_optimizer().size())),
                          [](const auto& info) { return name_of(every_optimizer()[std::size_t(info.param)]); });
 
-}  // namespace
+}  // namespace threads_test
 }  // namespace zero::testing

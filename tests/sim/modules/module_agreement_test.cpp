@@ -8,7 +8,7 @@
 #include "tests/unit/message_of.h"
 
 namespace zero::testing {
-namespace {
+namespace module_agreement_test {
 
 using Model = Sharded<torch::nn::Linear>;
 
@@ -79,5 +79,5 @@ TEST(ModuleAgreement, WhatOneProcessRefusesAllDo) {
   });
 }
 
-}  // namespace
+}  // namespace module_agreement_test
 }  // namespace zero::testing

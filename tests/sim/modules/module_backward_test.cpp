@@ -12,7 +12,7 @@
 #include "tests/unit/message_of.h"
 
 namespace zero::testing {
-namespace {
+namespace module_backward_test {
 
 namespace F = torch::nn::functional;
 using ::testing::HasSubstr;
@@ -215,5 +215,5 @@ TEST(ModuleBackward, AutocastGivesTheSameNumbersAtEveryStage) {
     for (const auto& [name, value] : train(stage)) EXPECT_TRUE(at::equal(value, want.at(name))) << name << stage;
 }
 
-}  // namespace
+}  // namespace module_backward_test
 }  // namespace zero::testing

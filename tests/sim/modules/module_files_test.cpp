@@ -21,7 +21,7 @@
 #include "zero/modules/sharded_module.h"
 
 namespace zero::testing {
-namespace {
+namespace module_files_test {
 
 struct Scratch {
   std::string path = ::testing::TempDir() + "zero-module-files-" + std::to_string(::getpid());
@@ -346,5 +346,5 @@ TEST(ModuleFiles, SavesAndLoadsParametersAndBuffersUnderTheirNames) {
   });
 }
 
-}  // namespace
+}  // namespace module_files_test
 }  // namespace zero::testing

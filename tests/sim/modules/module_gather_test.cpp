@@ -13,7 +13,7 @@
 #include "zero/library/include/zero/nn/sync_batch_norm.h"
 
 namespace zero::testing {
-namespace {
+namespace module_gather_test {
 
 namespace F = torch::nn::functional;
 
@@ -194,5 +194,5 @@ TEST(Gather, SyncBatchNormOfWeightedLossesIsThatOfTheWholeBatch) {
     });
 }
 
-}  // namespace
+}  // namespace module_gather_test
 }  // namespace zero::testing

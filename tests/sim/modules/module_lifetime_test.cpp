@@ -12,7 +12,7 @@
 #include "tests/sim/modules/library_world.h"
 
 namespace zero::testing {
-namespace {
+namespace module_lifetime_test {
 
 struct VectorImpl : torch::nn::Module {
   explicit VectorImpl(int size) { values = register_parameter("values", torch::arange(size).to(torch::kFloat)); }
@@ -318,5 +318,5 @@ TEST(KeptBuffers, AFolderWithoutStatesIsToldOfInTheLibrarysWords) {
       ::testing::ThrowsMessage<InputError>(::testing::HasSubstr("name the folder that save_state() was given")));
 }
 
-}  // namespace
+}  // namespace module_lifetime_test
 }  // namespace zero::testing

@@ -11,7 +11,7 @@
 #include "tests/unit/message_of.h"
 
 namespace zero::testing {
-namespace {
+namespace module_misuse_test {
 
 using Model = Sharded<TwoLayers>;
 at::Tensor input() { return torch::ones({3, 4}); }
@@ -354,5 +354,5 @@ TEST(Misuse, ExceptionsInTheMiddle) {
   }
 }
 
-}  // namespace
+}  // namespace module_misuse_test
 }  // namespace zero::testing

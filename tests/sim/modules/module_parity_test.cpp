@@ -12,7 +12,7 @@
 #include "zero/library/world_impl.h"
 
 namespace zero::testing {
-namespace {
+namespace module_parity_test {
 
 constexpr int steps = 5, rows = 7;
 bool takes_branch(int step) { return step % 2 == 1; }
@@ -129,5 +129,5 @@ TEST(ModuleParity, HoldsForHybridSharding) {
   for (int stage = 1; stage <= 3; ++stage) expect_near(sharded(stage, 4, 2, options).weights, want.weights, "weight");
 }
 
-}  // namespace
+}  // namespace module_parity_test
 }  // namespace zero::testing

@@ -13,7 +13,7 @@
 #include "tests/unit/message_of.h"
 
 namespace zero::testing {
-namespace {
+namespace module_steps_test {
 
 struct PairImpl : torch::nn::Module {
   PairImpl() {
@@ -309,5 +309,5 @@ TEST(ModuleSteps, WeightsRoundAsTheLossDoes) {
   });
 }
 
-}  // namespace
+}  // namespace module_steps_test
 }  // namespace zero::testing

@@ -13,7 +13,7 @@
 #include "tests/unit/message_of.h"
 
 namespace zero::testing {
-namespace {
+namespace module_storage_test {
 
 struct LayersImpl : torch::nn::Module {
   LayersImpl() {
@@ -189,5 +189,5 @@ TEST(ModuleStorage, IsRefusedWhereNothingCanBeStoredSo) {
   });
 }
 
-}  // namespace
+}  // namespace module_storage_test
 }  // namespace zero::testing

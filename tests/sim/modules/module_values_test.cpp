@@ -12,7 +12,7 @@
 #include "tests/unit/message_of.h"
 
 namespace zero::testing {
-namespace {
+namespace module_values_test {
 
 using ::testing::HasSubstr;
 
@@ -304,5 +304,5 @@ TEST(SkippedSteps, AreToldOnceForThoseInARow) {
   EXPECT_EQ(told.find("updates nothing", told.find(second) + second.size()), std::string::npos);
 }
 
-}  // namespace
+}  // namespace module_values_test
 }  // namespace zero::testing

@@ -6,7 +6,7 @@
 #include "zero/modules/sharded_module.h"
 
 namespace zero::testing {
-namespace {
+namespace open_groups_test {
 
 struct StackImpl : torch::nn::Module {
   explicit StackImpl(int layers) {
@@ -115,5 +115,5 @@ TEST(OpenGroups, OverlapChangesNoBit) {
   for (std::size_t i = 0; i < weights[0].size(); ++i) EXPECT_TRUE(at::equal(weights[0][i], weights[1][i])) << i;
 }
 
-}  // namespace
+}  // namespace open_groups_test
 }  // namespace zero::testing

@@ -15,7 +15,7 @@
 #include "zero/library/include/zero/checkpoint.h"
 
 namespace zero::testing {
-namespace {
+namespace state_folder_test {
 
 using ::testing::HasSubstr;
 using Linear = torch::nn::Linear;
@@ -231,5 +231,5 @@ TEST(StateFolder, HasAStateWhereverACallOfASecondSaveFails) {
   }
 }
 
-}  // namespace
+}  // namespace state_folder_test
 }  // namespace zero::testing

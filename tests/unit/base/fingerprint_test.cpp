@@ -6,7 +6,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace zero {
-namespace {
+namespace fingerprint_test {
 
 constexpr std::size_t chunk = 4 << 20;
 
@@ -39,5 +39,5 @@ TEST(Fingerprint, OfAFileIsThatOfItsPiecesInOrder) {
   EXPECT_THROW(fingerprint_of_file(folder.path("none")), InputError);
 }
 
-}  // namespace
+}  // namespace fingerprint_test
 }  // namespace zero

@@ -13,9 +13,9 @@ namespace zero {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class OwnFiles : public testing::Test {
+class OwnFiles : public ::testing::Test {
  protected:
   void SetUp() override {
     for (const char* folder : {"model/a", "elsewhere", "models--x--y/blobs", "blobs"})

@@ -9,7 +9,7 @@
 #include "base/numbers/half.h"
 
 namespace zero {
-namespace {
+namespace stored_fp32_test {
 
 constexpr std::uint32_t largest = 0x7F7Fu, infinity = 0x7F80u;
 
@@ -92,5 +92,5 @@ TEST(StochasticBf16, KeepsWhatBf16HoldsAndNeverLeavesTheNumbers) {
   }
 }
 
-}  // namespace
+}  // namespace stored_fp32_test
 }  // namespace zero

@@ -9,7 +9,7 @@
 namespace zero {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string refusal(std::string_view text, std::size_t part = 1 << 20, std::int64_t offset = 0) {
   Utf8Check check("t.txt", offset);

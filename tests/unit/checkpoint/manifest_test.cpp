@@ -50,13 +50,13 @@ std::string refusal(const std::string& content) {
 TEST(Manifest, OfMoreThan64MiBIsNeitherWrittenNorRead) {
   Manifest manifest = example();
   manifest.run.configuration.assign(std::size_t(Manifest::most_bytes), '#');
-  EXPECT_THAT(message_of<Error>([&] { format_manifest(manifest); }), testing::HasSubstr("at most 67108864 are read"));
+  EXPECT_THAT(message_of<Error>([&] { format_manifest(manifest); }), ::testing::HasSubstr("at most 67108864 are read"));
   const TemporaryFolder folder;
   folder.write("manifest.json", "");
   std::filesystem::resize_file(folder / "manifest.json", std::uintmax_t(Manifest::most_bytes) + 1);
   FileCalls calls;
   EXPECT_THAT(message_of<Error>([&] { read_manifest(calls, folder.path()); }),
-              testing::HasSubstr("manifest.json: has more than 67108864 bytes"));
+              ::testing::HasSubstr("manifest.json: has more than 67108864 bytes"));
 }
 
 TEST(Manifest, ReadsBackWhatItWrote) {

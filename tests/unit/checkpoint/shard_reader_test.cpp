@@ -36,7 +36,7 @@ TEST(ShardReader, ReadsWholeBlocksAlone) {
   EXPECT_THAT(message_of<Error>([&] {
                 reader.read(0, 33, 31, {values.data(), blocks.data()});
               }),
-              testing::HasSubstr("inside a block of 32"));
+              ::testing::HasSubstr("inside a block of 32"));
   reader.read(0, 33, 31, {values.data(), nullptr});  // of what has no blocks
   EXPECT_EQ(values.front(), 33.0F);
 }

@@ -11,8 +11,8 @@
 namespace zero {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 std::string refusal(const DeviceRequest& request, int ranks, int gpus, bool has_cuda) {
   try {

@@ -13,8 +13,8 @@
 namespace zero {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct Mailbox {
   std::mutex lock;

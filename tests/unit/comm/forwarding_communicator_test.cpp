@@ -15,7 +15,7 @@ class Plain final : public ForwardingCommunicator {
   explicit Plain(Communicator& inner) : ForwardingCommunicator(inner) {}
 };
 
-class ForwardingConformance : public testing::TestWithParam<std::tuple<ConformanceCase, int>> {};
+class ForwardingConformance : public ::testing::TestWithParam<std::tuple<ConformanceCase, int>> {};
 
 TEST_P(ForwardingConformance, holds) {
   const auto& body = std::get<0>(GetParam()).body;
@@ -26,7 +26,7 @@ TEST_P(ForwardingConformance, holds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(forwarding, ForwardingConformance,
-                         testing::Combine(testing::ValuesIn(conformance_cases()), testing::Values(1, 3)),
+                         ::testing::Combine(::testing::ValuesIn(conformance_cases()), ::testing::Values(1, 3)),
                          [](const auto& info) {
                            return std::get<0>(info.param).name + "_np" + std::to_string(std::get<1>(info.param));
                          });

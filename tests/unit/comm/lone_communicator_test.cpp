@@ -9,7 +9,7 @@
 namespace zero {
 namespace {
 
-class LoneConformance : public testing::TestWithParam<ConformanceCase> {};
+class LoneConformance : public ::testing::TestWithParam<ConformanceCase> {};
 
 TEST_P(LoneConformance, holds) {
   LoneCommunicator alone;
@@ -22,7 +22,7 @@ TEST_P(LoneConformance, holds_among_others) {
   GetParam().body(alone);
 }
 
-INSTANTIATE_TEST_SUITE_P(lone, LoneConformance, testing::ValuesIn(conformance_cases()),
+INSTANTIATE_TEST_SUITE_P(lone, LoneConformance, ::testing::ValuesIn(conformance_cases()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace zero {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 TEST(ObjectCollectives, BroadcastATextOfAnyLengthAndANumber) {
   SimWorld(3).run([](Communicator& group, int rank) {

@@ -10,10 +10,10 @@
 namespace zero {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
-class SimConformance : public testing::TestWithParam<std::tuple<ConformanceCase, int>> {};
+class SimConformance : public ::testing::TestWithParam<std::tuple<ConformanceCase, int>> {};
 
 TEST_P(SimConformance, holds) {
   const auto& body = std::get<0>(GetParam()).body;
@@ -23,7 +23,7 @@ TEST_P(SimConformance, holds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(sim, SimConformance,
-                         testing::Combine(testing::ValuesIn(conformance_cases()), testing::Values(1, 2, 3, 4, 6)),
+                         ::testing::Combine(::testing::ValuesIn(conformance_cases()), ::testing::Values(1, 2, 3, 4, 6)),
                          [](const auto& info) {
                            return std::get<0>(info.param).name + "_np" + std::to_string(std::get<1>(info.param));
                          });
@@ -58,7 +58,7 @@ TEST(SimWorld, reports_a_mismatch_on_every_rank) {
 }
 
 TEST(SimWorld, sees_other_numbers_types_and_roots) {
-  const auto mismatch = testing::HasSubstr("mismatch");
+  const auto mismatch = ::testing::HasSubstr("mismatch");
   EXPECT_THAT(failure_of({.ranks = 2}, [](Communicator& c, int rank) { c.all_reduce(at::zeros({4 + rank})); }),
               mismatch);
   EXPECT_THAT(failure_of({.ranks = 2}, [](Communicator& c,

@@ -11,7 +11,7 @@ namespace zero {
 namespace {
 
 // The staging itself, with the CPU as the device.
-class StagedConformance : public testing::TestWithParam<std::tuple<ConformanceCase, int>> {};
+class StagedConformance : public ::testing::TestWithParam<std::tuple<ConformanceCase, int>> {};
 
 TEST_P(StagedConformance, holds) {
   const auto& [conformance, ranks] = GetParam();
@@ -22,7 +22,7 @@ TEST_P(StagedConformance, holds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(staged, StagedConformance,
-                         testing::Combine(testing::ValuesIn(conformance_cases()), testing::Values(1, 2, 3)),
+                         ::testing::Combine(::testing::ValuesIn(conformance_cases()), ::testing::Values(1, 2, 3)),
                          [](const auto& info) {
                            return std::get<0>(info.param).name + "_np" + std::to_string(std::get<1>(info.param));
                          });

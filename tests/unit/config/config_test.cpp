@@ -13,7 +13,7 @@
 #include "zero/config/optimizer_settings.h"
 
 namespace zero {
-namespace {
+namespace config_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -88,7 +88,7 @@ TEST(Config, WrongTypesAreRefused) {
   EXPECT_THAT(refusal(least, {"data.tokenizer=true"}), HasSubstr("must be a string"));
   EXPECT_THAT(refusal(least, {"job.time_limit=60"}),
               HasSubstr("must be a string, but is an integer; it must be empty, or a time as \"90:00\""));
-  EXPECT_THAT(refusal(least, {"job.output_dir=3"}), testing::EndsWith("must be a string, but is an integer"));
+  EXPECT_THAT(refusal(least, {"job.output_dir=3"}), ::testing::EndsWith("must be a string, but is an integer"));
 }
 
 TEST(Config, ImpossibleValuesAreRefused) {
@@ -402,5 +402,5 @@ TEST(ConfigKeys, TheDocumentationIsTheTable) {
   EXPECT_EQ(page.str(), configuration_markdown()) << "run test_config with ZERO_UPDATE_DOCS=1";
 }
 
-}  // namespace
+}  // namespace config_test
 }  // namespace zero

@@ -9,9 +9,9 @@
 #include "zero/config/optimizer_settings.h"
 
 namespace zero {
-namespace {
+namespace state_storage_test {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const std::string least =
     "[job]\noutput_dir = \"out\"\n[model]\npreset = \"llama-tiny\"\n[data]\ntrain = [\"a.bin\"]\n"
@@ -50,5 +50,5 @@ TEST(StateStorage, StatesInFewerBytesAreThoseThatThereAre) {
   EXPECT_THAT(refusal(least, {"optimizer.master_dtype=bf16"}), HasSubstr("must be \"fp32\" or \"split\""));
 }
 
-}  // namespace
+}  // namespace state_storage_test
 }  // namespace zero

@@ -67,7 +67,7 @@ struct Case {
   bool nf4 = false;  // all but the last unit frozen, blocks quantised
 };
 
-class EngineArena : public testing::TestWithParam<Case> {};
+class EngineArena : public ::testing::TestWithParam<Case> {};
 
 TEST_P(EngineArena, what_is_reserved_is_allocated) {
   const auto [stage, overlap, bf16, halves, nf4] = GetParam();
@@ -125,7 +125,7 @@ TEST_P(EngineArena, what_is_reserved_is_allocated) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Plans, EngineArena,
-                         testing::Values(Case{0, false, false, false}, Case{0, true, true, false},
+                         ::testing::Values(Case{0, false, false, false}, Case{0, true, true, false},
                                          Case{1, true, true, false}, Case{2, false, true, false},
                                          Case{2, true, false, false}, Case{3, false, true, false},
                                          Case{3, true, true, false}, Case{3, true, true, true},

@@ -89,7 +89,7 @@ at::Tensor run(TwoUnits& units, const at::Tensor& x, bool again) {
   return loss;
 }
 
-class BackwardHooksTest : public testing::TestWithParam<bool> {};
+class BackwardHooksTest : public ::testing::TestWithParam<bool> {};
 
 TEST_P(BackwardHooksTest, GradientsSurviveReleasedWeightsAndHooksComeInOrder) {
   const at::Tensor input = at::arange(12, at::kDouble).mul(0.3).cos().view({3, 4});
@@ -116,7 +116,7 @@ TEST_P(BackwardHooksTest, AUnitTrainsThoughItsInputNeedsNoGradient) {
   EXPECT_GT(units.weights[0].grad().abs().max().item<double>(), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Recompute, BackwardHooksTest, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Recompute, BackwardHooksTest, ::testing::Bool());
 
 TEST(BackwardHookGuards, AnInPlaceWriteOnAUnitsOutputIsAnError) {
   TwoUnits units;

@@ -4,7 +4,7 @@
 #include "tests/unit/core/encoded_layout.h"
 
 namespace zero {
-namespace {
+namespace nf4_codec_test {
 
 const std::vector<std::vector<TensorSpec>> parameters = {{{"norm", {96}}},
                                                          {{"q", {40, 96}}, {"k", {8, 96}}},
@@ -63,5 +63,5 @@ TEST(Nf4Codec, HoldsThemInFourBitsAndAnEighthWithQuantizedScales) {
   EXPECT_EQ(Nf4Codec(layout, 4, {at::kBFloat16, true}).all_bytes(), blocks * 33 + blocks / 256 * 8);
 }
 
-}  // namespace
+}  // namespace nf4_codec_test
 }  // namespace zero

@@ -14,8 +14,8 @@
 namespace zero {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST(ConversationEncoder, TrainsTheAnswerAndItsEndOrEverything) {
   const Example example = parse_example(chat("Hello!", "Hi"), "x:1");
@@ -90,7 +90,7 @@ TEST(ConversationEncoder, MarksThatATextWritesOutComeOnce) {
   EXPECT_THAT(completion.ids, ElementsAre(1, 10994, 2787, 2));
   EXPECT_THAT(completion.trained, ElementsAre(0, 0, 1, 1));
   EXPECT_THAT(ids(R"({"text": "a</s><s>b"})").ids,
-              testing::AllOf(testing::Contains(1).Times(2), testing::Contains(2).Times(2)));  // inside they stay
+              ::testing::AllOf(::testing::Contains(1).Times(2), ::testing::Contains(2).Times(2)));  // inside they stay
   EXPECT_THAT(ids(R"({"text": ""})").ids, ElementsAre(1, 2));
 }
 
@@ -117,11 +117,11 @@ TEST(ConversationEncoder, MessagesSayWhetherTheyAreTrained) {
   }
   EXPECT_THAT(
       message_of<InputError>([&] { encoder().encode(example("", "", R"(, "train": true)")); }),
-      testing::StartsWith(
+      ::testing::StartsWith(
           "x:1: message 1 of the user says that it is trained (weight, train), but data.train_on = \"assistant\""));
   EXPECT_THAT(
       message_of<InputError>([&] { encoder(TrainOn::all).encode(example("", R"(, "weight": 0)")); }),
-      testing::StartsWith(
+      ::testing::StartsWith(
           "x:1: message 4 of the assistant says that it is not trained (weight, train), but data.train_on = \"all\""));
   EXPECT_NO_THROW(encoder().encode(example("", "", R"(, "weight": 0)")));
 }
@@ -139,7 +139,7 @@ TEST(ConversationEncoder, RefusesATemplateThatDoesNotFitTheTokenizer) {
   EXPECT_THAT(message_of<InputError>([&] {
                 llama2.encode(parse_example(R"({"messages": [{"role": "assistant", "content": "x"}]})", "x:9"));
               }),
-              testing::StartsWith("x:9: message 1 is of the assistant where the template llama-2 wants user"));
+              ::testing::StartsWith("x:9: message 1 is of the assistant where the template llama-2 wants user"));
 }
 
 // What is written without a template needs none that fits.

@@ -12,10 +12,10 @@
 namespace zero {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::vector<Message> messages_of(std::string_view line) {
   const Example example = parse_example(line, "f.jsonl:3");

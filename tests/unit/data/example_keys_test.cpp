@@ -14,9 +14,9 @@
 namespace zero {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::string refused(const std::string& line) {
   return message_of<InputError>([&] { parse_example(line, "f.jsonl:3"); });
@@ -83,7 +83,7 @@ TEST(ExampleKeys, WhatSaysNothingIsPassedOver) {
        {R"("tools": "[]")", R"("tools": " [ ] ")", R"("tools": "null")", R"("tools": [])", R"("tools": null)",
         R"("documents": "{}")", R"("weight": 1)", R"("weight": 1.0)", R"("train": true)", R"("training": true)"})
     EXPECT_EQ(messages(keys), 1U) << keys;
-  EXPECT_THAT(ignored, testing::IsEmpty());
+  EXPECT_THAT(ignored, ::testing::IsEmpty());
   EXPECT_EQ(parse_example(with_answer(R"("content": "b")"), "x:1").messages[1].whole, nullptr);
 }
 

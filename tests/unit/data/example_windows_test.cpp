@@ -7,8 +7,8 @@
 namespace zero {
 namespace {
 
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 EncodedExample example_of(std::int32_t tokens, Example::Kind kind) {
   EncodedExample example{.text = "words", .ids = {}, .trained = {}, .place = "f:1", .kind = kind};
@@ -69,7 +69,7 @@ TEST(ExampleWindows, CountsConversationsWithoutAnEndedAnswer) {
   EXPECT_EQ(warning_of(counts, 10), "");
   trained_windows(chat, 10, Overlong::truncate, counts);
   EXPECT_THAT(warning_of(counts, 10),
-              testing::StartsWith("In 1 of 2 examples no trained answer ends with a special token, so the model"));
+              ::testing::StartsWith("In 1 of 2 examples no trained answer ends with a special token, so the model"));
   trained_windows(chat, 4, Overlong::truncate, counts);
   EXPECT_THAT(warning_of(counts, 4), HasSubstr("raise training.seq_len to train them. In 2 of 3 examples no trained"));
   ExampleCounts one;

@@ -10,8 +10,8 @@
 namespace zero {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 std::vector<std::string> objects_of(std::string_view json, std::size_t part = 1 << 20, std::int64_t most = 1000) {
   std::vector<std::string> objects;

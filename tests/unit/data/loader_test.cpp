@@ -6,9 +6,9 @@
 #include "base/error.h"
 
 namespace zero {
-namespace {
+namespace loader_test {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 // Row i holds i % 3 + 1 ids that are all i; its first target is not trained when it has several.
 class Numbered : public RowSource {
@@ -140,5 +140,5 @@ TEST(ValidationLoader, KnowsTheTokensOfAllRanks) {
   EXPECT_EQ(ValidationLoader(std::make_shared<Numbered>(6), 0, 4, 1).trained_tokens(), 2 * (1 + 1 + 2));
 }
 
-}  // namespace
+}  // namespace loader_test
 }  // namespace zero

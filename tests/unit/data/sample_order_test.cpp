@@ -11,7 +11,7 @@
 namespace zero {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 TEST(Permutation, IsThisOneOnEveryPlatform) {
   EXPECT_THAT(permutation(10, 0, 0), ElementsAre(1, 2, 5, 7, 0, 8, 4, 3, 9, 6));

@@ -17,7 +17,7 @@
 namespace zero {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // Letters become their code; a mark stands before every text that begins one, as SentencePiece's dummy space does; "ab"
 // is one chunk.
@@ -115,7 +115,7 @@ TEST(TextCutter, RefusesWhatIsNoTextWhereverItIsCut) {
     }
 }
 
-class TextCutterOfTokenizer : public testing::TestWithParam<const char*> {};
+class TextCutterOfTokenizer : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(TextCutterOfTokenizer, CutsChangeNoId) {
   const Tokenizer tokenizer = Tokenizer::load(std::string(ZERO_TEST_DATA) + GetParam());
@@ -138,7 +138,7 @@ TEST_P(TextCutterOfTokenizer, CutsChangeNoId) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tokenizers, TextCutterOfTokenizer,
-                         testing::Values("/tinyllama-chat", "/pipelines/llama3", "/pipelines/mistral"));
+                         ::testing::Values("/tinyllama-chat", "/pipelines/llama3", "/pipelines/mistral"));
 
 TEST(TextCutter, ATextThatCannotBeCutIsRefusedBeforeItFillsTheMemory) {
   const TemporaryFolder folder;
@@ -147,7 +147,7 @@ TEST(TextCutter, ATextThatCannotBeCutIsRefusedBeforeItFillsTheMemory) {
   recipe.most_bytes = recipe.chunk_bytes = 100;
   SimWorld(2).run([&](Communicator& comm, int) {
     EXPECT_THAT(message_of<InputError>([&] { open_token_cache(recipe, folder.path("c"), {}, comm); }),
-                testing::AllOf(HasSubstr("t.txt:1: "), HasSubstr("without a place where")));
+                ::testing::AllOf(HasSubstr("t.txt:1: "), HasSubstr("without a place where")));
   });
   EXPECT_EQ(letters.calls, 0);
 }
@@ -160,7 +160,7 @@ TEST(TokenCache, HoldsBosTextAndEosAndIsMadeOnce) {
     for (int again = 0; again < 2; ++again)
       EXPECT_THAT(
           ids_of(open_token_cache(text_recipe(path, letters.encoder(false)), folder.path("cache"), {}, comm).ids),
-          testing::ElementsAre(1, 300, 'x', 301, '\n', 2));
+          ::testing::ElementsAre(1, 300, 'x', 301, '\n', 2));
   });
   EXPECT_EQ(letters.calls, 1);
 }

@@ -12,8 +12,8 @@
 namespace zero {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 std::vector<std::uint16_t> count_up(int n, int first = 0) {
   std::vector<std::uint16_t> ids(static_cast<std::size_t>(n));
@@ -60,9 +60,9 @@ TEST(TokenFile, SaysThatAFileWasCutAndWarnsOfOneThatWasWrittenTo) {
   EXPECT_THAT(message_of<InputError>([&] { cut.find_beyond(6000, 0, 5000); }), HasSubstr("a.bin: ends at byte 200"));
   const TokenFile other(folder.write_ids("b.bin", count_up(5000)), TokenWidth::uint16);
   std::fstream(folder.path("b.bin"), std::ios::in | std::ios::out | std::ios::binary).write("xy", 2);
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   for (int i = 0; i < 3; ++i) other.read(4000, 100, ids);
-  const std::string told = testing::internal::GetCapturedStderr();
+  const std::string told = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(told, HasSubstr("b.bin: was written to while the run reads it"));
   EXPECT_EQ(told.find("b.bin"), told.rfind("b.bin"));
 }

@@ -11,8 +11,8 @@
 namespace zero {
 namespace {
 
-using testing::AnyOf;
-using testing::HasSubstr;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
 
 const std::string data = ZERO_TEST_DATA;
@@ -21,7 +21,7 @@ struct Counts {
   int equal = 0, masks = 0, refused = 0;
 };
 
-class ToolsGolden : public testing::TestWithParam<const char*> {};
+class ToolsGolden : public ::testing::TestWithParam<const char*> {};
 
 /// One line of training data of a reference case.
 std::string line_of(const Json& one) {
@@ -68,7 +68,7 @@ TEST_P(ToolsGolden, IdsAndMasksAreThoseOfTransformers) {
   EXPECT_TRUE(!file["generation"] || counts.masks == counts.equal);
 }
 
-INSTANTIATE_TEST_SUITE_P(Reference, ToolsGolden, testing::Values("brackets", "headers", "thoughts", "turns"));
+INSTANTIATE_TEST_SUITE_P(Reference, ToolsGolden, ::testing::Values("brackets", "headers", "thoughts", "turns"));
 
 }  // namespace
 }  // namespace zero

@@ -14,7 +14,7 @@
 #include "zero/config/setup.h"
 
 namespace zero {
-namespace {
+namespace target_machine_test {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -127,5 +127,5 @@ TEST(TargetMachine, NeedsItsMemory) {
   EXPECT_THAT(on_cpu.table, HasSubstr("4 ranks take "));
 }
 
-}  // namespace
+}  // namespace target_machine_test
 }  // namespace zero

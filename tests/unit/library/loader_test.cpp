@@ -27,8 +27,8 @@ struct BatchRows<Sentence> {
 
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using Example = torch::data::Example<>;
 
 /// Sample i is ([i, i + 0.5], 10 i); it keeps in mind which samples were read.

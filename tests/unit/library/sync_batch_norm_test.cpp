@@ -18,7 +18,7 @@
 namespace zero::nn {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 /// How rows are split over processes.
 using Split = std::vector<std::int64_t>;
@@ -89,7 +89,7 @@ void expect_equal(const torch::nn::BatchNormOptions& options, const std::vector<
   shape.insert(shape.end(), tail.begin(), tail.end());
   const Traces expected = trace(Plain(options), shape, {0, 7});
   for (const Split& split : splits) {
-    SCOPED_TRACE(testing::PrintToString(split));
+    SCOPED_TRACE(::testing::PrintToString(split));
     std::mutex mutex;
     at::Tensor weight_grad = at::zeros({3}, at::kDouble), bias_grad = at::zeros({3}, at::kDouble);
     on_worlds(int(split.size()), [&](const World& world) {

@@ -14,8 +14,8 @@
 namespace zero::vision {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 /// Records whose byte b of pixel data is (7 record + b) mod 251.
 std::string records(const std::vector<int>& labels) {
@@ -27,7 +27,7 @@ std::string records(const std::vector<int>& labels) {
   return bytes;
 }
 
-class CifarFiles : public testing::Test {
+class CifarFiles : public ::testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& bytes) { return folder_.write(name, bytes); }
   std::string path(const std::string& name) const { return folder_.path(name); }

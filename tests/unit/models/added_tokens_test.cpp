@@ -13,10 +13,10 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace zero {
-namespace {
+namespace added_tokens_test {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using Ids = std::vector<std::int32_t>;
 
 const std::string folder = ZERO_TEST_DATA "/added-tokens";
@@ -138,8 +138,8 @@ TEST(AddedTokens, WhiteSpaceThatIsTakenIsNotTakenAgain) {
 TEST(AddedTokens, AreAWordBesideWhatIsNoLetter) {
   const AddedTokenFinder finder({{.id = 9, .content = "w", .single_word = true}});
   for (const std::string word : {"A", "z", "_", "7", "\u00e9", "\u0301"}) {
-    EXPECT_THAT(finder.split(word + "w"), ElementsAre(testing::Field(&TextPart::id, -1))) << word;
-    EXPECT_THAT(finder.split("w" + word), ElementsAre(testing::Field(&TextPart::id, -1))) << word;
+    EXPECT_THAT(finder.split(word + "w"), ElementsAre(::testing::Field(&TextPart::id, -1))) << word;
+    EXPECT_THAT(finder.split("w" + word), ElementsAre(::testing::Field(&TextPart::id, -1))) << word;
   }
   for (const std::string other : {"@", "[", "`", "/", ":", "\u00d7"}) {
     EXPECT_EQ(finder.split(other + "w").back().id, 9) << other;
@@ -147,5 +147,5 @@ TEST(AddedTokens, AreAWordBesideWhatIsNoLetter) {
   }
 }
 
-}  // namespace
+}  // namespace added_tokens_test
 }  // namespace zero

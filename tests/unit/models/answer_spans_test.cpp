@@ -13,8 +13,8 @@
 namespace zero {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 ConversationTemplate chat_of(const std::string& jinja) {
   return {{jinja, "the test"}, {{"bos_token", "<s>"}, {"eos_token", "</s>"}}};

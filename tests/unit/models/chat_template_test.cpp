@@ -12,10 +12,10 @@
 #include "tests/unit/models/trained_texts.h"
 
 namespace zero {
-namespace {
+namespace chat_template_test {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 const std::vector<Message> talk = {
     {"system", " Be terse. "}, {"user", " Hi\n"}, {"assistant", "Yo "}, {"user", "More?"}};
@@ -160,5 +160,5 @@ TEST(ChatTemplate, LoadsFromADirectory) {
   std::filesystem::remove_all(folder);
 }
 
-}  // namespace
+}  // namespace chat_template_test
 }  // namespace zero

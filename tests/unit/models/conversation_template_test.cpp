@@ -11,15 +11,15 @@
 #include "models/text/pipeline/text_pipeline.h"
 
 namespace zero {
-namespace {
+namespace conversation_template_test {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
 
 const std::string data = ZERO_TEST_DATA;
 
-class ChatCases : public testing::TestWithParam<const char*> {};
+class ChatCases : public ::testing::TestWithParam<const char*> {};
 
 /// What transformers' apply_chat_template gave, from the reference cases.
 TEST_P(ChatCases, TextIdsSpansAndErrorsAreThoseOfTransformers) {
@@ -57,12 +57,12 @@ TEST_P(ChatCases, TextIdsSpansAndErrorsAreThoseOfTransformers) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Reference, ChatCases, testing::Values("brackets", "headers", "thoughts", "turns"));
+INSTANTIATE_TEST_SUITE_P(Reference, ChatCases, ::testing::Values("brackets", "headers", "thoughts", "turns"));
 
-class TemplateFolder : public testing::Test {
+class TemplateFolder : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder = fs::path(testing::TempDir()) / ("templates-" + std::to_string(::getpid()));
+    folder = fs::path(::testing::TempDir()) / ("templates-" + std::to_string(::getpid()));
     fs::create_directories(folder / "additional_chat_templates");
   }
   void TearDown() override { fs::remove_all(folder); }
@@ -123,8 +123,8 @@ TEST_F(TemplateFolder, RefusesRequestsOfAnotherForm) {
     EXPECT_THAT(refusal(Json::parse(request)), HasSubstr("\"")) << request;
   write("chat_template.jinja", "\n{% if %}");
   EXPECT_THAT(refusal(plain),
-              testing::AllOf(HasSubstr("chat_template.jinja: the chat template cannot be read"), HasSubstr("line 2")));
+              ::testing::AllOf(HasSubstr("chat_template.jinja: the chat template cannot be read"), HasSubstr("line 2")));
 }
 
-}  // namespace
+}  // namespace conversation_template_test
 }  // namespace zero

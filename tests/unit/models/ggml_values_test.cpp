@@ -13,7 +13,7 @@
 #include "models/weight_source.h"
 
 namespace zero {
-namespace {
+namespace ggml_values_test {
 
 class GgmlBlocks : public ::testing::TestWithParam<GgmlType> {
  protected:
@@ -84,5 +84,5 @@ TEST(GgmlValues, BlocksOfWhatIsNotFiniteAreRefusedByTheTensorsName) {
     }
 }
 
-}  // namespace
+}  // namespace ggml_values_test
 }  // namespace zero

@@ -23,7 +23,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace zero::test {
-namespace {
+namespace gguf_families_test {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
@@ -290,5 +290,5 @@ TEST(GgufFamilies, FactorsOfLongrope) {
   EXPECT_EQ(file.numbers.at("phi3.rope.dimension_count"), 12);
 }
 
-}  // namespace
+}  // namespace gguf_families_test
 }  // namespace zero::test

@@ -26,7 +26,7 @@
 namespace zero {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 ModelConfig small() {
   ModelConfig config = preset_config("llama-tiny");
@@ -205,7 +205,7 @@ TEST_F(BrokenGguf, IsRefusedWhereverItIsCutShort) {
 }
 
 TEST_F(BrokenGguf, NamesTheTypeThatIsNotRead) {
-  EXPECT_THAT(refusal_of(retyped("blk.1.attn_v.weight", 12)), testing::AllOf(HasSubstr("attn_v"), HasSubstr("Q4_K")));
+  EXPECT_THAT(refusal_of(retyped("blk.1.attn_v.weight", 12)), ::testing::AllOf(HasSubstr("attn_v"), HasSubstr("Q4_K")));
   EXPECT_THAT(refusal_of(retyped("blk.1.attn_v.weight", 77)), HasSubstr("type 77"));
   std::string other = content_;
   other[4] = 1;

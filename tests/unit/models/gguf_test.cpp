@@ -21,10 +21,10 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace zero {
-namespace {
+namespace gguf_test {
 
 using test::GgufFile;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using testing::ThrowsMessage;
 
 const std::string lora = ZERO_TEST_DATA "/tiny-lora";
@@ -221,5 +221,5 @@ TEST(WeightChunks, AreWholeGroupsOfRowsInOrder) {
   EXPECT_LT((at::cat(pieces) - merged.whole(tensor)).abs().max().item<double>(), 1e-6);
 }
 
-}  // namespace
+}  // namespace gguf_test
 }  // namespace zero

@@ -20,7 +20,7 @@
 namespace zero {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 /// A file of a small model with the tokenizer of a folder.
 GgufFile written(const std::string& path, ModelConfig config, const std::string& tokenizer) {
@@ -134,7 +134,7 @@ TEST(GgufTokenizer, TellsOfOtherKindsAndOfListsThatDoNotFit) {
   EXPECT_THAT(why_no_tokenizer(file_of(folder, other)), HasSubstr("\"bert\""));
   EXPECT_EQ(gguf_tokenizer_folder(file_of(folder, other)), "");
   EXPECT_THAT(why_no_tokenizer(file_of(folder, byte_pairs("viking", {}, {}))),
-              testing::AllOf(HasSubstr("\"viking\""), HasSubstr("known here are gpt-2, ")));
+              ::testing::AllOf(HasSubstr("\"viking\""), HasSubstr("known here are gpt-2, ")));
   const auto refusal = [&](const GgufMetadata& metadata) {
     const GgufFile file = file_of(folder, metadata);
     return message_of<InputError>([&] { gguf_tokenizer_files(file); });

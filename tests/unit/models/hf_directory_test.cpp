@@ -19,10 +19,10 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace zero {
-namespace {
+namespace hf_directory_test {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const std::string tiny = ZERO_TEST_DATA "/tiny/model";
 const std::string sharded = ZERO_TEST_DATA "/tiny-tied-bf16-sharded/model";
@@ -87,7 +87,7 @@ TEST(HfDirectory, WhatIsWrittenIsReadAgain) {
     EXPECT_TRUE(fs::exists(folder / "tokenizer.model"));
     EXPECT_TRUE(fs::exists(folder / "tokenizer_config.json"));
     for (const auto& entry : fs::directory_iterator(folder.path()))
-      EXPECT_THAT(entry.path().string(), testing::Not(HasSubstr(".tmp")));
+      EXPECT_THAT(entry.path().string(), ::testing::Not(HasSubstr(".tmp")));
   }
 }
 
@@ -115,7 +115,7 @@ TEST(HfDirectory, TokenizerTemplateAndWayOfDrawingGoAlong) {
   EXPECT_FALSE(fs::exists(folder / "pytorch_model.bin"));
   write(TemporaryFolder().path());  // without one it is made of the configuration
   EXPECT_THAT(read_text_file(folder / "generation_config.json"),
-              testing::AllOf(HasSubstr("_from_model_config"), testing::Not(HasSubstr("17"))));
+              ::testing::AllOf(HasSubstr("_from_model_config"), ::testing::Not(HasSubstr("17"))));
 }
 
 TEST(HfDirectory, WhatTheBasesConfigurationSaysBesideGoesAlong) {
@@ -263,8 +263,8 @@ std::string check_refusal(const std::string& folder, const std::vector<TensorSpe
 
 TEST(HfWeights, MissingAndMisshapenTensorsAreNamed) {
   EXPECT_THAT(check_refusal(tiny, {{"model.extra.weight", {3, 4}}}),
-              testing::AllOf(HasSubstr("model.extra.weight"), HasSubstr("[3, 4]"), HasSubstr("missing")));
-  EXPECT_THAT(check_refusal(tiny, {{"model.norm.weight", {65}}}), testing::AllOf(HasSubstr("[64]"), HasSubstr("[65]")));
+              ::testing::AllOf(HasSubstr("model.extra.weight"), HasSubstr("[3, 4]"), HasSubstr("missing")));
+  EXPECT_THAT(check_refusal(tiny, {{"model.norm.weight", {65}}}), ::testing::AllOf(HasSubstr("[64]"), HasSubstr("[65]")));
   EXPECT_THAT(check_refusal(tiny, {{"model.norm.weight", {64, 1}}}), HasSubstr("[64, 1]"));
   EXPECT_THAT(check_refusal(sharded, {{"lm_head.weight", {515, 48}}}), HasSubstr("tie_word_embeddings"));
 }
@@ -312,9 +312,9 @@ TEST(HfWeights, AHeadThatDiffersFromATiedEmbeddingIsRefused) {
   writer.finish();
   EXPECT_THAT(
       check_refusal(folder.path(), tensors_of(make_model(source.config()))),
-      testing::AllOf(HasSubstr(folder.path()), HasSubstr("lm_head.weight differs from model.embed_tokens.weight"),
+      ::testing::AllOf(HasSubstr(folder.path()), HasSubstr("lm_head.weight differs from model.embed_tokens.weight"),
                      HasSubstr("tie_word_embeddings")));
 }
 
-}  // namespace
+}  // namespace hf_directory_test
 }  // namespace zero

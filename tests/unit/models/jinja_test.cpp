@@ -7,9 +7,9 @@
 #include "models/text/jinja/template.h"
 
 namespace zero::jinja {
-namespace {
+namespace jinja_test {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
 
 std::string render(const std::string& source, const Json& variables = Json::object(), const Limits& limits = {}) {
@@ -107,7 +107,7 @@ TEST(Jinja, StopsAtEachBound) {
   for (const char* part : {"+a", ".a", "|e", "['a']", "()", " and a", " is b"}) {
     std::string chain = "{{ a";
     for (int i = 0; i < 5000; ++i) chain += part;
-    EXPECT_THAT(error_of(chain + " }}").message(), testing::AnyOf(HasSubstr("nested deeper"), HasSubstr("chain")))
+    EXPECT_THAT(error_of(chain + " }}").message(), ::testing::AnyOf(HasSubstr("nested deeper"), HasSubstr("chain")))
         << part;
   }
 }
@@ -147,8 +147,8 @@ TEST(Jinja, AsksForTheTime) {
   const auto now = [](std::string_view format) { return "<" + std::string(format) + ">"; };
   EXPECT_EQ(Template("{{ strftime_now('%d') }}").render(Json::object(), {.limits = {}, .strftime_now = now}).text,
             "<%d>");
-  EXPECT_THAT(render("{{ strftime_now('%Y') }}"), testing::StartsWith("2"));
+  EXPECT_THAT(render("{{ strftime_now('%Y') }}"), ::testing::StartsWith("2"));
 }
 
-}  // namespace
+}  // namespace jinja_test
 }  // namespace zero::jinja

@@ -12,8 +12,8 @@
 namespace zero {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
 
 const std::string prompt = "{% if add_generation_prompt %}<assistant>{% endif %}";
@@ -32,7 +32,7 @@ Message whole(const std::string& json) {
   return {message["role"], content.is_string() ? content.get<std::string>() : "", std::nullopt, held(json)};
 }
 
-class LostText : public testing::Test {
+class LostText : public ::testing::Test {
  protected:
   /// Why a conversation is refused as training data, or as a prompt; empty: it is taken.
   std::string why(const std::string& jinja, const std::vector<Message>& messages, const ChatContext& context = {},

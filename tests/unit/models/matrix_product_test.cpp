@@ -38,7 +38,7 @@ double error(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, co
   return (out.to(at::kDouble) - want).abs().div(terms * sum_bits + want.abs() * type_bits + 1e-7).max().item<double>();
 }
 
-class MatrixProduct : public testing::TestWithParam<at::ScalarType> {};
+class MatrixProduct : public ::testing::TestWithParam<at::ScalarType> {};
 
 at::Tensor turned(const at::Tensor& x) { return x.t().contiguous().t(); }
 
@@ -48,7 +48,7 @@ TEST_P(MatrixProduct, IsThatOfFp64RoundedOnce) {
                      before = random({s.rows, s.columns}, 3, GetParam());
     for (const at::Tensor& left : {a, turned(a)})
       for (const at::Tensor& right : {b, turned(b)}) {
-        SCOPED_TRACE(testing::Message() << s.rows << " " << s.length << " " << s.columns << left.strides()
+        SCOPED_TRACE(::testing::Message() << s.rows << " " << s.length << " " << s.columns << left.strides()
                                         << right.strides());
         EXPECT_LE(error(matrix_product(left, right), a, b, {}), 1);
         at::Tensor sum = before.clone();
@@ -162,7 +162,7 @@ TEST_P(MatrixProduct, TakesNumbersThatAreNone) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, MatrixProduct, testing::Values(at::kFloat, at::kDouble, at::kBFloat16, at::kHalf),
+INSTANTIATE_TEST_SUITE_P(Types, MatrixProduct, ::testing::Values(at::kFloat, at::kDouble, at::kBFloat16, at::kHalf),
                          [](const auto& info) { return std::string(at::toString(info.param)); });
 
 }  // namespace

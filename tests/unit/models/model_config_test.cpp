@@ -9,9 +9,9 @@
 #include "base/log.h"
 
 namespace zero {
-namespace {
+namespace model_config_test {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string config_json(const std::string& extra = "",
                         const std::string& sizes = R"("hidden_size": 64, "num_attention_heads": 4)") {
@@ -109,7 +109,7 @@ TEST(ModelConfig, NamesTheFileAndTheKeyOfAWrongType) {
   for (const char* rope : {R"("rope_parameters": "linear")", R"("rope_parameters": ["linear"])",
                            R"("rope_scaling": 3, "rope_parameters": null)"})
     EXPECT_THAT(refusal(config_json(std::string(R"("rope_theta": 1e4, )") + rope)),
-                testing::AllOf(HasSubstr("dir/config.json: \"rope_"), HasSubstr("\" must be an object or null, not")));
+                ::testing::AllOf(HasSubstr("dir/config.json: \"rope_"), HasSubstr("\" must be an object or null, not")));
 }
 
 TEST(ModelConfig, RefusesWhatTheDecoderDoesNotDo) {
@@ -186,5 +186,5 @@ TEST(ModelConfig, SetsFieldsOfAPreset) {
   EXPECT_THROW(validate(config, "model"), InputError);  // 6 heads
 }
 
-}  // namespace
+}  // namespace model_config_test
 }  // namespace zero

@@ -13,7 +13,7 @@
 #include "base/error.h"
 
 namespace zero::test {
-namespace {
+namespace operator_arguments_test {
 
 using Stack = std::vector<c10::IValue>;
 
@@ -141,7 +141,7 @@ bool is_free(const std::string& name, std::size_t argument, Kind kind) {
   return false;
 }
 
-class OperatorArguments : public testing::TestWithParam<std::tuple<at::ScalarType, at::DeviceType>> {
+class OperatorArguments : public ::testing::TestWithParam<std::tuple<at::ScalarType, at::DeviceType>> {
  protected:
   at::TensorOptions options() const {
     return at::TensorOptions().dtype(std::get<0>(GetParam())).device(std::get<1>(GetParam()));
@@ -161,7 +161,7 @@ TEST_P(OperatorArguments, AreTakenOrRefusedWithASentence) {
         const std::string said = refusal(name, stack);
         const std::string call = name + " with argument " + std::to_string(i) + " " + change.what;
         EXPECT_TRUE(is_free(name, i, change.kind) || !said.empty()) << call << " is taken";
-        EXPECT_THAT(said, testing::AnyOf("", testing::StartsWith(name + ": "))) << call;
+        EXPECT_THAT(said, ::testing::AnyOf("", ::testing::StartsWith(name + ": "))) << call;
       }
   }
 }
@@ -176,13 +176,13 @@ TEST_P(OperatorArguments, AreRefusedUnderAutogradToo) {
           if (value.isTensor() && value.toTensor().is_floating_point()) value.toTensor().set_requires_grad(true);
         stack[i] = change.value;
         const std::string said = refusal(name, stack);
-        EXPECT_THAT(said, testing::AnyOf("", testing::StartsWith(name))) << i << " " << change.what;
+        EXPECT_THAT(said, ::testing::AnyOf("", ::testing::StartsWith(name))) << i << " " << change.what;
       }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OperatorArguments,
-                         testing::Combine(testing::Values(at::kFloat, at::kBFloat16, at::kHalf, at::kDouble),
-                                          testing::Values(at::kCPU, at::kMeta)),
+                         ::testing::Combine(::testing::Values(at::kFloat, at::kBFloat16, at::kHalf, at::kDouble),
+                                          ::testing::Values(at::kCPU, at::kMeta)),
                          [](const auto& info) {
                            return std::string(c10::toString(std::get<0>(info.param))) +
                                   c10::DeviceTypeName(std::get<1>(info.param));
@@ -242,5 +242,5 @@ TEST(OperatorArguments, MayBeEmpty) {
   }
 }
 
-}  // namespace
+}  // namespace operator_arguments_test
 }  // namespace zero::test

@@ -17,7 +17,7 @@
 #include "tests/unit/models/small_model.h"
 
 namespace zero::test {
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 namespace {
 
 constexpr at::ScalarType wide_types[] = {at::kFloat, at::kDouble};

@@ -17,7 +17,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace zero::test {
-namespace {
+namespace peft_directory_test {
 
 using ::testing::HasSubstr;
 
@@ -281,5 +281,5 @@ TEST(Adapters, ReadEveryKeyThatPeftWrites) {
   EXPECT_EQ(PeftDirectory(folder.path()).options().r, 3);
 }
 
-}  // namespace
+}  // namespace peft_directory_test
 }  // namespace zero::test

@@ -19,10 +19,10 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace zero {
-namespace {
+namespace pipeline_form_test {
 
 using nlohmann::json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string pipeline(const std::string& name) { return ZERO_TEST_DATA "/pipelines/" + name; }
 
@@ -293,5 +293,5 @@ TEST(GgufTokenizerKeys, ANameWithPhi3IsForItsTokensAlone) {
   EXPECT_EQ(keys.model_name("phi3-small"), "phi3-small");
 }
 
-}  // namespace
+}  // namespace pipeline_form_test
 }  // namespace zero

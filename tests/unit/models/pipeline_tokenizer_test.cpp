@@ -12,16 +12,16 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace zero {
-namespace {
+namespace pipeline_tokenizer_test {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using Ids = std::vector<std::int32_t>;
 
 const std::string data = ZERO_TEST_DATA;
 const std::string folders = data + "/pipelines/";
 
-class PipelineTokenizer : public testing::TestWithParam<const char*> {
+class PipelineTokenizer : public ::testing::TestWithParam<const char*> {
  protected:
   const Tokenizer tokenizer = Tokenizer::load(folders + GetParam());
 };
@@ -78,7 +78,7 @@ TEST_P(PipelineTokenizer, IdsBecomeTextAsTheyCome) {
   EXPECT_THROW(tokenizer.decode({-1}), InputError);
 }
 
-INSTANTIATE_TEST_SUITE_P(Pipelines, PipelineTokenizer, testing::Values("gpt2", "llama3", "mistral", "qwen"));
+INSTANTIATE_TEST_SUITE_P(Pipelines, PipelineTokenizer, ::testing::Values("gpt2", "llama3", "mistral", "qwen"));
 
 TEST(PipelineTokenizerMarks, AreThoseOfThePostProcessorAndEosBehindADocument) {
   const Tokenizer llama = Tokenizer::load(folders + "llama3"), gpt = Tokenizer::load(folders + "gpt2/tokenizer.json"),
@@ -94,7 +94,7 @@ TEST(PipelineTokenizerMarks, AreThoseOfThePostProcessorAndEosBehindADocument) {
 
 TEST(PipelineTokenizerFolder, LlamaTokenizerWithBothFilesStaysAsItIs) {
   namespace fs = std::filesystem;
-  const fs::path folder = fs::path(testing::TempDir()) / ("both-" + std::to_string(::getpid()));
+  const fs::path folder = fs::path(::testing::TempDir()) / ("both-" + std::to_string(::getpid()));
   fs::create_directories(folder);
   fs::copy(data + "/tinyllama-chat/tokenizer.model", folder);
   fs::copy(folders + "llama3/tokenizer.json", folder);
@@ -113,7 +113,7 @@ TEST(PipelineTokenizerFolder, LlamaTokenizerWithBothFilesStaysAsItIs) {
 
 TEST(PipelineTokenizerFolder, FilesUnderOtherNamesAreRefused) {
   namespace fs = std::filesystem;
-  const fs::path folder = fs::path(testing::TempDir()) / ("named-" + std::to_string(::getpid()));
+  const fs::path folder = fs::path(::testing::TempDir()) / ("named-" + std::to_string(::getpid()));
   fs::create_directories(folder);
   fs::copy(folders + "llama3/tokenizer.json", folder / "tokenizer.json");
   fs::copy(folders + "gpt2/tokenizer.json", folder / "tokenizer-v2.json");
@@ -123,7 +123,7 @@ TEST(PipelineTokenizerFolder, FilesUnderOtherNamesAreRefused) {
 
 TEST(PipelineTokenizerFolder, HashTellsOtherIdsApart) {
   namespace fs = std::filesystem;
-  const fs::path folder = fs::path(testing::TempDir()) / ("split-" + std::to_string(::getpid()));
+  const fs::path folder = fs::path(::testing::TempDir()) / ("split-" + std::to_string(::getpid()));
   fs::create_directories(folder);
   fs::copy(folders + "llama3/tokenizer.json", folder);
   write_text_file(folder / "tokenizer_config.json", "{}");
@@ -165,8 +165,8 @@ TEST(PipelineTokenizerFolder, AMarkThatTheTokenizerLacksIsToldOf) {
     folder.write("tokenizer_config.json", settings);
     return message_of<InputError>([&] { Tokenizer::load(folder.path()); });
   };
-  const auto message = testing::AllOf(testing::HasSubstr("tokenizer_config.json names \"<|end|>\" as BOS or EOS"),
-                                      testing::HasSubstr("which tokenizer.json does not have"));
+  const auto message = ::testing::AllOf(::testing::HasSubstr("tokenizer_config.json names \"<|end|>\" as BOS or EOS"),
+                                      ::testing::HasSubstr("which tokenizer.json does not have"));
   EXPECT_THAT(refusal(R"({"eos_token": "<|end|>"})"), message);
   EXPECT_THAT(refusal(R"({"bos_token": {"content": "<|end|>"}})"), message);
   folder.write(
@@ -175,5 +175,5 @@ TEST(PipelineTokenizerFolder, AMarkThatTheTokenizerLacksIsToldOf) {
   EXPECT_EQ(Tokenizer::load(folder.path()).eos(), 1501);
 }
 
-}  // namespace
+}  // namespace pipeline_tokenizer_test
 }  // namespace zero

@@ -16,7 +16,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace zero::test {
-namespace {
+namespace pissa_test {
 
 LoraOptions pissa(std::int64_t r = 3) {
   LoraOptions options;
@@ -156,5 +156,5 @@ TEST(Pissa, RefusesMoreVectorsThanThereAre) {
   EXPECT_THROW(weights_of(adapted, pissa(33))->check(tensors_of(adapted)), InputError);
 }
 
-}  // namespace
+}  // namespace pissa_test
 }  // namespace zero::test

@@ -60,8 +60,8 @@ std::vector<at::Tensor> results(std::int64_t width) {
 }
 
 template <class T>
-class RowKernelTargets : public testing::Test {};
-using Types = testing::Types<float, kernels::Bf16>;
+class RowKernelTargets : public ::testing::Test {};
+using Types = ::testing::Types<float, kernels::Bf16>;
 TYPED_TEST_SUITE(RowKernelTargets, Types);
 
 TYPED_TEST(RowKernelTargets, GiveTheSameBits) {

@@ -14,7 +14,7 @@
 namespace zero {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 /// What the reader says of a header in front of so many bytes of data; "accepted" when it takes it.
 std::string verdict(const std::string& header, std::int64_t data_bytes) {

@@ -12,9 +12,9 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace zero {
-namespace {
+namespace sentencepiece_spans_test {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 using Ids = std::vector<std::int32_t>;
 using Spans = std::vector<TextSpan>;
 
@@ -138,7 +138,7 @@ TEST(SentencePieceSpans, UserDefinedPiecesAreTheModelsOwn) {
   const Both both(unigram() + "\x0A" + std::string(1, static_cast<char>(piece.size())) + piece);
   const TokenizedText made = both.chat->encode("God<sep>said");
   EXPECT_EQ(made.ids, both.theirs("God<sep>said"));
-  EXPECT_THAT(made.ids, testing::Contains(300));
+  EXPECT_THAT(made.ids, ::testing::Contains(300));
 }
 
 TEST(SentencePieceSpans, DecodingIsTheLibrarys) {
@@ -160,5 +160,5 @@ TEST(SentencePieceSpans, AFolderMayCallItsModelSpiece) {
   EXPECT_EQ(both.chat->encode("God").ids, both.theirs("God"));
 }
 
-}  // namespace
+}  // namespace sentencepiece_spans_test
 }  // namespace zero

@@ -11,10 +11,10 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace zero {
-namespace {
+namespace shown_conversation_test {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
 
 const std::string plain =
@@ -30,7 +30,7 @@ Message whole(const char* json) {
 }
 
 /// A folder with a template, or with one for conversations with tools beside it.
-class ShownConversation : public testing::Test {
+class ShownConversation : public ::testing::Test {
  protected:
   ChatTemplate of(const std::string& jinja) const {
     return ChatTemplate::load(folder.path(), folder.write("t", jinja));
@@ -178,5 +178,5 @@ TEST_F(ShownConversation, AnswersAreThoseOfThePrefixesWithToolsAndThoughts) {
   EXPECT_THAT(trained_texts(made), ElementsAre("hm[1]<end>", "b<end>"));
 }
 
-}  // namespace
+}  // namespace shown_conversation_test
 }  // namespace zero

@@ -10,17 +10,17 @@
 #include "models/text/pipeline/text_pipeline.h"
 
 namespace zero {
-namespace {
+namespace text_pipeline_test {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using Ids = std::vector<std::int32_t>;
 
 const std::string cases_folder = std::string(ZERO_TEST_DATA) + "/pipelines/";
 
-class TextPipelineGolden : public testing::TestWithParam<const char*> {};
+class TextPipelineGolden : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(TextPipelineGolden, IdsAndTextsAreThoseOfTransformers) {
   const std::string folder = cases_folder + GetParam();
@@ -39,7 +39,7 @@ TEST_P(TextPipelineGolden, IdsAndTextsAreThoseOfTransformers) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Pipelines, TextPipelineGolden, testing::Values("gpt2", "llama3", "mistral", "qwen"));
+INSTANTIATE_TEST_SUITE_P(Pipelines, TextPipelineGolden, ::testing::Values("gpt2", "llama3", "mistral", "qwen"));
 
 TEST(TextPipelineSpans, AreTheOffsetsOfTokenizers) {
   const TextPipeline pipeline = TextPipeline::load(cases_folder + "qwen");
@@ -69,11 +69,11 @@ TEST(TextPipelineSpans, OfAFirstTokenLoseMoreSpacesThanOne) {
 }
 
 /// A folder whose tokenizer.json is gpt2's, changed.
-class TextPipelineFile : public testing::Test {
+class TextPipelineFile : public ::testing::Test {
  protected:
   void SetUp() override {
     file = parse_json(read_text_file(cases_folder + "gpt2/tokenizer.json"), "tokenizer.json");
-    folder = fs::path(testing::TempDir()) / ("pipeline-" + std::to_string(::getpid()));
+    folder = fs::path(::testing::TempDir()) / ("pipeline-" + std::to_string(::getpid()));
     fs::create_directories(folder);
   }
   void TearDown() override { fs::remove_all(folder); }
@@ -154,5 +154,5 @@ TEST_F(TextPipelineFile, RegularExpressionsKnowUnicode16) {
   EXPECT_THAT(load().encode("\u1C89-\u1C8A", true), ElementsAre(0));  // letters since 2024
 }
 
-}  // namespace
+}  // namespace text_pipeline_test
 }  // namespace zero

@@ -15,9 +15,9 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace zero {
-namespace {
+namespace tokenizer_attack_test {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const std::string data = ZERO_TEST_DATA;
 
@@ -231,5 +231,5 @@ TEST(TokenizerAttack, ModelsThatDoMoreThanMergeAreNoGgufFiles) {
   EXPECT_THAT(refusal_of(bpe + std::string("\x12\x02\x18\x04", 4)), HasSubstr("is no BPE model"));
 }
 
-}  // namespace
+}  // namespace tokenizer_attack_test
 }  // namespace zero

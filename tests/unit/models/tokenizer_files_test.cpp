@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const std::string chat_folder = ZERO_TEST_DATA "/tinyllama-chat";
 

@@ -13,10 +13,10 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace zero {
-namespace {
+namespace tokenizer_test {
 
 using Ids = std::vector<std::int32_t>;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const std::string folder = ZERO_TEST_DATA "/tinyllama-chat";
 
@@ -152,5 +152,5 @@ TEST(Tokenizer, BrokenModelsAreRefused) {
               HasSubstr("holds no tokenizer: looked for tokenizer.json, tokenizer.model or spiece.model"));
 }
 
-}  // namespace
+}  // namespace tokenizer_test
 }  // namespace zero

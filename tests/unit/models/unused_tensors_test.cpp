@@ -18,8 +18,8 @@
 namespace zero {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 const std::string tiny = ZERO_TEST_DATA "/tiny/model";
 
@@ -59,10 +59,10 @@ class LargerModel {
   const std::string& path() const { return folder_.path(); }
   /// What the log says when the model is checked twice.
   std::string noted(UnusedTensors rule) const {
-    testing::internal::CaptureStderr();
+    ::testing::internal::CaptureStderr();
     const auto weights = weights_of_model(path(), rule);
     for (int i = 0; i < 2; ++i) weights->check(tensors_of(make_model(config_of_model(path()))));
-    return testing::internal::GetCapturedStderr();
+    return ::testing::internal::GetCapturedStderr();
   }
 
  private:
@@ -73,7 +73,7 @@ TEST(UnusedTensors, ThatBelongToTheModelAreRefused) {
   const LargerModel model("model.layers.0.self_attn.q_proj.bias");
   EXPECT_THAT(message_of<InputError>([&] { model.noted(UnusedTensors::refuse); }),
               AllOf(HasSubstr(model.path()), HasSubstr("q_proj.bias"), HasSubstr("--allow-unused")));
-  testing::internal::GetCapturedStderr();
+  ::testing::internal::GetCapturedStderr();
 }
 
 TEST(UnusedTensors, AreNotedOnceWhereTheyAreLeftOut) {

@@ -21,10 +21,10 @@ namespace zero {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 /// A directory of its own for each test, and both ways to the disk.
-class DiskTierTest : public testing::TestWithParam<BlockIoKind> {
+class DiskTierTest : public ::testing::TestWithParam<BlockIoKind> {
  protected:
   void SetUp() override {
     std::string name = (fs::temp_directory_path() / "zero-tier-XXXXXX").string();
@@ -318,7 +318,7 @@ TEST_P(DiskTierTest, ShardFaultsAreRefused) {
   EXPECT_THROW(store->acquire(0), InternalError);  // two buffers, both held
 }
 
-INSTANTIATE_TEST_SUITE_P(Io, DiskTierTest, testing::Values(BlockIoKind::automatic, BlockIoKind::threads),
+INSTANTIATE_TEST_SUITE_P(Io, DiskTierTest, ::testing::Values(BlockIoKind::automatic, BlockIoKind::threads),
                          [](const auto& info) { return info.param == BlockIoKind::threads ? "threads" : "uring"; });
 
 }  // namespace

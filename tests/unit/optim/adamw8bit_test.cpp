@@ -10,7 +10,7 @@
 #include "zero/optim/rules/adamw8bit_loop.h"
 
 namespace zero {
-namespace {
+namespace adamw8bit_test {
 
 constexpr std::int64_t n = 5 * 4096 + 100;  // the last block is a short one
 
@@ -117,5 +117,5 @@ TEST(AdamW8bit, ComesWhereAdamWComes) {
   EXPECT_LT(with("adamw8bit"), 1e-2);
 }
 
-}  // namespace
+}  // namespace adamw8bit_test
 }  // namespace zero

@@ -10,7 +10,7 @@
 #include "zero/optim/optimizer_table.h"
 
 namespace zero {
-namespace {
+namespace adamw_test {
 
 struct Case {
   at::Tensor master, m, v, gradient, weights;
@@ -147,5 +147,5 @@ TEST(AdamW, RefusesTypesThatItHasNot) {
   EXPECT_ANY_THROW(adamw_update(c.span(), factors));
 }
 
-}  // namespace
+}  // namespace adamw_test
 }  // namespace zero

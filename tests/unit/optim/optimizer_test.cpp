@@ -10,10 +10,10 @@
 namespace zero {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TEST(Optimizer, DecaysMatricesOnly) {
   EXPECT_TRUE(decays({3, 4}));

@@ -152,7 +152,7 @@ class Training {
   std::optional<Statistics> statistics_;
 };
 
-class PublishedOptimizer : public testing::TestWithParam<std::tuple<int, int, std::int64_t>> {};
+class PublishedOptimizer : public ::testing::TestWithParam<std::tuple<int, int, std::int64_t>> {};
 
 TEST_P(PublishedOptimizer, TakesTheSameTwelveSteps) {
   const auto& [reference, type, cut] = GetParam();
@@ -164,9 +164,9 @@ TEST_P(PublishedOptimizer, TakesTheSameTwelveSteps) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PublishedOptimizer,
-                         testing::Combine(testing::Range(0, int(references().size())),
-                                          testing::Range(0, int(std::size(every_type))),
-                                          testing::Values(std::int64_t{1000}, std::int64_t{40}, std::int64_t{7})),
+                         ::testing::Combine(::testing::Range(0, int(references().size())),
+                                          ::testing::Range(0, int(std::size(every_type))),
+                                          ::testing::Values(std::int64_t{1000}, std::int64_t{40}, std::int64_t{7})),
                          [](const auto& info) {
                            return references()[std::size_t(std::get<0>(info.param))].name + "_" +
                                   every_type[std::get<1>(info.param)].name + "_cut" +

@@ -16,9 +16,9 @@ namespace zero {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class OutputDir : public testing::Test {
+class OutputDir : public ::testing::Test {
  public:
   ~OutputDir() override { fs::remove_all(home); }
 
@@ -67,7 +67,7 @@ TEST_F(OutputDir, IsMarkedAndRefusedToTheNextRunAndGivenToOneThatOverwrites) {
   EXPECT_TRUE(is_marked(path("out"), Mark::run));
   EXPECT_FALSE(is_marked(path("out"), Mark::result));
   EXPECT_THAT(refusal(FormerRun::refused),
-              testing::AllOf(HasSubstr("holds a run already (metrics.jsonl)"), HasSubstr("pass --resume")));
+              ::testing::AllOf(HasSubstr("holds a run already (metrics.jsonl)"), HasSubstr("pass --resume")));
   EXPECT_THROW(prepare_output_dir(path("out"), FormerRun::refused, {}, "new", "2", calls),
                InputError);  // it looks again itself
   EXPECT_EQ(refusal(FormerRun::resumed), "accepted");
@@ -75,7 +75,7 @@ TEST_F(OutputDir, IsMarkedAndRefusedToTheNextRunAndGivenToOneThatOverwrites) {
   prepare_output_dir(path("out"), FormerRun::overwritten, {}, "new", "2", calls);
   std::vector<std::string> left;
   for (const auto& entry : fs::directory_iterator(path("out"))) left.push_back(entry.path().filename().string());
-  EXPECT_THAT(left, testing::UnorderedElementsAre(".zero_run", "config.toml"));
+  EXPECT_THAT(left, ::testing::UnorderedElementsAre(".zero_run", "config.toml"));
 }
 
 TEST_F(OutputDir, KeepsEveryFileThatNoRunWrites) {
@@ -159,8 +159,8 @@ TEST_F(OutputDir, OnlyARunWithACheckpointIsToBeResumed) {
   fs::remove(path("out/checkpoints/step-00000004/manifest.json"));  // what is left is not complete
   for (const char* left : {"out/checkpoints", "out/model"}) {
     EXPECT_THAT(refusal(FormerRun::refused),
-                testing::AllOf(HasSubstr("no checkpoint to go on from"), HasSubstr("pass --overwrite"),
-                               testing::Not(HasSubstr("--resume"))));
+                ::testing::AllOf(HasSubstr("no checkpoint to go on from"), HasSubstr("pass --overwrite"),
+                               ::testing::Not(HasSubstr("--resume"))));
     fs::remove_all(path(left));
   }
 }
@@ -168,11 +168,11 @@ TEST_F(OutputDir, OnlyARunWithACheckpointIsToBeResumed) {
 TEST_F(OutputDir, AnUnmarkedRunMayBeResumed) {
   run();
   fs::remove(path("out/.zero_run"));
-  EXPECT_THAT(refusal(FormerRun::refused), testing::AllOf(HasSubstr("no mark"), HasSubstr("pass --resume")));
+  EXPECT_THAT(refusal(FormerRun::refused), ::testing::AllOf(HasSubstr("no mark"), HasSubstr("pass --resume")));
   EXPECT_EQ(refusal(FormerRun::resumed), "accepted");
   fs::remove(path("out/model/.zero_result"));
   EXPECT_THAT(refusal(FormerRun::refused),
-              testing::AllOf(HasSubstr("no mark"), testing::Not(HasSubstr("pass --resume"))));
+              ::testing::AllOf(HasSubstr("no mark"), ::testing::Not(HasSubstr("pass --resume"))));
 }
 
 TEST_F(OutputDir, TheMarkKnowsOfCheckpointsUntilAnotherRunBegins) {
@@ -228,7 +228,7 @@ TEST_F(OutputDir, AnUnfinishedResultLeavesNothingAndAFinishedOneNothingOfTheForm
   begun("adapter_model.safetensors", true);
   std::vector<std::string> left;
   for (const auto& entry : fs::directory_iterator(path("result"))) left.push_back(entry.path().filename().string());
-  EXPECT_THAT(left, testing::UnorderedElementsAre(".zero_result", "adapter_model.safetensors", "notes"));
+  EXPECT_THAT(left, ::testing::UnorderedElementsAre(".zero_result", "adapter_model.safetensors", "notes"));
 }
 
 TEST_F(OutputDir, TensorFilesReplaceOnlyTensorFiles) {

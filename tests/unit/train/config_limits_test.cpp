@@ -15,7 +15,7 @@
 #include "zero/estimate/memory_estimate.h"
 
 namespace zero {
-namespace {
+namespace config_limits_test {
 
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
@@ -161,5 +161,5 @@ TEST(ConfigLimits, TextsWithNulAreRefused) {
   EXPECT_THAT(refusal(with_preset, {"data.train=[\"a\\u0000.bin\"]"}), HasSubstr("must not hold the character NUL"));
 }
 
-}  // namespace
+}  // namespace config_limits_test
 }  // namespace zero

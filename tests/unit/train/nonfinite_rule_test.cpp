@@ -6,7 +6,7 @@
 namespace zero {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 NonfiniteRule rule_of(const std::string& choice, std::int64_t limit) {
   TrainingConfig config;

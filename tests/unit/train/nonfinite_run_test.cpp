@@ -12,7 +12,7 @@
 #include "tests/unit/train/trainer_bench.h"
 
 namespace zero::testing {
-namespace {
+namespace nonfinite_run_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -119,5 +119,5 @@ TEST_P(NonfiniteRuns, AllRanksStopWithOneMessageThatNamesTheTensor) {
 INSTANTIATE_TEST_SUITE_P(Layouts, NonfiniteRuns, ::testing::ValuesIn(layouts()),
                          [](const auto& info) { return info.param.name; });
 
-}  // namespace
+}  // namespace nonfinite_run_test
 }  // namespace zero::testing

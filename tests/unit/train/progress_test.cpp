@@ -11,7 +11,7 @@
 #include "base/log.h"
 
 namespace zero {
-namespace {
+namespace progress_test {
 
 using ::testing::HasSubstr;
 
@@ -185,5 +185,5 @@ TEST(Progress, SaysOnATerminalToo) {
   EXPECT_THAT(out.str(), HasSubstr("412 MiB\n0:00 since step 1/9\n"));
 }
 
-}  // namespace
+}  // namespace progress_test
 }  // namespace zero

@@ -16,7 +16,7 @@
 #include "zero/config/setup.h"
 
 namespace zero {
-namespace {
+namespace resume_settings_test {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
@@ -285,5 +285,5 @@ TEST(ResumeSettings, AFileThatWasToldOfInAnotherWayMayBeAccepted) {
   EXPECT_EQ(differs(now[0].second), "");
 }
 
-}  // namespace
+}  // namespace resume_settings_test
 }  // namespace zero

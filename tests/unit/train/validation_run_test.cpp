@@ -17,7 +17,7 @@
 #include "tests/unit/train/trainer_bench.h"
 
 namespace zero::testing {
-namespace {
+namespace validation_run_test {
 
 using ::testing::ElementsAre;
 
@@ -201,5 +201,5 @@ TEST_F(ValidationRuns, TheClockSavesWithinIt) {
   expect_undisturbed(found, "metrics");
 }
 
-}  // namespace
+}  // namespace validation_run_test
 }  // namespace zero::testing

@@ -276,7 +276,7 @@ std::vector<ConfigKey> make_keys() {
       {"offload", "optimizer", at<&C::offload, &OffloadConfig::optimizer>, one_of({"none", "cpu", "nvme"}),
        "Where master weights and moments live, and where they are updated. On a CPU run \"cpu\" is what \"none\" is."},
       {"offload", "parameters", at<&C::offload, &OffloadConfig::parameters>, one_of({"none", "cpu", "nvme"}),
-       "Where parameter shards live; stage 3, on a GPU only beside an offloaded optimizer."},
+       "Where parameter shards live; stage 3, on a GPU only with an offloaded optimizer."},
       {"offload", "nvme_dir", at<&C::offload, &OffloadConfig::nvme_dir>, anything(), "Folder of the nvme files."},
 
       {"lora", "r", at<&C::lora, &Lora::r>, between(1, 65536),
@@ -307,7 +307,7 @@ std::vector<ConfigKey> make_keys() {
        "Steps between checkpoints; there is one at the end too. 0: none, but where a signal stops the run."},
       {"checkpoint", "every_minutes", at<&C::checkpoint, &CheckpointConfig::every_minutes>,
        number("between 0 and 1000000", [](double x) { return x >= 0 && x <= 1e6; }),
-       "Minutes between checkpoints, beside those of interval. One is written after the step in which they are over, and at the end. 0: none."},
+       "Minutes between checkpoints, in addition to those of interval. One is written after the step in which they elapse, and at the end. 0: none."},
       {"checkpoint", "keep", at<&C::checkpoint, &CheckpointConfig::keep>, between(1, 1'000'000'000),
        "Newest checkpoints that stay. The disk needs room for one more."},
       {"checkpoint", "asynchronous", at<&C::checkpoint, &CheckpointConfig::asynchronous>, anything(),

@@ -60,29 +60,33 @@ std::string key_text(const std::string& name) {
 
 std::string group_markdown() {
   return R"(
-Tensors may be treated otherwise than the rest, the first group that matches counting:
+Groups of tensors may be treated differently; the first group that matches counts:
 
 ```toml
 [[optimizer.group]]
 match = ["*.bias", "model.embed_tokens.*"]   # names as in the model's files, or one of them as a string
 optimizer = "adamw"                          # else that of the run
 lr = 3e-4                                    # at the peak of the schedule, which all tensors follow
-weight_decay = 0.0                           # of whatever matches, vectors too
+weight_decay = 0.0                           # of all matching tensors, vectors too
 ```
 
-- Patterns are a shell's (fnmatch): `*` stands for any characters, dots among them, `?` for one, `[ab]` for one of these,
-  `[!ab]` for one of the others. They match whole names.
-- What a group does not say is the run's where its optimizer is the run's. Another optimizer has its own defaults, of lr and
-  weight_decay too, whatever the run's are. One that the run's brings along is the same one: the AdamW of a muon or an
-  adamw8bit run has the run's betas and eps.
-- Of a muon group `lr` is the rate of matrices in blocks. What else it matches AdamW takes, at the group's `lr_adamw`; that is
-  the run's where the run's optimizer is muon, else Muon's default.
-- A rate of a group's own, and `lr_adamw`, is the schedule's part of that rate in every step, whatever the run's `lr`. With
-  `lr = 0` in `[optimizer]` the groups that have one are trained, and the rest stands still.
-- Several prodigy groups share one estimate, which follows the rate of the run, or of the first of them with a rate above 0
-  where the run has another optimizer or the rate 0. A group at rate 0 has no part in it.
-- Refused are a pattern that no trained tensor matches, a group whose tensors are all treated by groups before it, a muon group
-  without a matrix in a block, and a rate that none of a group's tensors has.
+- Patterns are a shell's (fnmatch). `*` stands for any characters including dots, `?` for one,
+  `[ab]` for one of these, `[!ab]` for one of the others. They match whole names.
+- A group with the run's optimizer takes its other settings from the run. A group with another
+  optimizer uses that one's defaults, of lr and weight_decay too. The AdamW that accompanies a muon
+  or an adamw8bit run counts as the run's, with its betas and eps.
+- The `lr` of a muon group is the rate of matrices in blocks. AdamW takes its other tensors, at the
+  group's `lr_adamw`. The default of `lr_adamw` is the run's if the run's optimizer is muon, else
+  Muon's default.
+- A group's own rate, and `lr_adamw`, follow the schedule as a fraction of their own peak, whatever
+  the run's `lr`. With `lr = 0` in `[optimizer]` the groups with a rate of their own are trained,
+  and the rest stands still.
+- Several prodigy groups share one estimate, which follows the rate of the run. If the run has
+  another optimizer or the rate 0, it follows the first group with a rate above 0. A group at rate 0
+  has no part in it.
+- Four mistakes are refused: a pattern that no trained tensor matches, and a group whose tensors all
+  belong to groups before it. The others are a muon group without a matrix in a block, and a rate
+  that none of a group's tensors has.
 )";
 }
 
@@ -162,11 +166,12 @@ std::string resolved_toml(const Config& config) {
 std::string configuration_markdown() {
   std::string page =
       "# Configuration\n\n"
-      "One TOML file describes a run. Every key may also be given as `--set section.key=value`; such a value is TOML, else\n"
-      "taken as a string; one of two keys that exclude each other (preset and path, steps and epochs) displaces the file's\n"
-      "other one. Paths are relative to the working directory. Unknown keys, wrong types, impossible values and\n"
-      "contradictions are refused before anything is allocated, with exit code 2. This page is made from the table in\n"
-      "`zero/config/config_keys.cpp`, and a test keeps the two equal.\n";
+      "One TOML file describes a run. Every key may also be given as `--set section.key=value`. Such a\n"
+      "value is TOML, else taken as a string. If two keys exclude each other (preset and path, steps and\n"
+      "epochs), the given one displaces the file's. Paths are relative to the working directory. Unknown\n"
+      "keys, wrong types, impossible values and contradictions are refused before anything is allocated,\n"
+      "with exit code 2. A test keeps this page equal to the table in `zero/config/config_keys.cpp`, from\n"
+      "which it is made.\n";
   std::string section;
   for (const ConfigKey& key : config_keys()) {
     if (key.section != section) {

@@ -1,4 +1,4 @@
-"""Checks rules of the house that a compiler does not: who may include whom, files and folders that can be overlooked.
+"""Checks rules of the house that a compiler does not: includes of rooms, README.md in each room, the English of Markdown pages.
 
 usage: test_style.py [PROJECT_ROOT]        prints one line per breach, exits 1 when there is one
 """
@@ -116,6 +116,56 @@ def folder_breaches(root):
             yield folder, "has no README.md that says what it is for, what it may include and where to start"
 
 
+MARKDOWN_WIDTH = 100
+SENTENCE_WORDS = 25
+OLD_PAGES = ("CHANGELOG.md",)  # history keeps its words
+BARE_START = re.compile(r"[(*_\"]*(What|Of|Whose)\b(?!.*\?$)")  # a question may begin so
+
+
+def markdown_blocks(text):
+    """(line number, lines) of each paragraph and list item: no headings, tables, code or HTML."""
+    fence, block, start = "", [], 0
+    for number, line in enumerate([*text.split("\n"), ""], 1):
+        bare = line.strip()
+        marks = re.match(r"```+|~~~+", bare)
+        apart = bool(fence or marks or not bare or bare[0] in "#|<" or line.startswith("    ") and not block)
+        if block and (apart or re.match(r"([-*+]|\d+\.) ", bare)):
+            yield start, block
+            block = []
+        if fence:
+            fence = "" if bare.startswith(fence) else fence
+        elif marks:
+            fence = marks.group()
+        elif not apart:
+            start, block = (start, block) if block else (number, block)
+            block.append(line)
+
+
+def sentences(lines):
+    """The sentences of a paragraph or list item. A code span counts as one word, a link as its text."""
+    text = re.sub(r"^([-*+]|\d+\.)\s+", "", " ".join(line.strip() for line in lines))
+    text = re.sub(r"`[^`]*`", "`x`", re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text))
+    return [sentence for sentence in re.split(r"(?<=[.!?])[)*_]*\s+", text) if sentence]
+
+
+def markdown_breaches(text):
+    """(line, what) for sentences and lines of a Markdown page that are hard to read."""
+    for start, lines in markdown_blocks(text):
+        for number, line in enumerate(lines, start):
+            # A single long word, such as a link or a code span, cannot be wrapped.
+            if len(line) > MARKDOWN_WIDTH and " " in re.sub(r"`[^`]*`", "x", line.strip("-*+ ")):
+                yield number, f"has {len(line)} characters: Markdown wraps at {MARKDOWN_WIDTH}"
+        for sentence in sentences(lines):
+            opening = " ".join(sentence.split()[:6])
+            words = sum(bool(re.search(r"[A-Za-z0-9`]", word)) for word in sentence.split())
+            if words > SENTENCE_WORDS:
+                yield start, f'"{opening} ..." has {words} words: a sentence has at most {SENTENCE_WORDS}'
+            if BARE_START.match(sentence):
+                yield start, f'"{opening} ...": no sentence begins with a bare What, Of or Whose; put the subject first'
+            if re.search(r"\b(told|tells?) of\b", sentence):
+                yield start, f'"{opening} ..." tells of something: say reports, warns or shows'
+
+
 def self_test():
     """The rules must be able to fail."""
     broken = [("comm/a.cpp", '#include "zero/core/engine.h"\n'), ("models/nn/a.cpp", '#include "comm/communicator.h"\n'), ("zero/core/a.cpp", '#include "zero/config/config.h"\n'),
@@ -131,6 +181,13 @@ def self_test():
     for path, text in fine:
         assert not list(breaches(path, text)), (path, text, list(breaches(path, text)))
     assert len(list(folder_breaches("/nowhere"))) == len(ROOMS)
+    words = "of words\n"
+    for page in ("What it does is plain.\n", "Fine.\n\n- Fine. Of two, one.\n", words * 13, "a " * 51 + "\n", "The user is told of it.\n", "1. Fine.\n   Whose it is.\n"):
+        assert list(markdown_breaches(page)), page
+    for page in ("What is it?\n", f"# {'Of words ' * 13}\n\n| {'What ' * 26}|\n\n```\n{words * 13}\n\n{'a ' * 51}\n```\n", "A sentence\n" + "`a b c`\n" * 10, f"[a]({'b' * 100})\n", f"`{'a ' * 51}`\n",
+                 words * 12 + "\n" + words * 12, "- " + words * 12 + "- " + words * 12):
+        assert not list(markdown_breaches(page)), (page, list(markdown_breaches(page)))
+    assert list(markdown_breaches("Fine.\n```\nWhat\n```\n\nWhat\nit is.\n"))[0][0] == 6
 
 
 def main():
@@ -144,10 +201,17 @@ def main():
         for line, what in breaches(path, text):
             print(f"{path}:{line}: {what}")
             found += 1
+    pages = [path for path in files_of(root) if path.endswith(".md") and path not in OLD_PAGES]
+    for path in pages:
+        with open(os.path.join(root, path), errors="replace") as file:
+            text = file.read()
+        for line, what in markdown_breaches(text):
+            print(f"{path}:{line}: {what}")
+            found += 1
     for folder, what in folder_breaches(root):
         print(f"{folder}/: {what}")
         found += 1
-    print(f"{len(sources)} sources, {found} breaches")
+    print(f"{len(sources)} sources, {len(pages)} pages, {found} breaches")
     sys.exit(found > 0)
 
 

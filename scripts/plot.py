@@ -1,5 +1,5 @@
-"""Draws loss, learning rate, gradient norm and tokens per second of runs over their steps, or the bytes of `zero_bench memory --json` as stacked
-bars; called by scripts/plot."""
+"""Plots loss, learning rate, gradient norm and tokens per second of runs over their steps, or the bytes of `zero_bench memory --json` as stacked
+bars. scripts/plot calls it."""
 import argparse
 import json
 import os

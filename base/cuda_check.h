@@ -1,5 +1,5 @@
 #pragma once
-// Errors of the CUDA runtime as exceptions. For .cpp files of builds with CUDA.
+// Turns errors of the CUDA runtime into exceptions. For .cpp files of builds with CUDA.
 #include <cuda_runtime_api.h>
 
 #include "base/error.h"
@@ -7,7 +7,7 @@
 
 namespace zero {
 
-/// Throws Error with CUDA's own words unless `code` is success.
+/// Throws Error with CUDA's own message unless `code` is success.
 inline void check_cuda(cudaError_t code, const char* what) {
   if (code != cudaSuccess) throw Error(text(what, ": ", cudaGetErrorString(code)));
 }

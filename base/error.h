@@ -1,5 +1,5 @@
 #pragma once
-// The exception types of the project, and checks that stay on in release. Nothing in a library exits; only main() does.
+// The exception types of the project, and checks that stay on in release. Only main() exits; libraries throw.
 #include <stdexcept>
 #include <string>
 
@@ -13,7 +13,7 @@ enum class ExitCode : int {
   stopped = 75,   // stopped on request after a checkpoint
 };
 
-/// Something that the user can understand and mend. The message says what, where, the rule and the remedy.
+/// An error that the user can understand and fix. The message gives the mistake, the place, the rule and the remedy.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message, ExitCode code = ExitCode::failure)
@@ -24,7 +24,7 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
-/// A configuration or an input file that is refused: exit code 2.
+/// A configuration or an input file is refused: exit code 2.
 class InputError : public Error {
  public:
   explicit InputError(const std::string& message) : Error(message, ExitCode::bad_input) {}

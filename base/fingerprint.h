@@ -1,5 +1,5 @@
 #pragma once
-// Fingerprints of inputs, by which a cache knows that it still belongs to them. No LibTorch.
+// Fingerprints of inputs. A cache uses them to detect changes. No LibTorch.
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -15,8 +15,8 @@ using Fingerprint = std::array<std::uint8_t, 32>;
 
 Fingerprint fingerprint_of(std::string_view bytes);
 
-/// Of a file's content, read in chunks on one thread for each of `cores`: SHA-256 of the SHA-256 of all chunks of 4
-/// MiB, in order. InputError when the file cannot be read.
+/// Fingerprints a file's content, read in chunks on one thread for each of `cores`: SHA-256 of the SHA-256 of all
+/// chunks of 4 MiB, in order. Throws InputError if the file cannot be read.
 Fingerprint fingerprint_of_file(const std::string& path, const CoreSet& cores = {});
 
 /// The first `digits` hexadecimal digits.

@@ -1,6 +1,6 @@
 #pragma once
-// JSON from files that nobody vouches for: size and depth are capped, a key may come once, text is valid UTF-8.
-// For .cpp files only: it brings nlohmann-json with it.
+// Parses JSON from untrusted files. Size and depth are capped, a key may come once, text is valid UTF-8. For .cpp files
+// only: it includes nlohmann-json.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -20,24 +20,24 @@ struct JsonLimits {
 /// Parses one document. InputError names `path` and the rule that was broken.
 nlohmann::json parse_json(std::string_view json, const std::string& path, const JsonLimits& limits = {});
 
-/// The same with keys in their order, integers that do not fit into 64 bits refused rather than rounded, and at most 10,000
-/// keys in an object, since they are looked for one by one.
+/// Does the same and keeps the order of keys. Integers that do not fit into 64 bits are refused, not rounded. An object
+/// has at most 10,000 keys, since lookup is linear.
 nlohmann::ordered_json parse_ordered_json(std::string_view json, const std::string& path,
                                           const JsonLimits& limits = {});
 
-/// Parses a file whose document must be an object. One that does not exist is an empty object.
+/// Parses a file whose document must be an object. A missing file is an empty object.
 nlohmann::json read_json_object(const std::string& path, const JsonLimits& limits = {});
 
-/// Ends with the InputError that a value is not what its key demands: PATH: "KEY" must be RULE, not VALUE.
+/// Throws the InputError for an invalid value: PATH: "KEY" must be RULE, not VALUE.
 [[noreturn]] void refuse_json(const std::string& path, std::string_view key, std::string_view rule,
                               const nlohmann::json& value);
 
-/// The number of a value that must be one from 0 to `largest`.
+/// The value as a number from 0 to `largest`.
 std::int64_t json_index(const nlohmann::json& value, std::string_view key, std::int64_t largest,
                         const std::string& path);
 
-/// The key's value of an object; `otherwise` where the key is absent or null. InputError for a value of another type: T
-/// is bool, std::int64_t, double, std::string, or std::vector<std::string>.
+/// The key's value of an object, or `otherwise` if the key is absent or null. Throws InputError for a value of another
+/// type. T is bool, std::int64_t, double, std::string, or std::vector<std::string>.
 template <class T>
 T json_value(const nlohmann::json& object, const char* key, T otherwise, const std::string& path) {
   const auto found = object.find(key);
@@ -62,10 +62,11 @@ T json_value(const nlohmann::json& object, const char* key, T otherwise, const s
   return value.template get<T>();
 }
 
-/// A whole small file. InputError when it cannot be read or is larger than `max_bytes`.
+/// Reads a whole small file. Throws InputError if it cannot be read or is larger than `max_bytes`.
 std::string read_text_file(const std::string& path, std::int64_t max_bytes = 64 << 20);
 
-/// Writes beside the target, syncs and renames, so that a reader sees the old file or the new one whole.
+/// Writes a temporary file in the target's folder, syncs and renames it. A reader sees either the old file or the
+/// complete new one.
 void write_text_file(const std::string& path, std::string_view content);
 
 }  // namespace zero

@@ -1,5 +1,6 @@
 #pragma once
-// Logging facade. log.cpp alone sees spdlog, and never LibTorch: the two carry different versions of fmt.
+// Logging facade. Only log.cpp includes spdlog, and it never includes LibTorch: the two carry different versions of
+// fmt.
 #include <sstream>
 #include <string>
 
@@ -7,11 +8,11 @@ namespace zero {
 
 enum class LogLevel { debug, info, warning, error };
 
-/// Sets up the process's log: rank 0 prints everything from `level` on; other ranks print warnings and errors, each
+/// Sets up the process's log. Rank 0 prints everything from `level` on. Other ranks print warnings and errors, each
 /// line labelled with their rank. Lines go to standard error; standard output belongs to results.
 void start_log(int rank, int size, LogLevel level = LogLevel::info);
 
-/// One line, already formatted. Before start_log() lines go to standard error unlabelled.
+/// Prints one line, already formatted. Before start_log() lines go to standard error unlabelled.
 void log_line(LogLevel level, const std::string& text);
 
 /// Streams the parts into one line: log_info("step ", 3, " of ", 10).
@@ -34,7 +35,7 @@ void log_error(const Parts&... parts) {
   log_line(LogLevel::error, out.str());
 }
 
-/// The parts as one string; for messages of errors.
+/// The parts as one string, for error messages.
 template <class... Parts>
 std::string text(const Parts&... parts) {
   std::ostringstream out;

@@ -5,12 +5,12 @@
 
 namespace zero {
 
-/// From now on lines below a warning go to standard output, for programs whose log is their result. They go to standard
-/// error otherwise, since standard output belongs to results. To be called after start_log(), and on rank 0 alone.
+/// Sends lines below a warning to standard output, for programs whose log is their result. By default they go to
+/// standard error, since standard output belongs to results. Call it after start_log(), and only on rank 0.
 void log_to_standard_output();
 
-/// `opening` is called before every line of the log, and what it returns goes first, on the line's own stream: for a
-/// program that leaves lines of its own unfinished. It must not log. nullptr: nothing any more. On rank 0 alone.
+/// Calls `opening` before every line of the log, and prints its result first, on the line's own stream. It is for a
+/// program that leaves its own lines unfinished. It must not log. nullptr ends it. Only on rank 0.
 void open_log_lines_with(std::function<std::string()> opening);
 
 }  // namespace zero

@@ -10,7 +10,7 @@ enum class MemoryCategory : std::uint8_t { parameters, gradients, optimizer, buf
 inline constexpr int memory_categories = 6;
 const char* name_of(MemoryCategory category);
 
-/// Counts may be changed from any thread; a reading is exact when no other thread allocates meanwhile.
+/// Any thread may change counts. A reading is exact if no other thread allocates meanwhile.
 class MemoryTracker {
  public:
   void add(MemoryCategory category, std::int64_t bytes);  // negative on release
@@ -41,8 +41,8 @@ class CategoryScope {
   MemoryCategory before_;
 };
 
-/// While it lives, allocations of this thread are booked in the tracker: one per rank, also where ranks are threads.
-/// A block is booked out of the tracker it was booked into, whichever thread frees it: a tracker outlives its blocks.
+/// While it lives, allocations of this thread are booked in the tracker. Each rank has one, also if ranks are threads.
+/// A block is released in the tracker that it was booked in, whichever thread frees it. A tracker outlives its blocks.
 class TrackerScope {
  public:
   explicit TrackerScope(MemoryTracker& tracker);
@@ -54,7 +54,7 @@ class TrackerScope {
   MemoryTracker* before_;
 };
 
-/// What the scopes of this thread say: `other` and nullptr (booked nowhere) where there is none.
+/// The innermost scopes of this thread. Without one: `other` and nullptr (booked nowhere).
 MemoryCategory current_category();
 MemoryTracker* current_tracker();
 

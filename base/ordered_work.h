@@ -1,6 +1,5 @@
 #pragma once
-// Work on the chunks of something long, on all cores that a node has for the job, with results in the order of the
-// chunks.
+// Processes chunks on all cores that the job has on a node, and delivers results in the order of the chunks.
 #include <algorithm>
 #include <deque>
 #include <future>
@@ -12,16 +11,16 @@
 
 namespace zero {
 
-/// Runs `work(Job&)` on what `next()` gives (an std::optional<Job>) until that is nothing, on one thread for each of
-/// `cores`, and hands the results to `take` in the order in which the jobs came. `next` and `take` run on the calling
-/// thread; no more jobs than threads and one wait. An exception is thrown when its job's turn comes, so it is that of
-/// the first job that fails; one of `next` after all jobs that it gave.
+/// Runs `work(Job&)` on the results of `next()` (an std::optional<Job>) until that is nothing, on one thread for each
+/// of `cores`. It passes results to `take` in the order of the jobs. `next` and `take` run on the calling thread. At
+/// most one job more than threads is pending. An exception is thrown at its job's turn, so the first failing job's
+/// comes first. An exception of `next` comes after all earlier jobs.
 template <class Next, class Work, class Take>
 void work_in_order(const CoreSet& cores, Next&& next, Work&& work, Take&& take) {
   using Job = typename std::invoke_result_t<Next&>::value_type;
   using Result = std::invoke_result_t<Work&, Job&>;
   const std::size_t threads = std::max<std::size_t>(1, cores.count());
-  std::deque<std::future<Result>> running;  // each waits for its thread when it goes
+  std::deque<std::future<Result>> running;  // each waits for its thread on destruction
   const auto take_first = [&] {
     Result result = running.front().get();
     running.pop_front();
@@ -31,7 +30,7 @@ void work_in_order(const CoreSet& cores, Next&& next, Work&& work, Take&& take) 
     try {
       return next();
     } catch (...) {
-      while (!running.empty()) take_first();  // what they throw comes first
+      while (!running.empty()) take_first();  // their exceptions come first
       throw;
     }
   };

@@ -1,7 +1,7 @@
 #pragma once
-// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011), eight counters at a time.
-// A counter-based generator: the numbers of any place are had without those before it, so a draw does not depend on how
-// the work is cut over ranks and threads. Only integer arithmetic: the same on every platform.
+// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011), eight counters at a time. It
+// is counter-based: any position can be drawn without those before it, so a draw does not depend on the division over
+// ranks and threads. It uses only integer arithmetic, so it is the same on every platform.
 #include "base/simd/targets.h"
 
 #include <hwy/highway.h>
@@ -60,7 +60,7 @@ inline std::array<U32x8, 4> philox(std::array<U32x8, 4> c, std::uint64_t key) {
   return c;
 }
 
-/// Thirty-two numbers: the words of blocks [8 group, 8 group + 8) of the stream.
+/// The words of blocks [8 group, 8 group + 8) of the stream: thirty-two numbers.
 inline std::array<U32x8, 4> philox_group(const PhiloxKey& key, std::uint64_t group) {
   const std::uint64_t block = group * 8;  // its lowest three bits are free for the lane
   const U32x8 lanes = {0, 1, 2, 3, 4, 5, 6, 7};

@@ -1,5 +1,5 @@
 #pragma once
-// A block of Philox4x32-10 (base/philox.h), for a thread of a GPU, which draws one counter at a time.
+// One block of Philox4x32-10 (base/philox.h), for a GPU thread, which draws one counter at a time.
 #include <cstdint>
 
 namespace zero {

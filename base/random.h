@@ -1,14 +1,14 @@
 #pragma once
-// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): seeds out of seeds,
-// and sequences that are the same on every platform. base/philox.h draws tensors.
+// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): derives seeds from
+// seeds, and gives sequences that are the same on every platform. base/philox.h draws tensors.
 #include <cstdint>
 
 namespace zero {
 
-/// What SplitMix64 adds to its state for each number: 2^64 over the golden ratio, odd.
+/// The increment of SplitMix64's state: 2^64 over the golden ratio, odd.
 inline constexpr std::uint64_t golden_gamma = 0x9E3779B97F4A7C15u;
 
-/// SplitMix64's output of a state, a bijection in which every bit of the input moves half of the output's.
+/// SplitMix64's output of a state. It is a bijection in which every bit of the input flips half of the output's.
 constexpr std::uint64_t mix_bits(std::uint64_t z) {
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
@@ -18,7 +18,7 @@ constexpr std::uint64_t mix_bits(std::uint64_t z) {
 /// The first number of SplitMix64 from the state `seed`.
 constexpr std::uint64_t splitmix64(std::uint64_t seed) { return mix_bits(seed + golden_gamma); }
 
-/// A seed for one purpose out of another: number `number`, from 0, of SplitMix64 from the state `seed`.
+/// Derives a seed for one purpose: number `number`, from 0, of SplitMix64 from the state `seed`.
 constexpr std::uint64_t mix_seed(std::uint64_t seed, std::uint64_t number) {
   return mix_bits(seed + (number + 1) * golden_gamma);
 }

@@ -1,5 +1,6 @@
 #pragma once
-// Refusals that LibTorch throws for this project, as errors of its own class: known again by these words.
+// Words that mark a refusal of this project inside a LibTorch exception. It is then rethrown as the project's own
+// class.
 
 namespace zero {
 

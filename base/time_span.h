@@ -1,13 +1,13 @@
 #pragma once
-// Spans of time as people and schedulers write them.
+// Parses time spans as people and schedulers write them.
 #include <chrono>
 #include <optional>
 #include <string>
 
 namespace zero {
 
-/// "MM:SS", "HH:MM:SS" or "D-HH:MM:SS", as Slurm has them (sbatch --time); the first number may be of any size up to six
-/// digits, those behind it are of two digits, below 60 (hours behind days below 24). None where the text is no such span.
+/// Parses "MM:SS", "HH:MM:SS" or "D-HH:MM:SS", as in Slurm (sbatch --time). The first number has at most six digits.
+/// The others have two digits, below 60 (hours after days below 24). Returns nothing for other texts.
 std::optional<std::chrono::seconds> time_span_of(const std::string& text);
 
 }  // namespace zero

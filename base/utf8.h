@@ -9,7 +9,7 @@ namespace zero {
 
 inline constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
-/// Length of the character that begins with this byte; 0 for a byte that begins none.
+/// Length of the character that begins with this byte. 0 for a byte that cannot begin one.
 constexpr std::size_t utf8_length(unsigned char first) {
   return first < 0x80                    ? 1
          : first >= 0xC2 && first < 0xE0 ? 2
@@ -18,27 +18,28 @@ constexpr std::size_t utf8_length(unsigned char first) {
                                          : 0;
 }
 
-/// Whether a byte stands inside a character.
+/// Whether a byte continues a character.
 constexpr bool utf8_continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
-/// The first and the last character of a text, which is valid and not empty, as its bytes.
+/// The first and the last character of a valid, non-empty text, as its bytes.
 std::string_view first_character(std::string_view text);
 std::string_view last_character(std::string_view text);
 
 /// The code point of one character.
 char32_t code_point(std::string_view character);
 
-/// Refuses what is no text, wherever the parts are cut: bytes that are not UTF-8 (no surrogates, no longer form than
-/// needed), and zero bytes, which UTF-16 and binary files have and text has not.
+/// Refuses invalid text, wherever the parts are cut. Bytes must be UTF-8 (no surrogates, no overlong form). Zero bytes
+/// are refused: UTF-16 and binary files have them, text does not.
 class Utf8Check {
  public:
-  /// `place` begins the message; `offset` is that of the first byte to come.
+  /// Messages begin with `place`. `offset` is that of the next byte.
   explicit Utf8Check(std::string place, std::int64_t offset = 0) : place_(std::move(place)), offset_(offset) {}
 
-  /// The next bytes. InputError with the place and the offset, from 0, of the first byte that begins no character.
+  /// Checks the next bytes. Throws InputError with the place and the offset, from 0, of the first byte that begins no
+  /// character.
   void add(std::string_view part);
 
-  /// The text is at its end. InputError when that is inside a character.
+  /// Ends the text. Throws InputError inside a character.
   void finish() const;
 
  private:
@@ -46,15 +47,15 @@ class Utf8Check {
 
   std::string place_;
   std::int64_t offset_;                     // of the next byte
-  std::size_t missing_ = 0;                 // bytes of the character under way
+  std::size_t missing_ = 0;                 // missing bytes of the current character
   std::int64_t begun_ = 0;                  // where it begins
   unsigned char first_ = 0;                 // its first byte
   unsigned char low_ = 0x80, high_ = 0xBF;  // what its next byte may be
 };
 
-/// A whole text: add and finish.
+/// Checks a whole text: add and finish.
 void require_utf8(std::string_view text, const std::string& place);
-/// Whether it would be taken.
+/// Whether require_utf8() would accept it.
 bool is_utf8(std::string_view text);
 
 }  // namespace zero

@@ -1,6 +1,6 @@
 #pragma once
-// DurableFile: a new file, written and synced at its end. What fails once is not tried again: after a failed fsync the
-// system may count pages as written that are not (Rebello et al., ATC 2020).
+// DurableFile: a new file, written and synced at its end. A failed call is not retried: after a failed fsync the system
+// may count pages as written that are not (Rebello et al., ATC 2020).
 #include <cstdint>
 #include <string>
 
@@ -12,17 +12,18 @@ class DurableFile {
  public:
   static constexpr std::int64_t block = 4096;
 
-  /// Through the page cache, in chunks of any size. `mode`: permissions, less what the umask takes.
+  /// Writes through the page cache, in chunks of any size. `mode`: permissions before the umask.
   struct Buffered {
     unsigned mode = 0644;
   };
-  /// Past the page cache where the file system can: data aligned to `block`, sizes that are multiples of it. The disk
-  /// sets all `bytes` aside first.
+  /// Writes past the page cache if the file system can. Data are aligned to `block`, and sizes are multiples of it. The
+  /// disk reserves all `bytes` first.
   struct Direct {
     std::int64_t bytes = 0;
   };
 
-  /// Error "PATH: cannot be WHAT: REASON; REMEDY" from every member; from these too where the name is taken.
+  /// Every member throws Error "PATH: cannot be WHAT: REASON; REMEDY". The constructors also throw it if the name is
+  /// taken.
   DurableFile(FileCalls& calls, const std::string& path, Buffered way);
   DurableFile(FileCalls& calls, const std::string& path, Direct way);
   ~DurableFile();
@@ -31,7 +32,7 @@ class DurableFile {
 
   const std::string& path() const { return path_; }
   void append(const void* from, std::int64_t bytes);
-  /// Writes over what was appended.
+  /// Overwrites appended data.
   void replace(const void* from, std::int64_t bytes, std::int64_t offset);
   /// Syncs and closes.
   void finish();

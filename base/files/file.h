@@ -8,10 +8,10 @@
 
 namespace zero {
 
-/// A regular file, open for reading. A call that fails for a reason that may pass is made again (base/files/lookup.h).
+/// A regular file, open for reading. A call that fails for a transient reason is retried (base/files/lookup.h).
 class File {
  public:
-  /// InputError when it cannot be opened or is no regular file. `calls` outlive the file.
+  /// Throws InputError if the file cannot be opened or is not a regular file. `calls` outlives the file.
   static File open(const std::string& path);
   static File open(const std::string& path, FileCalls& calls, Links links = Links::followed);
   File(File&& other) noexcept;
@@ -21,15 +21,15 @@ class File {
   const std::string& path() const { return path_; }
   std::int64_t size() const { return facts_.bytes; }  // when it was opened
   unsigned owner() const { return facts_.owner; }
-  /// Its permissions, without those of a group that this process is not of.
+  /// Its permissions, without group permissions if this process is not in the group.
   unsigned mode() const;
-  /// Whether its size or the time of its last writing are others than when it was opened.
+  /// Whether its size or modification time has changed since it was opened.
   bool changed() const;
 
-  /// Exactly `bytes` bytes from `offset`; InputError when the file ends before, also when it shrank since it was
-  /// opened.
+  /// Reads exactly `bytes` bytes from `offset`. Throws InputError if the file ends before, also if it shrank since it
+  /// was opened.
   void read_at(void* to, std::int64_t bytes, std::int64_t offset) const;
-  /// As many of `bytes` bytes from `offset` as the file has there; InputError when they cannot be read.
+  /// Reads up to `bytes` bytes from `offset` and returns their number. Throws InputError if they cannot be read.
   std::int64_t read_up_to(void* to, std::int64_t bytes, std::int64_t offset) const;
 
  private:

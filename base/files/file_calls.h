@@ -1,7 +1,7 @@
 #pragma once
-// FileCalls: the system calls that look at files, read them and write them, in the system's own terms (-1 and errno).
-// The seam between the programs and the disk: tests count the calls, make any of them fail, stop the world at one, or
-// take the power away. Look at files through base/files/lookup.h, which tells an error from an absence.
+// FileCalls: the system calls that look up, read and write files, with the system's results (-1 and errno). Tests
+// replace them: they count the calls, make any of them fail, stop at one, or cut the power. Look up files through
+// base/files/lookup.h, which distinguishes an error from an absence.
 #include <sys/types.h>
 
 #include <cerrno>
@@ -14,7 +14,7 @@
 
 namespace zero {
 
-/// What stands under a path.
+/// The file or folder under a path.
 struct FileFacts {
   enum class Kind : std::uint8_t { absent, file, directory, link, other };
   Kind kind = Kind::absent;
@@ -33,19 +33,18 @@ class FileCalls {
   virtual ~FileCalls() = default;
 
   virtual int make_directory(const std::string& path);
-  /// A new file, open for writing; past the page cache where `direct` is asked for and the file system can. EEXIST
-  /// where the name is taken, be it by a link: nothing is ever written through one. `mode`: less what the umask takes.
+  /// Creates a file, open for writing, past the page cache if `direct` is set and the file system can. EEXIST if the
+  /// name is taken, also by a link: files are never written through links. `mode`: permissions before the umask.
   virtual int create(const std::string& path, unsigned mode, bool direct);
-  /// For writing at the end, wherever that is by then; one that is missing is made.
+  /// Opens for writing at the end, wherever that is at each write. Creates a missing file.
   virtual int open_to_append(const std::string& path);
-  /// For reading. ELOOP where links are kept and the path ends in one.
+  /// Opens for reading. ELOOP if links are kept and the path ends in one.
   virtual int open(const std::string& path, Links links = Links::followed);
   virtual int look(const std::string& path, Links links, FileFacts& facts);
   virtual int look(int file, FileFacts& facts);
-  /// Replaces `names` by those in a directory, in no order.
+  /// Replaces `names` by those in a directory, in no particular order.
   virtual int list(const std::string& path, std::vector<std::string>& names);
-  /// Sets blocks aside, so that a full disk shows before anything is written. Does nothing where the file system
-  /// cannot.
+  /// Reserves blocks, so that a full disk shows before anything is written. Does nothing if the file system cannot.
   virtual int allocate(int file, std::int64_t bytes);
   virtual ssize_t write(int file, const void* data, std::size_t bytes, std::int64_t offset);
   virtual ssize_t read(int file, void* data, std::size_t bytes, std::int64_t offset);
@@ -54,24 +53,24 @@ class FileCalls {
   virtual int close(int file);
   virtual int sync_directory(const std::string& path);
   virtual int rename(const std::string& from, const std::string& to);
-  /// Two names of one file system change places in one step. EINVAL, ENOSYS or ENOTSUP where the file system cannot.
+  /// Swaps two names of one file system in one step. EINVAL, ENOSYS or ENOTSUP if the file system cannot.
   virtual int exchange(const std::string& one, const std::string& other);
-  /// A file, or an empty directory.
+  /// Removes a file or an empty directory.
   virtual int remove(const std::string& path);
-  /// Waits before a call is made again.
+  /// Waits before a retry.
   virtual void pause(std::chrono::milliseconds time);
-  /// Opens a directory that no other holder has locked (flock(2)); the lock ends with close() or with the process.
-  /// EWOULDBLOCK where another one holds it; ENOLCK, ENOSYS or ENOTSUP where the file system has no locks.
+  /// Opens a directory and locks it (flock(2)); the lock ends with close() or with the process. EWOULDBLOCK if another
+  /// holder has it; ENOLCK, ENOSYS or ENOTSUP if the file system has no locks.
   virtual int lock_directory(const std::string& path);
 };
 
-/// For an owner that outlives the pointer.
+/// Wraps a FileCalls that outlives the pointer.
 inline std::shared_ptr<FileCalls> unowned(FileCalls& calls) { return {std::shared_ptr<void>(), &calls}; }
 
-/// Throws Error "PATH: cannot be WHAT: REASON; REMEDY" of an errno.
+/// Throws Error "PATH: cannot be WHAT: REASON; REMEDY" for an errno.
 [[noreturn]] void fail_call(const std::string& path, const std::string& what, int reason = errno);
 
-/// The same unless the call's result is good.
+/// Does the same if the call's result is -1.
 inline void check_call(std::int64_t result, const std::string& path, const std::string& what) {
   if (result < 0) fail_call(path, what);
 }

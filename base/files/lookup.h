@@ -1,6 +1,6 @@
 #pragma once
-// Lookups: what stands under a path. An error is not an absence: a lookup that fails is made again for three seconds where
-// its reason may pass, as on a file server, and is refused then.
+// Lookups: whether a path exists and what it names. An error is not an absence: a lookup that fails for a transient
+// reason, as on a file server, is retried for three seconds. Then it is refused.
 #include <string>
 #include <vector>
 
@@ -9,20 +9,20 @@
 
 namespace zero {
 
-/// A file or folder that cannot be looked at or read: nothing is known of what it holds.
+/// A file or folder that cannot be looked up or read. Its contents are unknown.
 class UnreadableError : public InputError {
  public:
   using InputError::InputError;
 };
 
-/// Whether a call that failed for this reason may succeed later. False where the reason is an answer (ENOENT, ENOTDIR).
+/// Whether a call that failed for this reason may succeed later. False if the reason is an answer (ENOENT, ENOTDIR).
 bool may_pass(int reason);
 
-/// Throws UnreadableError "PATH: cannot be WHAT: REASON; REMEDY" for a call that changes nothing.
+/// Throws UnreadableError "PATH: cannot be WHAT: REASON; REMEDY" for a read-only call.
 [[noreturn]] void refuse_call(const std::string& path, const std::string& what, int reason = errno);
 
-/// Makes `call` again while it fails (-1) for a reason that may pass, three seconds long. Returns the last result, and
-/// errno with it. Only for calls that change nothing: a write that failed may have been done in part.
+/// Retries `call` for three seconds while it fails (-1) for a transient reason. Returns the last result, with its
+/// errno. Only for read-only calls: a failed write may have been done in part.
 template <class Call>
 auto patiently(FileCalls& calls, const Call& call) {
   using std::chrono::milliseconds;
@@ -34,7 +34,7 @@ auto patiently(FileCalls& calls, const Call& call) {
   }
 }
 
-/// The same; UnreadableError (refuse_call) instead of a last failure.
+/// Does the same, and throws UnreadableError (refuse_call) instead of returning a failure.
 template <class Call>
 auto answer_of(FileCalls& calls, const std::string& path, const std::string& what, const Call& call) {
   const auto result = patiently(calls, call);
@@ -42,21 +42,21 @@ auto answer_of(FileCalls& calls, const std::string& path, const std::string& wha
   return result;
 }
 
-/// UnreadableError from all of these where the system gives no answer.
+/// These throw UnreadableError if the system gives no answer.
 FileFacts facts_of(const std::string& path, FileCalls& calls, Links links = Links::followed);
 FileFacts facts_of(const std::string& path, Links links = Links::followed);
 inline bool is_there(const std::string& path) { return facts_of(path).kind != FileFacts::Kind::absent; }
 inline bool is_file(const std::string& path) { return facts_of(path).kind == FileFacts::Kind::file; }
 inline bool is_folder(const std::string& path) { return facts_of(path).kind == FileFacts::Kind::directory; }
 
-/// Names in a folder, sorted; none where there is no such folder.
+/// The names in a folder, sorted. Empty if the folder does not exist.
 std::vector<std::string> names_in(const std::string& folder, FileCalls& calls);
 std::vector<std::string> names_in(const std::string& folder);
 
-/// Whether two paths lead to one file or folder that is there.
+/// Whether two paths lead to the same existing file or folder.
 bool is_same_place(const std::string& a, const std::string& b);
 
-/// The path without links, as far as it leads to something (std::filesystem::weakly_canonical).
+/// The path with its links resolved, as far as it exists (std::filesystem::weakly_canonical).
 std::string real_path(const std::string& path);
 
 }  // namespace zero

@@ -1,13 +1,13 @@
 #pragma once
-// Folders that are there after a loss of power too.
+// Folders that survive a loss of power.
 #include <string>
 
 #include "base/files/file_calls.h"
 
 namespace zero {
 
-/// Makes a folder and those above it, each under a durable name. False when it was there. Error "PATH: cannot be made:
-/// REASON; REMEDY".
+/// Creates a folder and its parents, each under a durable name. Returns false if it existed. Throws Error "PATH: cannot
+/// be made: REASON; REMEDY".
 bool make_folder(FileCalls& calls, const std::string& folder);
 
 }  // namespace zero

@@ -1,5 +1,6 @@
 #pragma once
-// NewFile: a file that appears under its name only when it is whole and durable. A reader sees the old file or the new.
+// NewFile: a file that appears under its name only when it is complete and durable. A reader sees the old file or the
+// new.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -9,12 +10,11 @@
 
 namespace zero {
 
-/// Written beside its target as PATH.tmp-RANDOM, a name that nobody can put something under beforehand. Unless
+/// It is written as PATH.tmp-RANDOM in the target's folder. Nobody can create a file of that name beforehand. Unless
 /// published it is removed again.
 class NewFile {
  public:
-  /// Error "PATH.tmp-RANDOM: cannot be WHAT: REASON; REMEDY" from every member. `mode`: permissions, less what the
-  /// umask takes.
+  /// Every member throws Error "PATH.tmp-RANDOM: cannot be WHAT: REASON; REMEDY". `mode`: permissions before the umask.
   explicit NewFile(const std::string& path, unsigned mode = 0644,
                    std::shared_ptr<FileCalls> calls = std::make_shared<FileCalls>());
   NewFile(const std::string& path, FileCalls& calls) : NewFile(path, 0644, unowned(calls)) {}
@@ -24,9 +24,9 @@ class NewFile {
 
   const std::string& path() const { return path_; }
   void append(const void* from, std::int64_t bytes) { file_.append(from, bytes); }
-  /// Writes over what was appended.
+  /// Overwrites appended data.
   void replace(const void* from, std::int64_t bytes, std::int64_t offset) { file_.replace(from, bytes, offset); }
-  /// Syncs the content, renames it to its name and syncs the folder. Nothing may be appended afterwards.
+  /// Syncs the content, renames the file to its name and syncs the folder. Nothing may be appended afterwards.
   void publish();
 
  private:
@@ -36,7 +36,7 @@ class NewFile {
   bool published_ = false;
 };
 
-/// Whether a file of this name is what a NewFile left behind whose process was killed.
+/// Whether a file of this name was left behind by a NewFile whose process was killed.
 bool is_unpublished(const std::string& name);
 
 }  // namespace zero

@@ -1,8 +1,8 @@
 #pragma once
-// ExactSum: a sum of fp64 numbers without rounding. What is added in which order, and by whom, changes nothing.
+// ExactSum: a sum of fp64 numbers without rounding. The order of additions does not matter.
 //
 // After U. Kulisch: a fixed-point number wide enough for every fp64, as digits of 32 bits that hold their carries until
-// somebody asks.
+// the value is read.
 #include <array>
 #include <cstdint>
 
@@ -10,19 +10,19 @@ namespace zero {
 
 class ExactSum {
  public:
-  /// From 2^-1074 on, 32 bits each, and room for carries; then the numbers that were no numbers.
+  /// Digits of 32 bits from 2^-1074 on, with room for carries. Counts of infinities and NaNs follow.
   static constexpr int digits = 67;
-  /// What a sum is made of: integers that several sums may be added by, each for itself.
+  /// The parts of a sum as integers. Parts of several sums may be added one by one.
   using Parts = std::array<std::int64_t, digits + 3>;
 
   void add(double x);
   void add(const ExactSum& other);
-  /// At most 2^30 sums' parts may be added before they are a sum again.
+  /// At most 2^30 sums' parts may be added before they become a sum again.
   Parts parts() const;
   static ExactSum of(const Parts& parts);
 
-  /// The sum as fp64, off by one unit in its last place at most, and always the same for the same sum; infinite or not a
-  /// number where one that was added is.
+  /// The sum as fp64, off by at most one unit in its last place. It is always the same for the same sum. It is infinite
+  /// or NaN if a summand is.
   double value() const;
 
  private:

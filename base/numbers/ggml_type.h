@@ -1,6 +1,6 @@
 #pragma once
-// GgmlType: the number types of ggml (llama.cpp) that are known here. Those with blocks hold values that lie side by
-// side in a row together, with a scale in fp16; little-endian, without gaps.
+// GgmlType: the supported number types of ggml (llama.cpp). A block type stores consecutive values of a row together,
+// with a scale in fp16. Blocks are little-endian, without gaps.
 #include <cstdint>
 
 namespace zero {
@@ -12,10 +12,10 @@ inline constexpr std::int64_t q8_block = 32;  // values of a block of Q8_0 or Q4
 
 /// "F32", "Q8_0", ... as llama.cpp writes them.
 const char* ggml_name(GgmlType type);
-/// Values of a block, 1 where there are none, and its bytes.
+/// Values of a block, 1 for types without blocks, and its bytes.
 std::int64_t ggml_block(GgmlType type);
 std::int64_t ggml_block_bytes(GgmlType type);
-/// Bytes of `elements` values; of whole blocks only.
+/// Bytes of `elements` values, which are whole blocks.
 std::int64_t ggml_bytes(GgmlType type, std::int64_t elements);
 
 }  // namespace zero

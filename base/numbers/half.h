@@ -1,6 +1,6 @@
 #pragma once
-// The two floating types of 16 bits as plain bit patterns, and their conversion one number at a time. Whole vectors are
-// converted in base/simd/lanes.inl, to the same bits.
+// The two floating types of 16 bits as bit patterns, and their conversion one number at a time. base/simd/lanes.inl
+// converts whole vectors, to the same bits.
 #include <bit>
 #include <cstdint>
 

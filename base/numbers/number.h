@@ -1,5 +1,5 @@
 #pragma once
-// The number types of what kernels read and write, on the CPU and on GPUs. Seen by .cu files: no other header here.
+// The number types that kernels read and write, on the CPU and on GPUs. .cu files include it: no other header here.
 
 namespace zero {
 

@@ -1,13 +1,13 @@
 #pragma once
-// From LibTorch's names of number types to Number, and from a Number to the C++ type.
+// Converts LibTorch's names of number types to Number, and a Number to the C++ type.
 #include "base/error.h"
 #include "base/numbers/half.h"
 #include "base/numbers/number.h"
 
 namespace zero {
 
-/// LibTorch's ScalarType as a Number; a template, since this room sees no LibTorch. Throws InternalError for a type
-/// that no kernel knows.
+/// LibTorch's ScalarType as a Number. It is a template, since this room includes no LibTorch. Throws InternalError for
+/// a type that no kernel supports.
 template <class ScalarType>
 Number number_of(ScalarType type) {
   switch (type) {
@@ -28,7 +28,7 @@ Number number_of(ScalarType type) {
   }
 }
 
-/// f(T{}) with the C++ type of a floating number; InternalError for an integer.
+/// Calls f(T{}) with the C++ type of a floating number. Throws InternalError for an integer.
 template <class F>
 auto with_float_type(Number number, const F& f) {
   switch (number) {

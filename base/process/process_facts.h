@@ -1,14 +1,14 @@
 #pragma once
-// ProcessFacts: what the system tells of this process and of the processor that it runs on.
+// ProcessFacts: facts about this process and its processor.
 #include <chrono>
 #include <string>
 
 namespace zero {
 
-/// Since the process began, to a hundredth of a second; 0 where the system does not tell.
+/// The time since the process began, to a hundredth of a second. 0 if the system does not say.
 std::chrono::duration<double> process_age();
 
-/// "AMD EPYC 7763 64-Core Processor"; empty where the system does not tell.
+/// For example "AMD EPYC 7763 64-Core Processor". Empty if the system does not say.
 std::string processor_name();
 
 }  // namespace zero

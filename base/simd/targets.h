@@ -14,9 +14,9 @@
 
 // No kernel uses AES or carry-less products, which x86-64-v3 does not promise.
 #define HWY_DISABLE_PCLMUL_AES
-// The kernels hold vectors in arrays, so their length must be known when they are compiled.
+// The kernels hold vectors in arrays, so their length must be known at compile time.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
-// NEON is all that there is for ARM, so nothing is asked at run time: Highway would ask for AES along with it.
+// NEON is the only target for ARM, so nothing is detected at run time. Highway would require AES too.
 #if defined(__aarch64__)
 #define TOOLCHAIN_MISS_SYS_AUXV_H
 #endif

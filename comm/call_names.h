@@ -1,14 +1,14 @@
 #pragma once
-// CallNames: the names by which people know what calls are for: units of a module, functions of a library.
+// CallNames: names of calls in messages: units of a module, functions of a library.
 #include <string>
 #include <vector>
 
 namespace zero {
 
-/// Ranks add the same names in the same order. A call says which by CallTag::unit.
+/// Ranks add the same names in the same order. CallTag::unit of a call selects the name.
 class CallNames {
  public:
-  /// The number of the first of these names; the others follow.
+  /// Returns the number of the first of these names. The others follow.
   int add(const std::vector<std::string>& names) {
     const int first = int(names_.size());
     names_.insert(names_.end(), names.begin(), names.end());
@@ -16,7 +16,7 @@ class CallNames {
   }
   int add(const std::string& name) { return add(std::vector<std::string>{name}); }
 
-  /// Null: nothing has this number.
+  /// Null if nothing has this number.
   const std::string* find(int number) const {
     return number >= 0 && number < int(names_.size()) ? &names_[std::size_t(number)] : nullptr;
   }

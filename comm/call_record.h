@@ -24,7 +24,7 @@ enum class Phase : std::uint8_t {
 };
 const char* name_of(Phase phase);
 
-/// What a call is for: travels with it into logs, desync reports, traces and fault plans.
+/// The purpose of a call. It travels with the call into logs, desync reports, traces and fault plans.
 struct CallTag {
   Phase phase = Phase::other;
   int unit = -1;   // index in the chain, or a number of CallNames; -1 when none
@@ -33,7 +33,8 @@ struct CallTag {
   bool operator==(const CallTag&) const = default;
 };
 
-/// The name of a unit inside of a record that other processes read: text of a fixed size. A longer one loses its beginning.
+/// The name of a unit inside of a record that other processes read: text of a fixed size. A longer name loses its
+/// beginning.
 class UnitName {
  public:
   UnitName() = default;
@@ -63,24 +64,25 @@ struct CallRecord {
   std::uint64_t sequence = 0;  // counts the calls on this communicator from 0
   CollectiveKind kind = CollectiveKind::barrier;
   std::int64_t numel = 0;           // of the full vector: size x shard for all_gather and reduce_scatter; of all_to_all
-                                    // what this rank sends, itself included
+                                    // the elements that this rank sends, including those to itself
   at::ScalarType type = at::kByte;  // of the data that travels
   int peer = -1;                    // root of a broadcast, other side of send and recv
   CallTag tag;
-  UnitName name;  // of tag.unit among the CallNames of the communicator; empty: the unit is told by its number
+  UnitName name;  // of tag.unit among the CallNames of the communicator; empty: messages use its number
 
   bool has_data() const { return kind != CollectiveKind::barrier && kind != CollectiveKind::split; }
   std::string type_name() const;  // "bfloat16"
-  /// One line for people: "#12 reduce_scatter of 589824 bfloat16 (backward, unit 3, group 3)". With names "(backward of
-  /// encoder.layers.3)", or "(world.sum())" where a call has no phase.
+  /// Formats one line: "#12 reduce_scatter of 589824 bfloat16 (backward, unit 3, group 3)". With names it says
+  /// "(backward of encoder.layers.3)", or "(world.sum())" if a call has no phase.
   std::string describe() const;
 };
 
-/// Whether two ranks of a group have made one call together: what it is for counts too, since calls of other phases, units
-/// or groups of parameters may be alike otherwise. Ranks of an all_to_all send different numbers.
+/// Whether the calls of two ranks of a group match. Their purpose counts too, since calls of other phases, units or
+/// groups of parameters may otherwise be alike. Ranks of an all_to_all send different numbers.
 bool is_same_call(const CallRecord& a, const CallRecord& b);
 
-/// The message where they have not: whose call is which, in words, and the rule. Ranks are named as people know them.
+/// The message for calls that do not match: the call of each rank, in words, and the rule. `rank` and `other_rank` are
+/// the ranks as messages name them.
 std::string describe_mismatch(const std::string& rank, const std::string& call, const std::string& other_rank,
                               const std::string& other_call);
 

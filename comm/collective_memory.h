@@ -7,28 +7,28 @@
 
 namespace zero {
 
-/// A backend whose large sums need memory beside input and output takes them in blocks: this many bytes are held at a
-/// time, which is what is sent but not yet summed.
+/// The chunk size of large sums, for a backend that needs memory in addition to input and output. It holds this many
+/// bytes that are sent but not yet summed.
 inline constexpr std::int64_t sum_chunk_bytes = std::int64_t{64} << 20;
 
 class CollectiveMemory {
  public:
   virtual ~CollectiveMemory() = default;
 
-  /// A tensor [numel] on the backend's device, uninitialised; out of the reserved arena while that has room.
+  /// A tensor [numel] on the backend's device, uninitialised. It comes from the reserved arena while that has room.
   virtual at::Tensor allocate(std::int64_t numel, at::ScalarType type) = 0;
 
-  /// Before the allocate() calls that need it: where a backend registers memory, all these blocks (bytes each) will
-  /// come out of one registered arena, at the same offsets on all ranks, which allocate in the same order.
-  /// `largest_sum`: bytes of the largest vector that reduce_scatter or all_reduce will be given, 0 for none. A second
-  /// call makes another arena; the first one stays as long as its tensors do. Collective.
+  /// Call before the allocate() calls that need it. If a backend registers memory, all these blocks (bytes each) then
+  /// come from one registered arena, at the same offsets on all ranks, which allocate in the same order. `largest_sum`:
+  /// bytes of the largest vector of a reduce_scatter or all_reduce, 0 for none. A second call makes another arena. The
+  /// first one stays as long as its tensors do. Collective.
   virtual void reserve(const std::vector<std::int64_t>& blocks, std::int64_t largest_sum) = 0;
 
-  /// Bytes held on the device that no allocator of LibTorch counts.
+  /// Bytes on the device that LibTorch's allocators do not count.
   virtual std::int64_t own_device_bytes() const = 0;
 };
 
-/// Of backends that register nothing: LibTorch's memory of a device.
+/// For backends that register nothing: LibTorch's memory of a device.
 class TorchMemory final : public CollectiveMemory {
  public:
   explicit TorchMemory(at::Device device = at::kCPU) : device_(device) {}

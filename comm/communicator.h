@@ -1,17 +1,19 @@
 #pragma once
-// Communicator: the collectives of one group of ranks. The only view that anything above comm/ has of other ranks.
+// Communicator: the collectives of one group of ranks. Code above comm/ reaches other ranks only through it.
 //
 // Contract of every collective:
-// - all ranks of the group issue the same calls in the same order, with the same types and, but for all_to_all, the same
-//   element counts;
-// - tensors are contiguous and live on the backend's device; a call is ordered on the current stream, and on the CPU it
-//   returns finished; gradients are not recorded;
-// - reductions always sum (never average). On the CPU partial sums follow a balanced binary tree over ranks,
-//   (0+1)+(2+3), whatever the message size, so results repeat bit for bit; they are held in `sum_type` and rounded
-//   once, to the type of the output.
-// The public methods check arguments and record the call once, for every backend. A backend implements what is pure
-// here, all of it, and nothing has a default, so that neither a backend nor a decorator
-// (comm/decorators/forwarding_communicator.h) leaves a part out unnoticed.
+// - all ranks of the group issue the same calls in the same order, with the same types and, except in all_to_all, the
+//   same element counts;
+// - tensors are contiguous and live on the backend's device;
+// - a call is ordered on the current stream, and on the CPU it returns finished;
+// - gradients are not recorded;
+// - reductions always sum, and never average. Partial sums are held in `sum_type` and rounded once, to the type of the
+//   output. On the CPU they follow a balanced binary tree over ranks, (0+1)+(2+3), whatever the message size, so
+//   results repeat bit for bit.
+//
+// The public methods check arguments and record the call once, for every backend. A backend implements all pure
+// methods. Nothing has a default, so no backend or decorator (comm/decorators/forwarding_communicator.h) omits a part
+// unnoticed.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -44,8 +46,8 @@ class Communicator {
   /// place).
   void all_gather_into(const at::Tensor& full, const at::Tensor& shard, CallTag tag = {});
 
-  /// shard [n] <- (or +=) this rank's slice of the sum over ranks of full [size * n]. Types of the two may differ.
-  /// The shard may be this rank's own slice of `full` (then of one type and without accumulate).
+  /// shard [n] <- (or +=) this rank's slice of the sum over ranks of full [size * n]. The two types may differ. The
+  /// shard may be this rank's own slice of `full` (then of one type and without accumulate).
   void reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options = {}, CallTag tag = {});
 
   /// tensor <- the sum over ranks, in place.
@@ -54,9 +56,9 @@ class Communicator {
   /// tensor <- root's tensor.
   void broadcast(const at::Tensor& tensor, int root, CallTag tag = {});
 
-  /// out <- from every rank r, out_counts[r] elements, by rank; in -> to every rank r, in_counts[r] elements, by rank.
-  /// Counts may be 0 and may differ between pairs; what rank a sends to b is what b expects from a. The tensors are of
-  /// one type and do not overlap; their lengths are the sums of the counts.
+  /// out <- out_counts[r] elements from every rank r, by rank; in_counts[r] elements of in -> every rank r, by rank.
+  /// Counts may be 0 and may differ between pairs. Rank a must send to b as many elements as b expects from a. The
+  /// tensors have one type and do not overlap. Their lengths are the sums of the counts.
   void all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts, const at::Tensor& in,
                   const std::vector<std::int64_t>& in_counts, CallTag tag = {});
 
@@ -64,20 +66,20 @@ class Communicator {
   void recv(const at::Tensor& tensor, int from, CallTag tag = {});
   void barrier(CallTag tag = {});
 
-  /// A communicator of these ranks of this one, in this order, the caller among them. Every rank names the group that it
-  /// will be in, as the others of that group do. Collective.
+  /// A communicator of these ranks of this one, in this order, including the caller. Every rank names its future group,
+  /// as the other ranks of that group do. Collective.
   std::unique_ptr<Communicator> split(const std::vector<int>& ranks);
 
-  /// One more of the same ranks, whose calls may run beside those of this one. Collective.
+  /// Another communicator of the same ranks. Its calls may run concurrently with those of this one. Collective.
   std::unique_ptr<Communicator> duplicate();
 
-  /// Where tensors come from that this backend's collectives are fastest on. Lives as long as the communicator.
+  /// The memory on which this backend's collectives are fastest. Lives as long as the communicator.
   virtual CollectiveMemory& memory() = 0;
 
-  /// What goes wrong outside of its calls, and how a failing rank tells of it. Lives as long as the communicator.
+  /// Failures outside of its calls, and the report of a failing rank. Lives as long as the communicator.
   virtual FailureHandling& failures() = 0;
 
-  /// What messages call the units of calls, from now on here and in parts that are split off later.
+  /// Sets the names of units in messages, from now on here and in parts that are split off later.
   void set_names(std::shared_ptr<const CallNames> names) { names_ = std::move(names); }
 
   /// Called with every record before the call runs, on the calling thread. For traces and tests.
@@ -91,7 +93,7 @@ class Communicator {
                                  const CallRecord& call) = 0;
   virtual void do_all_reduce(const at::Tensor& tensor, ReduceOptions options, const CallRecord& call) = 0;
   virtual void do_broadcast(const at::Tensor& tensor, int root, const CallRecord& call) = 0;
-  /// A rank that neither sends nor receives comes here like every other.
+  /// Also called on a rank that neither sends nor receives.
   virtual void do_all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts, const at::Tensor& in,
                              const std::vector<std::int64_t>& in_counts, const CallRecord& call) = 0;
   virtual void do_send(const at::Tensor& tensor, int to, const CallRecord& call) = 0;
@@ -99,7 +101,7 @@ class Communicator {
   virtual void do_barrier(const CallRecord& call) = 0;
   virtual std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord& call) = 0;
 
-  /// A number that the groups of one split() differ in, and this rank's place in its own.
+  /// A number that differs between the groups of one split(), and this rank's place in its own.
   struct SplitPlace {
     int color = 0, key = 0;
   };

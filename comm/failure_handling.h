@@ -1,6 +1,6 @@
 #pragma once
-// FailureHandling: what a backend does about failures that its calls themselves do not throw, since they return before
-// they are done, and how ranks ask each other for the cause.
+// FailureHandling: how a backend reports failures of calls that have already returned, and how ranks ask each other for
+// the cause.
 #include <exception>
 #include <memory>
 
@@ -12,18 +12,18 @@ class FailureHandling {
  public:
   virtual ~FailureHandling() = default;
 
-  /// Throws Error with what went wrong in earlier calls.
+  /// Throws Error if an earlier call went wrong.
   virtual void check() const = 0;
 
-  /// This rank has failed and will make no more calls, nor will communicators split from this one: what is under way on
-  /// its device ends without the other ranks, so that nothing here waits for them.
+  /// This rank has failed. It makes no more calls, nor do communicators split from this one. Its device ends the
+  /// current calls without the other ranks, so nothing here waits for them.
   virtual void abandon() noexcept = 0;
 
-  /// How ranks exchange what they last did, for after a failure; null where the backend cannot. Collective.
+  /// How ranks exchange their last calls after a failure. Null if the backend cannot. Collective.
   virtual std::unique_ptr<FailureReports> make_reports() = 0;
 };
 
-/// Of backends whose calls return finished and throw what went wrong themselves, and that have no way for reports.
+/// For backends whose calls return finished and throw their own failures, and that cannot exchange reports.
 class SynchronousFailures final : public FailureHandling {
  public:
   void check() const override {}
@@ -31,8 +31,8 @@ class SynchronousFailures final : public FailureHandling {
   std::unique_ptr<FailureReports> make_reports() override { return nullptr; }
 };
 
-/// Abandons when an exception ends its scope. As an object's last member it does so before the others let go of memory,
-/// for which a device waits until its work is done.
+/// Abandons if an exception ends its scope. Make it the last member of an object: it then abandons before the others
+/// free memory, which would wait for the device.
 class AbandonOnError {
  public:
   explicit AbandonOnError(FailureHandling& failures) : failures_(failures) {}

@@ -1,5 +1,5 @@
 #pragma once
-// FailureReports: what ranks tell each other when a collective has failed and some may never answer again.
+// FailureReports: messages between ranks after a failed collective. Some ranks may never answer.
 #include <chrono>
 #include <string>
 #include <vector>
@@ -10,9 +10,8 @@ class FailureReports {
  public:
   virtual ~FailureReports() = default;
 
-  /// Tells `mine` to the ranks `peers` and returns what each of them told, in their order; empty for those from whom
-  /// nothing came within the time. Over as soon as all have answered. Called by the thread that makes the collectives,
-  /// once.
+  /// Sends `mine` to the ranks `peers` and returns their answers, in their order. An answer is empty if none came in
+  /// time. Returns as soon as all have answered. The thread that makes the collectives calls it, once.
   virtual std::vector<std::string> exchange(const std::string& mine, const std::vector<int>& peers,
                                             std::chrono::duration<double> patience) = 0;
 };

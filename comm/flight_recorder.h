@@ -1,7 +1,7 @@
 #pragma once
-// FlightRecorder: the last call of each rank, so that the one that is missing in a collective can be named although the
-// backend itself does not know it. Ranks of a node write into memory that they share, which any thread reads; ranks of
-// other nodes are asked once, after a failure.
+// FlightRecorder: the last call of each rank, to name the rank that is missing in a collective if the backend cannot.
+// Ranks of a node write into memory that they share and that any thread reads. Ranks of other nodes are asked once,
+// after a failure.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -20,23 +20,23 @@ struct FlightRecorderOptions {
 
 class FlightRecorder {
  public:
-  /// Ranks of `host` that share a node share its memory. Collective.
+  /// Ranks of `host` on one node share memory. Collective.
   explicit FlightRecorder(Communicator& host, FlightRecorderOptions options = {});
   ~FlightRecorder();
 
-  /// This rank is about to issue the call.
+  /// Records the call that this rank is about to issue.
   void record(const CallRecord& call);
-  /// One more of its calls is done, in their order. By any thread.
+  /// Counts one more finished call, in their order. Any thread may call it.
   void complete();
 
-  /// For people: the ranks of this node that have issued fewer calls than this one and what each issued last; where all
-  /// have issued as many, those whose devices have done fewer; ranks of other nodes, where they cannot be asked, as not
-  /// seen from here. Empty when there is nobody to name.
+  /// Text about the ranks of this node that have issued fewer calls than this one, with the last call of each. If all
+  /// have issued as many, it names those whose devices have finished fewer. It names ranks of other nodes as not
+  /// visible from here, if they cannot be asked. Empty if there is nobody to name.
   std::string who_is_behind() const;
 
-  /// The same of other nodes, whose ranks are asked, and the nodes from which no word came within `patience`. Empty
-  /// without other nodes. By the thread that records, once; ranks that have not failed themselves do not answer, but
-  /// those of their node tell of them.
+  /// Asks the ranks of other nodes and returns the same text about them, and about nodes that did not answer within
+  /// `patience`. Empty without other nodes. The recording thread calls it, once. Ranks that have not failed do not
+  /// answer, but other ranks of their node report them.
   std::string ask_other_nodes(std::chrono::duration<double> patience) const;
 
  private:
@@ -48,7 +48,7 @@ class FlightRecorder {
 
   std::unique_ptr<FailureReports> reports_;
   std::vector<std::string> nodes_;                // by rank of `host`
-  std::unique_ptr<class SharedSegment> segment_;  // null where shared memory cannot be had, or the node has one rank
+  std::unique_ptr<class SharedSegment> segment_;  // null without shared memory, or if the node has one rank
   std::vector<int> local_ranks_;                  // their ranks in `host`, ascending
   int own_record_ = 0;
   std::atomic<std::uint64_t> issued_ = 0, done_ = 0;
@@ -58,7 +58,7 @@ class FlightRecorder {
 /// The host name of each rank's node. Collective.
 std::vector<std::string> node_names_of_ranks(Communicator& host);
 
-/// Whether all names are one.
+/// Whether all names are equal.
 bool is_one_node(const std::vector<std::string>& nodes);
 
 }  // namespace zero

@@ -1,21 +1,21 @@
 #pragma once
-// LoneCommunicator: a group of one, in which nothing travels.
+// LoneCommunicator: a group of one, as MPI_COMM_SELF. Nothing travels.
 #include "comm/communicator.h"
 
 namespace zero {
 
 class LoneCommunicator final : public Communicator {
  public:
-  /// Of a job of one rank, with memory of the host.
+  /// For a job of one rank, with memory of the host.
   LoneCommunicator() : Communicator(0, 1) {}
-  /// One rank of others, which outlive this: memory is of their device, failures are theirs.
+  /// One rank of `others`, which outlives this. Memory is on their device, and their failures are reported.
   explicit LoneCommunicator(Communicator& others);
 
   CollectiveMemory& memory() override { return memory_; }
   FailureHandling& failures() override { return *failures_; }
 
  private:
-  /// Nothing travels: what is reserved for that is left to the others.
+  /// Nothing travels, so reservations are left to the others.
   class Memory final : public CollectiveMemory {
    public:
     at::Tensor allocate(std::int64_t numel, at::ScalarType type) override { return home->allocate(numel, type); }
@@ -33,7 +33,7 @@ class LoneCommunicator final : public Communicator {
   void do_broadcast(const at::Tensor&, int, const CallRecord&) override {}
   void do_all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts, const at::Tensor& in,
                      const std::vector<std::int64_t>& in_counts, const CallRecord& call) override;
-  void do_send(const at::Tensor&, int, const CallRecord&) override {}  // the caller checked that there is somebody else
+  void do_send(const at::Tensor&, int, const CallRecord&) override {}  // the caller has checked that a peer exists
   void do_recv(const at::Tensor&, int, const CallRecord&) override {}
   void do_barrier(const CallRecord&) override {}
   std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord& call) override;

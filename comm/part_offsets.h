@@ -1,5 +1,5 @@
 #pragma once
-// Where the parts of ranks lie in a tensor of all_to_all.
+// Offsets of the ranks' parts in a tensor of all_to_all.
 #include <cstdint>
 #include <numeric>
 #include <vector>

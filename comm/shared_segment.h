@@ -1,6 +1,6 @@
 #pragma once
-// Memory that the processes of one node share. Its name in /dev/shm lives only until all have mapped it, so
-// nothing is left behind, not even by a crash later on.
+// Memory that the processes of one node share. Its name in /dev/shm lives only until all have mapped it, so nothing is
+// left behind, even after a crash.
 #include <cstddef>
 #include <string>
 
@@ -8,17 +8,17 @@ namespace zero {
 
 class SharedSegment {
  public:
-  /// Makes a segment of `bytes` zeros under a new name. All of it is allocated at once: too little memory throws Error
-  /// here, with the system's limit and the remedy, and not a signal later.
+  /// Makes a segment of `bytes` zeros under a new name. All of it is allocated at once. Without enough memory it throws
+  /// Error here, with the system's limit and the remedy, instead of a later signal.
   static SharedSegment create(std::size_t bytes);
-  /// Maps the segment that another process made.
+  /// Maps a segment that another process made.
   static SharedSegment open(const std::string& name, std::size_t bytes);
 
   SharedSegment(SharedSegment&& other) noexcept;
   SharedSegment& operator=(SharedSegment&&) = delete;
   ~SharedSegment();
 
-  /// Takes the name away. Mappings stay.
+  /// Removes the name. Mappings stay.
   void unlink();
 
   std::byte* data() const { return data_; }

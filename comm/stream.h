@@ -1,10 +1,10 @@
 #pragma once
-// Order of work on a device that runs behind its host. On the CPU, where every call returns finished, all of it does
+// Order of work on a device that runs asynchronously. On the CPU, where every call returns finished, all of it does
 // nothing.
 //
-// c10::Event and c10::Stream with two things that they lack: they can be made for the CPU, and a side stream orders
-// itself after the current one and the current one after it. Whoever writes memory that another stream may still read
-// waits for the reader's event, and the other way round; nothing is left to an allocator's guess.
+// c10::Event and c10::Stream lack two things: these can be made for the CPU, and a side stream can order itself after
+// the current one and the current one after it. A writer of memory that another stream may still read waits for the
+// reader's event, and vice versa. Nothing relies on an allocator's heuristics.
 #include <c10/core/Device.h>
 #include <c10/core/Event.h>
 #include <c10/core/Stream.h>
@@ -14,19 +14,19 @@
 
 namespace zero {
 
-/// A point in the work of one stream: "all that was issued so far".
+/// A point in the work of one stream: "everything issued so far".
 class Event {
  public:
   Event() = default;
   explicit Event(c10::Device device);
 
-  /// Records what the current stream holds so far.
+  /// Records the current stream's work so far.
   void set();
-  /// The current stream goes on only when what was recorded is done. Nothing before the first set().
+  /// Makes the current stream wait for the recorded work. Does nothing before the first set().
   void wait() const;
-  /// Whether it is done, as the host sees it.
+  /// Whether the work is done, without waiting.
   bool done() const;
-  /// The host waits.
+  /// Makes the host wait.
   void wait_on_host() const;
 
  private:
@@ -35,12 +35,12 @@ class Event {
   bool is_set_ = false;
 };
 
-/// A stream beside the one that computes, from LibTorch's pool. On the CPU none: its work is the caller's.
+/// A second stream from LibTorch's pool. On the CPU there is none, and its work runs on the caller's.
 class SideStream {
  public:
   SideStream() = default;
-  /// `urgent`: what is ready in it gets multiprocessors before other streams' work that has not begun. For
-  /// communication, which would wait behind every large kernel otherwise.
+  /// `urgent`: its ready work gets multiprocessors before pending work of other streams. Use it for communication,
+  /// which would otherwise wait for every large kernel.
   explicit SideStream(c10::Device device, bool urgent = false);
 
   /// While the result lives, the side stream is the current one.
@@ -55,9 +55,9 @@ class SideStream {
   };
   [[nodiscard]] Guard enter() const { return Guard(stream_); }
 
-  /// The side stream goes on only when what the current stream holds so far is done.
+  /// Makes the side stream wait for the current stream's work so far.
   void follow_current();
-  /// The current stream goes on only when what the side stream holds so far is done.
+  /// Makes the current stream wait for the side stream's work so far.
   void join();
 
  private:
@@ -65,7 +65,7 @@ class SideStream {
   Event here_, there_;
 };
 
-/// The current stream for as long as it lives: one of its own, not the device's default. Owned by main's thread.
+/// Makes a stream of its own the current one while it lives, instead of the device's default. main's thread owns it.
 class ComputeStream {
  public:
   explicit ComputeStream(c10::Device device) : stream_(device), guard_(stream_.enter()) {}

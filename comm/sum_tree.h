@@ -1,9 +1,8 @@
 #pragma once
-// The sum over ranks of every CPU backend: one fixed order, so that all backends and all message sizes give the same
-// bits.
+// The sum over ranks of every CPU backend, in one fixed order: all backends and all message sizes give the same bits.
 //
-// N inputs are summed along a balanced binary tree: neighbours first, (0+1)+(2+3), then pairs of pairs; a range of n
-// inputs splits at the largest power of two below n. An aligned block of 2^k inputs is therefore a subtree of its own.
+// N inputs are summed along a balanced binary tree: neighbours first, (0+1)+(2+3), then pairs of pairs. A range of n
+// inputs splits at the largest power of two below n. An aligned block of 2^k inputs is therefore a subtree.
 #include <c10/core/ScalarType.h>
 
 #include <cstdint>
@@ -22,9 +21,9 @@ struct SumOutput {
   bool accumulate = false;  // out = round(out + sum) instead of round(sum)
 };
 
-/// output [numel] <- the tree sum of inputs [numel]. Float types among fp32, fp64, bf16, fp16: partial sums are held in
-/// `sum_type` (fp32 or fp64) and rounded once, to the type of the output. int32 and int64: all three types are equal.
-/// Throws InternalError for other types.
+/// output [numel] <- the tree sum of inputs [numel]. For fp32, fp64, bf16 and fp16, partial sums are held in `sum_type`
+/// (fp32 or fp64) and rounded once, to the type of the output. For int32 and int64 all three types are equal. Throws
+/// InternalError for other types.
 void sum_tree(const SumInputs& inputs, const SumOutput& output, std::int64_t numel, at::ScalarType sum_type);
 
 }  // namespace zero

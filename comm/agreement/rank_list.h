@@ -1,11 +1,11 @@
 #pragma once
-// RankList: ranks as messages name them.
+// RankList: formats ranks for messages.
 #include <string>
 #include <vector>
 
 namespace zero {
 
-/// "rank 3"; "ranks 1, 2, 5"; of more than eight the first ones, and "...".
+/// "rank 3" or "ranks 1, 2, 5". From more than eight it lists the first ones, and "...".
 std::string ranks_text(const std::vector<int>& ranks);
 
 }  // namespace zero

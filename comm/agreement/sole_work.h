@@ -1,10 +1,10 @@
 #pragma once
-// SoleWork: what one rank does alone while the others wait for it, and so must not call them in.
+// SoleWork: marks the work of one rank while the others wait for it. It must not make collectives.
 
 namespace zero {
 
-/// While it lives, calls of communicators of several ranks on this thread throw InputError with the remedy: no other rank
-/// would come to them.
+/// While it lives, calls of communicators of several ranks on this thread throw InputError with the remedy: no other
+/// rank would join them.
 class SoleWork {
  public:
   SoleWork() { ++works; }

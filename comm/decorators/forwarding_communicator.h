@@ -1,6 +1,6 @@
 #pragma once
-// ForwardingCommunicator: the base of decorators. Everything goes to another communicator of the same ranks; a
-// decorator overrides what it changes.
+// ForwardingCommunicator: the base of decorators. It forwards everything to another communicator of the same ranks. A
+// decorator overrides the parts that it changes.
 #include "comm/communicator.h"
 
 namespace zero {
@@ -11,7 +11,7 @@ class ForwardingCommunicator : public Communicator {
   FailureHandling& failures() override { return inner_.failures(); }
 
  protected:
-  /// `inner` must outlive this. Its records have numbers of their own.
+  /// `inner` must outlive this. Its records have their own numbers.
   explicit ForwardingCommunicator(Communicator& inner) : Communicator(inner.rank(), inner.size()), inner_(inner) {}
 
   Communicator& inner() { return inner_; }
@@ -26,7 +26,7 @@ class ForwardingCommunicator : public Communicator {
   void do_send(const at::Tensor& tensor, int to, const CallRecord& call) override;
   void do_recv(const at::Tensor& tensor, int from, const CallRecord& call) override;
   void do_barrier(const CallRecord& call) override;
-  /// A part of the inner communicator, without this decorator around it.
+  /// Returns a part of the inner communicator, without this decorator around it.
   std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord& call) override;
 
  private:

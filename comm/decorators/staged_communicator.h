@@ -1,13 +1,13 @@
 #pragma once
-// StagedCommunicator: collectives of a device's tensors through host memory and a CPU backend, for ranks that share a
-// GPU which NCCL will not let them share. Correct and slow: every call waits for the device.
+// StagedCommunicator: passes collectives of a device's tensors through host memory and a CPU backend. It serves ranks
+// that share a GPU if NCCL does not allow that. Correct and slow: every call waits for the device.
 #include "comm/decorators/forwarding_communicator.h"
 
 namespace zero {
 
 class StagedCommunicator final : public ForwardingCommunicator {
  public:
-  /// Takes over a communicator of CPU tensors. Tensors of `device` are staged over pinned memory.
+  /// Takes ownership of a communicator of CPU tensors. Tensors of `device` are staged through pinned memory.
   StagedCommunicator(std::unique_ptr<Communicator> host, at::Device device);
 
   CollectiveMemory& memory() override { return memory_; }

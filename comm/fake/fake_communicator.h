@@ -1,13 +1,13 @@
 #pragma once
-// One rank of a pretended world of N: every collective returns at once, with the right shapes and made-up values, so
-// that the memory of a large job can be looked at on one machine.
+// One rank of a pretended world of N. Every collective returns at once, with the right shapes and made-up values. It
+// measures the memory of a large job on one machine.
 #include "comm/communicator.h"
 
 namespace zero {
 
-/// Rank `rank` of `size` pretended ranks. all_gather repeats the own shard; reduce_scatter gives the own slice (added
-/// when accumulating); all_to_all gives what the rank sends itself, and zeros from others; all_reduce, broadcast, send
-/// and recv leave their tensor as it is; split gives pretended ranks too.
+/// Rank `rank` of `size` pretended ranks. all_gather repeats its own shard. reduce_scatter returns its own slice (added
+/// when accumulating). all_to_all returns what the rank sends itself, and zeros from others. all_reduce, broadcast,
+/// send and recv leave their tensor unchanged. split returns pretended ranks too.
 class FakeCommunicator final : public Communicator {
  public:
   FakeCommunicator(int rank, int size) : Communicator(rank, size) {}

@@ -1,6 +1,6 @@
 #pragma once
-// MetaCommunicator: rank 0 of ranks that are not there, for tensors on Meta, which have sizes and no memory. Nothing
-// travels. Shows what a rank would hold.
+// MetaCommunicator: rank 0 of absent ranks, for tensors on Meta, which have sizes and no memory. Nothing travels. It
+// shows what a rank would hold.
 #include <cstdint>
 
 #include "comm/communicator.h"
@@ -9,7 +9,7 @@ namespace zero {
 
 class MetaCommunicator final : public Communicator, private CollectiveMemory {
  public:
-  /// `largest_sum`: the most bytes that reserve() is asked for sums of; null: nobody wants to know.
+  /// `largest_sum` receives the largest sum in bytes that reserve() is asked for. May be null.
   explicit MetaCommunicator(int ranks, std::int64_t* largest_sum = nullptr)
       : Communicator(0, ranks), largest_sum_(largest_sum) {}
 

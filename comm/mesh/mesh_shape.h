@@ -1,12 +1,12 @@
 #pragma once
-// MeshShape: the ranks of a job as a grid of named axes. Integers only: who is where, without anybody to talk to.
+// MeshShape: the ranks of a job as a grid of named axes. It only computes places, and does not communicate.
 #include <cstdint>
 #include <initializer_list>
 #include <string>
 
 namespace zero {
 
-/// In the order of ranks, the slowest first: ranks that differ in `tensor` alone are neighbours, and share a node.
+/// In the order of ranks, the slowest first: ranks that differ only in `tensor` are neighbours, and share a node.
 enum class MeshAxis : std::uint8_t {
   pipeline,   // other units of the model
   replicate,  // another copy of the states, and other rows
@@ -36,7 +36,7 @@ class AxisSet {
   std::uint8_t bits_ = 0;
 };
 
-/// Along which axes ranks differ in what training asks about.
+/// The axes along which ranks differ, by purpose.
 namespace axes {
 inline constexpr AxisSet all = AxisSet().others();
 inline constexpr AxisSet rows{MeshAxis::replicate, MeshAxis::shard};                       // of a batch
@@ -49,19 +49,20 @@ inline constexpr AxisSet model{MeshAxis::pipeline, MeshAxis::tensor};           
 struct MeshShape {
   int pipeline = 1, replicate = 1, shard = 1, context = 1, tensor = 1;
 
-  /// Data-parallel ranks of which each `shard_degree` share one copy of the states; 0: all do. It divides the ranks.
+  /// Data-parallel ranks. Each `shard_degree` of them share one copy of the states; 0: all do. It must divide the
+  /// ranks.
   static MeshShape hybrid(int ranks, int shard_degree) {
     return {.replicate = shard_degree ? ranks / shard_degree : 1, .shard = shard_degree ? shard_degree : ranks};
   }
 
   int ranks() const { return size(axes::all); }
-  /// Ranks that differ in these axes alone, a rank itself among them.
+  /// The number of ranks that differ only in these axes, including a rank itself.
   int size(AxisSet along) const;
   /// The place of a rank among those, counted in the order of ranks.
   int index(int rank, AxisSet along) const;
-  /// The rank at that place among those that `rank` is one of.
+  /// The rank at that place among those that include `rank`.
   int rank_at(int rank, AxisSet along, int index) const;
-  /// The same grid cut down to these axes; the others have one rank.
+  /// The same grid reduced to these axes. The others have one rank.
   MeshShape only(AxisSet along) const;
   /// "2 replicate x 4 shard"; axes of one rank are left out.
   std::string describe() const;

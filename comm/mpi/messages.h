@@ -1,5 +1,6 @@
 #pragma once
-// Point-to-point messages of a group of MPI ranks: any length, started without waiting, finished within a deadline.
+// Point-to-point messages of a group of MPI ranks. They have any length, start without waiting, and finish within a
+// deadline.
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -11,26 +12,27 @@ namespace zero {
 
 class Messages {
  public:
-  /// A group is named by its Fortran handle (MPI_Comm_c2f), so that no header needs MPI's. Takes the group over and
+  /// The Fortran handle (MPI_Comm_c2f) names the group, so that no header needs MPI's. Takes ownership of the group and
   /// frees it at the end.
   Messages(int handle, const MpiOptions& options);
   ~Messages();
 
   int rank() const;
   int size() const;
-  /// Of rank r of the group, as people know it: "rank 5", its rank in the job (MpiOptions::named_rank), and its node where there are several.
+  /// The name of rank r of the group in messages: "rank 5", its rank in the job (MpiOptions::named_rank), and its node
+  /// if there are several.
   std::string name(int r) const;
   int handle() const;
 
-  /// What follows belongs to this call. Its kind, type and tag go along, in the tag of MPI's messages.
+  /// Starts a call. Its kind, type and tag travel in the tag of MPI's messages.
   void begin(const CallRecord& call);
-  /// Two lanes can be under way at once, so that one message travels while another is worked on. The memory must stay
-  /// until finish(). Empty messages travel, too: a rank that expects something else learns of it.
+  /// Two lanes can be in flight at once, so that one message travels while another is processed. The memory must stay
+  /// valid until finish(). Empty messages are sent too, so that a rank with another expectation notices.
   void send(int lane, const void* data, std::size_t bytes, int to);
   void recv(int lane, void* data, std::size_t bytes, int from);
-  /// Waits for all that was started on the lane. Throws an Error that names the call when a message is of another call (what
-  /// it is of is named too) or of another length than expected, when MPI fails, or at the deadline, with the ranks that are
-  /// missing.
+  /// Waits for everything started on the lane. Throws an Error that names the call if a message belongs to another
+  /// call, which it names too, or has an unexpected length. It also throws if MPI fails, and at the deadline, with the
+  /// missing ranks.
   void finish(int lane);
 
  private:
@@ -38,7 +40,7 @@ class Messages {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Throws Error with MPI's own words unless `code` is MPI_SUCCESS.
+/// Throws Error with MPI's own message unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const char* what);
 
 }  // namespace zero

@@ -1,6 +1,5 @@
 #pragma once
-// The MPI backend, for CPU tensors. Groups whose ranks share a node go through shared memory, other groups through
-// messages.
+// The MPI backend, for CPU tensors. Groups on one node use shared memory, other groups messages.
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -20,12 +19,12 @@ struct MpiOptions {
   std::size_t slot_bytes = std::size_t{512} << 10;
 };
 
-/// A communicator of the group with this Fortran handle (MPI_Comm_c2f), which is duplicated. Collective.
-/// With shared_memory on, throws InputError on all ranks where shared memory cannot be had; with automatic, rank 0 logs
-/// one line.
+/// A communicator of the group with this Fortran handle (MPI_Comm_c2f), which is duplicated. Collective. With
+/// shared_memory on, throws InputError on all ranks if shared memory is not available. With automatic, rank 0 logs one
+/// line.
 std::unique_ptr<Communicator> make_mpi_communicator(int handle, const MpiOptions& options = {});
 
-/// The handle of all ranks; MPI must have been started.
+/// The handle of all ranks. MPI must have been started.
 int mpi_world_handle();
 
 }  // namespace zero

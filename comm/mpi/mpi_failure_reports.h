@@ -1,12 +1,12 @@
 #pragma once
-// Failure reports by MPI's messages: started without waiting, so that a rank that is dead or stopped delays nobody
-// beyond the patience.
+// Failure reports through MPI messages. They start without waiting, so a dead or stopped rank delays nobody beyond the
+// patience.
 #include "comm/failure_handling.h"
 
 namespace zero {
 
-/// Calls of this backend return finished and throw their failures themselves; ranks of the group with this Fortran
-/// handle can exchange reports. A rank tells at most 64 KiB.
+/// Calls of this backend return finished and throw their own failures. Ranks of the group with this Fortran handle can
+/// exchange reports. A report has at most 64 KiB.
 class MpiFailures final : public FailureHandling {
  public:
   explicit MpiFailures(int handle) : handle_(handle) {}

@@ -1,7 +1,6 @@
 #pragma once
-// MpiGroup: what the communicators of this backend have in common, whichever way their collectives go: messages from
-// rank to rank, and parts of the group. Every wait for other ranks ends at the deadline with an Error that names the
-// call and the missing ranks.
+// MpiGroup: the common base of this backend's communicators: messages from rank to rank, and parts of the group. Every
+// wait for other ranks ends at the deadline with an Error that names the call and the missing ranks.
 #include <cstddef>
 #include <memory>
 
@@ -21,7 +20,7 @@ class MpiGroup : public Communicator {
   MpiGroup(std::shared_ptr<Messages> messages, const MpiOptions& options);
 
   Messages& messages() const { return *messages_; }
-  /// Its memory; the backend takes CPU tensors.
+  /// The memory of a CPU tensor.
   static std::byte* bytes_of(const at::Tensor& tensor);
 
  private:
@@ -35,7 +34,7 @@ class MpiGroup : public Communicator {
   MpiFailures failures_;
 };
 
-/// The communicator of a group: by shared memory or by messages, as the options and its nodes allow. Collective.
+/// The communicator of a group, by shared memory or by messages, as the options and its nodes allow. Collective.
 std::unique_ptr<Communicator> make_mpi_group(std::shared_ptr<Messages> messages, const MpiOptions& options);
 
 }  // namespace zero

@@ -1,5 +1,5 @@
 #pragma once
-// Copies for data that is not read again soon: the stores go past the caches, which saves reading the target first.
+// Copies data that will not be read again soon. The stores bypass the caches, which saves reading the target first.
 #include <cstddef>
 
 namespace zero {

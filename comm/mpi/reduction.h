@@ -1,5 +1,5 @@
 #pragma once
-// What the two ways of reducing share: the types of a sum, and the cut of a vector into the pieces of ranks.
+// Common parts of the two reductions: the types of a sum, and the cut of a vector into the pieces of ranks.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -20,8 +20,7 @@ struct ReduceTypes {
   }
 };
 
-/// The cut of `numel` elements into one piece per rank, all but the last ones equal: where piece `index` begins and
-/// ends.
+/// The cut of `numel` elements into one piece per rank, all but the last ones equal: begin and end of piece `index`.
 struct Piece {
   std::int64_t begin = 0;
   std::int64_t end = 0;

@@ -1,7 +1,7 @@
 #pragma once
-// SharedMemoryCommunicator: collectives of the ranks of one node. Data goes in chunks through the slots of a shared
-// window, which stay in the caches, and is read, and summed along the tree, where it lies. While one chunk is read, the
-// next is written.
+// SharedMemoryCommunicator: collectives of the ranks of one node. Data passes in chunks through the slots of a shared
+// window, which stay in the caches. Ranks read them and sum along the tree in place. While one chunk is read, the next
+// is written.
 #include <cstdint>
 
 #include "comm/mpi/mpi_group.h"
@@ -12,7 +12,7 @@ namespace zero {
 
 class SharedMemoryCommunicator final : public MpiGroup {
  public:
-  /// `window` is that of the group. Messages between two ranks do not go through it.
+  /// `window` belongs to the group. Messages between two ranks do not use it.
   SharedMemoryCommunicator(std::shared_ptr<Messages> messages, const MpiOptions& options, SharedWindow window)
       : MpiGroup(std::move(messages), options), window_(std::move(window)) {}
 
@@ -29,7 +29,7 @@ class SharedMemoryCommunicator final : public MpiGroup {
   void all_reduce_small(std::byte* data, std::int64_t numel, const ReduceTypes& types);
   /// Elements of a piece, so that the pieces for all other ranks fit one slot.
   std::int64_t piece_numel(std::size_t element) const;
-  /// The place of the piece for `reader` in the slot of `writer`: the writer's own piece never travels.
+  /// The place of the piece for `reader` in the slot of `writer`. The writer's own piece never travels.
   static std::int64_t place(int writer, int reader) { return reader < writer ? reader : reader - 1; }
   void sum_pieces(const std::byte* own, std::int64_t piece, std::byte* out, std::int64_t numel,
                   const ReduceTypes& types);

@@ -2,10 +2,10 @@
 // The protocol of a node-local group on one shared segment: rounds.
 //
 // Every rank owns a few slots. In round k a rank waits until all have finished round k - slots, writes its slot k mod
-// slots, and posts; the others wait for the post, read the slot in place, and finish the round. All ranks count the
-// same rounds, since all issue the same calls; so two counters per rank are all the synchronisation there is, and a
-// rank can be several rounds ahead of another. With each call a rank publishes what it calls: a mismatch or a missing
-// rank is named.
+// slots, and posts. The others wait for the post, read the slot in place, and finish the round. All ranks count the
+// same rounds, since all issue the same calls. Two counters per rank therefore suffice for synchronisation, and a rank
+// can be several rounds ahead of another. Each rank publishes its current call, so a mismatch or a missing rank can be
+// named.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -28,31 +28,31 @@ struct WindowShape {
 
 class SharedWindow {
  public:
-  /// `segment` holds shape.bytes() zeros at first use. `names` are what messages call the ranks.
+  /// `segment` holds shape.bytes() zeros at first use. `names` are the names of ranks in messages.
   SharedWindow(SharedSegment segment, const WindowShape& shape, int rank, std::vector<std::string> names,
                std::chrono::duration<double> deadline);
   SharedWindow(SharedWindow&&) noexcept = default;
-  /// Whoever waits for this rank from now on is told so at once; but while an exception is on its way, since that is the
-  /// cause, and is told of by who catches it.
+  /// Later waits for this rank fail at once. During an exception this is not announced, since that exception is the
+  /// cause and its catcher reports it.
   ~SharedWindow();
 
   int rank() const { return rank_; }
   int size() const { return shape_.ranks; }
   std::size_t slot_bytes() const { return shape_.slot_bytes; }
 
-  /// Publishes the call that the following rounds belong to. Calls without a round are not published.
+  /// Publishes the call of the following rounds. Calls without a round are not published.
   void begin(const CallRecord& call);
   /// Waits for the next slot of this rank to be free.
   std::byte* open();
   /// Shows the slot of the last open() to the others.
   void post();
-  /// Starts reading the next round: from here to finish() slot_of() speaks of it.
+  /// Starts reading the next round. Until finish(), slot_of() refers to it.
   void read() { ++read_round_; }
-  /// Waits until rank r has posted the round that is read; throws Error on a mismatch of calls and at the deadline.
+  /// Waits until rank r has posted the current round. Throws Error on a mismatch of calls and at the deadline.
   void await(int r);
   void await_all();
   const std::byte* slot_of(int r) const;
-  /// This rank needs the slots of the round no longer.
+  /// This rank no longer needs the slots of the round.
   void finish();
 
  private:
@@ -87,7 +87,7 @@ class SharedWindow {
   std::uint32_t write_round_ = 0;
   std::uint32_t read_round_ = 0;
   int exceptions_ = std::uncaught_exceptions();  // on their way when it was made
-  std::vector<bool> compared_;                   // with whom the current call has been compared
+  std::vector<bool> compared_;                   // by rank: whether the current call has been compared with its call
 };
 
 }  // namespace zero

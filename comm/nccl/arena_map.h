@@ -1,6 +1,6 @@
 #pragma once
-// ArenaMap: which blocks of one arena are taken. Numbers only: whoever asks alike gets the same offsets, so
-// ranks that allocate in the same order agree without a word.
+// ArenaMap: the taken blocks of one arena, as numbers. Equal requests give equal offsets, so ranks that allocate in the
+// same order agree without communication.
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -9,7 +9,7 @@ namespace zero {
 
 class ArenaMap {
  public:
-  /// Every block begins at a multiple of this: more than any kernel or collective asks for.
+  /// Every block begins at a multiple of this. No kernel or collective needs more.
   static constexpr std::int64_t alignment = 512;
 
   explicit ArenaMap(std::int64_t bytes = 0) : bytes_(bytes) {}
@@ -17,9 +17,9 @@ class ArenaMap {
   /// Bytes of an arena that holds all of these blocks, taken in any order.
   static std::int64_t bytes_for(const std::vector<std::int64_t>& blocks);
 
-  /// The lowest offset at which so many bytes are free, now taken; -1 when there is none. Nothing takes no room.
+  /// Takes `bytes` at the lowest free offset. Returns -1 if there is none. An empty block takes no room.
   std::int64_t take(std::int64_t bytes);
-  /// An offset that take() gave, unless the block was empty.
+  /// Frees an offset that take() returned, unless the block was empty.
   void give_back(std::int64_t offset);
 
   std::int64_t bytes() const { return bytes_; }

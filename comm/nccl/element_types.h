@@ -1,5 +1,5 @@
 #pragma once
-// LibTorch's types of elements as NCCL names them.
+// Maps LibTorch's element types to NCCL's.
 #include <c10/core/ScalarType.h>
 #include <nccl.h>
 

@@ -1,6 +1,6 @@
 #pragma once
-// The NCCL library as it was loaded: which one, what it can do beyond the version it was compiled against, its errors.
-// Opaque here: NCCL's header stays in the .cpp files.
+// The loaded NCCL library: its version and path, its features beyond the compiled version, and its errors. Opaque here:
+// NCCL's header stays in the .cpp files.
 #include <string>
 
 #include "comm/communicator.h"
@@ -23,15 +23,15 @@ struct NcclLimits {
   int ranks_per_gpu = 1;
 };
 
-/// Environment that NCCL reads at its first call; what the user has set stays. Call it before every other function of
-/// NCCL.
+/// Sets the environment that NCCL reads at its first call, and keeps the user's settings. Call it before every other
+/// NCCL function.
 void prepare_nccl_environment(const NcclLimits& limits);
 
-/// Throws InputError on all ranks, naming the lowest rank that differs, when ranks have loaded different versions.
+/// Throws InputError on all ranks if they have loaded different versions. It names the lowest rank that differs.
 /// Collective.
 void check_same_nccl(const NcclLibrary& library, Communicator& host);
 
-/// Throws Error with NCCL's own words for `code` (an ncclResult_t), unless it is success or "in progress".
+/// Throws Error with NCCL's own message for `code` (an ncclResult_t), unless it is success or "in progress".
 void check_nccl(int code, const char* what, ncclComm* comm = nullptr);
 
 }  // namespace zero

@@ -1,6 +1,6 @@
 #pragma once
-// Memory that NCCL can use without copies: one block from ncclMemAlloc, registered once with one communicator, out of
-// which all buffers of its collectives come, at the same offsets on all ranks since all take alike.
+// Memory that NCCL can use without copies: one block from ncclMemAlloc, registered once with one communicator. It holds
+// all buffers of that communicator's collectives, at the same offsets on all ranks.
 #include <ATen/core/Tensor.h>
 
 #include <memory>
@@ -10,10 +10,10 @@
 
 namespace zero {
 
-/// One communicator of NCCL. Shared by the arenas that are registered with it.
+/// One NCCL communicator. The arenas that are registered with it share it.
 class NcclGroup {
  public:
-  /// Takes over the handle, which the watchdog watches.
+  /// Takes ownership of the handle. The watchdog watches it.
   NcclGroup(std::shared_ptr<NcclWatchdog> watchdog, ncclComm* comm, int device)
       : watchdog_(std::move(watchdog)), comm_(comm), device_(device) {}
   ~NcclGroup() { watchdog_->retire(comm_); }
@@ -32,16 +32,15 @@ class NcclGroup {
 
 class NcclArena : public std::enable_shared_from_this<NcclArena> {
  public:
-  /// Zeroed bytes on the group's device, registered as a window (symmetric, where each rank reaches the others'
-  /// memory), else as a plain buffer. Waits for the device. Collective.
+  /// Zeroed bytes on the group's device, registered as a window (symmetric, if each rank reaches the others' memory),
+  /// else as a plain buffer. Waits for the device. Collective.
   NcclArena(std::shared_ptr<NcclGroup> group, std::int64_t bytes);
-  /// Waits for the device. After a failure, or while an exception is on its way, the memory is left to the end of the
-  /// process.
+  /// Waits for the device. After a failure, or during an exception, the memory is kept until the process ends.
   ~NcclArena();
   NcclArena(const NcclArena&) = delete;
   NcclArena& operator=(const NcclArena&) = delete;
 
-  /// A flat tensor at the lowest free place, which keeps the arena alive; undefined when there is no room.
+  /// A flat tensor at the lowest free place, which keeps the arena alive. Undefined if there is no room.
   at::Tensor take(std::int64_t numel, at::ScalarType type);
 
   std::int64_t bytes() const { return map_.bytes(); }

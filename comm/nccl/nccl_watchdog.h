@@ -1,7 +1,6 @@
 #pragma once
-// NcclWatchdog: knows the collectives that are under way on one GPU, and is the only one that ends them. Its thread
-// looks at the oldest of them; at the deadline, or when NCCL reports an error, it aborts every communicator it was told
-// of.
+// NcclWatchdog: tracks the collectives in flight on one GPU, and alone aborts them. Its thread checks the oldest one.
+// At the deadline, or if NCCL reports an error, it aborts every communicator that it watches.
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -24,29 +23,29 @@ class NcclWatchdog {
                FlightRecorderOptions recorder = {});
   ~NcclWatchdog();
 
-  /// Guards every call of NCCL on this device. While it is held and has_failed() is false, no communicator goes away.
+  /// Guards every NCCL call on this device. While it is held and has_failed() is false, no communicator is destroyed.
   std::mutex& nccl_lock() { return nccl_lock_; }
 
   void watch(ncclComm* comm);
-  /// Waits for what is under way on it; aborts instead when something failed or an exception is on its way. The handle
-  /// is gone afterwards.
+  /// Waits for the communicator's calls in flight. It aborts instead if something failed or during an exception. The
+  /// handle is invalid afterwards.
   void retire(ncclComm* comm);
 
-  /// Before a call: throws what went wrong earlier, and tells the flight recorder.
+  /// Call before an NCCL call: throws earlier failures, and informs the flight recorder.
   void announce(const CallRecord& call);
-  /// Polls until a call on the communicator is on its stream. The call itself returned `code`. A communicator whose
-  /// call failed is of no further use: all are aborted.
+  /// Polls until a call on the communicator is on its stream. The call itself returned `code`. A communicator is
+  /// unusable after a failed call: all are aborted.
   void settle(ncclComm* comm, int code, const char* what);
-  /// After it: an event on the stream (a cudaStream_t) tells when it is done.
+  /// Call after an NCCL call: an event on the stream (a cudaStream_t) marks its completion.
   void follow(const CallRecord& call, void* stream);
 
-  /// Aborts all communicators without a word: the rank has failed elsewhere. check() throws from now on.
+  /// Aborts all communicators silently: the rank has failed elsewhere. check() throws from now on.
   void abandon() noexcept;
 
-  /// Throws Error when a collective failed or missed its deadline; before the first time, asks other nodes who is
-  /// missing. By the thread that makes the calls, and not under nccl_lock().
+  /// Throws Error if a collective failed or missed its deadline. The first time it asks other nodes for missing ranks.
+  /// Only for the thread that makes the calls, and not under nccl_lock().
   void check() const;
-  /// Whether that has happened: the communicators are gone then.
+  /// Whether a collective has failed. The communicators are then gone.
   bool has_failed() const;
 
  private:
@@ -66,13 +65,13 @@ class NcclWatchdog {
   std::chrono::duration<double> deadline_;
   FlightRecorder recorder_;
   std::mutex nccl_lock_;
-  mutable std::mutex lock_;  // of what follows
+  mutable std::mutex lock_;  // of the members below
   mutable std::condition_variable wake_;
   std::deque<Flight> flights_;
   std::vector<void*> events_;  // not in use
   std::vector<ncclComm*> comms_;
   mutable std::string failure_;
-  mutable bool must_ask_ = false;  // nobody of this node is missing
+  mutable bool must_ask_ = false;  // no rank of this node is missing
   mutable bool said_ = false;      // check() has thrown it
   bool ending_ = false;
   std::thread thread_;

@@ -1,5 +1,5 @@
 #pragma once
-// What the threads of a simulated world share. Internal to the sim backend.
+// The shared state of the threads of a simulated world. Internal to the sim backend.
 #include <condition_variable>
 #include <exception>
 #include <map>
@@ -21,10 +21,10 @@ struct SimRank {
   std::mt19937_64 random;
   bool waiting = false;
   bool gone = false;     // returned, threw or left
-  const char* end = "";  // how it went
+  const char* end = "";  // how it ended
 };
 
-/// What a rank brings to a meeting.
+/// A rank's contribution to a meeting.
 struct SimOffer {
   CallRecord call;
   const void* in = nullptr;
@@ -34,7 +34,7 @@ struct SimOffer {
   int key = 0;
 };
 
-/// A message that its sender waits with until it is taken.
+/// A message. Its sender waits until it is received.
 struct SimMessage {
   CallRecord call;
   const void* data = nullptr;
@@ -47,11 +47,11 @@ struct SimGroup {
   std::vector<bool> here;
   int arrived = 0;
   std::uint64_t meetings = 0;
-  std::map<int, std::shared_ptr<SimGroup>> parts;                 // of the split under way, by color
+  std::map<int, std::shared_ptr<SimGroup>> parts;                 // of the current split, by color
   std::map<std::pair<int, int>, std::optional<SimMessage>> mail;  // by (from, to)
 };
 
-/// All members are guarded by `mutex`, but for what a rank's own thread alone touches (its random numbers).
+/// `mutex` guards all members except those of a rank's own thread (its random numbers).
 struct SimWorld::State {
   SimOptions options;
   std::mutex mutex;
@@ -64,7 +64,7 @@ struct SimWorld::State {
 
   /// Keeps the first failure and wakes everyone. The mutex is held.
   void fail(int rank, std::exception_ptr error, const std::string& message);
-  /// Where each rank stands, one line each. The mutex is held.
+  /// The position of each rank, one line each. The mutex is held.
   std::string positions() const;
 };
 

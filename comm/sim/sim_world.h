@@ -1,6 +1,6 @@
 #pragma once
-// N ranks as threads of one process: the same code as under mpirun, with seeded schedules, planned faults, a log of
-// every call, and a mismatch or a deadlock of collectives reported at once instead of hanging.
+// N ranks as threads of one process. They run the same code as under mpirun, with seeded schedules, planned faults and
+// a log of every call. A mismatch or a deadlock of collectives is reported at once instead of hanging.
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -12,9 +12,9 @@
 
 namespace zero {
 
-/// A failure that is to happen at the `call`-th call (from 0, over all communicators) of a rank.
+/// A planned failure at the `call`-th call (from 0, over all communicators) of a rank.
 struct SimFault {
-  enum class Kind { fail, stall, leave };  // throws an Error; never comes back; ends its thread without a word
+  enum class Kind { fail, stall, leave };  // throws an Error; never returns; ends its thread silently
   int rank = 0;
   std::uint64_t call = 0;
   Kind kind = Kind::fail;
@@ -28,7 +28,7 @@ struct SimOptions {
   int threads_per_rank = 1;                   // of LibTorch's operators
 };
 
-/// One call of a rank and the ranks (of the world) that it concerned.
+/// One call of a rank and its participants (ranks of the world).
 struct SimCall {
   CallRecord call;
   std::vector<int> group;
@@ -40,9 +40,9 @@ class SimWorld {
   explicit SimWorld(int ranks) : SimWorld(SimOptions{.ranks = ranks}) {}
   ~SimWorld();
 
-  /// Calls body(communicator, rank) once per rank, each in a thread of its own, and waits for all. When ranks fail, the
-  /// others are woken with an Error, and the first failure is thrown again here: its class among InputError, Error and
-  /// InternalError kept, the message with its rank in front and the position of every rank behind.
+  /// Calls body(communicator, rank) once per rank, each in its own thread, and waits for all. If ranks fail, the others
+  /// are woken with an Error, and the first failure is rethrown here. It keeps its class among InputError, Error and
+  /// InternalError. Its message gets the rank in front and the position of every rank at the end.
   void run(const std::function<void(Communicator&, int)>& body);
 
   /// The calls of a rank in the last run, over all its communicators, in order.

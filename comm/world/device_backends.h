@@ -1,6 +1,6 @@
 #pragma once
-// DeviceBackend: who carries out the collectives of a device's tensors. Nothing above this room asks for one: a new
-// backend is a row of the table in device_backends.cpp.
+// DeviceBackend: the backend of a device's collectives. No code above this room selects one: a new backend is a row of
+// the table in device_backends.cpp.
 #include <c10/core/Device.h>
 
 #include <chrono>
@@ -17,20 +17,20 @@ struct DeviceCommunicatorOptions {
 
 struct DeviceBackend {
   const char* name;
-  /// Whether it is the one for this device and these options. Where the build lacks it, make() throws with the remedy:
-  /// a run does not go on with a slower one unasked.
+  /// Whether it serves this device with these options. If the build lacks it, make() throws with the remedy: a run
+  /// never silently continues with a slower one.
   bool (*serves)(c10::Device device, const DeviceCommunicatorOptions& options);
-  /// The ranks of `host`, which must outlive the result. Collective.
+  /// A communicator of the ranks of `host`, which must outlive the result. Collective.
   std::unique_ptr<Communicator> (*make)(Communicator& host, c10::Device device,
                                         const DeviceCommunicatorOptions& options);
 };
 
-/// The first of the table that serves the device, which is not the CPU: NCCL, or staging over host memory where NCCL
-/// cannot.
+/// The first backend of the table that serves the device, which is not the CPU: NCCL, or staging over host memory if
+/// NCCL cannot.
 const DeviceBackend& backend_for(c10::Device device, const DeviceCommunicatorOptions& options = {});
 
-/// The ranks of `host` for tensors of the device, by its backend; what is slow or for tests only is told in the log.
-/// Null for the CPU: `host` itself does it. Collective.
+/// A communicator of the ranks of `host` for tensors of the device. The log reports a backend that is slow or only for
+/// tests. Null for the CPU: `host` itself does it. Collective.
 std::unique_ptr<Communicator> make_device_communicator(Communicator& host, c10::Device device,
                                                        const DeviceCommunicatorOptions& options = {});
 

@@ -1,5 +1,6 @@
 #pragma once
-// The processes of one job: MPI's start and end, who is where, how failures end the job. Owned by main; no globals.
+// The processes of one job: start and end of MPI, the node of each rank, and how failures end the job. Owned by main;
+// no globals.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,7 +13,8 @@
 namespace zero {
 
 struct JobOptions {
-  /// Whose ranks are the job: the handle (MPI_Comm_c2f) of a communicator of a program that has started MPI; none: all.
+  /// The handle (MPI_Comm_c2f) of a communicator of a program that has started MPI: its ranks are the job. None: all
+  /// ranks.
   std::optional<int> communicator;
   MpiOptions mpi;                                        // of communicator()
   std::chrono::duration<double> control_deadline{3600};  // of control(): one rank may read or write for all others
@@ -22,24 +24,26 @@ struct JobOptions {
 
 class Job {
  public:
-  /// Starts MPI, unless the program has, which then ends it too. Without mpirun the job is one rank. One world per process.
-  /// InputError where a launcher started several tasks and MPI knows of this one alone, where MPI has ended, and on a
-  /// thread that may not call it.
+  /// Starts MPI, unless the program has; the program then also ends it. Without mpirun the job is one rank. One world
+  /// per process. Throws InputError in three cases: a launcher started several tasks but MPI sees only this one, MPI
+  /// has ended, or the calling thread may not call MPI.
   static Job start(JobOptions options = {});
   Job(Job&&) noexcept;
   Job& operator=(Job&&) noexcept;
-  /// Ends MPI where the job started it and has not ended yet. Communicators made by split() may live longer, but not be used.
+  /// Ends MPI if the job started it and it has not ended yet. Communicators made by split() may live longer, but must
+  /// not be used.
   ~Job();
 
-  /// What main() of every program does: starts the job, runs the body, returns the exit code that all ranks agreed
-  /// on: the cause's where ranks failed (comm/outcome.h), else the largest that a body returned. What all ranks threw,
-  /// by an agreement or each for itself, is printed once, by rank 0. What only some threw is printed by them with their
-  /// rank, and ends the job at once, everywhere.
+  /// main() of every program calls this. It starts the job, runs the body, and returns the exit code on which all ranks
+  /// agreed. If ranks failed, that is the cause's code (comm/outcome.h), else the largest that a body returned. Rank 0
+  /// prints an exception that all ranks threw, by an agreement or individually, once. Other exceptions are printed by
+  /// their ranks, and end the job at once, everywhere.
   static int run(const std::function<int(Job&)>& body, JobOptions options = {});
-  /// The same for a program that started the job itself: from now on, and while the job lives, what this thread throws and
-  /// nobody catches ends the program as run() does. Of one job at a time. An exit() meanwhile is told of, as in run().
+  /// Does the same for a program that started the job itself. From now on, while the job lives, an uncaught exception
+  /// of this thread ends the program as run() does. Only one job at a time. An exit() meanwhile is reported, as in
+  /// run().
   void end_with_uncaught();
-  /// From now on added to what LibTorch or the program throws and nobody catches on this rank; empty: nothing.
+  /// Appends an explanation to uncaught exceptions of LibTorch or the program on this rank, from now on. Empty: none.
   void explain_failures(const std::string& explanation);
 
   int rank() const;
@@ -52,13 +56,13 @@ class Job {
   const CoreSet& node_cores() const;  // that any rank of this node may run on
   std::string node_name() const;
 
-  /// Other options for communicator(), before its first use: the configuration is read after the start.
+  /// Sets other options for communicator(), before its first use: the configuration is read after the start.
   void configure(const MpiOptions& options);
   /// All ranks. The first call is collective.
   Communicator& communicator();
 
-  /// All ranks, by messages of long patience, from the start: for agreements (comm/agreement.h) before the
-  /// configuration is known, and while one rank reads or writes for all.
+  /// All ranks, from the start, by messages with a long deadline. It serves agreements (comm/agreement/) before the
+  /// configuration is known, and work of one rank that reads or writes for all.
   Communicator& control();
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// The sum of several vectors in GPU memory along the balanced tree over ranks, (0+1)+(2+3): the same bits as the sums
-// of the CPU backends. Sees neither LibTorch nor CUDA's headers.
+// The sum of several vectors in GPU memory along the balanced tree over ranks, (0+1)+(2+3), with the bits of the CPU
+// backends. Includes neither LibTorch nor CUDA's headers.
 #include <cstdint>
 
 #include "base/numbers/number.h"
@@ -8,7 +8,7 @@
 namespace zero::cuda {
 
 struct TreeSum {
-  const void* inputs = nullptr;  // `vectors` vectors of n elements, side by side
+  const void* inputs = nullptr;  // `vectors` vectors of n elements, one after the other
   int vectors = 0;               // at most 127
   std::int64_t n = 0;
   Number in = Number::fp32;
@@ -18,8 +18,7 @@ struct TreeSum {
   bool accumulate = false;  // output + sum is computed in `sum` and rounded once
 };
 
-/// Runs on the stream (a cudaStream_t). Throws std::runtime_error when the launch fails or the types do not go
-/// together.
+/// Runs on the stream (a cudaStream_t). Throws std::runtime_error if the launch fails or the types do not match.
 void tree_sum(const TreeSum& job, void* stream);
 
 }  // namespace zero::cuda

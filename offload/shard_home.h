@@ -1,5 +1,5 @@
 #pragma once
-// ShardHome: where what a rank keeps of one flat vector lives between uses: in a tensor of any device, or in a store.
+// ShardHome: the place of a rank's part of one flat vector between uses: a tensor of any device, or a store.
 #include <ATen/core/Tensor.h>
 
 #include "offload/shard_store.h"
@@ -13,15 +13,15 @@ class ShardHome {
   ShardHome(const ShardHome&) = delete;
   ShardHome& operator=(const ShardHome&) = delete;
 
-  /// Begins to bring it in; a hint.
+  /// Starts to load it. A hint.
   virtual void fetch() {}
-  /// All of it, flat, until release(). Not twice without a release between where the home is no tensor.
+  /// All of it, flat, until release(). If the home is not a tensor, do not acquire it twice without a release.
   virtual at::Tensor acquire() = 0;
   /// `changed`: it was written to.
   virtual void release(bool changed) {}
-  /// Collectives of the device take it through a buffer there: it is in other memory than they work on.
+  /// Whether collectives of the device use a buffer for it, because it lies in other memory than theirs.
   virtual bool passes_buffer() const { return false; }
-  /// Where it passes a buffer: whether the copy may go on after release().
+  /// With a buffer: whether a copy may continue after release().
   virtual bool keeps_addresses() const { return true; }
 
  protected:

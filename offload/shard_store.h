@@ -1,5 +1,5 @@
 #pragma once
-// ShardStore: where the parameter shards of a rank live while their unit is not at work, one shard per parameter group.
+// ShardStore: the place of a rank's parameter shards while their unit is not in use, one shard per parameter group.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -16,13 +16,14 @@ class ShardStore {
   int shards() const { return static_cast<int>(bytes_.size()); }
   std::int64_t bytes(int shard) const { return bytes_.at(static_cast<std::size_t>(shard)); }
 
-  /// Begins to bring a shard in; a hint, which does nothing where there is no room for it yet.
+  /// Starts to load a shard. A hint, which does nothing if there is no room for it yet.
   virtual void fetch(int shard) {}
-  /// The shard's bytes, 64-byte aligned, until release(). Waits for them. Not twice without a release between.
+  /// The shard's bytes, 64-byte aligned, until release(). Waits for them. Do not acquire a shard twice without a
+  /// release.
   virtual void* acquire(int shard) = 0;
-  /// `changed`: the bytes were written to and are to be kept.
+  /// `changed`: the bytes were written to and must be kept.
   virtual void release(int shard, bool changed) = 0;
-  /// Whether a shard's bytes stay where they are after release(), so that a copy under way may go on.
+  /// Whether a shard's bytes stay in place after release(), so that a copy in flight may continue.
   virtual bool keeps_addresses() const { return false; }
 
  protected:

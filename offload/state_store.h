@@ -1,5 +1,5 @@
 #pragma once
-// StateStore: where the optimizer's states of one part of a shard live, master weights among them.
+// StateStore: the place of the optimizer's states of one part of a shard, including master weights.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -16,18 +16,18 @@ struct StateSpec {
   at::ScalarType type = at::kFloat;
   std::int64_t grain = 1;  // elements that share a number: 1, or those of a block
 
-  /// Numbers for so many elements; the last block may be short.
+  /// Numbers for `elements` elements. The last block may be short.
   std::int64_t numel(std::int64_t elements) const { return (elements + grain - 1) / grain; }
   std::int64_t bytes(std::int64_t elements) const { return numel(elements) * std::int64_t(c10::elementSize(type)); }
 
   bool operator==(const StateSpec&) const = default;
 };
 
-/// Bytes of all states of so many elements, and the most elements that share a number in any of them.
+/// Bytes of all states of `elements` elements, and the largest grain among them.
 std::int64_t state_bytes(const std::vector<StateSpec>& states, std::int64_t elements);
 std::int64_t largest_grain(const std::vector<StateSpec>& states);
 
-/// The states of elements [begin, end), in memory while a visit lasts: an array for each spec. `begin` is a multiple of
+/// The states of elements [begin, end), in memory during a visit: an array for each spec. `begin` is a multiple of
 /// every grain.
 struct StateChunk {
   std::int64_t begin = 0;
@@ -35,7 +35,7 @@ struct StateChunk {
   std::vector<void*> states;
 };
 
-/// What a visit does with the states: `read` leaves them, `write` sets them all without having seen them.
+/// A visit's use of the states. `read` leaves them, `write` sets them all without reading them.
 enum class StateAccess : std::uint8_t { read, write, read_write };
 
 class StateStore {
@@ -47,10 +47,10 @@ class StateStore {
   std::int64_t elements() const { return elements_; }
   const std::vector<StateSpec>& states() const { return states_; }
 
-  /// Every element once, in ascending chunks. States start as zeros. Throws Error when the medium fails.
+  /// Visits every element once, in ascending chunks. States start as zeros. Throws Error if the medium fails.
   virtual void for_each_chunk(StateAccess access, const std::function<void(const StateChunk&)>& visit) = 0;
 
-  /// Begins to bring the first chunks in, where that takes time: for the unit whose update comes next.
+  /// Starts to load the first chunks, if that takes time. Call it for the unit whose update comes next.
   virtual void prefetch() {}
 
  protected:
@@ -61,11 +61,11 @@ class StateStore {
   std::vector<StateSpec> states_;
 };
 
-/// Makes the store of so many elements, all zeros; `name` is that of a file where there is one.
+/// Makes a store of `elements` elements, all zeros. `name` is that of its file, if it has one.
 using StateStoreFactory = std::function<std::unique_ptr<StateStore>(const std::string& name, std::int64_t elements,
                                                                     const std::vector<StateSpec>& states)>;
 
-/// States in tensors of this process, on any device; one chunk.
+/// States in tensors of this process, on any device, as one chunk.
 class ResidentStateStore final : public StateStore {
  public:
   ResidentStateStore(std::int64_t elements, const std::vector<StateSpec>& states, at::Device device = at::kCPU);

@@ -1,17 +1,18 @@
 #pragma once
-// DiskDirectory: one rank's own place under offload.nvme_dir, for state that lives as long as the run and no longer.
+// DiskDirectory: one rank's folder under offload.nvme_dir, for state that lives only as long as the run.
 #include <string>
 
 namespace zero {
 
-/// `root/rank-R/`, locked while the object lives. Everything in it is scratch: checkpoints are elsewhere. What another
-/// run left behind (its lock is free, the names are this tier's) is swept with one line in the log; a directory in use
-/// and a file of any other name are refused.
+/// `root/rank-R/`, locked while the object lives. Everything in it is scratch: checkpoints are elsewhere. Remains of
+/// another run (its lock is free, and the names are this tier's) are removed with one line in the log. A directory in
+/// use and a file of any other name are refused.
 class DiskDirectory {
  public:
-  /// Creates what is missing. Error: in use by another run, foreign files, or the system's reason.
+  /// Creates missing folders. Throws Error if another run uses the directory, if it holds foreign files, or with the
+  /// system's reason.
   DiskDirectory(const std::string& root, int rank);
-  /// Removes the rank's directory; files still open in it are theirs to remove before.
+  /// Removes the rank's directory. Open files in it must remove themselves before.
   ~DiskDirectory();
   DiskDirectory(const DiskDirectory&) = delete;
   DiskDirectory& operator=(const DiskDirectory&) = delete;

@@ -1,7 +1,7 @@
 #pragma once
-// DiskFile: one preallocated file of the disk tier, opened past the page cache where the file system can. Unlike the
-// files of base/files/durable_file.h it is written and read over and over, by queues that take a descriptor (io_uring),
-// and need not outlive its run: nothing syncs it.
+// DiskFile: one preallocated file of the disk tier, opened past the page cache if the file system can. Queues that take
+// a descriptor (io_uring) read and write it repeatedly. Unlike the files of base/files/durable_file.h it need not
+// outlive its run, so it is never synced.
 #include <cstdint>
 #include <string>
 
@@ -15,7 +15,7 @@ class DiskFile {
   static constexpr std::int64_t block = 4096;
 
   /// Creates `directory/name.zero-state` with all its bytes allocated, so that no later write finds the disk full.
-  /// `bytes` is a multiple of `block`. Error, with needed and free bytes, when there is no room.
+  /// `bytes` is a multiple of `block`. Throws Error, with needed and free bytes, if there is no room.
   DiskFile(const DiskDirectory& directory, const std::string& name, std::int64_t bytes);
   ~DiskFile();  // removes the file
   DiskFile(const DiskFile&) = delete;
@@ -26,7 +26,7 @@ class DiskFile {
   const std::string& path() const { return path_; }
   bool direct() const { return direct_; }
 
-  /// Error when somebody removed or cut the file since it was made.
+  /// Throws Error if the file was removed or cut since it was made.
   void check_intact() const;
 
  private:

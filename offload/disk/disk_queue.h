@@ -1,6 +1,6 @@
 #pragma once
-// DiskQueue: whole transfers out of what the system does in parts. Every completion's byte count is looked at; what is
-// missing is asked for again; a file that ends too soon and any other fault become an Error that names the file.
+// DiskQueue: completes transfers that the system does in parts. It checks every completion's byte count and requests
+// missing bytes again. A file that ends too soon and any other fault become an Error that names the file.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -17,7 +17,7 @@ class DiskQueue {
   using Ticket = std::uint64_t;
 
   explicit DiskQueue(std::unique_ptr<BlockIo> io) : io_(std::move(io)) {}
-  ~DiskQueue();  // waits for all that is in flight: the system may still be using the memory
+  ~DiskQueue();  // waits for everything in flight: the system may still be using the memory
   DiskQueue(const DiskQueue&) = delete;
   DiskQueue& operator=(const DiskQueue&) = delete;
 
@@ -26,12 +26,12 @@ class DiskQueue {
   /// Starts to move `bytes` between a block and the file. Memory, offset and bytes are multiples of DiskFile::block.
   Ticket start(bool write, const DiskFile& file, std::int64_t offset, std::byte* data, std::size_t bytes, int block);
 
-  /// Returns when all bytes of the transfer were moved. Throws Error when it failed. Once per ticket.
+  /// Returns when all bytes of the transfer have moved. Throws Error if it failed. Call once per ticket.
   void wait(Ticket ticket);
 
  private:
   struct Pending {
-    Transfer transfer;  // what is still missing
+    Transfer transfer;  // the missing part
     std::string path;
     std::string failure;  // empty: none
     bool done = false;

@@ -1,5 +1,5 @@
 #pragma once
-// A ShardStore in a file, of which a few shards are in memory at a time.
+// A ShardStore in a file. A few shards are in memory at a time.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -20,9 +20,9 @@ struct DiskShardBytes {
 };
 DiskShardBytes disk_shard_bytes(const std::vector<std::int64_t>& bytes, const DiskShardOptions& options);
 
-/// Shards in one file; `buffers` of them in memory. A released shard stays in its buffer until another one needs it.
-/// Holding more shards than buffers is an InternalError; a fault of the disk an Error. `directory` is that of the tier,
-/// if there is one; else the store opens its own.
+/// Shards in one file, with `buffers` of them in memory. A released shard stays in its buffer until another one needs
+/// it. Holding more shards than buffers is an InternalError, a fault of the disk an Error. `directory` is that of the
+/// tier; null: the store opens its own.
 std::unique_ptr<ShardStore> make_disk_shard_store(const std::vector<std::int64_t>& bytes,
                                                   const DiskShardOptions& options,
                                                   std::shared_ptr<DiskTier> tier = nullptr);

@@ -1,5 +1,5 @@
 #pragma once
-// DiskStateStore: the states of one part of a shard in a file, chunk by chunk through the tier's buffers.
+// DiskStateStore: the states of one part of a shard in a file, which pass through the tier's buffers chunk by chunk.
 #include <deque>
 #include <memory>
 #include <string>
@@ -10,8 +10,9 @@
 
 namespace zero {
 
-/// The file is a row of chunks, each the arrays of its states side by side, so that a chunk is one transfer. Chunks and
-/// the arrays in them are whole blocks of the disk; a chunk holds a multiple of 4096 elements, the last one what is left.
+/// The file is a row of chunks. A chunk holds the arrays of its states one after the other, so it is one transfer.
+/// Chunks and their arrays are whole blocks of the disk. A chunk holds a multiple of 4096 elements, and the last one
+/// the rest.
 class DiskStateStore final : public StateStore {
  public:
   DiskStateStore(std::shared_ptr<DiskTier> tier, const std::string& name, std::int64_t elements,

@@ -1,6 +1,6 @@
 #pragma once
-// DiskTier: a ring of buffers through which optimizer states pass on their way from and to the disk. Its memory is a
-// few chunks, whatever the size of the shards; reading ahead, updating and writing back overlap.
+// DiskTier: a ring of buffers for optimizer states on their way from and to the disk. Its memory is a few chunks,
+// whatever the size of the shards. Reading ahead, updating and writing back overlap.
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -20,11 +20,11 @@ struct DiskTierOptions {
   std::string directory;  // offload.nvme_dir
   int rank = 0;
   std::size_t chunk_bytes = std::size_t{16} << 20;  // all states of a chunk together
-  int buffers = 4;  // one updated, the others being read ahead and written back; 3 at least
+  int buffers = 4;  // one is updated, the others are read ahead and written back; 3 at least
   BlockIoKind io = BlockIoKind::automatic;
   std::int64_t memory_bytes() const { return buffers * std::int64_t(chunk_bytes); }
 
-  bool checksums = true;  // a chunk that comes back other than it went is refused
+  bool checksums = true;                                                   // refuses a chunk that comes back changed
   std::function<std::unique_ptr<BlockIo>(std::unique_ptr<BlockIo>)> wrap;  // for planned faults
 };
 
@@ -37,7 +37,7 @@ class DiskTier : public std::enable_shared_from_this<DiskTier> {
  public:
   static std::shared_ptr<DiskTier> create(const DiskTierOptions& options);
 
-  /// States of `elements` zeros in a file of their own. Error when the disk has no room.
+  /// States of `elements` zeros in their own file. Throws Error if the disk has no room.
   std::unique_ptr<StateStore> make_store(const std::string& name, std::int64_t elements,
                                          const std::vector<StateSpec>& states);
 
@@ -47,13 +47,13 @@ class DiskTier : public std::enable_shared_from_this<DiskTier> {
   std::size_t buffer_bytes() const { return arena_.block_bytes(); }
 
   std::byte* data(int buffer) const { return arena_.block(buffer); }
-  /// A buffer that nothing uses; `wait`: after the oldest write-back, if need be. Without `wait` there may be none: two
-  /// are left for a visit, which needs the chunk at hand and the next.
+  /// Takes a free buffer. With `wait` it may wait for the oldest write-back. Without `wait` it may return none: two are
+  /// reserved for a visit, which needs the current chunk and the next.
   std::optional<int> take(bool wait);
   void give(int buffer) { idle_.push_back(buffer); }
   DiskQueue::Ticket read(const DiskFile& file, std::int64_t offset, int buffer, std::size_t bytes);
   void wait(DiskQueue::Ticket ticket) { queue_.wait(ticket); }
-  /// The buffer is the tier's again; Error of the write comes from a later take() or settle().
+  /// Returns the buffer to the tier and writes it. A later take() or settle() throws the Error of the write.
   void write_back(const DiskFile& file, std::int64_t offset, int buffer, std::size_t bytes);
   /// Waits for the write-backs to this file.
   void settle(const DiskFile& file);

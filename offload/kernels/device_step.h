@@ -1,7 +1,6 @@
 #pragma once
-// The optimizer's step on a GPU without waiting for it: norm, clip factor, step count and the finding whether all is
-// finite live in device memory, where AdamW reads them. In a build without CUDA the functions of a device
-// throw (cuda/absent.cpp).
+// The optimizer's step on a GPU without a host wait. Norm, clip factor, step count and the finite flag live in device
+// memory, where AdamW reads them. In a build without CUDA the functions of a device throw (cuda/absent.cpp).
 #include <ATen/core/Tensor.h>
 
 #include "offload/kernels/optimizer_kernel.h"
@@ -25,15 +24,15 @@ struct StepRule {
   double beta2 = 0.95;
 };
 
-/// From the sum of squares over all ranks: norm, factor, finite; counts the step when it is finite.
+/// Computes norm, factor and finite from the sum of squares over all ranks. Counts the step if it is finite.
 void device_judge_step(const at::Tensor& numbers, const StepRule& rule);
 
-/// The numbers, in host memory, of a step that the host has judged to be finite: what a kernel computes from a copy of
-/// them has the bits of what the host computes from the factors.
+/// The numbers, in host memory, of a step that the host has judged to be finite. A kernel that reads a copy of them
+/// gives the bits that the host computes from the factors.
 at::Tensor step_numbers(const StepFactors& factors);
 
-/// AdamW on device memory, its states the two moments, with step and gradient_scale taken from `numbers`; nothing where
-/// they are not finite. States in fp32 or fp64.
+/// AdamW on device memory. Its states are the two moments, in fp32 or fp64. Step and gradient_scale come from
+/// `numbers`. Does nothing if they are not finite.
 void device_adamw_update(const OptimizerSpan& span, const StepFactors& factors, const at::Tensor& numbers);
 
 }  // namespace zero

@@ -1,5 +1,5 @@
 #pragma once
-// One step of an optimizer that treats each element by itself, over a flat span in host memory, in one pass.
+// One step of an elementwise optimizer, over a flat span in host memory, in one pass.
 #include <c10/core/ScalarType.h>
 
 #include <array>
@@ -7,10 +7,10 @@
 
 namespace zero {
 
-/// n elements; each pointer aligned to its own type, any overlap only by equality.
+/// n elements. Each pointer is aligned to its own type. Pointers may be equal but must not overlap otherwise.
 struct OptimizerSpan {
   void* master = nullptr;
-  std::array<void*, 4> states{};             // those that the rule has; the others are not looked at
+  std::array<void*, 4> states{};             // those of the rule; the others are ignored
   c10::ScalarType state_type = c10::kFloat;  // of master and states: kFloat or kDouble
   const void* gradient = nullptr;
   c10::ScalarType gradient_type = c10::kFloat;  // kFloat, kBFloat16, kHalf; kDouble with states in kDouble
@@ -19,7 +19,7 @@ struct OptimizerSpan {
   std::int64_t n = 0;
 };
 
-/// Of one step. A rule reads those that it knows.
+/// The factors of one step. A rule reads those that it knows.
 struct StepFactors {
   double lr = 1e-3;
   double weight_decay = 0.01;

@@ -1,5 +1,5 @@
 #pragma once
-// Inner loops of packing and of the norm, compiled once for each kind of processor. Plain pointers, no LibTorch.
+// Inner loops of packing and of the norm, compiled once per processor kind. Plain pointers, no LibTorch.
 #include <cstdint>
 
 #include "base/numbers/number.h"
@@ -14,9 +14,9 @@ using SquaresLoop = void (*)(const void* source, std::int64_t n, double* sums);
 /// The best loop of this machine.
 SquaresLoop squares_loop(Number source);
 
-/// destination = source, or destination + source rounded once; conversions to nearest even.
+/// destination = source, or destination + source rounded once. Conversions round to nearest even.
 using PackLoop = void (*)(void* destination, const void* source, std::int64_t n);
-/// Null for a combination that is not there: fp64 with 16 bits.
+/// Null for an unsupported combination: fp64 with 16 bits.
 PackLoop pack_loop(Number destination, Number source, bool accumulate);
 
 }  // namespace zero

@@ -1,7 +1,7 @@
 #pragma once
-// Fp32 states in fewer bytes, to and from flat tensors of one device: rounded to bf16 at random, or split into bf16 and a
-// remainder (base/numbers/stored_fp32.h). The same bits on the CPU, for any number of threads, and on a GPU. In a build
-// without CUDA tensors of a device throw (cuda/absent.cpp).
+// Stores fp32 states in fewer bytes, on flat tensors of one device: rounded stochastically to bf16, or split into bf16
+// and a remainder (base/numbers/stored_fp32.h). The bits are the same on the CPU, for any number of threads, and on a
+// GPU. In a build without CUDA tensors of a device throw (cuda/absent.cpp).
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace zero {
 
-/// What the draws of a state of a tensor depend on, beside an element's number.
+/// The key of the draws of a tensor's state. The other input of a draw is an element's number.
 struct RoundingDraws {
   std::uint64_t seed = 0;
   std::int64_t step = 1;                // on a GPU that of `numbers`

@@ -1,5 +1,5 @@
 #pragma once
-// HostArena: the fixed memory of a tier, page-aligned, which may be registered with io_uring (and with a GPU).
+// HostArena: the fixed, page-aligned memory of a tier. It may be registered with io_uring (and with a GPU).
 #include <cstddef>
 #include <cstdint>
 
@@ -8,12 +8,12 @@
 namespace zero {
 
 /// Blocks of equal size in one mapping, 4096-aligned, zero at first. Booked in the creating thread's tracker under the
-/// category; not from the tensors' allocator, whose blocks have headers and other neighbours. `locked`: pages are
-/// locked for a GPU's copies.
+/// category. It does not use the tensors' allocator, whose blocks have headers and other neighbours. `locked`: pages
+/// are locked for a GPU's copies.
 class HostArena {
  public:
   HostArena(int blocks, std::size_t block_bytes, MemoryCategory category,
-            bool locked = false);  // rounded up to 4096; Error when there is no memory
+            bool locked = false);  // rounded up to 4096; Error without enough memory
   ~HostArena();
   HostArena(const HostArena&) = delete;
   HostArena& operator=(const HostArena&) = delete;

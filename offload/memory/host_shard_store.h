@@ -10,7 +10,7 @@
 
 namespace zero {
 
-/// All shards in host memory, booked as parameters; page-locked when they are for a GPU.
+/// All shards in host memory, booked as parameters. They are page-locked if they serve a GPU.
 std::unique_ptr<ShardStore> make_host_shard_store(const std::vector<std::int64_t>& bytes,
                                                   c10::Device device = c10::kCPU);
 

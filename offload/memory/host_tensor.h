@@ -1,5 +1,5 @@
 #pragma once
-// Host memory that a device reads and writes beside the computation.
+// Host memory that a device reads and writes during the computation.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -10,15 +10,14 @@ namespace zero {
 
 struct HostMemory {
   MemoryCategory category = MemoryCategory::other;
-  c10::Device device = c10::kCPU;  // whose copies it serves: page-locked for a GPU
+  c10::Device device = c10::kCPU;  // the device that copies it: page-locked for a GPU
 };
 
-/// [numel] zeros in a page-aligned mapping of their own, of the size asked for (LibTorch's pinned memory comes in
-/// powers of two).
+/// [numel] zeros in a page-aligned mapping of exactly this size. (LibTorch's pinned memory comes in powers of two.)
 at::Tensor host_tensor(std::int64_t numel, c10::ScalarType type, const HostMemory& memory);
 
-/// Page-locks a mapping, so that a GPU's copies run beside the host; Error when the system refuses. In a build without
-/// CUDA there is no device to ask for it, and the call throws.
+/// Page-locks a mapping, so that a GPU's copies run asynchronously. Throws Error if the system refuses. In a build
+/// without CUDA no device exists, and the call throws.
 void lock_pages(void* begin, std::size_t bytes);
 void unlock_pages(void* begin) noexcept;
 

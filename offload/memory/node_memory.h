@@ -1,5 +1,6 @@
 #pragma once
-// What a process of this node may still take, as the system says now. Linux only; -1 where the system does not say.
+// The memory that processes of this node can still take, as the system reports it. Linux only; -1 if the system does
+// not say.
 #include <cstdint>
 #include <string>
 
@@ -10,11 +11,11 @@ struct NodeMemory {
   std::string source;           // what sets it: "MemAvailable" or "the control group's limit"
 };
 
-/// The smaller of MemAvailable and what the limits of the process's control groups leave (versions 1 and 2; page cache
-/// that can be dropped counts as free). `root` stands in front of /proc and /sys, for tests.
+/// The smaller of MemAvailable and the rest of the limits of the process's control groups (versions 1 and 2). Page
+/// cache that can be dropped counts as free. Tests set `root`, a prefix of /proc and /sys.
 NodeMemory node_memory(const std::string& root = "");
 
-/// Free bytes of the file system that would hold `path`, for an ordinary user; the path need not exist yet.
+/// Free bytes, for an ordinary user, of the file system that would hold `path`. The path need not exist yet.
 std::int64_t free_disk_bytes(const std::string& path);
 
 }  // namespace zero

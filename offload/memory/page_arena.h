@@ -1,10 +1,10 @@
 #pragma once
-// PageArena: best-fit blocks in one reserved range of addresses, with the pages behind it counted and given back.
+// PageArena: best-fit blocks in one reserved range of addresses. It counts the pages behind the range and returns them.
 //
-// Addresses are plentiful, pages are not: a hole between live blocks costs memory only while pages stand behind it. So
-// the arena reserves far more addresses than the machine has memory, keeps the pages of freed blocks for the next step
-// (no new faults), and gives pages of holes back as soon as new ones would bring the whole above the peak of the live
-// bytes and a little slack. What malloc loses by fragmentation is thereby bounded, whatever the order of allocations.
+// Addresses are plentiful, pages are not: a hole between live blocks costs memory only while it has pages. So the arena
+// reserves far more addresses than the machine has memory. It keeps the pages of freed blocks for the next step, which
+// avoids faults. It returns pages of holes as soon as new ones would bring the total above the peak of the live bytes
+// and a little slack. Fragmentation, which is unbounded in malloc, is therefore bounded for any order of allocations.
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -32,18 +32,18 @@ class PageArena {
 
   struct Block {
     std::byte* data = nullptr;
-    std::size_t bytes = 0;  // what it takes: `bytes` rounded to the granule, plus a remainder too small to be of use
+    std::size_t bytes = 0;  // `bytes` rounded to the granule, plus a remainder too small to be of use
   };
 
-  /// 64-byte aligned. An empty block when the addresses are used up.
+  /// 64-byte aligned. Returns an empty block if the addresses are used up.
   Block allocate(std::size_t bytes);
   void release(Block block);
 
-  /// Gives back every page that stands wholly behind free addresses, and begins a new peak; returns how many bytes.
+  /// Releases every page that lies wholly behind free addresses, and starts a new peak. Returns their bytes.
   std::size_t trim();
 
   std::size_t live_bytes() const { return live_bytes_; }
-  std::size_t resident_bytes() const { return resident_pages_ * page_bytes; }  // pages touched and not given back
+  std::size_t resident_bytes() const { return resident_pages_ * page_bytes; }  // pages touched and not returned
   std::size_t reserved_bytes() const { return reserved_bytes_; }
 
  private:

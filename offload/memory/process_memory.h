@@ -1,5 +1,5 @@
 #pragma once
-// What the kernel says of this process's memory, as users see it in their tools. Linux only; 0 where a file is missing.
+// The kernel's figures of this process's memory, as users see them in their tools. Linux only; 0 if a file is missing.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -11,7 +11,7 @@ std::int64_t pss_bytes();            // proportional: a page shared by n process
 std::int64_t peak_resident_bytes();  // VmHWM: shared pages count whole in every process that touched them
 void reset_peak_resident_bytes();
 
-/// Reads Pss now and then while it lives. Reading walks the page tables, so it does not belong into a timed stretch.
+/// Samples Pss while it lives. Reading walks the page tables, so do not use it in a timed section.
 class PssSampler {
  public:
   explicit PssSampler(std::chrono::milliseconds interval);

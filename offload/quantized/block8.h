@@ -1,7 +1,6 @@
 #pragma once
-// Block8: numbers of 8 bits with a scale for every 256 of them, for states of optimizers: the codes and their spacing are
-// those of Dettmers et al. 2022, "8-bit Optimizers via Block-wise Quantization" (dynamic tree quantization), as
-// bitsandbytes has them.
+// Block8: 8-bit numbers with one scale per 256, for optimizer states. Codes and their spacing are those of Dettmers et
+// al. 2022, "8-bit Optimizers via Block-wise Quantization" (dynamic tree quantization), as in bitsandbytes.
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -21,17 +20,17 @@ class Block8Map {
 
   /// Ascending.
   const std::array<float, 256>& codes() const { return codes_; }
-  /// Between neighbours: what is above the i-th is nearer to code i + 1.
+  /// Midpoints between neighbours: a number above the i-th is nearer to code i + 1.
   std::span<const float, 255> midpoints() const { return std::span(midpoints_).first<255>(); }
 
-  /// The nearest code to a number from -1 to 1, of two equally near ones the lower.
-  /// Numbers with one upper half lie in a 128th of their size, and no two midpoints are as close: one comparison is enough.
+  /// The code nearest to a number from -1 to 1; ties go to the lower code. Numbers with the same upper half lie within
+  /// a 128th of their size, and no two midpoints are as close, so one comparison is enough.
   std::uint8_t nearest(float value) const {
     const std::uint8_t code = first_[std::bit_cast<std::uint32_t>(value) >> 16];
     return static_cast<std::uint8_t>(code + (value > midpoints_[code]));
   }
 
-  /// The same for vectors.
+  /// The vector form of nearest().
   const Block8Search& search() const { return search_; }
 
   /// The lower 16 bits of all codes, and the upper ones.
@@ -39,8 +38,8 @@ class Block8Map {
 
  private:
   std::array<float, 256> codes_{};
-  std::array<float, 256> midpoints_{};  // behind the last code none
-  std::vector<std::uint8_t> first_;     // by the upper half of a number: the code of the lowest number that begins so
+  std::array<float, 256> midpoints_{};  // none after the last code
+  std::vector<std::uint8_t> first_;     // by upper half of a number: the code of the lowest number with that half
   alignas(64) std::array<std::array<std::uint16_t, 256>, 2> halves_{};
   Block8Search search_;
 };

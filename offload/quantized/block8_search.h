@@ -1,24 +1,25 @@
 #pragma once
-// Block8Search: the nearest code of a Block8Map by arithmetic instead of a table of 2^16, for vectors.
+// Block8Search: finds the nearest code of a Block8Map by arithmetic instead of a table of 2^16, for vectors.
 #include <array>
 #include <cstdint>
 #include <span>
 
 namespace zero {
 
-/// Codes lie evenly between one power of ten and the next: there a line through the midpoints tells how many of them
-/// are below a number. By rounding it is wrong within `slack` of whole numbers alone: nothing is decided there.
+/// Codes are evenly spaced between one power of ten and the next. There a line through the midpoints gives the number
+/// of midpoints below a value. Rounding can make it wrong only within `slack` of whole numbers, where it leaves the
+/// decision open.
 ///
-/// For sizes |x| and codes counted from zero's. A number's bin (its exponent, halved, modulo 16) holds one border
-/// between powers at most.
+/// It works on sizes |x| and codes counted from zero's. The bin of a number (its exponent, halved, modulo 16) holds at
+/// most one border between powers.
 struct Block8Search {
   static constexpr float smallest = 0x1p-31F;  // and below: zero's code; the first bin begins here
   static constexpr float slack = 0x1p-14F;
 
-  // By bin; infinity: no border.
+  // By bin; infinity means no border.
   alignas(64) std::array<float, 16> border{};
   alignas(64) std::array<std::int32_t, 16> power{};  // of numbers at or below the border; above it is the next
-  // By power, twice: of min(highest, slope * x + offset) the nearest whole number tells how many midpoints are below x,
+  // By power, twice. The whole number nearest to min(highest, slope * x + offset) is the number of midpoints below x,
   // unless that number lies more than 1/2 - 2 slack below.
   alignas(64) std::array<float, 16> slope{}, offset{}, highest{};
 

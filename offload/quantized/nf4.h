@@ -1,7 +1,7 @@
 #pragma once
-// NF4: the four-bit type of QLoRA (Dettmers et al. 2023). Blocks of 64 numbers share their largest absolute value; each
-// number is the nearest of 16 quantiles of a normal distribution, times it. Code book, blocks and packing (the first
-// number of a pair in the high half of the byte) are those of bitsandbytes.
+// NF4: the four-bit type of QLoRA (Dettmers et al. 2023). Blocks of 64 numbers share their largest absolute value. Each
+// number is that value times the nearest of 16 quantiles of a normal distribution. Code book, blocks and packing (the
+// first number of a pair in the high half of the byte) are those of bitsandbytes.
 #include <ATen/core/Tensor.h>
 
 #include <array>
@@ -29,7 +29,7 @@ inline constexpr std::array<float, 16> nf4_codes = {-1.0f,
                                                     0.7229568362236023f,
                                                     1.0f};
 
-/// Blocks of numbers where they lie: `codes` [32 blocks] bytes and `largest` [blocks].
+/// A view of blocks: `codes` [32 blocks] bytes and `largest` [blocks].
 struct Nf4Blocks {
   std::uint8_t* codes = nullptr;
   float* largest = nullptr;
@@ -39,8 +39,8 @@ struct Nf4Blocks {
 /// Rounds values [64 blocks] to the nearest code. A block of zeros stays zeros.
 void nf4_encode(const float* values, const Nf4Blocks& out);
 
-/// The numbers, rounded once to the type of `out` (fp32, bf16, fp16 or fp64; contiguous, 64 blocks of elements, host
-/// memory).
+/// Decodes the numbers, rounded once to the type of `out` (fp32, bf16, fp16 or fp64; contiguous, 64 blocks of elements,
+/// host memory).
 void nf4_decode(const Nf4Blocks& blocks, const at::Tensor& out);
 
 }  // namespace zero

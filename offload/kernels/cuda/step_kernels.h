@@ -1,6 +1,6 @@
 #pragma once
-// Launchers of the optimizer's kernels. Sees neither LibTorch nor CUDA's headers; a stream is a cudaStream_t. No float
-// atomics.
+// Launchers of the optimizer's kernels. Includes neither LibTorch nor CUDA's headers; a stream is a cudaStream_t. No
+// float atomics.
 #include <cstdint>
 
 #include "base/numbers/number.h"

@@ -1,6 +1,6 @@
 #pragma once
-// Launchers of the kernels that store states in fewer bytes. Sees neither LibTorch nor CUDA's headers; a stream is a
-// cudaStream_t.
+// Launchers of the kernels that store states in fewer bytes. Includes neither LibTorch nor CUDA's headers; a stream is
+// a cudaStream_t.
 #include <cstdint>
 
 namespace zero::cuda {
@@ -8,7 +8,7 @@ namespace zero::cuda {
 struct RoundingJob {
   const float* from;
   std::uint16_t* to;
-  std::int64_t n, first;  // `first`: of the tensor's elements
+  std::int64_t n, first;  // `first`: index of the first in its tensor
   std::uint64_t seed, stream;
   const double* steps;  // in device memory
 };

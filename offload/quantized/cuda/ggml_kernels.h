@@ -1,5 +1,5 @@
 #pragma once
-// Launcher of the kernel that decodes types of ggml (base/numbers/ggml_blocks.h). Sees neither LibTorch nor CUDA's
+// Launcher of the kernel that decodes ggml types (base/numbers/ggml_blocks.h). Includes neither LibTorch nor CUDA's
 // headers; a stream is a cudaStream_t.
 #include <cstdint>
 
@@ -7,7 +7,7 @@
 
 namespace zero::cuda {
 
-/// Consecutive blocks of 32 values in one type. Places are counted from the start of the bytes.
+/// Consecutive blocks of 32 values in one type. Places count from the start of the bytes.
 struct GgmlRun {
   std::int64_t first = 0;  // block of the output; runs follow each other without a gap
   std::int64_t place = 0;  // of its first byte, on 16 bytes
@@ -22,7 +22,7 @@ struct GgmlDecodeJob {
   void* out;            // [32 blocks]
   Number type;
 };
-/// One launch, however many runs.
+/// One launch for any number of runs.
 void ggml_decode(const GgmlDecodeJob& job, void* stream);
 
 }  // namespace zero::cuda

@@ -1,5 +1,5 @@
 #pragma once
-// Launchers of NF4's kernels (offload/quantized/nf4.h, offload/quantized/nf4_scales.h). Sees neither LibTorch nor
+// Launchers of NF4's kernels (offload/quantized/nf4.h, offload/quantized/nf4_scales.h). Includes neither LibTorch nor
 // CUDA's headers; a stream is a cudaStream_t.
 #include <cstdint>
 
@@ -7,7 +7,7 @@
 
 namespace zero::cuda {
 
-/// In device memory.
+/// Tables in device memory.
 struct Nf4Tables {
   const float* codes;    // [16], the code book
   const float* middles;  // [15], between neighbours
@@ -23,7 +23,7 @@ struct Nf4EncodeJob {
 };
 void nf4_encode(const Nf4EncodeJob& job, void* stream);
 
-/// Consecutive blocks of one kind, of what is decoded in one go. Places are counted from the start of the bytes.
+/// Consecutive blocks of one kind, decoded together. Places count from the start of the bytes.
 struct Nf4Run {
   std::int64_t first = 0;  // block of the output; runs follow each other without a gap
   // place of the codes, [32 blocks] on 8 bytes; or of elements of the output's type, on 16 bytes
@@ -44,7 +44,7 @@ struct Nf4DecodeJob {
   void* out;  // [64 blocks], on 16 bytes
   Number type;
 };
-/// One launch, however many runs.
+/// One launch for any number of runs.
 void nf4_decode(const Nf4DecodeJob& job, void* stream);
 
 }  // namespace zero::cuda

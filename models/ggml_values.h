@@ -1,5 +1,5 @@
 #pragma once
-// Values in the number types of ggml, from and to tensors of the host.
+// Converts values in ggml number types from and to tensors of the host.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace zero {
 
-/// The values of an fp32 CPU tensor in F32, F16, BF16, Q8_0 or Q4_0, [ggml_bytes], rounded to the nearest; blocks as
-/// base/numbers/ggml_blocks.h has them. On all threads.
+/// Encodes an fp32 CPU tensor in F32, F16, BF16, Q8_0 or Q4_0, [ggml_bytes], rounded to nearest, in blocks as in
+/// base/numbers/ggml_blocks.h. On all threads.
 void to_ggml(const at::Tensor& values, GgmlType type, std::uint8_t* bytes);
 at::Tensor to_ggml(const at::Tensor& values, GgmlType type);
 
-/// The values of `bytes` [ggml_bytes(type, out.numel())], rounded once to the type of `out`: contiguous, on the CPU, of
-/// a floating type. On all threads, past autograd.
+/// Decodes `bytes` [ggml_bytes(type, out.numel())], rounded once to the type of `out`: contiguous, on the CPU, of a
+/// floating type. On all threads, invisible to autograd.
 void from_ggml(const std::uint8_t* bytes, GgmlType type, const at::Tensor& out);
 
 }  // namespace zero

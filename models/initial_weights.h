@@ -1,6 +1,6 @@
 #pragma once
-// RandomWeights: the weights that a model starts from. Every element is drawn from (seed, tensor name, its place in the
-// tensor) alone, so they do not depend on ranks, stage or the order of reading, and are the same bits on every machine.
+// RandomWeights: a model's start weights. Every element is drawn only from (seed, tensor name, its place in the
+// tensor). They do not depend on ranks, stage or the order of reading, and have the same bits on every machine.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -33,7 +33,7 @@ class RandomWeights : public WeightSource {
 };
 
 /// Elements [begin, begin + count) of an endless tensor of N(0, 1) draws, or of draws uniform in [-1, 1), times
-/// `scale`. Normal draws are by Box and Muller; no draw is beyond 6.8.
+/// `scale`. Normal draws use Box and Muller; none is beyond 6.8.
 void draw_normal(std::uint64_t seed, const std::string& name, std::int64_t begin, std::int64_t count, float scale,
                  float* out);
 void draw_uniform(std::uint64_t seed, const std::string& name, std::int64_t begin, std::int64_t count, float scale,

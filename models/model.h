@@ -1,5 +1,5 @@
 #pragma once
-// Model: a chain of units with the configuration that they were built from.
+// Model: a chain of units with their configuration.
 #include <memory>
 #include <vector>
 
@@ -16,7 +16,7 @@ struct Model {
   std::int64_t trainable_numel() const;
 };
 
-/// Allocates every parameter whole, in one type on one device, for inference and tests; fills nothing.
+/// Allocates every parameter whole, in one type on one device, for inference and tests. Does not fill them.
 void hold_parameters(Model& model, at::ScalarType type, at::Device device = at::kCPU);
 
 }  // namespace zero

@@ -1,6 +1,6 @@
 #pragma once
-// ModelConfig: what a decoder is built from, and the presets. A family (models/families) fills it from a config.json. No
-// LibTorch.
+// ModelConfig: the numbers and kinds that a decoder is built from, and the presets. A family (models/families) fills it
+// from a config.json. No LibTorch.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -11,18 +11,18 @@
 
 namespace zero {
 
-/// layer: mean and variance, with a bias. rms: root mean square. rms_plus_one: the same with weights that are stored as
-/// their distance from 1.
+/// layer: mean and variance, with a bias. rms: root mean square. rms_plus_one: the same, with weights stored as their
+/// distance from 1.
 enum class NormKind : std::uint8_t { rms, rms_plus_one, layer };
-/// Of queries and keys before rotation: none, each head by itself, or all heads of a token together.
+/// Norm of queries and keys before rotation: none, each head by itself, or all heads of a token together.
 enum class HeadNorm : std::uint8_t { none, each_head, all_heads };
 enum class Activation : std::uint8_t { silu, gelu, gelu_tanh, relu };
 
-/// What attention layers may have unlike one another.
+/// The settings of attention that may differ between layers.
 struct LayerAttention {
   enum class Rope : std::uint8_t { global, local, none };
   Rope rope = Rope::global;
-  std::int64_t window = 0;  // tokens that are seen, the own one among them; 0: all earlier ones
+  std::int64_t window = 0;  // visible tokens, including the own one; 0: all earlier ones
   double scale = 0;         // of scores; 0: 1 / sqrt(head_dim)
 };
 
@@ -57,9 +57,9 @@ struct ModelConfig {
   double local_rope_theta = 10000.0;
   std::optional<RopeScaling> local_rope_scaling;  // of layers with Rope::local
   std::vector<LayerAttention> layers;             // empty: all as LayerAttention is at first
-  // Shares of dropout above 0, by their fields. They concern training alone, which has no dropout of these kinds.
+  // Dropout probabilities above 0, by their fields. They concern only training, which has no dropout of these kinds.
   std::map<std::string, double> dropout;
-  // The fields of config.json that decide the result, as a JSON object; empty: those of a Llama with these numbers.
+  // The fields of config.json that decide the result, as a JSON object. Empty: those of a Llama with these numbers.
   std::string fields;
 
   LayerAttention layer(std::int64_t index) const {
@@ -71,7 +71,7 @@ struct ModelConfig {
 ModelConfig preset_config(const std::string& name);
 const std::vector<std::string>& preset_names();
 
-/// Throws InputError where the fields contradict each other (heads that do not divide, odd head_dim, sizes below 1).
+/// Throws InputError if fields contradict each other (heads that do not divide, odd head_dim, sizes below 1).
 void validate(const ModelConfig& config, const std::string& path);
 
 }  // namespace zero

@@ -1,6 +1,6 @@
 #pragma once
-// ParameterUnit: parameters that are used together. It owns no memory: whoever holds them (an engine, or
-// hold_parameters() for inference) points each `tensor` at a view of a flat buffer.
+// ParameterUnit: parameters that are used together. It owns no memory: its holder (an engine, or hold_parameters() for
+// inference) points each `tensor` at a view of a flat buffer.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace zero {
 
-/// How a parameter starts when no weights are loaded.
+/// A parameter's start values if no weights are loaded.
 enum class Init : std::uint8_t { normal, ones, zeros, kaiming_uniform };
 
-/// One leaf that a unit computes with. Its parts are tensors of the outside world that stand side by side along dim 0
-/// (q, k, v, or gate and up), so that they make one matrix product. A plain parameter has one part.
+/// One leaf that a unit computes with. Its parts are tensors of the file that lie one after the other along dim 0 (q,
+/// k, v, or gate and up), so they make one matrix product. A plain parameter has one part.
 struct Parameter {
   std::vector<TensorSpec> parts;
   bool trainable = true;
   Init init = Init::normal;
   double init_scale = 0.02;  // normal: standard deviation; kaiming_uniform: bound
-  at::Tensor tensor;         // [sum of dim 0 of the parts, the other dims], set by whoever holds the memory
-  bool given = false;        // the tensor is somebody else's: it stays the same object, and is pointed at the memory
+  at::Tensor tensor;         // [sum of dim 0 of the parts, the other dims], set by its holder
+  bool given = false;        // a tensor of the user: it stays the same object, and is pointed at the memory
   double lr_scale = 1.0;     // its learning rate is that of the run times this
   bool input_first = false;  // a projection that is stored [in, out]
 
@@ -30,8 +30,8 @@ struct Parameter {
   std::int64_t numel() const;
 };
 
-/// A parameter of another unit that this unit uses too (tied embeddings). `tensor` is a leaf of its own that shares the
-/// owner's storage; its gradient is added to the owner's when the owner closes.
+/// A parameter of another unit that this unit uses too (tied embeddings). `tensor` is its own leaf over the owner's
+/// storage. Its gradient is added to the owner's when the owner closes.
 struct BorrowedParameter {
   int owner_unit = 0;
   int owner_parameter = 0;

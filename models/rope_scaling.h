@@ -1,6 +1,6 @@
 #pragma once
-// How rotary frequencies are stretched for contexts longer than a model began with: the rope types of transformers
-// (modeling_rope_utils.py), with what its files leave open filled in. No LibTorch.
+// The stretching of rotary frequencies for contexts longer than a model's first: the rope types of transformers
+// (modeling_rope_utils.py), with its defaults filled in. No LibTorch.
 #include <cstdint>
 #include <optional>
 #include <variant>
@@ -13,7 +13,7 @@ struct LinearScaling {
   double factor = 1.0;
 };
 
-/// "llama3": wavelengths beyond the old context are stretched, those between are blended.
+/// "llama3": wavelengths beyond the old context are stretched, medium ones are blended.
 struct Llama3Scaling {
   double factor = 8.0;
   double low_freq_factor = 1.0;
@@ -21,19 +21,19 @@ struct Llama3Scaling {
   std::int64_t original_max_position_embeddings = 8192;
 };
 
-/// "yarn" (Peng et al. 2023): dimensions that turn often enough in the old context stay, slow ones are stretched, a ramp
-/// lies between; cosines and sines are multiplied by attention_factor.
+/// "yarn" (Peng et al. 2023): dimensions that rotate often enough in the old context stay, slow ones are stretched,
+/// with a ramp in between. Cosines and sines are multiplied by attention_factor.
 struct YarnScaling {
   double factor = 1.0;
   double attention_factor = 1.0;
-  double beta_fast = 32.0;  // turns in the old context
+  double beta_fast = 32.0;  // rotations in the old context
   double beta_slow = 1.0;
   bool truncate = true;  // the ramp begins and ends at whole dimensions
   std::int64_t original_max_position_embeddings = 2048;
 };
 
-/// "longrope" (Ding et al. 2024): a divisor for each frequency, one list for documents within the old context and one for
-/// longer ones; cosines and sines are multiplied by attention_factor.
+/// "longrope" (Ding et al. 2024): a divisor for each frequency, one list for documents within the old context and one
+/// for longer ones. Cosines and sines are multiplied by attention_factor.
 struct LongRopeScaling {
   std::vector<double> short_factor, long_factor;
   double attention_factor = 1.0;
@@ -42,13 +42,13 @@ struct LongRopeScaling {
 
 using RopeScaling = std::variant<LinearScaling, Llama3Scaling, YarnScaling, LongRopeScaling>;
 
-/// The length up to which a document is turned by other frequencies than beyond it; none where its length does not count.
+/// The document length beyond which other frequencies apply. Nothing if the length does not matter.
 inline std::optional<std::int64_t> old_context_of(const std::optional<RopeScaling>& scaling) {
   const auto* rope = scaling ? std::get_if<LongRopeScaling>(&*scaling) : nullptr;
   return rope ? std::optional(rope->original_max_position_embeddings) : std::nullopt;
 }
 
-/// Whether a document of `length` tokens is turned by the frequencies of long ones.
+/// Whether a document of `length` tokens uses the frequencies of long ones.
 inline bool is_beyond_old_context(const std::optional<RopeScaling>& scaling, std::int64_t length) {
   const std::optional<std::int64_t> old_context = old_context_of(scaling);
   return old_context && length > *old_context;

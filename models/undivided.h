@@ -1,5 +1,5 @@
 #pragma once
-// Computations that are not divided over a rank's threads, where their number would show in the last bits.
+// Computations that run on one of a rank's threads, because the number of threads would change the last bits.
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
@@ -10,13 +10,14 @@
 #include <cstdint>
 #include <optional>
 
-/// Of the MKL in LibTorch, where it has one: how many threads the calling one may take, 0: as all. Returns what it was.
+/// MKL in LibTorch, if it has one: limits the threads that the calling one may use, 0: as all. Returns the previous
+/// limit.
 extern "C" [[gnu::weak]] int MKL_Set_Num_Threads_Local(int threads);
 
 namespace zero {
 
-/// While it lives, the calling thread divides nothing over others. MKL is told by its own name: on processors of Intel the
-/// number of threads that it might take decides in which order it adds, also where it takes one alone.
+/// While it lives, the calling thread runs everything alone. MKL has a limit of its own: on Intel processors the number
+/// of threads that it might use decides its order of additions, even if it uses only one.
 class OneThread {
  public:
   OneThread() { set(1); }
@@ -38,9 +39,9 @@ class OneThread {
   int mkl_before_ = MKL_Set_Num_Threads_Local ? MKL_Set_Num_Threads_Local(1) : 0;
 };
 
-/// OneThread where LibTorch is asked for deterministic algorithms. Its own loops give other bits with other numbers of
-/// threads: sums in their order, functions such as exp where a thread's part ends, which is computed in another way than
-/// what lies before. Whoever trains through them has one; sums and products of two numbers need none.
+/// OneThread if LibTorch is asked for deterministic algorithms. LibTorch's own loops give other bits with other numbers
+/// of threads. Sums change their order, and functions such as exp compute the end of a thread's part differently.
+/// Training code that uses them needs one. Sums and products of two numbers need none.
 class Undivided {
  public:
   Undivided() {
@@ -51,9 +52,9 @@ class Undivided {
   std::optional<OneThread> alone_;
 };
 
-/// f() where LibTorch is asked for deterministic algorithms, on the caller's thread, with nothing in it divided over others,
-/// products of libraries neither: the caller's team has nothing else to do. Else f(). Not for decompositions, which in MKL
-/// wait for the rest of a team for ever.
+/// If LibTorch is asked for deterministic algorithms, runs f() entirely on the caller's thread, including products of
+/// libraries: the caller's team has nothing else to do. Else runs f(). Not for decompositions, which in MKL would wait
+/// forever for the rest of a team.
 template <class F>
 void undivided(F&& f) {
   if (!at::globalContext().deterministicAlgorithms()) return f();

@@ -1,8 +1,8 @@
 #pragma once
-// Unit: one link of the chain that a model is (embedding, decoder blocks, head). LibTorch only: a unit knows nothing of
-// ranks, shards or stages, and the engine nothing of what a unit computes.
+// Unit: one link of a model's chain (embedding, decoder blocks, head). LibTorch only: a unit knows nothing of ranks,
+// shards or stages, and the engine nothing of a unit's computation.
 //
-// At stage 3 the memory of its parameters is there between the unit's unshard and reshard alone.
+// At stage 3 the memory of its parameters exists only between the unit's unshard and reshard.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace zero {
 
 /// A low-rank adapter on rows [begin, begin + rows) of one of the unit's parameters. Its tensors are parameters of the
-/// unit too, by index; magnitude is -1 where there is none.
+/// unit too, by index; magnitude is -1 if there is none.
 struct Adapter {
   int parameter = 0;
   std::int64_t begin = 0;
@@ -24,41 +24,40 @@ struct Adapter {
   std::uint64_t seed = 0;  // of this module
 };
 
-/// What a batch on Meta stands for. It has sizes and no numbers, where those would decide what a pass holds.
+/// The meaning of a batch on Meta, which has sizes and no data, for decisions that depend on data.
 struct MetaBatch {
-  at::DeviceType device = at::kCPU;  // whose operations are meant
+  at::DeviceType device = at::kCPU;  // the device whose operations are meant
   bool ignores_targets = false;      // some targets are not trained
 };
 
 /// The input of one micro-batch. B sequences of T tokens.
 struct Batch {
-  at::Tensor ids;      // [B, T] int64
-  at::Tensor targets;  // [B, T] int64; ignored_target where nothing is trained. Undefined when only logits are wanted.
+  at::Tensor ids;        // [B, T] int64
+  at::Tensor targets;    // [B, T] int64; ignored_target if nothing is trained. Undefined if only logits are wanted.
   at::Tensor positions;  // [B, T] int64 position of each token in its document; undefined: 0..T-1
   at::Tensor documents;  // [B, T] int32 document number inside the row, below T, -1 for padding; attention stays
                          // inside a document. Undefined: each row is one document, and ends at its highest position.
-  // What attention on a GPU needs of the documents, made once for all layers (models/nn/device_batch.h); else
-  // undefined.
+  // Forms of the documents for attention on a GPU, made once for all layers (models/nn/device_batch.h); else undefined.
   at::Tensor spans = {};  // [spans + 1] int32: first token of each document among the B T tokens of all rows, and B T
   std::int64_t longest_span = 0;
-  at::Tensor bias = {};  // [B, 1, T, T]: 0 where a token attends, else -inf
+  at::Tensor bias = {};  // [B, 1, T, T]: 0 if a token attends, else -inf
   MetaBatch meta = {};
 };
 inline constexpr std::int64_t ignored_target = -100;
 
 class KvCache;
 
-/// What one pass through the chain carries beside the activations.
+/// The inputs of one pass through the chain in addition to the activations.
 struct ForwardContext {
   const Batch* batch = nullptr;
   KvCache* cache = nullptr;          // generation only
-  bool training = false;             // dropout is drawn
+  bool training = false;             // draw dropout
   std::uint64_t seed = 0;            // (run's seed, step) mixed: each unit and sample derives its own draws from it
   std::int64_t first_sample = 0;     // global number of the batch's first sequence
   bool recompute_attention = false;  // blocks keep nothing of their attention half, and run it again in backward
-  bool keep_inputs = false;          // what norms and activations give is kept for backward, not computed again
-  std::int64_t logits_bytes = 0;     // of one chunk of the head's tokens, at most; 0: what the device is best at
-  double gradient_scale = 1;         // what the gradient of the loss will be
+  bool keep_inputs = false;          // keep outputs of norms and activations for backward, instead of recomputing
+  std::int64_t logits_bytes = 0;     // of one chunk of the head's tokens, at most; 0: the device's default
+  double gradient_scale = 1;         // the expected gradient of the loss
 };
 
 class Unit : public ParameterUnit {
@@ -71,10 +70,11 @@ class Unit : public ParameterUnit {
   /// fp64).
   virtual at::Tensor forward(const at::Tensor& x, const ForwardContext& context) = 0;
 
-  /// Whether the backward pass reads the unit's own weights. A lookup does not: its weights then stay away in backward.
+  /// Whether the backward pass reads the unit's own weights. A lookup does not, so its weights stay resharded in
+  /// backward.
   virtual bool backward_reads_weights() const { return true; }
 
-  /// Gives up what is kept from pass to pass beside parameters (tables), so that the next pass makes it anew.
+  /// Drops tables that are kept from pass to pass, so that the next pass makes them again.
   virtual void drop_tables() {}
 
  protected:

@@ -1,5 +1,5 @@
 #pragma once
-// Weights in chunks of bounded size, for writers that never hold a tensor whole.
+// Reads weights in chunks of bounded size, for writers that never hold a tensor whole.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 namespace zero {
 
 struct ChunkOptions {
-  at::ScalarType type = at::kFloat;     // that the values will be stored in
-  std::int64_t rows_together = 1;       // every chunk but the last holds a multiple of so many rows
-  std::int64_t max_elements = 1 << 24;  // of a chunk, unless rows_together asks for more
+  at::ScalarType type = at::kFloat;     // in which the values will be stored
+  std::int64_t rows_together = 1;       // every chunk but the last holds a multiple of this many rows
+  std::int64_t max_elements = 1 << 24;  // of a chunk, unless rows_together needs more
 };
 
 /// Calls `take` with the tensor's values in order: fp32, contiguous, [rows, columns] (a vector is one row). The tensor
-/// is only valid during the call. InputError, naming the tensor, for a value that is not finite or that `type` cannot
-/// hold.
+/// is valid only during the call. Throws InputError, with the tensor's name, for a value that is not finite or that
+/// `type` cannot hold.
 void read_in_chunks(WeightSource& weights, const TensorSpec& tensor, const ChunkOptions& options,
                     const std::function<void(const at::Tensor&)>& take);
 

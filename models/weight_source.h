@@ -1,5 +1,5 @@
 #pragma once
-// WeightSource: where weights come from before training. Whoever holds a part of a tensor asks for just that part.
+// WeightSource: the source of weights before training. A holder of a part of a tensor requests only that part.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -16,25 +16,25 @@ class WeightSource {
  public:
   virtual ~WeightSource() = default;
 
-  /// InputError that names tensor and shapes when one of `tensors` is missing or has another shape. To be called once,
-  /// on every rank, before the first read.
+  /// Throws InputError with tensor and shapes if one of `tensors` is missing or has another shape. Call it once, on
+  /// every rank, before the first read.
   virtual void check(const std::vector<TensorSpec>& tensors) = 0;
 
-  /// Elements [begin, begin + count) of the flattened tensor into `out`, a contiguous CPU tensor of `count` elements of
-  /// a floating type, to which the values are rounded. The same values however a tensor is cut.
+  /// Reads elements [begin, begin + count) of the flattened tensor into `out`, a contiguous CPU tensor of `count`
+  /// elements. Values are rounded to its floating type. They do not depend on the cut of a tensor.
   virtual void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) = 0;
 
-  /// The same in a type of ggml into `out`, contiguous bytes of the CPU [ggml_bytes]; of whole blocks. What is held in
-  /// this type comes as it is, anything else is rounded from fp32.
+  /// Reads whole blocks in a ggml type into `out`, contiguous CPU bytes [ggml_bytes]. A tensor that is stored in this
+  /// type is copied, any other is rounded from fp32.
   virtual void read_as(const TensorSpec& tensor, GgmlType type, std::int64_t begin, std::int64_t count,
                        const at::Tensor& out);
 
-  /// InputError where values differ that are one in the model: those of a head that is stored beside the embedding that
-  /// it is tied to. It reads them: to be called once, on one rank, after check().
+  /// Throws InputError if two stored values that the model ties differ: a head and its embedding. It reads them: call
+  /// it once, on one rank, after check().
   virtual void check_values() {}
 };
 
-/// All tensors of the model as the outside world knows them, in the order of its units; a tied one once.
+/// All tensors of the model as files name them, in the order of its units. A tied one appears once.
 std::vector<TensorSpec> tensors_of(const Model& model);
 
 /// Fills parameters that are held whole (hold_parameters), after check(). For inference and tests.

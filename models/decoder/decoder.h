@@ -1,12 +1,12 @@
 #pragma once
-// A causal decoder as a chain of units: embedding, blocks, head. Which norms, projections and positions it has is told by
-// its ModelConfig, what they are called by its family.
+// A causal decoder as a chain of units: embedding, blocks, head. Its ModelConfig selects norms, projections and
+// positions, and its family names them.
 #include "models/decoder/decoder_names.h"
 #include "models/model.h"
 
 namespace zero {
 
-/// Builds the chain; allocates no weights. Gradient flow and dtype are decided by whoever holds the parameters.
+/// Builds the chain and allocates no weights. The owner of the parameters decides gradient flow and dtype.
 Model make_decoder(const ModelConfig& config, const DecoderNames& names);
 
 /// The head's other output: logits [B, T, vocabulary] of the last unit's input x [B, T, hidden], in fp32 (fp64 in

@@ -1,6 +1,5 @@
 #pragma once
-// DecoderBlock: attention and an MLP, each with what its family puts before and behind it, added to the stream of
-// activations.
+// DecoderBlock: attention and an MLP, each with its family's norms around it, added to the residual stream.
 #include <memory>
 
 #include "models/decoder/decoder_parameters.h"
@@ -11,7 +10,7 @@ namespace zero {
 
 class DecoderBlock : public Unit {
  public:
-  /// `rotary`: the table of the layer's kind, one for all blocks of the kind.
+  /// `rotary`: the table for the layer's rope kind, shared by all blocks of that kind.
   DecoderBlock(const ModelConfig& config, const DecoderNames& names, std::int64_t layer,
                std::shared_ptr<Rotary> rotary);
 
@@ -22,12 +21,12 @@ class DecoderBlock : public Unit {
   struct Projection {
     int weight = -1, bias = -1;
   };
-  struct Half {  // of the block: norm, product, what is between, product, norm
+  struct Half {  // of the block: norm, product, the part between, product, norm
     DecoderNorm before, after;
     Projection input, output;
   };
 
-  /// Declares modules of `out` rows each that read `in` numbers, as one parameter.
+  /// Declares modules of `out` rows each, with `in` inputs, as one parameter.
   Projection add_projection(const std::vector<std::string>& modules, const std::vector<std::int64_t>& out,
                             std::int64_t in, bool bias, const ModelConfig& config, const DecoderNames& names);
   int add_head_norm(const std::string& module, std::int64_t heads, const ModelConfig& config);
@@ -36,7 +35,7 @@ class DecoderBlock : public Unit {
   at::Tensor attend(const at::Tensor& x, const ForwardContext& context) const;
   at::Tensor attention_heads(at::Tensor qkv, const ForwardContext& context) const;
   std::vector<at::Tensor> attention_leaves() const;
-  /// The end of a half: the product, and x added to it or to its norm.
+  /// The end of a half: the product, added to x or to its norm.
   at::Tensor add_output(const LinearInput& input, const Half& half, const at::Tensor& x,
                         const ForwardContext& context) const;
   at::Tensor project(const LinearInput& input, const Projection& projection, const at::Tensor& residual,

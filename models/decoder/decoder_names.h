@@ -1,15 +1,15 @@
 #pragma once
-// DecoderNames: what a family calls the parts of a decoder, and how the projections are cut. An empty name: there is no
-// such part. No LibTorch.
+// DecoderNames: a family's names for the parts of a decoder, and the cut of its projections. An empty name means that
+// the part is absent. No LibTorch.
 #include <string>
 #include <vector>
 
 namespace zero {
 
-/// Modules; a weight is "MODULE.weight". Those of a block stand behind "LAYERS.N.". What is preset is Llama's.
+/// Names of modules. A weight is "MODULE.weight". Modules of a block follow "LAYERS.N.". The defaults are Llama's.
 struct DecoderNames {
   std::string embedding = "model.embed_tokens";
-  std::string positions;  // where they are learned
+  std::string positions;  // learned positions
   std::string layers = "model.layers";
   std::string final_norm = "model.norm";
   std::string head = "lm_head";

@@ -12,20 +12,20 @@ namespace zero {
 Parameter matrix_parameter(std::vector<TensorSpec> parts, const ModelConfig& config);
 Parameter bias_parameter(std::vector<TensorSpec> parts);
 
-/// A norm of the configuration's kind over rows of the model's width, as parameters of a unit by index.
+/// A norm of the configuration's kind over rows of the model's width. It refers to parameters of a unit by index.
 class DecoderNorm {
  public:
   /// No norm.
   DecoderNorm() = default;
-  /// Declares the weight, and the bias of a layer norm. No norm where the module has no name.
+  /// Declares the weight, and the bias of a layer norm. Without a module name there is no norm.
   DecoderNorm(std::vector<Parameter>& parameters, const std::string& module, const ModelConfig& config);
 
   bool exists() const { return weight_ >= 0; }
-  /// The norm's weight as it multiplies.
+  /// The norm's weight as the multiplier.
   at::Tensor weight(const std::vector<Parameter>& parameters) const;
-  /// x under the norm; x itself where there is none.
+  /// The norm of x, or x itself without a norm.
   at::Tensor apply(const std::vector<Parameter>& parameters, const at::Tensor& x) const;
-  /// The same as the input of a product, in which an RMSNorm is contained.
+  /// The same as the input of a product, which contains an RMSNorm.
   LinearInput input(const std::vector<Parameter>& parameters, const at::Tensor& x) const;
   /// Appends the indices of its parameters.
   void list(std::vector<int>& indices) const;
@@ -36,7 +36,7 @@ class DecoderNorm {
   double eps_ = 0;
 };
 
-/// The weight that an RMSNorm multiplies with, of one that is stored: itself, or 1 more (in fp32, for narrow types too).
+/// The multiplier of an RMSNorm for a stored weight: the weight itself, or 1 more (in fp32, for narrow types too).
 at::Tensor rms_weight(const at::Tensor& stored, NormKind kind);
 
 }  // namespace zero

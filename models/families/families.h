@@ -1,5 +1,5 @@
 #pragma once
-// The families of models that can be built, by the model_type of their config.json.
+// The supported model families, by the model_type of their config.json.
 #include <string>
 #include <vector>
 
@@ -10,10 +10,10 @@ namespace zero {
 
 const std::vector<const Family*>& model_families();
 
-/// The family of a model_type. InputError that lists the families for an unknown one.
+/// The family of a model_type. For an unknown one, throws InputError that lists the families.
 const Family& family_of(const std::string& model_type);
 
-/// The chain of the configuration's family; allocates no weights.
+/// The chain of the configuration's family. Allocates no weights.
 Model make_model(const ModelConfig& config);
 
 }  // namespace zero

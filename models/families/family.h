@@ -1,7 +1,7 @@
 #pragma once
-// Family: a description of one kind of decoder: which fields its config.json has, and what its parts are called. A family
-// is a file of this folder with one function that gives its description; families.cpp declares and lists these functions,
-// so that a new one compiles two sources.
+// Family: a description of one kind of decoder: the fields of its config.json and the names of its parts. A family is a
+// file of this folder with one function that returns its description. families.cpp declares and lists these functions,
+// so a new one compiles two sources.
 #include <string>
 
 #include "models/decoder/decoder_names.h"
@@ -15,11 +15,11 @@ class ConfigFields;
 struct Family {
   std::string model_type;    // of config.json
   std::string architecture;  // the class of transformers
-  /// Reads a config.json into the numbers and kinds of a decoder. InputError for what is not done. Fields that it does
-  /// not ask for are looked at by ConfigFields::refuse_the_rest().
+  /// Reads a config.json into the numbers and kinds of a decoder. Throws InputError for unsupported values.
+  /// ConfigFields::refuse_the_rest() checks fields that it does not request.
   void (*read)(ConfigFields& fields, ModelConfig& config);
   DecoderNames names = {};
-  GgufArchitecture gguf = {};  // its form in llama.cpp; without a name: not known here
+  GgufArchitecture gguf = {};  // its form in llama.cpp; without a name: unknown here
 };
 
 /// The family of the presets.

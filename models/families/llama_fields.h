@@ -1,12 +1,12 @@
 #pragma once
-// The config.json of a Llama, written from its numbers.
+// Writes the config.json of a Llama from its numbers.
 #include <nlohmann/json.hpp>
 
 #include "models/model_config.h"
 
 namespace zero {
 
-/// Adds the fields by which read_decoder() finds the same numbers again.
+/// Adds the fields from which read_decoder() reads the same numbers.
 void add_llama_fields(nlohmann::ordered_json& file, const ModelConfig& config);
 
 }  // namespace zero

@@ -1,6 +1,6 @@
 #pragma once
-// ChatHistory: a conversation under way, and the prompt that asks a model for its next answer. When the context is full
-// the oldest turns are left out, never the system message. No LibTorch.
+// ChatHistory: a running conversation, and the prompt for the model's next answer. When the context is full it drops
+// the oldest turns, never the system message. No LibTorch.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,18 +14,19 @@ namespace zero {
 
 class ChatHistory {
  public:
-  /// `context` is the model's, in tokens; `answer` of them are kept free for the next answer. `system` empty: no system
-  /// message. Keeps references. InputError when the template's end of turn is no special token of the tokenizer.
+  /// `context` is the model's, in tokens; `answer` of them are reserved for the next answer. An empty `system` means no
+  /// system message. Keeps references. Throws InputError if the template's end of turn is not a special token of the
+  /// tokenizer.
   ChatHistory(const ChatTemplate& chat_template, const ChatTokenizer& tokenizer, std::int64_t context,
               std::int64_t answer);
 
   void set_system(const std::string& content);
-  /// Tools and variables for the template.
+  /// Sets tools and variables for the template.
   void set_context(ChatContext context) { beside_ = std::move(context); }
 
-  /// Adds what the user says, or a tool (`role`), and gives the ids of the prompt, as transformers' apply_chat_template with
-  /// add_generation_prompt. Older turns go until it fits. InputError when the message alone does not fit: then it is
-  /// as if it had not been said, and when the template does not allow it.
+  /// Adds a message of the user, or of a tool (`role`), and returns the ids of the prompt, as transformers'
+  /// apply_chat_template with add_generation_prompt. Drops older turns until it fits. Throws InputError if the message
+  /// alone does not fit, and then forgets it. Also throws if the template rejects it.
   std::vector<std::int32_t> ask(const std::string& content, const std::string& role = "user");
 
   /// Adds the answer to the last question.

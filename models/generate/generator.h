@@ -1,5 +1,6 @@
 #pragma once
-// Generator: text continued token by token by a model whose parameters are held whole, with a cache of keys and values.
+// Generator: continues text token by token, with a model whose parameters are held whole and a cache of keys and
+// values.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -25,17 +26,17 @@ class Generator {
   /// Called for every new token as soon as it is known.
   using OnToken = std::function<void(std::int64_t row, std::int32_t id)>;
 
-  /// `model` must outlive the generator; hold_parameters() was called and the parameters filled.
+  /// `model` must outlive the generator. Call hold_parameters() and fill the parameters before.
   explicit Generator(Model& model) : model_(model) {}
 
-  /// The new tokens of every prompt, without the prompt. Rows end at a stop id, after max_new_tokens or where the
-  /// context is full. Rows do not influence one another. InputError for an empty prompt, an id outside the vocabulary
-  /// or a prompt that leaves no room in the context. With one prompt, what it has in common with the tokens of the call
-  /// before is not computed again.
+  /// The new tokens of every prompt, without the prompt. Rows end at a stop id, after max_new_tokens or when the
+  /// context is full. Rows do not influence one another. Throws InputError for an empty prompt, an id outside the
+  /// vocabulary or a prompt that leaves no room in the context. With one prompt, its common prefix with the tokens of
+  /// the previous call is not computed again.
   std::vector<Ids> generate(const std::vector<Ids>& prompts, const GenerateOptions& options,
                             const OnToken& on_token = {});
 
-  /// [1, T, vocabulary] in fp32, of all T ids at once.
+  /// [1, T, vocabulary] in fp32, for all T ids at once.
   at::Tensor logits(const Ids& ids);
 
  private:

@@ -15,15 +15,15 @@ struct SamplingOptions {
   std::uint64_t seed = 0;
 };
 
-/// InputError that names the option and its range.
+/// Throws InputError that names the option and its range.
 void validate(const SamplingOptions& options);
 
 class Sampler {
  public:
-  /// `row` tells sequences of one batch apart: each has draws of its own, whatever else is in the batch.
+  /// `row` distinguishes sequences of one batch. Each has its own draws, whatever else is in the batch.
   Sampler(const SamplingOptions& options, std::int64_t row) : options_(options), row_(row) {}
 
-  /// `history`: the prompt and all tokens since. Of equal logits the lowest id is taken.
+  /// `history`: the prompt and all tokens since. Among equal logits the lowest id wins.
   std::int32_t next(std::span<const float> logits, std::span<const std::int32_t> history);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Weight sources of models with LoRA adapters: trained before, fresh, or merged into their base.
+// Weight sources of models with LoRA adapters: trained, fresh, or merged into their base.
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,13 +22,13 @@ class AdaptedWeights : public WeightSource {
                const at::Tensor& out) override;
 
  private:
-  std::string stored_name(const TensorSpec& tensor) const;  // in the adapter's file; empty when the base has it
+  std::string stored_name(const TensorSpec& tensor) const;  // in the adapter's file; empty: in the base
   std::shared_ptr<WeightSource> base_;
   std::shared_ptr<const AdapterContents> adapter_;
 };
 
-/// The weights of a freshly adapted model: new adapters drawn from a seed over a base from elsewhere. With DoRA the
-/// magnitudes start as the lengths of the base's rows.
+/// The weights of a freshly adapted model: new adapters, drawn from a seed, over a base. With DoRA the magnitudes start
+/// as the lengths of the base's rows.
 class FreshAdapter : public WeightSource {
  public:
   FreshAdapter(std::shared_ptr<WeightSource> base, std::shared_ptr<WeightSource> drawn)
@@ -46,7 +46,7 @@ class FreshAdapter : public WeightSource {
   std::vector<TensorSpec> base_tensors_;
 };
 
-/// The base's weights with the adapter merged in: W + scale B A, or magnitude / |W + scale B A| times it, in fp32.
+/// The base's weights with the adapter merged in, in fp32: W + scale B A, or magnitude / |W + scale B A| times it.
 class MergedWeights : public WeightSource {
  public:
   MergedWeights(std::shared_ptr<WeightSource> base, std::shared_ptr<const AdapterContents> adapter)

@@ -1,6 +1,6 @@
 #pragma once
-// AdapterContents: the tensors of an adapter's file over a model, compared both ways with what adapter_config.json
-// promises. Training, merging and GGUF export all read an adapter through it.
+// AdapterContents: the tensors of an adapter's file over a model, compared in both directions with adapter_config.json.
+// Training, merging and GGUF export all read an adapter through it.
 #include <map>
 #include <memory>
 #include <string>
@@ -14,22 +14,22 @@ namespace zero {
 
 class AdapterContents {
  public:
-  /// The file's tensors for one tensor of the model, by their names in the file. An empty name: the file has none.
+  /// The file's tensors for one tensor of the model, by their names in the file. An empty name means none.
   struct Place {
     std::string whole;            // replaces the base's tensor
     std::string a, b, magnitude;  // the adapter of a projection: [r, in], [out, r], [out] with DoRA
   };
 
-  /// `model` may hold adapters already. Reads no values. InputError names the first tensor that is missing, that has
-  /// another shape or type, or that adapter_config.json does not promise.
+  /// `model` may hold adapters already. Reads no values. Throws InputError that names the first tensor that is missing,
+  /// that has another shape or type, or that adapter_config.json does not promise.
   ///
-  /// Whole tensors of the model that modules_to_save does not name (embeddings, heads, norms) are accepted: PEFT
-  /// writes them with save_embedding_layers, and loads them in the place of the base's. See beside().
+  /// Whole tensors of the model that modules_to_save does not name (embeddings, heads, norms) are accepted. PEFT writes
+  /// them with save_embedding_layers, and loads them instead of the base's. See beside().
   AdapterContents(std::shared_ptr<const PeftDirectory> directory, const Model& model);
 
   const std::string& folder() const { return directory_->folder(); }
   const SafetensorsFile& file() const { return directory_->weights(); }
-  /// Those of adapter_config.json as the model takes them (stored_options).
+  /// The options of adapter_config.json, resolved for the model (stored_options).
   const LoraOptions& options() const { return options_; }
   /// `tensor` is one of the model without adapters.
   const Place& place(const TensorSpec& tensor) const;
@@ -39,8 +39,8 @@ class AdapterContents {
   /// The file's whole tensors that modules_to_save does not name. They stay frozen in training, and belong to every
   /// adapter that is trained from this one.
   const std::vector<StoredTensor>& beside() const { return beside_; }
-  /// InputError where the file holds an embedding and a head that differ, and the model ties them. Reads both: call it
-  /// once, on one rank.
+  /// Throws InputError if the file holds an embedding and a head that differ, and the model ties them. Reads both: call
+  /// it once, on one rank.
   void check_values() const;
 
  private:
@@ -56,7 +56,7 @@ class AdapterContents {
   bool holds_tied_pair_ = false;
 };
 
-/// The adapter of a folder over the model.
+/// Opens the adapter of a folder over the model.
 std::shared_ptr<const AdapterContents> open_adapter(const std::string& folder, const Model& model);
 
 }  // namespace zero

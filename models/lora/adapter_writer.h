@@ -1,5 +1,5 @@
 #pragma once
-// AdapterWriter: a trained adapter as PEFT lays it out: adapter_config.json, adapter_model.safetensors, tokenizer
+// AdapterWriter: writes a trained adapter in PEFT's layout: adapter_config.json, adapter_model.safetensors, tokenizer
 // files.
 #include <memory>
 #include <string>
@@ -14,16 +14,16 @@
 
 namespace zero {
 
-/// One adapter's files, from its tensors in the order of `tensors`.
+/// Writes one adapter's files, from its tensors in the order of `tensors`.
 class AdapterWriter {
  public:
-  /// `family`: the model's. `options`: what add_lora() gave. `pissa`: of an adapter that started by PiSSA, or null; it is
-  /// written as a plain one of twice the rank over the original base. `start`: the adapter that training began from, or
-  /// null; its tensors beside() are written again. They must outlive this.
+  /// `family` is the model's, and `options` the result of add_lora(). `pissa` is set for an adapter that started by
+  /// PiSSA, else null. It is written as a plain one of twice the rank over the original base. `start` is the adapter
+  /// that training began from, or null; its tensors beside() are written again. All must outlive this.
   AdapterWriter(const std::string& folder, const std::vector<TensorSpec>& tensors, const Family& family,
                 const LoraOptions& options, PissaWeights* pissa, const AdapterContents* start);
   void append(const TensorSpec& tensor, const at::Tensor& value);
-  /// `base` is named in adapter_config.json; the tokenizer files lie beside it.
+  /// adapter_config.json names `base`. The tokenizer files go into the same folder.
   void finish(const std::string& base, const TokenizerSource& tokenizer);
 
  private:

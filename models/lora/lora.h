@@ -1,5 +1,5 @@
 #pragma once
-// LoRA on a decoder, with PEFT's names, rules and arithmetic: which modules get adapters, and what is trained then.
+// LoRA on a decoder, with PEFT's names, rules and arithmetic: the adapted modules and the trained parameters.
 #include <cstdint>
 #include <set>
 #include <string>
@@ -16,41 +16,41 @@ struct LoraOptions {
   double alpha = 8;
   double dropout = 0;
   std::vector<std::string> target_modules = {"q_proj", "v_proj"};  // or {"all-linear"}: every projection of the blocks
-  // Ends of names of modules that are trained whole and saved with the adapter, by PEFT's rule: "norm" is all norms of
-  // the blocks too, "model.norm" the last one. Projections of blocks are none.
+  // Ends of names of modules that are trained whole and saved with the adapter, by PEFT's rule: "norm" covers all norms
+  // of the blocks too, "model.norm" only the last one. Projections of blocks are excluded.
   std::vector<std::string> modules_to_save;
   bool ensure_weight_tying = false;  // a saved embedding is the head as well
   bool use_rslora = false;
   bool use_dora = false;
   LoraInit init = LoraInit::kaiming;
-  double loraplus_lr_ratio = 1;  // of the B matrices' learning rate to the A matrices'
+  double loraplus_lr_ratio = 1;  // learning rate of the B matrices over that of the A matrices
   std::uint64_t seed = 0;        // of dropout
   bool fan_in_fan_out = false;   // the adapted weights are stored [in, out]
 
-  /// What B A is multiplied by: alpha / r, or alpha / sqrt(r) with rsLoRA.
+  /// The factor of B A: alpha / r, or alpha / sqrt(r) with rsLoRA.
   double scale() const;
 };
 
 /// Freezes the model and adds adapters to the blocks' projections that target_modules name (a module's whole name, or
-/// its end behind a dot). Before anybody holds parameters. InputError when a name matches nothing, with the names that
-/// exist; its message begins with the key ("lora.target_modules: "). Gives the options with what the model decides:
-/// target_modules expanded, fan_in_fan_out, ensure_weight_tying.
+/// its end after a dot). Call it before anybody holds parameters. Throws InputError if a name matches nothing, with the
+/// existing names; its message begins with the key ("lora.target_modules: "). Returns the options with the model's
+/// choices: target_modules expanded, fan_in_fan_out, ensure_weight_tying.
 LoraOptions add_lora(Model& model, const LoraOptions& options);
 
-/// The options of an adapter's folder as they are meant over `model`: a tied head is saved by its embedding's name.
-/// InputError where the adapter has an embedding of its own beside a head that the model ties to it.
+/// The options of an adapter's folder, resolved for `model`: a tied head is saved by its embedding's name. Throws
+/// InputError if the adapter has a separate embedding although the model ties its head to it.
 LoraOptions stored_options(const LoraOptions& stored, const ModelConfig& model, const std::string& folder);
 
-/// target_modules as a sorted list of plain module names ("q_proj"), "all-linear" expanded to those of the family.
+/// target_modules as a sorted list of plain module names ("q_proj"). "all-linear" expands to those of the family.
 std::vector<std::string> expand_targets(const std::vector<std::string>& targets,
                                         const std::string& model_type = "llama");
 
-/// Whole names of the projections that target_modules name in a model without adapters; `unmatched`, where given, gets the
-/// targets that name none.
+/// Whole names of the projections that target_modules name in a model without adapters. `unmatched`, if given, receives
+/// the targets that name none.
 std::set<std::string> targeted_projections(const Model& model, const std::vector<std::string>& targets,
                                            std::set<std::string>* unmatched = nullptr);
 
-/// Names in an adapter file: "base_model.model." in front of the module's name.
+/// The prefix of module names in an adapter file.
 inline constexpr const char* peft_prefix = "base_model.model.";
 
 /// "trainable params: 1,126,400 || all params: 1,101,174,784 || trainable%: 0.1023", as PEFT prints it.

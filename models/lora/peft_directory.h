@@ -1,6 +1,5 @@
 #pragma once
-// A LoRA adapter as PEFT lays it out: adapter_config.json and adapter_model.safetensors (fp32, metadata {"format":
-// "pt"}).
+// A LoRA adapter in PEFT's layout: adapter_config.json and adapter_model.safetensors (fp32, metadata {"format": "pt"}).
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,10 +12,10 @@ namespace zero {
 
 class PeftDirectory {
  public:
-  /// InputError when a file is missing or broken, or asks for what is not done here (bias, rank_pattern,
-  /// layers_to_transform, another peft_type, DoRA with dropout, ...). Keys are read by a list of those known: one that
-  /// is not on it must be "off" (null, false, empty). A start that changed the base's weights (pissa, olora, loftq,
-  /// corda, lora_ga) is refused.
+  /// Throws InputError if a file is missing or broken, or asks for unsupported features (bias, rank_pattern,
+  /// layers_to_transform, another peft_type, DoRA with dropout, ...). A list names the known keys. A key outside the
+  /// list must be "off" (null, false, empty). A start that changed the base's weights (pissa, olora, loftq, corda,
+  /// lora_ga) is refused.
   explicit PeftDirectory(const std::string& folder);
 
   const std::string& folder() const { return folder_; }
@@ -29,7 +28,7 @@ class PeftDirectory {
   std::shared_ptr<SafetensorsFile> weights_;
 };
 
-/// Writes adapter_config.json; `base` is the base model's path, as PEFT's base_model_name_or_path.
+/// Writes adapter_config.json. `base` is the base model's path, for PEFT's base_model_name_or_path.
 void write_adapter_config(const std::string& folder, const LoraOptions& options, const std::string& base);
 
 }  // namespace zero

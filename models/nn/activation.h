@@ -1,6 +1,7 @@
 #pragma once
-// What stands between the two halves of an MLP: a function of every number, or of one half of a row's numbers, which then
-// multiplies the other (GLU variants, Shazeer 2020). Computed in fp32 (fp64 in fp64) and rounded once.
+// The activation between the two products of an MLP. It is a function of every number, or of one half of a row's
+// numbers, which then multiplies the other (GLU variants, Shazeer 2020). Computed in fp32 (fp64 in fp64) and rounded
+// once.
 #include <ATen/core/Tensor.h>
 
 #include "models/model_config.h"
@@ -12,7 +13,7 @@ struct ActivationKind {
   bool gated = false;
 };
 
-/// x [rows, inner], or [rows, 2 inner] with the gate first where it is gated: [rows, inner]. Without autograd.
+/// x [rows, inner], or [rows, 2 inner] with the gate first if it is gated. Returns [rows, inner]. Without autograd.
 at::Tensor activate(const at::Tensor& x, const ActivationKind& kind);
 
 /// The gradient of x for dy [rows, inner].

@@ -1,8 +1,8 @@
 #pragma once
-// Linear: the one function through which every matrix product with a block's weights goes. What comes before the
-// product (a norm, SwiGLU) and after it (adding the residual) belongs to it, so that only the input of the whole is
-// saved for the backward pass and what lies between is computed again: it costs one pass over memory, and saves an
-// activation. Where there is memory, what lies between can be kept.
+// Linear: every matrix product with a block's weights goes through this one function. It includes the operation before
+// the product (a norm, SwiGLU) and after it (the residual). Only the input of the whole is saved for the backward pass,
+// which recomputes the intermediate values. That costs one pass over memory and saves an activation. If there is
+// memory, they can be kept.
 #include <ATen/core/Tensor.h>
 
 #include <vector>
@@ -12,7 +12,7 @@
 
 namespace zero {
 
-/// What is multiplied: x itself, its RMSNorm, SwiGLU of x = [gate, up], or what another activation makes of x.
+/// The left factor: x itself, its RMSNorm, SwiGLU of x = [gate, up], or another activation of x.
 struct LinearInput {
   enum class Kind : int { plain, rms_norm, swiglu, activated };
 
@@ -27,21 +27,21 @@ struct LinearInput {
   }
 
   Kind kind = Kind::plain;
-  at::Tensor x;            // [B, T, in], or [B, T, 2 in] where it is gated
+  at::Tensor x;            // [B, T, in], or [B, T, 2 in] if gated
   at::Tensor norm_weight;  // [in], for rms_norm
   double eps = 0;
   ActivationKind activation = {};  // for activated
-  bool keep = false;               // what is multiplied stays for the backward pass, where that will need it
+  bool keep = false;               // keep the left factor for the backward pass, if that will need it
 };
 
-/// input W^T (+ what the adapters add) (+ bias) (+ residual): [B, T, out] for weight [out, in], bias [out]. Gradients are
-/// computed only for tensors that require them: a frozen weight costs none. The weight's is written to its GradientPlace
-/// where one is open.
+/// input W^T (+ the adapters' part) (+ bias) (+ residual): [B, T, out] for weight [out, in], bias [out]. Only tensors
+/// that require gradients get them: a frozen weight costs none. The weight's gradient is written to its GradientPlace
+/// if one is open.
 at::Tensor linear(const LinearInput& input, const at::Tensor& weight, const at::Tensor& residual = {},
                   const std::vector<LowRank>& adapters = {}, const at::Tensor& bias = {});
 
-/// The same of a norm's input that is also added further on, a residual: x once more, for that use. The gradient that it
-/// brings joins the norm's in one pass. Of other inputs x is the input's own.
+/// The same for a norm's input x that also serves later as a residual. It returns x again for that use, whose gradient
+/// joins the norm's in one pass. For other kinds of input x is returned as it is.
 struct LinearBeside {
   at::Tensor y, x;
 };

@@ -1,19 +1,19 @@
 #pragma once
-// Which library multiplies fp32 matrices on the CPU. LibTorch asks MKL unless it is told that reduced precision will
-// do; then it asks oneDNN, which is faster on CPUs that are not Intel's, and on those without matrix units computes in
-// fp32 all the same.
+// The library for fp32 matrix products on the CPU. By default LibTorch uses MKL. If reduced precision is allowed it
+// uses oneDNN, which is faster on CPUs that are not Intel's, and on those without matrix units still computes in fp32.
 #include <string>
 
 namespace zero {
 
-/// On processors that are not Intel's, measures the error of the other path and takes it, for the CPU alone, where it
-/// is that of fp32. The choice depends on the processor and never on a timing, or a run would not repeat bit for bit.
-/// Gives one sentence for the log. Changes a setting of the whole process: call it once, at the start, before other
-/// threads compute.
+/// On processors that are not Intel's, measures the error of the second path and selects it, for the CPU alone, if that
+/// is fp32's. The choice depends on the processor and never on a timing, so that a run repeats bit for bit. Returns one
+/// sentence for the log. It changes a setting of the whole process: call it once, at the start, before other threads
+/// compute.
 std::string choose_fast_matmul();
 
-/// Products of matrices have the same bits for any number of threads, from now on (models/ops/matrix_product.h), and
-/// operations without a deterministic kernel are errors: LibTorch's setting of deterministic algorithms. At the start, too.
+/// From now on matrix products have the same bits for any number of threads (models/ops/matrix_product.h), and
+/// operations without a deterministic kernel are errors. This is LibTorch's setting of deterministic algorithms. Call
+/// it at the start, too.
 void choose_deterministic_products();
 
 }  // namespace zero

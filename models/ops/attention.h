@@ -1,7 +1,7 @@
 #pragma once
-// Causal attention with grouped keys and values (Ainslie et al. 2023), softmax in fp32 (fp64 in fp64). A
-// token attends to itself and to earlier tokens of its own document, with a window (Beltagy et al. 2020) to the nearest
-// of them alone; padding attends to itself.
+// Causal attention with grouped keys and values (Ainslie et al. 2023), softmax in fp32 (fp64 in fp64). A token attends
+// to itself and to earlier tokens of its own document. With a window (Beltagy et al. 2020) it attends only to the
+// nearest of them. Padding attends to itself.
 #include <ATen/core/Tensor.h>
 
 #include "models/ops/rotary.h"
@@ -13,21 +13,22 @@ struct AttentionShape {
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
-  std::int64_t window = 0;  // tokens that are seen, the own one among them; 0: all
+  std::int64_t window = 0;  // visible tokens, including the own one; 0: all
   double scale = 0;         // of scores; 0: 1 / sqrt(head_dim)
 
   std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
 };
 
-/// qkv [B, T, (heads + 2 kv_heads) head_dim], q first, before rotation: used up, its contents are undefined afterwards.
-/// Uses positions and documents of the batch, and what stands for these on a GPU. Gives [B, T, heads * head_dim].
+/// qkv [B, T, (heads + 2 kv_heads) head_dim], q first, before rotation. It is overwritten, and its contents are
+/// undefined afterwards. Uses positions and documents of the batch, or their forms for a GPU. Returns [B, T, heads *
+/// head_dim].
 at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch);
 
-/// Which tokens of its row each token attends to, [B, 1, T, T] bool, for documents [B, T]; undefined for undefined
-/// ones.
+/// The mask of each token's visible tokens in its row, [B, 1, T, T] bool, for documents [B, T]. Undefined for undefined
+/// documents.
 at::Tensor document_mask(const at::Tensor& documents);
 
-/// The same for a window in rows of `length` tokens, [1, 1, T, T] bool; undefined where the window holds all.
+/// The same for a window in rows of `length` tokens, [1, 1, T, T] bool. Undefined if the window holds all.
 at::Tensor window_mask(std::int64_t length, std::int64_t window, at::Device device);
 
 class KvCache;
@@ -38,7 +39,7 @@ struct CacheLayer {
   std::int64_t layer;
 };
 
-/// The same for tokens that follow those in the cache; no gradient.
+/// The same for tokens that follow those in the cache. No gradient.
 at::Tensor cached_attention(const at::Tensor& qkv, const AttentionShape& shape, Rotary& rotary, const Batch& batch,
                             const CacheLayer& place);
 

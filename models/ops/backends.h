@@ -1,6 +1,6 @@
 #pragma once
-// The operations as backends compute them, by the names that they have in operators.cpp, where these are registered.
-// What each computes stands at the function that users call. Those of a GPU are in cuda/.
+// The backends' implementations of the operations, by their names in operators.cpp, where they are registered. The
+// functions that users call define each computation. Those of a GPU are in cuda/.
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 
@@ -20,16 +20,16 @@ namespace zero {
 
 using TensorPair = std::tuple<at::Tensor, at::Tensor>;
 
-/// Error in a backward pass that is to be differentiated again: its kernels record nothing.
+/// Throws Error if a backward pass is differentiated again: its kernels record nothing.
 inline void refuse_second_derivative(const char* operation) {
   if (at::GradMode::is_enabled()) throw Error(std::string(operation) + " has no second derivative");
 }
 
-/// Of dropout_mask: a draw below the threshold zeroes its element; the others are multiplied by kept_scale.
+/// The threshold of dropout_mask: a draw below it zeroes its element. The others are multiplied by kept_scale.
 inline std::uint32_t dropout_threshold(double dropout) { return static_cast<std::uint32_t>(dropout * 4294967296.0); }
 inline float kept_scale(double dropout) { return static_cast<float>(1.0 / (1.0 - dropout)); }
 
-/// What an operation is called with, the same on every device. checks.h says what its arguments must be.
+/// The arguments of an operation, the same on every device. checks.h defines their rules.
 namespace signature {
 
 using rms_norm = TensorPair(const at::Tensor& x, const at::Tensor& weight, double eps);
@@ -65,7 +65,7 @@ using attention = at::Tensor(const at::Tensor& qkv, const AttentionShape& shape,
 
 }  // namespace signature
 
-/// By LibTorch's operations, for every type and device.
+/// Composed of LibTorch's operations, for every type and device.
 namespace composed {
 
 signature::rms_norm rms_norm;
@@ -87,16 +87,16 @@ signature::table_rows table_rows;
 signature::attention attention;
 
 struct AttendOptions {
-  bool causal = true;  // where there is no mask
+  bool causal = true;  // if there is no mask
   double scale = 0;    // as AttentionShape's
 };
-/// q [B, heads, T, head_dim], k and v alike, rotated, by LibTorch's attention: [B, T, heads * head_dim].
+/// LibTorch's attention of q [B, heads, T, head_dim], with k and v alike, rotated: [B, T, heads * head_dim].
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask,
                   const AttendOptions& options);
 
 }  // namespace composed
 
-/// By the kernels of kernels/, for the types that these take; the others are composed. The same serve Meta, where they
+/// The kernels of kernels/, for the types that they support; the others are composed. The same serve Meta, where they
 /// launch nothing.
 namespace cpu {
 
@@ -114,7 +114,7 @@ signature::attention attention;
 
 }  // namespace cpu
 
-/// What sizes alone do not tell.
+/// Sizes on Meta that shapes alone do not determine.
 namespace meta {
 
 signature::embedding_backward embedding_backward;
@@ -124,8 +124,8 @@ signature::attention attention;
 
 }  // namespace meta
 
-/// The operations under autograd, for the key Autograd. Where nothing requires a gradient an operation goes on to its
-/// backend: no graph, nothing saved.
+/// The operations under autograd, for the key Autograd. If nothing requires a gradient, an operation calls its backend:
+/// no graph, nothing saved.
 void register_gradients(torch::Library& library);
 
 /// An attention with the arguments of the operation.

@@ -1,8 +1,8 @@
 #pragma once
-// What the operators of the library `zero` may be called with. operators.cpp and cuda/device_operators.cpp put an
+// The rules for arguments of the operators of the library `zero`. operators.cpp and cuda/device_operators.cpp put an
 // operator's check before each of its kernels, which trust their arguments. A check throws Error with one sentence: the
-// operator, the argument, what it is, and what it must be. It looks at no number in a GPU's memory, for which the host
-// would wait.
+// operator, the argument, its value, and the rule. It reads no value in a GPU's memory, because the host would wait for
+// it.
 #include "models/ops/backends.h"
 
 namespace zero {
@@ -46,7 +46,7 @@ struct Checked<verify, kernel, Result (*)(Arguments...)> {
     return kernel(arguments...);
   }
 };
-/// A kernel behind the check of its arguments.
+/// A kernel after the check of its arguments.
 template <auto verify, auto kernel>
 inline constexpr auto checked = &Checked<verify, kernel>::call;
 

@@ -1,6 +1,6 @@
 #pragma once
-// Cross-entropy of one chunk of logits: log-sum-exp and loss forward, softmax - onehot in place backward; on a copy of
-// the logits through autograd.
+// Cross-entropy of one chunk of logits: log-sum-exp and loss forward, softmax - onehot in place backward. Under
+// autograd it works on a copy of the logits.
 #include <ATen/core/Tensor.h>
 
 namespace zero {
@@ -10,12 +10,12 @@ struct CrossEntropy {
   at::Tensor lse;   // [rows], as loss: log of the sum of exp(logits); not differentiable
 };
 
-/// logits [rows, vocabulary] contiguous, targets [rows] int64, all of them to be trained. Throws Error when a target is
-/// not below the vocabulary's size. On a GPU nothing waits for the device: such a target makes the loss NaN there, and a
-/// row with a negative one counts nothing.
+/// logits [rows, vocabulary] contiguous, targets [rows] int64, all of them trained. Throws Error if a target is not
+/// below the vocabulary's size. On a GPU nothing waits for the device. Such a target makes the loss NaN there, and a
+/// row with a negative one does not count.
 CrossEntropy cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
 
-/// The same, and turns logits into scale * d loss / d logits while they are at hand. scale: [], as loss.
+/// The same, and turns logits into scale * d loss / d logits in the same pass. scale: [], as loss.
 CrossEntropy cross_entropy_gradient_(at::Tensor& logits, const at::Tensor& targets, const at::Tensor& scale);
 
 /// Turns logits into scale * d loss / d logits. scale: [], as loss.

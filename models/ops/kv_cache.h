@@ -1,7 +1,7 @@
 #pragma once
 // KvCache: the keys and values of all tokens so far, for generation. Every pass appends one column per input token to
-// all rows at once. Prompts of different lengths are padded on either side with document -1 in Batch::documents: such
-// columns stay in the cache and are never attended to. Batch::positions gives each token its own position, so a row
+// all rows at once. Prompts of different lengths are padded on either side with document -1 in Batch::documents. Such
+// columns stay in the cache, and no token attends to them. Batch::positions gives each token its own position. A row
 // counts on from its own length: the next token of a row with n real tokens has position n.
 #include <ATen/core/Tensor.h>
 
@@ -13,21 +13,21 @@ namespace zero {
 
 class KvCache {
  public:
-  /// Room for `capacity` columns; memory is taken by the first pass.
+  /// Room for `capacity` columns. The first pass allocates it.
   KvCache(std::int64_t layers, std::int64_t capacity);
 
-  /// Called by the first unit of the chain: makes room for the batch's columns. InputError when they do not fit.
+  /// The first unit of the chain calls it: makes room for the batch's columns. Throws InputError if they do not fit.
   void begin_pass(const Batch& batch);
 
   struct KeysValues {
     at::Tensor k;  // [B, kv_heads, columns so far, head_dim]
     at::Tensor v;
   };
-  /// Called by a block in its turn: writes the pass's keys and values [B, T, kv_heads, head_dim] and gives all so far.
+  /// A block calls it in its turn: writes the pass's keys and values [B, T, kv_heads, head_dim] and returns all so far.
   KeysValues append(std::int64_t layer, const at::Tensor& k, const at::Tensor& v);
 
-  /// [B, 1, T, columns so far] bool: which columns the pass's tokens attend to, with a window (0: none) those of the
-  /// nearest positions; undefined when they attend to all (one token a row and no padding).
+  /// The mask of columns that the pass's tokens attend to, [B, 1, T, columns so far] bool, with a window (0: none)
+  /// those of the nearest positions. Undefined if they attend to all (one token a row and no padding).
   at::Tensor mask(std::int64_t window = 0) const;
 
   std::int64_t length() const { return end_; }  // columns so far
@@ -38,7 +38,7 @@ class KvCache {
 
  private:
   std::int64_t capacity_;
-  std::int64_t begin_ = 0, end_ = 0;  // the columns of the pass under way
+  std::int64_t begin_ = 0, end_ = 0;  // the columns of the current pass
   at::Tensor documents_;              // [B, capacity] int32
   at::Tensor positions_;              // [B, capacity] int64
   bool one_document_ = true;          // no row has padding or several documents

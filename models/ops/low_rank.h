@@ -1,6 +1,6 @@
 #pragma once
 // Low-rank adapters of a matrix product (LoRA, Hu et al. 2021; DoRA, Liu et al. 2024), by PEFT's rules. Without
-// autograd: linear() contains them, saves nothing for them but their own tensors, and computes what it needs again.
+// autograd: linear() contains them, saves only their own tensors, and recomputes the rest.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -8,42 +8,42 @@
 
 namespace zero {
 
-/// What an adapter adds to rows [begin, begin + rows) of a weight [out, in]: scale B A, applied to the input after
+/// An adapter's addition to rows [begin, begin + rows) of a weight [out, in]: scale B A, applied to the input after
 /// dropout. With a magnitude (DoRA) the adapted rows are also brought to these lengths: y = magnitude / |W + scale B A|
-/// (W + scale B A) z, the length being a constant for the gradient.
+/// (W + scale B A) z. The length counts as a constant for the gradient.
 struct LowRank {
   at::Tensor a;          // [r, in]
   at::Tensor b;          // [rows, r]
   at::Tensor magnitude;  // [rows], or undefined
   std::int64_t begin = 0;
   double scale = 1;
-  double dropout = 0;  // share of the input's elements that are zeroed, the others are scaled up; 0 outside training
-  std::uint64_t seed = 0;  // of the dropout's draws: unlike for every module and step
-  // Global number of z's first sequence, and its length: draws are keyed by sequence and place in it, so that they do
-  // not depend on how sequences are divided into batches.
+  double dropout = 0;      // probability that an input element is zeroed, the others are scaled up; 0 outside training
+  std::uint64_t seed = 0;  // of the dropout's draws: differs for every module and step
+  // Global number of z's first sequence, and its length. Draws are keyed by sequence and place in it, so they do not
+  // depend on the division of sequences into batches.
   std::int64_t first_sample = 0;
   std::int64_t sequence = 1;
 
   std::int64_t rows() const { return b.size(0); }
 };
 
-/// Zero or 1 / (1 - p) for every element of z [n, in], in its type and on its device: the same draws on every device,
+/// Zero or 1 / (1 - p) for every element of z [n, in], in its type and on its device. Every device draws the same,
 /// keyed as above.
 at::Tensor dropout_mask(const LowRank& adapter, const at::Tensor& z);
 
-/// y [n, out] += what the adapter adds for z [n, in]; rows with a magnitude are rescaled, so y must not hold a residual
-/// yet.
+/// y [n, out] += the adapter's addition for z [n, in]. Rows with a magnitude are rescaled, so y must not hold a
+/// residual yet.
 void add_low_rank(const LowRank& adapter, const at::Tensor& z, const at::Tensor& weight, at::Tensor& y);
 
 struct LowRankGradients {
   at::Tensor a, b, magnitude;
 };
-/// The adapter's gradients for dy [n, out]. Adds to dz [n, in], when defined, what comes through the adapter; rescales
-/// dy's columns in place where there is a magnitude, as the weight's own gradients need it.
+/// The adapter's gradients for dy [n, out]. Adds the gradient through the adapter to dz [n, in], if defined. With a
+/// magnitude it rescales dy's columns in place, as the weight's own gradients need it.
 LowRankGradients low_rank_backward(const LowRank& adapter, const at::Tensor& z, const at::Tensor& weight,
                                    at::Tensor& dy, at::Tensor& dz);
 
-/// |W + scale B A| of each adapted row, fp32 (fp64 in fp64): DoRA's start magnitude is this with B = 0.
+/// |W + scale B A| of each adapted row, fp32 (fp64 in fp64). With B = 0 it is DoRA's start magnitude.
 at::Tensor row_lengths(const LowRank& adapter, const at::Tensor& weight);
 
 }  // namespace zero

@@ -1,7 +1,7 @@
 #pragma once
 // Root-mean-square norm as transformers' LlamaRMSNorm, y = weight * x / sqrt(mean(x^2) + eps), but rounded once:
-// everything up to y is fp32 (fp64 in fp64). Through autograd it saves x, weight and rstd; functions that contain a norm
-// call forward and backward themselves, and compute y again (4 bytes a row instead of a second activation).
+// everything up to y is fp32 (fp64 in fp64). Under autograd it saves x, weight and rstd. Functions that contain a norm
+// call forward and backward themselves, and recompute y (4 bytes a row instead of a second activation).
 #include <ATen/core/Tensor.h>
 
 namespace zero {
@@ -14,15 +14,15 @@ struct RmsNormed {
 /// x [rows, hidden] contiguous, weight [hidden].
 RmsNormed rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
 
-/// y once more, equal to the last bit.
+/// Recomputes y, equal to the last bit.
 at::Tensor rms_norm_again(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd);
 
 struct RmsNormGradients {
   at::Tensor x;
   at::Tensor weight;  // undefined unless wanted; summed over the rows in the type of rstd, rounded once
 };
-/// `beside`: a gradient of x from elsewhere, added to that of the norm; as x, or undefined. On a GPU the sum is rounded
-/// once, elsewhere after the norm's own.
+/// `beside`: another gradient of x, added to that of the norm; same type as x, or undefined. On a GPU the sum is
+/// rounded once, elsewhere after the norm's own.
 RmsNormGradients rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
                                    const at::Tensor& rstd, bool want_weight, const at::Tensor& beside = {});
 

@@ -1,6 +1,6 @@
 #pragma once
-// From tensors to the row kernels: which tensors they take, and rows spread over threads. Nothing is launched for a
-// tensor on Meta, which has a size and no memory, so that what a computation will hold can be counted by running it.
+// From tensors to the row kernels: the supported tensors, and the spread of rows over threads. Nothing is launched for
+// a tensor on Meta, which has a size and no memory, so running a computation there counts its memory.
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 
@@ -10,7 +10,7 @@
 
 namespace zero {
 
-/// Calls f(float{}) or f(kernels::Bf16{}) for that type; false when there are no kernels for it.
+/// Calls f(float{}) or f(kernels::Bf16{}) for that type. Returns false if no kernels support it.
 template <class F>
 bool with_kernel_type(at::ScalarType type, F&& f) {
   if (type == at::kFloat) return f(float{}), true;
@@ -18,8 +18,8 @@ bool with_kernel_type(at::ScalarType type, F&& f) {
   return false;
 }
 
-/// The same for the type of tensors, the first of which is x [rows, columns]; false unless all are contiguous, of one
-/// type and on one device.
+/// The same for the type of tensors, the first of which is x [rows, columns]. Returns false unless all are contiguous,
+/// of one type and on one device.
 template <class F>
 bool with_row_kernels(std::initializer_list<const at::Tensor*> tensors, F&& f) {
   const at::Tensor& x = **tensors.begin();
@@ -37,7 +37,7 @@ const T* read_of(const at::Tensor& t) {
   return static_cast<const T*>(t.const_data_ptr());
 }
 
-/// f(begin, end) over ranges of the rows of x, one range a thread; small jobs stay on the caller. Nothing on Meta.
+/// Calls f(begin, end) for ranges of the rows of x, one range a thread. Small jobs stay on the caller. Nothing on Meta.
 template <class F>
 void by_rows(const at::Tensor& x, std::int64_t rows, std::int64_t row_elements, F&& f) {
   if (x.is_meta()) return;

@@ -1,11 +1,11 @@
 #pragma once
-// SwiGLU (Shazeer 2020): y = silu(gate) * up, computed in fp32 (fp64 in fp64) and rounded once. Through autograd it
-// saves gate_up.
+// SwiGLU (Shazeer 2020): y = silu(gate) * up, computed in fp32 (fp64 in fp64) and rounded once. Under autograd it saves
+// gate_up.
 #include <ATen/core/Tensor.h>
 
 namespace zero {
 
-/// gate_up [rows, 2 * inner] contiguous, gate first. Gives [rows, inner].
+/// gate_up [rows, 2 * inner] contiguous, gate first. Returns [rows, inner].
 at::Tensor swiglu(const at::Tensor& gate_up);
 
 /// The gradient of gate_up for dy [rows, inner].

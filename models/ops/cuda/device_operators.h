@@ -1,6 +1,6 @@
 #pragma once
-// The operations on a GPU, by kernels for fp32, bf16 and fp16; other types, and rows that the kernels do not take, are
-// composed. A build without CUDA registers none (absent.cpp).
+// The operations on a GPU, by kernels for fp32, bf16 and fp16. Other types, and rows that the kernels do not support,
+// are composed. A build without CUDA registers none (absent.cpp).
 #include <ATen/core/Tensor.h>
 #include <torch/library.h>
 
@@ -13,10 +13,10 @@ void register_kernels(torch::Library& library);
 /// For the keys CUDA and AutogradCUDA.
 void register_attention(torch::Library& library);
 
-/// A tensor of a type that the kernels know.
+/// Whether the kernels support the tensor's type.
 bool takes_type(const at::Tensor& tensor);
-/// What the norm's kernel takes: contiguous rows of whole 16-byte chunks, not longer than a block holds, and a weight
-/// of their type.
+/// Whether the norm's kernel supports the rows: contiguous, in whole 16-byte chunks, not longer than a block holds,
+/// with a weight of their type.
 bool takes(const at::Tensor& rows, const at::Tensor& weight);
 
 /// [B, T, heads or kv_heads, head_dim] each, in the memory of one qkv.
@@ -24,8 +24,8 @@ struct TurnedHeads {
   at::Tensor q, k, v;
 };
 
-/// qkv [B, T, width] with its queries and keys rotated in place (a copy where it is not contiguous), through autograd:
-/// qkv is used up.
+/// qkv [B, T, width] with its queries and keys rotated in place (a copy if it is not contiguous), through autograd. qkv
+/// is overwritten.
 TurnedHeads turn_heads(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
                        const at::Tensor& positions);
 

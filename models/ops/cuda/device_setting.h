@@ -1,20 +1,19 @@
 #pragma once
-// How LibTorch computes on this process's GPU: set once by main, before the first tensor there.
+// LibTorch's settings for this process's GPU: set once by main, before the first tensor there.
 #include <c10/core/ScalarType.h>
 
 #include <string>
 
 namespace zero {
 
-/// Attention goes to LibTorch's fused kernels alone, so that a fall to the one that holds all scores is an error and
-/// not a loss of memory: cuDNN's first on Hopper and newer, flash elsewhere and where `deterministic` asks; in fp32 the
-/// memory-efficient one. (Documents in one row are apart from this choice: attention.cpp.) fp32 products are IEEE (no
-/// TF32). With `deterministic`, operations without a deterministic kernel are errors, and cuBLAS has a workspace that
-/// repeats (the environment must not have been read before). Returns a line for the log.
+/// Restricts attention to LibTorch's fused kernels: cuDNN's first on Hopper and newer, flash elsewhere and with
+/// `deterministic`, the memory-efficient one in fp32. A fallback to the kernel that holds all scores is then an error
+/// instead of a loss of memory. (Documents in one row are separate from this choice: attention.cpp.) fp32 products are
+/// IEEE (no TF32). With `deterministic`, operations without a deterministic kernel are errors, and cuBLAS has a
+/// repeatable workspace (its environment must not have been read before). Returns a line for the log.
 std::string prepare_device(int device, at::ScalarType compute, bool deterministic);
 
-/// From now on, an operation of LibTorch that makes the host wait for the GPU is an error (or no longer one). For
-/// tests.
+/// From now on, a LibTorch operation that makes the host wait for the GPU is an error (or allowed again). For tests.
 void forbid_waiting(bool forbidden);
 
 }  // namespace zero

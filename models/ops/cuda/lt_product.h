@@ -1,6 +1,6 @@
 #pragma once
-// LtProduct: matrix products on a GPU by cuBLASLt, which adds another matrix and a bias in the product's epilogue, with
-// an algorithm that is chosen once for each problem.
+// LtProduct: matrix products on a GPU by cuBLASLt. It adds another matrix and a bias in the product's epilogue, and
+// chooses an algorithm once for each problem.
 #include <cublasLt.h>
 
 #include <atomic>
@@ -11,18 +11,19 @@
 
 namespace zero::cuda {
 
-/// Sums are fp32 ones, rounded once, with what is added. fp32 operands are multiplied as LibTorch's are (IEEE unless it
-/// is told that TF32 will do).
+/// Sums are in fp32, rounded once, including the added terms. fp32 operands are multiplied as in LibTorch (IEEE unless
+/// TF32 is allowed).
 ///
-/// An algorithm is chosen at a problem's first use: up to 8 that cuBLASLt suggests are timed on the device, and the
-/// fastest is kept for as long as the object lives. The host waits for it once. Where it may not (a stream that captures
-/// a graph, forbid_waiting) cuBLASLt's first suggestion is taken, until the problem comes again; and for good where an out
-/// that is added to would need a second one of more than 64 MiB for the timing, unless the product that overwrites it has
-/// been timed by then: its algorithm comes first there, and the suggestions where cuBLASLt refuses to add by it.
+/// A problem's first use chooses its algorithm. Up to 8 suggestions of cuBLASLt are timed on the device, and the
+/// fastest is kept while the object lives. The host waits for it once. If it may not wait (a stream that captures a
+/// graph, forbid_waiting), cuBLASLt's first suggestion is used until the problem comes again.
 ///
-/// Once an algorithm is chosen, the problem's results repeat for as long as the object lives. Between runs and ranks they
-/// do where LibTorch is asked for deterministic algorithms: nothing is timed then, and the first suggestion that sums each
-/// number in one sequence is taken, which hangs on the problem, the kind of GPU and the version of cuBLASLt alone.
+/// An accumulating product whose timing would need a second out of more than 64 MiB is not timed. It tries the
+/// algorithm of the product that overwrites the same out, if that was timed, and then the suggestions.
+///
+/// A chosen algorithm gives repeatable results while the object lives. Results repeat between runs and ranks if
+/// LibTorch is asked for deterministic algorithms. Nothing is timed then. The first suggestion that sums each number in
+/// one sequence is used, which depends only on the problem, the kind of GPU and the version of cuBLASLt.
 class LtProduct {
  public:
   LtProduct() = default;
@@ -30,20 +31,20 @@ class LtProduct {
   LtProduct(const LtProduct&) = delete;
   LtProduct& operator=(const LtProduct&) = delete;
 
-  /// Queues the product on the current stream of the terms' device, which is the current one. False, and nothing is done,
-  /// where it is none of cuBLASLt's (LtProblem::of) or has no algorithm there; a refusal that is no such answer is told
-  /// of in the log, once. By any thread; those of one device take turns.
+  /// Queues the product on the current stream of the terms' device, which is the current one. Returns false and does
+  /// nothing if cuBLASLt cannot compute it (LtProblem::of) or has no algorithm. Any other refusal is logged once.
+  /// Thread-safe; threads of one device take turns.
   bool multiply(const ProductTerms& terms);
 
  private:
-  /// What a problem is computed by.
+  /// The algorithms of a problem.
   struct Choice {
     explicit Choice(const LtKey& key) : descriptions(key) {}
     LtDescriptions descriptions;
     std::vector<cublasLtMatmulHeuristicResult_t> candidates;  // best first
     bool settled = false;
   };
-  /// Of one device.
+  /// State of one device.
   struct Device {
     std::mutex lock;
     cublasLtHandle_t handle = nullptr;

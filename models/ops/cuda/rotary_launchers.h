@@ -1,36 +1,37 @@
 #pragma once
-// Kernels that turn the heads of queries and keys in GPU memory by their tokens' positions. Everything inside is fp32,
-// rounded once. Sees neither LibTorch nor CUDA's headers; a launch that fails throws std::runtime_error.
+// Kernels that rotate the heads of queries and keys in GPU memory by their tokens' positions. Everything inside is
+// fp32, rounded once. Includes neither LibTorch nor CUDA's headers. A failed launch throws std::runtime_error.
 #include <cstdint>
 
 #include "models/ops/cuda/row_launchers.h"
 
 namespace zero::cuda {
 
-/// By which angles tokens turn: dimension i of a head with i + head_dim/2, by row positions[token] of the tables, or
-/// token modulo seq where positions is null.
+/// The angles of tokens: dimension i of a head rotates with i + head_dim/2, by row positions[token] of the tables, or
+/// token modulo seq if positions is null.
 struct Turning {
   const float* cos;  // [positions, head_dim / 2]
   const float* sin;
   const std::int64_t* positions;  // [tokens]
   std::int64_t tokens;            // rows of qkv
   int seq;                        // tokens of a sequence
-  int heads;                      // of q and k together: those that turn
+  int heads;                      // of q and k together: those that rotate
   int head_dim;
   int width;  // elements of a token's qkv, the heads of q first, then those of k and v
 };
 
-/// Turns q and k of qkv [tokens, width] in place; v stays.
+/// Rotates q and k of qkv [tokens, width] in place; v stays.
 void rotate(void* qkv, const Turning& turning, Stream stream);
 
-/// The gradient of some heads: element d of head h of token t of sequence b is at[b * batch + t * token + h * head + d].
+/// The gradient of some heads. Element d of head h of token t of sequence b is
+/// at[b * batch + t * token + h * head + d].
 struct HeadsGradient {
   const void* at;
   std::int64_t batch, token, head;
   int heads;
 };
 
-/// dqkv [tokens, width] <- the gradients of the turned q and k, turned back, and of v.
+/// dqkv [tokens, width] <- the gradients of the rotated q and k, rotated back, and of v.
 struct PackHeadsJob {
   HeadsGradient q, k, v;
   void* dqkv;

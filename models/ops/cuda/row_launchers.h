@@ -1,7 +1,7 @@
 #pragma once
-// Kernels over rows in GPU memory: norm, SwiGLU, cross-entropy, dropout. Everything inside is fp32, rounded
-// once. No float atomics: the same bits every time. Sees neither LibTorch nor CUDA's headers; a stream is a
-// cudaStream_t. A launch that fails throws std::runtime_error.
+// Kernels over rows in GPU memory: norm, SwiGLU, cross-entropy, dropout. Everything inside is fp32, rounded once. No
+// float atomics: the same bits every time. Includes neither LibTorch nor CUDA's headers; a stream is a cudaStream_t. A
+// failed launch throws std::runtime_error.
 #include <cstdint>
 
 #include "base/numbers/number.h"
@@ -26,9 +26,9 @@ struct RmsNormJob {
 };
 void rms_norm(const RmsNormJob& job, Stream stream);
 
-/// dx = rstd * (g - n * mean(g * n)), g = dy * weight, n = x * rstd, and what is `beside` it [rows, hidden] (null:
-/// nothing) added before it is rounded; partial_dweight [parts, hidden] (null: not wanted)
-/// gets one sum of dy * n for each of `parts` runs of rows.
+/// dx = rstd * (g - n * mean(g * n)) with g = dy * weight, n = x * rstd. `beside` [rows, hidden] (null: nothing) is
+/// added before rounding. partial_dweight [parts, hidden] (null: not wanted) receives one sum of dy * n for each of
+/// `parts` runs of rows.
 struct RmsNormBackwardJob {
   const void* dy;
   const void* x;
@@ -42,7 +42,7 @@ struct RmsNormBackwardJob {
   int hidden;
 };
 void rms_norm_backward(const RmsNormBackwardJob& job, Stream stream);
-/// Rows up to this long fit into the 48 KiB of shared memory that a block has, beside a few sums.
+/// Longest row that fits into the 48 KiB of shared memory of a block, next to a few sums.
 inline constexpr int max_hidden = 12160;
 
 /// y [rows, inner] = silu(gate) * up of gate_up [rows, 2 inner]; with dy: dgate_up instead.
@@ -55,8 +55,8 @@ struct SwigluJob {
 };
 void swiglu(const SwigluJob& job, Stream stream);
 
-/// lse and loss [rows] of logits [rows, vocabulary]; a negative target counts nothing, one beyond the vocabulary gives
-/// NaN. With a scale the logits become their gradient in the same pass; `backward` does that alone, from lse.
+/// lse and loss [rows] of logits [rows, vocabulary]. A negative target does not count, one beyond the vocabulary gives
+/// NaN. With a scale the logits become their gradient in the same pass. `backward` does only that, from lse.
 struct CrossEntropyJob {
   void* logits;
   const std::int64_t* targets;
@@ -69,8 +69,8 @@ struct CrossEntropyJob {
 void cross_entropy(const CrossEntropyJob& job, Stream stream);
 void cross_entropy_backward(const CrossEntropyJob& job, Stream stream);
 
-/// mask [rows, columns] <- 0 where the draw is below the threshold, else `kept`: the draws of philox.h, whose stream is
-/// the row's (sample << 32 | place), sample = first_sample + row / sequence, place = row % sequence.
+/// mask [rows, columns] <- 0 if the draw is below the threshold, else `kept`. The draws are those of philox.h. A row's
+/// stream is (sample << 32 | place), with sample = first_sample + row / sequence, place = row % sequence.
 struct DropoutMaskJob {
   void* mask;
   std::int64_t rows;

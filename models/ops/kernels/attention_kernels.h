@@ -1,7 +1,7 @@
 #pragma once
-// Attention on the CPU in blocks of 64 queries by 64 keys, after FlashAttention-2 (Dao 2023): scores exist for one
-// block at a time, blocks above the diagonal or outside a document are never computed, and the query heads of a group
-// share their packed keys and values. bf16 products are AVX512-BF16 dot products into fp32, fp32 ones plain FMA.
+// Attention on the CPU in blocks of 64 queries by 64 keys, after FlashAttention-2 (Dao 2023). Scores exist for one
+// block at a time. Blocks above the diagonal or outside a document are never computed. The query heads of a group share
+// their packed keys and values. bf16 products are AVX512-BF16 dot products into fp32, fp32 ones plain FMA.
 #include <cstddef>
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 
 namespace zero::kernels {
 
-/// One batch of sequences, q and k rotated already. q, k, v of a token stand side by side.
+/// One batch of sequences, with q and k already rotated. q, k, v of a token are adjacent.
 template <class T>
 struct AttentionProblem {
   const T* qkv;               // [B, length, (heads + 2 kv_heads) head_dim]
@@ -23,7 +23,7 @@ struct AttentionProblem {
 };
 
 /// Forward (fills out and lse) and backward (reads them, fills dqkv) of one batch row and one kv head with all its
-/// query heads; calls for other rows and heads may run at the same time. The workspace is 64-byte aligned.
+/// query heads. Calls for other rows and heads may run at the same time. The workspace is 64-byte aligned.
 template <class T>
 struct AttentionKernels {
   void (*forward)(const AttentionProblem<T>&, std::int64_t row, std::int64_t kv_head, void* workspace);
@@ -31,7 +31,7 @@ struct AttentionKernels {
   std::size_t (*workspace_bytes)(std::int64_t length, std::int64_t head_dim);
 };
 
-/// Null when this machine lacks the instructions. head_dim must be a multiple of 16 up to 256.
+/// Null if this machine lacks the instructions. head_dim must be a multiple of 16 up to 256.
 template <class T>
 const AttentionKernels<T>* attention_kernels();
 

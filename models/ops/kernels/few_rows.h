@@ -1,14 +1,14 @@
 #pragma once
-// A product with a weight of few rows of x, where reading the weight is the work: a token's step of a generation.
-// Plain pointers, no LibTorch, compiled once for each kind of processor. A sum is fp32, in an order that depends on its
-// length alone, so a row comes out the same whatever rows stand beside it.
+// A product of a weight with few rows of x, where reading the weight dominates, as in a step of generation. Plain
+// pointers, no LibTorch, compiled once per processor kind. Sums are fp32, in an order that depends only on their
+// length, so a row does not depend on the other rows.
 #include <cstdint>
 
 #include "models/ops/kernels/row_kernels.h"
 
 namespace zero::kernels {
 
-/// The rows that one pass over the weight takes.
+/// The most rows that one pass over the weight takes.
 constexpr std::int64_t most_few_rows = 8;
 
 template <class T>

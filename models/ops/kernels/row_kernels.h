@@ -1,7 +1,6 @@
 #pragma once
-// Row kernels: what a decoder does to one row of numbers after another, for fp32 and bf16 on the CPU. Plain pointers,
-// no LibTorch, compiled once for each kind of processor. Sums are fp32 in an order that depends on the row's length
-// alone.
+// Row kernels: a decoder's operations on single rows, for fp32 and bf16 on the CPU. Plain pointers, no LibTorch,
+// compiled once per processor kind. Sums are fp32 in an order that depends only on the row's length.
 #include <cstdint>
 
 #include "base/numbers/half.h"
@@ -45,7 +44,7 @@ struct SwigluBackwardRows {
   std::int64_t rows, inner;
 };
 
-/// The heads of one token, side by side.
+/// The heads of one token, one after the other.
 template <class T>
 struct RotateHeads {
   T* x;              // [heads, 2 half]
@@ -67,7 +66,7 @@ struct RowKernels {
   void (*rms_norm_backward)(const RmsNormBackwardRows<T>&);
   void (*swiglu)(const SwigluRows<T>&);
   void (*swiglu_backward)(const SwigluBackwardRows<T>&);
-  void (*rotate)(const RotateHeads<T>&, float direction);  // in place; direction -1 turns back
+  void (*rotate)(const RotateHeads<T>&, float direction);  // in place; direction -1 rotates back
   float (*log_sum_exp)(const CrossEntropyRow<T>&);
   void (*cross_entropy_backward)(const CrossEntropyRow<T>&, float lse,
                                  float scale);  // logits = scale (softmax - onehot)

@@ -1,5 +1,5 @@
 #pragma once
-// A model as one GGUF file that llama.cpp loads, by the rules of its convert_hf_to_gguf.py.
+// Writes a model as one GGUF file for llama.cpp, by the rules of its convert_hf_to_gguf.py.
 #include <string>
 
 #include "models/formats/ggml_type.h"
@@ -10,14 +10,14 @@
 namespace zero {
 
 struct GgufOptions {
-  GgmlType type = GgmlType::f16;   // of matrices; vectors are always F32, and what blocks do not divide F16
+  GgmlType type = GgmlType::f16;   // of matrices; vectors are F32, and matrices that blocks do not divide F16
   TokenizerSource tokenizer = {};  // empty: a file without tokenizer
   std::string name = {};           // general.name
 };
 
-/// Writes the model's weights, checked before the file is made. Holds chunks of tensors only, and whole matrices where
-/// the family stores them [in, out]. InputError where check_gguf(), Tokenizer::load, the weight source or a value
-/// refuses; then there is no file.
+/// Writes the model's weights, which are checked before the file is made. Holds only chunks of tensors, and whole
+/// matrices if the family stores them [in, out]. Throws InputError if check_gguf(), Tokenizer::load, the weight source
+/// or a value refuses. Then there is no file.
 void write_gguf(const std::string& path, const Model& model, WeightSource& weights, const GgufOptions& options);
 
 }  // namespace zero

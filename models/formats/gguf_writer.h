@@ -1,5 +1,5 @@
 #pragma once
-// GgufWriter: one GGUF file of version 3, written front to back in chunks, so that nobody holds it whole.
+// GgufWriter: one GGUF file of version 3, written front to back in chunks, so the whole file is never in memory.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -20,13 +20,13 @@ struct GgufTensor {
 
 class GgufWriter {
  public:
-  /// Makes a temporary file beside `path` and writes everything that stands before the data.
+  /// Creates a temporary file in the folder of `path` and writes everything before the data.
   GgufWriter(const std::string& path, const GgufMetadata& metadata, std::vector<GgufTensor> tensors);
 
-  /// The next values, fp32, of the tensor whose turn it is; of whole blocks. A chunk ends where a tensor ends
-  /// or before.
+  /// Appends fp32 values, in whole blocks, of the current tensor. A chunk must not cross the end of a tensor.
   void append(const at::Tensor& values);
-  /// Syncs and gives the file its name. InternalError when values are missing. Without finish() nothing is left behind.
+  /// Syncs and renames the file to its name. Throws InternalError if values are missing. Without finish() nothing is
+  /// left behind.
   void finish();
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// A model as Hugging Face lays it out: config.json, model.safetensors or shards with an index, generation_config.json,
+// A model in Hugging Face's layout: config.json, model.safetensors or shards with an index, generation_config.json,
 // tokenizer files. HfDirectory reads one, HfWriter writes one.
 #include <ATen/core/Tensor.h>
 
@@ -17,17 +17,17 @@
 
 namespace zero {
 
-/// Whether a path names the config.json of a model itself, by whatever name: a file that ends in .json.
+/// Whether a path names the config.json of a model, under any name: a file that ends in .json.
 bool is_config_file(const std::string& path);
 
-/// Reads a model directory's config.json, or a config.json that is named itself, and no other file. InputError for a
-/// folder without one, and for a file that breaks a rule.
+/// Reads only a model directory's config.json, or a named config.json. Throws InputError for a folder without one, and
+/// for a file that breaks a rule.
 ModelConfig read_model_config(const std::string& path);
 
 class HfDirectory {
  public:
-  /// Reads config.json and every safetensors header. InputError when a file is missing or breaks a rule, when a shard's
-  /// name is more than one path component, when the index and the shards disagree, and as of require_own_files().
+  /// Reads config.json and every safetensors header. Throws InputError if a file is missing or breaks a rule, if a
+  /// shard's name has more than one path component, if index and shards disagree, and as require_own_files() does.
   explicit HfDirectory(const std::string& folder);
 
   /// Whether the folder has a safetensors file or an index of several.
@@ -36,7 +36,7 @@ class HfDirectory {
   const std::string& folder() const { return folder_; }
   const ModelConfig& config() const { return config_; }
   std::vector<std::string> names() const;  // of all stored tensors, sorted
-  /// Null when there is none of this name.
+  /// Null if no tensor has this name.
   const StoredTensor* find(const std::string& name) const;
   /// As SafetensorsFile::read.
   void read(const std::string& name, std::int64_t begin, std::int64_t count, const at::Tensor& out) const;
@@ -52,22 +52,22 @@ class HfDirectory {
 struct HfWriteOptions {
   at::ScalarType type = at::kFloat;  // of every tensor in the files
   std::int64_t max_shard_bytes = 5'000'000'000;
-  TokenizerSource tokenizer = {};  // what goes along, with the end of its answers among the model's end tokens
-  // model directory whose generation_config.json and further fields of config.json stay; empty: there is none
+  TokenizerSource tokenizer = {};  // written too; its end of answers becomes one of the model's end tokens
+  // model directory whose generation_config.json and further fields of config.json are kept; empty: none
   std::string base = {};
 };
 
-/// Writes a directory front to back. Readers see the new model only when finish() has given the last file its name.
+/// Writes a directory front to back. Readers see the new model only when finish() has renamed the last file.
 class HfWriter {
  public:
-  /// Makes the folder when it is missing. The tensors are those that config.json calls for: no lm_head when tied.
+  /// Creates the folder if it is missing. The tensors are those that config.json calls for: no lm_head if tied.
   HfWriter(const std::string& folder, const ModelConfig& config, const std::vector<TensorSpec>& tensors,
            HfWriteOptions options = {});
 
-  /// The next elements in the order of `tensors`, flattened, in chunks of any size that end where a tensor ends or
-  /// before.
+  /// Appends elements in the order of `tensors`, flattened, in chunks of any size that do not cross the end of a
+  /// tensor.
   void append(const at::Tensor& chunk);
-  /// Writes index and JSON files, removes what an earlier model left. InternalError when elements are missing.
+  /// Writes index and JSON files, and removes files of an earlier model. Throws InternalError if elements are missing.
   void finish();
 
  private:
@@ -90,7 +90,7 @@ class HfWriter {
   std::size_t shard_ = 0;     // the one being written
   std::int64_t written_ = 0;  // elements of it
   std::unique_ptr<SafetensorsWriter> writer_;
-  // shards that wait for their names, which they get together at the end
+  // complete shards, which get their names together at the end
   std::vector<std::unique_ptr<SafetensorsWriter>> whole_;
 };
 

@@ -12,12 +12,12 @@
 
 namespace zero {
 
-/// Only the bytes asked for are read.
+/// Reads only the requested bytes.
 class HfWeights : public WeightSource {
  public:
   explicit HfWeights(std::shared_ptr<const HfDirectory> directory, UnusedTensors unused = UnusedTensors::refuse);
 
-  /// Also settles stored tensors that nothing asks for (settle_unused), once.
+  /// Also applies the rule for stored tensors that nothing asks for (settle_unused), once.
   void check(const std::vector<TensorSpec>& tensors) override;
   void check_values() override;
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;

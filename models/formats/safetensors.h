@@ -1,7 +1,7 @@
 #pragma once
-// SafetensorsFile: the tensors of one .safetensors file, any range of any of them, read byte by byte as asked.
-// The rules are those of the format's reference (Metadata::validate of the safetensors crate), all enforced, with caps
-// on what a hostile header may cost: number of tensors, rank, length of names.
+// SafetensorsFile: the tensors of one .safetensors file. It reads any range of any of them, on request. It enforces all
+// rules of the format's reference (Metadata::validate of the safetensors crate). It caps the cost of a hostile header:
+// number of tensors, rank, length of names.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace zero {
 
-/// One tensor as the header tells of it. Some types of the format have no like in LibTorch: they are listed, not read.
+/// One tensor of the header. Some types of the format have no counterpart in LibTorch: they are listed, not read.
 struct StoredTensor {
   std::string name;
   std::string dtype;  // "F32", "BF16", ...
@@ -39,25 +39,26 @@ inline constexpr std::int64_t safetensors_max_tensors = 1'000'000;
 inline constexpr std::int64_t safetensors_max_rank = 8;
 inline constexpr std::int64_t safetensors_max_name = 1024;  // bytes
 
-/// Parses and validates a header (without its length) of a file with `data_bytes` bytes behind it. InputError names
-/// `path`, tensor and rule.
+/// Parses and validates a header (without its length) of a file with `data_bytes` bytes after it. Throws InputError
+/// with `path`, tensor and rule.
 SafetensorsHeader parse_safetensors_header(std::string_view header, std::int64_t data_bytes, const std::string& path);
 
 class SafetensorsFile {
  public:
-  /// Reads and validates the header. InputError names the file, the tensor and the rule.
+  /// Reads and validates the header. Throws InputError with the file, the tensor and the rule.
   explicit SafetensorsFile(const std::string& path);
 
   const std::string& path() const { return file_.path(); }
   const std::vector<StoredTensor>& tensors() const { return header_.tensors; }
   const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
-  /// Null when there is none of this name.
+  /// Null if no tensor has this name.
   const StoredTensor* find(const std::string& name) const;
 
-  /// Elements [begin, begin + count) of the flattened tensor into `out`, a contiguous CPU tensor of `count` elements.
-  /// Floating types are converted to out's type; others must be out's type. InputError when the file ends too soon.
+  /// Reads elements [begin, begin + count) of the flattened tensor into `out`, a contiguous CPU tensor of `count`
+  /// elements. Floating types are converted to out's type; others must have it. Throws InputError if the file ends too
+  /// soon.
   void read(const std::string& name, std::int64_t begin, std::int64_t count, const at::Tensor& out) const;
-  /// The whole tensor in its own type and shape.
+  /// Reads the whole tensor in its own type and shape.
   at::Tensor read(const std::string& name) const;
 
  private:

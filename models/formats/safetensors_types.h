@@ -1,5 +1,5 @@
 #pragma once
-// The element types of the safetensors format, and which of them LibTorch has too.
+// The element types of the safetensors format, and their LibTorch types if they have one.
 #include <c10/core/ScalarType.h>
 
 #include <optional>
@@ -13,9 +13,9 @@ struct SafetensorsType {
   std::optional<at::ScalarType> type;
 };
 
-/// Null for a name that the format does not know.
+/// Null for an unknown name.
 const SafetensorsType* find_safetensors_type(const std::string& name);
-/// The name of a LibTorch type; throws InternalError for one that the format does not know.
+/// The name of a LibTorch type. Throws InternalError for a type that the format lacks.
 const char* safetensors_name(at::ScalarType type);
 
 }  // namespace zero

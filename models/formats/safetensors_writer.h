@@ -1,5 +1,6 @@
 #pragma once
-// SafetensorsWriter: one .safetensors file, written front to back in chunks of any size, so that nobody holds it whole.
+// SafetensorsWriter: one .safetensors file, written front to back in chunks of any size, so the whole file is never in
+// memory.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace zero {
 
-/// A tensor to be written, and the type that it gets in the file.
+/// A tensor to be written, and its type in the file.
 struct SafetensorsSpec {
   std::string name;
   at::ScalarType type = at::kFloat;
@@ -20,15 +21,15 @@ struct SafetensorsSpec {
 
 class SafetensorsWriter {
  public:
-  /// Makes a temporary file beside `path` and writes the header. The data follow in the order of `specs`.
+  /// Creates a temporary file in the folder of `path` and writes the header. The data follow in the order of `specs`.
   SafetensorsWriter(const std::string& path, std::vector<SafetensorsSpec> specs,
                     std::map<std::string, std::string> metadata = {{"format", "pt"}});
 
-  /// The next elements, flattened; they may end in the middle of a tensor or go on into the next. Floating types are
+  /// Appends elements, flattened. They may end in the middle of a tensor or continue into the next. Floating types are
   /// converted to the file's; other types must be the file's.
   void append(const at::Tensor& chunk);
-  /// Syncs and gives the file its name. InternalError when elements are missing. Without finish() nothing is left
-  /// behind.
+  /// Syncs and renames the file to its name. Throws InternalError if elements are missing. Without finish() nothing is
+  /// left behind.
   void finish();
 
   std::int64_t bytes() const { return bytes_; }  // of data that the file will hold

@@ -1,5 +1,5 @@
 #pragma once
-// AddedTokenFinder: where added tokens stand in a text. No LibTorch.
+// AddedTokenFinder: finds added tokens in a text. No LibTorch.
 #include <array>
 #include <cstdint>
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace zero {
 
-/// A part of a text: an added token as it is written, or (id -1) what lies between them. White space that a token takes
-/// from beside it is in no part.
+/// A part of a text: an added token as it is written, or (id -1) the text between two. White space that a token
+/// consumes around it is in no part.
 struct TextPart {
   std::int32_t id = -1;
   TextSpan span;
-  TextSpan taken = span;  // with the white space that the token takes from beside it
+  TextSpan taken = span;  // with the white space that the token consumes around it
   bool operator==(const TextPart&) const = default;
 };
 
@@ -25,15 +25,15 @@ class AddedTokenFinder {
   explicit AddedTokenFinder(const std::vector<AddedToken>& tokens);
 
   /// The parts of a text of valid UTF-8 in order, none of them empty. The rule is that of Hugging Face's tokenizers
-  /// (added_vocabulary.rs): from left to right the longest token, first those that are not `normalized`, then in what
-  /// lies between them the others. Thread-safe.
+  /// (added_vocabulary.rs). From left to right the longest token matches, first those that are not `normalized`, then
+  /// the others in the text between them. Thread-safe.
   std::vector<TextPart> split(std::string_view text) const;
 
  private:
   class Pass {
    public:
     void add(const AddedToken& token);
-    void sort();  // after the last one; of equal ones the first counts
+    void sort();  // call after the last one; of equal ones the first counts
     void split(std::string_view text, TextSpan where, std::vector<TextPart>& parts) const;
 
    private:

@@ -1,5 +1,5 @@
 #pragma once
-// Messages of a conversation, what a template is shown beside them, and the text that it makes of both. No LibTorch.
+// Messages of a conversation, the template's further inputs, and the rendered text. No LibTorch.
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -10,18 +10,18 @@
 
 namespace zero {
 
-/// Shared by copies, and compared as the one object that it is.
+/// Shared by copies, and compared by identity.
 using ChatJson = std::shared_ptr<const nlohmann::ordered_json>;
 
 struct Message {
   std::string role;                            // "system", "user", "assistant" or "tool"
-  std::string content;                         // UTF-8; of several parts all texts, one behind the other
-  std::optional<bool> trained = std::nullopt;  // whether data said that it is, or is not
-  ChatJson whole = nullptr;  // the object that templates are shown, where it says more than role and content
+  std::string content;                         // UTF-8; of several parts all texts, concatenated
+  std::optional<bool> trained = std::nullopt;  // whether the data say that it is trained, or is not
+  ChatJson whole = nullptr;                    // the object for templates, if it has more than role and content
   bool operator==(const Message&) const = default;
 };
 
-/// What a conversation holds beside its messages.
+/// The parts of a conversation other than its messages.
 struct ChatContext {
   ChatJson tools;      // a list of objects; nullptr: none
   ChatJson variables;  // an object: further names for the template; nullptr: none
@@ -30,7 +30,7 @@ struct ChatContext {
 
 struct RenderedChat {
   std::string text;
-  std::vector<TextSpan> trained;  // each answer of the assistant with the mark that ends it, but those said to be not
+  std::vector<TextSpan> trained;  // each trained answer of the assistant with the mark that ends it
 };
 
 }  // namespace zero

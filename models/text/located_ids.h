@@ -1,5 +1,5 @@
 #pragma once
-// LocatedIds: the ids of a text, and where each of them stands in it. No LibTorch.
+// LocatedIds: the ids of a text, and the place of each in it. No LibTorch.
 #include <cstdint>
 #include <vector>
 
@@ -9,12 +9,12 @@ namespace zero {
 
 struct LocatedIds {
   std::vector<std::int32_t> ids;
-  /// Bytes of the text that each id came from: whole characters, so that ids which share one have the same span. What
-  /// the tokenizer puts in front of a text has the span of its first character, an added token the white space that it
-  /// takes from beside it.
+  /// Bytes of the text for each id: whole characters, so ids that share a character have the same span. An id that the
+  /// tokenizer puts in front of a text has the span of its first character. An added token includes the white space
+  /// that it consumes.
   std::vector<TextSpan> bytes;
-  /// The same in code points, as transformers' offset_mapping has it: where the tokenizer's post-processor says so
-  /// (trim_offsets) without the white space at both ends of a token.
+  /// The same in code points, as transformers' offset_mapping. If the tokenizer's post-processor says so
+  /// (trim_offsets), white space at both ends of a token is excluded.
   std::vector<TextSpan> characters;
 };
 

@@ -24,10 +24,11 @@ using PieceIds = std::unordered_map<std::string, std::int32_t, PieceHash, std::e
 
 class MergeTable {
  public:
-  /// Every pair of pieces whose texts side by side are a piece, ranked by (id of that, length of the left part).
+  /// Every pair of pieces whose concatenation is a piece, ranked by (id of that, length of the left part).
   static MergeTable of_pieces(const PieceIds& pieces);
 
-  /// A list of pairs in the order of their ranks. InputError, with `path`, when a pair or what it makes is no piece.
+  /// A list of pairs in the order of their ranks. Throws InputError, with `path`, if a pair or its result is not a
+  /// piece.
   static MergeTable of_list(const std::vector<std::pair<std::string, std::string>>& list, const PieceIds& pieces,
                             const std::string& path);
 

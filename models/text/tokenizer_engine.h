@@ -1,5 +1,5 @@
 #pragma once
-// TokenizerEngine: what a Tokenizer does its work by: SentencePiece (sentencepiece_engine.cpp) or a tokenizer.json
+// TokenizerEngine: the implementation behind a Tokenizer: SentencePiece (sentencepiece_engine.cpp) or a tokenizer.json
 // (pipeline_engine.cpp). No LibTorch.
 #include <cstdint>
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace zero {
 
-/// What holds for every text.
+/// Facts that do not depend on the text.
 struct TokenizerFacts {
   std::string path;  // of the file with the vocabulary
   std::uint64_t hash = 0;
@@ -23,11 +23,11 @@ struct TokenizerFacts {
   bool dummy_prefix = false;
   const char* beside_merges = nullptr;
 
-  /// Takes the added tokens into the hash.
+  /// Includes the added tokens in the hash.
   void hash_added();
 };
 
-/// Ids that become text one by one.
+/// Turns ids into text one by one.
 class IdStream {
  public:
   virtual ~IdStream() = default;
@@ -35,7 +35,7 @@ class IdStream {
   virtual std::string finish() = 0;
 };
 
-/// The meaning of every function is that of Tokenizer's; ids are inside the vocabulary.
+/// Every function has the meaning of Tokenizer's. Ids are inside the vocabulary.
 class TokenizerEngine {
  public:
   virtual ~TokenizerEngine() = default;
@@ -56,9 +56,9 @@ class TokenizerEngine {
   TokenizerFacts facts_;
 };
 
-/// `path` is a tokenizer.model, or a folder that holds one.
+/// `path` is a tokenizer.model, or a folder with one.
 std::unique_ptr<const TokenizerEngine> make_sentencepiece_engine(const std::string& path);
-/// Of a folder's tokenizer.json.
+/// The engine of a folder's tokenizer.json.
 std::unique_ptr<const TokenizerEngine> make_pipeline_engine(const std::string& folder);
 
 }  // namespace zero

@@ -1,6 +1,6 @@
 #pragma once
-// What a tokenizer.model (a protobuf ModelProto of SentencePiece) says beside its pieces, read without SentencePiece:
-// its C++ interface does not tell. Every length is checked against what remains of the file.
+// Further contents of a tokenizer.model (a protobuf ModelProto of SentencePiece), read without SentencePiece, whose C++
+// interface does not expose them. Every length is checked against the rest of the file.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,19 +15,19 @@ struct TokenizerModelInfo {
   bool add_dummy_prefix = true;
   bool remove_extra_whitespaces = true;
   bool escape_whitespaces = true;
-  std::vector<std::int32_t> user_defined;  // ids of the pieces that are taken whole wherever they stand
+  std::vector<std::int32_t> user_defined;  // ids of the pieces that are always taken whole
 
-  /// What encodes a text beside byte-pair merges over its characters: "is a unigram model" and the like; nullptr:
-  /// nothing.
+  /// The kind of a model that does more than byte-pair merges over characters: "is a unigram model" and the like.
+  /// nullptr for one that only merges.
   const char* beside_merges() const;
 };
 
-/// Throws InputError naming `path` when the bytes are no such message, or hold what SentencePiece would trust and must
-/// not: scores that are no numbers, pieces that are empty, endless or not UTF-8, a normaliser that leaves its own
+/// Throws InputError with `path` if the bytes are not such a message, or hold values that SentencePiece would trust
+/// blindly: scores that are not numbers, pieces that are empty, endless or not UTF-8, a normaliser that leaves its own
 /// table. The view in the result points into `content`.
 TokenizerModelInfo parse_tokenizer_model(std::string_view content, const std::string& path);
 
-/// The same model but that encoding puts no space in front of the text.
+/// The same model, except that encoding puts no space in front of the text.
 std::string without_dummy_prefix(std::string content);
 
 }  // namespace zero

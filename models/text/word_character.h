@@ -1,5 +1,5 @@
 #pragma once
-// The two classes of characters that decide where an added token is found. No LibTorch.
+// The two classes of characters that decide where an added token matches. No LibTorch.
 
 namespace zero {
 

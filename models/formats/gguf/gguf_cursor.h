@@ -1,5 +1,5 @@
 #pragma once
-// GgufCursor: the head of a GGUF file from front to back, each length checked against what is left of the file.
+// GgufCursor: reads the head of a GGUF file from front to back, and checks each length against the rest of the file.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,12 +15,12 @@ class GgufCursor {
   explicit GgufCursor(const File& file) : file_(file) {}
 
   std::int64_t place() const { return place_; }
-  /// Of the file, or of what a head may have.
+  /// Bytes left of the file, or of the largest allowed head.
   std::int64_t bytes_left() const;
-  /// InputError with file, offset and `rule`.
+  /// Throws InputError with file, offset and `rule`.
   [[noreturn]] void refuse(std::string_view rule) const;
 
-  /// InputError with file and `rule`, for a sound file that holds what is not read.
+  /// Throws InputError with file and `rule`, for a valid file with unsupported contents.
   [[noreturn]] void refuse_content(std::string_view rule) const;
 
   void take(void* to, std::int64_t bytes);
@@ -30,9 +30,9 @@ class GgufCursor {
     take(&value, sizeof value);
     return value;
   }
-  /// A length in 64 bits and so many bytes, `most` at most.
+  /// Reads a length in 64 bits and the bytes, at most `most`.
   std::string take_text(std::int64_t most);
-  /// A number of things that take at least so many bytes each.
+  /// Reads the number of items that take at least `bytes_each` bytes each.
   std::int64_t take_count(std::int64_t bytes_each, std::string_view what);
 
  private:

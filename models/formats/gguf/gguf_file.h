@@ -1,6 +1,6 @@
 #pragma once
-// GgufFile: a GGUF file of version 2 or 3, little-endian (ggml, docs/gguf.md): its metadata, its tensors, and their bytes
-// as asked. All rules of the format are enforced, with caps on what a hostile head may cost. No LibTorch.
+// GgufFile: a GGUF file of version 2 or 3, little-endian (ggml, docs/gguf.md): its metadata, its tensors, and their
+// bytes on request. It enforces all rules of the format, with caps on the cost of a hostile head. No LibTorch.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -16,8 +16,8 @@ namespace zero {
 
 class GgufCursor;
 
-/// A value of the metadata: whole numbers as 64 bits, floats as doubles, lists of numbers as doubles. A float is the
-/// nearest double of its shortest decimal, so that 1e-5 comes as it was meant.
+/// A value of the metadata: whole numbers as 64 bits, floats as doubles, lists of numbers as doubles. A float becomes
+/// the nearest double of its shortest decimal, so that 1e-5 is 1e-5.
 using GgufValue = std::variant<bool, std::int64_t, double, std::string, std::vector<double>, std::vector<std::string>>;
 
 struct GgufEntry {
@@ -31,28 +31,28 @@ struct GgufEntry {
 
 class GgufFile {
  public:
-  /// Reads everything before the data. InputError names the file, the offset and the rule, or the tensor; of a type
-  /// that is not read (ggml_type.h) with the remedy.
+  /// Reads everything before the data. Throws InputError with the file, the offset and the rule, or with the tensor.
+  /// For a tensor of an unsupported type (ggml_type.h) it adds the remedy.
   explicit GgufFile(const std::string& path);
 
-  /// Whether a file begins as a GGUF file does; false for what is no file.
+  /// Whether a file begins as a GGUF file does. False if it is not a file.
   static bool is_one(const std::string& path);
 
   const std::string& path() const { return file_.path(); }
   const std::map<std::string, GgufValue>& metadata() const { return metadata_; }
-  /// None where the key is absent; InputError where it is of another type.
+  /// Nothing if the key is absent. Throws InputError for another type.
   std::optional<std::int64_t> integer(const std::string& key) const;
   std::optional<double> number(const std::string& key) const;
   std::optional<bool> flag(const std::string& key) const;
   std::optional<std::string> word(const std::string& key) const;
-  /// Null where the key is absent.
+  /// Null if the key is absent.
   const std::vector<double>* numbers(const std::string& key) const;
   const std::vector<std::string>* words(const std::string& key) const;
 
   const std::vector<GgufEntry>& tensors() const { return tensors_; }
-  /// Null when there is none of this name.
+  /// Null if no tensor has this name.
   const GgufEntry* find(const std::string& name) const;
-  /// Elements [begin, begin + count) of a tensor, whole blocks, as they are: [ggml_bytes].
+  /// Reads elements [begin, begin + count) of a tensor, whole blocks, as stored: [ggml_bytes].
   void read(const GgufEntry& tensor, std::int64_t begin, std::int64_t count, void* to) const;
 
  private:

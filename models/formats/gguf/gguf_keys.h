@@ -1,6 +1,6 @@
 #pragma once
-// GgufKeys: the keys of a file's architecture while they are read: which were asked for, so that none is passed over that
-// would change the model. No LibTorch.
+// GgufKeys: the keys of a file's architecture while they are read. It records the requested ones, so that no key that
+// changes the model is ignored. No LibTorch.
 #include <optional>
 #include <set>
 #include <string>
@@ -15,16 +15,16 @@ class GgufKeys {
   GgufKeys(const GgufFile& file, std::string prefix) : file_(file), prefix_(std::move(prefix)) {}
 
   const GgufFile& file() const { return file_; }
-  /// The values of keys, without the prefix; none where they are absent.
+  /// The values of keys, without the prefix. Nothing if a key is absent.
   std::optional<std::int64_t> integer(const std::string& key);
   std::optional<double> number(const std::string& key);
   std::optional<std::string> word(const std::string& key);
-  /// InputError for a value of a key that only says what is done here anyway, when it says something else.
+  /// Throws InputError if a key that may have only one value here has another.
   void expect(const std::string& key, std::int64_t value);
   void expect(const std::string& key, double value);
-  /// A key without a part in results.
+  /// Accepts a key that does not affect results.
   void pass_over(const std::string& key) { asked_.insert(prefix_ + key); }
-  /// InputError for keys of the architecture that nobody asked for.
+  /// Throws InputError for keys of the architecture that nobody requested.
   void close() const;
 
  private:

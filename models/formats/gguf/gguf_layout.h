@@ -1,6 +1,6 @@
 #pragma once
-// GgufLayout: where the tensors of a model stand in a GGUF file and in which form, by the names of the model's family and
-// llama.cpp's of their parts.
+// GgufLayout: places and forms of a model's tensors in a GGUF file, from the family's names and llama.cpp's names of
+// the parts.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -25,8 +25,8 @@ class GgufLayout {
  public:
   explicit GgufLayout(const ModelConfig& config);
 
-  /// Of a tensor of the model, by Hugging Face's name; an adapter's tensors have the place of the weight they change.
-  /// InternalError for one that is none of the family's.
+  /// The place of a tensor of the model, by Hugging Face's name. An adapter's tensors have the place of their weight.
+  /// Throws InternalError for a tensor outside of the family.
   GgufPlace place(const std::string& tensor) const;
 
  private:
@@ -39,15 +39,15 @@ class GgufLayout {
   std::map<std::string, Module> outer_, inner_;  // by the family's names; those of a block without "LAYERS.N."
 };
 
-/// The shape of a tensor of the model as it is in the file, rows first.
+/// The shape of a tensor of the model in the file, rows first.
 std::vector<std::int64_t> shape_in_file(const TensorSpec& tensor, const GgufPlace& place);
 
-/// Rows of a query or key projection [heads * head_dim, columns] in llama.cpp's order: it rotates neighbours (2i, 2i +
-/// 1) where Hugging Face's layout rotates halves (i, i + head_dim / 2). Any number of whole heads.
+/// Reorders rows of a query or key projection [heads * head_dim, columns] for llama.cpp. It rotates neighbours (2i, 2i
+/// + 1), while Hugging Face's layout rotates halves (i, i + head_dim / 2). Takes any number of whole heads.
 at::Tensor neighbours_from_halves(const at::Tensor& rows, std::int64_t head_dim);
 
-/// Values of a tensor, [rows, columns], in the file's form. Of whole heads where rows change places, of the whole tensor
-/// where it is transposed; a vector is one row.
+/// Converts values of a tensor, [rows, columns], to the file's form. If rows change places it takes whole heads. If the
+/// tensor is transposed it takes the whole tensor. A vector is one row.
 at::Tensor in_file_form(const at::Tensor& values, const GgufPlace& place, std::int64_t head_dim);
 
 }  // namespace zero

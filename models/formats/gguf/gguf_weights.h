@@ -1,5 +1,5 @@
 #pragma once
-// GgufWeights: the tensors of a GGUF file as a WeightSource, under Hugging Face's names and in its order of rows.
+// GgufWeights: the tensors of a GGUF file as a WeightSource, with Hugging Face's names and row order.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,31 +12,32 @@
 
 namespace zero {
 
-/// Only the blocks asked for are read. Rows of q and k come in halves again, as whole rows: their blocks stay as they
-/// are. Where the family stores weights [in, out] they come transposed, so that no block stays one.
+/// Reads only the requested blocks. Rows of q and k return to halves, as whole rows, so their blocks stay unchanged. If
+/// the family stores weights [in, out], they are transposed, and no block stays one.
 class GgufWeights : public WeightSource {
  public:
   /// `config` is that of the file (config_json_of).
   GgufWeights(std::shared_ptr<const GgufFile> file, const ModelConfig& config,
               UnusedTensors unused = UnusedTensors::refuse);
 
-  /// Also settles stored tensors that nothing asks for. Each belongs to the model: llama.cpp writes no others.
+  /// Also applies the rule for stored tensors that nothing asks for. Each belongs to the model: llama.cpp writes no
+  /// others.
   void check(const std::vector<TensorSpec>& tensors) override;
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
   void read_as(const TensorSpec& tensor, GgmlType type, std::int64_t begin, std::int64_t count,
                const at::Tensor& out) override;
 
-  /// The type that a tensor can be held in; none where the file has no such tensor, or has it in another form.
+  /// The type in which a tensor can be held. Nothing if the file has no such tensor, or has it in another form.
   std::optional<GgmlType> type_of(const TensorSpec& tensor) const;
 
  private:
   const GgufEntry& entry_of(const TensorSpec& tensor) const;
-  /// Elements [begin, begin + count) as they lie in the file, to `out`.
+  /// Reads elements [begin, begin + count), as stored, into `out`.
   void read_stored(const GgufEntry& stored, std::int64_t begin, std::int64_t count, const at::Tensor& out) const;
   void read_transposed(const GgufEntry& stored, const TensorSpec& tensor, std::int64_t begin, std::int64_t count,
                        const at::Tensor& out) const;
-  /// Of elements [begin, begin + count), the runs that are neighbours in the file too: visit(first element there, the
-  /// same counted from `begin`, elements).
+  /// Visits elements [begin, begin + count) as runs that are also contiguous in the file: visit(first element there,
+  /// the same counted from `begin`, elements).
   void for_each_stored_run(const TensorSpec& tensor, std::int64_t begin, std::int64_t count,
                            const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& visit) const;
 

@@ -1,7 +1,7 @@
 #pragma once
-// Conversations through a model's own template, with the spans that the assistant wrote: those of the template's
-// generation blocks, else found by rendering the conversation up to each answer and up to the prompt before it. No
-// LibTorch.
+// Renders conversations with a model's own template and locates the assistant's text. The spans come from the
+// template's generation blocks. Without any, the conversation is rendered up to each answer and up to the prompt before
+// it. No LibTorch.
 #include <string>
 #include <vector>
 
@@ -10,17 +10,17 @@
 
 namespace zero {
 
-/// InputError when the template refuses the conversation, and when the answers cannot be told from the rest: what
-/// the template makes of the first messages is then not how it begins the whole.
+/// Throws InputError if the template rejects the conversation, or if the answers cannot be located: the rendering of
+/// the first messages is then not the beginning of the whole.
 RenderedChat render_answers(const ConversationTemplate& chat, const std::vector<Message>& messages,
                             const ChatContext& context = {});
 
-/// The text with the prompt for the next answer. InputError when the template refuses the conversation.
+/// The text with the prompt for the next answer. Throws InputError if the template rejects the conversation.
 std::string render_prompt(const ConversationTemplate& chat, const std::vector<Message>& messages,
                           const ChatContext& context = {});
 
-/// What the template writes behind an answer, up to white space: the text of one special token in a template that fits
-/// its tokenizer. `eos` where it writes nothing there, or refuses a question with its answer.
+/// The text that the template writes after an answer, without white space: one special token in a template that matches
+/// its tokenizer. `eos` if it writes nothing there, or rejects a question with its answer.
 std::string end_of_answer(const ConversationTemplate& chat, const std::string& eos);
 
 }  // namespace zero

@@ -1,5 +1,5 @@
 #pragma once
-// The request by which ConversationTemplate::render is shown a conversation, and the parts of such requests. No LibTorch.
+// The requests of ConversationTemplate::render, and their parts. No LibTorch.
 #include <array>
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
@@ -12,23 +12,23 @@
 
 namespace zero {
 
-/// The keys of a message that may hold thoughts, in the order in which one goes before another.
+/// The keys of a message that may hold thoughts, in the order of precedence.
 inline constexpr std::array<const char*, 3> thought_keys{"reasoning_content", "thinking", "reasoning"};
 
-/// The key whose thoughts a template is shown; nullptr: the message has none.
+/// The key whose thoughts a template receives. nullptr if the message has none.
 const char* thought_key(const nlohmann::ordered_json& message);
 
-/// The first `count` messages, the tools and the variables.
+/// A request with the first `count` messages, the tools and the variables.
 nlohmann::ordered_json conversation_request(const std::vector<Message>& messages, std::size_t count,
                                             const ChatContext& context, bool prompt);
 
-/// The text of a request; nothing where the template refuses it or fails.
+/// The text of a request. Nothing if the template rejects it or fails.
 std::optional<std::string> text_of(const ConversationTemplate& chat, const nlohmann::ordered_json& request);
 
 /// Whether a value is not null, false or empty.
 bool says_something(const nlohmann::ordered_json& value);
 
-/// The objects of a message's "tool_calls" that may hold "arguments": each call, or the "function" in it.
+/// The objects of a message's "tool_calls" that may hold "arguments": each call, or its "function".
 std::vector<nlohmann::ordered_json*> called_functions(nlohmann::ordered_json& message);
 
 }  // namespace zero

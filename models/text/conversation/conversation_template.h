@@ -1,6 +1,6 @@
 #pragma once
-// ConversationTemplate: a model's chat template as it is, run on conversations in JSON with all that they hold: tools,
-// calls, thoughts. What the template sees is what transformers 5's apply_chat_template shows it. No LibTorch.
+// ConversationTemplate: a model's chat template, run on conversations in JSON with tools, calls and thoughts. It sees
+// the variables that transformers 5's apply_chat_template passes. No LibTorch.
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -15,7 +15,8 @@ namespace zero {
 
 struct ConversationText {
   std::string text;
-  /// Code points [begin, end) that generation blocks wrote, empty ones too; nothing where the template has no such block.
+  /// Code points [begin, end) that generation blocks wrote, including empty ones. Nothing if the template has no such
+  /// block.
   std::optional<std::vector<jinja::Rendered::Span>> generated;
   bool generated_in_place = true;  // as of jinja::Rendered
 };
@@ -24,20 +25,22 @@ class ConversationTemplate {
  public:
   using Tokens = std::vector<std::pair<std::string, std::string>>;
 
-  /// `tokens`: the special tokens by name. InputError that begins with `place` for a template that cannot be read.
+  /// `tokens`: the special tokens by name. Throws InputError that begins with `place` for a template that cannot be
+  /// read.
   ConversationTemplate(const FolderTemplates::Source& source, Tokens tokens);
 
-  /// `request`: an object with "messages", a list of objects that is not empty, "tools" (a list, or null), "variables" (an
-  /// object: further names, before the special tokens) and "add_generation_prompt". Keys of a message that are null are
-  /// left out; reasoning_content, thinking and reasoning are one thing under the first two names. jinja::TemplateError
-  /// when the template refuses the conversation or fails; InputError for a request of another form. Thread-safe.
+  /// `request` is an object with "messages" (a non-empty list of objects), "tools" (a list, or null), "variables" (an
+  /// object of further names, with precedence over the special tokens) and "add_generation_prompt". Null keys of a
+  /// message are dropped. The first two names serve all of reasoning_content, thinking and reasoning. Throws
+  /// jinja::TemplateError if the template rejects the conversation or fails, and InputError for a malformed request.
+  /// Thread-safe.
   ConversationText render(const nlohmann::ordered_json& request) const;
 
   /// As of jinja::Template.
   bool mentions(std::string_view name) const { return template_.mentions(name); }
   bool has_string(std::string_view string) const { return template_.has_string(string); }
 
-  /// A special token of the template's by its name ("eos_token"); empty where it has none.
+  /// A special token of the template by its name ("eos_token"). Empty if it has none.
   std::string_view token(std::string_view name) const;
 
  private:
@@ -45,14 +48,14 @@ class ConversationTemplate {
   Tokens tokens_;
 };
 
-/// The templates of a folder, read when they are first chosen.
+/// The templates of a folder, read at first use.
 class ConversationTemplates {
  public:
-  /// `choice`: a known template's name, or a file with one, that goes before the folder's; empty: none.
+  /// `choice`: a known template's name, or a file with one, with precedence over the folder's. Empty: none.
   ConversationTemplates(const std::string& folder, const std::string& choice);
 
-  /// As ConversationTemplate::render, by the template for conversations with tools, or without. InputError where the folder
-  /// has none.
+  /// Renders as ConversationTemplate::render does, with the template for conversations with tools, or without. Throws
+  /// InputError if the folder has none.
   ConversationText render(const nlohmann::ordered_json& request);
 
  private:

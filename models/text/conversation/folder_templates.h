@@ -1,6 +1,6 @@
 #pragma once
-// FolderTemplates: the chat templates of a model directory and the special tokens that they see, as transformers finds
-// them. No LibTorch.
+// FolderTemplates: the chat templates of a model directory and the special tokens that they see. It finds them as
+// transformers does. No LibTorch.
 #include <filesystem>
 #include <map>
 #include <string>
@@ -15,15 +15,14 @@ struct FolderTemplates {
     std::string place;  // file, for messages
   };
 
-  /// chat_template.jinja and additional_chat_templates/NAME.jinja, else chat_template of tokenizer_config.json: a string,
-  /// or a list of {"name", "template"}. InputError for files that break their form,
-  /// and as of require_own_files().
+  /// Reads chat_template.jinja and additional_chat_templates/NAME.jinja, else chat_template of tokenizer_config.json: a
+  /// string, or a list of {"name", "template"}. Throws InputError for malformed files, and as require_own_files() does.
   static FolderTemplates read(const std::filesystem::path& folder);
 
-  /// What a user names: a known template (models/text/known_chat_templates.h), else a file.
+  /// A user's choice: a known template (models/text/known_chat_templates.h), else a file.
   static Source named(const std::string& choice);
 
-  /// "tool_use" for conversations with tools where there is one, else "default"; nullptr where there is none.
+  /// "tool_use" for conversations with tools if it exists, else "default". nullptr if there is none.
   const Source* chosen(bool tools) const;
 
   std::map<std::string, Source> by_name;

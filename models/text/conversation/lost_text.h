@@ -1,6 +1,6 @@
 #pragma once
-// What a template loses of a conversation: that whose marks (text_marks.h) its text lacks, whatever the template does to
-// case, white space or order. No LibTorch.
+// Finds text of a conversation that a template loses: text whose marks (text_marks.h) are missing in the result. Case,
+// white space and order do not matter. No LibTorch.
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -10,18 +10,18 @@
 
 namespace zero {
 
-/// Whether the text of a request for ConversationTemplate::render holds something of every message's "content". False
-/// where the template refuses it.
+/// Whether the text of a request for ConversationTemplate::render holds a part of every message's "content". False if
+/// the template rejects it.
 bool writes_contents(const ConversationTemplate& chat, const nlohmann::ordered_json& request);
 
-/// InputError where the template loses what a conversation says: a content or a part of it, thoughts, calls, tools and
-/// their descriptions, variables. What an assistant said in earlier turns, its thoughts above all, may be left out on
-/// purpose: it counts as written where the template writes it when nothing follows. With `prompt` the text is one that
-/// asks for an answer, and earlier answers are not looked at. A conversation that the template refuses is not judged.
+/// Throws InputError if the template loses text of a conversation: a content or a part of it, thoughts, calls, tools
+/// and their descriptions, variables. Templates omit earlier answers, above all their thoughts, on purpose. An answer
+/// counts as written if the template writes it when nothing follows. With `prompt` the text asks for an answer, and
+/// earlier answers are not checked. A conversation that the template rejects is not judged.
 void require_written(const ConversationTemplate& chat, const std::vector<Message>& messages, const ChatContext& context,
                      bool prompt = false);
 
-/// Whether the text of the conversation changes with a key of its messages. True where the template refuses it.
+/// Whether the text of the conversation changes with a key of its messages. True if the template rejects it.
 bool reads_key(const ConversationTemplate& chat, const std::vector<Message>& messages, const ChatContext& context,
                const std::string& key);
 

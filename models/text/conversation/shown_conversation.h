@@ -1,5 +1,5 @@
 #pragma once
-// The form in which a template takes a conversation. No LibTorch.
+// Brings a conversation into the form that a template takes. No LibTorch.
 #include <vector>
 
 #include "models/text/chat_message.h"
@@ -7,17 +7,18 @@
 
 namespace zero {
 
-/// Whether a conversation holds more than texts of system, user and assistant: tools, variables, calls, thoughts, parts.
+/// Whether a conversation holds more than texts of system, user and assistant: tools, variables, calls, thoughts,
+/// parts.
 bool says_more_than_texts(const std::vector<Message>& messages, const ChatContext& context);
 
-/// The messages with parts as the template takes them. Both forms of this very conversation are rendered: lists of one part
-/// each, and texts. Parts stay where the two give one text, and where texts are refused or lost; else a message of one
-/// part becomes that part's text. InputError for one of several then.
+/// The messages with parts in the form that the template takes. Both forms of this conversation are rendered: lists of
+/// one part each, and texts. Parts stay if the two give one text, and if texts are rejected or lost. Otherwise a
+/// message of one part becomes that part's text, and one of several parts throws InputError.
 std::vector<Message> with_parts_as_taken(const ConversationTemplate& chat, std::vector<Message> messages,
                                          const ChatContext& context);
 
-/// The messages with the arguments of calls that are JSON text as the template takes them: as they are, as transformers
-/// shows them, or as objects, as servers do, where the template fails on the text or would quote it once more.
+/// The messages with JSON-text arguments of calls in the form that the template takes. They stay as they are, as in
+/// transformers. They become objects, as in servers, if the template fails on the text or would quote it again.
 std::vector<Message> with_arguments_as_taken(const ConversationTemplate& chat, std::vector<Message> messages,
                                              const ChatContext& context);
 

@@ -1,6 +1,5 @@
 #pragma once
-// Marks: words that occur nowhere else, put into all that a conversation says, by which is seen what of it comes through.
-// No LibTorch.
+// Marks: unique words, put into all text of a conversation to see which parts reach the result. No LibTorch.
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -10,25 +9,25 @@
 
 namespace zero {
 
-/// What of a request a mark stands and falls with.
+/// The part of a request that a mark belongs to.
 enum class MarkedPart : std::uint8_t { content, thoughts, call, arguments, description };
 
 struct Mark {
   MarkedPart part;
   std::size_t number;       // of the message, or of the tool that has the description
   std::string word = {};    // in small letters
-  std::string beside = {};  // the beginning of the text behind it
+  std::string beside = {};  // the beginning of the text after it
 };
 
 class TextMarks {
  public:
-  /// Puts marks into a request for ConversationTemplate::render: at both ends of each content and thought, inside of tags
-  /// that stand there, and where thoughts begin inside of a content; into calls, or their arguments where these are an
-  /// object; before the descriptions of tools.
+  /// Puts marks into a request for ConversationTemplate::render. They go to both ends of each content and thought,
+  /// inside of tags at these ends, and to the start of thoughts inside of a content. They also go into calls, or their
+  /// arguments if these are an object, and before the descriptions of tools.
   explicit TextMarks(nlohmann::ordered_json& request);
 
   const std::vector<Mark>& all() const { return marks_; }
-  /// Those that a text lacks, whatever it did to their case.
+  /// The marks that a text lacks, ignoring case.
   std::vector<Mark> missing_in(std::string_view text) const;
 
  private:

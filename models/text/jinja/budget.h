@@ -1,6 +1,5 @@
 #pragma once
-// Budget: what one rendering may take. A template comes with a model from anywhere: it must not hang or fill the
-// memory. No LibTorch.
+// Budget: the limits of one rendering. A template of an unknown model must not hang or fill the memory. No LibTorch.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,10 +10,10 @@ namespace zero::jinja {
 struct Object;
 
 struct Limits {
-  std::int64_t operations = 20'000'000;         // expressions, statements and items; a string's every 64 bytes are one
-  int depth = 1000;                             // of expressions, statements and calls in one another, in rendering
-  std::size_t output = std::size_t{64} << 20;   // bytes that statements write, those inside of macros and blocks again
-  std::size_t memory = std::size_t{256} << 20;  // bytes of all values that live at a time
+  std::int64_t operations = 20'000'000;         // expressions, statements and items; every 64 bytes of a string are one
+  int depth = 1000;                             // of nested expressions, statements and calls, in rendering
+  std::size_t output = std::size_t{64} << 20;   // bytes that statements write; in macros and blocks they count again
+  std::size_t memory = std::size_t{256} << 20;  // bytes of all live values
 };
 
 class Budget {
@@ -23,7 +22,7 @@ class Budget {
   Budget(const Budget&) = delete;
   ~Budget();
 
-  /// Each throws a TemplateError of kind bound that names the bound.
+  /// Each throws a TemplateError of kind bound that names the limit.
   void step(std::int64_t operations = 1) {
     if ((operations_ += operations) > limits_.operations) stop_operations();
   }
@@ -35,8 +34,8 @@ class Budget {
   }
   void give(std::size_t bytes) { memory_ -= bytes; }
 
-  /// Keeps an object that can be changed until the rendering ends, then empties it: rings of objects go, and long
-  /// chains of them do not end in deep recursion.
+  /// Keeps a mutable object until the rendering ends, then empties it. Cycles of objects are freed, and long chains of
+  /// them do not end in deep recursion.
   void keep(std::shared_ptr<Object> object) { kept_.push_back(std::move(object)); }
 
   /// One level deeper while it lives.

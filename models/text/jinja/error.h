@@ -1,5 +1,5 @@
 #pragma once
-// TemplateError: why a template could not be read or rendered. No LibTorch.
+// TemplateError: the reason why a template could not be read or rendered. No LibTorch.
 #include <cstdint>
 #include <string>
 
@@ -11,13 +11,13 @@ class TemplateError : public InputError {
  public:
   enum class Kind : std::uint8_t {
     syntax,   // the template cannot be read
-    raised,   // raise_exception: the template refuses the conversation
-    failed,   // what jinja2 would stop at, too: an undefined value used, types that do not fit
-    refused,  // what jinja2 would do and this engine does not
+    raised,   // raise_exception: the template rejects the conversation
+    failed,   // errors in jinja2, too: an undefined value used, types that do not match
+    refused,  // features of jinja2 that this engine lacks
     bound,    // time, depth, output or memory
   };
 
-  /// `message` without the place; what() adds the line, from 1, where it is known (not 0).
+  /// `message` without the place. what() adds the line, from 1, if it is known (not 0).
   TemplateError(Kind kind, const std::string& message, int line = 0)
       : InputError(line > 0 ? "line " + std::to_string(line) + " of the template: " + message : message),
         kind_(kind),
@@ -34,7 +34,7 @@ class TemplateError : public InputError {
   int line_;
 };
 
-/// For the user: who stopped, where, and why; a refusal's own words come last.
+/// For the user: who stopped, at which line, and why. A rejection's own words come last.
 inline std::string described(const TemplateError& error) {
   static constexpr const char* what[] = {"cannot be read", "refuses the conversation", "fails",
                                          "needs what is not done here", "is stopped"};
@@ -42,10 +42,10 @@ inline std::string described(const TemplateError& error) {
   return std::string("the chat template ") + what[static_cast<int>(error.kind())] + line + ": " + error.message();
 }
 
-/// Ends with what Python would raise: TypeError, ValueError, UndefinedError and their like.
+/// Throws the counterpart of a Python error: TypeError, ValueError, UndefinedError and the like.
 [[noreturn]] inline void fail(const std::string& message) { throw TemplateError(TemplateError::Kind::failed, message); }
 
-/// Ends with what this engine leaves out.
+/// Throws for a feature that this engine lacks.
 [[noreturn]] inline void refuse(const std::string& message) {
   throw TemplateError(TemplateError::Kind::refused, message);
 }

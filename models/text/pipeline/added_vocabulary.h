@@ -1,6 +1,6 @@
 #pragma once
-// AddedVocabulary: the tokens that stand beside a model's pieces, with the ids that Hugging Face's libraries give them,
-// and where they are in a text. No LibTorch.
+// AddedVocabulary: the tokens added to a model's pieces, with the ids that Hugging Face's libraries give them, and
+// their places in a text. No LibTorch.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -25,18 +25,18 @@ class AddedVocabulary {
   /// Both outlive it. `normalizer` may be nullptr.
   AddedVocabulary(const TokenModel& model, const Normalizer* normalizer) : model_(model), normalizer_(normalizer) {}
 
-  /// Ids are not those of the tokens' `id`: the model's where it has the text, the known one of a token that comes again
-  /// (its flags are then the new ones), else the next free one behind all (added_vocabulary.rs).
+  /// Ignores the tokens' `id`. The id is the model's if it has the text, and the known one for a repeated token (whose
+  /// new flags count). Otherwise it is the next free one after all (added_vocabulary.rs).
   void add(const std::vector<AddedToken>& tokens);
-  /// Call it after the last add(). With `split_special` special tokens in a text are a text.
+  /// Call it after the last add(). With `split_special` special tokens in a text count as text.
   void finish(bool split_special);
 
-  /// The text in parts, normalised where it is no added token; with `aligned` they know where they stand in it.
-  /// `continued`: the text goes on where another was cut.
+  /// The text in parts. Parts between added tokens are normalised. With `aligned` they know their place in it.
+  /// `continued`: the text continues another one that was cut.
   Splits split(std::string_view text, bool aligned, bool continued) const;
 
   std::optional<std::int32_t> id_of(std::string_view token) const;
-  /// As decoding sees it; nullptr for an id of none.
+  /// The text for decoding. nullptr for an unknown id.
   const std::string* written(std::int32_t id) const;
   bool is_special(const std::string& written) const { return special_.contains(written); }
   const std::vector<AddedToken>& tokens() const { return tokens_; }  // by id

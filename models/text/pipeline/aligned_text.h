@@ -1,7 +1,6 @@
 #pragma once
-// AlignedText: a text on its way through the pipeline and, where that is asked for, the place in the original that each
-// of its bytes came from. The rules of who inherits whose place are those of Hugging Face tokenizers,
-// tokenizer/normalizer.rs. No LibTorch.
+// AlignedText: a text on its way through the pipeline and, on request, the place in the original of each of its bytes.
+// The rules of inherited places are those of Hugging Face tokenizers, tokenizer/normalizer.rs. No LibTorch.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -18,28 +17,28 @@ struct Origin {
 struct AlignedText {
   std::string text;
   bool aligned = false;
-  std::vector<Origin> origins;  // one of each byte of the text where it is aligned, else none
+  std::vector<Origin> origins;  // one per byte of the text if it is aligned, else none
 
-  /// Gives every byte the character that it is part of; `offset` is where the text begins in the original.
+  /// Assigns every byte the character that contains it. `offset` is the start of the text in the original.
   void align(std::size_t offset);
 };
 
-/// Makes a text anew from left to right.
+/// Rewrites a text from left to right.
 class TextRewriter {
  public:
-  /// `room`: about how many bytes there will be.
+  /// `room`: the approximate number of bytes.
   TextRewriter(AlignedText& text, std::size_t room) : text_(text) {
     made_.reserve(room);
     if (text.aligned) origins_.reserve(room);
   }
 
-  /// New bytes that stand where the old byte at `from` stood.
+  /// Appends new bytes with the place of the old byte at `from`.
   void put(std::string_view bytes, std::size_t from) {
     made_ += bytes;
     if (!text_.aligned) return;
     origins_.insert(origins_.end(), bytes.size(), from < text_.origins.size() ? text_.origins[from] : Origin{});
   }
-  /// Old bytes as they are.
+  /// Appends old bytes unchanged.
   void keep(std::size_t begin, std::size_t end) {
     made_.append(text_.text, begin, end - begin);
     if (!text_.aligned) return;
@@ -47,7 +46,7 @@ class TextRewriter {
     origins_.insert(origins_.end(), first, first + static_cast<std::ptrdiff_t>(end - begin));
   }
 
-  /// Old bytes one by one by what `write(byte, out)` appends for each.
+  /// Replaces old bytes one by one by the output of `write(byte, out)`.
   template <class Write>
   void transcribe(std::size_t begin, std::size_t end, const Write& write) {
     const std::string_view old = std::string_view(text_.text).substr(begin, end - begin);
@@ -60,7 +59,7 @@ class TextRewriter {
 
   std::size_t size() const { return made_.size(); }
 
-  /// The text is what was made.
+  /// Replaces the text by the result.
   void finish() {
     text_.text = std::move(made_);
     text_.origins = std::move(origins_);

@@ -1,6 +1,6 @@
 #pragma once
-// Component: one part of a tokenizer.json, read key by key; keys that nobody asked for are refused, since they would
-// change ids. For .cpp files only: it brings nlohmann-json with it. No LibTorch.
+// Component: one part of a tokenizer.json, read key by key. Keys that nobody requested are refused, since they would
+// change ids. For .cpp files only: it includes nlohmann-json. No LibTorch.
 #include <set>
 #include <string>
 #include <string_view>
@@ -14,16 +14,16 @@ class Pattern;
 
 class Component {
  public:
-  /// `path` is the file's, `name` that of the value inside: "normalizer". InputError when it is no object.
+  /// `path` is the file's, `name` that of the value inside: "normalizer". Throws InputError if it is not an object.
   Component(const nlohmann::json& value, std::string path, std::string name);
 
-  /// "PATH: normalizer", with which messages begin.
+  /// "PATH: normalizer", the beginning of messages.
   std::string place() const { return path_ + ": " + name_; }
   const std::string& path() const { return path_; }
   std::string type();
   bool has(const char* key) const;  // and it is not null
 
-  /// InputError when the key is missing or null, or its value of another kind: T is bool, std::int64_t, double,
+  /// Throws InputError if the key is missing or null, or its value has another type. T is bool, std::int64_t, double,
   /// std::string, std::vector<std::string>.
   template <class T>
   T get(const char* key) {
@@ -35,7 +35,7 @@ class Component {
     used_.insert(key);
     return json_value<T>(value_, key, std::move(otherwise), place());
   }
-  /// A string of one character, and a small number that is none below zero.
+  /// A string of one character, and a small number of at least zero.
   std::string character(const char* key);
   std::size_t count(const char* key);
 
@@ -45,15 +45,15 @@ class Component {
   /// {"String": "..."} or {"Regex": "..."}.
   std::unique_ptr<const Pattern> pattern(const char* key);
 
-  /// A key that has no part in ids.
+  /// Accepts a key that does not affect ids.
   void pass_over(const char* key) { used_.insert(key); }
-  /// InputError, beginning with `place`, where a step would make a text of more bytes, or ids, than one can be: 1 GiB.
+  /// Throws InputError, beginning with `place`, if a step would make a text exceed 1 GiB, in bytes or ids.
   static void require_room(std::size_t size, const std::string& place);
-  /// InputError for a key that nobody asked for. Call it last.
+  /// Throws InputError for a key that nobody requested. Call it last.
   void finish() const;
-  /// Ends with the InputError that the type is none of `known`.
+  /// Throws the InputError that the type is none of `known`.
   [[noreturn]] void refuse_type(std::string_view known);
-  /// Ends with the InputError PATH: NAME: "KEY" WHAT.
+  /// Throws the InputError PATH: NAME: "KEY" WHAT.
   [[noreturn]] void refuse(const char* key, std::string_view what) const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Metaspace: a character that stands for a space, as pre-tokenizers and decoders have it. No LibTorch.
+// Metaspace: a character that stands for a space in pre-tokenizers and decoders. No LibTorch.
 #include <cstdint>
 #include <string>
 
@@ -15,7 +15,7 @@ struct Metaspace {
   bool split = true;
 };
 
-/// With the older add_prefix_space, too. InputError for a value that is not known.
+/// Also supports the older add_prefix_space. Throws InputError for an unknown value.
 Metaspace read_metaspace(Component& component);
 
 }  // namespace zero

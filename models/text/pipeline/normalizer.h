@@ -1,5 +1,5 @@
 #pragma once
-// Normalizer: what a tokenizer.json does to a text before it is divided. No LibTorch.
+// Normalizer: a tokenizer.json's changes to a text before it is divided. No LibTorch.
 #include <memory>
 
 #include "models/text/pipeline/aligned_text.h"
@@ -10,7 +10,7 @@ class Component;
 
 struct NormalizedText : AlignedText {
   bool first = false;      // its beginning is still that of the whole text: Metaspace's "first" asks for that
-  bool continued = false;  // it goes on where another was cut: nothing is put in front of it
+  bool continued = false;  // it continues another text that was cut: nothing is put in front of it
 };
 
 class Normalizer {
@@ -19,7 +19,7 @@ class Normalizer {
   virtual void apply(NormalizedText& text) const = 0;  // of valid UTF-8. Thread-safe
 };
 
-/// InputError for a type, a field or a value that is not known.
+/// Throws InputError for an unknown type, field or value.
 std::unique_ptr<const Normalizer> make_normalizer(Component component);
 
 }  // namespace zero

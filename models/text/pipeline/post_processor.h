@@ -13,27 +13,27 @@ class Component;
 
 class PostProcessor {
  public:
-  PostProcessor() = default;  // puts nothing
-  /// InputError for a type, a field or a value that is not known.
+  PostProcessor() = default;  // adds nothing
+  /// Throws InputError for an unknown type, field or value.
   explicit PostProcessor(Component component);
 
-  /// Of one text. Without `special` only what a template says of the text itself is done.
+  /// Processes the ids of one text. Without `special` it applies only a template's rules for the text itself.
   std::vector<std::int32_t> apply(std::vector<std::int32_t> ids, bool special) const;
 
-  /// Takes white space at the ends of tokens out of their spans, which count code points, where the file asks for that
+  /// Removes white space at the ends of tokens from their spans, which count code points, if the file asks for that
   /// (pre_tokenizers/byte_level.rs). `written` are the tokens' texts.
   void trim(const std::vector<std::string_view>& written, std::vector<TextSpan>& spans) const;
 
  private:
   struct Step {
-    bool text = false;              // the ids of the text stand here, else
+    bool text = false;              // the ids of the text, else
     std::vector<std::int32_t> ids;  // these
   };
   void add(Component component);
   void add_template(Component& component);
   void add_pair(Component& component);
 
-  std::optional<std::vector<Step>> steps_;  // nothing: the ids as they are
+  std::optional<std::vector<Step>> steps_;  // nothing: the ids unchanged
   std::vector<bool> trims_;                 // of spans, each with its add_prefix_space
 };
 

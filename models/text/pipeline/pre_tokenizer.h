@@ -1,5 +1,5 @@
 #pragma once
-// PreTokenizer: how a tokenizer.json divides a text into the words that go to the model one by one. No LibTorch.
+// PreTokenizer: a tokenizer.json's division of a text into words, which go to the model one by one. No LibTorch.
 #include <memory>
 
 namespace zero {
@@ -13,7 +13,7 @@ class PreTokenizer {
   virtual void apply(Splits& splits) const = 0;  // thread-safe
 };
 
-/// InputError for a type, a field or a value that is not known.
+/// Throws InputError for an unknown type, field or value.
 std::unique_ptr<const PreTokenizer> make_pre_tokenizer(Component component);
 
 }  // namespace zero

@@ -16,22 +16,23 @@ class Pattern;
 struct Split {
   std::size_t begin = 0, end = 0;  // in the text
   std::int32_t id = -1;            // of an added token; -1: still a text
-  bool first = false;              // nothing of the whole text stands before it
+  bool first = false;              // at the beginning of the whole text
 };
 
 struct Splits : AlignedText {
   std::vector<Split> parts;
-  std::vector<TextSpan> added;  // where each added token stands in the original, with the white space that it takes
+  std::vector<TextSpan> added;  // places of added tokens in the original, with the white space that they consume
 
   std::string_view of(const Split& part) const {
     return std::string_view(text).substr(part.begin, part.end - part.begin);
   }
 };
 
-/// What becomes of a match and of what lies between matches, by the names that tokenizer.json gives them.
+/// The treatment of a match and of the text between matches, by tokenizer.json's names.
 enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
-/// Divides every part that is still a text; empty parts vanish. With `invert` the matches are what lies between.
+/// Divides every part that is still a text. Empty parts vanish. With `invert` the text between matches counts as the
+/// matches.
 void divide(Splits& splits, const Pattern& pattern, SplitBehavior behavior, bool invert = false);
 
 }  // namespace zero

@@ -1,5 +1,5 @@
 #pragma once
-// TokenDecoder: how a tokenizer.json makes a text of pieces. No LibTorch.
+// TokenDecoder: the rule by which a tokenizer.json joins pieces to a text. No LibTorch.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,15 +13,15 @@ class TokenDecoder {
  public:
   virtual ~TokenDecoder() = default;
 
-  /// Changes the pieces; side by side they are the text. Thread-safe.
+  /// Changes the pieces. Their concatenation is the text. Thread-safe.
   virtual void apply(std::vector<std::string>& pieces) const = 0;
 };
 
-/// InputError for a type, a field or a value that is not known.
+/// Throws InputError for an unknown type, field or value.
 std::unique_ptr<const TokenDecoder> make_token_decoder(Component component);
 
-/// Valid UTF-8: every longest beginning of a character that does not go on becomes one U+FFFD, and so does every other
-/// byte that is none.
+/// Valid UTF-8. Every longest valid beginning of a character that breaks off becomes one U+FFFD, and so does every
+/// other invalid byte.
 std::string to_utf8(std::string_view bytes);
 
 }  // namespace zero

@@ -1,5 +1,5 @@
 #pragma once
-// The tokens that a GGUF file lists, whatever the kind of its tokenizer. No LibTorch.
+// The tokens of a GGUF file, for any kind of tokenizer. No LibTorch.
 #include <string>
 #include <vector>
 
@@ -7,14 +7,14 @@
 
 namespace zero {
 
-/// Of the file's own, which outlives them. By id; types as llama_token_type: 1 normal, 2 unknown, 3 control, 4 user-defined,
-/// 5 unused, 6 byte.
+/// Views into the file, which outlives them. By id; types as llama_token_type: 1 normal, 2 unknown, 3 control, 4
+/// user-defined, 5 unused, 6 byte.
 struct GgufTokens {
   const std::vector<std::string>& texts;
   const std::vector<double>& types;
 };
 
-/// InputError where one of the lists is missing, they are not of one length, or a type is none.
+/// Throws InputError if a list is missing, lengths differ, or a type is unknown.
 GgufTokens gguf_tokens(const GgufFile& file);
 
 }  // namespace zero

@@ -1,5 +1,5 @@
 #pragma once
-// What llama.cpp makes of a tokenizer.json: merges of bytes behind one of its pre-tokenizers ("gpt2"), or merges of
+// llama.cpp's form of a tokenizer.json: merges of bytes after one of its pre-tokenizers ("gpt2"), or merges of
 // characters by scores ("llama"). No LibTorch.
 #include <string>
 #include <unordered_map>
@@ -14,11 +14,11 @@ struct PipelineForm {
   std::unordered_map<std::string, float> scores;  // of "llama", of tokens that are merged
   std::string unknown;                            // of "llama": unk_token
   bool space_in_front = false;                    // of "llama"
-  std::vector<std::string> notes;                 // in which texts llama.cpp finds other ids, for the log
+  std::vector<std::string> notes;                 // texts in which llama.cpp finds other ids, for the log
 };
 
-/// Of a file that Tokenizer::load takes. InputError, with the step that llama.cpp does not do, for one that it would
-/// tokenize otherwise.
+/// The form of a file that Tokenizer::load accepts. Throws InputError, with the step that llama.cpp lacks, for a
+/// tokenizer that it would execute differently.
 PipelineForm pipeline_form(const std::string& path);
 
 }  // namespace zero

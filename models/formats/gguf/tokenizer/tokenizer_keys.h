@@ -1,6 +1,6 @@
 #pragma once
-// GgufTokenizerKeys: a tokenizer as a GGUF file carries it, in the keys tokenizer.ggml.* and tokenizer.chat_template: what
-// llama.cpp needs to encode and decode text as the tokenizer here does, and to chat. No LibTorch.
+// GgufTokenizerKeys: a tokenizer in the keys tokenizer.ggml.* and tokenizer.chat_template of a GGUF file. With them
+// llama.cpp encodes and decodes text as the tokenizer here does, and chats. No LibTorch.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -17,14 +17,14 @@ namespace zero {
 
 class GgufTokenizerKeys {
  public:
-  /// Of no tokenizer where the source has none. InputError where Tokenizer::load refuses, where tokenizer and model do not
-  /// belong together, and for a tokenizer that llama.cpp would execute otherwise (pipeline_form.h).
+  /// Has no keys if the source has no tokenizer. Throws InputError if Tokenizer::load refuses, if tokenizer and model
+  /// do not belong together, and for a tokenizer that llama.cpp would execute differently (pipeline_form.h).
   GgufTokenizerKeys(const TokenizerSource& source, const ModelConfig& config);
 
   void add_to(GgufMetadata& metadata) const;
 
-  /// The name that the file is to have: llama.cpp lets special tokens take the white space behind them where "phi-3" or
-  /// "phi3" is in general.name, and nowhere else. Empty: none can be given.
+  /// The required model name of the file. In llama.cpp special tokens consume the white space after them if
+  /// general.name contains "phi-3" or "phi3", and otherwise not. Empty means that no name works.
   std::string model_name(const std::string& wanted) const;
 
  private:

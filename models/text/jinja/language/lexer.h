@@ -1,6 +1,6 @@
 #pragma once
-// The tokens of a template, as jinja2 3.1's lexer gives them with trim_blocks and lstrip_blocks, which transformers
-// sets. No LibTorch.
+// The tokens of a template. They equal those of jinja2 3.1's lexer with trim_blocks and lstrip_blocks, which
+// transformers sets. No LibTorch.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -27,7 +27,7 @@ struct Token {
   std::string text;  // of strings with escapes resolved; of numbers without underscores
 };
 
-/// TemplateError of kind syntax, with the line. `source` is valid UTF-8.
+/// Throws TemplateError of kind syntax, with the line. `source` is valid UTF-8.
 std::vector<Token> tokenize(std::string_view source);
 
 }  // namespace zero::jinja

@@ -1,5 +1,5 @@
 #pragma once
-// Whether statements use a name before they set it themselves, as jinja2 asks for `loop`, `caller`, `varargs` and
+// Whether statements use a name before they set it themselves. jinja2 asks this for `loop`, `caller`, `varargs` and
 // `kwargs`. No LibTorch.
 #include <string_view>
 

@@ -11,7 +11,7 @@
 
 namespace zero::jinja {
 
-/// A variable: that of the function `depth` (0: the template itself, more: macros in it) with the number `index`.
+/// A variable: number `index` of the function at `depth` (0: the template itself, more: macros in it).
 struct Slot {
   int depth = 0;
   int index = 0;
@@ -20,7 +20,7 @@ struct Slot {
 struct Expression;
 using Expressions = std::vector<Expression*>;
 
-/// What stands between the brackets of a call, a filter or a test.
+/// The contents of the brackets of a call, a filter or a test.
 struct CallArguments {
   Expressions positional;
   std::vector<std::pair<std::string, Expression*>> named;
@@ -37,9 +37,9 @@ struct Expression {
     dict,       // operands: key, value, key, ...
     attribute,  // operands[0].name
     item,       // operands[0][operands[1]]
-    slice,      // operands[0][operands[1]:operands[2]:operands[3]]; nullptr where left out
+    slice,      // operands[0][operands[1]:operands[2]:operands[3]]; nullptr if left out
     call,       // operands[0](arguments)
-    filter,     // operands[0] | name(arguments); operands[0] is nullptr for what a block holds
+    filter,     // operands[0] | name(arguments); operands[0] is nullptr for a block's content
     test,       // operands[0] is name(arguments)
     negate,
     plus,
@@ -63,7 +63,7 @@ struct Expression {
   std::vector<std::string> comparisons;  // == != < <= > >= in "not in"
 };
 
-/// Where an assignment goes.
+/// The target of an assignment.
 struct Target {
   enum class Kind : std::uint8_t { name, attribute, tuple };
   Kind kind = Kind::name;
@@ -74,13 +74,13 @@ struct Target {
   std::vector<Target> parts;
 };
 
-/// What is set when a scope is entered.
+/// A variable's value at the start of a scope.
 struct Load {
   enum class Kind : std::uint8_t { none, resolve, alias, missing };
   Kind kind = Kind::none;
   Slot slot;
-  Slot outer;        // alias: the variable whose value it begins with
-  std::string name;  // resolve: in what the caller gave and the global functions
+  Slot outer;        // alias: the variable with its first value
+  std::string name;  // resolve: among the caller's names and the global functions
 };
 
 struct Statement;
@@ -109,7 +109,7 @@ struct Statement {
     assign_block,  // target = body | expression
     macro,         // function
     call,          // expression with function as its caller
-    generation,    // function: what an assistant wrote
+    generation,    // function: the assistant's text
     filter,        // expression over body
     with,          // targets = values: body
     scope,         // body: autoescape

@@ -1,5 +1,5 @@
 #pragma once
-// TokenStream: a template's tokens under a parser's eyes, and the nodes it makes. No LibTorch.
+// TokenStream: a template's tokens at a parser's position, and the nodes that it makes. No LibTorch.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,7 +27,7 @@ class TokenStream {
   [[noreturn]] void fail(const std::string& message, int line = 0) const;
   [[noreturn]] void unexpected(std::string_view expected) const;
 
-  /// A node over `operands`, no deeper than parsers and interpreters may recurse.
+  /// Makes a node over `operands`, no deeper than parsers and interpreters may recurse.
   Expression* make(Expression::Kind kind, int line, Expressions operands, std::string name = "");
   void measure(Expression& expression) const;
 
@@ -50,7 +50,7 @@ class TokenStream {
   int depth_ = 0;
 };
 
-/// Describes a token in a message.
+/// Describes a token for messages.
 std::string described(const Token& token);
 
 }  // namespace zero::jinja

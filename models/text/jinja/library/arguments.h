@@ -16,7 +16,7 @@ class Given {
   Given(std::string_view function, const Arguments& arguments, std::initializer_list<std::string_view> names,
         std::size_t required = 0);
 
-  /// nullptr where it was not given.
+  /// nullptr if it was not given.
   const Value* operator[](std::size_t place) const { return values_[place]; }
   Value value(std::size_t place, Value otherwise) const {
     return values_[place] ? *values_[place] : std::move(otherwise);
@@ -24,7 +24,7 @@ class Given {
   bool has(std::size_t place) const { return values_[place] && !values_[place]->is(Kind::none); }
   bool flag(std::size_t place, bool otherwise) const;
   std::int64_t whole(std::size_t place, std::int64_t otherwise) const;
-  /// A string; fails for other values.
+  /// A string. Fails for other values.
   std::string_view string(std::size_t place, std::string_view otherwise) const;
 
  private:
@@ -32,7 +32,7 @@ class Given {
   std::vector<const Value*> values_;
 };
 
-/// Fails where keyword arguments are given.
+/// Fails for keyword arguments.
 void refuse_named(std::string_view function, const Arguments& arguments);
 
 }  // namespace zero::jinja

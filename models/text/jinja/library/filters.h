@@ -8,12 +8,12 @@ namespace zero::jinja {
 
 Filter find_text_filter(std::string_view name);      // trim, upper, tojson, indent, ...
 Filter find_sequence_filter(std::string_view name);  // join, sort, groupby, ...
-Filter find_lazy_filter(std::string_view name);      // map, select, ...: what gives a generator
+Filter find_lazy_filter(std::string_view name);      // map, select, ...: filters that return a generator
 
-/// The value that a dotted path ("function.name", "0.role") leads to; `otherwise`, if any, in place of undefined ones.
+/// The value at a dotted path ("function.name", "0.role"). `otherwise`, if given, replaces undefined ones.
 Value follow(Runtime& runtime, const Value& item, const Value& path, const Value* otherwise = nullptr);
 
-/// What sorting and comparing filters go by: strings in lower case unless case matters.
+/// The key of sorting and comparing filters: strings in lower case unless case matters.
 Value comparable(Runtime& runtime, Value value, bool case_sensitive);
 
 }  // namespace zero::jinja

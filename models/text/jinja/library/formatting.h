@@ -7,7 +7,7 @@ namespace zero::jinja {
 /// `format % values`.
 Value percent_format(Runtime& runtime, const Value& format, const Value& values);
 
-/// `format.format(...)`, whose fields reach attributes and items as the sandbox gives them.
+/// `format.format(...)`. Its fields reach attributes and items that the sandbox allows.
 Value str_format(Runtime& runtime, const Value& format, const Arguments& arguments);
 
 }  // namespace zero::jinja

@@ -1,6 +1,6 @@
 #pragma once
-// Filters, tests, global functions and methods: those of jinja2 3.1 and Python's str, list and dict that a sandboxed
-// template of text can use. No LibTorch.
+// Filters, tests, global functions and methods: those of jinja2 3.1 and Python's str, list and dict that the sandbox
+// allows. No LibTorch.
 #include <functional>
 #include <string>
 #include <string_view>
@@ -16,7 +16,7 @@ struct Arguments {
   std::vector<std::pair<std::string, Value>> named;
 };
 
-/// What functions need of the rendering under way.
+/// The state of the current rendering that functions need.
 struct Runtime {
   Budget* budget;
   std::function<std::string(std::string_view format)> strftime_now;
@@ -25,7 +25,7 @@ struct Runtime {
 struct Callable : Object {
   using Object::Object;
   virtual Value call(Runtime& runtime, const Arguments& arguments) = 0;
-  /// An attribute; missing where there is none.
+  /// An attribute; missing if there is none.
   virtual Value attribute(std::string_view name) { return {}; }
   virtual std::string shown() const { return "<function>"; }
 };
@@ -33,21 +33,21 @@ struct Callable : Object {
 using Filter = Value (*)(Runtime& runtime, const Value& subject, const Arguments& arguments);
 using Test = bool (*)(Runtime& runtime, const Value& subject, const Arguments& arguments);
 
-/// By name; nullptr where there is none. Known names that are left out give a function that refuses.
+/// Finds a function by name, or nullptr. Known names that this engine lacks give a function that throws a refusal.
 Filter find_filter(std::string_view name);
 Test find_test(std::string_view name);
 
 /// range, dict, namespace, cycler, joiner, raise_exception, strftime_now; missing for other names.
 Value global_function(Runtime& runtime, std::string_view name);
 
-/// `subject.name` and `subject[key]`, as the sandbox gives them; undefined where there is nothing.
+/// `subject.name` and `subject[key]`, as the sandbox allows them. Undefined if there is nothing.
 Value attribute_of(Runtime& runtime, const Value& subject, std::string_view name);
 Value item_of(Runtime& runtime, const Value& subject, const Value& key);
 
-/// The attribute alone, no item: what the filter `attr` and methods go by. Missing where there is none.
+/// Only the attribute, no item, for the filter `attr` and methods. Missing if there is none.
 Value own_attribute(Runtime& runtime, const Value& subject, std::string_view name);
 
-/// `subject[begin:end:step]`; none where a bound is left out.
+/// `subject[begin:end:step]`. A bound that is left out is none.
 Value slice_of(Runtime& runtime, const Value& subject, const Value& begin, const Value& end, const Value& step);
 
 Value call(Runtime& runtime, const Value& callee, const Arguments& arguments);

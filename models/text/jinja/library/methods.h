@@ -6,11 +6,11 @@
 
 namespace zero::jinja {
 
-/// A method bound to its object; missing where there is none of the name. Fails with a refusal for Python's methods
-/// that are left out.
+/// A method bound to its object; missing if no method has the name. Python's methods that this engine lacks throw a
+/// refusal.
 Value method_of(Runtime& runtime, const Value& subject, std::string_view name);
 
-/// list.append, dict.update and their like, which the sandbox does not give.
+/// list.append, dict.update and the like, which the sandbox forbids.
 bool changes_its_object(const Value& subject, std::string_view name);
 
 Value loop_attribute(Runtime& runtime, const Value& loop, std::string_view name);
@@ -20,7 +20,7 @@ using Method = Value (*)(Runtime& runtime, const Value& self, const Arguments& a
 /// A function that calls a method on its object.
 Value bound_method(Runtime& runtime, const Value& self, std::string_view name, Method method);
 
-/// Of str; nullptr where there is none.
+/// A method of str, or nullptr.
 Method find_text_method(std::string_view name);
 /// split, rsplit, splitlines, partition, rpartition, join, replace, find, ...
 Method find_text_search_method(std::string_view name);

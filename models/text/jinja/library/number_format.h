@@ -1,5 +1,5 @@
 #pragma once
-// What a format specification asks for, of % and of str.format alike. No LibTorch.
+// Format specifications of % and of str.format. No LibTorch.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,7 +10,7 @@ namespace zero::jinja {
 
 struct FormatSpec {
   std::string fill = " ";
-  char align = 0;   // < > = ^, 0 where it was not given
+  char align = 0;   // < > = ^, 0 if it was not given
   char sign = '-';  // + - or blank
   bool alternate = false;
   char grouping = 0;  // , or _
@@ -19,16 +19,16 @@ struct FormatSpec {
   char type = 0;
 };
 
-/// Of `[[fill]align][sign][#][0][width][,][.precision][type]`.
+/// Parses `[[fill]align][sign][#][0][width][,][.precision][type]`.
 FormatSpec parse_format_spec(std::string_view text);
 
-/// A number or a string by the specification; fails where the type does not fit.
+/// A number or a string by the specification. Fails if the type does not match.
 std::string formatted(Budget* budget, const Value& value, const FormatSpec& spec);
 
 /// Digits of a whole number in base 2, 8, 10 or 16, without a sign.
 std::string digits_of(std::uint64_t magnitude, int base);
 
-/// Pads to the width, which counts characters; `prefix` (sign, 0x) stays in front of '=' padding.
+/// Pads to the width, which counts characters. `prefix` (sign, 0x) stays in front of '=' padding.
 std::string padded(Budget* budget, const std::string& prefix, const std::string& body, const FormatSpec& spec);
 
 }  // namespace zero::jinja

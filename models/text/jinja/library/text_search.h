@@ -1,5 +1,5 @@
 #pragma once
-// What methods and filters look for in texts. No LibTorch.
+// Searches in texts for methods and filters. No LibTorch.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,7 +12,7 @@ namespace zero::jinja {
 /// str.splitlines.
 std::vector<std::string_view> lines_of(Budget& budget, std::string_view text, bool keep_ends);
 
-/// str.replace, at most `most` times; all when it is negative.
+/// str.replace, at most `most` times, or all if it is negative.
 std::string replaced(Budget* budget, std::string_view text, std::string_view old, std::string_view fresh,
                      std::int64_t most);
 

@@ -21,26 +21,26 @@ struct Frame : Object {
 
   std::shared_ptr<Frame> parent;  // of the function around this one
   int depth;
-  bool kept = false;  // a macro or a loop holds it: it lives until the rendering ends
+  bool kept = false;  // a macro or a loop refers to it: it lives until the rendering ends
   std::vector<Value> slots;
 };
 
 using FramePointer = std::shared_ptr<Frame>;
 
-/// What a generation block wrote.
+/// The text of a generation block.
 struct GeneratedSpan {
   std::size_t begin = 0, end = 0;  // code points of the text
-  std::size_t byte = 0;            // of the text, where it begins
+  std::size_t byte = 0;            // of the text, at its beginning
   Value written;
 };
 
 class Interpreter {
  public:
-  /// `variables`: what the template is given, a dict.
+  /// `variables`: the template's variables, a dict.
   Interpreter(const Syntax& syntax, Runtime& runtime, Value variables);
 
-  /// The text; `spans` receives what generation blocks wrote, in code points as transformers counts them: from what had
-  /// been written out when a block ended.
+  /// The text. `spans` receives the places of generation blocks. They are in code points, as transformers counts them:
+  /// from the text written when a block ended.
   std::string run(std::vector<GeneratedSpan>& spans);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Output: a text that statements write, of the whole template or of a macro, a block. No LibTorch.
+// Output: the text that statements of a template, a macro or a block write. No LibTorch.
 #include <string>
 #include <string_view>
 #include <utility>

@@ -1,5 +1,5 @@
 #pragma once
-// Iteration over whatever Python's iter() takes. No LibTorch.
+// Iteration over everything that Python's iter() accepts. No LibTorch.
 #include <optional>
 #include <vector>
 
@@ -9,7 +9,7 @@ namespace zero::jinja {
 
 class Iterator {
  public:
-  /// Fails for what cannot be iterated.
+  /// Fails for a value that is not iterable.
   explicit Iterator(Value source);
   std::optional<Value> next();
 
@@ -20,7 +20,7 @@ class Iterator {
 
 bool is_iterable(const Value& value);
 
-/// len(); nothing for what has none.
+/// len(). Nothing for a value without a length.
 std::optional<std::int64_t> length_of(const Value& value);
 
 std::vector<Value> list_of(const Value& value);

@@ -1,6 +1,6 @@
 #pragma once
-// Loop: what a template sees as `loop` in the body of a for statement. Items are fetched when they are asked for, as
-// jinja2 does, so that a filter sees what the body before it has set. No LibTorch.
+// Loop: the variable `loop` in the body of a for statement. It fetches items on demand, as jinja2 does, so a filter
+// sees the variables that the body has set. No LibTorch.
 #include <functional>
 #include <optional>
 
@@ -15,7 +15,7 @@ struct Loop : Object {
   Loop(Budget* budget, const Value& source, Keep keep, std::int64_t depth0);
   void clear() override;
 
-  /// Goes to the next item; nothing at the end.
+  /// Moves to the next item. Nothing at the end.
   std::optional<Value> advance();
 
   std::int64_t length();

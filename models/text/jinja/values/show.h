@@ -7,7 +7,7 @@
 
 namespace zero::jinja {
 
-/// Fails for what has an address in its text: generators, functions.
+/// Fails for values whose text would show an address: generators, functions.
 std::string to_text(const Value& value);
 std::string repr(const Value& value);
 std::string repr(std::string_view string);
@@ -21,7 +21,7 @@ struct JsonStyle {
   std::string item = ", ", key = ": ";
 };
 
-/// json.dumps; fails for what it does not take.
+/// json.dumps. Fails for values that it does not accept.
 std::string to_json(const Value& value, const JsonStyle& style);
 
 /// markupsafe.escape of a text: & < > ' " become references.

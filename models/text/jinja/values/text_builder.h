@@ -1,5 +1,5 @@
 #pragma once
-// TextBuilder: a text that grows, charged to a budget while it does. No LibTorch.
+// TextBuilder: a growing text that is charged to a budget. No LibTorch.
 #include <algorithm>
 #include <string>
 #include <string_view>

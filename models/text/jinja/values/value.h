@@ -1,6 +1,6 @@
 #pragma once
-// Value: what a template's expressions are, with Python's semantics. Strings, lists, tuples and dicts never change once
-// made; namespaces, loops and generators do. Containers are nested at most max_nesting deep. No LibTorch.
+// Value: the value of an expression, with Python's semantics. Strings, lists, tuples and dicts are immutable.
+// Namespaces, loops and generators are not. Containers nest at most max_nesting deep. No LibTorch.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,7 +21,7 @@ enum class Kind : std::uint8_t {
   undefined,
   none,
   boolean,
-  integer,  // 64 bits: what goes beyond is refused
+  integer,  // 64 bits; larger ones are refused
   real,
   string,
   list,
@@ -35,14 +35,14 @@ enum class Kind : std::uint8_t {
   callable,  // functions, methods, macros, cycler, joiner
 };
 
-/// What lives on the heap, charged to a budget while it does.
+/// A heap object, charged to a budget while it lives.
 struct Object {
   explicit Object(Budget* budget) : budget(budget) {}
   Object(const Object&) = delete;
   virtual ~Object() {
     if (budget) budget->give(bytes);
   }
-  /// Lets go of other objects: the rendering has ended.
+  /// Releases other objects: the rendering has ended.
   virtual void clear() {}
   void charge(std::size_t more) {
     if (!budget) return;
@@ -52,7 +52,7 @@ struct Object {
 
   Budget* budget;  // nullptr for constants of a template
   std::size_t bytes = 0;
-  int nesting = 0;  // 1 + the deepest of what it holds
+  int nesting = 0;  // 1 + the deepest of its contents
 };
 
 struct Text;
@@ -107,18 +107,18 @@ struct Text : Object {
   using Object::Object;
   std::string utf8;
   std::size_t length = 0;  // code points
-  bool markup = false;     // markupsafe.Markup: what is joined to it by + is escaped
+  bool markup = false;     // markupsafe.Markup: + escapes the other operand
   bool ascii() const { return length == utf8.size(); }
 };
 
 struct Sequence : Object {
   using Object::Object;
   std::vector<Value> items;
-  bool group = false;                          // what groupby gives: .grouper and .list
+  bool group = false;                          // result of groupby: .grouper and .list
   std::int64_t start = 0, stop = 0, step = 1;  // range
 };
 
-/// In the order of insertion; a key given again keeps its place.
+/// In the order of insertion. A repeated key keeps its place.
 struct Dict : Object {
   using Object::Object;
   std::vector<std::pair<Value, Value>> entries;
@@ -140,7 +140,7 @@ struct DictView : Object {
   Of of;
 };
 
-/// Gives its items one by one.
+/// Returns its items one by one.
 struct Generator : Object {
   Generator(Budget* budget, const Value& source);
   virtual std::optional<Value> next() = 0;
@@ -154,14 +154,14 @@ struct Namespace : Object {
   void clear() override { attributes.clear(); }
 };
 
-/// Why a value is undefined, for the message of who uses it.
+/// The reason why a value is undefined, for the message at its use.
 struct Absence : Object {
   using Object::Object;
   std::string message;
-  bool unsafe = false;  // the sandbox does not give it
+  bool unsafe = false;  // the sandbox forbids it
 };
 
-/// What must nest no deeper than max_nesting.
+/// Limits nesting to max_nesting.
 void nest(Object& holder, const Value& held);
 
 Value make_string(Budget* budget, std::string utf8, bool markup = false);
@@ -169,7 +169,7 @@ Value make_list(Budget* budget, std::vector<Value> items);
 Value make_tuple(Budget* budget, std::vector<Value> items);
 Value make_undefined(Budget* budget, std::string message, bool unsafe = false);
 
-/// Builds a dict; keys must be hashable.
+/// Builds a dict. Keys must be hashable.
 class DictBuilder {
  public:
   explicit DictBuilder(Budget* budget) : dict_(std::make_shared<Dict>(budget)) { dict_->charge(sizeof(Dict)); }

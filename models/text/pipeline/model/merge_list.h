@@ -10,7 +10,7 @@ class Component;
 
 using MergePair = std::pair<std::string, std::string>;
 
-/// "merges" of the component, in both forms of the list: "a b" and ["a", "b"]. InputError for another form.
+/// "merges" of the component, in both forms of the list: "a b" and ["a", "b"]. Throws InputError for another form.
 std::vector<MergePair> read_merges(Component& model);
 
 }  // namespace zero

@@ -1,5 +1,5 @@
 #pragma once
-// PairTable: a value for each of many pairs of small numbers, found in one or two steps of memory. No LibTorch.
+// PairTable: a value for each of many pairs of small numbers, found in one or two memory accesses. No LibTorch.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -11,7 +11,7 @@ class PairTable {
  public:
   explicit PairTable(std::size_t pairs = 0) { resize(pairs); }
 
-  /// The value of a pair, made where there is none yet.
+  /// The value of a pair, created if it is missing.
   Value& operator[](std::uint64_t pair) {
     if (2 * (count_ + 1) > slots_.size()) grow();
     Slot& slot = slots_[place_of(pair)];
@@ -57,7 +57,7 @@ class PairTable {
 
   std::vector<Slot> slots_;
   std::size_t count_ = 0;
-  int shift_ = 60;  // of 64 bits, those that name a slot are left
+  int shift_ = 60;  // of 64 bits, leaving those that select a slot
 };
 
 }  // namespace zero

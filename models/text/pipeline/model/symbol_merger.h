@@ -1,6 +1,6 @@
 #pragma once
-// SymbolMerger: byte-pair merges over the symbols of one word: of all pairs side by side the one of lowest rank is
-// joined, the leftmost of equals first, until none is left (Hugging Face tokenizers, models/bpe/word.rs). No LibTorch.
+// SymbolMerger: byte-pair merges over the symbols of one word. Of all adjacent pairs it joins the one of lowest rank,
+// the leftmost of equals first, until none is left (Hugging Face tokenizers, models/bpe/word.rs). No LibTorch.
 #include <cstdint>
 #include <vector>
 
@@ -19,7 +19,7 @@ struct RankedMerge {
 };
 using RankedMerges = PairTable<RankedMerge>;
 
-/// Joins in place what can be joined.
+/// Joins all possible pairs in place.
 void merge_symbols(const RankedMerges& merges, std::vector<MergeSymbol>& symbols);
 
 }  // namespace zero

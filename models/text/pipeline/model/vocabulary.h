@@ -14,16 +14,16 @@ class Component;
 
 class Vocabulary {
  public:
-  static constexpr std::int64_t most_ids = 1 << 22;  // of which the memory of gaps is bounded
+  static constexpr std::int64_t most_ids = 1 << 22;  // bounds the memory of gaps
 
-  /// The object "vocab" of a model: ids by pieces. InputError when an id is no small whole number, or two pieces have
-  /// the same.
+  /// The object "vocab" of a model: ids by pieces. Throws InputError if an id is not a small whole number, or two
+  /// pieces have the same.
   explicit Vocabulary(Component& component);
-  /// Pieces whose ids are their places. Of equal ones the last has the text.
+  /// Pieces whose ids are their places. If pieces are equal, the text maps to the last.
   explicit Vocabulary(std::vector<std::string> pieces);
 
   std::optional<std::int32_t> id_of(std::string_view piece) const;
-  const std::string* piece(std::int32_t id) const;  // nullptr for an id of none
+  const std::string* piece(std::int32_t id) const;  // nullptr for an unknown id
   std::size_t size() const { return size_; }
   std::int32_t end_of_ids() const { return static_cast<std::int32_t>(pieces_.size()); }
 

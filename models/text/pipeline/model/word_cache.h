@@ -1,5 +1,5 @@
 #pragma once
-// WordCache: the tokens of words that came before. Each word has one place; a later one takes it over. No LibTorch.
+// WordCache: the tokens of earlier words. Each word has one slot, and a later word may replace it. No LibTorch.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,11 +14,11 @@ namespace zero {
 
 class WordCache {
  public:
-  static constexpr std::size_t longest = 256;  // bytes of a word that is worth its place
+  static constexpr std::size_t longest = 256;  // bytes of a cached word
 
   WordCache() : entries_(std::size_t{1} << place_bits) {}
 
-  /// Appends the tokens of `word`, which `encode(word, tokens)` appends when they are not known.
+  /// Appends the tokens of `word`. If they are not cached, `encode(word, tokens)` appends them.
   template <class Encode>
   void append(std::string_view word, WordTokens& tokens, const Encode& encode) {
     const std::uint64_t hash = std::hash<std::string_view>{}(word);

@@ -1,5 +1,5 @@
 #pragma once
-// WordToken: an id, and the bytes of the word that it stands for. No LibTorch.
+// WordToken: an id, and its bytes in the word. No LibTorch.
 #include <cstdint>
 #include <vector>
 

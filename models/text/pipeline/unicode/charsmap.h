@@ -1,6 +1,6 @@
 #pragma once
-// Charsmap: SentencePiece's precompiled rules of normalisation, as Hugging Face's tokenizers apply them (the crate
-// spm_precompiled, and normalizers/precompiled.rs), which is not always as SentencePiece does. No LibTorch.
+// Charsmap: SentencePiece's precompiled rules of normalisation, applied as Hugging Face's tokenizers do (the crate
+// spm_precompiled, and normalizers/precompiled.rs), which sometimes differs from SentencePiece. No LibTorch.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,11 +13,11 @@ namespace zero {
 
 class Charsmap {
  public:
-  /// `encoded` is base64. InputError, which begins with `place`, when it is no map that can be walked safely.
+  /// `encoded` is base64. Throws InputError, which begins with `place`, if it is not a map that can be walked safely.
   Charsmap(const std::string& encoded, const std::string& place);
 
-  /// A grapheme of less than 6 bytes is looked up as a whole, else its characters one by one; the shortest rule that
-  /// fits its beginning stands for all of it. The text is valid UTF-8.
+  /// A grapheme of less than 6 bytes is looked up as a whole, else its characters one by one. The shortest rule that
+  /// matches its beginning replaces all of it. The text is valid UTF-8.
   void apply(AlignedText& text) const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// General categories of characters, those of Unicode 16: what \p{L} and its like mean in the regular expressions of
+// General categories of characters in Unicode 16: the meaning of \p{L} and the like in the regular expressions of
 // Hugging Face's tokenizers 0.23. Debian's libraries know Unicode 14 (Oniguruma 6.9.8) and 15 (ICU 72). No LibTorch.
 #include <string_view>
 #include <utility>
@@ -7,14 +7,13 @@
 
 namespace zero {
 
-/// Two letters, "Lu"; "Cn" for what is no character.
+/// Two letters, "Lu"; "Cn" for unassigned code points.
 std::string_view general_category(char32_t code);
 
 /// Whether the category begins with this letter: 'L', 'M', 'N', 'P', 'S', 'Z' or 'C'.
 bool has_category(char32_t code, char major);
 
-/// First and last code points of all that have a category, "Lu" or "L", ascending; empty when there is none of that
-/// name.
+/// First and last code points of all runs with a category, "Lu" or "L", ascending. Empty for an unknown name.
 std::vector<std::pair<char32_t, char32_t>> ranges_of_category(std::string_view name);
 
 }  // namespace zero

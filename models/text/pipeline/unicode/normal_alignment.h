@@ -1,5 +1,5 @@
 #pragma once
-// Which characters of a text those of its normal form come from, as Hugging Face's library counts it (the crate
+// Maps the characters of a text's normal form to their origins, with the counts of Hugging Face's library (the crate
 // unicode-normalization-alignments). No LibTorch.
 #include <string>
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace zero {
 
-/// A character of the normal form. `change` 1: it is there beside the one before it; 0: it stands for one character;
-/// -n: for that and the n behind it.
+/// A character of the normal form. `change` 1: it was inserted after the previous one; 0: it replaces one character;
+/// -n: it replaces that and the next n.
 struct NormalCharacter {
   char32_t code = 0;
   int change = 0;

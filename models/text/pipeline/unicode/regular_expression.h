@@ -1,8 +1,8 @@
 #pragma once
 // RegularExpression: a pattern as Hugging Face's tokenizers understand it, by the library that they use (Oniguruma, its
-// own syntax). Their build of it knows Unicode 16, Debian's 6.9.8 Unicode 14: \p{L} and the other general categories are
-// therefore those of models/text/pipeline/unicode/general_category.h; \w, \d, case folding and scripts stay Debian's, which
-// differ in characters that came after 2021. No LibTorch.
+// own syntax). Their build of it knows Unicode 16, Debian's 6.9.8 Unicode 14. \p{L} and the other general categories
+// are therefore those of models/text/pipeline/unicode/general_category.h. \w, \d, case folding and scripts stay
+// Debian's, which differ in characters added after 2021. No LibTorch.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,13 +14,13 @@ namespace zero {
 
 class RegularExpression {
  public:
-  /// InputError, which begins with `place`, for a pattern that is none.
+  /// Throws InputError, which begins with `place`, for an invalid pattern.
   RegularExpression(const std::string& pattern, const std::string& place);
   RegularExpression(RegularExpression&&) noexcept;
   ~RegularExpression();
 
-  /// Appends all matches from left to right. One that is empty is passed over where the match before it ended. The text
-  /// is valid UTF-8. InputError when the pattern needs more steps than the library allows. Thread-safe.
+  /// Appends all matches from left to right. An empty match at the end of the previous match is skipped. The text is
+  /// valid UTF-8. Throws InputError if the pattern needs more steps than the library allows. Thread-safe.
   void find_all(std::string_view text, std::vector<TextSpan>& matches) const;
 
  private:

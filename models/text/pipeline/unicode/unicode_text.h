@@ -1,7 +1,6 @@
 #pragma once
-// What Unicode says of texts: normal forms, lower case, the classes of characters that normalizers and pre-tokenizers
-// ask about. Versions of Unicode are those of Hugging Face's tokenizers 0.23, which differ from table to table. No
-// LibTorch.
+// Unicode properties of texts for normalizers and pre-tokenizers: normal forms, lower case, classes of characters.
+// Versions of Unicode are those of Hugging Face's tokenizers 0.23, which differ from table to table. No LibTorch.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,14 +12,14 @@ namespace zero {
 
 enum class NormalForm { nfc, nfd, nfkc, nfkd };
 
-/// By ICU, restricted to Unicode 9, which their table (the crate unicode-normalization-alignments) ends with: later
-/// characters stay as they are and let no mark pass.
+/// Uses ICU, restricted to Unicode 9, where their table ends (the crate unicode-normalization-alignments). Later
+/// characters stay unchanged, and no mark moves across them.
 std::string normalize(NormalForm form, std::string_view text);
 
-/// The same piece by piece: what each span becomes by itself is what it becomes in the text.
+/// The spans that normalise independently: the result of each alone is its result in the text.
 std::vector<TextSpan> normal_segments(NormalForm form, std::string_view text);
 
-/// Character by character, without regard to what stands beside it.
+/// Character by character, independent of the context.
 std::string lower_case(std::string_view text);
 
 void append_character(char32_t code, std::string& text);

@@ -19,9 +19,9 @@ class CollectiveMemory {
   virtual at::Tensor allocate(std::int64_t numel, at::ScalarType type) = 0;
 
   /// Call before the allocate() calls that need it. If a backend registers memory, all these blocks (bytes each) then
-  /// come from one registered arena, at the same offsets on all ranks, which allocate in the same order. `largest_sum`:
-  /// bytes of the largest vector of a reduce_scatter or all_reduce, 0 for none. A second call makes another arena. The
-  /// first one stays as long as its tensors do. Collective.
+  /// come from one registered arena. Ranks allocate in the same order, so offsets are the same on all of them.
+  /// `largest_sum`: bytes of the largest vector of a reduce_scatter or all_reduce, 0 for none. A second call makes
+  /// another arena. The first one stays as long as its tensors do. Collective.
   virtual void reserve(const std::vector<std::int64_t>& blocks, std::int64_t largest_sum) = 0;
 
   /// Bytes on the device that LibTorch's allocators do not count.

@@ -2,9 +2,9 @@
 // Order of work on a device that runs asynchronously. On the CPU, where every call returns finished, all of it does
 // nothing.
 //
-// c10::Event and c10::Stream lack two things: these can be made for the CPU, and a side stream can order itself after
-// the current one and the current one after it. A writer of memory that another stream may still read waits for the
-// reader's event, and vice versa. Nothing relies on an allocator's heuristics.
+// These classes add two things to c10::Event and c10::Stream. They can be made for the CPU. A side stream can order
+// itself after the current one, and the current one after it. A writer of memory that another stream may still read
+// waits for the reader's event, and vice versa. Nothing relies on an allocator's heuristics.
 #include <c10/core/Device.h>
 #include <c10/core/Event.h>
 #include <c10/core/Stream.h>

@@ -14,8 +14,8 @@ namespace zero {
 /// A parameter's start values if no weights are loaded.
 enum class Init : std::uint8_t { normal, ones, zeros, kaiming_uniform };
 
-/// One leaf that a unit computes with. Its parts are tensors of the file that lie one after the other along dim 0 (q,
-/// k, v, or gate and up), so they make one matrix product. A plain parameter has one part.
+/// One leaf that a unit computes with. Its parts are tensors of the file, one after the other along dim 0 (q, k, v, or
+/// gate and up). They make one matrix product. A plain parameter has one part.
 struct Parameter {
   std::vector<TensorSpec> parts;
   bool trainable = true;

@@ -16,7 +16,7 @@ extern "C" [[gnu::weak]] int MKL_Set_Num_Threads_Local(int threads);
 
 namespace zero {
 
-/// While it lives, the calling thread runs everything alone. MKL has a limit of its own: on Intel processors the number
+/// While it lives, the calling thread runs everything alone. MKL has a limit of its own. On Intel processors the number
 /// of threads that it might use decides its order of additions, even if it uses only one.
 class OneThread {
  public:

@@ -1,7 +1,7 @@
 #pragma once
-// Mesh: the ranks of a job on a grid of named axes, and the groups of ranks that differ along some of them (PyTorch's
-// DeviceMesh, with axes of fixed names). Code that needs a part of the batch, a sum, a norm or a shard names axes and
-// never counts ranks itself. A new axis then needs no change there.
+// Mesh: the ranks of a job on a grid of named axes, and the groups of ranks that differ along some of them. It is
+// PyTorch's DeviceMesh, with axes of fixed names. Code that needs a part of the batch, a sum, a norm or a shard names
+// axes and never counts ranks itself. A new axis then needs no change there.
 #include <map>
 #include <memory>
 

@@ -26,8 +26,8 @@ struct NcclOptions {
 /// Sums within a node follow the tree of the contract, to the bits of the CPU, and send the type of the input. Sums
 /// between nodes follow NCCL's order, and send sum_type. Partial sums are held in sum_type everywhere.
 ///
-/// Throws InputError in a build without NCCL, if ranks have loaded different versions of it, and if ranks share a GPU
-/// although the loaded version does not support that.
+/// Throws InputError in a build without NCCL, and if ranks have loaded different versions of it. Also throws if ranks
+/// share a GPU although the loaded version does not support that.
 std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, int device, const NcclOptions& options = {});
 
 /// Whether the loaded NCCL lets several ranks use one GPU. False in a build without NCCL.

@@ -38,7 +38,7 @@ std::string encoding_rules_of(const TokenizerSource& source);
 std::optional<std::string> chat_template_of(const TokenizerSource& source);
 std::optional<std::string> tools_template_of(const TokenizerSource& source);
 
-/// Everything that a rendered conversation depends on except its own words, as JSON text: the templates, for
+/// Everything that a rendered conversation depends on except its own words, as JSON text. That is the templates, for
 /// conversations with tools and without, and the special tokens that they see.
 std::string chat_templates_mark(const TokenizerSource& source);
 

@@ -16,7 +16,7 @@ struct LoraOptions {
   double alpha = 8;
   double dropout = 0;
   std::vector<std::string> target_modules = {"q_proj", "v_proj"};  // or {"all-linear"}: every projection of the blocks
-  // Ends of names of modules that are trained whole and saved with the adapter, by PEFT's rule: "norm" covers all norms
+  // Ends of names of modules that are trained whole and saved with the adapter, by PEFT's rule. "norm" covers all norms
   // of the blocks too, "model.norm" only the last one. Projections of blocks are excluded.
   std::vector<std::string> modules_to_save;
   bool ensure_weight_tying = false;  // a saved embedding is the head as well

@@ -1,6 +1,7 @@
 #pragma once
-// Matrix products as LibTorch's, except two cases that LibTorch computes slowly on a CPU: few rows with a weight, and
-// 16-bit numbers on a processor without instructions for them (AVX2 alone), which it multiplies number by number.
+// Matrix products as LibTorch's, except two cases that LibTorch computes slowly on a CPU. One is few rows with a
+// weight. The other is 16-bit numbers on a processor without instructions for them (AVX2 alone), which it multiplies
+// number by number.
 #include <ATen/core/Tensor.h>
 
 namespace zero {

@@ -26,8 +26,8 @@ class Tokenizer;
 
 struct TokenizedText {
   std::vector<std::int32_t> ids;
-  std::vector<TextSpan> spans;  // of each id in the text; empty for a space that the tokenizer put in front. White
-                                // space that an added token takes from beside it belongs to none
+  std::vector<TextSpan> spans;  // of each id in the text; empty for a space that the tokenizer put in front. No span
+                                // includes white space that an added token consumes
 };
 
 class ChatTokenizer {

@@ -42,9 +42,9 @@ struct LtProblem {
   LtPointers pointers;
   std::vector<at::Tensor> copies;  // of operands that cuBLASLt cannot read in place: alive until the call
 
-  /// Nothing if cuBLASLt cannot compute the product: types other than fp32, bf16 and fp16 (out may always be fp32),
-  /// nothing to multiply, an out that is stored in neither direction, a bias of columns. It copies what LibTorch's mm
-  /// would copy: operands and c of other strides than a row's or a column's.
+  /// Nothing if cuBLASLt cannot compute the product. Reasons are types other than fp32, bf16 and fp16 (out may always
+  /// be fp32), nothing to multiply, an out that is stored in neither direction, and a bias of columns. It copies what
+  /// LibTorch's mm would copy: operands and c of other strides than a row's or a column's.
   static std::optional<LtProblem> of(const ProductTerms& terms, bool tf32, bool deterministic);
 };
 

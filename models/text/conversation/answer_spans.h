@@ -10,7 +10,7 @@
 
 namespace zero {
 
-/// Throws InputError if the template rejects the conversation, or if the answers cannot be located: the rendering of
+/// Throws InputError if the template rejects the conversation, or if the answers cannot be located. The rendering of
 /// the first messages is then not the beginning of the whole.
 RenderedChat render_answers(const ConversationTemplate& chat, const std::vector<Message>& messages,
                             const ChatContext& context = {});

@@ -1,7 +1,7 @@
 #pragma once
 // Resolves names to variables. jinja2 compiles templates to Python functions and resolves each name before anything
-// runs: a variable of this function, one of an enclosing function, or a name that the caller gave. Names that a loop, a
-// block or a macro sets stay inside. No LibTorch.
+// runs. A name is a variable of this function, one of an enclosing function, or a name that the caller gave. Names that
+// a loop, a block or a macro sets stay inside. No LibTorch.
 #include "models/text/jinja/language/syntax.h"
 
 namespace zero::jinja {

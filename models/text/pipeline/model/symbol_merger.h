@@ -1,6 +1,6 @@
 #pragma once
-// SymbolMerger: byte-pair merges over the symbols of one word. Of all adjacent pairs it joins the one of lowest rank,
-// the leftmost of equals first, until none is left (Hugging Face tokenizers, models/bpe/word.rs). No LibTorch.
+// SymbolMerger: byte-pair merges over the symbols of one word. It joins the adjacent pair of lowest rank, the leftmost
+// of equals first, until none is left (Hugging Face tokenizers, models/bpe/word.rs). No LibTorch.
 #include <cstdint>
 #include <vector>
 

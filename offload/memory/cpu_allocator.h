@@ -38,7 +38,7 @@ class CpuAllocator final : public c10::Allocator {
   /// Releases pages without a live block to the system. Returns their bytes.
   std::size_t trim();
   std::size_t live_bytes() const;    // handed out, rounded up to 64
-  std::size_t pooled_bytes() const;  // further pages: free blocks, rounding, headers
+  std::size_t pooled_bytes() const;  // pages beyond the live bytes: free blocks, rounding, headers
 
   struct State;
 

@@ -141,8 +141,8 @@ def what_fails(error):
 def main():
     parser = argparse.ArgumentParser(prog="scripts/plot", description=__doc__)
     parser.add_argument("runs", nargs="+", help="output directories or metrics.jsonl files; or one file of zero_bench memory --json")
-    parser.add_argument("-o", "--out", help="default: plot.png beside the first run's metrics.jsonl; the name's end chooses the format, as in .svg")
-    parser.add_argument("--loss", action="store_true", help="of runs the loss alone")
+    parser.add_argument("-o", "--out", help="default: plot.png in the folder of the first run's metrics.jsonl; the ending chooses the format, as in .svg")
+    parser.add_argument("--loss", action="store_true", help="plot only the loss of runs")
     parser.add_argument("--only-read", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     try:

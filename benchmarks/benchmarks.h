@@ -16,7 +16,7 @@ int bench_optimizer(int argc, char** argv);
 int bench_step(int argc, char** argv);  // --device cuda: bench_device_step
 int bench_device_step(int argc, char** argv);
 
-/// What every benchmark does with its command line: the exit code where it has nothing to measure
+/// Parses a benchmark's command line. Returns the exit code if there is nothing to measure
 /// (zero/programs/command_line.h).
 std::optional<int> parse(CLI::App& app, int argc, char** argv);
 

@@ -36,10 +36,11 @@ struct StepWork {
   std::function<void(EngineOptions&)> adjust;  // of the engine's options, last; may be empty
 };
 
-/// Seconds of one step on one rank, collectives apart. They sum to the step, but for the drawing of tokens.
+/// Seconds of one step on one rank, with collectives listed separately. They sum to the step, except for the drawing of
+/// tokens.
 struct StepParts {
   double forward = 0, backward = 0, optimizer = 0;    // computing; the optimizer's with the norm of gradients
-  double gather = 0, reduce = 0, gather_updated = 0;  // collectives, with the waiting for other ranks
+  double gather = 0, reduce = 0, gather_updated = 0;  // collectives, including waits for other ranks
 };
 
 struct StepMemory {
@@ -57,7 +58,7 @@ struct StepMeasurement {
   StepMemory memory;            // of the fullest rank
 };
 
-/// Collective. The tracker must be the one in scope; what the pool held before is given back first.
+/// Collective. The tracker must be the one in scope. The pool is trimmed first.
 StepMeasurement run_steps(const StepWork& work, int stage, Communicator& communicator, MemoryTracker& tracker,
                           CpuAllocator& allocator);
 

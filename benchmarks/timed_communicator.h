@@ -1,6 +1,6 @@
 #pragma once
-// TimedCommunicator: another communicator, with the seconds spent in its calls by phase. Waiting for other ranks
-// counts, parts that are split off do not.
+// TimedCommunicator: another communicator, with the seconds spent in its calls by phase. Waits for other ranks count,
+// parts that are split off do not.
 #include <array>
 
 #include "comm/decorators/forwarding_communicator.h"

@@ -1,5 +1,5 @@
 #pragma once
-// Precompiled once and reused by every target that sees LibTorch: its headers cost some 15 s a file otherwise.
+// Precompiled once and reused by every target that includes LibTorch, whose headers otherwise cost some 15 s a file.
 #include <ATen/ATen.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 #pragma once
-// DeviceAdapter: gives a communicator of CUDA tensors the CPU tensors of the conformance suite, keeping what overlaps.
+// DeviceAdapter: passes the conformance suite's CPU tensors to a communicator of CUDA tensors, and keeps overlaps.
 #include <ATen/ATen.h>
 
 #include "comm/decorators/forwarding_communicator.h"
@@ -15,7 +15,7 @@ class DeviceAdapter final : public ForwardingCommunicator {
 
  private:
   at::Tensor up(const at::Tensor& t) const { return t.to(device_); }
-  /// The shard as a slice of the copy of `full` where it is one of the original.
+  /// The shard as a slice of the copy of `full` if it is one of the original.
   at::Tensor part_of(const at::Tensor& full, const at::Tensor& copy, const at::Tensor& shard) const {
     const char* own =
         static_cast<const char*>(full.const_data_ptr()) + static_cast<std::size_t>(rank()) * shard.nbytes();

@@ -1,5 +1,5 @@
 #pragma once
-// What changed inputs are made of, and what accepted ones are used with.
+// The material of changed inputs, and texts for accepted ones.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 #pragma once
-// What the tests of checkpoints share: states of an engine by tensor, and saving and restoring in the middle of a short
-// run.
+// Shared code of the tests of checkpoints: states of an engine by tensor, and saving and restoring in the middle of a
+// short run.
 #include <map>
 #include <mutex>
 #include <string>
@@ -15,10 +15,10 @@
 
 namespace zero::testing {
 
-/// Every trained tensor's states by name, whole, and what optimizers keep beside.
+/// Every trained tensor's states by name, whole, and the optimizer's other numbers.
 using States = std::map<std::string, std::map<std::string, at::Tensor>>;
 
-/// Adds what the engine's rank holds; the ranks are threads and may share one.
+/// Adds the states of the engine's rank. Ranks are threads and may share one.
 inline void add_states(Engine& engine, States& states) {
   static std::mutex mutex;  // of the test program
   const std::lock_guard lock(mutex);
@@ -64,7 +64,7 @@ inline void save_at(Engine& engine, int step, FileCalls& calls, std::int64_t kee
                   {.keep = keep, .chunk_elements = small_chunk});
 }
 
-/// A save that is written behind what follows, with a copy of its own.
+/// A save in the background, with its own copy.
 struct SaveBehind {
   SaveBehind(Engine& engine, int step, FileCalls& calls, std::int64_t keep = 2)
       : ranks(engine.host()),
@@ -73,7 +73,7 @@ struct SaveBehind {
         save(engine, {}, position_at(engine, step), folders, calls, engine.host(),
              {.keep = keep, .chunk_elements = small_chunk, .copy = &copy}) {}
 
-  /// After a step, as a trainer does it; false when the save is at its end.
+  /// Call it after a step, as a trainer does. Returns false when the save has ended.
   bool tend() {
     SaveProgress all = SaveProgress::ended;
     for (const std::int64_t one : all_gather_number(ranks, std::int64_t(save.progress())))
@@ -89,7 +89,7 @@ struct SaveBehind {
   CheckpointSave save;
 };
 
-/// Into an engine whose frozen weights are loaded.
+/// Restores into an engine whose frozen weights are loaded.
 inline void restore_from(Engine& engine, int step, FileCalls& calls) {
   SavedStates saved(calls, CheckpointFolders(calls, "/disk/checkpoints").path(step));
   check_same_tensors(saved, engine);

@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of failing saves share: engines of tiny runs, and what a reader finds on a disk.
+// Shared code of the tests of failing saves: engines of tiny runs, and the contents of a disk as a reader finds them.
 #include <functional>
 #include <memory>
 
@@ -39,7 +39,7 @@ inline std::int64_t newest_good(MemoryDisk& disk) {
   return -1;
 }
 
-/// Whether every folder with the name of a complete one is.
+/// Whether every folder with the name of a complete checkpoint is complete.
 inline bool all_good(MemoryDisk& disk) {
   const auto calls = disk.calls();
   const CheckpointFolders folders(*calls, "/disk/checkpoints");

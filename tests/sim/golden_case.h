@@ -1,5 +1,5 @@
 #pragma once
-// A golden case, made by transformers and PEFT: a run's settings, its tokens and what came of it.
+// A golden case, made by transformers and PEFT: a run's settings, its tokens and its results.
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 #pragma once
-// MemoryDisk: a file system in memory for several ranks, with a second state beside the one that programs see: what
-// would be left if the power went now. Its calls can be counted, made to fail, or be the last that a rank makes.
+// MemoryDisk: a file system in memory for several ranks. Besides the state that programs see it has a second one: the
+// remains if the power went now. Its calls can be counted, made to fail, or be the last that a rank makes.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -25,9 +25,9 @@ struct Killed : std::runtime_error {
 /// Which calls fail after the first one that does: none, those that change something, or all.
 enum class Fails { once, changes, for_good };
 
-/// What happens to one rank's calls, counted from 0. Every call counts, those that only look included.
+/// The plan for one rank's calls, counted from 0. Every call counts, including lookups.
 struct CallPlan {
-  int kill_at = -1;                             // nothing happens from this call on; of a write, a half of it
+  int kill_at = -1;                             // nothing happens from this call on; a write is done by half
   int fail_at = -1;                             // this call fails
   int fail_with = 0;                            // with this errno
   Fails fails = Fails::once;                    // and so do these
@@ -41,8 +41,8 @@ class MemoryDisk {
   explicit MemoryDisk(const std::string& root);
   MemoryDisk(const MemoryDisk& other);
 
-  /// What a machine finds after the power went: unsynced writes are kept, dropped or torn one by one, and unsynced
-  /// changes of directories kept or not.
+  /// The disk after a loss of power. Unsynced writes are kept, dropped or torn one by one, and unsynced changes of
+  /// directories kept or not.
   MemoryDisk after_power_loss(std::mt19937& random) const;
 
   /// Whether names of its directories can change places in one step.
@@ -51,7 +51,7 @@ class MemoryDisk {
   /// Called after every call that changes something, in their order.
   std::function<void(const MemoryDisk&)> observer;
 
-  /// For tests of damage: the content of a file, to be changed. Throws where there is none.
+  /// For tests of damage: the content of a file, to be changed. Throws if the file is missing.
   std::vector<std::byte>& content(const std::string& path);
   std::vector<std::string> files() const;  // paths of all
 

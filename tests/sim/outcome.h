@@ -1,5 +1,5 @@
 #pragma once
-// All that a short training run leaves, for tests in which two runs must agree to the last bit.
+// The results of a short training run, for tests in which two runs must agree to the last bit.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -21,7 +21,7 @@ inline Outcome outcome_of(const RunOptions& run) {
   return outcome;
 }
 
-/// By bytes: 0 and -0 differ, and a NaN is equal to itself.
+/// Compares bytes: 0 and -0 differ, and a NaN is equal to itself.
 inline bool has_equal_bits(const at::Tensor& a, const at::Tensor& b) {
   return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() &&
          std::memcmp(a.contiguous().const_data_ptr(), b.contiguous().const_data_ptr(), a.nbytes()) == 0;

@@ -69,7 +69,7 @@ using AfterStep = std::function<void(Engine& engine, int rank, int step)>;
 using TrackerOf = std::function<MemoryTracker&(int rank)>;
 RunResult run_training(const RunOptions& options, const AfterStep& after_step = {}, const TrackerOf& tracker_of = {});
 
-/// Of the losses, norms and weights of two runs.
+/// The largest difference of the losses, norms and weights of two runs.
 double largest_difference(const RunResult& a, const RunResult& b);
 
 }  // namespace zero::testing

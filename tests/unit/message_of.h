@@ -1,12 +1,12 @@
 #pragma once
-// What an exception says.
+// The message of an exception.
 #include <gtest/gtest.h>
 
 #include <string>
 
 namespace zero {
 
-/// The message of the Exception that `body` throws; a test failure and "" when it throws none.
+/// The message of the Exception that `body` throws. If it throws none: a test failure and "".
 template <class Exception, class Body>
 std::string message_of(Body&& body) {
   try {

@@ -1,6 +1,6 @@
 #pragma once
-// A small diffusion transformer (Peebles and Xie 2023): patches of a picture as tokens, blocks with AdaLN-Zero, told the
-// time and the class.
+// A small diffusion transformer (Peebles and Xie 2023): patches of a picture as tokens, and blocks with AdaLN-Zero,
+// conditioned on the time and the class.
 #include <torch/torch.h>
 
 #include <cmath>
@@ -62,7 +62,8 @@ struct DiTImpl : torch::nn::Module {
     out->bias.zero_();
   }
 
-  /// Pictures [rows, channels, side, side] at times [rows] of 0 to 1, of these classes: what flows, of the same shape.
+  /// Pictures [rows, channels, side, side] at times [rows] of 0 to 1, of these classes. Returns the flow, of the same
+  /// shape.
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& times, const torch::Tensor& classes) {
     const std::int64_t side = options.picture / options.patch, patch = options.patch;
     const auto condition = time->forward(waves(times)) + label(classes);

@@ -1,6 +1,6 @@
 #pragma once
-// Tensors of the emulated device as tasks see them: descriptions that own nothing, so that memory which a program gave
-// back too early is read too late here as well.
+// Tensors of the emulated device as tasks see them: descriptions that own nothing. Memory that a program freed too
+// early is thus read too late here as well.
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
@@ -25,8 +25,8 @@ class Described {
 /// Queues `work` on the current stream of the tensor's device; it runs below autograd.
 void defer(const at::Tensor& on, std::function<void()> work);
 
-/// The host waits for the current stream, an error where LibTorch's sync debug mode says so, and does this work on the
-/// device's memory.
+/// Makes the host wait for the current stream, which is an error if LibTorch's sync debug mode says so. Then does this
+/// work on the device's memory.
 void wait_and_run(const std::function<void()>& work);
 
 /// The fused attention kernels (attention.cpp).

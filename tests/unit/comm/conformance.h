@@ -1,5 +1,6 @@
 #pragma once
-// What every backend must do. The cases take the communicator of one rank; a test program runs each on its own backend.
+// The requirements on every backend. The cases take the communicator of one rank; a test program runs each on its own
+// backend.
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ const std::vector<ConformanceCase>& all_to_all_cases();
 /// shows.
 at::Tensor sample(int rank, std::int64_t numel, at::ScalarType type);
 
-/// The tree sum written as plainly as possible, in fp64, fp32 or integers: what sum_tree() must equal to the last bit.
+/// The tree sum in its plainest form, in fp64, fp32 or integers. sum_tree() must equal it to the last bit.
 at::Tensor reference_sum(const std::vector<at::Tensor>& inputs, at::ScalarType sum_type);
 
 /// Whether two tensors have the same type, length and bytes.

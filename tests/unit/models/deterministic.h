@@ -6,7 +6,7 @@
 
 namespace zero::test {
 
-/// LibTorch's switch for deterministic algorithms, while it lives; the number of threads is then what it was.
+/// Sets LibTorch's switch for deterministic algorithms while it lives, then restores it and the number of threads.
 class Deterministic {
  public:
   Deterministic() { choose_deterministic_products(); }

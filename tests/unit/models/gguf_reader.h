@@ -1,5 +1,5 @@
 #pragma once
-// A plain reader of GGUF files, for tests: what a file says, by the format's description and not by our writer.
+// A plain reader of GGUF files, for tests. It follows the format's description, not our writer.
 #include <ATen/ATen.h>
 
 #include <cstdint>

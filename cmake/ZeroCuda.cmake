@@ -12,7 +12,11 @@ macro(zero_enable_cuda)
     endif()
     set(CMAKE_CUDA_COMPILER ${ZERO_NVCC})
   endif()
-  set(CMAKE_CUDA_ARCHITECTURES "80-real;90-real;100-real;100-virtual" CACHE STRING "GPUs that the kernels are compiled for")
+  set(_architectures "80-real;90-real;100-real;100-virtual")
+  if(DEFINED ENV{CUDAARCHS})  # CMake's own variable
+    set(_architectures "$ENV{CUDAARCHS}")
+  endif()
+  set(CMAKE_CUDA_ARCHITECTURES "${_architectures}" CACHE STRING "GPUs that the kernels are compiled for")
   # The runtime is LibTorch's shared one, linked below by its path (a compiler from wheels knows no folder to find it in): two
   # runtimes in a process do not see each other's errors.
   set(CMAKE_CUDA_RUNTIME_LIBRARY None)

@@ -34,7 +34,7 @@ TEST_P(MpiConformance, holds) {
 
 INSTANTIATE_TEST_SUITE_P(mpi, MpiConformance,
                          ::testing::Combine(::testing::ValuesIn(conformance_cases()),
-                                          ::testing::Values(SharedMemory::on, SharedMemory::off)),
+                                            ::testing::Values(SharedMemory::on, SharedMemory::off)),
                          [](const auto& info) {
                            return std::get<0>(info.param).name +
                                   (std::get<1>(info.param) == SharedMemory::on ? "_shared" : "_messages");
@@ -75,7 +75,8 @@ TEST(Mpi, leaves_no_name_in_dev_shm) {
   auto c = make({.shared_memory = SharedMemory::on});
   c->barrier();
   for (const auto& file : std::filesystem::directory_iterator("/dev/shm"))
-    EXPECT_THAT(file.path().filename().string(), ::testing::Not(::testing::StartsWith("zero-" + std::to_string(getpid()))));
+    EXPECT_THAT(file.path().filename().string(),
+                ::testing::Not(::testing::StartsWith("zero-" + std::to_string(getpid()))));
 }
 
 TEST(Mpi, without_enough_shared_memory_takes_messages_or_refuses) {
@@ -162,7 +163,7 @@ TEST_P(MpiFailures, calls_for_another_purpose_are_refused) {
       EXPECT_THAT(message, ::testing::StartsWith("mismatch of collectives: rank 0 called #0 all_gather"));
       EXPECT_THAT(message, HasSubstr(std::string("(") + name_of(other.phase)));
       EXPECT_THAT(message, ::testing::AnyOf(HasSubstr("called all_gather of float (forward)"),
-                                          HasSubstr("(forward, unit 2, group 1)")));
+                                            HasSubstr("(forward, unit 2, group 1)")));
       EXPECT_THAT(message, HasSubstr("all ranks make the same calls in the same order"));
     }
 }
@@ -194,7 +195,8 @@ TEST_P(MpiFailures, of_a_group_name_ranks_of_the_job) {
   mpi_world().control().barrier();
   if (own == 0) {
     EXPECT_THAT(message, ::testing::StartsWith("mismatch of collectives: rank 0 called #0 all_gather"));
-    EXPECT_THAT(message, ::testing::AnyOf(HasSubstr("but rank 1 called"), HasSubstr(text("but rank ", last, " called"))));
+    EXPECT_THAT(message,
+                ::testing::AnyOf(HasSubstr("but rank 1 called"), HasSubstr(text("but rank ", last, " called"))));
   }
   c = turned(0.2);
   message = own == 0 ? "" : failure_of([&] { c->reduce_scatter(part, full); });

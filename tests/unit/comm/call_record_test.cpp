@@ -33,9 +33,7 @@ TEST(CallRecord, KeepsTheEndOfALongName) {
   EXPECT_EQ(kept, "..." + long_name.substr(long_name.size() - 76));
 }
 
-TEST(CallRecord, IsTheSameCallUnderAnotherName) {
-  EXPECT_TRUE(is_same_call(call_of_unit("a"), call_of_unit("b")));
-}
+TEST(CallRecord, IsTheSameCallUnderAnotherName) { EXPECT_TRUE(is_same_call(call_of_unit("a"), call_of_unit("b"))); }
 
 }  // namespace
 }  // namespace zero

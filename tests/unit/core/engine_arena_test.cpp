@@ -126,11 +126,11 @@ TEST_P(EngineArena, what_is_reserved_is_allocated) {
 
 INSTANTIATE_TEST_SUITE_P(Plans, EngineArena,
                          ::testing::Values(Case{0, false, false, false}, Case{0, true, true, false},
-                                         Case{1, true, true, false}, Case{2, false, true, false},
-                                         Case{2, true, false, false}, Case{3, false, true, false},
-                                         Case{3, true, true, false}, Case{3, true, true, true},
-                                         Case{0, false, true, false, true}, Case{3, false, true, false, true},
-                                         Case{3, true, true, false, true}),
+                                           Case{1, true, true, false}, Case{2, false, true, false},
+                                           Case{2, true, false, false}, Case{3, false, true, false},
+                                           Case{3, true, true, false}, Case{3, true, true, true},
+                                           Case{0, false, true, false, true}, Case{3, false, true, false, true},
+                                           Case{3, true, true, false, true}),
                          [](const auto& info) {
                            const Case& c = info.param;
                            return "stage" + std::to_string(c.stage) + (c.overlap ? "_overlap" : "") +

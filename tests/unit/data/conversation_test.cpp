@@ -95,7 +95,8 @@ TEST(Conversation, RefusesWithThePlaceAndTheRule) {
   EXPECT_THAT(refused("7"), HasSubstr("must be a JSON object"));
   for (const char* list : {"[1]", " [", "[{"})
     EXPECT_THAT(refused(list), HasSubstr("a file that is one list of examples is called .json"));
-  EXPECT_THAT(refused(R"({"question": "x"})"), HasSubstr("no known kind of example: it has \"question\"; it must have messages"));
+  EXPECT_THAT(refused(R"({"question": "x"})"),
+              HasSubstr("no known kind of example: it has \"question\"; it must have messages"));
   EXPECT_THAT(refused(R"({"messages": []})"), HasSubstr("empty conversation"));
   EXPECT_THAT(refused(R"({"messages": {}})"), HasSubstr("must be a list"));
   EXPECT_THAT(refused(R"({"messages": [{"role": "ipython", "content": "x"}]})"), HasSubstr("unknown role \"ipython\""));

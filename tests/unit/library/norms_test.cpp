@@ -33,7 +33,10 @@ TEST(RMSNorm, TakesNoRowsAndRefusesOtherSizes) {
   norm(none).sum().backward();
   EXPECT_EQ(none.grad().sizes(), none.sizes());
   EXPECT_EQ(norm->weight.grad().abs().sum().item<double>(), 0);
-  EXPECT_THAT(message_of<InputError>([&] { norm(at::randn({2, 5})); }), ::testing::HasSubstr("its last dimension is 4"));
+  EXPECT_THAT(message_of<InputError>([&] {
+                norm(at::randn({2, 5}));
+              }),
+              ::testing::HasSubstr("its last dimension is 4"));
 }
 
 TEST(AdaptiveLayerNormZero, BeginsAsTheIdentityAndFollowsItsCondition) {

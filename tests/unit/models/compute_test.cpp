@@ -195,8 +195,8 @@ TEST(Attention, KnowsNoThreadsWhereItIsDeterministic) {
       for (const int threads : {1, 2, 3}) {
         at::set_num_threads(threads);
         const AttentionResult again = run_attention(c, qkv, dout);
-        SCOPED_TRACE(::testing::Message() << type << ", " << c.shape.head_dim << " x " << c.length << ", " << threads
-                                        << " threads");
+        SCOPED_TRACE(::testing::Message()
+                     << type << ", " << c.shape.head_dim << " x " << c.length << ", " << threads << " threads");
         EXPECT_TRUE(again.out.equal(one.out));
         EXPECT_TRUE(again.dqkv.equal(one.dqkv));
       }

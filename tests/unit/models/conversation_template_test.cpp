@@ -122,8 +122,8 @@ TEST_F(TemplateFolder, RefusesRequestsOfAnotherForm) {
         R"({"messages": [{}], "add_generation_prompt": 1})"})
     EXPECT_THAT(refusal(Json::parse(request)), HasSubstr("\"")) << request;
   write("chat_template.jinja", "\n{% if %}");
-  EXPECT_THAT(refusal(plain),
-              ::testing::AllOf(HasSubstr("chat_template.jinja: the chat template cannot be read"), HasSubstr("line 2")));
+  EXPECT_THAT(refusal(plain), ::testing::AllOf(HasSubstr("chat_template.jinja: the chat template cannot be read"),
+                                               HasSubstr("line 2")));
 }
 
 }  // namespace conversation_template_test

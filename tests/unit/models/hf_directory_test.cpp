@@ -264,7 +264,8 @@ std::string check_refusal(const std::string& folder, const std::vector<TensorSpe
 TEST(HfWeights, MissingAndMisshapenTensorsAreNamed) {
   EXPECT_THAT(check_refusal(tiny, {{"model.extra.weight", {3, 4}}}),
               ::testing::AllOf(HasSubstr("model.extra.weight"), HasSubstr("[3, 4]"), HasSubstr("missing")));
-  EXPECT_THAT(check_refusal(tiny, {{"model.norm.weight", {65}}}), ::testing::AllOf(HasSubstr("[64]"), HasSubstr("[65]")));
+  EXPECT_THAT(check_refusal(tiny, {{"model.norm.weight", {65}}}),
+              ::testing::AllOf(HasSubstr("[64]"), HasSubstr("[65]")));
   EXPECT_THAT(check_refusal(tiny, {{"model.norm.weight", {64, 1}}}), HasSubstr("[64, 1]"));
   EXPECT_THAT(check_refusal(sharded, {{"lm_head.weight", {515, 48}}}), HasSubstr("tie_word_embeddings"));
 }
@@ -313,7 +314,7 @@ TEST(HfWeights, AHeadThatDiffersFromATiedEmbeddingIsRefused) {
   EXPECT_THAT(
       check_refusal(folder.path(), tensors_of(make_model(source.config()))),
       ::testing::AllOf(HasSubstr(folder.path()), HasSubstr("lm_head.weight differs from model.embed_tokens.weight"),
-                     HasSubstr("tie_word_embeddings")));
+                       HasSubstr("tie_word_embeddings")));
 }
 
 }  // namespace hf_directory_test

@@ -71,7 +71,7 @@ int try_all(const std::string& path, const json& document, const Read& read) {
       } catch (const InputError& error) {
         ++refused;
         EXPECT_THAT(error.what(), ::testing::AllOf(::testing::HasSubstr(fs::path(path).parent_path().string()),
-                                                 ::testing::Not(::testing::HasSubstr("json.exception"))))
+                                                   ::testing::Not(::testing::HasSubstr("json.exception"))))
             << place.to_string() << " = " << value;
       } catch (const std::exception& error) {
         ADD_FAILURE() << path << ": " << place.to_string() << " = " << value << ": " << error.what();

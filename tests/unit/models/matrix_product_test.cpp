@@ -48,8 +48,8 @@ TEST_P(MatrixProduct, IsThatOfFp64RoundedOnce) {
                      before = random({s.rows, s.columns}, 3, GetParam());
     for (const at::Tensor& left : {a, turned(a)})
       for (const at::Tensor& right : {b, turned(b)}) {
-        SCOPED_TRACE(::testing::Message() << s.rows << " " << s.length << " " << s.columns << left.strides()
-                                        << right.strides());
+        SCOPED_TRACE(::testing::Message()
+                     << s.rows << " " << s.length << " " << s.columns << left.strides() << right.strides());
         EXPECT_LE(error(matrix_product(left, right), a, b, {}), 1);
         at::Tensor sum = before.clone();
         matrix_product_into(sum, left, right, true);

@@ -108,8 +108,9 @@ TEST(ModelConfig, TakesRopeFieldsThatSayTheSameTwice) {
 TEST(ModelConfig, NamesTheFileAndTheKeyOfAWrongType) {
   for (const char* rope : {R"("rope_parameters": "linear")", R"("rope_parameters": ["linear"])",
                            R"("rope_scaling": 3, "rope_parameters": null)"})
-    EXPECT_THAT(refusal(config_json(std::string(R"("rope_theta": 1e4, )") + rope)),
-                ::testing::AllOf(HasSubstr("dir/config.json: \"rope_"), HasSubstr("\" must be an object or null, not")));
+    EXPECT_THAT(
+        refusal(config_json(std::string(R"("rope_theta": 1e4, )") + rope)),
+        ::testing::AllOf(HasSubstr("dir/config.json: \"rope_"), HasSubstr("\" must be an object or null, not")));
 }
 
 TEST(ModelConfig, RefusesWhatTheDecoderDoesNotDo) {

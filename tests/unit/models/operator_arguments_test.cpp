@@ -182,7 +182,7 @@ TEST_P(OperatorArguments, AreRefusedUnderAutogradToo) {
 
 INSTANTIATE_TEST_SUITE_P(All, OperatorArguments,
                          ::testing::Combine(::testing::Values(at::kFloat, at::kBFloat16, at::kHalf, at::kDouble),
-                                          ::testing::Values(at::kCPU, at::kMeta)),
+                                            ::testing::Values(at::kCPU, at::kMeta)),
                          [](const auto& info) {
                            return std::string(c10::toString(std::get<0>(info.param))) +
                                   c10::DeviceTypeName(std::get<1>(info.param));

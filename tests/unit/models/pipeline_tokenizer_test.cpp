@@ -166,7 +166,7 @@ TEST(PipelineTokenizerFolder, AMarkThatTheTokenizerLacksIsToldOf) {
     return message_of<InputError>([&] { Tokenizer::load(folder.path()); });
   };
   const auto message = ::testing::AllOf(::testing::HasSubstr("tokenizer_config.json names \"<|end|>\" as BOS or EOS"),
-                                      ::testing::HasSubstr("which tokenizer.json does not have"));
+                                        ::testing::HasSubstr("which tokenizer.json does not have"));
   EXPECT_THAT(refusal(R"({"eos_token": "<|end|>"})"), message);
   EXPECT_THAT(refusal(R"({"bos_token": {"content": "<|end|>"}})"), message);
   folder.write(

@@ -165,8 +165,8 @@ TEST_P(PublishedOptimizer, TakesTheSameTwelveSteps) {
 
 INSTANTIATE_TEST_SUITE_P(All, PublishedOptimizer,
                          ::testing::Combine(::testing::Range(0, int(references().size())),
-                                          ::testing::Range(0, int(std::size(every_type))),
-                                          ::testing::Values(std::int64_t{1000}, std::int64_t{40}, std::int64_t{7})),
+                                            ::testing::Range(0, int(std::size(every_type))),
+                                            ::testing::Values(std::int64_t{1000}, std::int64_t{40}, std::int64_t{7})),
                          [](const auto& info) {
                            return references()[std::size_t(std::get<0>(info.param))].name + "_" +
                                   every_type[std::get<1>(info.param)].name + "_cut" +

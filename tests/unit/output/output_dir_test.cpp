@@ -160,7 +160,7 @@ TEST_F(OutputDir, OnlyARunWithACheckpointIsToBeResumed) {
   for (const char* left : {"out/checkpoints", "out/model"}) {
     EXPECT_THAT(refusal(FormerRun::refused),
                 ::testing::AllOf(HasSubstr("no checkpoint to go on from"), HasSubstr("pass --overwrite"),
-                               ::testing::Not(HasSubstr("--resume"))));
+                                 ::testing::Not(HasSubstr("--resume"))));
     fs::remove_all(path(left));
   }
 }

@@ -76,7 +76,8 @@ void BpeModel::add_merges(Component& component) {
   merges_ = RankedMerges(list.size());
   const auto id = [&](const std::string& piece) {
     const auto found = id_of(piece);
-    if (!found) component.refuse("merges", text("names or makes ", json_quoted(piece), ", which is not in the vocabulary"));
+    if (!found)
+      component.refuse("merges", text("names or makes ", json_quoted(piece), ", which is not in the vocabulary"));
     return static_cast<std::uint32_t>(*found);
   };
   for (std::size_t rank = 0; rank < list.size(); ++rank) {

@@ -115,7 +115,7 @@ void ShardedModel::Impl::backward(const torch::Tensor& loss, std::optional<doubl
         "model.accumulate(n)");
   if (progress.done > 0 && progress.weighted != weight.has_value())
     throw InputError("backward(): all micro-batches of a step have a weight, or none has");
-  const double own = in_type_of(model.units().type(), weight.value_or(1));
+  const double own = in_type_of(options.precision.value_or(model.units().type()), weight.value_or(1));
   if (!(own >= 0 && std::isfinite(own)))
     throw InputError(text("backward(): a weight of ", own, ": at least 0, and finite"));
   if (!std::exchange(draws_are_checked, true)) warn_of_same_draws(*module, world);

@@ -136,7 +136,7 @@ TEST(ModuleStates, NumbersOfAnotherCountAreRefused) {
     Sharded<Buffered> three(Buffered(3), world, {.stage = 1});
     three.optimizer(AdafactorOptions());
     EXPECT_THAT(message_of<InputError>([&] { three.load_state(folder); }),
-                ::testing::HasSubstr("numbers of seen:, and 3 are needed here"));
+                ::testing::HasSubstr("holds no buffer:seen, Float [3]"));
     EXPECT_TRUE(three.has_state(folder));
   });
   std::filesystem::remove_all(folder);

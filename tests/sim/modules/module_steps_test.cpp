@@ -303,7 +303,7 @@ TEST(ModuleSteps, WeightsRoundAsTheLossDoes) {
     model.backward(model(input().narrow(0, 0, 1).to(bf16)).sum(), 1001);
     model.for_each_gradient([](const std::string& name, const at::Tensor& value) {
       if (name == "second.bias") {
-        EXPECT_TRUE(at::equal(value, torch::ones({2})));
+        EXPECT_TRUE(at::equal(value, torch::ones({2}))) << value;
       }
     });
   });

@@ -181,10 +181,10 @@ class ShardedLoader {
     } else {
       detail::with_random_state(world_, draws_, [&] {
         start();
-        skip(done);
+        skip_to(done);
       });
     }
-    started_ = false;
+    started_ = done > 0;
     return Iterator(this);
   }
   std::default_sentinel_t end() const { return {}; }
@@ -239,10 +239,11 @@ class ShardedLoader {
     return !epochs_.empty();
   }
 
-  void skip(std::int64_t batches) {
-    for (; batches > 0; --batches) {
+  /// Stands on the last of the epoch's first `batches`. The next one is read outside: what it draws is of the generator.
+  void skip_to(std::int64_t batches) {
+    for (;; ++*first_) {
       if (*first_ == *last_) detail::throw_shorter_loader(batches);
-      ++*first_;
+      if (--batches == 0) return;
     }
   }
 

@@ -168,7 +168,6 @@ def check_refusals(bin, data, folder):
         ([generate, lora + "/model", "--adapter", broken, "--prompt", "x"], "adapter_model.safetensors"),
         ([generate, lora + "/model", "--chat"], "tokenizer.model"),
         ([generate, folder + "/files", "--prompt", "x"], "name the file, " + folder + "/files/m.gguf"),
-        ([generate, lora + "/model", "--chat", "--prompt", "x"], "--chat"),
     ]
     for command, piece in cases:
         before = sorted(os.listdir(folder))

@@ -14,6 +14,7 @@
 #include "offload/memory/cpu_allocator.h"
 #include "zero/programs/command_line.h"
 #include "zero/programs/evaluation.h"
+#include "zero/programs/program.h"
 
 namespace zero {
 namespace {
@@ -86,8 +87,9 @@ int main(int argc, char** argv) {
     zero::choose_fast_matmul();
     zero::choose_deterministic_products();
     const std::vector<zero::Evaluation> found = zero::evaluate(job, options);
-    if (job.rank() == 0)
-      for (const zero::Evaluation& one : found) std::cout << zero::line_of(one, json) << std::endl;
+    if (job.rank() != 0) return 0;
+    for (const zero::Evaluation& one : found) std::cout << zero::line_of(one, json) << std::endl;
+    zero::require_written_output();
     return 0;
   });
 }

@@ -99,7 +99,7 @@ void write_logits(const ModelSource& source, const Arguments& arguments) {
 
 void print(const std::string& content) {
   std::fwrite(content.data(), 1, content.size(), stdout);
-  std::fflush(stdout);
+  require_written_output();
 }
 
 void print_json(const Prompt& prompt, const Ids& made, const Tokenizer& tokenizer,

@@ -46,8 +46,8 @@ void describe_evaluation(CLI::App& app, EvaluationOptions& options, bool& json) 
   app.add_option("--token-dtype", options.token_dtype, "of .bin files")
       ->capture_default_str()
       ->check(CLI::IsMember({"uint16", "uint32"}));
-  app.add_option("--precision", options.precision, "of weights and arithmetic")
-      ->capture_default_str()
+  app.add_option("--precision", options.precision,
+                 "of weights and arithmetic. Default: that of the run, or the type in which the model is stored")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16"}));
   app.add_option("--cache", options.cache,
                  "folder for tokenised texts, kept for the next call; on several nodes one that all of them see");

@@ -1,5 +1,6 @@
 #include "base/utf8.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -9,7 +10,8 @@
 namespace zero {
 
 std::string_view first_character(std::string_view text) {
-  return text.substr(0, utf8_length(static_cast<unsigned char>(text.front())));
+  // Never 0 bytes: callers step on by it.
+  return text.substr(0, std::max<std::size_t>(1, utf8_length(static_cast<unsigned char>(text.front()))));
 }
 
 std::string_view last_character(std::string_view text) {

@@ -21,7 +21,7 @@ constexpr std::size_t utf8_length(unsigned char first) {
 /// Whether a byte continues a character.
 constexpr bool utf8_continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
-/// The first and the last character of a valid, non-empty text, as its bytes.
+/// The first and the last character of a non-empty text, as its bytes. A byte that begins no character counts as one.
 std::string_view first_character(std::string_view text);
 std::string_view last_character(std::string_view text);
 

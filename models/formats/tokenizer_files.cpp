@@ -236,9 +236,9 @@ std::string chat_templates_mark(const TokenizerSource& source) {
 }
 
 std::optional<std::int64_t> end_of_turn_of(const TokenizerSource& source) {
-  if (source.tokenizer.empty() || !chat_template_of(source)) return std::nullopt;
-  if (!Tokenizer::lies_at(source.tokenizer)) return std::nullopt;
+  if (source.tokenizer.empty() || !Tokenizer::lies_at(source.tokenizer)) return std::nullopt;
   try {
+    if (!chat_template_of(source)) return std::nullopt;
     const std::string mark = ChatTemplate::load(source.settings, source.chat_template).end_of_turn();
     const Tokenizer tokenizer = Tokenizer::load(source.tokenizer);
     const auto id = tokenizer.id_of(mark);

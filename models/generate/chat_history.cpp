@@ -7,16 +7,19 @@
 
 namespace zero {
 
+std::int32_t end_of_turn_of(const ChatTemplate& chat_template, const ChatTokenizer& tokenizer) {
+  if (const auto mark = tokenizer.special(chat_template.end_of_turn())) return *mark;
+  throw InputError(text("the chat template ", chat_template.said(), " ends answers with ", chat_template.end_of_turn(),
+                        ", which is no special token of the tokenizer: template and tokenizer do not fit"));
+}
+
 ChatHistory::ChatHistory(const ChatTemplate& chat_template, const ChatTokenizer& tokenizer, std::int64_t context,
                          std::int64_t answer)
-    : template_(chat_template), tokenizer_(tokenizer), context_(context), answer_(answer) {
-  const auto mark = tokenizer.special(chat_template.end_of_turn());
-  if (!mark)
-    throw InputError(text("the chat template ", chat_template.said(), " ends answers with ",
-                          chat_template.end_of_turn(),
-                          ", which is no special token of the tokenizer: template and tokenizer do not fit"));
-  end_of_turn_ = *mark;
-}
+    : template_(chat_template),
+      tokenizer_(tokenizer),
+      context_(context),
+      answer_(answer),
+      end_of_turn_(end_of_turn_of(chat_template, tokenizer)) {}
 
 void ChatHistory::set_system(const std::string& content) {
   messages_.erase(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(first_turn()));

@@ -12,11 +12,14 @@
 
 namespace zero {
 
+/// The id of the token that ends an answer. Throws InputError if the template's end of turn is not a special token of
+/// the tokenizer.
+std::int32_t end_of_turn_of(const ChatTemplate& chat_template, const ChatTokenizer& tokenizer);
+
 class ChatHistory {
  public:
   /// `context` is the model's, in tokens; `answer` of them are reserved for the next answer. An empty `system` means no
-  /// system message. Keeps references. Throws InputError if the template's end of turn is not a special token of the
-  /// tokenizer.
+  /// system message. Keeps references. Throws what end_of_turn_of() throws.
   ChatHistory(const ChatTemplate& chat_template, const ChatTokenizer& tokenizer, std::int64_t context,
               std::int64_t answer);
 
@@ -44,7 +47,7 @@ class ChatHistory {
   const ChatTemplate& template_;
   const ChatTokenizer& tokenizer_;
   std::int64_t context_, answer_;
-  std::int32_t end_of_turn_ = 0;
+  std::int32_t end_of_turn_;
   ChatContext beside_;
   std::vector<Message> messages_;
   std::int64_t dropped_ = 0;

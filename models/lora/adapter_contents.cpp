@@ -16,6 +16,7 @@ namespace zero {
 /// A model's modules with tensors, by what an adapter may do to them.
 struct AdapterModules {
   std::set<std::string> all, adaptable, adapted;
+  std::set<std::string> targeted;  // that no adapter is made for: embeddings, norms, a head that is the embedding
 };
 
 namespace {
@@ -30,11 +31,14 @@ AdapterModules modules_of(const std::vector<TensorSpec>& tensors, const LoraOpti
   for (const TensorSpec& tensor : tensors) {
     const std::string module = module_of(tensor.name);
     modules.all.insert(module);
+    if (is_targeted(targets, module)) modules.targeted.insert(module);
     if (tensor.shape.size() != 2 || !(tensor.name.starts_with(names.layers + ".") || module == names.head)) continue;
     modules.adaptable.insert(module);
     if (is_targeted(targets, module) && !is_kept_from_adapters(options.modules_to_save, module))
       modules.adapted.insert(module);
   }
+  if (is_targeted(targets, names.head)) modules.targeted.insert(names.head);
+  for (const std::string& module : modules.adaptable) modules.targeted.erase(module);
   return modules;
 }
 
@@ -54,6 +58,23 @@ class AdapterContents::Comparison {
 
   const AdapterModules& modules() const { return modules_; }
   [[noreturn]] void refuse(const std::string& what) const { throw InputError(folder_ + ": " + what); }
+
+  /// Refuses promises that no tensor of the model could keep. Targets of other families promise nothing.
+  void refuse_unkept(const LoraOptions& options) const {
+    for (const std::string& end : options.modules_to_save) {
+      const auto is_within = [&](const std::string& module) { return is_saved_within({end}, module); };
+      if (std::none_of(modules_.all.begin(), modules_.all.end(), is_within))
+        refuse(text("\"modules_to_save\" of adapter_config.json names \"", end,
+                    "\", the end of no module of the model: take it out of the list; or the adapter belongs to another "
+                    "base model"));
+    }
+    for (const std::string& module : modules_.targeted)
+      if (!is_kept_from_adapters(options.modules_to_save, module))
+        refuse(text("\"target_modules\" of adapter_config.json names ", module,
+                    modules_.all.contains(module) ? "" : ", which the model has as one with its embedding",
+                    ": only projections and an untied head take adapters here; take it out of the list, or merge the "
+                    "adapter in PEFT (merge_and_unload)"));
+  }
 
   /// The name of a tensor that `key` of adapter_config.json promises.
   std::string promised(const std::string& name, const std::vector<std::int64_t>& shape, const char* key) {
@@ -140,6 +161,7 @@ AdapterContents::AdapterContents(std::shared_ptr<const PeftDirectory> directory,
   Comparison comparison(*directory_, modules_of(tensors, options_, names_, model.config.model_type));
   if (comparison.modules().adapted.empty())
     comparison.refuse(text("\"target_modules\" of adapter_config.json names no projection of the model", other_base));
+  comparison.refuse_unkept(options_);
   for (const TensorSpec& tensor : tensors) places_.emplace(tensor.name, place_of(tensor, comparison));
   if (!comparison.modules().all.contains(names_.head))
     for (const TensorSpec& tensor : tensors)

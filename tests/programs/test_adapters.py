@@ -132,6 +132,10 @@ def check_what_is_missing(place):
         json.dump(config | {"modules_to_save": ["lm_head"]}, file)
     place.write_adapter(place.pairs)
     place.refused_everywhere('"base_model.model.lm_head.weight" is missing')
+    for promise, piece in (({"modules_to_save": ["score"]}, 'names "score", the end of no module'), ({"target_modules": config["target_modules"] + ["embed_tokens"]}, "names model.embed_tokens: only")):
+        with open(place.path("adapter/adapter_config.json"), "w") as file:
+            json.dump(config | promise, file)
+        place.refused_everywhere(piece)
 
 
 def check_what_is_not_promised(place):

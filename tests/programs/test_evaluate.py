@@ -4,6 +4,7 @@ the file.
 usage: test_evaluate.py BIN TESTS_DATA [-k NAME]        exits 1 when something is wrong
 """
 import json
+import os
 import subprocess
 
 from checks import arguments, environment, mpirun, run_checks
@@ -44,6 +45,35 @@ def check_loss(place):
     assert len(both) == 2 and both[0].startswith("held_out.jsonl: loss ") and "perplexity" in both[1] and "sequences" in both[1], both
 
 
+def check_run_settings(place):
+    """A run's checkpoint, folder and model are evaluated as the run validates: by its template and in its precision."""
+    trained(place)  # ChatML, by name
+    for precision, tolerance in (("fp32", 1e-6), ("bf16", 1e-3)):  # a row alone is rounded otherwise in bf16
+        place.train("out/run", PRESET | {"model.vocab_size": 32002, "data.validation": ["held_out.jsonl"], "training.validation_interval": 2, "training.precision": precision, "checkpoint.export_dtype": "fp32"},
+                    "--overwrite", template="zephyr", tokenizer="adding/tokenizer.model")
+        for model in ("out/run/checkpoints", "out/run", "out/run/model", "out/run/checkpoints/step-00000002"):
+            said, log = evaluate(place, model, "held_out.jsonl", "--seq-len", "64", "--json")
+            assert abs(json.loads(said)["loss"] - validation_loss(place)) < tolerance and f"evaluated in {precision}" in log, (model, precision, said, validation_loss(place))
+    other = json.loads(evaluate(place, "out/run/checkpoints", "held_out.jsonl", "--seq-len", "64", "--json", "--chat-template", "alpaca")[0])["loss"]
+    assert abs(other - validation_loss(place)) > 1e-3, other
+    os.rename(place.path("out/run/model"), place.path("stored"))  # a model of nobody's run: as it is stored
+    assert "stored: evaluated in fp32" in evaluate(place, "stored", "held_out.jsonl")[1]
+
+
+def check_full_output(place):
+    """What standard output loses is no success."""
+    trained(place)
+    place.write("asks.jsonl", json.dumps({"messages": [{"role": "user", "content": "Who?"}]}) + "\n")
+    programs = [["zero_evaluate", "out/run", "held_out.jsonl"], ["zero_generate", "out/run", "--prompt", "Who", *CHAT], ["zero_generate", "out/run", "--prompts", "asks.jsonl", *CHAT],
+                ["zero_generate", "out/run", "--chat", "--prompt", "Who?", *CHAT], ["zero_train", "config.toml", "--dry-run", "--set", "job.output_dir=out/never"], ["zero_train", "config.toml", "--preview", "1", "--set", "job.output_dir=out/never"],
+                ["zero_export", "--help"], ["zero_train", "--version"]]
+    for program in programs:
+        command = [os.path.join(place.bin, program[0]), *program[1:]]
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(command, cwd=place.folder, stdout=full, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, timeout=120, env=environment())
+        assert done.returncode == 1 and done.stderr.count("error: ") == 1 and "standard output cannot be written" in done.stderr, (program, done)
+
+
 def check_adapter(place):
     trained(place)
     place.train("out/lora", {"model.path": "out/run/model", "lora.r": 2, "data.validation": ["held_out.jsonl"], "training.validation_interval": 2})
@@ -52,6 +82,10 @@ def check_adapter(place):
     found = json.loads(evaluate(place, "out/run", *options, "--adapter", "out/lora", ranks=2)[0])["loss"]
     alone = json.loads(evaluate(place, "out/run", *options)[0])["loss"]
     assert abs(found - last) < 1e-5 and alone != found, (found, last, alone)
+    os.remove(place.path("out/lora/config.toml"))
+    os.symlink("/proc/self/mem", place.path("out/lora/config.toml"))  # a regular file that cannot be read
+    _, err = evaluate(place, "out/lora", "held_out.jsonl", "--adapter", "out/lora", code=2)
+    assert "out/lora/config.toml: cannot be read" in err, err
 
 
 def check_refusals(place):
@@ -78,6 +112,18 @@ def check_chats(place):
     place.write("texts.jsonl", json.dumps({"text": "Fire"}) + "\n")
     place.refused("zero_generate", "out/run", "--prompts", "texts.jsonl", pieces=["texts.jsonl:1: is no conversation"])
     place.refused("zero_generate", "out/run", "--prompt", "x", "--chat-template", "chatml", pieces=["--chat-template is for --chat"])
+    place.refused("zero_generate", "out/run", "--chat", "--prompt", os.fsdecode(b"a\xffb"), pieces=["--prompt: byte 1 (0xFF) is not UTF-8"])
+    silent = ("zero_generate", "out/run", "--chat", "--prompt", "", *CHAT)
+    assert place.run(*silent, text="")[0] == place.run(*silent, text="Who made fire?\n")[0] != ""  # an empty message, and no line is read
+    # a template whose end is no special token serves neither form of a chat
+    place.write("no_end", "{% for m in messages %}### {{ m['role'] }}\n{{ m['content'] }} STOP\n{% endfor %}{% if add_generation_prompt %}### assistant\n{% endif %}")
+    for form in (("--chat", "--prompt", "Who?"), ("--prompts", "asks.jsonl")):
+        place.refused("zero_generate", "out/run", *form, "--chat-template", "no_end", pieces=["ends answers with STOP, which is no special token of the tokenizer"])
+    # nor does a prompt that is continued as it stands need a template that can be read
+    place.write("out/run/model/tokenizer_config.json", json.dumps(place.json("out/run/model/tokenizer_config.json") | {"chat_template": [{}]}))
+    place.refused("zero_generate", "out/run", "--chat", pieces=["must be a string, or a list of objects"])
+    plain = place.run("zero_generate", "out/run", "--prompt", "Who", *CHAT)
+    assert plain[0].startswith("Who") and "has a chat template" not in plain[1], plain
 
 
 if __name__ == "__main__":

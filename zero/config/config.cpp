@@ -356,15 +356,19 @@ void check_required(const Config& config, Mistakes& mistakes) {
 std::string read_text(const std::string& path) {
   if (is_folder(path)) refuse(path, "is a directory; the configuration is a TOML file");
   std::ifstream file(path, std::ios::binary);
-  if (!file)
-    refuse(path, std::string("cannot be opened: ") + std::strerror(errno) +
-                     "; the configuration is a TOML file, for example examples/pretrain.toml");
-  std::string text(max_file_bytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (file.bad()) refuse(path, "cannot be read");
-  if (text.size() > max_file_bytes) refuse(path, "is larger than 1 MiB, which no configuration is");
-  return text;
+  if (!file) {
+    const bool absent = errno == ENOENT || errno == ENOTDIR;
+    const std::string why = std::string("cannot be opened: ") + std::strerror(errno) +
+                            "; the configuration is a TOML file, for example examples/pretrain.toml";
+    if (!absent) throw UnreadableError(path + ": " + why);
+    refuse(path, why);
+  }
+  std::string content(max_file_bytes + 1, '\0');
+  file.read(content.data(), static_cast<std::streamsize>(content.size()));
+  content.resize(static_cast<std::size_t>(file.gcount()));
+  if (file.bad()) throw UnreadableError(path + ": cannot be read");
+  if (content.size() > max_file_bytes) refuse(path, "is larger than 1 MiB, which no configuration is");
+  return content;
 }
 
 }  // namespace

@@ -23,6 +23,8 @@ class CheckpointExport {
   explicit CheckpointExport(const std::string& folder, const std::string& base = "", const std::string& tokenizer = "");
 
   const ModelConfig& model() const { return model_; }
+  /// The run's training.precision.
+  const std::string& precision() const { return config_.training.precision; }
   /// What is read beside the checkpoint: base, tokenizer, adapter. Paths are those that the run saw.
   std::vector<ReadPath> reads() const;
   /// Of a model: its weights.

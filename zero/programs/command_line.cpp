@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "zero/programs/program.h"
 #include "zero/programs/stray_arguments.h"
 
 namespace zero {
@@ -62,7 +63,11 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const
     app.parse(argc, argv);
     refuse_strays(app);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return speaks ? app.exit(error) : 0;
+    if (error.get_exit_code() == 0) {
+      if (speaks) app.exit(error);
+      require_written_output();
+      return 0;
+    }
     // A misspelt option is why another is missing.
     const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
     if (code == CLI::ExitCodes::RequiredError || code == CLI::ExitCodes::RequiresError) refuse_strays(app);
@@ -75,7 +80,7 @@ std::optional<int> parse_or_refuse(CLI::App& app, int argc, const char* const* a
   const bool first = is_first_rank();
   try {
     return parse_command_line(app, argc, argv, version_text, first);
-  } catch (const InputError& error) {
+  } catch (const Error& error) {
     if (first) log_error(error.what());
     return static_cast<int>(error.code());
   }

@@ -72,10 +72,10 @@ at::ScalarType type_of(const std::string& precision) {
   return precision == "fp16" ? at::kHalf : at::kBFloat16;
 }
 
-EngineOptions engine_options(const EvaluationOptions& options) {
+EngineOptions engine_options(const std::string& precision) {
   EngineOptions engine;
   engine.plan = ShardPlan::for_stage(3);
-  engine.precision.compute = type_of(options.precision);
+  engine.precision.compute = type_of(precision);
   engine.precision.master = at::kFloat;
   engine.precision.gradient = at::kFloat;
   return engine;
@@ -107,10 +107,14 @@ class Data {
     options_.vocab_size = source.config.vocab_size;
     options_.cache_folder = cache;
     options_.cores = job.node_cores();
-    options_.conversations.model_directory = source.options.tokenizer.settings;
-    options_.conversations.chat_template = options.chat_template;
-    options_.conversations.template_place = options.chat_template.empty() ? "" : "--chat-template";
-    options_.conversations.train_on = train_on_of(options.train_on);
+    EncoderOptions& conversations = options_.conversations;
+    conversations.model_directory = source.options.tokenizer.settings;
+    const bool is_named = !options.chat_template.empty();
+    conversations.chat_template = is_named ? options.chat_template : source.options.tokenizer.chat_template;
+    conversations.template_place = is_named                              ? "--chat-template"
+                                   : conversations.chat_template.empty() ? ""
+                                                                         : source.folder;
+    conversations.train_on = train_on_of(options.train_on);
     if (std::all_of(options.files.begin(), options.files.end(), is_ids)) return;
     if (!Tokenizer::lies_at(source.options.tokenizer.tokenizer))
       throw InputError(text(source.folder, ": holds no tokenizer, and texts need one: name it by --tokenizer"));
@@ -154,7 +158,9 @@ std::vector<Evaluation> evaluate(Job& job, const EvaluationOptions& options) {
   Data data(source, options, cache.path(), job);
   Communicator& communicator = job.communicator();
   Mesh mesh(communicator);
-  Engine engine(chain_of(model), mesh, engine_options(options));
+  const std::string& precision = options.precision.empty() ? source.precision : options.precision;
+  Engine engine(chain_of(model), mesh, engine_options(precision));
+  if (job.rank() == 0) log_info(source.folder, ": evaluated in ", precision);
   all_or_none(job.control(), [&] { engine.load(*source.weights); });
 
   std::vector<Evaluation> found;

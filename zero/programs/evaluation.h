@@ -11,10 +11,10 @@ namespace zero {
 struct EvaluationOptions {
   ModelPlace place;
   std::vector<std::string> files;      // as data.validation has them
-  std::string chat_template;           // a known name or a file; empty: the model's or the adapter's own
+  std::string chat_template;           // a known name or a file; empty: the run's, the adapter's or the model's own
   std::string train_on = "assistant";  // whose tokens count: assistant | all
   std::string token_dtype = "uint16";  // of .bin files
-  std::string precision = "bf16";      // of weights and arithmetic: fp32 | bf16 | fp16
+  std::string precision;               // of weights and arithmetic: fp32 | bf16 | fp16; empty: ModelSource::precision
   std::int64_t seq_len = 0;            // tokens of a sequence; 0: 1024, or the model's context where that is shorter
   std::string cache;                   // folder of token caches, seen by all nodes; empty: a temporary one
 };

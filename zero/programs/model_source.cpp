@@ -1,6 +1,5 @@
 #include "zero/programs/model_source.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -17,6 +16,7 @@
 #include "models/lora/adapted_weights.h"
 #include "zero/config/config.h"
 #include "zero/config/model_paths.h"
+#include "zero/output/run_mark.h"
 #include "zero/programs/checkpoint_export.h"
 
 namespace zero {
@@ -28,20 +28,40 @@ std::string joined(const std::string& folder, const char* name) { return (fs::pa
 
 bool is_run(const fs::path& folder) { return is_file(folder / "config.toml"); }
 
-/// The model that an adapter's run was given; empty where its configuration cannot be read, or names a preset.
-std::string base_of_run(const std::string& run) {
-  if (!is_run(run)) return "";
+/// The configuration of a run; none where the folder has none, or one that is refused. UnreadableError where nobody
+/// knows what it says.
+std::optional<Config> config_of_run(const std::string& run) {
+  if (!is_run(run)) return std::nullopt;
   try {
-    return load_config(joined(run, "config.toml")).model.path.value_or("");
+    return load_config(joined(run, "config.toml"));
+  } catch (const UnreadableError&) {
+    throw;
   } catch (const Error&) {
-    return "";
+    return std::nullopt;
   }
+}
+
+/// The model that an adapter's run was given; empty where its configuration is refused, or names a preset.
+std::string base_of_run(const std::string& run) {
+  const std::optional<Config> config = config_of_run(run);
+  return config ? config->model.path.value_or("") : "";
+}
+
+/// The precision of the run that wrote RUN/model or RUN/adapter; empty for other folders.
+std::string precision_of_run(const std::string& written) {
+  fs::path place = fs::path(written).lexically_normal();
+  if (!place.has_filename()) place = place.parent_path();
+  if (place.filename() != "model" && place.filename() != "adapter") return "";
+  const std::string run = (place / "..").lexically_normal().string();
+  if (!is_marked(run, Mark::run)) return "";
+  const std::optional<Config> config = config_of_run(run);
+  return config ? config->training.precision : "";
 }
 
 /// Whether a path is a regular file of the user that asks, and no link.
 bool is_own_file(const std::string& path) {
-  struct stat file {};
-  return ::lstat(path.c_str(), &file) == 0 && S_ISREG(file.st_mode) && file.st_uid == ::geteuid();
+  const FileFacts facts = facts_of(path, Links::kept);
+  return facts.kind == FileFacts::Kind::file && facts.owner == ::geteuid();
 }
 
 /// Refuses a run's folder, or its checkpoints/, where none was written.
@@ -132,6 +152,7 @@ ModelSource open_checkpoint(const ModelPlace& place) {
   source.weights = {weights.get(),
                     [checkpoint, weights](WeightSource*) {}};  // which read from the checkpoint while they live
   source.options = checkpoint->options();
+  source.precision = checkpoint->precision();
   const TokenizerSource own = source.options.tokenizer;
   TokenizerSource other = find_tokenizer(place.tokenizer, place.adapter, own.settings);
   std::error_code none;
@@ -141,6 +162,10 @@ ModelSource open_checkpoint(const ModelPlace& place) {
   source.options.tokenizer = other;
   checkpoint->require_recorded(source.options, {place.tokenizer, place.adapter});
   return source;
+}
+
+std::string precision_name(at::ScalarType type) {
+  return type == at::kBFloat16 ? "bf16" : type == at::kHalf ? "fp16" : "fp32";
 }
 
 }  // namespace
@@ -172,6 +197,9 @@ ModelSource open_model(const ModelPlace& place) {
                                                     : open_directory(place);
   source.folder = place.model;
   source.name = name_of_place(place.model);
+  for (const std::string& written : {place.model, place.adapter})
+    if (const std::string precision = precision_of_run(written); !precision.empty()) source.precision = precision;
+  if (source.precision.empty()) source.precision = precision_name(source.options.type);
   if (place.adapter.empty()) return source;
   source.weights =
       std::make_shared<MergedWeights>(source.weights, open_adapter(place.adapter, make_model(source.config)));

@@ -16,6 +16,7 @@ struct ModelSource {
   ModelConfig config;
   std::shared_ptr<WeightSource> weights;  // with the adapter merged in
   HfWriteOptions options;                 // how it would be written: type as stored, tokenizer, base
+  std::string precision;                  // fp32 | bf16 | fp16: that of its run or its adapter's, else as stored
 };
 
 /// Of --allow-unused, in --help.

@@ -8,4 +8,7 @@ namespace zero {
 /// exit code that stands for it.
 int run_program(const std::function<int()>& body);
 
+/// Flushes standard output. Error where it has lost anything that was written to it.
+void require_written_output();
+
 }  // namespace zero

@@ -14,6 +14,7 @@
 #include "offload/memory/cpu_allocator.h"
 #include "zero/programs/command_line.h"
 #include "zero/programs/evaluation.h"
+#include "zero/programs/program.h"
 
 namespace zero {
 namespace {
@@ -45,8 +46,8 @@ void describe_evaluation(CLI::App& app, EvaluationOptions& options, bool& json) 
   app.add_option("--token-dtype", options.token_dtype, "of .bin files")
       ->capture_default_str()
       ->check(CLI::IsMember({"uint16", "uint32"}));
-  app.add_option("--precision", options.precision, "of weights and arithmetic")
-      ->capture_default_str()
+  app.add_option("--precision", options.precision,
+                 "of weights and arithmetic. Default: that of the run, or the type in which the model is stored")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16"}));
   app.add_option("--cache", options.cache,
                  "folder for tokenised texts, kept for the next call; on several nodes one that all of them see");
@@ -86,8 +87,9 @@ int main(int argc, char** argv) {
     zero::choose_fast_matmul();
     zero::choose_deterministic_products();
     const std::vector<zero::Evaluation> found = zero::evaluate(job, options);
-    if (job.rank() == 0)
-      for (const zero::Evaluation& one : found) std::cout << zero::line_of(one, json) << std::endl;
+    if (job.rank() != 0) return 0;
+    for (const zero::Evaluation& one : found) std::cout << zero::line_of(one, json) << std::endl;
+    zero::require_written_output();
     return 0;
   });
 }

@@ -47,6 +47,7 @@ struct Arguments {
                                                                              tools, variables;
   GenerateOptions options;
   bool json = false, chat = false, allow_unused = false;
+  bool has_prompt = false;  // --prompt was given, be it empty
 };
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
@@ -99,7 +100,7 @@ void write_logits(const ModelSource& source, const Arguments& arguments) {
 
 void print(const std::string& content) {
   std::fwrite(content.data(), 1, content.size(), stdout);
-  std::fflush(stdout);
+  require_written_output();
 }
 
 void print_json(const Prompt& prompt, const Ids& made, const Tokenizer& tokenizer,
@@ -119,11 +120,14 @@ std::vector<std::int64_t> stop_ids(const ModelSource& source) {
   return stop_ids_of(source.config, source.options.base, source.options.tokenizer);
 }
 
-/// A model that was tuned to chats seldom goes on with a bare prompt as it would answer.
-void tell_of_chat(const ModelSource& source) {
-  if (chat_template_of(source.options.tokenizer))
-    log_info("note: ", source.folder,
-             " has a chat template, and a prompt is continued without it; --chat answers by it");
+/// A model that was tuned to chats seldom goes on with a bare prompt as it would answer. False for a template that
+/// cannot be read: the prompt does not need it.
+bool has_chat_template(const ModelSource& source) {
+  try {
+    return chat_template_of(source.options.tokenizer).has_value();
+  } catch (const InputError&) {
+    return false;
+  }
 }
 
 void generate(const ModelSource& source, Arguments arguments) {
@@ -138,13 +142,13 @@ void generate(const ModelSource& source, Arguments arguments) {
   } else if (holds_chats(arguments.prompts)) {
     const ChatTemplate chat_template = chat_template_of(source);
     prompts = chat_prompts(lines, arguments.prompts, chat_template, prompter);
-    if (const auto end = prompter.chat().special(chat_template.end_of_turn()))
-      arguments.options.stop_ids.push_back(*end);
+    arguments.options.stop_ids.push_back(end_of_turn_of(chat_template, prompter.chat()));
   } else {
     prompts = text_prompts(lines, arguments.prompts, prompter);
   }
   std::vector<Ids> ids;
   for (const Prompt& prompt : prompts) ids.push_back(prompt.ids);
+  const bool leaves_out_chat = (one || !holds_chats(arguments.prompts)) && has_chat_template(source);
   Model model = load_model(source, arguments);
 
   const bool as_text = one && !arguments.json;
@@ -177,7 +181,9 @@ void generate(const ModelSource& source, Arguments arguments) {
     if (ids[row].size() + made[row].size() >= context &&
         static_cast<std::int64_t>(made[row].size()) < arguments.options.max_new_tokens)
       log_info("note: ", one ? "" : text("prompt ", row + 1, ": "), "the context of ", context, " tokens is full");
-  if (one || !holds_chats(arguments.prompts)) tell_of_chat(source);
+  if (leaves_out_chat)
+    log_info("note: ", source.folder,
+             " has a chat template, and a prompt is continued without it; --chat answers by it");
 }
 
 /// The options have the names of what they set.
@@ -223,16 +229,17 @@ void chat(const ModelSource& source, Arguments arguments) {
   const ChatContext beside = context_of(arguments);
   history.set_context(beside);
   require_utf8(arguments.system, "--system");
+  require_utf8(arguments.prompt, "--prompt");
   require_chat(chat_template, arguments.system, beside);
   if (!arguments.system.empty()) history.set_system(arguments.system);
   arguments.options.stop_ids = stop_ids(source);
   Model model = load_model(source, arguments);
   Generator generator(model);
-  if (arguments.prompt.empty())
+  if (arguments.has_prompt)
+    answer_once(generator, history, prompter.tokenizer(), arguments.options, arguments.prompt, print);
+  else
     chat_loop(generator, history, prompter.tokenizer(), arguments.options,
               {std::cin, print, ::isatty(STDIN_FILENO) != 0});
-  else
-    answer_once(generator, history, prompter.tokenizer(), arguments.options, arguments.prompt, print);
 }
 
 void describe(CLI::App& app, Arguments& arguments) {
@@ -303,7 +310,8 @@ int run(int argc, char** argv) {
   CLI::App app("Continues text by a model directory, chats with it, or writes the model's logits.", "zero_generate");
   describe(app, arguments);
   if (const auto code = parse_command_line(app, argc, argv, version_text("zero_generate"))) return *code;
-  if (arguments.ids.empty() && !arguments.chat && app.count("--prompt") + app.count("--prompts") == 0)
+  arguments.has_prompt = app.count("--prompt") > 0;
+  if (arguments.ids.empty() && !arguments.chat && !arguments.has_prompt && app.count("--prompts") == 0)
     throw InputError(
         "one of --prompt, --prompts, --chat, or --ids with --logits is required (zero_generate --help lists the arguments)");
   if (!arguments.chat_template.empty() && !ChatTemplate::is_choice(arguments.chat_template))

@@ -72,7 +72,9 @@ int prove_all(Arguments& arguments) {
         throw InputError("zero_prove starts its ranks by itself: call it without mpirun or srun");
     arguments.proof.program = std::filesystem::read_symlink("/proc/self/exe").string();
     arguments.proof.cores = std::max(1, int(own_cores().count()));
-    return prove(arguments.proof, std::cout);
+    const int code = prove(arguments.proof, std::cout);
+    require_written_output();
+    return code;
   });
 }
 

@@ -99,8 +99,6 @@ void serve(const TextPipeline& pipeline, ConversationTemplates& templates, std::
     out << reply.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
     if (in.rdbuf()->in_avail() <= 0) out.flush();  // who asks line by line waits for it
   }
-  out.flush();
-  if (!out) throw Error("standard output cannot be written: is the disk full, or did its reader end?");
 }
 
 int run(int argc, char** argv) {
@@ -127,6 +125,7 @@ int run(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
   std::cin.tie(nullptr);
   serve(pipeline, templates, std::cin, std::cout);
+  require_written_output();
   return 0;
 }
 

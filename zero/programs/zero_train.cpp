@@ -5,6 +5,7 @@
 #include "comm/world/job.h"
 #include "offload/memory/cpu_allocator.h"
 #include "zero/programs/command_line.h"
+#include "zero/programs/program.h"
 #include "zero/train/train_run.h"
 
 namespace zero {
@@ -68,8 +69,11 @@ int main(int argc, char** argv) {
   return zero::Job::run([&](zero::Job& job) {
     zero::start_log(job.rank(), job.size());
     // The log of a run is its result, one stream with the table and the steps; what is asked for instead of a run is
-    // not its log.
-    if (job.rank() == 0 && !arguments.dry_run && arguments.preview.examples == 0) zero::log_to_standard_output();
-    return zero::train_run(job, arguments);
+    // not its log. A run goes on where nobody reads its log.
+    const bool trains = !arguments.dry_run && arguments.preview.examples == 0;
+    if (job.rank() == 0 && trains) zero::log_to_standard_output();
+    const int code = zero::train_run(job, arguments);
+    if (job.rank() == 0 && !trains) zero::require_written_output();
+    return code;
   });
 }

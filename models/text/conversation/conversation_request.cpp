@@ -1,8 +1,10 @@
 #include "models/text/conversation/conversation_request.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.h"
+#include "base/json_text.h"
 
 namespace zero {
 namespace {
@@ -42,14 +44,27 @@ bool says_something(const Json& value) {
   return !value.is_null() && value != false && value != "" && !(value.is_structured() && value.empty());
 }
 
+Json& function_of(Json& call_or_tool) {
+  const auto function = call_or_tool.find("function");
+  return function != call_or_tool.end() && function->is_object() ? *function : call_or_tool;
+}
+
 std::vector<Json*> called_functions(Json& message) {
   std::vector<Json*> found;
   const auto calls = message.find("tool_calls");
   if (calls == message.end() || !calls->is_array()) return found;
   for (Json& call : *calls)
-    if (call.is_object())
-      found.push_back(call.contains("function") && call["function"].is_object() ? &call["function"] : &call);
+    if (call.is_object()) found.push_back(&function_of(call));
   return found;
+}
+
+std::optional<Json> object_of(const std::string& json) {
+  try {
+    Json value = parse_ordered_json(json, "arguments", {.in_a_file = true});
+    return value.is_object() ? std::optional(std::move(value)) : std::nullopt;
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace zero

@@ -28,7 +28,13 @@ std::optional<std::string> text_of(const ConversationTemplate& chat, const nlohm
 /// Whether a value is not null, false or empty.
 bool says_something(const nlohmann::ordered_json& value);
 
-/// The objects of a message's "tool_calls" that may hold "arguments": each call, or its "function".
+/// The object with "name" and the rest of a call or a tool: its "function", or itself.
+nlohmann::ordered_json& function_of(nlohmann::ordered_json& call_or_tool);
+
+/// function_of() each of a message's "tool_calls".
 std::vector<nlohmann::ordered_json*> called_functions(nlohmann::ordered_json& message);
+
+/// The object of a JSON text; nothing if the text is another value, or no JSON.
+std::optional<nlohmann::ordered_json> object_of(const std::string& json);
 
 }  // namespace zero

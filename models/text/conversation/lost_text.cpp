@@ -52,9 +52,9 @@ class LossSearch {
     whole_ = *whole;
     refuse_lost_context();
     for (const Mark& mark : missing) {
-      if (mark.part == MarkedPart::description)
-        refuse_loss(zero::text("\"tools\": the description of tool ", mark.number + 1));
-      if (messages_[mark.number].role != "assistant" || (!prompt_ && is_missing_at_the_end(marks, mark)))
+      if (mark.part == MarkedPart::tool)
+        refuse_loss_of_tool(mark);
+      else if (messages_[mark.number].role != "assistant" || (!prompt_ && is_missing_at_the_end(marks, mark)))
         refuse_loss_of(mark);
     }
   }
@@ -79,6 +79,16 @@ class LossSearch {
     }
   }
 
+  void refuse_loss_of_tool(const Mark& mark) const {
+    const std::string_view key = mark.key;
+    Json other = request_;
+    Json& function = function_of(other["tools"][mark.number]);
+    if (key == "name") function[mark.key] = mark.word;
+    if (key == "parameters") function.erase(mark.key);
+    if (key == "description" || !changes(other))
+      refuse_loss(text("\"tools\": the ", key, " of tool ", mark.number + 1));
+  }
+
   /// Whether the template leaves out a mark where its message is the last one, too.
   bool is_missing_at_the_end(const TextMarks& marks, const Mark& mark) {
     if (mark.number + 1 == messages_.size()) return true;
@@ -96,7 +106,7 @@ class LossSearch {
   /// Marks may change what a template does, so each loss is confirmed without them.
   void refuse_loss_of(const Mark& mark) const {
     const std::string place = text("message ", mark.number + 1, ": ");
-    if (mark.part == MarkedPart::call || mark.part == MarkedPart::arguments) return refuse_loss_of_call(mark, place);
+    if (mark.part == MarkedPart::call) return refuse_loss_of_call(mark, place);
     Json other = request_;
     Json& message = other["messages"][mark.number];
     const char* key = mark.part == MarkedPart::thoughts ? thought_key(message) : "content";
@@ -115,10 +125,21 @@ class LossSearch {
     Json& message = other["messages"][mark.number];
     message.erase("tool_calls");
     if (!changes(other)) refuse_loss(place + "\"tool_calls\"");
-    if (mark.part == MarkedPart::call) return;
     message = request_["messages"][mark.number];
-    for (Json* function : called_functions(message)) (*function)["arguments"] = Json{{mark.word, mark.word}};
-    if (!changes(other)) refuse_loss(place + "the arguments of \"tool_calls\"");
+    Json& calls = message["tool_calls"];
+    std::string call = "\"tool_calls\"";
+    if (calls.size() > 1) {
+      call = text("call ", mark.call + 1, " of ", call);
+      calls.erase(mark.call);
+      if (!changes(other)) refuse_loss(place + call);
+      calls = request_["messages"][mark.number]["tool_calls"];
+    }
+    if (!*mark.key) return;
+    Json& value = (*called_functions(message)[mark.call])[mark.key];
+    const Json arguments{{mark.word, mark.word}};
+    const bool is_name = std::string_view(mark.key) == "name";
+    value = is_name ? Json(mark.word) : value.is_string() ? Json(arguments.dump()) : arguments;
+    if (!changes(other)) refuse_loss(text(place, "the ", mark.key, " of ", call));
   }
 
   [[noreturn]] void refuse_loss_of_content(const Mark& mark, const Json& content) const {
@@ -130,7 +151,7 @@ class LossSearch {
     refuse_loss(what, role == "system" ? "put it into the first question" : "take it out of the data");
   }
 
-  /// Whether the message would be written if all contents were lists of parts.
+  /// Whether the message would be written if all contents were lists of parts. A list that is written as one is not.
   bool writes_parts(std::size_t number) const {
     Json parts = request_;
     for (Json& message : parts["messages"])
@@ -138,7 +159,8 @@ class LossSearch {
         *content = Json::array({{{"type", "text"}, {"text", *content}}});
     const TextMarks marks(parts);
     const auto text = text_of(chat_, parts);
-    if (!text) return false;
+    if (!text || text->find("'type': 'text'") != text->npos || text->find(R"("type": "text")") != text->npos)
+      return false;
     const std::vector<Mark> missing = marks.missing_in(*text);
     return std::none_of(missing.begin(), missing.end(),
                         [&](const Mark& mark) { return mark.number == number && mark.part == MarkedPart::content; });

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/json_text.h"
 #include "base/log.h"
 #include "models/text/conversation/conversation_request.h"
 #include "models/text/conversation/lost_text.h"
@@ -52,16 +51,6 @@ bool takes_parts(const ConversationTemplate& chat, const std::vector<Message>& m
   const auto of_parts = text_of(chat, request_with(messages, context, true)), of_texts = text_of(chat, as_texts);
   if (!of_texts || of_parts == of_texts) return true;
   return of_parts && !writes_contents(chat, as_texts);
-}
-
-/// The object of a JSON text; nothing where it is another value, or none.
-std::optional<Json> object_of(const std::string& json) {
-  try {
-    Json value = parse_ordered_json(json, "arguments", {.in_a_file = true});
-    return value.is_object() ? std::optional(std::move(value)) : std::nullopt;
-  } catch (const InputError&) {
-    return std::nullopt;
-  }
 }
 
 }  // namespace

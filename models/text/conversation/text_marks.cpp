@@ -4,7 +4,9 @@
 #include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "base/log.h"
 #include "models/text/conversation/conversation_request.h"
@@ -63,17 +65,41 @@ void TextMarks::mark_message(Json& message, std::size_t number) {
   if (const auto content = message.find("content"); content != message.end()) mark_content(*content, number);
   if (const char* key = thought_key(message); key && message[key].is_string())
     mark_text(message[key], MarkedPart::thoughts, number);
-  for (Json* function : called_functions(message)) {
-    const bool has_object = function->contains("arguments") && (*function)["arguments"].is_object();
-    const std::string& word = next(has_object ? MarkedPart::arguments : MarkedPart::call, number);
-    (has_object ? (*function)["arguments"] : *function)[word] = word;
+  const std::vector<Json*> functions = called_functions(message);
+  for (std::size_t call = 0; call < functions.size(); ++call) mark_call(*functions[call], number, call);
+}
+
+/// Arguments that hold nothing need no mark.
+void TextMarks::mark_call(Json& function, std::size_t number, std::size_t call) {
+  const Mark mark{MarkedPart::call, number, call};
+  bool marked = mark_name(function, mark);
+  if (const auto found = function.find("arguments"); found != function.end()) {
+    const bool is_text = found->is_string();
+    auto arguments = is_text ? object_of(found->get_ref<const std::string&>()) : std::optional<Json>(*found);
+    if (arguments && arguments->is_object() && !arguments->empty()) {
+      const std::string& word = next({mark.part, number, call, "arguments"});
+      (*arguments)[word] = word;
+      *found = is_text ? Json(arguments->dump(-1, ' ', false, Json::error_handler_t::replace)) : *std::move(arguments);
+      marked = true;
+    }
   }
+  if (marked) return;
+  const std::string& word = next(mark);
+  function[word] = word;
+}
+
+/// Whether there is a name. The mark follows it.
+bool TextMarks::mark_name(Json& function, const Mark& mark) {
+  const auto name = function.find("name");
+  if (name == function.end() || !name->is_string() || !says_something(*name)) return false;
+  *name = name->get<std::string>() + next({mark.part, mark.number, mark.call, "name"});
+  return true;
 }
 
 void TextMarks::mark_content(Json& content, std::size_t number) {
   if (content.is_string()) mark_text(content, MarkedPart::content, number);
   if (content.is_object()) {
-    const std::string& word = next(MarkedPart::content, number);
+    const std::string& word = next({MarkedPart::content, number});
     content[word] = word;
   }
   if (!content.is_array()) return;
@@ -91,7 +117,7 @@ void TextMarks::mark_text(Json& text, MarkedPart part, std::size_t number) {
   for (const std::size_t place : places_in(view)) {
     marked.append(view.substr(done, place - done))
         .append(" ")
-        .append(next(part, number, view.substr(place)))
+        .append(next({part, number}, view.substr(place)))
         .append(" ");
     done = place;
   }
@@ -100,16 +126,25 @@ void TextMarks::mark_text(Json& text, MarkedPart part, std::size_t number) {
 
 void TextMarks::mark_tool(Json& tool, std::size_t number) {
   if (!tool.is_object()) return;
-  Json& function = tool.contains("function") && tool["function"].is_object() ? tool["function"] : tool;
+  Json& function = function_of(tool);
+  const Mark mark{MarkedPart::tool, number};
+  mark_name(function, mark);
   const auto description = function.find("description");
   if (description != function.end() && description->is_string() && says_something(*description))
-    *description = next(MarkedPart::description, number) + " " + description->get<std::string>();
+    *description = next({mark.part, number, 0, "description"}) + " " + description->get<std::string>();
+  const auto parameters = function.find("parameters");
+  if (parameters == function.end() || !parameters->is_object()) return;
+  const auto properties = parameters->find("properties");
+  if (properties == parameters->end() || !properties->is_object() || properties->empty()) return;
+  const std::string& word = next({mark.part, number, 0, "parameters"});
+  (*properties)[word] = {{"type", "string"}, {"description", word}};
 }
 
-const std::string& TextMarks::next(MarkedPart part, std::size_t number, std::string_view behind) {
+const std::string& TextMarks::next(Mark mark, std::string_view behind) {
   behind = jinja::strip_front(behind);
-  marks_.push_back({part, number, text(mark_begin, marks_.size(), mark_end),
-                    std::string(behind.substr(0, jinja::byte_of(behind.substr(0, 200), 40)))});
+  mark.word = text(mark_begin, marks_.size(), mark_end);
+  mark.beside = behind.substr(0, jinja::byte_of(behind.substr(0, 200), 40));
+  marks_.push_back(std::move(mark));
   return marks_.back().word;
 }
 

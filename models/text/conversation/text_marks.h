@@ -10,11 +10,13 @@
 namespace zero {
 
 /// The part of a request that a mark belongs to.
-enum class MarkedPart : std::uint8_t { content, thoughts, call, arguments, description };
+enum class MarkedPart : std::uint8_t { content, thoughts, call, tool };
 
 struct Mark {
   MarkedPart part;
-  std::size_t number;       // of the message, or of the tool that has the description
+  std::size_t number;       // of the message, or of the tool
+  std::size_t call = 0;     // of the message's "tool_calls"
+  const char* key = "";     // of function_of() the call or the tool; "": the call itself
   std::string word = {};    // in small letters
   std::string beside = {};  // the beginning of the text after it
 };
@@ -22,8 +24,8 @@ struct Mark {
 class TextMarks {
  public:
   /// Puts marks into a request for ConversationTemplate::render. They go to both ends of each content and thought,
-  /// inside of tags at these ends, and to the start of thoughts inside of a content. They also go into calls, or their
-  /// arguments if these are an object, and before the descriptions of tools.
+  /// inside of tags at these ends, and to the start of thoughts inside of a content. They also go into the name and the
+  /// arguments of each call, and into the name, the description and the parameters of each tool.
   explicit TextMarks(nlohmann::ordered_json& request);
 
   const std::vector<Mark>& all() const { return marks_; }
@@ -34,8 +36,10 @@ class TextMarks {
   void mark_message(nlohmann::ordered_json& message, std::size_t number);
   void mark_content(nlohmann::ordered_json& content, std::size_t number);
   void mark_text(nlohmann::ordered_json& text, MarkedPart part, std::size_t number);
+  void mark_call(nlohmann::ordered_json& function, std::size_t number, std::size_t call);
   void mark_tool(nlohmann::ordered_json& tool, std::size_t number);
-  const std::string& next(MarkedPart part, std::size_t number, std::string_view behind = "");
+  bool mark_name(nlohmann::ordered_json& function, const Mark& mark);
+  const std::string& next(Mark mark, std::string_view behind = "");
 
   std::vector<Mark> marks_;
 };

@@ -67,6 +67,15 @@ TEST(Utf8, NamesTheFirstByteThatDoesNotBelong) {
   EXPECT_THAT(refusal("a\xff", 1, 3), HasSubstr("byte 4 "));
 }
 
+/// Loops step on by the first character, so a broken text may not stop them.
+TEST(Utf8, AByteThatBeginsNoCharacterIsOneByItself) {
+  const std::string broken = "a\xff\x80\u00e9\xe4";
+  std::vector<std::size_t> sizes;
+  for (std::string_view rest = broken; !rest.empty() && sizes.size() < 10; rest.remove_prefix(sizes.back()))
+    sizes.push_back(first_character(rest).size());
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{1, 1, 1, 2, 1}));
+}
+
 // Every cut of every broken text: the answer of the whole.
 TEST(Utf8, CutsChangeNoAnswer) {
   std::mt19937 random(2);

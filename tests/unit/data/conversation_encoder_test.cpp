@@ -57,6 +57,21 @@ TEST(ConversationEncoder, TellsAnswersThatNoSpecialTokenEnds) {
     EXPECT_FALSE(unended("{{ m.content }}{{ eos_token }}\n", train_on));
   }
   EXPECT_TRUE(unended("{% generation %}{{ m.content }}{% endgeneration %}{{ eos_token }}\n"));
+  // of several answers the last one counts
+  const auto last_unended = [&](const std::string& end) {
+    const std::string jinja = folder.write(
+        "t.jinja",
+        "{% for m in messages %}{% if m.role == 'user' %}Q: {{ m.content }}\n{% else %}A: {% generation %}{{ "
+        "m.content }}" +
+            end + "{% endgeneration %}{% endif %}{% endfor %}");
+    return ConversationEncoder(tokenizer(), {model, jinja})
+        .encode(parse_example(
+            R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}, {"role": "assistant", "content": "d"}]})",
+            "x:1"))
+        .unended;
+  };
+  EXPECT_TRUE(last_unended("{% if not loop.last %}{{ eos_token }}{% endif %}"));
+  EXPECT_FALSE(last_unended("{{ eos_token }}"));
   EXPECT_FALSE(unended("{% generation %}{{ m.content }}{{ eos_token }}\n{% endgeneration %}"));
   EXPECT_FALSE(
       unended("{% generation %}{{ m.content }}{% endgeneration %}{% generation %}{{ eos_token }}{% endgeneration %}"));

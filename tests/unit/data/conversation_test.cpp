@@ -66,6 +66,18 @@ TEST(Conversation, NullsAndEmptyListsDoNotTellTheShape) {
   EXPECT_THAT(message_of<InputError>([&] { parse_example("{" + nulls + "}", "x:1"); }), HasSubstr("no known kind"));
 }
 
+TEST(Conversation, NullsInsideOfAMessageSayNothingUnlessTheyAreData) {
+  const Example example = parse_example(
+      R"({"messages": [{"role": "user", "content": [{"type": "text", "text": "a", "image_url": null, "cache": {"ttl": null}}]}, )"
+      R"({"role": "assistant", "content": null, "tool_calls": [{"id": null, "function": {"name": "f", "strict": null, "arguments": {"x": null}}}]}, )"
+      R"({"role": "tool", "content": {"degrees": null}}]})",
+      "x:1");
+  EXPECT_EQ(example.messages[0].whole->dump(), R"({"role":"user","content":[{"type":"text","text":"a","cache":{}}]})");
+  EXPECT_EQ(example.messages[1].whole->dump(),
+            R"({"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":{"x":null}}}]})");
+  EXPECT_EQ(example.messages[2].whole->dump(), R"({"role":"tool","content":{"degrees":null}})");
+}
+
 TEST(Conversation, ConversationsMayHoldRolesAndContents) {
   EXPECT_EQ(
       messages_of(

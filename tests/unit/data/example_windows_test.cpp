@@ -68,13 +68,14 @@ TEST(ExampleWindows, CountsConversationsWithoutAnEndedAnswer) {
   chat.unended = true;
   EXPECT_EQ(warning_of(counts, 10), "");
   trained_windows(chat, 10, Overlong::truncate, counts);
-  EXPECT_THAT(warning_of(counts, 10),
-              ::testing::StartsWith("In 1 of 2 examples no trained answer ends with a special token, so the model"));
+  EXPECT_THAT(
+      warning_of(counts, 10),
+      testing::StartsWith("In 1 of 2 examples the last trained answer ends with no special token, so the model"));
   trained_windows(chat, 4, Overlong::truncate, counts);
-  EXPECT_THAT(warning_of(counts, 4), HasSubstr("raise training.seq_len to train them. In 2 of 3 examples no trained"));
+  EXPECT_THAT(warning_of(counts, 4), HasSubstr("raise training.seq_len to train them. In 2 of 3 examples the last"));
   ExampleCounts one;
   trained_windows(chat, 10, Overlong::truncate, one);
-  EXPECT_EQ(note_of(one, 8, 10), "no trained answer ends with a special token");
+  EXPECT_EQ(note_of(one, 8, 10), "the last trained answer ends with no special token");
 }
 
 TEST(ExampleWindows, WhatTrainsNothingIsLeftOut) {

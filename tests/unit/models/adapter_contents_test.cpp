@@ -112,6 +112,26 @@ TEST(AdapterContents, EachPromisedTensorMustBeThere) {
       whole.tensors[name] = value;
     }
   }
+  // Promises that no tensor of the model could keep.
+  StoredAdapter saving;
+  saving.options.modules_to_save = {"norm", "score"};
+  EXPECT_THAT(saving.refusal(), HasSubstr("\"modules_to_save\" of adapter_config.json names \"score\", the end of no"));
+  for (const auto& [target, module] : {std::pair("embed_tokens", "model.embed_tokens"), {"norm", "model.norm"}}) {
+    StoredAdapter targeting;
+    targeting.options.target_modules.emplace_back(target);
+    EXPECT_THAT(targeting.refusal(),
+                HasSubstr(std::string("\"target_modules\" of adapter_config.json names ") + module + ": only"));
+  }
+  StoredAdapter tied([](LoraOptions&) {}, tied_config());
+  tied.options.target_modules.emplace_back("lm_head");
+  EXPECT_THAT(tied.refusal(), HasSubstr("names lm_head, which the model has as one with its embedding"));
+}
+
+/// PEFT adapts nothing in a module that is saved whole.
+TEST(AdapterContents, AnEmbeddingThatIsSavedWholeMayBeATargetToo) {
+  StoredAdapter adapter([](LoraOptions& options) { options.modules_to_save = {"embed_tokens"}; });
+  adapter.options.target_modules.emplace_back("embed_tokens");
+  EXPECT_TRUE(adapter.open()->beside().empty());
 }
 
 TEST(AdapterContents, AWholeKindThatIsMissingIsCounted) {
@@ -246,6 +266,8 @@ TEST(AdapterContents, AnUntiedHeadMayBeATarget) {
   StoredAdapter tied([](LoraOptions&) {}, tied_config());
   tied.options.target_modules.emplace_back("lm_head");
   tied.add("lm_head.lora_A.weight", {3, 32});
+  EXPECT_THAT(tied.refusal(), HasSubstr("as one with its embedding"));
+  tied.options.target_modules.pop_back();
   EXPECT_THAT(tied.refusal(), HasSubstr("no place for tensor"));
 }
 

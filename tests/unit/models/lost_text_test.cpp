@@ -162,6 +162,15 @@ TEST_F(LostText, AContentIsNoListWhereTheTemplateLoopsOverParts) {
               HasSubstr("message 1: what the user says, from \"and more\" on"));
 }
 
+/// A list that a template writes as one is no text.
+TEST_F(LostText, PartsAreNoRemedyWhereTheirListWouldBeWritten) {
+  for (const char* content :
+       {"{{ m.content[:20] }}", "{{ (m.content | tojson)[:20] if m.content is string else m.content | tojson }}"})
+    EXPECT_THAT(why(writing(content), {{"user", "Two and two? And three and three?"}, answer}),
+                AllOf(HasSubstr("message 1: what the user says"), HasSubstr("take it out of the data")))
+        << content;
+}
+
 TEST_F(LostText, CallsAndTheirArgumentsAreWrittenOrRefused) {
   const Message calls = whole(
       R"({"role": "assistant", "content": "So.", "tool_calls": [{"function": {"name": "f", "arguments": {"city": "Paris"}}}]})");
@@ -169,10 +178,44 @@ TEST_F(LostText, CallsAndTheirArgumentsAreWrittenOrRefused) {
       no_content_first = writing(
           "{% if c %}{{ c }}{% else %}{% for call in m.tool_calls %}{{ call | tojson }}{% endfor %}{% endif %}"),
       names = writing("{{ c }}{% for call in m.tool_calls or [] %}{{ call.function.name }}{% endfor %}"),
-      all = writing("{{ c }}{% for call in m.tool_calls or [] %}{{ call.function.arguments.city }}{% endfor %}");
+      arguments = writing("{{ c }}{% for call in m.tool_calls or [] %}{{ call.function.arguments.city }}{% endfor %}"),
+      all = writing(
+          "{{ c }}{% for call in m.tool_calls or [] %}{{ call.function.name }}{{ call.function.arguments.city }}{% endfor %}");
   EXPECT_THAT(why(no_content_first, {user, calls}), HasSubstr("message 2: \"tool_calls\" would be lost"));
   EXPECT_THAT(why(names, {user, calls}), HasSubstr("message 2: the arguments of \"tool_calls\" would be lost"));
+  EXPECT_THAT(why(arguments, {user, calls}), HasSubstr("message 2: the name of \"tool_calls\" would be lost"));
   EXPECT_EQ(why(all, {user, calls}), "") << "the arguments that it knows";
+  // of several calls each counts, with arguments as objects and as JSON text
+  for (const std::string quote : {"", "\\\""}) {
+    const auto call = [&](const std::string& city) {
+      const std::string object =
+          quote.empty() ? "{\"city\": \"" + city + "\"}" : "\"{\\\"city\\\": \\\"" + city + "\\\"}\"";
+      return R"({"function": {"name": "f", "arguments": )" + object + "}}";
+    };
+    const Message two =
+        whole(R"({"role": "assistant", "content": "", "tool_calls": [)" + call("Rome") + ", " + call("Oslo") + "]}");
+    const auto calling = [&](const std::string& body) {
+      return why(writing("{{ c }}{% for call in m.tool_calls or [] %}" + body + "{% endfor %}"), {user, two});
+    };
+    const std::string name = "{{ call.function.name }}", given = "{{ call.function.arguments | string }}";
+    EXPECT_EQ(calling(name + given), "");
+    EXPECT_THAT(calling("{% if loop.first %}" + name + given + "{% endif %}"),
+                HasSubstr("message 2: call 2 of \"tool_calls\" would be lost"));
+    EXPECT_THAT(calling(name + "{% if loop.first %}" + given + "{% endif %}"),
+                HasSubstr("message 2: the arguments of call 2 of \"tool_calls\" would be lost"));
+    EXPECT_THAT(calling("{% if loop.first %}" + name + "{% endif %}" + given),
+                HasSubstr("message 2: the name of call 2 of \"tool_calls\" would be lost"));
+    EXPECT_THAT(calling(""), HasSubstr("message 2: \"tool_calls\" would be lost"));
+  }
+  // a name that decides what is written
+  EXPECT_EQ(
+      why(writing("{{ c }}{% for call in m.tool_calls or [] %}{{ '[F]' if call.function.name == 'f' else '[other]' "
+                  "}}{{ call.function.arguments.city }}{% endfor %}"),
+          {user, calls}),
+      "");
+  const Message asks_nothing =
+      whole(R"({"role": "assistant", "content": "So.", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]})");
+  EXPECT_EQ(why(names, {user, asks_nothing}), "") << "no arguments to lose";
 }
 
 TEST_F(LostText, ToolsAndTheirDescriptionsAreWrittenOrRefused) {
@@ -185,6 +228,18 @@ TEST_F(LostText, ToolsAndTheirDescriptionsAreWrittenOrRefused) {
   EXPECT_THAT(why(writing("{{ c }}", "{% if tools and messages[0].role == 'system' %}{{ tools | tojson }}{% endif %}"),
                   {user, answer}, tools),
               HasSubstr("\"tools\" would be lost"));
+  const ChatContext two{
+      held(
+          R"([{"type": "function", "function": {"name": "f", "description": "Now."}}, {"type": "function", "function": {"name": "g", "description": "Tells the weather.", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}}])"),
+      nullptr};
+  const auto telling = [&](const std::string& body) {
+    return why(writing("{{ c }}", "{% for t in tools or [] %}" + body + "{% endfor %}"), {user, answer}, two);
+  };
+  const std::string name = "{{ t.function.name }}", description = "{{ t.function.description }}",
+                    cities = "{{ t.function.parameters.properties.city.type if t.function.parameters }}";
+  EXPECT_THAT(telling(name + description), HasSubstr("\"tools\": the parameters of tool 2 would be lost"));
+  EXPECT_THAT(telling(description + cities), HasSubstr("\"tools\": the name of tool 1 would be lost"));
+  EXPECT_EQ(telling(name + description + cities), "") << "the parameters that it knows";
 }
 
 TEST_F(LostText, WhatAToolSaysIsWrittenOrRefused) {

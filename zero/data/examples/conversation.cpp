@@ -223,12 +223,27 @@ class Reader {
     return false;
   }
 
-  // With its keys in their order, without those that are null or say whether it is trained.
+  // Null says nothing at any depth, but for the arguments of a call, which are data.
+  static Ordered without_nulls(const Ordered& value) {
+    if (!value.is_structured()) return value;
+    Ordered kept = value.is_array() ? Ordered::array() : Ordered::object();
+    for (const auto& [key, member] : value.items()) {
+      if (value.is_array())
+        kept.push_back(without_nulls(member));
+      else if (!member.is_null())
+        kept[key] = key == "arguments" ? member : without_nulls(member);
+    }
+    return kept;
+  }
+
+  // With its keys in their order, without those that are null or say whether it is trained. A content that is an object
+  // is the result of a tool, and stays as it is.
   ChatJson whole_message(const char* list, std::size_t index) {
     if (ordered_.is_null()) ordered_ = parse_ordered_json(source_, place_, limits);
     Ordered shown = Ordered::object();
     for (const auto& [key, value] : ordered_[list][index].items())
-      if (!value.is_null() && !is_flag(key)) shown[key] = value;
+      if (!value.is_null() && !is_flag(key))
+        shown[key] = key == "content" && value.is_object() ? value : without_nulls(value);
     return std::make_shared<const Ordered>(std::move(shown));
   }
 

@@ -125,9 +125,8 @@ EncodedExample ConversationEncoder::encode_chat(const Example& example) const {
   std::vector<TextSpan> answers = rendered.trained;
   if (options_.train_on == TrainOn::all && messages.back().role == "assistant")
     answers = {{0, rendered.text.size()}};  // ends where the last answer does
-  encoded.unended = !answers.empty() && std::none_of(answers.begin(), answers.end(), [&](const TextSpan& answer) {
-    return ends_with_special(tokenizer_, rendered.text, tokens, answer);
-  });
+  std::erase_if(answers, [](const TextSpan& answer) { return answer.begin == answer.end; });
+  encoded.unended = !answers.empty() && !ends_with_special(tokenizer_, rendered.text, tokens, answers.back());
   encoded.text = std::move(rendered.text);
   encoded.ids = std::move(tokens.ids);
   return encoded;

@@ -25,7 +25,7 @@ struct EncodedExample {
   std::vector<std::uint8_t> trained;  // 1 where the id is a target; the first never is
   std::string place;
   Example::Kind kind = Example::Kind::text;
-  bool unended = false;   // a conversation of which no trained answer ends with a special token
+  bool unended = false;   // a conversation whose last trained answer ends with no special token
   std::string note = {};  // of a preview: what is left out of it; empty: nothing
 };
 

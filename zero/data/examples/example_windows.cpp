@@ -14,7 +14,7 @@ std::int64_t trained_from(const EncodedExample& example, std::size_t begin) {
                     std::uint8_t{1});
 }
 
-constexpr const char* unended_answer = "trained answer ends with a special token";
+constexpr const char* unended_answer = "the last trained answer ends with no special token";
 
 // Tokens [begin, end) as an example of their own.
 EncodedExample window_of(const EncodedExample& example, std::size_t begin, std::size_t end) {
@@ -90,7 +90,7 @@ std::string warning_of(const ExampleCounts& counts, std::int64_t seq_len) {
                     " of their tokens are not trained: raise training.seq_len to train them");
   if (counts.unended > 0)
     warning += text(
-        warning.empty() ? "" : ". ", "In ", counts.unended, " of ", counts.examples, " examples no ", unended_answer,
+        warning.empty() ? "" : ". ", "In ", counts.unended, " of ", counts.examples, " examples ", unended_answer,
         ", so the model does not learn to stop: the chat template writes none there, or its {% generation %} blocks end "
         "before it; name a copy of the template that ends answers with {{ eos_token }} by data.chat_template");
   return warning;
@@ -112,7 +112,7 @@ std::string note_of(const ExampleCounts& one, std::size_t tokens, std::int64_t s
     return one.truncated > 0 ? text("left out, since all that is trained lies ", beyond)
                              : "left out, since nothing of it is trained";
   std::string note = one.truncated > 0 ? text("the start of ", tokens, ": the rest lies ", beyond) : "";
-  if (one.unended > 0) note += text(note.empty() ? "" : "; ", "no ", unended_answer);
+  if (one.unended > 0) note += text(note.empty() ? "" : "; ", unended_answer);
   return note;
 }
 

@@ -23,7 +23,7 @@ struct ExampleCounts {
   std::int64_t dropped_overlong = 0;
   std::int64_t dropped_untrained = 0;  // nothing to train in what was left
   std::int64_t lost_tokens = 0;        // behind the end of truncated ones, and in those dropped as too long
-  std::int64_t unended = 0;            // conversations of which no trained answer ends with a special token
+  std::int64_t unended = 0;            // conversations whose last trained answer ends with no special token
 
   ExampleCounts& operator+=(const ExampleCounts& other);
 };

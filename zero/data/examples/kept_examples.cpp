@@ -16,7 +16,7 @@ namespace zero {
 namespace {
 
 /// Changes whenever ids or masks of the same examples would.
-constexpr const char* example_rule = "kept examples, version 6";
+constexpr const char* example_rule = "kept examples, version 7";
 
 constexpr std::size_t count_words = sizeof(ExampleCounts) / sizeof(std::uint32_t);
 

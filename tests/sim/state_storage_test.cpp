@@ -72,6 +72,7 @@ TEST_P(RoundedStates, HaveTheSameBitsWhereverTheyLive) {
     SCOPED_TRACE(::testing::Message() << ranks << " ranks, stage " << stage);
     for (const auto& [home, through_host] :
          {std::pair(Home::host, false), std::pair(Home::host, true), std::pair(Home::disk, false)}) {
+      SCOPED_TRACE(::testing::Message() << "home " << int(home) << (through_host ? ", through host memory" : ""));
       options.policy_of = [&, home = home, through_host = through_host](int rank) {
         return policy_at(home, folder, rank, through_host);
       };
@@ -86,6 +87,7 @@ TEST_P(RoundedStates, HaveTheSameBitsWhereverTheyLive) {
     expect_equal_bits(expected, outcome_of(options));
     options.policy_of = {};
     options.threads = 3;
+    SCOPED_TRACE("three threads");
     expect_equal_bits(expected, outcome_of(options));
   }
   std::filesystem::remove_all(folder);

@@ -292,7 +292,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
   if (!arguments.dry_run)
     all_or_none(job.control(), [&] {
       if (job.rank() != 0) return;
-      lock.emplace(output);
+      lock.emplace(output, *calls);
       const std::vector<ReadPath> reads = reads_of(plan, arguments);
       check_output_dir(output, plan.former, reads, *calls);
       const std::string& dump = plan.config.metrics.dump_first_step;

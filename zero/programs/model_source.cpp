@@ -1,6 +1,5 @@
 #include "zero/programs/model_source.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -40,8 +39,8 @@ std::string base_of_run(const std::string& run) {
 
 /// Whether a path is a regular file of the user that asks, and no link.
 bool is_own_file(const std::string& path) {
-  struct stat file {};
-  return ::lstat(path.c_str(), &file) == 0 && S_ISREG(file.st_mode) && file.st_uid == ::geteuid();
+  const FileFacts file = facts_of(path, Links::kept);
+  return file.kind == FileFacts::Kind::file && file.owner == ::geteuid();
 }
 
 /// Refuses a run's folder, or its checkpoints/, where none was written.
@@ -134,8 +133,7 @@ ModelSource open_checkpoint(const ModelPlace& place) {
   source.options = checkpoint->options();
   const TokenizerSource own = source.options.tokenizer;
   TokenizerSource other = find_tokenizer(place.tokenizer, place.adapter, own.settings);
-  std::error_code none;
-  const bool same = other.settings == own.settings || fs::equivalent(other.settings, own.settings, none);
+  const bool same = other.settings == own.settings || is_same_place(other.settings, own.settings);
   if (same) other.chat_template = own.chat_template;
   if (other.tokenizer == own.settings) other.tokenizer = own.tokenizer;
   source.options.tokenizer = other;
@@ -146,7 +144,7 @@ ModelSource open_checkpoint(const ModelPlace& place) {
 }  // namespace
 
 std::string name_of_place(const std::string& path) {
-  fs::path place = fs::weakly_canonical(path);
+  fs::path place = real_path(path);
   const auto last = [&] { return place.filename().string(); };
   while (place.has_parent_path() && (last().empty() || last() == "model" || last() == "adapter" ||
                                      last() == "checkpoints" || last().starts_with("step-"))) {

@@ -88,6 +88,19 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names_in(folder, calls);
 }
 
+int lock_folder(const std::string& folder, FileCalls& calls) {
+  int file = -1, reason = 0;
+  answer_of(calls, folder, "locked", [&] {
+    file = calls.lock_directory(folder);
+    reason = file < 0 ? errno : 0;
+    const bool answers = reason == 0 || reason == EWOULDBLOCK || reason == ENOENT || reason == ENOLCK ||
+                         reason == ENOSYS || reason == ENOTSUP;
+    return answers ? 0 : -1;
+  });
+  errno = reason;
+  return file;
+}
+
 bool is_same_place(const std::string& a, const std::string& b) {
   const FileFacts of_a = facts_of(a), of_b = facts_of(b);
   return of_a.kind != FileFacts::Kind::absent && of_a.device == of_b.device && of_a.inode == of_b.inode;

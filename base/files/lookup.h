@@ -53,6 +53,11 @@ inline bool is_folder(const std::string& path) { return facts_of(path).kind == F
 std::vector<std::string> names_in(const std::string& folder, FileCalls& calls);
 std::vector<std::string> names_in(const std::string& folder);
 
+/// Locks a folder against every other holder (FileCalls::lock_directory) and returns its descriptor. Returns -1, with
+/// errno, for an answer: another one holds it (EWOULDBLOCK), the folder is absent (ENOENT), or the file system has no locks
+/// (ENOLCK, ENOSYS, ENOTSUP). Throws UnreadableError if there is no answer.
+int lock_folder(const std::string& folder, FileCalls& calls);
+
 /// Whether two paths lead to the same existing file or folder.
 bool is_same_place(const std::string& a, const std::string& b);
 

@@ -13,7 +13,12 @@ bool make_folder(FileCalls& calls, const std::string& folder) {
   }
   if (made < 0 && errno == EEXIST) return false;
   check_call(made, folder, "made");
-  check_call(calls.sync_directory(above.empty() ? "." : above), above, "synced");
+  const std::string place = above.empty() ? "." : above;
+  if (calls.sync_directory(place) < 0) {
+    const int reason = errno;
+    calls.remove(folder);
+    fail_call(folder, "made durable: " + place + " cannot be synced", reason);
+  }
   return true;
 }
 

@@ -67,7 +67,7 @@ HfDirectory::HfDirectory(const std::string& folder) : folder_(folder), config_(r
 }
 
 bool HfDirectory::holds_weights(const std::string& folder) {
-  return fs::exists(folder + "/" + single_name) || fs::exists(folder + "/" + index_name);
+  return is_there(folder + "/" + single_name) || is_there(folder + "/" + index_name);
 }
 
 void HfDirectory::open_shards(const std::string& index_path) {

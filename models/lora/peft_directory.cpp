@@ -130,7 +130,7 @@ PeftDirectory::PeftDirectory(const std::string& folder) : folder_(folder) {
   require_own_files(folder);
   options_ = options_of(read_json_object(config, {.bytes = 1 << 20}), config);
   const std::string weights = folder + "/adapter_model.safetensors";
-  if (!std::filesystem::exists(weights) && std::filesystem::exists(folder + "/adapter_model.bin"))
+  if (!is_there(weights) && is_there(folder + "/adapter_model.bin"))
     throw InputError(folder +
                      ": holds adapter_model.bin, which is not read: load the adapter in PEFT and save it again by "
                      "save_pretrained(folder, safe_serialization=True)");

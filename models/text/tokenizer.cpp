@@ -49,7 +49,7 @@ Tokenizer Tokenizer::load(const std::string& path) {
   if (!is_there(path))
     throw InputError(text(path, ": there is no such file or folder; a tokenizer is ", names, ", or a folder with one"));
   if (!lies_at(path)) throw InputError(text(path, ": holds no tokenizer: looked for ", names));
-  if (fs::is_directory(path)) require_own_files(path);
+  if (is_folder(path)) require_own_files(path);
   const std::string folder = pipeline_folder(path);
   if (!folder.empty() && !is_folder(path) && fs::path(path).filename() != "tokenizer.json")
     throw InputError(path +

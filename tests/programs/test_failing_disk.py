@@ -11,10 +11,14 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 from checks import arguments, environment, run_checks
 from test_checkpoints import Place, ranks_of
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "soak"))
+from faults import failing_calls
 
 ERRORS = (errno.EIO, errno.ESTALE, errno.EMFILE, errno.EACCES, errno.ENOMEM)
 OUT = "failing-out"
@@ -22,19 +26,11 @@ OPTIONS = ("--set", "training.steps=3", "--set", "checkpoint.interval=1", "--set
 
 
 class FailingPlace(Place):
-    """A Place whose programs run with the library that makes calls fail."""
-
-    def __init__(self, folder, bin, data):
-        super().__init__(folder, bin, data)
-        self.library = self.path("failing_calls.so")
-        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "failing_calls.c")
-        subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", self.library, source, "-ldl"], check=True)
-
-    def train(self, *options, out=OUT, **plan):
-        """One rank; (exit code, what it said, calls on the output directory). plan: at=3, with_=errno.EIO, for_good=1, ..."""
-        words = {"FAIL_" + key.upper().rstrip("_"): str(value) for key, value in plan.items()}
+    def train(self, *options, out=OUT, below=None, **plan):
+        """One rank; (exit code, what it said, calls on the output directory or on `below`). plan: at=3, reason=errno.EIO, for_good=1, ..."""
+        failing = failing_calls(self.folder, below=self.path(below or out), count=self.path("count"), **plan)
         done = subprocess.run([self.bin + "/zero_train", "config.toml", "--set", f"job.output_dir={out}", *OPTIONS, *options], cwd=self.folder, capture_output=True, text=True,
-                              timeout=120, env=environment(LD_PRELOAD=self.library, FAIL_NAME=out, FAIL_COUNT=self.path("count"), TMPDIR=self.folder, **words))
+                              timeout=120, env=environment(TMPDIR=self.folder, **failing))
         with open(self.path("count")) as file:
             return done.returncode, done.stdout + done.stderr, int(file.read())
 
@@ -52,28 +48,28 @@ class FailingPlace(Place):
 
 
 def walk(place, args, begin):
-    """Makes every stride-th call of a run fail, which begin() prepares and gives the options of."""
+    """Makes every stride-th call of a run fail, which begin() prepares and gives the options of. Only --overwrite removes what was there."""
     options = begin()
     code, said, calls = place.train(*options)
     assert code == 0 and calls > 100, (code, said, calls)
-    losses, cases = [], 0
+    overwrites, cases = "--overwrite" in options, 0
     for at in range(0, calls, args.stride):
         shutil.rmtree(place.path(OUT), ignore_errors=True)
         begin()
         before, newest = place.tree(), place.newest()
-        plan = {"at": at, "with_": ERRORS[at // args.stride % len(ERRORS)], "for_good": cases % 2}
+        plan = {"at": at, "reason": ERRORS[at // args.stride % len(ERRORS)], "for_good": cases % 2}
         cases += 1
         code, said, _ = place.train(*options, **plan)
         told = (plan, code, said)
         assert code in (0, 1, 2), told
         assert code != 2 or place.tree() == before, ("a start that was refused changed files", told)
         written = [int(step) for step in re.findall(r"checkpoint \S*step-(\d+), written", said)]
-        assert place.newest() >= max([newest, *written]), ("a checkpoint is lost", told, place.checkpoints())
+        assert place.newest() >= max([-1 if overwrites else newest, *written]), ("a checkpoint is lost", told, place.checkpoints())
         assert not any("damaged" in name for name in place.checkpoints()), told
         lines = [line["step"] for line in place.metrics(OUT)]
         assert lines == sorted(set(lines)), ("lines are gone or there twice", lines, told)
         # The disk works again.
-        again = ("--resume",) if os.path.exists(place.path(OUT, "config.toml")) else ()
+        again = ("--overwrite",) if overwrites else ("--resume",) if os.path.exists(place.path(OUT, "config.toml")) else ()
         code, said, _ = place.train(*again)
         if place.newest() < 0:
             assert code == 2 and "--overwrite" in said, (told, code, said)
@@ -104,6 +100,49 @@ def check_resumed_run(place, args):
     walk(place, args, begin)
 
 
+def check_overwritten_run(place, args):
+    """The former run goes as a whole or not at all by a start that is refused, and the next one needs no other words."""
+    code, said, _ = place.train(out="undisturbed")
+    assert code == 0, said
+
+    def begin():
+        shutil.rmtree(place.path(OUT), ignore_errors=True)
+        shutil.copytree(place.path("undisturbed"), place.path(OUT))
+        return ("--overwrite",)
+
+    walk(place, args, begin)
+
+
+def check_data_go_away(place, args):
+    """Ids that cannot be read any more end a run that has trained as a failure: a supervisor starts it again."""
+    code, said, reads = place.train(out="undisturbed", below="tokens.bin", calls="read")
+    assert code == 0 and reads > 3, (code, said, reads)
+    code, said, _ = place.train(below="tokens.bin", calls="read", at=reads - 1, for_good=1, reason=errno.EIO)
+    assert code == 1 and "tokens.bin: " in said and os.strerror(errno.EIO) in said and place.newest() >= 1, (code, said)
+    code, said, _ = place.train("--resume")
+    assert code == 0, said
+    place.expect_same(OUT, "undisturbed")
+
+
+def check_many_files_without_an_answer(place, args):
+    """Of a folder whose files cannot be looked at, the first alone is tried again and again."""
+    os.makedirs(place.path("shards"))
+    names = [f"shards/{number}.bin" for number in range(20)]
+    for name in names:
+        shutil.copy(place.path("tokens.bin"), place.path(name))
+    code, said, calls = place.train("--set", f"data.train={names}".replace("'", '"'), below="shards", at=0, for_good=1, reason=errno.EIO)
+    assert code == 2 and "shards/0.bin: cannot be looked at: " in said and "shards/1.bin" not in said and 3 < calls < 20, (code, said, calls)
+
+
+def check_lock_without_an_answer(place, args):
+    """A lock that fails is no file system without locks: the start is refused, or takes it when the disk is back."""
+    for for_good, expected in ((1, 2), (0, 0)):
+        code, said, calls = place.train(calls="lock", at=0, for_good=for_good, reason=errno.EIO)
+        assert code == expected and "has no locks" not in said and calls > 1, (code, said, calls)
+    code, said, calls = place.train("--overwrite", calls="lock", at=0, for_good=1, reason=errno.ENOLCK)
+    assert code == 0 and "has no locks" in said and calls == 1, (code, said, calls)
+
+
 def check_random(place, args):
     """Ranks are killed again and again while one call in 200 fails: what comes out is the undisturbed run."""
     steps = max(40, 4 * args.kills)
@@ -114,10 +153,11 @@ def check_random(place, args):
     while True:
         starts += 1
         assert starts < 50 * args.kills, (starts, kills, said)
-        os.environ.update(LD_PRELOAD=place.library, FAIL_NAME=OUT, FAIL_ONE_IN="200", FAIL_SEED=str(args.seed * 1000 + starts), FAIL_WITH=str(args.random.choice(ERRORS)))
+        failing = failing_calls(place.folder, below=place.path(OUT), one_in=200, seed=args.seed * 1000 + starts, reason=args.random.choice(ERRORS))
         begun = os.path.exists(place.path(OUT, "config.toml"))
+        os.environ.update(failing)
         process = place.start(*options, *(("--resume",) if place.newest() >= 0 else ("--overwrite",) if begun else ()), out=OUT)
-        for name in ("LD_PRELOAD", "FAIL_NAME", "FAIL_ONE_IN", "FAIL_SEED", "FAIL_WITH"):
+        for name in failing:
             del os.environ[name]
         newest = place.newest()
         if kills < args.kills:

@@ -3,14 +3,19 @@ that is slow. What was trained must be there afterwards: as the result, or as st
 
 usage: test_full_disk.py BIN TESTS_DATA [-k NAME]        exits 1 when something is wrong, 77 where no file system can be mounted
 """
+import errno
 import os
 import re
 import shutil
 import signal
 import subprocess
+import sys
 
 from checks import arguments, mount_apart, run_checks
 from test_checkpoints import Place, ranks_of, wait_for_steps
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "soak"))
+from faults import failing_calls
 
 DISK_BYTES = 24 << 20
 STEPS = ("--set", "training.steps=40", "--set", "checkpoint.interval=0")
@@ -102,6 +107,18 @@ def check_fills_while_training(place, disk):
             shutil.rmtree(disk.spare)
             os.makedirs(disk.spare)
         assert 1 in ends, f"{kind}: the disk was never full"
+
+
+def check_room_is_unknown(place, disk):
+    """Where the system does not say how much room there is, the states are saved all the same."""
+    failing = failing_calls(place.folder, below=place.folder, at=0, for_good=1, reason=errno.EIO, calls="room")
+    os.environ.update(failing)
+    try:
+        code, said = fill_while_training(place, STEPS, 0, "disk/out")
+    finally:
+        for name in failing:
+            del os.environ[name]
+    assert code == 1 and os.path.exists(states_told(place, said) + "/manifest.json"), (code, said)
 
 
 def check_goes_on_after_a_full_disk(place, disk):

@@ -67,12 +67,11 @@ def job_of(script):
 
 
 def expect_end(place, script, code=0, patience=DEADLINE_SECONDS):
-    """What it said. Nothing is left of its jobs; one that was killed before left empty folders."""
+    """What it said. Nothing is left of its jobs, nor of those of scripts that were killed before."""
     found, said = place.wait(script, patience)
     assert found == code, (found, said)
     assert not processes(place), said
-    others = [name for name in os.listdir(place.path("tmp")) if not name.startswith("zero-keep-")]
-    left = others + [name for folder in (place.path("tmp"), "/dev/shm") for name in glob.glob(f"{folder}/zero-keep-{script.pid}-*")]
+    left = os.listdir(place.path("tmp")) + glob.glob(f"/dev/shm/zero-keep-{script.pid}-*")
     assert not left, left
     return said
 
@@ -81,7 +80,7 @@ def fake(place, body):
     """A folder with a program that is called zero_train, which counts its starts in the file `starts`."""
     os.makedirs(place.path("fake"), exist_ok=True)
     with open(place.path("fake/zero_train"), "w") as file:
-        file.write(f'#!/bin/bash\necho "$@" >> starts\nn=$(wc -l < starts)\nmkdir -p out\n{body}\n')
+        file.write(f'#!/bin/bash\necho "$@" >> starts\nn=$(wc -l < starts)\nmkdir -p out\ntouch out/.zero_run\n{body}\n')
     os.chmod(place.path("fake/zero_train"), 0o755)
     return place.path("fake")
 
@@ -179,7 +178,7 @@ def expect_gone(place):
 
 
 def check_killed_script(place, args):
-    """Its run stops with a checkpoint, also one whose ranks have not started yet; the same command goes on."""
+    """Its run stops with a checkpoint, also one whose ranks have not started yet; the same command goes on, and removes what was left."""
     with kept(place, *ENDLESS) as script:
         while not mpiruns_of(script):
             assert script.poll() is None, place.wait(script)
@@ -193,6 +192,23 @@ def check_killed_script(place, args):
     assert place.checkpoints()[-1] == f"step-{len(place.metrics()):08d}", (place.checkpoints(), len(place.metrics()))
     with kept(place, "--set", f"training.steps={len(place.metrics()) + 3}", "--set", "checkpoint.interval=5") as script:
         assert "goes on after checkpoint" in expect_end(place, script)
+
+
+def check_folders_in_use(place, args):
+    """A script removes no folder of another one, nor of a job that outlives it; and no file that a link leads to."""
+    os.makedirs(place.path("tmp/zero-keep-1-dead/session"))
+    os.makedirs(place.path("theirs/file"))
+    os.symlink(place.path("theirs"), place.path("tmp/zero-keep-1-link"))
+    with kept(place, ranks=1, bin=fake(place, "while [ ! -e end ]; do sleep 0.1; done")) as script:
+        while not mpiruns_of(script):
+            assert script.poll() is None, place.wait(script)
+        mine, = glob.glob(place.path(f"tmp/zero-keep-{script.pid}-*"))
+        refused = subprocess.run([SCRIPT, "none.toml"], cwd=place.folder, capture_output=True, env=environment(TMPDIR=place.path("tmp")))
+        assert refused.returncode == 2 and sorted(os.listdir(place.path("tmp"))) == sorted(["zero-keep-1-link", os.path.basename(mine)]), os.listdir(place.path("tmp"))
+        open(place.path("end"), "w").close()
+        os.remove(place.path("tmp/zero-keep-1-link"))
+        expect_end(place, script)
+    assert os.path.exists(place.path("theirs/file"))
 
 
 def check_mistakes(place, args):
@@ -227,6 +243,26 @@ def check_refused_later(place, args):
     assert len(lines) == 4, said
     said, lines = run_fake(place, "exit 2", code=2)
     assert len(lines) == 1, said
+    trained = 'touch out/config.toml; mkdir -p out/checkpoints/step-00000400; touch out/checkpoints/step-00000400/manifest.json; echo "{\\"step\\":500}" > out/metrics.jsonl'
+    said, lines = run_fake(place, f"[ $n -gt 1 ] && exit 0; {trained}; exit 2", code=0)  # the data's disk failed
+    assert len(lines) == 2 and "--resume" in lines[1], (said, lines)
+
+
+def check_users_own_configuration(place, args):
+    """A config.toml in the folder that no run wrote is neither resumed nor marked."""
+    os.makedirs(place.path("out"))
+    os.rename(place.path("config.toml"), place.path("out/config.toml"))
+    os.symlink("out/config.toml", place.path("config.toml"))
+    for more in ((), ("--overwrite",)):
+        with kept(place, *more) as script:
+            assert "holds config.toml, which has no mark" in expect_end(place, script, 2)
+        assert os.listdir(place.path("out")) == ["config.toml"], os.listdir(place.path("out"))
+
+
+def check_mark_that_cannot_be_written(place, args):
+    """It is told once, and what hangs is killed all the same."""
+    said, lines = run_fake(place, "mkdir -p out/.keep_training; touch out/config.toml; [ $n -gt 1 ] && exit 0; sleep 1000", "--hang", "2", code=0)
+    assert len(lines) == 2 and said.count("out/.keep_training cannot be written (Is a directory)") == 1 and "nothing was written for 2 s" in said, said
 
 
 def check_exit_code_75(place, args):
@@ -240,8 +276,9 @@ def check_exit_code_75(place, args):
 def check_overwrite(place, args):
     """Removes the run that was there before the command, until the new one has begun, and never that one: neither after a restart of the machine."""
     begins = "rm -f out/*; touch out/config.toml; "
-    old = "rm -rf out starts; mkdir out; echo old > out/config.toml; echo '{\"step\":500}' > out/metrics.jsonl"
-    for before, first in (("rm -rf out starts", []), (old, ["--overwrite"])):
+    old = "rm -rf out starts; mkdir out; touch out/.zero_run; echo old > out/config.toml; echo '{\"step\":500}' > out/metrics.jsonl"
+    first = ["--overwrite"]
+    for before in ("rm -rf out starts", old, f"{old}; rm out/config.toml"):
         shell(place, before)
         for body, expected in (("exit 1", [first, first]), (f"[ $n -eq 1 ] && exit 1; {begins} exit 1", [first, first]), ("exit 1", [["--resume"]] * 2)):
             with kept(place, "--overwrite", "--tries", "2", ranks=1, bin=fake(place, body)) as script:
@@ -280,7 +317,7 @@ def check_file_server_away(place, args):
     begins = f'if [ $n -eq 1 ]; then rm -f out/config.toml; mkdir -p out/checkpoints; touch out/config.toml; echo "{{\\"step\\":7}}" > out/metrics.jsonl; touch {place.path("away")}; exit 2; fi'
     for reason, calls, more in ((errno.EIO, None, "--overwrite"), (errno.ESTALE, None, "--resume"), (errno.EACCES, None, "--overwrite"), (errno.EIO, "list", "--overwrite"),
                                 (errno.ESTALE, "look", "--overwrite"), (errno.EMFILE, "open", "--overwrite")):
-        shell(place, "rm -rf out starts away; mkdir out; touch out/config.toml")
+        shell(place, "rm -rf out starts away; mkdir out; touch out/.zero_run out/config.toml")
         away = failing_calls(place.folder, below=place.path("out"), during=place.path("away"), reason=reason, calls=calls)
         with kept(place, more, "--tries", "1", "--hang", "60", ranks=1, bin=fake(place, begins), **away) as script:
             wait_for_said(place, "waits, since the system says: out/")

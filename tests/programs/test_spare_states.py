@@ -84,6 +84,17 @@ def check_another_run(place, args):
     shutil.copytree(place.path("out"), place.path("copy"))
     code, said = place.run(*RESUME, out="copy")
     assert code == 0 and "resumed after step 4," in said and spare(place) == ["zero-checkpoint-abc/step-00000012"], said
+    assert "zero-checkpoint-abc/step-00000012: holds states of step 12 of this run or of a copy of it" in said and "zero_export" in said, said
+
+
+def check_moved_run(place, args):
+    """The directory of a run is moved, as to a larger disk: its states find it there."""
+    undisturbed(place)
+    begin(place, abc=12)
+    os.rename(place.path("out"), place.path("moved"))
+    code, said = place.run(*RESUME, out="moved")
+    assert code == 0 and "resumed after step 12," in said and not spare(place), (code, said)
+    place.expect_same("moved", "undisturbed")
 
 
 def flip(path):
@@ -136,16 +147,16 @@ def check_other_people(place, args):
         os.chown(path, user, -1)
         return lambda: os.chown(path, os.getuid(), -1)
 
-    def open_to_all(path):
+    def opened(path, mode_then):
         mode = os.stat(path).st_mode
-        os.chmod(path, 0o777)
+        os.chmod(path, mode_then)
         return lambda: os.chmod(path, mode)
 
     harms = [lambda path=path: replaced(path, lambda name: os.symlink(place.path("kept"), name)) for path in (folder, step, manifest, states)]
     harms += [lambda path=path: replaced(path, os.mkfifo) for path in (folder, step, manifest, states)]
     harms += [lambda path=path: replaced(path, lambda name: os.symlink("/dev/zero", name)) for path in (manifest, states)]
     harms += [lambda path=path: replaced(path, os.mkdir) for path in (manifest, states)]
-    harms += [lambda path=path: open_to_all(path) for path in (folder, step)]
+    harms += [lambda path=path, mode=mode: opened(path, mode) for path in (folder, step) for mode in (0o777, 0o775)]
     if os.getuid() == 0:
         harms += [lambda path=path: owned_by(path, STRANGER) for path in (folder, step, manifest, states)]
     for number, harm in enumerate(harms):

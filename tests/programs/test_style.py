@@ -61,6 +61,12 @@ KEPT = [
 ]
 
 
+# An error of these reads as an absence, or ends the program in words of their own.
+LOOKS = re.compile(r"\b(?:fs|filesystem)::(exists|is_(?:directory|regular_file|symlink|empty)|equivalent|status|symlink_status|file_size|last_write_time|(?:weakly_)?canonical|"
+                   r"(?:recursive_)?directory_iterator)\b|(?<![\w.>:])::(l?stat)\(")
+LOOKERS = r"base/files/[^/]*\.(h|cpp)|models/formats/gguf/tokenizer/gguf_tokenizer\.cpp|(?!base/|comm/|offload/|models/|zero/).*"
+
+
 def files_of(root):
     """The project's own files: what git tracks, and untracked files that it does not ignore."""
     listed = subprocess.run(["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], capture_output=True)
@@ -105,6 +111,10 @@ def include_breaches(path, text):
 def breaches(path, text):
     """(line, what) for every rule that a source breaks."""
     yield from include_breaches(path, text)
+    if not re.fullmatch(LOOKERS, path):
+        for number, line in enumerate(text.splitlines(), 1):
+            if match := LOOKS.search(line):
+                yield number, f"calls {match[1] or match[2]}(): base/files/lookup.h tells an error from an absence"
     if path.endswith((".h", ".cuh")) and not re.match(r"(//[^\n]*\n|\s)*#pragma once\n", text):
         yield 1, "a header begins with #pragma once"
 
@@ -172,9 +182,11 @@ def self_test():
               ("zero/core/buffers/a.cpp", '#include "models/nn/linear.h"\n'), ("models/ops/cuda/a.cpp", '#include "comm/communicator.h"\n'), ("comm/a.cpp", '#include "comm/mpi/messages.h"\n'),
               ("zero/train/a.cpp", '#include "comm/nccl/nccl_communicator.h"\n'), ("zero/core/a.cpp", "#include <mpi.h>\n"), ("zero/config/b.cpp", "#include <toml++/toml.h>\n"),
               ("comm/nccl/cuda/a.cu", "#include <ATen/ATen.h>\n"), ("base/a.cpp", "#include <ATen/ATen.h>\n"), ("comm/a.h", "int x;\n"),
-              ("zero/core/a.cpp", "#include <torch/torch.h>\n"), ("models/nn/a.cpp", "#include <torch/library.h>\n"), ("zero/core/a.cpp", '#include "../a.h"\n')]
+              ("zero/core/a.cpp", "#include <torch/torch.h>\n"), ("models/nn/a.cpp", "#include <torch/library.h>\n"), ("zero/core/a.cpp", '#include "../a.h"\n'),
+              ("models/a.cpp", "if (std::filesystem::exists(path)) return;\n"), ("zero/core/a.cpp", "return fs::is_directory(path, none);\n"), ("comm/a.cpp", "::stat(path, &it);\n")]
     fine = [("models/nn/a.cpp", '#include "base/error.h"\n'), ("models/ops/a.cpp", "#include <torch/library.h>\n"), ("comm/mpi/backend.cpp", "#include <mpi.h>\n"), ("zero/core/a.h", '// Why.\n#pragma once\n#include "models/unit.h"\n'),
             ("tests/unit/a_test.cpp", '#include "zero/config/config.h"\n#include <torch/torch.h>\n'), ("zero/config/config.cpp", "#include <toml++/toml.h>\n"),
+            ("tests/unit/a_test.cpp", "fs::exists(path);\n"), ("base/files/a.cpp", "std::filesystem::weakly_canonical(path, error);\n"),
             ("zero/core/buffers/a.cpp", '#include "zero/core/engine.h"\n#include "offload/quantized/nf4.h"\n')]
     for path, text in broken:
         assert list(breaches(path, text)), (path, text)

@@ -6,8 +6,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/files/lookup.h"
 #include "base/log.h"
 #include "tests/sim/faulty_saves.h"
+#include "tests/unit/temporary_folder.h"
 #include "zero/checkpoint/spare_checkpoints.h"
 
 namespace zero::testing {
@@ -37,7 +39,8 @@ class SpareCheckpoints : public ::testing::Test {
     CheckpointFolders home(*calls, "/disk/checkpoints");
     try {
       bring_home(
-          home, {"/disk/absent", "/disk/spare"}, [&](const RunDescription& run) { return run.id == id; }, *calls);
+          home, {"/disk/absent", "/disk/spare"},
+          [&](const RunDescription& run) { return run.id == id ? Owner::this_run : Owner::another_run; }, *calls);
       return "";
     } catch (const InputError& error) {
       return error.what();
@@ -82,6 +85,36 @@ TEST_F(SpareCheckpoints, TheNewestGoesHomeAndTheRestGo) {
   EXPECT_EQ(bring(disk_), "");
   EXPECT_EQ(newest_good(disk_), 4);
   EXPECT_THAT(spare_files(disk_), ::testing::IsEmpty());
+}
+
+TEST_F(SpareCheckpoints, OneWhoseOwnerIsUnknownStaysAndIsNamed) {
+  const MemoryDisk before(disk_);
+  const auto calls = disk_.calls();
+  CheckpointFolders home(*calls, "/disk/checkpoints");
+  ::testing::internal::CaptureStderr();
+  bring_home(
+      home, {"/disk/spare"}, [](const RunDescription&) { return Owner::unknown; }, *calls);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              ::testing::HasSubstr("zero_export " + spare_folder(4) + "/step-00000004 OUT"));
+  EXPECT_EQ(disk_.files(), before.files());
+}
+
+// A file server may make another user of root.
+TEST(SpareFolder, OneThatIsNotThisUsersIsNotTaken) {
+  class OthersFiles : public FileCalls {
+   public:
+    int look(const std::string& path, Links links, FileFacts& facts) override {
+      const int result = FileCalls::look(path, links, facts);
+      facts.owner += 1;
+      return result;
+    }
+  };
+  const TemporaryFolder place;
+  OthersFiles others;
+  EXPECT_EQ(make_spare_folder(place.path(), others), std::nullopt);
+  EXPECT_THAT(names_in(place.path()), ::testing::IsEmpty());
+  FileCalls calls;
+  EXPECT_NE(make_spare_folder(place.path(), calls), std::nullopt);
 }
 
 TEST_F(SpareCheckpoints, ADamagedOneStaysAndTheOneBeforeItIsTaken) {

@@ -11,15 +11,15 @@ KINDS = (("kill a rank", 5), ("kill mpirun", 3), ("kill all", 3), ("stop a rank 
          ("SIGUSR1 to mpirun", 3), ("SIGTERM to a rank", 2), ("fill the disk", 4), ("flip a bit", 5), ("SIGTERM to the script", 2), ("kill the script", 1))
 
 
-def failing_calls(folder, below, one_in=0, during=None, reason=None, calls=None):
-    """The environment of processes of whose calls on files below a folder one in so many fails, or each while a file `during` exists
-    (failing_calls.c, which is built in `folder`)."""
+def failing_calls(folder, below, during=None, reason=None, **plan):
+    """The environment of processes whose calls on files below a path fail by a plan (failing_calls.c, which is built in `folder`):
+    at=3, for_good=1, one_in=200, seed=7, calls="look list", count=FILE; or all while a file `during` exists."""
     library = os.path.join(folder, "failing_calls.so")
     if not os.path.exists(library):
         source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "failing_calls.c")
         subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
-    settings = {"BELOW": os.path.realpath(below), "ONE_IN": one_in, "WHILE": during, "WITH": reason, "CALLS": calls}
-    return {"LD_PRELOAD": library, **{f"FAILING_{name}": str(value) for name, value in settings.items() if value is not None}}
+    settings = {"below": os.path.realpath(below), "while": during, "with": reason, **plan}
+    return {"LD_PRELOAD": library, **{f"FAILING_{name.upper()}": str(value) for name, value in settings.items() if value is not None}}
 
 
 def children(pid, program):

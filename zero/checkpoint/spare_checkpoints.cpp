@@ -34,7 +34,8 @@ struct SpareCheckpoint {
 
 bool is_own_folder(const std::string& path, FileCalls& calls) {
   const FileFacts facts = facts_of(path, calls, Links::kept);
-  return facts.kind == FileFacts::Kind::directory && facts.owner == ::geteuid() && (facts.mode & S_IWOTH) == 0;
+  return facts.kind == FileFacts::Kind::directory && facts.owner == ::geteuid() &&
+         (facts.mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
 /// None where it is no regular file of this user.
@@ -46,8 +47,8 @@ std::optional<File> open_own(const std::string& path, FileCalls& calls) {
   return file;
 }
 
-/// The checkpoint of a step in a spare folder; none where it is none, or not of the run.
-std::optional<SpareCheckpoint> checkpoint_of(std::int64_t step, const std::string& folder, const IsOfRun& is_of_run,
+/// The checkpoint of a step in a spare folder; none where it is none, or not surely of the run.
+std::optional<SpareCheckpoint> checkpoint_of(std::int64_t step, const std::string& folder, const OwnerOf& owner_of,
                                              FileCalls& calls) {
   SpareCheckpoint found{step, folder, {}, {}};
   const std::string path = found.path(calls), manifest = path + "/manifest.json";
@@ -66,22 +67,26 @@ std::optional<SpareCheckpoint> checkpoint_of(std::int64_t step, const std::strin
     log_warning(error.what(), ": what a run saved there when its disk was full is not gone on with");
     return std::nullopt;
   }
-  if (!is_of_run(found.manifest.run)) return std::nullopt;
+  const Owner owner = owner_of(found.manifest.run);
+  if (owner == Owner::unknown)
+    log_warning(path, ": holds states of step ", step,
+                " of this run or of a copy of it, and is left where it is: `zero_export ", path,
+                " OUT` makes the result of them in a folder OUT");
+  if (owner != Owner::this_run) return std::nullopt;
   return found;
 }
 
 /// Newest first.
-std::vector<SpareCheckpoint> spare_checkpoints(const std::vector<std::string>& places, const IsOfRun& is_of_run,
+std::vector<SpareCheckpoint> spare_checkpoints(const std::vector<std::string>& places, const OwnerOf& owner_of,
                                                FileCalls& calls) {
   std::vector<SpareCheckpoint> found;
   for (const std::string& place : places) {
-    if (::access(place.c_str(), W_OK | X_OK) != 0 && errno == EACCES)
-      continue;  // nor could this user save anything there
+    if (::access(place.c_str(), R_OK | X_OK) != 0 && errno == EACCES) continue;  // this user may not look into it
     for (const std::string& name : names_in(place, calls)) {
       const std::string folder = (fs::path(place) / name).string();
       if (!name.starts_with(folder_prefix) || !is_own_folder(folder, calls)) continue;
       for (const std::int64_t step : CheckpointFolders(calls, folder).names())
-        if (auto checkpoint = checkpoint_of(step, folder, is_of_run, calls)) found.push_back(std::move(*checkpoint));
+        if (auto checkpoint = checkpoint_of(step, folder, owner_of, calls)) found.push_back(std::move(*checkpoint));
     }
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.step > b.step; });
@@ -180,14 +185,17 @@ void forget(const SpareCheckpoint& spare, FileCalls& calls) {
 
 }  // namespace
 
-std::optional<std::string> make_spare_folder(const std::string& place) {
+std::optional<std::string> make_spare_folder(const std::string& place, FileCalls& calls) {
   std::string folder = (fs::absolute(place) / (std::string(folder_prefix) + "XXXXXX")).string();
-  return ::mkdtemp(folder.data()) ? std::optional(folder) : std::nullopt;
+  if (!::mkdtemp(folder.data())) return std::nullopt;
+  if (is_own_folder(folder, calls)) return folder;
+  calls.remove(folder);
+  return std::nullopt;
 }
 
-void bring_home(CheckpointFolders& home, const std::vector<std::string>& places, const IsOfRun& is_of_run,
+void bring_home(CheckpointFolders& home, const std::vector<std::string>& places, const OwnerOf& owner_of,
                 FileCalls& calls) {
-  const std::vector<SpareCheckpoint> spares = spare_checkpoints(places, is_of_run, calls);
+  const std::vector<SpareCheckpoint> spares = spare_checkpoints(places, owner_of, calls);
   if (spares.empty()) return;
   std::int64_t whole = newest_whole(home, calls);
   for (const SpareCheckpoint& spare : spares) {

@@ -6,6 +6,7 @@
 
 #include <cctype>
 #include <filesystem>
+#include <set>
 #include <system_error>
 #include <vector>
 
@@ -147,15 +148,19 @@ void need_tokenizer(const Config& config, const std::string& key, const std::str
 
 }  // namespace
 
+// In a folder that gives no answer the first file alone is waited for: data may be a thousand files.
 void check_files(const Config& config, FileNeed wanted) {
   Mistakes mistakes;
+  std::set<fs::path> silent;
   const auto check = [&](const auto& rule, const std::string& key, const std::string& path) {
-    if (path.empty()) return;
+    const fs::path folder = fs::path(path).parent_path();
+    if (path.empty() || silent.contains(folder)) return;
     mistakes.allow([&] {
       try {
         need_whole(config, key, path);
         rule(config, key, path);
       } catch (const UnreadableError& error) {
+        silent.insert(folder);
         throw InputError(config.where(key) + ": " + error.what());
       }
     });

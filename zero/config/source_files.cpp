@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/files/lookup.h"
 #include "base/fingerprint.h"
 #include "base/utf8.h"
 #include "models/text/chat_template.h"
@@ -16,20 +17,19 @@ namespace fs = std::filesystem;
 class Search {
  public:
   void add(const std::string& name, const fs::path& path) {
-    std::error_code none;
+    if (!is_utf8(name) || !is_there(path)) return;
     const bool known = std::any_of(files_.begin(), files_.end(),
-                                   [&](const SourceFile& file) { return fs::equivalent(file.path, path, none); });
-    if (!known && is_utf8(name) && fs::exists(path, none)) files_.push_back({name, path.string()});
+                                   [&](const SourceFile& file) { return is_same_place(file.path, path); });
+    if (!known) files_.push_back({name, path.string()});
   }
 
   void add_tokenizer(const std::string& role, const std::string& folder) {
     if (folder.empty()) return;
     for (const std::string& name : tokenizer_file_names()) add(role + "/" + name, fs::path(folder) / name);
     add(role + "/spiece.model", fs::path(folder) / "spiece.model");
-    std::error_code none;
-    for (const auto& entry : fs::directory_iterator(fs::path(folder) / "additional_chat_templates", none))
-      if (entry.path().extension() == ".jinja")
-        add(role + "/additional_chat_templates/" + entry.path().filename().string(), entry.path());
+    const fs::path templates = fs::path(folder) / "additional_chat_templates";
+    for (const std::string& file : names_in(templates))
+      if (fs::path(file).extension() == ".jinja") add(role + "/additional_chat_templates/" + file, templates / file);
   }
 
   std::vector<SourceFile> take() {
@@ -51,7 +51,7 @@ std::vector<SourceFile> source_files(const std::string& base, const TokenizerSou
       search.add(std::string("base/") + name, fs::path(base) / name);
   if (!adapter.empty()) search.add("adapter/adapter_config.json", fs::path(adapter) / "adapter_config.json");
   search.add_tokenizer("tokenizer", tokenizer_home(tokenizer.tokenizer));
-  if (!tokenizer.tokenizer.empty() && !fs::is_directory(tokenizer.tokenizer))
+  if (!tokenizer.tokenizer.empty() && !is_folder(tokenizer.tokenizer))
     search.add("tokenizer", tokenizer.tokenizer);  // whatever its name is
   search.add_tokenizer("settings", tokenizer.settings);
   if (!tokenizer.chat_template.empty() && !ChatTemplate::is_known(tokenizer.chat_template))

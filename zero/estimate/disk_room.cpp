@@ -1,6 +1,5 @@
 #include "zero/estimate/disk_room.h"
 
-#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include <algorithm>
@@ -47,10 +46,7 @@ fs::path existing(fs::path place) {
 }
 
 bool same_disk(const std::string& a, const std::string& b) {
-  struct stat of_a {
-  }, of_b{};
-  return ::stat(existing(a).c_str(), &of_a) == 0 && ::stat(existing(b).c_str(), &of_b) == 0 &&
-         of_a.st_dev == of_b.st_dev;
+  return facts_of(existing(a)).device == facts_of(existing(b)).device;
 }
 
 std::int64_t tokenizer_bytes(const Config& config) {

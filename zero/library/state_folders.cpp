@@ -43,13 +43,12 @@ StateFolders::~StateFolders() {
 bool StateFolders::lock(const std::string& folder) {
   const std::string key = key_of(folder);
   if (folders_.contains(key)) return true;
-  const int lock = calls_.lock_directory(key);
+  const int lock = lock_folder(key, calls_);
   const int reason = errno;
   if (lock < 0 && reason == ENOENT) return false;
   if (lock < 0 && reason == EWOULDBLOCK)
     throw InputError(folder +
                      ": another program keeps its states there and goes on: wait for its end, or name another folder");
-  if (lock < 0 && reason != ENOLCK && reason != ENOSYS && reason != ENOTSUP) refuse_call(folder, "opened", reason);
   if (lock < 0)
     log_warning(folder, ": its file system has no locks (", std::strerror(reason),
                 "), so nothing keeps a second program from saving its states there");

@@ -21,7 +21,7 @@ class StateFolders {
   StateFolders& operator=(const StateFolders&) = delete;
 
   /// Keeps other programs out of the folder from now on. False: there is no such folder. Throws InputError where another
-  /// program works in it, and Error where it cannot be opened. Warns where its file system has no locks.
+  /// program works in it, and where the system gives no answer. Warns where its file system has no locks.
   bool lock(const std::string& folder);
   /// Before the owners save to the folder, or load from it. Throws InputError where other models of this program have saved
   /// or loaded there. A load passes where those are gone.

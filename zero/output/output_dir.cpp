@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/files/lookup.h"
 #include "base/files/new_file.h"
+#include "base/files/past_refusal.h"
 #include "zero/config/model_paths.h"
 #include "zero/output/run_mark.h"
 
@@ -87,6 +88,19 @@ void clear(const std::string& path, FileCalls& calls) {
   for (const char* file : {"metrics.jsonl", "config.toml"}) remove_file(place(path, file), calls);
 }
 
+void begin_run(const std::string& path, FormerRun former, const std::string& resolved_config, const std::string& id,
+               FileCalls& calls) {
+  mark_folder(path, Mark::run, calls);
+  for (const std::string& folder : {path, place(path, "token_cache"), place(path, "model"), place(path, "adapter")})
+    if (folder == path || folder.ends_with("token_cache") || is_marked(folder, Mark::result, calls))
+      clear_unpublished(folder, calls);
+  if (former == FormerRun::overwritten) clear(path, calls);
+  if (former != FormerRun::resumed) mark_run(path, id, calls);  // before config.toml, which says that there is a run
+  NewFile config(place(path, "config.toml"), calls);
+  config.append(resolved_config.data(), std::int64_t(resolved_config.size()));
+  config.publish();
+}
+
 }  // namespace
 
 void check_output_dir(const std::string& path, FormerRun former, const std::vector<ReadPath>& reads, FileCalls& calls) {
@@ -102,6 +116,11 @@ void check_output_dir(const std::string& path, FormerRun former, const std::vect
   } else if (former == FormerRun::resumed) {
     if (!holds(path, "config.toml", calls))
       throw InputError(beginning(path) + "holds no run to resume: leave --resume out to begin one");
+    if (!is_marked(path, Mark::run, calls) && newest_checkpoint_of(path, calls).empty())
+      throw InputError(
+          beginning(path) +
+          "holds config.toml, but no checkpoint and no mark of a run of this program (.zero_run): there is "
+          "nothing to resume, and the file would be replaced; name another directory");
     for (const char* result : results) {
       require_a_runs(path, result, calls);
       require_unread(path, result, reads);
@@ -127,15 +146,7 @@ bool holds_result(const std::string& path, FileCalls& calls) {
 void prepare_output_dir(const std::string& path, FormerRun former, const std::vector<ReadPath>& reads,
                         const std::string& resolved_config, const std::string& id, FileCalls& calls) {
   check_output_dir(path, former, reads, calls);
-  mark_folder(path, Mark::run, calls);
-  for (const std::string& folder : {path, place(path, "token_cache"), place(path, "model"), place(path, "adapter")})
-    if (folder == path || folder.ends_with("token_cache") || is_marked(folder, Mark::result, calls))
-      clear_unpublished(folder, calls);
-  if (former == FormerRun::overwritten) clear(path, calls);
-  if (former != FormerRun::resumed) mark_run(path, id, calls);  // before config.toml, which says that there is a run
-  NewFile config(place(path, "config.toml"), calls);
-  config.append(resolved_config.data(), std::int64_t(resolved_config.size()));
-  config.publish();
+  past_refusal([&] { begin_run(path, former, resolved_config, id, calls); });
 }
 
 }  // namespace zero

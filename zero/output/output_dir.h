@@ -15,12 +15,13 @@ namespace zero {
 enum class FormerRun : std::uint8_t { refused, overwritten, resumed };
 
 /// Refuses a directory that holds a run already, unless it is to be overwritten or resumed; one that holds none to be
-/// resumed; one to be overwritten that holds under a run's names what no run marked, or a link; the folder of a model;
+/// resumed, and a config.toml there that may be the user's own; one to be overwritten that holds under a run's names what no run marked, or a link; the folder of a model;
 /// one where what the run removes or writes over is what it reads; and one that cannot be looked at. Writes nothing.
 void check_output_dir(const std::string& path, FormerRun former, const std::vector<ReadPath>& reads, FileCalls& calls);
 
 /// Checks again, makes and marks the directory, clears a former run's files from it where that is overwritten, and writes
-/// the resolved configuration. Token caches stay. `id`: of a run that begins (run_mark.h).
+/// the resolved configuration. Token caches stay. `id`: of a run that begins (run_mark.h). InputError only where nothing is
+/// changed yet; from then on Error.
 void prepare_output_dir(const std::string& path, FormerRun former, const std::vector<ReadPath>& reads,
                         const std::string& resolved_config, const std::string& id, FileCalls& calls);
 

@@ -4,13 +4,16 @@
 #include <string>
 #include <vector>
 
+#include "base/files/file_calls.h"
+
 namespace zero {
 
 class RunLock {
  public:
-  /// Makes the directory where it is missing. InputError when another process holds its lock, and where it cannot be
-  /// made or written to; where the file system has no locks there is none, and a warning says so.
-  explicit RunLock(const std::string& directory);
+  /// Makes the directory where it is missing. InputError where another process holds its lock, where it cannot be made or
+  /// written to, and where the system gives no answer. A file system without locks costs a warning, and there is none then.
+  /// `calls` outlive the lock.
+  RunLock(const std::string& directory, FileCalls& calls);
   /// Removes the directories that it made and that are still empty: a run that is refused leaves nothing behind.
   ~RunLock();
   RunLock(const RunLock&) = delete;
@@ -18,8 +21,8 @@ class RunLock {
 
  private:
   void make(const std::string& directory);
-  bool is_current(const std::string& directory) const;
 
+  FileCalls& calls_;
   int file_ = -1;
   std::vector<std::string> made_;  // outermost first
 };

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/files/lookup.h"
 #include "base/files/own_files.h"
 #include "base/log.h"
 #include "models/families/config_json.h"
@@ -36,11 +37,10 @@ Config seen_from(const fs::path& directory, Config config) {
 
 /// Whether a file lies in a folder, or in that of a file.
 bool lies_in(const std::string& place, const fs::path& file) {
-  std::error_code none;
   const std::string home = tokenizer_home(place);
   const fs::path folder = file.parent_path();
-  return !home.empty() && (fs::equivalent(folder, home, none) || (folder.filename() == "additional_chat_templates" &&
-                                                                  fs::equivalent(folder.parent_path(), home, none)));
+  return !home.empty() && (is_same_place(folder, home) || (folder.filename() == "additional_chat_templates" &&
+                                                           is_same_place(folder.parent_path(), home)));
 }
 
 /// Refuses weights that are not those from which the adapters of a checkpoint began.

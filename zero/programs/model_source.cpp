@@ -155,8 +155,7 @@ ModelSource open_checkpoint(const ModelPlace& place) {
   source.precision = checkpoint->precision();
   const TokenizerSource own = source.options.tokenizer;
   TokenizerSource other = find_tokenizer(place.tokenizer, place.adapter, own.settings);
-  std::error_code none;
-  const bool same = other.settings == own.settings || fs::equivalent(other.settings, own.settings, none);
+  const bool same = other.settings == own.settings || is_same_place(other.settings, own.settings);
   if (same) other.chat_template = own.chat_template;
   if (other.tokenizer == own.settings) other.tokenizer = own.tokenizer;
   source.options.tokenizer = other;
@@ -171,7 +170,7 @@ std::string precision_name(at::ScalarType type) {
 }  // namespace
 
 std::string name_of_place(const std::string& path) {
-  fs::path place = fs::weakly_canonical(path);
+  fs::path place = real_path(path);
   const auto last = [&] { return place.filename().string(); };
   while (place.has_parent_path() && (last().empty() || last() == "model" || last() == "adapter" ||
                                      last() == "checkpoints" || last().starts_with("step-"))) {

@@ -167,8 +167,9 @@ std::int64_t Checkpoints::bytes_needed() const { return checkpoint_bytes(parts_.
 // With a name of its own: nothing that lies there is touched.
 std::string Checkpoints::new_folder_in(const std::string& place) const {
   try {
-    if (room_in(place) <= bytes_needed()) return "";
-    return make_spare_folder(place).value_or("");
+    const std::int64_t room = room_in(place);  // -1: unknown, so it is tried
+    if (room >= 0 && room <= bytes_needed()) return "";
+    return make_spare_folder(place, parts_.calls).value_or("");
   } catch (const std::exception& error) {
     log_warning(error.what());
     return "";

@@ -57,11 +57,17 @@ Written written_until(const std::string& path, std::int64_t last_step, FileCalls
   Written written;
   if (facts_of(path, calls).kind == FileFacts::Kind::absent) return written;
   std::int64_t number = 0, end = 0, damaged = 0, first_damaged = 0;
+  bool later = false;  // a line beyond the last step was seen
   for_each_line(File::open(path, calls), [&](const std::string& line) {
     ++number;
     end += std::int64_t(line.size()) + 1;
     const std::optional<std::int64_t> step = step_of(line);
     if (!step && damaged++ == 0) first_damaged = number;
+    later = later || step.value_or(0) > last_step;
+    if (!step && !later && written.step < last_step) {  // it may have been of a step that is wanted
+      written.damaged = damaged;
+      written.first_damaged = first_damaged;
+    }
     if (!step || *step > last_step) return;
     if (damaged == 0)
       written.whole = end;
@@ -100,7 +106,7 @@ void drop_damaged(const std::string& path, const Written& written, const std::sh
   file.append(written.behind.data(), std::int64_t(written.behind.size()));
   file.publish();
   log_warning(path, ": ", written.damaged, " damaged line(s), the first of them line ", written.first_damaged,
-              ", are left out; those behind them stay");
+              written.behind.empty() ? ", are left out" : ", are left out; those behind them stay");
 }
 
 }  // namespace
@@ -203,6 +209,8 @@ MetricsWriter MetricsWriter::resume(const std::string& path, std::int64_t last_s
   // Lines that waited are younger than what the file has of their steps.
   const std::string waited = lines_until(unwritten, last_step);
   const std::int64_t in_file = waited.empty() ? last_step : std::min(last_step, first_step_of(waited) - 1);
+  if (in_file > 0 && facts_of(path, *calls).kind == FileFacts::Kind::absent)
+    log_warning(path, ": is not there any more, and begins anew: the lines of steps up to ", in_file, " are gone");
   Written written = written_until(path, in_file, *calls);
   if (written.damaged > 0) {
     drop_damaged(path, written, calls);

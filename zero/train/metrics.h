@@ -47,8 +47,8 @@ class MetricsWriter {
   /// A new file; one that exists is emptied. Throws Error with the system's reason when it cannot be opened.
   explicit MetricsWriter(const std::string& path, Calls calls = std::make_shared<FileCalls>());
 
-  /// Continues a run after `last_step`: objects of later steps and a torn last line are cut off. A damaged line in the
-  /// middle goes too, with a warning. A missing file is made. What the file lacks up to then comes from `unwritten`, lines
+  /// Continues a run after `last_step`: objects of later steps and a torn last line are cut off. Damaged lines up
+  /// to it go too, with a warning. A missing file is made, with a warning. What the file lacks up to then comes from `unwritten`, lines
   /// that waited when the run ended. InputError when the file cannot be read; it is as it was then.
   static MetricsWriter resume(const std::string& path, std::int64_t last_step, const std::string& unwritten = "",
                               Calls calls = std::make_shared<FileCalls>());

@@ -1,6 +1,7 @@
 #include "zero/train/resume.h"
 
 #include "base/error.h"
+#include "base/files/past_refusal.h"
 #include "base/log.h"
 #include "comm/agreement/agreement.h"
 #include "comm/object_collectives.h"
@@ -79,10 +80,12 @@ std::unique_ptr<MetricsWriter> open_metrics(const RunFolder& folder, const RunPo
                                             const std::shared_ptr<FileCalls>& calls) {
   prepare_output_dir(folder.path, folder.former, folder.reads, folder.configuration, folder.id, *calls);
   const std::string path = folder.path + "/metrics.jsonl";
-  return std::make_unique<MetricsWriter>(
-      folder.former == FormerRun::resumed
-          ? MetricsWriter::resume(path, position.steps, position.unwritten_records, calls)
-          : MetricsWriter(path, calls));
+  return past_refusal([&] {
+    return std::make_unique<MetricsWriter>(
+        folder.former == FormerRun::resumed
+            ? MetricsWriter::resume(path, position.steps, position.unwritten_records, calls)
+            : MetricsWriter(path, calls));
+  });
 }
 
 void check_owed_validation(RunPosition& position, const MetricsWriter* records, Communicator& communicator) {

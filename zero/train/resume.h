@@ -34,7 +34,8 @@ struct RunFolder {
   std::string id = {};          // of a run that begins
 };
 
-/// Prepares the folder and opens the records of a run that stands at `position`. InputError or Error of rank 0 alone.
+/// Prepares the folder and opens the records of a run that stands at `position`. InputError where nothing
+/// is changed yet, else Error; of rank 0 alone.
 std::unique_ptr<MetricsWriter> open_metrics(const RunFolder& folder, const RunPosition& position,
                                             const std::shared_ptr<FileCalls>& calls);
 

@@ -22,6 +22,16 @@ std::string output_of(const RunDescription& then) {
   }
 }
 
+/// A run that began anew has the directory and another id. A copy of the directory has the id, and so has a directory that
+/// was moved, as to a larger disk: then there is none any more where the checkpoint was made.
+Owner owner_of(const RunDescription& then, const RunDescription& now, const std::string& output) {
+  if (then.id != now.id) return Owner::another_run;
+  const std::string place = output_of(then);
+  if (is_same_place(place, output)) return Owner::this_run;
+  if (now.id.empty()) return Owner::another_run;  // both of a version without ids
+  return place.empty() || is_there(place) ? Owner::unknown : Owner::this_run;
+}
+
 }  // namespace
 
 std::vector<std::string> spare_places(const Config& config) {
@@ -36,11 +46,9 @@ std::vector<std::string> spare_places(const Config& config) {
 void bring_home_spare_states(const Config& config, const RunDescription& run, CheckpointFolders& home, FileCalls& calls,
                              Communicator& control) {
   on_first(control, [&] {
-    // A copy of the run's directory has the run's id, and a run that began anew has its directory.
-    const IsOfRun is_of_run = [&](const RunDescription& then) {
-      return then.id == run.id && is_same_place(output_of(then), config.job.output_dir);
-    };
-    bring_home(home, spare_places(config), is_of_run, calls);
+    bring_home(
+        home, spare_places(config),
+        [&](const RunDescription& then) { return owner_of(then, run, config.job.output_dir); }, calls);
   });
 }
 

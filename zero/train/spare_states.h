@@ -15,7 +15,8 @@ namespace zero {
 std::vector<std::string> spare_places(const Config& config);
 
 /// Moves the newest checkpoint that this run has in spare places to `home` (zero/checkpoint/spare_checkpoints.h). `run`:
-/// rank 0's description of the run, whose id and job.output_dir its checkpoints share. InputError on all ranks where that
+/// rank 0's description of the run, whose id its checkpoints have; their job.output_dir is this one, or is there no more.
+/// InputError on all ranks where that
 /// cannot be done. Collective.
 void bring_home_spare_states(const Config& config, const RunDescription& run, CheckpointFolders& home, FileCalls& calls,
                              Communicator& control);

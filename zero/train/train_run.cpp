@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/files/lookup.h"
+#include "base/files/past_refusal.h"
 #include "base/log.h"
 #include "base/process/process_facts.h"
 #include "comm/agreement/agreement.h"
@@ -240,6 +241,18 @@ void tell_what_is_left(const RunPosition& position, std::int64_t steps, bool can
         owes && can_validate ? "the last one's validation and the result follow" : "only the result is written anew");
 }
 
+/// On several nodes every rank must see the directory, which rank 0's lock has made. Collective.
+void check_sharing(Job& job, const CheckpointConfig& config, const std::string& output, FileCalls& calls) {
+  if (job.nodes() == 1) return;
+  if (config.is_regular())
+    require_shared(output, job.control(), calls);
+  else if (const auto why = why_not_shared(output, job.control(), calls); why && job.rank() == 0)
+    log_warning(
+        "job.output_dir = \"", output, "\" ", *why,
+        ": the run needs no checkpoints ([checkpoint] interval = 0), but where a signal or job.time_limit stops it, "
+        "what it trained is lost: name a directory on a file system that all nodes share");
+}
+
 Records open_records(Job& job, const Plan& plan, const TrainArguments& arguments, const std::string& id,
                      const RunPosition& position, std::int64_t steps, const std::shared_ptr<FileCalls>& calls) {
   const std::string& output = plan.config.job.output_dir;
@@ -252,14 +265,6 @@ Records open_records(Job& job, const Plan& plan, const TrainArguments& arguments
     records.progress =
         std::make_unique<Progress>(std::cout, ProgressOptions{.total_steps = steps, .columns = terminal_columns()});
   });
-  if (job.nodes() == 1) return records;
-  if (plan.config.checkpoint.is_regular())
-    require_shared(output, job.control(), *calls);
-  else if (const auto why = why_not_shared(output, job.control(), *calls); why && job.rank() == 0)
-    log_warning(
-        "job.output_dir = \"", output, "\" ", *why,
-        ": the run needs no checkpoints ([checkpoint] interval = 0), but where a signal or job.time_limit stops it, "
-        "what it trained is lost: name a directory on a file system that all nodes share");
   return records;
 }
 
@@ -292,7 +297,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
   if (!arguments.dry_run)
     all_or_none(job.control(), [&] {
       if (job.rank() != 0) return;
-      lock.emplace(output);
+      lock.emplace(output, *calls);
       const std::vector<ReadPath> reads = reads_of(plan, arguments);
       check_output_dir(output, plan.former, reads, *calls);
       const std::string& dump = plan.config.metrics.dump_first_step;
@@ -358,6 +363,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
   all_or_none(job.control(), [&] { engine.load(*run.weights, /*frozen_only=*/done.has_value()); });
   RunPosition position;
   if (done) position = resume_states(engine, folders, *calls, job.control());
+  check_sharing(job, plan.config.checkpoint, output, *calls);
   // What a former run left goes now and not before: all that can keep this one from its first step has been tried.
   Records records = open_records(job, plan, arguments, description.id, position, steps, calls);
   check_owed_validation(position, records.metrics.get(), communicator);
@@ -380,7 +386,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
     trainer.resume(position);
     if (arguments.accepted_changes.empty()) checkpoints.resumed(position.steps);  // else its settings are others
   }
-  if (trainer.run() == RunEnd::stopped) return static_cast<int>(ExitCode::stopped);
+  if (past_refusal([&] { return trainer.run(); }) == RunEnd::stopped) return static_cast<int>(ExitCode::stopped);
   stop.training_is_over();
   const std::string saved = save_result(engine, run, plan.config, checkpoints, trainer.position());
   if (records.progress) records.progress->close(peak_resident_bytes());

@@ -79,6 +79,25 @@ TEST(Lookups, WhatTheSystemKnowsToBeAbsentIsAskedForOnce) {
   EXPECT_EQ(asked, 3);
 }
 
+TEST(Lookups, ALockIsTriedAgainUntilThereIsAnAnswer) {
+  MemoryDisk disk("/disk");
+  const auto lock = [&](int reason, Fails fails, int& failed) {
+    CallPlan plan{.fail_at = 0, .fail_with = reason, .fails = fails};
+    const auto calls = disk.calls(&plan);
+    const int file = lock_folder("/disk", *calls), answer = errno;
+    failed = plan.failed;
+    return file >= 0 ? 0 : answer;
+  };
+  int failed = 0;
+  EXPECT_THAT(message_of<UnreadableError>([&] { lock(EIO, Fails::for_good, failed); }),
+              AllOf(HasSubstr("/disk: cannot be locked: "), HasSubstr(std::strerror(EIO)), HasSubstr("three seconds")));
+  EXPECT_EQ(lock(ESTALE, Fails::once, failed), 0);
+  for (const int answer : {EWOULDBLOCK, ENOLCK, ENOSYS, ENOTSUP, ENOENT}) {
+    EXPECT_EQ(lock(answer, Fails::for_good, failed), answer);
+    EXPECT_EQ(failed, 1) << answer;
+  }
+}
+
 TEST(Lookups, KnowFilesFoldersAndLinks) {
   const TemporaryFolder folder;
   folder.write("b", "12345");

@@ -279,25 +279,53 @@ TEST_F(OutputDir, AHardLinkIsTheSameFile) {
 TEST_F(OutputDir, LockIsHeldByOneAndLeavesNoEmptyFoldersBehind) {
   const auto second = [&] {
     try {
-      const RunLock lock(path("a/b/c"));
+      const RunLock lock(path("a/b/c"), calls);
       return std::string("accepted");
     } catch (const InputError& error) {
       return std::string(error.what());
     }
   };
   {
-    const RunLock lock(path("a/b/c/"));
+    const RunLock lock(path("a/b/c/"), calls);
     EXPECT_THAT(second(), HasSubstr("is in use by a run that goes on"));
   }
   EXPECT_FALSE(fs::exists(path("a")));
   EXPECT_EQ(second(), "accepted");
   {
-    const RunLock lock(path("a/b/c"));
+    const RunLock lock(path("a/b/c"), calls);
     write("a/b/file");
   }
   EXPECT_FALSE(fs::exists(path("a/b/c")));
   EXPECT_TRUE(fs::exists(path("a/b/file")));
-  EXPECT_THROW(RunLock(path("a/b/file/c")), InputError);
+  EXPECT_THROW(RunLock(path("a/b/file/c"), calls), InputError);
+}
+
+TEST_F(OutputDir, ALockThatFailsIsNoFileSystemWithoutLocks) {
+  class Locks : public FileCalls {
+   public:
+    explicit Locks(int reason) : reason_(reason) {}
+    int lock_directory(const std::string&) override { return errno = reason_, -1; }
+    void pause(std::chrono::milliseconds) override {}
+
+   private:
+    int reason_;
+  };
+  for (const int reason : {EIO, ESTALE, ENOMEM}) {
+    Locks fail(reason);
+    EXPECT_THROW(RunLock(path("a/b"), fail), InputError) << reason;
+    EXPECT_FALSE(fs::exists(path("a"))) << "a start that is refused leaves nothing behind";
+  }
+  Locks none(ENOLCK);
+  testing::internal::CaptureStderr();
+  EXPECT_NO_THROW(RunLock(path("a/b"), none));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("has no locks"));
+}
+
+TEST_F(OutputDir, AConfigurationThatNoRunWroteIsNotResumed) {
+  write("out/config.toml");
+  EXPECT_THAT(refusal(FormerRun::resumed), HasSubstr("holds config.toml, but no checkpoint and no mark"));
+  write("out/checkpoints/step-00000004/manifest.json");  // of a version without marks
+  EXPECT_EQ(refusal(FormerRun::resumed), "accepted");
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ class FailingDisk : public ::testing::Test {
   /// Runs on a copy of the disk, with one failure. False where no call was as late as that.
   bool try_one(const BenchRun& run, const MemoryDisk& before, const Failure& failure) {
     SCOPED_TRACE(failure.describe());
-    MemoryDisk disk(before), former(before);
+    MemoryDisk disk(before), former(before), kept = run.overwrite ? MemoryDisk("/disk") : before;
     CallPlan first{.fail_at = failure.call, .fail_with = failure.error, .fails = failure.fails}, last = first;
     BenchRun failing = run;
     if (failure.whose != Whose::last) failing.first_ranks_disk = &first;
@@ -119,10 +119,10 @@ class FailingDisk : public ::testing::Test {
     const BenchResult found = train(failing, disk);
     if (first.failed + last.failed == 0) return false;
     ++cases_;
-    const std::int64_t saved = std::max(newest_on(former), found.saved_steps), newest = newest_on(disk);
+    const std::int64_t saved = std::max(newest_on(kept), found.saved_steps), newest = newest_on(disk);
     EXPECT_GE(newest, saved) << found.error;
     EXPECT_TRUE(is_refusal_in_order(found, former, disk));
-    expect_records(disk, former, newest);
+    expect_records(disk, kept, newest);
     for (const std::string& file : disk.files()) EXPECT_THAT(file, Not(HasSubstr(".damaged")));
     if (failure.error == EIO && failure.fails == Fails::once) expect_to_go_on(run, disk);
     return true;
@@ -156,7 +156,7 @@ class FailingDisk : public ::testing::Test {
   void expect_to_go_on(const BenchRun& run, MemoryDisk& disk) {
     BenchRun next = run;
     const auto calls = disk.calls();
-    next.resume = facts_of(folder + "/config.toml", *calls).kind == FileFacts::Kind::file;
+    next.resume = !run.overwrite && facts_of(folder + "/config.toml", *calls).kind == FileFacts::Kind::file;
     const BenchResult found = train(next, disk);
     if (newest_on(disk) < 0) {  // it trained, and the disk took no checkpoint
       EXPECT_THAT(found.error, HasSubstr("--overwrite"));
@@ -167,12 +167,13 @@ class FailingDisk : public ::testing::Test {
     EXPECT_EQ(records_on(disk), records_on(undisturbed_));
   }
 
-  void walk(const BenchRun& run, const MemoryDisk& before) {
+  void walk(const BenchRun& run, const MemoryDisk& before,
+            const std::vector<int>& errors = {EIO, ESTALE, EMFILE, EACCES, ENOMEM}) {
     int calls = 0;
     for (const Whose whose : {Whose::first, Whose::last, Whose::all})
       for (int call = 0, found = 1; found > 0 && !HasFailure(); ++call, calls += found > 0) {
         found = 0;
-        for (const int error : {EIO, ESTALE, EMFILE, EACCES, ENOMEM})
+        for (const int error : errors)
           for (const Fails fails : {Fails::once, Fails::for_good})
             found += try_one(run, before, {whose, call, error, fails});
       }
@@ -191,6 +192,13 @@ TEST_F(FailingDisk, AResumedRunLosesNothing) {
   BenchRun run = run_in_folder();
   run.resume = true;
   walk(run, broken_off());
+}
+
+// --overwrite alone removes what was there: by a start that is refused nothing.
+TEST_F(FailingDisk, ARunThatIsOverwrittenIsWholeAfterARefusal) {
+  BenchRun run = run_in_folder();
+  run.overwrite = true;
+  walk(run, broken_off(), {EIO});
 }
 
 // After every call of a run the power goes, some times over: no checkpoint is there without the lines up to its step.

@@ -150,6 +150,24 @@ TEST_F(MetricsFile, ADamagedLineInTheMiddleCostsThatLine) {
   }
 }
 
+TEST_F(MetricsFile, DamagedLinesAtTheEndAreToldWhereTheyMayBeOfAStepThatIsKept) {
+  const std::string damaged = std::string(200, '\0') + "\n", three = format_metrics(step(3)) + "\n",
+                    four = format_metrics(step(4)) + "\n";
+  const auto told = [&](const std::string& content, std::int64_t last_step) {
+    std::ofstream(path_, std::ios::binary) << content;
+    ::testing::internal::CaptureStderr();
+    MetricsWriter::resume(path_, last_step);
+    EXPECT_EQ(read(path_), three);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(told(three + damaged + damaged, 5),
+              ::testing::HasSubstr("2 damaged line(s), the first of them line 2, are left out\n"));
+  EXPECT_THAT(told(three + damaged + format_metrics(step(6)) + "\n" + damaged, 5),
+              ::testing::HasSubstr("1 damaged line(s)"));
+  EXPECT_EQ(told(three + damaged, 3), "");
+  EXPECT_EQ(told(three + four + damaged, 3), "");
+}
+
 TEST_F(MetricsFile, TheLastRecordedStepIsThatOfTheLastWholeLine) {
   FileCalls calls;
   EXPECT_EQ(last_recorded_step(path_, calls), 0);
@@ -183,8 +201,16 @@ TEST_F(MetricsFile, ARunThatGoesBackLosesTheLinesOfItsLaterSteps) {
 }
 
 TEST_F(MetricsFile, ResumeMakesAMissingFile) {
-  MetricsWriter::resume(path_, 3).write(step(4));
-  EXPECT_EQ(read(path_), format_metrics(step(4)) + "\n");
+  const auto told = [&](std::int64_t last_step) {
+    std::filesystem::remove(path_);
+    ::testing::internal::CaptureStderr();
+    MetricsWriter::resume(path_, last_step).write(step(last_step + 1));
+    EXPECT_EQ(read(path_), format_metrics(step(last_step + 1)) + "\n");
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(told(0), "");
+  EXPECT_THAT(told(3),
+              ::testing::HasSubstr("is not there any more, and begins anew: the lines of steps up to 3 are gone"));
 }
 
 TEST_F(MetricsFile, ResumeWritesTheLinesThatWaited) {

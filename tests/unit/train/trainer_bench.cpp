@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files/new_file.h"
+#include "base/files/past_refusal.h"
 #include "base/memory_tracker.h"
 #include "base/random.h"
 #include "comm/agreement/agreement.h"
@@ -146,7 +147,9 @@ std::unique_ptr<MetricsWriter> begin_in_folder(const BenchRun& run, const Config
                                                CheckpointFolders& folders, const std::shared_ptr<FileCalls>& calls,
                                                Communicator& ranks, std::optional<RunPosition>& position) {
   const std::string& path = config.job.output_dir;
-  const FormerRun former = run.resume ? FormerRun::resumed : FormerRun::refused;
+  const FormerRun former = run.resume      ? FormerRun::resumed
+                           : run.overwrite ? FormerRun::overwritten
+                                           : FormerRun::refused;
   all_or_none(ranks, [&] {
     if (ranks.rank() == 0) check_output_dir(path, former, {}, *calls);
   });
@@ -208,7 +211,7 @@ BenchResult train(const BenchRun& run, MemoryDisk& disk) {
       if (rank == 0) result.saved_steps = checkpoints.saved_steps();
     };
     try {
-      trainer.run();
+      past_refusal([&] { return trainer.run(); });
       note();
       if (run.has_folder) end_in_folder(config, calls, communicator);
       const auto weights = weights_of(self.engine);

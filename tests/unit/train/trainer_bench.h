@@ -34,6 +34,7 @@ struct BenchRun {
   std::vector<Plant> plants = {};
   std::set<std::int64_t> broken_rows = {};  // with a token whose embedding holds an infinity, which no other row has
   bool resume = false;
+  bool overwrite = false;  // with has_folder
   // Called before each row that is read for a step of training, on every rank: may throw.
   std::function<void(std::int64_t row)> before_row = {};
   std::int64_t validation_rows = 0;                                  // 0: there are no validation data

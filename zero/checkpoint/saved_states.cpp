@@ -308,7 +308,6 @@ void restore_states(SavedStates& saved, const CheckpointModel& model) {
 void restore_models(SavedStates& saved, const CheckpointModels& models) {
   for (const CheckpointModel& model : models.models) restore_states(saved, model);
   for (const SavedStatistic& array : shared_arrays(models)) restore_array(saved, array.name, array);
-  if (models.values) *models.values = saved.values();
 }
 
 }  // namespace zero

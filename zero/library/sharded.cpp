@@ -343,10 +343,15 @@ void ShardedOptimizer::set_states(const std::string& parameter, const NamedTenso
   model_of(model_)->set_optimizer_states(parameter, states);
 }
 void ShardedOptimizer::set_steps_taken(std::int64_t steps) {
-  if (steps < 0) throw InputError(text("set_steps_taken(", steps, "): at least 0"));
   const auto model = model_of(model_);
   ModelStates& states = model->divided("set_steps_taken()").states();
   meet(model->world, Phase::load);
+  const std::vector<std::int64_t> all = all_gather_number(*model->world.impl().host, steps);
+  for (std::size_t rank = 1; rank < all.size(); ++rank)
+    if (all[rank] != all[0])
+      throw InputError(text("set_steps_taken(): process ", rank, " gives ", all[rank], " and process 0 gives ", all[0],
+                            ": all processes give the same"));
+  if (steps < 0) throw InputError(text("set_steps_taken(", steps, "): at least 0"));
   states.resume(steps);
 }
 

@@ -119,10 +119,10 @@ class ShardedOptimizer {
   /// parameter "": numbers of all parameters together (Prodigy's "d"). InputError where the optimizer has no such
   /// parameter. Collective.
   NamedTensors states(const std::string& parameter) const;
-  /// Replaces the states that are named; the others stay. All processes pass the same. InputError where a name or a number
-  /// of elements is another than states() has. Collective.
+  /// Replaces the states that are named; the others stay. InputError where a name or a number of elements is another than
+  /// states() has, or a process passes other values; then nothing has changed. Collective.
   void set_states(const std::string& parameter, const NamedTensors& states);
-  /// Bias corrections follow from it. Collective.
+  /// Bias corrections follow from it. InputError where a process gives another number. Collective.
   void set_steps_taken(std::int64_t steps);
 
  private:

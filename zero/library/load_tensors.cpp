@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -137,7 +138,8 @@ void ShardedModel::load(const NamedTensors& tensors, bool strict) {
   torch::nn::Module& module = *impl_->module;
   Values values;
   all_or_none(*impl_->world.impl().control, [&] {
-    if (!impl_->sharded && module.parameters().front().is_meta())
+    const auto is_meta = [](const at::Tensor& one) { return one.defined() && one.is_meta(); };
+    if (!impl_->sharded && std::ranges::any_of(module.parameters(), is_meta))
       throw InputError(
           "load(tensors): the module is on Meta and not divided yet: call model.optimizer(...) before, or load(path)");
     values = impl_->sharded ? sorted(tensors, module, impl_->sharded->units(), strict)

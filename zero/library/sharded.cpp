@@ -235,8 +235,9 @@ ShardedModel& ShardedModel::operator=(ShardedModel&&) noexcept = default;
 ShardedOptimizer ShardedModel::optimizer(const OptimizerSettings& settings) {
   if (impl_->sharded)
     throw InputError(impl_->trains ? "model.optimizer(...): the model has one already"
-                                   : "model.optimizer(...) after the first forward: the parameters are divided without "
-                                     "states of an optimizer; make it before");
+                                   : "model.optimizer(...) after the first forward, or after freeze(), save() or "
+                                     "another call that divides the parameters: they are without states of an "
+                                     "optimizer; make it before");
   impl_->optimizer = optimizer_options_of(settings);
   impl_->trains = true;
   try {

@@ -139,6 +139,13 @@ TEST(LoadTensors, RefusesWhatIsNotTheModels) {
     });
 }
 
+TEST(LoadTensors, OfAModuleWithoutParametersIsRefused) {
+  on_ranks(2, [](const World& world) {
+    Sharded<torch::nn::Sequential> model(torch::nn::Sequential(torch::nn::ReLU()), world);
+    EXPECT_THAT(message_of<InputError>([&] { model.load(NamedTensors()); }), HasSubstr("has no parameters to shard"));
+  });
+}
+
 TEST(Freeze, LetsAnotherModelsGradientsPass) {
   const at::Tensor x = torch::linspace(-1, 1, 8).view({4, 2});
   for (const int stage : {0, 3})

@@ -140,8 +140,8 @@ class ShardedModel {
   ShardedModel(ShardedModel&&) noexcept;
   ShardedModel& operator=(ShardedModel&&) noexcept;
 
-  /// Divides the states, with those of this optimizer. Once, before the first forward; without it the first forward
-  /// divides the parameters alone, for inference. Collective.
+  /// Divides the states, with those of this optimizer. Once, before the first forward and freeze(); without it these
+  /// divide the parameters alone, for inference. Collective.
   ShardedOptimizer optimizer(const OptimizerSettings& settings);
   ShardedOptimizer optimizer() const;
 

@@ -87,9 +87,9 @@ class Arguments {
       refuse(text(name, " are from ", lowest, " to ", highest, ", and must be from 0 to below ", end, ", ", what));
   }
 
- private:
   [[noreturn]] void refuse(const std::string& what) const { throw Error(text("zero::", operation_, ": ", what)); }
 
+ private:
   const char* operation_;
 };
 
@@ -266,6 +266,7 @@ void attention(const at::Tensor& qkv, const at::Tensor& cos, const at::Tensor& s
   if (documents) call.tensor("documents", *documents, at::kInt, {B, T}, qkv);
   if (spans) call.tensor("spans", *spans, at::kInt, {any}, qkv);
   if (bias) call.tensor("bias", *bias, masks, {B, 1, T, T}, qkv);
+  if (bias && !documents) call.refuse("documents are missing, and must be given with a bias, which follows from them");
   call.require(longest_span >= 0, "longest_span", longest_span, "at least 0");
   call.require(window >= 0, "window", window, "at least 0");
   call.require(scale >= 0 && std::isfinite(scale), "scale", scale, "at least 0, and finite");

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "tests/mpi/mpi_world.h"
+#include "zero/library/include/zero/deferred.h"
 #include "zero/library/include/zero/sharded.h"
 #include "zero/library/world_impl.h"
 
@@ -60,6 +62,24 @@ TEST(Draws, MasksDifferBetweenProcessesThatTheWorldSeeds) {
                      world, trains, [] { torch::manual_seed(1); }, 0)
                      .warns);
   }
+}
+
+TEST(Draws, TwoProcessesThatDrawAlikeAreEnoughForAWarning) {
+  const std::unique_ptr<Communicator> ranks = make_mpi_communicator(mpi_world_handle(), {});
+  const World world = world_of(*ranks);
+  const Draws draws = draws_of(world, true, [&] { torch::manual_seed(world.is_main() ? 1 : 2); });
+  EXPECT_EQ(draws.masks, std::min(world.size(), 2));
+  EXPECT_EQ(draws.warns, world.size() > 2 && world.is_main());
+}
+
+TEST(Draws, OfADeferredModelAreThoseOfEveryProcess) {
+  const std::unique_ptr<Communicator> ranks = make_mpi_communicator(mpi_world_handle(), {});
+  const World world = world_of(*ranks);
+  torch::manual_seed(1);
+  Sharded<torch::nn::Linear> model(deferred([] { return torch::nn::Linear(4, 4); }), world);
+  model.optimizer(AdamWOptions());
+  const at::Tensor next = world.gather_for_metrics(torch::rand({1, 4}));
+  EXPECT_EQ(std::get<0>(at::unique_dim(next, 0)).size(0), 1);
 }
 
 }  // namespace

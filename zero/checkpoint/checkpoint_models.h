@@ -1,5 +1,6 @@
 #pragma once
 // CheckpointModels: whose states one checkpoint holds: those of one model, or of several by name, and what goes with them.
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -38,6 +39,7 @@ struct CheckpointModels {
   std::vector<CheckpointModel> models;  // over the same ranks
   std::vector<KeptArray> kept;          // of all models together
   CheckpointValues* values = nullptr;   // the owner's own: saved, or replaced by those that are read; null: none
+  std::function<void()> take_values;    // called when values were replaced, before a model is; empty: nothing to do
 };
 
 }  // namespace zero

@@ -120,8 +120,11 @@ std::optional<std::string> restore(const CheckpointModels& models, const std::st
   check_same_checkpoint(*saved, control);
   damage = agreed_damage_of(control, [&] {
     for (const CheckpointModel& model : models.models) check_same_states(*saved, model);
-    restore_models(*saved, models);
+    if (models.values) *models.values = saved->values();
+    if (models.take_values) models.take_values();
   });
+  if (damage) return damage;
+  damage = agreed_damage_of(control, [&] { restore_models(*saved, models); });
   if (!damage) resumed = {saved->manifest().position, saved->models()};
   return damage;
 }

@@ -282,9 +282,10 @@ void restore_frozen(SavedStates& saved, const CheckpointModel& model) {
   for (ParameterGroup* group : saved_frozen(model.states)) group->read(source);
 }
 
-/// What the checkpoint does not hold stays as it is.
+/// What the checkpoint does not hold stays as it is, and so does what may be absent and has another length there.
 void restore_array(SavedStates& saved, const std::string& name, const SavedStatistic& array) {
   if (!saved.holds(name)) return;
+  if (!array.required && saved.numel_of(name) != array.values.numel()) return;
   const at::Tensor values = at::empty({array.values.numel()}, array.values.scalar_type());
   saved.read(name, 0, values.numel(), {{array.state(), values.data_ptr()}});
   array.values.copy_(values);
@@ -307,7 +308,6 @@ void restore_states(SavedStates& saved, const CheckpointModel& model) {
 void restore_models(SavedStates& saved, const CheckpointModels& models) {
   for (const CheckpointModel& model : models.models) restore_states(saved, model);
   for (const SavedStatistic& array : shared_arrays(models)) restore_array(saved, array.name, array);
-  if (models.values) *models.values = saved.values();
 }
 
 }  // namespace zero

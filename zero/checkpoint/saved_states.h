@@ -93,7 +93,7 @@ void check_same_states(const SavedStates& saved, const CheckpointModel& model);
 /// Fills the states of the model's trained groups that this rank holds, what its optimizers keep, and frozen weights where
 /// both save them; ModelStates::resume() must follow. Holds one chunk besides.
 void restore_states(SavedStates& saved, const CheckpointModel& model);
-/// The same of all models; what is kept of all together is filled, and the owner's values are replaced.
+/// The same of all models; what is kept of all together is filled.
 void restore_models(SavedStates& saved, const CheckpointModels& models);
 
 }  // namespace zero

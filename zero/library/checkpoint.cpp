@@ -17,7 +17,7 @@ namespace zero {
 struct Checkpoint::Impl {
   struct Part {
     Read read;
-    Write write;
+    Write check, write;  // as add_part() has them
   };
 
   std::string folder;
@@ -29,7 +29,12 @@ struct Checkpoint::Impl {
   StateModels all_models(const std::string& call) const;
   /// Each part under NAME, which is empty, and NAME/TENSOR.
   CheckpointValues values() const;
-  void set_values(const CheckpointValues& values) const;
+  /// The part's tensors among them.
+  static NamedTensors state_of(const std::string& part, const CheckpointValues& values);
+  /// Checks all values; loads the parts that check as they load.
+  void take(const CheckpointValues& values) const;
+  /// Loads the others, which take() has checked.
+  void set_checked(const CheckpointValues& values) const;
 };
 
 namespace {
@@ -92,14 +97,24 @@ CheckpointValues Checkpoint::Impl::values() const {
   return all;
 }
 
-void Checkpoint::Impl::set_values(const CheckpointValues& values) const {
-  for (const auto& [name, part] : parts) {
-    NamedTensors state;
-    const std::string prefix = name + "/";
-    for (auto value = values.lower_bound(prefix); value != values.end() && value->first.starts_with(prefix); ++value)
-      state[value->first.substr(prefix.size())] = value->second;
-    part.write(state);
-  }
+NamedTensors Checkpoint::Impl::state_of(const std::string& part, const CheckpointValues& values) {
+  NamedTensors state;
+  const std::string prefix = part + "/";
+  for (auto value = values.lower_bound(prefix); value != values.end() && value->first.starts_with(prefix); ++value)
+    state[value->first.substr(prefix.size())] = value->second;
+  return state;
+}
+
+void Checkpoint::Impl::take(const CheckpointValues& values) const {
+  for (const auto& [name, part] : parts)
+    if (part.check) part.check(state_of(name, values));
+  for (const auto& [name, part] : parts)
+    if (!part.check) part.write(state_of(name, values));
+}
+
+void Checkpoint::Impl::set_checked(const CheckpointValues& values) const {
+  for (const auto& [name, part] : parts)
+    if (part.check) part.write(state_of(name, values));
 }
 
 Checkpoint::Checkpoint(const std::string& folder, const World& world)
@@ -111,9 +126,9 @@ Checkpoint& Checkpoint::add(const std::string& name, ShardedModel& model) {
   return *this;
 }
 
-void Checkpoint::add_part(const std::string& name, Read read, Write write) {
+void Checkpoint::add_part(const std::string& name, Read read, Write check, Write write) {
   impl_->check_name(name);
-  impl_->parts.emplace(name, Impl::Part{std::move(read), std::move(write)});
+  impl_->parts.emplace(name, Impl::Part{std::move(read), std::move(check), std::move(write)});
 }
 
 Checkpoint& Checkpoint::add(const std::string& name, torch::Tensor& value) {
@@ -123,23 +138,26 @@ Checkpoint& Checkpoint::add(const std::string& name, torch::Tensor& value) {
         return NamedTensors{{sole, value}};
       },
       [name, &value](const NamedTensors& state) {
-        const at::NoGradGuard no_grad;
         const at::Tensor& stored = sole_of(name, state);
-        if (!value.defined()) {
-          value = stored;
-          return;
-        }
-        if (value.sizes() != stored.sizes() || value.scalar_type() != stored.scalar_type())
+        if (value.defined() && (value.sizes() != stored.sizes() || value.scalar_type() != stored.scalar_type()))
           throw InputError("the state holds " + kind_of(stored) + " under the name " + name +
                            ", and the tensor here is " + kind_of(value));
-        value.copy_(stored);
+      },
+      [name, &value](const NamedTensors& state) {
+        const at::NoGradGuard no_grad;
+        const at::Tensor& stored = sole_of(name, state);
+        if (value.defined())
+          value.copy_(stored);
+        else
+          value = stored;
       });
   return *this;
 }
 
 Checkpoint& Checkpoint::add(const std::string& name, NamedTensors& values) {
   add_part(
-      name, [&values] { return values; }, [&values](const NamedTensors& state) { values = state; });
+      name, [&values] { return values; }, [](const NamedTensors&) {},
+      [&values](const NamedTensors& state) { values = state; });
   return *this;
 }
 
@@ -156,6 +174,9 @@ Checkpoint& Checkpoint::add(const std::string& name, std::string& value) {
         if (bytes.dim() != 1 || bytes.scalar_type() != at::kByte)
           throw InputError("the state holds " + kind_of(bytes) + " under the name " + name +
                            ", and a text is asked for");
+      },
+      [name, &value](const NamedTensors& state) {
+        const at::Tensor& bytes = sole_of(name, state);
         const auto* const first = bytes.const_data_ptr<std::uint8_t>();
         value.assign(first, first + bytes.numel());
       });
@@ -169,12 +190,14 @@ void Checkpoint::add_integer(const std::string& name, std::function<std::int64_t
       [read = std::move(read)] {
         return NamedTensors{{sole, at::scalar_tensor(read(), at::kLong)}};
       },
-      [=, write = std::move(write)](const NamedTensors& state) {
+      [=](const NamedTensors& state) {
         const auto value = scalar_of(name, state, at::kLong).item<std::int64_t>();
         if (value < least || value > most)
           throw InputError(
               text("the state holds ", value, " under the name ", name, ", which the type here cannot hold"));
-        write(value);
+      },
+      [name, write = std::move(write)](const NamedTensors& state) {
+        write(scalar_of(name, state, at::kLong).item<std::int64_t>());
       });
 }
 
@@ -184,6 +207,7 @@ void Checkpoint::add_number(const std::string& name, std::function<double()> rea
       [read = std::move(read)] {
         return NamedTensors{{sole, at::scalar_tensor(read(), at::kDouble)}};
       },
+      [name](const NamedTensors& state) { (void)scalar_of(name, state, at::kDouble); },
       [name, write = std::move(write)](const NamedTensors& state) {
         write(scalar_of(name, state, at::kDouble).item<double>());
       });
@@ -200,8 +224,8 @@ void Checkpoint::load() {
   const StateModels models = impl_->all_models("checkpoint.load()");
   CheckpointValues values;
   for (const auto& [name, part] : impl_->parts) values.emplace(name, at::Tensor());
-  load_state_of(models, values, impl_->world, impl_->folder, "checkpoint.load()");
-  all_or_none(*impl_->world.impl().control, [&] { impl_->set_values(values); });
+  load_state_of(models, values, impl_->world, impl_->folder, "checkpoint.load()", [&] { impl_->take(values); });
+  all_or_none(*impl_->world.impl().control, [&] { impl_->set_checked(values); });
 }
 
 bool Checkpoint::exists() const { return has_state_in(impl_->folder, impl_->world); }

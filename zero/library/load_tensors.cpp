@@ -2,14 +2,14 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "comm/agreement/agreement.h"
-#include "comm/object_collectives.h"
+#include "zero/library/same_values.h"
 #include "zero/library/sharded_impl.h"
 #include "zero/library/world_impl.h"
 
@@ -19,6 +19,12 @@ namespace {
 /// Parameters under their first names, and buffers.
 struct Values {
   NamedTensors parameters, buffers;
+
+  NamedTensors all() const {
+    NamedTensors both = parameters;
+    both.insert(buffers.begin(), buffers.end());
+    return both;
+  }
 };
 
 void check_value(const std::string& name, const at::Tensor& value, const at::Tensor& wanted) {
@@ -62,27 +68,6 @@ Values sorted(const NamedTensors& tensors, const torch::nn::Module& module, cons
     if (!module.named_parameters().contains(name) && !module.named_buffers().contains(name))
       throw InputError("load(tensors): the module has no " + name);
   return values;
-}
-
-std::uint64_t checksum_of(const at::Tensor& value, std::uint64_t before) {
-  const auto* const bytes = static_cast<const std::byte*>(value.const_data_ptr());
-  const std::size_t all = std::size_t(value.nbytes()), most = all / 32 * 32;
-  const std::uint64_t sum = checksum(bytes, most);
-  before = fnv1a({reinterpret_cast<const char*>(&sum), sizeof sum}, before);
-  return all == most ? before : fnv1a({reinterpret_cast<const char*>(bytes + most), all - most}, before);
-}
-
-/// Each process writes its own part: values that differ would not be one model. Collective.
-void check_same_values(const Values& values, Communicator& ranks) {
-  std::uint64_t sum = fnv1a("");
-  for (const NamedTensors* part : {&values.parameters, &values.buffers})
-    for (const auto& [name, value] : *part) sum = checksum_of(value, fnv1a(name, sum));
-  const std::vector<std::int64_t> all = all_gather_number(ranks, std::int64_t(sum));
-  for (std::size_t rank = 1; rank < all.size(); ++rank)
-    if (all[rank] != all[0])
-      throw InputError(text("load(tensors): process ", rank,
-                            " passes other tensors than process 0: all pass the same, as for_each_parameter() leaves "
-                            "them on each, or world.broadcast()"));
 }
 
 /// The values of a frozen group: those that are given, and of the rest this rank's own part.
@@ -153,13 +138,14 @@ void ShardedModel::load(const NamedTensors& tensors, bool strict) {
   torch::nn::Module& module = *impl_->module;
   Values values;
   all_or_none(*impl_->world.impl().control, [&] {
-    if (!impl_->sharded && module.parameters().front().is_meta())
+    const auto is_meta = [](const at::Tensor& one) { return one.defined() && one.is_meta(); };
+    if (!impl_->sharded && std::ranges::any_of(module.parameters(), is_meta))
       throw InputError(
           "load(tensors): the module is on Meta and not divided yet: call model.optimizer(...) before, or load(path)");
     values = impl_->sharded ? sorted(tensors, module, impl_->sharded->units(), strict)
                             : sorted(tensors, module, ModuleUnits(module, impl_->options.units), strict);
   });
-  check_same_values(values, *impl_->world.impl().host);
+  check_same_values(values.all(), "load(tensors)", "for_each_parameter()", *impl_->world.impl().host);
   auto buffers = module.named_buffers();
   for (const auto& [name, value] : values.buffers) write_values(buffers[name], value);
   if (impl_->sharded) {

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "comm/agreement/agreement.h"
 #include "zero/checkpoint/state_shares.h"
+#include "zero/library/same_values.h"
 #include "zero/library/sharded_impl.h"
 #include "zero/library/world_impl.h"
 
@@ -117,6 +118,19 @@ void check_states(const std::string& parameter, const NamedTensors& named, const
   }
 }
 
+/// Flat and in host memory.
+NamedTensors flat(const NamedTensors& named) {
+  NamedTensors all;
+  for (const auto& [name, value] : named) all[name] = value.detach().to(at::kCPU).reshape({-1}).contiguous();
+  return all;
+}
+
+void check_same_on_all(const std::string& parameter, const NamedTensors& values, Communicator& ranks) {
+  NamedTensors named;
+  for (const auto& [name, value] : values) named[parameter + "/" + name] = value;
+  check_same_values(named, "set_states()", "optimizer.states()", ranks);
+}
+
 }  // namespace
 
 NamedTensors ShardedModel::Impl::optimizer_states(const std::string& parameter) const {
@@ -141,19 +155,21 @@ void ShardedModel::Impl::set_optimizer_states(const std::string& parameter, cons
   meet(world, Phase::load);
   Place place;
   std::vector<SavedStatistic> statistics;
+  NamedTensors values;
   all_or_none(*world.impl().control, [&] {
     if (!parameter.empty()) place = place_of(parameter, model);
     statistics = statistics_of(parameter.empty() ? "" : place.spec().name, model.states());
     check_states(parameter, named, place, statistics);
+    values = flat(named);
   });
+  check_same_on_all(parameter, values, *world.impl().host);
   for (const SavedStatistic& statistic : statistics)
-    if (const auto found = named.find(statistic.name); found != named.end())
-      statistic.values.copy_(found->second.reshape({-1}));
+    if (const auto found = values.find(statistic.name); found != values.end()) statistic.values.copy_(found->second);
   if (!place.shard) return;
   const std::vector<StateSpec>& specs = place.shard->store().states();
   for_each_part(place, StateAccess::read_write, [&](std::size_t s, std::int64_t begin, const at::Tensor& part) {
-    if (const auto found = named.find(specs[s].name); found != named.end())
-      at::Tensor(part).copy_(found->second.reshape({-1}).narrow(0, begin, part.numel()));
+    if (const auto found = values.find(specs[s].name); found != values.end())
+      at::Tensor(part).copy_(found->second.narrow(0, begin, part.numel()));
   });
 }
 

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
+#include <vector>
 
 #include "base/log.h"
 #include "comm/object_collectives.h"
@@ -53,11 +55,17 @@ void warn_of_same_draws(const torch::nn::Module& module, const World& world) {
   const std::string dropout = dropout_of(module);
   const std::vector<std::int64_t> all = all_gather_numbers(
       *world.impl().host, std::array<std::int64_t, 2>{!dropout.empty(), hash_of_generator(world.device())});
-  for (std::size_t r = 0; r < all.size(); r += 2)
-    if (all[r] == 0 || all[r + 1] != all[1]) return;
-  if (world.is_main())
-    log_warning("all processes draw the same random numbers, and so the same masks in ", dropout,
-                ": call world.manual_seed(seed) in place of torch::manual_seed(seed) before the model is built");
+  std::map<std::int64_t, std::vector<int>> alike;  // ranks by the state of their generator
+  for (int r = 0; r < world.size(); ++r) {
+    if (all[std::size_t(2 * r)] == 0) return;
+    alike[all[std::size_t(2 * r + 1)]].push_back(r);
+  }
+  const auto most = std::ranges::max_element(alike, {}, [](const auto& one) { return one.second.size(); });
+  const std::vector<int>& ranks = most->second;
+  if (ranks.size() < 2 || !world.is_main()) return;
+  log_warning(int(ranks.size()) == world.size() ? "all processes" : text("processes ", ranks[0], " and ", ranks[1]),
+              " draw the same random numbers, and so the same masks in ", dropout,
+              ": call world.manual_seed(seed) in place of torch::manual_seed(seed) before the model is built");
 }
 
 }  // namespace zero

@@ -235,8 +235,9 @@ ShardedModel& ShardedModel::operator=(ShardedModel&&) noexcept = default;
 ShardedOptimizer ShardedModel::optimizer(const OptimizerSettings& settings) {
   if (impl_->sharded)
     throw InputError(impl_->trains ? "model.optimizer(...): the model has one already"
-                                   : "model.optimizer(...) after the first forward: the parameters are divided without "
-                                     "states of an optimizer; make it before");
+                                   : "model.optimizer(...) after the first forward, or after freeze(), save() or "
+                                     "another call that divides the parameters: they are without states of an "
+                                     "optimizer; make it before");
   impl_->optimizer = optimizer_options_of(settings);
   impl_->trains = true;
   try {
@@ -343,10 +344,15 @@ void ShardedOptimizer::set_states(const std::string& parameter, const NamedTenso
   model_of(model_)->set_optimizer_states(parameter, states);
 }
 void ShardedOptimizer::set_steps_taken(std::int64_t steps) {
-  if (steps < 0) throw InputError(text("set_steps_taken(", steps, "): at least 0"));
   const auto model = model_of(model_);
   ModelStates& states = model->divided("set_steps_taken()").states();
   meet(model->world, Phase::load);
+  const std::vector<std::int64_t> all = all_gather_number(*model->world.impl().host, steps);
+  for (std::size_t rank = 1; rank < all.size(); ++rank)
+    if (all[rank] != all[0])
+      throw InputError(text("set_steps_taken(): process ", rank, " gives ", all[rank], " and process 0 gives ", all[0],
+                            ": all processes give the same"));
+  if (steps < 0) throw InputError(text("set_steps_taken(", steps, "): at least 0"));
   states.resume(steps);
 }
 

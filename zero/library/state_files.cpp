@@ -55,9 +55,11 @@ StateOwners owners_of(const StateModels& models) {
 /// What one folder holds of the models. Buffers are as they are now; random numbers of all processes go with them.
 class HeldStates {
  public:
-  HeldStates(const StateModels& models, CheckpointValues& values, const World& world)
+  HeldStates(const StateModels& models, CheckpointValues& values, const World& world,
+             const std::function<void()>& take_values = {})
       : models_(models), world_(world), held_(states_of(models)) {
     held_.values = &values;
+    held_.take_values = take_values;
     held_.kept.push_back({text("random:", world.size()), gather_random_states(world), /*required=*/false});
   }
 
@@ -124,7 +126,8 @@ void save_state_of(const StateModels& models, CheckpointValues& values, const Wo
 }
 
 std::int64_t load_state_of(const StateModels& models, CheckpointValues& values, const World& world,
-                           const std::string& folder, const std::string& call) {
+                           const std::string& folder, const std::string& call,
+                           const std::function<void()>& take_values) {
   meet(world, Phase::load);
   check_same_folder(world, folder, call);
   World::Impl& impl = world.impl();
@@ -134,7 +137,7 @@ std::int64_t load_state_of(const StateModels& models, CheckpointValues& values, 
   });
   for (const auto& [name, model] : models) model->drop_step();
   CheckpointFolders folders(*impl.files, folder);
-  const HeldStates states(models, values, world);
+  const HeldStates states(models, values, world, take_values);
   const RunPosition position =
       resume_states(states.get(), folders, *impl.files, *impl.control,
                     text("train from the beginning, or name the folder that ",

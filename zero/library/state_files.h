@@ -1,5 +1,6 @@
 #pragma once
 // The states of a program's models as a folder, for ShardedModel and Checkpoint.
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,10 +17,11 @@ using StateModels = std::map<std::string, std::shared_ptr<ShardedModel::Impl>>;
 void save_state_of(const StateModels& models, CheckpointValues& values, const World& world, const std::string& folder,
                    const std::string& call);
 
-/// Loads the newest state, and replaces the values by those that it holds. Returns the steps done, of the model that did
-/// the most. Collective.
+/// Loads the newest state, and replaces the values by those that it holds. `take_values`: called then, before a model
+/// changes; what it throws on one process all throw. Returns the steps done, of the model that did the most. Collective.
 std::int64_t load_state_of(const StateModels& models, CheckpointValues& values, const World& world,
-                           const std::string& folder, const std::string& call);
+                           const std::string& folder, const std::string& call,
+                           const std::function<void()>& take_values = {});
 
 /// Whether there is a state to load. Collective.
 bool has_state_in(const std::string& folder, const World& world);

@@ -135,18 +135,24 @@ bool DeferredTape::call(const c10::OperatorHandle& operation, torch::jit::Stack*
         throw InputError(
             operation.schema().name() +
             " on a tensor of zero::deferred(), which has no values before its model is sharded: convert and "
-            "initialise inside of zero::deferred(), and register what forward uses as parameter or buffer");
+            "initialise inside of the zero::deferred() that builds it, and register what forward uses as parameter or "
+            "buffer");
     });
   return false;
 }
 
-/// The tensor as the tape knows it, which from now on it does.
+/// The tensor as the tape knows it, which from now on it does. Throws InputError for a tensor of another tape.
 DeferredTensor DeferredTape::Impl::note(const at::Tensor& tensor, DeferredTape& tape) {
-  if (!tensor.is_meta()) return {.constant = tensor.clone()};  // as it is now
-  if (!mark_of(tensor)) {
+  if (!tensor.is_meta()) return {.constant = tensor.detach().clone()};  // as it is now
+  const Mark* mark = mark_of(tensor);
+  if (mark && mark->tape.get() != &tape)
+    throw InputError(
+        "a tensor of one zero::deferred() is used inside of another one, which its model's values do not follow from: "
+        "build and initialise a module inside of one zero::deferred()");
+  if (!mark) {
     c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
-    auto mark = std::make_unique<Mark>(Mark{tape.shared_from_this(), std::int64_t(bytes.size())});
-    storage->set_data_ptr_noswap(c10::DataPtr(nullptr, mark.release(), &free_mark, at::Device(at::kMeta)));
+    auto fresh = std::make_unique<Mark>(Mark{tape.shared_from_this(), std::int64_t(bytes.size())});
+    storage->set_data_ptr_noswap(c10::DataPtr(nullptr, fresh.release(), &free_mark, at::Device(at::kMeta)));
     bytes.push_back(std::int64_t(storage->nbytes()));
   }
   watch_parameter(tensor);

@@ -104,7 +104,8 @@ void GradientCollector::reduce_in_order() {
   }
 }
 
-// In the leaves' type: the bits are then the same at every stage.
+// In the leaves' type: the bits are then the same at every stage. Into a new tensor: autograd may have given the leaf a
+// view of another leaf's gradient, or of one that is still on its way.
 void GradientCollector::weigh(Group& group) const {
   if (weight_ == 1) return;
   for (Leaf& leaf : group.leaves) {
@@ -113,7 +114,7 @@ void GradientCollector::weigh(Group& group) const {
     if (weight_ == 0)
       gradient.reset();
     else
-      gradient.mul_(weight_);
+      gradient = gradient * weight_;
   }
 }
 

@@ -7,6 +7,8 @@
 #include <torch/nn/modules/container/sequential.h>
 
 #include <algorithm>
+#include <compare>
+#include <cstdint>
 #include <map>
 #include <set>
 
@@ -116,15 +118,26 @@ void check_tensor(const Found& found, const Found& first) {
 }
 
 /// The bytes from a tensor's first element to its last one's end, whatever its strides.
-std::pair<const char*, const char*> bytes_of(const at::Tensor& tensor) {
-  const char* begin = static_cast<const char*>(tensor.const_data_ptr());
+struct ByteRange {
+  const void* storage;  // on Meta, where bytes have places within a storage alone; else null, and places are addresses
+  std::intptr_t begin, end;
+
+  auto operator<=>(const ByteRange&) const = default;
+  bool meets(const ByteRange& o) const { return storage == o.storage && begin < o.end && o.begin < end; }
+};
+
+ByteRange bytes_of(const at::Tensor& tensor) {
+  const auto size = std::int64_t(tensor.element_size());
   std::int64_t last = 0;
   for (std::int64_t d = 0; d < tensor.dim(); ++d) last += (tensor.size(d) - 1) * tensor.stride(d);
-  return {begin, begin + (last + 1) * std::int64_t(tensor.element_size())};
+  const void* storage = tensor.is_meta() ? tensor.storage().unsafeGetStorageImpl() : nullptr;
+  const std::intptr_t begin = storage ? std::intptr_t(tensor.storage_offset() * size)
+                                      : reinterpret_cast<std::intptr_t>(tensor.const_data_ptr());
+  return {storage, begin, begin + (last + 1) * size};
 }
 
 bool has_bytes(const at::Tensor& tensor) {
-  return tensor.defined() && tensor.layout() == at::kStrided && tensor.numel() > 0 && !tensor.is_meta();
+  return tensor.defined() && tensor.layout() == at::kStrided && tensor.numel() > 0;
 }
 
 /// A buffer over a parameter's elements would keep the values from before.
@@ -136,37 +149,29 @@ void check_buffers(const torch::nn::Module& module, const std::vector<Found>& di
           "buffer " + buffer.key() +
           " is a view of a parameter of another sharded model, whose memory comes and goes: make it a copy "
           "with clone()");
-    const auto [begin, end] = bytes_of(buffer.value());
-    for (const Found& found : distinct) {
-      if (!has_bytes(found.tensor)) continue;
-      const auto [first, last] = bytes_of(found.tensor);
-      if (begin < last && first < end)
+    const ByteRange bytes = bytes_of(buffer.value());
+    for (const Found& found : distinct)
+      if (has_bytes(found.tensor) && bytes.meets(bytes_of(found.tensor)))
         throw InputError("buffer " + buffer.key() + " shares memory with parameter " + found.name +
                          ", and would not follow it: take the parameter itself where it is used, or make the buffer a "
                          "copy with clone()");
-    }
   }
 }
 
 /// Two tensors over the same elements would be trained as if each were alone.
 void check_memory(const std::vector<Found>& distinct) {
-  std::map<const char*, const Found*> by_begin;
+  struct Place {
+    ByteRange bytes;
+    const Found* found;
+  };
+  std::vector<Place> places;
   for (const Found& found : distinct)
-    if (has_bytes(found.tensor)) {
-      const auto [place, fresh] = by_begin.emplace(bytes_of(found.tensor).first, &found);
-      if (!fresh)
-        throw InputError("parameters " + place->second->name + " and " + found.name +
-                         " share memory and are two tensors: register the same tensor under both names");
-    }
-  const char* end = nullptr;
-  const Found* last = nullptr;
-  for (const auto& [begin, found] : by_begin) {
-    if (begin < end)
-      throw InputError("parameters " + last->name + " and " + found->name +
+    if (has_bytes(found.tensor)) places.push_back({bytes_of(found.tensor), &found});
+  std::ranges::stable_sort(places, {}, &Place::bytes);
+  for (std::size_t p = 1; p < places.size(); ++p)
+    if (places[p - 1].bytes.meets(places[p].bytes))
+      throw InputError("parameters " + places[p - 1].found->name + " and " + places[p].found->name +
                        " share memory and are two tensors: register the same tensor under both names");
-    end = bytes_of(found->tensor).second;
-    last = found;
-  }
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ class Uses {
                 "zero::bf16}, or leave precision out");
   }
   void tell(const std::string& operation) const {
+    const c10::impl::ExcludeDispatchKeyGuard without(watch_key);  // a tape would record what watchers do
     for (const Use& use : uses_)  // what an optimizer of LibTorch reads says more than what it writes to
       if (!use.writes) use.watcher->before_read(operation, use.groups);
     for (const Use& use : uses_)
@@ -87,7 +88,6 @@ bool gives_other_data(const c10::OperatorHandle& operation, const torch::jit::St
 }  // namespace
 
 void call_watched(const c10::OperatorHandle& operation, torch::jit::Stack* stack) {
-  if (DeferredTape::call(operation, stack)) return;
   const auto& arguments = operation.schema().arguments();
   const std::size_t first = stack->size() - arguments.size();
   Uses uses;
@@ -98,6 +98,7 @@ void call_watched(const c10::OperatorHandle& operation, torch::jit::Stack* stack
   for (std::size_t i = 0; i < arguments.size(); ++i)
     uses.add((*stack)[first + i], arguments[i].alias_info() && arguments[i].alias_info()->isWrite());
   uses.tell(operation.schema().name());
+  if (DeferredTape::call(operation, stack)) return;
   const c10::impl::ExcludeDispatchKeyGuard without(watch_key);
   try {
     operation.callBoxed(stack);

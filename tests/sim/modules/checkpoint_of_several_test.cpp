@@ -258,15 +258,20 @@ TEST(CheckpointOfSeveral, RefusesOtherNamesAndKinds) {
   };
   const auto model_of = [](const World& world) {
     auto model = std::make_unique<Sharded<Linear>>(layer(2, 2, 0), world);
-    model->optimizer(SgdOptions());
+    model->optimizer(SgdOptions{.lr = 0.1});
     return model;
   };
+  int aims = 1;
   double best = 3;
   std::string text = "no";
+  struct Picky {
+    NamedTensors state() const { return {}; }
+    void load_state(const NamedTensors&) { throw InputError("other samples"); }
+  } picky;
   with([&](Checkpoint& checkpoint, const World& world) {
     const auto a = model_of(world), b = model_of(world);
     EXPECT_THAT(message_of<InputError>([&] { checkpoint.save(); }), HasSubstr("there is no model in it"));
-    checkpoint.add("a", *a).add("b", *b).add("best", best);
+    checkpoint.add("a", *a).add("b", *b).add("best", best).add("aims", aims);
     EXPECT_THAT(message_of<InputError>([&] { checkpoint.add("best", best); }), HasSubstr("the name is taken"));
     EXPECT_THAT(message_of<InputError>([&] { checkpoint.add("x/y", best); }), HasSubstr("has no slash"));
     EXPECT_THAT(message_of<InputError>([&] { checkpoint.load(); }), HasSubstr("no checkpoint there"));
@@ -274,22 +279,36 @@ TEST(CheckpointOfSeveral, RefusesOtherNamesAndKinds) {
     EXPECT_THAT(message_of<InputError>([&] { a->save_state(folder / "states"); }), HasSubstr("would be replaced"));
     checkpoint.save();
   });
+  aims = 2;
+  // And what was to be loaded is as it was.
   const auto refusal = [&](const std::function<void(Checkpoint&, Sharded<Linear>&, Sharded<Linear>&)>& add) {
-    return message_of<InputError>([&] {
-      with([&](Checkpoint& checkpoint, const World& world) {
-        const auto a = model_of(world), b = model_of(world);
-        add(checkpoint, *a, *b);
-        checkpoint.load();
-      });
+    std::string said;
+    with([&](Checkpoint& checkpoint, const World& world) {
+      const auto a = model_of(world), b = model_of(world);
+      add(checkpoint, *a, *b);
+      a->backward((*a)->forward(torch::ones({1, 2})).sum());
+      a->optimizer().step();
+      const at::Tensor weight = (*a)->weight.detach().clone();
+      const std::string message = message_of<InputError>([&] { checkpoint.load(); });
+      EXPECT_TRUE((*a)->weight.equal(weight)) << message;
+      EXPECT_EQ(a->optimizer().steps_taken(), 1) << message;
+      EXPECT_EQ(aims, 2) << message;
+      if (world.is_main()) said = message;
     });
+    return said;
   };
   EXPECT_THAT(refusal([&](auto& checkpoint, auto& a, auto&) { checkpoint.add("a", a).add("best", best); }),
               HasSubstr("holds the states of the models a, b, and those of the models a are asked for"));
   EXPECT_THAT(refusal([&](auto& checkpoint, auto& a, auto& b) { checkpoint.add("a", a).add("b", b); }),
-              HasSubstr("holds the values best, and none are asked for"));
-  EXPECT_THAT(
-      refusal([&](auto& checkpoint, auto& a, auto& b) { checkpoint.add("a", a).add("b", b).add("best", text); }),
-      HasSubstr("the state holds Double [] under the name best, and a text is asked for"));
+              HasSubstr("holds the values aims, best, and none are asked for"));
+  EXPECT_THAT(refusal([&](auto& checkpoint, auto& a, auto& b) {
+                checkpoint.add("a", a).add("b", b).add("aims", aims).add("best", text);
+              }),
+              HasSubstr("the state holds Double [] under the name best, and a text is asked for"));
+  EXPECT_THAT(refusal([&](auto& checkpoint, auto& a, auto& b) {
+                checkpoint.add("a", a).add("b", b).add("aims", aims).add("best", picky);
+              }),
+              HasSubstr("other samples"));
   EXPECT_THAT(message_of<InputError>([&] {
                 with([&](Checkpoint&, const World& world) { model_of(world)->load_state(folder / "states"); });
               }),

@@ -57,6 +57,26 @@ void expect_near(const Gradients& found, const torch::nn::Module& alone, const c
         << what << ' ' << parameter.key();
 }
 
+/// Autograd gives its parameters gradients that are views of one memory.
+struct PlacesImpl : torch::nn::Module {
+  explicit PlacesImpl(bool two) : layer(4, 4) {
+    register_module("layer", layer);
+    place = register_parameter("place", torch::empty({5, 4}));
+    if (two) kind = register_parameter("kind", torch::empty({5, 4}));
+    to(torch::kDouble);
+    const torch::NoGradGuard no_grad;
+    for (at::Tensor& parameter : parameters())
+      parameter.copy_(torch::arange(parameter.numel()).cos().view(parameter.sizes()));
+  }
+  /// x and the result: [rows, 5, 4]
+  at::Tensor forward(const at::Tensor& x) {
+    return layer(x) + (kind.defined() ? place.unsqueeze(0) + kind.unsqueeze(0) : place.unsqueeze(0));
+  }
+  torch::nn::Linear layer;
+  at::Tensor place, kind;
+};
+TORCH_MODULE(Places);
+
 class ModuleBackward : public ::testing::TestWithParam<std::tuple<int, int>> {
  protected:
   static int stage() { return std::get<0>(GetParam()); }
@@ -104,6 +124,24 @@ at::Tensor penalized(LinesImpl& net, const at::Tensor& given) {
   const at::Tensor for_input = torch::autograd::grad({y.sum()}, {x}, {}, {}, /*create_graph=*/true)[0];
   const at::Tensor for_weight = torch::autograd::grad({y.pow(2).sum()}, {net.first->weight}, {}, {}, true)[0];
   return loss_of(y) + (for_input.norm(2, 1) - 1).pow(2).mean() + 1e-3 * for_weight.pow(2).sum();
+}
+
+// The gradient of one place shares memory with that of the layer, which is still on its way; the second step takes the
+// place first. Those of two places share memory with each other.
+TEST_P(ModuleBackward, AWeightScalesGradientsThatShareMemoryOnce) {
+  for (const bool two : {false, true})
+    on_ranks(ranks(), [&](const World& world) {
+      const at::Tensor all = torch::arange(20 * world.size(), torch::kDouble).sin().view({world.size(), 5, 4});
+      Places alone(two);
+      alone->forward(all).pow(2).mean().backward();
+      Sharded<Places> model(Places(two), world, {.stage = stage()});
+      ShardedOptimizer optimizer = model.optimizer(SgdOptions{.lr = 0});
+      for (int step = 0; step < 2; ++step) {
+        model.backward(model->forward(all.narrow(0, world.rank(), 1)).pow(2).mean(), 5);
+        expect_near(gradients_of(model), *alone, two ? "two places" : step ? "one place again" : "one place");
+        optimizer.step();
+      }
+    });
 }
 
 TEST_P(ModuleBackward, GradientsOfGradientsAreThoseOfLibTorch) {

@@ -205,7 +205,7 @@ TEST(ModuleDeferred, RefusesWhatNeedsValues) {
               }),
               ::testing::AllOf(HasSubstr("inside of zero::deferred()"), HasSubstr("Tensors have no values there")));
   torch::nn::Linear late = deferred([] { return torch::nn::Linear(2, 2); });
-  const auto refusal = HasSubstr("convert and initialise inside of zero::deferred()");
+  const auto refusal = HasSubstr("convert and initialise inside of the zero::deferred() that builds it");
   EXPECT_THAT(message_of<InputError>([&] { late->to(torch::kDouble); }), refusal);
   EXPECT_THAT(message_of<InputError>([&] { torch::nn::init::zeros_(late->weight); }), refusal);
   EXPECT_THAT(message_of<InputError>([&] { late->forward(torch::ones({1, 2})); }), refusal);
@@ -215,6 +215,38 @@ TEST(ModuleDeferred, RefusesWhatNeedsValues) {
         on_ranks(2, [&](const World& world) { Sharded<torch::nn::Sequential>(partly, world).optimizer(SgdOptions()); });
       }),
       HasSubstr("build the whole module inside of zero::deferred()"));
+}
+
+// A second one has a tape of its own, which the module's values do not follow from.
+TEST(ModuleDeferred, IsBuiltAndInitialisedInOne) {
+  const torch::nn::Linear net = deferred([] { return torch::nn::Linear(2, 2); });
+  const auto refusal = HasSubstr("build and initialise a module inside of one zero::deferred()");
+  EXPECT_THAT(message_of<InputError>([&] { deferred([&] { torch::nn::init::zeros_(net->weight); }); }), refusal);
+  EXPECT_THAT(message_of<InputError>([&] {
+                (void)deferred([&] {
+                  torch::nn::Linear copy(2, 2);
+                  const torch::NoGradGuard no_grad;
+                  copy->weight.copy_(net->weight);
+                  return copy;
+                });
+              }),
+              refusal);
+}
+
+TEST(ModuleDeferred, IsInitialisedByParametersOfAShardedModel) {
+  on_ranks(2, [](const World& world) {
+    Sharded<torch::nn::Linear> teacher(torch::nn::Linear(4, 4), world, {.stage = 3});
+    teacher.optimizer(SgdOptions());
+    const torch::nn::Linear net = deferred([&] {
+      torch::nn::Linear student(4, 4);
+      const torch::NoGradGuard no_grad;
+      student->weight.copy_(teacher->weight);
+      return student;
+    });
+    Sharded<torch::nn::Linear> model(net, world, {.stage = 3});
+    model.optimizer(SgdOptions());
+    EXPECT_TRUE(at::equal(values_of(model).at("weight"), values_of(teacher).at("weight")));
+  });
 }
 
 // Outside nothing changes.

@@ -114,6 +114,11 @@ TEST_P(Misuse, OptimizerTwiceOrTooLate) {
         });
       },
       ::testing::ThrowsMessage<InputError>(::testing::HasSubstr("make it before")));
+  on_ranks(2, [](const World& world) {
+    Model model(TwoLayers(), world, {.stage = GetParam()});
+    const Frozen frozen = model.freeze();
+    EXPECT_THAT(message_of<InputError>([&] { model.optimizer(SgdOptions()); }), ::testing::HasSubstr("freeze()"));
+  });
 }
 
 TEST_P(Misuse, StateInTheMiddleOfAStep) {

@@ -152,6 +152,33 @@ TEST(ModuleUnits, ABufferOverAParametersMemoryIsRefused) {
   EXPECT_EQ(refusal(*other), "nothing was thrown");
 }
 
+// There is no memory yet, and which storage is whose is known.
+TEST(ModuleUnits, MemoryThatADeferredModuleWouldShareIsRefused) {
+  const auto first_weight = [](Stack& net) {
+    return net->layers[0]->as<Pair>()->inner[0]->as<torch::nn::Linear>()->weight;
+  };
+  using Share = std::function<void(Stack&)>;
+  const std::vector<std::pair<Share, std::string>> shares{
+      {[&](Stack& net) {
+         net->layers[1]->as<Pair>()->inner[1]->as<torch::nn::Linear>()->weight.set_data(first_weight(net).detach());
+       },
+       "parameters layers.0.inner.0.weight and layers.1.inner.1.weight share memory"},
+      {[&](Stack& net) { net->head->weight.set_data(first_weight(net).detach().narrow(0, 1, 2)); },
+       "parameters layers.0.inner.0.weight and head.weight share memory"},
+      {[&](Stack& net) { net->register_buffer("part", net->head->weight.detach().select(0, 1)); },
+       "buffer part shares memory with parameter head.weight"}};
+  for (const auto& [share, message] : shares) {
+    const auto build = [&] {
+      Stack net;
+      share(net);
+      return net;
+    };
+    EXPECT_THAT(refusal(*build()), ::testing::HasSubstr(message));
+    EXPECT_THAT(refusal(*deferred(build)), ::testing::HasSubstr(message));
+  }
+  EXPECT_EQ(refusal(*deferred([] { return Stack(); })), "nothing was thrown");
+}
+
 TEST(ModuleUnits, ABufferOverAParameterOfAnotherModelIsRefused) {
   on_ranks(2, [](const World& world) {
     Sharded<Stack> teacher(Stack(), world, {.stage = 3});

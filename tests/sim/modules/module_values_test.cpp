@@ -139,6 +139,13 @@ TEST(LoadTensors, RefusesWhatIsNotTheModels) {
     });
 }
 
+TEST(LoadTensors, OfAModuleWithoutParametersIsRefused) {
+  on_ranks(2, [](const World& world) {
+    Sharded<torch::nn::Sequential> model(torch::nn::Sequential(torch::nn::ReLU()), world);
+    EXPECT_THAT(message_of<InputError>([&] { model.load(NamedTensors()); }), HasSubstr("has no parameters to shard"));
+  });
+}
+
 TEST(Freeze, LetsAnotherModelsGradientsPass) {
   const at::Tensor x = torch::linspace(-1, 1, 8).view({4, 2});
   for (const int stage : {0, 3})
@@ -276,6 +283,28 @@ TEST(OptimizerStates, OfSharedAndFrozenParametersAndOfAllTogether) {
     EXPECT_THAT(refusal("head.bias", {{"master", torch::ones({3})}}), HasSubstr("keeps no master of head.bias"));
     EXPECT_THAT(refusal("head.bias", {{"exp_avg", torch::ones({2})}}), HasSubstr("has 2 elements, and 3"));
     EXPECT_THAT(refusal("", {{"exp_avg", torch::ones({2})}}), HasSubstr("keeps no exp_avg"));
+  });
+}
+
+// Each process writes its own part.
+TEST(OptimizerStates, ThatDifferBetweenProcessesAreRefused) {
+  on_ranks(2, [](const World& world) {
+    Sharded<torch::nn::Linear> model(filled(torch::nn::Linear(5, 3)), world);
+    auto optimizer = model.optimizer(AdamWOptions());
+    const auto refusal = [&](const std::string& parameter, const NamedTensors& states) {
+      return message_of<InputError>([&] { optimizer.set_states(parameter, states); });
+    };
+    const auto others = HasSubstr("set_states(): process 1 passes other tensors than process 0");
+    const bool main = world.is_main();
+    EXPECT_THAT(refusal("weight", {{"exp_avg", torch::full({3, 5}, main ? 1.0 : 2.0)}}), others);
+    EXPECT_THAT(refusal("weight", {{main ? "exp_avg" : "exp_avg_sq", torch::ones({3, 5})}}), others);
+    EXPECT_EQ(optimizer.states("weight").at("exp_avg").abs().sum().item<float>(), 0);
+    EXPECT_THAT(message_of<InputError>([&] { optimizer.set_steps_taken(main ? 2 : 3); }),
+                HasSubstr("set_steps_taken(): process 1 gives 3 and process 0 gives 2"));
+    EXPECT_THAT(message_of<InputError>([&] { optimizer.set_steps_taken(main ? 2 : -1); }),
+                HasSubstr("process 1 gives -1"));
+    EXPECT_THAT(message_of<InputError>([&] { optimizer.set_steps_taken(-1); }), HasSubstr("set_steps_taken(-1)"));
+    EXPECT_EQ(optimizer.steps_taken(), 0);
   });
 }
 

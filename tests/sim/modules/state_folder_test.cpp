@@ -12,7 +12,10 @@
 #include "tests/sim/modules/library_world.h"
 #include "tests/unit/message_of.h"
 #include "tests/unit/temporary_folder.h"
+#include "zero/checkpoint/save_checkpoint.h"
 #include "zero/library/include/zero/checkpoint.h"
+#include "zero/library/optimizer_options_of.h"
+#include "zero/library/sharded_impl.h"
 
 namespace zero::testing {
 namespace state_folder_test {
@@ -114,6 +117,42 @@ TEST(StateFolder, KnowsTheTypeOfItsModel) {
     renamed.optimizer(SgdOptions());
     EXPECT_EQ(renamed.load_state(folder.path()), 0);
   });
+}
+
+/// Writes a state whose processes' random numbers have so many bytes each.
+void write_state(const World& world, const std::string& folder, std::int64_t bytes) {
+  ShardedModel::Impl model(layer(1).ptr(), world, {});
+  model.optimizer = optimizer_options_of(AdamWOptions());
+  model.trains = true;
+  model.divide();
+  model.keep_buffers();
+  CheckpointModels held(std::vector<CheckpointModel>{{model.sharded->states(), "", model.module->name()}});
+  held.kept.push_back(
+      {text("random:", world.size()), at::zeros({world.size() * bytes}, at::kByte), /*required=*/false});
+  FileCalls& files = *world.impl().files;
+  CheckpointFolders folders(files, folder);
+  world.on_main([&] { folders.make_root(); });
+  RunDescription run;
+  run.ranks = world.size();
+  save_checkpoint(held, run, RunPosition(), folders, files, *world.impl().control);
+}
+
+// Those of a GPU's process are longer than those of a CPU's.
+TEST(StateFolder, LeavesRandomNumbersOfAnotherDeviceAlone) {
+  const auto random_state = [] { return at::detail::getDefaultCPUGenerator().get_state(); };
+  for (const std::int64_t bytes : {100, 6000}) {
+    const TemporaryFolder folder;
+    on_ranks(2, [&](const World& world) { write_state(world, folder.path(), bytes); });
+    for (const int ranks : {1, 2})
+      on_ranks(ranks, [&](const World& world) {
+        Model model(layer(2), world);
+        model.optimizer(AdamWOptions());
+        const at::Tensor before = random_state();
+        EXPECT_EQ(model.load_state(folder.path()), 0);
+        EXPECT_EQ(sum_of(model), 6);
+        EXPECT_TRUE(random_state().equal(before)) << bytes << " bytes, " << ranks << " ranks";
+      });
+  }
 }
 
 // A job that was started twice.

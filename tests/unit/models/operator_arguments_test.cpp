@@ -194,13 +194,22 @@ TEST(OperatorArguments, MayBeLeftOut) {
                                                                                        {"zero::matrix_product", 3},
                                                                                        {"zero::table_rows", 1},
                                                                                        {"zero::attention", 3},
-                                                                                       {"zero::attention", 4},
                                                                                        {"zero::attention", 5},
                                                                                        {"zero::attention", 7}}) {
     Stack stack = valid(name, at::kFloat);
     stack[argument] = c10::IValue();
     EXPECT_EQ(refusal(name, stack), "") << name << " " << argument;
   }
+}
+
+// A GPU's bias follows from the documents, and a CPU looks at those alone.
+TEST(OperatorArguments, DocumentsMayBeLeftOutWhereThereIsNoBias) {
+  Stack stack = valid("zero::attention", at::kFloat);
+  stack[4] = c10::IValue();
+  EXPECT_EQ(refusal("zero::attention", stack),
+            "zero::attention: documents are missing, and must be given with a bias, which follows from them");
+  stack[7] = c10::IValue();
+  EXPECT_EQ(refusal("zero::attention", stack), "");
 }
 
 // The operator, the argument, what it is, and what it must be.

@@ -59,7 +59,9 @@ class Checkpoint {
   /// program works in it. Collective.
   void save();
   /// Loads the newest state, into any number of processes and any stage. InputError where there is none, or it holds other
-  /// names, models of other types or shapes, or values of other kinds. Collective.
+  /// names, models of other types or shapes, or values of other kinds; what a load_state() of yours throws. Models and
+  /// values are then as they were. Loaders and classes of yours may have the loaded state, and a step under way is given
+  /// up. Collective.
   void load();
   /// Whether there is a state to load. Collective.
   bool exists() const;
@@ -67,7 +69,8 @@ class Checkpoint {
  private:
   using Read = std::function<NamedTensors()>;
   using Write = std::function<void(const NamedTensors& state)>;
-  void add_part(const std::string& name, Read read, Write write);
+  /// `check`: throws InputError where write() cannot take the state, which then throws nothing. Empty: write() itself may.
+  void add_part(const std::string& name, Read read, Write check, Write write);
   /// One number, as int64 or fp64; throws InputError where the state is none of its kind, or out of these bounds.
   void add_integer(const std::string& name, std::function<std::int64_t()> read, std::function<void(std::int64_t)> write,
                    std::int64_t least, std::int64_t most);
@@ -95,7 +98,7 @@ requires std::is_arithmetic_v<T> Checkpoint& Checkpoint::add(const std::string& 
 template <HasState T>
 Checkpoint& Checkpoint::add(const std::string& name, T& thing) {
   add_part(
-      name, [&thing] { return NamedTensors(std::as_const(thing).state()); },
+      name, [&thing] { return NamedTensors(std::as_const(thing).state()); }, {},
       [&thing](const NamedTensors& state) { thing.load_state(state); });
   return *this;
 }

@@ -30,9 +30,10 @@ class DeferredBuild {
 
 /// What build() returns, a module: its tensors have no memory. Inside, modules are built, converted (to(type)) and
 /// initialised as ever; tensors that name a device are made there, with values. Outside, an operation on the module before it
-/// is sharded throws InputError, and so does build() for what reads values (item()). Random numbers follow from the main
-/// process's generator when the model is sharded, and are the same for any number of processes and any stage; they are
-/// others than those of the same module built whole.
+/// is sharded throws InputError. So does build() for what reads values (item()), and for what uses the tensors of another
+/// zero::deferred(): one builds a module and initialises it. Random numbers follow from the main process's generator when
+/// the model is sharded, and are the same for any number of processes and any stage; they are others than those of the
+/// same module built whole.
 template <typename Build>
 auto deferred(Build&& build) {
   const detail::DeferredBuild on_meta;

@@ -165,8 +165,9 @@ class ShardedLoader {
                 std::vector<std::function<void(std::int64_t)>> epochs)
       : loader_(std::forward<Loader>(loader)), world_(world), options_(options), epochs_(std::move(epochs)) {}
 
-  /// Begins the epoch that set_epoch() named, or the next one; goes on with one that was loaded, whose first batches are
-  /// read and left out. What a sampler draws from torch's generator is drawn as on the main process.
+  /// Begins the epoch that set_epoch() named, or else the next one; one that was left early begins again. Goes on with one
+  /// that was loaded, whose first batches are read and left out. What a sampler draws from torch's generator is drawn as
+  /// on the main process.
   Iterator begin() {
     const std::int64_t done = begin_epoch();
     const auto start = [&] {
@@ -346,7 +347,8 @@ class RowLoader {
     detail::agree_on_loader(world_, "as its drop_last", options_.drop_last);
   }
 
-  /// Begins the epoch that set_epoch() named, or the next one; goes on with one that was loaded.
+  /// Begins the epoch that set_epoch() named, or else the next one; one that was left early begins again. Goes on with one
+  /// that was loaded.
   Iterator begin() {
     position_.begin();
     const std::int64_t epoch = position_.epoch();

@@ -119,10 +119,10 @@ class ShardedOptimizer {
   /// parameter "": numbers of all parameters together (Prodigy's "d"). InputError where the optimizer has no such
   /// parameter. Collective.
   NamedTensors states(const std::string& parameter) const;
-  /// Replaces the states that are named; the others stay. All processes pass the same. InputError where a name or a number
-  /// of elements is another than states() has. Collective.
+  /// Replaces the states that are named; the others stay. InputError where a name or a number of elements is another than
+  /// states() has, or a process passes other values; then nothing has changed. Collective.
   void set_states(const std::string& parameter, const NamedTensors& states);
-  /// Bias corrections follow from it. Collective.
+  /// Bias corrections follow from it. InputError where a process gives another number. Collective.
   void set_steps_taken(std::int64_t steps);
 
  private:
@@ -140,8 +140,8 @@ class ShardedModel {
   ShardedModel(ShardedModel&&) noexcept;
   ShardedModel& operator=(ShardedModel&&) noexcept;
 
-  /// Divides the states, with those of this optimizer. Once, before the first forward; without it the first forward
-  /// divides the parameters alone, for inference. Collective.
+  /// Divides the states, with those of this optimizer. Once, before the first forward and freeze(); without it these
+  /// divide the parameters alone, for inference. Collective.
   ShardedOptimizer optimizer(const OptimizerSettings& settings);
   ShardedOptimizer optimizer() const;
 

@@ -23,11 +23,11 @@ namespace fs = std::filesystem;
 
 // The directory itself is locked: no file is left behind, and the lock ends with the process.
 RunLock::RunLock(const std::string& directory, FileCalls& calls) : calls_(calls) {
-  do {
-    make(directory);
-    file_ = lock_folder(directory, calls_);
-  } while (file_ < 0 && errno == ENOENT);  // a run that ended in between has removed it
   try {
+    do {
+      make(directory);
+      file_ = lock_folder(directory, calls_);
+    } while (file_ < 0 && errno == ENOENT);  // a run that ended in between has removed it
     if (file_ < 0 && errno == EWOULDBLOCK)
       refuse(directory, "is in use by a run that goes on: wait for its end, or name another directory");
     if (file_ < 0)
@@ -37,12 +37,14 @@ RunLock::RunLock(const std::string& directory, FileCalls& calls) : calls_(calls)
       refuse(directory,
              text("cannot be written to: ", std::strerror(errno), ": name a directory that you may write to"));
   } catch (...) {
-    if (file_ >= 0) calls_.close(file_);
+    release();
     throw;
   }
 }
 
-RunLock::~RunLock() {
+RunLock::~RunLock() { release(); }
+
+void RunLock::release() {
   for (auto directory = made_.rbegin(); directory != made_.rend(); ++directory) ::rmdir(directory->c_str());
   if (file_ >= 0) calls_.close(file_);
 }

@@ -21,6 +21,7 @@ class RunLock {
 
  private:
   void make(const std::string& directory);
+  void release();  // a folder that was made and is still empty goes too
 
   FileCalls& calls_;
   int file_ = -1;

@@ -366,35 +366,37 @@ int train_run(Job& job, const TrainArguments& arguments) {
   check_sharing(job, plan.config.checkpoint, output, *calls);
   // What a former run left goes now and not before: all that can keep this one from its first step has been tried.
   Records records = open_records(job, plan, arguments, description.id, position, steps, calls);
-  check_owed_validation(position, records.metrics.get(), communicator);
-  if (done && job.rank() == 0) tell_what_is_left(position, steps, data.validation != nullptr);
+  return past_refusal([&] {
+    check_owed_validation(position, records.metrics.get(), communicator);
+    if (done && job.rank() == 0) tell_what_is_left(position, steps, data.validation != nullptr);
 
-  Checkpoints checkpoints(plan.config.checkpoint,
-                          {engine, std::move(description), folders.root(), *calls, job.control(),
-                           spare_places(plan.config), estimate.copies_checkpoints});
-  if (!done && arguments.checkpoint_first && plan.config.checkpoint.is_regular()) checkpoints.save(position);
-  RunClock clock(clock_options_of(plan.config, checkpoint_bytes(engine)), start);
-  const auto restore = [&] {
-    return resume_states(engine, folders, *calls, job.control(), "there is nothing to go back to");
-  };
-  std::unique_ptr<StepRecorder> recorder;
-  if (!arguments.record.path.empty())
-    all_or_none(job.control(), [&] { recorder = std::make_unique<StepRecorder>(arguments.record, engine); });
-  Trainer trainer(plan.config, steps, engine,
-                  {data, records, tracker, &checkpoints, &stop, &clock, restore, recorder.get()});
-  if (done) {
-    trainer.resume(position);
-    if (arguments.accepted_changes.empty()) checkpoints.resumed(position.steps);  // else its settings are others
-  }
-  if (past_refusal([&] { return trainer.run(); }) == RunEnd::stopped) return static_cast<int>(ExitCode::stopped);
-  stop.training_is_over();
-  const std::string saved = save_result(engine, run, plan.config, checkpoints, trainer.position());
-  if (records.progress) records.progress->close(peak_resident_bytes());
-  if (job.rank() == 0) log_info("the ", run.lora ? "adapter" : "model", " is in ", saved);
-  if (records.metrics) tell_of_losses(plan, records.metrics->waiting());
-  if (checkpoints.failed() && job.rank() == 0)
-    log_warning("the run is finished, but its last checkpoint could not be written");
-  return 0;
+    Checkpoints checkpoints(plan.config.checkpoint,
+                            {engine, std::move(description), folders.root(), *calls, job.control(),
+                             spare_places(plan.config), estimate.copies_checkpoints});
+    if (!done && arguments.checkpoint_first && plan.config.checkpoint.is_regular()) checkpoints.save(position);
+    RunClock clock(clock_options_of(plan.config, checkpoint_bytes(engine)), start);
+    const auto restore = [&] {
+      return resume_states(engine, folders, *calls, job.control(), "there is nothing to go back to");
+    };
+    std::unique_ptr<StepRecorder> recorder;
+    if (!arguments.record.path.empty())
+      all_or_none(job.control(), [&] { recorder = std::make_unique<StepRecorder>(arguments.record, engine); });
+    Trainer trainer(plan.config, steps, engine,
+                    {data, records, tracker, &checkpoints, &stop, &clock, restore, recorder.get()});
+    if (done) {
+      trainer.resume(position);
+      if (arguments.accepted_changes.empty()) checkpoints.resumed(position.steps);  // else its settings are others
+    }
+    if (trainer.run() == RunEnd::stopped) return static_cast<int>(ExitCode::stopped);
+    stop.training_is_over();
+    const std::string saved = save_result(engine, run, plan.config, checkpoints, trainer.position());
+    if (records.progress) records.progress->close(peak_resident_bytes());
+    if (job.rank() == 0) log_info("the ", run.lora ? "adapter" : "model", " is in ", saved);
+    if (records.metrics) tell_of_losses(plan, records.metrics->waiting());
+    if (checkpoints.failed() && job.rank() == 0)
+      log_warning("the run is finished, but its last checkpoint could not be written");
+    return 0;
+  });
 }
 
 }  // namespace zero

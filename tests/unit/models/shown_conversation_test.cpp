@@ -99,12 +99,12 @@ TEST_F(ShownConversation, TakesWhatIsWrittenOrEmpty) {
 TEST_F(ShownConversation, ArgumentsAreShownAsTheTemplateTakesThem) {
   const auto made = [&](const std::string& written, const char* call) {
     const std::string message = R"({"role": "assistant", "tool_calls": [)" + std::string(call) + "]}";
-    return text(
-               "{% for m in messages %}{{ m.content if m.role == 'user' }}{% for call in m.tool_calls or [] %}"
-               "{% set f = call.function or call %}" +
-                   written + "{% endfor %}{% endfor %}",
-               {{"user", "a"}, whole(message.c_str())})
-        .substr(1);
+    const std::string all = text(
+        "{% for m in messages %}{{ m.content if m.role == 'user' }}{% for call in m.tool_calls or [] %}"
+        "{% set f = call.function or call %}{{ f.name }}:" +
+            written + "{% endfor %}{% endfor %}",
+        {{"user", "a"}, whole(message.c_str())});
+    return all.substr(all.find(':') + 1);
   };
   const char* call = R"({"function": {"name": "f", "arguments": "{\"b\":  1, \"a\": \"é\"}"}})";
   EXPECT_EQ(made("{{ f.arguments }}", call), R"({"b":  1, "a": "é"})");
@@ -166,7 +166,7 @@ TEST_F(ShownConversation, ToolsHaveATemplateOfTheirOwnWhereTheFolderHasOne) {
 
 TEST_F(ShownConversation, AnswersAreThoseOfThePrefixesWithToolsAndThoughts) {
   const std::string jinja =
-      "{% if tools %}{{ tools | length }}{% endif %}{% for m in messages %}<{{ m.role }}>{{ m.reasoning_content }}{{ m.content }}{{ m.tool_calls }}<end>\n{% endfor %}"
+      "{% for tool in tools or [] %}{{ (tool.function or tool).name }};{% endfor %}{% for m in messages %}<{{ m.role }}>{{ m.reasoning_content }}{{ m.content }}{{ m.tool_calls }}<end>\n{% endfor %}"
       "{% if add_generation_prompt %}<assistant>{% endif %}";
   const RenderedChat made =
       of(jinja).render({{"user", "a"},
@@ -174,7 +174,7 @@ TEST_F(ShownConversation, AnswersAreThoseOfThePrefixesWithToolsAndThoughts) {
                         {"tool", "r"},
                         {"assistant", "b"}},
                        tools);
-  EXPECT_EQ(made.text, "1<user>a<end>\n<assistant>hm[1]<end>\n<tool>r<end>\n<assistant>b<end>\n");
+  EXPECT_EQ(made.text, "z;<user>a<end>\n<assistant>hm[1]<end>\n<tool>r<end>\n<assistant>b<end>\n");
   EXPECT_THAT(trained_texts(made), ElementsAre("hm[1]<end>", "b<end>"));
 }
 

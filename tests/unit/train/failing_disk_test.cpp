@@ -121,7 +121,8 @@ class FailingDisk : public ::testing::Test {
     ++cases_;
     const std::int64_t saved = std::max(newest_on(kept), found.saved_steps), newest = newest_on(disk);
     EXPECT_GE(newest, saved) << found.error;
-    EXPECT_TRUE(is_refusal_in_order(found, former, disk));
+    EXPECT_TRUE(is_refusal_in_order(found, former, disk))
+        << "code " << int(found.code) << ", steps saved " << found.saved_steps << ": " << found.error;
     expect_records(disk, kept, newest);
     for (const std::string& file : disk.files()) EXPECT_THAT(file, Not(HasSubstr(".damaged")));
     if (failure.error == EIO && failure.fails == Fails::once) expect_to_go_on(run, disk);
@@ -134,7 +135,7 @@ class FailingDisk : public ::testing::Test {
     EXPECT_THAT(found.error, HasSubstr("/disk/run"));
     if (found.code != ExitCode::bad_input) return true;
     EXPECT_EQ(contents_of(former), contents_of(disk)) << found.error;
-    return found.saved_steps < 0;
+    return found.saved_steps <= newest_on(former);
   }
 
   /// Every step up to the newest checkpoint has its line, in the file or in the checkpoint, which --resume writes.

@@ -211,9 +211,11 @@ BenchResult train(const BenchRun& run, MemoryDisk& disk) {
       if (rank == 0) result.saved_steps = checkpoints.saved_steps();
     };
     try {
-      past_refusal([&] { return trainer.run(); });
-      note();
-      if (run.has_folder) end_in_folder(config, calls, communicator);
+      past_refusal([&] {
+        trainer.run();
+        note();
+        if (run.has_folder) end_in_folder(config, calls, communicator);
+      });
       const auto weights = weights_of(self.engine);
       if (rank == 0) result.weights = weights;
     } catch (const Error&) {

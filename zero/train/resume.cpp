@@ -78,13 +78,19 @@ std::optional<std::int64_t> check_resume(const ResumeRequest& request, Checkpoin
 
 std::unique_ptr<MetricsWriter> open_metrics(const RunFolder& folder, const RunPosition& position,
                                             const std::shared_ptr<FileCalls>& calls) {
-  prepare_output_dir(folder.path, folder.former, folder.reads, folder.configuration, folder.id, *calls);
+  const bool resumed = folder.former == FormerRun::resumed;
+  const auto prepare = [&] {
+    prepare_output_dir(folder.path, folder.former, folder.reads, folder.configuration, folder.id, *calls);
+  };
+  if (resumed)
+    past_refusal(prepare);  // whoever read the states has removed unfinished checkpoints
+  else
+    prepare();
   const std::string path = folder.path + "/metrics.jsonl";
   return past_refusal([&] {
     return std::make_unique<MetricsWriter>(
-        folder.former == FormerRun::resumed
-            ? MetricsWriter::resume(path, position.steps, position.unwritten_records, calls)
-            : MetricsWriter(path, calls));
+        resumed ? MetricsWriter::resume(path, position.steps, position.unwritten_records, calls)
+                : MetricsWriter(path, calls));
   });
 }
 

@@ -41,7 +41,11 @@ std::string save_result(Engine& engine, const RunModel& run, const Config& confi
     throw Error(text("the ", what, " could not be written: ", *failure, ". ",
                      checkpoints.remedy(checkpoints.save_anywhere(position))));
   }
-  if (result) attempt([&] { result->finish(); });
+  if (result)
+    attempt([&] {
+      result->mark();  // which may have failed before the files were written
+      result->finish();
+    });
   return folder;
 }
 

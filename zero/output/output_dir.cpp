@@ -25,10 +25,11 @@ FileFacts::Kind kind_of(const std::string& path, const char* trace, FileCalls& c
   return facts_of(place(path, trace), calls, Links::kept).kind;
 }
 
-// An empty folder is as good as none: a run that found no room for its result leaves one.
+// An empty folder counts as none: a run that found no room for its result leaves one, with the beginning of a file where
+// its disk let nothing be removed.
 bool holds(const std::string& path, const char* trace, FileCalls& calls) {
   const FileFacts::Kind kind = kind_of(path, trace, calls);
-  if (kind == FileFacts::Kind::directory) return !names_in(place(path, trace), calls).empty();
+  if (kind == FileFacts::Kind::directory) return !is_empty_but_for_unpublished(place(path, trace), calls);
   return kind != FileFacts::Kind::absent;
 }
 
@@ -92,7 +93,8 @@ void begin_run(const std::string& path, FormerRun former, const std::string& res
                FileCalls& calls) {
   mark_folder(path, Mark::run, calls);
   for (const std::string& folder : {path, place(path, "token_cache"), place(path, "model"), place(path, "adapter")})
-    if (folder == path || folder.ends_with("token_cache") || is_marked(folder, Mark::result, calls))
+    if (folder == path || folder.ends_with("token_cache") || is_marked(folder, Mark::result, calls) ||
+        is_empty_but_for_unpublished(folder, calls))
       clear_unpublished(folder, calls);
   if (former == FormerRun::overwritten) clear(path, calls);
   if (former != FormerRun::resumed) mark_run(path, id, calls);  // before config.toml, which says that there is a run

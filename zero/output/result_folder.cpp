@@ -11,7 +11,7 @@ ResultFolder::ResultFolder(std::string path, std::shared_ptr<FileCalls> calls)
     : path_(std::move(path)), calls_(std::move(calls)) {
   const FileFacts::Kind kind = facts_of(path_, *calls_).kind;
   existed_ = kind != FileFacts::Kind::absent;
-  was_empty_ = !existed_ || (kind == FileFacts::Kind::directory && names_in(path_, *calls_).empty());
+  was_empty_ = !existed_ || (kind == FileFacts::Kind::directory && is_empty_but_for_unpublished(path_, *calls_));
   if (is_marked(path_, Mark::result, *calls_)) former_ = files();
 }
 

@@ -140,6 +140,10 @@ void clear_checkpoints(const std::string& folder, FileCalls& calls) {
   remove_empty(folder, calls);
 }
 
+bool is_empty_but_for_unpublished(const std::string& folder, FileCalls& calls) {
+  return entries_of(folder, std::not_fn(is_unpublished), calls).empty();
+}
+
 void clear_unpublished(const std::string& folder, FileCalls& calls) {
   for (const std::string& path : entries_of(folder, is_unpublished, calls)) remove_file(path, calls);
 }

@@ -43,7 +43,9 @@ void clear_result_folder(const std::string& folder, FileCalls& calls);
 /// in it loses its name (CheckpointFolders::remove).
 void clear_checkpoints(const std::string& folder, FileCalls& calls);
 
-/// Removes what processes that were killed left of files that they had not finished.
+/// Whether a folder holds nothing but files that a process had not finished when it ended.
+bool is_empty_but_for_unpublished(const std::string& folder, FileCalls& calls);
+/// Removes such files.
 void clear_unpublished(const std::string& folder, FileCalls& calls);
 
 /// Removes a file where it is there. Error when it cannot be removed.

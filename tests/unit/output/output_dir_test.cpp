@@ -128,6 +128,17 @@ TEST_F(OutputDir, EmptyFoldersAreNoResult) {
   EXPECT_FALSE(holds_result(path("out"), calls));
 }
 
+TEST_F(OutputDir, TheBeginningOfAMarkIsNoResult) {
+  run();
+  fs::create_directory(path("out/model"));
+  write("out/model/.zero_result.tmp-0123456789abcdef");  // a disk that failed for good kept it
+  for (const FormerRun former : {FormerRun::resumed, FormerRun::overwritten}) EXPECT_EQ(refusal(former), "accepted");
+  prepare_output_dir(path("out"), FormerRun::overwritten, {}, "new", "2", calls);
+  EXPECT_FALSE(fs::exists(path("out/model/.zero_result.tmp-0123456789abcdef")));
+  write("out/model/mine.txt");
+  EXPECT_NE(refusal(FormerRun::overwritten), "accepted");
+}
+
 TEST_F(OutputDir, LinksAreRefusedAndNotFollowed) {
   for (const char* name : {"model", "adapter", "checkpoints"}) {
     run();

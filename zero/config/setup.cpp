@@ -10,11 +10,6 @@
 namespace zero {
 namespace {
 
-at::ScalarType type_of(const std::string& precision) {
-  if (precision == "fp32") return at::kFloat;
-  return precision == "fp16" ? at::kHalf : at::kBFloat16;
-}
-
 bool has_gguf_base(const Config& config) { return config.model.path && is_gguf_model(*config.model.path); }
 
 /// A frozen base is held as its file has it.
@@ -52,15 +47,24 @@ ModelConfig model_config_of(const Config& config) {
   return model;
 }
 
+at::ScalarType type_of_precision(const std::string& precision) {
+  if (precision == "fp32") return at::kFloat;
+  return precision == "fp16" ? at::kHalf : at::kBFloat16;
+}
+
+std::string precision_name(at::ScalarType type) {
+  return type == at::kBFloat16 ? "bf16" : type == at::kHalf ? "fp16" : "fp32";
+}
+
 Precision precision_of(const Config& config, const BatchArithmetic& batch) {
   Precision precision;
-  precision.compute = type_of(config.training.precision);
+  precision.compute = type_of_precision(config.training.precision);
   precision.master = at::kFloat;
   if (config.zero.gradient_dtype == "auto") {
     const bool rounds = batch.accumulation == 1 && !config.job.over_ranks();
     precision.gradient = rounds ? precision.compute : at::kFloat;
   } else {
-    precision.gradient = type_of(config.zero.gradient_dtype);
+    precision.gradient = type_of_precision(config.zero.gradient_dtype);
   }
   return precision;
 }
@@ -95,13 +99,12 @@ TokenizerSource tokenizer_source_of(const Config& config) {
 std::string export_dtype_of(const Config& config) {
   if (config.checkpoint.export_dtype != "auto") return config.checkpoint.export_dtype;
   if (!config.model.path) return "fp32";
-  const at::ScalarType stored = stored_type_of_model(*config.model.path);
-  return stored == at::kBFloat16 ? "bf16" : stored == at::kHalf ? "fp16" : "fp32";
+  return precision_name(stored_type_of_model(*config.model.path));
 }
 
 HfWriteOptions write_options_of(const Config& config) {
   HfWriteOptions options;
-  options.type = type_of(export_dtype_of(config));
+  options.type = type_of_precision(export_dtype_of(config));
   if (!has_gguf_base(config)) options.base = config.model.path.value_or("");
   options.tokenizer = tokenizer_source_of(config);
   return options;

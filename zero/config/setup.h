@@ -12,6 +12,9 @@ namespace zero {
 /// The model that [model] names: a preset with its fields changed, or the config.json of a directory.
 ModelConfig model_config_of(const Config& config);
 
+/// "fp32", "bf16" or "fp16" as a type, and back. Other types are named "fp32".
+at::ScalarType type_of_precision(const std::string& precision);
+std::string precision_name(at::ScalarType type);
 Precision precision_of(const Config& config, const BatchArithmetic& batch);
 /// Of a run on CPUs.
 EngineOptions engine_options_of(const Config& config, const BatchArithmetic& batch);

@@ -17,6 +17,7 @@
 #include "models/families/families.h"
 #include "models/text/tokenizer.h"
 #include "zero/config/data_files.h"
+#include "zero/config/setup.h"
 #include "zero/core/chain.h"
 #include "zero/core/engine.h"
 #include "zero/data/open_rows.h"
@@ -67,15 +68,10 @@ Model frozen_model(const ModelConfig& config) {
   return model;
 }
 
-at::ScalarType type_of(const std::string& precision) {
-  if (precision == "fp32") return at::kFloat;
-  return precision == "fp16" ? at::kHalf : at::kBFloat16;
-}
-
 EngineOptions engine_options(const std::string& precision) {
   EngineOptions engine;
   engine.plan = ShardPlan::for_stage(3);
-  engine.precision.compute = type_of(precision);
+  engine.precision.compute = type_of_precision(precision);
   engine.precision.master = at::kFloat;
   engine.precision.gradient = at::kFloat;
   return engine;

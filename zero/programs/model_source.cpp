@@ -16,6 +16,7 @@
 #include "models/lora/adapted_weights.h"
 #include "zero/config/config.h"
 #include "zero/config/model_paths.h"
+#include "zero/config/setup.h"
 #include "zero/output/run_mark.h"
 #include "zero/programs/checkpoint_export.h"
 
@@ -161,10 +162,6 @@ ModelSource open_checkpoint(const ModelPlace& place) {
   source.options.tokenizer = other;
   checkpoint->require_recorded(source.options, {place.tokenizer, place.adapter});
   return source;
-}
-
-std::string precision_name(at::ScalarType type) {
-  return type == at::kBFloat16 ? "bf16" : type == at::kHalf ? "fp16" : "fp32";
 }
 
 }  // namespace

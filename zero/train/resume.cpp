@@ -79,19 +79,16 @@ std::optional<std::int64_t> check_resume(const ResumeRequest& request, Checkpoin
 std::unique_ptr<MetricsWriter> open_metrics(const RunFolder& folder, const RunPosition& position,
                                             const std::shared_ptr<FileCalls>& calls) {
   const bool resumed = folder.former == FormerRun::resumed;
-  const auto prepare = [&] {
-    prepare_output_dir(folder.path, folder.former, folder.reads, folder.configuration, folder.id, *calls);
-  };
-  if (resumed)
-    past_refusal(prepare);  // whoever read the states has removed unfinished checkpoints
-  else
-    prepare();
   const std::string path = folder.path + "/metrics.jsonl";
-  return past_refusal([&] {
-    return std::make_unique<MetricsWriter>(
-        resumed ? MetricsWriter::resume(path, position.steps, position.unwritten_records, calls)
-                : MetricsWriter(path, calls));
-  });
+  const auto open = [&] {
+    prepare_output_dir(folder.path, folder.former, folder.reads, folder.configuration, folder.id, *calls);
+    return past_refusal([&] {
+      return std::make_unique<MetricsWriter>(
+          resumed ? MetricsWriter::resume(path, position.steps, position.unwritten_records, calls)
+                  : MetricsWriter(path, calls));
+    });
+  };
+  return resumed ? past_refusal(open) : open();  // whoever read its states has removed unfinished checkpoints
 }
 
 void check_owed_validation(RunPosition& position, const MetricsWriter* records, Communicator& communicator) {

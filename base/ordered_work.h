@@ -11,10 +11,10 @@
 
 namespace zero {
 
-/// Runs `work(Job&)` on the results of `next()` (an std::optional<Job>) until that is nothing, on one thread for each
-/// of `cores`. It passes results to `take` in the order of the jobs. `next` and `take` run on the calling thread. At
-/// most one job more than threads is pending. An exception is thrown at its job's turn, so the first failing job's
-/// comes first. An exception of `next` comes after all earlier jobs.
+/// Runs `work(Job&)` on the results of `next()` (an std::optional<Job>) until that is nothing. `cores` has a thread for
+/// each core. The results reach `take` in the order of the jobs. `next` and `take` run on the calling thread. At most
+/// one job more than threads is pending. An exception is thrown at its job's turn, so the first failing job's comes
+/// first. An exception of `next` comes after all earlier jobs.
 template <class Next, class Work, class Take>
 void work_in_order(const CoreSet& cores, Next&& next, Work&& work, Take&& take) {
   using Job = typename std::invoke_result_t<Next&>::value_type;

@@ -23,7 +23,7 @@ class File {
   unsigned owner() const { return facts_.owner; }
   /// Its permissions, without group permissions if this process is not in the group.
   unsigned mode() const;
-  /// Whether its size or modification time has changed since it was opened.
+  /// True if its size or modification time has changed since it was opened.
   bool changed() const;
 
   /// Reads exactly `bytes` bytes from `offset`. Throws InputError if the file ends before, also if it shrank since it

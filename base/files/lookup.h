@@ -15,7 +15,7 @@ class UnreadableError : public InputError {
   using InputError::InputError;
 };
 
-/// Whether a call that failed for this reason may succeed later. False if the reason is an answer (ENOENT, ENOTDIR).
+/// True if a call that failed for this reason may succeed later. False if the reason is an answer (ENOENT, ENOTDIR).
 bool may_pass(int reason);
 
 /// Throws UnreadableError "PATH: cannot be WHAT: REASON; REMEDY" for a read-only call.
@@ -58,7 +58,7 @@ std::vector<std::string> names_in(const std::string& folder);
 /// (ENOLCK, ENOSYS, ENOTSUP). Throws UnreadableError if there is no answer.
 int lock_folder(const std::string& folder, FileCalls& calls);
 
-/// Whether two paths lead to the same existing file or folder.
+/// True if both paths lead to the same existing file or folder.
 bool is_same_place(const std::string& a, const std::string& b);
 
 /// The path with its links resolved, as far as it exists (std::filesystem::weakly_canonical).

@@ -36,7 +36,7 @@ class NewFile {
   bool published_ = false;
 };
 
-/// Whether a file of this name was left behind by a NewFile whose process was killed.
+/// True for the name of a file that a NewFile left behind because its process was killed.
 bool is_unpublished(const std::string& name);
 
 }  // namespace zero

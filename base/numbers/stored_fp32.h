@@ -39,9 +39,9 @@ constexpr U joined_fp32(U bf16, U remainder) {
   return (bf16 << 16) + remainder - ((remainder & 0x8000u) << 1);
 }
 
-/// Draws of stochastic rounding: Philox's numbers (base/philox.h) under a key of seed and step. The stream is a state
-/// of a tensor. Block 8 g + l of the stream has the draws of elements 64 g + 16 w + 8 h + l of that tensor: the lower
-/// (h = 0) and the upper half of its words w.
+/// Draws of stochastic rounding: Philox's numbers (base/philox.h) under a key of seed and step. Each state of a tensor
+/// is a stream. Element 64 g + 16 w + 8 h + l of the tensor takes its draw from block 8 g + l of the stream: from the
+/// lower (h = 0) or the upper (h = 1) half of word w.
 inline constexpr int drawn_elements = 64;
 constexpr std::uint64_t rounding_key(std::uint64_t seed, std::uint64_t step) {
   return mix_seed(mix_seed(seed, 0x726F756E64u), step);

@@ -62,7 +62,7 @@ def types_of(path):
 
 
 def check_type_of_the_result(place):
-    """It is the base's unless another one is asked for, in a checkpoint's export too; what was chosen is written down."""
+    """It is the base's, or fp32 where fp32 trains, unless another one is asked for; a checkpoint's export follows it."""
     def trained(kind, *options):
         code, _, said = place.run("--set", "training.steps=1", "--set", "checkpoint.interval=1", "--overwrite", *options)
         with open(place.path("out", "config.toml")) as file:
@@ -76,6 +76,7 @@ def check_type_of_the_result(place):
     as_bf16(place)
     assert trained("bf16") == {"BF16"}
     assert trained("fp32", "--set", "checkpoint.export_dtype=fp32") == {"F32"}
+    assert trained("fp32", "--set", "training.precision=fp32") == {"F32"}  # nothing of what fp32 trained is rounded away
     assert trained("fp32", "--set", "model.preset=llama-tiny") == {"F32"}
 
 

@@ -316,7 +316,7 @@ std::vector<ConfigKey> make_keys() {
       {"checkpoint", "export_dtype", at<&C::checkpoint, &CheckpointConfig::export_dtype>,
        one_of({"auto", "fp32", "bf16", "fp16"}),
        "Type of the weights in model/ at the end. auto: that of the model at model.path as it is stored (of a quantised "
-       "GGUF file bf16); fp32 for a preset."},
+       "GGUF file bf16); fp32 for a preset, and where training.precision is \"fp32\"."},
 
       {"metrics", "log_interval", at<&C::metrics, &MetricsConfig::log_interval>, between(1, most_steps),
        "Steps between objects in metrics.jsonl."},

@@ -98,7 +98,7 @@ TokenizerSource tokenizer_source_of(const Config& config) {
 
 std::string export_dtype_of(const Config& config) {
   if (config.checkpoint.export_dtype != "auto") return config.checkpoint.export_dtype;
-  if (!config.model.path) return "fp32";
+  if (!config.model.path || config.training.precision == "fp32") return "fp32";
   return precision_name(stored_type_of_model(*config.model.path));
 }
 

@@ -1,0 +1,76 @@
+#include "models/decoder/attention_half.h"
+
+#include <ATen/ATen.h>
+
+#include "models/nn/heads.h"
+#include "models/ops/kv_cache.h"
+
+namespace zero {
+namespace {
+
+AttentionShape attention_shape(const ModelConfig& c, std::int64_t layer) {
+  const LayerAttention kind = c.layer(layer);
+  return {c.num_attention_heads, c.num_key_value_heads, c.head_dim, kind.window, kind.scale};
+}
+
+std::int64_t turned_dimensions(const ModelConfig& c, std::int64_t layer) {
+  const bool turns = c.layer(layer).rope != LayerAttention::Rope::none;
+  return turns ? std::int64_t(double(c.head_dim) * c.rotary_share) : c.head_dim;
+}
+
+ProjectionModules qkv_modules(const ModelConfig& c, const DecoderNames& names) {
+  const std::int64_t q = c.num_attention_heads * c.head_dim, kv = c.num_key_value_heads * c.head_dim;
+  return {names.qkv, {q, kv, kv}, c.hidden_size, c.qkv_bias};
+}
+
+ProjectionModules output_modules(const ModelConfig& c, const DecoderNames& names) {
+  return {{names.attention_output}, {c.hidden_size}, c.num_attention_heads * c.head_dim, c.output_bias};
+}
+
+}  // namespace
+
+AttentionHalf::AttentionHalf(Unit& unit, const ModelConfig& c, const DecoderNames& names, std::int64_t layer,
+                             std::shared_ptr<Rotary> rotary)
+    : unit_(unit),
+      layer_(layer),
+      turned_(turned_dimensions(c, layer)),
+      shape_(attention_shape(c, layer)),
+      norm_(c.norm),
+      eps_(c.rms_norm_eps),
+      rotary_(std::move(rotary)),
+      input_(unit, names.before_attention, qkv_modules(c, names), c, names),
+      q_norm_(add_head_norm(unit, names.q_norm, c.num_attention_heads, c)),
+      k_norm_(add_head_norm(unit, names.k_norm, c.num_key_value_heads, c)),
+      output_(unit, output_modules(c, names), names.after_attention, c, names) {}
+
+int AttentionHalf::add_head_norm(Unit& unit, const std::string& module, std::int64_t heads, const ModelConfig& config) {
+  if (config.head_norm == HeadNorm::none) return -1;
+  const std::int64_t width = config.head_norm == HeadNorm::all_heads ? heads * config.head_dim : config.head_dim;
+  const Init start = config.norm == NormKind::rms_plus_one ? Init::zeros : Init::ones;
+  unit.parameters().push_back({{{unit.name() + "." + module + ".weight", {width}}}, true, start, 0, {}});
+  return int(unit.parameters().size()) - 1;
+}
+
+at::Tensor AttentionHalf::forward(const at::Tensor& x, const ForwardContext& context) const {
+  const LinearBeside qkv = input_.apply(x, context);
+  return output_.add(LinearInput::plain(attend(qkv.y, context)), qkv.x, context);
+}
+
+at::Tensor AttentionHalf::attend(at::Tensor qkv, const ForwardContext& context) const {
+  if (q_norm_ >= 0)
+    qkv = norm_heads(qkv, shape_, rms_weight(tensor(q_norm_), norm_), rms_weight(tensor(k_norm_), norm_), eps_);
+  if (turned_ < shape_.head_dim) qkv = heads_in_order(qkv, shape_, turned_);
+  return context.cache ? cached_attention(qkv, shape_, *rotary_, *context.batch, {*context.cache, layer_})
+                       : attention(qkv, shape_, *rotary_, *context.batch);
+}
+
+std::vector<int> AttentionHalf::parameters() const {
+  std::vector<int> used;
+  input_.list(used);
+  output_.list(used);
+  for (const int index : {q_norm_, k_norm_})
+    if (index >= 0) used.push_back(index);
+  return used;
+}
+
+}  // namespace zero

@@ -1,0 +1,41 @@
+#pragma once
+// AttentionHalf: norm, queries, keys and values, attention, output, norm.
+#include <memory>
+
+#include "models/decoder/decoder_half.h"
+#include "models/decoder/half_ends.h"
+#include "models/ops/attention.h"
+#include "models/ops/rotary.h"
+
+namespace zero {
+
+class AttentionHalf final : public DecoderHalf {
+ public:
+  /// Declares its parameters in the unit, which outlives it. `rotary`: the table for the layer's rope kind, shared by
+  /// all blocks of that kind.
+  AttentionHalf(Unit& unit, const ModelConfig& config, const DecoderNames& names, std::int64_t layer,
+                std::shared_ptr<Rotary> rotary);
+
+  at::Tensor forward(const at::Tensor& x, const ForwardContext& context) const override;
+  std::vector<int> parameters() const override;
+  bool is_attention() const override { return true; }
+  void drop_tables() override { rotary_->drop(); }
+
+ private:
+  static int add_head_norm(Unit& unit, const std::string& module, std::int64_t heads, const ModelConfig& config);
+  const at::Tensor& tensor(int index) const { return unit_.parameters()[std::size_t(index)].tensor; }
+  at::Tensor attend(at::Tensor qkv, const ForwardContext& context) const;
+
+  const Unit& unit_;
+  std::int64_t layer_, turned_;
+  AttentionShape shape_;
+  NormKind norm_;
+  double eps_;
+  std::shared_ptr<Rotary> rotary_;
+  // Their order is the order of parameters.
+  HalfInput input_;
+  int q_norm_, k_norm_;  // -1: none
+  HalfOutput output_;
+};
+
+}  // namespace zero

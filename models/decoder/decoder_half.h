@@ -1,0 +1,25 @@
+#pragma once
+// DecoderHalf: one half of a decoder block, which adds its output to the residual stream. A kind of block is a new half.
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "models/unit.h"
+
+namespace zero {
+
+class DecoderHalf {
+ public:
+  virtual ~DecoderHalf() = default;
+
+  /// x [B, T, hidden], and what the half adds to it. Parameters have their tensors.
+  virtual at::Tensor forward(const at::Tensor& x, const ForwardContext& context) const = 0;
+  /// Indices of the unit's parameters that it reads, adapters included. Recomputation hands gradients to these alone.
+  virtual std::vector<int> parameters() const = 0;
+  /// Whether a pass with ForwardContext::recompute_attention runs it again in backward.
+  virtual bool is_attention() const { return false; }
+  /// As Unit::drop_tables().
+  virtual void drop_tables() {}
+};
+
+}  // namespace zero

@@ -1,0 +1,23 @@
+#pragma once
+// MlpHalf: norm, gate and up, activation, down, norm.
+#include "models/decoder/decoder_half.h"
+#include "models/decoder/half_ends.h"
+
+namespace zero {
+
+class MlpHalf final : public DecoderHalf {
+ public:
+  /// Declares its parameters in the unit, which outlives it.
+  MlpHalf(Unit& unit, const ModelConfig& config, const DecoderNames& names);
+
+  at::Tensor forward(const at::Tensor& x, const ForwardContext& context) const override;
+  std::vector<int> parameters() const override;
+
+ private:
+  ActivationKind activation_;
+  // Their order is the order of parameters.
+  HalfInput input_;
+  HalfOutput output_;
+};
+
+}  // namespace zero

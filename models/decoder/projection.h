@@ -1,0 +1,45 @@
+#pragma once
+// Projection: one matrix product of a decoder block. Modules that share an input (q, k, v) are one product.
+#include <vector>
+
+#include "models/decoder/decoder_names.h"
+#include "models/model_config.h"
+#include "models/nn/linear.h"
+#include "models/unit.h"
+
+namespace zero {
+
+/// The modules of a product by their names in the unit, with the rows of each and the inputs of all. A single module
+/// has the rows of all parts.
+struct ProjectionModules {
+  std::vector<std::string> names;
+  std::vector<std::int64_t> rows;
+  std::int64_t inputs = 0;
+  bool bias = false;
+};
+
+class Projection {
+ public:
+  /// Declares the weight, and the bias if there is one, as parameters of the unit. The unit outlives it.
+  Projection(Unit& unit, const ProjectionModules& modules, const ModelConfig& config, const DecoderNames& names);
+
+  /// input W^T + bias + the adapters' part (+ residual): [B, T, rows].
+  at::Tensor apply(LinearInput input, const at::Tensor& residual, const ForwardContext& context) const;
+  /// The same without a residual, and x for the end of the half. An RMSNorm's input joins both gradients in one pass.
+  LinearBeside apply_beside(LinearInput input, const at::Tensor& x, const ForwardContext& context) const;
+  /// Appends the indices of its parameters, adapters included.
+  void list(std::vector<int>& indices) const;
+
+ private:
+  const at::Tensor& tensor(int index) const { return unit_.parameters()[std::size_t(index)].tensor; }
+  at::Tensor weight() const;
+  at::Tensor bias() const;
+  std::vector<LowRank> adapters(const ForwardContext& context, std::int64_t sequence) const;
+  LowRank low_rank(const Adapter& adapter, const ForwardContext& context, std::int64_t sequence) const;
+
+  const Unit& unit_;
+  int weight_ = -1, bias_ = -1;
+  bool input_first_;
+};
+
+}  // namespace zero

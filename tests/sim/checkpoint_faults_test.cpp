@@ -176,6 +176,22 @@ TEST(CheckpointFaults, AfterAKillTheNextRunSweepsAndSavesTheSameStep) {
   });
 }
 
+TEST(CheckpointFaults, ASaveRemovesWhatAnEarlierOneCouldNot) {
+  std::unique_ptr<MemoryDisk> disk;
+  with_engines([&](Engine& engine, int rank) {
+    on_fresh_disk(engine, rank, disk, [&](MemoryDisk& at) {
+      const auto calls = at.calls();
+      if (rank == 0) CheckpointFolders(*calls, "/disk/checkpoints").begin(1);
+      engine.host().barrier();
+      save_at(engine, 2, *calls, 1);
+      engine.host().barrier();
+      if (rank == 0) {
+        EXPECT_THAT(names_in("/disk/checkpoints", *calls), ::testing::ElementsAre("step-00000002"));
+      }
+    });
+  });
+}
+
 // After every call of three saves (the last two with an old checkpoint to remove) the power goes, many times over.
 TEST(CheckpointFaults, ALossOfPowerLeavesACompleteCheckpoint) {
   MemoryDisk disk("/disk");

@@ -181,8 +181,8 @@ class Soak:
         names = sorted(os.listdir(self.place.path(out, "checkpoints")))
         keep = max([int(word.partition("=")[2]) for word in self.settings if word.startswith("checkpoint.keep=")], default=2)
         more = bool(filled)  # one that was saved elsewhere and moved home is beyond them until the next one is written; the last one may have found no room
-        unremoved = [name for name in names if name.endswith(".tmp")] if filled else []  # by a call that failed; the next start sweeps
-        if len(names) > keep + more or any(len(name) != 13 for name in set(names).difference(unremoved)) or (names[-1] != f"step-{self.args.steps:08d}" and not filled):
+        unremoved = [name for name in names if name.endswith(".tmp")] if filled else []  # by a call that failed; the next save or start sweeps
+        if len(names) - len(unremoved) > keep + more or any(len(name) != 13 for name in set(names).difference(unremoved)) or (names[-1] != f"step-{self.args.steps:08d}" and not filled):
             self.find(where, f"checkpoints/ holds {names}")
         files = [name for _, _, names in os.walk(self.place.path("disk", "nvme")) for name in names]
         if files:

@@ -40,7 +40,8 @@ class CheckpointFolders {
   int take_back();
   /// Removes complete ones beyond the newest `keep`.
   void prune(std::int64_t keep);
-  /// Removes what was being written, replaced or removed when a run ended. Returns how many.
+  /// Removes what was being written, replaced or removed when a run ended, or when a call failed. Returns how many.
+  /// Nothing is being written meanwhile.
   int sweep();
   /// Gives the one of `step` the name of a damaged one, or of a later one.
   enum class Aside : std::uint8_t { damaged, later };

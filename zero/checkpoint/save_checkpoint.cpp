@@ -51,6 +51,7 @@ void prune(CheckpointFolders& folders, std::int64_t step, std::int64_t keep) {
     for (const std::int64_t other : folders.steps())
       if (other > step) folders.set_aside(other, CheckpointFolders::Aside::later);
     folders.prune(keep);
+    folders.sweep();  // a removal that failed is tried again: else what it left fills the disk of a long run
   } catch (const Error& error) {
     log_warning("an old checkpoint stays: ", error.what());
   }

@@ -30,9 +30,9 @@ struct Example {
   bool operator==(const Example&) const = default;
 };
 
-/// One line. InputError that begins with `place`: broken JSON, no known shape, an unknown role, an empty conversation,
-/// content that is no text, a key that is not honoured, deeper than 64 levels. Names of keys that mean nothing here go
-/// into `ignored`, those of messages as "messages[].name".
+/// Parses one line. InputError begins with `place`: broken JSON, an unknown shape or role, an empty conversation,
+/// content that is no text, an unsupported key, or nesting deeper than 64 levels. Unknown keys go into `ignored`, those
+/// of messages as "messages[].name".
 Example parse_example(std::string_view line, const std::string& place, std::set<std::string>* ignored = nullptr);
 
 }  // namespace zero

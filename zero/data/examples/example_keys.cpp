@@ -15,7 +15,7 @@ using nlohmann::json;
 struct Rule {
   std::vector<std::string_view> keys;
   const char* why;
-  bool lists = false;  // values are lists or objects, which some data hold as JSON text
+  bool lists = false;  // values are lists or objects, which some data sets store as JSON text
 };
 
 const std::vector<Rule>& rules() {
@@ -41,7 +41,7 @@ bool says_nothing(const json& value) {
   return value.is_null() || ((value.is_string() || value.is_structured()) && value.empty()) || value == "";
 }
 
-// "[]", " {} ", "null": a list or object without content, written as JSON text.
+// True for "[]", " {} ", "null": an empty list or object as JSON text.
 bool holds_nothing(const json& value) {
   if (!value.is_string()) return false;
   const json held = json::parse(value.get_ref<const std::string&>(), nullptr, /*allow_exceptions=*/false);

@@ -15,7 +15,7 @@
 namespace zero {
 namespace {
 
-/// Changes whenever ids or masks of the same examples would.
+/// Increase the version whenever the ids or masks of the same examples change.
 constexpr const char* example_rule = "kept examples, version 7";
 
 constexpr std::size_t count_words = sizeof(ExampleCounts) / sizeof(std::uint32_t);
@@ -69,7 +69,7 @@ CacheRecipe example_recipe(const std::string& path, std::shared_ptr<const Conver
                            const Fingerprint& encoding, const ConversationRowsOptions& options) {
   CacheRecipe recipe;
   recipe.source = path;
-  // Packing arranges what is kept, and does not change it.
+  // Packing is not part of the rule: it only arranges the kept examples.
   recipe.rule = fingerprint_of(text(example_rule, "; ", hex(encoding), "; ", options.seq_len, " ",
                                     static_cast<int>(options.overlong), " ", options.vocab_size));
   recipe.width = TokenWidth::uint32;

@@ -1,5 +1,5 @@
 #pragma once
-// KeptExamples: what a run trains of the examples of a file, as token ids, and what became of the others.
+// KeptExamples: the token ids of a file's examples that a run trains, and counts of the rest.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,23 +12,23 @@
 namespace zero {
 
 struct ConversationRowsOptions {
-  std::int64_t seq_len = 0;  // inputs of a row at most
+  std::int64_t seq_len = 0;  // most inputs of a row
   Overlong overlong = Overlong::truncate;
   bool packing = false;
-  std::int64_t vocab_size = 0;  // of the model: every id must be below
+  std::int64_t vocab_size = 0;  // of the model; every id is below it
 };
 
-/// The examples of a chunk of a file. A token is its id, with trained_bit where it is a target that is trained.
+/// The kept examples of a chunk. A stored token is its id, with trained_bit set if it is a trained target.
 class KeptExamples {
  public:
   static constexpr std::uint32_t trained_bit = 1u << 31;
 
   explicit KeptExamples(const ConversationRowsOptions& options) : options_(options) {}
 
-  /// Keeps what is to be trained of an example. InputError for an id beyond the vocabulary.
+  /// Keeps the trained part of an example. InputError for an id outside the vocabulary.
   void add(EncodedExample example);
 
-  /// Tokens end to end, and as notes the counts and each kept example's length and number of trained tokens.
+  /// Returns the concatenated tokens, and notes: the counts, each kept example's length and its trained tokens.
   EncodedChunk take();
 
  private:
@@ -37,21 +37,21 @@ class KeptExamples {
   std::vector<std::uint32_t> tokens_, lengths_, trained_;
 };
 
-/// What the notes of all chunks say, one chunk after the other.
+/// The notes of all chunks, in order.
 struct ExampleNotes {
   ExampleCounts counts;
-  std::vector<std::uint32_t> lengths, trained;  // of each kept example
+  std::vector<std::uint32_t> lengths, trained;  // per kept example
 
   static ExampleNotes read(const std::vector<std::uint32_t>& notes);
 };
 
-/// How the tokens of the file of examples at `path` (.jsonl or .json) are made. `encoder` is shared with the threads
-/// that do it.
+/// The recipe for the tokens of the file of examples at `path` (.jsonl or .json). The threads that tokenise share
+/// `encoder`.
 CacheRecipe example_recipe(const std::string& path, std::shared_ptr<const ConversationEncoder> encoder,
                            const Fingerprint& encoding, const ConversationRowsOptions& options);
 
-/// Of all that an encoder's ids and masks depend on: the tokenizer, what `options.model_directory` says of
-/// conversations, and the options.
+/// A fingerprint of everything the encoder's ids and masks depend on: the tokenizer, the conversation settings in
+/// `options.model_directory`, and the options.
 Fingerprint fingerprint_of(const Tokenizer& tokenizer, const EncoderOptions& options);
 
 }  // namespace zero

@@ -9,7 +9,7 @@
 namespace zero {
 namespace {
 
-constexpr std::int64_t horizon = 64;  // uses that are looked ahead
+constexpr std::int64_t horizon = 64;  // number of uses to look ahead
 
 bool among(const std::vector<int>& groups, int group) {
   return std::find(groups.begin(), groups.end(), group) != groups.end();
@@ -22,11 +22,11 @@ OpenGroups::OpenGroups(UnitGroups& groups)
 
 void OpenGroups::begin() {
   if (std::exchange(under_way_, true)) return;
-  if (groups_.gathers) groups_.gather_stream.follow_current();  // the optimizer's new weights
+  if (groups_.gathers) groups_.gather_stream.follow_current();  // wait for the optimizer's new weights
   groups_.under_way.push_back(this);
 }
 
-// What fails here has failed before, of a device or a disk, and is told by whatever waits for it.
+// A failure here (device or disk) was already raised elsewhere and is reported there.
 void OpenGroups::end() noexcept {
   if (!std::exchange(under_way_, false)) return;
   std::erase(groups_.under_way, static_cast<WeightUser*>(this));
@@ -54,7 +54,7 @@ void OpenGroups::use(const std::vector<int>& groups, Phase phase, bool planned) 
     last_use_[std::size_t(group)] = ++uses_;
   }
   if (!open_all(groups, phase)) {
-    // Small groups may lie in buffers that large ones need: all go, and come again in an order that finds room if any does.
+    // Small groups may occupy buffers that large ones need: reshard all, then unshard the largest first.
     close_all();
     std::vector<int> ordered = groups;
     const auto numel = [&](int group) { return groups_.groups[std::size_t(group)]->layout().numel(); };
@@ -67,7 +67,7 @@ void OpenGroups::use(const std::vector<int>& groups, Phase phase, bool planned) 
   if (planned && groups_.overlap) look_ahead(groups, phase);
 }
 
-// False: there is no room for one of them beside the others.
+// Returns false if one of them finds no room next to the others.
 bool OpenGroups::open_all(const std::vector<int>& groups, Phase phase) {
   for (const int group : groups) {
     if (open_[std::size_t(group)]) continue;
@@ -81,7 +81,7 @@ bool OpenGroups::open_all(const std::vector<int>& groups, Phase phase) {
   return true;
 }
 
-// Those go first whose next use is farthest away (Belady), as far as the plan tells, else whose last one is.
+// Evicts the group whose next use is farthest away (Belady), by the plan; without a plan, the least recently used.
 bool OpenGroups::make_room(int group, const std::vector<int>& kept) {
   WeightBuffer& weights = groups_.groups[std::size_t(group)]->weights();
   while (!weights.has_room()) {
@@ -108,7 +108,7 @@ void OpenGroups::close(int group) {
   groups_.groups[std::size_t(group)]->weights().reshard();
 }
 
-// Only what is not needed before it makes room for what comes next.
+// Evicts a group for the next use only if that use comes before the group's own.
 void OpenGroups::look_ahead(const std::vector<int>& kept, Phase phase) {
   if (ahead_ >= 0) return;
   const int next = plan_.next(horizon, [&](int group) { return comes_and_goes(group) && !open_[std::size_t(group)]; });

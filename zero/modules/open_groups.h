@@ -1,7 +1,7 @@
 #pragma once
-// OpenGroups: the weights of groups that somebody else's program uses, in whatever order. They come when an operation
-// uses them and stay until the buffer is needed; which ones go then, and which are brought ahead, is what the uses of the
-// pass before tell (UsePlan).
+// OpenGroups: unshards the groups of a user's program in whatever order it uses them. A group is unsharded on first use
+// and stays until its buffer is needed. The uses of the previous pass (UsePlan) decide what to reshard and what to
+// prefetch.
 #include <string>
 #include <vector>
 
@@ -12,22 +12,22 @@ namespace zero {
 
 class OpenGroups final : private WeightUser {
  public:
-  /// The groups' units are in any order. They outlive this.
+  /// The groups' units may be in any order. They must outlive this.
   explicit OpenGroups(UnitGroups& groups);
   ~OpenGroups() override { end(); }
   OpenGroups(const OpenGroups&) = delete;
   OpenGroups& operator=(const OpenGroups&) = delete;
 
-  /// The weights of all these are there when it returns. `planned`: the use is one that comes again in the next pass.
-  /// Throws InputError where an operation uses groups of more units at once than there are buffers for. Collective.
+  /// Unshards all these groups before it returns. `planned`: this use recurs in the next pass. InputError if an
+  /// operation uses groups of more units at once than there are buffers. Collective.
   void use(const std::vector<int>& groups, Phase phase, bool planned);
-  /// A forward with its backward is over: what was used is the plan of the next one.
+  /// Call after a forward and its backward: their uses become the plan of the next pass.
   void end_pass() { plan_.end_pass(); }
-  /// It failed: everything is let go of, and its uses are no plan.
+  /// Call if the pass failed: reshards everything; its uses are no plan.
   void drop_pass();
   const UsePlan& plan() const { return plan_; }
 
-  /// Lets go of all.
+  /// Reshards all groups.
   void end() noexcept override;
   bool is_open(int group) const { return open_.at(std::size_t(group)); }
 
@@ -46,7 +46,7 @@ class OpenGroups final : private WeightUser {
   std::vector<bool> open_;               // by group
   std::vector<std::uint64_t> last_use_;  // by group
   std::uint64_t uses_ = 0;
-  int ahead_ = -1;  // the group that is on its way
+  int ahead_ = -1;  // the group being prefetched
   bool under_way_ = false;
 };
 

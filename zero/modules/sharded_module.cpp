@@ -69,7 +69,7 @@ ShardedModule::ShardedModule(torch::nn::Module& module, ModuleUnits units, Mesh&
   watch();
 }
 
-// The leaves outlive this, and their memory does not: whoever uses one is told so.
+// The leaves outlive their memory: using one afterwards throws.
 ShardedModule::~ShardedModule() {
   open_->end();
   for (const auto& group : states_->groups()) group->weights().abandon(&abandoned_group());
@@ -181,7 +181,7 @@ void ShardedModule::drop_step() {
   open_->drop_pass();
 }
 
-// As an optimizer of LibTorch does, which writes to the very tensors.
+// Marks the tensors as written, as LibTorch's optimizers do by writing to them.
 void ShardedModule::weights_changed() const {
   for (const ModuleUnits::Named& parameter : units_.parameters())
     if (!parameter.tensor.is_inference()) parameter.tensor.unsafeGetTensorImpl()->bump_version();

@@ -7,11 +7,11 @@ namespace zero {
 
 namespace {
 
-constexpr std::size_t longest = 1 << 16;  // uses that are remembered: a program may run forward without end
+constexpr std::size_t longest = 1 << 16;  // uses remembered at most: a program may run forward without end
 
 }  // namespace
 
-// An operation after the other on the same group is one use.
+// Consecutive operations on the same group count as one use.
 void UsePlan::add(int group) {
   if (!pass_.empty() && pass_.back() == group) return;
   if (pass_.size() < longest) pass_.push_back(group);

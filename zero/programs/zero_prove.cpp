@@ -1,5 +1,5 @@
-// zero_prove: runs a configuration for a few steps in many layouts, and tells which of them agree. It starts itself, by
-// mpirun, as the ranks that train.
+// zero_prove: runs a configuration for a few steps in many layouts and reports which agree. It starts itself through
+// mpirun as the training ranks.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -23,7 +23,7 @@ namespace {
 
 struct Arguments {
   ProofOptions proof;
-  TrainArguments train;  // of a rank
+  TrainArguments train;  // for a rank
   bool anew = false;
 };
 
@@ -45,7 +45,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   app.add_option("--json", proof.json, "write the verdicts to this file, too");
   app.add_option("--scratch", proof.scratch, "where the temporary folder is made; default: TMPDIR, or /tmp");
   app.add_flag("--keep", proof.keep, "leave that folder, with the record of each run, and tell its name");
-  // How this program starts its ranks.
+  // Internal: this program passes it to its ranks.
   app.add_option("--record", arguments.train.record.path)->group("");
   app.add_flag("--record-checkpoint", arguments.train.record.checkpoint)->group("");
   app.add_flag("--record-resume", arguments.train.resume)->group("");
@@ -61,7 +61,7 @@ int train_as_rank(Arguments arguments) {
     start_log(job.rank(), job.size());
     if (job.rank() == 0) log_to_standard_output();
     const int code = train_run(job, arguments.train);
-    return code == int(ExitCode::stopped) ? 0 : code;  // as every recorded run ends; mpirun would speak of it
+    return code == int(ExitCode::stopped) ? 0 : code;  // every recorded run ends so, and mpirun would report it
   });
 }
 

@@ -10,11 +10,11 @@
 namespace zero {
 namespace {
 
-// Each of the two runs errs once; the third part is for the scatter of both and of what is measured.
+// One for the error of each run, one for the scatter of both and of the measurement.
 constexpr double slack = 3;
-// What follows from turned elements: their number is at its most already, and each has its own weight.
+// For effects of sign flips: their number is a maximum already, and each has its own size.
 constexpr double slack_of_turned = 2;
-// More are told from the measured distance, and leave too few buckets of a sketch.
+// Beyond this many, use the measured distance: too few buckets of the sketch would be left.
 constexpr double most_left_out = 32;
 
 }  // namespace
@@ -45,10 +45,10 @@ const RunRecord& RoundingBounds::run_in(const std::string& precision) const {
 
 std::int64_t RoundingBounds::first_step() const { return first_.steps.begin()->first + 1; }
 
-// Up to the first update errors are in proportion to the roundoff, but for sums over tokens: they are taken in fp32 in
-// either precision, where the roundings of the terms of 16 bits average out and those of the sum do not. Then a sign or a quotient of small gradients makes
-// more of them (Adam's first step moves a weight by its gradient's sign): the number of elements that turn is in
-// proportion to it, and the norm of what they do to its root.
+// Before the first update, errors are proportional to the roundoff. Sums over tokens are the exception: both precisions
+// use fp32 for them, so roundings of 16-bit terms average out and those of the sum do not. After it, a sign or a
+// quotient of small gradients amplifies errors (Adam's first step follows the gradient's sign). The number of sign
+// flips is then proportional to the roundoff, and their norm to its square root.
 double RoundingBounds::share(const std::string& precision, bool before_updates) const {
   if (is_coarse(precision)) return 1;
   const double ratio =
@@ -56,7 +56,7 @@ double RoundingBounds::share(const std::string& precision, bool before_updates) 
   return before_updates ? growth_ * ratio : std::sqrt(growth_ * ratio);
 }
 
-// Both of the two err in the coarse precision, one of the measured ones did.
+// Both runs have errors of the coarse precision; of the measured runs, only one had.
 double RoundingBounds::turning(const std::string& precision) const {
   const double part = share(precision, /*before_updates=*/false);
   return std::sqrt(2.0) * part * part;
@@ -94,7 +94,7 @@ RoundingBound RoundingBounds::tensor(const std::string& precision, std::int64_t 
   return bound;
 }
 
-// One number may by chance be hit exactly: all steps tell of its error.
+// A single loss may match by chance, so use the error over all steps.
 double RoundingBounds::loss(const std::string& precision, std::int64_t step) const {
   double squares = 0;
   std::int64_t count = 0;
@@ -113,7 +113,7 @@ double RoundingBounds::loss(const std::string& precision, std::int64_t step) con
   return std::max(once, slack_of_turned * std::sqrt(turned) * measured);
 }
 
-// A norm is no farther from another one than the gradients are.
+// Norms differ by no more than the gradients do.
 double RoundingBounds::grad_norm(const std::string& precision, std::int64_t step) const {
   double squares = 0;
   const KindRecord* gradient = first_.steps.at(step).find("gradient");

@@ -7,21 +7,21 @@
 namespace zero {
 namespace {
 
-// An update that follows the gradient errs by about its share: by no more than so many times, and no less than such a part.
+// The relative error of an update that follows the gradient is within this factor of the gradient's.
 constexpr double follows = 3;
-// Where so many times more are turned than the errors of gradients do, it is not they that turn them.
+// More flips than this factor times the prediction have another cause than gradient errors.
 constexpr double beyond_law = 4;
 
 const TensorSketch& sketch(const KindRecord& kind, std::size_t tensor) { return kind.tensors.at(tensor).sketch; }
 
-/// 0 for what overflowed.
+/// 0 for an overflow.
 double finite(double value) { return std::isfinite(value) ? value : 0; }
 
 double off(const KindRecord& a, const KindRecord& b, std::size_t tensor) {
   return finite(distance(sketch(a, tensor), sketch(b, tensor)));
 }
 
-/// Of each tensor's gradient the largest share, of this step or one before, by which the two runs differ.
+/// Updates the largest relative error of each tensor's gradient, over this step and those before.
 void raise(std::vector<double>& shares, const StepRecord& first, const StepRecord& second) {
   const KindRecord *a = first.find("gradient"), *b = second.find("gradient");
   if (!a || !b) return;
@@ -35,7 +35,7 @@ void raise(std::vector<double>& shares, const StepRecord& first, const StepRecor
 double poisson_most(double mean) {
   constexpr double probability = 1e-6;
   if (!(mean > 0)) return 0;
-  if (mean > 500) return mean + 5 * std::sqrt(mean);  // as good as normal
+  if (mean > 500) return mean + 5 * std::sqrt(mean);  // nearly normal
   double term = std::exp(-mean), beyond = 1 - term, number = 0;
   for (; beyond > probability; beyond -= term) term *= mean / ++number;
   return number;
@@ -82,7 +82,7 @@ void TurnedElements::measure_shares(std::int64_t step, const StepRecord& second)
   }
 }
 
-// They are still turned where they no longer show.
+// Earlier flips persist even if they no longer show.
 void TurnedElements::carry(const Step& before, Step& step) {
   step.count = std::max(step.count, before.count);
   step.expected += before.expected;
@@ -92,8 +92,8 @@ void TurnedElements::carry(const Step& before, Step& step) {
     step.aimless[t] = std::max(step.aimless[t], before.aimless[t]);
 }
 
-// Of the optimizer's copies, where it has any: those of 16 bits are rounded besides. Of two numbers whose errors have a
-// share e of their size, both normal, the signs differ with a probability of e / pi.
+// Uses the master weights, if any: 16-bit copies are rounded in addition. Two numbers with a normal relative error e
+// have different signs with probability e / pi.
 void TurnedElements::count_turned(std::int64_t step, const StepRecord& second, const std::vector<double>& shares) {
   const KindRecord* kind = first_.steps.at(step).find("master");
   if (!kind) kind = first_.steps.at(step).find("weights");
@@ -114,7 +114,7 @@ void TurnedElements::count_turned(std::int64_t step, const StepRecord& second, c
   }
 }
 
-// The count itself is one draw, and the expectation of a simple law.
+// The count is a single draw, and the expectation comes from a simplified law.
 double TurnedElements::likely(std::int64_t step) const {
   const Step& of = steps_.at(step);
   return std::max(of.count + 4 * std::sqrt(of.count), 2 * of.expected);
@@ -139,7 +139,7 @@ double TurnedElements::effect(std::int64_t step, const std::string& kind) const 
   const auto now = steps_.find(step);
   const Step& before = std::prev(now)->second;
   if (before.tensors == 0) return 0;
-  if (before.count < 1) return 2 * std::sqrt(before.tensors / before.elements);  // of the way of a tensor of mean size
+  if (before.count < 1) return 2 * std::sqrt(before.tensors / before.elements);  // relative to a tensor of mean size
   return now->second.mean_shares.at(kind) * std::sqrt(before.tensors / before.count);
 }
 

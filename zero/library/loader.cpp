@@ -17,13 +17,13 @@
 namespace zero::detail {
 namespace {
 
-constexpr std::int64_t at_end = -1, failed = -2;  // less the exit code
+constexpr std::int64_t at_end = -1, failed = -2;  // `failed` minus the exit code
 
 std::string told(std::int64_t rows) {
   return rows == at_end ? "no more batches" : "a batch of " + std::to_string(rows) + " rows";
 }
 
-// What every rank says of its next batch, and why it has none; throws where they differ, but not on a rank that failed.
+// Throws if the ranks' next batches differ, except on a rank that failed itself; `why`: its reason.
 void compare(const World& world, std::int64_t mine, const std::string& why) {
   if (world.size() == 1) return;
   const std::vector<std::int64_t> all =
@@ -97,7 +97,7 @@ void draw_as_main(const World& world, const std::function<void()>& draw) {
   locked([&] { own = generator.get_state(); });
   const at::Tensor main = world.broadcast(own).cpu();
   locked([&] { generator.set_state(main); });
-  const auto restored = c10::make_scope_exit([&] {  // also where it throws
+  const auto restored = c10::make_scope_exit([&] {  // also on an exception
     if (!own.equal(main)) locked([&] { generator.set_state(own); });
   });
   draw();

@@ -18,7 +18,7 @@ struct Settings::Impl {
     if (found == object.end()) throw InputError(path + ": has no field " + name);
     return *found;
   }
-  /// The field as a T. `is`: whether JSON's value is one; `kind`: what it must be.
+  /// Reads the field as a T. `is`: checks the JSON value; `kind`: the required kind, for messages.
   template <typename T>
   T read(const std::string& name, bool (nlohmann::json::*is)() const noexcept, const char* kind) {
     const nlohmann::json& value = field(name);

@@ -12,13 +12,13 @@
 namespace zero {
 namespace {
 
-/// One name for one folder, however it is written.
+/// One key per folder, however its path is written.
 std::string key_of(const std::string& folder) {
   const std::filesystem::path path(real_path(std::filesystem::absolute(folder).lexically_normal().string()));
   return (path.has_filename() ? path : path.parent_path()).string();
 }
 
-/// Whether these are among `owners`, each under its name, be they gone or not.
+/// True if all of these are in `owners` under the same names, destroyed or not.
 bool are_among(const StateOwners& these, const StateOwners& owners) {
   return std::ranges::all_of(these, [&](const auto& one) {
     const auto found = owners.find(one.first);

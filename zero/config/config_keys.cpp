@@ -11,7 +11,7 @@
 namespace zero {
 namespace {
 
-// The field of a section; a section that is optional comes into being.
+// The field of a section; creates an optional section.
 template <auto Section, auto Member>
 Field at(Config& config) {
   auto& section = config.*Section;
@@ -40,12 +40,12 @@ Rule number(const std::string& text, Accepts accepts) {
 Rule at_least(int low) {
   return number("at least " + std::to_string(low), [low](double x) { return x >= low; });
 }
-// Bounds keep products and casts of whole numbers exact: a run's sequences, steps x global_batch_size, stay below 2^63.
+// Bounds keep integer products and casts exact: a run's sequences, steps x global_batch_size, stay below 2^63.
 Rule between(std::int64_t low, std::int64_t high) {
   return number("between " + std::to_string(low) + " and " + std::to_string(high),
                 [low, high](double x) { return x >= double(low) && x <= double(high); });
 }
-// What fp32 holds with a reciprocal, for settings that kernels take as fp32.
+// Range of fp32 values with an fp32 reciprocal, for settings that kernels take as fp32.
 Rule above_zero() {
   return number("between 1e-30 and 1e30", [](double x) { return x >= 1e-30 && x <= 1e30; });
 }
@@ -89,7 +89,7 @@ Rule time_span() {
           }};
 }
 
-// "a", "b" or "c", in quotes: that is how they are written in the file.
+// One of "a", "b" or "c", quoted as in the file.
 Rule one_of(std::vector<std::string> names) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i)

@@ -40,7 +40,7 @@ bool can_sum(at::ScalarType type) {
   }
 }
 
-/// The options as the backends see them: fp64 is never summed in less, and integers are summed exactly.
+/// The options for backends: fp64 is never summed in a narrower type, and integer sums are exact.
 ReduceOptions checked(ReduceOptions options, at::ScalarType in, at::ScalarType out, const char* call) {
   ZERO_CHECK(can_sum(in) && can_sum(out), text(call, ": no sums of ", at::toString(in), " into ", at::toString(out)));
   const bool integral = c10::isIntegralType(in, false);
@@ -53,7 +53,7 @@ ReduceOptions checked(ReduceOptions options, at::ScalarType in, at::ScalarType o
   return options;
 }
 
-/// Where `part` lies in `whole` when they share memory: apart, as slice `rank`, or in another way. Nothing on Meta does.
+/// The position of `part` in `whole` if they share memory: none, slice `rank`, or another. Meta tensors never do.
 enum class Overlap { none, own_slice, other };
 Overlap overlap_of(const at::Tensor& part, const at::Tensor& whole, int rank) {
   const char* p = static_cast<const char*>(part.const_data_ptr());
@@ -64,7 +64,7 @@ Overlap overlap_of(const at::Tensor& part, const at::Tensor& whole, int rank) {
   return own ? Overlap::own_slice : Overlap::other;
 }
 
-/// A count for each rank, which fill the tensor together.
+/// The counts, one per rank, must add up to the tensor.
 void check_counts(const std::vector<std::int64_t>& counts, const at::Tensor& tensor, int ranks, const char* argument) {
   ZERO_CHECK(counts.size() == static_cast<std::size_t>(ranks),
              text("all_to_all over ", ranks, " ranks: ", counts.size(), " counts of ", argument));
@@ -75,8 +75,8 @@ void check_counts(const std::vector<std::int64_t>& counts, const at::Tensor& ten
              text("all_to_all: the counts of ", argument, " are ", sum, " together, but it is ", shape_of(tensor)));
 }
 
-/// What a backend does to a tensor is no operation of the program: it takes part in no graph, and counts as no write to
-/// a variable.
+/// Hides a backend's writes from autograd: they belong to no graph and do not count as writes to a
+/// variable.
 using InvisibleToAutograd = at::AutoDispatchBelowADInplaceOrView;
 
 }  // namespace

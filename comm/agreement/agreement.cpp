@@ -17,14 +17,14 @@
 namespace zero {
 namespace {
 
-constexpr auto beat_interval = std::chrono::milliseconds(500);  // well below every deadline that is worth setting
+constexpr auto beat_interval = std::chrono::milliseconds(500);  // well below any useful deadline
 
-/// What work on another thread must find as it is on this one.
+/// Thread-local state that work on another thread needs too.
 class CallingThread {
  public:
   CallingThread() : threads_(at::get_num_threads()), category_(current_category()), tracker_(current_tracker()) {}
 
-  /// Takes it over for the thread that it lives on.
+  /// Applies it to the current thread during its lifetime.
   class Guard {
    public:
     explicit Guard(const CallingThread& caller) : state_(caller.state_), category_(caller.category_) {

@@ -23,7 +23,7 @@ std::unique_ptr<Communicator> Mesh::split(AxisSet axes) {
   return ranks_.split(members);
 }
 
-// Sets that differ in axes of one rank alone are one group.
+// Sets that differ only in axes of size one share a group.
 Communicator& Mesh::along(AxisSet axes) {
   if (size(axes) == ranks_.size()) return ranks_;
   AxisSet apart;

@@ -17,7 +17,7 @@
 namespace zero {
 namespace {
 
-/// Alike on all ranks.
+/// Equal on all ranks.
 bool on_one_node(const Messages& messages) {
   MPI_Comm node = MPI_COMM_NULL;
   check_mpi(MPI_Comm_split_type(MPI_Comm_f2c(messages.handle()), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
@@ -28,20 +28,20 @@ bool on_one_node(const Messages& messages) {
   return here == messages.size();
 }
 
-/// Messages of the same ranks that meet no others.
+/// A duplicate group: its messages cannot meet those of the original.
 std::shared_ptr<Messages> duplicate(int handle, const MpiOptions& options) {
   MPI_Comm own = MPI_COMM_NULL;
   check_mpi(MPI_Comm_dup(MPI_Comm_f2c(handle), &own), "MPI_Comm_dup");
   return std::make_shared<Messages>(MPI_Comm_c2f(own), options);
 }
 
-/// By messages, for what takes a rank a while: making the segment must not run into a short deadline of collectives.
+/// For slow work: creating the segment must not hit a short deadline of collectives.
 std::unique_ptr<Communicator> make_patient(const Messages& messages, MpiOptions options) {
   options.deadline = std::max(options.deadline, std::chrono::duration<double>(60));
   return std::make_unique<MessageCommunicator>(duplicate(messages.handle(), options), options);
 }
 
-/// The segment of the group, on all ranks or on none. Collective.
+/// The group's segment, on all ranks or on none. Collective.
 SharedSegment share(Communicator& group, std::size_t bytes) {
   std::optional<SharedSegment> segment;
   on_first(group, [&] { segment.emplace(SharedSegment::create(bytes)); });

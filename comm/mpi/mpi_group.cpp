@@ -30,7 +30,7 @@ void MpiGroup::do_recv(const at::Tensor& tensor, int from, const CallRecord& cal
 }
 
 std::unique_ptr<Communicator> MpiGroup::do_split(const std::vector<int>& ranks, const CallRecord& call) {
-  do_barrier(call);  // MPI's own waits know no deadline: enter them only when all are here
+  do_barrier(call);  // MPI's own waits have no deadline: start them only when all ranks are here
   const auto [color, key] = place_in(ranks);
   MPI_Comm part = MPI_COMM_NULL;
   check_mpi(MPI_Comm_split(MPI_Comm_f2c(messages_->handle()), color, key, &part), "MPI_Comm_split");

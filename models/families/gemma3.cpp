@@ -1,5 +1,5 @@
-// Gemma 3, text alone (Gemma Team 2025): local and global layers with a rope each, four norms a block whose weights are
-// stored as their distance from 1, norms of query and key heads, GeGLU, scaled embeddings.
+// Gemma 3, text only (Gemma Team 2025): local and global layers with a rope each, norms of query and key heads, GeGLU,
+// scaled embeddings. Each block has four norms, whose weights are stored minus 1.
 #include <cmath>
 
 #include "models/families/decoder_fields.h"
@@ -8,8 +8,8 @@
 namespace zero {
 namespace {
 
-/// rope_parameters has an object for each kind of layer; older files have rope_theta and rope_scaling for the global
-/// ones, rope_local_base_freq for the local ones.
+/// rope_parameters has an object per kind of layer. Older files have rope_theta and rope_scaling for global layers and
+/// rope_local_base_freq for local ones.
 void read_ropes(ConfigFields& fields, ModelConfig& config) {
   const RopeRules rules{.max_position_embeddings = config.max_position_embeddings};
   RopeFields global{1e6, {}}, local{1e4, {}};

@@ -11,8 +11,8 @@
 namespace zero {
 namespace {
 
-constexpr std::int64_t alignment = 32;  // where the file does not say otherwise
-constexpr std::size_t max_name = 64;    // GGML_MAX_NAME with its closing zero
+constexpr std::int64_t alignment = 32;  // if the file does not set another
+constexpr std::size_t max_name = 64;    // GGML_MAX_NAME, with its terminating zero
 
 std::int64_t numel_of(const GgufTensor& tensor) {
   std::int64_t product = 1;

@@ -35,7 +35,7 @@ SafetensorsWriter::SafetensorsWriter(const std::string& path, std::vector<Safete
     bytes_ = end;
   }
   std::string content = header.dump();
-  content.resize((content.size() + 7) / 8 * 8, ' ');  // data begin aligned, as the reference pads them
+  content.resize((content.size() + 7) / 8 * 8, ' ');  // aligns the data, as the reference implementation does
   ZERO_CHECK(static_cast<std::int64_t>(content.size()) <= safetensors_max_header,
              path + ": too many tensors for one header");
   const std::uint64_t length = content.size();

@@ -148,7 +148,7 @@ class HeldCalls : public FileCalls {
 };
 
 // Nobody waits until a slow disk has taken all that is of no use any more.
-TEST(CheckpointBehind, AFailureOfOneRankIsToldAtTheNextStepWhileAnotherWrites) {
+TEST(CheckpointBehind, AFailureOfOneRankIsReportedAtTheNextStepWhileAnotherWrites) {
   MemoryDisk disk("/disk");
   std::atomic<bool> held = true;
   with_engines([&](Engine& engine, int rank) {
@@ -176,7 +176,7 @@ TEST(CheckpointBehind, AFailureOfOneRankIsToldAtTheNextStepWhileAnotherWrites) {
   EXPECT_EQ(newest_good(disk), 1);
 }
 
-TEST(CheckpointBehind, WhatIsUnderWayHoldsUpNoStep) {
+TEST(CheckpointBehind, APendingSaveDelaysNoStep) {
   MemoryDisk disk("/disk");
   std::atomic<bool> held = true;
   with_engines([&](Engine& engine, int rank) {

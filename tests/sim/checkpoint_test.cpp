@@ -190,7 +190,7 @@ TEST(OtherOptimizers, AreRefusedByName) {
 }
 
 // AdamW's first moment has the name of Lion's momentum. A manifest that does not say whose it is says whose run it was.
-TEST(OtherOptimizers, AreRefusedWhoseStatesHaveTheSameNames) {
+TEST(OtherOptimizers, AreRefusedEvenIfTheirStatesHaveTheSameNames) {
   RunOptions run = base(at::kDouble, at::kDouble, false);
   run.steps = 1;
   MemoryDisk disk("/disk");
@@ -279,7 +279,7 @@ TEST_P(SameLayout, GivesTheSameBits) {
 }
 
 // Of the moment at which the save began, whatever the steps make of the states meanwhile.
-TEST_P(SameLayout, GivesTheSameBitsOfStatesThatWereSavedBehindTheRun) {
+TEST_P(SameLayout, GivesTheSameBitsAfterAnAsynchronousSave) {
   const auto [stage, compute, home, lora] = GetParam();
   const Half layout{stage, 2, home};
   Bench bench(base(compute, at::kFloat, lora));

@@ -200,7 +200,7 @@ class Head final : public Unit {
 };
 
 /// By itself the backward pass of such a loss gives finite gradients, and the step would be taken.
-TEST(NonfiniteLoss, OfOneRankShowsInTheNormOfAllAtEveryStage) {
+TEST(NonfiniteLoss, OnOneRankShowsInTheGlobalNormAtEveryStage) {
   for (const int stage : {0, 1, 2, 3})
     for (const int degree : {0, 2})
       SimWorld(4).run([&](Communicator& communicator, int rank) {

@@ -91,7 +91,7 @@ TEST_P(OptimizerLayouts, StagesAgreeToTheLastBitWhereNoSumsOverTensorsAreTaken) 
 INSTANTIATE_TEST_SUITE_P(All, OptimizerLayouts, ::testing::Range(0, int(every_optimizer().size())),
                          [](const auto& info) { return name_of(every_optimizer()[std::size_t(info.param)]); });
 
-TEST(OptimizerReports, ProdigyTellsItsDistanceAndMuonItsMatrices) {
+TEST(OptimizerReports, ProdigyReportsItsDistanceAndMuonItsMatrices) {
   for (const OptimizerOptions& options : every_optimizer()) {
     if (!options.groups.empty()) continue;
     std::map<std::string, double> told;

@@ -102,7 +102,7 @@ TEST(Recomputation, KeepingInputsTakesMemoryAndChangesNoBit) {
     }
 }
 
-TEST(Recomputation, IsOfEveryKthBlockAlone) {
+TEST(Recomputation, CoversOnlyEveryKthBlock) {
   EXPECT_THAT(passes_of(0), ElementsAre(1, 1, 1, 1, 1, 1, 1));
   EXPECT_THAT(passes_of(1), ElementsAre(1, 2, 2, 2, 2, 2, 1));
   EXPECT_THAT(passes_of(2), ElementsAre(1, 2, 1, 2, 1, 2, 1));

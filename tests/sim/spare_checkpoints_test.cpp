@@ -87,7 +87,7 @@ TEST_F(SpareCheckpoints, TheNewestGoesHomeAndTheRestGo) {
   EXPECT_THAT(spare_files(disk_), ::testing::IsEmpty());
 }
 
-TEST_F(SpareCheckpoints, OneWhoseOwnerIsUnknownStaysAndIsNamed) {
+TEST_F(SpareCheckpoints, OneOfAnUnknownOwnerStaysAndIsNamed) {
   const MemoryDisk before(disk_);
   const auto calls = disk_.calls();
   CheckpointFolders home(*calls, "/disk/checkpoints");

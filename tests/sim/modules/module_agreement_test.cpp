@@ -57,7 +57,7 @@ TEST(ModuleAgreement, IsOnModules) {
 }
 
 // What one process alone has to refuse is refused on all: nobody waits for it.
-TEST(ModuleAgreement, WhatOneProcessRefusesAllDo) {
+TEST(ModuleAgreement, AnErrorOfOneProcessIsThrownOnAll) {
   const auto expect = [](const std::string& message, const ShardOptions& options,
                          const std::function<void(torch::nn::Linear & net)>& misuse) {
     on_ranks(2, [&](const World& world) {

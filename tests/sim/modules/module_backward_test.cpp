@@ -186,7 +186,7 @@ TEST_P(ModuleBackward, GradientsOfTheWeightZeroAreNotLookedAt) {
   });
 }
 
-TEST_P(ModuleBackward, ParameterGradTellsWhereGradientsAre) {
+TEST_P(ModuleBackward, ParameterGradNamesThePlaceOfGradients) {
   on_ranks(ranks(), [&](const World& world) {
     Sharded<Lines> model(make_lines(9), world, {.stage = stage()});
     ShardedOptimizer optimizer = model.optimizer(SgdOptions());

@@ -227,7 +227,7 @@ TEST(ModuleFiles, AProgramAsksWhetherThereIsAState) {
 }
 
 // A program that begins anew in the folder of an earlier one goes on from its own states, and those are still there.
-TEST(ModuleFiles, WhatWasSavedLastIsLoadedWhateverTheFolderHeld) {
+TEST(ModuleFiles, TheLastSaveIsLoadedWhateverTheFolderHeld) {
   const Scratch scratch;
   const auto run = [&](int steps) {
     on_ranks(2, [&](const World& world) {

@@ -40,7 +40,7 @@ at::Tensor input() { return torch::ones({2, 3}); }
 
 class ModuleLifetime : public ::testing::TestWithParam<int> {};
 
-TEST_P(ModuleLifetime, AParameterOfAModelThatIsGoneIsToldOf) {
+TEST_P(ModuleLifetime, UsingAParameterOfADestroyedModelThrows) {
   on_ranks(2, [](const World& world) {
     Vectors net;
     { Model(net, world, {.stage = GetParam()}).optimizer(SgdOptions()); }
@@ -219,7 +219,7 @@ TEST(KeptBuffers, MayBeExpanded) {
     });
 }
 
-TEST(KeptBuffers, OfOtherShapesAndTypesAreRefused) {
+TEST(KeptBuffers, OtherShapesAndTypesAreRefused) {
   const Folder folder;
   const auto with = [](const at::Tensor& buffer) {
     Vectors net;
@@ -306,7 +306,7 @@ TEST(OpenUnits, SparseGradientsAreRefused) {
   });
 }
 
-TEST(KeptBuffers, AFolderWithoutStatesIsToldOfInTheLibrarysWords) {
+TEST(KeptBuffers, TheErrorForAFolderWithoutStatesUsesTheLibrarysWords) {
   EXPECT_THAT(
       [&] {
         on_ranks(2, [&](const World& world) {

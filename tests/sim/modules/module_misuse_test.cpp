@@ -312,7 +312,7 @@ TEST(Misuse, RanksMayTakeOtherBranchesWhereWeightsAreWhole) {
   }
 }
 
-TEST(Misuse, RanksWithOtherBranchesAreToldWhereWeightsAreDivided) {
+TEST(Misuse, RanksWithOtherBranchesAreRefusedWhereWeightsAreSharded) {
   EXPECT_THAT(
       refusal_of_any(3, [](Model& model,
                            ShardedOptimizer&) { model.backward(branch(*model.operator->(), model.world().rank())); }),

@@ -121,7 +121,7 @@ TEST_P(ModuleSteps, WeightsOfZeroEverywhereEndTheStep) {
 }
 
 // Of small numbers, of all that processes step by, weights too, and the norm's sum.
-TEST_P(ModuleSteps, AStepHasTwoCollectivesBesideThoseOfStates) {
+TEST_P(ModuleSteps, AStepHasTwoCollectivesInAdditionToThoseOfStates) {
   for (const bool weighted : {false, true}) {
     int calls = 0;
     on_ranks(2, [&](const World& world) {

@@ -96,7 +96,7 @@ std::optional<std::string> large_unit(const torch::nn::Module& module, const std
   return ModuleUnits(module, patterns).large_unit();
 }
 
-TEST(ModuleUnits, AUnitOfMostParametersIsTold) {
+TEST(ModuleUnits, AUnitOfMostParametersCausesAWarning) {
   using ::testing::HasSubstr;
   using ::testing::Optional;
   const Translator large(256, 3);

@@ -103,7 +103,7 @@ TEST(LoadTensors, KeepsMastersOfBf16Weights) {
 }
 
 // Before the model is divided, a target net without an optimizer, and tensors of other floating types.
-TEST(LoadTensors, ReachesModelsThatNobodyTrains) {
+TEST(LoadTensors, ReachesModelsWithoutAnOptimizer) {
   on_ranks(2, [&](const World& world) {
     Sharded<torch::nn::Linear> net(filled(torch::nn::Linear(4, 4)), world), target(torch::nn::Linear(4, 4), world),
         early(torch::nn::Linear(4, 4), world);
@@ -139,7 +139,7 @@ TEST(LoadTensors, RefusesWhatIsNotTheModels) {
     });
 }
 
-TEST(LoadTensors, OfAModuleWithoutParametersIsRefused) {
+TEST(LoadTensors, RefusesAModuleWithoutParameters) {
   on_ranks(2, [](const World& world) {
     Sharded<torch::nn::Sequential> model(torch::nn::Sequential(torch::nn::ReLU()), world);
     EXPECT_THAT(message_of<InputError>([&] { model.load(NamedTensors()); }), HasSubstr("has no parameters to shard"));
@@ -265,7 +265,7 @@ TEST(OptimizerStates, HaveTheNamesOfEveryOptimizer) {
     });
 }
 
-TEST(OptimizerStates, OfSharedAndFrozenParametersAndOfAllTogether) {
+TEST(OptimizerStates, CoverSharedAndFrozenParametersAndGlobalNumbers) {
   on_ranks(2, [&](const World& world) {
     Sharded<OddNet> model(filled(OddNet()), world, {.stage = 3, .state_dtype = fp32});
     auto optimizer = model.optimizer(ProdigyOptions{.weight_decay = 0});
@@ -308,7 +308,7 @@ TEST(OptimizerStates, ThatDifferBetweenProcessesAreRefused) {
   });
 }
 
-TEST(SkippedSteps, AreToldOnceForThoseInARow) {
+TEST(SkippedSteps, CauseOneWarningForThoseInARow) {
   ::testing::internal::CaptureStderr();
   on_ranks(2, [&](const World& world) {
     Sharded<torch::nn::Linear> model(filled(torch::nn::Linear(5, 3)), world);

@@ -59,7 +59,7 @@ std::vector<std::string> calls_of_steps(bool overlap, int steps, const std::func
 at::Tensor whole(StackImpl& net, int) { return net.forward(torch::ones({2, 8})).sum(); }
 
 // The last two units are there when backward comes to them; the first one's input needs no gradient, and so no weights.
-TEST(OpenGroups, GathersWhatIsNotThere) {
+TEST(OpenGroups, UnshardsMissingGroups) {
   const auto calls = calls_of_steps(false, 2, whole);
   ASSERT_EQ(calls.size(), 2u);
   for (const std::string& step : calls)
@@ -67,7 +67,7 @@ TEST(OpenGroups, GathersWhatIsNotThere) {
 }
 
 // From the second step on a unit is on its way while the one before it is at work: ahead of that one's sum.
-TEST(OpenGroups, BringsAheadWhatTheLastPassUsed) {
+TEST(OpenGroups, PrefetchesTheGroupsOfTheLastPass) {
   const auto calls = calls_of_steps(true, 3, whole);
   ASSERT_EQ(calls.size(), 3u);
   EXPECT_EQ(calls[0], "forward0 forward1 forward2 forward3 reduce3 reduce2 backward1 reduce1 reduce0");

@@ -76,7 +76,7 @@ TEST(MeshShape, PartsTheRanksAlongAnyAxes) {
     }
 }
 
-TEST(MeshShape, OfHybridShardingHasNeighboursShare) {
+TEST(MeshShape, PutsNeighboursIntoOneShardingGroup) {
   EXPECT_THAT(members_of(MeshShape::hybrid(8, 4), 5, axes::states), ElementsAre(4, 5, 6, 7));
   EXPECT_THAT(members_of(MeshShape::hybrid(8, 4), 5, axes::replicas), ElementsAre(1, 5));
   EXPECT_EQ(MeshShape::hybrid(8, 0), (MeshShape{.shard = 8}));
@@ -102,7 +102,7 @@ TEST(Mesh, TalksAlongAnyAxes) {
   });
 }
 
-TEST(Mesh, MakesNothingWhereNobodyElseIsOrEverybody) {
+TEST(Mesh, MakesNoGroupForOneRankOrForAll) {
   SimWorld world(2);
   world.run([](Communicator& ranks, int) {
     Mesh mesh(ranks);

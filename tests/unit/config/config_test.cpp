@@ -198,7 +198,7 @@ TEST(Config, ASectionInTheOverridesIsNamedAsOne) {
   EXPECT_THAT(refusal(least, {"zero=2"}), HasSubstr("as in --set zero.stage=2"));
 }
 
-TEST(Config, GroupsThatDifferAreToldOnOneLine) {
+TEST(Config, DifferingGroupsAreReportedOnOneLine) {
   const auto with = [](const std::string& keys) { return "[[optimizer.group]]\nmatch = \"a\"\n" + keys + "\n"; };
   const std::vector<OptimizerGroup> then = parse_groups(with("lr = 0.1") + with("optimizer = \"lion\"")),
                                     now = parse_config(least + with("lr = 0.1") + with("lr = 0.3") + with(""), "c.toml")
@@ -209,7 +209,7 @@ TEST(Config, GroupsThatDifferAreToldOnOneLine) {
   EXPECT_EQ(groups_difference(now, now), "");
 }
 
-TEST(Config, WhatADivergingRunLowersIsItsOptimizers) {
+TEST(Config, RatesToLowerAreThoseOfTheOptimizer) {
   OptimizerConfig config;
   EXPECT_EQ(keys_of_rates(config), "optimizer.lr");
   config.name = "muon";
@@ -312,7 +312,7 @@ TEST(Config, FieldsOfAModelAreWrittenAsPlainKeys) {
   EXPECT_THAT(resolved_toml(config), HasSubstr("\nvocab_size = 32000\n"));
 }
 
-TEST(Config, SeveralMistakesAreToldTogether) {
+TEST(Config, SeveralMistakesAreReportedTogether) {
   const std::string said = refusal(least + "[zero]\nstage = 4\n[optimizer]\nlr = -1\n", {"training.seed=x"});
   EXPECT_THAT(said, HasSubstr("stage = 4: must be 0, 1, 2 or 3"));
   EXPECT_THAT(said, HasSubstr("\n  and: "));

@@ -45,7 +45,7 @@ class StoredAdapter {
 };
 
 // PEFT 0.21 writes "all-linear" down as the whole name of each module, in any order.
-TEST(LoraOptionsOf, TargetsBesideAnAdapterAgreeWhereTheyMeanTheSameProjections) {
+TEST(LoraOptionsOf, TargetsGivenWithAnAdapterMayNameItsProjectionsDifferently) {
   nlohmann::json queries, all;
   for (const char* layer : {"2", "0", "1"}) {
     const std::string prefix = std::string("model.layers.") + layer + ".";

@@ -29,7 +29,7 @@ TEST(ConversationEncoder, TrainsTheAnswerAndItsEndOrEverything) {
 }
 
 // Where the answers stand need not be known then.
-TEST(ConversationEncoder, TrainsEverythingOfTemplatesWhoseAnswersCannotBeTold) {
+TEST(ConversationEncoder, TrainsEverythingIfATemplatesAnswersCannotBeLocated) {
   const TemporaryFolder folder;
   const std::string counts =
       folder.write("c.jinja", "{% for m in messages %}{{ loop.length }}{{ m.content }}{{ eos_token }}{% endfor %}");
@@ -40,7 +40,7 @@ TEST(ConversationEncoder, TrainsEverythingOfTemplatesWhoseAnswersCannotBeTold) {
   EXPECT_EQ(std::accumulate(all.trained.begin(), all.trained.end(), 0), static_cast<int>(all.ids.size()) - 1);
 }
 
-TEST(ConversationEncoder, TellsAnswersThatNoSpecialTokenEnds) {
+TEST(ConversationEncoder, MarksAnswersWithoutASpecialTokenAtTheEnd) {
   const TemporaryFolder folder;
   const auto unended = [&](const std::string& assistant, TrainOn train_on = TrainOn::assistant) {
     const std::string jinja = folder.write(
@@ -158,7 +158,7 @@ TEST(ConversationEncoder, RefusesATemplateThatDoesNotFitTheTokenizer) {
 }
 
 // What is written without a template needs none that fits.
-TEST(ConversationEncoder, ATemplateThatDoesNotFitIsToldOfWhenAConversationNeedsIt) {
+TEST(ConversationEncoder, AnUnusableTemplateIsReportedWhenAConversationNeedsIt) {
   const TemporaryFolder folder;
   folder.write("chat_template.jinja", ChatTemplate::named("chatml", "<s>", "</s>").jinja());
   const ConversationEncoder chatml(tokenizer(), {folder.path(""), ""});

@@ -24,7 +24,7 @@ std::vector<Message> messages_of(std::string_view line) {
   return example.messages;
 }
 
-TEST(Conversation, TellsTheShapesApartByTheirKeys) {
+TEST(Conversation, RecognisesShapesByTheirKeys) {
   const std::vector<Message> turn = {{"user", "a"}, {"assistant", "b"}};
   EXPECT_EQ(messages_of(
                 R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}], "id": 7})"),

@@ -222,7 +222,7 @@ TEST(TokenCache, IsMadeAnewWhereAByteOfItChangedOrIsMissing) {
   EXPECT_FALSE(opened.made("a"));
 }
 
-TEST(TokenCache, OfATextThatChangesMeanwhileIsNotKept) {
+TEST(TokenCache, IsDiscardedIfTheTextChangesMeanwhile) {
   Opened opened;
   CacheRecipe recipe = opened.recipe("a");
   recipe.encode = [&, encode = recipe.encode](const SourceChunk& chunk) {
@@ -256,7 +256,7 @@ TEST(TokenCache, AnotherRunsIsNotTakenForRankZeros) {
   });
 }
 
-TEST(TokenCache, IsReadByNobodyWhoMayNotReadTheText) {
+TEST(TokenCache, IsUnreadableForThoseWhoMayNotReadTheText) {
   namespace fs = std::filesystem;
   Opened opened;
   fs::permissions(opened.path, fs::perms::owner_read | fs::perms::owner_write);
@@ -293,7 +293,7 @@ TEST(TokenCache, EveryRankThrowsTheSameError) {
   });
 }
 
-TEST(TokenCache, TellsHowFarItIs) {
+TEST(TokenCache, ReportsItsProgress) {
   const TemporaryFolder folder;
   Letters letters;
   CacheRecipe recipe = text_recipe(folder.write("text", lines(100)), letters.encoder());

@@ -21,7 +21,7 @@ std::vector<std::uint16_t> count_up(int n, int first = 0) {
   return ids;
 }
 
-TEST(TokenFile, ReadsBothWidthsAndKeepsWhatIsBehindTheHeader) {
+TEST(TokenFile, ReadsBothWidthsAndSkipsTheHeader) {
   const TemporaryFolder folder;
   const TokenFile narrow(folder.write_ids("a.bin", count_up(5)), TokenWidth::uint16);
   const TokenFile wide(folder.write_ids<std::uint32_t>("b.bin", {7, 70000, 4000000000U}), TokenWidth::uint32,

@@ -166,7 +166,7 @@ std::vector<std::string> pairs_of(const std::string& arguments) {
   return pairs;
 }
 
-TEST(MemoryEstimate, WhatItNamesIsAcceptedAndFits) {
+TEST(MemoryEstimate, ItsProposalIsAcceptedAndFits) {
   int named = 0;
   for (const bool on_device : {false, true})
     for (const double size : {0.7, 1.5, 3.0, 5.0, 9.0, 14.0, 20.0})

@@ -185,7 +185,7 @@ TEST(SyncBatchNorm, IsOfTheTypeOfItsInput) {
 }
 
 // What another rounding turns is a ReLU behind it, here and there.
-TEST(SyncBatchNorm, OfOneProcessHasTheBitsOfTorch) {
+TEST(SyncBatchNorm, OnOneProcessHasTheBitsOfTorch) {
   for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
     const std::vector<std::int64_t> shape{7, 3, 2, 5};
     const Traces expected = trace(torch::nn::BatchNorm2d(3), shape, {0, 7}, type);
@@ -202,7 +202,7 @@ TEST(SyncBatchNorm, OfOneProcessHasTheBitsOfTorch) {
   }
 }
 
-TEST(SyncBatchNorm, TakesInputsOf16BitsBesideStatisticsOf32) {
+TEST(SyncBatchNorm, Takes16BitInputsWith32BitStatistics) {
   on_worlds(1, [](const World& world) {
     SyncBatchNorm2d norm(3, world);
     norm->weight.set_data(norm->weight.to(at::kBFloat16));  // as a module sharded with bf16 has them

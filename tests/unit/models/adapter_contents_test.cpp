@@ -177,7 +177,7 @@ TEST(AdapterContents, ShapesAndTypesAreThoseOfTheModel) {
 }
 
 /// What PEFT writes with save_embedding_layers, and what was put beside the pairs by hand.
-TEST(AdapterContents, WholeTensorsBesideThePairsReplaceTheBases) {
+TEST(AdapterContents, WholeTensorsReplaceTheBases) {
   StoredAdapter adapter;
   const std::pair<const char*, std::vector<std::int64_t>> whole[] = {{"model.embed_tokens.weight", {61, 32}},
                                                                      {"lm_head.weight", {61, 32}},
@@ -203,7 +203,7 @@ TEST(AdapterContents, WholeTensorsBesideThePairsReplaceTheBases) {
             1e-6);
 }
 
-TEST(AdapterContents, WholeTensorsBesideThePairsAreWrittenAgain) {
+TEST(AdapterContents, WholeTensorsAreWrittenAgain) {
   StoredAdapter adapter;
   adapter.add("model.embed_tokens.weight", {61, 32}, at::kBFloat16);
   adapter.add("lm_head.weight", {61, 32});

@@ -72,7 +72,7 @@ std::string refusal(const nlohmann::json& files) {
   return "accepted";
 }
 
-TEST(AddedTokens, WhatDoesNotFitIsRefused) {
+TEST(AddedTokens, MismatchesAreRefused) {
   const auto listed = [](const nlohmann::json& tokens) {
     return refusal({{"tokenizer_config.json", {{"added_tokens_decoder", tokens}}}});
   };
@@ -135,7 +135,7 @@ TEST(AddedTokens, WhiteSpaceThatIsTakenIsNotTakenAgain) {
               ElementsAre(TextPart{7, {0, 3}, {0, 5}}, TextPart{8, {3, 4}}, TextPart{-1, {4, 6}}));
 }
 
-TEST(AddedTokens, AreAWordBesideWhatIsNoLetter) {
+TEST(AddedTokens, AreAWordNextToNonLetters) {
   const AddedTokenFinder finder({{.id = 9, .content = "w", .single_word = true}});
   for (const std::string word : {"A", "z", "_", "7", "\u00e9", "\u0301"}) {
     EXPECT_THAT(finder.split(word + "w"), ElementsAre(::testing::Field(&TextPart::id, -1))) << word;

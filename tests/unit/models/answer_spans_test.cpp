@@ -131,7 +131,7 @@ TEST(AnswerSpans, AreRefusedWhereABlockIsCaptured) {
   EXPECT_THAT(answers(captured, none), ElementsAre());
 }
 
-TEST(AnswerSpans, AreRefusedWhereTheyCannotBeTold) {
+TEST(AnswerSpans, AreRefusedWhereTheyCannotBeLocated) {
   const auto why = [](const std::string& jinja, const std::vector<Message>& messages) {
     return message_of<InputError>([&] { answers(jinja, messages); });
   };

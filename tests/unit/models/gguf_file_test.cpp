@@ -214,7 +214,7 @@ TEST_F(BrokenGguf, NamesTheTypeThatIsNotRead) {
   EXPECT_THAT(refusal_of(other), HasSubstr("big-endian"));
 }
 
-TEST_F(BrokenGguf, AtRandomIsReadOrRefused) {
+TEST_F(BrokenGguf, MutatedAtRandomIsReadOrRefused) {
   SplitMix64 random(1);
   for (int round = 0; round < 300; ++round) {
     std::string changed = content_;

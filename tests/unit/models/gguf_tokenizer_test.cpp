@@ -127,7 +127,7 @@ TEST(GgufTokenizer, EdgesAreThoseOfTheFileOrOfItsRule) {
   EXPECT_EQ(ids("qwen2", true, true), (Ids{3, 2, 4}));
 }
 
-TEST(GgufTokenizer, TellsOfOtherKindsAndOfListsThatDoNotFit) {
+TEST(GgufTokenizer, RefusesOtherKindsAndMismatchedLists) {
   const TemporaryFolder folder;
   GgufMetadata other;
   other.add("tokenizer.ggml.model", "bert");

@@ -71,7 +71,7 @@ TEST(HfDirectory, BothModelsHaveAllTheirTensors) {
   }
 }
 
-TEST(HfDirectory, WhatIsWrittenIsReadAgain) {
+TEST(HfDirectory, ReadsBackAWrittenModel) {
   const HfDirectory source(tiny);
   std::vector<TensorSpec> specs = tensors_of(make_model(source.config()));
   for (const std::int64_t limit : {std::int64_t{5'000'000'000}, std::int64_t{200'000}, std::int64_t{1}}) {
@@ -118,7 +118,7 @@ TEST(HfDirectory, TokenizerTemplateAndWayOfDrawingGoAlong) {
               ::testing::AllOf(HasSubstr("_from_model_config"), ::testing::Not(HasSubstr("17"))));
 }
 
-TEST(HfDirectory, WhatTheBasesConfigurationSaysBesideGoesAlong) {
+TEST(HfDirectory, KeepsOtherFieldsOfTheBasesConfiguration) {
   const HfDirectory source(tiny);
   const std::vector<TensorSpec> specs = tensors_of(make_model(source.config()));
   const TemporaryFolder base, folder;

@@ -61,7 +61,7 @@ TEST(LinearBeside, OneOfBothMayBeLeftOut) {
             1e-12);
 }
 
-TEST(LinearBeside, OfWhatNeedsNoGradientIsTheInputItself) {
+TEST(LinearBeside, ReturnsAnInputWithoutGradientItself) {
   const Operands o(at::kDouble);
   LinearInput frozen = o.input();
   frozen.x = o.x.detach();
@@ -73,7 +73,7 @@ TEST(LinearBeside, OfWhatNeedsNoGradientIsTheInputItself) {
 }
 
 // Of a norm, of SwiGLU and of another activation: the same bits, also where only the input is trained.
-TEST(Linear, WhatIsKeptIsWhatWouldBeComputedAgain) {
+TEST(Linear, KeptValuesEqualRecomputedOnes) {
   for (const at::ScalarType type : {at::kBFloat16, at::kFloat, at::kDouble})
     for (const bool frozen : {false, true}) {
       const Operands o(type);
@@ -143,7 +143,7 @@ TEST(Linear, WritesToThePlaceOfItsWeightsGradient) {
 }
 
 // A rank without rows.
-TEST(Linear, OfNoRowsOverwritesByZeros) {
+TEST(Linear, OverwritesByZerosForNoRows) {
   for (const at::ScalarType type : {at::kBFloat16, at::kFloat}) {
     const at::Tensor weight = random({6, 8}, 2, type).set_requires_grad(true), sum = at::full({6, 8}, NAN);
     const auto place = GradientPlace::put_on(weight);

@@ -242,7 +242,7 @@ TEST_F(LostText, ToolsAndTheirDescriptionsAreWrittenOrRefused) {
   EXPECT_EQ(telling(name + description + cities), "") << "the parameters that it knows";
 }
 
-TEST_F(LostText, WhatAToolSaysIsWrittenOrRefused) {
+TEST_F(LostText, AToolsResultIsWrittenOrRefused) {
   const std::string no_tool = writing("{% if m.role != 'tool' %}{{ c }}{% endif %}");
   for (const char* content : {R"("22 degrees")", R"({"degrees": 22})"}) {
     const Message said = whole(R"({"role": "tool", "content": )" + std::string(content) + "}");

@@ -82,7 +82,7 @@ TEST_P(MatrixProduct, SumsAreNotRoundedOnTheirWay) {
 }
 
 // A token's row is the same whatever rows are generated beside it.
-TEST_P(MatrixProduct, ARowDoesNotKnowTheFewBesideIt) {
+TEST_P(MatrixProduct, ARowDoesNotDependOnItsFewNeighbours) {
   if (GetParam() == at::kHalf || GetParam() == at::kDouble) return;  // no kernel of few rows
   const at::Tensor a = random({8, 515}, 1, GetParam()), b = random({77, 515}, 2, GetParam()).t();
   const at::Tensor all = matrix_product(a, b);

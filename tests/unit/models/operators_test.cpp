@@ -244,7 +244,7 @@ TEST(Operators, ASecondDerivativeIsRefused) {
   EXPECT_THAT(twice(rms_norm(x, at::ones({16}), 1e-5).y.square().sum(), w), HasSubstr("not implemented"));
 }
 
-TEST(Operators, WhatIsWrittenInPlaceIsToldToAutograd) {
+TEST(Operators, AutogradSeesWritesInPlace) {
   at::Tensor logits = random({4, 16}, 1, at::kFloat);
   const auto before = logits._version();
   cross_entropy_backward_(logits, ids_below(16, {4}), at::zeros({4}), at::ones({}));

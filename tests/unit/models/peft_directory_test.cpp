@@ -168,7 +168,7 @@ TEST(Adapters, TrainModulesByTheEndsOfTheirNames) {
 }
 
 /// PEFT trains embedding and head apart unless it is told otherwise, although the model has them as one.
-TEST(Adapters, OfATiedEmbeddingSayThatTheHeadIsTrainedToo) {
+TEST(Adapters, WithATiedEmbeddingAlsoListTheHead) {
   ModelConfig config = small_config();
   config.tie_word_embeddings = true;
   LoraOptions stored = small_lora();

@@ -107,7 +107,7 @@ TEST(TokenizerFiles, TheTemplateThatWasUsedTakesTheOldOnesPlaceAndOtherFieldsSta
 }
 
 /// Every way in which a folder may tell of its set-up gives a folder that tells of the same one.
-TEST(TokenizerFiles, WhatIsWrittenEncodesChatsAlike) {
+TEST(TokenizerFiles, WrittenFilesEncodeChatsAlike) {
   const json older{{"<|im_start|>", 301}, {"<|im_end|>", 302}};
   const std::map<std::string, std::map<std::string, json>> folders{
       {"none", {}},
@@ -145,7 +145,7 @@ TEST(TokenizerFiles, OlderAddedTokensAreSpecialWhereTheMapSaysSo) {
   EXPECT_FALSE(fs::exists(to / "added_tokens.json"));
 }
 
-TEST(TokenizerFiles, WhatLaysThereBeforeDoesNotShowThrough) {
+TEST(TokenizerFiles, OlderFilesDoNotShowThrough) {
   const TemporaryFolder from, to;
   fill(from);
   for (const char* name : {"chat_template.jinja", "tokenizer.json", "added_tokens.json", "note.txt"})

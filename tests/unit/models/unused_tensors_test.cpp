@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 const std::string tiny = ZERO_TEST_DATA "/tiny/model";
 
-TEST(UnusedTensors, OfModulesBelongToTheDecoder) {
+TEST(UnusedTensors, BelongToTheDecoderIfTheirModuleDoes) {
   const DecoderNames llama, gpt2 = family_of("gpt2").names;
   for (const char* name :
        {"model.layers.0.self_attn.q_proj.bias", "model.layers.0.self_attn.q_proj.weight_scale",

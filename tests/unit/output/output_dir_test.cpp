@@ -165,7 +165,7 @@ TEST_F(OutputDir, IsNoModelsFolder) {
   }
 }
 
-TEST_F(OutputDir, OnlyARunWithACheckpointIsToBeResumed) {
+TEST_F(OutputDir, OnlyARunWithACheckpointCanBeResumed) {
   run();
   fs::remove(path("out/checkpoints/step-00000004/manifest.json"));  // what is left is not complete
   for (const char* left : {"out/checkpoints", "out/model"}) {
@@ -287,7 +287,7 @@ TEST_F(OutputDir, AHardLinkIsTheSameFile) {
   EXPECT_FALSE(first_read_of({{"the model", path("model")}, {"", ""}}, path("third.gguf")));
 }
 
-TEST_F(OutputDir, LockIsHeldByOneAndLeavesNoEmptyFoldersBehind) {
+TEST_F(OutputDir, LockIsHeldByOneAndLeavesNoEmptyFolders) {
   const auto second = [&] {
     try {
       const RunLock lock(path("a/b/c"), calls);

@@ -66,7 +66,7 @@ TEST(ProofFolder, TouchesNoOtherWhateverItsName) {
   EXPECT_TRUE(fs::exists(kept));
 }
 
-TEST(ProofFolder, OfAKilledProofGoesWhenItsRunsHaveEnded) {
+TEST(ProofFolder, IsRemovedAfterAKilledProofsRunsHaveEnded) {
   const TemporaryFolder place;
   int told[2], ends[2];
   ASSERT_EQ(::pipe(told), 0);

@@ -33,7 +33,7 @@ struct CheckpointModels {
   CheckpointModels(ModelStates& only) : models{only} {}  // NOLINT(google-explicit-constructor)
   explicit CheckpointModels(std::vector<CheckpointModel> models) : models(std::move(models)) {}
 
-  /// The communicator of all ranks, in host memory. Requires at least one model.
+  /// The communicator of all ranks for host memory. Requires at least one model.
   Communicator& host() const { return models.front().states.host(); }
 
   std::vector<CheckpointModel> models;  // over the same ranks

@@ -54,8 +54,8 @@ struct RunDescription {
   std::string id = {};         // the run's own, from its first start on; empty: unknown
 };
 
-/// Consecutive tensors, by offset, and their saved arrays: "master" and the optimizer's states. A statistic is a group
-/// of its own; its tensors are "STATISTIC:TENSOR", or "STATISTIC:" for the run's.
+/// Consecutive tensors, by offset, and their saved arrays: "master" and the optimizer's states. Each statistic is a
+/// group of its own, with tensors named "STATISTIC:TENSOR", or "STATISTIC:" for the whole run.
 struct SavedGroup {
   std::vector<FlatTensor> tensors;
   std::int64_t numel = 0;

@@ -20,12 +20,12 @@ namespace zero {
 struct SaveOptions {
   std::int64_t keep = 2;
   std::int64_t chunk_elements = ShardFormat::default_chunk_elements;
-  /// Receives a copy of this rank's states, all of its shard_bytes(). Null: go_on() writes them directly, one chunk at
-  /// a time. Either all ranks have one or none has.
+  /// Memory for a copy of this rank's states, all of its shard_bytes(). Null: go_on() writes them directly, one chunk
+  /// at a time. All ranks have a copy, or none has.
   HostArena* copy = nullptr;
 };
 
-/// The progress of this rank's pending part. The other ranks do not know of a failure here yet.
+/// The progress of this rank's pending part. `failed`: on this rank; other ranks have not heard of it yet.
 enum class SaveProgress : std::uint8_t { ended, under_way, failed };
 /// Combines two ranks. A failure anywhere ends the wait for others.
 inline SaveProgress worse_of(SaveProgress a, SaveProgress b) { return std::max(a, b); }

@@ -21,10 +21,10 @@ using OwnerOf = std::function<Owner(const RunDescription&)>;
 /// as on a file server that maps root to another user. UnreadableError if that is unknown.
 std::optional<std::string> make_spare_folder(const std::string& place, FileCalls& calls);
 
-/// Copies the newest spare checkpoint of a run to `home`, unless one as new is whole there, verifies the copy and makes
-/// it durable. Then removes spares no newer than the newest whole checkpoint at home. A spare that fails verification
-/// or has an unknown owner stays, with a warning, and the next older one is tried. InputError if the system gives no
-/// answer or the copy finds no room; nothing is removed then. Run by one process at a time.
+/// Copies a run's newest spare checkpoint to `home`, verifies the copy and makes it durable, unless home has a whole
+/// checkpoint as new. Then removes spares no newer than the newest whole checkpoint at home. A spare that fails
+/// verification or has an unknown owner stays, with a warning, and the next older one is tried. InputError if the
+/// system gives no answer or the copy finds no room; nothing is removed then. Run by one process at a time.
 void bring_home(CheckpointFolders& home, const std::vector<std::string>& places, const OwnerOf& owner_of,
                 FileCalls& calls);
 

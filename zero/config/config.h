@@ -179,7 +179,7 @@ struct Config {
   /// True if the user set this key ("lora.r"), false if it has its default.
   bool is_given(const std::string& key) const { return origin.count(key) > 0; }
 
-  /// Starts a message about a key: place, key and value as given; for a default the file's name and the key.
+  /// The start of a message about a key: place, key and value as given; for a default, the file's name and the key.
   std::string where(const std::string& key) const;
 
   /// Compares values; their places do not count.
@@ -204,7 +204,7 @@ std::string resolved_toml(const Config& config);
 /// Checks the keys that depend on the number of ranks: global batch, shard_degree.
 void validate_for(const Config& config, int ranks);
 
-/// Refuses a sequence longer than the model's context, and sizes in bytes that overflow 64 bits or any machine.
+/// Refuses a sequence longer than the model's context, and sizes that overflow 64 bits or exceed any machine.
 void validate_for_model(const Config& config, const ModelConfig& model);
 
 /// Refuses a warm-up longer than the run's `steps`; `why` says where that number comes from.

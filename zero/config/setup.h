@@ -29,8 +29,8 @@ std::string export_dtype_of(const Config& config);
 HfWriteOptions write_options_of(const Config& config);
 /// An adapter's name for its base: the path as given, or the preset.
 std::string base_name_of(const Config& config);
-/// True if checkpoints are written from a copy in memory, which needs room: they are asynchronous and regular, and no
-/// states lie on disk (which would mean that memory is short).
+/// True if checkpoints are written from a copy in memory: they are asynchronous and regular, and no states are on disk.
+/// States on disk mean that memory is short.
 bool copies_checkpoints(const Config& config);
 ScheduleOptions schedule_of(const Config& config, std::int64_t steps);
 

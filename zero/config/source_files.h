@@ -1,6 +1,6 @@
 #pragma once
 // Source files: the small files, apart from weights and data, that determine a run's result. A checkpoint records their
-// names and contents. So its maker cannot name a file without knowing its contents.
+// names and contents, so it cannot name a file that its maker has not read.
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,8 +15,8 @@ struct SourceFile {
   std::string path;
 };
 
-/// The existing ones of a base model's directory, a tokenizer with its settings and chat template, and an adapter's
-/// directory. Each may be empty.
+/// The files that exist in a base model's directory, of a tokenizer (with settings and chat template) and in an
+/// adapter's directory. Each of these may be empty.
 std::vector<SourceFile> source_files(const std::string& base, const TokenizerSource& tokenizer,
                                      const std::string& adapter);
 

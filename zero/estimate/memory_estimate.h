@@ -1,5 +1,5 @@
 #pragma once
-// MemoryEstimate: predicts if a run fits before anything is allocated, and if not, proposes one that does.
+// MemoryEstimate: predicts, before anything is allocated, whether a run fits; if not, proposes one that does.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -44,7 +44,7 @@ struct MemoryEstimate {
   std::string stages;  // text: one rank at its peak at every stage, and the size of checkpoints
 };
 
-/// The plan of one stage on a node, and the answer if it fits.
+/// The plan of one stage on a node, and whether it fits.
 MemoryEstimate estimate_stage(const Config& config, const BatchArithmetic& batch, MemoryPlanner& planner,
                               const NodeBudget& budget, int stage);
 
@@ -53,7 +53,7 @@ MemoryEstimate estimate_stage(const Config& config, const BatchArithmetic& batch
 MemoryEstimate estimate_memory(const Config& config, const BatchArithmetic& batch, const Model& model,
                                const NodeBudget& budget);
 
-/// Throws InputError with need, offer and a configuration that fits, if the estimate says no.
+/// If the run does not fit, throws InputError with its need, the node's offer and a configuration that fits.
 void require_fit(const Config& config, const MemoryEstimate& estimate, const NodeBudget& budget);
 
 }  // namespace zero

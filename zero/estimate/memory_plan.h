@@ -1,6 +1,6 @@
 #pragma once
-// MemoryPlan: the bytes that a rank will hold, by purpose, between steps and at the peak of a step. It adds what an
-// engine allocates on Meta and what one micro-batch run there takes.
+// MemoryPlan: the bytes that a rank will hold, by purpose, between steps and at the peak of a step. It adds an engine's
+// allocations on Meta and those of a micro-batch that runs there.
 #include <algorithm>
 #include <cstdint>
 #include <map>

@@ -1,6 +1,6 @@
 #pragma once
 // MetaRank: one rank of a run, with its engine and all its allocations, on LibTorch's Meta device. It computes nothing,
-// communicates with nobody and holds no memory. The same code as in a real run shows what that run holds.
+// communicates with nobody and holds no memory. It runs the code of a real rank and so shows its memory.
 #include <memory>
 #include <optional>
 

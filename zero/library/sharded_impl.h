@@ -73,8 +73,8 @@ struct ShardedModel::Impl {
   int stage() const;
 };
 
-/// Meets the other processes on the ranks that modules gather with. If another process is computing, both calls are
-/// reported at once. On the ranks for files, each would wait for the other until the deadline. Collective.
+/// Checks that all processes make the same call, on the ranks that modules gather with: a process that computes there
+/// instead is reported at once. On the ranks for files, each side would wait until the deadline. Collective.
 void meet(const World& world, Phase phase);
 
 }  // namespace zero

@@ -17,8 +17,8 @@ using StateModels = std::map<std::string, std::shared_ptr<ShardedModel::Impl>>;
 void save_state_of(const StateModels& models, CheckpointValues& values, const World& world, const std::string& folder,
                    const std::string& call);
 
-/// Loads the newest state and replaces the values. `take_values`: called next, before any model changes; an exception
-/// on one process is thrown on all. Returns the largest step count of the models. Collective.
+/// Loads the newest state and replaces the values. Then calls `take_values`, before any model changes; an exception on
+/// one process is thrown on all. Returns the largest step count of the models. Collective.
 std::int64_t load_state_of(const StateModels& models, CheckpointValues& values, const World& world,
                            const std::string& folder, const std::string& call,
                            const std::function<void()>& take_values = {});

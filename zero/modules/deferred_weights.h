@@ -18,7 +18,7 @@ class DeferredWeights final : public WeightSource {
   DeferredWeights(const torch::nn::Module& module, const ModuleUnits& units, std::uint64_t seed);
 
   void check(const std::vector<TensorSpec>&) override {}
-  /// Holds one tensor whole until another is requested.
+  /// Computes the whole tensor on its first read, and keeps it until another tensor is read.
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
 
   /// Gives the module's Meta buffers memory and values.

@@ -13,7 +13,7 @@ class ModuleWeights final : public WeightSource {
   /// Refers to the parameters' present memory until destroyed, even if they are redirected.
   explicit ModuleWeights(const ModuleUnits& units);
 
-  /// Points the parameters back to that memory.
+  /// Points the module's parameters back to their original memory.
   void give_back(const ModuleUnits& units) const;
 
   /// InputError for a tensor that is no parameter or has another shape.

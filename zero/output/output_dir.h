@@ -14,9 +14,9 @@ namespace zero {
 /// Treatment of an earlier run in the directory. Only `overwritten` removes files.
 enum class FormerRun : std::uint8_t { refused, overwritten, resumed };
 
-/// Checks the directory and writes nothing. Refuses: an existing run, unless it is overwritten or resumed; no run to
-/// resume, or a config.toml that may be the user's own; to overwrite a link, or unmarked files under a run's names; a
-/// model's folder; inputs that the run would remove or overwrite; and a directory that cannot be inspected.
+/// Writes nothing. Refuses an existing run unless it is overwritten or resumed, and a resume without one or with a
+/// user's own config.toml. Refuses to overwrite links and unmarked files. Refuses a model's folder, a directory that
+/// cannot be inspected, and a run that would remove or overwrite its own inputs.
 void check_output_dir(const std::string& path, FormerRun former, const std::vector<ReadPath>& reads, FileCalls& calls);
 
 /// Checks again, creates and marks the directory, removes an earlier run's files if it is overwritten, and writes the

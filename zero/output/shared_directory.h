@@ -13,7 +13,7 @@ namespace zero {
 /// rank cannot inspect it. Collective; equal on all ranks.
 std::optional<std::string> why_not_shared(const std::string& directory, Communicator& group, FileCalls& calls);
 
-/// Throws InputError about job.output_dir, with the remedy, on all ranks if nodes do not share it. Collective.
+/// If nodes do not share job.output_dir, throws InputError with the remedy on all ranks. Collective.
 void require_shared(const std::string& directory, Communicator& group, FileCalls& calls);
 
 }  // namespace zero

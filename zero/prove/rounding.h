@@ -54,8 +54,8 @@ class RoundingBounds {
   TurnedElements turned_;
 };
 
-/// True if the residuals lean to one side, which rounding does not do: their mean exceeds `errors` of its standard
-/// errors, from their own scatter. False for fewer than eight.
+/// True if the residuals lean to one side, as rounding never does: their mean exceeds `errors` standard errors,
+/// estimated from their scatter. False for fewer than eight residuals.
 bool one_sided(std::span<const double> residuals, double errors = 6);
 
 }  // namespace zero

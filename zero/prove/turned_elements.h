@@ -32,8 +32,8 @@ class TurnedElements {
   /// tensor.
   double effect(std::int64_t step, const std::string& kind) const;
 
-  /// For kinds that steps change: the root mean square distance an element has moved by `step`, summed over
-  /// steps.
+  /// For kinds that steps change: how far an element has moved by `step`, as a root mean square over the tensor, summed
+  /// over steps.
   double moved(std::int64_t step, const std::string& kind, std::size_t tensor) const;
   /// The reference length of a distance: how far a tensor has moved, if steps move it, else its norm.
   double scale(std::int64_t step, const std::string& kind, std::size_t tensor) const;
@@ -45,7 +45,7 @@ class TurnedElements {
     double count = 0;
     double expected = 0;               // predicted from gradient errors, for sign updates
     double elements = 0, tensors = 0;  // that have moved
-    /// By tensor: flips in gradients that are pure rounding (GPT-2's key biases), in any precision.
+    /// By tensor: number of flips due to gradients that are pure rounding (GPT-2's key biases), in any precision.
     std::vector<double> aimless;
   };
   static void carry(const Step& before, Step& step);

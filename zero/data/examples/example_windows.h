@@ -37,7 +37,7 @@ std::vector<EncodedExample> trained_windows(EncodedExample example, std::int64_t
 /// A message about lost tokens and how to keep them, and about answers without an end; may be empty.
 std::string warning_of(const ExampleCounts& counts, std::int64_t seq_len);
 
-/// The remedy if no example has a trained token left, by the counts.
+/// The remedy, chosen by the counts, if no example has a trained token left.
 std::string remedy_of(const ExampleCounts& counts);
 
 /// A note on one example of `tokens` tokens, from its own counts: why it is left out, or where it ends. Empty if all of

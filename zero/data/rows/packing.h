@@ -5,8 +5,8 @@
 
 namespace zero {
 
-/// Best-fit decreasing, as TRL's "bfd": the longest documents first, each into the fullest row with room. Equal lengths
-/// go by number. Rows, and the documents in a row, are sorted by document number (a row by its first).
+/// Best-fit decreasing, as TRL's "bfd": the longest documents first, each into the fullest row with room. Ties go by
+/// document number. Documents in a row are sorted by number, and rows by their first document.
 std::vector<std::vector<std::int64_t>> pack(const std::vector<std::int64_t>& lengths, std::int64_t capacity);
 
 }  // namespace zero

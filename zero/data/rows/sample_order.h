@@ -17,8 +17,8 @@ struct SampleOrderOptions {
   bool shuffle = true;  // false: file order in every epoch
 };
 
-/// The orders of all epochs, concatenated and cut into steps of global_batch_size rows. A step may span two epochs.
-/// Holds one epoch's permutation. Not thread-safe.
+/// The orders of all epochs, concatenated and cut into steps of global_batch_size rows. A step may span epochs. Holds
+/// one epoch's permutation in memory. Not thread-safe.
 class SampleOrder {
  public:
   /// InputError for no rows, or more than 2^32.

@@ -1,7 +1,7 @@
 #pragma once
-// Encodes a long text chunk by chunk, with the same ids as encoding it as one string: BOS, the text with its newlines,
-// EOS, or the tokenizer's own marks around a document. Skips a byte order mark at the start. Cuts the text only where
-// the tokenizer allows, so memory stays bounded.
+// Encodes a long text chunk by chunk. The ids equal those of the whole text: BOS, the text with its newlines, EOS, or
+// the tokenizer's own marks around a document. Skips a byte order mark at the start. Cuts only where the tokenizer
+// allows, so memory stays bounded.
 #include <string>
 
 #include "zero/data/text/text_encoder.h"

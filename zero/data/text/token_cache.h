@@ -42,7 +42,7 @@ struct CacheRecipe {
   std::string source;  // path of the file
   Fingerprint rule{};  // of everything but the source that the ids depend on
   TokenWidth width = TokenWidth::uint32;
-  /// The length of the next chunk in the bytes held; 0: read more first. At the end of a file, all of them.
+  /// Returns the length of the next chunk in the bytes held; 0 asks for more bytes. At the end of a file: all of them.
   std::function<std::size_t(std::string_view held, const ChunkStart& start)> cut;
   /// Counts the lines of a chunk, or what else messages number; empty: lines.
   std::function<std::int64_t(const SourceChunk&)> count = {};

@@ -11,7 +11,7 @@ namespace zero::nn {
 /// Makes every batch_norm in training mode with this running mean compute its statistics over the world.
 void synchronize(const at::Tensor& running_mean, const World& world);
 
-/// True if a single process with the input's type everywhere can use LibTorch's batch norm, which keeps its usual
+/// True if there is one process and all tensors have the input's type: LibTorch's batch norm then runs, with its usual
 /// rounding. `others`: weight, bias and running statistics, or undefined.
 bool is_ordinary(const at::Tensor& input, std::initializer_list<at::Tensor> others, const World& world);
 

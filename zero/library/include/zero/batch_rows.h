@@ -1,7 +1,7 @@
 #pragma once
-// BatchRows: the rows of a batch, for splitting it over processes. Built in are tensors, torch::data's examples, and
-// pairs, tuples and maps of them, all with the rows as first dimension; and std::vector<T>, a list of samples. Other
-// types need a specialization:
+// BatchRows: counts the rows of a batch and takes some of them, to split it over processes. Supports tensors,
+// torch::data's examples, and pairs, tuples and maps of them, if all tensors have the rows as first dimension; also
+// std::vector<T>, a list of samples. Specialize it for other types:
 //
 //   template <>
 //   struct zero::BatchRows<Pairs> {

@@ -38,14 +38,14 @@ concept HasState = requires(T& thing, const T& same, const NamedTensors& state) 
 
 class Checkpoint {
  public:
-  /// `folder`: for this checkpoint only; keeps the newest two states (ShardedModel::save_state()).
+  /// `folder`: holds this checkpoint only, with its newest two states (ShardedModel::save_state()).
   Checkpoint(const std::string& folder, const World& world);
 
   /// Adds a model, with its optimizer if it has one. Use the same name in every run. InputError for a name that is
   /// taken, empty or has a slash; likewise in the other overloads.
   Checkpoint& add(const std::string& name, ShardedModel& model);
-  /// Adds values and objects, which must outlive the checkpoint. Saves the main process's, and every process loads
-  /// those. A defined tensor keeps its shape, type and memory; named tensors are replaced.
+  /// Adds values and objects, which must outlive the checkpoint. The main process's values are saved, and every process
+  /// loads them. A defined tensor keeps its shape, type and memory; named tensors are replaced.
   Checkpoint& add(const std::string& name, torch::Tensor& value);
   Checkpoint& add(const std::string& name, NamedTensors& values);
   Checkpoint& add(const std::string& name, std::string& value);

@@ -36,12 +36,12 @@ namespace detail {
 /// True if there is another batch. `read` fetches this process's rows and returns the number of rows of all; none: the
 /// end. If it throws on one process, or numbers differ, all throw. Collective.
 bool next_batch(const World& world, const std::function<std::optional<std::int64_t>()>& read);
-/// The rows this process takes of a batch: its own. With `never_empty`, the first row if it has none.
+/// The rows of a batch for this process: its own, or the first row if it has none and `never_empty` is set.
 RowRange taken_rows(const World& world, std::int64_t rows, bool never_empty);
 /// Throws unless all processes have the same value of `what`. Collective.
 void agree_on_loader(const World& world, const char* what, std::int64_t value);
-/// Runs `draw` with the main process's state of torch's default CPU generator. Processes that had the same state keep
-/// the advanced one; others restore theirs. Collective.
+/// Runs `draw` with the main process's state of torch's default CPU generator. A process whose own state was equal
+/// keeps the advanced state; any other restores its own. Collective.
 void draw_as_main(const World& world, const std::function<void()>& draw);
 [[noreturn]] void throw_no_epochs();
 /// The state of torch's default CPU generator, as bytes.
@@ -220,7 +220,7 @@ class ShardedLoader {
   }
 
  private:
-  /// Returns the number of its batches that are done.
+  /// Begins the epoch and returns the number of its batches that are already done.
   std::int64_t begin_epoch() {
     const std::int64_t before = position_.epoch_told();
     position_.begin();

@@ -131,7 +131,7 @@ class ShardedOptimizer {
   std::weak_ptr<void> model_;
 };
 
-/// The base of Sharded<Net> for any net. Can be held and destroyed as such.
+/// The base of Sharded<Net> for any net. Models can be held and destroyed through it.
 class ShardedModel {
  public:
   ShardedModel(std::shared_ptr<torch::nn::Module> module, const World& world, const ShardOptions& options);
@@ -140,7 +140,7 @@ class ShardedModel {
   ShardedModel(ShardedModel&&) noexcept;
   ShardedModel& operator=(ShardedModel&&) noexcept;
 
-  /// Shards the states for this optimizer. Call once, before the first forward or freeze(); without it, those shard
+  /// Shards the states for this optimizer. Call once, before the first forward or freeze(). Without it, those two shard
   /// only the parameters, for inference. Collective.
   ShardedOptimizer optimizer(const OptimizerSettings& settings);
   ShardedOptimizer optimizer() const;

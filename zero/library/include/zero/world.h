@@ -19,14 +19,14 @@ class World {
  public:
   /// Returns all processes of mpirun or srun, or this process alone without them. LibTorch's operators get this
   /// process's share of the node's cores, unless OMP_NUM_THREADS is set. Call once per program. An uncaught exception
-  /// ends all processes with one exit code (2 for InputError, else 1). If all throw it, the main process reports it,
-  /// else the one that threw.
+  /// ends all processes with one exit code: 2 for InputError, else 1. The main process reports an exception that all
+  /// throw; otherwise the process that throws reports it.
   static World from_environment(const WorldOptions& options = {});
-  /// The processes of a communicator, as MPI_Comm_c2f(communicator) names it, in a program that has initialised MPI
-  /// itself; from_environment() takes all its processes. The program still finalises MPI. Call it on MPI's main thread
-  /// unless MPI allows several threads (MPI_THREAD_SERIALIZED). Collective.
+  /// Returns the processes of a communicator, given as MPI_Comm_c2f(communicator), in a program that initialises and
+  /// finalises MPI itself. from_environment() takes all processes of such a program. Call on MPI's main thread unless
+  /// MPI allows several threads (MPI_THREAD_SERIALIZED). Collective.
   static World from_communicator(int communicator, const WorldOptions& options = {});
-  /// Runs a whole program and returns main()'s exit code. An uncaught exception does run destructors here.
+  /// Runs a whole program and returns main()'s exit code. Here an uncaught exception also runs destructors.
   static int run(const std::function<int(World&)>& program, const WorldOptions& options = {});
 
   int rank() const;
@@ -52,9 +52,9 @@ class World {
   /// Runs the work on the main process before the others (downloads, caches), with the same rules. The main process
   /// then waits at most an hour for the others.
   void main_first(const std::function<void()>& work) const;
-  /// Elementwise over processes, equal on all. Shapes and types must agree. A sum has its values' type; bools are
-  /// or-ed. A mean has the type of floating values, else fp32. For reporting only: backward through the result of these
-  /// and the next two throws InputError.
+  /// Sums or averages elementwise over processes; all get the result. Shapes and types must agree. A sum has its
+  /// values' type; bools are or-ed. A mean has the type of floating values, else fp32. For reporting only: backward
+  /// through the result of these and of the next two calls throws InputError.
   torch::Tensor sum(const torch::Tensor& value) const;
   torch::Tensor mean(const torch::Tensor& value) const;
   /// Concatenates the rows of all processes by rank; each may have any number, also none. For batches of shard() this

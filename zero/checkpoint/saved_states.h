@@ -48,8 +48,8 @@ class SavedStates {
     StateSpec state;
     void* to = nullptr;
   };
-  /// Reads elements [begin, begin + count) of the flattened tensor, verified; both ends are block boundaries. Ascending
-  /// reads read each chunk of a file once. Throws Error if the tensor has no such state.
+  /// Reads and verifies elements [begin, begin + count) of the flattened tensor; both ends are block boundaries. In
+  /// ascending order, each chunk of a file is read once. Throws Error if the tensor has no such state.
   void read(const std::string& name, std::int64_t begin, std::int64_t count, const std::vector<Wanted>& wanted);
   /// Reads and verifies every file.
   void verify();

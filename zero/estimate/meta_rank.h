@@ -20,7 +20,7 @@ struct RankSetting {
   bool on_device = false;  // a GPU computes; offloaded states are in host memory, copied through pinned buffers
 };
 
-/// Bytes of offloaded states, which are not tensors of the engine: in memory between steps, and on disk.
+/// Bytes of offloaded states, in memory between steps and on disk. They are not tensors of the engine.
 struct OffloadedBytes {
   std::int64_t weights = 0, optimizer = 0;  // in memory, disk buffers included
   std::int64_t disk = 0;
@@ -28,7 +28,7 @@ struct OffloadedBytes {
 
 class MetaRank {
  public:
-  /// `options`: the run's; device and offload policy are replaced. The chain's parameters have no tensors after the
+  /// `options`: the run's, with another device and offload policy. The chain's parameters have no tensors after the
   /// rank is destroyed.
   MetaRank(const Chain& chain, EngineOptions options, const RankSetting& setting);
   ~MetaRank();

@@ -164,8 +164,8 @@ class ShardedModel {
   void for_each_parameter(const Visit& visit);
   void for_each_gradient(const Visit& visit);
 
-  /// During the result's lifetime, no parameter receives gradients: another model's backward passes through this one,
-  /// as a generator's through its critic. Not during this model's own backward().
+  /// During the result's lifetime, no parameter receives gradients. Backward of another model still flows through this
+  /// one, as a generator's does through its critic. Do not hold it in this model's own backward().
   Frozen freeze();
 
   /// Writes parameters and buffers as one safetensors file, from the main process. load() reads each process's part,

@@ -9,8 +9,8 @@ namespace zero {
 
 class JsonLines {
  public:
-  /// `take` gets each line that is not blank, without its end and not parsed yet, and its number from 1. `path` begins
-  /// messages. The bytes follow `lines_before` earlier lines.
+  /// `take` gets each line that is not blank, and its number from 1. The line has no line end and is not parsed yet.
+  /// `path` begins messages. The bytes follow `lines_before` earlier lines.
   JsonLines(std::string path, std::function<void(std::string_view line, std::int64_t number)> take,
             std::int64_t max_line_bytes, std::int64_t lines_before = 0);
 

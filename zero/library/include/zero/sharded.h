@@ -37,9 +37,9 @@ inline constexpr torch::ScalarType bf16 = torch::kBFloat16;
 /// one's, as in PyTorch's DistributedDataParallel. local: each keeps its own.
 enum class Buffers : std::uint8_t { of_main, local };
 
-/// Master weights of bf16 parameters. fp32: 4 bytes more per parameter. split: stores only the 16 bits that the
-/// parameter lacks, 2 bytes and exact. A parameter is then its master rounded to nearest; ties go away from zero, and
-/// to even with fp32.
+/// Master weights of bf16 parameters. fp32: 4 bytes more per parameter, and ties round to even. split: stores only the
+/// 16 bits that the parameter lacks, in 2 bytes and exactly. A split master also rounds to nearest, but its ties go
+/// away from zero.
 enum class Masters : std::uint8_t { fp32, split };
 
 struct ShardOptions {

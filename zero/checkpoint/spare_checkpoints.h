@@ -13,7 +13,7 @@
 
 namespace zero {
 
-/// The run that saved a checkpoint. Unknown: the run that is looking, or a copy of it.
+/// The run that saved a checkpoint. unknown: maybe this run, or a copy of it.
 enum class Owner : std::uint8_t { this_run, another_run, unknown };
 using OwnerOf = std::function<Owner(const RunDescription&)>;
 

@@ -30,8 +30,9 @@ class ShardedModule final : private ParameterWatcher {
   ShardedModule(const ShardedModule&) = delete;
   ShardedModule& operator=(const ShardedModule&) = delete;
 
-  /// Throws InputError that names the call if one rank makes it alone while the others wait (comm/sole_work.h), at
-  /// every stage and before any change. Parameter uses and for_each_parameter() check this too.
+  /// Throws InputError that names the call if one rank makes it alone while the others wait
+  /// (comm/agreement/sole_work.h). Checked at every stage before any change, also for parameter uses and
+  /// for_each_parameter().
   void check_all_take_part(const std::string& call) const;
 
   /// Adds the gradients of the scalar loss, times the weight, to the step's. Tensors other than parameters get the

@@ -171,7 +171,7 @@ class Judge {
       parting = Parting{step, phase_of(run.kind), name,
                         text("off by ", rough(distance(a, b) / norm), " of its norm, and rounding explains ",
                              rough(bound.distance / norm),
-                             bound.turned > 0 ? text(" and ", bound.turned, " elements that go the other way") : "")};
+                             bound.flips > 0 ? text(" and ", bound.flips, " elements that go the other way") : "")};
     }
     if (parting) part(*parting);
   }

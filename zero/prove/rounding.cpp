@@ -13,7 +13,7 @@ namespace {
 // One for the error of each run, one for the scatter of both and of the measurement.
 constexpr double slack = 3;
 // For effects of sign flips: their number is a maximum already, and each has its own size.
-constexpr double slack_of_turned = 2;
+constexpr double slack_of_flips = 2;
 // Beyond this many, use the measured distance: too few buckets of the sketch would be left.
 constexpr double most_left_out = 32;
 
@@ -31,7 +31,7 @@ RoundingBounds::RoundingBounds(const RunRecord& first, const std::string& first_
       first_precision_(first_precision),
       second_precision_(second_precision),
       growth_(std::sqrt(double(tokens))),
-      turned_(first, second) {
+      flips_(first, second) {
   ZERO_CHECK(first_precision != second_precision, "one precision tells nothing of rounding");
 }
 
@@ -57,22 +57,22 @@ double RoundingBounds::share(const std::string& precision, bool before_updates) 
 }
 
 // Both runs have errors of the coarse precision; of the measured runs, only one had.
-double RoundingBounds::turning(const std::string& precision) const {
+double RoundingBounds::flip_rate(const std::string& precision) const {
   const double part = share(precision, /*before_updates=*/false);
   return std::sqrt(2.0) * part * part;
 }
 
-double RoundingBounds::after_turned(const std::string& precision, std::int64_t step, const std::string& kind) const {
-  return slack_of_turned * std::sqrt(turned_.most_of_one(step - 1, turning(precision))) * turned_.effect(step, kind);
+double RoundingBounds::after_flips(const std::string& precision, std::int64_t step, const std::string& kind) const {
+  return slack_of_flips * std::sqrt(flips_.most_of_one(step - 1, flip_rate(precision))) * flips_.effect(step, kind);
 }
 
 double RoundingBound::share(const TensorSketch& a, const TensorSketch& b) const {
   const double off = zero::distance(a, b);
   if (off == 0) return 0;
-  if (turned == 0) return off / distance;
-  if (turned > most_left_out) return off / std::max(distance, way * std::sqrt(turned));
-  const double others = distance_without(a, b, std::size_t(turned));
-  return std::min(off / distance, std::max(others / distance, off / (distance + 2 * way * std::sqrt(turned))));
+  if (flips == 0) return off / distance;
+  if (flips > most_left_out) return off / std::max(distance, way * std::sqrt(flips));
+  const double others = distance_without(a, b, std::size_t(flips));
+  return std::min(off / distance, std::max(others / distance, off / (distance + 2 * way * std::sqrt(flips))));
 }
 
 RoundingBound RoundingBounds::tensor(const std::string& precision, std::int64_t step, const std::string& kind,
@@ -86,10 +86,10 @@ RoundingBound RoundingBounds::tensor(const std::string& precision, std::int64_t 
   RoundingBound bound;
   bound.distance = slack * (share(precision, before_updates) * measured + own * sketch(run_in(precision)).norm());
   if (step > first_step())
-    bound.distance = std::max(bound.distance, after_turned(precision, step, kind) * turned_.scale(step, kind, number));
-  if (TurnedElements::moves(kind)) {
-    bound.turned = turned_.most(step, turning(precision), kind, number);
-    bound.way = 2 * turned_.moved(step, kind, number);
+    bound.distance = std::max(bound.distance, after_flips(precision, step, kind) * flips_.scale(step, kind, number));
+  if (SignFlips::moves(kind)) {
+    bound.flips = flips_.most(step, flip_rate(precision), kind, number);
+    bound.way = 2 * flips_.moved(step, kind, number);
   }
   return bound;
 }
@@ -109,8 +109,8 @@ double RoundingBounds::loss(const std::string& precision, std::int64_t step) con
   const double once = slack * (share(precision, step == first_step()) * measured +
                                unit_roundoff(precision) * loss / (is_coarse(precision) ? 32 : 1));
   if (step == first_step()) return once;
-  const double turned = turned_.most(step - 1, turning(precision)) / std::max(1.0, turned_.count(step - 1));
-  return std::max(once, slack_of_turned * std::sqrt(turned) * measured);
+  const double flips = flips_.most(step - 1, flip_rate(precision)) / std::max(1.0, flips_.count(step - 1));
+  return std::max(once, slack_of_flips * std::sqrt(flips) * measured);
 }
 
 // Norms differ by no more than the gradients do.

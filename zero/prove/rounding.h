@@ -7,7 +7,7 @@
 #include <string>
 
 #include "zero/prove/run_record.h"
-#include "zero/prove/turned_elements.h"
+#include "zero/prove/sign_flips.h"
 
 namespace zero {
 
@@ -17,7 +17,7 @@ double unit_roundoff(const std::string& precision);
 /// The allowed distance of one tensor between two runs.
 struct RoundingBound {
   double distance = 0;  // without sign flips
-  double turned = 0;    // maximal number of sign flips
+  double flips = 0;     // maximal number of sign flips
   double way = 0;       // what one of them adds on average
 
   /// The share of the bound that two sketches use; above 1 is outside.
@@ -44,14 +44,14 @@ class RoundingBounds {
   /// The part of the measured distance that the precision explains.
   double share(const std::string& precision, bool before_updates) const;
   /// Number of sign flips between two runs in the precision, relative to the measured ones.
-  double turning(const std::string& precision) const;
+  double flip_rate(const std::string& precision) const;
   /// Share of its scale by which a tensor may differ because earlier steps flipped signs.
-  double after_turned(const std::string& precision, std::int64_t step, const std::string& kind) const;
+  double after_flips(const std::string& precision, std::int64_t step, const std::string& kind) const;
 
   const RunRecord &first_, &second_;
   std::string first_precision_, second_precision_;
   double growth_;  // of the error of a sum
-  TurnedElements turned_;
+  SignFlips flips_;
 };
 
 /// True if the residuals lean to one side, as rounding never does: their mean exceeds `errors` standard errors,

@@ -1,5 +1,5 @@
 #pragma once
-// TurnedElements: elements whose update changed sign. If an update follows a gradient's sign (Lion, Adam's first
+// SignFlips: elements whose update changed sign. If an update follows a gradient's sign (Lion, Adam's first
 // steps), rounding flips elements with a gradient near zero, each by a whole step. Flips are rare: a small tensor may
 // have some in one run and none in the next, so its measured distance predicts little. Their number over all tensors
 // does, and a Poisson quantile bounds the number in one tensor.
@@ -12,10 +12,10 @@
 
 namespace zero {
 
-class TurnedElements {
+class SignFlips {
  public:
   /// Two runs with the same steps and tensors; the first record of each is its start. `first` must outlive this.
-  TurnedElements(const RunRecord& first, const RunRecord& second);
+  SignFlips(const RunRecord& first, const RunRecord& second);
 
   /// True if steps change this kind: the weights and the optimizer's copy of them.
   static bool moves(const std::string& kind) { return kind == "master" || kind == "weights"; }
@@ -53,7 +53,7 @@ class TurnedElements {
   void measure_ways(std::int64_t step, const Step* before);
   void measure_shares(std::int64_t step, const StepRecord& second);
   /// `shares`: relative errors of the tensors' gradients.
-  void count_turned(std::int64_t step, const StepRecord& second, const std::vector<double>& shares);
+  void count_flips(std::int64_t step, const StepRecord& second, const std::vector<double>& shares);
 
   const RunRecord& first_;
   std::map<std::int64_t, Step> steps_;

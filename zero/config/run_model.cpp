@@ -138,7 +138,7 @@ RunModel make_run_model(const Config& config, const ModelConfig& model, bool wit
   return run;
 }
 
-std::vector<std::string> doubts_about(const Config& config, RunModel& run) {
+std::vector<std::string> config_warnings(const Config& config, RunModel& run) {
   std::vector<std::string> doubts;
   for (const auto& [key, rule] :
        {std::pair("training.max_skipped_steps", "skip"), std::pair("training.max_rollbacks", "rollback")})

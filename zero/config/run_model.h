@@ -33,6 +33,6 @@ std::shared_ptr<const AdapterContents> start_of(const Config& config, const Mode
 RunModel make_run_model(const Config& config, const ModelConfig& model, bool with_weights);
 
 /// Settings that may not be what the user meant, one sentence each.
-std::vector<std::string> doubts_about(const Config& config, RunModel& run);
+std::vector<std::string> config_warnings(const Config& config, RunModel& run);
 
 }  // namespace zero

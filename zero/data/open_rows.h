@@ -19,11 +19,11 @@ struct DataOptions {
   std::vector<std::string> files;               // .txt and .bin mixed, or all .jsonl and .json
   TokenWidth token_width = TokenWidth::uint16;  // of .bin files
   std::int64_t seq_len = 0;
-  ShortTail tail = ShortTail::drop;    // keep: for validation
-  std::int64_t vocab_size = 0;         // of the model; every id must be below it
-  std::string cache_folder;            // for tokenised texts and conversations; all ranks must see it
-  CoreSet cores;                       // for rank 0's tokenising threads; none: its own cores
-  std::optional<TextEncoder> encoder;  // required for texts
+  PartialWindow tail = PartialWindow::drop;  // keep: for validation
+  std::int64_t vocab_size = 0;               // of the model; every id must be below it
+  std::string cache_folder;                  // for tokenised texts and conversations; all ranks must see it
+  CoreSet cores;                             // for rank 0's tokenising threads; none: its own cores
+  std::optional<TextEncoder> encoder;        // required for texts
 
   // For .jsonl and .json:
   const Tokenizer* tokenizer = nullptr;  // required; must outlive the call

@@ -99,7 +99,7 @@ class Data {
     if (options_.seq_len > source.config.max_position_embeddings)
       throw InputError(text("--seq-len ", options_.seq_len, ": the model's context is ",
                             source.config.max_position_embeddings, " tokens"));
-    options_.tail = ShortTail::keep;
+    options_.tail = PartialWindow::keep;
     options_.vocab_size = source.config.vocab_size;
     options_.cache_folder = cache;
     options_.cores = job.node_cores();

@@ -34,13 +34,13 @@ std::string names_of(const std::vector<TokenFile>& files) {
 
 }  // namespace
 
-TokenWindows::TokenWindows(std::vector<TokenFile> files, std::int64_t seq_len, ShortTail tail)
+TokenWindows::TokenWindows(std::vector<TokenFile> files, std::int64_t seq_len, PartialWindow tail)
     : files_(std::move(files)), starts_(starts_of(files_)), seq_len_(seq_len) {
   ZERO_CHECK(!files_.empty() && seq_len_ > 0, "a stream has a file, a window has a token");
   const std::int64_t targets = starts_.back() - 1;  // the last token is a target only
-  rows_ = tail == ShortTail::keep ? (targets + seq_len_ - 1) / seq_len_ : targets / seq_len_;
+  rows_ = tail == PartialWindow::keep ? (targets + seq_len_ - 1) / seq_len_ : targets / seq_len_;
   if (rows_ > 0) return;
-  const std::int64_t least = tail == ShortTail::keep ? 2 : seq_len_ + 1;
+  const std::int64_t least = tail == PartialWindow::keep ? 2 : seq_len_ + 1;
   throw InputError(text(names_of(files_), starts_.size() == 2 ? " has " : " have ", starts_.back(),
                         " tokens, too few for one row: at least ", least,
                         " are needed (training.seq_len + 1 for training); "

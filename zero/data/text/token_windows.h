@@ -13,12 +13,12 @@ namespace zero {
 class Communicator;
 
 /// Treatment of tokens after the last whole window: training drops them, validation keeps them as a shorter row.
-enum class ShortTail : std::uint8_t { drop, keep };
+enum class PartialWindow : std::uint8_t { drop, keep };
 
 class TokenWindows : public RowSource {
  public:
   /// InputError if the files together are too short for one row.
-  TokenWindows(std::vector<TokenFile> files, std::int64_t seq_len, ShortTail tail);
+  TokenWindows(std::vector<TokenFile> files, std::int64_t seq_len, PartialWindow tail);
 
   std::int64_t size() const override { return rows_; }
   Row row(std::int64_t index) const override;

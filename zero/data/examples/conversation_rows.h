@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "zero/data/examples/kept_examples.h"
+#include "zero/data/examples/encoded_examples.h"
 #include "zero/data/rows/row_source.h"
 
 namespace zero {

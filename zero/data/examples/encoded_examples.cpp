@@ -1,4 +1,4 @@
-#include "zero/data/examples/kept_examples.h"
+#include "zero/data/examples/encoded_examples.h"
 
 #include <algorithm>
 #include <cstring>
@@ -22,7 +22,7 @@ constexpr std::size_t count_words = sizeof(ExampleCounts) / sizeof(std::uint32_t
 
 }  // namespace
 
-void KeptExamples::add(EncodedExample example) {
+void EncodedExamples::add(EncodedExample example) {
   for (const std::int32_t id : example.ids)
     if (id >= options_.vocab_size)
       throw InputError(text(example.place, ": id ", id, " is beyond the model's vocabulary of ", options_.vocab_size));
@@ -35,7 +35,7 @@ void KeptExamples::add(EncodedExample example) {
   }
 }
 
-EncodedChunk KeptExamples::take() {
+EncodedChunk EncodedExamples::take() {
   EncodedChunk chunk;
   chunk.ids = std::move(tokens_);
   chunk.notes.resize(count_words);
@@ -75,7 +75,7 @@ CacheRecipe example_recipe(const std::string& path, std::shared_ptr<const Conver
   recipe.width = TokenWidth::uint32;
   cut_examples(recipe);
   recipe.encode = [encoder = std::move(encoder), path, options](const SourceChunk& chunk) {
-    KeptExamples kept(options);
+    EncodedExamples kept(options);
     for_each_example(chunk, path, [&](const Example& example) { kept.add(encoder->encode(example)); });
     return kept.take();
   };

@@ -1,5 +1,5 @@
 #pragma once
-// KeptExamples: the token ids of a file's examples that a run trains, and counts of the rest.
+// EncodedExamples: the token ids of a file's examples that a run trains, and counts of the rest.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,11 +19,11 @@ struct ConversationRowsOptions {
 };
 
 /// The kept examples of a chunk. A stored token is its id, with trained_bit set if it is a trained target.
-class KeptExamples {
+class EncodedExamples {
  public:
   static constexpr std::uint32_t trained_bit = 1u << 31;
 
-  explicit KeptExamples(const ConversationRowsOptions& options) : options_(options) {}
+  explicit EncodedExamples(const ConversationRowsOptions& options) : options_(options) {}
 
   /// Keeps the trained part of an example. InputError for an id outside the vocabulary.
   void add(EncodedExample example);

@@ -64,7 +64,7 @@ ShardedModule::ShardedModule(torch::nn::Module& module, ModuleUnits units, Mesh&
     given.give_back(units_);
     throw;
   }
-  open_ = std::make_unique<OpenGroups>(states_->units());
+  open_ = std::make_unique<UnshardedCache>(states_->units());
   gradients_ = std::make_unique<GradientCollector>(states_->units(), mesh.host());
   watch();
 }

@@ -13,8 +13,8 @@
 #include "zero/core/model_states.h"
 #include "zero/modules/gradient_collector.h"
 #include "zero/modules/module_units.h"
-#include "zero/modules/open_groups.h"
 #include "zero/modules/parameter_watch.h"
+#include "zero/modules/unsharded_cache.h"
 
 namespace zero {
 
@@ -54,7 +54,7 @@ class ShardedModule final : private ParameterWatcher {
 
   ModelStates& states() { return *states_; }
   const ModuleUnits& units() const { return units_; }
-  const OpenGroups& open_groups() const { return *open_; }
+  const UnshardedCache& open_groups() const { return *open_; }
   const torch::nn::Module& module() const { return module_; }
   /// Frees everything except the shards.
   void close() { open_->end(); }
@@ -71,7 +71,7 @@ class ShardedModule final : private ParameterWatcher {
   ModuleUnits units_;
   std::unique_ptr<ModelStates> states_;
   std::vector<WatchedGroup> marks_;  // by group
-  std::unique_ptr<OpenGroups> open_;
+  std::unique_ptr<UnshardedCache> open_;
   std::unique_ptr<GradientCollector> gradients_;
   bool in_backward_ = false;
 };

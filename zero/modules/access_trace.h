@@ -1,12 +1,12 @@
 #pragma once
-// UsePlan: predicts the groups a pass uses, in order, from the previous pass. A program that repeats its steps is known
+// AccessTrace: predicts the groups a pass uses, in order, from the previous pass. A program that repeats its steps is known
 // after the first.
 #include <cstdint>
 #include <vector>
 
 namespace zero {
 
-class UsePlan {
+class AccessTrace {
  public:
   /// Records a use. Follows the plan while the uses match the last pass.
   void add(int group);

@@ -1,22 +1,22 @@
 #pragma once
-// OpenGroups: unshards the groups of a user's program in whatever order it uses them. A group is unsharded on first use
-// and stays until its buffer is needed. The uses of the previous pass (UsePlan) decide what to reshard and what to
+// UnshardedCache: unshards the groups of a user's program in whatever order it uses them. A group is unsharded on first use
+// and stays until its buffer is needed. The uses of the previous pass (AccessTrace) decide what to reshard and what to
 // prefetch.
 #include <string>
 #include <vector>
 
 #include "zero/core/unit_groups.h"
-#include "zero/modules/use_plan.h"
+#include "zero/modules/access_trace.h"
 
 namespace zero {
 
-class OpenGroups final : private WeightUser {
+class UnshardedCache final : private WeightUser {
  public:
   /// The groups' units may be in any order. They must outlive this.
-  explicit OpenGroups(UnitGroups& groups);
-  ~OpenGroups() override { end(); }
-  OpenGroups(const OpenGroups&) = delete;
-  OpenGroups& operator=(const OpenGroups&) = delete;
+  explicit UnshardedCache(UnitGroups& groups);
+  ~UnshardedCache() override { end(); }
+  UnshardedCache(const UnshardedCache&) = delete;
+  UnshardedCache& operator=(const UnshardedCache&) = delete;
 
   /// Unshards all these groups before it returns. `planned`: this use recurs in the next pass. InputError if an
   /// operation uses groups of more units at once than there are buffers. Collective.
@@ -25,7 +25,7 @@ class OpenGroups final : private WeightUser {
   void end_pass() { plan_.end_pass(); }
   /// Call if the pass failed: reshards everything; its uses are no plan.
   void drop_pass();
-  const UsePlan& plan() const { return plan_; }
+  const AccessTrace& plan() const { return plan_; }
 
   /// Reshards all groups.
   void end() noexcept override;
@@ -42,7 +42,7 @@ class OpenGroups final : private WeightUser {
   void begin();
 
   UnitGroups& groups_;
-  UsePlan plan_;
+  AccessTrace plan_;
   std::vector<bool> open_;               // by group
   std::vector<std::uint64_t> last_use_;  // by group
   std::uint64_t uses_ = 0;

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/lone_communicator.h"
+#include "comm/self_communicator.h"
 
 namespace zero {
 
@@ -33,7 +33,7 @@ Communicator& Mesh::along(AxisSet axes) {
   if (known != groups_.end()) return *known->second;
   std::unique_ptr<Communicator> group;
   if (size(apart) == 1)
-    group = std::make_unique<LoneCommunicator>(ranks_);
+    group = std::make_unique<SelfCommunicator>(ranks_);
   else
     group = split(apart);
   return *groups_.emplace(apart, std::move(group)).first->second;

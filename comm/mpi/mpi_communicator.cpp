@@ -9,10 +9,10 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "comm/agreement/agreement.h"
-#include "comm/lone_communicator.h"
 #include "comm/mpi/message_communicator.h"
 #include "comm/mpi/shared_memory_communicator.h"
 #include "comm/object_collectives.h"
+#include "comm/self_communicator.h"
 
 namespace zero {
 namespace {
@@ -66,7 +66,7 @@ std::unique_ptr<Communicator> make_shared_memory(std::shared_ptr<Messages> messa
 
 std::unique_ptr<Communicator> make_mpi_group(std::shared_ptr<Messages> messages, const MpiOptions& options) {
   const int ranks = messages->size();
-  if (ranks == 1) return std::make_unique<LoneCommunicator>();
+  if (ranks == 1) return std::make_unique<SelfCommunicator>();
   if (options.shared_memory == SharedMemory::off)
     return std::make_unique<MessageCommunicator>(std::move(messages), options);
   std::string reason = "its ranks are on several nodes";

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "comm/mpi/messages.h"
+#include "comm/mpi/point_to_point.h"
 
 namespace zero {
 namespace {

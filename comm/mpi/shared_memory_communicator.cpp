@@ -45,7 +45,7 @@ std::int64_t stream_bytes(const CountTables& tables, int r, int to, std::int64_t
   return bytes;
 }
 
-void check_counts(const CountTables& tables, const CallRecord& call, const Messages& group) {
+void check_counts(const CountTables& tables, const CallRecord& call, const PointToPoint& group) {
   const int ranks = static_cast<int>(tables.size());
   for (int from = 0; from < ranks; ++from)
     for (int to = 0; to < ranks; ++to)

@@ -18,7 +18,7 @@
 #include "base/core_share.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/mpi/messages.h"
+#include "comm/mpi/point_to_point.h"
 #include "comm/outcome.h"
 
 namespace zero {

@@ -1,4 +1,4 @@
-#include "comm/mpi/messages.h"
+#include "comm/mpi/point_to_point.h"
 
 #include <mpi.h>
 #include <sched.h>
@@ -77,7 +77,7 @@ void check_mpi(int code, const char* what) {
   throw Error(text(what, " failed: ", std::string(words, length)));
 }
 
-struct Messages::Impl {
+struct PointToPoint::Impl {
   MPI_Comm comm = MPI_COMM_NULL;
   std::chrono::duration<double> deadline{};
   int rank = 0;
@@ -152,7 +152,7 @@ struct Messages::Impl {
   }
 };
 
-Messages::Messages(int handle, const MpiOptions& options) : impl_(std::make_unique<Impl>()) {
+PointToPoint::PointToPoint(int handle, const MpiOptions& options) : impl_(std::make_unique<Impl>()) {
   impl_->comm = MPI_Comm_f2c(handle);
   impl_->deadline = options.deadline;
   check_mpi(MPI_Comm_set_errhandler(impl_->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
@@ -165,23 +165,23 @@ Messages::Messages(int handle, const MpiOptions& options) : impl_(std::make_uniq
   impl_->learn_names(options.named_rank);
 }
 
-Messages::~Messages() {
+PointToPoint::~PointToPoint() {
   int over = 0;
   MPI_Finalized(&over);  // a communicator may outlive MPI, which has freed its groups then
   if (!over) MPI_Comm_free(&impl_->comm);
 }
 
-int Messages::rank() const { return impl_->rank; }
-int Messages::size() const { return impl_->size; }
-std::string Messages::name(int r) const { return impl_->name(r); }
-int Messages::handle() const { return MPI_Comm_c2f(impl_->comm); }
+int PointToPoint::rank() const { return impl_->rank; }
+int PointToPoint::size() const { return impl_->size; }
+std::string PointToPoint::name(int r) const { return impl_->name(r); }
+int PointToPoint::handle() const { return MPI_Comm_c2f(impl_->comm); }
 
-void Messages::begin(const CallRecord& call) {
+void PointToPoint::begin(const CallRecord& call) {
   impl_->call = call;
   impl_->tag = CallMark(call, impl_->largest_tag).tag();
 }
 
-void Messages::send(int lane, const void* data, std::size_t bytes, int to) {
+void PointToPoint::send(int lane, const void* data, std::size_t bytes, int to) {
   Lane& l = impl_->lanes[lane];
   std::size_t at = 0;
   do {
@@ -195,7 +195,7 @@ void Messages::send(int lane, const void* data, std::size_t bytes, int to) {
   } while (at < bytes);
 }
 
-void Messages::recv(int lane, void* data, std::size_t bytes, int from) {
+void PointToPoint::recv(int lane, void* data, std::size_t bytes, int from) {
   Lane& l = impl_->lanes[lane];
   std::size_t at = 0;
   do {
@@ -209,7 +209,7 @@ void Messages::recv(int lane, void* data, std::size_t bytes, int from) {
   } while (at < bytes);
 }
 
-void Messages::finish(int lane) {
+void PointToPoint::finish(int lane) {
   Lane& l = impl_->lanes[lane];
   if (l.requests.empty()) return;
   l.statuses.assign(l.requests.size(), MPI_Status{});

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/agreement/sole_work.h"
+#include "comm/agreement/rank0_scope.h"
 #include "comm/part_offsets.h"
 
 namespace zero {
@@ -90,7 +90,7 @@ CallRecord Communicator::record(CollectiveKind kind, std::int64_t numel, at::Sca
   call.peer = peer;
   call.tag = tag;
   if (const std::string* name = names_ ? names_->find(tag.unit) : nullptr) call.name = UnitName(*name);
-  if (size_ > 1 && SoleWork::is_under_way())
+  if (size_ > 1 && Rank0Scope::is_active())
     throw InputError(text(call.describe(), " over ", size_,
                           " ranks, inside of what one rank does alone while the others wait (on_main(), main_first()): "
                           "they would not come to it. Do on all ranks, outside of it, whatever uses the model or the "

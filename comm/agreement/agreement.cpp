@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/memory_tracker.h"
-#include "comm/agreement/sole_work.h"
+#include "comm/agreement/rank0_scope.h"
 #include "comm/object_collectives.h"
 
 namespace zero {
@@ -73,7 +73,7 @@ void on_first(Communicator& group, const std::function<void()>& work) {
   if (group.rank() == 0) {
     std::future<Outcome> future = std::async(std::launch::async, [&work, here = CallingThread()] {
       const CallingThread::Guard as_caller(here);
-      const SoleWork alone;
+      const Rank0Scope alone;
       return outcome_of(work);
     });
     while (future.wait_for(beat_interval) != std::future_status::ready) broadcast_number(group, working, 0);

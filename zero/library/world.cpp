@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "comm/agreement/agreement.h"
-#include "comm/agreement/sole_work.h"
+#include "comm/agreement/rank0_scope.h"
 #include "comm/object_collectives.h"
 #include "comm/world/device_backends.h"
 #include "comm/world/device_choice.h"
@@ -138,7 +138,7 @@ void World::on_main(const std::function<void()>& work) const {
 void World::main_first(const std::function<void()>& work) const {
   on_main(work);
   all_or_none(*impl_->control, [&] {
-    const SoleWork without_the_others;
+    const Rank0Scope without_the_others;
     if (!is_main()) work();
   });
 }

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory_tracker.h"
-#include "comm/agreement/sole_work.h"
+#include "comm/agreement/rank0_scope.h"
 #include "zero/core/buffers/flat_storage.h"
 #include "zero/modules/module_weights.h"
 
@@ -99,7 +99,7 @@ void ShardedModule::for_each_gradient(const Visit& visit) { states_->export_grad
 
 void ShardedModule::check_all_take_part(const std::string& call) const {
   const int ranks = states_->mesh().ranks().size();
-  if (ranks > 1 && SoleWork::is_under_way())
+  if (ranks > 1 && Rank0Scope::is_active())
     throw InputError(
         text(call, " of a model of ", ranks,
              " ranks, inside of what one rank does alone while the others wait (on_main(), main_first()): "

@@ -31,8 +31,8 @@ class ShardedModule final : private ParameterWatcher {
   ShardedModule& operator=(const ShardedModule&) = delete;
 
   /// Throws InputError that names the call if one rank makes it alone while the others wait
-  /// (comm/agreement/sole_work.h). Checked at every stage before any change, also for parameter uses and
-  /// for_each_parameter().
+  /// (comm/agreement/rank0_scope.h). Checked before any change, at every stage. Uses of parameters and
+  /// for_each_parameter() check it too.
   void check_all_take_part(const std::string& call) const;
 
   /// Adds the gradients of the scalar loss, times the weight, to the step's. Tensors other than parameters get the

@@ -198,11 +198,10 @@ namespace {
 void refuse_lone_task() {
   for (const char* name : {"SLURM_STEP_NUM_TASKS", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE"})
     if (const char* tasks = std::getenv(name); tasks && std::atol(tasks) > 1)
-      throw InputError(
-          text("the launcher started ", tasks, " tasks (", name,
-               "), but MPI knows of this process alone: they do not speak the same language. Start the job "
-               "with the mpirun of the Open MPI that the program is linked with, or with srun --mpi=pmix "
-               "(srun --mpi=list tells whether Slurm has it)"));
+      throw InputError(text("the launcher started ", tasks, " tasks (", name,
+                            "), but MPI sees only this process: launcher and MPI do not match. Start the job "
+                            "with the mpirun of the Open MPI that the program is linked with, or with srun --mpi=pmix "
+                            "(srun --mpi=list shows whether Slurm has it)"));
 }
 
 }  // namespace
@@ -211,7 +210,7 @@ void Job::Impl::start_mpi() {
   int provided = 0;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
   owns_mpi = true;
-  ZERO_CHECK(provided >= MPI_THREAD_FUNNELED, "this MPI does not allow threads beside its own");
+  ZERO_CHECK(provided >= MPI_THREAD_FUNNELED, "this MPI allows no threads except its own");
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   ranks = MPI_COMM_WORLD;
 }

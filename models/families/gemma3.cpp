@@ -19,7 +19,7 @@ void read_ropes(ConfigFields& fields, ModelConfig& config) {
       if ((name != "full_attention" && name != "sliding_attention") || !object.is_object())
         fields.refuse("rope_parameters must have two objects, \"full_attention\" and \"sliding_attention\"");
     fields.number("rope_theta", global.theta);
-    if (fields.find("rope_scaling")) fields.refuse("rope_scaling stands beside rope_parameters; remove one");
+    if (fields.find("rope_scaling")) fields.refuse("rope_scaling and rope_parameters are both there; remove one");
     if (both->contains("full_attention")) global = read_rope_object((*both)["full_attention"], global, rules, fields);
     if (both->contains("sliding_attention"))
       local = read_rope_object((*both)["sliding_attention"], local, rules, fields);

@@ -152,7 +152,7 @@ RopeFields read_rope(ConfigFields& fields, RopeFields found, const RopeRules& ru
     fields.refuse("rope_parameters and rope_scaling (its older name) contradict each other; remove one");
   for (const json* object : {parameters, scaling})
     if (theta && object && object->value("rope_theta", *theta) != *theta)
-      fields.refuse("rope_theta stands twice with two values; remove one");
+      fields.refuse("rope_theta is there twice with two values; remove one");
   fields.number("rope_theta", found.theta);
   fields.number("partial_rotary_factor", found.share);
   if (scaling) found = read_rope_object(*scaling, found, rules, fields);

@@ -57,7 +57,7 @@ void GgufWriter::pad() {
 }
 
 void GgufWriter::append(const at::Tensor& values) {
-  ZERO_CHECK(tensor_ < tensors_.size(), file_.path() + ": more values than the header tells of");
+  ZERO_CHECK(tensor_ < tensors_.size(), file_.path() + ": more values than the header announces");
   const GgufTensor& tensor = tensors_[tensor_];
   ZERO_CHECK(element_ + values.numel() <= numel_of(tensor), tensor.name + ": more values than it has");
   const at::Tensor bytes = to_ggml(values, tensor.type);

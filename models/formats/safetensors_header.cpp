@@ -198,7 +198,7 @@ void check_layout(SafetensorsHeader& header, std::int64_t data_bytes, const std:
     names.push_back(tensor.name);
   }
   if (expected != data_bytes)
-    throw InputError(text(path, ": the header tells of ", expected, " bytes of data, the file holds ", data_bytes,
+    throw InputError(text(path, ": the header announces ", expected, " bytes of data, the file holds ", data_bytes,
                           data_bytes < expected ? "; it was cut short: copy or download it again" : ""));
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());

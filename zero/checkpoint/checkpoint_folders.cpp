@@ -163,7 +163,7 @@ void CheckpointFolders::discard(std::int64_t step) {
   try {
     remove(temporary_path(step));
   } catch (const Error& error) {
-    log_warning("what was begun of a checkpoint stays: ", error.what());
+    log_warning("an unfinished checkpoint stays: ", error.what());
   }
 }
 

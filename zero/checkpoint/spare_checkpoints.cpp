@@ -64,7 +64,7 @@ std::optional<SpareCheckpoint> checkpoint_of(std::int64_t step, const std::strin
   } catch (const UnreadableError&) {
     throw;
   } catch (const Error& error) {  // damaged, or of a later version
-    log_warning(error.what(), ": what a run saved there when its disk was full is not gone on with");
+    log_warning(error.what(), ": the states that a run saved there when its disk was full are not used");
     return std::nullopt;
   }
   const Owner owner = owner_of(found.manifest.run);

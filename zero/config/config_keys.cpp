@@ -247,7 +247,7 @@ std::vector<ConfigKey> make_keys() {
 
       {"zero", "stage", at<&C::zero, &ZeroConfig::stage>,
        number("0, 1, 2 or 3", [](double x) { return x >= 0 && x <= 3; }),
-       "What is divided over the ranks: 0 nothing, 1 optimizer state, 2 gradients too, 3 parameters too."},
+       "Sharded over the ranks: 0 nothing, 1 optimizer state, 2 gradients too, 3 parameters too."},
       {"zero", "shard_degree", at<&C::zero, &ZeroConfig::shard_degree>, between(0, 1'000'000),
        "Ranks in a sharding group (hybrid sharding), a divisor of the number of ranks; 0: all."},
       {"zero", "reduce_dtype", at<&C::zero, &ZeroConfig::reduce_dtype>, one_of({"fp32"}),
@@ -266,11 +266,11 @@ std::vector<ConfigKey> make_keys() {
 
       {"activation_checkpoint", "mode", at<&C::activation_checkpoint, &Check::mode>,
        one_of({"none", "full", "selective", "attention"}),
-       "What is computed again in backward: nothing, every block, every k-th block, or the attention half of every block."},
+       "Recomputed in backward: nothing, every block, every k-th block, or the attention half of every block."},
       {"activation_checkpoint", "every", at<&C::activation_checkpoint, &Check::every>, between(1, 65536),
        "selective: every k-th block."},
       {"activation_checkpoint", "keep", at<&C::activation_checkpoint, &Check::keep>, one_of({"auto", "on", "off"}),
-       "Keeps what norms and activation functions give, instead of computing it again in backward. auto: on a GPU, "
+       "Keeps the outputs of norms and activation functions instead of recomputing them in backward. auto: on a GPU, "
        "where it fits."},
 
       {"offload", "optimizer", at<&C::offload, &OffloadConfig::optimizer>, one_of({"none", "cpu", "nvme"}),

@@ -44,7 +44,7 @@ void check_model(const Config& config) {
   if (config.model.path) {
     if (!config.model.fields.empty())
       refuse(config, "model." + config.model.fields.begin()->first,
-             "fields of config.json may stand beside preset only; with path the directory's config.json decides");
+             "fields of config.json may be set with preset only; with path the directory's config.json decides");
     return;
   }
   std::string key = "model.preset";

@@ -87,7 +87,7 @@ std::string why_no_data_name(const std::string& path) {
   if (path.find_first_of("*?[") != path.npos && !is_there(path))
     return "does not exist, and patterns are not expanded; list the files" + list_of(data_files_of(files_like(path)));
   if (data_kind(path).empty())
-    return "must end in .txt, .jsonl, .json or .bin: the ending tells how it is read" + conversion_of(path);
+    return "must end in .txt, .jsonl, .json or .bin: the ending decides how it is read" + conversion_of(path);
   return "";
 }
 

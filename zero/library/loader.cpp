@@ -125,22 +125,21 @@ void with_random_state(const World& world, const torch::Tensor& state, const std
 
 const torch::Tensor& saved_tensor(const NamedTensors& state, const std::string& name) {
   const auto found = state.find(name);
-  if (found == state.end())
-    throw InputError("the state that is loaded is none of this kind of loader: it has no " + name);
+  if (found == state.end()) throw InputError("the loaded state is not that of such a loader: it has no " + name);
   return found->second;
 }
 
 void check_saved_number(const NamedTensors& state, const std::string& name, std::int64_t value) {
   const auto saved = saved_tensor(state, name).item<std::int64_t>();
   if (saved != value)
-    throw InputError("the state that is loaded is of a loader with " + name + " = " + std::to_string(saved) +
+    throw InputError("the loaded state is of a loader with " + name + " = " + std::to_string(saved) +
                      ", and this one has " + name + " = " + std::to_string(value) +
                      ": its epoch would go on with other samples");
 }
 
 void throw_shorter_loader(std::int64_t batches) {
-  throw InputError("the state that is loaded stands " + std::to_string(batches) +
-                   " batches behind the end of this loader: give it the loader that it was saved with");
+  throw InputError("the loaded state is " + std::to_string(batches) +
+                   " batches past the end of this loader: give it the loader that it was saved with");
 }
 
 NamedTensors LoaderPosition::state(const std::string& unit) const {
@@ -158,7 +157,7 @@ void LoaderPosition::load(const NamedTensors& state, const std::string& unit) {
 
 void throw_no_epochs() {
   throw InputError(
-      "set_epoch() has nobody to tell: neither the loader nor anything that zero::shard was given knows epochs; name the "
+      "set_epoch() has no effect: neither the loader nor anything given to zero::shard has epochs; name the "
       "sampler, zero::shard(loader, world, sampler), a zero::ShuffledSampler for one, or leave the call out "
       "(torch's RandomSampler draws a new order by itself)");
 }

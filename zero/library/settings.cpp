@@ -79,7 +79,7 @@ void Settings::refuse_others() const {
   for (const auto& [name, value] : impl_->object.items())
     if (!impl_->asked.contains(name)) others += (others.empty() ? "" : ", ") + name;
   if (!others.empty())
-    throw InputError(impl_->path + ": unknown field " + others + ": what it asks for would not be done; remove it");
+    throw InputError(impl_->path + ": unknown field " + others + ": it would have no effect; remove it");
 }
 
 }  // namespace zero

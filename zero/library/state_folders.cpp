@@ -48,7 +48,7 @@ bool StateFolders::lock(const std::string& folder) {
   if (lock < 0 && reason == ENOENT) return false;
   if (lock < 0 && reason == EWOULDBLOCK)
     throw InputError(folder +
-                     ": another program keeps its states there and goes on: wait for its end, or name another folder");
+                     ": another running program keeps its states there: wait for its end, or name another folder");
   if (lock < 0)
     log_warning(folder, ": its file system has no locks (", std::strerror(reason),
                 "), so nothing keeps a second program from saving its states there");

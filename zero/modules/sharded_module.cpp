@@ -100,11 +100,10 @@ void ShardedModule::for_each_gradient(const Visit& visit) { states_->export_grad
 void ShardedModule::check_all_take_part(const std::string& call) const {
   const int ranks = states_->mesh().ranks().size();
   if (ranks > 1 && Rank0Scope::is_active())
-    throw InputError(
-        text(call, " of a model of ", ranks,
-             " ranks, inside of what one rank does alone while the others wait (on_main(), main_first()): "
-             "they would not take part. Use the model on all ranks, outside of it, and do inside of it what "
-             "one does with the results"));
+    throw InputError(text(call, " of a model of ", ranks,
+                          " ranks, inside of work that one rank does while the others wait (on_main(), main_first()): "
+                          "they would not take part. Use the model outside of that work, on all ranks, and only the "
+                          "results inside of it"));
 }
 
 void ShardedModule::before_read(const std::string& operation, const std::vector<int>& groups) {

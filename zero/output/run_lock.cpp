@@ -29,7 +29,7 @@ RunLock::RunLock(const std::string& directory, FileCalls& calls) : calls_(calls)
       file_ = lock_folder(directory, calls_);
     } while (file_ < 0 && errno == ENOENT);  // another run removed it as it ended
     if (file_ < 0 && errno == EWOULDBLOCK)
-      refuse(directory, "is in use by a run that goes on: wait for its end, or name another directory");
+      refuse(directory, "is in use by another run: wait for its end, or name another directory");
     if (file_ < 0)
       log_warning("job.output_dir = \"", directory, "\": its file system has no locks (", std::strerror(errno),
                   "), so nothing keeps a second run from it");

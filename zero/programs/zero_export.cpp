@@ -65,7 +65,7 @@ ModelSource open_source(const Arguments& arguments) {
 void refuse_reads(const std::vector<ReadPath>& reads, const std::string& out) {
   if (const auto read = first_read_of(reads, out))
     throw InputError(
-        text(out, ": ", read->path, " (", read->name, ") lies there, of which the export is made; name another place"));
+        text(out, ": ", read->path, " (", read->name, ") is there, an input of the export; name another place"));
 }
 
 bool is_gguf(const std::string& path) {
@@ -193,13 +193,14 @@ void describe(CLI::App& app, Arguments& arguments) {
       "--tokenizer", arguments.tokenizer,
       "tokenizer.json, tokenizer.model or a folder with one, to go along instead of the model directory's");
   app.add_option("--base", arguments.base, base_help);
-  app.add_option("--gguf-adapter", arguments.gguf_adapter,
-                 "write this adapter alone as one GGUF file, which llama.cpp opens beside the GGUF file of its model")
+  app.add_option(
+         "--gguf-adapter", arguments.gguf_adapter,
+         "write this adapter alone as one GGUF file, which llama.cpp opens together with the GGUF file of its model")
       ->excludes(type)
       ->excludes(gguf)
       ->excludes(merged)
       ->excludes(tokenizer);
-  app.add_flag("--overwrite", arguments.overwrite, "replace what lies at OUT");
+  app.add_flag("--overwrite", arguments.overwrite, "replace what is at OUT");
   app.add_flag("--allow-unused", arguments.allow_unused, allow_unused_help);
 }
 

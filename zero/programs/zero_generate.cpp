@@ -273,7 +273,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   app.add_option("--system", arguments.system, "system message of the chat")->needs(chat);
   app.add_option(
       "--chat-template", arguments.chat_template,
-      "name of a known template, or a file with a Jinja template, before what the model or the adapter carries");
+      "name of a known template, or a file with a Jinja template; replaces that of the model or the adapter");
   app.add_option("--tools", arguments.tools, "file with a JSON list of tools that the chat's template shows")
       ->needs(chat);
   app.add_option("--chat-template-kwargs", arguments.variables,

@@ -44,7 +44,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   app.add_flag("--full", proof.limits.full, "more layouts");
   app.add_option("--json", proof.json, "write the verdicts to this file, too");
   app.add_option("--scratch", proof.scratch, "where the temporary folder is made; default: TMPDIR, or /tmp");
-  app.add_flag("--keep", proof.keep, "leave that folder, with the record of each run, and tell its name");
+  app.add_flag("--keep", proof.keep, "keep that folder, with the record of each run, and print its name");
   // Internal: this program passes it to its ranks.
   app.add_option("--record", arguments.train.record.path)->group("");
   app.add_flag("--record-checkpoint", arguments.train.record.checkpoint)->group("");
@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
   arguments.proof.limits.ranks = std::clamp(int(zero::own_cores().count()), 2, 4);
   CLI::App app(
       "Runs a configuration for a few steps in many layouts (ranks, stages, micro-batches, states on disk, resumed, "
-      "...) and tells which of them give the same. Exit code 1: some do not.",
+      "...) and reports which of them agree. Exit code 1: some do not.",
       "zero_prove");
   zero::describe(app, arguments);
   if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_prove"))) return *code;

@@ -239,7 +239,7 @@ std::vector<Layout> chosen(const std::vector<Layout>& all, const std::vector<std
     int number = 0;  // as in --list, without the probe
     for (const Layout& layout : all)
       if (layout.name == word || (!layout.is_probe && std::to_string(++number) == word)) return layout;
-    throw InputError("--only " + word + ": there is no such layout; --list tells their numbers and names");
+    throw InputError("--only " + word + ": there is no such layout; --list shows their numbers and names");
   };
   for (const std::string& word : wanted)
     for (std::string name = find(word).name; !name.empty(); name = find(name).same_as) {

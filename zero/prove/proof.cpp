@@ -219,7 +219,7 @@ int prove(const ProofOptions& asked, std::ostream& out) {
     out << bad << " of " << count << " layouts differ\n";
   else
     out << "all " << count - std::size_t(missing) << " layouts agree\n";
-  if (options.keep) out << "what was recorded is in " << proof.folder() << '\n';
+  if (options.keep) out << "the records are in " << proof.folder() << '\n';
   return bad > 0 ? 1 : 0;
 }
 

@@ -32,7 +32,7 @@ RoundingBounds::RoundingBounds(const RunRecord& first, const std::string& first_
       second_precision_(second_precision),
       growth_(std::sqrt(double(tokens))),
       flips_(first, second) {
-  ZERO_CHECK(first_precision != second_precision, "one precision tells nothing of rounding");
+  ZERO_CHECK(first_precision != second_precision, "rounding cannot be measured in one precision");
 }
 
 bool RoundingBounds::is_coarse(const std::string& precision) const {

@@ -172,7 +172,7 @@ TEST(StateFolder, IsUsedByOneProgramAtATime) {
         for (const std::function<void()>& use : std::initializer_list<std::function<void()>>{
                  [&] { other.save_state(folder / "states"); }, [&] { other.load_state(folder / "states"); },
                  [&] { (void)other.has_state(folder / "states"); }})
-          EXPECT_THAT(message_of<InputError>(use), HasSubstr("another program keeps its states there and goes on"));
+          EXPECT_THAT(message_of<InputError>(use), HasSubstr("another running program keeps its states there"));
       });
     world.barrier();
     EXPECT_EQ(model.load_state(folder / "states"), 1);

@@ -116,7 +116,7 @@ TEST(Config, ContradictionsNameBothPlaces) {
       refusal(least + "epochs = 2\n"),
       "c.toml:10: [training] epochs = 2: contradicts steps (c.toml:8: [training] steps = 10); give one of the two");
   EXPECT_THAT(refusal(least + "[model]\npreset=\"llama-tiny\"\n"), HasSubstr("c.toml:"));
-  EXPECT_THAT(refusal(least, {"model.hidden_size=8"}), HasSubstr("beside preset only"));
+  EXPECT_THAT(refusal(least, {"model.hidden_size=8"}), HasSubstr("set with preset only"));
   EXPECT_THAT(refusal(least, {"lr_scheduler.warmup_steps=11"}),
               HasSubstr("must not exceed the run's 10 steps ([training] steps)"));
   EXPECT_THAT(refusal(least, {"data.train=a.csv"}), HasSubstr("--set data.train=a.csv: must end in .txt, .jsonl, "));
@@ -239,8 +239,8 @@ TEST(Config, AnOverrideDisplacesTheFilesOtherOfAPair) {
     EXPECT_THAT(refusal(preset, both), HasSubstr("give one of the two"));
   }
   EXPECT_THAT(refusal(preset, {"model.preset=llama-15m", "model.path=m"}), HasSubstr("give one of the two"));
-  EXPECT_THAT(refusal(preset, {"model.path=m", "model.hidden_size=8"}), HasSubstr("beside preset only"));
-  EXPECT_THAT(refusal(preset, {"model.hidden_size=8", "model.path=m"}), HasSubstr("beside preset only"));
+  EXPECT_THAT(refusal(preset, {"model.path=m", "model.hidden_size=8"}), HasSubstr("set with preset only"));
+  EXPECT_THAT(refusal(preset, {"model.hidden_size=8", "model.path=m"}), HasSubstr("set with preset only"));
 }
 
 TEST(Config, MissingKeysAreNamed) {

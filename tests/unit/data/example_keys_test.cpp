@@ -154,7 +154,7 @@ TEST(ExampleKeys, SystemNextToMessagesIsTheFirstMessage) {
   EXPECT_EQ(parse_example(R"({"system": "s", "messages": [{"role": "user", "content": "a"}]})", "x:1").messages[0],
             (Message{"system", "s"}));
   EXPECT_THAT(refused(R"({"system": "s", "conversations": [{"from": "system", "value": "t"}]})"),
-              HasSubstr("a message of the system and \"system\" beside it"));
+              HasSubstr("a system message and \"system\" as well"));
 }
 
 TEST(ExampleKeys, OthersAreIgnoredAndListed) {

@@ -252,7 +252,7 @@ TEST(TokenCache, AnotherRunsIsNotTakenForRankZeros) {
       });
     EXPECT_THAT(
         message_of<InputError>([&] { open_token_cache(opened.recipe("a"), opened.folder.path("c"), cores(1), comm); }),
-        HasSubstr("as rank 0 wrote it"));
+        HasSubstr("differs from what rank 0 wrote"));
   });
 }
 

@@ -298,7 +298,7 @@ TEST_F(OutputDir, LockIsHeldByOneAndLeavesNoEmptyFolders) {
   };
   {
     const RunLock lock(path("a/b/c/"), calls);
-    EXPECT_THAT(second(), HasSubstr("is in use by a run that goes on"));
+    EXPECT_THAT(second(), HasSubstr("is in use by another run"));
   }
   EXPECT_FALSE(fs::exists(path("a")));
   EXPECT_EQ(second(), "accepted");

@@ -292,7 +292,7 @@ class Reader {
     if (!has("system")) return messages;
     const std::string system = string_of(line_, "system");
     if (system.empty()) return messages;
-    if (messages.front().role == "system") refuse("has a message of the system and \"system\" beside it");
+    if (messages.front().role == "system") refuse("has a system message and \"system\" as well");
     messages.insert(messages.begin(), {"system", system});
     return messages;
   }

@@ -21,14 +21,14 @@ struct Rule {
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> all = {
       {{"tools", "functions", "tool_choice", "function_call", "tool_calls", "tool_call_id"},
-       "tools are read as \"tools\" beside \"messages\", and their calls as \"tool_calls\" in them: bring the example into "
+       "tools are read as \"tools\" next to \"messages\", and their calls as \"tool_calls\" in them: bring the example into "
        "that form, or leave it out",
        true},
       {{"image", "images", "video", "videos", "audio", "audios"}, "only text is trained; leave the example out", true},
       {{"reasoning", "reasoning_content", "thinking"},
        "thoughts are read in \"messages\" alone: bring the example into that form, or join them to the text"},
       {{"refusal"}, "is not read; join it to the content as it is to be trained"},
-      {{"chat_template_kwargs"}, "is read beside \"messages\" alone", true},
+      {{"chat_template_kwargs"}, "is read only next to \"messages\"", true},
       {{"documents"}, "is not shown to chat templates; write it out as text", true},
       {{"system_prompt", "system_message"}, "is not read; call it \"system\""},
       {{"train_detail", "training_detail"},

@@ -109,7 +109,7 @@ CachedTokens open_token_cache(const CacheRecipe& recipe, const std::string& fold
     const auto header = seen(path, checksum);
     if (!header)
       throw InputError(
-          text(path, " is not seen as rank 0 wrote it: job.output_dir must lie on a file system that all nodes share"));
+          text(path, " differs from what rank 0 wrote: job.output_dir must lie on a file system that all nodes share"));
     cached.emplace(
         CachedTokens{TokenFile(path, recipe.width, TokenSection{sizeof *header, static_cast<std::int64_t>(header->ids)},
                                recipe.source),

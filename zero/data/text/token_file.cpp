@@ -61,8 +61,7 @@ void TokenFile::read_stored(std::int64_t first, std::int64_t count, void* bytes)
   const std::int64_t width = static_cast<int>(type_);
   file_.read_at(bytes, count * width, begin_ + first * width);
   if (!*told_ && file_.changed() && !told_->exchange(true))
-    log_warning(file_.path(),
-                ": was written to while the run reads it: if its ids are others now, they are trained unchecked");
+    log_warning(file_.path(), ": was written to while the run reads it: changed ids are trained unchecked");
 }
 
 void TokenFile::read(std::int64_t first, std::int64_t count, std::int64_t* out) const {

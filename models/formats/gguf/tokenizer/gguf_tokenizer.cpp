@@ -141,7 +141,7 @@ void make_own_folder(const std::string& folder) {
                           "to lie there: set TMPDIR to another place"));
   if (::lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != ::geteuid() ||
       (status.st_mode & 022) != 0)
-    throw InputError(text(folder, ": is no folder of yours that others cannot write to: move it away"));
+    throw InputError(text(folder, ": must be a folder that you own and that others cannot write to: move it away"));
 }
 
 /// Requires UTF-8 in a tokenizer's files, as the format does for its texts.

@@ -278,7 +278,7 @@ TEST(CheckpointFaults, WritesThatMoveAPartAreGoneOnWith) {
   EXPECT_EQ(newest_good(disk), 1);
 }
 
-/// Whether a reader refuses step 2 after a change of its files, and takes step 1.
+/// True if a reader refuses step 2 after a change of its files, and takes step 1.
 bool falls_back(const MemoryDisk& whole, const std::function<void(MemoryDisk&)>& damage) {
   MemoryDisk disk(whole);
   damage(disk);

@@ -165,7 +165,7 @@ TEST(StatesInBf16, AreThoseThatFollowGradients) {
   }
 }
 
-/// Whether a master lies in the middle of two weights, where an ordinary one may be rounded down.
+/// True if a master lies in the middle of two weights, where an ordinary one may be rounded down.
 bool has_ties(const States& states) {
   for (const auto& [name, of_tensor] : states) {
     if (!of_tensor.contains("master")) continue;

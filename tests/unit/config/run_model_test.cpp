@@ -25,7 +25,7 @@ class StoredAdapter {
     write_text_file(folder_ / "adapter_config.json", config.dump());
   }
 
-  /// Whether target_modules (TOML) may stand beside it.
+  /// True if target_modules (TOML) may be given with it.
   bool agrees_with(const std::string& target_modules) const {
     const Config config = parse_config("[job]\noutput_dir = \"out\"\n[model]\npath = \"" ZERO_TEST_DATA
                                        "/tiny-lora/model\"\n[data]\ntrain = [\"tokens.bin\"]\n[training]\nsteps = 1\n"

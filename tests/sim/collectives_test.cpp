@@ -26,7 +26,7 @@ Sizes sizes_of(const ModelConfig& config, int shards) {
   return sizes;
 }
 
-// What a rank sends in one step, in elements; scalars (norm and loss) are left out.
+// Elements that a rank sends in one step, except scalars (norm and loss).
 double volume_of_step(const std::vector<SimCall>& calls) {
   double volume = 0;
   for (const SimCall& call : calls) {

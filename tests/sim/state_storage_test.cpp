@@ -175,7 +175,7 @@ bool has_ties(const States& states) {
   return false;
 }
 
-/// Of a run without ties: its learning rate is found, near the one that it has.
+/// The outcome of a run without ties: searches for such a learning rate near the run's own.
 Outcome ordinary_outcome(RunOptions& run) {
   run.storage = {};
   for (int tries = 0; tries < 50; ++tries, run.lr *= 1.01) {

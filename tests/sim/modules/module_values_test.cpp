@@ -51,7 +51,7 @@ void train(Sharded<OddNet>& model, int begin, int end) {
   }
 }
 
-// As an average of the weights is swapped in for an evaluation: training goes on as if nothing had been.
+// As when averaged weights are swapped in for an evaluation: training continues unaffected.
 TEST(LoadTensors, GivesValuesAndLeavesTheOptimizer) {
   for (const auto& [stage, ranks, degree] :
        std::vector<std::array<int, 3>>{{0, 1, 0}, {0, 2, 0}, {1, 3, 0}, {3, 3, 0}, {2, 4, 2}})
@@ -202,7 +202,7 @@ void train(Sharded<torch::nn::Linear>& model, int steps) {
   }
 }
 
-// A program that had LibTorch's optimizer goes on here with its states.
+// A program that used LibTorch's optimizer continues here with its states.
 TEST(OptimizerStates, AreThoseOfLibTorchAndGoOnFromThem) {
   Alone alone;
   alone.train(3);

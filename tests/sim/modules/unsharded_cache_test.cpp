@@ -1,4 +1,4 @@
-// When weights come and go: what a pass gathers, what its plan brings ahead, and what is held at once.
+// When weights are unsharded and resharded: what a pass gathers, what its trace prefetches, what is held at once.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -30,7 +30,7 @@ StatesOptions options_for(bool overlap) {
   return options;
 }
 
-/// What a rank gathers and sums in each of some steps, as "forward2 backward1 reduce1 ...".
+/// A rank's gathers and reductions in each of some steps, as "forward2 backward1 reduce1 ...".
 std::vector<std::string> calls_of_steps(bool overlap, int steps, const std::function<at::Tensor(StackImpl&, int)>& loss,
                                         std::int64_t* changes = nullptr) {
   SimWorld world(2);

@@ -20,7 +20,7 @@ ExactSum sum_of(const std::vector<double>& numbers) {
   return sum;
 }
 
-/// Of all magnitudes and both signs.
+/// Numbers of all magnitudes and both signs.
 std::vector<double> wild_numbers(int count, unsigned seed) {
   std::mt19937_64 random(seed);
   std::vector<double> numbers;

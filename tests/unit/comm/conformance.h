@@ -15,7 +15,7 @@ struct ConformanceCase {
 
 const std::vector<ConformanceCase>& conformance_cases();
 
-/// Those of all_to_all, which are among them.
+/// The cases of all_to_all, which are part of them.
 const std::vector<ConformanceCase>& all_to_all_cases();
 
 /// Made-up values that every rank can compute for every other rank. Not exactly summable, so that the order of sums

@@ -59,7 +59,7 @@ TEST(MeshShape, PutsTensorNeighboursSideBySide) {
   EXPECT_EQ(shape.only(axes::model), (MeshShape{.pipeline = 2, .tensor = 2}));
 }
 
-// Every set of axes parts the ranks into groups that are alike for all their members.
+// Every set of axes splits the ranks into groups that all their members agree on.
 TEST(MeshShape, PartsTheRanksAlongAnyAxes) {
   for (const MeshShape& shape : {MeshShape{2, 2, 3, 1, 2}, MeshShape{1, 3, 2, 2, 1}, MeshShape{1, 1, 1, 1, 1}})
     for (const AxisSet along : all_sets()) {

@@ -348,7 +348,7 @@ TEST(Config, PlacesThatCannotBeWrittenToAreRefused) {
   EXPECT_THAT(said("metrics.dump_first_step=/tmp"), HasSubstr("is a directory; name a file"));
 }
 
-// What a key accepts is what is built: sums over ranks are held in fp32.
+// A key accepts only values that are implemented: sums over ranks are in fp32.
 TEST(Config, SumsOverRanksInLessThanFp32AreRefused) {
   EXPECT_NO_THROW(parse_config(least, "c.toml", {"zero.reduce_dtype=fp32"}));
   try {

@@ -28,7 +28,7 @@ TEST(ConversationEncoder, TrainsTheAnswerAndItsEndOrEverything) {
   EXPECT_EQ(all.trained[0], 0);
 }
 
-// Where the answers stand need not be known then.
+// The positions of the answers need not be known then.
 TEST(ConversationEncoder, TrainsEverythingIfATemplatesAnswersCannotBeLocated) {
   const TemporaryFolder folder;
   const std::string counts =
@@ -157,7 +157,7 @@ TEST(ConversationEncoder, RefusesATemplateThatDoesNotFitTheTokenizer) {
               ::testing::StartsWith("x:9: message 1 is of the assistant where the template llama-2 wants user"));
 }
 
-// What is written without a template needs none that fits.
+// Texts without a template need none that fits.
 TEST(ConversationEncoder, AnUnusableTemplateIsReportedWhenAConversationNeedsIt) {
   const TemporaryFolder folder;
   folder.write("chat_template.jinja", ChatTemplate::named("chatml", "<s>", "</s>").jinja());

@@ -40,7 +40,7 @@ TEST(Conversation, RecognisesShapesByTheirKeys) {
   EXPECT_EQ(plain.text, "té");
 }
 
-/// As in a table that several data sets were joined into.
+/// As in a table that joins several data sets.
 TEST(Conversation, NullsAndEmptyListsDoNotTellTheShape) {
   const std::vector<Message> turn = {{"user", "a"}, {"assistant", "b"}};
   const std::string nulls =
@@ -179,7 +179,7 @@ TEST(ReadExamples, CapsALineAndStopsWhenAsked) {
   EXPECT_EQ(seen, 2);
 }
 
-// Whatever a line holds, it is an example or an InputError.
+// Any line is an example or an InputError.
 TEST(Conversation, A100000MutatedLinesNeverCrash) {
   const std::vector<std::string> seeds = {
       R"({"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "a \u00e9 \ud83d\ude00"}, {"role": "assistant", "content": "b"}]})",

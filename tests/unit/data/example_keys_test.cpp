@@ -47,7 +47,7 @@ TEST(ExampleKeys, FlagsOfMessagesAreRead) {
       false);
 }
 
-// What would change the text or the loss is never dropped.
+// Keys that would change the text or the loss are never dropped.
 TEST(ExampleKeys, UnsupportedKeysAreRefusedByName) {
   for (const char* key : {"function_call", "images", "audio", "refusal", "train_detail"}) {
     const std::string name = text("\"", key, "\"");

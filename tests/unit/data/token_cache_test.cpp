@@ -165,7 +165,7 @@ TEST(TokenCache, HoldsBosTextAndEosAndIsMadeOnce) {
   EXPECT_EQ(letters.calls, 1);
 }
 
-// Opens the cache of a text that is one chunk a line; tells whether it was made.
+// Opens the cache of a text with one chunk per line, and records if it was made.
 struct Opened {
   TemporaryFolder folder;
   std::string path = folder.write("t.txt", "one\ntwo\nthree\n");

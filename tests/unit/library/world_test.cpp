@@ -1,4 +1,4 @@
-// What processes tell each other through a World.
+// Communication between processes through a World.
 #include "zero/library/include/zero/world.h"
 
 #include <ATen/ATen.h>
@@ -74,7 +74,7 @@ TEST(World, LargeWholeNumbersAreSummedExactly) {
   });
 }
 
-// Of ranks, which are threads with one generator, each in its turn.
+// Ranks are threads with one generator, so each has its turn.
 TEST(World, SeedsEachProcessByItselfAndTheMainOneByTheSeed) {
   static std::mutex mutex;
   on_worlds(3, [](const World& world) {

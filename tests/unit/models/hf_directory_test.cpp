@@ -91,7 +91,7 @@ TEST(HfDirectory, ReadsBackAWrittenModel) {
   }
 }
 
-// What a base brings beside weights goes along; what an option names has the last word.
+// Files of a base other than weights are copied; a named option overrides them.
 TEST(HfDirectory, TokenizerTemplateAndWayOfDrawingGoAlong) {
   const HfDirectory source(tiny);
   const std::vector<TensorSpec> specs = tensors_of(make_model(source.config()));
@@ -297,7 +297,7 @@ TEST(HfWeights, TiedModelsAreReadWithOrWithoutAStoredHead) {
     }
 }
 
-/// What transformers leaves apart, although config.json says that it is one.
+/// Transformers does not tie such a head, although config.json says that it is tied.
 TEST(HfWeights, AHeadThatDiffersFromATiedEmbeddingIsRefused) {
   const HfDirectory source(sharded);
   const at::Tensor embedding = whole(source, "model.embed_tokens.weight");

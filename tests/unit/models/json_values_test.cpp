@@ -1,5 +1,5 @@
-// Files whose JSON is valid and whose values are of any type in any place: read, or refused with the file's name.
-// Nothing that the JSON library throws gets out.
+// Files with valid JSON and values of any type in any place are read, or refused with the file's name. No exception of
+// the JSON library escapes.
 #include <gmock/gmock.h>
 
 #include <filesystem>

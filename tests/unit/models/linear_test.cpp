@@ -1,4 +1,4 @@
-// linear() and what goes beside it: against autograd's own rules, and what may be kept.
+// linear() and its variants: compared with autograd's own rules, and what may be kept.
 #include "models/nn/linear.h"
 
 #include <ATen/OpMathType.h>
@@ -72,7 +72,7 @@ TEST(LinearBeside, ReturnsAnInputWithoutGradientItself) {
   EXPECT_TRUE(plain.x.is_same(o.x));
 }
 
-// Of a norm, of SwiGLU and of another activation: the same bits, also where only the input is trained.
+// For a norm, SwiGLU and another activation: the same bits, also if only the input is trained.
 TEST(Linear, KeptValuesEqualRecomputedOnes) {
   for (const at::ScalarType type : {at::kBFloat16, at::kFloat, at::kDouble})
     for (const bool frozen : {false, true}) {
@@ -111,7 +111,7 @@ std::vector<at::Tensor> leaves_with(std::vector<LowRank>& adapters, at::ScalarTy
   return leaves;
 }
 
-// What is there counts or is overwritten, the next product is added in any case; other gradients come as ever.
+// Existing contents count or are overwritten, and the next product is added in any case. Other gradients are as usual.
 TEST(Linear, WritesToThePlaceOfItsWeightsGradient) {
   for (const at::ScalarType type : {at::kBFloat16, at::kFloat, at::kDouble})
     for (const bool dora : {false, true}) {

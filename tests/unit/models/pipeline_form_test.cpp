@@ -1,5 +1,5 @@
-// A tokenizer.json in a GGUF file: which of llama.cpp's rules it is, what is refused, and the keys that come of it. That
-// llama.cpp finds the same ids with them is shown by benchmarks/compare_llama_cpp.
+// A tokenizer.json in a GGUF file: which of llama.cpp's rules it follows, what is refused, and the resulting keys.
+// benchmarks/compare_llama_cpp shows that llama.cpp finds the same ids with them.
 #include "models/formats/gguf/tokenizer/pipeline_form.h"
 
 #include <gmock/gmock.h>

@@ -140,7 +140,7 @@ TEST(PipelineTokenizerCuts, FollowLettersOfEveryScript) {
   EXPECT_LT(tokenizer.next_cut(text, 20000), 21000U);
 }
 
-/// A decoder may take back a space that was given: the text goes on behind it.
+/// A decoder may take back a space that it returned: the text continues after it.
 TEST(PipelineTokenizerStream, GoesOnWhereASpaceIsTakenBack) {
   const TemporaryFolder folder;
   folder.write("tokenizer.json", read_text_file(folders + "gpt2/tokenizer.json"));

@@ -68,7 +68,7 @@ TEST(TextPipelineSpans, SkipAllSpacesBeforeAFirstToken) {
   EXPECT_EQ(trimmed("\u0120\u0120\u0120a"), (TextSpan{3, 4}));
 }
 
-/// A folder whose tokenizer.json is gpt2's, changed.
+/// A folder with a modified tokenizer.json of gpt2.
 class TextPipelineFile : public ::testing::Test {
  protected:
   void SetUp() override {

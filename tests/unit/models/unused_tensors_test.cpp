@@ -57,7 +57,7 @@ class LargerModel {
     writer.finish();
   }
   const std::string& path() const { return folder_.path(); }
-  /// What the log says when the model is checked twice.
+  /// The log's text if the model is checked twice.
   std::string noted(UnusedTensors rule) const {
     ::testing::internal::CaptureStderr();
     const auto weights = weights_of_model(path(), rule);

@@ -43,7 +43,7 @@ class OutputDir : public ::testing::Test {
       return error.what();
     }
   }
-  // What a run leaves.
+  // The files that a run leaves.
   void run() const {
     prepare_output_dir(path("out"), FormerRun::refused, {}, "resolved", "1", calls);
     for (const char* name :
@@ -167,7 +167,7 @@ TEST_F(OutputDir, IsNoModelsFolder) {
 
 TEST_F(OutputDir, OnlyARunWithACheckpointCanBeResumed) {
   run();
-  fs::remove(path("out/checkpoints/step-00000004/manifest.json"));  // what is left is not complete
+  fs::remove(path("out/checkpoints/step-00000004/manifest.json"));  // the rest is not complete
   for (const char* left : {"out/checkpoints", "out/model"}) {
     EXPECT_THAT(refusal(FormerRun::refused),
                 ::testing::AllOf(HasSubstr("no checkpoint to go on from"), HasSubstr("pass --overwrite"),

@@ -12,7 +12,7 @@ using testing::made_run;
 
 constexpr double bf16_noise = 1e-2;
 
-/// What lies between a run in bf16 and one in fp32.
+/// The distance between a run in bf16 and one in fp32.
 struct Measured {
   RunRecord bf16 = made_run({.noise = bf16_noise, .seed = 1});
   RunRecord fp32 = made_run({.noise = 1e-7, .seed = 2});

@@ -58,7 +58,7 @@ std::vector<std::set<std::size_t>> seldom() {
   return flips;
 }
 
-/// What lies between two runs.
+/// The distance between two runs.
 struct Signs {
   RunRecord bf16 = sign_steps({}), fp32 = sign_steps(seldom(), 0, 1e-7);
   RoundingBounds bounds{bf16, "bf16", fp32, "fp32", 64};
@@ -103,7 +103,7 @@ TEST(SignFlips, ManyAreNot) {
   EXPECT_NE(parting->why.find("elements that go the other way"), std::string::npos) << parting->why;
 }
 
-// As far from the reference as three flipped elements are.
+// As far from the reference as three sign flips are.
 TEST(SignFlips, AnErrorInAllElementsIsNotTakenForThem) {
   const Signs signs;
   const std::optional<Parting> parting = signs.parting(sign_steps({}, 0.5));
@@ -123,7 +123,8 @@ TEST(SignFlips, AreRoundingWhereNoneWasMeasured) {
   EXPECT_TRUE(parting(sign_steps({}, 0.1)));
 }
 
-// A third of a tensor goes by signs of nothing but rounding: in fp32 too, where a tensor whose gradient errs as the others' does not.
+// A third of a tensor follows signs of pure rounding, also in fp32, where a tensor with the usual gradient errors does
+// not flip.
 TEST(SignFlips, WithoutAGradientTurnInAnyPrecision) {
   const auto third = [](std::size_t from) {
     std::set<std::size_t> some;

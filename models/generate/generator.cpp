@@ -23,8 +23,8 @@ struct Generator::Rows {
   }
 };
 
-/// The frequencies that the model's ropes use for a sequence of `tokens` ("longrope"): one bit per rope. If they
-/// change, the sequence's keys are computed again.
+/// Which frequencies the model's ropes use for a sequence of `tokens` ("longrope"), one bit per rope. If a rope
+/// switches to others, the sequence's keys are computed again.
 int Generator::stretch_of(std::size_t tokens) const {
   const ModelConfig& config = model_.config;
   const auto length = static_cast<std::int64_t>(tokens);

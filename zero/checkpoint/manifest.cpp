@@ -75,7 +75,7 @@ T whole(const ordered_json& json) {
   return json.get<T>();
 }
 
-// Counts of steps and tokens, which are summed.
+// Reads a number of steps or tokens, within a bound that keeps sums exact.
 std::int64_t count_of(const ordered_json& json) {
   const std::int64_t count = whole(json);
   if (count < 0 || count > most_counted) throw std::runtime_error("a count out of its range");

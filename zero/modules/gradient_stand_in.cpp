@@ -29,7 +29,7 @@ class Refusal final : public ParameterWatcher {
 
 }  // namespace
 
-// The mark outlives both: a program may keep this tensor longer than the model.
+// The mark outlives tensor and model: a program may keep the tensor longer than the model.
 at::Tensor gradient_stand_in(const at::Tensor& parameter) {
   static Refusal refusal;
   static const WatchedGroup mark{&refusal, 0};

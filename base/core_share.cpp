@@ -31,7 +31,7 @@ int core_share(const std::vector<CoreSet>& of_ranks, int me) {
     if (of_ranks[me][core])
       share +=
           1.0 / std::count_if(of_ranks.begin(), of_ranks.end(), [core](const CoreSet& cores) { return cores[core]; });
-  return std::max(1, static_cast<int>(share + 1e-9));  // thirds of three cores are one core
+  return std::max(1, static_cast<int>(share + 1e-9));  // a third of three cores is one core
 }
 
 }  // namespace zero

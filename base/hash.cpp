@@ -9,7 +9,7 @@ namespace zero {
 
 namespace {
 
-// Interleaved words keep four of the processor's three-cycle CRC steps going at a time.
+// Four interleaved streams keep four of the processor's three-cycle CRC steps in flight.
 std::array<std::uint64_t, 4> streams_of(const std::byte* data, std::size_t bytes) {
   std::uint64_t a = 1, b = 2, c = 3, d = 4;
   for (std::size_t i = 0; i + 32 <= bytes; i += 32) {
@@ -23,7 +23,7 @@ std::array<std::uint64_t, 4> streams_of(const std::byte* data, std::size_t bytes
   return {a, b, c, d};
 }
 
-// The finaliser of MurmurHash3 (Appleby): a CRC is linear, and differences must not meet as differences.
+// The finaliser of MurmurHash3 (Appleby). A CRC is linear, so equal differences would cancel without it.
 std::uint64_t scrambled(std::uint64_t x) {
   x = (x ^ (x >> 33)) * 0xFF51AFD7ED558CCDu;
   x = (x ^ (x >> 33)) * 0xC4CEB9FE1A85EC53u;

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Watches the parser: refuses depth and double keys before they cost anything.
+/// Watches the parser and refuses deep nesting and duplicate keys early.
 class JsonGuard {
  public:
   JsonGuard(const std::string& path, int max_depth, std::size_t max_keys)
@@ -52,10 +52,10 @@ class JsonGuard {
   const std::string& path_;
   int max_depth_;
   std::size_t max_keys_;
-  std::vector<std::unordered_set<std::string>> keys_;  // of every object that is open
+  std::vector<std::unordered_set<std::string>> keys_;  // of every open object
 };
 
-/// The parser's reason, with the place it means.
+/// The parser's reason, with its position in the text.
 std::string reason_of(const json::parse_error& error, bool in_a_file) {
   std::string reason = error.what();
   if (const std::size_t end = reason.find("] "); reason.starts_with("[json.exception.") && end != reason.npos)
@@ -65,7 +65,7 @@ std::string reason_of(const json::parse_error& error, bool in_a_file) {
   return text("parse error at byte ", error.byte, reason.substr(place));
 }
 
-/// Of valid JSON: its parser reads integers that are too large as fractions.
+/// For valid JSON: the parser would read integers that are too large as fractions.
 void refuse_large_integers(std::string_view content, const std::string& path) {
   for (std::size_t at = 0; at < content.size();) {
     if (content[at] == '"') {
@@ -85,13 +85,13 @@ void refuse_large_integers(std::string_view content, const std::string& path) {
   }
 }
 
-/// Objects with their keys in order look for each key among all others.
+/// Objects that keep key order search linearly for each key.
 constexpr std::size_t most_ordered_keys = 10'000;
 
 json parse_guarded(std::string_view content, const std::string& path, const JsonLimits& limits, std::size_t max_keys) {
   if (static_cast<std::int64_t>(content.size()) > limits.bytes)
     throw InputError(text(path, ": JSON of ", content.size(), " bytes, at most ", limits.bytes, " are read"));
-  // the parser takes a zero byte for the end of the text and would pass over all behind it
+  // the parser stops at a zero byte and would ignore the rest
   if (content.find('\0') != std::string_view::npos) throw InputError(text(path, ": not valid JSON: has a zero byte"));
   JsonGuard guard(path, limits.depth, max_keys);
   try {
@@ -100,7 +100,7 @@ json parse_guarded(std::string_view content, const std::string& path, const Json
       return true;
     });
   } catch (const json::parse_error& error) {
-    require_utf8(content, path);  // whose refusal names the byte, and the parser's would repeat it
+    require_utf8(content, path);  // names the byte, which the parser's message would repeat
     throw InputError(text(path, ": not valid JSON: ", reason_of(error, limits.in_a_file)));
   } catch (const json::exception& error) {
     throw InputError(text(path, ": not valid JSON: ", error.what()));

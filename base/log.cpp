@@ -29,7 +29,7 @@ spdlog::level::level_enum level_of(LogLevel level) {
 
 constexpr const char* on_output = "zero on standard output";
 
-/// What stands for %* in a pattern.
+/// The text for %* in a pattern.
 class Opening : public spdlog::custom_flag_formatter {
  public:
   explicit Opening(std::function<std::string()> opening) : opening_(std::move(opening)) {}
@@ -43,7 +43,7 @@ class Opening : public spdlog::custom_flag_formatter {
   std::function<std::string()> opening_;
 };
 
-/// "warning: " or "error: ", what stands for %~ in a pattern.
+/// The text for %~ in a pattern: "warning: " or "error: ".
 class Mark : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& line, const std::tm&, spdlog::memory_buf_t& out) override {
@@ -62,7 +62,7 @@ std::unique_ptr<spdlog::pattern_formatter> make_formatter(const std::string& pat
   return formatter;
 }
 
-/// The process's loggers: spdlog's registry owns them, so that libraries linked twice still share them.
+/// The process's loggers. spdlog's registry owns them, so that two copies of this library share them.
 std::shared_ptr<spdlog::logger> logger(const char* name = "zero") {
   if (auto known = spdlog::get(name)) return known;
   try {
@@ -70,7 +70,7 @@ std::shared_ptr<spdlog::logger> logger(const char* name = "zero") {
     made->set_formatter(make_formatter("%~%v"));
     made->flush_on(spdlog::level::debug);
     return made;
-  } catch (const spdlog::spdlog_ex&) {  // another thread was faster
+  } catch (const spdlog::spdlog_ex&) {  // another thread registered it first
     return spdlog::get(name);
   }
 }
@@ -96,7 +96,7 @@ void log_line(LogLevel level, const std::string& text) {
   auto log = level < LogLevel::warning ? spdlog::get(on_output) : nullptr;
   if (!log) log = logger();
   if (!log->should_log(level_of(level))) return;
-  log->log(level_of(level), "{}", text);  // braces in it are not a format
+  log->log(level_of(level), "{}", text);  // the text is no format string
 }
 
 }  // namespace zero

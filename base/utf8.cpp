@@ -10,7 +10,7 @@
 namespace zero {
 
 std::string_view first_character(std::string_view text) {
-  // Never 0 bytes: callers step on by it.
+  // Never empty: callers advance by its length.
   return text.substr(0, std::max<std::size_t>(1, utf8_length(static_cast<unsigned char>(text.front()))));
 }
 
@@ -32,7 +32,7 @@ void Utf8Check::add(std::string_view part) {
   const char* const begin = part.data();
   const char* const end = begin + part.size();
   for (const char* at = begin; at != end; ++at) {
-    if (missing_ == 0) {  // eight bytes of ASCII without a zero among them at once
+    if (missing_ == 0) {  // skip eight bytes of non-zero ASCII at once
       constexpr std::uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
       std::uint64_t word = 0;
       while (end - at > 8 && (std::memcpy(&word, at, 8), ((word | (word - ones)) & tops) == 0)) at += 8;
@@ -51,7 +51,7 @@ void Utf8Check::add(std::string_view part) {
     missing_ = length - 1;
     begun_ = offset;
     first_ = byte;
-    // longer forms than needed, surrogates, and what lies beyond U+10FFFF
+    // excludes overlong forms, surrogates and code points above U+10FFFF
     low_ = byte == 0xE0 ? 0xA0 : byte == 0xF0 ? 0x90 : 0x80;
     high_ = byte == 0xED ? 0x9F : byte == 0xF4 ? 0x8F : 0xBF;
   }

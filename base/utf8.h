@@ -18,7 +18,7 @@ constexpr std::size_t utf8_length(unsigned char first) {
                                          : 0;
 }
 
-/// Whether a byte continues a character.
+/// True if a byte continues a character.
 constexpr bool utf8_continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
 /// The first and the last character of a non-empty text, as its bytes. A byte that begins no character counts as one.
@@ -55,7 +55,7 @@ class Utf8Check {
 
 /// Checks a whole text: add and finish.
 void require_utf8(std::string_view text, const std::string& place);
-/// Whether require_utf8() would accept it.
+/// True if require_utf8() would accept it.
 bool is_utf8(std::string_view text);
 
 }  // namespace zero

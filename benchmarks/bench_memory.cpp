@@ -119,7 +119,7 @@ StepWork work_of(const Bench& bench, int stage, int rank) {
   return work;
 }
 
-/// Whether every rank of the node may take what the row needs; alike on all ranks.
+/// True if every rank of the node may take what the row needs. Equal on all ranks.
 bool fits(const Bench& bench, const Row& row, int processes_here) {
   const NodeMemory memory = node_memory();
   const bool mine = memory.available < 0 ||

@@ -59,7 +59,7 @@ const char* name_of(CollectiveKind kind) {
 
 namespace {
 
-/// The call of a program that leads to the phase, as it reads before the name of a module.
+/// The user's call that leads to the phase, to be followed by a module's name.
 std::string call_on(Phase phase, const std::string& name) {
   switch (phase) {
     case Phase::other:

@@ -77,7 +77,7 @@ struct CallRecord {
   std::string describe() const;
 };
 
-/// Whether the calls of two ranks of a group match. Their purpose counts too, since calls of other phases, units or
+/// True if the calls of two ranks of a group match. Their purpose counts too, since calls of other phases, units or
 /// groups of parameters may otherwise be alike. Ranks of an all_to_all send different numbers.
 bool is_same_call(const CallRecord& a, const CallRecord& b);
 

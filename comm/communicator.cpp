@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/agreement/sole_work.h"
+#include "comm/agreement/rank0_scope.h"
 #include "comm/part_offsets.h"
 
 namespace zero {
@@ -40,7 +40,7 @@ bool can_sum(at::ScalarType type) {
   }
 }
 
-/// The options as the backends see them: fp64 is never summed in less, and integers are summed exactly.
+/// The options for backends: fp64 is never summed in a narrower type, and integer sums are exact.
 ReduceOptions checked(ReduceOptions options, at::ScalarType in, at::ScalarType out, const char* call) {
   ZERO_CHECK(can_sum(in) && can_sum(out), text(call, ": no sums of ", at::toString(in), " into ", at::toString(out)));
   const bool integral = c10::isIntegralType(in, false);
@@ -53,7 +53,7 @@ ReduceOptions checked(ReduceOptions options, at::ScalarType in, at::ScalarType o
   return options;
 }
 
-/// Where `part` lies in `whole` when they share memory: apart, as slice `rank`, or in another way. Nothing on Meta does.
+/// The position of `part` in `whole` if they share memory: none, slice `rank`, or another. Meta tensors never do.
 enum class Overlap { none, own_slice, other };
 Overlap overlap_of(const at::Tensor& part, const at::Tensor& whole, int rank) {
   const char* p = static_cast<const char*>(part.const_data_ptr());
@@ -64,7 +64,7 @@ Overlap overlap_of(const at::Tensor& part, const at::Tensor& whole, int rank) {
   return own ? Overlap::own_slice : Overlap::other;
 }
 
-/// A count for each rank, which fill the tensor together.
+/// The counts, one per rank, must add up to the tensor.
 void check_counts(const std::vector<std::int64_t>& counts, const at::Tensor& tensor, int ranks, const char* argument) {
   ZERO_CHECK(counts.size() == static_cast<std::size_t>(ranks),
              text("all_to_all over ", ranks, " ranks: ", counts.size(), " counts of ", argument));
@@ -75,8 +75,8 @@ void check_counts(const std::vector<std::int64_t>& counts, const at::Tensor& ten
              text("all_to_all: the counts of ", argument, " are ", sum, " together, but it is ", shape_of(tensor)));
 }
 
-/// What a backend does to a tensor is no operation of the program: it takes part in no graph, and counts as no write to
-/// a variable.
+/// Hides a backend's writes from autograd: they belong to no graph and do not count as writes to a
+/// variable.
 using InvisibleToAutograd = at::AutoDispatchBelowADInplaceOrView;
 
 }  // namespace
@@ -90,11 +90,11 @@ CallRecord Communicator::record(CollectiveKind kind, std::int64_t numel, at::Sca
   call.peer = peer;
   call.tag = tag;
   if (const std::string* name = names_ ? names_->find(tag.unit) : nullptr) call.name = UnitName(*name);
-  if (size_ > 1 && SoleWork::is_under_way())
+  if (size_ > 1 && Rank0Scope::is_active())
     throw InputError(text(call.describe(), " over ", size_,
-                          " ranks, inside of what one rank does alone while the others wait (on_main(), main_first()): "
-                          "they would not come to it. Do on all ranks, outside of it, whatever uses the model or the "
-                          "other ranks, and inside of it what one does with the results"));
+                          " ranks, inside of work that one rank does while the others wait (on_main(), main_first()): "
+                          "they would not join it. Use the model and the other ranks outside of that work, on all "
+                          "ranks, and only the results inside of it"));
   if (observer_) observer_(call);
   return call;
 }

@@ -17,7 +17,7 @@ namespace zero {
 
 struct FlightRecorder::Record {
   std::atomic<std::uint64_t> issued, done;
-  std::array<char, 120> last_call;  // may be torn while its rank writes: for people only
+  std::array<char, 120> last_call;  // for reports only: may be torn while its rank writes
 };
 
 struct FlightRecorder::Entry {
@@ -95,8 +95,8 @@ std::vector<FlightRecorder::Entry> FlightRecorder::entries_of_this_node() const 
   return entries;
 }
 
-/// What the rank is behind this one in; empty when it is not. A device that hangs is behind although its host has
-/// issued all.
+/// A rank's backlog relative to this one; empty if none. A device that hangs lags even if its host has issued all
+/// calls.
 std::string FlightRecorder::lag_of(const Entry& entry) const {
   if (entry.issued < issued_)
     return text("is missing, its last call was ", entry.last_call.empty() ? "none" : entry.last_call);
@@ -122,7 +122,7 @@ std::string FlightRecorder::ask_other_nodes(std::chrono::duration<double> patien
     if (nodes_[r] != nodes_[local_ranks_.front()]) others.push_back(r);
   if (others.empty() || !reports_) return {};
 
-  // A line for each rank of the node: its number, its calls, those that are done, the last one in words.
+  // One line per rank of the node: its number, issued calls, completed calls, and the last one in words.
   std::vector<Entry> own = entries_of_this_node();
   if (own.empty()) own.push_back({local_ranks_[own_record_], issued_, done_, last_call_});
   std::string told;
@@ -142,7 +142,7 @@ std::string FlightRecorder::ask_other_nodes(std::chrono::duration<double> patien
 
   std::string found;
   const auto say = [&](const auto&... words) { found += text(found.empty() ? "" : "; ", words...); };
-  std::map<std::string, std::string> silent;  // node -> its ranks
+  std::map<std::string, std::string> silent;  // node -> its silent ranks
   for (int r : others) {
     const auto entry = heard.find(r);
     if (entry == heard.end())

@@ -58,7 +58,7 @@ class FlightRecorder {
 /// The host name of each rank's node. Collective.
 std::vector<std::string> node_names_of_ranks(Communicator& host);
 
-/// Whether all names are equal.
+/// True if all names are equal.
 bool is_one_node(const std::vector<std::string>& nodes);
 
 }  // namespace zero

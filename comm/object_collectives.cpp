@@ -7,11 +7,11 @@
 namespace zero {
 namespace {
 
-/// The elements in the backend's memory.
+/// Copies the elements to the backend's memory.
 template <class T>
 at::Tensor to_backend(Communicator& group, std::span<const T> elements, at::ScalarType type) {
   const auto numel = static_cast<std::int64_t>(elements.size());
-  const at::Tensor host = at::from_blob(const_cast<T*>(elements.data()), {numel}, type);  // only read
+  const at::Tensor host = at::from_blob(const_cast<T*>(elements.data()), {numel}, type);  // read only
   return group.memory().allocate(numel, type).copy_(host);
 }
 

@@ -15,7 +15,7 @@
 namespace zero {
 namespace {
 
-/// Tries names until one is free: another container may share /dev/shm but not the process numbers.
+/// Tries names until one is free: another container may share /dev/shm but not process numbers.
 int create_file(std::string& name) {
   std::random_device random;
   for (int tries = 0; tries < 100; ++tries) {

@@ -5,7 +5,7 @@
 namespace zero {
 namespace {
 
-// Those of the CPU and of Meta, where nothing is computed, return finished.
+// CPU and Meta tensors are finished when a call returns.
 bool runs_behind(c10::Device device) { return !device.is_cpu() && !device.is_meta(); }
 
 c10::Stream current_stream(c10::Device device) { return c10::impl::VirtualGuardImpl(device.type()).getStream(device); }

@@ -24,7 +24,7 @@ class Event {
   void set();
   /// Makes the current stream wait for the recorded work. Does nothing before the first set().
   void wait() const;
-  /// Whether the work is done, without waiting.
+  /// True if the work is done, without waiting.
   bool done() const;
   /// Makes the host wait.
   void wait_on_host() const;

@@ -15,9 +15,9 @@
 namespace zero {
 namespace {
 
-constexpr std::int64_t block = 2048;  // elements of a partial sum: one level of the tree stays in the L1 cache
+constexpr std::int64_t block = 2048;  // elements of a partial sum: one level of the tree fits in the L1 cache
 
-/// fp64 to fp32 rounding to odd: rounding the result once more, to fewer bits, is then as good as rounding once.
+/// fp64 to fp32 with rounding to odd: a second rounding, to fewer bits, then equals a single one.
 float round_to_odd(double value) {
   const float nearest = static_cast<float>(value);
   if (static_cast<double>(nearest) == value || value != value) return nearest;
@@ -31,7 +31,7 @@ float round_to_odd(double value) {
 float narrow(float value) { return value; }
 float narrow(double value) { return round_to_odd(value); }
 
-/// One element in the type of sums.
+/// One element, converted to the type of sums.
 template <class Sum, class In>
 Sum widened(In value) {
   if constexpr (std::is_arithmetic_v<In>)
@@ -52,11 +52,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 namespace lanes = simd::HWY_NAMESPACE;
 using Floats = hn::ScalableTag<float>;
 
-/// Compilers turn plain loops over the other types into SIMD, but not conversions of fp16.
+/// Compilers vectorise plain loops over the other types, but not conversions of fp16.
 template <class T, class Sum>
 constexpr bool by_lanes = std::is_same_v<Sum, float>&& std::is_same_v<T, Fp16>;
 
-/// f(i) for whole vectors of n elements; returns where the rest begins.
+/// Calls f(i) for whole vectors of n elements; returns the start of the rest.
 template <class F>
 std::int64_t for_vectors(std::int64_t n, const F& f) {
   std::int64_t i = 0;
@@ -102,8 +102,8 @@ void store_add(const Sum* in, Out* out, std::int64_t n) {
   for (; i < n; ++i) out[i] = narrowed<Out>(widened<Sum>(out[i]) + in[i]);
 }
 
-/// The sum of inputs [low, high) at elements [at, at + n), into level[0..n); deeper levels of the tree take the memory
-/// behind.
+/// Stores the sum of inputs [low, high) at elements [at, at + n) into level[0..n). Deeper levels of the tree use the
+/// memory after it.
 template <class In, class Sum>
 void sum_range(std::span<const void* const> inputs, std::int64_t at, std::int64_t n, Sum* level) {
   const auto element = [&](std::size_t i) { return static_cast<const In*>(inputs[i]) + at; };
@@ -118,7 +118,7 @@ void sum_range(std::span<const void* const> inputs, std::int64_t at, std::int64_
   for (std::int64_t i = 0; i < n; ++i) level[i] += right[i];
 }
 
-/// Two inputs need no partial sums in memory. Elementwise, so the output may be one of the inputs.
+/// Two inputs need no partial sums in memory. Elementwise, so the output may alias an input.
 template <class T>
 void sum_two(const T* a, const T* b, T* out, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) out[i] = a[i] + b[i];

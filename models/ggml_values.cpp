@@ -24,7 +24,7 @@ std::optional<at::ScalarType> plain_type(GgmlType type) {
   return std::nullopt;
 }
 
-/// visit(first value, first byte, values) for parts of whole blocks.
+/// Calls visit(first value, first byte, values) for parts that are whole blocks.
 template <class Visit>
 void for_each_part(std::int64_t numel, GgmlType type, const Visit& visit) {
   const std::int64_t block = ggml_block(type), bytes = ggml_block_bytes(type);
@@ -34,7 +34,7 @@ void for_each_part(std::int64_t numel, GgmlType type, const Visit& visit) {
   });
 }
 
-// Rounded to fp16 by LibTorch, in vectors, which the compiler does not make of it.
+// LibTorch rounds to fp16 with vector instructions, which the compiler does not generate here.
 void decode_halves(const std::uint8_t* bytes, GgmlType type, std::int64_t count, void* to) {
   std::array<float, 4096> values;
   const std::int64_t size = ggml_block_bytes(type), block = ggml_block(type);
@@ -71,7 +71,7 @@ at::Tensor to_ggml(const at::Tensor& values, GgmlType type) {
 void from_ggml(const std::uint8_t* bytes, GgmlType type, const at::Tensor& out) {
   ZERO_CHECK(out.is_cpu() && out.is_contiguous(), "values of ggml go to contiguous tensors of the CPU");
   auto* to = static_cast<std::uint8_t*>(out.data_ptr());
-  if (const auto plain = plain_type(type)) {  // a tensor of its own: what is written past it no version counter sees
+  if (const auto plain = plain_type(type)) {  // a separate tensor: a write through it would bypass the version counter
     const at::Tensor from =
         at::from_blob(const_cast<std::uint8_t*>(bytes), {out.numel()}, at::TensorOptions().dtype(*plain));
     at::from_blob(to, {out.numel()}, at::TensorOptions().dtype(out.scalar_type())).copy_(from);

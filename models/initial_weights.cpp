@@ -89,7 +89,7 @@ Group uniform_group(const PhiloxKey& key, std::uint64_t group, float scale) {
   return out;
 }
 
-/// Groups that lie whole in the range are written in place; the two at its ends go through a copy.
+/// Writes groups that lie inside the range in place, and copies the two at its ends.
 template <class MakeGroup>
 void draw(std::int64_t begin, std::int64_t count, float* out, const MakeGroup& make_group) {
   const std::int64_t end = begin + count;

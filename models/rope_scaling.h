@@ -48,7 +48,7 @@ inline std::optional<std::int64_t> old_context_of(const std::optional<RopeScalin
   return rope ? std::optional(rope->original_max_position_embeddings) : std::nullopt;
 }
 
-/// Whether a document of `length` tokens uses the frequencies of long ones.
+/// True if a document of `length` tokens uses the frequencies of long ones.
 inline bool is_beyond_old_context(const std::optional<RopeScaling>& scaling, std::int64_t length) {
   const std::optional<std::int64_t> old_context = old_context_of(scaling);
   return old_context && length > *old_context;

@@ -70,7 +70,7 @@ class Unit : public ParameterUnit {
   /// fp64).
   virtual at::Tensor forward(const at::Tensor& x, const ForwardContext& context) = 0;
 
-  /// Whether the backward pass reads the unit's own weights. A lookup does not, so its weights stay resharded in
+  /// True if the backward pass reads the unit's own weights. A lookup does not, so its weights stay resharded in
   /// backward.
   virtual bool backward_reads_weights() const { return true; }
 

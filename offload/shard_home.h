@@ -19,7 +19,7 @@ class ShardHome {
   virtual at::Tensor acquire() = 0;
   /// `changed`: it was written to.
   virtual void release(bool changed) {}
-  /// Whether collectives of the device use a buffer for it, because it lies in other memory than theirs.
+  /// True if collectives of the device use a buffer for it, because it lies in other memory than theirs.
   virtual bool passes_buffer() const { return false; }
   /// With a buffer: whether a copy may continue after release().
   virtual bool keeps_addresses() const { return true; }

@@ -23,7 +23,7 @@ class ShardStore {
   virtual void* acquire(int shard) = 0;
   /// `changed`: the bytes were written to and must be kept.
   virtual void release(int shard, bool changed) = 0;
-  /// Whether a shard's bytes stay in place after release(), so that a copy in flight may continue.
+  /// True if a shard's bytes stay in place after release(), so that a copy in flight may continue.
   virtual bool keeps_addresses() const { return false; }
 
  protected:

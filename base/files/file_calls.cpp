@@ -58,7 +58,7 @@ int FileCalls::create(const std::string& path, unsigned mode, bool direct) {
   constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
   const int file = ::open(path.c_str(), flags | (direct ? O_DIRECT : 0), mode);
   if (file >= 0 || !direct || errno != EINVAL) return file;
-  ::unlink(path.c_str());  // some systems create it before they refuse the flag
+  ::unlink(path.c_str());  // some systems create the file before they reject the flag
   return ::open(path.c_str(), flags, mode);
 }
 
@@ -68,7 +68,7 @@ int FileCalls::open_to_append(const std::string& path) {
 
 int FileCalls::open(const std::string& path, Links links) {
   const int follow = links == Links::followed ? 0 : O_NOFOLLOW;
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | follow);  // a fifo must not hang the job
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | follow);  // opening a fifo must not block
   if (file >= 0) ::posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
   return file;
 }
@@ -91,7 +91,7 @@ int FileCalls::list(const std::string& path, std::vector<std::string>& names) {
   names.clear();
   DIR* directory = ::opendir(path.c_str());
   if (!directory) return -1;
-  errno = 0;  // readdir() sets it at an error alone, and returns null at the end too
+  errno = 0;  // readdir() returns null at the end too, and sets errno on errors only
   while (const dirent* entry = ::readdir(directory)) {
     if (const std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
     errno = 0;
@@ -133,7 +133,7 @@ int FileCalls::exchange(const std::string& one, const std::string& other) {
 int FileCalls::remove(const std::string& path) { return std::remove(path.c_str()); }
 void FileCalls::pause(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
 
-// The last holder may have removed the directory between the opening and the lock: the name then means another one.
+// The last holder may have removed the directory between open and lock: the name then refers to another one.
 int FileCalls::lock_directory(const std::string& path) {
   for (;;) {
     const int directory = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

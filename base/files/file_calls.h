@@ -25,7 +25,7 @@ struct FileFacts {
   std::uint64_t device = 0, inode = 0;
 };
 
-/// Whether a path that ends in a link means the link or its target.
+/// A path that ends in a link refers to the target (followed) or the link itself (kept).
 enum class Links : std::uint8_t { followed, kept };
 
 class FileCalls {

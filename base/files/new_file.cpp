@@ -38,7 +38,7 @@ void NewFile::publish() {
   file_.finish();
   check_call(calls_->rename(file_.path(), path_), file_.path(), "renamed");
   published_ = true;
-  // The rename stands; where the folder cannot be synced, only its durability across a power cut is left to the system.
+  // The rename is done. A failed sync of the folder only leaves durability across a power cut to the system.
   calls_->sync_directory(std::filesystem::absolute(path_).parent_path().string());
 }
 

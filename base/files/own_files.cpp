@@ -16,7 +16,7 @@ bool lies_in(const fs::path& file, const fs::path& folder) {
   return std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first == folder.end();
 }
 
-/// models--OWNER--NAME/blobs/HASH
+/// True for models--OWNER--NAME/blobs/HASH.
 bool is_cached_blob(const fs::path& file) {
   const fs::path blobs = file.parent_path();
   return blobs.filename() == "blobs" && blobs.parent_path().filename().string().starts_with("models--");

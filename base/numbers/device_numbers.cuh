@@ -1,12 +1,12 @@
 #pragma once
-// Numbers of any type in the kernels of a GPU: from and to the type that they are computed in, and vectors of them. For .cu
-// files alone.
+// Numbers of any type in GPU kernels: conversion to and from the type that they are computed in, and vectors. For .cu
+// files only.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 namespace zero::cuda {
 
-/// x as it is computed with: in fp32, or in S.
+/// Converts x to the type it is computed in: fp32, or S.
 template <class S = float, class T>
 __device__ S load(T x) {
   return static_cast<S>(x);
@@ -50,7 +50,7 @@ __device__ inline __half store<__half>(double x) {
   return __double2half(x);
 }
 
-/// N elements that are read and written at once.
+/// N elements, read and written at once.
 template <class T, int N>
 struct alignas(sizeof(T) * N) Vector {
   static constexpr int size = N;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int digit_bits = 32, mantissa_bits = 52;
 constexpr std::int64_t base = std::int64_t{1} << digit_bits;
-constexpr std::int64_t most_added = std::int64_t{1} << 30;  // below it no digit overflows
+constexpr std::int64_t most_added = std::int64_t{1} << 30;  // no digit overflows below it
 
 }  // namespace
 
@@ -23,7 +23,7 @@ void ExactSum::add(double x) {
     return;
   }
   if (exponent > 0) mantissa |= std::uint64_t{1} << mantissa_bits;
-  const int place = exponent > 0 ? exponent - 1 : 0;  // of the mantissa's lowest bit, from 2^-1074 on
+  const int place = exponent > 0 ? exponent - 1 : 0;  // of the mantissa's lowest bit, counted from 2^-1074
   const int digit = place / digit_bits, shift = place % digit_bits;
   const auto low = std::uint64_t(mantissa << shift), high = shift ? mantissa >> (64 - shift) : 0;
   const std::int64_t sign = negative ? -1 : 1;
@@ -44,10 +44,10 @@ void ExactSum::add(const ExactSum& other) {
   not_numbers_ += other.not_numbers_;
 }
 
-// All digits but the highest, which has the sign, become those of a number in base 2^32.
+// Normalizes all digits but the highest, which has the sign, to base 2^32.
 void ExactSum::carry() {
   for (std::size_t i = 0; i + 1 < digits; ++i) {
-    const std::int64_t over = digits_[i] >> digit_bits;  // rounds down
+    const std::int64_t over = digits_[i] >> digit_bits;  // rounds towards minus infinity
     digits_[i] -= over * base;
     digits_[i + 1] += over;
   }
@@ -88,7 +88,7 @@ double ExactSum::value() const {
   }
   int top = digits - 1;
   while (top > 0 && magnitude.digits_[std::size_t(top)] == 0) --top;
-  // Three digits have at least 65 bits; what is below them is left out.
+  // Three digits hold at least 65 bits; the lower ones do not matter.
   double value = 0;
   for (int i = top; i >= 0 && i > top - 3; --i)
     value += std::ldexp(double(magnitude.digits_[std::size_t(i)]), i * digit_bits - 1074);

@@ -10,8 +10,8 @@
 namespace zero {
 namespace {
 
-// std::round is a call for every value where the compiler must heed rounding modes; this is the same and becomes
-// vectors.
+// Equals std::round. That is a call per value if the compiler must respect rounding modes; this
+// vectorises.
 float round_half_away(float x) {
   const float size = std::fabs(x), whole = std::floor(size);
   return std::copysign(whole + std::floor(2 * (size - whole)), x);
@@ -65,7 +65,7 @@ void decode_q4(const std::uint8_t* block, T* out) {
   }
 }
 
-// Two halves of 128 values: four rows of 32, whose low four bits lie in `low` and high two in `high`.
+// Two halves of 128 values: four rows of 32, with the low four bits in `low` and the high two in `high`.
 template <class T>
 void decode_q6(const std::uint8_t* block, T* out) {
   const std::uint8_t *low = block, *high = block + 128, *scales = block + 192;

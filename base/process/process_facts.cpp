@@ -9,7 +9,7 @@
 
 namespace zero {
 
-// The begin is the 22nd field, in ticks since the machine was started; the second one, a name, may hold anything.
+// The start time is field 22, in ticks since boot. Field 2, a name, may contain any characters.
 std::chrono::duration<double> process_age() {
   std::ifstream file("/proc/self/stat");
   std::string line;

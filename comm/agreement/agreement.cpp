@@ -11,20 +11,20 @@
 #include <vector>
 
 #include "base/memory_tracker.h"
-#include "comm/agreement/sole_work.h"
+#include "comm/agreement/rank0_scope.h"
 #include "comm/object_collectives.h"
 
 namespace zero {
 namespace {
 
-constexpr auto beat_interval = std::chrono::milliseconds(500);  // well below every deadline that is worth setting
+constexpr auto beat_interval = std::chrono::milliseconds(500);  // well below any useful deadline
 
-/// What work on another thread must find as it is on this one.
+/// Thread-local state that work on another thread needs too.
 class CallingThread {
  public:
   CallingThread() : threads_(at::get_num_threads()), category_(current_category()), tracker_(current_tracker()) {}
 
-  /// Takes it over for the thread that it lives on.
+  /// Applies it to the current thread during its lifetime.
   class Guard {
    public:
     explicit Guard(const CallingThread& caller) : state_(caller.state_), category_(caller.category_) {
@@ -73,7 +73,7 @@ void on_first(Communicator& group, const std::function<void()>& work) {
   if (group.rank() == 0) {
     std::future<Outcome> future = std::async(std::launch::async, [&work, here = CallingThread()] {
       const CallingThread::Guard as_caller(here);
-      const SoleWork alone;
+      const Rank0Scope alone;
       return outcome_of(work);
     });
     while (future.wait_for(beat_interval) != std::future_status::ready) broadcast_number(group, working, 0);

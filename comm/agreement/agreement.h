@@ -24,7 +24,7 @@ void all_or_none(Communicator& group, const std::function<void()>& work);
 /// Rank 0 runs the work while the others wait, however long it takes. It sends them a sign of life twice a second, so
 /// the deadline of collectives does not apply. Its exception is thrown on all ranks, without naming the rank. The work
 /// runs on a thread of its own, with the caller's number of threads, gradient mode and tracker. It must not make
-/// collectives (comm/agreement/sole_work.h).
+/// collectives (comm/agreement/rank0_scope.h).
 void on_first(Communicator& group, const std::function<void()>& work);
 
 /// Calls `work`, which throws alike on all ranks or on none. Returns the message of that exception, or nothing on

@@ -7,7 +7,7 @@ namespace zero {
 StagedCommunicator::StagedCommunicator(std::unique_ptr<Communicator> host, at::Device device)
     : ForwardingCommunicator(*host), host_(std::move(host)), device_(device), memory_(device) {}
 
-/// A host tensor of the same shape; copies wait for the current stream.
+/// A host tensor of the same shape. Copies wait for the current stream.
 at::Tensor StagedCommunicator::stage(const at::Tensor& tensor, bool with_contents) const {
   const at::Tensor host = at::empty(tensor.sizes(), tensor.options().device(at::kCPU).pinned_memory(device_.is_cuda()));
   if (with_contents) host.copy_(tensor);
@@ -58,7 +58,7 @@ void StagedCommunicator::do_recv(const at::Tensor& tensor, int from, const CallR
 }
 
 void StagedCommunicator::do_barrier(const CallRecord& call) {
-  stage(at::zeros({1}, at::TensorOptions().device(device_)), true);  // what was issued before is done
+  stage(at::zeros({1}, at::TensorOptions().device(device_)), true);  // waits for all work issued before
   ForwardingCommunicator::do_barrier(call);
 }
 

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/lone_communicator.h"
+#include "comm/self_communicator.h"
 
 namespace zero {
 
@@ -23,7 +23,7 @@ std::unique_ptr<Communicator> Mesh::split(AxisSet axes) {
   return ranks_.split(members);
 }
 
-// Sets that differ in axes of one rank alone are one group.
+// Sets that differ only in axes of size one share a group.
 Communicator& Mesh::along(AxisSet axes) {
   if (size(axes) == ranks_.size()) return ranks_;
   AxisSet apart;
@@ -33,7 +33,7 @@ Communicator& Mesh::along(AxisSet axes) {
   if (known != groups_.end()) return *known->second;
   std::unique_ptr<Communicator> group;
   if (size(apart) == 1)
-    group = std::make_unique<LoneCommunicator>(ranks_);
+    group = std::make_unique<SelfCommunicator>(ranks_);
   else
     group = split(apart);
   return *groups_.emplace(apart, std::move(group)).first->second;

@@ -30,7 +30,7 @@ int MeshShape::size(AxisSet along) const {
 int MeshShape::index(int rank, AxisSet along) const {
   ZERO_CHECK(rank >= 0 && rank < ranks(), text("rank ", rank, " in a mesh of ", ranks()));
   const auto sizes = sizes_of(*this);
-  int index = 0, stride = 1;  // of the axis in `along`
+  int index = 0, stride = 1;  // of the axis within `along`
   for (int a = mesh_axes - 1; a >= 0; --a) {
     const int size = sizes[std::size_t(a)], coordinate = rank % size;
     rank /= size;

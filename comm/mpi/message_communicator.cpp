@@ -12,7 +12,7 @@ namespace zero {
 namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{4} << 20;
-constexpr std::size_t small = 16 << 10;  // bytes: below it, one exchange of everything beats two of pieces
+constexpr std::size_t small = 16 << 10;  // bytes: below it, one exchange of everything is faster than two of pieces
 
 }  // namespace
 
@@ -28,7 +28,7 @@ void MessageCommunicator::sum(const std::byte* own, int lane, std::size_t stride
   sum_tree({inputs, types.in}, {out, types.out, types.accumulate}, numel, types.sum);
 }
 
-/// A ring: every link carries each shard once.
+/// A ring: each shard crosses every link once.
 void MessageCommunicator::do_all_gather(const at::Tensor& whole, const at::Tensor& shard, const CallRecord& call) {
   messages().begin(call);
   std::byte *full = bytes_of(whole), *own = bytes_of(shard);
@@ -115,7 +115,7 @@ void MessageCommunicator::do_all_reduce(const at::Tensor& tensor, ReduceOptions 
   }
 }
 
-/// A binomial tree around the root.
+/// A binomial tree from the root.
 void MessageCommunicator::do_broadcast(const at::Tensor& tensor, int root, const CallRecord& call) {
   messages().begin(call);
   std::byte* data = bytes_of(tensor);
@@ -131,7 +131,7 @@ void MessageCommunicator::do_broadcast(const at::Tensor& tensor, int root, const
   messages().finish(0);
 }
 
-/// From where the parts lie to where they belong. Empty ones travel too, so that a mismatch shows at once.
+/// Sends empty parts too, so that a mismatch shows at once.
 void MessageCommunicator::do_all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts,
                                         const at::Tensor& in, const std::vector<std::int64_t>& in_counts,
                                         const CallRecord& call) {
@@ -150,7 +150,7 @@ void MessageCommunicator::do_all_to_all(const at::Tensor& out, const std::vector
   messages().finish(0);
 }
 
-/// Everyone hears of everyone in log2(ranks) exchanges.
+/// Every rank hears of all others after log2(ranks) exchanges.
 void MessageCommunicator::do_barrier(const CallRecord& call) {
   messages().begin(call);
   for (int reach = 1; reach < size(); reach *= 2) {

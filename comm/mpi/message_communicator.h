@@ -11,7 +11,7 @@ namespace zero {
 
 class MessageCommunicator final : public MpiGroup {
  public:
-  MessageCommunicator(std::shared_ptr<Messages> messages, const MpiOptions& options)
+  MessageCommunicator(std::shared_ptr<PointToPoint> messages, const MpiOptions& options)
       : MpiGroup(std::move(messages), options) {}
 
  private:

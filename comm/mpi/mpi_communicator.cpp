@@ -9,16 +9,16 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "comm/agreement/agreement.h"
-#include "comm/lone_communicator.h"
 #include "comm/mpi/message_communicator.h"
 #include "comm/mpi/shared_memory_communicator.h"
 #include "comm/object_collectives.h"
+#include "comm/self_communicator.h"
 
 namespace zero {
 namespace {
 
-/// Alike on all ranks.
-bool on_one_node(const Messages& messages) {
+/// Equal on all ranks.
+bool on_one_node(const PointToPoint& messages) {
   MPI_Comm node = MPI_COMM_NULL;
   check_mpi(MPI_Comm_split_type(MPI_Comm_f2c(messages.handle()), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
             "MPI_Comm_split_type");
@@ -28,20 +28,20 @@ bool on_one_node(const Messages& messages) {
   return here == messages.size();
 }
 
-/// Messages of the same ranks that meet no others.
-std::shared_ptr<Messages> duplicate(int handle, const MpiOptions& options) {
+/// A duplicate group: its messages cannot meet those of the original.
+std::shared_ptr<PointToPoint> duplicate(int handle, const MpiOptions& options) {
   MPI_Comm own = MPI_COMM_NULL;
   check_mpi(MPI_Comm_dup(MPI_Comm_f2c(handle), &own), "MPI_Comm_dup");
-  return std::make_shared<Messages>(MPI_Comm_c2f(own), options);
+  return std::make_shared<PointToPoint>(MPI_Comm_c2f(own), options);
 }
 
-/// By messages, for what takes a rank a while: making the segment must not run into a short deadline of collectives.
-std::unique_ptr<Communicator> make_patient(const Messages& messages, MpiOptions options) {
+/// For slow work: creating the segment must not hit a short deadline of collectives.
+std::unique_ptr<Communicator> make_patient(const PointToPoint& messages, MpiOptions options) {
   options.deadline = std::max(options.deadline, std::chrono::duration<double>(60));
   return std::make_unique<MessageCommunicator>(duplicate(messages.handle(), options), options);
 }
 
-/// The segment of the group, on all ranks or on none. Collective.
+/// The group's segment, on all ranks or on none. Collective.
 SharedSegment share(Communicator& group, std::size_t bytes) {
   std::optional<SharedSegment> segment;
   on_first(group, [&] { segment.emplace(SharedSegment::create(bytes)); });
@@ -53,7 +53,7 @@ SharedSegment share(Communicator& group, std::size_t bytes) {
   return std::move(*segment);
 }
 
-std::unique_ptr<Communicator> make_shared_memory(std::shared_ptr<Messages> messages, const MpiOptions& options,
+std::unique_ptr<Communicator> make_shared_memory(std::shared_ptr<PointToPoint> messages, const MpiOptions& options,
                                                  Communicator& patient) {
   const WindowShape shape{messages->size(), options.slots, options.slot_bytes};
   std::vector<std::string> names;
@@ -64,9 +64,9 @@ std::unique_ptr<Communicator> make_shared_memory(std::shared_ptr<Messages> messa
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_mpi_group(std::shared_ptr<Messages> messages, const MpiOptions& options) {
+std::unique_ptr<Communicator> make_mpi_group(std::shared_ptr<PointToPoint> messages, const MpiOptions& options) {
   const int ranks = messages->size();
-  if (ranks == 1) return std::make_unique<LoneCommunicator>();
+  if (ranks == 1) return std::make_unique<SelfCommunicator>();
   if (options.shared_memory == SharedMemory::off)
     return std::make_unique<MessageCommunicator>(std::move(messages), options);
   std::string reason = "its ranks are on several nodes";

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "comm/mpi/messages.h"
+#include "comm/mpi/point_to_point.h"
 
 namespace zero {
 namespace {
@@ -21,7 +21,7 @@ class MpiFailureReports final : public FailureReports {
   ~MpiFailureReports() override {
     int over = 0;
     MPI_Finalized(&over);
-    if (!over && !used_) MPI_Comm_free(&comm_);  // its end waits for the others, who may be gone
+    if (!over && !used_) MPI_Comm_free(&comm_);  // freeing waits for the other ranks, which may be gone
   }
 
   std::vector<std::string> exchange(const std::string& mine, const std::vector<int>& peers,
@@ -43,7 +43,7 @@ class MpiFailureReports final : public FailureReports {
         int done = 0, count = 0;
         MPI_Status status{};
         if (MPI_Test(&awaited[i], &done, &status) != MPI_SUCCESS)
-          awaited[i] = MPI_REQUEST_NULL;  // the peer is gone
+          awaited[i] = MPI_REQUEST_NULL;  // peer is gone
         else if (!done)
           ++open;
         else if (MPI_Get_count(&status, MPI_BYTE, &count) == MPI_SUCCESS)
@@ -65,8 +65,8 @@ class MpiFailureReports final : public FailureReports {
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   bool used_ = false;
-  std::string mine_;                  // messages may still be on their way from here
-  std::vector<std::string> inboxes_;  // and into these
+  std::string mine_;                  // send buffer: messages may still be in flight
+  std::vector<std::string> inboxes_;  // receive buffers, likewise
 };
 
 }  // namespace

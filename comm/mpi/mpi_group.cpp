@@ -6,7 +6,7 @@
 
 namespace zero {
 
-MpiGroup::MpiGroup(std::shared_ptr<Messages> messages, const MpiOptions& options)
+MpiGroup::MpiGroup(std::shared_ptr<PointToPoint> messages, const MpiOptions& options)
     : Communicator(messages->rank(), messages->size()),
       messages_(std::move(messages)),
       options_(options),
@@ -30,11 +30,11 @@ void MpiGroup::do_recv(const at::Tensor& tensor, int from, const CallRecord& cal
 }
 
 std::unique_ptr<Communicator> MpiGroup::do_split(const std::vector<int>& ranks, const CallRecord& call) {
-  do_barrier(call);  // MPI's own waits know no deadline: enter them only when all are here
+  do_barrier(call);  // MPI's own waits have no deadline: start them only when all ranks are here
   const auto [color, key] = place_in(ranks);
   MPI_Comm part = MPI_COMM_NULL;
   check_mpi(MPI_Comm_split(MPI_Comm_f2c(messages_->handle()), color, key, &part), "MPI_Comm_split");
-  return make_mpi_group(std::make_shared<Messages>(MPI_Comm_c2f(part), options_), options_);
+  return make_mpi_group(std::make_shared<PointToPoint>(MPI_Comm_c2f(part), options_), options_);
 }
 
 }  // namespace zero

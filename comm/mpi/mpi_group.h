@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "comm/communicator.h"
-#include "comm/mpi/messages.h"
 #include "comm/mpi/mpi_communicator.h"
 #include "comm/mpi/mpi_failure_reports.h"
+#include "comm/mpi/point_to_point.h"
 
 namespace zero {
 
@@ -17,9 +17,9 @@ class MpiGroup : public Communicator {
   FailureHandling& failures() final { return failures_; }
 
  protected:
-  MpiGroup(std::shared_ptr<Messages> messages, const MpiOptions& options);
+  MpiGroup(std::shared_ptr<PointToPoint> messages, const MpiOptions& options);
 
-  Messages& messages() const { return *messages_; }
+  PointToPoint& messages() const { return *messages_; }
   /// The memory of a CPU tensor.
   static std::byte* bytes_of(const at::Tensor& tensor);
 
@@ -28,13 +28,13 @@ class MpiGroup : public Communicator {
   void do_recv(const at::Tensor& tensor, int from, const CallRecord& call) final;
   std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord& call) final;
 
-  std::shared_ptr<Messages> messages_;
+  std::shared_ptr<PointToPoint> messages_;
   MpiOptions options_;
   TorchMemory memory_;
   MpiFailures failures_;
 };
 
 /// The communicator of a group, by shared memory or by messages, as the options and its nodes allow. Collective.
-std::unique_ptr<Communicator> make_mpi_group(std::shared_ptr<Messages> messages, const MpiOptions& options);
+std::unique_ptr<Communicator> make_mpi_group(std::shared_ptr<PointToPoint> messages, const MpiOptions& options);
 
 }  // namespace zero

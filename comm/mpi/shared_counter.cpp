@@ -32,7 +32,7 @@ bool SharedCounter::wait(std::uint32_t target, const SpinLimits& limits, std::ch
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   bool done = false;
   while (true) {
-    const bool over = ended.load(std::memory_order_acquire) != 0;  // before the value, which may have been raised last
+    const bool over = ended.load(std::memory_order_acquire) != 0;  // before the value, which may be raised last
     const std::uint32_t seen = value_.load(std::memory_order_seq_cst);
     done = static_cast<std::int32_t>(seen - target) >= 0;
     if (done || over || std::chrono::steady_clock::now() >= until) break;

@@ -14,16 +14,16 @@
 namespace zero {
 namespace {
 
-constexpr std::int64_t small = 16 << 10;  // bytes: below it, everyone sums everything in one round
+constexpr std::int64_t small = 16 << 10;  // bytes: below it, every rank sums everything in one round
 
-/// An all_to_all: what a rank shows is one stream of bytes, which goes through its slots: a table of how many elements
-/// it sends to each rank and how many it expects from each, then the parts for the ranks after it in their order, so
-/// that at any time all ranks have something to read.
+/// An all_to_all: each rank's output is one stream of bytes through its slots. First comes a table of the element
+/// counts it sends to and expects from each rank. Then come the parts for the ranks after it, in rotated order, so that
+/// all ranks always have something to read.
 struct StreamPart {
-  std::int64_t at = 0, bytes = 0;  // in the stream
-  std::byte* memory = nullptr;     // where it comes from or goes to
+  std::int64_t at = 0, bytes = 0;  // position in the stream
+  std::byte* memory = nullptr;     // source or destination
 
-  /// f(place in the slot, memory, bytes) for what round k holds of it, if anything.
+  /// Calls f(position in the slot, memory, bytes) for the part of it in round k, if any.
   template <class F>
   void in_round(std::int64_t k, std::int64_t slot_bytes, F f) const {
     const std::int64_t begin = std::max(at, k * slot_bytes), end = std::min(at + bytes, (k + 1) * slot_bytes);
@@ -35,9 +35,9 @@ std::int64_t table_bytes(int ranks) {
   return (2 * ranks * static_cast<std::int64_t>(sizeof(std::int64_t)) + 63) / 64 * 64;
 }
 
-using CountTables = std::vector<std::vector<std::int64_t>>;  // by rank: to each rank, then from each
+using CountTables = std::vector<std::vector<std::int64_t>>;  // by rank: sent to each, then expected from each
 
-/// The length of the stream of rank r up to its part for another rank; with r itself, all of it.
+/// Bytes of rank r's stream before its part for rank `to`; with `to` == r, all of it.
 std::int64_t stream_bytes(const CountTables& tables, int r, int to, std::int64_t element) {
   const int ranks = static_cast<int>(tables.size());
   std::int64_t bytes = table_bytes(ranks);
@@ -45,7 +45,7 @@ std::int64_t stream_bytes(const CountTables& tables, int r, int to, std::int64_t
   return bytes;
 }
 
-void check_counts(const CountTables& tables, const CallRecord& call, const Messages& group) {
+void check_counts(const CountTables& tables, const CallRecord& call, const PointToPoint& group) {
   const int ranks = static_cast<int>(tables.size());
   for (int from = 0; from < ranks; ++from)
     for (int to = 0; to < ranks; ++to)
@@ -136,7 +136,7 @@ void SharedMemoryCommunicator::all_reduce_small(std::byte* data, std::int64_t nu
   window_.finish();
 }
 
-/// In each chunk every rank sums one piece, then all read the pieces of all.
+/// For each chunk, every rank sums one piece, then all ranks read all pieces.
 void SharedMemoryCommunicator::do_all_reduce(const at::Tensor& tensor, ReduceOptions options, const CallRecord& call) {
   std::byte* data = bytes_of(tensor);
   const std::int64_t numel = tensor.numel();
@@ -204,13 +204,13 @@ void SharedMemoryCommunicator::do_broadcast(const at::Tensor& tensor, int root, 
       window_.await(root);
       stream_copy(data + at, window_.slot_of(root), n);
     } else if (at == 0) {
-      window_.await_all();  // sees another root, too
+      window_.await_all();  // also detects another root
     }
     window_.finish();
   }
 }
 
-/// Only the first round tells how many there are.
+/// Only the first round shows the number of rounds.
 void SharedMemoryCommunicator::do_all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts,
                                              const at::Tensor& in, const std::vector<std::int64_t>& in_counts,
                                              const CallRecord& call) {
@@ -222,7 +222,7 @@ void SharedMemoryCommunicator::do_all_to_all(const at::Tensor& out, const std::v
   CountTables tables(ranks);
   tables[self] = in_counts;
   tables[self].insert(tables[self].end(), out_counts.begin(), out_counts.end());
-  std::vector<StreamPart> outgoing, incoming;  // in the order in which they are reached
+  std::vector<StreamPart> outgoing, incoming;  // in stream order
   for (int away = 1; away < ranks; ++away) {
     const int to = (self + away) % ranks;
     outgoing.push_back(

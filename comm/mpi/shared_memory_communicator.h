@@ -13,7 +13,7 @@ namespace zero {
 class SharedMemoryCommunicator final : public MpiGroup {
  public:
   /// `window` belongs to the group. Messages between two ranks do not use it.
-  SharedMemoryCommunicator(std::shared_ptr<Messages> messages, const MpiOptions& options, SharedWindow window)
+  SharedMemoryCommunicator(std::shared_ptr<PointToPoint> messages, const MpiOptions& options, SharedWindow window)
       : MpiGroup(std::move(messages), options), window_(std::move(window)) {}
 
  private:

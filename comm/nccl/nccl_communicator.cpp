@@ -18,12 +18,12 @@
 namespace zero {
 namespace {
 
-/// Elements up to which an all_reduce gathers and sums along the tree.
+/// Up to this many elements, an all_reduce gathers and sums along the tree.
 constexpr std::int64_t small = 1 << 16;
 
 char* bytes_of(const at::Tensor& tensor) { return static_cast<char*>(tensor.data_ptr()); }
 
-/// What all communicators of one GPU share.
+/// Shared by all communicators of one GPU.
 struct Device {
   int index;
   NcclOptions options;
@@ -50,8 +50,8 @@ ncclComm* connect(Communicator& host, const Device& device) {
   return comm;
 }
 
-/// The calls of one thread between its begin and its end are issued together. Ended in any case: an open group would
-/// swallow whatever the thread calls next.
+/// Issues a thread's calls between construction and destruction together. The destructor always ends the group: an open
+/// one would swallow the thread's next calls.
 class GroupedCalls {
  public:
   GroupedCalls() { check_nccl(ncclGroupStart(), "ncclGroupStart"); }
@@ -100,7 +100,7 @@ class NcclCommunicator final : public Communicator, private CollectiveMemory, pr
       log_info("NCCL, ", size(), " ranks: one arena of ", arena_->bytes() >> 10, " KiB for ", blocks.size(), " buffers",
                exchanged ? " and the parts of sums" : "", ", registered ", arena_->registration());
     warm_up();
-    scratch_ = at::Tensor();  // the warm-up's stands where the buffers belong
+    scratch_ = at::Tensor();  // the warm-up's memory lies where the buffers belong
     if (exchanged) scratch_ = allocate(exchanged, at::kByte);
   }
 
@@ -114,14 +114,14 @@ class NcclCommunicator final : public Communicator, private CollectiveMemory, pr
     return c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(device_.index)).stream();
   }
   bool alone() const { return !group_; }
-  /// Whether sums of gradients are an exchange and one sum along the tree.
+  /// True if gradients are reduced by an exchange and a local sum along the tree.
   bool exchanges() const { return one_node_ && size() <= 127; }
 
-  /// NCCL connects and allocates at the first use of each kind: once here, in the arena where there is one, and not in
-  /// the first step.
+  /// NCCL connects and allocates on the first call of each kind. Do that here, in the arena if there is one, rather
+  /// than in the first step.
   void warm_up() {
     if (alone()) return;
-    const std::int64_t part = small / size() + 1;  // all_reduce goes another way above `small`
+    const std::int64_t part = small / size() + 1;  // all_reduce takes another path above `small`
     for (at::ScalarType type : {at::kFloat, at::kBFloat16}) {
       const at::Tensor full = allocate(part * size(), type).zero_(), shard = allocate(part, type).zero_();
       all_gather_into(full, shard, {Phase::setup});
@@ -133,7 +133,7 @@ class NcclCommunicator final : public Communicator, private CollectiveMemory, pr
     barrier({Phase::setup});
   }
 
-  /// `issue` makes the NCCL calls of one record, as one group.
+  /// `issue` makes the NCCL calls of one record as one group.
   template <class Issue>
   void run(const CallRecord& call, Issue issue) {
     NcclWatchdog& watchdog = *device_.watchdog;
@@ -177,15 +177,15 @@ class NcclCommunicator final : public Communicator, private CollectiveMemory, pr
     reduce_in_order_of_nccl(shard, full, options, call);
   }
 
-  /// f(begin, count) for the chunks of `numel` elements of which `element_bytes` are held at a time.
+  /// Calls f(begin, count) for chunks of `numel` elements that occupy `element_bytes` each while held.
   template <class F>
   void in_chunks(std::int64_t numel, std::int64_t element_bytes, F f) const {
     const std::int64_t most = std::max<std::int64_t>(
-        8, device_.options.chunk_bytes / element_bytes / 8 * 8);  // chunks begin at whole vectors
+        8, device_.options.chunk_bytes / element_bytes / 8 * 8);  // chunks start at whole vectors
     for (std::int64_t begin = 0; begin < numel; begin += most) f(begin, std::min(most, numel - begin));
   }
 
-  /// Inside a node: each rank gets all parts of its slice in the type that travels and sums them once, along the tree.
+  /// Within a node, each rank gets all parts of its slice in the wire type and sums them once along the tree.
   void exchange_and_sum(const at::Tensor& shard, const at::Tensor& full, const ReduceOptions& options,
                         const CallRecord& call) {
     const std::int64_t element = full.element_size(), slice = shard.numel() * element;
@@ -203,7 +203,7 @@ class NcclCommunicator final : public Communicator, private CollectiveMemory, pr
     });
   }
 
-  /// Between nodes: a ring crosses each link once, so the sum is NCCL's, in sum_type.
+  /// Between nodes, a ring crosses each link once, so NCCL does the sum, in sum_type.
   void reduce_in_order_of_nccl(const at::Tensor& shard, const at::Tensor& full, const ReduceOptions& options,
                                const CallRecord& call) {
     const at::Tensor slices = full.view({size(), shard.numel()});
@@ -232,8 +232,8 @@ class NcclCommunicator final : public Communicator, private CollectiveMemory, pr
     exchanges() ? exchange_sum_and_gather(tensor, options, call) : all_reduce_in_order_of_nccl(tensor, options, call);
   }
 
-  /// Inside a node: as a reduce_scatter and an all_gather, in place. The last elements, fewer than ranks, are summed by
-  /// all.
+  /// Within a node: an in-place reduce_scatter and all_gather. All ranks sum the last elements, fewer than the number
+  /// of ranks.
   void exchange_sum_and_gather(const at::Tensor& tensor, const ReduceOptions& options, const CallRecord& call) {
     const std::int64_t part = tensor.numel() / size(), rest = tensor.numel() % size();
     const at::Tensor whole = tensor.narrow(0, 0, part * size()), own = whole.narrow(0, rank() * part, part);
@@ -279,7 +279,7 @@ class NcclCommunicator final : public Communicator, private CollectiveMemory, pr
     });
   }
 
-  /// Every rank announces the call, one without a part in it too: a rank that has announced fewer counts as missing.
+  /// Every rank announces the call, even without a part in it: a rank with fewer announcements counts as missing.
   void do_all_to_all(const at::Tensor& out, const std::vector<std::int64_t>& out_counts, const at::Tensor& in,
                      const std::vector<std::int64_t>& in_counts, const CallRecord& call) override {
     check_place(out);
@@ -317,7 +317,7 @@ class NcclCommunicator final : public Communicator, private CollectiveMemory, pr
     });
   }
 
-  /// Ranks meet on the host, after the device is done with all that was issued on this stream.
+  /// Ranks meet on the host once the device has finished this stream's work.
   void do_barrier(const CallRecord& call) override {
     device_.watchdog->announce(call);
     check_cuda(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
@@ -343,7 +343,7 @@ class NcclCommunicator final : public Communicator, private CollectiveMemory, pr
                    stream());
   }
 
-  /// Reused by one call after the other of this communicator, which all run on one stream: its own.
+  /// Scratch memory that this communicator's calls reuse in turn: all run on its own stream.
   at::Tensor scratch(std::int64_t bytes) {
     if (!scratch_.defined() || scratch_.numel() < bytes) {
       if (scratch_.defined()) check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
@@ -356,7 +356,7 @@ class NcclCommunicator final : public Communicator, private CollectiveMemory, pr
   std::unique_ptr<Communicator> host_;
   Device device_;
   bool one_node_ = true;
-  std::shared_ptr<NcclGroup> group_;  // null: alone, nothing travels
+  std::shared_ptr<NcclGroup> group_;  // null: a single rank
   std::shared_ptr<NcclArena> arena_;  // null until reserved
   at::Tensor scratch_;
 };
@@ -374,7 +374,7 @@ std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, int dev
                           " needs a GPU for each rank; from 2.30 on two may share one"));
   if (host.rank() == 0) log_info(library.describe());
   NcclOptions own = options;
-  // Ranks that share a GPU hang when it is short of resources: found out early.
+  // Ranks that share a GPU may hang if it lacks resources, so check early.
   if (options.ranks_per_gpu > 1)
     own.deadline = std::min<std::chrono::duration<double>>(own.deadline, std::chrono::seconds(60));
   check_cuda(cudaSetDevice(device), "cudaSetDevice");

@@ -30,7 +30,7 @@ struct NcclOptions {
 /// share a GPU although the loaded version does not support that.
 std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host, int device, const NcclOptions& options = {});
 
-/// Whether the loaded NCCL lets several ranks use one GPU. False in a build without NCCL.
+/// True if the loaded NCCL lets several ranks use one GPU. False in a build without NCCL.
 bool nccl_allows_ranks_on_one_gpu();
 
 }  // namespace zero

@@ -31,7 +31,7 @@ std::string NcclLibrary::describe() const {
 }
 
 void prepare_nccl_environment(const NcclLimits& limits) {
-  // Without it, kernels of two communicators on one device may wait for each other for ever.
+  // Without it, kernels of two communicators on one device can deadlock.
   set_unless_set("NCCL_LAUNCH_ORDER_IMPLICIT", "1");
   if (limits.ranks_per_gpu <= 1) return;
   set_unless_set("NCCL_MULTI_RANK_GPU_ENABLE", "1");

@@ -12,7 +12,7 @@
 namespace zero {
 namespace {
 
-// Newer than some libraries that may be loaded: looked up, not linked.
+// Looked up at run time, since older libraries lack it.
 template <class Function>
 Function* found(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
@@ -33,10 +33,10 @@ NcclArena::NcclArena(std::shared_ptr<NcclGroup> group, std::int64_t bytes)
   }
   enrol();
   check_cuda(cudaMemset(memory_, 0, static_cast<std::size_t>(map_.bytes())), "cudaMemset");
-  check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // other streams do not follow the default one
+  check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // other streams do not wait for the default one
 }
 
-/// A window's handle arrives while the call is settled. With NCCL_LOCAL_REGISTER=0 there is none and nothing is
+/// The window's handle arrives when the call completes. With NCCL_LOCAL_REGISTER=0 there is none, and nothing is
 /// registered.
 void NcclArena::enrol() {
   NcclWatchdog& watchdog = group_->watchdog();
@@ -65,7 +65,7 @@ void NcclArena::enrol() {
 
 NcclArena::~NcclArena() {
   if (!memory_ || std::uncaught_exceptions() > 0 || group_->watchdog().has_failed()) return;
-  cudaDeviceSynchronize();  // kernels may still use it, and unmapping waits for nobody
+  cudaDeviceSynchronize();  // kernels may still use it, and unmapping does not wait
   std::lock_guard lock(group_->watchdog().nccl_lock());
   if (group_->watchdog().has_failed()) return;
   ncclResult_t state = ncclSuccess;

@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds look_every{50};
-constexpr std::chrono::seconds patience{5};  // with other nodes' answers: their deadlines passed about when ours did
+constexpr std::chrono::seconds patience{5};  // for answers of other nodes, whose deadlines pass about now
 
 cudaEvent_t event_of(void* event) { return static_cast<cudaEvent_t>(event); }
 
@@ -48,9 +48,9 @@ void NcclWatchdog::retire(ncclComm* comm) {
   {
     std::lock_guard guard(lock_);
     const auto at = std::find(comms_.begin(), comms_.end(), comm);
-    if (at == comms_.end()) return;  // aborted already
+    if (at == comms_.end()) return;  // already aborted
     comms_.erase(at);
-    // An exception ends the job: other ranks may never come to the calls that finalizing waits for.
+    // An exception ends the job: other ranks may never make the calls that finalizing waits for.
     failed = !failure_.empty() || std::uncaught_exceptions() > 0;
   }
   std::lock_guard nccl(nccl_lock_);
@@ -95,7 +95,7 @@ void NcclWatchdog::settle(ncclComm* comm, int code, const char* what) {
     check();
     {
       std::lock_guard nccl(nccl_lock_);
-      if (has_failed()) continue;  // the handle may be gone
+      if (has_failed()) continue;  // the handle may be invalid
       if (const ncclResult_t asked = ncclCommGetAsyncError(comm, &state); asked != ncclSuccess) state = asked;
     }
     if (state != ncclInProgress) break;
@@ -150,12 +150,12 @@ void NcclWatchdog::run() {
   }
 }
 
-/// The thread that makes the calls tells the user; this one does when that one does not come back.
+/// The calling thread reports the failure; if it does not return, this one does.
 void NcclWatchdog::say_unless_thrown(std::unique_lock<std::mutex>& guard) {
   if (!wake_.wait_for(guard, 2 * patience, [this] { return ending_ || said_; })) log_error(failure_);
 }
 
-/// Takes out what is done; false when a failure ended everything.
+/// Removes finished calls; false if a failure ended everything.
 bool NcclWatchdog::look() {
   std::vector<ncclComm*> comms;
   {
@@ -185,7 +185,7 @@ bool NcclWatchdog::look() {
     std::lock_guard nccl(nccl_lock_);
     {
       std::lock_guard guard(lock_);
-      if (std::find(comms_.begin(), comms_.end(), comm) == comms_.end()) continue;  // retired meanwhile
+      if (std::find(comms_.begin(), comms_.end(), comm) == comms_.end()) continue;  // retired in the meantime
     }
     if (ncclCommGetAsyncError(comm, &state) == ncclSuccess && state != ncclSuccess && state != ncclInProgress)
       error = text("NCCL: ", ncclGetErrorString(state), " (NCCL_DEBUG=WARN tells more)");
@@ -194,7 +194,7 @@ bool NcclWatchdog::look() {
   return error.empty();
 }
 
-/// The kernels of aborted communicators end, so that no thread waits for the device any longer.
+/// Aborting ends the communicators' kernels, so that no thread waits for the device any more.
 void NcclWatchdog::fail(const std::string& what) {
   std::vector<ncclComm*> comms;
   {
@@ -214,7 +214,7 @@ void NcclWatchdog::abandon() noexcept {
     std::lock_guard guard(lock_);
     if (!failure_.empty()) return;
     failure_ = "this rank has given up";
-    said_ = true;  // there is an error that tells more
+    said_ = true;  // the exception says more
     comms.swap(comms_);
   }
   end_all(comms);

@@ -45,7 +45,7 @@ class NcclWatchdog {
   /// Throws Error if a collective failed or missed its deadline. The first time it asks other nodes for missing ranks.
   /// Only for the thread that makes the calls, and not under nccl_lock().
   void check() const;
-  /// Whether a collective has failed. The communicators are then gone.
+  /// True if a collective has failed. The communicators are then gone.
   bool has_failed() const;
 
  private:

@@ -1,4 +1,4 @@
-// One rank of a simulated world. Ranks meet, read each other's tensors in place, and meet again before they go on.
+// One rank of a simulated world. Ranks meet, read each other's tensors in place, and meet again before they continue.
 #include <cstring>
 #include <thread>
 
@@ -93,7 +93,7 @@ class SimCommunicator final : public Communicator {
   std::unique_ptr<Communicator> do_split(const std::vector<int>& ranks, const CallRecord& call) override {
     const auto [color, key] = place_in(ranks);
     meet({.call = enter(call), .color = color, .key = key});
-    std::vector<std::pair<int, int>> members;  // (key, rank) of my color
+    std::vector<std::pair<int, int>> members;  // (key, rank) of this color
     for (int r = 0; r < size(); ++r)
       if (group_->offers[r].color == color) members.emplace_back(group_->offers[r].key, r);
     std::sort(members.begin(), members.end());
@@ -110,7 +110,7 @@ class SimCommunicator final : public Communicator {
       part = made;
     }
     meet_again();
-    if (rank() == 0) {  // nobody splits again before rank 0 does
+    if (rank() == 0) {  // nobody splits again before rank 0 has
       Lock lock(world_->mutex);
       group_->parts.clear();
     }
@@ -123,7 +123,7 @@ class SimCommunicator final : public Communicator {
     return text("rank ", group_->ranks[rank], " called ", call.describe());
   }
 
-  /// Logs the call, carries out a planned fault, and delays it a little at random.
+  /// Logs the call, injects a planned fault, and adds a small random delay.
   const CallRecord& enter(const CallRecord& call) {
     SimRank& self = world_->ranks[world_rank()];
     Lock lock(world_->mutex);
@@ -146,12 +146,12 @@ class SimCommunicator final : public Communicator {
     throw Error(text("planned fault at ", call.describe()));
   }
 
-  [[noreturn]] void fail(const std::string& message) {  // the mutex is held
+  [[noreturn]] void fail(const std::string& message) {  // requires the mutex
     world_->fail(world_rank(), std::make_exception_ptr(Error(message)), message);
     throw Error(message);
   }
 
-  /// Waits until done(); throws when the world has failed, when one of `needed` (ranks of the group) is gone, or at the
+  /// Waits until done(). Throws if the world has failed, if one of `needed` (ranks of the group) is gone, or at the
   /// deadline.
   template <class Done>
   void wait(Lock& lock, const CallRecord& call, const std::vector<int>& needed, Done done) {
@@ -185,14 +185,14 @@ class SimCommunicator final : public Communicator {
 
   bool absent(int r) const { return !group_->here[r]; }
 
-  /// Waits until all ranks of the group have come with the same call.
+  /// Waits until all ranks of the group have made the same call.
   void meet(const SimOffer& offer) {
     Lock lock(world_->mutex);
     group_->offers[rank()] = offer;
     come(lock, offer.call);
   }
 
-  /// The second meeting of a call: all have finished reading each other's tensors.
+  /// The second meeting of a call: all ranks have finished reading each other's tensors.
   void meet_again() {
     Lock lock(world_->mutex);
     come(lock, CallRecord(group_->offers[rank()].call));
@@ -215,7 +215,7 @@ class SimCommunicator final : public Communicator {
     wait(lock, call, others, [&] { return group_->meetings != meeting; });
   }
 
-  void compare() {  // the mutex is held
+  void compare() {  // requires the mutex
     const CallRecord& first = group_->offers[0].call;
     for (int r = 1; r < size(); ++r)
       if (!is_same_call(first, group_->offers[r].call))
@@ -235,7 +235,7 @@ class SimCommunicator final : public Communicator {
       }
   }
 
-  /// out <- the sum over ranks of what they offered, from byte `offset` on.
+  /// Stores into `out` the sum of the ranks' offers, from byte `offset` on.
   void sum(const at::Tensor& out, at::ScalarType in_type, std::size_t offset, ReduceOptions options) {
     std::vector<const void*> inputs;
     for (const SimOffer& offer : group_->offers) inputs.push_back(static_cast<const char*>(offer.in) + offset);

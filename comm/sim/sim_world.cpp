@@ -40,7 +40,7 @@ std::string message_of(const std::exception_ptr& error) {
 
 void run_rank(const std::shared_ptr<SimWorld::State>& world, const std::shared_ptr<SimGroup>& group, int rank,
               const std::function<void(Communicator&, int)>& body) {
-  // Hooks of autograd then run in this thread, as they do in a rank of its own process.
+  // Autograd then runs hooks in this thread, as in a process of its own.
   c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
   at::set_num_threads(world->options.threads_per_rank);
   const char* end = "has returned";
@@ -92,7 +92,7 @@ SimWorld::SimWorld(SimOptions options) : state_(std::make_shared<State>()) {
 SimWorld::~SimWorld() = default;
 
 void SimWorld::run(const std::function<void(Communicator&, int)>& body) {
-  auto fresh = std::make_shared<State>();  // a communicator that outlives its run keeps the old one
+  auto fresh = std::make_shared<State>();  // communicators of earlier runs keep the old one
   fresh->options = state_->options;
   state_ = fresh;
   const int n = state_->options.ranks;

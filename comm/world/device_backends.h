@@ -17,7 +17,7 @@ struct DeviceCommunicatorOptions {
 
 struct DeviceBackend {
   const char* name;
-  /// Whether it serves this device with these options. If the build lacks it, make() throws with the remedy: a run
+  /// True if it serves this device with these options. If the build lacks it, make() throws with the remedy: a run
   /// never silently continues with a slower one.
   bool (*serves)(c10::Device device, const DeviceCommunicatorOptions& options);
   /// A communicator of the ranks of `host`, which must outlive the result. Collective.

@@ -18,7 +18,7 @@
 #include "base/core_share.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "comm/mpi/messages.h"
+#include "comm/mpi/point_to_point.h"
 #include "comm/outcome.h"
 
 namespace zero {
@@ -38,14 +38,14 @@ void print_error(const std::string& message) {
 
 struct Job::Impl {
   JobOptions options;
-  bool owns_mpi = false;  // false: the program has started MPI, and ends it
+  bool owns_mpi = false;  // false: the program started MPI and ends it
   MPI_Comm ranks = MPI_COMM_NULL;
   std::string explanation;  // of failures
   int rank = 0, size = 1, local_rank = 0, local_size = 1, node = 0, nodes = 1, cores = 1;
   CoreSet node_cores;
   std::unique_ptr<Communicator> control;
   std::unique_ptr<Communicator> communicator;
-  MPI_Comm end_group = MPI_COMM_NULL;  // of the exchange of outcomes at the end: no other message can be in its way
+  MPI_Comm end_group = MPI_COMM_NULL;  // for outcomes at the end: no other message can interfere
 
   ~Impl() {
     if (ends_with_uncaught == this) ends_with_uncaught = nullptr;
@@ -94,15 +94,15 @@ struct Job::Impl {
   static inline std::terminate_handler before = nullptr;
   const std::thread::id thread = std::this_thread::get_id();
   [[noreturn]] static void terminate();
-  [[gnu::constructor(101)]] static void watch_exit();  // before main()
+  [[gnu::constructor(101)]] static void watch_exit();  // runs before main()
   static void tell_of_exit();
 
   int end(Outcome own);
   std::vector<OutcomeRecord> all_gather_outcomes(const Outcome& own);
 };
 
-/// All ranks learn how all others ended. A failing rank does not wait long: others may be in a collective that it will
-/// never join.
+/// All ranks learn every outcome. A failing rank does not wait long: others may be in a collective that it will never
+/// join.
 int Job::Impl::end(Outcome own) {
   if (own.is_foreign) own.message += explanation;
   const std::vector<OutcomeRecord> records = all_gather_outcomes(own);
@@ -118,8 +118,8 @@ int Job::Impl::end(Outcome own) {
   return static_cast<int>(code);
 }
 
-/// Without a deadline for ranks that succeeded; those that failed abort the job after the grace. Ranks that wait leave
-/// the cores to those that work.
+/// Successful ranks wait without a deadline; failed ones abort the job after the grace period. Waiting ranks leave the
+/// cores to those that work.
 std::vector<OutcomeRecord> Job::Impl::all_gather_outcomes(const Outcome& own) {
   using Clock = std::chrono::steady_clock;
   const OutcomeRecord mine = OutcomeRecord::of(own);
@@ -132,7 +132,7 @@ std::vector<OutcomeRecord> Job::Impl::all_gather_outcomes(const Outcome& own) {
     MPI_Test(&request, &done, MPI_STATUS_IGNORE);
     if (done) return records;
     if (own.failed && Clock::now() - start > options.grace) {
-      // As of a cause: the log labels the other ranks itself, and what rank 0 refuses it refuses for all.
+      // The log labels other ranks itself, and rank 0's rejections hold for all.
       const bool names_rank = rank == 0 && own.code != ExitCode::bad_input;
       print_error(names_rank ? text("rank 0: ", own.message) : own.message);
       abort_job(own.code);
@@ -141,7 +141,7 @@ std::vector<OutcomeRecord> Job::Impl::all_gather_outcomes(const Outcome& own) {
   }
 }
 
-// The stack is as it was where the exception was thrown: nothing on it is destroyed.
+// The stack is as it was at the throw: no destructor has run.
 void Job::Impl::terminate() {
   Impl* const job = std::exchange(ends_with_uncaught, nullptr);
   if (!job || !std::current_exception() || job->thread != std::this_thread::get_id()) {
@@ -153,7 +153,7 @@ void Job::Impl::terminate() {
   job->leave_program(job->end(outcome));
 }
 
-// A program that has started MPI does not come to its end. Where others than these ranks are in it, they are ended too.
+// A program that started MPI does not reach its end. If it has other ranks, they are ended too.
 void Job::Impl::leave_program(int code) {
   int all = 0, over = 0;
   MPI_Finalized(&over);
@@ -165,10 +165,10 @@ void Job::Impl::leave_program(int code) {
   _exit(code);
 }
 
-// Before anything in static storage is made: what is registered first is called last, when a job that was there has ended.
+// Runs before any static object exists. The first registered handler runs last, when any job has ended.
 void Job::Impl::watch_exit() { std::atexit(tell_of_exit); }
 
-// The launcher ends all processes, and what it says of it names no cause. The log is gone.
+// The launcher kills all processes, and its message names no cause. The log is gone by now.
 void Job::Impl::tell_of_exit() {
   if (!ends_with_uncaught || ends_with_uncaught->size == 1) return;
   const std::string line =
@@ -194,15 +194,14 @@ Job::~Job() = default;
 
 namespace {
 
-/// Each of several tasks that MPI takes for a job of one would train by itself, all into one directory.
+/// If MPI sees several tasks as jobs of one rank, each would train alone into the same directory.
 void refuse_lone_task() {
   for (const char* name : {"SLURM_STEP_NUM_TASKS", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE"})
     if (const char* tasks = std::getenv(name); tasks && std::atol(tasks) > 1)
-      throw InputError(
-          text("the launcher started ", tasks, " tasks (", name,
-               "), but MPI knows of this process alone: they do not speak the same language. Start the job "
-               "with the mpirun of the Open MPI that the program is linked with, or with srun --mpi=pmix "
-               "(srun --mpi=list tells whether Slurm has it)"));
+      throw InputError(text("the launcher started ", tasks, " tasks (", name,
+                            "), but MPI sees only this process: launcher and MPI do not match. Start the job "
+                            "with the mpirun of the Open MPI that the program is linked with, or with srun --mpi=pmix "
+                            "(srun --mpi=list shows whether Slurm has it)"));
 }
 
 }  // namespace
@@ -211,12 +210,12 @@ void Job::Impl::start_mpi() {
   int provided = 0;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
   owns_mpi = true;
-  ZERO_CHECK(provided >= MPI_THREAD_FUNNELED, "this MPI does not allow threads beside its own");
+  ZERO_CHECK(provided >= MPI_THREAD_FUNNELED, "this MPI allows no threads except its own");
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   ranks = MPI_COMM_WORLD;
 }
 
-// One thread of a job calls MPI, for which any level is enough on MPI's main thread: others of LibTorch's compute alone.
+// One thread of a job calls MPI. On MPI's main thread any thread level suffices: LibTorch's other threads only compute.
 void Job::Impl::join_mpi() {
   owns_mpi = false;
   int level = MPI_THREAD_SINGLE, is_main = 0;
@@ -269,7 +268,7 @@ int Job::run(const std::function<int(Job&)>& body, JobOptions options) {
   Outcome outcome = outcome_of([&] { code = body(*job); });
   if (!outcome.failed) outcome.code = static_cast<ExitCode>(code);
   std::fflush(nullptr);
-  if (!outcome.failed) job->impl_->communicator.reset();  // who still waits for this rank learns that it has ended
+  if (!outcome.failed) job->impl_->communicator.reset();  // ranks that wait for this one learn that it has ended
   return job->impl_->end(outcome);
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Fields of decoders in transformers that change what a model computes. A family asks for those that it has.
+/// Fields of transformers' decoders that change a model's computation. Families read those that they support.
 constexpr const char* deciding[] = {"add_cross_attention",
                                     "alibi",
                                     "attention_bias",

@@ -21,7 +21,7 @@ class ConfigFields {
   void number(const std::string& name, double& value);
   void flag(const std::string& name, bool& value);
   void word(const std::string& name, std::string& value);
-  /// Whether the field is missing; whether it is present and null.
+  /// True if the field is missing, and true if it is present and null.
   bool is_absent(const std::string& name) const { return !file_.contains(name); }
   bool is_null(const std::string& name) const { return file_.contains(name) && file_[name].is_null(); }
   /// The integer of a mandatory field.

@@ -24,7 +24,7 @@ std::vector<std::int64_t> ids_of(const json& value, const std::string& name, con
   return ids;
 }
 
-/// Ids of a field; the defaults where the file does not have it.
+/// Ids of a field; the defaults if it is absent.
 std::vector<std::int64_t> tokens_of(ConfigFields& fields, const std::string& name, bool absent,
                                     const std::vector<std::int64_t>& defaults, std::int64_t vocabulary) {
   const json* value = fields.find(name);

@@ -6,7 +6,7 @@
 
 namespace zero {
 
-// One function a file of this folder.
+// One function per file of this folder.
 const Family& mistral_family();
 const Family& qwen2_family();
 const Family& qwen3_family();

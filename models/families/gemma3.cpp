@@ -1,5 +1,5 @@
-// Gemma 3, text alone (Gemma Team 2025): local and global layers with a rope each, four norms a block whose weights are
-// stored as their distance from 1, norms of query and key heads, GeGLU, scaled embeddings.
+// Gemma 3, text only (Gemma Team 2025): local and global layers with a rope each, norms of query and key heads, GeGLU,
+// scaled embeddings. Each block has four norms, whose weights are stored minus 1.
 #include <cmath>
 
 #include "models/families/decoder_fields.h"
@@ -8,8 +8,8 @@
 namespace zero {
 namespace {
 
-/// rope_parameters has an object for each kind of layer; older files have rope_theta and rope_scaling for the global
-/// ones, rope_local_base_freq for the local ones.
+/// rope_parameters has an object per kind of layer. Older files have rope_theta and rope_scaling for global layers and
+/// rope_local_base_freq for local ones.
 void read_ropes(ConfigFields& fields, ModelConfig& config) {
   const RopeRules rules{.max_position_embeddings = config.max_position_embeddings};
   RopeFields global{1e6, {}}, local{1e4, {}};
@@ -19,7 +19,7 @@ void read_ropes(ConfigFields& fields, ModelConfig& config) {
       if ((name != "full_attention" && name != "sliding_attention") || !object.is_object())
         fields.refuse("rope_parameters must have two objects, \"full_attention\" and \"sliding_attention\"");
     fields.number("rope_theta", global.theta);
-    if (fields.find("rope_scaling")) fields.refuse("rope_scaling stands beside rope_parameters; remove one");
+    if (fields.find("rope_scaling")) fields.refuse("rope_scaling and rope_parameters are both there; remove one");
     if (both->contains("full_attention")) global = read_rope_object((*both)["full_attention"], global, rules, fields);
     if (both->contains("sliding_attention"))
       local = read_rope_object((*both)["sliding_attention"], local, rules, fields);

@@ -20,7 +20,7 @@ void read_sizes_of_gpt2(ConfigFields& fields, ModelConfig& config) {
   fields.integer("n_positions", config.max_position_embeddings);
 }
 
-/// Layers without rope; scores may be plain, or divided by the layer's number too.
+/// Layers without rope. Scores may be unscaled, or also divided by the layer's number.
 void read_layers(ConfigFields& fields, ModelConfig& config) {
   bool scaled = true, by_layer = false;
   fields.flag("scale_attn_weights", scaled);

@@ -1,4 +1,4 @@
-// Llama 2 and 3 (Touvron et al. 2023, Dubey et al. 2024), and what others built by the same plan.
+// Llama 2 and 3 (Touvron et al. 2023, Dubey et al. 2024), and models of the same architecture.
 #include "models/families/decoder_fields.h"
 #include "models/families/family.h"
 

@@ -19,7 +19,7 @@ void read(ConfigFields& fields, ModelConfig& config) {
   set_windows(fields, config, slides, window);
 }
 
-/// llama.cpp has no windows for it: a file holds a model whose context is no longer than its window.
+/// llama.cpp has no windows for it, so a model's context must not exceed its window.
 GgufArchitecture gguf() { return {.name = "llama", .rotates_neighbours = true, .frequency_factors = true}; }
 
 }  // namespace

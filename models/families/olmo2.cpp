@@ -1,4 +1,4 @@
-// OLMo 2 (OLMo Team 2024): Llama with the norms behind attention and MLP, and norms of all queries and all keys.
+// OLMo 2 (OLMo Team 2024): Llama with norms after attention and MLP, and norms over all queries and all keys.
 #include "models/families/decoder_fields.h"
 #include "models/families/family.h"
 

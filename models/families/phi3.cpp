@@ -1,4 +1,4 @@
-// Phi-3 and Phi-4-mini (Abdin et al. 2024): Llama with fused projections, "longrope", and heads that turn in part.
+// Phi-3 and Phi-4-mini (Abdin et al. 2024): Llama with fused projections, "longrope" and partial rotation of heads.
 #include "models/families/decoder_fields.h"
 #include "models/families/family.h"
 

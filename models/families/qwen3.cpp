@@ -1,4 +1,4 @@
-// Qwen 3 (Yang et al. 2025): Qwen 2 without its biases, with norms of each query and key head.
+// Qwen 3 (Yang et al. 2025): Qwen 2 without biases, with norms of each query and key head.
 #include "models/families/decoder_fields.h"
 #include "models/families/family.h"
 

@@ -14,7 +14,7 @@ using nlohmann::json;
 
 constexpr const char* original_key = "original_max_position_embeddings";
 
-/// Keys that a rope type reads, beside those of every type.
+/// Keys that a rope type reads in addition to the common ones.
 const std::map<std::string, std::set<std::string>> keys_of_types{
     {"default", {}},
     {"linear", {"factor"}},
@@ -42,7 +42,7 @@ class RopeObject {
     if (rules_.original_max_position_embeddings > 0) return rules_.original_max_position_embeddings;
     return json_value<std::int64_t>(object_, original_key, rules_.max_position_embeddings, fields_.path());
   }
-  /// "factor", or by how much the context has grown.
+  /// "factor", or the growth of the context.
   double growth() const {
     return number("factor", double(rules_.max_position_embeddings) / double(std::max<std::int64_t>(original(), 1)));
   }
@@ -99,7 +99,7 @@ std::optional<RopeScaling> scaling_of(const RopeObject& rope, const std::string&
                        rope.original()};
 }
 
-/// The type; "type" is the oldest files' name of "rope_type".
+/// The type. The oldest files call "rope_type" "type".
 std::string type_of(const json& object, const RopeRules& rules, const ConfigFields& fields) {
   std::string type = "default";
   for (const char* key : {"type", "rope_type"}) type = json_value(object, key, type, fields.path());
@@ -118,7 +118,7 @@ void check_keys(const json& object, const std::string& type, const ConfigFields&
                          "\" that is known here; remove it if it says ", "nothing about the weights"));
 }
 
-/// Whether `one` says what `other` does not say too. A theta or share may also stand beside the objects.
+/// True if `one` says something that `other` does not. A theta or share may also be next to the objects.
 bool contradicts(const json& one, const json& other) {
   const auto said = [](const json& object, const std::string& key) {
     const bool is_type = key == "type" || key == "rope_type";
@@ -152,7 +152,7 @@ RopeFields read_rope(ConfigFields& fields, RopeFields found, const RopeRules& ru
     fields.refuse("rope_parameters and rope_scaling (its older name) contradict each other; remove one");
   for (const json* object : {parameters, scaling})
     if (theta && object && object->value("rope_theta", *theta) != *theta)
-      fields.refuse("rope_theta stands twice with two values; remove one");
+      fields.refuse("rope_theta is there twice with two values; remove one");
   fields.number("rope_theta", found.theta);
   fields.number("partial_rotary_factor", found.share);
   if (scaling) found = read_rope_object(*scaling, found, rules, fields);

@@ -5,7 +5,7 @@
 namespace zero {
 namespace {
 
-/// no_rope_layers: 1 for a layer that turns, 0 for one that does not.
+/// no_rope_layers has 1 for a layer with rope and 0 for one without.
 std::vector<bool> read_turning(ConfigFields& fields, const ModelConfig& config) {
   std::int64_t interval = 4;
   fields.integer("no_rope_layer_interval", interval);

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The type of the embedding of a GGUF file.
+/// The embedding's type in a GGUF file.
 at::ScalarType stored_type_of_gguf(const GgufFile& file) {
   const GgufEntry* embedding = file.find("token_embd.weight");
   if (embedding && embedding->type == GgmlType::f16) return at::kHalf;

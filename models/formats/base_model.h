@@ -11,7 +11,7 @@
 
 namespace zero {
 
-/// Whether the path counts as a GGUF file: by its ending, or by its first bytes.
+/// True if the path counts as a GGUF file: by its ending, or by its first bytes.
 bool is_gguf_model(const std::string& path);
 
 /// The model's sizes. For a Hugging Face model it reads only config.json, and the path may name that file. Throws
@@ -20,7 +20,7 @@ ModelConfig config_of_model(const std::string& path);
 /// Throws InputError if weights are missing or broken.
 std::shared_ptr<WeightSource> weights_of_model(const std::string& path, UnusedTensors unused = UnusedTensors::refuse);
 
-/// Whether the path has weights: a GGUF file, or model.safetensors or its index in a folder.
+/// True if the path has weights: a GGUF file, or model.safetensors or its index in a folder.
 bool holds_weights(const std::string& path);
 
 /// The type of the stored weights: fp32, bf16 or fp16. It is that of the embedding; without weights that of config.json

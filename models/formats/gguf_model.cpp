@@ -50,11 +50,11 @@ GgmlType type_of(const GgufPlace& place, const std::vector<std::int64_t>& shape,
   return shape.back() % ggml_block(wanted) == 0 ? wanted : GgmlType::f16;
 }
 
-at::ScalarType range_of(GgmlType type) {  // blocks keep a part of a value in fp16: a bound on the safe side
+at::ScalarType range_of(GgmlType type) {  // blocks store part of a value in fp16, so this bound is safe
   return type == GgmlType::f16 || ggml_block(type) > 1 ? at::kHalf : at::kFloat;
 }
 
-/// A tensor of the model beside the one that it becomes.
+/// A tensor of the model and its tensor in the file.
 struct Written {
   TensorSpec tensor;
   GgufPlace place;

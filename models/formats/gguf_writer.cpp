@@ -11,8 +11,8 @@
 namespace zero {
 namespace {
 
-constexpr std::int64_t alignment = 32;  // where the file does not say otherwise
-constexpr std::size_t max_name = 64;    // GGML_MAX_NAME with its closing zero
+constexpr std::int64_t alignment = 32;  // if the file does not set another
+constexpr std::size_t max_name = 64;    // GGML_MAX_NAME, with its terminating zero
 
 std::int64_t numel_of(const GgufTensor& tensor) {
   std::int64_t product = 1;
@@ -57,7 +57,7 @@ void GgufWriter::pad() {
 }
 
 void GgufWriter::append(const at::Tensor& values) {
-  ZERO_CHECK(tensor_ < tensors_.size(), file_.path() + ": more values than the header tells of");
+  ZERO_CHECK(tensor_ < tensors_.size(), file_.path() + ": more values than the header announces");
   const GgufTensor& tensor = tensors_[tensor_];
   ZERO_CHECK(element_ + values.numel() <= numel_of(tensor), tensor.name + ": more values than it has");
   const at::Tensor bytes = to_ggml(values, tensor.type);

@@ -17,7 +17,7 @@
 
 namespace zero {
 
-/// Whether a path names the config.json of a model, under any name: a file that ends in .json.
+/// True if a path names the config.json of a model, under any name: a file that ends in .json.
 bool is_config_file(const std::string& path);
 
 /// Reads only a model directory's config.json, or a named config.json. Throws InputError for a folder without one, and
@@ -31,7 +31,7 @@ class HfDirectory {
   /// does.
   explicit HfDirectory(const std::string& folder);
 
-  /// Whether the folder has a safetensors file or an index of several.
+  /// True if the folder has a safetensors file or an index of several.
   static bool holds_weights(const std::string& folder);
 
   const std::string& folder() const { return folder_; }

@@ -17,8 +17,8 @@ HfWeights::HfWeights(std::shared_ptr<const HfDirectory> directory, UnusedTensors
   head_ = names.head + ".weight";
 }
 
-/// Some tied models are stored by the head's name alone, some of any family without the first part of their names, which
-/// is that of the class with a head.
+/// Some tied models store only the head's name. Some of any family omit the first part of their names, that of the
+/// class with a head.
 std::string HfWeights::stored_name(const std::string& name) const {
   if (directory_->find(name)) return name;
   const std::string without = name.substr(name.find('.') + 1);
@@ -27,7 +27,7 @@ std::string HfWeights::stored_name(const std::string& name) const {
   return is_head ? head_ : name;
 }
 
-/// Transformers leaves a head apart that is stored beside the embedding and differs from it.
+/// If a head is stored with the embedding and differs from it, transformers does not tie it.
 void HfWeights::check_values() {
   const std::string name = stored_name(embedding_);
   const StoredTensor *embedding = directory_->find(name), *head = directory_->find(head_);

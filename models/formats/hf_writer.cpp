@@ -33,16 +33,16 @@ const char* torch_dtype(at::ScalarType type) {
   }
 }
 
-/// config.json of the model with what its base's says beside the decoder's own fields (pad_token_id, pretraining_tp,
+/// The model's config.json, with fields of its base's that the decoder does not define (pad_token_id, pretraining_tp,
 /// ...).
 std::string config_json(const ModelConfig& config, at::ScalarType type, const std::string& base) {
-  // an older or newer spelling of a field that is written, or a pointer to files that do not go along
+  // another spelling of a field that is written, or a reference to files that are not copied
   static const std::set<std::string> dropped{"dtype", "rope_parameters", "quantization_config", "auto_map",
                                              "_name_or_path"};
   auto file = nlohmann::ordered_json::parse(format_model_config(config, torch_dtype(type)));
   const auto further = base.empty() ? nlohmann::json::object()
                                     : read_json_object(base + "/config.json", {.bytes = 1 << 20, .depth = 32});
-  // What is absent is the family's own to transformers: an id that a smaller vocabulary does not have.
+  // Transformers fills absent fields with the family's defaults, which may include an id outside a smaller vocabulary.
   if (further.empty()) file["pad_token_id"] = nullptr;
   for (const auto& [name, value] : further.items())
     if (name == "use_cache" || (!file.contains(name) && !dropped.contains(name))) file[name] = value;
@@ -109,7 +109,7 @@ void HfWriter::finish() {
   remove_stale();
 }
 
-/// The model ends its text where its generation_config.json says, and where an answer of its chats ends.
+/// The model ends its text with the tokens of its generation_config.json and the end of its chat answers.
 void HfWriter::write_config() const {
   write_generation_config(folder_, config_, options_.base, stop_ids_of(config_, options_.base, options_.tokenizer));
   ModelConfig config = config_;
@@ -129,7 +129,7 @@ void HfWriter::write_index() const {
   write_text_file(folder_ + "/model.safetensors.index.json", index.dump(2) + "\n");
 }
 
-/// Weights of an earlier model: a reader would take an old model.safetensors before a new index.
+/// Removes an earlier model's weights: readers would prefer an old model.safetensors to a new index.
 void HfWriter::remove_stale() const {
   std::set<std::string> kept;
   for (const auto& shard : shards_) kept.insert(shard.name);

@@ -14,7 +14,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the format is little-endian and read as it lies");
 
 constexpr std::int64_t length_bytes = 8;
-constexpr std::int64_t staging_bytes = 1 << 20;  // conversion stays in the cache
+constexpr std::int64_t staging_bytes = 1 << 20;  // conversions stay in the cache
 
 std::int64_t read_header_length(const File& file) {
   if (file.size() < length_bytes)

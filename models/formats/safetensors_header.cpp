@@ -1,6 +1,6 @@
-// The header's parser: a SAX handler that goes from place to place in the only document shape there is,
-// {"name": {"dtype": ..., "shape": [...], "data_offsets": [begin, end]}, "__metadata__": {"key": "value"}}, and keeps
-// nothing but the result, so that a header costs a small multiple of its own size.
+// Parses the header with a SAX handler for the only valid shape: {"name": {"dtype": ..., "shape": [...],
+// "data_offsets": [begin, end]}, "__metadata__": {"key": "value"}}. It stores only the result, so a header takes a
+// small multiple of its size in memory.
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -158,7 +158,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   std::array<bool, 3> seen_{};
 };
 
-/// Bytes that dtype and shape make; refuses unknown types, overflow and types that do not fill whole bytes.
+/// The size in bytes by dtype and shape. Refuses unknown types, overflow and types that do not fill whole bytes.
 std::int64_t claimed_bytes(StoredTensor& tensor, const std::string& path) {
   const auto refuse = [&](const std::string& what) {
     throw InputError(text(path, ": tensor \"", tensor.name, "\" ", what));
@@ -169,7 +169,7 @@ std::int64_t claimed_bytes(StoredTensor& tensor, const std::string& path) {
   std::int64_t bits = type->bits;
   for (const std::int64_t size : tensor.shape)
     if (__builtin_mul_overflow(bits, size, &bits)) refuse("has a shape whose size overflows");
-  // a zero anywhere makes the product zero, also where the other sizes alone would overflow: those are refused as well
+  // a zero size makes the product zero, but refuse other sizes that overflow as well
   std::int64_t product = type->bits;
   for (const std::int64_t size : tensor.shape)
     if (size != 0 && __builtin_mul_overflow(product, size, &product)) refuse("has a shape whose size overflows");
@@ -198,7 +198,7 @@ void check_layout(SafetensorsHeader& header, std::int64_t data_bytes, const std:
     names.push_back(tensor.name);
   }
   if (expected != data_bytes)
-    throw InputError(text(path, ": the header tells of ", expected, " bytes of data, the file holds ", data_bytes,
+    throw InputError(text(path, ": the header announces ", expected, " bytes of data, the file holds ", data_bytes,
                           data_bytes < expected ? "; it was cut short: copy or download it again" : ""));
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
@@ -210,7 +210,7 @@ void check_layout(SafetensorsHeader& header, std::int64_t data_bytes, const std:
 SafetensorsHeader parse_safetensors_header(std::string_view content, std::int64_t data_bytes, const std::string& path) {
   if (content.empty() || content.front() != '{')
     throw InputError(text(path, ": header does not start with '{'; is it a safetensors file?"));
-  // the parser takes a zero byte for the end of the text and would pass over all behind it
+  // the parser stops at a zero byte and would ignore the rest
   if (content.find('\0') != std::string_view::npos)
     throw InputError(text(path, ": header is not valid JSON: has a zero byte"));
   SafetensorsHeader header;

@@ -35,7 +35,7 @@ SafetensorsWriter::SafetensorsWriter(const std::string& path, std::vector<Safete
     bytes_ = end;
   }
   std::string content = header.dump();
-  content.resize((content.size() + 7) / 8 * 8, ' ');  // data begin aligned, as the reference pads them
+  content.resize((content.size() + 7) / 8 * 8, ' ');  // aligns the data, as the reference implementation does
   ZERO_CHECK(static_cast<std::int64_t>(content.size()) <= safetensors_max_header,
              path + ": too many tensors for one header");
   const std::uint64_t length = content.size();
@@ -48,7 +48,7 @@ void SafetensorsWriter::append(const at::Tensor& chunk) {
   std::int64_t done = 0;
   while (done < flat.numel()) {
     while (tensor_ < specs_.size() && numel_of(specs_[tensor_]) == 0) ++tensor_;
-    ZERO_CHECK(tensor_ < specs_.size(), file_.path() + ": more elements than the header tells of");
+    ZERO_CHECK(tensor_ < specs_.size(), file_.path() + ": more elements than the header announces");
     const std::int64_t n = std::min(flat.numel() - done, numel_of(specs_[tensor_]) - element_);
     append_converted(flat.narrow(0, done, n));
     done += n;

@@ -22,7 +22,7 @@ using nlohmann::json;
 constexpr std::array<const char*, 5> named_tokens{"bos_token", "eos_token", "unk_token", "pad_token",
                                                   "additional_special_tokens"};
 
-using Files = std::map<std::string, std::string>;  // content by name
+using Files = std::map<std::string, std::string>;  // file name -> content
 
 bool same_folder(const std::string& a, const std::string& b) { return is_same_place(a, b); }
 
@@ -30,7 +30,7 @@ json settings_of(const TokenizerSource& source) {
   return source.settings.empty() ? json::object() : read_json_object(source.settings + "/tokenizer_config.json");
 }
 
-/// The text of a token, which is a string or an object with "content"; empty for anything else.
+/// The text of a token, given as a string or an object with "content"; empty for anything else.
 std::string content_of(const json& token) {
   const json content = token.is_object() ? token.value("content", json()) : token;
   return content.is_string() ? content.get<std::string>() : "";
@@ -46,7 +46,7 @@ bool is_special(const std::string& token, const json& config, const json& map) {
   return false;
 }
 
-/// added_tokens.json, the older file, in the form of tokenizer_config.json.
+/// Converts added_tokens.json, the older format, to tokenizer_config.json's.
 json decoder_of_older_file(const std::string& home, const json& config) {
   const std::string path = home + "/added_tokens.json";
   const json map = read_json_object(home + "/special_tokens_map.json"), tokens = read_json_object(path);
@@ -60,7 +60,7 @@ json decoder_of_older_file(const std::string& home, const json& config) {
   return decoder;
 }
 
-/// The tokens that the tokenizer's folder adds, as Tokenizer::load takes them.
+/// The tokens that the tokenizer's folder adds, in the form for Tokenizer::load.
 json added_tokens_of(const std::string& home) {
   const json config = read_json_object(home + "/tokenizer_config.json");
   const json decoder = config.value("added_tokens_decoder", json());
@@ -97,19 +97,19 @@ json carried_config(const TokenizerSource& source) {
   const Tokenizer tokenizer = Tokenizer::load(source.tokenizer);
   name_tokens(config, tokenizer);
   if (!own && config.contains("unk_token"))
-    add_missing(config, "pad_token", config["unk_token"]);  // not EOS, which a trainer would take out of the loss
-  // tokenizer.model alone is opened by this class; with tokenizer.json beside it any class will do
+    add_missing(config, "pad_token", config["unk_token"]);  // not EOS, which a trainer would exclude from the loss
+  // a lone tokenizer.model needs this class; next to a tokenizer.json any class works
   const json known = config.value("tokenizer_class", json());
   if (!known.is_string() ||
       (!is_there(home + "/tokenizer.json") && !known.get<std::string>().starts_with("LlamaTokenizer")))
     config["tokenizer_class"] = "LlamaTokenizer";
-  // the class does not ask the model whether texts begin with a space
+  // the class ignores the model's setting for a leading space
   if (!is_there(home + "/tokenizer.json") && !tokenizer.add_dummy_prefix()) config["add_prefix_space"] = false;
   add_missing(config, "add_bos_token", true);
   add_missing(config, "add_eos_token", false);
   add_missing(config, "clean_up_tokenization_spaces", false);
   add_missing(config, "legacy", false);
-  // a list of templates by name stays one, unless something goes before it
+  // a list of named templates stays a list, unless another template overrides it
   const bool list = config.value("chat_template", json()).is_array() && source.chat_template.empty() &&
                     !is_there(source.settings + "/chat_template.jinja");
   if (const auto jinja = chat_template_of(source); jinja && !list) config["chat_template"] = *jinja;
@@ -143,7 +143,7 @@ Files copied_files(const std::string& folder) {
   return files;
 }
 
-/// A template that was named, or comes from another folder, goes before that of the files.
+/// A template that was named, or comes from another folder, replaces that of the files.
 Files with_template(Files files, const TokenizerSource& source) {
   const std::string home = tokenizer_home(source.tokenizer);
   const auto jinja = chat_template_of(source);
@@ -205,10 +205,10 @@ std::string encoding_rules_of(const TokenizerSource& source) {
   json rules{{"added_tokens", added_tokens_of(tokenizer_home(source.tokenizer))}};
   for (const char* name : {"legacy", "add_prefix_space"}) rules[name] = config.value(name, json());
   for (const char* name : {"bos_token", "eos_token"})
-    rules[name] = config.contains(name) ? json{content_of(config[name])} : json();  // null says none
+    rules[name] = config.contains(name) ? json{content_of(config[name])} : json();  // null means none
   if (const json split = config.value("split_special_tokens", json()); split == true)
     rules["split_special_tokens"] = true;
-  if (Tokenizer::is_json(source.tokenizer)) return rules.dump();  // the file says all else
+  if (Tokenizer::is_json(source.tokenizer)) return rules.dump();  // tokenizer.json holds the rest
   const Tokenizer tokenizer = Tokenizer::load(source.tokenizer);
   rules["bos"] = tokenizer.bos().value_or(-1);
   rules["eos"] = tokenizer.eos().value_or(-1);
@@ -247,7 +247,7 @@ std::optional<std::int64_t> end_of_turn_of(const TokenizerSource& source) {
     return one_token ? std::optional<std::int64_t>(*id) : std::nullopt;
   } catch (const UnreadableError&) {
     throw;
-  } catch (const InputError&) {  // a template or a tokenizer of another make is carried, not understood
+  } catch (const InputError&) {  // foreign templates and tokenizers are copied unread
     return std::nullopt;
   }
 }

@@ -8,7 +8,7 @@
 namespace zero {
 namespace {
 
-/// "layers.0.x" of "model.layers.0.x", the name without the class that has a head.
+/// "layers.0.x" for "model.layers.0.x": drops the name of the class with a head.
 std::string without_first_part(const std::string& module) { return module.substr(module.find('.') + 1); }
 
 bool is_within(const std::string& tensor, const std::string& module) {

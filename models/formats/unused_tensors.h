@@ -11,12 +11,12 @@ namespace zero {
 /// The treatment of a tensor that belongs to the model's modules and that nothing asks for.
 enum class UnusedTensors : std::uint8_t { refuse, allow };
 
-/// Whether a tensor is part of a module of the decoder: a bias, a scale, a norm, a further layer, an unmerged adapter.
+/// True if a tensor is part of a module of the decoder: a bias, a scale, a norm, a further layer, an unmerged adapter.
 /// Value heads, position ids and heads that predict further tokens are not. A name may lack its first part ("model."),
 /// or begin with a wrapper's ("module.").
 bool belongs_to_decoder(const std::string& tensor, const DecoderNames& names);
 
-/// Whether transformers computes the tensor and ignores a stored one: a rope's frequencies, a mask of GPT-2.
+/// True if transformers computes the tensor and ignores a stored one: a rope's frequencies, a mask of GPT-2.
 bool is_computed(const std::string& tensor);
 
 /// Throws InputError for tensors that belong to the model, unless the rule allows them. Logs all others.

@@ -26,7 +26,7 @@ void ChatHistory::set_system(const std::string& content) {
   messages_.insert(messages_.begin(), {"system", content});
 }
 
-/// A turn is a question with its answer.
+/// A turn is a question and its answer.
 void ChatHistory::drop_oldest_turn() {
   const auto begin = messages_.begin() + static_cast<std::ptrdiff_t>(first_turn());
   auto end = begin + 1;

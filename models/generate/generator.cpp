@@ -11,7 +11,7 @@
 
 namespace zero {
 
-/// What is known of every row of the batch while it grows.
+/// The state of every row of the growing batch.
 struct Generator::Rows {
   std::vector<Ids> ids;  // prompt and new tokens
   std::vector<Ids> made;
@@ -23,8 +23,8 @@ struct Generator::Rows {
   }
 };
 
-/// By which of their frequencies the model's ropes turn a sequence of `tokens` ("longrope"): a bit for each rope. Keys of
-/// a sequence that were turned by others are made anew.
+/// Which frequencies the model's ropes use for a sequence of `tokens` ("longrope"), one bit per rope. If a rope
+/// switches to others, the sequence's keys are computed again.
 int Generator::stretch_of(std::size_t tokens) const {
   const ModelConfig& config = model_.config;
   const auto length = static_cast<std::int64_t>(tokens);
@@ -73,7 +73,7 @@ std::vector<Generator::Ids> Generator::generate(const std::vector<Ids>& prompts,
   }
 }
 
-/// [B, vocabulary] in fp32: the logits behind the batch's last column.
+/// [B, vocabulary] in fp32: the logits after the batch's last column.
 at::Tensor Generator::last_logits(const Batch& batch) {
   const ForwardContext context{.batch = &batch, .cache = cache_.get()};
   at::Tensor x_BTD;
@@ -81,7 +81,7 @@ at::Tensor Generator::last_logits(const Batch& batch) {
   return logits_of(*model_.units.back(), x_BTD.narrow(1, x_BTD.size(1) - 1, 1)).select(1, 0).to(at::kCPU, at::kFloat);
 }
 
-/// All prompts at once, padded on the left, so that every row's next token stands in the same column.
+/// Runs all prompts at once, padded on the left, so that all rows append to the same column.
 at::Tensor Generator::begin(const std::vector<Ids>& prompts) {
   std::size_t longest = 0;
   for (const Ids& prompt : prompts) longest = std::max(longest, prompt.size());
@@ -104,7 +104,7 @@ at::Tensor Generator::begin_one(const Ids& prompt) {
     cached_.clear();
     cache_ = std::make_unique<KvCache>(model_.config.num_hidden_layers, model_.config.max_position_embeddings);
   }
-  // the last token is computed in any case: its logits are wanted
+  // always compute the last token: its logits are needed
   const auto common =
       std::mismatch(prompt.begin(), prompt.end() - 1, cached_.begin(), cached_.end()).first - prompt.begin();
   cache_->rewind(common);

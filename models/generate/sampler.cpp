@@ -12,8 +12,7 @@
 namespace zero {
 namespace {
 
-constexpr double nearly_greedy =
-    1e-5;  // below, quotients leave fp32, and nothing but the likeliest token is drawn anyway
+constexpr double nearly_greedy = 1e-5;  // below it, quotients overflow fp32, and only the likeliest token is ever drawn
 
 }  // namespace
 
@@ -41,7 +40,7 @@ std::int32_t Sampler::next(std::span<const float> logits, std::span<const std::i
   return draw();
 }
 
-/// CTRL (Keskar et al. 2019): logits of tokens that were seen are divided, or multiplied where negative; once per
+/// CTRL (Keskar et al. 2019): divides logits of tokens seen before, or multiplies negative ones, once per
 /// token.
 void Sampler::penalize(std::span<const std::int32_t> history) {
   if (options_.repetition_penalty == 1) return;
@@ -52,7 +51,7 @@ void Sampler::penalize(std::span<const std::int32_t> history) {
   }
 }
 
-/// Leaves the candidates sorted, the likeliest first.
+/// Leaves the candidates sorted by probability, highest first.
 void Sampler::keep_top_k() {
   const auto likelier = [](const Candidate& a, const Candidate& b) {
     return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
@@ -71,7 +70,7 @@ std::int32_t Sampler::draw() {
     weights[i] = std::exp(static_cast<double>(candidates_[i].logit) - candidates_.front().logit);
   double total = std::accumulate(weights.begin(), weights.end(), 0.0);
   if (options_.top_p < 1) {
-    // the fewest candidates that together reach top_p; the first always stays
+    // keep the fewest candidates that together reach top_p, at least one
     double reached = 0;
     std::size_t kept = 0;
     while (kept < weights.size() && reached < options_.top_p * total) reached += weights[kept++];

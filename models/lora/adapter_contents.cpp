@@ -13,10 +13,10 @@
 
 namespace zero {
 
-/// A model's modules with tensors, by what an adapter may do to them.
+/// A model's modules with tensors, by their role for an adapter.
 struct AdapterModules {
   std::set<std::string> all, adaptable, adapted;
-  std::set<std::string> targeted;  // that no adapter is made for: embeddings, norms, a head that is the embedding
+  std::set<std::string> targeted;  // targets without an adapter: embeddings, norms, a head tied to the embedding
 };
 
 namespace {
@@ -50,7 +50,7 @@ std::vector<TensorSpec> without_adapters(const Model& model) {
 
 }  // namespace
 
-/// The file's tensors, each of which must be asked for.
+/// The file's tensors; the model must request each of them.
 class AdapterContents::Comparison {
  public:
   Comparison(const PeftDirectory& directory, AdapterModules modules)
@@ -59,7 +59,7 @@ class AdapterContents::Comparison {
   const AdapterModules& modules() const { return modules_; }
   [[noreturn]] void refuse(const std::string& what) const { throw InputError(folder_ + ": " + what); }
 
-  /// Refuses promises that no tensor of the model could keep. Targets of other families promise nothing.
+  /// Refuses keys that no tensor of the model could satisfy. Target names of other families are ignored.
   void refuse_unkept(const LoraOptions& options) const {
     for (const std::string& end : options.modules_to_save) {
       const auto is_within = [&](const std::string& module) { return is_saved_within({end}, module); };
@@ -76,19 +76,19 @@ class AdapterContents::Comparison {
                     "adapter in PEFT (merge_and_unload)"));
   }
 
-  /// The name of a tensor that `key` of adapter_config.json promises.
+  /// The name of a tensor that `key` of adapter_config.json requires.
   std::string promised(const std::string& name, const std::vector<std::int64_t>& shape, const char* key) {
     if (!take(name, shape)) missing_.emplace_back(name, key);
     return name;
   }
-  /// The name of a tensor that the file may hold beside what is promised, or "".
+  /// The name of a tensor that the file may hold in addition, or "".
   std::string beside(const std::string& name, const std::vector<std::int64_t>& shape) {
     const StoredTensor* stored = take(name, shape);
     if (stored) beside_.push_back(*stored);
     return stored ? name : "";
   }
 
-  /// What beside() found. InputError where a promised tensor is missing, or a tensor was not asked for.
+  /// The tensors that beside() found. InputError if a required tensor is missing or a tensor was not requested.
   std::vector<StoredTensor> close() const {
     refuse_missing();
     for (const StoredTensor& stored : file_.tensors())
@@ -149,7 +149,7 @@ class AdapterContents::Comparison {
   const SafetensorsFile& file_;
   const AdapterModules modules_;
   std::set<std::string> taken_;                               // names in the file
-  std::vector<std::pair<std::string, const char*>> missing_;  // each with the key that promises it
+  std::vector<std::pair<std::string, const char*>> missing_;  // each with the key that requires it
   std::vector<StoredTensor> beside_;
 };
 
@@ -194,7 +194,7 @@ AdapterContents::Place AdapterContents::place_of(const TensorSpec& tensor, Compa
   return place;
 }
 
-/// PEFT writes a tied head by its own name too, and loads either name into the one weight.
+/// PEFT also writes a tied head under its own name, and loads either name into the one weight.
 void AdapterContents::place_tied_head(const TensorSpec& embedding, Comparison& comparison) {
   const std::string head = peft_prefix + names_.head + ".weight";
   Place& place = places_.at(embedding.name);

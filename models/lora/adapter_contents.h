@@ -33,7 +33,7 @@ class AdapterContents {
   const LoraOptions& options() const { return options_; }
   /// `tensor` is one of the model without adapters.
   const Place& place(const TensorSpec& tensor) const;
-  /// Whether the model stores the tensor as [in, out].
+  /// True if the model stores the tensor as [in, out].
   bool is_input_first(const TensorSpec& tensor) const;
 
   /// The file's whole tensors that modules_to_save does not name. They stay frozen in training, and belong to every

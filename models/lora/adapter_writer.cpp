@@ -8,7 +8,7 @@
 namespace zero {
 namespace {
 
-// Adapters carry their full names; modules that are saved whole get the prefix that PEFT gives them.
+// Adapters have their full names; modules saved whole get PEFT's prefix.
 std::string peft_name(const std::string& name) { return name.starts_with(peft_prefix) ? name : peft_prefix + name; }
 
 }  // namespace
@@ -33,7 +33,7 @@ AdapterWriter::AdapterWriter(const std::string& folder, const std::vector<Tensor
   writer_ = std::make_unique<SafetensorsWriter>(folder + "/adapter_model.safetensors", specs);
 }
 
-/// PEFT asks for a tied head by its own name too.
+/// PEFT also expects a tied head under its own name.
 bool AdapterWriter::is_head_too(const TensorSpec& tensor) const {
   return options_.ensure_weight_tying && tensor.name == names_.embedding + ".weight";
 }
@@ -50,7 +50,7 @@ void AdapterWriter::finish(const std::string& base, const TokenizerSource& token
   writer_->finish();
   write_tokenizer_files(folder_, tokenizer);
   LoraOptions written = options_;
-  // PEFT looks for a tied embedding under the names embed_tokens and lm_head alone.
+  // PEFT finds a tied embedding only under the names embed_tokens and lm_head.
   if (written.ensure_weight_tying) written.modules_to_save.push_back(names_.head);
   write_adapter_config(folder_, written, base);
 }

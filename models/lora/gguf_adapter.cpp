@@ -37,7 +37,7 @@ GgufMetadata metadata_of(const LoraOptions& options, const Model& model, const s
   metadata.add_uint32("general.file_type", 0);  // F32
   metadata.add("adapter.type", "lora");
   metadata.add_float32("adapter.lora.alpha",
-                       options.scale() * static_cast<double>(options.r));  // llama.cpp's is over r
+                       options.scale() * static_cast<double>(options.r));  // llama.cpp divides by r
   return metadata;
 }
 
@@ -48,7 +48,7 @@ void write_gguf_adapter(const std::string& path, const AdapterContents& adapter,
   check_what_fits(adapter, model);
   const SafetensorsFile& file = adapter.file();
   std::vector<GgufTensor> described;
-  std::vector<std::pair<std::string, bool>> sources;  // names in the adapter's file, and whether rows change places
+  std::vector<std::pair<std::string, bool>> sources;  // names in the adapter's file; true if rows are permuted
   const GgufLayout layout(model.config);
   for (const TensorSpec& tensor : tensors_of(model)) {
     const AdapterContents::Place& stored = adapter.place(tensor);

@@ -15,7 +15,7 @@ namespace zero {
 
 namespace {
 
-/// What the projections of a family's blocks are called, sorted.
+/// The names of the projections in a family's blocks, sorted.
 std::vector<std::string> projections_of(const std::string& model_type) {
   const DecoderNames& names = family_of(model_type).names;
   std::set<std::string> found;
@@ -26,7 +26,7 @@ std::vector<std::string> projections_of(const std::string& model_type) {
   return {found.begin(), found.end()};
 }
 
-/// Modules of the unit with a matrix.
+/// The unit's modules that have a matrix.
 std::set<std::string> matrices_of(const Unit& unit) {
   std::set<std::string> modules;
   for (const Parameter& parameter : unit.parameters())
@@ -35,7 +35,7 @@ std::set<std::string> matrices_of(const Unit& unit) {
   return modules;
 }
 
-/// What of a unit's own parameters is trained: saved modules, all else is frozen. Names that were met leave `unmet`.
+/// Trains a unit's own parameters in saved modules and freezes the rest. Removes names found from `unmet`.
 void choose_trained(Unit& unit, bool block, const std::vector<std::string>& saved, std::set<std::string>& unmet) {
   const std::set<std::string> projections = block ? matrices_of(unit) : std::set<std::string>{};
   for (Parameter& parameter : unit.parameters()) {
@@ -45,7 +45,7 @@ void choose_trained(Unit& unit, bool block, const std::vector<std::string>& save
   }
 }
 
-/// Whether modules_to_save train an embedding that is the head as well.
+/// True if modules_to_save trains an embedding that is also the head.
 bool saves_tied(const ModelConfig& config, const std::vector<std::string>& saved) {
   return config.tie_word_embeddings && is_saved(saved, family_of(config.model_type).names.embedding);
 }
@@ -56,7 +56,7 @@ std::string with_commas(std::int64_t number) {
   return digits;
 }
 
-/// Adds the adapter of one part as parameters of its unit.
+/// Adds one part's adapter as parameters of its unit.
 void add_adapter(Unit& unit, int parameter, const TensorSpec& part, std::int64_t begin, const LoraOptions& options) {
   const bool input_first = unit.parameters()[parameter].input_first;
   const std::int64_t out = part.shape[input_first ? 1 : 0], in = part.shape[input_first ? 0 : 1];
@@ -78,7 +78,7 @@ void add_adapter(Unit& unit, int parameter, const TensorSpec& part, std::int64_t
   parameters.push_back(std::move(b));
   if (options.use_dora) {
     Parameter magnitude{{{module + ".lora_magnitude_vector", {out}}}};
-    magnitude.init = Init::ones;  // the lengths of the weight's rows, put in when the weights are known
+    magnitude.init = Init::ones;  // row lengths of the weight, filled in once it is known
     magnitude.lr_scale = options.loraplus_lr_ratio;
     adapter.magnitude = int(parameters.size());
     parameters.push_back(std::move(magnitude));

@@ -5,7 +5,7 @@
 namespace zero {
 namespace {
 
-/// Whether `holds` is true of the module or of one around it.
+/// True if `holds` is true for the module or one that contains it.
 template <class Holds>
 bool of_any_around(std::string module, const Holds& holds) {
   while (!holds(module)) {

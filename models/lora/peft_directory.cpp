@@ -21,20 +21,20 @@ bool is_empty(const json& value) {
          ((value.is_object() || value.is_array()) && value.empty());
 }
 
-// Every key of PEFT's LoraConfig is in one of three lists (peft 0.21). These are read:
+// Every key of PEFT's LoraConfig is in one of three lists (peft 0.21). Keys that are read:
 constexpr const char* read_keys[] = {
     "peft_type",       "r",          "lora_alpha",         "lora_dropout",   "target_modules",
     "modules_to_save", "use_rslora", "use_dora",           "fan_in_fan_out", "init_lora_weights",
     "task_type",       "bias",       "ensure_weight_tying"};
 
-// These change nothing about an adapter that is trained, or nothing unless a key that is refused goes with them:
+// Keys without effect on a trained adapter, or only together with a refused key:
 constexpr const char* free_keys[] = {"auto_mapping",  "peft_version",   "base_model_name_or_path",
                                      "revision",      "inference_mode", "megatron_config",
                                      "megatron_core", "loftq_config",   "eva_config",
                                      "corda_config",  "lora_ga_config", "qalora_group_size",
                                      "runtime_config"};
 
-// These change the arithmetic, which is not done here: they and what no list names must be "off".
+// Keys that change the arithmetic, which is not supported: these and unlisted keys must be "off".
 constexpr const char* undone_keys[] = {"rank_pattern",   "alpha_pattern",     "layers_to_transform",
                                        "layers_pattern", "exclude_modules",   "layer_replication",
                                        "lora_bias",      "target_parameters", "trainable_token_indices",
@@ -63,8 +63,8 @@ void check_keys(const json& config, const std::string& path) {
     throw InputError(text(path, ": \"task_type\" = \"", task, "\" is not supported: only \"CAUSAL_LM\" is"));
 }
 
-/// A start that changes the base's weights makes B A alone no adapter for the base as it is stored. PEFT repeats such a
-/// start when it loads the adapter (pissa, olora, loftq), or cannot (corda, lora_ga).
+/// An initialization that changes the base's weights: the adapter B A alone does not fit the stored base. PEFT repeats
+/// it when it loads the adapter (pissa, olora, loftq), or cannot (corda, lora_ga).
 void check_start(const json& config, const std::string& path) {
   const json init = config.value("init_lora_weights", json());
   if (init.is_null() || init.is_boolean()) return;
@@ -149,7 +149,7 @@ void write_adapter_config(const std::string& folder, const LoraOptions& options,
   config["lora_dropout"] = options.dropout;
   config["target_modules"] = expand_targets(options.target_modules);
   config["modules_to_save"] = options.modules_to_save.empty() ? json() : json(options.modules_to_save);
-  if (options.ensure_weight_tying) config["ensure_weight_tying"] = true;  // releases before this key refuse it
+  if (options.ensure_weight_tying) config["ensure_weight_tying"] = true;  // releases without this key refuse it
   config["use_rslora"] = options.use_rslora;
   config["use_dora"] = options.use_dora;
   config["fan_in_fan_out"] = options.fan_in_fan_out;

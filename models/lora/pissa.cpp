@@ -16,7 +16,7 @@ namespace {
 
 const std::string end_of_a = ".lora_A.weight", end_of_b = ".lora_B.weight", end_of_weight = ".weight";
 
-/// One thread, of libraries too, while it lives and LibTorch is asked for deterministic algorithms.
+/// Limits everything, libraries too, to one thread during its lifetime if LibTorch is set to deterministic algorithms.
 class Alone {
  public:
   Alone() {
@@ -32,7 +32,7 @@ class Alone {
   int before_ = at::get_num_threads();
 };
 
-/// Rows [first, first + rows) of a product, in blocks that begin at the same rows whichever are asked for.
+/// Rows [first, first + rows) of a product. Blocks start at fixed rows, whichever rows are requested.
 at::Tensor rows_of_product(const at::Tensor& a, const at::Tensor& b, std::int64_t first, std::int64_t rows) {
   constexpr std::int64_t block = 256;
   const Alone product;
@@ -43,7 +43,7 @@ at::Tensor rows_of_product(const at::Tensor& a, const at::Tensor& b, std::int64_
   return at::cat(blocks).narrow(0, first - begin, rows);
 }
 
-/// The module that an adapter's tensor belongs to, without PEFT's prefix; empty for other tensors.
+/// The module of an adapter's tensor, without PEFT's prefix; empty for other tensors.
 std::string adapted_module(const std::string& name) {
   for (const std::string& end : {end_of_a, end_of_b}) {
     const std::string prefix = peft_prefix;

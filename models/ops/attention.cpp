@@ -31,8 +31,8 @@ at::Tensor product_attention(const AttentionTerms& terms) {
                                           terms.scale, terms.q.size(1) != terms.k.size(1));
 }
 
-/// The same bits on any number of threads: LibTorch's own loops hand each of them another piece of memory, and products
-/// in it end otherwise. What forward would have saved for backward is computed again there.
+/// Gives the same bits for any number of threads: LibTorch's loops give each thread different memory, which changes how
+/// products end. Backward recomputes the values that forward would have saved.
 class UndividedAttention : public torch::autograd::Function<UndividedAttention> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
@@ -91,7 +91,7 @@ at::Tensor composed::attend(const at::Tensor& q, const at::Tensor& k, const at::
   const at::Tensor y = q.is_meta() ? attend_on_meta(q, k, v, mask)
                        : divided   ? UndividedAttention::apply(q, k, v, terms)
                                    : product_attention(terms);
-  // Every size has its name: a rank without rows has B = 0.
+  // Names every size, since a rank without rows has B = 0.
   return y.transpose(1, 2).reshape({y.size(0), y.size(2), y.size(1) * y.size(3)});
 }
 
@@ -112,7 +112,7 @@ at::Tensor window_mask(std::int64_t length, std::int64_t window, at::Device devi
   return ((distance >= 0) & (distance < window)).unsqueeze(0).unsqueeze(0);
 }
 
-// A row's positions are below its length; asking a device for them would wait for it.
+// A row's positions are below its length; reading them from a device would synchronise.
 std::int64_t composed::table_rows(const at::Tensor& qkv, const std::optional<at::Tensor>&) { return qkv.size(1); }
 
 std::int64_t cpu::table_rows(const at::Tensor& qkv, const std::optional<at::Tensor>& positions) {

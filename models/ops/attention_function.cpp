@@ -16,7 +16,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// For each token the first one of its document, [B, T] int32. None when a document comes back after another.
+/// For each token, the first token of its document, [B, T] int32. None if a document's tokens are not contiguous.
 std::optional<at::Tensor> first_of_document(const at::Tensor& documents) {
   const at::Tensor numbers = documents.contiguous();
   const at::Tensor first = at::empty_like(numbers);
@@ -37,8 +37,8 @@ std::optional<at::Tensor> first_of_document(const at::Tensor& documents) {
   return first;
 }
 
-/// For each token the first one that it attends to, [B, T] int32; undefined: the row's first. None where the kernels do
-/// not take the documents.
+/// For each token, the first token it attends to, [B, T] int32; undefined: the row's first. None if the kernels do not
+/// support these documents.
 std::optional<at::Tensor> first_visible(const at::Tensor& qkv, const AttentionShape& shape, const Batch& batch) {
   at::Tensor first;
   if (batch.documents.defined()) {
@@ -53,7 +53,7 @@ std::optional<at::Tensor> first_visible(const at::Tensor& qkv, const AttentionSh
   return first.defined() ? at::maximum(first, nearest) : nearest.contiguous();
 }
 
-/// Turns the heads from the row's start on, q and k of every token, in place.
+/// Rotates q and k of every token in place.
 template <class T>
 void rotate_in_place(const at::Tensor& rows, const AttentionShape& shape, const Rotary::Table& table,
                      const at::Tensor& positions, float direction) {
@@ -80,7 +80,7 @@ void for_every_head(const at::Tensor& qkv, const kernels::AttentionProblem<T>& p
   if (qkv.is_meta()) return;
   const std::int64_t work = problem.length * problem.length * problem.head_dim * problem.heads / problem.kv_heads;
   const std::int64_t grain = std::max<std::int64_t>(
-      1, (std::int64_t{1} << 19) / std::max<std::int64_t>(1, work));  // short ones are not spread
+      1, (std::int64_t{1} << 19) / std::max<std::int64_t>(1, work));  // keep small work on one thread
   at::parallel_for(0, qkv.size(0) * problem.kv_heads, grain, [&](std::int64_t begin, std::int64_t end) {
     char* mine = static_cast<char*>(workspace.data_ptr()) + at::get_thread_num() * (bytes + 64);
     mine += (64 - reinterpret_cast<std::uintptr_t>(mine) % 64) % 64;
@@ -88,7 +88,7 @@ void for_every_head(const at::Tensor& qkv, const kernels::AttentionProblem<T>& p
   });
 }
 
-/// Where tokens stand; either may be undefined.
+/// The tokens' positions; either may be undefined.
 struct Places {
   at::Tensor positions;  // [B, T] int64
   at::Tensor first;      // [B, T] int32
@@ -106,7 +106,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
       rotate_in_place<E>(qkv, shape, table, positions, 1);
       for_every_head<E>(qkv, problem<E>(qkv, shape, first, out, lse), kernels::attention_kernels<E>()->forward);
     });
-    torch::autograd::impl::bump_version(qkv);  // whoever saved it for a backward pass must be told
+    torch::autograd::impl::bump_version(qkv);  // invalidates copies saved for backward
     context->save_for_backward({qkv, out, lse, positions, first, table.cos, table.sin});
     context->saved_data["heads"] = shape.heads;
     context->saved_data["kv_heads"] = shape.kv_heads;
@@ -121,7 +121,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
     const at::Tensor &qkv = saved[0], dout = grads[0].contiguous(), dqkv = at::empty_like(qkv);
     const AttentionShape shape{context->saved_data["heads"].toInt(), context->saved_data["kv_heads"].toInt(),
                                context->saved_data["head_dim"].toInt(),
-                               0,  // the window is in saved[4]
+                               0,  // saved[4] has the window
                                context->saved_data["scale"].toDouble()};
     with_kernel_type(qkv.scalar_type(), [&]<class E>(E) {
       auto whole = problem<E>(qkv, shape, saved[4], saved[1], saved[2]);

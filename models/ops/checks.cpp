@@ -24,7 +24,7 @@ bool is(const at::Tensor& t, Types types, at::IntArrayRef shape) {
   return std::ranges::find(types, t.scalar_type()) != types.end();
 }
 
-// "Float [3, 16] on cpu"
+// For example "Float [3, 16] on cpu".
 std::string described(const at::Tensor& t) {
   if (!t.defined()) return "undefined";
   if (t.is_nested()) return "a nested tensor";
@@ -32,7 +32,7 @@ std::string described(const at::Tensor& t) {
   return text(t.scalar_type(), ' ', t.sizes(), " on ", t.device(), layout);
 }
 
-// "Float or Double [n, 16] on cpu"
+// For example "Float or Double [n, 16] on cpu".
 std::string wanted(Types types, at::IntArrayRef shape, const at::Tensor& beside) {
   std::string words;
   for (std::size_t i = 0; i < types.size(); ++i)
@@ -52,13 +52,13 @@ class Arguments {
     if (!holds) [[unlikely]]
       refuse(text(name, " is ", value, ", and must be ", rule));
   }
-  /// A dense tensor of these types and this shape, on the device of `beside`.
+  /// Requires a dense tensor of these types and shape, on the device of `beside`.
   void tensor(const char* name, const at::Tensor& t, Types types, at::IntArrayRef shape,
               const at::Tensor& beside) const {
     if (!is(t, types, shape) || t.device() != beside.device()) [[unlikely]]
       refuse(text(name, " is ", described(t), ", and must be ", wanted(types, shape, beside)));
   }
-  /// The first one, which says on which device the others are.
+  /// The first tensor, which determines the device of the others.
   void tensor(const char* name, const at::Tensor& t, Types types, at::IntArrayRef shape) const {
     if (!is(t, types, shape)) [[unlikely]]
       refuse(text(name, " is ", described(t), ", and must be ", wanted(types, shape, {})));
@@ -67,13 +67,13 @@ class Arguments {
     if (!t.is_contiguous()) [[unlikely]]
       refuse(text(name, " has the strides ", t.strides(), ", and must be contiguous: give ", name, ".contiguous()"));
   }
-  /// Each element has memory of its own.
+  /// Requires separate memory for each element.
   void writable(const char* name, const at::Tensor& t) const {
     if (at::has_internal_overlap(t) == at::MemOverlap::Yes) [[unlikely]]
       refuse(text(name, " has the strides ", t.strides(), ", so that elements share memory, and is written to: give ",
                   name, ".contiguous()"));
   }
-  /// int64 numbers from 0 to below `end`, where the host can see them.
+  /// Requires int64 numbers in [0, end), if the host can read them.
   void below(const char* name, const at::Tensor& ids, std::int64_t end, const char* what) const {
     if (!ids.is_cpu() || ids.numel() == 0) return;
     const at::Tensor row = ids.contiguous();
@@ -100,7 +100,7 @@ void norm(const Arguments& call, const at::Tensor& x, const at::Tensor& weight) 
   call.tensor("weight", weight, floats, {x.size(1)}, x);
 }
 
-/// A number a row in fp32 (fp64 in fp64), as a kernel writes it.
+/// Requires one number per row in fp32 (fp64 in fp64), as a kernel writes it.
 void number_a_row(const Arguments& call, const char* name, const at::Tensor& numbers, const at::Tensor& rows) {
   call.tensor(name, numbers, precise(rows), {rows.size(0)}, rows);
   call.contiguous(name, numbers);
@@ -123,7 +123,7 @@ void factors(const Arguments& call, const at::Tensor& a, const at::Tensor& b, st
   call.tensor("b", b, a.scalar_type(), {terms, any}, a);
 }
 
-/// What a product is written or added to: of its type or wider.
+/// The destination of a product: of its type or a wider one.
 void result(const Arguments& call, const char* name, const at::Tensor& out, const at::Tensor& a,
             at::IntArrayRef shape) {
   call.tensor(name, out, {a.scalar_type(), precise(a)}, shape, a);

@@ -16,7 +16,7 @@ kernels::CrossEntropyRow<T> row_of(const at::Tensor& logits, const at::Tensor& t
   return {data_of<T>(logits) + row * logits.size(1), logits.size(1), targets.const_data_ptr<std::int64_t>()[row]};
 }
 
-/// Loss and lse by the kernels; with a scale each row becomes its gradient when they are known. False: not done.
+/// Computes loss and lse with kernels; with a scale, then overwrites rows by gradients. False: not supported.
 bool by_kernels(const at::Tensor& logits, const at::Tensor& targets, const std::optional<at::Tensor>& scale,
                 TensorPair& found) {
   at::Tensor &loss = std::get<0>(found), &lse = std::get<1>(found);
@@ -34,7 +34,7 @@ bool by_kernels(const at::Tensor& logits, const at::Tensor& targets, const std::
     });
     loss = at::empty({}, losses.options());
     if (loss.is_meta()) return;
-    // here, since LibTorch's sum of many rows depends on the number of threads
+    // summed here: LibTorch's sum of many rows depends on the number of threads
     const float* each = read_of<float>(losses);
     loss.fill_(std::accumulate(each, each + losses.numel(), 0.0));
   });

@@ -14,7 +14,7 @@ at::Tensor composed::trained_rows(const at::Tensor&, const at::Tensor& targets, 
 }
 
 at::Tensor meta::trained_rows(const at::Tensor&, const at::Tensor& targets, bool some_on_meta) {
-  const at::Tensor trained = targets != ignored_target;  // counts in the peak, as it does where there are numbers
+  const at::Tensor trained = targets != ignored_target;  // counts in the peak, as in a real run
   return some_on_meta ? at::empty_like(targets) : at::Tensor();
 }
 

@@ -73,7 +73,7 @@ at::Tensor composed::dropout_mask(const at::Tensor& z, double dropout, std::int6
   const at::Tensor mask = at::empty({rows, columns}, at::TensorOptions().dtype(at::kFloat).device(drawn_on));
   const std::uint32_t threshold = dropout_threshold(dropout);
   const float kept = kept_scale(dropout);
-  // drawing a number takes as long as a few operations
+  // a random number costs as much as a few operations
   by_rows(mask, rows, 4 * columns, [&](std::int64_t begin, std::int64_t end) {
     float* out = data_of<float>(mask);
     for (std::int64_t r = begin; r < end; ++r) {

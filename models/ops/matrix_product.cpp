@@ -17,21 +17,21 @@ namespace zero {
 
 namespace {
 
-/// LibTorch's own question, by which it chooses: "mkldnn::_is_mkldnn_bf16_supported".
+/// The check by which LibTorch itself chooses: "mkldnn::_is_mkldnn_bf16_supported".
 bool oneDNN_multiplies(const char* question) {
   const auto op = c10::Dispatcher::singleton().findSchema({question, ""});
   return op && op->typed<bool()>().call();
 }
 
-// Blocks have operands and results of a million numbers at most: 4 MiB in fp32, which stay in a cache.
+// Operands and results of blocks have at most a million numbers: 4 MiB in fp32, which fits in cache.
 constexpr std::int64_t side = 512;     // rows, and columns
-constexpr std::int64_t length = 2048;  // terms of a sum that are added at a time
+constexpr std::int64_t length = 2048;  // terms of a sum added at a time
 
-constexpr std::int64_t rows_widened_at_once = 4096;  // of a product that is added to a wider sum
+constexpr std::int64_t rows_widened_at_once = 4096;  // for products added to a wider sum
 
-/// How a dimension is cut into blocks of one size, but for the last.
+/// A dimension cut into equal blocks, except the last.
 struct Cut {
-  /// Blocks of `most` at the most: alike, since a narrow last one reads the other operand for little.
+  /// Blocks of at most `most`, balanced: a narrow last one would reread the other operand for little work.
   Cut(std::int64_t all, std::int64_t most)
       : blocks((all + most - 1) / most), size(((all + blocks - 1) / blocks + 15) / 16 * 16) {
     blocks = (all + size - 1) / size;
@@ -39,7 +39,7 @@ struct Cut {
   std::int64_t blocks, size;
 };
 
-/// Whether b is a weight's transpose, and a few rows that are multiplied as fast as it is read.
+/// True if b is a weight's transpose and the rows are few enough that reading b dominates.
 bool has_few_rows(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
   return a.size(0) <= kernels::most_few_rows && b.stride(0) == 1 && b.stride(1) >= b.size(0) && out.stride(1) == 1;
 }
@@ -57,7 +57,7 @@ at::Tensor part(const at::Tensor& x, std::int64_t dim, std::int64_t begin, std::
   return x.narrow(dim, begin, std::min(most, x.size(dim) - begin));
 }
 
-/// a b, or with `sum` defined sum + a b, in fp32.
+/// a b, or sum + a b if `sum` is defined, in fp32.
 at::Tensor widened(const at::Tensor& a, const at::Tensor& b, at::Tensor sum) {
   std::int64_t begin = 0;
   do {
@@ -69,7 +69,7 @@ at::Tensor widened(const at::Tensor& a, const at::Tensor& b, at::Tensor sum) {
   return sum;
 }
 
-// On Meta the first block tells what all hold.
+// On Meta the first block shows the memory of all.
 void widened_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
   for (std::int64_t row = 0; row < a.size(0); row += side)
     for (std::int64_t column = 0; column < b.size(1); column += side) {
@@ -84,9 +84,9 @@ void multiply(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, b
   composed::matrix_product_into(out, a, b, add);
 }
 
-/// Libraries choose the order of a sum by the size of a product and by the threads that share it: blocks are cut by the
-/// product's size alone, so that there are some for several threads. In a team each thread multiplies by itself, so a
-/// single block gets a team too.
+/// Libraries choose the order of a sum by the product's size and the number of threads. So blocks are cut by size
+/// alone, enough of them for several threads. In a team each thread multiplies alone, so a single block gets a team
+/// too.
 void multiply_in_blocks(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
   const Cut rows(out.size(0), side), columns(out.size(1), rows.blocks > 1 || out.size(1) >= 4 * side ? side : side / 2);
   const std::int64_t blocks = rows.blocks * columns.blocks;
@@ -101,7 +101,7 @@ void multiply_in_blocks(const at::Tensor& out, const at::Tensor& a, const at::Te
   });
 }
 
-// LibTorch casts what it adds: by rows, so that it is never the whole product.
+// LibTorch casts what it adds, so add by rows to avoid casting the whole product.
 void product_into_wider(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {
   for (std::int64_t row = 0; row < a.size(0); row += rows_widened_at_once) {
     const at::Tensor product = matrix_product(part(a, 0, row, rows_widened_at_once), b).to(out.scalar_type());

@@ -24,7 +24,7 @@ at::Tensor matrix_product(const at::Tensor& a, const at::Tensor& b, const at::Te
 /// type first.
 void matrix_product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add = false);
 
-/// Whether LibTorch has no fast product of this type on this machine's CPU. Callers then widen operands to fp32.
+/// True if LibTorch has no fast product of this type on this machine's CPU. Callers then widen operands to fp32.
 bool widened_on_cpu(at::ScalarType type);
 
 }  // namespace zero

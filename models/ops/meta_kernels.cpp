@@ -12,7 +12,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr std::int64_t span_rounding = 128;  // tokens of a document, in the sums of a GPU's backward pass
+constexpr std::int64_t span_rounding = 128;  // document tokens, in the sums of a GPU's backward pass
 
 struct DeviceAttentionOnMeta : torch::autograd::Function<DeviceAttentionOnMeta> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv, const AttentionShape& shape, bool packed) {
@@ -48,8 +48,8 @@ at::Tensor& abs_out(const at::Tensor& self, at::Tensor& out) {
   return out;
 }
 
-// LibTorch's flash attention of the CPU. A thread has a tile of scores, in the wide type and where it is narrower in
-// the queries' own, and rows of running sums.
+// The memory of LibTorch's CPU flash attention. Each thread has a tile of scores, in the wide type and, if narrower, in
+// the queries' type, and rows of running sums.
 struct Tile {
   std::int64_t queries, keys, threads;
 
@@ -58,7 +58,7 @@ struct Tile {
         keys(std::min<std::int64_t>(kv_length, 512)),
         threads(at::get_num_threads()) {}
 
-  // Comes and goes.
+  // Allocates and frees.
   void hold(const at::Tensor& query, std::int64_t scores, std::int64_t others) const {
     const at::ScalarType wide = at::toOpMathType(query.scalar_type());
     const at::Tensor own = at::empty({threads, scores * queries * keys + others}, query.options().dtype(wide));
@@ -91,7 +91,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> cpu_flash_attention_backward(
 
 }  // namespace
 
-// As on the CPU: a mask of bits becomes one of numbers.
+// As on the CPU: converts a bit mask to numbers.
 at::Tensor attend_on_meta(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask) {
   std::optional<at::Tensor> bias;
   if (mask.defined()) bias = at::empty(mask.sizes(), q.options());

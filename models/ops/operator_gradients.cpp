@@ -66,7 +66,7 @@ struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
 
 TensorPair rms_norm_recorded(const at::Tensor& x, const at::Tensor& weight, double eps) {
   if (torch::autograd::compute_requires_grad(x, weight)) {
-    check::rms_norm(x, weight, eps);  // before autograd looks at them
+    check::rms_norm(x, weight, eps);  // before autograd inspects them
     const variable_list found = RmsNormFunction::apply(x, weight, eps);
     return {found[0], found[1]};
   }
@@ -99,7 +99,7 @@ void refuse_derivative(const char* operation, bool needs_gradient) {
   if (needs_gradient) throw Error(std::string(operation) + " has no derivative");
 }
 
-// Autograd learns of what was written, once nothing was refused.
+// Records the write with autograd after the checks have passed.
 void cross_entropy_backward_recorded(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse,
                                      const at::Tensor& scale) {
   refuse_derivative("zero::cross_entropy_backward_", torch::autograd::compute_requires_grad(logits, lse, scale));
@@ -137,7 +137,7 @@ void matrix_product_into_recorded(const at::Tensor& out, const at::Tensor& a, co
 
 at::Tensor matrix_product_recorded(const at::Tensor& a, const at::Tensor& b, const std::optional<at::Tensor>& residual,
                                    const std::optional<at::Tensor>& bias) {
-  check::matrix_product(a, b, residual, bias);  // without both it goes on to another operation
+  check::matrix_product(a, b, residual, bias);  // without both, another operation follows
   const at::Tensor added = residual.value_or(at::Tensor()), beside = bias.value_or(at::Tensor());
   refuse_derivative("zero::matrix_product", torch::autograd::compute_requires_grad(a, b, added, beside));
   const Below below;

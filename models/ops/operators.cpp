@@ -1,5 +1,5 @@
-// The operations by name, with what computes them on each device: the library `zero` of LibTorch's dispatcher. The
-// functions that users call stand in this file too, so that whoever links one of them has all.
+// The operations by name with their implementations per device: library `zero` of LibTorch's dispatcher. The public
+// functions are in this file too, so that linking one of them links all.
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
@@ -55,7 +55,7 @@ void register_kernels(torch::Library& m) {
 template <signature::attention* function>
 constexpr auto checked_attention = checked<check::attention, attention_operation<function>>;
 
-/// The operation of a name, with the signature that all its kernels have.
+/// The operation of a name, with the signature of all its kernels.
 template <class Signature>
 c10::TypedOperatorHandle<Signature> operation(const char* name) {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
@@ -66,7 +66,7 @@ std::optional<at::Tensor> if_defined(const at::Tensor& t) { return t.defined() ?
 }  // namespace
 }  // namespace zero
 
-// A device with no kernels of its own.
+// For devices without their own kernels.
 TORCH_LIBRARY_IMPL(zero, CompositeExplicitAutograd, m) {
   using namespace zero;
   m.impl("rms_norm", checked<check::rms_norm, composed::rms_norm>);
@@ -105,7 +105,7 @@ TORCH_LIBRARY_IMPL(zero, CUDA, m) { zero::cuda::register_kernels(m); }
 
 TORCH_LIBRARY_IMPL(zero, Autograd, m) { zero::register_gradients(m); }
 
-// Attention records by itself what it needs: one function with autograd and below it.
+// Attention records its own graph: one function with and without autograd.
 TORCH_LIBRARY_IMPL(zero, CompositeImplicitAutograd, m) {
   m.impl("attention", zero::checked_attention<zero::composed::attention>);
 }

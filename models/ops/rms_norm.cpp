@@ -21,8 +21,8 @@ kernels::RmsNormRows<T> rows_from(const at::Tensor& x, const at::Tensor& weight,
           data_of<float>(rstd) + begin, end - begin,        hidden};
 }
 
-/// The weight's gradient is summed over parts of the rows, as many as their size gives, then over the parts in their
-/// order: the number of threads changes no bit.
+/// The weight's gradient is summed over parts of the rows, whose number depends on the size alone, then over parts in
+/// order. So the number of threads changes no bit.
 template <class T>
 TensorPair backward_rows(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& rstd,
                          bool want_weight) {
@@ -50,7 +50,7 @@ TensorPair backward_rows(const at::Tensor& dy, const at::Tensor& x, const at::Te
   return {dx, sums[0].to(weight.scalar_type(), false, parts > 1)};
 }
 
-/// The gradient of x with what is beside it.
+/// The gradient of x plus `beside`.
 TensorPair joined(TensorPair gradients, const std::optional<at::Tensor>& beside) {
   if (beside) std::get<0>(gradients).add_(*beside);
   return gradients;

@@ -11,14 +11,14 @@ namespace zero {
 
 namespace {
 
-/// 1 / theta^(2i / turned) for the pairs that turn.
+/// 1 / theta^(2i / turned) for the rotated pairs.
 at::Tensor plain_frequencies(double theta, std::int64_t turned, at::ScalarType precise) {
   const at::Tensor exponent = at::arange(0, turned, 2, at::kLong).to(precise) / turned;
   return at::pow(at::Scalar(theta), exponent).reciprocal();
 }
 
-// _compute_llama3_parameters: wavelengths beyond the old context are stretched by `factor`, those far below it stay,
-// those between are blended.
+// _compute_llama3_parameters: stretches wavelengths beyond the old context by `factor`, keeps those far below it, and
+// blends between.
 at::Tensor stretched_by(const Llama3Scaling& scaling, const at::Tensor& plain) {
   const double old_context = static_cast<double>(scaling.original_max_position_embeddings);
   const double low_wavelength = old_context / scaling.low_freq_factor,
@@ -32,7 +32,7 @@ at::Tensor stretched_by(const Llama3Scaling& scaling, const at::Tensor& plain) {
   return at::where(medium, blended, stretched);
 }
 
-// _compute_yarn_parameters: a ramp over the pairs between those that turn beta_fast and beta_slow times in the old
+// _compute_yarn_parameters: a ramp over the pairs between those that rotate beta_fast and beta_slow times in the old
 // context.
 at::Tensor stretched_by(const YarnScaling& scaling, const at::Tensor& plain, double theta) {
   const auto pairs = plain.size(0);
@@ -70,7 +70,7 @@ at::Tensor Rotary::frequencies(at::ScalarType precise, std::int64_t length) cons
   return turned_ == head_dim_ ? found : at::constant_pad_nd(found, {0, (head_dim_ - turned_) / 2});
 }
 
-/// What cosines and sines are multiplied by, one for each pair; undefined: 1.
+/// The factor of cosines and sines per pair; undefined: 1.
 at::Tensor Rotary::amplitudes(at::ScalarType precise) const {
   double factor = 1;
   if (const auto* yarn = scaling_ ? std::get_if<YarnScaling>(&*scaling_) : nullptr) factor = yarn->attention_factor;
@@ -81,7 +81,7 @@ at::Tensor Rotary::amplitudes(at::ScalarType precise) const {
   return all;
 }
 
-/// Of the positions 0 .. positions-1; where frequencies are.
+/// For positions 0 .. positions-1, on the frequencies' device.
 Rotary::Table Rotary::angles(const at::Tensor& frequencies, std::int64_t positions) const {
   const at::Tensor all = at::arange(positions, frequencies.options().dtype(at::kLong)).to(frequencies.scalar_type());
   const at::Tensor angles = all.unsqueeze(1) * frequencies;
@@ -114,7 +114,7 @@ at::Tensor Rotary::rows(const at::Tensor& x, const at::Tensor& positions, const 
   const auto numbers = at::TensorOptions().dtype(at::kLong).device(x.device());
   const at::Tensor mine = positions.defined() ? positions : at::arange(T, numbers).expand({B, T});
   if (mine.numel() == 0) return mine;
-  at::Tensor last;  // position of the token's document
+  at::Tensor last;  // position in the token's document
   if (documents.defined()) {
     const at::Tensor number = documents.to(at::kLong) + 1;  // padding has -1
     last = at::zeros({B, T + 1}, numbers).scatter_reduce(1, number, mine, "amax").gather(1, number);

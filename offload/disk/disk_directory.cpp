@@ -79,7 +79,7 @@ void DiskDirectory::sweep() const {
 
 DiskDirectory::~DiskDirectory() {
   ::unlink((path_ + "/lock").c_str());
-  ::rmdir(path_.c_str());  // stays when files are left in it
+  ::rmdir(path_.c_str());  // fails if files are left
   ::close(lock_);
 }
 

@@ -30,7 +30,7 @@ DiskFile::DiskFile(const DiskDirectory& directory, const std::string& name, std:
   descriptor_ = ::open(path_.c_str(), flags | O_DIRECT, 0600);
   direct_ = descriptor_ >= 0;
   if (!direct_ && errno == EINVAL) {
-    ::unlink(path_.c_str());  // some systems create it before they refuse the flag
+    ::unlink(path_.c_str());  // some systems create the file before they reject the flag
     descriptor_ = ::open(path_.c_str(), flags, 0600);
   }
   if (descriptor_ < 0) throw Error(text("offload.nvme_dir: cannot create ", path_, ": ", std::strerror(errno)));

@@ -10,7 +10,7 @@
 namespace zero {
 namespace {
 
-constexpr std::size_t largest_transfer = std::size_t{256} << 20;  // the system's own limit is just under 2^31
+constexpr std::size_t largest_transfer = std::size_t{256} << 20;  // the system's limit is just under 2^31
 
 }  // namespace
 
@@ -56,7 +56,7 @@ void DiskQueue::take_completion() {
         what, pending.path, " failed at byte ", rest.offset, ": ", std::strerror(static_cast<int>(-completion.result)),
         completion.result == -ENOSPC ? "; free some space" : "", "; resume from the last checkpoint");
   } else {
-    // Direct transfers go on from a block's begin: a part of a block is moved again.
+    // Direct transfers resume at a block boundary, so part of a block is transferred again.
     auto moved = static_cast<std::size_t>(completion.result);
     if (moved < rest.bytes) moved = moved / DiskFile::block * DiskFile::block;
     rest.data += moved;

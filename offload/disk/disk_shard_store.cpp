@@ -91,11 +91,11 @@ class DiskShardStore final : public ShardStore {
     return nullptr;
   }
 
-  /// Ends what is in flight in a buffer.
+  /// Waits for the buffer's transfer.
   void finish(Buffer& buffer) {
     const State before = buffer.state;
     if (before != State::reading && before != State::writing) return;
-    buffer.state = before == State::writing ? State::clean : State::empty;  // should the wait throw
+    buffer.state = before == State::writing ? State::clean : State::empty;  // in case the wait throws
     queue_.wait(buffer.ticket);
     buffer.state = State::clean;
     const Place& place = places_[static_cast<std::size_t>(buffer.shard)];
@@ -106,7 +106,7 @@ class DiskShardStore final : public ShardStore {
     }
   }
 
-  /// A buffer to fill: an empty one, the one unused for longest, or, with `wait`, the first whose write ends.
+  /// A buffer to fill: an empty one, the least recently used one, or, with `wait`, the first whose write completes.
   Buffer* free_buffer(bool wait) {
     Buffer* best = nullptr;
     for (Buffer& buffer : buffers_) {
@@ -116,7 +116,7 @@ class DiskShardStore final : public ShardStore {
     if (best || !wait) return best;
     for (Buffer& buffer : buffers_)
       if (buffer.state == State::writing && (!best || buffer.ticket < best->ticket)) best = &buffer;
-    if (!best) {  // a shard that was fetched ahead gives way to one that is needed now
+    if (!best) {  // a shard needed now evicts a prefetched one
       for (Buffer& buffer : buffers_)
         if (buffer.state == State::reading) best = &buffer;
     }

@@ -14,7 +14,7 @@ constexpr std::int64_t element_unit = 4096;
 
 std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-/// Bytes of one state's array in a chunk of so many elements.
+/// Bytes of one state's array in a chunk of that many elements.
 std::int64_t array_bytes(const StateSpec& state, std::int64_t elements) {
   return round_up(state.bytes(elements), DiskFile::block);
 }
@@ -25,7 +25,7 @@ std::int64_t chunk_bytes(const std::vector<StateSpec>& states, std::int64_t elem
   return bytes;
 }
 
-/// The most that fit into a buffer.
+/// The most elements that fit into a buffer.
 std::int64_t elements_per_chunk(std::size_t buffer_bytes, const std::vector<StateSpec>& states) {
   const auto room = static_cast<std::int64_t>(buffer_bytes);
   std::int64_t elements = room / std::max<std::int64_t>(1, state_bytes(states, element_unit)) * element_unit;
@@ -61,7 +61,7 @@ DiskStateStore::~DiskStateStore() {
   try {
     tier_->settle(file_);
   } catch (const std::exception& error) {
-    log_warning(error.what());  // the states go anyway
+    log_warning(error.what());  // the states are discarded anyway
   }
 }
 
@@ -118,7 +118,7 @@ void DiskStateStore::forget_incoming() noexcept {
   for (const Incoming& incoming : incoming_) {
     try {
       if (incoming.reading) tier_->wait(incoming.ticket);
-    } catch (const std::exception&) {  // nobody wants these bytes any more
+    } catch (const std::exception&) {  // nobody needs these bytes any more
     }
     tier_->give(incoming.buffer);
   }
@@ -144,8 +144,8 @@ void DiskStateStore::for_each_chunk(StateAccess access, const std::function<void
   for (std::int64_t chunk = 0; chunk < chunks(); ++chunk) {
     if (incoming_.empty()) bring(next++, access, true);
     arrive(incoming_.front());
-    // The next chunk travels while this one is worked on. Waiting for a buffer here is waiting for the disk in any
-    // case.
+    // Prefetch the next chunk while this one is in use. Waiting for a buffer here means waiting for the disk
+    // anyway.
     if (incoming_.size() == 1 && next < chunks()) bring(next++, access, true);
     const int buffer = incoming_.front().buffer;
     visit(view(chunk, tier_->data(buffer)));

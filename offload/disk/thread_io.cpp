@@ -66,7 +66,7 @@ class ThreadIo final : public BlockIo {
   std::condition_variable_any changed_;
   std::deque<Asked> asked_;
   std::deque<Completion> done_;
-  std::vector<std::jthread> threads_;  // last: they stop before the rest goes
+  std::vector<std::jthread> threads_;  // last: the threads stop before other members are destroyed
 };
 
 }  // namespace

@@ -15,21 +15,21 @@ namespace zero {
 namespace {
 
 constexpr std::size_t largest_small = std::size_t{32}
-                                      << 10;  // header included; larger blocks come one by one from the arena
+                                      << 10;  // with header; larger blocks come from the arena one by one
 constexpr std::size_t slab_bytes = std::size_t{64} << 10;
-constexpr std::size_t first_class = 128;  // header and one line
+constexpr std::size_t first_class = 128;  // header and one cache line
 constexpr int steps_per_doubling = 8;
 constexpr int size_classes = 8 * steps_per_doubling + 1;  // 128 bytes to 32 KiB
 constexpr std::uint64_t live_mark = 0x5a45524f4c495645, free_mark = 0x5a45524f46524545;
 
-/// In front of every block, one cache line.
+/// Precedes every block; one cache line.
 struct alignas(64) Header {
   std::uint64_t mark;
   CpuAllocator::State* owner;
   MemoryTracker* tracker;
   Header* next_free;        // of the same size class
-  std::size_t booked;       // bytes in the tracker
-  std::size_t taken;        // bytes of the block, header included
+  std::size_t booked;       // bytes booked in the tracker
+  std::size_t taken;        // bytes of the block, with header
   std::int16_t size_class;  // -1: from the arena
   MemoryCategory category;
 };
@@ -37,7 +37,7 @@ static_assert(sizeof(Header) == 64);
 
 std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
 
-/// Classes are 64-byte multiples, at most eight to a doubling: no block is more than 1/8 (or a line) too large.
+/// Classes are multiples of 64 bytes, at most eight per doubling: a block wastes at most 1/8, or one line.
 std::size_t bytes_of_class(int size_class) {
   const std::size_t base = first_class << (size_class / steps_per_doubling);
   return round_up(base + base / steps_per_doubling * static_cast<std::size_t>(size_class % steps_per_doubling), 64);
@@ -58,13 +58,13 @@ struct CpuAllocator::State {
       : poison(options.poison), arena(options.arena), small(small_options(options.arena)) {}
 
   Header* take(std::size_t bytes);
-  /// Whether this was the last block of a pool without an allocator: the caller then ends the pool.
+  /// True if this was the last block of a pool without an allocator: the caller then destroys the pool.
   bool give(Header* header);
 
   const bool poison;
   mutable std::mutex mutex;
   PageArena arena;
-  PageArena small;  // slabs of small blocks lie apart: they stay, and would pin pages amid the large blocks
+  PageArena small;  // slabs lie apart: they persist and would pin pages between large blocks
   std::array<Header*, size_classes> free_lists{};
   std::size_t live_bytes = 0;
   std::size_t live_blocks = 0;
@@ -153,7 +153,7 @@ CpuAllocator::~CpuAllocator() {
   State& state = *state_;
   const std::lock_guard lock(state.mutex);
   state.orphaned = state.live_blocks > 0;
-  if (state.orphaned) static_cast<void>(state_.release());  // free_block() needs their owner
+  if (state.orphaned) static_cast<void>(state_.release());  // free_block() still needs them
 }
 
 void CpuAllocator::install() {

@@ -12,7 +12,7 @@ namespace zero {
 
 HostArena::HostArena(int blocks, std::size_t block_bytes, MemoryCategory category, bool locked)
     : blocks_(blocks),
-      block_bytes_((std::max<std::size_t>(block_bytes, 1) + 4095) / 4096 * 4096),  // no mapping has no bytes
+      block_bytes_((std::max<std::size_t>(block_bytes, 1) + 4095) / 4096 * 4096),  // a mapping needs at least one byte
       category_(category),
       tracker_(current_tracker()),
       locked_(locked) {

@@ -10,7 +10,7 @@
 namespace zero {
 namespace {
 
-/// The number behind a key of a file of "key number" lines; without a key the file's first word, unless it is no
+/// The number after a key in a file of "key number" lines. Without a key, the file's first word; none if that is no
 /// number.
 std::optional<std::int64_t> number_in(const std::string& file, const std::string& key = "") {
   std::ifstream in(file);
@@ -27,7 +27,7 @@ std::optional<std::int64_t> number_in(const std::string& file, const std::string
   return std::nullopt;
 }
 
-/// The process's own group of a hierarchy, "/" and below, from /proc/self/cgroup: "0::/path" or "4:memory:/path".
+/// The process's group in a hierarchy, "/" or below, from /proc/self/cgroup: "0::/path" or "4:memory:/path".
 std::string own_group(const std::string& root, const std::string& controller) {
   std::ifstream in(root + "/proc/self/cgroup");
   for (std::string line; std::getline(in, line);) {
@@ -42,8 +42,8 @@ struct GroupFiles {
   const char *limit, *used, *droppable;
 };
 
-/// What the limits of a group and of those around it leave. In a container the path may be the host's: then the top
-/// counts.
+/// The smallest remainder under the limits of a group and its parents. In a container the path may be the host's; then
+/// use the top.
 std::optional<std::int64_t> left_in_groups(const std::string& top, std::string group, const GroupFiles& files) {
   std::optional<std::int64_t> least;
   for (;; group = std::filesystem::path(group).parent_path()) {

@@ -26,7 +26,7 @@ std::size_t default_reserve() {
 PageArena::PageArena(const PageArenaOptions& options) : options_(options) {
   std::size_t bytes = round_up(options.reserve_bytes ? options.reserve_bytes : default_reserve(), page_bytes);
   void* map = MAP_FAILED;
-  // A limit on address space (ulimit -v) is met by reserving less.
+  // If address space is limited (ulimit -v), reserve less.
   for (; bytes >= page_bytes; bytes = round_up(bytes / 2, page_bytes)) {
     map =
         ::mmap(nullptr, bytes + page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -41,7 +41,7 @@ PageArena::PageArena(const PageArenaOptions& options) : options_(options) {
   base_ = reinterpret_cast<std::byte*>(aligned);
   reserved_bytes_ = bytes;
   ::madvise(base_, bytes,
-            options.huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);  // advice: a kernel without is no error
+            options.huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);  // only advice: ignore errors of kernels without it
   resident_.assign(bytes / page_bytes, false);
   free_.emplace(0, bytes);
 }
@@ -57,7 +57,7 @@ std::size_t PageArena::missing_pages(std::size_t begin, std::size_t end) const {
 
 PageArena::Block PageArena::allocate(std::size_t bytes) {
   const std::size_t need = round_up(std::max(bytes, granule), granule);
-  // The range that costs the fewest new pages; among those the smallest; among those the first.
+  // Picks the range that needs the fewest new pages; then the smallest; then the first.
   auto best = free_.end();
   std::size_t best_missing = 0;
   for (auto it = free_.begin(); it != free_.end(); ++it) {
@@ -123,7 +123,7 @@ void PageArena::release(Block block) {
 
 std::size_t PageArena::shrink_to(std::size_t limit) {
   std::size_t given_back = 0;
-  // From the highest address down: the low ranges are the ones that are filled again first.
+  // From high addresses down: low ranges are reused first.
   for (auto it = free_.rbegin(); it != free_.rend(); ++it) {
     const std::size_t first = (it->first + page_bytes - 1) / page_bytes;
     const std::size_t last = std::min((it->first + it->second) / page_bytes, pages_ever_used_);

@@ -8,7 +8,7 @@
 namespace zero {
 namespace {
 
-/// Of each power of ten from 1e-6 to 1 the means of equal parts of [0.1, 1], twice as many from one power to the next.
+/// Each decade from 1e-6 to 1 has the midpoints of equal parts, twice as many as the decade below it.
 std::vector<float> dynamic_codes(bool is_signed) {
   std::vector<float> codes{0.0F, 1.0F};
   for (int power = 0; power < 7; ++power) {

@@ -104,7 +104,7 @@ class Block8Lanes {
     f(0), f(1), f(2), f(3);
   }
 
-  /// Whether all was decided.
+  /// True if all was decided.
   HWY_INLINE bool nearest(Vec (&x)[4], std::uint8_t* codes) const {
     const D d;
     const I whole;

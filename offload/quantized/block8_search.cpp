@@ -29,7 +29,7 @@ Block8Search::Block8Search(std::span<const float, 255> all, bool is_signed) {
 
   for (int p = 0; p < powers; ++p) {
     const int end = first_code(p + 1);
-    // Neighbours of different powers have their midpoint at a fifth of the wider distance.
+    // The midpoint between neighbours of different powers lies at a fifth of the wider distance.
     const Point begin = p > 0       ? Point{below(p), first_code(p) + 0.2}
                         : is_signed ? Point{0, 0.5}
                                     : Point{midpoints[0], 1},

@@ -39,7 +39,7 @@ void decode_block(const std::uint8_t* codes, const T* table, T* out) {
   }
 }
 
-// Two-byte types: the block's 16 values as a table of low and one of high bytes, looked up 32 numbers at a time.
+// For two-byte types: the block's 16 values as tables of low and high bytes. Looks up 32 numbers at a time.
 void decode_block_of_halves(const std::uint8_t* codes, const void* table, std::uint8_t* out) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::FixedTag<std::uint8_t, 16> d;

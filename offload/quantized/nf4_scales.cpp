@@ -9,7 +9,8 @@
 namespace zero {
 namespace {
 
-// Decade 10^(i-6) holds 2^i numbers of each sign: the middles of equal steps between a tenth of it and itself.
+// Decade 10^(i-6) holds 2^i numbers of each sign: the midpoints of equal steps from a tenth of the decade to the
+// decade.
 std::array<float, 256> make_dynamic_map() {
   std::array<float, 256> map{};  // the remaining two: 0 and
   map[255] = 1;
@@ -26,7 +27,7 @@ std::array<float, 256> make_dynamic_map() {
   return map;
 }
 
-// Up to each of these a number goes to the entry of the same index.
+// Numbers up to each of these map to the entry of the same index.
 const std::array<float, 255>& upper_ends() {
   static const std::array<float, 255> ends = [] {
     std::array<float, 255> made{};

@@ -30,7 +30,7 @@ struct Draws {
   bool warns = false;
 };
 
-/// Of a step, or of a forward alone.
+/// The draws of a step, or of a forward alone.
 Draws draws_of(const World& world, bool trains, const std::function<void()>& seed, double rate = 0.5) {
   ::testing::internal::CaptureStderr();
   seed();

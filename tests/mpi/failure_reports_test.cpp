@@ -1,4 +1,5 @@
-// Failure reports by MPI's messages: all hear from all who speak, and a silent rank delays nobody beyond the patience.
+// Failure reports as MPI messages: all ranks hear from all that send, and a silent rank delays nobody beyond the
+// patience.
 #include "comm/failure_reports.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ std::vector<int> others(const Job& job) {
 TEST(FailureReports, all_hear_from_all) {
   Job& job = mpi_world();
   const auto words = job.communicator().failures().make_reports();
-  if (job.size() == 1) return;  // nobody to tell
+  if (job.size() == 1) return;  // no other rank
   ASSERT_NE(words, nullptr);
   const std::vector<int> peers = others(job);
   const std::vector<std::string> told =
@@ -44,8 +45,8 @@ TEST(FailureReports, a_silent_rank_is_not_waited_for) {
   job.communicator().barrier();
 }
 
-// The last rank is behind and says nothing; the others of its node tell of it. On one machine the halves of the job
-// pretend to be nodes.
+// The last rank lags and sends nothing; the others of its node report it. On one machine, halves of the job act as
+// nodes.
 TEST(FailureReports, the_flight_recorder_names_a_silent_rank_of_another_node) {
   Job& job = mpi_world();
   if (job.size() < 3) GTEST_SKIP() << "its node needs another rank";

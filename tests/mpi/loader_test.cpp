@@ -1,4 +1,4 @@
-// What needs processes that have a random generator each.
+// Tests of loaders that need processes with a random generator each.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/data/datasets.h>
@@ -51,8 +51,8 @@ class Drawn : public torch::data::datasets::Dataset<Drawn, torch::data::TensorEx
   std::optional<std::size_t> size() const override { return samples; }
 };
 
-/// What this process has of two epochs, and of its own draws after each batch. Saves into `states` before batch `stop`, or
-/// goes on from them.
+/// This process's part of two epochs, and its own draws after each batch. Saves into `states` before batch `stop`, or
+/// continues from them.
 struct Loop {
   std::vector<double> seen;
   NamedTensors loader;
@@ -78,7 +78,7 @@ struct Loop {
   }
 };
 
-// LibTorch's RandomSampler, whose order is of the global generator, which the samples draw from too.
+// LibTorch's RandomSampler draws its order from the global generator, which the samples draw from too.
 TEST(ShardedLoader, GoesOnWhereItStoodWithTheSameOrderAndDraws) {
   const World world = world_of(mpi_world().communicator());
   for (int stop = 1; stop <= 3; ++stop) {
@@ -96,12 +96,12 @@ TEST(ShardedLoader, GoesOnWhereItStoodWithTheSameOrderAndDraws) {
 TEST(ShardedLoader, EveryProcessKeepsItsOwnRandomNumbers) {
   const World world = world_of(mpi_world().communicator());
   torch::manual_seed(std::uint64_t(world.rank()));
-  at::randperm(samples);  // what the sampler draws as it is made
+  at::randperm(samples);  // a sampler draws this as it is made
   const at::Tensor expected = at::rand({4});
   torch::manual_seed(std::uint64_t(world.rank()));
   epoch_of(world);
   if (!world.is_main()) EXPECT_TRUE(at::rand({4}).equal(expected));
-  torch::manual_seed(1);  // processes that were alike stay so
+  torch::manual_seed(1);  // processes with equal states stay equal
   epoch_of(world);
   const at::Tensor mine = at::rand({4});
   EXPECT_TRUE(world.broadcast(mine).equal(mine));

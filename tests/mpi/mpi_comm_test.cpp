@@ -1,4 +1,4 @@
-// The MPI backend under mpirun: the conformance suite through shared memory and through messages, and what is its own.
+// The MPI backend under mpirun: the conformance suite through shared memory and through messages, and its own cases.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -178,7 +178,7 @@ def check_two_at_once(place, args):
         command = ["--oversubscribe"] + (["--allow-run-as-root"] if os.getuid() == 0 else [])
         second = subprocess.run(["mpirun", *command, "-np", "1", place.bin + "/zero_train", "config.toml", "--set", "training.steps=100000", *options], cwd=place.folder,
                                 capture_output=True, text=True, timeout=DEADLINE_SECONDS)
-        assert second.returncode == 2 and "is in use by a run" in second.stderr, second.stderr
+        assert second.returncode == 2 and "is in use by another run" in second.stderr, second.stderr
     os.kill(process.pid, signal.SIGUSR1)
     code, said = place.wait(process)
     assert code == 75, said

@@ -249,7 +249,7 @@ def check_ranks_that_begin_otherwise(place):
     os.chmod(place.path("program"), 0o755)
     assert "\n  the program: " in refusal(of=["./program", "config.toml"])
     alone = subprocess.run(program, cwd=place.folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS, env=environment(SLURM_STEP_NUM_TASKS="4"))
-    assert alone.returncode == 2 and "started 4 tasks (SLURM_STEP_NUM_TASKS), but MPI knows of this process alone" in alone.stderr, alone
+    assert alone.returncode == 2 and "started 4 tasks (SLURM_STEP_NUM_TASKS), but MPI sees only this process" in alone.stderr, alone
     assert place.run(ranks=2)[0] == 0
 
 

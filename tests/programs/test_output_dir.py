@@ -225,7 +225,7 @@ def check_two_runs_at_once(place):
         second = place.start(*flags) if first.poll() is None else None
         code, said = place.end(second) if second else (2, "")
         if first.poll() is None:   # else it may have ended before the second one looked
-            assert code == 2 and "is in use by a run" in said, said
+            assert code == 2 and "is in use by another run" in said, said
             refused += 1
     assert refused > 0, "the first run was too short"
     code, said = place.end(first)
@@ -294,12 +294,12 @@ def check_export_onto_its_source(place):
         os.symlink("../model/" + name, place.path("linked", name))
     os.link(place.path("model/model.safetensors"), place.path("hard.gguf"))
     for out in ("model", "link", "model/../model", "."):
-        place.export("model", out, "--overwrite", refused="of which the export is made")
-    place.export("linked", "model", "--overwrite", refused="of which the export is made")
+        place.export("model", out, "--overwrite", refused="an input of the export")
+    place.export("linked", "model", "--overwrite", refused="an input of the export")
     place.export("model", "foreign", "--overwrite", refused="no mark")
-    place.export("out/model", "out/model", "--overwrite", refused="of which the export is made")
+    place.export("out/model", "out/model", "--overwrite", refused="an input of the export")
     for out in ("model/model.safetensors", "link/config.json", "linked/model.safetensors", "hard.gguf"):
-        place.export("model", out, "--gguf", "F16", "--overwrite", "--tokenizer", "tokenizer.model", refused="of which the export is made")
+        place.export("model", out, "--gguf", "F16", "--overwrite", "--tokenizer", "tokenizer.model", refused="an input of the export")
     place.write("notes.txt")
     place.export("model", "notes.txt", "--gguf", "F16", "--overwrite", "--tokenizer", "tokenizer.model", refused="is no GGUF file")
     place.export("model", "exported")
@@ -313,8 +313,8 @@ def check_export_of_another_kind(place):
     place.trains()
     place.trains("--set", "lora.r=2", "--set", "model.path=out/model", "--set", "job.output_dir=tuned", "--set", "checkpoint.interval=1")
     states = "tuned/checkpoints/step-00000002"
-    place.export(states, "out/model", "--overwrite", refused="of which the export is made")
-    place.export("out", "tuned/adapter", "--adapter", "tuned", "--overwrite", refused="of which the export is made")
+    place.export(states, "out/model", "--overwrite", refused="an input of the export")
+    place.export("out", "tuned/adapter", "--adapter", "tuned", "--overwrite", refused="an input of the export")
     place.export("out", states, "--adapter", "tuned", "--overwrite", refused="no mark")
     place.export("out", "exported", "--overwrite", refused=None)
     place.export(states, "exported", "--overwrite")

@@ -1,5 +1,5 @@
-// Passes that do not go the usual way: left without a backward, asked twice, in another order, or ended by a fault. What
-// follows is as if they had never been.
+// Unusual passes: without a backward, with two, in another order, or ended by a fault. Later passes must not
+// notice.
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -12,7 +12,7 @@
 namespace zero::testing {
 namespace {
 
-/// A store of weights whose n-th coming acquire fails, once.
+/// A store of weights that fails once, at the n-th next acquire.
 class Failing final : public ShardStore {
  public:
   Failing(const std::vector<std::int64_t>& bytes, int& fails_in)
@@ -119,7 +119,7 @@ TEST_P(Disturbed, APassMayOutliveItsEngine) {
   });
 }
 
-// Wherever the weights of a unit cannot be had, forward and backward.
+// Fails at each place where a unit's weights are acquired, forward and backward.
 TEST_P(Disturbed, AFaultLeavesNothing) {
   const auto expected = undisturbed(GetParam());
   int faults = 0;

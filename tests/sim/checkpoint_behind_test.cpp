@@ -1,5 +1,5 @@
-// Saves that are written while the run goes on: what is there after a kill at any call, a loss of power and a failing
-// disk, and who is told of it when.
+// Asynchronous saves: the checkpoints that exist after a kill at any call, a loss of power or a failing disk, and when
+// each rank hears of a failure.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ void change_states(Engine& engine, int value) {
       });
 }
 
-/// Saves step 1 and waits, then step 2 behind further steps, with one rank's calls planned. What these threw; empty: nothing.
+/// Saves step 1, then step 2 asynchronously, with one rank's calls planned. Returns the exception's text; empty: none.
 std::string save_twice(Engine& engine, int rank, MemoryDisk& disk, int planned_rank, CallPlan plan, std::int64_t keep) {
   save_at(engine, 1, *disk.calls(), keep);
   const auto calls = disk.calls(rank == planned_rank ? &plan : nullptr);
@@ -148,7 +148,7 @@ class HeldCalls : public FileCalls {
 };
 
 // Nobody waits until a slow disk has taken all that is of no use any more.
-TEST(CheckpointBehind, AFailureOfOneRankIsToldAtTheNextStepWhileAnotherWrites) {
+TEST(CheckpointBehind, AFailureOfOneRankIsReportedAtTheNextStepWhileAnotherWrites) {
   MemoryDisk disk("/disk");
   std::atomic<bool> held = true;
   with_engines([&](Engine& engine, int rank) {
@@ -164,7 +164,7 @@ TEST(CheckpointBehind, AFailureOfOneRankIsToldAtTheNextStepWhileAnotherWrites) {
     }
     std::jthread disk_comes_back([&, rank] {
       while (rank == 1 && held) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));  // go_on() waits for the write that is under way
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));  // go_on() waits for the pending write
         held = false;
       }
     });
@@ -176,7 +176,7 @@ TEST(CheckpointBehind, AFailureOfOneRankIsToldAtTheNextStepWhileAnotherWrites) {
   EXPECT_EQ(newest_good(disk), 1);
 }
 
-TEST(CheckpointBehind, WhatIsUnderWayHoldsUpNoStep) {
+TEST(CheckpointBehind, APendingSaveDelaysNoStep) {
   MemoryDisk disk("/disk");
   std::atomic<bool> held = true;
   with_engines([&](Engine& engine, int rank) {
@@ -232,7 +232,7 @@ TEST(CheckpointBehind, OldOnesGoWhenTheNewOneIsComplete) {
   });
 }
 
-// As when a rank fails in its training: nobody agrees with it, and its thread is gone before the memory that it reads.
+// As when a rank fails in training: no agreement follows, and its thread ends before the memory that it reads goes.
 TEST(CheckpointBehind, OneThatIsLeftAloneEndsWithoutTheOtherRanks) {
   MemoryDisk disk("/disk");
   with_engines([&](Engine& engine, int rank) {
@@ -251,7 +251,7 @@ TEST(CheckpointBehind, OneThatIsLeftAloneEndsWithoutTheOtherRanks) {
   EXPECT_EQ(newest_good(disk), 30);
 }
 
-// What a run makes of it: the failed one is removed and told of, the next one is written, a third one waits for it.
+// In a run: the failed save is removed with a warning, the next one is written, and a third one waits for it.
 TEST(CheckpointBehind, ARunGivesUpOneThatFailsAndBeginsTheNext) {
   MemoryDisk disk("/disk");
   with_engines([&](Engine& engine, int rank) {

@@ -89,7 +89,7 @@ struct SaveBehind {
   CheckpointSave save;
 };
 
-/// Restores into an engine whose frozen weights are loaded.
+/// Restores into an engine that has loaded its frozen weights.
 inline void restore_from(Engine& engine, int step, FileCalls& calls) {
   SavedStates saved(calls, CheckpointFolders(calls, "/disk/checkpoints").path(step));
   check_same_tensors(saved, engine);

@@ -1,4 +1,4 @@
-// What a checkpoint withstands: a kill at any call of any rank, the loss of power, a failing disk, altered files.
+// Checkpoints survive a kill at any call of any rank, a loss of power, a failing disk and altered files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,8 @@
 namespace zero::testing {
 namespace checkpoint_faults_test {
 
-/// Saves the first step, then the second one with one rank's calls planned. What the second save threw; empty: nothing.
+/// Saves step 1, then step 2 with one rank's calls planned. Returns the text of the second save's exception; empty:
+/// none.
 std::string save_twice_at(Engine& engine, int rank, MemoryDisk& disk, std::pair<int, int> steps, int planned_rank,
                           CallPlan plan, std::int64_t keep) {
   save_at(engine, steps.first, *disk.calls(), keep);
@@ -49,7 +50,7 @@ TEST(CheckpointFaults, AKillAtAnyCallLeavesACompleteCheckpoint) {
                 << "rank " << victim << " killed at call " << call << ": " << found;
             EXPECT_TRUE(all_good(at)) << "rank " << victim << " killed at call " << call;
           });
-          // What the next run does: it sweeps, and saves the same step.
+          // The next run sweeps and saves the same step.
           on_fresh_disk(engine, rank, disk, [](MemoryDisk&) {});
           if (over) break;
         }
@@ -94,7 +95,7 @@ TEST(CheckpointFaults, AKillWhereAStepIsSavedAgainLeavesACompleteCheckpoint) {
   EXPECT_GT(points, 30);
 }
 
-/// What is there after a kill, once the next start has taken back what was being replaced; -1: nothing.
+/// The step found after a kill, once the next start has taken back names; -1: none.
 std::int64_t found_by_the_next_start(MemoryDisk& disk) {
   const auto calls = disk.calls();
   CheckpointFolders(*calls, "/disk/checkpoints").take_back();
@@ -249,7 +250,7 @@ TEST(CheckpointFaults, AFailingCallIsOneMessageOnAllRanksAndLeavesTheOlderOne) {
   });
 }
 
-/// A folder with the name of a later step, in which only somebody's file is.
+/// A folder with the name of a later step that holds only a foreign file.
 void add_husk(FileCalls& calls, const std::string& folder) {
   ASSERT_EQ(calls.make_directory(folder), 0);
   const int file = calls.create(folder + "/notes", 0644, false);
@@ -294,7 +295,7 @@ TEST(CheckpointFaults, WritesThatMoveAPartAreGoneOnWith) {
   EXPECT_EQ(newest_good(disk), 1);
 }
 
-/// Whether a reader refuses step 2 after a change of its files, and takes step 1.
+/// True if a reader refuses step 2 after a change of its files, and takes step 1.
 bool falls_back(const MemoryDisk& whole, const std::function<void(MemoryDisk&)>& damage) {
   MemoryDisk disk(whole);
   damage(disk);

@@ -1,5 +1,5 @@
-// How a checkpoint is found and read where the disk fails: an error is no damage, and nothing is renamed for it. What
-// ShardedModel::load_state() does is resume_states(), and save_state() is save_checkpoint().
+// Finding and reading checkpoints on a failing disk: an error is no damage, and nothing is renamed for it.
+// ShardedModel::load_state() uses resume_states(), and save_state() uses save_checkpoint().
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -75,7 +75,7 @@ class Bench {
     return states;
   }
 
-  /// The same, written while the run goes on.
+  /// The same with an asynchronous save.
   States save_behind(const Half& layout) {
     States states;
     RunOptions run = options(layout);
@@ -121,7 +121,7 @@ class Bench {
   MemoryDisk disk_{"/disk"};
 };
 
-/// Of the steps after the resumption, and of the weights.
+/// The largest difference over the steps after the resumption, and over the weights.
 double difference_after(const RunResult& undisturbed, const RunResult& resumed) {
   RunResult a = undisturbed, b = resumed;
   for (RunResult* result : {&a, &b}) {
@@ -154,7 +154,7 @@ int level(int row, int column) {
   return column == 0 ? a : b ^ times(a, column - 1);
 }
 
-// A rank behind the last tensor, which ends in the middle of a block, and one with a part of it.
+// One rank starts after the last tensor, which ends inside a block; another rank has a part of that tensor.
 TEST(BlocksOfStates, AreSavedWhereverShardsEnd) {
   RunOptions run = base(at::kFloat, at::kFloat, false);
   run.config = config_for(optimizer_row("adamw8bit").defaults, true);
@@ -189,8 +189,9 @@ TEST(OtherOptimizers, AreRefusedByName) {
   }
 }
 
-// AdamW's first moment has the name of Lion's momentum. A manifest that does not say whose it is says whose run it was.
-TEST(OtherOptimizers, AreRefusedWhoseStatesHaveTheSameNames) {
+// AdamW's first moment and Lion's momentum share a name. A manifest without the states' optimizer names that of the
+// run.
+TEST(OtherOptimizers, AreRefusedEvenIfTheirStatesHaveTheSameNames) {
   RunOptions run = base(at::kDouble, at::kDouble, false);
   run.steps = 1;
   MemoryDisk disk("/disk");
@@ -232,7 +233,7 @@ TEST(OtherOptimizers, AreRefusedWhoseStatesHaveTheSameNames) {
   EXPECT_THAT(refusal("lion"), ::testing::HasSubstr("is of a run with adamw, and this one has lion"));
 }
 
-// Of the model whole by every optimizer, and of adapters by the first.
+// The whole model with every optimizer, and adapters with the first one.
 class AnyLayout : public ::testing::TestWithParam<std::tuple<int, int>> {};
 
 TEST_P(AnyLayout, ResumesWhatAnyOtherSaved) {
@@ -278,8 +279,8 @@ TEST_P(SameLayout, GivesTheSameBits) {
   }
 }
 
-// Of the moment at which the save began, whatever the steps make of the states meanwhile.
-TEST_P(SameLayout, GivesTheSameBitsOfStatesThatWereSavedBehindTheRun) {
+// The states are those of the moment when the save began, whatever later steps change.
+TEST_P(SameLayout, GivesTheSameBitsAfterAnAsynchronousSave) {
   const auto [stage, compute, home, lora] = GetParam();
   const Half layout{stage, 2, home};
   Bench bench(base(compute, at::kFloat, lora));
@@ -297,7 +298,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, SameLayout,
                                             ::testing::Values(Home::memory, Home::through_host, Home::disk),
                                             ::testing::Bool()));
 
-// As where nodes have folders of their own under one name.
+// For example, nodes with local folders under the same name.
 TEST(Resume, RefusesRanksThatReadDifferentCheckpoints) {
   RunOptions run = base(at::kFloat, at::kFloat, false);
   run.ranks = 2;

@@ -26,7 +26,7 @@ Sizes sizes_of(const ModelConfig& config, int shards) {
   return sizes;
 }
 
-// What a rank sends in one step, in elements; scalars (norm and loss) are left out.
+// Elements that a rank sends in one step, except scalars (norm and loss).
 double volume_of_step(const std::vector<SimCall>& calls) {
   double volume = 0;
   for (const SimCall& call : calls) {
@@ -54,7 +54,7 @@ RunResult run_steps(int stage, int micro_batches, int degree, int steps, bool ti
 
 class CollectiveVolume : public ::testing::TestWithParam<std::tuple<int, int, int>> {};
 
-TEST_P(CollectiveVolume, OfAStepEqualsTheTable) {
+TEST_P(CollectiveVolume, EqualsTheTable) {
   const auto [stage, micro_batches, degree] = GetParam();
   const double measured = volume_of_step(run_steps(stage, micro_batches, degree, 3, false).calls[1]) -
                           volume_of_step(run_steps(stage, micro_batches, degree, 2, false).calls[1]);
@@ -98,7 +98,7 @@ std::vector<std::string> joined(std::vector<std::vector<std::string>> parts) {
   return all;
 }
 
-TEST(CollectiveSequence, OfEachStage) {
+TEST(CollectiveSequence, FollowsTheStage) {
   const std::vector<std::string> updated = {"all_gather gather_updated 0", "all_gather gather_updated 1",
                                             "all_gather gather_updated 2", "all_gather gather_updated 3"};
   const std::vector<std::string> reduce = {"reduce_scatter reduce 3", "reduce_scatter reduce 2",

@@ -1,5 +1,5 @@
-// Decoders with all that families have beside a Llama's parts: at every stage, with any ranks and micro-batches, they
-// train as one rank does that sees the whole batch, in fp64, whole and under adapters.
+// Decoders with all features that Llama lacks. At every stage, with any ranks and micro-batches, they train like one
+// rank with the whole batch, in fp64, with and without adapters.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -37,7 +37,7 @@ Parts gemma_like() {
   return {"gemma_like", config};
 }
 
-/// Norms behind attention and MLP alone and of all heads together; heads turn in part, and long documents by other
+/// Norms only after attention and MLP, and over all heads together. Heads rotate in part, and long documents use other
 /// factors than short ones.
 Parts olmo_like() {
   ModelConfig config = small_config(false);

@@ -39,7 +39,7 @@ inline std::int64_t newest_good(MemoryDisk& disk) {
   return -1;
 }
 
-/// Whether every folder with the name of a complete checkpoint is complete.
+/// True if every folder with the name of a complete checkpoint is complete.
 inline bool all_good(MemoryDisk& disk) {
   const auto calls = disk.calls();
   const CheckpointFolders folders(*calls, "/disk/checkpoints");

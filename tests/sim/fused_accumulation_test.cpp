@@ -121,7 +121,7 @@ class Start final : public Unit {
   at::Tensor forward(const at::Tensor&, const ForwardContext&) override { return parameters_[0].tensor.unsqueeze(0); }
 };
 
-/// A weight that is used twice, one that is used in a product and beside it, one that only some micro-batches use.
+/// One weight is used twice, one in a product and elsewhere, one by some micro-batches only.
 class Uses final : public Unit {
  public:
   Uses() : Unit("uses") {
@@ -157,7 +157,7 @@ struct Bench {
     engine->load(weights);
   }
 
-  /// Gradients of a step, of whose micro-batches those that are told use the weight that only some do.
+  /// Gradients of a step with a micro-batch per entry of `all`. True entries use the optional weight.
   std::map<std::string, at::Tensor> gradients(const std::vector<bool>& all, double scale = 1) {
     for (std::size_t a = 0; a < all.size(); ++a) pass(all[a], {a == 0, a + 1 == all.size()})->backward(scale);
     std::map<std::string, at::Tensor> found;
@@ -229,7 +229,7 @@ TEST(FusedAccumulationGradients, AreNotFiniteForOneStep) {
   for (const auto& step : steps) EXPECT_EQ(difference(bench.gradients(step), undisturbed.gradients(step)), 0);
 }
 
-// A backward pass beside the engine's is autograd's alone.
+// A backward outside the engine's belongs to autograd alone.
 TEST(FusedAccumulationGradients, AreAutogradsOutsideOfAPass) {
   Bench bench(at::kDouble, true);
   const auto before = bench.gradients({true});

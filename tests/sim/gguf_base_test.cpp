@@ -1,5 +1,5 @@
-// LoRA on a base that a GGUF file holds: held in the file's types, it trains as the decoded values do, to the bit, at
-// every stage and on any ranks; so does a base in 8 bits, which what is rounded already does not change.
+// LoRA on a base from a GGUF file. Kept in the file's types, it trains bit for bit as the decoded values do, at every
+// stage and on any ranks. So does an 8-bit base, since rounding rounded values changes nothing.
 #include <gtest/gtest.h>
 
 #include "models/families/families.h"
@@ -75,8 +75,8 @@ INSTANTIATE_TEST_SUITE_P(Types, GgufBase,
 
 class GgufBaseOfFamily : public ::testing::TestWithParam<const char*> {};
 
-// Names, orders and forms of tensors are the family's own: fused, turned, kept [in, out], with biases and norms beside
-// them. The golden cases that llama.cpp has an architecture for.
+// Each family has its own names, orders and layouts: fused, permuted, stored [in, out], with biases and norms. Covers
+// the golden cases that llama.cpp has an architecture for.
 TEST_P(GgufBaseOfFamily, TrainsAsTheDecodedValuesDo) {
   const TemporaryFolder folder;
   const std::string path = folder / "base.gguf";

@@ -18,8 +18,8 @@ double relative(double value, double expected) {
   return std::abs(value - expected) / std::max(std::abs(expected), 1e-12);
 }
 
-// PEFT puts the adapter's name into the names of tensors in memory, but not into those of its files. What is trained whole
-// is a module inside another.
+// PEFT puts the adapter's name into tensor names in memory, but not in its files. A module trained whole is nested in
+// another.
 std::string name_in_memory(const std::string& name, const nlohmann::json& settings) {
   for (const std::string part : {".lora_A", ".lora_B"})
     if (const auto at = name.find(part + ".weight"); at != std::string::npos)

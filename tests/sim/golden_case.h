@@ -20,7 +20,7 @@ struct GoldenCase {
   Batch batch(std::int64_t first_window, std::int64_t rows) const;
   /// Tokens of all windows of one step.
   double tokens_per_step() const { return double(settings["batch"]) * double(settings["seq"]); }
-  /// fp32 everywhere, AdamW as the case has it.
+  /// fp32 everywhere, with the case's AdamW settings.
   EngineOptions engine_options(int stage) const;
 
   std::string folder;

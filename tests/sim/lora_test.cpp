@@ -24,7 +24,7 @@
 namespace zero::testing {
 namespace {
 
-/// As zero_train writes it.
+/// Saves like zero_train.
 void save(Engine& engine, int rank, const std::string& folder, const Model& model, const LoraOptions& options) {
   std::vector<TensorSpec> specs;
   std::vector<at::Tensor> values;

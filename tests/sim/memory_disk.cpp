@@ -154,7 +154,7 @@ class MemoryCalls : public FileCalls {
     return int(disk.nodes_.size()) - 1;
   }
 
-  /// Whether the plan lets the call happen.
+  /// True if the plan lets the call happen.
   bool passes(bool changes) {
     const int number = calls_++;
     if (!plan_) return true;

@@ -45,7 +45,7 @@ class MemoryDisk {
   /// directories kept or not.
   MemoryDisk after_power_loss(std::mt19937& random) const;
 
-  /// Whether names of its directories can change places in one step.
+  /// True if names of its directories can change places in one step.
   bool exchanges = true;
 
   /// Called after every call that changes something, in their order.

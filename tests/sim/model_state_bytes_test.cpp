@@ -93,7 +93,7 @@ TEST_P(ModelStateBytes, EqualTheFormulas) {
   EXPECT_EQ(bytes(held, MemoryCategory::activations),
             2 * 64);  // the rotary table: 6 positions x 2 angles, cosines and sines
 
-  // Beside the states: one full unit, one reduce buffer, one unit's gradient, and activations.
+  // In addition to the states: one full unit, one reduce buffer, one unit's gradient, and activations.
   const std::int64_t shard = bytes(held, MemoryCategory::parameters) + bytes(held, MemoryCategory::gradients) +
                              bytes(held, MemoryCategory::optimizer);
   if (stage == 3) {

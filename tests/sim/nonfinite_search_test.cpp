@@ -1,5 +1,5 @@
-// What is not finite is found by name, wherever it lies, and the same on all ranks; a loss that is not finite shows in
-// the norm of every rank.
+// Non-finite values are found by name at any place, equally on all ranks. A non-finite loss shows in the norm of every
+// rank.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -60,7 +60,7 @@ class NonfiniteSearch : public ::testing::TestWithParam<Layout> {
 TEST_P(NonfiniteSearch, GradientsAreFoundWhereTheyWerePlanted) {
   RunOptions run = options();
   const int last = GetParam().ranks - 1, final_unit = run.lora ? 2 : 3;
-  // By step: nothing, one alone, two on different ranks.
+  // By step: none, one alone, two on different ranks.
   const std::vector<std::vector<Planted>> plan{{},
                                                {{last, 1, 1, inf_}},
                                                {{last, 1, 0, nan_}, {0, final_unit, 0, -inf_}, {0, 1, 1, nan_}},
@@ -133,7 +133,7 @@ TEST(NonfiniteStates, EveryArrayOfEveryOptimizerIsLookedAt) {
               arrays += rank == 0;
               at::Tensor number, kept;
               std::string name;
-              // Of the last rank that has some of them.
+              // On the last rank that holds a part.
               const auto has = all_gather_number(engine.host(), shard->numel() > 0);
               if (has[std::size_t(rank)] && (rank == 1 || !has[1]))
                 shard->store().for_each_chunk(StateAccess::read_write, [&](const StateChunk& chunk) {
@@ -199,8 +199,8 @@ class Head final : public Unit {
   const double& extra_;
 };
 
-/// By itself the backward pass of such a loss gives finite gradients, and the step would be taken.
-TEST(NonfiniteLoss, OfOneRankShowsInTheNormOfAllAtEveryStage) {
+/// Such a loss alone has finite gradients, so the step would be taken.
+TEST(NonfiniteLoss, OnOneRankShowsInTheGlobalNormAtEveryStage) {
   for (const int stage : {0, 1, 2, 3})
     for (const int degree : {0, 2})
       SimWorld(4).run([&](Communicator& communicator, int rank) {
@@ -229,7 +229,7 @@ TEST(NonfiniteLoss, OfOneRankShowsInTheNormOfAllAtEveryStage) {
       });
 }
 
-// Of a base under adapters, at each stage; in fp32 as it is, in blocks of 4 bits nothing is looked at.
+// In a base under adapters, at each stage: in an fp32 base it is found; 4-bit blocks are not searched.
 TEST(NonfiniteFrozen, IsFoundInTheBase) {
   for (const int stage : {0, 1, 3})
     for (const bool quantized : {false, true}) {

@@ -19,7 +19,7 @@ class OptimizerLayouts : public ::testing::TestWithParam<int> {
  protected:
   OptimizerOptions optimizer() const { return every_optimizer()[std::size_t(GetParam())]; }
 
-  /// Of one rank that sees the whole batch at once.
+  /// The result of one rank with the whole batch.
   RunResult reference() const {
     const RunResult result = run_training(run_of(optimizer()));
     EXPECT_LT(result.losses.back(), result.losses.front());
@@ -91,7 +91,7 @@ TEST_P(OptimizerLayouts, StagesAgreeToTheLastBitWhereNoSumsOverTensorsAreTaken) 
 INSTANTIATE_TEST_SUITE_P(All, OptimizerLayouts, ::testing::Range(0, int(every_optimizer().size())),
                          [](const auto& info) { return name_of(every_optimizer()[std::size_t(info.param)]); });
 
-TEST(OptimizerReports, ProdigyTellsItsDistanceAndMuonItsMatrices) {
+TEST(OptimizerReports, ProdigyReportsItsDistanceAndMuonItsMatrices) {
   for (const OptimizerOptions& options : every_optimizer()) {
     if (!options.groups.empty()) continue;
     std::map<std::string, double> told;
@@ -114,7 +114,7 @@ TEST(OptimizerReports, ProdigyTellsItsDistanceAndMuonItsMatrices) {
   }
 }
 
-// Beside a run at another rate Prodigy has its own: it takes the steps that it takes alone, and tells of them.
+// In a run at another rate, Prodigy keeps its own: it takes and reports the same steps as alone.
 TEST(OptimizerReports, ProdigyInAGroupIsTheOneOfItsOwnRun) {
   const auto told_by = [](RunOptions run) {
     std::vector<std::map<std::string, double>> told;
@@ -141,7 +141,7 @@ TEST(OptimizerReports, ProdigyInAGroupIsTheOneOfItsOwnRun) {
   EXPECT_LT(largest_difference(expected, result), 1e-12);
 }
 
-// A group at rate 0 stands still, and the others go on as if it were not there.
+// A group at rate 0 does not move, and the others train as if it were not there.
 TEST(OptimizerGroups, ARateOfZeroFreezes) {
   for (const OptimizerOptions& options : every_optimizer()) {
     if (!options.groups.empty()) continue;
@@ -160,7 +160,7 @@ TEST(OptimizerGroups, ARateOfZeroFreezes) {
   }
 }
 
-// A run that stands still but for a group is the run whose other tensors are a group at rate 0.
+// A run that moves only one group equals a run with all other tensors in a group at rate 0.
 TEST(OptimizerGroups, OneTrainsWhereTheRunHasTheRateZero) {
   for (const OptimizerOptions& options : every_optimizer()) {
     if (!options.groups.empty()) continue;

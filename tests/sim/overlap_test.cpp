@@ -1,5 +1,5 @@
-// Gathers that run ahead and sums on a communicator of their own change the order of calls and no result. (Simulated
-// ranks finish every call at once: what is tested is the bookkeeping of slots, states and order, not the speed.)
+// Prefetched gathers, and reductions on a communicator of their own, change the order of calls and no result. Simulated
+// ranks finish every call at once: this tests slots, states and order, not speed.
 #include <gtest/gtest.h>
 
 #include "tests/sim/training_run.h"
@@ -55,7 +55,7 @@ TEST(Overlap, GathersTheUnitBeforeAheadOfTheSum) {
                                              "backward1", "reduce2", "reduce1", "reduce0"}));
 }
 
-// As in a pipeline: each micro-batch has a context of its own, whatever is recomputed or drawn in its backward.
+// As in a pipeline: each micro-batch has its own context, whatever its backward recomputes or draws.
 class PassesUnderWay : public ::testing::TestWithParam<std::tuple<int, int, bool>> {};
 
 TEST_P(PassesUnderWay, ChangeNoBit) {

@@ -1,4 +1,4 @@
-// Which blocks are computed again in backward: results do not tell, since whatever is computed again comes to the same.
+// Tests which blocks backward recomputes. Results do not show it, since recomputed values are equal.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ class Counted final : public Unit {
   int passes = 0;
 };
 
-/// Of each unit, by a forward pass and its backward: embedding, five blocks, head.
+/// For each unit, passes in a forward and its backward: embedding, five blocks, head.
 std::vector<int> passes_of(int recompute_every) {
   std::vector<int> passes;
   SimWorld(1).run([&](Communicator& communicator, int) {
@@ -82,7 +82,7 @@ std::pair<std::int64_t, RunResult> run_keeping(bool keep, bool lora, bool recomp
   return {most, std::move(result)};
 }
 
-// What is kept has the bits of what would be computed again.
+// Kept values have the bits of recomputed ones.
 TEST(Recomputation, KeepingInputsTakesMemoryAndChangesNoBit) {
   CpuAllocator allocator;
   allocator.install();
@@ -93,7 +93,7 @@ TEST(Recomputation, KeepingInputsTakesMemoryAndChangesNoBit) {
       EXPECT_EQ(with.losses, without.losses);
       EXPECT_EQ(with.norms, without.norms);
       for (const auto& [name, weight] : without.weights) EXPECT_TRUE(with.weights.at(name).equal(weight)) << name;
-      // Adapters are in the attention half alone: in the other one nothing needs what is multiplied.
+      // Adapters are only in the attention half; in the other one nothing needs the products' inputs.
       if (lora && attention) {
         EXPECT_EQ(most, most_without);
       } else {
@@ -102,7 +102,7 @@ TEST(Recomputation, KeepingInputsTakesMemoryAndChangesNoBit) {
     }
 }
 
-TEST(Recomputation, IsOfEveryKthBlockAlone) {
+TEST(Recomputation, CoversOnlyEveryKthBlock) {
   EXPECT_THAT(passes_of(0), ElementsAre(1, 1, 1, 1, 1, 1, 1));
   EXPECT_THAT(passes_of(1), ElementsAre(1, 2, 2, 2, 2, 2, 1));
   EXPECT_THAT(passes_of(2), ElementsAre(1, 2, 1, 2, 1, 2, 1));

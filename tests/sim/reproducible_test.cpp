@@ -47,7 +47,7 @@ class Reproducible : public ::testing::TestWithParam<std::tuple<int, at::ScalarT
   }
 };
 
-TEST_P(Reproducible, OverRanksStagesAndShardGroups) {
+TEST_P(Reproducible, AcrossRanksStagesAndShardGroups) {
   RunOptions options = run();
   const Outcome expected = outcome_of(options);
   for (const int ranks : {1, 2, 4, 8})
@@ -62,7 +62,7 @@ TEST_P(Reproducible, OverRanksStagesAndShardGroups) {
       }
 }
 
-TEST_P(Reproducible, OverRecomputationOverlapAndOffload) {
+TEST_P(Reproducible, AcrossRecomputationOverlapAndOffload) {
   RunOptions options = run();
   const Outcome expected = outcome_of(options);
   const std::string folder = ::testing::TempDir() + "/reproducible_" + std::to_string(::getpid());
@@ -88,7 +88,7 @@ TEST_P(Reproducible, OverRecomputationOverlapAndOffload) {
   std::filesystem::remove_all(folder);
 }
 
-TEST_P(Reproducible, OverAResumptionInAnotherLayout) {
+TEST_P(Reproducible, AcrossAResumptionInAnotherLayout) {
   RunOptions options = run();
   const Outcome expected = outcome_of(options);
   struct Layout {
@@ -129,7 +129,7 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, Reproducible,
                          });
 
 // Adapters with dropout, a base of blocks, and two sequences as one.
-TEST(ReproducibleLora, OverRanksAndStages) {
+TEST(ReproducibleLora, AcrossRanksAndStages) {
   for (const bool blocks : {false, true})
     for (const int rows : {1, 2}) {
       RunOptions options = run_of({}, at::kFloat);

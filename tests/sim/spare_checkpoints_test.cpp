@@ -33,7 +33,7 @@ class SpareCheckpoints : public ::testing::Test {
 
   static std::string spare_folder(std::int64_t step) { return text("/disk/spare/zero-checkpoint-", step); }
 
-  /// What it threw; empty: nothing.
+  /// Returns the exception's text; empty: none.
   static std::string bring(MemoryDisk& disk, CallPlan* plan = nullptr, const std::string& id = "a") {
     const auto calls = disk.calls(plan);
     CheckpointFolders home(*calls, "/disk/checkpoints");
@@ -57,7 +57,8 @@ class SpareCheckpoints : public ::testing::Test {
     }
   }
 
-  /// Whatever happened, nothing is lost and nothing has a complete one's name that is none; the next start has the newest.
+  /// In every case nothing is lost, no incomplete folder has a complete one's name, and the next start finds the
+  /// newest.
   static void expect_nothing_lost(MemoryDisk& disk, const std::string& when) {
     EXPECT_TRUE(all_good(disk)) << when;
     EXPECT_GE(newest_good(disk), 2) << when;
@@ -87,7 +88,7 @@ TEST_F(SpareCheckpoints, TheNewestGoesHomeAndTheRestGo) {
   EXPECT_THAT(spare_files(disk_), ::testing::IsEmpty());
 }
 
-TEST_F(SpareCheckpoints, OneWhoseOwnerIsUnknownStaysAndIsNamed) {
+TEST_F(SpareCheckpoints, OneOfAnUnknownOwnerStaysAndIsNamed) {
   const MemoryDisk before(disk_);
   const auto calls = disk_.calls();
   CheckpointFolders home(*calls, "/disk/checkpoints");

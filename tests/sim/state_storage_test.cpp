@@ -165,7 +165,7 @@ TEST(StatesInBf16, AreThoseThatFollowGradients) {
   }
 }
 
-/// Whether a master lies in the middle of two weights, where an ordinary one may be rounded down.
+/// True if a master lies in the middle of two weights, where an ordinary one may be rounded down.
 bool has_ties(const States& states) {
   for (const auto& [name, of_tensor] : states) {
     if (!of_tensor.contains("master")) continue;
@@ -175,7 +175,7 @@ bool has_ties(const States& states) {
   return false;
 }
 
-/// Of a run without ties: its learning rate is found, near the one that it has.
+/// The outcome of a run without ties: searches for such a learning rate near the run's own.
 Outcome ordinary_outcome(RunOptions& run) {
   run.storage = {};
   for (int tries = 0; tries < 50; ++tries, run.lr *= 1.01) {

@@ -1,6 +1,6 @@
-// What tensor parallelism needs of the core, by the smallest model that has it: matrices cut along their rows and along
-// their columns over an axis of the mesh, beside parameters that all ranks of the axis hold alike (Shoeybi et al. 2019).
-// Losses, norms and weights are those of one rank.
+// Checks that the core supports tensor parallelism, with the smallest such model: matrices cut along rows and columns
+// over an axis of the mesh, and parameters that all ranks of the axis hold (Shoeybi et al. 2019). Losses, norms and
+// weights are those of one rank.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -24,7 +24,7 @@ at::Tensor summed(const at::Tensor& x, Communicator& ranks) {
   return sum;
 }
 
-/// What goes into matrices that are cut: its gradient is the sum of what their ranks find.
+/// The input of cut matrices: its gradient is the sum over their ranks.
 struct Enter : public torch::autograd::Function<Enter> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, Communicator* ranks) {
     context->saved_data["ranks"] = reinterpret_cast<std::int64_t>(ranks);

@@ -101,7 +101,7 @@ EngineOptions engine_options(const RunOptions& run) {
   return options;
 }
 
-/// As accumulate_gradients(), with forwards that run ahead: the order of a pipeline's stage.
+/// Like accumulate_gradients(), but forwards run ahead, in the order of a pipeline's stage.
 at::Tensor pipelined_gradients(Engine& engine, const RunOptions& run, double scale,
                                const std::function<ForwardContext(std::int64_t)>& context_of) {
   std::deque<std::unique_ptr<ChainPass>> passes;
@@ -127,7 +127,7 @@ double sum_over_ranks(Communicator& ranks, double mine) {
   return total.item<double>();
 }
 
-/// Of the losses of all micro-batches, first those of each rank's first.
+/// The sum of all micro-batches' losses: first those of each rank's first micro-batch.
 double sum_in_order(Communicator& ranks, const std::vector<double>& mine) {
   const at::Tensor all = at::empty({ranks.size(), std::int64_t(mine.size())}, at::kDouble);
   ranks.all_gather_into(all.view({-1}), at::tensor(mine, at::kDouble));

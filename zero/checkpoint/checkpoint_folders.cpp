@@ -30,7 +30,7 @@ bool is_part(std::string_view name) {
   return name == "manifest.json" || (name.starts_with("rank-") && name.ends_with(".states"));
 }
 
-/// The step of a name that ends so.
+/// The step in a name with this suffix.
 std::optional<std::int64_t> step_of(std::string_view name, std::string_view end) {
   return name.ends_with(end) ? step_of(name.substr(0, name.size() - end.size())) : std::nullopt;
 }
@@ -133,7 +133,7 @@ int CheckpointFolders::take_back() {
 void CheckpointFolders::prune(std::int64_t keep) {
   const std::vector<std::int64_t> all = steps();
   for (std::size_t i = static_cast<std::size_t>(std::max<std::int64_t>(keep, 1)); i < all.size(); ++i) {
-    // A complete one must not lose files under its name.
+    // A complete checkpoint must not lose files while it has its final name.
     remove(temporary_path(all[i]));
     check_call(calls_.rename(path(all[i]), temporary_path(all[i])), path(all[i]), "renamed");
     check_call(calls_.sync_directory(root_), root_, "synced");
@@ -163,7 +163,7 @@ void CheckpointFolders::discard(std::int64_t step) {
   try {
     remove(temporary_path(step));
   } catch (const Error& error) {
-    log_warning("what was begun of a checkpoint stays: ", error.what());
+    log_warning("an unfinished checkpoint stays: ", error.what());
   }
 }
 

@@ -1,10 +1,10 @@
 #pragma once
-// CheckpointFolders: the checkpoints of a run by their names. step-NNNNNNNN is complete, because it got this name when
-// all that it holds was durable; with .tmp behind it, it is being written or removed, or was when the run ended; with
-// .damaged it did not verify when a run was resumed, and waits for its owner to look at it; with .later it is of a run
-// before one that began anew and saved an earlier step; with .replaced it gives its name to another of the same step, on
-// a file system that cannot exchange two names, and take_back() returns the name where a kill came in between;
-// with .kept it holds files that no run writes, which stayed when the checkpoint that they were put beside was removed.
+// CheckpointFolders: the checkpoints of a run, by folder name. step-NNNNNNNN is complete: it gets this name once all
+// its files are durable. A suffix marks any other folder. .tmp: being written or removed, or left so by a killed run.
+// .damaged: failed verification at a resume; kept for the owner to inspect. .later: from an earlier run that got
+// further than the present one. .replaced: about to be replaced by a new save of the same step, on file systems that
+// cannot swap two names; take_back() restores its name after a kill. .kept: files no run wrote, left when their
+// checkpoint was removed.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -18,38 +18,38 @@ class CheckpointFolders {
   /// `root`: the folder "checkpoints" of a run, which need not exist.
   CheckpointFolders(FileCalls& calls, const std::string& root) : calls_(calls), root_(root) {}
 
-  // InputError from every member when a folder cannot be listed: its checkpoints may be there all the same.
+  // Every member throws InputError if a folder cannot be listed: its checkpoints may still exist.
   const std::string& root() const { return root_; }
   std::string path(std::int64_t step) const;
   std::string temporary_path(std::int64_t step) const { return path(step) + ".tmp"; }
 
-  /// Steps of the complete ones, newest first: those that hold a manifest.
+  /// Steps of complete checkpoints (folders with a manifest), newest first.
   std::vector<std::int64_t> steps() const;
-  /// Steps whose names are taken, by complete ones or by what is none, newest first.
+  /// Steps whose names are taken, by a complete checkpoint or by anything else, newest first.
   std::vector<std::int64_t> names() const;
 
-  /// Makes the root and the folders above it where they are missing.
+  /// Creates the root and its missing parents.
   void make_root();
-  /// An empty temporary folder for a step, and the root where it is missing.
+  /// Creates an empty temporary folder for a step, and the root if it is missing.
   void begin(std::int64_t step);
-  /// The temporary folder, all of which is durable, gets its name, and the name is made durable. A complete one of this
-  /// name is replaced: at every instant one of the two has the name, or take_back() gives it to the former one. Puts
-  /// aside what has the name and is no checkpoint.
+  /// Renames the step's temporary folder, whose files are durable, to its final name and syncs the rename. A complete
+  /// checkpoint of the same name is replaced. One of the two has the name at every instant, or take_back() restores the
+  /// old one. A folder of that name that is no checkpoint is set aside.
   void publish(std::int64_t step);
-  /// Gives its name back to each complete one that was being replaced when a run was killed. Returns how many.
+  /// Restores the names of checkpoints that were being replaced when a run was killed. Returns their number.
   int take_back();
-  /// Removes complete ones beyond the newest `keep`.
+  /// Removes complete checkpoints beyond the newest `keep`.
   void prune(std::int64_t keep);
-  /// Removes what was being written, replaced or removed when a run ended, or when a call failed. Returns how many.
-  /// Nothing is being written meanwhile.
+  /// Removes folders that were being written, replaced or removed when a run ended or a call failed. Nothing is being
+  /// written meanwhile. Returns their number.
   int sweep();
-  /// Gives the one of `step` the name of a damaged one, or of a later one.
+  /// Renames the checkpoint of `step` to mark it as damaged or later.
   enum class Aside : std::uint8_t { damaged, later };
   void set_aside(std::int64_t step, Aside as);
-  /// Removes the temporary folder of a step that was given up, or warns where it cannot.
+  /// Removes the temporary folder of an abandoned step; warns if it cannot.
   void discard(std::int64_t step);
-  /// Removes a folder of these names with the files of a checkpoint; of a link the link. With other files in it, it is
-  /// put aside.
+  /// Removes one of these folders with its checkpoint files; for a link, the link alone. A folder with other files in
+  /// it is set aside instead.
   void remove(const std::string& folder);
 
  private:

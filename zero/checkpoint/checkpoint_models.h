@@ -1,5 +1,5 @@
 #pragma once
-// CheckpointModels: whose states one checkpoint holds: those of one model, or of several by name, and what goes with them.
+// CheckpointModels: the models whose states share one checkpoint, one model or several by name, and their extra values.
 #include <functional>
 #include <map>
 #include <string>
@@ -10,36 +10,36 @@
 
 namespace zero {
 
-/// One of the models. The states outlive it.
+/// One of the models. The states must outlive it.
 struct CheckpointModel {
-  /// The only one: its tensors have their own names.
+  /// The only model of a checkpoint: tensors keep their own names.
   CheckpointModel(ModelStates& states) : states(states) {}  // NOLINT(google-explicit-constructor)
-  /// `name`: stands before the names of its tensors, "critic/weight"; it has no slash. `type`: of the module; states that
-  /// another type wrote are refused; empty: unknown.
+  /// `name` prefixes the names of its tensors ("critic/weight") and has no slash. `type`: the module's type, empty if
+  /// unknown. States written by another type are refused.
   CheckpointModel(ModelStates& states, std::string name, std::string type)
       : states(states), name(std::move(name)), type(std::move(type)) {}
 
-  /// The checkpoint's name of one of the model's tensors.
+  /// The name of one of the model's tensors in the checkpoint.
   std::string full(const std::string& tensor) const { return name.empty() ? tensor : name + "/" + tensor; }
 
   ModelStates& states;
   std::string name, type;
 };
 
-/// Arrays of any shape by name, alike on all ranks. Types are those that checkpoints hold.
+/// Arrays of any shape by name, equal on all ranks. Their types are those a checkpoint can hold.
 using CheckpointValues = std::map<std::string, at::Tensor>;
 
 struct CheckpointModels {
   CheckpointModels(ModelStates& only) : models{only} {}  // NOLINT(google-explicit-constructor)
   explicit CheckpointModels(std::vector<CheckpointModel> models) : models(std::move(models)) {}
 
-  /// Between all ranks, in host memory. There is at least one model.
+  /// The communicator of all ranks for host memory. Requires at least one model.
   Communicator& host() const { return models.front().states.host(); }
 
   std::vector<CheckpointModel> models;  // over the same ranks
   std::vector<KeptArray> kept;          // of all models together
-  CheckpointValues* values = nullptr;   // the owner's own: saved, or replaced by those that are read; null: none
-  std::function<void()> take_values;    // called when values were replaced, before a model is; empty: nothing to do
+  CheckpointValues* values = nullptr;   // the caller's own values: saved, or overwritten on load; null: none
+  std::function<void()> take_values;    // called after values are replaced and before any model is; may be empty
 };
 
 }  // namespace zero

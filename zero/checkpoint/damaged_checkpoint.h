@@ -1,11 +1,11 @@
 #pragma once
-// DamagedCheckpoint: its contents are not what was written. A file that cannot be read is no such thing (InputError): the
-// checkpoint may be whole.
+// DamagedCheckpoint: the contents of a checkpoint differ from those written. An unreadable file throws InputError
+// instead: the checkpoint may still be whole.
 #include "base/error.h"
 
 namespace zero {
 
-/// Names the file, and the checksum, size or number in it that is wrong.
+/// Names the file, and the wrong checksum, size or number in it.
 class DamagedCheckpoint : public Error {
  public:
   explicit DamagedCheckpoint(const std::string& message) : Error(message) {}

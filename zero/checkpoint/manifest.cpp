@@ -19,10 +19,10 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// The text starts with {"checksum":"0123456789abcdef", and the digits are of the text with zeros in their place.
+// The text starts with {"checksum":"0123456789abcdef", which is computed with zeros in place of the digits.
 const std::string opening = "{\"checksum\":\"";
 constexpr std::size_t digits = 16;
-// What a manifest may speak of, so that sums of it are below 64 bits: steps or tokens, elements of a group, bytes.
+// Upper bounds that keep sums below 64 bits: steps or tokens, elements of a group, bytes.
 constexpr std::int64_t most_counted = std::int64_t{1} << 60, most_elements = std::int64_t{1} << 52,
                        most_bytes = std::int64_t{1} << 60;
 
@@ -34,7 +34,7 @@ std::string hex(std::uint64_t number) {
 
 std::string summed_text(std::string content) {
   content.replace(opening.size(), digits, digits, '0');
-  content += "\n" + std::to_string(content.size());  // filling at the end must count
+  content += "\n" + std::to_string(content.size());  // padding at the end must count
   return content;
 }
 
@@ -65,7 +65,7 @@ ordered_json json_of(const RunPosition& position) {
   return json;
 }
 
-// nlohmann-json converts fractions, and numbers of any size, without a word.
+// nlohmann-json silently converts fractions and out-of-range numbers.
 template <class T = std::int64_t>
 T whole(const ordered_json& json) {
   const bool is_small = json.is_number_unsigned()
@@ -75,7 +75,7 @@ T whole(const ordered_json& json) {
   return json.get<T>();
 }
 
-// Of steps and tokens, which are added to.
+// Reads a number of steps or tokens, within a bound that keeps sums exact.
 std::int64_t count_of(const ordered_json& json) {
   const std::int64_t count = whole(json);
   if (count < 0 || count > most_counted) throw std::runtime_error("a count out of its range");
@@ -103,7 +103,7 @@ RunPosition position_of(const ordered_json& json) {
   return position;
 }
 
-// JSON holds UTF-8, and a path any bytes: %XX stands for those that are not ASCII, and for %.
+// JSON is UTF-8 while a path may hold any bytes: %XX encodes non-ASCII bytes and % itself.
 std::string escaped(const std::string& bytes) {
   std::string text;
   for (const char c : bytes) {
@@ -232,7 +232,7 @@ std::vector<StateSpec> states_of_version_1(std::int64_t element_bytes) {
   return {{"master", type}, {"exp_avg", type}, {"exp_avg_sq", type}};
 }
 
-// What the readers rely on, should a file have been made by other hands.
+// Invariants that readers rely on, in case another program made the file.
 void check(const Manifest& manifest, const std::string& path) {
   const auto require = [&](bool holds, const char* what) {
     if (!holds) throw DamagedCheckpoint(text(path, ": ", what));
@@ -266,7 +266,7 @@ void check(const Manifest& manifest, const std::string& path) {
                   section.count <= manifest.groups[section.group].numel - section.begin &&
                   (section.count == 0 || section.begin % largest_grain(manifest.groups[section.group].states) == 0),
               "a section outside of its group");
-    double bytes = 0;  // about; the file's own size is checked where it is opened
+    double bytes = 0;  // rough: each file's size is checked when it is opened
     for (const ShardSection& section : file.sections) {
       const std::int64_t chunks = section.count / manifest.chunk_elements + 1;
       bytes += double(chunks) *

@@ -1,6 +1,6 @@
 #pragma once
-// Manifest: manifest.json of a checkpoint, its last file to be written: what the run was, where it stood, which states
-// lie in which file, and by which marks the files are known.
+// Manifest: manifest.json, written last into a checkpoint. It holds the run's description and position, which file
+// holds which states, and a mark (size and checksum) of each file.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,17 +15,17 @@
 
 namespace zero {
 
-/// Steps without an update, since something in them was not finite (training.on_nonfinite). Steps count from 1.
+/// Steps without an update because a value was not finite (training.on_nonfinite). Steps count from 1.
 struct PassedSteps {
-  std::vector<std::int64_t> steps;  // ascending; after a rollback also such as are still to come
-  std::int64_t in_a_row = 0;        // up to where the run stands
+  std::vector<std::int64_t> steps;  // ascending; after a rollback also steps still to come
+  std::int64_t in_a_row = 0;        // up to the run's position
   std::int64_t rollbacks = 0;       // since a checkpoint beyond `failed_at`
-  std::int64_t failed_at = 0;       // the last step at which one was called for
+  std::int64_t failed_at = 0;       // the last step that required a rollback
 
   bool operator==(const PassedSteps&) const = default;
 };
 
-/// Where a run stands after so many steps.
+/// The position of a run after some number of steps.
 struct RunPosition {
   std::int64_t steps = 0;   // done; the data of the next step follow from it
   std::int64_t tokens = 0;  // input tokens so far
@@ -34,19 +34,19 @@ struct RunPosition {
   std::int64_t updates = 0;  // of the optimizer: fewer than steps where some were skipped
   std::optional<LossScaleState> loss_scale;
   PassedSteps passed = {};
-  std::string unwritten_records = {};  // lines of the run's log of steps that its file had no room for yet
-  std::string owed_validation = {};    // the log's line of the last step, which waits for its validation; empty: none
+  std::string unwritten_records = {};  // log lines of steps that found no room in the log file yet
+  std::string owed_validation = {};    // log line of the last step, pending its validation; empty: none
 
   bool operator==(const RunPosition&) const = default;
 };
 
-/// What the run was. The core does not look into it.
+/// A description of the run. The core does not interpret it.
 struct RunDescription {
   std::vector<std::pair<std::string, std::string>> settings;      // that decide results: key, value
   std::string configuration;                                      // resolved TOML
-  std::string directory;                                          // that its relative paths start from
+  std::string directory;                                          // base of its relative paths
   std::string model_config;                                       // config.json
-  std::vector<std::pair<std::string, std::string>> sources = {};  // files of which its result is made: name, SHA-256
+  std::vector<std::pair<std::string, std::string>> sources = {};  // files that the result is made of: name, SHA-256
   int ranks = 1;
   int stage = 0;
   int threads = 0;             // of each rank; 0: unknown
@@ -54,16 +54,16 @@ struct RunDescription {
   std::string id = {};         // the run's own, from its first start on; empty: unknown
 };
 
-/// Tensors side by side, by offset, and the arrays that are saved of their elements: "master" and what an optimizer keeps;
-/// or statistics, whose tensors are "STATISTIC:TENSOR", of the run "STATISTIC:".
+/// Consecutive tensors, by offset, and their saved arrays: "master" and the optimizer's states. Each statistic is a
+/// group of its own, with tensors named "STATISTIC:TENSOR", or "STATISTIC:" for the whole run.
 struct SavedGroup {
   std::vector<FlatTensor> tensors;
   std::int64_t numel = 0;
   std::vector<StateSpec> states;
-  std::string optimizer = {};  // whose states they are; empty: of none, or of a manifest that did not say it
+  std::string optimizer = {};  // that wrote the states; empty: none, or a manifest that did not record it
 };
 
-/// One of the models whose states lie in a checkpoint (zero/checkpoint/checkpoint_models.h).
+/// One of the models in a checkpoint (zero/checkpoint/checkpoint_models.h).
 struct SavedModel {
   std::string name, type;
   std::int64_t updates = 0;  // of its optimizer
@@ -78,38 +78,38 @@ struct SavedFile {
 };
 
 struct Manifest {
-  static constexpr int current_version = 2;             // 1 knew AdamW's states alone, and another checksum
+  static constexpr int current_version = 2;             // version 1 knew AdamW's states only, and another checksum
   static constexpr std::int64_t most_bytes = 64 << 20;  // of the file
   int version = current_version;
 
   RunDescription run;
   RunPosition position;
-  std::vector<SavedModel> models = {};  // empty: one without name and type, with the position's updates
+  std::vector<SavedModel> models = {};  // empty: one without name and type; its updates are the position's
   std::int64_t chunk_elements = ShardFormat::default_chunk_elements;
   std::vector<SavedGroup> groups;
   std::vector<SavedFile> files;
 
-  /// Of all groups, for a ShardFormat.
+  /// The states of all groups, for a ShardFormat.
   std::vector<std::vector<StateSpec>> states() const;
-  /// Of all shard files.
+  /// The sum over all shard files.
   std::int64_t bytes() const;
 };
 
-/// Whether checkpoints hold arrays of the type.
+/// True if checkpoints can hold arrays of the type.
 bool is_state_type(at::ScalarType type);
 
-/// The file's text. It begins with a checksum of all the rest. Error where it has more than Manifest::most_bytes.
+/// The file's text, which begins with a checksum of the rest. Throws Error beyond Manifest::most_bytes.
 std::string format_manifest(const Manifest& manifest);
 
-/// DamagedCheckpoint names `path` when a byte differs from what was written, and for contents that contradict each other.
-/// InputError for a later version.
+/// Throws DamagedCheckpoint, which names `path`, if a byte differs from the written one or the contents contradict each
+/// other. Throws InputError for a later version.
 Manifest parse_manifest(const std::string& content, const std::string& path);
 
-/// By which checkpoints are told apart: of all that the manifest says, the marks of the files among it.
+/// A hash of the whole manifest, file marks included. Different checkpoints have different marks.
 std::int64_t mark_of(const Manifest& manifest);
 
-/// Reads FOLDER/manifest.json. InputError when it cannot be read. DamagedCheckpoint as of parse_manifest(), and for a file of
-/// more than Manifest::most_bytes.
+/// Reads FOLDER/manifest.json. Throws InputError if it cannot be read, and DamagedCheckpoint as parse_manifest() does
+/// or for a file beyond Manifest::most_bytes.
 Manifest read_manifest(FileCalls& calls, const std::string& folder);
 
 }  // namespace zero

@@ -20,7 +20,7 @@
 namespace zero {
 namespace {
 
-/// What rank 0 finds there; other ranks have none, since file systems may show them another folder.
+/// Rank 0's view of the folder. Other ranks have none: their file systems may show another folder.
 struct Found {
   std::vector<std::int64_t> names;  // newest first
   std::vector<std::int64_t> steps;  // of those, the complete ones
@@ -32,17 +32,17 @@ Found find(const CheckpointFolders& folders, Communicator& control) {
   return found;
 }
 
-/// The newest complete one before a step; -1: there is none. Collective.
+/// The newest complete checkpoint before a step; -1: none. Collective.
 std::int64_t newest_before(const Found& found, std::int64_t limit, Communicator& ranks) {
   const auto newest = std::ranges::find_if(found.steps, [&](std::int64_t step) { return step < limit; });
   return broadcast_number(ranks, newest == found.steps.end() ? -1 : *newest, 0);
 }
 
-constexpr auto patience = std::chrono::seconds(10);  // file systems of a network may show a new folder late
+constexpr auto patience = std::chrono::seconds(10);  // network file systems may show a new folder late
 constexpr auto look_interval = std::chrono::milliseconds(50);
 
-/// InputError where ranks do not come to see the folder at all, which the first one does: it is not damaged, and none
-/// before it is better. Collective.
+/// Throws InputError if some ranks never see the folder that rank 0 sees. It is not damaged, so an older one would be
+/// no better. Collective.
 void check_seen_by_all(const std::string& folder, FileCalls& calls, Communicator& ranks) {
   bool absent = false;
   const auto look = [&] { absent = facts_of(folder + "/manifest.json", calls).kind == FileFacts::Kind::absent; };
@@ -64,8 +64,8 @@ void check_seen_by_all(const std::string& folder, FileCalls& calls, Communicator
                           "job.output_dir to one and name it there, or start all ranks on the node that has it"));
 }
 
-/// Runs `work` on every rank. Returns what the first rank that finds the checkpoint damaged says of it. All else that
-/// `work` throws is thrown on all ranks. Collective.
+/// Runs `work` on every rank. Returns the message of the first rank that finds the checkpoint damaged. Any other
+/// exception is thrown on all ranks. Collective.
 std::optional<std::string> agreed_damage_of(Communicator& control, const std::function<void()>& work) {
   std::string damage;
   all_or_none(control, [&] {
@@ -80,7 +80,7 @@ std::optional<std::string> agreed_damage_of(Communicator& control, const std::fu
   return std::nullopt;
 }
 
-/// InputError where ranks read another checkpoint than the first one does. Its manifest has the marks of all its files.
+/// Throws InputError if some ranks read another checkpoint than rank 0. Its manifest has the marks of all its files.
 /// Collective.
 void check_same_checkpoint(const SavedStates& saved, Communicator& ranks) {
   const std::vector<std::int64_t> marks = all_gather_number(ranks, mark_of(saved.manifest()));
@@ -93,20 +93,20 @@ void check_same_checkpoint(const SavedStates& saved, Communicator& ranks) {
                           "system that all nodes share"));
 }
 
-/// Where a run stands that is resumed, and its models, by the checkpoint.
+/// The position and models of a resumed run, as the checkpoint has them.
 struct Resumed {
   RunPosition position;
   std::vector<SavedModel> models;
 
-  /// Counts go on from those of the checkpoint.
+  /// Counters continue from those of the checkpoint.
   void resume(const CheckpointModels& all) const {
     for (const CheckpointModel& model : all.models)
       model.states.resume(std::ranges::find(models, model.name, &SavedModel::name)->updates);
   }
 };
 
-/// Brings the checkpoint in a folder into the models, and where it stands into `resumed`. Returns what is damaged in it.
-/// Collective.
+/// Restores the models from a checkpoint folder and stores the run's position in `resumed`. Returns a description of
+/// the damage, if any. Collective.
 std::optional<std::string> restore(const CheckpointModels& models, const std::string& folder, FileCalls& calls,
                                    Communicator& control, Resumed& resumed) {
   std::optional<SavedStates> saved;
@@ -129,7 +129,7 @@ std::optional<std::string> restore(const CheckpointModels& models, const std::st
   return damage;
 }
 
-/// Sets aside what stands in the way of the run's next checkpoints. Rank 0's.
+/// Sets aside folders in the way of the run's next checkpoints. Rank 0 only.
 void clear_way(CheckpointFolders& folders, const Found& found, std::int64_t step) {
   for (const std::int64_t other : found.names)
     if (other > step) folders.set_aside(other, CheckpointFolders::Aside::damaged);

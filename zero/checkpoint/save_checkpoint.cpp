@@ -36,7 +36,7 @@ std::vector<FileMark> gather(Communicator& communicator, const FileMark& mark) {
   return marks;
 }
 
-/// Durable when it returns. Under its own name, since the folder has none yet that says complete.
+/// Durable when it returns. Written under its own name: the folder is not marked complete yet.
 void write_manifest(const Manifest& manifest, const std::string& folder, FileCalls& calls) {
   const std::string content = format_manifest(manifest);
   DurableFile file(calls, folder + "/manifest.json", DurableFile::Buffered{});
@@ -44,8 +44,8 @@ void write_manifest(const Manifest& manifest, const std::string& folder, FileCal
   file.finish();
 }
 
-/// The one of this step is the newest from now on: those of later steps are of a run that did not go on. One that cannot be
-/// moved or removed does no harm to the new one.
+/// The checkpoint of this step is now the newest: later steps belong to a run that did not continue. Failing to move or
+/// remove one does not harm the new one.
 void prune(CheckpointFolders& folders, std::int64_t step, std::int64_t keep) {
   try {
     for (const std::int64_t other : folders.steps())
@@ -88,7 +88,7 @@ CheckpointSave::CheckpointSave(CheckpointModels models, const RunDescription& ru
       manifest_(manifest_of(models_, run, position, options.chunk_elements)),
       format_(sections_[std::size_t(rank_)], manifest_.states(), options.chunk_elements),
       folder_(folders.temporary_path(position.steps)) {
-  // 1. An empty temporary folder, and the states of now where others follow.
+  // 1. An empty temporary folder, and a copy of the states if training goes on meanwhile.
   all_or_none(control_, [&] {
     if (rank_ == 0) folders_.begin(position.steps);
     for (const CheckpointModel& model : models_.models) model.states.mesh().ranks().failures().check();
@@ -98,7 +98,7 @@ CheckpointSave::CheckpointSave(CheckpointModels models, const RunDescription& ru
                   {format_, [&](const ShardChunk& chunk) { return copy->block(0) + chunk.offset; }, {}});
     }
   });
-  // 2. Every rank's states, synced.
+  // 2. Every rank's states, written and synced.
   begin([this] { options_.copy ? write_copy() : write_states(); });
 }
 
@@ -116,15 +116,15 @@ std::chrono::duration<double> CheckpointSave::time() const {
 }
 
 bool CheckpointSave::go_on() {
-  // Nobody goes on before all have done their part.
+  // No rank proceeds before all have done their part.
   all_or_none(control_, [&] { work_.get(); });
   if (part_ == Part::name) return false;
   ZERO_CHECK(!abandoned_, "a rank's states are given up where another has failed");
-  // 3. What is known of every file.
+  // 3. Every rank's file mark.
   const std::vector<FileMark> marks = gather(ranks_, mark_);
   for (int r = 0; r < ranks_.size(); ++r)
     manifest_.files.push_back({shard_name(r), sections_[std::size_t(r)], marks[std::size_t(r)]});
-  // 4. The manifest, synced; then the name that says complete; then room for the next one.
+  // 4. The manifest, synced; then the rename that marks it complete; then pruning.
   part_ = Part::name;
   begin([this] {
     if (rank_ == 0) write_name();
@@ -162,7 +162,7 @@ void CheckpointSave::write_name() {
   prune(folders_, manifest_.position.steps, options_.keep);
 }
 
-// With a copy on a thread of its own; else, and where there is none to be had, when it is waited for.
+// Runs on its own thread if there is a copy. Without one, or if no thread starts, get() runs it.
 void CheckpointSave::begin(std::function<void()> work) {
   former_parts_ = time();
   part_begin_ = Clock::now();

@@ -1,7 +1,7 @@
 #pragma once
-// CheckpointSave: from the states of all ranks to one complete folder, or to none, while the ranks wait or while they
-// train on. What a rank does alone, writing and syncing its files, is done behind it; where it is agreed that all have
-// done their part is the caller's choice, so that collectives are made by the rank's own thread alone.
+// CheckpointSave: writes the states of all ranks to one complete folder, or to none, while the ranks wait or train on.
+// A background thread writes and syncs the rank's own files. The caller chooses when the ranks agree on progress, so
+// only the rank's main thread makes collectives.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -20,47 +20,47 @@ namespace zero {
 struct SaveOptions {
   std::int64_t keep = 2;
   std::int64_t chunk_elements = ShardFormat::default_chunk_elements;
-  /// Takes this rank's part of the states, all of its shard_bytes(); null: they are written as they are when it is
-  /// waited for, through one chunk. All ranks have one, or none has.
+  /// Memory for a copy of this rank's states, all of its shard_bytes(). Null: go_on() writes them directly, one chunk
+  /// at a time. All ranks have a copy, or none has.
   HostArena* copy = nullptr;
 };
 
-/// How a rank's part of what is under way stands. A failure is one of this rank that the others do not know of.
+/// The progress of this rank's pending part. `failed`: on this rank; other ranks have not heard of it yet.
 enum class SaveProgress : std::uint8_t { ended, under_way, failed };
-/// Of two ranks together: a failure anywhere ends the waiting for others.
+/// Combines two ranks. A failure anywhere ends the wait for others.
 inline SaveProgress worse_of(SaveProgress a, SaveProgress b) { return std::max(a, b); }
 
 class CheckpointSave {
  public:
-  /// Begins the checkpoint of `position`: its empty folder and, with a copy, the states of this moment, which the models
-  /// may change from then on. States, values, folders, calls and `control` outlive the save. `control`: the ranks, with
-  /// the patience for those that write for longer. Collective; throws on all ranks alike.
+  /// Begins the checkpoint of `position`: creates its empty folder and, if there is a copy, copies the states, so the
+  /// models may change afterwards. States, values, folders, calls and `control` must outlive the save. `control`: all
+  /// ranks, with a timeout for long writes. Collective; throws on all ranks alike.
   CheckpointSave(CheckpointModels models, const RunDescription& run, const RunPosition& position,
                  CheckpointFolders& folders, FileCalls& calls, Communicator& control, const SaveOptions& options = {});
-  /// Waits for what this rank does, which it does not go on with. What was begun lies in the step's temporary folder.
+  /// Waits for this rank's pending write and starts no other. Written files stay in the step's temporary folder.
   ~CheckpointSave();
   CheckpointSave(const CheckpointSave&) = delete;
   CheckpointSave& operator=(const CheckpointSave&) = delete;
 
-  /// Of what go_on() would wait for. Not collective.
+  /// The state of the work that go_on() would wait for. Not collective.
   SaveProgress progress() const;
-  /// What this rank has spent on its parts so far. Not collective.
+  /// The time this rank has spent on its parts so far. Not collective.
   std::chrono::duration<double> time() const;
 
-  /// This rank's states need not be written any more: another rank has failed, as go_on() will say.
+  /// Skips this rank's remaining writes: another rank has failed, as go_on() will report.
   void abandon() { abandoned_ = true; }
 
-  /// Waits for what is under way on all ranks and begins what follows, if anything does: false when the folder is
-  /// complete and durable, older ones beyond `keep` are gone, and ones of later steps are set aside. Throws on all ranks
-  /// alike; the older ones are as they were then, what was begun lies in the step's temporary folder, and the save is
-  /// at its end. Collective.
+  /// Waits for the pending work of all ranks and begins the next part. Returns false at the end: the folder is complete
+  /// and durable, older checkpoints beyond `keep` are removed, and later ones are set aside. Throws on all ranks alike;
+  /// older checkpoints are then unchanged, written files stay in the step's temporary folder, and the save is over.
+  /// Collective.
   bool go_on();
 
-  /// Goes on to the end. Collective.
+  /// Calls go_on() until the save ends. Collective.
   void finish();
 
  private:
-  enum class Part : std::uint8_t { states, name };  // what is under way
+  enum class Part : std::uint8_t { states, name };  // the pending part
   void write_states();
   void write_copy();
   void write_name();
@@ -76,19 +76,19 @@ class CheckpointSave {
   SaveOptions options_;
   std::vector<std::vector<ShardSection>> sections_;  // by rank
   Manifest manifest_;
-  ShardFormat format_;  // of the own file
+  ShardFormat format_;  // of this rank's file
   std::string folder_;  // temporary
-  FileMark mark_;       // of the own file
+  FileMark mark_;       // of this rank's file
   Part part_ = Part::states;
   std::atomic<bool> abandoned_ = false, failed_ = false;
   std::chrono::steady_clock::time_point part_begin_;
   std::chrono::duration<double> former_parts_{};
-  std::atomic<double> part_seconds_ = 0;  // below 0: it has not ended
-  std::future<void> work_;  // under way; the last member, so that nothing that it uses goes before it has ended
+  std::atomic<double> part_seconds_ = 0;  // below 0: still running
+  std::future<void> work_;                // last member: its destructor waits before the members it uses are destroyed
 };
 
-/// Writes the checkpoint of `position` while the ranks wait. When it returns, it is there; when it throws, it does on all
-/// ranks (CheckpointSave::go_on()). Each rank holds one chunk of states beside its own. Collective.
+/// Writes the checkpoint of `position` while the ranks wait. Complete when it returns; throws on all ranks alike
+/// (CheckpointSave::go_on()). Each rank holds one chunk of states in addition to its own. Collective.
 void save_checkpoint(CheckpointModels models, const RunDescription& run, const RunPosition& position,
                      CheckpointFolders& folders, FileCalls& calls, Communicator& control,
                      const SaveOptions& options = {});

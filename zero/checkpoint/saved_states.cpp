@@ -131,7 +131,7 @@ void SavedStates::check_files() {
 
 namespace {
 
-/// `kind`: what these groups of the model are, "trained" or "frozen"; `held`: what the checkpoint holds of the kind.
+/// `kind`: "trained" or "frozen" groups of the model; `held`: the checkpoint's tensors of that kind.
 void check_tensors(const std::string& folder, const std::vector<TensorSpec>& held, const CheckpointModel& model,
                    const std::vector<ParameterGroup*>& groups, const std::string& kind) {
   const std::string remedy = ": it is of another model, or of one with other parameters frozen";
@@ -168,7 +168,7 @@ std::string listed(const std::set<std::string>& names) {
   return list.empty() ? "none" : list;
 }
 
-/// The models by name; types where they are known.
+/// The models by name, with their types if known.
 std::map<std::string, std::string> types_of(const auto& models) {
   std::map<std::string, std::string> types;
   for (const auto& model : models) types[model.name] = model.type;
@@ -182,7 +182,7 @@ std::string told(const std::map<std::string, std::string>& models) {
   return "the models " + listed(names);
 }
 
-/// Of names with parts behind a slash the first ones.
+/// The first components of names that contain a slash.
 std::set<std::string> first_parts(const auto& names) {
   std::set<std::string> parts;
   for (const std::string& name : names) parts.insert(name.substr(0, name.find('/')));
@@ -219,7 +219,7 @@ namespace {
       "with, or begin a run with its weights (zero_export)");
 }
 
-/// Of a manifest that does not say whose states are whose, the run's optimizer; empty: unknown.
+/// The run's optimizer, for a manifest that does not record who wrote which states; empty: unknown.
 std::string recorded_optimizer(const SavedStates& saved) {
   for (const auto& [key, value] : saved.manifest().run.settings)
     if (key == "optimizer.name" && value.size() > 2) return value.substr(1, value.size() - 2);  // in quotes
@@ -262,7 +262,7 @@ void check_same_states(const SavedStates& saved, const CheckpointModel& model) {
 
 namespace {
 
-// What lies between the tensors is zeros.
+// The padding between tensors is zero.
 void restore_chunk(SavedStates& saved, const CheckpointModel& model, const StateShard& shard,
                    const std::vector<StateSpec>& specs, const StateChunk& chunk) {
   for (std::size_t s = 0; s < specs.size(); ++s)
@@ -275,14 +275,14 @@ void restore_chunk(SavedStates& saved, const CheckpointModel& model, const State
   }
 }
 
-// As they were read from elsewhere, where the checkpoint was written without them.
+// If the checkpoint was written without frozen weights, they stay as loaded.
 void restore_frozen(SavedStates& saved, const CheckpointModel& model) {
   if (saved.frozen_tensors().empty()) return;
   SavedWeights source(std::shared_ptr<SavedStates>(std::shared_ptr<void>(), &saved), model.full(""));
   for (ParameterGroup* group : saved_frozen(model.states)) group->read(source);
 }
 
-/// What the checkpoint does not hold stays as it is, and so does what may be absent and has another length there.
+/// Keeps arrays that the checkpoint lacks, and optional arrays whose length differs there.
 void restore_array(SavedStates& saved, const std::string& name, const SavedStatistic& array) {
   if (!saved.holds(name)) return;
   if (!array.required && saved.numel_of(name) != array.values.numel()) return;

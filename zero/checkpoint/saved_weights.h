@@ -1,5 +1,5 @@
 #pragma once
-// SavedWeights: the weights in a checkpoint as a source of weights: masters, and frozen ones where it holds them.
+// SavedWeights: a weight source that reads master weights, and frozen weights if saved, from a checkpoint.
 #include <memory>
 #include <string>
 
@@ -10,7 +10,7 @@ namespace zero {
 
 class SavedWeights : public WeightSource {
  public:
-  /// `model`: its name and a slash, where the checkpoint is of several.
+  /// `model`: the model's name and a slash if the checkpoint holds several models.
   explicit SavedWeights(std::shared_ptr<SavedStates> states, std::string model = {})
       : states_(std::move(states)), model_(std::move(model)) {}
 

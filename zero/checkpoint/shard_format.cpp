@@ -41,7 +41,7 @@ std::int64_t ShardFormat::byte_of(const ShardChunk& chunk, std::size_t state, st
 
 ShardChunk ShardFormat::chunk(std::int64_t index) const {
   ZERO_CHECK(index >= 0 && index < chunks_, "no such chunk");
-  // The last section whose first chunk is not behind it; empty sections have none.
+  // Finds the last section whose first chunk is not after `index`. Empty sections have no chunks.
   auto place = std::upper_bound(places_.begin(), places_.end(), index,
                                 [](std::int64_t i, const Place& p) { return i < p.chunk; }) -
                1;

@@ -1,9 +1,10 @@
 #pragma once
-// ShardFormat: what lies where in a shard file. Integers only.
+// ShardFormat: the layout of a shard file, in integers only.
 //
-// A file holds sections: ranges of groups, each cut into chunks of `chunk_elements`. A chunk is the arrays of its group's
-// states side by side, filled up with zeros to 4096 bytes, and is read and verified as a whole. Behind the last chunk stand the chunks' 64-bit checksums (base/hash.h), little-endian, filled up likewise; the checksum of
-// this table is in the manifest.
+// A file holds sections: ranges of groups, each cut into chunks of `chunk_elements`. A chunk holds the arrays of its
+// group's states one after the other, padded with zeros to 4096 bytes. It is read and verified as a whole. After the
+// last chunk comes a table of the chunks' 64-bit checksums (base/hash.h), little-endian, padded likewise; its checksum
+// is in the manifest.
 #include <cstdint>
 #include <vector>
 
@@ -32,7 +33,7 @@ class ShardFormat {
  public:
   static constexpr std::int64_t default_chunk_elements = 1 << 19;  // 6 MiB of AdamW's states in fp32
 
-  /// `states`: of every group. Sections begin at multiples of their grains, of which `chunk_elements` is one too.
+  /// `states`: of every group. Sections begin at multiples of their grains, and the grains divide `chunk_elements`.
   ShardFormat(std::vector<ShardSection> sections, std::vector<std::vector<StateSpec>> states,
               std::int64_t chunk_elements);
 
@@ -40,7 +41,7 @@ class ShardFormat {
   const std::vector<StateSpec>& states(int section) const;
   std::int64_t chunks() const { return chunks_; }
   ShardChunk chunk(std::int64_t index) const;
-  /// Where state `state` of the chunk's element `element`, counted from its first, lies in the chunk.
+  /// Byte position in the chunk of state `state` of element `element`, counted from the chunk's first.
   std::int64_t byte_of(const ShardChunk& chunk, std::size_t state, std::int64_t element) const;
   /// The chunk that holds an element of a section.
   std::int64_t chunk_of(int section, std::int64_t element) const;

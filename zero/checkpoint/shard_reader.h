@@ -1,5 +1,5 @@
 #pragma once
-// ShardReader: ranges of one shard file's states. Nothing is handed out that was not verified. Holds one chunk and the
+// ShardReader: reads ranges of states from one shard file and returns verified data only. Holds one chunk and the
 // table.
 #include <cstdint>
 #include <memory>
@@ -17,12 +17,12 @@ using Checksum = std::uint64_t (*)(const std::byte* data, std::size_t bytes);
 
 class ShardReader {
  public:
-  /// Reads the table. `sum`: the checksum of the manifest's version. Every member throws DamagedCheckpoint, which names
-  /// the file and the place, when the contents are not what was written, and InputError when they cannot be read.
+  /// Reads the table. `sum`: the checksum that the manifest's version uses. Every member throws DamagedCheckpoint,
+  /// which names the file and position, if contents differ from those written, and InputError if they are unreadable.
   ShardReader(FileCalls& calls, const std::string& path, ShardFormat format, const FileMark& mark, Checksum sum);
 
-  /// Elements [begin, begin + count) of the group, all inside the section and whole blocks of it. `to`: where each of the
-  /// group's states goes, in its type; null: it is not wanted.
+  /// Reads elements [begin, begin + count) of the group, inside one section and made of whole blocks. `to`: one
+  /// destination for each state, in the state's type; null skips the state.
   void read(int section, std::int64_t begin, std::int64_t count, const std::vector<void*>& to);
   /// Reads every chunk.
   void verify();

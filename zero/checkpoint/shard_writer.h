@@ -1,5 +1,5 @@
 #pragma once
-// ShardWriter: one rank's shard file, from its chunks (zero/checkpoint/shard_packer.h). Holds the table.
+// ShardWriter: writes one rank's shard file from its chunks (zero/checkpoint/shard_packer.h). Holds the table.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace zero {
 
-/// What a manifest tells of a file's content.
+/// The manifest's record of a file: its size and checksum.
 struct FileMark {
   std::int64_t bytes = 0;
   std::uint64_t checksum = 0;  // of the table of chunks
@@ -20,12 +20,12 @@ struct FileMark {
 
 class ShardWriter {
  public:
-  /// The format outlives the writer. Error, with path and remedy, from every member.
+  /// The format must outlive the writer. Every member throws Error with path and remedy.
   ShardWriter(FileCalls& calls, const std::string& path, const ShardFormat& format);
 
-  /// The next chunk, 4096-aligned in memory.
+  /// Writes the next chunk, 4096-aligned in memory.
   void append(const ShardChunk& chunk, const std::byte* from);
-  /// After the last one: writes the table and syncs the file.
+  /// Call after the last chunk: writes the table and syncs the file.
   FileMark finish();
 
  private:

@@ -38,7 +38,7 @@ bool is_own_folder(const std::string& path, FileCalls& calls) {
          (facts.mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/// None where it is no regular file of this user.
+/// None unless it is a regular file of this user.
 std::optional<File> open_own(const std::string& path, FileCalls& calls) {
   const FileFacts facts = facts_of(path, calls, Links::kept);
   if (facts.kind != FileFacts::Kind::file || facts.owner != ::geteuid()) return std::nullopt;
@@ -47,7 +47,7 @@ std::optional<File> open_own(const std::string& path, FileCalls& calls) {
   return file;
 }
 
-/// The checkpoint of a step in a spare folder; none where it is none, or not surely of the run.
+/// The checkpoint of a step in a spare folder. None if it is no checkpoint, or may belong to another run.
 std::optional<SpareCheckpoint> checkpoint_of(std::int64_t step, const std::string& folder, const OwnerOf& owner_of,
                                              FileCalls& calls) {
   SpareCheckpoint found{step, folder, {}, {}};
@@ -64,7 +64,7 @@ std::optional<SpareCheckpoint> checkpoint_of(std::int64_t step, const std::strin
   } catch (const UnreadableError&) {
     throw;
   } catch (const Error& error) {  // damaged, or of a later version
-    log_warning(error.what(), ": what a run saved there when its disk was full is not gone on with");
+    log_warning(error.what(), ": the states that a run saved there when its disk was full are not used");
     return std::nullopt;
   }
   const Owner owner = owner_of(found.manifest.run);
@@ -93,7 +93,7 @@ std::vector<SpareCheckpoint> spare_checkpoints(const std::vector<std::string>& p
   return found;
 }
 
-/// Why the checkpoint in a folder is damaged; none where it is whole. InputError where that cannot be known.
+/// A description of the damage to a checkpoint; none if it is whole. InputError if that is unknown.
 std::optional<std::string> damage_of(const std::string& folder, FileCalls& calls) {
   try {
     SavedStates(calls, folder).verify();
@@ -103,14 +103,14 @@ std::optional<std::string> damage_of(const std::string& folder, FileCalls& calls
   }
 }
 
-/// -1: there is none.
+/// -1: none.
 std::int64_t newest_whole(const CheckpointFolders& folders, FileCalls& calls) {
   for (const std::int64_t step : folders.steps())
     if (!damage_of(folders.path(step), calls)) return step;
   return -1;
 }
 
-/// Why the files of a spare checkpoint cannot be whole, as far as a look from outside tells; none where it tells nothing.
+/// A reason why the files of a spare checkpoint cannot be whole, without reading them; none if none is visible.
 std::optional<std::string> fault_of(const SpareCheckpoint& spare, FileCalls& calls) {
   for (const SavedFile& file : spare.manifest.files) {
     const std::string path = spare.path(calls) + "/" + file.name;
@@ -136,7 +136,7 @@ void copy_file(const std::string& from, const std::string& to, std::int64_t byte
   copy.finish();
 }
 
-/// The whole folder, under its temporary name at home.
+/// Copies the whole folder, under its temporary name at home.
 void copy_files(const SpareCheckpoint& spare, CheckpointFolders& home, FileCalls& calls) {
   const std::string from = spare.path(calls) + "/", to = home.temporary_path(spare.step) + "/";
   home.begin(spare.step);
@@ -147,7 +147,7 @@ void copy_files(const SpareCheckpoint& spare, CheckpointFolders& home, FileCalls
   manifest.finish();
 }
 
-/// False, with a warning, where it is damaged: then it stays where it is, and nothing of it is at home.
+/// Returns false, with a warning, if the spare is damaged. It then stays, and home holds nothing of it.
 bool take_home(const SpareCheckpoint& spare, CheckpointFolders& home, FileCalls& calls) {
   const std::string source = spare.path(calls), target = home.path(spare.step);
   std::optional<std::string> damage = fault_of(spare, calls);
@@ -172,12 +172,12 @@ bool take_home(const SpareCheckpoint& spare, CheckpointFolders& home, FileCalls&
   return false;
 }
 
-// The manifest goes last: without it nobody would know whose the rest is.
+// Removes the manifest last: without it, nobody knows whose the other files are.
 void forget(const SpareCheckpoint& spare, FileCalls& calls) {
   try {
     for (const SavedFile& file : spare.manifest.files) calls.remove(spare.path(calls) + "/" + file.name);
     CheckpointFolders(calls, spare.folder).remove(spare.path(calls));
-    calls.remove(spare.folder);  // unless it holds something else
+    calls.remove(spare.folder);  // unless it holds other files
   } catch (const Error& error) {
     log_warning("states that the run does not need any more stay in ", spare.path(calls), ": ", error.what());
   }

@@ -1,7 +1,7 @@
 #pragma once
-// Spare checkpoints: states of a run that found no room in its own folder, each in a folder zero-checkpoint-XXXXXX of
-// another place. Such places (/tmp) are open to everybody, so only what belongs to this user is opened: folders that
-// neither group nor others may write to and regular files, never a link.
+// Spare checkpoints: states saved elsewhere, in folders zero-checkpoint-XXXXXX, when the run's own folder had no room.
+// Everybody may write to such places (/tmp). So only this user's files are opened: folders without write permission for
+// group or others, and regular files, never links.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -13,18 +13,18 @@
 
 namespace zero {
 
-/// Which run has saved a checkpoint. Unknown: the run that looks for its own, or a copy of it.
+/// The run that saved a checkpoint. unknown: maybe this run, or a copy of it.
 enum class Owner : std::uint8_t { this_run, another_run, unknown };
 using OwnerOf = std::function<Owner(const RunDescription&)>;
 
-/// A new folder for a spare checkpoint in `place`; none where it cannot be made, or would not be taken for this user's
-/// own later (a file server that makes another user of root). UnreadableError where that cannot be known.
+/// A new folder for a spare checkpoint in `place`. None if it cannot be made or would later not count as this user's,
+/// as on a file server that maps root to another user. UnreadableError if that is unknown.
 std::optional<std::string> make_spare_folder(const std::string& place, FileCalls& calls);
 
-/// Copies the newest spare checkpoint of a run to `home` where no checkpoint there is as new and whole, verifies the copy,
-/// makes it durable, and removes the spare ones that are no newer than what is whole at home by then. One that does not
-/// verify stays where it is, with a warning, and the one before it is taken; so does one whose owner is unknown. InputError where the system gives no answer,
-/// and where the copy finds no room: nothing is removed then. For one process at a time.
+/// Copies a run's newest spare checkpoint to `home`, verifies the copy and makes it durable, unless home has a whole
+/// checkpoint as new. Then removes spares no newer than the newest whole checkpoint at home. A spare that fails
+/// verification or has an unknown owner stays, with a warning, and the next older one is tried. InputError if the
+/// system gives no answer or the copy finds no room; nothing is removed then. Run by one process at a time.
 void bring_home(CheckpointFolders& home, const std::vector<std::string>& places, const OwnerOf& owner_of,
                 FileCalls& calls);
 

@@ -6,12 +6,12 @@
 namespace zero {
 namespace {
 
-/// Of a rank among those that hold parts, and among the replicas of its part.
+/// A rank's index among the holders of different parts, and among the replicas of its part.
 struct Place {
   int holder = 0, replica = 0, replicas = 1;
 };
 
-/// Of the holder's elements [begin, end) what the replica at this place writes, in whole blocks.
+/// The share of the holder's elements [begin, end) that the replica at this place writes, in whole blocks.
 ShardSection share_of(std::int64_t begin, std::int64_t end, std::int64_t grain, int group, const Place& place) {
   const auto cut = [&](int part) {
     return part == place.replicas ? end : begin + (end - begin) * part / place.replicas / grain * grain;
@@ -20,7 +20,7 @@ ShardSection share_of(std::int64_t begin, std::int64_t end, std::int64_t grain, 
   return {group, count ? cut(place.replica) : 0, count};
 }
 
-/// What the rank at this place writes of one optimizer's part of a group.
+/// The section of one optimizer's part of a group that the rank at this place writes.
 ShardSection section_of(const StateShard& shard, const FlatLayout& flat, int group, const Place& place) {
   const StateLayout& layout = shard.layout();
   return share_of(layout.position_of(flat.shard_begin(place.holder)),
@@ -28,7 +28,7 @@ ShardSection section_of(const StateShard& shard, const FlatLayout& flat, int gro
                   largest_grain(shard.store().states()), group, place);
 }
 
-/// And of a frozen group.
+/// The same for a frozen group.
 ShardSection section_of(const FlatLayout& flat, int group, const Place& place) {
   const std::int64_t begin = flat.shard_begin(place.holder);
   return share_of(begin, begin + flat.shard_numel(), 1, group, place);

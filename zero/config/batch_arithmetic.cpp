@@ -8,7 +8,7 @@
 namespace zero {
 namespace {
 
-// Local batch sizes with which this global batch works, the largest last.
+// Local batch sizes that work with this global batch, the largest last.
 std::string working_local_sizes(std::int64_t global, int ranks) {
   std::string sizes;
   for (std::int64_t local = 1; local <= global / ranks && local <= 64; ++local)
@@ -25,7 +25,7 @@ std::string remedy(std::int64_t global, std::int64_t pass, int ranks, const std:
   return text;
 }
 
-/// One tree over all micro-batches has those of a turn as a branch of its own only where they are a power of two.
+/// The micro-batches of one round (one a rank) are a subtree of all only if their number is a power of two.
 void check_reproducible(const Config& config, int ranks) {
   if (!config.job.over_ranks()) return;
   if (!config.training.global_batch_size)

@@ -25,13 +25,13 @@ namespace {
 
 constexpr std::size_t max_file_bytes = 1 << 20;
 
-// A value that was given, and the beginning of every message about it.
+// A given value, and the prefix of every message about it.
 struct Given {
   const toml::node& node;
   std::string origin;  // "config.toml:12: [zero] stage = 3" or "--set zero.stage=3"
 };
 
-// Names and values come from the user: whatever they hold, a message stays one line.
+// Keeps a message on one line, whatever a user's names and values contain.
 std::string one_line(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
@@ -50,7 +50,7 @@ std::string formatted(const toml::node& node) {
   return out.str();
 }
 
-// Numbers as short as they read back equal.
+// The shortest numbers that read back equal.
 std::string toml_of(const toml::node& node) {
   if (const auto number = node.value_exact<double>(); number && std::isfinite(*number)) return toml_text(*number);
   if (!node.is_array() || node.as_array()->empty()) return formatted<toml::toml_formatter>(node);
@@ -59,7 +59,7 @@ std::string toml_of(const toml::node& node) {
   return "[ " + text + " ]";
 }
 
-// The value on one line, cut when long.
+// The value on one line, truncated if long.
 std::string shown(const toml::node& node) {
   std::string text = toml_of(node), line;
   for (char c : text)
@@ -92,15 +92,15 @@ std::string with_article(const std::string& type) {
   return (type[0] == 'i' ? "an " : "a ") + type;
 }
 
-// "be between 0 and 1", "not be empty"
+// Gives "be between 0 and 1" or "not be empty".
 std::string be(const std::string& rule) { return rule.starts_with("not ") ? "not be " + rule.substr(4) : "be " + rule; }
 
-// toml++ gives no double for an integer beyond 2^53.
+// toml++ gives no double for an integer above 2^53.
 double number_of(const toml::node& node) {
   return node.is_integer() ? static_cast<double>(*node.value_exact<std::int64_t>()) : *node.value_exact<double>();
 }
 
-// The node as a T, nullopt when it is of another type. Integers count as numbers, a string as a list of one.
+// The node as a T, nullopt if it has another type. Integers count as numbers, a string as a list of one.
 template <class T>
 std::optional<T> as(const toml::node& node) {
   if constexpr (std::is_same_v<T, std::vector<std::string>>) {
@@ -134,7 +134,7 @@ std::optional<Value> value_for(std::optional<T>*, const toml::node& node) {
   return value_for(static_cast<T*>(nullptr), node);
 }
 
-// A path would end at a NUL, whatever stands behind it.
+// A NUL would cut the path off.
 bool has_nul(const Value& value) {
   const auto holds = [](const std::string& text) { return text.find('\0') != std::string::npos; };
   if (auto* one = std::get_if<std::string>(&value)) return holds(*one);
@@ -173,7 +173,7 @@ std::string joined(const std::vector<std::string>& names) {
   refuse(where, "unknown key in [" + section + "]; known are " + joined(keys_of(section)));
 }
 
-// [model] takes any field of config.json; what is nearly preset or path, or a key of another section or tool, is a
+// [model] accepts any field of config.json. A near miss of preset or path, or a key of another section or tool, is a
 // mistake.
 bool is_model_field(const std::string& name) {
   return section_with(name).empty() && foreign_key_hint("model", name).empty() && edit_distance(name, "preset") > 2 &&
@@ -211,7 +211,7 @@ class Reader {
   }
 
  private:
-  // An override of one of two keys that exclude each other goes before the file's other one, with what belongs to that.
+  // An override of one of two exclusive keys replaces the file's other one and its dependent keys.
   void displace_other(const std::string& key) {
     const auto displace = [&](const std::string& other) {
       if (overridden_.contains(other)) return false;
@@ -236,7 +236,7 @@ class Reader {
     return first == std::string::npos ? "" : text.substr(first, last - first + 1);
   }
 
-  // Of "key=value", whose key may be one of another section or tool.
+  // Refuses "key=value" without a section; hints if the key belongs to another section or tool.
   [[noreturn]] static void refuse_without_section(const std::string& pair, const std::string& place) {
     const std::size_t equals = std::min(pair.find('='), pair.size());
     const std::string name = trimmed(pair.substr(0, equals)), home = section_with(name),
@@ -249,7 +249,7 @@ class Reader {
     refuse(place, "must have the form section.key=value, as in --set zero.stage=2");
   }
 
-  // {value = TEXT as TOML}, or as a string where it is none.
+  // Parses {value = TEXT} as TOML; if that fails, TEXT is a string.
   static toml::table override_value(const std::string& text, const std::string& place) {
     try {
       toml::table table = toml::parse("value = " + text);
@@ -380,7 +380,7 @@ Config parse_config(std::string_view text, const std::string& source, const std:
   Reader reader(config, mistakes);
   reader.read_file(text);
   for (const std::string& pair : overrides) mistakes.allow([&] { reader.read_override(pair); });
-  mistakes.tell();  // what is missing or contradicts may follow from what is refused
+  mistakes.tell();  // other rules may fail only because of these mistakes
   check_required(config, mistakes);
   mistakes.tell();
   settle_optimizer(config);

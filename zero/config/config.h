@@ -1,6 +1,6 @@
 #pragma once
-// Config: everything a user can say about a run, read from one TOML file and --set pairs. Field names are key names and
-// initial values are defaults; docs/configuration.md lists the rules, which come from the table in config_keys.cpp.
+// Config: the settings of a run, from one TOML file and --set pairs. Fields are named as their keys, and initial values
+// are defaults. docs/configuration.md lists the rules, which come from the table in config_keys.cpp.
 #include <array>
 #include <cstdint>
 #include <map>
@@ -19,8 +19,8 @@ struct JobConfig {
   std::string output_dir;              // required
   bool deterministic = false;          // GPU only; the CPU path always repeats bit for bit
   std::string reproducible = "none";   // none | ranks
-  std::int64_t reproducible_rows = 1;  // sequences that are computed and summed as one
-  std::string time_limit;              // as base/time_span.h has it; empty: none
+  std::int64_t reproducible_rows = 1;  // sequences computed and summed as one
+  std::string time_limit;              // a time span (base/time_span.h); empty: none
   bool over_ranks() const { return reproducible == "ranks"; }
   bool operator==(const JobConfig&) const = default;
 };
@@ -28,16 +28,16 @@ struct JobConfig {
 struct ModelSection {
   std::optional<std::string> preset;          // preset or path, exactly one
   std::optional<std::string> path;            // a Hugging Face directory
-  std::map<std::string, std::string> fields;  // config.json fields beside a preset: name -> JSON value
-  bool allow_unused = false;                  // tensors of the model's file that nothing asks for
+  std::map<std::string, std::string> fields;  // config.json fields that change a preset: name -> JSON value
+  bool allow_unused = false;                  // accept unknown tensors in the model's file
   bool operator==(const ModelSection&) const = default;
 };
 
 struct DataConfig {
-  std::vector<std::string> train;  // required; .txt, .jsonl, .bin
+  std::vector<std::string> train;  // required; .txt, .jsonl, .json, .bin
   std::vector<std::string> validation;
   std::string tokenizer;               // empty: the model directory's
-  std::string token_dtype = "uint16";  // of .bin files: uint16 | uint32
+  std::string token_dtype = "uint16";  // .bin files: uint16 | uint32
   bool shuffle = true;
   std::string train_on = "assistant";  // conversations: assistant | all
   bool packing = false;
@@ -50,7 +50,7 @@ struct TrainingConfig {
   std::optional<std::int64_t> steps;  // steps or epochs, exactly one
   std::optional<double> epochs;
   std::int64_t seq_len = 0;                       // required
-  std::int64_t local_batch_size = 1;              // sequences in one micro-batch of one rank
+  std::int64_t local_batch_size = 1;              // sequences in a rank's micro-batch
   std::optional<std::int64_t> global_batch_size;  // absent: local_batch_size x ranks
   double max_norm = 1.0;                          // 0: no clipping
   std::string precision = "bf16";                 // fp32 | bf16 | fp16
@@ -58,12 +58,12 @@ struct TrainingConfig {
   std::int64_t seed = 0;
   std::int64_t validation_interval = 0;  // steps; 0: never
   std::string on_nonfinite = "stop";     // stop | skip | rollback
-  std::int64_t max_skipped_steps = 10;   // in a row, with skip
-  std::int64_t max_rollbacks = 5;        // until a checkpoint beyond the failure
+  std::int64_t max_skipped_steps = 10;   // consecutive, with skip
+  std::int64_t max_rollbacks = 5;        // before a checkpoint beyond the failure
   bool operator==(const TrainingConfig&) const = default;
 };
 
-struct OptimizerConfig {  // defaults are AdamW's; those of other optimizers come from their row
+struct OptimizerConfig {  // defaults are AdamW's; a row sets those of another optimizer
   std::string name = "adamw";
   double lr = 1e-3;
   double weight_decay = 0.1;          // on tensors of two or more dimensions
@@ -110,7 +110,7 @@ struct CommConfig {
 struct CheckpointingConfig {  // [activation_checkpoint]
   std::string mode = "none";  // none | full | selective | attention
   std::int64_t every = 2;     // selective: every k-th block
-  std::string keep = "auto";  // what norms and activations give, for backward: auto | on | off
+  std::string keep = "auto";  // outputs of norms and activations, for backward: auto | on | off
   bool operator==(const CheckpointingConfig&) const = default;
 };
 
@@ -121,7 +121,7 @@ struct OffloadConfig {
   bool operator==(const OffloadConfig&) const = default;
 };
 
-struct LoraSection {  // PEFT's names; the section's presence switches it on
+struct LoraSection {  // PEFT's names; the section's presence enables it
   std::int64_t r = 8;
   double lora_alpha = 16;
   double lora_dropout = 0.0;
@@ -138,12 +138,12 @@ struct LoraSection {  // PEFT's names; the section's presence switches it on
 };
 
 struct CheckpointConfig {
-  std::int64_t interval = 0;  // steps; 0: none, but where a signal stops the run
-  double every_minutes = 0;   // 0: none by the clock
+  std::int64_t interval = 0;  // steps; 0: none, unless a signal stops the run
+  double every_minutes = 0;   // 0: none by time
   std::int64_t keep = 2;
-  bool asynchronous = false;          // the run waits for a copy in memory only
+  bool asynchronous = false;          // the run waits only for a copy in memory
   std::string export_dtype = "auto";  // auto | fp32 | bf16 | fp16
-  /// Whether a run writes some without being asked.
+  /// True if checkpoints are written at regular intervals.
   bool is_regular() const { return interval > 0 || every_minutes > 0; }
   bool operator==(const CheckpointConfig&) const = default;
 };
@@ -169,52 +169,52 @@ struct Config {
   CheckpointConfig checkpoint;
   MetricsConfig metrics;
 
-  std::string source;  // the file's name, for messages
-  // Of given keys, by "zero.stage": "config.toml:12: [zero] stage = 3" or "--set zero.stage=3".
+  std::string source;  // name of the file, for messages
+  // The place of given keys: "zero.stage" -> "config.toml:12: [zero] stage = 3" or "--set zero.stage=3".
   std::map<std::string, std::string> origin;
 
-  /// Sequences in one micro-batch of one rank.
+  /// Sequences in a rank's micro-batch.
   std::int64_t micro_batch_rows() const { return job.over_ranks() ? job.reproducible_rows : training.local_batch_size; }
 
-  /// Whether the user gave this key ("lora.r"), rather than its default standing.
+  /// True if the user set this key ("lora.r"), false if it has its default.
   bool is_given(const std::string& key) const { return origin.count(key) > 0; }
 
-  /// Place, key and value as given; of a key that was not given the file's name and the key. Starts messages about it.
+  /// The start of a message about a key: place, key and value as given; for a default, the file's name and the key.
   std::string where(const std::string& key) const;
 
-  /// Same values; where they were given does not count.
+  /// Compares values; their places do not count.
   bool operator==(const Config& other) const;
 };
 
 /// Reads a configuration file of at most 1 MiB and applies `overrides` ("section.key=value", TOML values, else
-/// strings). Throws InputError with place, key, rule and remedy of every mistake that does not follow from another one:
-/// TOML syntax, unknown key (names the nearest known one, or what another tool's key is called here), wrong type,
-/// impossible value, missing key, contradiction. Looks at no other file.
+/// strings). InputError lists all independent mistakes with place, key, rule and remedy: TOML syntax, unknown key (with
+/// the nearest known one, or the name here of another tool's key), wrong type, invalid value, missing key,
+/// contradiction. Reads no other file.
 Config load_config(const std::string& path, const std::vector<std::string>& overrides = {});
 
-/// The same from text; `source` is the name used in messages.
+/// The same from text; messages call it `source`.
 Config parse_config(std::string_view text, const std::string& source, const std::vector<std::string>& overrides = {});
 
-/// The [[optimizer.group]] tables of a text that holds nothing else, as groups_toml() makes it. Throws InputError.
+/// Parses a text of [[optimizer.group]] tables, as groups_toml() writes it. Throws InputError.
 std::vector<OptimizerGroup> parse_groups(const std::string& toml);
 
-/// Every key with its value, as TOML that parse_config() reads back to an equal Config.
+/// Every key with its value as TOML, which parse_config() reads back to an equal Config.
 std::string resolved_toml(const Config& config);
 
-/// Refuses what depends on the number of ranks: global batch, shard_degree.
+/// Checks the keys that depend on the number of ranks: global batch, shard_degree.
 void validate_for(const Config& config, int ranks);
 
-/// Refuses a sequence longer than the model's context, and sizes whose bytes are beyond all machines and 64 bits.
+/// Refuses a sequence longer than the model's context, and sizes that overflow 64 bits or exceed any machine.
 void validate_for_model(const Config& config, const ModelConfig& model);
 
-/// Refuses a warm-up longer than the run of `steps` steps; `why` tells where their number comes from.
+/// Refuses a warm-up longer than the run's `steps`; `why` says where that number comes from.
 void validate_for_steps(const Config& config, std::int64_t steps, const std::string& why);
 
-/// A run needs the model's weights. For an estimate its config.json is enough, which model.path may name itself.
+/// A run needs the model's weights. An estimate needs only config.json, which model.path may name directly.
 enum class FileNeed : std::uint8_t { run, estimate };
 
-/// Refuses files and directories named by the configuration that do not exist or are of an unknown kind, and places
-/// that cannot be written to: the output directory, offload.nvme_dir, metrics.dump_first_step.
+/// Checks the files and directories named by the configuration: they must exist and be of a known kind. The output
+/// directory, offload.nvme_dir and metrics.dump_first_step must be writable.
 void check_files(const Config& config, FileNeed wanted = FileNeed::run);
 
 }  // namespace zero

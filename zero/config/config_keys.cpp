@@ -11,7 +11,7 @@
 namespace zero {
 namespace {
 
-// The field of a section; a section that is optional comes into being.
+// The field of a section; creates an optional section.
 template <auto Section, auto Member>
 Field at(Config& config) {
   auto& section = config.*Section;
@@ -40,12 +40,12 @@ Rule number(const std::string& text, Accepts accepts) {
 Rule at_least(int low) {
   return number("at least " + std::to_string(low), [low](double x) { return x >= low; });
 }
-// Bounds keep products and casts of whole numbers exact: a run's sequences, steps x global_batch_size, stay below 2^63.
+// Bounds keep integer products and casts exact: a run's sequences, steps x global_batch_size, stay below 2^63.
 Rule between(std::int64_t low, std::int64_t high) {
   return number("between " + std::to_string(low) + " and " + std::to_string(high),
                 [low, high](double x) { return x >= double(low) && x <= double(high); });
 }
-// What fp32 holds with a reciprocal, for settings that kernels take as fp32.
+// Range of fp32 values with an fp32 reciprocal, for settings that kernels take as fp32.
 Rule above_zero() {
   return number("between 1e-30 and 1e30", [](double x) { return x >= 1e-30 && x <= 1e30; });
 }
@@ -89,7 +89,7 @@ Rule time_span() {
           }};
 }
 
-// "a", "b" or "c", in quotes: that is how they are written in the file.
+// One of "a", "b" or "c", quoted as in the file.
 Rule one_of(std::vector<std::string> names) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i)
@@ -247,7 +247,7 @@ std::vector<ConfigKey> make_keys() {
 
       {"zero", "stage", at<&C::zero, &ZeroConfig::stage>,
        number("0, 1, 2 or 3", [](double x) { return x >= 0 && x <= 3; }),
-       "What is divided over the ranks: 0 nothing, 1 optimizer state, 2 gradients too, 3 parameters too."},
+       "Sharded over the ranks: 0 nothing, 1 optimizer state, 2 gradients too, 3 parameters too."},
       {"zero", "shard_degree", at<&C::zero, &ZeroConfig::shard_degree>, between(0, 1'000'000),
        "Ranks in a sharding group (hybrid sharding), a divisor of the number of ranks; 0: all."},
       {"zero", "reduce_dtype", at<&C::zero, &ZeroConfig::reduce_dtype>, one_of({"fp32"}),
@@ -266,11 +266,11 @@ std::vector<ConfigKey> make_keys() {
 
       {"activation_checkpoint", "mode", at<&C::activation_checkpoint, &Check::mode>,
        one_of({"none", "full", "selective", "attention"}),
-       "What is computed again in backward: nothing, every block, every k-th block, or the attention half of every block."},
+       "Recomputed in backward: nothing, every block, every k-th block, or the attention half of every block."},
       {"activation_checkpoint", "every", at<&C::activation_checkpoint, &Check::every>, between(1, 65536),
        "selective: every k-th block."},
       {"activation_checkpoint", "keep", at<&C::activation_checkpoint, &Check::keep>, one_of({"auto", "on", "off"}),
-       "Keeps what norms and activation functions give, instead of computing it again in backward. auto: on a GPU, "
+       "Keeps the outputs of norms and activation functions instead of recomputing them in backward. auto: on a GPU, "
        "where it fits."},
 
       {"offload", "optimizer", at<&C::offload, &OffloadConfig::optimizer>, one_of({"none", "cpu", "nvme"}),

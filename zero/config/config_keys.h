@@ -1,6 +1,6 @@
 #pragma once
-// The table of all configuration keys. Parsing, refusals, the resolved configuration and docs/configuration.md are
-// loops over it: a new key is a field in config.h and a row in config_keys.cpp.
+// The table of all configuration keys. Parsing, checks, the resolved configuration and docs/configuration.md are loops
+// over it. A new key is a field in config.h and a row in config_keys.cpp.
 #include <functional>
 #include <string>
 #include <variant>
@@ -10,15 +10,15 @@
 
 namespace zero {
 
-/// A given value, in the type its key holds.
+/// A given value in its key's type.
 using Value = std::variant<std::string, bool, std::int64_t, double, std::vector<std::string>, std::array<double, 2>>;
 
-/// Where a value goes: a field of a Config. Optional fields may be without one.
+/// The destination of a value: a field of a Config. Optional fields may be empty.
 using Field =
     std::variant<std::string*, bool*, std::int64_t*, double*, std::vector<std::string>*, std::array<double, 2>*,
                  std::optional<std::string>*, std::optional<std::int64_t>*, std::optional<double>*>;
 
-/// What a value must satisfy beyond its type; `text` completes "must be ...", empty when anything goes.
+/// A constraint on a value beyond its type; `text` completes "must be ...", empty if there is none.
 struct Rule {
   std::string text;
   std::function<bool(const Value&)> accepts;
@@ -27,16 +27,16 @@ struct Rule {
 struct ConfigKey {
   std::string section;
   std::string name;
-  Field (*field)(Config&);  // makes [lora] present
+  Field (*field)(Config&);  // creates [lora] if missing
   Rule rule;
   std::string doc;
   bool required = false;
-  bool flag_word = false;  // a string key whose words true and false may stand without quotes, as in PEFT
+  bool flag_word = false;  // a string key that also accepts true and false without quotes, as in PEFT
 
   std::string full_name() const { return section + "." + name; }
 };
 
-/// In the order of the documentation; the keys of a section stand together. Fields of [model] beside a preset have no
+/// In documentation order; keys of a section are adjacent. Fields of [model] that change a preset have no
 /// row.
 const std::vector<ConfigKey>& config_keys();
 
@@ -48,26 +48,26 @@ struct GroupKey {
 };
 const std::vector<GroupKey>& group_keys();
 
-/// Names in the order of the documentation: sections, the keys of one (and `group` in [optimizer]), those of a group.
+/// Names in documentation order: sections, keys of a section (with `group` in [optimizer]), keys of a group.
 std::vector<std::string> section_names();
 std::vector<std::string> keys_of(const std::string& section);
 std::vector<std::string> group_key_names();
-/// The first section that has a key of this name; empty: none.
+/// The first section with a key of this name; empty: none.
 std::string section_with(const std::string& name);
 
-/// The type for people: "string", "integer", "number", "true or false", "list of strings", "list of two numbers".
+/// The type in words: "string", "integer", "number", "true or false", "list of strings", "list of two numbers".
 std::string type_name(const Field& field);
 
-/// The field's value, nullopt when an optional field has none.
+/// The field's value; nullopt if an optional field is empty.
 std::optional<Value> read_field(const Field& field);
 
 /// Stores a value of the field's type.
 void write_field(const Field& field, const Value& value);
 
-/// A value as TOML; round trips exactly.
+/// A value as TOML; reads back exactly equal.
 std::string toml_text(const Value& value);
 
-/// docs/configuration.md.
+/// The text of docs/configuration.md.
 std::string configuration_markdown();
 
 }  // namespace zero

@@ -38,13 +38,13 @@ void check_reproducible(const Config& config) {
            "rounds sums that job.reproducible = \"ranks\" keeps in fp32: leave it out, or give \"fp32\"");
 }
 
-// Presets and their fields are tried here, so that a mistake is told with its line.
+// Tries presets and their fields here, so that the error names the line.
 void check_model(const Config& config) {
   exactly_one(config, "preset", "path", "model");
   if (config.model.path) {
     if (!config.model.fields.empty())
       refuse(config, "model." + config.model.fields.begin()->first,
-             "fields of config.json may stand beside preset only; with path the directory's config.json decides");
+             "fields of config.json may be set with preset only; with path the directory's config.json decides");
     return;
   }
   std::string key = "model.preset";
@@ -91,7 +91,7 @@ void check_schedule(const Config& config) {
   if (config.training.steps) validate_for_steps(config, *config.training.steps, "[training] steps");
 }
 
-// Where a run goes back to.
+// A rollback needs checkpoints to return to.
 void check_nonfinite(const Config& config) {
   if (config.training.on_nonfinite == "rollback" && !config.checkpoint.is_regular())
     refuse(config, "training.on_nonfinite",
@@ -128,7 +128,7 @@ void check_contradictions(const Config& config) {
   mistakes.tell();
 }
 
-/// What is trained without a dropout that the model's file asks for is another result than the one that is meant.
+/// Refuses a model whose file asks for dropout: training without it would silently give another result.
 void refuse_dropout(const Config& config, const ModelConfig& model) {
   if (model.dropout.empty()) return;
   std::string fields;
@@ -145,7 +145,7 @@ void validate_for(const Config& config, int ranks) { BatchArithmetic::of(config,
 void validate_for_model(const Config& config, const ModelConfig& model) {
   refuse_dropout(config, model);
   constexpr double most_parameters = 1e13,
-                   most_bytes = 1e17;  // their sums, and those of a thousand checkpoints, stay below 2^63
+                   most_bytes = 1e17;  // their sums, and a thousand checkpoints, stay below 2^63
   const double hidden = double(model.hidden_size), layers = double(model.num_hidden_layers),
                vocabulary = double(model.vocab_size);
   const double heads = double(model.num_attention_heads + 2 * model.num_key_value_heads) * double(model.head_dim);

@@ -1,14 +1,14 @@
 #pragma once
-// Rules between keys that need nothing but the configuration itself.
+// Rules between keys that depend on the configuration alone.
 #include "zero/config/config.h"
 
 namespace zero {
 
-/// Refuses keys that contradict each other or lack a partner: the last part of parse_config().
+/// Refuses keys that contradict each other or lack a partner. This is the last part of parse_config().
 void check_contradictions(const Config& config);
 
-/// The beginning of a message about one value of a key: "--set data.train=a.bin:" where the place shows just that value,
-/// "c.toml:6: [data] train = [ \"a.bin\", \"b.bin\" ]: b.bin" where it shows others or none.
+/// The start of a message about one value of a key. "--set data.train=a.bin:" if the place shows only that value, else
+/// "c.toml:6: [data] train = [ \"a.bin\", \"b.bin\" ]: b.bin".
 std::string where_of(const Config& config, const std::string& key, const std::string& value);
 
 }  // namespace zero

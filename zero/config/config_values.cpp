@@ -1,4 +1,4 @@
-// Values of configuration keys: reading and writing fields, TOML text, and the documentation made from the table.
+// Values of configuration keys: reads and writes fields, formats TOML, and generates the documentation from the table.
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -20,7 +20,7 @@ struct Plain<std::optional<T>> {
 };
 
 std::string quoted(const std::string& text) {
-  // JSON's escapes are TOML's; DEL is the one character that TOML wants escaped and JSON does not.
+  // JSON's escapes are valid in TOML, but TOML also requires one for DEL.
   std::string json = nlohmann::json(text).dump(), out;
   for (char c : json) out += c == '\x7f' ? std::string("\\u007f") : std::string(1, c);
   return out;
@@ -40,7 +40,7 @@ std::string list_text(const List& list, Format format) {
   return text + "]";
 }
 
-// JSON as TOML: the two differ in objects alone.
+// JSON as TOML: only objects differ.
 std::string toml_of(const nlohmann::json& json) {
   if (json.is_string()) return quoted(json.get<std::string>());
   if (!json.is_structured()) return json.dump();
@@ -50,7 +50,7 @@ std::string toml_of(const nlohmann::json& json) {
   return json.is_object() ? "{" + text + "}" : "[" + text + "]";
 }
 
-// As it may stand to the left of "=".
+// The name as it appears before "=".
 std::string key_text(const std::string& name) {
   const bool bare = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return std::isalnum(c) || c == '_' || c == '-';
@@ -97,7 +97,7 @@ std::string default_text(const ConfigKey& key) {
   return value ? "`" + toml_text(*value) + "`" : "none";
 }
 
-/// Whether lora.adapter gives the key's value. A page with this section's own value would contradict the adapter.
+/// True if lora.adapter sets the key. This section's own value would contradict the adapter.
 bool is_given_by_adapter(const Config& config, const ConfigKey& key) {
   if (key.section != "lora" || !config.lora || config.lora->adapter.empty()) return false;
   for (const char* name :

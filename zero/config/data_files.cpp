@@ -21,7 +21,7 @@ std::vector<std::string> files_in(const std::string& folder) {
   return files;
 }
 
-/// As a shell expands it.
+/// Expands a pattern like a shell.
 std::vector<std::string> files_like(const std::string& pattern) {
   std::vector<std::string> files;
   glob_t found{};
@@ -30,7 +30,7 @@ std::vector<std::string> files_like(const std::string& pattern) {
   return files;
 }
 
-/// Those of the commonest kind: files of other kinds next to them seldom belong to the same data.
+/// Files of the most common kind: others in the same folder rarely belong to the same data.
 std::vector<std::string> data_files_of(const std::vector<std::string>& files) {
   std::vector<std::string> most;
   for (const char* kind : {"txt", "jsonl", "bin"}) {
@@ -51,7 +51,7 @@ std::string list_of(std::vector<std::string> files) {
   return ": " + toml_text(files) + (all > most ? text(" and ", all - most, " more") : "");
 }
 
-/// A Python command that makes a .jsonl file of the data; empty where none is known.
+/// A Python command that converts the data to a .jsonl file; empty if none is known.
 std::string conversion_of(const std::string& path) {
   const fs::path name(path);
   const std::string ending = name.extension(), out = name.stem().string() + ".jsonl";
@@ -87,7 +87,7 @@ std::string why_no_data_name(const std::string& path) {
   if (path.find_first_of("*?[") != path.npos && !is_there(path))
     return "does not exist, and patterns are not expanded; list the files" + list_of(data_files_of(files_like(path)));
   if (data_kind(path).empty())
-    return "must end in .txt, .jsonl, .json or .bin: the ending tells how it is read" + conversion_of(path);
+    return "must end in .txt, .jsonl, .json or .bin: the ending decides how it is read" + conversion_of(path);
   return "";
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The names of data files: how a file is read follows from the end of its name.
+// The names of data files: a file's extension decides how it is read.
 #include <string>
 
 namespace zero {
@@ -7,8 +7,8 @@ namespace zero {
 /// "txt", "jsonl" (for .json too: both hold examples) or "bin"; empty for any other.
 std::string data_kind(const std::string& path);
 
-/// What is wrong with a name in data.train or data.validation, with the remedy: a folder, a pattern, or an ending that
-/// is not read. Empty for a good name, whether or not the file is there.
+/// The problem with a name in data.train or data.validation, with the remedy: a folder, a pattern, or an unsupported
+/// extension. Empty for a good name, even if no such file exists.
 std::string why_no_data_name(const std::string& path);
 
 }  // namespace zero

@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
   throw InputError(where_of(config, key, path) + " " + rule);
 }
 
-// "TinyLlama/TinyLlama-1.1B" that is no path here is most likely a model of Hugging Face's hub.
+// If "TinyLlama/TinyLlama-1.1B" is no path here, it is probably a model on Hugging Face's hub.
 std::string hub_hint(const std::string& path) {
   const auto is_part = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
@@ -45,9 +45,9 @@ std::string hub_hint(const std::string& path) {
   return "; if it is a model of Hugging Face's hub, download it first: hf download " + path + " --local-dir " + path;
 }
 
-// The name in the same folder that a misspelt one most likely meant.
+// The name in the same folder that a misspelt one probably means.
 std::string nearest_name(const std::string& path) {
-  constexpr std::size_t most = 10'000;  // of a folder's names that are looked at
+  constexpr std::size_t most = 10'000;  // names of a folder to compare
   const fs::path folder = fs::path(path).parent_path();
   std::vector<std::string> names = names_in(folder.empty() ? "." : folder.string());
   if (names.size() > most) names.resize(most);
@@ -79,7 +79,7 @@ void need_directory(const Config& config, const std::string& key, const std::str
   if (access(path.c_str(), R_OK | X_OK) != 0) refuse(config, key, path, "is a directory that you may not read");
 }
 
-// The output directory is made later; the nearest part of its path that exists tells now whether it can be.
+// The output directory is created later. The nearest existing part of its path shows now if that will work.
 void need_place_for(const Config& config, const std::string& key, const std::string& path) {
   std::error_code ignored;
   fs::path part = fs::absolute(path, ignored);
@@ -96,7 +96,7 @@ void need_place_for(const Config& config, const std::string& key, const std::str
     refuse(config, key, part.string(), "belongs to the kernel and holds no files of users");
 }
 
-// The file is written where its folder is, and a dump without one is lost when step 1 is done.
+// The dump needs an existing folder; otherwise it would be lost after step 1.
 void need_place_of_file(const Config& config, const std::string& key, const std::string& path) {
   if (is_folder(path)) refuse(config, key, path, "is a directory; name a file");
   std::error_code ignored;
@@ -108,7 +108,7 @@ void need_place_of_file(const Config& config, const std::string& key, const std:
 
 void need_model(const Config& config, const std::string& key, const std::string& path) {
   need(config, key, path, hub_hint(path));
-  if (is_folder(path)) need_directory(config, key, path);  // before a look into it
+  if (is_folder(path)) need_directory(config, key, path);  // before looking into it
   if (is_gguf_model(path)) return need_file(config, key, path);
   if (is_config_file(path))
     refuse(
@@ -120,7 +120,7 @@ void need_model(const Config& config, const std::string& key, const std::string&
     refuse(config, key, path, "has no config.json; it must be a Hugging Face model directory");
 }
 
-// Enough for an estimate: the model's config.json may be named itself.
+// An estimate needs config.json only, which may be named directly.
 void need_model_sizes(const Config& config, const std::string& key, const std::string& path) {
   if (is_config_file(path))
     need_file(config, key, path);
@@ -129,14 +129,14 @@ void need_model_sizes(const Config& config, const std::string& key, const std::s
 }
 
 void need_adapter(const Config& config, const std::string& key, const std::string& path) {
-  need_directory(config, key, path);  // before a look into it
+  need_directory(config, key, path);  // before looking into it
   if (const std::string why = why_no_adapter(path); !why.empty()) refuse(config, key, path, why);
   if (!is_there(fs::path(path) / "adapter_config.json"))
     refuse(config, key, path,
            "has no adapter_config.json; it must be a directory that PEFT or zero_train has written an adapter to");
 }
 
-// What a shell would have expanded.
+// Refuses a pattern that a shell would have expanded.
 void need_whole(const Config& config, const std::string& key, const std::string& path) {
   if ((path == "~" || path.starts_with("~/") || path.starts_with("$")) && !is_there(path))
     throw InputError(config.where(key) + ": ~ and variables are not expanded; write the whole path");
@@ -148,7 +148,7 @@ void need_tokenizer(const Config& config, const std::string& key, const std::str
 
 }  // namespace
 
-// In a folder that gives no answer the first file alone is waited for: data may be a thousand files.
+// If a folder does not answer, waits for its first file only: data may be a thousand files.
 void check_files(const Config& config, FileNeed wanted) {
   Mistakes mistakes;
   std::set<fs::path> silent;

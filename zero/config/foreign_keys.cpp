@@ -26,7 +26,7 @@ const ForeignKey* find(const std::string& name) {
   return nullptr;
 }
 
-// Words in front of a colon, in the order of the text: keys of JSON and YAML, of every depth.
+// Words before a colon, in text order: keys of JSON and YAML at any depth.
 std::vector<std::string> words_before_colons(std::string_view text) {
   std::vector<std::string> words;
   for (std::size_t colon = text.find(':'); colon != text.npos; colon = text.find(':', colon + 1)) {

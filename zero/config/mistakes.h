@@ -1,5 +1,5 @@
 #pragma once
-// Mistakes: what several checks refuse, told together, so that a user need not start once for each.
+// Mistakes: collects the errors of several checks and reports them together, so that users can fix all at once.
 #include <functional>
 #include <string>
 #include <vector>
@@ -8,12 +8,12 @@ namespace zero {
 
 class Mistakes {
  public:
-  /// Runs a check; false where it threw InputError, whose message is kept. Other exceptions pass.
+  /// Runs a check. False if it threw InputError, whose message is kept; other exceptions propagate.
   bool allow(const std::function<void()>& check);
 
   bool none() const { return messages_.empty(); }
 
-  /// Throws one InputError where there are any: a message a line, ten at most.
+  /// Throws one InputError if there are any: one message per line, at most ten.
   void tell() const;
 
  private:

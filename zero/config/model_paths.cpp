@@ -51,7 +51,7 @@ bool holds_adapter(const std::string& checkpoint) {
     FileCalls calls;
     return parse_config(read_manifest(calls, checkpoint).run.configuration, checkpoint + "/manifest.json")
         .lora.has_value();
-  } catch (const Error& error) {  // of no use as an input
+  } catch (const Error& error) {  // not usable as an input
     throw InputError(error.what());
   }
 }

@@ -1,20 +1,20 @@
 #pragma once
-// The known name that a misspelt one most likely meant.
+// Finds the known name that a misspelt one probably means.
 #include <string>
 #include <vector>
 
 namespace zero {
 
-/// Fewest insertions, deletions, substitutions and swaps of neighbours that turn one word into the other
-/// (optimal string alignment distance).
+/// The fewest insertions, deletions, substitutions and swaps of neighbours that turn one word into the other (optimal
+/// string alignment distance).
 int edit_distance(const std::string& a, const std::string& b);
 
-/// The nearest of `known`, the first of equally near ones; empty when even that one differs in more than half of its
-/// letters.
+/// The nearest of `known`, or the first of several equally near. Empty if more than half of the letters
+/// differ.
 std::string nearest_key(const std::string& word, const std::vector<std::string>& known);
 
-/// "; the nearest is NAME; known are A, B": the end of a message about an unknown word. Without the first half where
-/// none is near.
+/// Ends a message about an unknown word: "; the nearest is NAME; known are A, B". Omits the first half if none is
+/// near.
 std::string choice_among(const std::string& word, const std::vector<std::string>& known);
 
 }  // namespace zero

@@ -1,5 +1,5 @@
 #pragma once
-// What a program reads, against what it removes or writes over.
+// Compares the inputs of a program with the paths that it removes or overwrites.
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,21 +8,21 @@
 
 namespace zero {
 
-/// A file or folder that is read, and what messages call it.
+/// An input file or folder, and its name in messages.
 struct ReadPath {
   std::string name;  // "model.path"
   std::string path;
 };
 
-/// Of a run: its configuration, base model, adapter, data, tokenizer and chat template.
+/// The inputs of a run: configuration, base model, adapter, data, tokenizer and chat template.
 std::vector<ReadPath> read_paths_of(const Config& config);
 
-/// The first that lies at `target` or below it, where links lead to; of a folder also the files in it, which may be
-/// links themselves. A file that is another name of `target` (a hard link) counts too. InputError when a path cannot be
-/// looked at.
+/// The first input at or below `target`, with links resolved; for a folder, also the files in it,
+/// which may be links. A hard link to `target` counts too. InputError if a path cannot be
+/// inspected.
 std::optional<ReadPath> first_read_of(const std::vector<ReadPath>& reads, const std::string& target);
 
-/// Refuses to write a safetensors file over what is read, and over a file that is none. `where` begins the message.
+/// Refuses to write a safetensors file over an input or over a file of another kind. `where` starts the message.
 void check_tensor_file(const std::string& where, const std::string& path, const std::vector<ReadPath>& reads);
 
 }  // namespace zero

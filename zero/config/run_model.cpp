@@ -32,8 +32,8 @@ LoraOptions options_of(const LoraSection& section) {
   return options;
 }
 
-// Whether both name the same projections, one perhaps by the ends of their names, by "all-linear", or, as PEFT writes that
-// down, each by its whole name.
+// True if both name the same projections. Either may use name endings, "all-linear", or, as PEFT stores them, full
+// names.
 bool target_alike(const Config& config, const LoraOptions& given, const LoraOptions& stored) {
   if (given.target_modules == stored.target_modules) return true;
   const Model model = make_model(model_config_of(config));
@@ -42,7 +42,7 @@ bool target_alike(const Config& config, const LoraOptions& given, const LoraOpti
   return unmatched.empty() && projections == targeted_projections(model, stored.target_modules);
 }
 
-// Keys that are given with lora.adapter must say what the adapter says.
+// Keys given with lora.adapter must agree with the adapter.
 void check_agreement(const Config& config, const LoraOptions& given, const LoraOptions& stored) {
   const auto must_agree = [&](const std::string& key, bool agrees, const Value& adapter) {
     if (config.is_given("lora." + key) && !agrees)
@@ -61,7 +61,7 @@ void check_agreement(const Config& config, const LoraOptions& given, const LoraO
   must_agree("use_dora", given.use_dora == stored.use_dora, stored.use_dora);
 }
 
-// What is wrong with the options is told with the line that gave them, or the adapter's file.
+// An error in the options names the line that set them, or the adapter's file.
 LoraOptions add_adapters(Model& model, const LoraOptions& options, const Config& config) {
   try {
     return add_lora(model, options);
@@ -75,7 +75,7 @@ LoraOptions add_adapters(Model& model, const LoraOptions& options, const Config&
   }
 }
 
-// Of all adapters' products, the smallest that a side of the weight allows.
+// The smallest rank, over all adapters, that the weights' sides allow.
 std::int64_t useful_rank(Model& model) {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (auto& unit : model.units)
@@ -138,7 +138,7 @@ RunModel make_run_model(const Config& config, const ModelConfig& model, bool wit
   return run;
 }
 
-std::vector<std::string> doubts_about(const Config& config, RunModel& run) {
+std::vector<std::string> config_warnings(const Config& config, RunModel& run) {
   std::vector<std::string> doubts;
   for (const auto& [key, rule] :
        {std::pair("training.max_skipped_steps", "skip"), std::pair("training.max_rollbacks", "rollback")})

@@ -1,5 +1,5 @@
 #pragma once
-// The model of a run, with its adapters, and where its weights come from.
+// Builds the model of a run with its adapters, and the source of its weights.
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,24 +15,24 @@ namespace zero {
 
 struct RunModel {
   Model model;
-  std::shared_ptr<WeightSource> weights;  // null where none was asked for
+  std::shared_ptr<WeightSource> weights;  // null if not requested
   std::optional<LoraOptions> lora;
-  std::shared_ptr<PissaWeights> pissa;           // the weights again, where adapters start by PiSSA
-  std::shared_ptr<const AdapterContents> start;  // the adapter of lora.adapter; null without
+  std::shared_ptr<PissaWeights> pissa;           // a second source of the weights if adapters start by PiSSA
+  std::shared_ptr<const AdapterContents> start;  // the adapter of lora.adapter; null if none
 };
 
-/// [lora] as options; with lora.adapter the directory's adapter_config.json decides, and keys given beside it must
-/// agree (InputError). None without the section.
+/// The options of [lora]; none without the section. With lora.adapter, its adapter_config.json decides. InputError if
+/// keys given in addition disagree with it.
 std::optional<LoraOptions> lora_options_of(const Config& config);
 
-/// The adapter of lora.adapter over the model, which may be adapted already; null without one. InputError for one that
-/// cannot be trained further.
+/// The adapter of lora.adapter for the model, which may be adapted already; null if none. InputError if it cannot be
+/// trained further.
 std::shared_ptr<const AdapterContents> start_of(const Config& config, const Model& model);
 
-/// Builds the model, adds adapters, and checks that every weight is there in its shape. Reads no weights yet.
+/// Builds the model, adds adapters, and checks the name and shape of every weight. Reads no weights yet.
 RunModel make_run_model(const Config& config, const ModelConfig& model, bool with_weights);
 
-/// What may not be what the user meant, a sentence each.
-std::vector<std::string> doubts_about(const Config& config, RunModel& run);
+/// Settings that may not be what the user meant, one sentence each.
+std::vector<std::string> config_warnings(const Config& config, RunModel& run);
 
 }  // namespace zero

@@ -12,7 +12,7 @@ namespace {
 
 bool has_gguf_base(const Config& config) { return config.model.path && is_gguf_model(*config.model.path); }
 
-/// A frozen base is held as its file has it.
+/// A frozen base keeps its file's format.
 FrozenFormat gguf_format(const Config& config) {
   const GgufModel model = open_gguf_model(*config.model.path);
   for (const GgufEntry& tensor : model.file->tensors())

@@ -52,7 +52,7 @@ std::vector<SourceFile> source_files(const std::string& base, const TokenizerSou
   if (!adapter.empty()) search.add("adapter/adapter_config.json", fs::path(adapter) / "adapter_config.json");
   search.add_tokenizer("tokenizer", tokenizer_home(tokenizer.tokenizer));
   if (!tokenizer.tokenizer.empty() && !is_folder(tokenizer.tokenizer))
-    search.add("tokenizer", tokenizer.tokenizer);  // whatever its name is
+    search.add("tokenizer", tokenizer.tokenizer);  // under any name
   search.add_tokenizer("settings", tokenizer.settings);
   if (!tokenizer.chat_template.empty() && !ChatTemplate::is_known(tokenizer.chat_template))
     search.add("chat_template", tokenizer.chat_template);

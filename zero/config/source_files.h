@@ -1,6 +1,6 @@
 #pragma once
-// Source files: the small files beside weights and data of which a run's result is made. A checkpoint names them, and
-// records their contents: whoever made it can so name no file whose content they did not know.
+// Source files: the small files, apart from weights and data, that determine a run's result. A checkpoint records their
+// names and contents, so it cannot name a file that its maker has not read.
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,15 +15,15 @@ struct SourceFile {
   std::string path;
 };
 
-/// Those that are there of a base model's directory, a tokenizer with its settings and chat template, and the directory
-/// of an adapter. Each may be empty.
+/// The files that exist in a base model's directory, of a tokenizer (with settings and chat template) and in an
+/// adapter's directory. Each of these may be empty.
 std::vector<SourceFile> source_files(const std::string& base, const TokenizerSource& tokenizer,
                                      const std::string& adapter);
 
-/// Those of a run.
+/// The source files of a run.
 std::vector<SourceFile> source_files_of(const Config& config);
 
-/// Their names with SHA-256 of their contents. InputError for one that cannot be read.
+/// Their names and the SHA-256 of their contents. InputError if one cannot be read.
 std::vector<std::pair<std::string, std::string>> source_marks(const std::vector<SourceFile>& files);
 
 }  // namespace zero

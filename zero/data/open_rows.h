@@ -1,5 +1,5 @@
 #pragma once
-// The files of data.train or data.validation as one RowSource.
+// Opens the files of data.train or data.validation as one RowSource.
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,25 +19,25 @@ struct DataOptions {
   std::vector<std::string> files;               // .txt and .bin mixed, or all .jsonl and .json
   TokenWidth token_width = TokenWidth::uint16;  // of .bin files
   std::int64_t seq_len = 0;
-  ShortTail tail = ShortTail::drop;    // keep: for validation
-  std::int64_t vocab_size = 0;         // the model's: every id must be below
-  std::string cache_folder;            // of tokenised texts and conversations, seen by all ranks
-  CoreSet cores;                       // that rank 0 may tokenise on; none: its own
-  std::optional<TextEncoder> encoder;  // needed for texts
+  PartialWindow tail = PartialWindow::drop;  // keep: for validation
+  std::int64_t vocab_size = 0;               // of the model; every id must be below it
+  std::string cache_folder;                  // for tokenised texts and conversations; all ranks must see it
+  CoreSet cores;                             // for rank 0's tokenising threads; none: its own cores
+  std::optional<TextEncoder> encoder;        // required for texts
 
-  // .jsonl and .json
-  const Tokenizer* tokenizer = nullptr;  // needed; outlives the call
+  // For .jsonl and .json:
+  const Tokenizer* tokenizer = nullptr;  // required; must outlive the call
   EncoderOptions conversations;
   Overlong overlong = Overlong::truncate;
   bool packing = false;
 };
 
-/// Opens, tokenises where needed, and looks at every id once. Error on all ranks, with the code of bad input for
-/// whatever the user can mend. Collective.
+/// Opens the files, tokenises them if needed, and checks every id once. Throws Error on all ranks; its code is bad
+/// input if the user can fix the cause. Collective.
 std::shared_ptr<const RowSource> open_rows(const DataOptions& options, Communicator& comm);
 
-/// The first `count` rows of the .jsonl or .json files as training sees them before they are packed; an example that is
-/// not trained is shown whole, with a note that says why. Not collective. InputError as from open_rows, or when a file is none of those.
+/// The first `count` rows of the .jsonl or .json files as trained, before packing. An untrained example is shown whole,
+/// with a note that says why. Not collective. InputError as open_rows(), or for another type of file.
 std::vector<EncodedExample> preview_examples(const DataOptions& options, std::int64_t count);
 
 }  // namespace zero

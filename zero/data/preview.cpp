@@ -10,7 +10,7 @@
 namespace zero {
 namespace {
 
-// Chunks that would break the table are written as C does.
+// Escapes bytes that would break the table, as in C.
 std::string printable(const std::string& chunk) {
   std::string result;
   for (const char c : chunk) {

@@ -24,7 +24,7 @@ Batch batch_of(const ActivationWork& work) {
   if (work.packed || work.masked_targets) batch.positions = meta({B, T}, at::kLong);  // examples differ in length
   if (work.packed) batch.documents = meta({B, T}, at::kInt);
   batch.meta.device = work.on_device ? at::kCUDA : at::kCPU;
-  batch.meta.ignores_targets = work.masked_targets && !work.on_device;  // a GPU's kernels pass over them
+  batch.meta.ignores_targets = work.masked_targets && !work.on_device;  // a GPU's kernels skip them
   const CategoryScope scope(MemoryCategory::activations);
   if (work.packed && work.on_device && work.compute == at::kFloat) batch.bias = meta({B, 1, T, T}, at::kFloat);
   return batch;
@@ -43,8 +43,8 @@ EngineOptions options_of(const ActivationWork& work) {
 
 std::int64_t rounded_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/// The head's tensors that are told by their size: chunks of logits, and the sum in fp32 of the output matrix's
-/// gradient.
+/// The head's tensors that are recognised by size: chunks of logits, and the fp32 gradient sum of the output
+/// matrix.
 struct HeadSizes {
   std::set<std::int64_t> chunks;
   std::int64_t sum;
@@ -63,7 +63,7 @@ struct HeadSizes {
 }  // namespace
 
 ActivationBytes plan_activations(const Model& model, const ActivationWork& asked) {
-  // A GPU's kernels take fp16 as they take bf16; Meta's tensors go the CPU's way, where fp16 has no kernels.
+  // GPU kernels treat fp16 like bf16. Meta tensors take the CPU path, which has no fp16 kernels.
   ActivationWork work = asked;
   if (work.on_device && work.compute == at::kHalf) work.compute = at::kBFloat16;
   const Chain chain = chain_of(model);

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t metrics_line = 384;  // bytes, at most
+constexpr std::int64_t metrics_line = 384;  // upper bound in bytes
 constexpr std::int64_t unknown_steps = 10'000;
 constexpr long tmpfs_magic = 0x01021994;
 
@@ -67,8 +67,7 @@ DiskNeed disk_need(const Config& config, const Model& model, const MemoryPlan& p
                    std::optional<std::int64_t> steps) {
   DiskNeed need;
   if (config.lora) {
-    const bool doubles =
-        config.lora->init_lora_weights == "pissa";  // it is written as a plain adapter of twice the rank
+    const bool doubles = config.lora->init_lora_weights == "pissa";  // written as a plain adapter of twice the rank
     need.result = model.trainable_numel() * std::int64_t(sizeof(float)) * (doubles ? 2 : 1);
     if (const auto start = start_of(config, model))
       for (const StoredTensor& tensor : start->beside()) need.result += tensor.numel() * std::int64_t(sizeof(float));

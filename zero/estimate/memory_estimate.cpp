@@ -19,10 +19,10 @@
 namespace zero {
 namespace {
 
-// Beyond what a fresh process holds: code and tables of the matrix library, its packing buffers, stacks of threads.
+// Growth of a fresh process: code and tables of the matrix library, its packing buffers, thread stacks.
 constexpr std::int64_t warm_process = std::int64_t{32} << 20;
 
-// Of a GPU's free memory, that may be planned with where less would do: its allocator's blocks are larger than tensors.
+// The share of a GPU's free memory to use if less suffices: its allocator's blocks are larger than tensors.
 constexpr double share_of_device = 0.9;
 
 MemoryEstimate estimate_work(MemoryWork work, const BatchArithmetic& batch, MemoryPlanner& planner,
@@ -49,7 +49,7 @@ MemoryEstimate estimate_work(MemoryWork work, const BatchArithmetic& batch, Memo
   return estimate;
 }
 
-/// Whether a GPU has room to spare for what need not be kept.
+/// True if a GPU has room for tensors that need not be kept.
 bool has_room(const MemoryEstimate& estimate, const NodeBudget& budget) {
   return estimate.fits && double(estimate.plan.peak()) <= share_of_device * double(*budget.device_free);
 }

@@ -15,14 +15,14 @@ namespace {
 
 std::int64_t bytes_of(at::ScalarType type) { return std::int64_t(c10::elementSize(type)); }
 
-// Of a GPU's ranks: in a chunk for each communicator that sums; between nodes they travel in the type of the sums,
-// twice as wide as bf16.
+// For ranks on GPUs: one chunk for each communicator that reduces. Between nodes, sums travel in their own type, twice
+// as wide as bf16.
 std::int64_t parts_of_sums(const MetaRank& rank) {
   const auto parts = [](std::int64_t bytes) { return std::min(2 * bytes, sum_chunk_bytes); };
   return parts(rank.largest_sum()) + parts(rank.largest_replica_sum());
 }
 
-// Stores of a GPU's states are in host memory: page-locked where copies run beside the computation.
+// Stores for a GPU's states are in host memory, pinned if copies overlap with the computation.
 void add_offloaded(MemoryPlan& plan, MetaRank& rank, const MemoryWork& work) {
   const OffloadedBytes& offloaded = rank.offloaded();
   plan.disk = offloaded.disk;
@@ -82,7 +82,7 @@ MemoryPlan MemoryPlanner::plan(const MemoryWork& work) {
   if (work.copies_checkpoints)
     (work.on_device ? plan.host : plan.copy) += *std::max_element(shards.begin(), shards.end());
   const bool fuses = std::any_of(groups.begin(), groups.end(), [](auto& group) { return group->fuses_accumulation(); });
-  held.reset();  // the parameters get tensors of another one
+  held.reset();  // the parameters get another run's tensors
   plan.activations = activations(work, fuses);
   return plan;
 }

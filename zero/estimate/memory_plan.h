@@ -1,6 +1,6 @@
 #pragma once
-// MemoryPlan: the bytes that a rank will hold, by what they are for, between steps and at the peak of a step: what an
-// engine on Meta allocates, and what a micro-batch takes that runs through one.
+// MemoryPlan: the bytes that a rank will hold, by purpose, between steps and at the peak of a step. It adds an engine's
+// allocations on Meta and those of a micro-batch that runs there.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -13,11 +13,11 @@
 
 namespace zero {
 
-/// What is trained, by how many ranks, and where states live.
+/// The training setup: what is trained, the number of ranks, and the places of states.
 struct MemoryWork : RankSetting {
-  EngineOptions engine;        // `offload` is not looked at: the setting says what they would be
-  ActivationWork activations;  // what is recomputed, and in which type, is taken from `engine`, the device from the
-                               // setting
+  EngineOptions engine;        // `offload` is ignored: RankSetting defines it
+  ActivationWork activations;  // its recomputation and type are taken from `engine`, its device from
+                               // RankSetting
   bool copies_checkpoints = false;
 };
 
@@ -26,36 +26,36 @@ struct MemoryPlan {
   std::int64_t parameters = 0, gradients = 0,
                optimizer = 0;  // in memory between steps, with padding and a disk tier's buffers
   std::int64_t gather_buffers = 0, reduce_buffers = 0;
-  std::int64_t sums = 0;  // of a GPU run of several ranks: the parts of sums over ranks that are on their way, at most
-  std::int64_t workspace = 0;  // of a GPU run: of its matrix products
+  std::int64_t sums = 0;       // of a GPU run with several ranks: at most this much is in flight for reductions
+  std::int64_t workspace = 0;  // of a GPU run: for matrix products
   ActivationBytes activations;
-  std::int64_t matrices = 0;    // beyond what is held between steps, while Muon makes whole ones orthogonal
-  std::int64_t load = 0;        // beyond what is held between steps, while weights are loaded
-  std::int64_t save = 0;        // the same, while the model, or of a frozen one the adapter, is written at the end
-  std::int64_t copy = 0;        // of this rank's part of a checkpoint, of a GPU run in `host`
-  std::int64_t disk = 0;        // files of the tier
-  std::int64_t host = 0;        // of a GPU run, in host memory: offloaded states, a disk tier's buffers, a copy
-  std::int64_t pinned = 0;      // of a GPU run, page-locked host memory
-  std::int64_t checkpoint = 0;  // on disk, of all ranks together
+  std::int64_t matrices = 0;    // in addition to the bytes between steps, while Muon orthogonalises whole matrices
+  std::int64_t load = 0;        // in addition to the bytes between steps, while weights are loaded
+  std::int64_t save = 0;        // likewise, while the model, or the adapter of a frozen one, is written at the end
+  std::int64_t copy = 0;        // of this rank's part of a checkpoint; of a GPU run in `host`
+  std::int64_t disk = 0;        // files of the disk tier
+  std::int64_t host = 0;        // of a GPU run, in host memory: offloaded states, disk buffers, a checkpoint copy
+  std::int64_t pinned = 0;      // of a GPU run: page-locked host memory
+  std::int64_t checkpoint = 0;  // on disk, all ranks together
 
   std::int64_t at_rest() const {
     return parameters + gradients + optimizer + gather_buffers + reduce_buffers + sums + workspace + copy +
            activations.at_rest;
   }
-  /// While a micro-batch is computed.
+  /// The peak while a micro-batch is computed.
   std::int64_t micro_batch_peak() const {
     return at_rest() - activations.at_rest + activations.batch + activations.peak();
   }
-  /// While training: what the tracker's peak will be.
+  /// The tracker's peak during training.
   std::int64_t training_peak() const { return std::max(micro_batch_peak(), at_rest() + matrices); }
-  /// Of the whole run.
+  /// The peak of the whole run.
   std::int64_t peak() const;
 };
 
-/// Plans for one model. Runs of the same micro-batch are not repeated.
+/// Makes plans for one model. Caches the result of each micro-batch run.
 class MemoryPlanner {
  public:
-  /// `model` as it will be trained; it outlives the planner. Its parameters have no tensors afterwards.
+  /// `model`: in its trained form; must outlive the planner. Its parameters have no tensors afterwards.
   explicit MemoryPlanner(const Model& model) : model_(model) {}
 
   const Model& model() const { return model_; }
@@ -70,18 +70,18 @@ class MemoryPlanner {
 
 MemoryPlan plan_memory(const Model& model, const MemoryWork& work);
 
-/// The work of a run that the configuration describes.
+/// The training setup that a configuration describes.
 MemoryWork memory_work_of(const Config& config, const BatchArithmetic& batch);
 
 /// Bytes of parameters, gradients and optimizer state of one rank by the ZeRO paper (Rajbhandari et al. 2020, figure
-/// 1), for `trained` elements beside `frozen_bytes` of weights that are not trained.
+/// 1), for `trained` elements plus `frozen_bytes` of frozen weights.
 struct PaperBytes {
   double parameters = 0, gradients = 0, optimizer = 0;
   double sum() const { return parameters + gradients + optimizer; }
 };
 PaperBytes paper_bytes(double trained, double frozen_bytes, const EngineOptions& engine, int ranks);
 
-/// Bytes of the weights that are not trained, as `engine` holds them: quantised or in the compute type.
+/// Bytes of the frozen weights as `engine` stores them: quantised or in the compute type.
 double frozen_bytes(const Model& model, const EngineOptions& engine);
 
 }  // namespace zero

@@ -1,6 +1,6 @@
 #pragma once
-// MetaAllocator: what LibTorch's Meta device allocates, written down. A tensor there has a size and no memory, so a
-// computation on it runs in no time and shows what it would hold, in order.
+// MetaAllocator: records the allocations of LibTorch's Meta device. Tensors there have a size but no memory, so a
+// computation takes no time and shows what it would allocate, in order.
 #include <c10/core/Allocator.h>
 
 #include <array>
@@ -12,10 +12,10 @@
 
 namespace zero {
 
-/// All that was taken and given back, in order. Sizes are rounded up to 64 bytes, as CpuAllocator's are.
+/// All allocations and frees, in order. Sizes are rounded up to 64 bytes, like CpuAllocator's.
 class AllocationTrace {
  public:
-  /// A number for the block; the category is that of this thread's scope.
+  /// Returns a number for the block; its category is that of this thread's scope.
   int take(std::size_t bytes);
   void give(int block);
 
@@ -27,11 +27,11 @@ class AllocationTrace {
   };
   const std::vector<Block>& blocks() const { return blocks_; }
 
-  /// How much has happened so far, and the most bytes at once of what was taken since then.
+  /// The number of events so far, and the peak bytes of blocks allocated since an event.
   std::size_t moment() const { return events_.size(); }
   std::int64_t peak_since(std::size_t moment) const;
 
-  /// The blocks of the category that were alive when their bytes summed to the most.
+  /// The category's blocks alive when their total was largest.
   std::vector<int> alive_at_peak(MemoryCategory category) const;
 
  private:
@@ -44,8 +44,8 @@ class AllocationTrace {
   std::array<std::int64_t, memory_categories> live_{};
 };
 
-/// LibTorch's allocator for Meta from construction to destruction, then the one before is again. Addresses differ from
-/// block to block and are nobody's memory. Blocks may outlive it. Used by one thread.
+/// Replaces LibTorch's Meta allocator during its lifetime, then restores the previous one. Addresses are distinct and
+/// point to no memory. Blocks may outlive it. Used by one thread.
 class MetaAllocator final : public c10::Allocator {
  public:
   MetaAllocator();
@@ -58,7 +58,7 @@ class MetaAllocator final : public c10::Allocator {
   void copy_data(void*, const void*, std::size_t) const override {}
 
   const AllocationTrace& trace() const { return *trace_; }
-  /// The block of a tensor's storage that came from here.
+  /// The number of a storage's block, which this allocator must have made.
   static int block_of(const c10::Storage& storage);
 
  private:

@@ -15,7 +15,7 @@
 namespace zero {
 namespace {
 
-/// States that are only counted.
+/// A store that only counts bytes.
 class NoStates final : public StateStore {
  public:
   NoStates(std::int64_t elements, const std::vector<StateSpec>& states) : StateStore(elements, states) {}

@@ -1,6 +1,6 @@
 #pragma once
-// MetaRank: one rank of a run, with its engine and all that the engine allocates, on LibTorch's Meta device: a run that
-// computes nothing, talks to nobody and holds no memory, so that what the real one holds follows from the same code.
+// MetaRank: one rank of a run, with its engine and all its allocations, on LibTorch's Meta device. It computes nothing,
+// communicates with nobody and holds no memory. It runs the code of a real rank and so shows its memory.
 #include <memory>
 #include <optional>
 
@@ -10,26 +10,26 @@
 
 namespace zero {
 
-/// Where states live, and how the ranks share them.
+/// The places of states, and how the ranks share them.
 struct RankSetting {
   MeshShape mesh;
   bool optimizer_on_disk = false;
   bool parameters_on_disk = false;
-  bool parameters_in_store = false;  // weights' shards have a store of their own, in memory or on disk
-  bool optimizer_in_store = false;   // the same of optimizer states
-  bool on_device = false;  // a GPU computes: offloaded states are on the host, reached through page-locked buffers
+  bool parameters_in_store = false;  // shards of weights have a store of their own, in memory or on disk
+  bool optimizer_in_store = false;   // likewise for optimizer states
+  bool on_device = false;  // a GPU computes; offloaded states are in host memory, copied through pinned buffers
 };
 
-/// Bytes of offloaded states, which are not tensors of the engine: in memory between steps, and on disk.
+/// Bytes of offloaded states, in memory between steps and on disk. They are not tensors of the engine.
 struct OffloadedBytes {
-  std::int64_t weights = 0, optimizer = 0;  // in memory, with a disk tier's buffers
+  std::int64_t weights = 0, optimizer = 0;  // in memory, disk buffers included
   std::int64_t disk = 0;
 };
 
 class MetaRank {
  public:
-  /// `options` of the run; where it computes and its offload policy are replaced. The chain's parameters have no tensors when
-  /// the rank ends.
+  /// `options`: the run's, with another device and offload policy. The chain's parameters have no tensors after the
+  /// rank is destroyed.
   MetaRank(const Chain& chain, EngineOptions options, const RankSetting& setting);
   ~MetaRank();
 
@@ -37,12 +37,12 @@ class MetaRank {
   const AllocationTrace& trace() const { return allocator_.trace(); }
   std::int64_t live(MemoryCategory category) const { return trace().live(category); }
   const OffloadedBytes& offloaded() const { return offloaded_; }
-  /// Bytes of the largest vector that all ranks, or those that share one copy of the states, sum; 0 when nobody else
-  /// does.
+  /// Bytes of the largest vector reduced over all ranks, or over the ranks that share one copy of the states; 0 for a
+  /// single rank.
   std::int64_t largest_sum() const { return largest_sum_; }
-  /// The same of the ranks that hold the same shard.
+  /// The same over the ranks that hold the same shard.
   std::int64_t largest_replica_sum() const;
-  /// What the fullest rank takes in a step of the optimizers for matrices that are transformed whole, beside gradients.
+  /// Bytes that the fullest rank needs in an optimizer step on whole matrices (Muon), gradients excluded.
   std::int64_t whole_matrices();
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 using Settings = std::vector<std::pair<std::string, Value>>;  // "section.key" and its value
 
-/// A change of one kind: the ways to make it, mildest first.
+/// A change of one kind: its variants, mildest first.
 using Change = std::vector<Settings>;
 
 void give(Config& config, const Settings& settings) {
@@ -22,7 +22,7 @@ void give(Config& config, const Settings& settings) {
       if (key.full_name() == name) write_field(key.field(config), value);
 }
 
-// A value as a word of a shell: what is read back as this value.
+// Quotes a value as a shell word that parses back to it.
 std::string word_of(const Value& value) {
   const auto* text = std::get_if<std::string>(&value);
   return text ? *text : toml_text(value);
@@ -43,7 +43,7 @@ std::string as_arguments(const Settings& settings) {
 
 Change offloads(const Config& config, const std::string& key, const std::string& now, bool on_device) {
   Change ways;
-  // On the CPU the host is where everything lives.
+  // On the CPU, everything is in host memory already.
   if (on_device && now == "none") ways.push_back({{key, std::string("cpu")}});
   if (now == "nvme") return ways;
   ways.push_back({{key, std::string("nvme")}});
@@ -57,7 +57,7 @@ std::vector<Change> changes_of(const Config& config, bool on_device) {
   for (std::int64_t stage = config.zero.stage + 1; stage <= 3; ++stage) stages.push_back({{"zero.stage", stage}});
   if (config.activation_checkpoint.mode != "full")
     recompute.push_back({{"activation_checkpoint.mode", std::string("full")}});
-  const bool own_sums = config.job.over_ranks();  // of a type and of micro-batches that are not for choosing
+  const bool own_sums = config.job.over_ranks();  // the type and the micro-batches are fixed then
   if (config.training.precision == "bf16" && config.zero.gradient_dtype != "bf16" && !own_sums)
     gradients.push_back({{"zero.gradient_dtype", std::string("bf16")}});
   for (std::int64_t size = config.training.local_batch_size / 2; size >= 1 && !own_sums; size /= 2) {
@@ -79,7 +79,7 @@ class Search {
   Search(std::vector<Change> changes, int ranks, bool on_device, const FitTest& fits)
       : changes_(std::move(changes)), ranks_(ranks), on_device_(on_device), fits_(fits) {}
 
-  /// The first combination of changes, none of them left out, with which `config` fits; empty when there is none.
+  /// The first combination of changes, all of them used, with which `config` fits; empty if none.
   Settings find(const Config& config) const {
     for (unsigned mask = 1; mask < 1u << changes_.size(); ++mask)
       if (Settings found; try_ways(config, mask, found)) return found;
@@ -92,12 +92,12 @@ class Search {
     try {
       return fits_(config, BatchArithmetic::of(config, ranks_));
     } catch (const InputError&) {
-      return false;  // the batch does not divide
+      return false;  // the batch size does not divide
     }
   }
 
  private:
-  // Goes through the ways of the changes chosen by `mask`, from the last change on.
+  // Tries the variants of the changes in `mask`, last change first.
   bool try_ways(const Config& config, unsigned mask, Settings& found) const {
     int last = int(changes_.size()) - 1;
     while (last >= 0 && !(mask >> last & 1u)) --last;
@@ -106,7 +106,7 @@ class Search {
       Config other = config;
       give(other, way);
       if (!try_ways(other, mask & ~(1u << last), found)) continue;
-      for (const auto& setting : way)  // two ways may name the same folder
+      for (const auto& setting : way)  // two variants may set the same folder
         if (std::find(found.begin(), found.end(), setting) == found.end()) found.push_back(setting);
       return true;
     }
@@ -119,7 +119,7 @@ class Search {
   const FitTest& fits_;
 };
 
-// Adapters over a trained model; over random weights they are of no use.
+// Adapters on a trained model; they are useless on random weights.
 Settings adapters_that_fit(const Config& config, const Search& search) {
   if (config.lora || !config.model.path) return {};
   const Settings lora{{"lora.r", Config().lora.value_or(LoraSection()).r}};

@@ -11,9 +11,9 @@ namespace zero {
 namespace {
 
 constexpr std::int64_t device_context = std::int64_t{1} << 30;
-constexpr std::int64_t most_memory = std::int64_t{1} << 50;  // of a rank: those of a node stay within 64 bits
+constexpr std::int64_t most_memory = std::int64_t{1} << 50;  // of a rank: sums over a node stay within 64 bits
 
-// A bare number lacks its unit alone: gibibytes, or bytes where that would be more than any machine has.
+// Suggests a unit for a bare number: gibibytes, or bytes if that would exceed any machine.
 void refuse_bare_number(const std::string& words) {
   for (const auto& [name, unit] : {std::pair("gibibytes", "GiB"), std::pair("bytes", "B")})
     if (const auto bytes = bytes_of_text(words + unit); bytes && *bytes <= most_memory)
@@ -21,13 +21,13 @@ void refuse_bare_number(const std::string& words) {
                             " (units: B, KiB, MiB, GiB, TiB, or KB to TB of 1000)"));
 }
 
-// The option that asks for another machine where --memory is missing.
+// The option that requests another machine while --memory is missing.
 std::string asked_by(const TargetMachine& target) {
   if (target.ranks > 0) return text("--ranks ", target.ranks);
   return target.device.empty() ? text("--ranks-per-node ", target.ranks_per_node) : "--device " + target.device;
 }
 
-// What no rank can do without must be there, or the answer would be of more than was given.
+// Refuses less memory than every rank needs: an estimate for it would be meaningless.
 void require_floor(const TargetMachine& target, std::int64_t memory, std::int64_t floor, const std::string& what) {
   if (memory > floor) return;
   throw InputError(
@@ -59,7 +59,7 @@ NodeBudget budget_of(const TargetMachine& target, c10::Device device) {
   budget.process = pss_bytes();
   if (device.is_cpu()) {
     require_floor(target, *memory, budget.process, "a rank's process takes before anything is allocated");
-    // What a rank's process holds is part of what it may take.
+    // The memory that a rank's process holds counts against its budget.
     budget.memory = {(*memory - budget.process) * target.ranks_per_node, "--memory"};
   } else {
     require_floor(target, *memory, device_context, "are left to CUDA's context and NCCL");

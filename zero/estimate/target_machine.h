@@ -1,5 +1,5 @@
 #pragma once
-// TargetMachine: a machine that is described rather than looked at, for an estimate given elsewhere.
+// TargetMachine: a machine given by its description, for an estimate made on another one.
 #include <c10/core/Device.h>
 
 #include <string>
@@ -9,20 +9,20 @@
 namespace zero {
 
 struct TargetMachine {
-  int ranks = 0;  // of the run; 0: as many as are here
+  int ranks = 0;  // of the run; 0: as many as here
   int ranks_per_node = 1;
   std::string memory;  // "80GiB": of one GPU with device "cuda", else of host memory for one rank; required
   std::string device;  // cpu | cuda; empty: training.device, the CPU where that is "auto"
 
-  /// Whether the user described one.
+  /// True if the user described one.
   bool named() const { return ranks > 0 || ranks_per_node > 1 || !memory.empty() || !device.empty(); }
 };
 
 c10::Device device_of(const TargetMachine& target, const Config& config);
 
-/// What a rank of the machine may take. Of a GPU's memory 1 GiB is left to CUDA's context and NCCL. InputError for a
-/// `memory` that is missing, is no number with a unit of bytes, more than 1024 TiB, or no more than what a rank's
-/// process holds now (on a GPU: than that 1 GiB).
+/// The budget of a rank on the machine. Reserves 1 GiB of a GPU for CUDA's context and NCCL. InputError if `memory` is
+/// missing, is no number with a byte unit, exceeds 1024 TiB, or is no more than a rank's process holds now (on a GPU:
+/// than the reserve).
 NodeBudget budget_of(const TargetMachine& target, c10::Device device);
 
 }  // namespace zero

@@ -17,7 +17,7 @@ namespace zero {
 struct Checkpoint::Impl {
   struct Part {
     Read read;
-    Write check, write;  // as add_part() has them
+    Write check, write;  // as in add_part()
   };
 
   std::string folder;
@@ -27,19 +27,19 @@ struct Checkpoint::Impl {
 
   void check_name(const std::string& name) const;
   StateModels all_models(const std::string& call) const;
-  /// Each part under NAME, which is empty, and NAME/TENSOR.
+  /// Each part under NAME, with an empty value, and NAME/TENSOR.
   CheckpointValues values() const;
-  /// The part's tensors among them.
+  /// The part's tensors in `values`.
   static NamedTensors state_of(const std::string& part, const CheckpointValues& values);
-  /// Checks all values; loads the parts that check as they load.
+  /// Checks all values; loads the parts that can only check by loading.
   void take(const CheckpointValues& values) const;
-  /// Loads the others, which take() has checked.
+  /// Loads the other parts, which take() has checked.
   void set_checked(const CheckpointValues& values) const;
 };
 
 namespace {
 
-/// What a part that is one tensor calls it.
+/// The tensor name of a part with a single tensor.
 constexpr const char* sole = "value";
 
 std::string kind_of(const at::Tensor& tensor) { return text(tensor.scalar_type(), " ", tensor.sizes()); }

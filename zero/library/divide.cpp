@@ -1,4 +1,4 @@
-// How a model's states are divided over the processes.
+// Shards a model's states over the processes.
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
 
@@ -22,7 +22,7 @@ Precision precision_of(at::ScalarType compute) {
   throw InputError(text("precision ", compute, ": parameters are of fp32, fp64 or bf16; choose one by precision"));
 }
 
-/// InputError where states cannot be stored as the options say.
+/// InputError if the options ask for states that cannot be stored so.
 StateStorage storage_of(const ShardOptions& options, const Precision& precision, const OptimizerOptions& optimizer) {
   if (options.state_dtype != fp32 && options.state_dtype != bf16)
     throw InputError(text("state_dtype = ", options.state_dtype, ": zero::fp32 or zero::bf16"));
@@ -70,13 +70,13 @@ StatesOptions ShardedModel::Impl::states_options(at::ScalarType parameters) cons
   return states;
 }
 
-// Also where the first forward is one of inference: parameters may be trained or evaluated otherwise later.
+// Also if the first forward is inference: parameters may be trained or evaluated otherwise later.
 void ShardedModel::Impl::divide() {
   const c10::InferenceMode not_inference(false);
   nn::link_watched_batch_norm();
   std::optional<ModuleUnits> units;
   std::unique_ptr<WeightSource> deferred;
-  // All processes draw, so that their generators go on alike; the first one's number counts.
+  // All processes draw, to advance their generators alike; rank 0's number counts.
   const std::int64_t seed = broadcast_number(mesh.host(), seed_of_deferred(), 0);
   all_or_none(mesh.host(), [&] {
     units = checked_units();

@@ -1,4 +1,4 @@
-// Rows of all processes, for people and for losses.
+// Gathers rows of all processes, for reports and for losses.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -18,7 +18,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// The result, with a graph that leads nowhere. `anchor`: a tensor with a gradient, and nothing else.
+/// The result, whose graph only throws. `anchor`: a tensor that just requires a gradient.
 struct WithoutBackward : torch::autograd::Function<WithoutBackward> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& anchor, const at::Tensor& result,
                             const std::string& call) {
@@ -37,7 +37,7 @@ struct Holder : torch::CustomClassHolder {
   World world;
 };
 
-/// How the rows of all processes lie.
+/// The layout of all processes' rows.
 struct Rows {
   World world;
   std::vector<std::int64_t> counts;  // by rank
@@ -55,7 +55,7 @@ struct Rows {
   }
 };
 
-// Gathering and summing are each other's transposed: the backward of the one is the other.
+// Gathering and summing are transposes: the backward of one is the other.
 struct GatherRows : torch::autograd::Function<GatherRows> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& own, const Rows& rows) {
     rows.save(context);
@@ -100,12 +100,12 @@ void World::Impl::sum_gradients(const at::Tensor& gradient, CallTag tag) {
   if (weight != 1) gradient.mul_(weight);
   ranks->all_reduce(gradient, {}, tag);
   if (weight == 0)
-    gradient.zero_();  // its own loss counts nothing
+    gradient.zero_();  // its own loss has weight 0
   else if (weight != 1)
     gradient.div_(weight);
 }
 
-// Of the shapes only the first dimension may differ; it is filled up for the collective and cut out again.
+// Only the first dimension may differ; it is padded for the collective and cut afterwards.
 at::Tensor gather_rows(const World& world, const at::Tensor& rows, const std::vector<std::int64_t>& counts,
                        CallTag tag) {
   const at::NoGradGuard no_grad;

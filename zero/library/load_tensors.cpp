@@ -1,4 +1,4 @@
-// How a sharded model takes values that a program holds.
+// Loads a program's values into a sharded model.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
@@ -38,7 +38,7 @@ void check_value(const std::string& name, const at::Tensor& value, const at::Ten
                           " in the module, and only floating types are converted to each other"));
 }
 
-/// The tensors in host memory, sorted by what they are of; throws InputError where they are not the module's.
+/// Copies the tensors to host memory, sorted into parameters and buffers. InputError if they do not fit the module.
 Values sorted(const NamedTensors& tensors, const torch::nn::Module& module, const ModuleUnits& units, bool strict) {
   Values values;
   std::size_t known = 0;
@@ -70,7 +70,7 @@ Values sorted(const NamedTensors& tensors, const torch::nn::Module& module, cons
   return values;
 }
 
-/// The values of a frozen group: those that are given, and of the rest this rank's own part.
+/// The values of a frozen group: the given ones, and this rank's own part for the rest.
 class FrozenWeights final : public WeightSource {
  public:
   FrozenWeights(const NamedTensors& given, const ParameterGroup& group) : given_(given), group_(group) {
@@ -94,7 +94,7 @@ class FrozenWeights final : public WeightSource {
   at::Tensor own_;  // flat
 };
 
-/// Writes given values to the master weights of a shard; what the optimizer keeps stays.
+/// Writes given values to a shard's master weights and keeps the optimizer's states.
 void write_masters(const NamedTensors& given, ParameterGroup& group, StateShard& shard) {
   const std::vector<StateSpec> specs = group.visited_states(shard);
   std::vector<at::Tensor> copies;

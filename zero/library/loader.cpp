@@ -17,13 +17,13 @@
 namespace zero::detail {
 namespace {
 
-constexpr std::int64_t at_end = -1, failed = -2;  // less the exit code
+constexpr std::int64_t at_end = -1, failed = -2;  // `failed` minus the exit code
 
 std::string told(std::int64_t rows) {
   return rows == at_end ? "no more batches" : "a batch of " + std::to_string(rows) + " rows";
 }
 
-// What every rank says of its next batch, and why it has none; throws where they differ, but not on a rank that failed.
+// Throws if the ranks' next batches differ, except on a rank that failed itself; `why`: its reason.
 void compare(const World& world, std::int64_t mine, const std::string& why) {
   if (world.size() == 1) return;
   const std::vector<std::int64_t> all =
@@ -97,7 +97,7 @@ void draw_as_main(const World& world, const std::function<void()>& draw) {
   locked([&] { own = generator.get_state(); });
   const at::Tensor main = world.broadcast(own).cpu();
   locked([&] { generator.set_state(main); });
-  const auto restored = c10::make_scope_exit([&] {  // also where it throws
+  const auto restored = c10::make_scope_exit([&] {  // also on an exception
     if (!own.equal(main)) locked([&] { generator.set_state(own); });
   });
   draw();
@@ -125,22 +125,21 @@ void with_random_state(const World& world, const torch::Tensor& state, const std
 
 const torch::Tensor& saved_tensor(const NamedTensors& state, const std::string& name) {
   const auto found = state.find(name);
-  if (found == state.end())
-    throw InputError("the state that is loaded is none of this kind of loader: it has no " + name);
+  if (found == state.end()) throw InputError("the loaded state is not that of such a loader: it has no " + name);
   return found->second;
 }
 
 void check_saved_number(const NamedTensors& state, const std::string& name, std::int64_t value) {
   const auto saved = saved_tensor(state, name).item<std::int64_t>();
   if (saved != value)
-    throw InputError("the state that is loaded is of a loader with " + name + " = " + std::to_string(saved) +
+    throw InputError("the loaded state is of a loader with " + name + " = " + std::to_string(saved) +
                      ", and this one has " + name + " = " + std::to_string(value) +
                      ": its epoch would go on with other samples");
 }
 
 void throw_shorter_loader(std::int64_t batches) {
-  throw InputError("the state that is loaded stands " + std::to_string(batches) +
-                   " batches behind the end of this loader: give it the loader that it was saved with");
+  throw InputError("the loaded state is " + std::to_string(batches) +
+                   " batches past the end of this loader: give it the loader that it was saved with");
 }
 
 NamedTensors LoaderPosition::state(const std::string& unit) const {
@@ -158,7 +157,7 @@ void LoaderPosition::load(const NamedTensors& state, const std::string& unit) {
 
 void throw_no_epochs() {
   throw InputError(
-      "set_epoch() has nobody to tell: neither the loader nor anything that zero::shard was given knows epochs; name the "
+      "set_epoch() has no effect: neither the loader nor anything given to zero::shard has epochs; name the "
       "sampler, zero::shard(loader, world, sampler), a zero::ShuffledSampler for one, or leave the call out "
       "(torch's RandomSampler draws a new order by itself)");
 }

@@ -11,7 +11,7 @@
 namespace zero {
 namespace {
 
-/// [rows, length of the last dimension], contiguous.
+/// Reshapes to [rows, last dimension], contiguous.
 torch::Tensor rows_of(const torch::Tensor& x, const char* function, const char* name) {
   if (!x.defined() || x.dim() == 0)
     throw Error(text("zero::", function, ": ", name, x.defined() ? " has no dimensions" : " is undefined",

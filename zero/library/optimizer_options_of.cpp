@@ -10,7 +10,7 @@
 namespace zero {
 namespace {
 
-/// What several optimizers have, each by the same name.
+/// Settings that several optimizers share, by the same names.
 template <typename Settings>
 OptimizerOptions common(const char* name, const Settings& settings) {
   OptimizerOptions options = optimizer_row(name).defaults;
@@ -65,7 +65,7 @@ std::string joined(const std::vector<std::string>& names) {
   return list;
 }
 
-// As the configuration's keys have it (docs/configuration.md).
+// Checks the bounds that the configuration's keys have (docs/configuration.md).
 void check(const OptimizerOptions& options) {
   check_not_negative("lr", options.lr);
   check_not_negative("lr_adamw", options.lr_adamw);

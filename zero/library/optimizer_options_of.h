@@ -1,11 +1,11 @@
 #pragma once
-// The settings of the library's users as the core has them.
+// Converts the library's optimizer settings to the core's options.
 #include "zero/library/include/zero/optimizers.h"
 #include "zero/optim/optimizer_options.h"
 
 namespace zero {
 
-/// Throws InputError that names what is out of its bounds.
+/// Throws InputError that names a setting out of bounds.
 OptimizerOptions optimizer_options_of(const OptimizerSettings& settings);
 
 }  // namespace zero

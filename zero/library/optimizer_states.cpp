@@ -1,4 +1,4 @@
-// What a sharded model's optimizer keeps, by the names of parameters.
+// Reads and sets the states of a sharded model's optimizer, by parameter name.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
@@ -16,17 +16,17 @@
 namespace zero {
 namespace {
 
-/// A trained parameter among the states.
+/// The place of a trained parameter in the states.
 struct Place {
   StateShard* shard = nullptr;
-  int tensor = 0;  // of the shard's layout
+  int tensor = 0;  // index in the shard's layout
 
   const TensorSpec& spec() const { return shard->layout().spec(tensor); }
-  /// Without the master weights, which are the parameter's own.
+  /// Excludes the master weights, which are the parameter itself.
   bool is_kept(std::size_t state) const { return state >= std::size_t(shard->has_master()); }
 };
 
-/// Throws InputError where the parameter is none that is trained.
+/// Throws InputError unless the parameter is trained.
 Place place_of(const std::string& parameter, ShardedModule& model) {
   for (const ModuleUnits::Named& named : model.units().parameters()) {
     if (named.name != parameter) continue;
@@ -39,7 +39,7 @@ Place place_of(const std::string& parameter, ShardedModule& model) {
   throw InputError("the module has no parameter " + parameter);
 }
 
-/// visit(state, part): of each state the elements that this rank holds, from `begin` on in the whole one.
+/// Calls visit(state, begin, part) for this rank's elements of each state; `begin`: index in the whole state.
 using VisitPart = std::function<void(std::size_t state, std::int64_t begin, const at::Tensor& part)>;
 void for_each_part(const Place& place, StateAccess access, const VisitPart& visit) {
   StateShard& shard = *place.shard;
@@ -54,13 +54,13 @@ void for_each_part(const Place& place, StateAccess access, const VisitPart& visi
   });
 }
 
-/// In which zeros may be added without loss.
+/// The type that sums this one with zeros exactly.
 at::ScalarType sum_type_of(at::ScalarType type) {
   if (!at::isFloatingType(type)) return at::kLong;
   return type == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-/// Numbers of the whole tensor, or of all, that every rank holds.
+/// Numbers of the tensor or of all tensors, which every rank holds.
 std::vector<SavedStatistic> statistics_of(const std::string& parameter, ModelStates& states) {
   std::vector<SavedStatistic> found;
   for (const SavedStatistic& statistic : saved_statistics(states))
@@ -69,7 +69,7 @@ std::vector<SavedStatistic> statistics_of(const std::string& parameter, ModelSta
   return found;
 }
 
-/// Every state whole; each element is counted on one of the ranks that hold it. Collective.
+/// Gathers each state whole; an element counts on one of the ranks that hold it. Collective.
 NamedTensors whole_states(const Place& place, ModelStates& states) {
   const std::vector<StateSpec>& specs = place.shard->store().states();
   const std::int64_t numel = place.spec().numel();
@@ -102,7 +102,7 @@ void check_count(const std::string& parameter, const std::string& name, const at
                           " elements, and ", wanted, " in the optimizer"));
 }
 
-/// Throws InputError that names the state that is not the parameter's, or is of another size.
+/// Throws InputError that names a state that the parameter lacks or whose size differs.
 void check_states(const std::string& parameter, const NamedTensors& named, const Place& place,
                   const std::vector<SavedStatistic>& statistics) {
   const std::vector<StateSpec> specs = place.shard ? place.shard->store().states() : std::vector<StateSpec>();
@@ -118,7 +118,7 @@ void check_states(const std::string& parameter, const NamedTensors& named, const
   }
 }
 
-/// Flat and in host memory.
+/// Flattens into host memory.
 NamedTensors flat(const NamedTensors& named) {
   NamedTensors all;
   for (const auto& [name, value] : named) all[name] = value.detach().to(at::kCPU).reshape({-1}).contiguous();

@@ -11,7 +11,7 @@
 namespace zero {
 namespace {
 
-/// Runs a body twice with the same random numbers, and leaves the generator as if only the first run had been.
+/// Runs a body twice with the same random numbers, and leaves the generator as after one run.
 class SameDraws {
  public:
   explicit SameDraws(std::function<at::Tensor(const at::Tensor&)> body) : body_(std::move(body)) {}
@@ -24,7 +24,7 @@ class SameDraws {
     }
     const at::Tensor now = generator.get_state();
     generator.set_state(before_);
-    const auto restored = c10::make_scope_exit([&] { generator.set_state(now); });  // also where the body throws
+    const auto restored = c10::make_scope_exit([&] { generator.set_state(now); });  // also if the body throws
     return body_(x);
   }
 

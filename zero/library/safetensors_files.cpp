@@ -17,7 +17,7 @@ std::string shape_of(const at::Tensor& tensor) {
   return out.str();
 }
 
-/// Parameters and buffers that are there.
+/// Defined parameters and buffers.
 NamedTensors tensors_of(const torch::nn::Module& module) {
   NamedTensors tensors;
   for (const auto& item : module.named_parameters())

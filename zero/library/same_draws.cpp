@@ -33,7 +33,7 @@ bool drops(const torch::nn::Module& module) {
              module, [](const auto& one) { return one.options.dropout(); });
 }
 
-/// The name of the first one; empty: there is none.
+/// The name of the first dropout; empty if none.
 std::string dropout_of(const torch::nn::Module& module) {
   if (drops(module)) return "the module itself";
   for (const auto& child : module.named_modules("", /*include_self=*/false))
@@ -55,7 +55,7 @@ void warn_of_same_draws(const torch::nn::Module& module, const World& world) {
   const std::string dropout = dropout_of(module);
   const std::vector<std::int64_t> all = all_gather_numbers(
       *world.impl().host, std::array<std::int64_t, 2>{!dropout.empty(), hash_of_generator(world.device())});
-  std::map<std::int64_t, std::vector<int>> alike;  // ranks by the state of their generator
+  std::map<std::int64_t, std::vector<int>> alike;  // ranks by generator state
   for (int r = 0; r < world.size(); ++r) {
     if (all[std::size_t(2 * r)] == 0) return;
     alike[all[std::size_t(2 * r + 1)]].push_back(r);

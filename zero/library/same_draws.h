@@ -5,8 +5,8 @@
 
 namespace zero {
 
-/// Logs a warning on the main process where two processes are about to draw, or have drawn, the same masks for a dropout
-/// of the module. Collective.
+/// Warns on the main process if two processes are about to draw, or have drawn, the same dropout masks.
+/// Collective.
 void warn_of_same_draws(const torch::nn::Module& module, const World& world);
 
 }  // namespace zero

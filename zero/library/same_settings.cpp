@@ -8,7 +8,7 @@
 namespace zero {
 namespace {
 
-// A line for each option. A field more, and this does not compile.
+// One line per option. Adding a field breaks the compilation here.
 std::string lines_of(const ShardOptions& options) {
   const auto& [stage, precision, units, open_groups, buffers, shard_degree, state_dtype, master_dtype, seed] = options;
   std::ostringstream lines;

@@ -7,9 +7,9 @@
 
 namespace zero {
 
-/// Throws InputError on all ranks where one passes other names or values than rank 0. The tensors are contiguous and in
-/// host memory. `call`: whose arguments they are; `source`: the call that leaves the same tensors on each rank; both for
-/// the message. Collective.
+/// Throws InputError on all ranks if one passes other names or values than rank 0. Tensors are contiguous and in host
+/// memory. For the message: `call` is the call they were passed to, and `source` the call that gives all ranks equal
+/// tensors. Collective.
 void check_same_values(const NamedTensors& values, const std::string& call, const std::string& source,
                        Communicator& ranks);
 

@@ -18,7 +18,7 @@ struct Settings::Impl {
     if (found == object.end()) throw InputError(path + ": has no field " + name);
     return *found;
   }
-  /// The field as a T. `is`: whether JSON's value is one; `kind`: what it must be.
+  /// Reads the field as a T. `is`: checks the JSON value; `kind`: the required kind, for messages.
   template <typename T>
   T read(const std::string& name, bool (nlohmann::json::*is)() const noexcept, const char* kind) {
     const nlohmann::json& value = field(name);
@@ -79,7 +79,7 @@ void Settings::refuse_others() const {
   for (const auto& [name, value] : impl_->object.items())
     if (!impl_->asked.contains(name)) others += (others.empty() ? "" : ", ") + name;
   if (!others.empty())
-    throw InputError(impl_->path + ": unknown field " + others + ": what it asks for would not be done; remove it");
+    throw InputError(impl_->path + ": unknown field " + others + ": it would have no effect; remove it");
 }
 
 }  // namespace zero

@@ -43,7 +43,7 @@ ShardedModel::Impl::Impl(std::shared_ptr<torch::nn::Module> module, const World&
   if (options.open_groups < 1) throw InputError(text("open_groups = ", options.open_groups, ": at least 1"));
 }
 
-// Checkpoints hold buffers as what all ranks have alike. Type and shape are of the name: bytes do not tell them.
+// Checkpoints hold buffers as values shared by all ranks. Names include type and shape, which bytes do not tell.
 void ShardedModel::Impl::keep_buffers() {
   std::vector<KeptArray>& kept = sharded->states().kept();
   kept.clear();
@@ -77,19 +77,19 @@ ShardedModule& ShardedModel::Impl::divided(const char* call) const {
 
 namespace {
 
-/// The mean over no rows is no number, and loss * rows of it must not be one either.
+/// The mean over no rows is NaN, and loss * rows must not be NaN too.
 void drop_not_finite(const at::Tensor& loss) {
   const at::NoGradGuard no_grad;
   const at::Tensor value = loss.detach();
   value.masked_fill_(value.isfinite().logical_not_(), 0);
 }
 
-/// A weight as gradients of this type hold it: what they are multiplied by is what they are divided by.
+/// Rounds a weight to the gradients' type, so that gradients are multiplied and divided by the same number.
 double in_type_of(at::ScalarType type, double weight) {
   return type == at::kBFloat16 ? double(float(c10::BFloat16(float(weight)))) : weight;
 }
 
-/// The weight of a backward, for what sums gradients over processes meanwhile (World::gather()).
+/// The weight of a backward, for gathers that sum gradients meanwhile (World::gather()).
 class BackwardWeight {
  public:
   BackwardWeight(World::Impl& world, double weight) : world_(world) { world_.backward_weight = weight; }
@@ -147,18 +147,18 @@ double ShardedModel::Impl::above_0(double weight) {
 
 namespace {
 
-/// The fewest digits that read back equal.
+/// The fewest digits that read back as the same number.
 std::string shortest(double number) {
   std::array<char, 32> digits{};
   return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr};
 }
 
-/// What a process steps by, as it travels.
+/// A process's terms for a step, in their form for communication.
 struct StepTerms {
   double lr, max_norm, weighted, weight;
 
   static constexpr std::size_t numbers = 4;
-  /// "the learning rate 0.5, clip(1) and micro-batches without weights"
+  /// For example "the learning rate 0.5, clip(1) and micro-batches without weights".
   std::string describe() const {
     return text("the learning rate ", shortest(lr), ", clip(", shortest(max_norm), ") and micro-batches ",
                 weighted ? "with" : "without", " weights");
@@ -167,7 +167,7 @@ struct StepTerms {
 };
 static_assert(sizeof(StepTerms) == StepTerms::numbers * sizeof(std::int64_t));
 
-/// As an all_reduce sums them.
+/// Sums in the order of an all-reduce.
 double sum_of_weights(const std::vector<StepTerms>& all) {
   std::vector<const void*> weights;
   for (const StepTerms& terms : all) weights.push_back(&terms.weight);
@@ -178,7 +178,7 @@ double sum_of_weights(const std::vector<StepTerms>& all) {
 
 }  // namespace
 
-// Each process would update its own part by its own rate. One exchange tells weights too.
+// Different rates would update each part differently. One exchange also carries the weights.
 double ShardedModel::Impl::agree_on_step(double lr) {
   using Numbers = std::array<std::int64_t, StepTerms::numbers>;
   const StepTerms mine{lr, max_norm, double(progress.weighted), progress.weight};
@@ -197,12 +197,12 @@ double ShardedModel::Impl::agree_on_step(double lr) {
 
 namespace {
 
-/// Rates of groups' own follow the settings' as a schedule, where that is above 0.
+/// Group rates scale with `lr` relative to the settings' rate, if that is above 0.
 StepRates rates_at(double settings_lr, double lr) { return {lr, settings_lr > 0 ? lr / settings_lr : 1}; }
 
 }  // namespace
 
-// A loop that ignores Step::taken learns of it here, one that does not is told once for many.
+// For loops that ignore Step::taken; one warning covers consecutive skips.
 void ShardedModel::Impl::tell_skipped(const StepResult& result) {
   if (!result.taken && !skips && world.is_main())
     log_warning(
@@ -263,7 +263,7 @@ struct Accumulation::Impl {
   StepProgress before, begun;
 };
 Accumulation::Accumulation(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-// One without a backward() has not been.
+// Without a backward() it does not count.
 Accumulation::~Accumulation() {
   const auto model = impl_->model.lock();
   if (!model) return;

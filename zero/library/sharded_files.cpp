@@ -1,4 +1,4 @@
-// How a sharded model's values come from files and go back to them.
+// Loads a sharded model's values from files and saves them.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
@@ -18,11 +18,11 @@
 namespace zero {
 namespace {
 
-/// Parameters of one file. Frozen ones are among them.
+/// Parameters of one file, including frozen ones.
 class FileWeights final : public WeightSource {
  public:
   explicit FileWeights(const SafetensorsFile& file) : file_(file) {}
-  void check(const std::vector<TensorSpec>&) override {}  // check_file() has
+  void check(const std::vector<TensorSpec>&) override {}  // check_file() has checked them
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override {
     file_.read(tensor.name, begin, count, out);
   }
@@ -38,7 +38,7 @@ std::vector<std::pair<std::string, at::Tensor>> buffers_of(const torch::nn::Modu
   return buffers;
 }
 
-/// What a module's file holds: parameters in the order of groups, each under all of its names, then buffers.
+/// The contents of a module's file: parameters in group order, under each of their names, then buffers.
 std::vector<SafetensorsSpec> specs_of(const ShardedModule& model, const std::vector<TensorSpec>& tensors) {
   std::vector<SafetensorsSpec> specs;
   for (const TensorSpec& tensor : tensors)
@@ -49,7 +49,7 @@ std::vector<SafetensorsSpec> specs_of(const ShardedModule& model, const std::vec
   return specs;
 }
 
-/// As SafetensorsFile::read() converts.
+/// True if SafetensorsFile::read() can convert it.
 bool is_read_as(const StoredTensor& stored, at::ScalarType type) {
   return stored.type && (*stored.type == type || (at::isFloatingType(*stored.type) && at::isFloatingType(type)));
 }
@@ -88,7 +88,7 @@ void read_tensor(const SafetensorsFile& file, const std::string& name, const at:
   write_values(tensor, values.view(tensor.sizes()));
 }
 
-/// Gives a tensor on Meta memory.
+/// Allocates memory for a Meta tensor.
 void allocate(const at::Tensor& tensor, at::Device device) {
   point_at(tensor, at::empty(tensor.sizes(), at::TensorOptions().dtype(tensor.scalar_type()).device(device)));
 }
@@ -112,7 +112,7 @@ void ShardedModel::save(const std::string& path) {
   std::vector<TensorSpec> tensors;
   for (const auto& group : model.states().groups())
     for (const FlatTensor& tensor : group->layout().tensors()) tensors.push_back(tensor.spec);
-  std::unique_ptr<SafetensorsWriter> writer;  // the main process's
+  std::unique_ptr<SafetensorsWriter> writer;  // on the main process
   on_first(control, [&] { writer = std::make_unique<SafetensorsWriter>(path, specs_of(model, tensors)); });
   model.for_each_parameter(
       [&](const std::string&, const at::Tensor& value) { on_first(control, [&] { writer->append(value); }); });

@@ -1,5 +1,5 @@
 #pragma once
-// What a ShardedModel is made of.
+// The implementation of a ShardedModel.
 #include <memory>
 #include <optional>
 
@@ -10,13 +10,13 @@
 
 namespace zero {
 
-/// Where a step stands that micro-batches add to.
+/// The progress of a step that accumulates micro-batches.
 struct StepProgress {
-  int micro_batches = 1;  // of the step
-  int done = 0;           // backward passes so far
-  bool guarded = false;   // an Accumulation lives
-  bool weighted = false;  // micro-batches have weights
-  double weight = 0;      // of this process's micro-batches so far; without weights each counts 1
+  int micro_batches = 1;  // in the step
+  int done = 0;           // backward passes done
+  bool guarded = false;   // true while an Accumulation lives
+  bool weighted = false;  // true if micro-batches have weights
+  double weight = 0;      // sum over this process's micro-batches so far; each counts 1 without weights
 
   bool is_last() const { return done + 1 == micro_batches; }
   bool is_complete() const { return done == micro_batches; }
@@ -27,44 +27,44 @@ struct ShardedModel::Impl {
   World world;
   ShardOptions options;
   Mesh mesh;
-  std::unique_ptr<ShardedModule> sharded;  // null: nothing is divided yet
+  std::unique_ptr<ShardedModule> sharded;  // null: not sharded yet
   OptimizerOptions optimizer;
   bool trains = false;
   double max_norm = 0;
   StepProgress progress;
   bool draws_are_checked = false;
-  std::unique_ptr<SafetensorsFile> initial_file;  // of a module on Meta that is not divided yet
-  bool skips = false;                             // the last step was skipped
+  std::unique_ptr<SafetensorsFile> initial_file;  // of a Meta module that is not sharded yet
+  bool skips = false;                             // true if the last step was skipped
 
   Impl(std::shared_ptr<torch::nn::Module> module, const World& world, const ShardOptions& options);
-  /// Divides the states, or the parameters alone where the model is not trained. Collective.
+  /// Shards the states, or only the parameters if the model is not trained. Collective.
   void divide();
   StatesOptions states_options(at::ScalarType parameters) const;
-  /// A number from torch's generator, of a module that draws from it when it is divided; 0: it does not.
+  /// A random number from torch's generator if the module will draw when it is sharded, else 0.
   std::int64_t seed_of_deferred() const;
-  /// Of a module on Meta: from its file or its construction; buffers have theirs afterwards.
+  /// Values of a Meta module, from its file or its construction. Also fills its buffers.
   std::unique_ptr<WeightSource> values_of_deferred(const ModuleUnits& units, std::uint64_t seed);
-  /// Throws InputError that names the call where there is no optimizer.
+  /// Throws InputError that names the call if there is no optimizer.
   ShardedModule& divided(const char* call) const;
   void backward(const torch::Tensor& loss, std::optional<double> weight);
   Step step(double lr);
-  /// Warns of the first of the steps in a row that are not taken.
+  /// Warns at the first of consecutive skipped steps.
   void tell_skipped(const StepResult& result);
-  /// The module's units as this process may shard them. InputError where it may not.
+  /// The module's units. InputError if this process may not shard them.
   ModuleUnits checked_units() const;
-  /// InputError where processes have other options, another optimizer or parameters of another type than the first one.
+  /// InputError if processes differ from rank 0 in options, optimizer or parameter type.
   /// Collective.
   void check_same_settings(at::ScalarType parameters);
-  /// total_weight(). InputError where processes step otherwise than the first one; the step is given up. Collective.
+  /// Returns total_weight(). InputError if processes step with different terms; the step is discarded. Collective.
   double agree_on_step(double lr);
-  /// Of the micro-batches of the step, over all processes. InputError where it is 0; the step is given up. Collective.
+  /// Sum over the step's micro-batches and all processes. InputError if it is 0; the step is discarded. Collective.
   double total_weight();
   double above_0(double weight);
-  /// Names what checkpoints hold besides the states: the buffers as they are now.
+  /// Registers what checkpoints hold in addition to the states: the current buffers.
   void keep_buffers();
-  /// After a checkpoint was read: buffers whose bytes are not one row of memory get theirs.
+  /// Call after reading a checkpoint: copies values into buffers that are not contiguous.
   void take_buffers();
-  /// Gives up the step's micro-batches so far.
+  /// Discards the step's micro-batches so far.
   void drop_step();
   /// As ShardedOptimizer::states() and set_states().
   NamedTensors optimizer_states(const std::string& parameter) const;
@@ -73,8 +73,8 @@ struct ShardedModel::Impl {
   int stage() const;
 };
 
-/// On the ranks by which modules gather: where another process computes meanwhile, both calls are told of at once. On
-/// those that files are agreed on by each would wait for the other until the deadline. Collective.
+/// Checks that all processes make the same call, on the ranks that modules gather with: a process that computes there
+/// instead is reported at once. On the ranks for files, each side would wait until the deadline. Collective.
 void meet(const World& world, Phase phase);
 
 }  // namespace zero

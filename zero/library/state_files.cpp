@@ -16,7 +16,7 @@
 namespace zero {
 namespace {
 
-/// The generators that a process draws from, as bytes, one behind the other.
+/// The states of a process's generators as bytes, concatenated.
 at::Tensor random_state(at::Device device) {
   std::vector<at::Tensor> states{at::detail::getDefaultCPUGenerator().get_state()};
   if (device.is_cuda()) states.push_back(at::globalContext().defaultGenerator(device).get_state());
@@ -32,7 +32,7 @@ void set_random_state(at::Device device, const at::Tensor& state) {
   generator.set_state(state.narrow(0, bytes, state.numel() - bytes).clone());
 }
 
-/// Of all processes, by rank.
+/// The states of all processes, by rank.
 at::Tensor gather_random_states(const World& world) {
   const at::Tensor own = random_state(world.device());
   const at::Tensor all = at::empty({own.numel() * world.size()}, at::kByte);
@@ -52,7 +52,7 @@ StateOwners owners_of(const StateModels& models) {
   return owners;
 }
 
-/// What one folder holds of the models. Buffers are as they are now; random numbers of all processes go with them.
+/// The contents of one folder: the models' states, their current buffers and all processes' random states.
 class HeldStates {
  public:
   HeldStates(const StateModels& models, CheckpointValues& values, const World& world,
@@ -65,7 +65,7 @@ class HeldStates {
 
   const CheckpointModels& get() const { return held_; }
 
-  /// After the states were read.
+  /// Call after reading the states.
   void take() const {
     for (const auto& [name, model] : models_) {
       model->sharded->weights_changed();
@@ -119,7 +119,7 @@ void save_state_of(const StateModels& models, CheckpointValues& values, const Wo
   try {
     save_checkpoint(states.get(), run, position, folders, *impl.files, *impl.control);
   } catch (const Error&) {
-    if (world.is_main()) folders.discard(steps);  // it would fill the disk further
+    if (world.is_main()) folders.discard(steps);  // else it would occupy disk space
     throw;
   }
   if (world.is_main()) impl.state_folders->set_owners(folder, owners_of(models));

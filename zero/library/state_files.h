@@ -1,5 +1,5 @@
 #pragma once
-// The states of a program's models as a folder, for ShardedModel and Checkpoint.
+// Saves and loads a program's model states in a folder, for ShardedModel and Checkpoint.
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,20 +10,20 @@
 
 namespace zero {
 
-/// Models by the names of their states; the one of a model that is alone is empty. All are of the world.
+/// Models by the names of their states; the name of a single model is empty. All belong to the world.
 using StateModels = std::map<std::string, std::shared_ptr<ShardedModel::Impl>>;
 
-/// Saves the models' states, with the values, as the newest state of the folder. `call`: for messages. Collective.
+/// Saves the models' states and the values as the folder's newest state. `call`: for messages. Collective.
 void save_state_of(const StateModels& models, CheckpointValues& values, const World& world, const std::string& folder,
                    const std::string& call);
 
-/// Loads the newest state, and replaces the values by those that it holds. `take_values`: called then, before a model
-/// changes; what it throws on one process all throw. Returns the steps done, of the model that did the most. Collective.
+/// Loads the newest state and replaces the values. Then calls `take_values`, before any model changes; an exception on
+/// one process is thrown on all. Returns the largest step count of the models. Collective.
 std::int64_t load_state_of(const StateModels& models, CheckpointValues& values, const World& world,
                            const std::string& folder, const std::string& call,
                            const std::function<void()>& take_values = {});
 
-/// Whether there is a state to load. Collective.
+/// True if there is a state to load. Collective.
 bool has_state_in(const std::string& folder, const World& world);
 
 }  // namespace zero

@@ -12,13 +12,13 @@
 namespace zero {
 namespace {
 
-/// One name for one folder, however it is written.
+/// One key per folder, however its path is written.
 std::string key_of(const std::string& folder) {
   const std::filesystem::path path(real_path(std::filesystem::absolute(folder).lexically_normal().string()));
   return (path.has_filename() ? path : path.parent_path()).string();
 }
 
-/// Whether these are among `owners`, each under its name, be they gone or not.
+/// True if all of these are in `owners` under the same names, destroyed or not.
 bool are_among(const StateOwners& these, const StateOwners& owners) {
   return std::ranges::all_of(these, [&](const auto& one) {
     const auto found = owners.find(one.first);
@@ -48,7 +48,7 @@ bool StateFolders::lock(const std::string& folder) {
   if (lock < 0 && reason == ENOENT) return false;
   if (lock < 0 && reason == EWOULDBLOCK)
     throw InputError(folder +
-                     ": another program keeps its states there and goes on: wait for its end, or name another folder");
+                     ": another running program keeps its states there: wait for its end, or name another folder");
   if (lock < 0)
     log_warning(folder, ": its file system has no locks (", std::strerror(reason),
                 "), so nothing keeps a second program from saving its states there");

@@ -1,6 +1,6 @@
 #pragma once
-// StateFolders: the folders in which a program keeps states. One program at a time works in each, and each holds the states
-// of the same models throughout the program, so that no model's state replaces another's in silence.
+// StateFolders: the folders in which a program keeps states. Only one program at a time may use a folder. It holds the
+// same models throughout the program, so no model silently replaces another's state.
 #include <map>
 #include <memory>
 #include <string>
@@ -9,31 +9,31 @@
 
 namespace zero {
 
-/// Models by the names of their states; the one of a model that is alone is empty.
+/// Models by the names of their states; the name of a single model is empty.
 using StateOwners = std::map<std::string, std::weak_ptr<const void>>;
 
 class StateFolders {
  public:
   explicit StateFolders(FileCalls& calls) : calls_(calls) {}
-  /// Lets go of all folders.
+  /// Releases all folders.
   ~StateFolders();
   StateFolders(const StateFolders&) = delete;
   StateFolders& operator=(const StateFolders&) = delete;
 
-  /// Keeps other programs out of the folder from now on. False: there is no such folder. Throws InputError where another
-  /// program works in it, and where the system gives no answer. Warns where its file system has no locks.
+  /// Locks the folder against other programs. False: the folder does not exist. InputError if another program uses it
+  /// or the system gives no answer. Warns if its file system has no locks.
   bool lock(const std::string& folder);
-  /// Before the owners save to the folder, or load from it. Throws InputError where other models of this program have saved
-  /// or loaded there. A load passes where those are gone.
+  /// Call before the owners save to the folder or load from it. InputError if other models of this program have used
+  /// it. A load is allowed if those models are gone.
   void check_save(const std::string& folder, const StateOwners& owners) const;
   void check_load(const std::string& folder, const StateOwners& owners) const;
-  /// After they have.
+  /// Call after saving or loading.
   void set_owners(const std::string& folder, const StateOwners& owners);
 
  private:
   struct Folder {
-    int lock = -1;       // -1: its file system has none
-    StateOwners owners;  // empty: nobody has saved or loaded yet
+    int lock = -1;       // -1: the file system has no locks
+    StateOwners owners;  // empty: not saved or loaded yet
   };
   const StateOwners* owners_of(const std::string& folder) const;
 

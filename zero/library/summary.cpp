@@ -1,4 +1,4 @@
-// What a sharded model is made of, and what a process holds of it.
+// Summarises a sharded model's units and a process's memory.
 #include <algorithm>
 #include <iomanip>
 #include <sstream>
@@ -10,15 +10,15 @@
 namespace zero {
 namespace {
 
-/// Between steps, of one process.
+/// Bytes of one process between steps.
 struct HeldBytes {
   std::int64_t parameters = 0, gradients = 0, optimizer = 0;
-  std::int64_t passing = 0;  // of buffers for units whose parameters are there, and for gradients on their way
+  std::int64_t passing = 0;  // buffers for unsharded units and for gradients in flight
 
   std::int64_t sum() const { return parameters + gradients + optimizer + passing; }
 };
 
-/// The same units, whose tensors are still to be made.
+/// Copies of the units without tensors.
 std::vector<std::unique_ptr<ParameterUnit>> without_tensors(const Units& units) {
   std::vector<std::unique_ptr<ParameterUnit>> copies;
   for (const ParameterUnit* unit : units) {
@@ -33,7 +33,7 @@ std::vector<std::unique_ptr<ParameterUnit>> without_tensors(const Units& units) 
   return copies;
 }
 
-/// As the states would be made on so many ranks, on Meta.
+/// Makes the states for that many ranks on Meta.
 HeldBytes held_bytes(const Units& units, const MeshShape& shape, StatesOptions options) {
   const auto copies = without_tensors(units);
   Units pointers;

@@ -3,8 +3,8 @@
 
 namespace zero {
 
-/// The result of `call` on `value`: where a graph leads to the value, a backward through the result throws InputError,
-/// since the part of a loss that it is would be trained as a constant, in silence.
+/// Returns the result of `call` on `value`, without a gradient. If the value has a graph, backward through the result
+/// throws InputError; otherwise that part of the loss would silently be a constant.
 at::Tensor without_gradient(const at::Tensor& result, const at::Tensor& value, const char* call);
 
 }  // namespace zero

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "comm/agreement/agreement.h"
-#include "comm/agreement/sole_work.h"
+#include "comm/agreement/rank0_scope.h"
 #include "comm/object_collectives.h"
 #include "comm/world/device_backends.h"
 #include "comm/world/device_choice.h"
@@ -28,7 +28,7 @@ void claim_program() {
         "a program has one World: World::from_environment() is called once; pass the world on, copies mean the same");
 }
 
-/// Fills in what `job`, which outlives it, is as a world.
+/// Fills in the world of `job`, which must outlive it.
 void join(World::Impl& impl, Job& job, const WorldOptions& options) {
   if (!std::getenv("OMP_NUM_THREADS")) at::set_num_threads(job.cores());
   all_or_none(job.control(), [&] {
@@ -55,7 +55,7 @@ World start(const JobOptions& job, const WorldOptions& options) {
   return World(std::move(impl));
 }
 
-/// In a type that holds the sum: int64, fp64 of fp64, else fp32.
+/// Converts to a type that holds the sum: int64, fp64 for fp64, else fp32.
 at::Tensor wide_sum(const World::Impl& impl, const at::Tensor& value, WorldCall call) {
   const at::ScalarType own = value.scalar_type(), wide = at::isIntegralType(own, /*includeBool=*/true) ? at::kLong
                                                          : own == at::kDouble                          ? at::kDouble
@@ -87,7 +87,7 @@ int World::run(const std::function<int(World&)>& program, const WorldOptions& op
 
 World::World(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) { impl_->name_calls(); }
 
-// By WorldCall.
+// Indexed by WorldCall.
 void World::Impl::name_calls() {
   ZERO_CHECK(!names->find(0), "a world is made of its parts once");
   names->add({"world.barrier()", "world.sum()", "world.mean()", "world.broadcast()", "world.gather_for_metrics()",
@@ -128,8 +128,8 @@ void World::manual_seed(std::uint64_t seed) const {
   at::manual_seed(is_main() ? seed : mix_seed(seed, std::uint64_t(rank())));
 }
 
-// On the ranks by which models gather: where another process comes with another call, both are told of at once. On those
-// that work is waited for on, each would wait for the other.
+// Meets on the ranks that models gather with: if another process makes another call, both are reported at once. On the
+// long-timeout ranks each would wait for the other.
 void World::on_main(const std::function<void()>& work) const {
   impl_->ranks->barrier({Phase::on_main});
   on_first(*impl_->control, work);
@@ -138,12 +138,12 @@ void World::on_main(const std::function<void()>& work) const {
 void World::main_first(const std::function<void()>& work) const {
   on_main(work);
   all_or_none(*impl_->control, [&] {
-    const SoleWork without_the_others;
+    const Rank0Scope without_the_others;
     if (!is_main()) work();
   });
 }
 
-// Complex numbers pass as two real ones each.
+// A complex number is sent as two real ones.
 torch::Tensor World::sum(const torch::Tensor& value) const {
   if (value.is_complex()) return at::view_as_complex(sum(at::view_as_real(value.resolve_conj())));
   const at::Tensor sum = wide_sum(*impl_, value, WorldCall::sum).to(value.scalar_type());

@@ -1,5 +1,5 @@
 #pragma once
-// What a World is made of.
+// The implementation of a World.
 #include <memory>
 #include <string>
 
@@ -11,7 +11,7 @@
 
 namespace zero {
 
-/// Calls that messages name.
+/// Calls named in messages.
 enum class WorldCall : std::uint8_t {
   barrier,
   sum,
@@ -24,32 +24,32 @@ enum class WorldCall : std::uint8_t {
 };
 
 struct World::Impl {
-  std::unique_ptr<Job> own_job;             // null: it is somebody else's
-  Job* job = nullptr;                       // null: the ranks belong to a test
-  std::unique_ptr<Communicator> on_device;  // null: the host's ranks take the device's tensors
-  Communicator* ranks = nullptr;            // for tensors of the device
+  std::unique_ptr<Job> own_job;             // null: owned elsewhere
+  Job* job = nullptr;                       // null: a test's ranks
+  std::unique_ptr<Communicator> on_device;  // null: the host's ranks accept device tensors
+  Communicator* ranks = nullptr;            // for device tensors
   Communicator* host = nullptr;
-  Communicator* control = nullptr;  // of long patience
+  Communicator* control = nullptr;  // with a long timeout
   at::Device device = at::kCPU;
   int local_rank = 0;
   std::shared_ptr<CallNames> names = std::make_shared<CallNames>();
-  int models = 0;              // that were sharded
-  double backward_weight = 1;  // of the backward under way
+  int models = 0;              // number of sharded models
+  double backward_weight = 1;  // of the current backward
 
-  std::shared_ptr<FileCalls> files = std::make_shared<FileCalls>();  // that states are written and read by
+  std::shared_ptr<FileCalls> files = std::make_shared<FileCalls>();  // for reading and writing states
   std::unique_ptr<StateFolders> state_folders = std::make_unique<StateFolders>(*files);  // the main process's
 
   static CallTag tag(WorldCall call) { return {Phase::other, int(call)}; }
-  /// The communicators know the names of calls from now on.
+  /// Registers the names of calls with the communicators.
   void name_calls();
-  /// The names of a model's units, which are given the numbers from the result on.
+  /// Registers a model's unit names and returns the number of the first.
   int name_units(std::vector<std::string> units);
-  /// Gradients <- those of all processes' losses, as model.backward() weighs them, in units of this one's. Collective.
+  /// Replaces gradients by those of all processes' losses, weighted as in model.backward(), in units of its own.
   void sum_gradients(const at::Tensor& gradient, CallTag tag = {Phase::backward});
   void explain_failures(const std::string& explanation);
 };
 
-/// A world of these ranks, which outlive it: for tests. `files`: null: the system's.
+/// A world of these ranks, which must outlive it: for tests. `files`: null: the system's.
 World world_of(Communicator& ranks, std::shared_ptr<FileCalls> files = nullptr);
 
 /// The rows of all processes, without a graph. Collective.

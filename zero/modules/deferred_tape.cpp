@@ -21,7 +21,7 @@
 namespace zero {
 namespace {
 
-/// What a storage on Meta is marked with.
+/// The mark on a Meta storage.
 struct Mark {
   std::shared_ptr<DeferredTape> tape;
   std::int64_t storage;
@@ -35,7 +35,7 @@ const Mark* mark_of(const at::Tensor& tensor) {
   return pointer.get_deleter() == &free_mark ? static_cast<const Mark*>(pointer.get_context()) : nullptr;
 }
 
-/// visit(element, tensor) of the tensors in a value; -1: it is one itself.
+/// Calls visit(element, tensor) for the tensors in a value; -1 if the value itself is a tensor.
 template <typename Visit>
 void for_each_tensor(const c10::IValue& value, const Visit& visit) {
   if (value.isTensor()) return visit(-1, value.toTensor());
@@ -45,7 +45,7 @@ void for_each_tensor(const c10::IValue& value, const Visit& visit) {
     if (list[i].isTensor()) visit(std::int64_t(i), list[i].toTensor());
 }
 
-/// The value with another tensor in that place.
+/// Replaces the tensor at that element of the value.
 void put_tensor(c10::IValue& value, std::int64_t element, const at::Tensor& tensor) {
   if (element < 0)
     value = tensor;
@@ -53,12 +53,12 @@ void put_tensor(c10::IValue& value, std::int64_t element, const at::Tensor& tens
     value.toList().set(std::size_t(element), tensor);
 }
 
-/// With the same geometry over this storage.
+/// A view of this storage with the same geometry.
 at::Tensor view_of(const c10::Storage& storage, const DeferredTensor& tensor) {
   return at::empty({0}, tensor.type).set_(storage, tensor.offset, tensor.sizes, tensor.strides);
 }
 
-/// Whether the operation over these arguments makes or uses a tensor of Meta.
+/// True if the operation with these arguments makes or uses a Meta tensor.
 bool is_deferred(const c10::FunctionSchema& schema, const torch::jit::Stack& arguments) {
   bool any = false, on_meta = false;
   for (const c10::IValue& argument : arguments)
@@ -76,14 +76,14 @@ thread_local DeferredTape* recording = nullptr;
 
 struct DeferredTape::Impl {
   struct Place {
-    std::size_t value = 0;      // among arguments or results
-    std::int64_t element = -1;  // of a list
+    std::size_t value = 0;      // index among arguments or results
+    std::int64_t element = -1;  // index in a list
     DeferredTensor tensor;
     bool written = false;
   };
   struct Step {
     c10::OperatorHandle operation;
-    torch::jit::Stack arguments;  // without their tensors
+    torch::jit::Stack arguments;  // with the tensors removed
     std::vector<Place> tensors, made;
   };
   std::vector<Step> steps;
@@ -141,9 +141,9 @@ bool DeferredTape::call(const c10::OperatorHandle& operation, torch::jit::Stack*
   return false;
 }
 
-/// The tensor as the tape knows it, which from now on it does. Throws InputError for a tensor of another tape.
+/// Returns the tape's record of the tensor and adds it if new. InputError for a tensor of another tape.
 DeferredTensor DeferredTape::Impl::note(const at::Tensor& tensor, DeferredTape& tape) {
-  if (!tensor.is_meta()) return {.constant = tensor.detach().clone()};  // as it is now
+  if (!tensor.is_meta()) return {.constant = tensor.detach().clone()};  // its present values
   const Mark* mark = mark_of(tensor);
   if (mark && mark->tape.get() != &tape)
     throw InputError(
@@ -159,7 +159,7 @@ DeferredTensor DeferredTape::Impl::note(const at::Tensor& tensor, DeferredTape& 
   return tensor_of(tensor);
 }
 
-/// The tensors among the arguments, whose places are empty afterwards: steps keep no storage of a tape alive.
+/// Moves the tensors out of the arguments, so that steps keep no storage of a tape alive.
 std::vector<DeferredTape::Impl::Place> DeferredTape::Impl::take_tensors(const c10::FunctionSchema& schema,
                                                                         torch::jit::Stack& arguments,
                                                                         DeferredTape& tape) {
@@ -204,7 +204,7 @@ void DeferredTape::Impl::record(const c10::OperatorHandle& operation, torch::jit
   if (writes || !step.made.empty()) steps.push_back(std::move(step));
 }
 
-/// Those that the values in a storage follow from.
+/// The steps that the values of a storage depend on.
 std::set<std::size_t> DeferredTape::Impl::steps_to(std::int64_t storage) const {
   std::set<std::int64_t> wanted{storage};
   std::set<std::size_t> needed;
@@ -222,8 +222,8 @@ std::set<std::size_t> DeferredTape::Impl::steps_to(std::int64_t storage) const {
 
 namespace {
 
-/// Draws of an operation from a generator of its own. Most take one as an argument, some by another overload; the rest
-/// draw from the default one, which is as before afterwards.
+/// Gives an operation its own generator. Most operations take it as an argument, some through another overload. The
+/// others draw from the default generator, which is restored afterwards.
 class OwnDraws {
  public:
   OwnDraws(c10::OperatorHandle operation, torch::jit::Stack& arguments, std::uint32_t seed)

@@ -1,6 +1,6 @@
 #pragma once
-// DeferredTape: how a module's tensors get their values, written down while the module is built on Meta, where tensors have
-// sizes and no memory. The values of one tensor are computed later, by the operations that they follow from.
+// DeferredTape: records how a module's tensors get their values while the module is built on Meta, where tensors have
+// no memory. Later it computes a tensor's values by replaying the operations they depend on.
 #include <ATen/core/Tensor.h>
 #include <ATen/core/stack.h>
 
@@ -16,7 +16,7 @@ namespace zero {
 
 /// A tensor of a tape, or one with values.
 struct DeferredTensor {
-  std::int64_t storage = -1;  // of the tape; -1: `constant`
+  std::int64_t storage = -1;  // index on the tape; -1: `constant`
   std::vector<std::int64_t> sizes = {}, strides = {};
   std::int64_t offset = 0;
   at::ScalarType type = at::kFloat;
@@ -30,8 +30,8 @@ class DeferredTape : public std::enable_shared_from_this<DeferredTape> {
   DeferredTape(const DeferredTape&) = delete;
   DeferredTape& operator=(const DeferredTape&) = delete;
 
-  /// While it lives, this thread's operations are written down, and tensors that are made without naming a device are on
-  /// Meta. Afterwards an operation on one of them throws InputError. One inside of another writes to the outer one's tape.
+  /// During its lifetime, records this thread's operations; tensors made without a device go to Meta. Using such a
+  /// tensor afterwards throws InputError. A nested recording writes to the outer one's tape.
   class Recording {
    public:
     Recording();
@@ -41,18 +41,18 @@ class DeferredTape : public std::enable_shared_from_this<DeferredTape> {
 
    private:
     struct Impl;
-    std::unique_ptr<Impl> impl_;  // null: it is inside of another
+    std::unique_ptr<Impl> impl_;  // null: nested
   };
 
-  /// Carries out the operation over the last values of the stack where it belongs to a tape. False: it does not.
+  /// Runs the operation on the last values of the stack if it belongs to a tape; false if it does not.
   static bool call(const c10::OperatorHandle& operation, torch::jit::Stack* stack);
 
-  /// The tape of a tensor whose values are still to come; null: it has none.
+  /// The tape of a tensor whose values are not computed yet; null if none.
   static std::shared_ptr<DeferredTape> of(const at::Tensor& tensor);
   static DeferredTensor tensor_of(const at::Tensor& tensor);
 
-  /// The tensor's values, in host memory. Random numbers follow from the seed and the place of their operation on the tape,
-  /// whichever tensors are asked for. Holds what the tensor is computed from meanwhile.
+  /// Computes the tensor's values, in host memory. Random numbers depend on the seed and the operation's index on the
+  /// tape only, not on which tensors are requested. Meanwhile holds the tensors it is computed from.
   at::Tensor values(const DeferredTensor& tensor, std::uint32_t seed) const;
 
  private:

@@ -31,7 +31,7 @@ DeferredWeights::Deferred DeferredWeights::deferred(const std::string& what, con
   return {tape.get(), DeferredTape::tensor_of(tensor)};
 }
 
-// Each tape draws other numbers.
+// Each tape draws different numbers.
 at::Tensor DeferredWeights::values(const Deferred& tensor) const {
   const auto tape = std::ranges::find_if(tapes_, [&](const auto& one) { return one.get() == tensor.tape; });
   return tensor.tape->values(tensor.tensor, std::uint32_t(mix_seed(seed_, std::uint64_t(tape - tapes_.begin()))));
@@ -40,7 +40,7 @@ at::Tensor DeferredWeights::values(const Deferred& tensor) const {
 void DeferredWeights::read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) {
   const at::NoGradGuard no_grad;
   if (name_ != tensor.name || !values_.defined()) {
-    values_.reset();  // before the next one is there
+    values_.reset();  // free it before computing the next one
     values_ = values(parameters_.at(tensor.name)).reshape({-1});
     name_ = tensor.name;
   }

@@ -1,5 +1,5 @@
 #pragma once
-// DeferredWeights: the values of a module that was built on Meta, computed from its tapes when they are asked for.
+// DeferredWeights: computes the values of a module built on Meta from its tapes, on demand.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -13,15 +13,15 @@ namespace zero {
 
 class DeferredWeights final : public WeightSource {
  public:
-  /// Of the tensors that the module has now. `seed`: of random numbers; ranks with one seed have the same values. Throws
-  /// InputError for a tensor on Meta that is on no tape.
+  /// Covers the tensors that the module has now. `seed`: for random numbers; ranks with equal seeds get equal values.
+  /// InputError for a Meta tensor that is on no tape.
   DeferredWeights(const torch::nn::Module& module, const ModuleUnits& units, std::uint64_t seed);
 
   void check(const std::vector<TensorSpec>&) override {}
-  /// One tensor is held whole, until another one is asked for.
+  /// Computes the whole tensor on its first read, and keeps it until another tensor is read.
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
 
-  /// The module's buffers on Meta get their values, whole.
+  /// Gives the module's Meta buffers memory and values.
   void fill_buffers(const torch::nn::Module& module, at::Device device) const;
 
  private:
@@ -35,7 +35,7 @@ class DeferredWeights final : public WeightSource {
   std::uint64_t seed_;
   std::vector<std::shared_ptr<DeferredTape>> tapes_;
   std::map<std::string, Deferred> parameters_, buffers_;
-  std::string name_;   // of the tensor that is held
+  std::string name_;   // of the tensor held
   at::Tensor values_;  // flat
 };
 

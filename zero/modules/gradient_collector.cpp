@@ -40,7 +40,7 @@ GradientCollector::GradientCollector(UnitGroups& groups, Communicator& ranks) : 
     trained_.push_back({group});
     set_hooks(int(trained_.size()) - 1);
   }
-  // Backward goes against the order of registration, mostly.
+  // Backward mostly runs in reverse registration order.
   for (int g = int(trained_.size()); g-- > 0;) order_.push_back(g);
 }
 
@@ -104,8 +104,8 @@ void GradientCollector::reduce_in_order() {
   }
 }
 
-// In the leaves' type: the bits are then the same at every stage. Into a new tensor: autograd may have given the leaf a
-// view of another leaf's gradient, or of one that is still on its way.
+// Multiplies in the leaves' type, so that bits agree at every stage. Writes to a new tensor: autograd may share the
+// gradient's memory with another leaf or with a gradient still in flight.
 void GradientCollector::weigh(Group& group) const {
   if (weight_ == 1) return;
   for (Leaf& leaf : group.leaves) {
@@ -140,7 +140,7 @@ void GradientCollector::finish() {
     for (Leaf& leaf : group.leaves) leaf.parameter.mutable_grad() = leaf.stand_in;
 }
 
-// As the first rank's backward had it; groups that it did not finish come last.
+// The order of rank 0's backward; groups that it did not complete come last.
 void GradientCollector::agree_on_order() {
   std::vector<std::int64_t> order(completed_.begin(), completed_.end());
   for (const int g : order_)

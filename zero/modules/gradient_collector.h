@@ -1,7 +1,7 @@
 #pragma once
-// GradientCollector: the gradients of somebody else's backward. Each trained leaf has a hook that autograd calls when its
-// gradient is whole; groups whose leaves all have theirs are packed and summed over ranks at once, in an order that all
-// ranks share, and what is left when backward ends follows.
+// GradientCollector: collects the gradients of a backward that the user runs. A hook on each trained leaf runs when its
+// gradient is complete. A group with all its gradients is packed and reduced at once, in an order that all ranks share;
+// the rest follows after backward.
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,22 +12,22 @@ namespace zero {
 
 class GradientCollector {
  public:
-  /// Sets the hooks. The groups, of one unit each, outlive this; it outlives every backward through the leaves.
+  /// Sets the hooks. Groups have one unit each and must outlive this; it must outlive backwards through the leaves.
   GradientCollector(UnitGroups& groups, Communicator& ranks);
   ~GradientCollector();
   GradientCollector(const GradientCollector&) = delete;
   GradientCollector& operator=(const GradientCollector&) = delete;
 
-  /// Before and after the backward of a micro-batch. What leaves hold before it is dropped; a leaf without a gradient
-  /// counts as zeros. Gradients are multiplied by `weight`; with 0 they are zeros, whatever autograd computes. Afterwards
-  /// leaves hold stand-ins (gradient_stand_in.h). Throws InputError where none has a gradient. Collective.
+  /// Call before and after a micro-batch's backward. begin() drops the leaves' old gradients; a leaf without a gradient
+  /// counts as zeros. Gradients are multiplied by `weight`; 0 gives zeros, even for NaN. Afterwards leaves hold
+  /// stand-ins (gradient_stand_in.h). InputError if no leaf has a gradient. Collective.
   void begin(MicroBatch micro, double weight = 1);
   void finish();
-  /// Gives up what the step has so far.
+  /// Discards the step's gradients so far.
   void drop();
 
-  /// By leaf: autograd has its gradient. Throws InputError outside of begin() and finish(), and for a second gradient
-  /// in one backward.
+  /// Called by a leaf's hook when its gradient is complete. InputError outside begin() and finish(), and for a second
+  /// gradient in one backward.
   void arrived(int group, int leaf);
 
  private:
@@ -50,9 +50,9 @@ class GradientCollector {
   UnitGroups& groups_;
   Communicator& ranks_;
   std::vector<Group> trained_;
-  std::vector<int> order_;      // of trained_, in which sums are begun
-  std::vector<int> completed_;  // in this backward, in their order
-  std::size_t next_ = 0;        // of order_
+  std::vector<int> order_;      // indices into trained_, in the order of reduction
+  std::vector<int> completed_;  // in this backward, in order of completion
+  std::size_t next_ = 0;        // index into order_
   bool order_is_known_ = false;
   int arrivals_ = 0;  // in this backward
   MicroBatch micro_;

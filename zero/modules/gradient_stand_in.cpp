@@ -10,14 +10,14 @@ namespace {
 class Refusal final : public ParameterWatcher {
  public:
   void before_read(const std::string& operation, const std::vector<int>&) override {
-    if (operation == "aten::detach") return;  // as zero_grad() does
+    if (operation == "aten::detach") return;  // zero_grad() does this
     throw InputError(
         operation +
         " uses parameter.grad() of a sharded model, which holds no gradient. model.optimizer(...) replaces "
         "torch::optim, optimizer.clip() replaces clip_grad_norm_(), step().grad_norm is the norm, and "
         "model.for_each_gradient() visits the values. zero_grad() is not needed");
   }
-  // Autograd adds up gradients in place.
+  // Autograd accumulates gradients in place.
   void before_write(const std::string& operation, const std::vector<int>& groups) override {
     if (operation != "aten::add_") before_read(operation, groups);
     throw InputError(
@@ -29,7 +29,7 @@ class Refusal final : public ParameterWatcher {
 
 }  // namespace
 
-// A tensor that a program keeps may outlive the model, so the mark outlives both.
+// The mark outlives tensor and model: a program may keep the tensor longer than the model.
 at::Tensor gradient_stand_in(const at::Tensor& parameter) {
   static Refusal refusal;
   static const WatchedGroup mark{&refusal, 0};

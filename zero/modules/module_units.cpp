@@ -31,14 +31,14 @@ std::int64_t numel_of(const torch::nn::Module& module) {
   return numel;
 }
 
-/// Elements of parameters that are in lists inside of the module.
+/// Number of parameter elements in lists inside the module.
 std::int64_t numel_in_lists(const torch::nn::Module& module) {
   std::int64_t numel = 0;
   for (const auto& child : module.children()) numel += is_list(*child) ? numel_of(*child) : numel_in_lists(*child);
   return numel;
 }
 
-/// Such as TransformerEncoder, a list of layers and a norm.
+/// True for modules such as TransformerEncoder, a list of layers and a norm.
 bool is_mostly_lists(const torch::nn::Module& module) { return 2 * numel_in_lists(module) > numel_of(module); }
 
 std::string joined(const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; }
@@ -48,12 +48,12 @@ struct Found {
   at::Tensor tensor;
 };
 
-/// A walk over modules from the root on, which remembers which patterns were of use.
+/// Walks the module tree from the root and records which patterns matched.
 class Walk {
  public:
   explicit Walk(const std::vector<std::string>& patterns) : patterns_(patterns), matched_(patterns.size(), false) {}
 
-  /// `opens`: children are units of their own, and containers open too. `above`: patterns that match a module around this one.
+  /// `opens`: children become units, and containers open too. `above`: patterns that match a module around this one.
   void visit(const torch::nn::Module& module, const std::string& path, const std::string& unit, bool opens,
              const std::set<std::size_t>& above = {}) {
     for (const auto& parameter : module.named_parameters(/*recurse=*/false))
@@ -63,7 +63,7 @@ class Walk {
       const bool list = is_list(*child.value());
       const bool container = list || (!is_list(module) && is_mostly_lists(*child.value()));
       const std::vector<std::size_t> matching = matches(child_path);
-      // A pattern's * stands for dots too: what it matches inside of a module that it matches is that module's.
+      // A pattern's * matches dots too, so a match inside a matching module belongs to the outer one.
       std::set<std::size_t> around = above;
       around.insert(matching.begin(), matching.end());
       const bool begins = patterns_.empty() ? opens && !list : around.size() > above.size();  // of a container: its own
@@ -117,9 +117,9 @@ void check_tensor(const Found& found, const Found& first) {
                 ": move the module with module->to(world.device()) before sharding"));
 }
 
-/// The bytes from a tensor's first element to its last one's end, whatever its strides.
+/// The bytes from a tensor's first element to the end of its last one, with any strides.
 struct ByteRange {
-  const void* storage;  // on Meta, where bytes have places within a storage alone; else null, and places are addresses
+  const void* storage;  // set on Meta, where positions are within a storage; else null, and positions are addresses
   std::intptr_t begin, end;
 
   auto operator<=>(const ByteRange&) const = default;
@@ -140,7 +140,7 @@ bool has_bytes(const at::Tensor& tensor) {
   return tensor.defined() && tensor.layout() == at::kStrided && tensor.numel() > 0;
 }
 
-/// A buffer over a parameter's elements would keep the values from before.
+/// A buffer that shares a parameter's elements would keep the old values.
 void check_buffers(const torch::nn::Module& module, const std::vector<Found>& distinct) {
   for (const auto& buffer : module.named_buffers()) {
     if (!has_bytes(buffer.value())) continue;
@@ -158,7 +158,7 @@ void check_buffers(const torch::nn::Module& module, const std::vector<Found>& di
   }
 }
 
-/// Two tensors over the same elements would be trained as if each were alone.
+/// Two parameters that share elements would be trained as if they were separate.
 void check_memory(const std::vector<Found>& distinct) {
   struct Place {
     ByteRange bytes;
@@ -179,7 +179,7 @@ void check_memory(const std::vector<Found>& distinct) {
 namespace {
 
 constexpr const char* root_unit = "the module itself";
-constexpr std::int64_t small_unit = 1 << 20;  // bytes, below which nobody needs to part one
+constexpr std::int64_t small_unit = 1 << 20;  // bytes; a smaller unit need not be split
 
 std::int64_t numel_of(const ParameterUnit& unit) {
   std::int64_t numel = 0;
@@ -236,8 +236,8 @@ void ModuleUnits::freeze() {
 
 namespace {
 
-/// The pattern of units that parts the module of that name into its children, or those of the child that has most of it;
-/// empty: it has none.
+/// The unit pattern that splits the named module into its children, or into those of the child that holds most of it;
+/// empty if none.
 std::string parting_pattern(std::string path, const std::vector<Parameter>& parameters) {
   for (;;) {
     const std::string prefix = path.empty() ? "" : path + ".";

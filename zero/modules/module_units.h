@@ -1,8 +1,8 @@
 #pragma once
-// ModuleUnits: the parameters of a module in units, each of which comes and goes as a whole. A unit is a named child of
-// the module, or what patterns name. A child that is a list (ModuleList, ModuleDict, Sequential) has a unit for each element.
-// A child whose parameters are mostly in lists (TransformerEncoder) is parted like the module itself. Parameters in none
-// of these are a unit of their own, in front.
+// ModuleUnits: splits a module's parameters into units, each unsharded and resharded as a whole. A unit is a named
+// child of the module or a match of the patterns. A list child (ModuleList, ModuleDict, Sequential) gives a unit for
+// each element. A child with most parameters in lists (TransformerEncoder) is split like the module itself. The other
+// parameters form a unit of their own, the first.
 #include <torch/nn/module.h>
 
 #include <memory>
@@ -17,26 +17,26 @@ namespace zero {
 
 class ModuleUnits {
  public:
-  /// `patterns`, as fnmatch(3) has them, of the full names of modules: of what a pattern matches the outermost modules are
-  /// units ("layers.*": each layer with all that is in it), and units inside of units take other patterns. The module's
-  /// tensors are kept, not copied. Throws InputError for a module without parameters, a pattern that matches no module with
-  /// parameters, and parameters that are not of one floating type on one device, that share memory with each other or with a
-  /// buffer, or that are sparse.
+  /// `patterns`: fnmatch(3) patterns on full module names. The outermost matches of a pattern are units ("layers.*":
+  /// one per layer, with everything inside). A unit inside a unit needs another pattern. Keeps the module's tensors
+  /// without copying. InputError for a module without parameters or a pattern without matches. InputError for
+  /// parameters that differ in type or device, are not floating, are sparse, or share memory with each other or a
+  /// buffer.
   explicit ModuleUnits(const torch::nn::Module& module, const std::vector<std::string>& patterns = {});
 
-  /// In the order of registration.
+  /// In registration order.
   Units units() const;
   std::vector<std::string> names() const;
-  /// The parameters with all their names: one that is registered several times stands in its first unit alone.
+  /// All parameter names. A parameter registered several times belongs to its first unit only.
   struct Named {
     std::string name;
     at::Tensor tensor;
     std::string first_name;  // of the same tensor
   };
   const std::vector<Named>& parameters() const { return parameters_; }
-  /// A sentence with the remedy where one unit holds most of the parameters and can be parted.
+  /// Advice if one unit holds most of the parameters and could be split.
   std::optional<std::string> large_unit() const;
-  /// None is trained.
+  /// Marks all parameters as frozen.
   void freeze();
   at::ScalarType type() const { return type_; }
   at::Device device() const { return device_; }

@@ -29,7 +29,7 @@ void ModuleWeights::check(const std::vector<TensorSpec>& tensors) {
 
 void ModuleWeights::read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) {
   const at::NoGradGuard no_grad;
-  // Of a tensor with strides a copy is made, one tensor at a time.
+  // reshape() copies a tensor with strides, one tensor at a time.
   out.copy_(values_.at(tensor.name).reshape({-1}).narrow(0, begin, count));
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// ModuleWeights: the values that a module's parameters have, as a source of weights.
+// ModuleWeights: a weight source that reads a module's current parameter values.
 #include <map>
 #include <string>
 
@@ -10,13 +10,13 @@ namespace zero {
 
 class ModuleWeights final : public WeightSource {
  public:
-  /// Of the memory that the parameters have now, whatever they are pointed at afterwards; held until the end.
+  /// Refers to the parameters' present memory until destroyed, even if they are redirected.
   explicit ModuleWeights(const ModuleUnits& units);
 
-  /// The parameters have that memory again.
+  /// Points the module's parameters back to their original memory.
   void give_back(const ModuleUnits& units) const;
 
-  /// Throws InputError for a tensor that is no parameter, or one of another shape.
+  /// InputError for a tensor that is no parameter or has another shape.
   void check(const std::vector<TensorSpec>& tensors) override;
   void read(const TensorSpec& tensor, std::int64_t begin, std::int64_t count, const at::Tensor& out) override;
 

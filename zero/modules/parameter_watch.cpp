@@ -23,7 +23,7 @@ struct OpenTensorImpl : c10::TensorImpl {
 
 c10::DispatchKeySet& keys_of(const at::Tensor& tensor) { return tensor.unsafeGetTensorImpl()->*OpenTensorImpl::keys(); }
 
-/// Of the arguments of one call.
+/// The uses of parameters by one call.
 class Uses {
  public:
   void add(const at::Tensor& tensor, bool writes) {
@@ -49,7 +49,7 @@ class Uses {
         if (element.isTensor()) add(element.toTensor(), writes);
     }
   }
-  /// Why LibTorch may have refused the operation; empty: not for its types.
+  /// A possible reason why LibTorch refused the operation's types; empty if none.
   std::string types_that_differ() const {
     if (!watched_type_ || !other_type_ || *watched_type_ == *other_type_) return "";
     return text(". The sharded parameter is of ", *watched_type_, " and another argument of ", *other_type_,
@@ -57,8 +57,8 @@ class Uses {
                 "zero::bf16}, or leave precision out");
   }
   void tell(const std::string& operation) const {
-    const c10::impl::ExcludeDispatchKeyGuard without(watch_key);  // a tape would record what watchers do
-    for (const Use& use : uses_)  // what an optimizer of LibTorch reads says more than what it writes to
+    const c10::impl::ExcludeDispatchKeyGuard without(watch_key);  // else a tape would record the watchers' operations
+    for (const Use& use : uses_)  // report reads first: they show that LibTorch's optimizer is at work
       if (!use.writes) use.watcher->before_read(operation, use.groups);
     for (const Use& use : uses_)
       if (use.writes) use.watcher->before_write(operation, use.groups);
@@ -79,7 +79,7 @@ class Uses {
   std::optional<at::ScalarType> watched_type_, other_type_;  // of floating arguments
 };
 
-/// Of set_data(), which is no operation itself, the check that it begins with is. A tensor's own data are no other ones.
+/// set_data() is no operation, but the check it begins with is one. A tensor's own data count as unchanged.
 bool gives_other_data(const c10::OperatorHandle& operation, const torch::jit::Stack& stack) {
   if (operation.schema().name() != "aten::_has_compatible_shallow_copy_type") return false;
   return !stack[stack.size() - 2].toTensor().is_same(stack.back().toTensor());

@@ -8,7 +8,7 @@
 namespace zero {
 namespace {
 
-/// A line for each thing that ranks must have alike.
+/// One line for each property that must be equal on all ranks.
 std::string describe(const torch::nn::Module& module, const ModuleUnits& units) {
   std::ostringstream lines;
   for (const ParameterUnit* unit : units.units()) {

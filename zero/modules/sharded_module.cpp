@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory_tracker.h"
-#include "comm/agreement/sole_work.h"
+#include "comm/agreement/rank0_scope.h"
 #include "zero/core/buffers/flat_storage.h"
 #include "zero/modules/module_weights.h"
 
@@ -64,12 +64,12 @@ ShardedModule::ShardedModule(torch::nn::Module& module, ModuleUnits units, Mesh&
     given.give_back(units_);
     throw;
   }
-  open_ = std::make_unique<OpenGroups>(states_->units());
+  open_ = std::make_unique<UnshardedCache>(states_->units());
   gradients_ = std::make_unique<GradientCollector>(states_->units(), mesh.host());
   watch();
 }
 
-// The leaves outlive this, and their memory does not: whoever uses one is told so.
+// The leaves outlive their memory: using one afterwards throws.
 ShardedModule::~ShardedModule() {
   open_->end();
   for (const auto& group : states_->groups()) group->weights().abandon(&abandoned_group());
@@ -99,12 +99,11 @@ void ShardedModule::for_each_gradient(const Visit& visit) { states_->export_grad
 
 void ShardedModule::check_all_take_part(const std::string& call) const {
   const int ranks = states_->mesh().ranks().size();
-  if (ranks > 1 && SoleWork::is_under_way())
-    throw InputError(
-        text(call, " of a model of ", ranks,
-             " ranks, inside of what one rank does alone while the others wait (on_main(), main_first()): "
-             "they would not take part. Use the model on all ranks, outside of it, and do inside of it what "
-             "one does with the results"));
+  if (ranks > 1 && Rank0Scope::is_active())
+    throw InputError(text(call, " of a model of ", ranks,
+                          " ranks, inside of work that one rank does while the others wait (on_main(), main_first()): "
+                          "they would not take part. Use the model outside of that work, on all ranks, and only the "
+                          "results inside of it"));
 }
 
 void ShardedModule::before_read(const std::string& operation, const std::vector<int>& groups) {
@@ -181,7 +180,7 @@ void ShardedModule::drop_step() {
   open_->drop_pass();
 }
 
-// As an optimizer of LibTorch does, which writes to the very tensors.
+// Marks the tensors as written, as LibTorch's optimizers do by writing to them.
 void ShardedModule::weights_changed() const {
   for (const ModuleUnits::Named& parameter : units_.parameters())
     if (!parameter.tensor.is_inference()) parameter.tensor.unsafeGetTensorImpl()->bump_version();

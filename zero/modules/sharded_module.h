@@ -1,10 +1,10 @@
 #pragma once
-// ShardedModule: a torch::nn::Module as it is, over model states that lie where a plan says. Its forward is called as ever:
-// the weights of a unit come when an operation uses them (ParameterWatch), and gradients go to their groups as backward
-// finishes them.
+// ShardedModule: an unchanged torch::nn::Module over model states that are sharded by a plan. Forward is called as
+// usual: an operation that uses a unit's weights unshards them first (ParameterWatch). Gradients are reduced as
+// backward completes them.
 //
-// One training step, A micro-batches, of each: forward, then backward(loss, weight, {first, last}); then update().
-// All ranks make the same calls; a rank without work passes batches of zero rows and the weight 0.
+// One training step with A micro-batches: for each, forward, then backward(loss, weight, {first, last}); then update().
+// All ranks make the same calls; a rank without work passes batches of zero rows and weight 0.
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,49 +13,50 @@
 #include "zero/core/model_states.h"
 #include "zero/modules/gradient_collector.h"
 #include "zero/modules/module_units.h"
-#include "zero/modules/open_groups.h"
 #include "zero/modules/parameter_watch.h"
+#include "zero/modules/unsharded_cache.h"
 
 namespace zero {
 
 class ShardedModule final : private ParameterWatcher {
  public:
-  /// Every rank's parameters and buffers become those of rank 0. `units`: of the module. `options`: order and watching are set here. Module and mesh
-  /// outlive this, and the module is not used afterwards but to be destroyed. Without `trains` there are parameters alone.
-  /// `initial`: values of parameters on Meta; null: those that rank 0's module has. Throws InputError where ranks have other
-  /// modules. Collective.
+  /// Copies rank 0's parameters and buffers to all ranks. `units`: of the module. `options`: order and watching are
+  /// overwritten. Module and mesh must outlive this; afterwards the module can only be destroyed. Without `trains`,
+  /// holds parameters only. `initial`: values of Meta parameters; null: those of rank 0's module. InputError if ranks
+  /// have different modules. Collective.
   ShardedModule(torch::nn::Module& module, ModuleUnits units, Mesh& mesh, StatesOptions options, bool trains = true,
                 WeightSource* initial = nullptr);
   ~ShardedModule() override;
   ShardedModule(const ShardedModule&) = delete;
   ShardedModule& operator=(const ShardedModule&) = delete;
 
-  /// Throws InputError that names the call where one rank alone makes it while the others wait (comm/sole_work.h): at every
-  /// stage, before anything changes. Uses of parameters are checked so, and for_each_parameter().
+  /// Throws InputError that names the call if one rank makes it alone while the others wait
+  /// (comm/agreement/rank0_scope.h). Checked before any change, at every stage. Uses of parameters and
+  /// for_each_parameter() check it too.
   void check_all_take_part(const std::string& call) const;
 
-  /// Gradients of the loss, times the weight, are added to those of the step. Tensors that are no parameters get those of
-  /// the loss itself. `loss`: a scalar. Throws InputError for a loss that no
-  /// parameter has a part in, and whatever backward throws; the step's gradients are then dropped. Collective.
+  /// Adds the gradients of the scalar loss, times the weight, to the step's. Tensors other than parameters get the
+  /// unweighted gradient. InputError if no parameter contributes to the loss; rethrows backward's exceptions. Both drop
+  /// the step's gradients. Collective.
   void backward(const at::Tensor& loss, double weight, MicroBatch micro);
-  /// After the last micro-batch. `total_weight`: of all ranks and micro-batches, by which gradients are divided.
+  /// Call after the last micro-batch. `total_weight`: over all ranks and micro-batches; divides the gradients.
   StepResult update(const StepRates& rates, double max_norm, double total_weight);
-  /// Gives up the step's gradients so far: the next micro-batch is a first one.
+  /// Discards the step's gradients so far: the next micro-batch begins a step.
   void drop_step();
-  /// After others than update() changed the weights. Graphs with the old ones have no backward any more.
+  /// Call after code other than update() changed the weights. Older graphs can no longer run backward.
   void weights_changed() const;
 
-  /// Whole values in master type and host memory, under each of their names, one group at a time: parameters, and the
-  /// sums of gradients after the last backward of a step. Collective.
+  /// Visits whole values in master type and host memory, under each of their names, one group at a time: parameters, or
+  /// gradient sums after a step's last backward. Collective.
   using Visit = std::function<void(const std::string& name, const at::Tensor& value)>;
   void for_each_parameter(const Visit& visit);
   void for_each_gradient(const Visit& visit);
 
   ModelStates& states() { return *states_; }
   const ModuleUnits& units() const { return units_; }
-  const OpenGroups& open_groups() const { return *open_; }
+  const UnshardedCache& open_groups() const { return *open_; }
   const torch::nn::Module& module() const { return module_; }
-  /// Lets go of what is there beside the shards.
+  /// Frees everything except the shards.
   void close() { open_->end(); }
 
  private:
@@ -70,20 +71,20 @@ class ShardedModule final : private ParameterWatcher {
   ModuleUnits units_;
   std::unique_ptr<ModelStates> states_;
   std::vector<WatchedGroup> marks_;  // by group
-  std::unique_ptr<OpenGroups> open_;
+  std::unique_ptr<UnshardedCache> open_;
   std::unique_ptr<GradientCollector> gradients_;
   bool in_backward_ = false;
 };
 
-/// Copies values into a tensor of their shape. What it has several times over one element, as expand() makes it, is written
+/// Copies values into a tensor of the same shape. Elements that share memory, as after expand(), are written
 /// once.
 void write_values(const at::Tensor& tensor, const at::Tensor& values);
 
-/// Every buffer becomes rank 0's. Collective.
+/// Copies every buffer from rank 0. Collective.
 void share_buffers(const torch::nn::Module& module, Communicator& ranks);
 
-/// Throws InputError on all ranks, naming the first difference, where their modules have other parameters, buffers or units.
-/// Collective.
+/// Throws InputError on all ranks that names the first difference if their modules differ in parameters, buffers or
+/// units. Collective.
 void check_same_modules(const torch::nn::Module& module, const ModuleUnits& units, Communicator& ranks);
 
 }  // namespace zero

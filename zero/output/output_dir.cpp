@@ -25,8 +25,8 @@ FileFacts::Kind kind_of(const std::string& path, const char* trace, FileCalls& c
   return facts_of(place(path, trace), calls, Links::kept).kind;
 }
 
-// An empty folder counts as none: a run that found no room for its result leaves one, with the beginning of a file where
-// its disk let nothing be removed.
+// An empty folder counts as absent. A run without room for its result leaves one, with the start of a file if the disk
+// refuses removals.
 bool holds(const std::string& path, const char* trace, FileCalls& calls) {
   const FileFacts::Kind kind = kind_of(path, trace, calls);
   if (kind == FileFacts::Kind::directory) return !is_empty_but_for_unpublished(place(path, trace), calls);
@@ -35,7 +35,7 @@ bool holds(const std::string& path, const char* trace, FileCalls& calls) {
 
 std::string beginning(const std::string& path) { return "job.output_dir = \"" + path + "\" "; }
 
-// A folder with a model tells for itself whose it is; the directory's own mark tells of the rest.
+// A folder with a model has a mark of its own. The directory's mark covers the rest.
 bool is_a_runs(const std::string& path, const std::string& trace, FileCalls& calls) {
   const FileFacts::Kind kind = kind_of(path, trace.c_str(), calls);
   if (trace == "model" || trace == "adapter")
@@ -59,7 +59,7 @@ void require_no_model(const std::string& path, FileCalls& calls) {
                        ", so it is the folder of a model and not of a run: name another directory");
 }
 
-// Whether --resume would go on with what lies there.
+// True if --resume would continue from this folder.
 bool can_go_on(const std::string& path, FileCalls& calls) {
   return holds(path, "config.toml", calls) && !newest_checkpoint_of(path, calls).empty() &&
          std::all_of(std::begin(results), std::end(results),
@@ -97,7 +97,7 @@ void begin_run(const std::string& path, FormerRun former, const std::string& res
         is_empty_but_for_unpublished(folder, calls))
       clear_unpublished(folder, calls);
   if (former == FormerRun::overwritten) clear(path, calls);
-  if (former != FormerRun::resumed) mark_run(path, id, calls);  // before config.toml, which says that there is a run
+  if (former != FormerRun::resumed) mark_run(path, id, calls);  // before config.toml, which shows that there is a run
   NewFile config(place(path, "config.toml"), calls);
   config.append(resolved_config.data(), std::int64_t(resolved_config.size()));
   config.publish();

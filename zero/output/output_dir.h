@@ -1,6 +1,6 @@
 #pragma once
-// The directory of a run: metrics.jsonl, config.toml (resolved), checkpoints/, model/ or adapter/, token_cache/. It is
-// marked as a run's (run_mark.h). Everything here is rank 0's, which holds the directory's lock.
+// The directory of a run: metrics.jsonl, config.toml (resolved), checkpoints/, model/ or adapter/, token_cache/. A mark
+// shows that it is a run's (run_mark.h). Only rank 0, which holds the directory's lock, calls these.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,24 +11,24 @@
 
 namespace zero {
 
-/// What becomes of a run that the directory holds. Only one that is overwritten loses files.
+/// Treatment of an earlier run in the directory. Only `overwritten` removes files.
 enum class FormerRun : std::uint8_t { refused, overwritten, resumed };
 
-/// Refuses a directory that holds a run already, unless it is to be overwritten or resumed; one that holds none to be
-/// resumed, and a config.toml there that may be the user's own; one to be overwritten that holds under a run's names what no run marked, or a link; the folder of a model;
-/// one where what the run removes or writes over is what it reads; and one that cannot be looked at. Writes nothing.
+/// Writes nothing. Refuses an existing run unless it is overwritten or resumed, and a resume without one or with a
+/// user's own config.toml. Refuses to overwrite links and unmarked files. Refuses a model's folder, a directory that
+/// cannot be inspected, and a run that would remove or overwrite its own inputs.
 void check_output_dir(const std::string& path, FormerRun former, const std::vector<ReadPath>& reads, FileCalls& calls);
 
-/// Checks again, makes and marks the directory, clears a former run's files from it where that is overwritten, and writes
-/// the resolved configuration. Token caches stay. `id`: of a run that begins (run_mark.h). InputError only where nothing is
-/// changed yet; from then on Error.
+/// Checks again, creates and marks the directory, removes an earlier run's files if it is overwritten, and writes the
+/// resolved configuration. Keeps token caches. `id`: of a new run (run_mark.h). InputError before the first change
+/// only, Error after it.
 void prepare_output_dir(const std::string& path, FormerRun former, const std::vector<ReadPath>& reads,
                         const std::string& resolved_config, const std::string& id, FileCalls& calls);
 
 /// The folder of a run's checkpoints.
 std::string checkpoints_root(const Config& config);
 
-/// Whether the directory holds what a run leaves at its end. InputError when it cannot be looked at.
+/// True if the directory holds the final output of a run. InputError if it cannot be inspected.
 bool holds_result(const std::string& path, FileCalls& calls);
 
 }  // namespace zero

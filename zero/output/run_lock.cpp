@@ -21,15 +21,15 @@ namespace fs = std::filesystem;
 
 }  // namespace
 
-// The directory itself is locked: no file is left behind, and the lock ends with the process.
+// Locks the directory itself: this leaves no file behind, and the lock ends with the process.
 RunLock::RunLock(const std::string& directory, FileCalls& calls) : calls_(calls) {
   try {
     do {
       make(directory);
       file_ = lock_folder(directory, calls_);
-    } while (file_ < 0 && errno == ENOENT);  // a run that ended in between has removed it
+    } while (file_ < 0 && errno == ENOENT);  // another run removed it as it ended
     if (file_ < 0 && errno == EWOULDBLOCK)
-      refuse(directory, "is in use by a run that goes on: wait for its end, or name another directory");
+      refuse(directory, "is in use by another run: wait for its end, or name another directory");
     if (file_ < 0)
       log_warning("job.output_dir = \"", directory, "\": its file system has no locks (", std::strerror(errno),
                   "), so nothing keeps a second run from it");
@@ -55,7 +55,7 @@ void RunLock::make(const std::string& directory) {
        path = path.parent_path())
     missing.push_back(path);
   for (auto path = missing.rbegin(); path != missing.rend(); ++path) {
-    if (path->filename().empty()) continue;  // what follows a slash at the end
+    if (path->filename().empty()) continue;  // the part after a slash at the end
     std::error_code error;
     if (fs::create_directory(*path, error)) made_.push_back(path->string());
     if (error)

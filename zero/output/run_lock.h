@@ -1,5 +1,5 @@
 #pragma once
-// RunLock: one run at a time in an output directory, so that a run that was queued again does not work beside the old
+// RunLock: allows one run at a time in an output directory, so that a requeued run cannot work next to the old
 // one.
 #include <string>
 #include <vector>
@@ -10,18 +10,18 @@ namespace zero {
 
 class RunLock {
  public:
-  /// Makes the directory where it is missing. InputError where another process holds its lock, where it cannot be made or
-  /// written to, and where the system gives no answer. A file system without locks costs a warning, and there is none then.
-  /// `calls` outlive the lock.
+  /// Creates the directory if missing. InputError if another process holds the lock, if the directory cannot be created
+  /// or written to, or if the system gives no answer. On a file system without locks, warns and does not lock. `calls`
+  /// must outlive the lock.
   RunLock(const std::string& directory, FileCalls& calls);
-  /// Removes the directories that it made and that are still empty: a run that is refused leaves nothing behind.
+  /// Removes the directories that it created and that are still empty: a refused run leaves nothing behind.
   ~RunLock();
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;
 
  private:
   void make(const std::string& directory);
-  void release();  // a folder that was made and is still empty goes too
+  void release();  // also removes folders that it created and that are still empty
 
   FileCalls& calls_;
   int file_ = -1;

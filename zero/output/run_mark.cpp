@@ -37,7 +37,7 @@ bool is_checkpoint_name(const std::string& name) {
 
 FileFacts::Kind kind_of(const std::string& path, FileCalls& calls) { return facts_of(path, calls, Links::kept).kind; }
 
-/// Paths of the entries whose names are wanted.
+/// Paths of the entries with matching names.
 std::vector<std::string> entries_of(const std::string& folder, const std::function<bool(const std::string&)>& wanted,
                                     FileCalls& calls) {
   std::vector<std::string> found;
@@ -51,7 +51,7 @@ void remove_empty(const std::string& folder, FileCalls& calls) {
     remove_file(folder, calls);
 }
 
-/// What the mark of a run's folder says; empty where there is none.
+/// The contents of the mark in a run's folder; empty if none.
 std::string mark_of_run(const std::string& folder, FileCalls& calls) {
   if (!is_marked(folder, Mark::run, calls)) return "";
   const File file = File::open(path_of(folder, Mark::run), calls);
@@ -126,7 +126,7 @@ void clear_result_folder(const std::string& folder, FileCalls& calls) {
   for (const std::string& path : entries_of(folder, is_result_file, calls))
     if (kind_of(path, calls) != FileFacts::Kind::directory) remove_file(path, calls);
   const std::string mark = path_of(folder, Mark::result);
-  // Beside other people's files it stays: the next run may write here again.
+  // The mark stays if foreign files are left: the next run may write here again.
   const std::vector<std::string> left = names_in(folder, calls);
   if (left.size() == 1 && folder + "/" + left.front() == mark && is_marked(folder, Mark::result, calls))
     remove_file(mark, calls);

@@ -14,7 +14,7 @@ namespace zero {
 namespace {
 
 enum Sight : std::int64_t { seen, another, absent };
-constexpr auto patience = std::chrono::seconds(10);  // file systems of a network may show a new file late
+constexpr auto patience = std::chrono::seconds(10);  // network file systems may show a new file late
 constexpr auto look_interval = std::chrono::milliseconds(50);
 
 bool is_visible(const std::string& path, FileCalls& calls) {

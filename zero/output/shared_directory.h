@@ -1,5 +1,5 @@
 #pragma once
-// Whether all nodes see the same directory, which a run with checkpoints needs: each rank writes its part there.
+// Checks that all nodes see the same directory. Checkpoints need this: each rank writes its part there.
 #include <optional>
 #include <string>
 
@@ -8,12 +8,12 @@
 
 namespace zero {
 
-/// Rank 0 writes a file that every rank of the group must see. Which ranks do not, as the end of a sentence that begins
-/// with the directory: "is absent on ranks 2, 3 and another one on rank 1"; none where all do. Throws Error where rank 0
-/// cannot write there, InputError where a rank cannot look at it. Collective; the same on all ranks.
+/// Rank 0 writes a file that every rank must see. Returns none if all do, else the end of a sentence about the
+/// directory: "is absent on ranks 2, 3 and another one on rank 1". Error if rank 0 cannot write there, InputError if a
+/// rank cannot inspect it. Collective; equal on all ranks.
 std::optional<std::string> why_not_shared(const std::string& directory, Communicator& group, FileCalls& calls);
 
-/// InputError, on all ranks, that says so of job.output_dir, and what to do. Collective.
+/// If nodes do not share job.output_dir, throws InputError with the remedy on all ranks. Collective.
 void require_shared(const std::string& directory, Communicator& group, FileCalls& calls);
 
 }  // namespace zero

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view tool_sign = "/tool ";
 
-/// The next line that says something; false at the end.
+/// Reads the next line that is not blank; false at end of file.
 bool next_message(const ChatEnds& ends, std::string& line) {
   for (;;) {
     if (ends.sign) ends.print("> ");
@@ -26,10 +26,10 @@ bool next_message(const ChatEnds& ends, std::string& line) {
   }
 }
 
-/// One answer. What ends it is no part of its text.
+/// Generates one answer, without the token that ends it.
 std::string say(Generator& generator, const Generator::Ids& prompt, const GenerateOptions& options,
                 const Tokenizer& tokenizer, const std::function<void(const std::string&)>& print) {
-  TextStream stream(tokenizer, tokenizer.beside_merges() != nullptr);  // there an answer may begin a text of its own
+  TextStream stream(tokenizer, tokenizer.beside_merges() != nullptr);  // then an answer may begin a new text
   std::string answer;
   const auto add = [&](const std::string& more) {
     print(more);

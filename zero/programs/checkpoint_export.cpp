@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The configuration with its paths as the run's directory makes them.
+/// The configuration with its paths relative to the run's directory.
 Config seen_from(const fs::path& directory, Config config) {
   const auto resolve = [&](std::string& path) {
     if (!path.empty()) path = (directory / path).lexically_normal().string();
@@ -35,7 +35,7 @@ Config seen_from(const fs::path& directory, Config config) {
   return config;
 }
 
-/// Whether a file lies in a folder, or in that of a file.
+/// True if a file lies in a folder, or next to a file.
 bool lies_in(const std::string& place, const fs::path& file) {
   const std::string home = tokenizer_home(place);
   const fs::path folder = file.parent_path();
@@ -43,7 +43,7 @@ bool lies_in(const std::string& place, const fs::path& file) {
                                                            is_same_place(folder.parent_path(), home)));
 }
 
-/// Refuses weights that are not those from which the adapters of a checkpoint began.
+/// Refuses base weights other than those the adapters of a checkpoint were trained on.
 void require_same_base(const std::string& base, const SavedStates& states) {
   for (const auto& [key, mark] : states.manifest().run.settings)
     if (key == "model.path" && mark == file_mark(base)) return;
@@ -51,7 +51,7 @@ void require_same_base(const std::string& base, const SavedStates& states) {
                         ", and are written as their difference from these: name the base model by --base"));
 }
 
-/// What a checkpoint is not good for is told as an input that is refused.
+/// Rethrows what is wrong with the checkpoint as InputError.
 template <class Work>
 auto as_input(const Work& work) {
   try {
@@ -61,7 +61,7 @@ auto as_input(const Work& work) {
   }
 }
 
-/// Refuses a file of lora.adapter that is no longer the one whose frozen tensors the run took.
+/// Refuses a lora.adapter file that has changed since the run read its frozen tensors.
 void require_same_start(const RunModel& run, const Settings& settings) {
   if (!run.start || run.start->beside().empty()) return;
   const std::string& path = run.start->file().path();
@@ -85,7 +85,7 @@ CheckpointExport::CheckpointExport(const std::string& folder, const std::string&
   model_ = parse_model_config(run.model_config, folder + "/manifest.json");
 }
 
-/// Paths are those that the run saw, but for the user's.
+/// Paths are as the run saw them, except the user's.
 Config CheckpointExport::seen() const {
   Config seen = seen_from(states_->manifest().run.directory, config_);
   if (!base_.empty()) seen.model.path = base_;
@@ -132,7 +132,7 @@ void CheckpointExport::require_recorded(const std::vector<SourceFile>& files,
   }
 }
 
-/// What its adapters began with is made anew.
+/// PiSSA's initial adapters are computed again.
 bool CheckpointExport::is_pissa() const {
   return config_.lora->init_lora_weights == "pissa" && config_.lora->adapter.empty();
 }

@@ -1,5 +1,5 @@
 #pragma once
-// A checkpoint as the model or adapter that its run would have written.
+// Exports a checkpoint as the model or adapter that its run would have written.
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,29 +14,29 @@
 
 namespace zero {
 
-/// A checkpoint may come from anybody. The files beside it that its configuration names are read only where their content
-/// is the one that it has recorded, so that nobody's files go into an export by being named.
+/// A checkpoint may come from a stranger. Other files that its configuration names are read only if their contents
+/// match its records, so a checkpoint cannot leak a file just by naming it.
 class CheckpointExport {
  public:
-  /// `base` and, of adapters, `tokenizer` are what the user names in the place of what the checkpoint names; empty: that.
-  /// InputError for a folder that does not verify.
+  /// `base` and, for adapters, `tokenizer` replace those that the checkpoint names; empty: keep. InputError for a
+  /// folder that does not verify.
   explicit CheckpointExport(const std::string& folder, const std::string& base = "", const std::string& tokenizer = "");
 
   const ModelConfig& model() const { return model_; }
   /// The run's training.precision.
   const std::string& precision() const { return config_.training.precision; }
-  /// What is read beside the checkpoint: base, tokenizer, adapter. Paths are those that the run saw.
+  /// The other inputs: base, tokenizer, adapter. Paths are as the run saw them.
   std::vector<ReadPath> reads() const;
-  /// Of a model: its weights.
+  /// The weights of a model.
   std::shared_ptr<WeightSource> weights() const;
-  /// Of a model: as the run would have written it, which require_recorded() may refuse. Paths are those that the run saw.
+  /// For a model: the run's options, which require_recorded() may refuse. Paths are as the run saw them.
   HfWriteOptions options() const;
-  /// InputError for a file of which these options are made, and whose content the checkpoint has not recorded. Those of
-  /// `named`, places that the user named, may be any.
+  /// InputError for a file behind these options that the checkpoint has no record of. Files in `named`, which the user
+  /// named, are exempt.
   void require_recorded(const HfWriteOptions& options, std::vector<std::string> named) const;
-  /// Of an adapter: the same of all that write_adapter() reads, the base's weights where they are read among it.
+  /// For an adapter: the same check of all that write_adapter() reads, including the base's weights if it reads them.
   void check_adapter() const;
-  /// Of an adapter that was checked: writes it as the run would have.
+  /// Writes the adapter as the run would have. Call check_adapter() first.
   void write_adapter(const std::string& folder) const;
 
  private:

@@ -26,7 +26,7 @@ std::string broken(const std::string& description, std::size_t columns) {
   return lines + line;
 }
 
-/// "--set" and the like.
+/// Option names such as "--set".
 std::vector<std::string> names_of_options(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options())
@@ -34,7 +34,7 @@ std::vector<std::string> names_of_options(const CLI::App& app) {
   return names;
 }
 
-/// Refuses words that no option took.
+/// Refuses words that belong to no option.
 void refuse_strays(const CLI::App& app) {
   const std::vector<std::string> strays = app.remaining();
   if (!strays.empty())
@@ -42,7 +42,7 @@ void refuse_strays(const CLI::App& app) {
                      " --help lists the arguments)");
 }
 
-/// As mpirun or srun have it; true without them.
+/// The rank that mpirun or srun sets; true without them.
 bool is_first_rank() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
     if (const char* rank = std::getenv(name)) return std::string(rank) == "0";
@@ -58,7 +58,7 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const
   app.description(broken(app.get_description(), line_columns));
   for (CLI::Option* option : app.get_options())
     option->description(broken(option->get_description(), line_columns - name_columns));
-  app.allow_extras();  // told of below: CLI11 names them in reverse
+  app.allow_extras();  // reported below: CLI11 lists them in reverse
   try {
     app.parse(argc, argv);
     refuse_strays(app);
@@ -68,7 +68,7 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const
       require_written_output();
       return 0;
     }
-    // A misspelt option is why another is missing.
+    // A misspelt option explains a missing one, so report it first.
     const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
     if (code == CLI::ExitCodes::RequiredError || code == CLI::ExitCodes::RequiresError) refuse_strays(app);
     throw InputError(std::string(error.what()) + " (" + app.get_name() + " --help lists the arguments)");

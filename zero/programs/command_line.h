@@ -1,5 +1,5 @@
 #pragma once
-// The command lines of all programs: one style of --help, --version and refusal.
+// Parses the command lines of all programs: one style of --help, --version and errors.
 #include <CLI/CLI.hpp>
 
 #include <optional>
@@ -7,14 +7,14 @@
 
 namespace zero {
 
-/// Adds --version, breaks the descriptions so that no line of --help is longer than 80 columns, and parses. Gives the
-/// exit code where help or version was asked for (printed if `speaks`). Throws InputError, with the hint at --help, for
-/// what cannot be parsed.
+/// Adds --version, wraps --help at 80 columns, and parses. Returns the exit code if help or
+/// version was requested (printed if `speaks`). Throws InputError that refers to --help if parsing
+/// fails.
 std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv, const std::string& version_text,
                                       bool speaks = true);
 
-/// The same for a program that has not started its ranks yet: what cannot be parsed is told by the first of those that
-/// mpirun started, and gives exit code 2.
+/// The same for a program that has not started its ranks yet: mpirun's first rank reports a parse error, and all return
+/// exit code 2.
 std::optional<int> parse_or_refuse(CLI::App& app, int argc, const char* const* argv, const std::string& version_text);
 
 }  // namespace zero

@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::int64_t usual_seq_len = 1024;
 
-/// A folder for token caches: the user's, or one of rank 0's that goes when the evaluation ends.
+/// The folder for token caches: the user's, or a temporary one of rank 0 that is removed at the end.
 class CacheFolder {
  public:
   CacheFolder(Job& job, const std::string& named) : mine_(named.empty() && job.rank() == 0), path_(named) {
@@ -60,7 +60,7 @@ class CacheFolder {
   std::string path_;
 };
 
-/// The model with nothing to train, so that ranks hold weights alone.
+/// The model with all parameters frozen, so that ranks hold weights only.
 Model frozen_model(const ModelConfig& config) {
   Model model = make_model(config);
   for (const auto& unit : model.units)
@@ -79,7 +79,7 @@ EngineOptions engine_options(const std::string& precision) {
 
 bool is_ids(const std::string& file) { return data_kind(file) == "bin"; }
 
-/// What all files are read by.
+/// Reads all files.
 class Data {
  public:
   Data(const ModelSource& source, const EvaluationOptions& options, const std::string& cache, Job& job) {
@@ -99,7 +99,7 @@ class Data {
     if (options_.seq_len > source.config.max_position_embeddings)
       throw InputError(text("--seq-len ", options_.seq_len, ": the model's context is ",
                             source.config.max_position_embeddings, " tokens"));
-    options_.tail = ShortTail::keep;
+    options_.tail = PartialWindow::keep;
     options_.vocab_size = source.config.vocab_size;
     options_.cache_folder = cache;
     options_.cores = job.node_cores();
@@ -125,7 +125,7 @@ class Data {
   DataOptions options_;
 };
 
-/// The summed losses of all sequences, in the order of the file.
+/// The sum of all sequences' losses, in file order.
 double summed_loss(Engine& engine, const ValidationLoader& loader) {
   std::vector<double> losses;
   for (std::int64_t turn = 0; turn < loader.micro_batches(); ++turn) {

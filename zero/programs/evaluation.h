@@ -1,5 +1,5 @@
 #pragma once
-// Evaluation: the loss of a model, perhaps with an adapter, on files of texts or conversations. Nothing is trained.
+// Evaluation: the loss of a model, with or without an adapter, on files of texts or conversations. Trains nothing.
 #include <string>
 #include <vector>
 
@@ -10,13 +10,13 @@ namespace zero {
 
 struct EvaluationOptions {
   ModelPlace place;
-  std::vector<std::string> files;      // as data.validation has them
-  std::string chat_template;           // a known name or a file; empty: the run's, the adapter's or the model's own
-  std::string train_on = "assistant";  // whose tokens count: assistant | all
-  std::string token_dtype = "uint16";  // of .bin files
+  std::vector<std::string> files;      // as in data.validation
+  std::string chat_template;           // a known name or a file; empty: that of the run, the adapter or the model
+  std::string train_on = "assistant";  // tokens that count: assistant | all
+  std::string token_dtype = "uint16";  // .bin files
   std::string precision;               // of weights and arithmetic: fp32 | bf16 | fp16; empty: ModelSource::precision
-  std::int64_t seq_len = 0;            // tokens of a sequence; 0: 1024, or the model's context where that is shorter
-  std::string cache;                   // folder of token caches, seen by all nodes; empty: a temporary one
+  std::int64_t seq_len = 0;            // tokens of a sequence; 0: 1024, or the model's context if shorter
+  std::string cache;                   // folder of token caches that all nodes see; empty: a temporary one
 };
 
 struct Evaluation {
@@ -27,10 +27,10 @@ struct Evaluation {
   double perplexity() const;
 };
 
-/// Evaluates each file. The weights are sharded over the ranks as at stage 3, and so are the sequences; each sequence is computed by itself
-/// and counted in order, so that the result has the same bits on any number of ranks and threads. Collective. InputError on
-/// all ranks for a model, an adapter or a file that cannot be read, for a file without a token that counts, and for
-/// texts on several nodes without `cache`.
+/// Evaluates each file. Weights are sharded over the ranks as at stage 3, and ranks share the sequences. Each sequence
+/// is computed alone and summed in order, so the bits are equal for any number of ranks and threads. Collective.
+/// InputError on all ranks for an unreadable model, adapter or file, for a file without a counted token, and for texts
+/// on several nodes without `cache`.
 std::vector<Evaluation> evaluate(Job& job, const EvaluationOptions& options);
 
 }  // namespace zero

@@ -29,8 +29,8 @@ std::string joined(const std::string& folder, const char* name) { return (fs::pa
 
 bool is_run(const fs::path& folder) { return is_file(folder / "config.toml"); }
 
-/// The configuration of a run; none where the folder has none, or one that is refused. UnreadableError where nobody
-/// knows what it says.
+/// The configuration of a run; none if the folder has none or it is invalid. UnreadableError if it cannot be
+/// read.
 std::optional<Config> config_of_run(const std::string& run) {
   if (!is_run(run)) return std::nullopt;
   try {
@@ -42,7 +42,7 @@ std::optional<Config> config_of_run(const std::string& run) {
   }
 }
 
-/// The model that an adapter's run was given; empty where its configuration is refused, or names a preset.
+/// The base model of an adapter's run; empty if its configuration is invalid or names a preset.
 std::string base_of_run(const std::string& run) {
   const std::optional<Config> config = config_of_run(run);
   return config ? config->model.path.value_or("") : "";
@@ -59,13 +59,13 @@ std::string precision_of_run(const std::string& written) {
   return config ? config->training.precision : "";
 }
 
-/// Whether a path is a regular file of the user that asks, and no link.
+/// True if a path is a regular file, not a link, that the caller owns.
 bool is_own_file(const std::string& path) {
   const FileFacts facts = facts_of(path, Links::kept);
   return facts.kind == FileFacts::Kind::file && facts.owner == ::geteuid();
 }
 
-/// Refuses a run's folder, or its checkpoints/, where none was written.
+/// Refuses a run's folder, or its checkpoints/, that has no checkpoint.
 void refuse_without_checkpoints(const std::string& path) {
   fs::path place = fs::path(path).lexically_normal();
   if (!place.has_filename()) place = place.parent_path();
@@ -102,9 +102,9 @@ std::string resolve_adapter(const std::string& given) {
   return path;
 }
 
-/// A run that made an adapter, as the model that it was trained on and the adapter; none for other paths. The run's
-/// config.toml names the model, so it counts only where it belongs to the caller: a folder from somebody else could
-/// name any model of the caller's.
+/// Resolves a run that made an adapter to its base model and the adapter; none for other paths. The run's
+/// config.toml names the model, so the caller must own it: a stranger's folder could name any of the caller's
+/// models.
 std::optional<ModelPlace> resolve_adapter_run(const ModelPlace& place) {
   const std::string& run = place.model;
   if (!place.adapter.empty() || adapter_of(run) == run || is_model(run) || is_model(joined(run, "model")))
@@ -151,7 +151,7 @@ ModelSource open_checkpoint(const ModelPlace& place) {
   ModelSource source;
   source.config = checkpoint->model();
   source.weights = {weights.get(),
-                    [checkpoint, weights](WeightSource*) {}};  // which read from the checkpoint while they live
+                    [checkpoint, weights](WeightSource*) {}};  // they read from the checkpoint during their lifetime
   source.options = checkpoint->options();
   source.precision = checkpoint->precision();
   const TokenizerSource own = source.options.tokenizer;

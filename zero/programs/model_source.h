@@ -1,6 +1,6 @@
 #pragma once
-// ModelSource: a model as users of a trained one name it: a Hugging Face directory, a GGUF file, a run's folder or
-// a checkpoint of zero_train, perhaps with an adapter over it.
+// ModelSource: a model as users name it: a Hugging Face directory, a GGUF file, a run's folder or a checkpoint of
+// zero_train, each with or without an adapter.
 #include <memory>
 #include <string>
 
@@ -12,43 +12,43 @@ namespace zero {
 
 struct ModelSource {
   std::string name;    // for people: of the folder or the run, without "model" and the like
-  std::string folder;  // that was opened
+  std::string folder;  // the opened folder
   ModelConfig config;
-  std::shared_ptr<WeightSource> weights;  // with the adapter merged in
-  HfWriteOptions options;                 // how it would be written: type as stored, tokenizer, base
-  std::string precision;                  // fp32 | bf16 | fp16: that of its run or its adapter's, else as stored
+  std::shared_ptr<WeightSource> weights;  // with the adapter merged
+  HfWriteOptions options;                 // for writing: type as stored, tokenizer, base
+  std::string precision;                  // fp32 | bf16 | fp16: its run's or its adapter's, else as stored
 };
 
-/// Of --allow-unused, in --help.
+/// The help text of --allow-unused.
 inline constexpr const char* allow_unused_help =
     "leave out tensors of the model's file that belong to the model and that its configuration does not name";
 
 struct ModelPlace {
   std::string model;
   std::string adapter = {};    // a PEFT directory, or the folder of a run that made one; empty: none
-  std::string tokenizer = {};  // tokenizer.model or a folder with one, before any other; empty: none
+  std::string tokenizer = {};  // tokenizer.model or a folder with one; overrides all others; empty: none
   UnusedTensors unused = UnusedTensors::refuse;
-  std::string base = {};  // of a checkpoint: its base model's directory; empty: the one that it names
+  std::string base = {};  // base model's directory of a checkpoint; empty: the one it names
 };
 
-/// The place with run folders replaced by what they hold: RUN by RUN/model, or by the newest of RUN/checkpoints where
-/// no model is there yet; RUN/checkpoints by its newest; an adapter's RUN by RUN/adapter. A run that made an adapter, in
-/// the model's place and without another adapter, stands for the model that it was trained on with that adapter; the
-/// log says which. It must be a run of the caller's own, since its config.toml names the model. InputError, with the
-/// command that helps, where that model is not found, for a run of somebody else's, for a checkpoint of adapters as an
-/// adapter, and for an adapter in the model's place.
+/// Replaces run folders by their contents: RUN by RUN/model (if there is none yet, by the newest of RUN/checkpoints),
+/// RUN/checkpoints by its newest, and an adapter's RUN by RUN/adapter. If the model is a run that made an adapter,
+/// and no other adapter is given, it stands for its base model plus that adapter; the log names both. The caller must
+/// own that run, since its config.toml names the base. InputError, with the command that helps: if the base is
+/// missing; if somebody else owns the run; for a checkpoint of adapters given as an adapter; for an adapter given as
+/// a model.
 ModelPlace resolve(const ModelPlace& place);
 
 inline constexpr const char* base_help =
     "model directory in the place of the base model that a checkpoint names, where that has moved or changed";
 
-/// InputError where a resolved place that is no checkpoint has a base.
+/// InputError if a resolved place has a base but is no checkpoint.
 void require_base_of_checkpoint(const ModelPlace& place);
 
-/// For people: "run1" of out/run1/model, out/run1/adapter, out/run1/checkpoints/step-00000050 and out/run1 alike.
+/// A readable name: "run1" for out/run1/model, out/run1/adapter, out/run1/checkpoints/step-00000050 and out/run1.
 std::string name_of_place(const std::string& path);
 
-/// Opens a resolved place. InputError for what is missing, broken or does not belong together. Reads no weights.
+/// Opens a resolved place. InputError if anything is missing, broken or mismatched. Reads no weights.
 ModelSource open_model(const ModelPlace& place);
 
 }  // namespace zero

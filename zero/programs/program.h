@@ -1,14 +1,14 @@
 #pragma once
-// A program of one process: what its main() does around its work. Programs of many ranks have comm/world/job.h.
+// Runs the body of a program with one process. Programs with many ranks use comm/world/job.h.
 #include <functional>
 
 namespace zero {
 
-/// Starts the log and runs the body, whose exit code it gives. What the body throws becomes one line of error and the
-/// exit code that stands for it.
+/// Starts the log, runs the body and returns its exit code. An exception becomes one error line and its exit
+/// code.
 int run_program(const std::function<int()>& body);
 
-/// Flushes standard output. Error where it has lost anything that was written to it.
+/// Flushes standard output. Error if any output was lost.
 void require_written_output();
 
 }  // namespace zero

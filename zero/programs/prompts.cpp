@@ -12,7 +12,7 @@
 namespace zero {
 namespace {
 
-/// The one that --tokenizer names, or that model or adapter hold.
+/// The tokenizer of --tokenizer, or that of the model or adapter.
 Tokenizer load_tokenizer(const ModelSource& source, const std::string& named) {
   const std::string& path = source.options.tokenizer.tokenizer;
   if (named.empty() && !Tokenizer::lies_at(path))

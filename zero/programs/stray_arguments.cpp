@@ -9,7 +9,7 @@
 namespace zero {
 namespace {
 
-// "section.key" of what a word like "--zero-stage" or "--optimizer.lr" names; empty for others.
+// The key "section.key" in a word like "--zero-stage" or "--optimizer.lr"; empty for others.
 std::string key_of(std::string word) {
   std::replace(word.begin(), word.end(), '-', '_');
   for (const ConfigKey& key : config_keys())
@@ -17,7 +17,7 @@ std::string key_of(std::string word) {
   return "";
 }
 
-// What a key of the configuration is called, and how it is given; empty for a word that is none.
+// The name of a configuration key and how to set it; empty for an unknown word.
 std::string key_hint(const std::string& name, const std::string& value) {
   if (const std::string key = key_of(name); !key.empty())
     return "; keys of the configuration are given as --set " + key + "=" + value;
@@ -25,7 +25,7 @@ std::string key_hint(const std::string& name, const std::string& value) {
   return foreign.empty() ? "" : "; " + foreign + ", given as --set section.key=value";
 }
 
-// Without their dashes, which would make short names alike. Nobody who misspells an option means --help.
+// Compares without dashes, which would make short names alike. Never suggests --help for a misspelt option.
 std::string nearest_option(const std::string& option, const std::vector<std::string>& options) {
   std::vector<std::string> names;
   for (const std::string& known : options)

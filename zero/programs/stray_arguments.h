@@ -1,14 +1,14 @@
 #pragma once
-// StrayArguments: words of a command line that no option took.
+// StrayArguments: words of a command line that belong to no option.
 #include <string>
 #include <vector>
 
 namespace zero {
 
-/// "--lr 1e-3: are no arguments; keys of the configuration are given as --set optimizer.lr=1e-3". The words in their
-/// order, with what the first most likely means: one of the program's `options`; where --set is among them a key, by
-/// its name here or in another tool; or the nearest option. Without the second half where nothing is near. Not for an
-/// empty list.
+/// The error message: "--lr 1e-3: are no arguments; keys of the configuration are given as --set optimizer.lr=1e-3".
+/// Lists the words in order, then the likely meaning of the first: one of the program's `options`; if --set is among
+/// them, a key by its name here or in another tool; else the nearest option. Omits this part if nothing is near.
+/// Requires a word.
 std::string stray_arguments_message(const std::vector<std::string>& words, const std::vector<std::string>& options);
 
 }  // namespace zero

@@ -35,12 +35,12 @@ void describe_evaluation(CLI::App& app, EvaluationOptions& options, bool& json) 
   app.add_option("--base", options.place.base, base_help);
   app.add_option(
       "--chat-template", options.chat_template,
-      "name of a known template, or a file with a Jinja template, before what the model or the adapter carries");
+      "name of a known template, or a file with a Jinja template; replaces that of the model or the adapter");
   app.add_option(
          "--seq-len", options.seq_len,
          "tokens of a sequence; longer examples are cut. Default: 1024, or the model's context where that is shorter")
       ->check(CLI::Range(1, 1 << 30));
-  app.add_option("--train-on", options.train_on, "whose tokens of a conversation count: assistant or all")
+  app.add_option("--train-on", options.train_on, "tokens of a conversation that count: assistant or all")
       ->capture_default_str()
       ->check(CLI::IsMember({"assistant", "all"}));
   app.add_option("--token-dtype", options.token_dtype, "of .bin files")

@@ -1,5 +1,5 @@
-// zero_export: a model directory or a checkpoint, with a LoRA adapter merged in if wanted, as Hugging Face directory or
-// as GGUF file.
+// zero_export: writes a model directory or a checkpoint as a Hugging Face directory or a GGUF file, optionally with a
+// LoRA adapter merged.
 #include <CLI/CLI.hpp>
 
 #include <ATen/ATen.h>
@@ -61,11 +61,11 @@ ModelSource open_source(const Arguments& arguments) {
   return source;
 }
 
-/// Nothing is exported over what it is made of, by whatever name it goes.
+/// Refuses to overwrite an input, under any of its names.
 void refuse_reads(const std::vector<ReadPath>& reads, const std::string& out) {
   if (const auto read = first_read_of(reads, out))
     throw InputError(
-        text(out, ": ", read->path, " (", read->name, ") lies there, of which the export is made; name another place"));
+        text(out, ": ", read->path, " (", read->name, ") is there, an input of the export; name another place"));
 }
 
 bool is_gguf(const std::string& path) {
@@ -75,7 +75,7 @@ bool is_gguf(const std::string& path) {
   return file.size() == 0 || std::string_view(magic, 4) == "GGUF";
 }
 
-/// Nor over anything that lies there unless that is asked for, and was written by this program or is a file of the same
+/// Refuses to overwrite anything else, unless asked to and this program wrote it or it is a file of the same
 /// kind.
 void check_out(const Arguments& arguments) {
   std::vector<ReadPath> reads{{"the model", arguments.model}};
@@ -120,7 +120,7 @@ void write_directory(const ModelSource& source, const Model& model, const Argume
   folder.finish();
 }
 
-/// The tokenizer of a GGUF file; without one the file has none.
+/// The tokenizer for a GGUF file; the file has none if there is none.
 TokenizerSource gguf_tokenizer(const ModelSource& source, const Arguments& arguments) {
   const std::string& place = source.options.tokenizer.tokenizer;
   if (Tokenizer::lies_at(place) || !arguments.tokenizer.empty()) return source.options.tokenizer;
@@ -136,7 +136,7 @@ void write_file(const ModelSource& source, const Model& model, const Arguments& 
   write_gguf(arguments.out, model, *source.weights, options);
 }
 
-/// The adapter alone, for llama.cpp beside the model's own GGUF file.
+/// Writes the adapter alone, for llama.cpp to use with the model's own GGUF file.
 void write_gguf_adapter_file(const Arguments& arguments) {
   const ModelSource source = open_model(place_of(arguments));  // --gguf-adapter excludes --adapter
   const Model model = make_model(source.config);
@@ -145,7 +145,7 @@ void write_gguf_adapter_file(const Arguments& arguments) {
                      name_of_place(arguments.gguf_adapter));
 }
 
-/// A checkpoint of adapters is exported as the adapter that it is.
+/// Exports a checkpoint of adapters as an adapter.
 void write_adapter(const Arguments& arguments) {
   if (arguments.writes_file() || !arguments.adapter.empty() || !arguments.type.empty())
     throw InputError(text(
@@ -160,7 +160,7 @@ void write_adapter(const Arguments& arguments) {
   folder.finish();
 }
 
-/// What is wrong with a type of llama.cpp's that is not written here; empty for other words.
+/// The reason to refuse a llama.cpp type that is not supported here; empty for other words.
 std::string refuse_foreign_type(const std::string& type) {
   std::string name = type;
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
@@ -193,13 +193,14 @@ void describe(CLI::App& app, Arguments& arguments) {
       "--tokenizer", arguments.tokenizer,
       "tokenizer.json, tokenizer.model or a folder with one, to go along instead of the model directory's");
   app.add_option("--base", arguments.base, base_help);
-  app.add_option("--gguf-adapter", arguments.gguf_adapter,
-                 "write this adapter alone as one GGUF file, which llama.cpp opens beside the GGUF file of its model")
+  app.add_option(
+         "--gguf-adapter", arguments.gguf_adapter,
+         "write this adapter alone as one GGUF file, which llama.cpp opens together with the GGUF file of its model")
       ->excludes(type)
       ->excludes(gguf)
       ->excludes(merged)
       ->excludes(tokenizer);
-  app.add_flag("--overwrite", arguments.overwrite, "replace what lies at OUT");
+  app.add_flag("--overwrite", arguments.overwrite, "replace what is at OUT");
   app.add_flag("--allow-unused", arguments.allow_unused, allow_unused_help);
 }
 

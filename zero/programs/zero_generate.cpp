@@ -1,4 +1,4 @@
-// zero_generate: continues prompts by a model directory, chats with it, or writes its logits.
+// zero_generate: continues prompts with a model, chats with it, or writes its logits.
 #include <CLI/CLI.hpp>
 
 #include <ATen/ATen.h>
@@ -47,7 +47,7 @@ struct Arguments {
                                                                              tools, variables;
   GenerateOptions options;
   bool json = false, chat = false, allow_unused = false;
-  bool has_prompt = false;  // --prompt was given, be it empty
+  bool has_prompt = false;  // --prompt was given, possibly empty
 };
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
@@ -63,7 +63,7 @@ Model load_model(const ModelSource& source, const Arguments& arguments) {
   return model;
 }
 
-/// A JSON list of ids when the file is text of that shape, else little-endian uint16.
+/// Reads a JSON list of ids if the file is such text, else little-endian uint16.
 Ids read_ids(const std::string& path) {
   const std::string content = read_text_file(path, 1 << 30);
   const bool list = content.find('[') == content.find_first_not_of(" \t\r\n") &&
@@ -105,7 +105,7 @@ void print(const std::string& content) {
 
 void print_json(const Prompt& prompt, const Ids& made, const Tokenizer& tokenizer,
                 const std::vector<std::int64_t>& stop_ids) {
-  const bool chat = prompt.shown.contains("messages");  // its text ends before the token that ends an answer
+  const bool chat = prompt.shown.contains("messages");  // its text excludes the token that ends an answer
   TextStream stream(tokenizer, false);
   std::string content;
   for (const std::int32_t id : made)
@@ -120,8 +120,8 @@ std::vector<std::int64_t> stop_ids(const ModelSource& source) {
   return stop_ids_of(source.config, source.options.base, source.options.tokenizer);
 }
 
-/// A model that was tuned to chats seldom goes on with a bare prompt as it would answer. False for a template that
-/// cannot be read: the prompt does not need it.
+/// A chat model rarely answers a bare prompt well, so warn. False if the template cannot be read: the prompt does not
+/// need it.
 bool has_chat_template(const ModelSource& source) {
   try {
     return chat_template_of(source.options.tokenizer).has_value();
@@ -158,7 +158,7 @@ void generate(const ModelSource& source, Arguments arguments) {
   const auto made = Generator(model).generate(ids, arguments.options, [&](std::int64_t, std::int32_t id) {
     if (first == 0) {
       first = seconds_since(begin);
-      if (as_text) print(arguments.prompt);  // not before: the prompt may still be refused
+      if (as_text) print(arguments.prompt);  // only now: the prompt could have been refused
     }
     if (as_text) print(stream.next(id));
   });
@@ -170,7 +170,7 @@ void generate(const ModelSource& source, Arguments arguments) {
   std::size_t read = 0, written = 0;
   for (const auto& row : ids) read += row.size();
   for (const auto& row : made) written += row.size();
-  const std::size_t further = written - std::min(written, made.size());  // a prompt's first comes with its reading
+  const std::size_t further = written - std::min(written, made.size());  // reading a prompt gives its first token
   const double seconds = total - first;
   log_info(
       std::fixed, std::setprecision(2), "prompt: ", read, " tokens in ", first, " s; made ", written, " in ", seconds,
@@ -186,7 +186,7 @@ void generate(const ModelSource& source, Arguments arguments) {
              " has a chat template, and a prompt is continued without it; --chat answers by it");
 }
 
-/// The options have the names of what they set.
+/// Options have the names of the fields they set.
 void check_sampling(const SamplingOptions& options) {
   try {
     validate(options);
@@ -195,7 +195,7 @@ void check_sampling(const SamplingOptions& options) {
   }
 }
 
-/// The file of --tools and the object of --chat-template-kwargs.
+/// Reads the file of --tools and the object of --chat-template-kwargs.
 ChatContext context_of(const Arguments& arguments) {
   ChatContext context;
   const auto take = [](const std::string& content, const std::string& place) {
@@ -210,7 +210,7 @@ ChatContext context_of(const Arguments& arguments) {
   return context;
 }
 
-/// Refuses before the model is read what every question of the chat would be refused for.
+/// Reports errors that every message of the chat would cause, before the model is read.
 void require_chat(const ChatTemplate& chat_template, const std::string& system, const ChatContext& context) {
   std::vector<Message> messages{{"user", "?"}};
   if (!system.empty()) messages.insert(messages.begin(), {"system", system});
@@ -273,7 +273,7 @@ void describe(CLI::App& app, Arguments& arguments) {
   app.add_option("--system", arguments.system, "system message of the chat")->needs(chat);
   app.add_option(
       "--chat-template", arguments.chat_template,
-      "name of a known template, or a file with a Jinja template, before what the model or the adapter carries");
+      "name of a known template, or a file with a Jinja template; replaces that of the model or the adapter");
   app.add_option("--tools", arguments.tools, "file with a JSON list of tools that the chat's template shows")
       ->needs(chat);
   app.add_option("--chat-template-kwargs", arguments.variables,
@@ -337,7 +337,7 @@ int run(int argc, char** argv) {
                        {"--ids", arguments.ids},
                        {"the tokenizer", source.options.tokenizer.tokenizer},
                        {"the base", source.options.base}});
-  source.weights->check(tensors_of(make_model(source.config)));  // the model before its tokenizer, both before values
+  source.weights->check(tensors_of(make_model(source.config)));  // before the tokenizer and the values
   if (!arguments.chat_template.empty()) source.options.tokenizer.chat_template = arguments.chat_template;
   if (!arguments.ids.empty())
     write_logits(source, arguments);

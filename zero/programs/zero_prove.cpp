@@ -1,5 +1,5 @@
-// zero_prove: runs a configuration for a few steps in many layouts, and tells which of them agree. It starts itself, by
-// mpirun, as the ranks that train.
+// zero_prove: runs a configuration for a few steps in many layouts and reports which agree. It starts itself through
+// mpirun as the training ranks.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -23,7 +23,7 @@ namespace {
 
 struct Arguments {
   ProofOptions proof;
-  TrainArguments train;  // of a rank
+  TrainArguments train;  // for a rank
   bool anew = false;
 };
 
@@ -44,8 +44,8 @@ void describe(CLI::App& app, Arguments& arguments) {
   app.add_flag("--full", proof.limits.full, "more layouts");
   app.add_option("--json", proof.json, "write the verdicts to this file, too");
   app.add_option("--scratch", proof.scratch, "where the temporary folder is made; default: TMPDIR, or /tmp");
-  app.add_flag("--keep", proof.keep, "leave that folder, with the record of each run, and tell its name");
-  // How this program starts its ranks.
+  app.add_flag("--keep", proof.keep, "keep that folder, with the record of each run, and print its name");
+  // Internal: this program passes it to its ranks.
   app.add_option("--record", arguments.train.record.path)->group("");
   app.add_flag("--record-checkpoint", arguments.train.record.checkpoint)->group("");
   app.add_flag("--record-resume", arguments.train.resume)->group("");
@@ -61,7 +61,7 @@ int train_as_rank(Arguments arguments) {
     start_log(job.rank(), job.size());
     if (job.rank() == 0) log_to_standard_output();
     const int code = train_run(job, arguments.train);
-    return code == int(ExitCode::stopped) ? 0 : code;  // as every recorded run ends; mpirun would speak of it
+    return code == int(ExitCode::stopped) ? 0 : code;  // every recorded run ends so, and mpirun would report it
   });
 }
 
@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
   arguments.proof.limits.ranks = std::clamp(int(zero::own_cores().count()), 2, 4);
   CLI::App app(
       "Runs a configuration for a few steps in many layouts (ranks, stages, micro-batches, states on disk, resumed, "
-      "...) and tells which of them give the same. Exit code 1: some do not.",
+      "...) and reports which of them agree. Exit code 1: some do not.",
       "zero_prove");
   zero::describe(app, arguments);
   if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_prove"))) return *code;

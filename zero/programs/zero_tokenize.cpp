@@ -1,5 +1,5 @@
-// zero_tokenize: texts to ids and back by a model directory's tokenizer.json, and conversations by its chat template, as
-// JSON lines.
+// zero_tokenize: converts texts to ids and back with a model directory's tokenizer.json, and conversations with its
+// chat template, as JSON lines.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ Json decoded(const TextPipeline& pipeline, const nlohmann::json& value, const st
   return reply;
 }
 
-/// 1 for each id from the one with the first character of a block to the one with its last.
+/// 1 for each id from the one with a block's first character to the one with its last.
 std::vector<int> mask_of(const std::vector<TextSpan>& ids, const std::vector<jinja::Rendered::Span>& blocks) {
   std::vector<int> mask(ids.size(), 0);
   for (const auto& block : blocks) {
@@ -85,7 +85,7 @@ Json answer(const TextPipeline& pipeline, ConversationTemplates& templates, cons
   return has("text") ? encoded(pipeline, request, place) : decoded(pipeline, request["ids"], place);
 }
 
-/// A line that is refused is answered, too, and the next one read.
+/// Answers an invalid line with its error and reads the next.
 void serve(const TextPipeline& pipeline, ConversationTemplates& templates, std::istream& in, std::ostream& out) {
   std::string line;
   for (std::int64_t number = 1; std::getline(in, line); ++number) {
@@ -97,7 +97,7 @@ void serve(const TextPipeline& pipeline, ConversationTemplates& templates, std::
       reply = {{"error", error.what()}};
     }
     out << reply.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
-    if (in.rdbuf()->in_avail() <= 0) out.flush();  // who asks line by line waits for it
+    if (in.rdbuf()->in_avail() <= 0) out.flush();  // an interactive user waits for the answer
   }
 }
 

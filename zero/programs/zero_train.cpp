@@ -1,4 +1,4 @@
-// zero_train: trains a model by its configuration. Started by mpirun, one process per rank.
+// zero_train: trains a model from a configuration. mpirun starts one process per rank.
 #include "base/log.h"
 #include "base/log_output.h"
 #include "cmake/version.h"
@@ -63,13 +63,13 @@ int main(int argc, char** argv) {
   CLI::App app("Trains a language model with ZeRO sharding over the ranks that mpirun starts.", "zero_train");
   bool allow_unused = false;
   zero::describe(app, arguments, allow_unused);
-  // Before the world starts: help and version need no MPI.
+  // Parse before the world starts: help and version need no MPI.
   if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_train"))) return *code;
   if (allow_unused) arguments.overrides.emplace_back("model.allow_unused=true");
   return zero::Job::run([&](zero::Job& job) {
     zero::start_log(job.rank(), job.size());
-    // The log of a run is its result, one stream with the table and the steps; what is asked for instead of a run is
-    // not its log. A run goes on where nobody reads its log.
+    // A run's log is its result, so it goes to standard output with the table and the steps; other modes print their
+    // result there. A run continues if nobody reads its log.
     const bool trains = !arguments.dry_run && arguments.preview.examples == 0;
     if (job.rank() == 0 && trains) zero::log_to_standard_output();
     const int code = zero::train_run(job, arguments);

@@ -19,7 +19,7 @@ constexpr int no_such_program = 127;
 
 volatile std::sig_atomic_t asked_to_stop = 0;
 
-/// While one lives these signals are noted and interrupt a wait.
+/// During its lifetime, records these signals and lets them interrupt a wait.
 class NotedSignals {
  public:
   NotedSignals() {
@@ -65,7 +65,7 @@ int run_program_to_end(const std::vector<std::string>& words, const std::vector<
   if (child == 0) become(words, environment, file);
   close(file);
   if (child < 0) throw Error(words.front() + ": cannot be started: " + std::strerror(errno));
-  setpgid(child, child);  // whoever comes first
+  setpgid(child, child);  // parent and child both call it
   int status = 0;
   while (waitpid(child, &status, 0) < 0) {
     if (errno != EINTR) throw Error(words.front() + ": cannot be waited for: " + std::strerror(errno));

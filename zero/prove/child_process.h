@@ -1,13 +1,13 @@
 #pragma once
-// A program that is started and waited for, with its words in a file.
+// Starts a program, waits for it and writes its output to a file.
 #include <string>
 #include <vector>
 
 namespace zero {
 
-/// Its exit code, 128 + n where signal n killed it. Standard output and standard error go to `log`; standard input is
-/// empty. It has a process group of its own, which is ended when this process is asked to stop meanwhile (SIGINT,
-/// SIGTERM, SIGHUP): Error then, with exit code 1. Throws Error when it cannot be started.
+/// Returns the exit code, or 128 + n if signal n killed it. Standard output and error go to `log`; standard input is
+/// empty. The program has its own process group. On SIGINT, SIGTERM or SIGHUP, kills that group and throws Error with
+/// exit code 1. Throws Error if the program cannot be started.
 int run_program_to_end(const std::vector<std::string>& words, const std::vector<std::string>& environment,
                        const std::string& log);
 

@@ -31,10 +31,10 @@ std::string rough(double value) {
   return out.str();
 }
 
-// A step that was trained has gradients, whatever its loss is.
+// A trained step always has gradients, so only the start has none.
 bool is_start(const StepRecord& step) { return !step.find("gradient"); }
 
-/// Both runs' record of a step that both have trained, in order.
+/// Both runs' records of a step that both have trained, in order.
 struct StepPair {
   std::int64_t step;
   const StepRecord &run, &other;
@@ -146,13 +146,13 @@ std::optional<Parting> wrong_start(const RunRecord& run, const RunRecord& began)
 
 namespace {
 
-/// Takes what is compared in the order of a step, until something is beyond its bound.
+/// Compares a step's records in order until one exceeds its bound.
 class Judge {
  public:
   Judge(RoundingVerdict& verdict, const RoundingBounds& bounds, const std::string& precision)
       : verdict_(verdict), bounds_(bounds), precision_(precision) {}
 
-  /// The tensor that is farthest beyond its bound.
+  /// Finds the tensor that exceeds its bound the most.
   void kind(std::int64_t step, const KindRecord& run, const KindRecord* other) {
     if (!other || other->tensors.size() != run.tensors.size()) return part(other_tensors(step, run));
     double worst = 0;
@@ -171,7 +171,7 @@ class Judge {
       parting = Parting{step, phase_of(run.kind), name,
                         text("off by ", rough(distance(a, b) / norm), " of its norm, and rounding explains ",
                              rough(bound.distance / norm),
-                             bound.turned > 0 ? text(" and ", bound.turned, " elements that go the other way") : "")};
+                             bound.flips > 0 ? text(" and ", bound.flips, " elements that go the other way") : "")};
     }
     if (parting) part(*parting);
   }
@@ -202,7 +202,7 @@ class Judge {
   const std::string& precision_;
 };
 
-/// Of each gradient the part of the residual that makes it longer or shorter, as a share of the residual.
+/// For each gradient, the component of the residual along the gradient, relative to the residual.
 std::optional<Parting> drift(std::int64_t step, const KindRecord& run, const KindRecord& other) {
   std::vector<double> residuals;
   double relative = 0;
@@ -233,7 +233,7 @@ RoundingVerdict within_rounding(const RunRecord& run, const RunRecord& other, co
     judge.figure(step, "loss", a.figures.loss, b.figures.loss, bounds.loss(precision, step));
     const KindRecord *gradient = a.find("gradient"), *of_other = b.find("gradient");
     if (gradient) judge.kind(step, *gradient, of_other);
-    // Later ones have errors of weights in common.
+    // Later steps share errors of weights.
     if (gradient && step == bounds.first_step() && !judge.done())
       if (const auto found = drift(step, *gradient, *of_other)) judge.part(*found);
     judge.figure(step, "norm", a.figures.grad_norm, b.figures.grad_norm, bounds.grad_norm(precision, step));

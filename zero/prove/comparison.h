@@ -1,6 +1,6 @@
 #pragma once
-// Comparison: where and by how much two runs part. The order of a step is loss, gradients, norm, update, weights: the
-// first of these that differs is where to look.
+// Comparison: where and by how much two runs diverge. The order within a step is loss, gradients, norm, update,
+// weights: the first difference is where to look.
 #include <optional>
 #include <string>
 
@@ -9,31 +9,32 @@
 
 namespace zero {
 
-/// Where a run is not what it must be.
+/// A place where a run differs from what it should be.
 struct Parting {
   std::int64_t step = 0;
   std::string phase;   // "start", "resume", "loss", "gradient", "norm", "update", "weights", "copies"
   std::string tensor;  // empty for figures
-  std::string why;     // with the numbers
+  std::string why;     // with numbers
   std::string describe() const;
 };
 
-/// The first thing, from the steps that both have, in which the bits differ.
+/// The first bit difference, over the steps that both have.
 std::optional<Parting> first_other_bit(const RunRecord& run, const RunRecord& other);
 
-/// What a run must be in itself: its ranks' copies agree, and its norm is that of its gradients.
+/// Checks one run: copies agree on all ranks, and the norm is that of its gradients.
 std::optional<Parting> first_contradiction(const RunRecord& run);
 
-/// The states that a run goes on from, against those that another one had after the same step: equal to the bit.
+/// Compares a resumed run's initial states with another run's states after the same step: all bits must be equal.
 std::optional<Parting> wrong_start(const RunRecord& run, const RunRecord& began);
 
 struct RoundingVerdict {
-  std::optional<Parting> parting;  // the first one
-  double most = 0;                 // of the largest share of its bound that anything took, up to there
-  std::string most_of;             // what that was
+  std::optional<Parting> parting;  // the first difference
+  double most = 0;                 // largest share of its bound that any value used, up to there
+  std::string most_of;             // that value
 };
 
-/// Against a run in the same precision, within the bounds; residuals of the gradients before all updates must have no side.
+/// Compares with a run of the same precision, within the bounds. Gradient residuals before the first update must not be
+/// one-sided.
 RoundingVerdict within_rounding(const RunRecord& run, const RunRecord& other, const RoundingBounds& bounds,
                                 const std::string& precision);
 

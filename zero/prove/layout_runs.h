@@ -1,6 +1,6 @@
 #pragma once
-// LayoutRuns: trains a configuration for a few steps in one layout after the other, as a user would, with ranks that
-// mpirun starts, in a temporary folder. What the user's run wrote is not touched.
+// LayoutRuns: trains a configuration for a few steps in each layout, as a user would, with ranks that mpirun starts.
+// Works in a temporary folder; the user's own output stays untouched.
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,14 +11,14 @@
 namespace zero {
 
 struct ProofRun {
-  std::string program;                 // zero_prove, which trains and records when it is told where to
+  std::string program;                 // zero_prove, which trains and records if given a path
   std::string config;                  // path
   std::vector<std::string> overrides;  // the user's
   std::int64_t steps = 4;
   std::int64_t global_batch_size = 1;
   bool has_validation = false;
-  bool goes_back = false;  // where a step is not finite; without checkpoints it is skipped instead
-  int threads = 1;         // of each rank, the same in all layouts but where one has more
+  bool goes_back = false;  // after a non-finite step; without checkpoints the step is skipped
+  int threads = 1;         // per rank; equal in all layouts except one
   std::string folder;
 };
 
@@ -28,15 +28,15 @@ class LayoutRuns {
 
   struct Outcome {
     int code = 0;
-    RunRecord record;                         // where the code is 0
-    std::string last_words;                   // where it is not: why, and what mends it
-    std::optional<std::int64_t> ended_after;  // steps, where they are fewer than asked for
+    RunRecord record;                         // if the code is 0
+    std::string last_words;                   // if it is not 0: the reason and the remedy
+    std::optional<std::int64_t> ended_after;  // steps, if fewer than requested
     double seconds = 0;
   };
-  /// `begins`: the layout that trains the first half and is stopped with a checkpoint; null: `layout` trains all of it.
+  /// `begins`: the layout that trains the first half and stops with a checkpoint; null: `layout` trains all steps.
   Outcome train(const Layout& layout, const Layout* begins);
 
-  /// After which a layout is stopped that another one goes on from.
+  /// The step after which `begins` stops.
   std::int64_t half() const { return run_.steps / 2; }
 
  private:

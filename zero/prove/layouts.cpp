@@ -11,7 +11,7 @@
 namespace zero {
 namespace {
 
-constexpr std::int64_t least_local_cap = 4;  // rows at once that any run is thought to have memory for
+constexpr std::int64_t least_local_cap = 4;  // micro-batch rows for which any machine should have memory
 
 std::int64_t largest_divisor(std::int64_t number, std::int64_t most) {
   std::int64_t d = std::max<std::int64_t>(1, std::min(number, most));
@@ -19,7 +19,7 @@ std::int64_t largest_divisor(std::int64_t number, std::int64_t most) {
   return d;
 }
 
-/// Whether the optimizer adds numbers of whole tensors, or of all: in another order where states are divided otherwise.
+/// True if the optimizer sums over whole tensors: other shards then mean another order.
 bool sums(const std::string& optimizer) {
   const OptimizerRow& row = optimizer_row(optimizer);
   const std::unique_ptr<Optimizer> made = row.make(row.defaults);
@@ -63,15 +63,15 @@ class Layouts {
   }
 
  private:
-  /// Whether the step divides over so many ranks. Three is tried, too, but where results owe the same bits.
+  /// True if the step divides by this number of ranks. Three ranks are tried too, unless results must have equal bits.
   bool can_be(int ranks) const {
     if (!std::has_single_bit(unsigned(ranks)) && (ranks != 3 || config_.job.over_ranks())) return false;
     return global_ % (ranks * (config_.job.over_ranks() ? config_.job.reproducible_rows : 1)) == 0;
   }
   std::int64_t cap() const { return std::max(config_.training.local_batch_size, least_local_cap); }
-  /// Rows at once where a rank takes its part of the batch in as few micro-batches as it has memory for.
+  /// Rows per micro-batch with as few micro-batches as memory allows.
   std::int64_t at_once(int ranks) const { return largest_divisor(global_ / ranks, cap()); }
-  /// In more of them; the same number where that cannot be.
+  /// Rows per micro-batch with more micro-batches; the same number if impossible.
   std::int64_t in_parts(int ranks) const { return largest_divisor(global_ / ranks, at_once(ranks) - 1); }
   bool splits(int ranks) const { return global_ / ranks > 1; }
   bool in_one(int ranks) const { return at_once(ranks) * ranks == global_; }
@@ -99,7 +99,7 @@ class Layouts {
     if (limits_.full) add("repeated", 1, 0, local).same_as = "reference";
   }
 
-  // Stages that add the same numbers in the same order have the same bits.
+  // Stages that sum the same numbers in the same order give the same bits.
   void stages() {
     const std::int64_t local = at_once(few_);
     const std::string whole = sums_ ? "" : "stage 0", divided = sums_ ? "stage 1" : "stage 0";
@@ -162,7 +162,7 @@ class Layouts {
     back.begins_as = "reference";
   }
 
-  // What 16 bits round away would hide small mistakes.
+  // Higher precision: 16 bits would round small mistakes away.
   void strict() {
     if (config_.training.precision == "fp32") return;
     const auto add_strict = [&](const std::string& name, int ranks, std::int64_t stage) -> Layout& {
@@ -175,7 +175,7 @@ class Layouts {
     add_strict("hybrid", many_, 3).shard_degree = many_ % 2 == 0 ? many_ / 2 : 1;
   }
 
-  // job.reproducible = "ranks" promises that results do not depend on the layout at all.
+  // job.reproducible = "ranks" promises results independent of the layout.
   void same_bits_everywhere() {
     for (Layout& layout : all_)
       if (!layout.is_probe && layout.name != "reference")
@@ -218,8 +218,8 @@ std::vector<std::string> Layout::overrides(std::int64_t global_batch_size) const
                                   "metrics.log_interval=1",
                                   "metrics.dump_first_step="};
   all.insert(all.end(), others.begin(), others.end());
-  if (precision != "bf16") all.emplace_back("optimizer.master_dtype=fp32");  // there is none to split
-  // Where states are rounded at random the least difference turns some of them: nothing finer would show.
+  if (precision != "bf16") all.emplace_back("optimizer.master_dtype=fp32");  // fp32 has no master weights to split
+  // Stochastic rounding amplifies the smallest difference and would hide finer ones.
   if (precision == "fp32") all.emplace_back("optimizer.state_dtype=fp32");
   return all;
 }
@@ -236,10 +236,10 @@ std::vector<Layout> chosen(const std::vector<Layout>& all, const std::vector<std
   if (wanted.empty()) return all;
   std::set<std::string> names{all[0].name, all[1].name};
   const auto find = [&](const std::string& word) -> const Layout& {
-    int number = 0;  // as --list has it, without the probe
+    int number = 0;  // as in --list, without the probe
     for (const Layout& layout : all)
       if (layout.name == word || (!layout.is_probe && std::to_string(++number) == word)) return layout;
-    throw InputError("--only " + word + ": there is no such layout; --list tells their numbers and names");
+    throw InputError("--only " + word + ": there is no such layout; --list shows their numbers and names");
   };
   for (const std::string& word : wanted)
     for (std::string name = find(word).name; !name.empty(); name = find(name).same_as) {

@@ -1,7 +1,7 @@
 #pragma once
-// Layouts: the ways in which one configuration is run to see that they agree: ranks, stages, micro-batches, places of
-// states, recomputation, a stop in the middle. Each differs from another one in few things, so that a difference has a
-// name.
+// Layouts: the variants of one configuration that must agree: ranks, stages, micro-batches, places of states,
+// recomputation, a stop halfway. Each differs from another in few things, so that a difference points at its
+// cause.
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,34 +16,33 @@ struct Layout {
   std::int64_t stage = 0;
   std::int64_t shard_degree = 0;
   std::int64_t local_batch_size = 1;
-  std::int64_t micro_batch_rows = 1;  // the same, but where job.reproducible has a number of its own
+  std::int64_t micro_batch_rows = 1;  // the same, unless job.reproducible sets its own number
   std::string precision;
   std::vector<std::string> others;  // more "section.key=value"
-  std::string same_as;  // the layout whose bits this one must have; empty: those of none, being added in other orders
-  std::string
-      begins_as;  // the layout that trains the first half of the steps, and is stopped; empty: this one, unstopped
-  bool more_threads = false;  // of each rank one more than in the other layouts
-  bool is_probe = false;      // run for what rounding does, and compared with nothing
+  std::string same_as;              // layout with the same bits; empty: none, since sums run in other orders
+  std::string begins_as;            // the layout that trains the first half and stops; empty: this one trains all steps
+  bool more_threads = false;        // one thread more per rank than in the other layouts
+  bool is_probe = false;            // measures rounding only; not compared
 
-  /// "2 ranks, stage 3, 4 x 1 rows".
+  /// For example "2 ranks, stage 3, 4 x 1 rows".
   std::string describe(std::int64_t global_batch_size) const;
-  /// With which zero_train runs it.
+  /// The overrides for zero_train.
   std::vector<std::string> overrides(std::int64_t global_batch_size) const;
 };
 
 struct LayoutLimits {
   int ranks = 4;      // at most
-  bool full = false;  // more layouts than those that vary each thing once
+  bool full = false;  // more layouts than one for each variation
 };
 
-/// Sequences of a step: the configuration's, or what it is with two ranks.
+/// Sequences of a step: as configured, or the default for two ranks.
 std::int64_t global_batch_of(const Config& config);
 
-/// The reference first: one rank, stage 0, nothing offloaded or computed again; then the same in another precision,
-/// which tells what rounding does. Throws InputError for a configuration without anything to vary.
+/// The list starts with the reference: one rank, stage 0, no offload, no recomputation. The same in another precision
+/// follows, to measure rounding. InputError for a configuration without variants.
 std::vector<Layout> layouts_of(const Config& config, const LayoutLimits& limits);
 
-/// "layout 3" by its number from 1 or by its name, those it leans on with it, in their order. Throws InputError.
+/// Selects layouts by number from 1 ("layout 3") or name, with those they depend on, in order. Throws InputError.
 std::vector<Layout> chosen(const std::vector<Layout>& all, const std::vector<std::string>& wanted);
 
 }  // namespace zero

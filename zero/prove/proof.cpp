@@ -75,7 +75,7 @@ const Layout* layout_of(const std::vector<Layout>& all, const std::string& name)
   return found == all.end() ? nullptr : &*found;
 }
 
-/// As --only takes it: its place in the whole list, without the probe, however few of it are run.
+/// The number for --only: its index in the full list, without the probe.
 std::size_t number_of(const std::vector<Layout>& all, const std::string& name) {
   std::size_t number = 0;
   for (const Layout& layout : all) {
@@ -85,10 +85,10 @@ std::size_t number_of(const std::vector<Layout>& all, const std::string& name) {
   return number;
 }
 
-/// The runs one after the other, and what became of each.
+/// Runs the layouts one after the other and collects the outcomes.
 class Proof {
  public:
-  /// `layouts`: those of `all` that are run.
+  /// `layouts`: the subset of `all` to run.
   Proof(const ProofOptions& options, const Config& config, const std::vector<Layout>& all,
         const std::vector<Layout>& layouts, std::ostream& out)
       : options_(options),
@@ -132,7 +132,7 @@ class Proof {
             folder_.path()};
   }
 
-  // Without these two nothing can be said.
+  // No verdict is possible without these two.
   void train_first(const std::string& name) {
     const Layout& layout = *layout_of(layouts_, name);
     LayoutRuns::Outcome outcome = runs_.train(layout, nullptr);
@@ -170,7 +170,7 @@ class Proof {
   const std::vector<Layout>&all_, &layouts_;
   std::int64_t global_;
   std::string precision_;
-  std::int64_t tokens_;  // of a step, at most
+  std::int64_t tokens_;  // of a step at most
   ProofFolder folder_;
   LayoutRuns runs_;
   std::map<std::string, RunRecord> records_;
@@ -219,7 +219,7 @@ int prove(const ProofOptions& asked, std::ostream& out) {
     out << bad << " of " << count << " layouts differ\n";
   else
     out << "all " << count - std::size_t(missing) << " layouts agree\n";
-  if (options.keep) out << "what was recorded is in " << proof.folder() << '\n';
+  if (options.keep) out << "the records are in " << proof.folder() << '\n';
   return bad > 0 ? 1 : 0;
 }
 

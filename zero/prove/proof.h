@@ -1,5 +1,5 @@
 #pragma once
-// Proof: one configuration in all layouts, and a verdict for each.
+// Proof: runs one configuration in all layouts and gives a verdict for each.
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -15,11 +15,11 @@ enum class Agreement : std::uint8_t { reference, bits, rounding, different, fail
 struct LayoutVerdict {
   Layout layout;
   Agreement agreement = Agreement::different;
-  std::string against;             // the layout that it was held to
-  std::optional<Parting> parting;  // of a different one
-  double most = 0;                 // of a bound, within rounding
-  std::string most_of;             // what that was
-  std::string words;               // why it failed or was refused
+  std::string against;             // the layout it was compared with
+  std::optional<Parting> parting;  // if different
+  double most = 0;                 // share of a bound, if within rounding
+  std::string most_of;             // the value with that share
+  std::string words;               // reason for failure or refusal
   double seconds = 0;
   bool is_good() const { return agreement != Agreement::different && agreement != Agreement::failed; }
 };
@@ -27,23 +27,23 @@ struct LayoutVerdict {
 struct ProofOptions {
   std::string config;                  // path
   std::vector<std::string> overrides;  // "section.key=value"
-  std::string program;                 // this one, which trains when it is told to record
+  std::string program;                 // this program, which trains if told to record
   LayoutLimits limits;
   std::int64_t steps = 4;
   std::vector<std::string> only;
   bool list = false;
-  bool first = false;  // nothing is run after the first layout that differs
+  bool first = false;  // stop after the first layout that differs
   bool keep = false;
   std::string scratch;
-  std::string json;  // a file for the results; empty: none
+  std::string json;  // output file for the results; empty: none
   int cores = 1;
 };
 
-/// Prints the table while it grows. The exit code: 1 where a layout differs or failed. Throws InputError for what the
-/// user can mend, a reference that is refused among it.
+/// Prints the table as it grows. Exit code 1 if a layout differs or failed. InputError if the user can fix the cause,
+/// including a reference that is refused.
 int prove(const ProofOptions& options, std::ostream& out);
 
-/// Of a run against those that it leans on: its own contradictions, its start, the bits that it must have, rounding.
+/// Checks a run against those it depends on: its own contradictions, its start, required bits, rounding.
 LayoutVerdict judge(const Layout& layout, const std::map<std::string, RunRecord>& records, const RoundingBounds& bounds,
                     const std::string& reference_precision);
 

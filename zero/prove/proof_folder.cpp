@@ -17,11 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a run that dies still writes makes a removal fail.
+// A removal fails while a dying run still writes, so retry.
 constexpr const char* watch =
     "while read -r line; do :; done; for n in 1 2 3 4 5; do rm -rf -- \"$0\" && break; sleep 1; done";
 
-// A session of its own: what ends all of a terminal's processes does not end this one.
+// Starts a session of its own, so that closing the terminal does not kill the watcher.
 [[noreturn]] void become_watcher(const char* folder, int reader) {
   setsid();
   dup2(reader, STDIN_FILENO);
@@ -43,7 +43,7 @@ ProofFolder::ProofFolder(const std::string& place, bool keep) : keep_(keep) {
   if (!keep_) start_watcher();
 }
 
-// The programs that are started inherit the writing end.
+// Child programs inherit the writing end.
 void ProofFolder::start_watcher() {
   int ends[2];
   const bool has_pipe = ::pipe(ends) == 0;

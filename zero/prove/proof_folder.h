@@ -1,17 +1,17 @@
 #pragma once
-// ProofFolder: the temporary folder that a proof's runs write into.
+// ProofFolder: the temporary folder for a proof's runs.
 #include <sys/types.h>
 
 #include <string>
 
 namespace zero {
 
-/// A folder of its own below `place` (empty: TMPDIR, or /tmp), removed with all that is in it at the end unless kept. A
-/// process that outlives this one removes it where this one is killed, when the programs that it started have ended.
-/// No other folder is ever looked at: where that process is killed, too, or the machine stops, this one stays.
+/// Creates a folder in `place` (empty: TMPDIR, or /tmp) and removes it at the end unless kept. If this process is
+/// killed, a watcher process removes the folder once the programs it started have ended. If the watcher is killed too,
+/// or the machine stops, the folder stays. Never touches another folder.
 class ProofFolder {
  public:
-  /// InputError where no folder can be made there; Error where no process can be started.
+  /// InputError if no folder can be made there; Error if the watcher cannot be started.
   ProofFolder(const std::string& place, bool keep);
   ~ProofFolder();
   ProofFolder(const ProofFolder&) = delete;
@@ -24,8 +24,7 @@ class ProofFolder {
   std::string path_;
   bool keep_;
   pid_t watcher_ = -1;
-  int alive_ =
-      -1;  // of a pipe whose end of file tells the watcher that nobody holds it: neither this process nor a run
+  int alive_ = -1;  // of a pipe; end of file tells the watcher that this process and its runs have ended
 };
 
 }  // namespace zero

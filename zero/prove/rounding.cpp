@@ -10,11 +10,11 @@
 namespace zero {
 namespace {
 
-// Each of the two runs errs once; the third part is for the scatter of both and of what is measured.
+// One for the error of each run, one for the scatter of both and of the measurement.
 constexpr double slack = 3;
-// What follows from turned elements: their number is at its most already, and each has its own weight.
-constexpr double slack_of_turned = 2;
-// More are told from the measured distance, and leave too few buckets of a sketch.
+// For effects of sign flips: their number is a maximum already, and each has its own size.
+constexpr double slack_of_flips = 2;
+// Beyond this many, use the measured distance: too few buckets of the sketch would be left.
 constexpr double most_left_out = 32;
 
 }  // namespace
@@ -31,8 +31,8 @@ RoundingBounds::RoundingBounds(const RunRecord& first, const std::string& first_
       first_precision_(first_precision),
       second_precision_(second_precision),
       growth_(std::sqrt(double(tokens))),
-      turned_(first, second) {
-  ZERO_CHECK(first_precision != second_precision, "one precision tells nothing of rounding");
+      flips_(first, second) {
+  ZERO_CHECK(first_precision != second_precision, "rounding cannot be measured in one precision");
 }
 
 bool RoundingBounds::is_coarse(const std::string& precision) const {
@@ -45,10 +45,10 @@ const RunRecord& RoundingBounds::run_in(const std::string& precision) const {
 
 std::int64_t RoundingBounds::first_step() const { return first_.steps.begin()->first + 1; }
 
-// Up to the first update errors are in proportion to the roundoff, but for sums over tokens: they are taken in fp32 in
-// either precision, where the roundings of the terms of 16 bits average out and those of the sum do not. Then a sign or a quotient of small gradients makes
-// more of them (Adam's first step moves a weight by its gradient's sign): the number of elements that turn is in
-// proportion to it, and the norm of what they do to its root.
+// Before the first update, errors are proportional to the roundoff. Sums over tokens are the exception: both precisions
+// use fp32 for them, so roundings of 16-bit terms average out and those of the sum do not. After it, a sign or a
+// quotient of small gradients amplifies errors (Adam's first step follows the gradient's sign). The number of sign
+// flips is then proportional to the roundoff, and their norm to its square root.
 double RoundingBounds::share(const std::string& precision, bool before_updates) const {
   if (is_coarse(precision)) return 1;
   const double ratio =
@@ -56,23 +56,23 @@ double RoundingBounds::share(const std::string& precision, bool before_updates) 
   return before_updates ? growth_ * ratio : std::sqrt(growth_ * ratio);
 }
 
-// Both of the two err in the coarse precision, one of the measured ones did.
-double RoundingBounds::turning(const std::string& precision) const {
+// Both runs have errors of the coarse precision; of the measured runs, only one had.
+double RoundingBounds::flip_rate(const std::string& precision) const {
   const double part = share(precision, /*before_updates=*/false);
   return std::sqrt(2.0) * part * part;
 }
 
-double RoundingBounds::after_turned(const std::string& precision, std::int64_t step, const std::string& kind) const {
-  return slack_of_turned * std::sqrt(turned_.most_of_one(step - 1, turning(precision))) * turned_.effect(step, kind);
+double RoundingBounds::after_flips(const std::string& precision, std::int64_t step, const std::string& kind) const {
+  return slack_of_flips * std::sqrt(flips_.most_of_one(step - 1, flip_rate(precision))) * flips_.effect(step, kind);
 }
 
 double RoundingBound::share(const TensorSketch& a, const TensorSketch& b) const {
   const double off = zero::distance(a, b);
   if (off == 0) return 0;
-  if (turned == 0) return off / distance;
-  if (turned > most_left_out) return off / std::max(distance, way * std::sqrt(turned));
-  const double others = distance_without(a, b, std::size_t(turned));
-  return std::min(off / distance, std::max(others / distance, off / (distance + 2 * way * std::sqrt(turned))));
+  if (flips == 0) return off / distance;
+  if (flips > most_left_out) return off / std::max(distance, way * std::sqrt(flips));
+  const double others = distance_without(a, b, std::size_t(flips));
+  return std::min(off / distance, std::max(others / distance, off / (distance + 2 * way * std::sqrt(flips))));
 }
 
 RoundingBound RoundingBounds::tensor(const std::string& precision, std::int64_t step, const std::string& kind,
@@ -86,15 +86,15 @@ RoundingBound RoundingBounds::tensor(const std::string& precision, std::int64_t 
   RoundingBound bound;
   bound.distance = slack * (share(precision, before_updates) * measured + own * sketch(run_in(precision)).norm());
   if (step > first_step())
-    bound.distance = std::max(bound.distance, after_turned(precision, step, kind) * turned_.scale(step, kind, number));
-  if (TurnedElements::moves(kind)) {
-    bound.turned = turned_.most(step, turning(precision), kind, number);
-    bound.way = 2 * turned_.moved(step, kind, number);
+    bound.distance = std::max(bound.distance, after_flips(precision, step, kind) * flips_.scale(step, kind, number));
+  if (SignFlips::moves(kind)) {
+    bound.flips = flips_.most(step, flip_rate(precision), kind, number);
+    bound.way = 2 * flips_.moved(step, kind, number);
   }
   return bound;
 }
 
-// One number may by chance be hit exactly: all steps tell of its error.
+// A single loss may match by chance, so use the error over all steps.
 double RoundingBounds::loss(const std::string& precision, std::int64_t step) const {
   double squares = 0;
   std::int64_t count = 0;
@@ -109,11 +109,11 @@ double RoundingBounds::loss(const std::string& precision, std::int64_t step) con
   const double once = slack * (share(precision, step == first_step()) * measured +
                                unit_roundoff(precision) * loss / (is_coarse(precision) ? 32 : 1));
   if (step == first_step()) return once;
-  const double turned = turned_.most(step - 1, turning(precision)) / std::max(1.0, turned_.count(step - 1));
-  return std::max(once, slack_of_turned * std::sqrt(turned) * measured);
+  const double flips = flips_.most(step - 1, flip_rate(precision)) / std::max(1.0, flips_.count(step - 1));
+  return std::max(once, slack_of_flips * std::sqrt(flips) * measured);
 }
 
-// A norm is no farther from another one than the gradients are.
+// Norms differ by no more than the gradients do.
 double RoundingBounds::grad_norm(const std::string& precision, std::int64_t step) const {
   double squares = 0;
   const KindRecord* gradient = first_.steps.at(step).find("gradient");

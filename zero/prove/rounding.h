@@ -1,61 +1,61 @@
 #pragma once
-// RoundingBounds: how far apart rounding may take two runs of one configuration, tensor by tensor, measured by the run
-// itself: the reference is run in two precisions, and what lies between them is the effect of the coarser one's
-// rounding, with all that the model makes of it. Every layout that computes in that precision errs as much and no more.
+// RoundingBounds: how far rounding may separate two runs of one configuration, per tensor. Measured, not assumed: the
+// reference runs in two precisions, and their distance is the coarser one's error, amplified as this model does. Every
+// layout in that precision has errors of the same size.
 #include <cstdint>
 #include <span>
 #include <string>
 
 #include "zero/prove/run_record.h"
-#include "zero/prove/turned_elements.h"
+#include "zero/prove/sign_flips.h"
 
 namespace zero {
 
 /// The largest relative error of one rounding to "fp32", "bf16" or "fp16".
 double unit_roundoff(const std::string& precision);
 
-/// How far apart a tensor may be in two runs.
+/// The allowed distance of one tensor between two runs.
 struct RoundingBound {
-  double distance = 0;  // without turned elements
-  double turned = 0;    // elements, at the most
-  double way = 0;       // what one of them adds, on average
+  double distance = 0;  // without sign flips
+  double flips = 0;     // maximal number of sign flips
+  double way = 0;       // what one of them adds on average
 
-  /// The part that two sketches take of it; beyond it above 1.
+  /// The share of the bound that two sketches use; above 1 is outside.
   double share(const TensorSketch& a, const TensorSketch& b) const;
 };
 
 class RoundingBounds {
  public:
-  /// Both runs are of the reference's layout. `tokens`: of a step.
+  /// Both runs have the reference's layout. `tokens`: per step.
   RoundingBounds(const RunRecord& first, const std::string& first_precision, const RunRecord& second,
                  const std::string& second_precision, std::int64_t tokens);
 
-  /// Of the distance of two runs in `precision` after the same steps.
+  /// The bound for two runs in `precision` after the same steps.
   RoundingBound tensor(const std::string& precision, std::int64_t step, const std::string& kind,
                        std::size_t number) const;
   double loss(const std::string& precision, std::int64_t step) const;
   double grad_norm(const std::string& precision, std::int64_t step) const;
-  /// The one before all updates.
+  /// The step before all updates.
   std::int64_t first_step() const;
 
  private:
   bool is_coarse(const std::string& precision) const;
   const RunRecord& run_in(const std::string& precision) const;
-  /// What part of the measured distance the precision explains.
+  /// The part of the measured distance that the precision explains.
   double share(const std::string& precision, bool before_updates) const;
-  /// Of two runs in the precision as many elements turn as of the measured ones, times this.
-  double turning(const std::string& precision) const;
-  /// By what share of its scale a tensor may be off for elements that earlier steps turned.
-  double after_turned(const std::string& precision, std::int64_t step, const std::string& kind) const;
+  /// Number of sign flips between two runs in the precision, relative to the measured ones.
+  double flip_rate(const std::string& precision) const;
+  /// Share of its scale by which a tensor may differ because earlier steps flipped signs.
+  double after_flips(const std::string& precision, std::int64_t step, const std::string& kind) const;
 
   const RunRecord &first_, &second_;
   std::string first_precision_, second_precision_;
   double growth_;  // of the error of a sum
-  TurnedElements turned_;
+  SignFlips flips_;
 };
 
-/// Whether residuals that rounding leaves at random lie to one side: their mean is beyond `errors` standard errors of
-/// it, by their own scatter. Of fewer than eight nothing is said.
+/// True if the residuals lean to one side, as rounding never does: their mean exceeds `errors` standard errors,
+/// estimated from their scatter. False for fewer than eight residuals.
 bool one_sided(std::span<const double> residuals, double errors = 6);
 
 }  // namespace zero

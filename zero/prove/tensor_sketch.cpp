@@ -13,7 +13,7 @@ namespace zero {
 void TensorSketch::add(std::int64_t begin, std::span<const double> values) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint64_t place = mix_bits((std::uint64_t(begin) + i + 1) * golden_gamma);
-    // What is no number is one thing, whichever operation it came from.
+    // All NaNs count as one value, whatever operation made them.
     const double value = std::isnan(values[i]) ? std::numeric_limits<double>::quiet_NaN() : values[i];
     hash += mix_bits(place ^ mix_bits(std::bit_cast<std::uint64_t>(value) + golden_gamma));
     sum += values[i];

@@ -1,36 +1,36 @@
 #pragma once
-// TensorSketch: what is kept of a tensor to compare it with the same tensor of another run: a hash of its bits, and sums
-// from which the norm of a difference follows. All are sums over elements, so that ranks add theirs, however it is cut.
+// TensorSketch: a summary of a tensor for comparing it between runs: a hash of its bits, and sums that estimate the
+// norm of a difference. Sketches of parts can be added, so ranks may split the tensor in any way.
 #include <array>
 #include <cstdint>
 #include <span>
 
 namespace zero {
 
-/// Each element goes into one bucket with one sign, both by its number in the tensor (a count sketch: Charikar, Chen,
-/// Farach-Colton, ICALP 2002). The squared distance of two sketches has the squared norm of the tensors' difference as
-/// its mean, and a standard deviation of at most a share sqrt(2 / buckets) of it.
+/// Each element goes into one bucket with one sign, both by its index (a count sketch: Charikar, Chen, Farach-Colton,
+/// ICALP 2002). The squared distance of two sketches has the squared norm of the tensors' difference as its mean. Its
+/// relative standard deviation is at most sqrt(2 / buckets).
 struct TensorSketch {
   static constexpr std::size_t buckets_count = 128;
 
-  std::uint64_t hash = 0;  // equal where all values are, 0.0 and -0.0 apart; others share it with probability 2^-64
+  std::uint64_t hash = 0;  // equal if all values are, 0.0 and -0.0 apart; else equal with probability 2^-64
   std::int64_t numel = 0;
   double sum = 0, squares = 0;
   std::array<double, buckets_count> buckets{};
 
-  /// Elements [begin, begin + values.size()) of the tensor.
+  /// Adds elements [begin, begin + values.size()) of the tensor.
   void add(std::int64_t begin, std::span<const double> values);
-  /// Other elements of the same tensor.
+  /// Adds other elements of the same tensor.
   void add(const TensorSketch& other);
 
   double norm() const;
 };
 
-/// An estimate of the norm of the difference, 0 for equal values.
+/// Estimated norm of the difference; 0 for equal values.
 double distance(const TensorSketch& a, const TensorSketch& b);
 
-/// The same without the `count` buckets that differ most, scaled to all of them: of a difference in all elements hardly
-/// less, of one in no more than `count` elements nothing. `count` < buckets_count.
+/// The same without the `count` buckets that differ most, rescaled. A difference in all elements hardly shrinks; one in
+/// at most `count` elements vanishes. Requires `count` < buckets_count.
 double distance_without(const TensorSketch& a, const TensorSketch& b, std::size_t count);
 
 }  // namespace zero

@@ -7,7 +7,7 @@ LayoutVerdict judge(const Layout& layout, const std::map<std::string, RunRecord>
   LayoutVerdict verdict;
   verdict.layout = layout;
   const RunRecord& run = records.at(layout.name);
-  // Without the run whose bits it must have a layout is held to the reference's.
+  // If the run that must have the same bits is missing, compares with the reference.
   const bool wants_bits = !layout.same_as.empty() && records.contains(layout.same_as);
   verdict.against = wants_bits ? layout.same_as : layout.precision == reference_precision ? "reference" : "probe";
   const auto differs = [&](std::optional<Parting> parting) {
@@ -25,7 +25,7 @@ LayoutVerdict judge(const Layout& layout, const std::map<std::string, RunRecord>
   const std::optional<Parting> bit = first_other_bit(run, other);
   if (wants_bits) {
     differs(bit);
-    // All that it leans on may be wrong in the same way: the reference has the last word.
+    // A shared error could hide in all runs it depends on, so the reference decides.
     const std::string base = layout.precision == reference_precision ? "reference" : "probe";
     differs(within_rounding(run, records.at(base), bounds, layout.precision).parting);
     verdict.agreement = verdict.parting ? Agreement::different : Agreement::bits;

@@ -131,7 +131,7 @@ TrainingData open_training_data(const Config& config, const BatchArithmetic& bat
   data.training = std::make_unique<Loader>(std::move(rows), std::move(order), loading);
   if (config.data.validation.empty() || config.training.validation_interval == 0) return data;
   options.files = config.data.validation;
-  options.tail = ShortTail::keep;
+  options.tail = PartialWindow::keep;
   std::shared_ptr<const RowSource> held_out = open_rows(options, communicator);
   tell(communicator, "validation data: ", *held_out);
   data.validation =

@@ -181,7 +181,7 @@ void tell_what_is_missing(const Plan& plan, const TrainArguments& arguments) {
 }
 
 void tell_doubts(const Plan& plan, RunModel& run) {
-  for (const std::string& doubt : doubts_about(plan.config, run)) log_warning(doubt);
+  for (const std::string& doubt : config_warnings(plan.config, run)) log_warning(doubt);
 }
 
 /// Of a run that is over: `unwritten` lines of its metrics included.

@@ -11,8 +11,8 @@ namespace {
 constexpr int threads = 256;
 constexpr int levels = 7;  // 127 vectors: more than the GPUs of one NVLink domain
 
-// The tree as a binary counter: after r vectors, partial sums stand at the set bits of r. Every index is known when the
-// loops are unrolled, so the partial sums stay in registers; all threads take the same branches.
+// The tree as a binary counter: after r vectors, the set bits of r hold partial sums. Unrolling makes every index a
+// constant, so partial sums stay in registers. All threads take the same branches.
 template <class In, class Out, class S, int V>
 __global__ void __launch_bounds__(threads) tree_sum_kernel(TreeSum job) {
   const std::int64_t packs = job.n / V, stride = std::int64_t(gridDim.x) * threads;

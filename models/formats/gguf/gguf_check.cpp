@@ -32,7 +32,7 @@ class Check {
     if (!fits) refuse(what);
   }
 
-  /// Every field by its name: a new part of a model does not compile before somebody decides here whether a GGUF file has it.
+  /// Names every field: a new part of a model fails to compile here until somebody decides if a GGUF file can hold it.
   void every_part() const {
     const auto& [model_type, vocab_size, hidden_size, intermediate_size, layers, heads, kv_heads, head_dim, context,
                  eps, theta, scaling, tied, initial, bos, eos, head_dim_given, norm, head_norm, activation, gated,
@@ -90,7 +90,7 @@ class Check {
     }
   }
 
-  /// A window as long as the context is none.
+  /// A window as long as the context has no effect.
   void windows() const {
     std::int64_t shortest = config_.max_position_embeddings;
     for (const LayerAttention& layer : config_.layers)

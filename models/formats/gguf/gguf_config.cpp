@@ -15,9 +15,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t most_layers = 1 << 16;  // of a list; more are refused by the family
+constexpr std::int64_t most_layers = 1 << 16;  // of a list; families refuse more
 
-/// A config.json while it is put together.
+/// Builds a config.json from a GGUF file.
 class ConfigOfFile {
  public:
   ConfigOfFile(const GgufFile& file, const Family& family)
@@ -42,7 +42,7 @@ class ConfigOfFile {
     if (there_.told_window) window();
     keys_.expect("expert_count", std::int64_t(0));
     keys_.expect("expert_used_count", std::int64_t(0));
-    keys_.pass_over("tensor_data_layout");  // where the converter had the weights from
+    keys_.pass_over("tensor_data_layout");  // the converter's source of the weights
     keys_.close();
     tokens();
     return config_.dump(2);
@@ -105,12 +105,12 @@ class ConfigOfFile {
     config_["rope_theta"] = theta;
     if (json scaling = read_rope_scaling(keys_, turned, theta, context_); !scaling.is_null())
       config_["rope_scaling"] = std::move(scaling);
-    if (there_.long_factors && config_.contains("rope_scaling"))  // goes before that of the object
+    if (there_.long_factors && config_.contains("rope_scaling"))  // takes precedence over the object's
       config_["original_max_position_embeddings"] =
           config_["rope_scaling"].value("original_max_position_embeddings", context_);
   }
 
-  /// The share of a head of which `turned` dimensions are the whole part.
+  /// The rotated share of a head, given the rotated dimensions.
   double share_of(std::int64_t turned) const {
     if (turned < 2 || turned > head_dim_)
       throw InputError(zero::text(file_.path(), ": ", there_.name, ".rope.dimension_count = ", turned,
@@ -128,7 +128,7 @@ class ConfigOfFile {
       config_["layer_types"].push_back((i + 1) % pattern != 0 ? "sliding_attention" : "full_attention");
     config_["rope_local_base_freq"] = keys_.number("rope.freq_base_swa").value_or(10000.0);
     const std::int64_t scaled = layers_ == there_.wide_scale_at ? width_ : head_dim_ * heads_;
-    if (scaled % heads_ == 0)  // transformers takes no other number
+    if (scaled % heads_ == 0)  // transformers accepts no other number
       config_["query_pre_attn_scalar"] = scaled / heads_;
     else
       config_["query_pre_attn_scalar"] = double(scaled) / double(heads_);

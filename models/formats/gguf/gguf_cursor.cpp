@@ -23,9 +23,10 @@ void GgufCursor::refuse_content(std::string_view rule) const { throw InputError(
 
 void GgufCursor::take(void* to, std::int64_t bytes) {
   if (bytes > bytes_left())
-    refuse(file_.size() > gguf_max_head
-               ? text("the head is longer than ", gguf_max_head, " bytes")
-               : text(bytes, " more bytes are told of than the file has; it was cut short: copy or download it again"));
+    refuse(
+        file_.size() > gguf_max_head
+            ? text("the head is longer than ", gguf_max_head, " bytes")
+            : text(bytes, " more bytes are announced than the file has; it was cut short: copy or download it again"));
   const auto held = buffer_begin_ + static_cast<std::int64_t>(buffer_.size());
   if (place_ < buffer_begin_ || place_ + bytes > held) {
     buffer_.resize(static_cast<std::size_t>(std::min(std::max(bytes, read_ahead), bytes_left())));
@@ -48,7 +49,7 @@ std::string GgufCursor::take_text(std::int64_t most) {
 std::int64_t GgufCursor::take_count(std::int64_t bytes_each, std::string_view what) {
   const auto count = take<std::uint64_t>();
   if (count > static_cast<std::uint64_t>(bytes_left() / bytes_each))
-    refuse(text(count, " ", what, " are told of, more than the file has room for"));
+    refuse(text(count, " ", what, " are announced, more than the file has room for"));
   return static_cast<std::int64_t>(count);
 }
 

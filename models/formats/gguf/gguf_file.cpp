@@ -18,9 +18,9 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian and read as it lies");
 
-constexpr std::int64_t max_key = 65535, max_tensor_name = 63;  // bytes: the format's, GGML_MAX_NAME's
+constexpr std::int64_t max_key = 65535, max_tensor_name = 63;  // bytes: limits of the format and GGML_MAX_NAME
 constexpr std::uint32_t max_rank = 4;                          // GGML_MAX_DIMS
-constexpr std::int64_t least_entry = 8 + 4 + 4;                // bytes of a key with its value, or of a tensor
+constexpr std::int64_t least_entry = 8 + 4 + 4;                // bytes of a key and its value, or of a tensor
 
 // enum gguf_type
 enum Kind : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64, kinds };
@@ -33,7 +33,7 @@ double as_meant(float value) {
   return meant;
 }
 
-/// f(T{}) with the C++ type of a number.
+/// Calls f(T{}) with the C++ type of a number.
 template <class F>
 auto with_number(std::uint32_t kind, const F& f) {
   switch (kind) {
@@ -104,7 +104,7 @@ GgufValue take_value(GgufCursor& cursor) {
   return take_number(cursor, kind);
 }
 
-/// enum ggml_type's names of what is not read here.
+/// Names of ggml_type values that are not supported.
 std::string foreign_type(std::uint32_t type) {
   static const std::map<std::uint32_t, const char*> names{
       {3, "Q4_1"},   {6, "Q5_0"},   {7, "Q5_1"},     {9, "Q8_1"},    {10, "Q2_K"},    {11, "Q3_K"},  {12, "Q4_K"},
@@ -163,7 +163,7 @@ GgufFile::GgufFile(const std::string& path) : file_(File::open(path)) {
 }
 
 void GgufFile::read_tensors(GgufCursor& cursor, std::int64_t count) {
-  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 8;  // elements: bytes fit in 64 bits
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 8;  // elements: their bytes fit in 64 bits
   for (std::int64_t i = 0; i < count; ++i) {
     GgufEntry tensor;
     tensor.name = cursor.take_text(max_tensor_name);
@@ -190,7 +190,7 @@ void GgufFile::read_tensors(GgufCursor& cursor, std::int64_t count) {
   }
 }
 
-/// From offsets in the data to places in the file; `data`: where the head ends.
+/// Converts offsets in the data to positions in the file; `data`: the end of the header.
 void GgufFile::place_tensors(std::int64_t data) {
   const std::int64_t alignment = integer("general.alignment").value_or(32);
   if (alignment < 8 || alignment > 1 << 20 || alignment % 8 != 0)

@@ -35,7 +35,7 @@ class GgufFile {
   /// For a tensor of an unsupported type (ggml_type.h) it adds the remedy.
   explicit GgufFile(const std::string& path);
 
-  /// Whether a file begins as a GGUF file does. False if it is not a file.
+  /// True if a file begins as a GGUF file does. False if it is not a file.
   static bool is_one(const std::string& path);
 
   const std::string& path() const { return file_.path(); }

@@ -17,7 +17,7 @@ constexpr const char *divisors = "rope_freqs.weight", *long_divisors = "rope_fac
 constexpr const char *type_key = "rope.scaling.type", *factor_key = "rope.scaling.factor",
                      *context_key = "rope.scaling.original_context_length", *attention_key = "rope.scaling.attn_factor";
 
-/// What a frequency is divided by under rope_type "llama3".
+/// The divisor of a frequency under rope_type "llama3".
 double divisor_of(const Llama3Scaling& scaling, double theta, std::int64_t pair, std::int64_t turned) {
   const double wavelength = 2 * std::numbers::pi * std::pow(theta, 2.0 * double(pair) / double(turned));
   const double old_context = double(scaling.original_max_position_embeddings);
@@ -27,7 +27,7 @@ double divisor_of(const Llama3Scaling& scaling, double theta, std::int64_t pair,
   return 1 / ((1 - kept) / scaling.factor + kept);
 }
 
-/// What llama.cpp multiplies cosines and sines by under "yarn" when nothing else is said.
+/// llama.cpp's default factor for cosines and sines under "yarn".
 double usual_amplitude(double factor) { return factor <= 1 ? 1.0 : 0.1 * std::log(factor) + 1.0; }
 
 std::vector<float> read_factors(const GgufFile& file, const std::string& name, std::int64_t pairs) {
@@ -40,8 +40,8 @@ std::vector<float> read_factors(const GgufFile& file, const std::string& name, s
   return factors;
 }
 
-/// The file holds what frequencies are divided by, not the numbers that these came from: of the two settings that models
-/// of this kind have, the one that gives them.
+/// The file holds the divisors of the frequencies, not the settings behind them. Returns the one of two common settings
+/// that gives these divisors.
 json llama3_of(const GgufFile& file, std::int64_t turned, double theta) {
   const std::vector<float> factors = read_factors(file, divisors, turned / 2);
   for (const double factor : {8.0, 32.0}) {
@@ -80,7 +80,7 @@ json yarn_of(GgufKeys& keys, std::int64_t context) {
              {"original_max_position_embeddings", keys.integer(context_key).value_or(context)}};
   keys.expect("rope.scaling.yarn_ext_factor", 1.0);
   keys.expect("rope.scaling.yarn_log_multiplier", 0.0);
-  // a converter's word for the whole amplitude, which llama.cpp makes anew, and what it multiplies that by
+  // a converter's key for the whole amplitude, which llama.cpp recomputes, and its factor for it
   const auto whole = keys.number("rope.scaling.yarn_attn_factor"), times = keys.number(attention_key);
   if (whole || times) found["attention_factor"] = times ? *times * usual_amplitude(factor) : *whole;
   if (const auto fast = keys.number("rope.scaling.yarn_beta_fast")) found["beta_fast"] = *fast;
@@ -137,7 +137,7 @@ json read_rope_scaling(GgufKeys& keys, std::int64_t turned, double theta, std::i
   if (file.find(long_divisors) || file.find(short_divisors)) return longrope_of(keys, turned, context);
   const std::string type = keys.word(type_key).value_or("linear");
   if (type == "yarn") return yarn_of(keys, context);
-  keys.pass_over(context_key);  // of Phi-3's files without scaling, too
+  keys.pass_over(context_key);  // Phi-3's files have it without scaling too
   keys.expect(attention_key, 1.0);
   if (type != "linear" && type != "none")
     throw InputError(text(file.path(), ": rope.scaling.type \"", type, "\" is not known here; known are \"none\", ",

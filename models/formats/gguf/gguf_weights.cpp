@@ -16,7 +16,7 @@
 namespace zero {
 namespace {
 
-constexpr std::int64_t staging_elements = 1 << 18;  // conversion stays in the cache
+constexpr std::int64_t staging_elements = 1 << 18;  // conversions stay in the cache
 
 }  // namespace
 
@@ -33,7 +33,7 @@ GgufModel open_gguf_model(const std::string& path, UnusedTensors unused) {
 
 void GgufWeights::check(const std::vector<TensorSpec>& tensors) {
   std::set<std::string> asked;
-  for (const std::string& name : rope_factor_names()) asked.insert(name);  // what config_json_of has read
+  for (const std::string& name : rope_factor_names()) asked.insert(name);  // config_json_of has read them
   for (const TensorSpec& tensor : tensors) {
     const GgufPlace place = layout_.place(tensor.name);
     const std::vector<std::int64_t> shape = shape_in_file(tensor, place);
@@ -84,7 +84,7 @@ void GgufWeights::read_stored(const GgufEntry& stored, std::int64_t begin, std::
                               const at::Tensor& out) const {
   const std::int64_t block = ggml_block(stored.type), staged = staging_elements / block * block;
   std::vector<std::uint8_t> bytes;
-  for (std::int64_t from = begin; from < begin + count;) {  // whole blocks are read, and what was asked for is kept
+  for (std::int64_t from = begin; from < begin + count;) {  // reads whole blocks and keeps the requested part
     const std::int64_t first = from / block * block, stop = std::min(begin + count, first + staged),
                        numel = (stop - first + block - 1) / block * block;
     bytes.resize(std::size_t(ggml_bytes(stored.type, numel)));
@@ -96,7 +96,7 @@ void GgufWeights::read_stored(const GgufEntry& stored, std::int64_t begin, std::
   }
 }
 
-/// The rows of the tensor that are asked for are columns in the file: of each row there, its part.
+/// The requested rows of the tensor are columns in the file: reads a part of each row there.
 void GgufWeights::read_transposed(const GgufEntry& stored, const TensorSpec& tensor, std::int64_t begin,
                                   std::int64_t count, const at::Tensor& out) const {
   const std::int64_t in = tensor.shape.at(0), columns = tensor.shape.at(1), first = begin / columns,

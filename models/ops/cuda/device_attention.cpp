@@ -27,8 +27,8 @@ class HeadsFunction : public torch::autograd::Function<HeadsFunction> {
     context->saved_data["heads"] = shape.heads;
     context->saved_data["kv_heads"] = shape.kv_heads;
     rotate(rows.data_ptr(), turning(rows, shape, {cos, sin}, positions.value_or(at::Tensor())), stream_for(rows));
-    if (rows.is_same(qkv)) torch::autograd::impl::bump_version(qkv);  // whoever saved it for backward must be told
-    // No views for autograd, to which they are results of this function.
+    if (rows.is_same(qkv)) torch::autograd::impl::bump_version(qkv);  // invalidates copies saved for backward
+    // Detach: autograd must treat these as results of this function, not as views.
     const at::Tensor all = rows.detach().view({qkv.size(0), qkv.size(1), -1, shape.head_dim});
     return {all.narrow(2, 0, shape.heads).detach(), all.narrow(2, shape.heads, shape.kv_heads).detach(),
             all.narrow(2, shape.heads + shape.kv_heads, shape.kv_heads).detach()};
@@ -80,7 +80,7 @@ TurnedHeads turn_heads(const at::Tensor& qkv, const AttentionShape& shape, const
 
 namespace {
 
-/// Rotation by a kernel, in place, attention by one of LibTorch's fused ones. The heads stay where they lie in qkv.
+/// A kernel rotates in place, then one of LibTorch's fused kernels attends. The heads stay in qkv.
 at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, const Rotary::Table& table,
                      const Batch& batch) {
   if (!takes_type(qkv)) return composed::attention(qkv, shape, table, batch);
@@ -112,7 +112,7 @@ at::Tensor attention(const at::Tensor& qkv, const AttentionShape& shape, const R
     mask = !mask.defined()                   ? window
            : mask.scalar_type() == at::kBool ? mask & window
                                              : mask.masked_fill(window.logical_not(), -INFINITY);
-  // The kernel that takes fp32 or a mask knows no groups of heads.
+  // The kernel for fp32 or a mask does not support grouped heads.
   if (qkv.scalar_type() == at::kFloat || mask.defined())
     for (at::Tensor* part : {&heads.k, &heads.v}) *part = part->repeat_interleave(shape.heads / shape.kv_heads, 1);
   return composed::attend(heads.q, heads.k, heads.v, mask, {.causal = true, .scale = shape.scale});

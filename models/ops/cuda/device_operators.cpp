@@ -24,15 +24,15 @@ Stream stream_for(const at::Tensor& rows) {
   return {c10::cuda::getCurrentCUDAStream(rows.get_device()).stream(), number_of(rows.scalar_type())};
 }
 
-/// Kernels read it in vectors.
+/// True if kernels can read it in vectors.
 bool in_vectors(const at::Tensor& tensor) {
   return tensor.is_contiguous() && reinterpret_cast<std::uintptr_t>(tensor.const_data_ptr()) % 16 == 0;
 }
 
-/// What SwiGLU takes: contiguous rows that are whole 16-byte chunks; they are two of its vectors long.
+/// Rows for SwiGLU: contiguous, made of whole 16-byte chunks; they hold two of its vectors.
 bool takes_rows(const at::Tensor& rows) { return takes_type(rows) && in_vectors(rows) && rows.size(-1) % 16 == 0; }
 
-/// Whether a gradient can be read beside rows that a kernel takes.
+/// True if a kernel that takes these rows can read the gradient too.
 bool takes_beside(const at::Tensor& rows, const at::Tensor& dy) {
   return in_vectors(dy) && dy.scalar_type() == rows.scalar_type();
 }
@@ -46,7 +46,7 @@ bool takes(const at::Tensor& rows, const at::Tensor& weight) {
 }
 
 namespace {
-namespace device {  // beside the launchers' names
+namespace device {  // next to the launchers' names
 
 TensorPair rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
   const c10::OptionalDeviceGuard guard(x.device());
@@ -74,7 +74,7 @@ TensorPair rms_norm_backward(const at::Tensor& dy, const at::Tensor& x, const at
   if (!takes(x, weight) || !takes_beside(x, dy) || (beside && !takes_beside(x, *beside)))
     return composed::rms_norm_backward(dy, x, weight, rstd, want_weight, beside);
   const at::Tensor dx = at::empty_like(x);
-  // Enough blocks to hide the latency of a row's sums behind other rows.
+  // Enough blocks to hide the latency of one row's sums.
   const std::int64_t most = 4 * at::cuda::getCurrentDeviceProperties()->multiProcessorCount;
   const int parts = int(std::min<std::int64_t>(want_weight ? most : 65535, x.size(0)));
   const at::Tensor partial = want_weight ? at::empty({parts, x.size(1)}, precise(x)) : at::Tensor();
@@ -103,7 +103,7 @@ at::Tensor swiglu_backward(const at::Tensor& dy, const at::Tensor& gate_up) {
   return d;
 }
 
-/// Of contiguous rows, which become their gradient with a scale.
+/// For contiguous rows; with a scale, overwrites them by their gradients.
 TensorPair losses_of(const at::Tensor& rows, const at::Tensor& targets, const at::Tensor& scale) {
   const at::Tensor losses = at::empty({rows.size(0)}, precise(rows)), lse = at::empty_like(losses);
   cross_entropy(CrossEntropyJob{rows.data_ptr(), targets.const_data_ptr<std::int64_t>(), lse.data_ptr<float>(),
@@ -154,7 +154,7 @@ at::Tensor embedding_backward(const at::Tensor& dy, const at::Tensor& ids, std::
   return at::embedding_dense_backward(dy, ids, vocabulary, -1, false);
 }
 
-// The cross-entropy passes over rows that are not trained.
+// The rows that the cross-entropy needs: it skips untrained ones.
 at::Tensor trained_rows(const at::Tensor& x, const at::Tensor& targets, bool some_on_meta) {
   return takes_type(x) ? at::Tensor() : composed::trained_rows(x, targets, some_on_meta);
 }
@@ -193,7 +193,7 @@ void register_kernels(torch::Library& library) {
   library.impl("embedding_backward", checked<check::embedding_backward, device::embedding_backward>);
   library.impl("trained_rows", checked<check::trained_rows, device::trained_rows>);
   library.impl("logits_chunks", checked<check::logits_chunks, device::logits_chunks>);
-  // Never destroyed: CUDA may be gone by the time that a process destroys what is static.
+  // Never destroyed: CUDA may be gone when static objects are destroyed.
   auto* products = new LtProduct;
   library.impl("matrix_product_into",
                [products](const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, bool add) {

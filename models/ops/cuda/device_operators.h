@@ -13,9 +13,9 @@ void register_kernels(torch::Library& library);
 /// For the keys CUDA and AutogradCUDA.
 void register_attention(torch::Library& library);
 
-/// Whether the kernels support the tensor's type.
+/// True if the kernels support the tensor's type.
 bool takes_type(const at::Tensor& tensor);
-/// Whether the norm's kernel supports the rows: contiguous, in whole 16-byte chunks, not longer than a block holds,
+/// True if the norm's kernel supports the rows: contiguous, in whole 16-byte chunks, not longer than a block holds,
 /// with a weight of their type.
 bool takes(const at::Tensor& rows, const at::Tensor& weight);
 

@@ -11,7 +11,7 @@ namespace zero::cuda {
 
 namespace {
 
-/// A matrix that is stored row by row or column by column, with so many elements from one to the next.
+/// A matrix stored by rows or columns, with this many elements from one to the next.
 struct Stored {
   bool by_rows;
   std::int64_t leading;
@@ -33,7 +33,7 @@ std::optional<int> cuda_type(at::ScalarType type) {
   return {};
 }
 
-// Vectors are 16 bytes long: what is aligned further is alike, and one choice serves all views of a buffer.
+// Vectors are 16 bytes, so any larger alignment is equal, and one choice serves all views of a buffer.
 std::int64_t alignment(const void* address) {
   std::int64_t bytes = 16;
   while (reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(bytes) != 0) bytes /= 2;
@@ -70,7 +70,7 @@ std::optional<LtProblem> LtProblem::of(const ProductTerms& terms, bool tf32, boo
   LtProblem problem;
   problem.copies = {a, b};  // as they are, or in rows
   const auto in_rows = [](at::Tensor& x) { return *stored(stored(x) ? x : x = x.contiguous()); };
-  // What is row by row here is the transpose column by column there, so that only columns have to be transposed.
+  // A row-major matrix is the column-major transpose, so only column-major inputs need a transposition.
   const Stored left = in_rows(problem.copies[1]), right = in_rows(problem.copies[0]);
   LtKey& key = problem.key;
   LtPointers& pointers = problem.pointers;

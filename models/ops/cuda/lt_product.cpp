@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t most_scratch = std::int64_t{64} << 20;  // bytes
 constexpr int most_candidates = 8, timed_runs = 3;
-// A later suggestion must win by so much: less is the clock's noise.
+// A later suggestion must win by this factor: less is noise.
 constexpr float margin = 0.98f;
 
 bool captures() { return c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None; }
@@ -54,7 +54,7 @@ bool LtProduct::multiply(const ProductTerms& terms) {
   const std::optional<LtProblem> problem = LtProblem::of(terms, tf32_will_do(), deterministic);
   if (!problem) return false;
   Device& device = device_of(terms.out.get_device());
-  const std::lock_guard guard(device.lock);  // its products wait for their own stream alone
+  const std::lock_guard guard(device.lock);  // its products wait only for their own stream
   if (!device.handle) check_lt(cublasLtCreate(&device.handle), "be started");
   const auto [place, is_new] = device.choices.try_emplace(problem->key);
   std::unique_ptr<Choice>& choice = place->second;
@@ -77,9 +77,9 @@ std::unique_ptr<LtProduct::Choice> LtProduct::suggested(const Device& device, co
   }
 }
 
-/// All candidates in turn, once for nothing and then some times, each run between two events: what else is at work on the
-/// device, collectives say, disturbs one run of one of them, and the least time of each counts. What is added to stays: the
-/// results go elsewhere. Another out is written by each of them, and then by the product itself.
+/// Runs all candidates in turn, once as a warm-up, then several times between two events, and takes each one's minimum:
+/// other work on the device, such as collectives, disturbs single runs. An accumulating product writes its trial
+/// results elsewhere. Otherwise each trial overwrites `out`, and so does the product itself.
 void LtProduct::time(Device& device, Choice& choice, const LtProblem& problem, const at::Tensor& out) {
   choice.settled = true;
   LtPointers pointers = problem.pointers;
@@ -124,8 +124,8 @@ void LtProduct::time(Device& device, Choice& choice, const LtProblem& problem, c
   if (best < choice.candidates.size()) choice.candidates = {choice.candidates[best]};
 }
 
-/// The product that overwrites the same out, as the first micro-batch's does, may have been timed: what it has chosen comes
-/// before the suggestions, which stay for where it cannot add.
+/// Reuses the timed choice of the overwriting product with the same `out`, as in the first micro-batch. It precedes the
+/// suggestions, which remain in case it cannot accumulate.
 void LtProduct::take_overwriting(const Device& device, Choice& choice, LtKey key) {
   key.adds = key.in_place = false;
   const auto found = device.choices.find(key);
@@ -133,7 +133,7 @@ void LtProduct::take_overwriting(const Device& device, Choice& choice, LtKey key
   choice.candidates.insert(choice.candidates.begin(), found->second->candidates.front());
 }
 
-/// By the first candidate that is not refused.
+/// Launches the first candidate that is not rejected.
 bool LtProduct::launch(Device& device, Choice& choice, const LtPointers& pointers) {
   cublasStatus_t status = CUBLAS_STATUS_NOT_SUPPORTED;
   while (!choice.candidates.empty()) {
@@ -148,8 +148,8 @@ bool LtProduct::launch(Device& device, Choice& choice, const LtPointers& pointer
   return false;
 }
 
-/// Held for each stream, whose products come one after the other. A graph that is being captured has its own memory, and
-/// may be replayed beside what the stream does later.
+/// One workspace per stream, whose products run one after the other. A graph being captured has its own, since it may
+/// be replayed while the stream does other work.
 at::Tensor LtProduct::workspace(Device& device, cudaStream_t stream, std::size_t bytes) {
   if (bytes == 0) return {};
   const auto fresh = [](std::int64_t size) {

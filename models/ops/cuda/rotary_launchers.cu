@@ -7,9 +7,9 @@ namespace {
 
 constexpr int tokens_of_block = 8;
 
-// A block takes a few tokens side by side, a thread N dimensions of a head's first half and those that turn with them.
+// A block takes a few tokens. A thread takes N dimensions of a head's first half and the ones that rotate with them.
 
-/// visit(token, head, dimension) for all that are this thread's, of the first `heads` heads.
+/// Calls visit(token, head, dimension) for this thread's part of the first `heads` heads.
 template <int N, class Visit>
 __device__ void for_each_piece(const Turning& turning, int heads, Visit visit) {
   const int pieces = turning.head_dim / 2 / N, all = heads * pieces;
@@ -21,7 +21,7 @@ __device__ void for_each_piece(const Turning& turning, int heads, Visit visit) {
   }
 }
 
-/// In 32 bits, whose division is cheap.
+/// Uses 32 bits, in which division is cheap.
 __device__ std::uint32_t sequence_of(std::int64_t token, const Turning& turning) {
   return std::uint32_t(token) / std::uint32_t(turning.seq);
 }
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(threads) pack_heads_kernel(PackHeadsJob job) {
 
 bool at_vectors(const void* pointer, int bytes) { return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0; }
 
-/// Whether N elements can be read at once wherever a piece begins.
+/// True if N elements can be read at once from the start of every piece.
 template <class T, int N>
 bool takes(const Turning& turning) {
   return turning.head_dim % (2 * N) == 0 && turning.width % N == 0;

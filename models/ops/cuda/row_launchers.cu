@@ -5,8 +5,8 @@ namespace {
 
 constexpr unsigned max_blocks_y = 65535;
 
-/// The same sum in every thread of the block. `shared` has a float for each warp and is free again when the block is in
-/// step.
+/// Returns the block's sum to all its threads. `shared` has a float per warp and can be reused after the next
+/// synchronisation.
 __device__ float block_sum(float value, float* shared) {
   for (int lane = 16; lane > 0; lane /= 2) value += __shfl_xor_sync(0xffffffffu, value, lane);
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(threads) rms_norm_kernel(RmsNormJob job) {
   }
 }
 
-// A block takes one run of rows. Each thread owns columns, whose sums of dy * n it keeps in shared memory: no atomics.
+// A block takes one run of rows. Each thread owns columns and keeps their sums of dy * n in shared memory: no atomics.
 template <class T>
 __global__ void __launch_bounds__(threads) rms_norm_backward_kernel(RmsNormBackwardJob job) {
   extern __shared__ float column_sums[];
@@ -123,14 +123,14 @@ __global__ void __launch_bounds__(threads) swiglu_kernel(SwigluJob job) {
   }
 }
 
-/// The part of a row's logits that is whole vectors: all of it where rows begin at multiples of 16 bytes, else nothing.
+/// The part of a row's logits in whole vectors: all of it if rows start at multiples of 16 bytes, else none.
 template <class T>
 __device__ int whole_packs(const CrossEntropyJob& job) {
   const bool aligned = job.vocabulary % Pack<T>::size == 0 && reinterpret_cast<std::uintptr_t>(job.logits) % 16 == 0;
   return aligned ? job.vocabulary / Pack<T>::size : 0;
 }
 
-/// logits <- scale * (softmax - onehot) of a row.
+/// Overwrites a row's logits by scale * (softmax - onehot).
 template <class T>
 __device__ void write_gradient(const CrossEntropyJob& job, T* logits, std::int64_t target, float lse) {
   const float scale = target < 0 ? 0.0f : *job.scale;
@@ -150,11 +150,11 @@ __device__ void write_gradient(const CrossEntropyJob& job, T* logits, std::int64
   }
 }
 
-/// What exponentials are taken above: -inf less -inf would be no number where all before were -inf.
+/// The offset of exponents. It is finite because -inf minus -inf would be NaN if all values so far were -inf.
 __device__ float finite_base(float highest) { return highest == -INFINITY ? 0.0f : highest; }
 
-// One pass: each thread keeps its running maximum and the sum of exponentials below it. A row that has just been read is
-// still in the second-level cache when its gradient is written.
+// One pass: each thread keeps its running maximum and the sum of exponentials below it. The row is still in the L2
+// cache when its gradient overwrites it.
 template <class T>
 __global__ void __launch_bounds__(threads) cross_entropy_kernel(CrossEntropyJob job) {
   __shared__ float maxima[warps];
@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(threads) cross_entropy_backward_kernel(CrossEn
   write_gradient(job, static_cast<T*>(job.logits) + row * job.vocabulary, job.targets[row], job.lse[row]);
 }
 
-// A thread draws one block, four words, which lie eight columns apart: eight threads in a row write 32
+// A thread draws one block: four words, for columns that are eight apart. Eight threads of a row write 32
 // columns.
 template <class T>
 __global__ void __launch_bounds__(threads) dropout_mask_kernel(DropoutMaskJob job) {

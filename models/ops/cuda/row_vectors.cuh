@@ -1,5 +1,5 @@
 #pragma once
-// What kernels over rows share: launches by their type. For .cu files alone.
+// Common code of kernels over rows: launches by their type. For .cu files only.
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -19,7 +19,7 @@ void check_launch(const char* what) {
   if (error != cudaSuccess) throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
 }
 
-/// f(T{}) for the type of the rows.
+/// Calls f(T{}) with the type of the rows.
 template <class F>
 void by_type(Number type, F f) {
   switch (type) {

@@ -1,5 +1,5 @@
-// Compiled for AVX-512 with bf16 (see CMakeLists.txt), on other processors attention_absent.cpp is: nothing of this
-// file may run before the machine was asked.
+// Compiled for AVX-512 with bf16 (see CMakeLists.txt); other processors get attention_absent.cpp. Nothing in this file
+// may run before the processor has been checked.
 #include "models/ops/kernels/attention_kernels.h"
 
 #include <immintrin.h>
@@ -29,7 +29,7 @@ HWY_INLINE V masked(__mmask16 mask, V v) { return vector(_mm512_maskz_mov_ps(mas
 
 std::int64_t padded(std::int64_t length) { return (length + block - 1) / block * block; }
 
-/// Hands out 64-byte aligned parts of the workspace.
+/// Allocates 64-byte aligned parts of the workspace.
 class Parts {
  public:
   explicit Parts(void* workspace) : next_(reinterpret_cast<std::uintptr_t>(workspace)) {}
@@ -39,13 +39,13 @@ class Parts {
     next_ += (static_cast<std::size_t>(count) * sizeof(T) + 63) / 64 * 64;
     return mine;
   }
-  std::uintptr_t next() const { return next_; }  // with no workspace: the bytes taken
+  std::uintptr_t next() const { return next_; }  // without a workspace: the bytes allocated
 
  private:
   std::uintptr_t next_;
 };
 
-/// Where the parts of one batch row and one kv head lie.
+/// The memory for one batch row and one kv head.
 template <class T>
 struct View {
   const AttentionProblem<T>& p;
@@ -68,7 +68,7 @@ struct View {
   }
 };
 
-/// Bits of the 16 columns from `begin` on that lie in [low, high].
+/// A mask of the 16 columns from `begin` on that lie in [low, high].
 HWY_INLINE __mmask16 columns_within(std::int64_t begin, std::int64_t low, std::int64_t high) {
   const std::int64_t from = low - begin, to = high - begin + 1;
   const std::uint32_t below_to = to <= 0 ? 0u : to >= 16 ? 0xffffu : (1u << to) - 1;
@@ -96,7 +96,7 @@ struct ForwardParts {
   float *top, *total;   // [64]: largest scaled score so far, sum of exponentials below it
 };
 
-/// Turns one row of 64 scores into exponentials and brings the row's sums so far to the new maximum.
+/// Converts a row of 64 scores to exponentials and rescales the row's sums so far to the new maximum.
 template <class T>
 HWY_INLINE void softmax_row(const ForwardParts<T>& w, std::int64_t r, float scale, const __mmask16* masks,
                             std::int64_t head_dim) {
@@ -188,7 +188,7 @@ struct BackwardParts {
   float *scores, *dp;                 // [64 keys, 64 queries]
 };
 
-/// p = exp(score - lse) and ds = p (dp - delta) for two keys and all 64 queries of a block.
+/// p = exp(score - lse) and ds = p (dp - delta), for two keys and all 64 queries of a block.
 template <class T>
 HWY_INLINE void gradient_rows(const BackwardParts<T>& w, std::int64_t q_begin, std::int64_t k_begin, std::int64_t r,
                               float scale) {

@@ -12,10 +12,10 @@ HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::HWY_NAMESPACE {
 namespace {
 
-/// Sums held at a time: what AVX2 has registers for, beside what is read.
+/// Sums held at a time: AVX2's registers, less those for inputs.
 constexpr int sums_at_once = 4;
 
-/// Rows `row` to row + Rows of x, with columns `column` to column + Columns.
+/// Multiplies rows `row` to row + Rows of x with columns `column` to column + Columns.
 template <int Rows, int Columns, class T>
 HWY_INLINE void few_by_few(const FewRows<T>& a, std::int64_t row, std::int64_t column) {
   V sums[Rows][Columns];
@@ -36,7 +36,7 @@ HWY_INLINE void few_by_few(const FewRows<T>& a, std::int64_t row, std::int64_t c
     }
 }
 
-/// Rows from `row` on by Rows, then by half of it.
+/// Processes rows from `row` on in groups of Rows, then of half as many.
 template <int Rows, class T>
 HWY_INLINE void by_rows_of(const FewRows<T>& a, std::int64_t row, std::int64_t begin, std::int64_t end) {
   constexpr int columns = sums_at_once / Rows;

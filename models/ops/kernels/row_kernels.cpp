@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::HWY_NAMESPACE {
 namespace {
 
-/// v with zeros from element `count` on.
+/// v with elements from `count` on set to zero.
 HWY_INLINE V first(V v, std::int64_t count) {
   if (count == width) return v;
   float kept[width];

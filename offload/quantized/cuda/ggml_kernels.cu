@@ -1,4 +1,4 @@
-// Compiled without fused multiply-add: the bits are the CPU's.
+// Compiled without fused multiply-add, so the bits equal the CPU's.
 #include "offload/quantized/cuda/ggml_kernels.h"
 
 #include <stdexcept>
@@ -14,7 +14,7 @@ constexpr int block_values = 32;
 constexpr int f32 = 0, f16 = 1, q8_0 = 8, bf16 = 30;  // of enum ggml_type; else Q4_0
 constexpr int q4_bytes = 18, q8_bytes = 34;
 
-/// The last run that begins at the block or before it.
+/// The last run that starts at or before the block.
 __device__ int run_of(const GgmlDecodeJob& job, std::int64_t block) {
   int low = 0;
   for (int high = job.count; high - low > 1;) {
@@ -27,7 +27,7 @@ __device__ int run_of(const GgmlDecodeJob& job, std::int64_t block) {
   return low;
 }
 
-/// Value i of a block in a type of ggml. The blocks of a run lie on 2 bytes, as their scales do.
+/// Value i of a block in a type of ggml. Blocks of a run are aligned to 2 bytes, as their scales are.
 __device__ float value_of(const GgmlRun& run, const std::uint8_t* start, std::int64_t block, int i) {
   const std::int64_t element = block * block_values + i;
   if (run.type == f32) return reinterpret_cast<const float*>(start)[element];
@@ -39,7 +39,7 @@ __device__ float value_of(const GgmlRun& run, const std::uint8_t* start, std::in
   return static_cast<float>((in[2 + i % 16] >> (i / 16 * 4) & 15) - 8) * scale;
 }
 
-// A thread for each value: neighbours read neighbouring bytes and write neighbouring values.
+// One thread per value: neighbours read adjacent bytes and write adjacent values.
 template <class T>
 __global__ void __launch_bounds__(threads) decode_kernel(GgmlDecodeJob job) {
   const std::int64_t stride = std::int64_t(gridDim.x) * threads;

@@ -1,4 +1,4 @@
-// Compiled without fused multiply-add: the bits are the CPU's.
+// Compiled without fused multiply-add, so the bits equal the CPU's.
 #include "offload/quantized/cuda/nf4_kernels.h"
 
 #include <stdexcept>
@@ -22,7 +22,7 @@ __device__ int code_of(float scaled, const float* middles) {
   return code;
 }
 
-// All threads of a block go through the loop alike: they exchange values.
+// All threads of a block run the loop in step, since they exchange values.
 __global__ void __launch_bounds__(threads) encode_kernel(Nf4EncodeJob job) {
   __shared__ float middles[16];
   if (threadIdx.x < 15) middles[threadIdx.x] = job.tables.middles[threadIdx.x];
@@ -52,7 +52,7 @@ struct alignas(16) Pack {
   T at[size];
 };
 
-/// The last run that begins at the block or before it.
+/// The last run that starts at or before the block.
 __device__ int run_of(const Nf4DecodeJob& job, std::int64_t block) {
   int low = 0;
   for (int high = job.count; high - low > 1;) {

@@ -1,5 +1,5 @@
 #pragma once
-// The requests to the emulated cuBLASLt and its refusals, for tests. Whether the program has it is known at run time.
+// The requests to the emulated cuBLASLt and its refusals, for tests. The program may lack it, which is known at run time.
 
 extern "C" {
 
@@ -11,7 +11,7 @@ struct EmulatedLtCounts {
 };
 /// Null on a real GPU.
 __attribute__((weak)) const EmulatedLtCounts* zero_emulated_lt_counts();
-/// Whether a problem's fastest algorithm is refused for accumulating products. Off at first.
+/// True if a problem's fastest algorithm is refused for accumulating products. Off at first.
 __attribute__((weak)) void zero_emulated_lt_refuse_fastest_sum(bool refuses);
 
 }  // extern "C"

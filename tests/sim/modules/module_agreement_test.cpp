@@ -1,4 +1,4 @@
-// Processes that shard otherwise than the first one are told in what, before anything is divided.
+// If processes shard differently from rank 0, the error names the difference before anything is sharded.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -56,8 +56,8 @@ TEST(ModuleAgreement, IsOnModules) {
           ::testing::HasSubstr("rank 2 has parameter weight [5, 3]"))));
 }
 
-// What one process alone has to refuse is refused on all: nobody waits for it.
-TEST(ModuleAgreement, WhatOneProcessRefusesAllDo) {
+// If one process refuses something, all do: none waits for it.
+TEST(ModuleAgreement, AnErrorOfOneProcessIsThrownOnAll) {
   const auto expect = [](const std::string& message, const ShardOptions& options,
                          const std::function<void(torch::nn::Linear & net)>& misuse) {
     on_ranks(2, [&](const World& world) {

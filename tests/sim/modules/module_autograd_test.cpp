@@ -1,4 +1,4 @@
-// Gradients that a program asks autograd for itself, beside model.backward().
+// Gradients that a program requests from autograd itself, apart from model.backward().
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -10,7 +10,7 @@
 namespace zero::testing {
 namespace {
 
-// Each process has those of its own loss, whole, at every stage, and what is trained is as if nobody had asked.
+// Each process gets those of its own loss, whole, at every stage. Training is unaffected.
 TEST(ModuleAutograd, GradAsksForTheProcessesOwnGradients) {
   for (const int stage : {0, 1, 2, 3})
     on_ranks(2, [&](const World& world) {

@@ -126,8 +126,8 @@ at::Tensor penalized(LinesImpl& net, const at::Tensor& given) {
   return loss_of(y) + (for_input.norm(2, 1) - 1).pow(2).mean() + 1e-3 * for_weight.pow(2).sum();
 }
 
-// The gradient of one place shares memory with that of the layer, which is still on its way; the second step takes the
-// place first. Those of two places share memory with each other.
+// The gradient at one place shares memory with the layer's, which is still in flight; the second step takes the place
+// first. Gradients at two places share memory with each other.
 TEST_P(ModuleBackward, AWeightScalesGradientsThatShareMemoryOnce) {
   for (const bool two : {false, true})
     on_ranks(ranks(), [&](const World& world) {
@@ -186,7 +186,7 @@ TEST_P(ModuleBackward, GradientsOfTheWeightZeroAreNotLookedAt) {
   });
 }
 
-TEST_P(ModuleBackward, ParameterGradTellsWhereGradientsAre) {
+TEST_P(ModuleBackward, ParameterGradNamesThePlaceOfGradients) {
   on_ranks(ranks(), [&](const World& world) {
     Sharded<Lines> model(make_lines(9), world, {.stage = stage()});
     ShardedOptimizer optimizer = model.optimizer(SgdOptions());

@@ -50,7 +50,7 @@ struct MixedImpl : torch::nn::Module {
 };
 TORCH_MODULE(Mixed);
 
-/// Of ranks, which are threads with one generator, only the main one draws.
+/// Ranks are threads with one generator, so only the main one draws.
 void seed(const World& world, int number) {
   if (world.is_main()) torch::manual_seed(number);
   world.barrier();

@@ -1,5 +1,5 @@
-// A sharded model's files: what is saved is what LibTorch has, and a run that goes on from a folder, at another stage and
-// with other ranks, is the run that was not interrupted.
+// A sharded model's files: saved values equal LibTorch's, and a run resumed at another stage with other ranks equals an
+// uninterrupted one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -130,7 +130,7 @@ TEST(ModuleFiles, FrozenParametersComeBackInAnyPrecision) {
     }
 }
 
-// As states were written once: the frozen ones stay as the module has them.
+// Older states had no frozen parameters, which stay as the module has them.
 TEST(ModuleFiles, StatesWithoutFrozenParametersAreRead) {
   const Scratch scratch;
   on_ranks(2, [&](const World& world) {
@@ -208,7 +208,7 @@ TEST(ModuleFiles, AStateOfTheSameStepIsReplaced) {
   EXPECT_THAT(names_in(scratch.path), ::testing::ElementsAre("step-00000001"));
 }
 
-// What a run leaves that is killed in its first save_state() is none.
+// A run killed in its first save_state() leaves no state.
 TEST(ModuleFiles, AProgramAsksWhetherThereIsAState) {
   const Scratch scratch;
   const std::string folder = scratch.path + "/states";
@@ -226,8 +226,8 @@ TEST(ModuleFiles, AProgramAsksWhetherThereIsAState) {
   });
 }
 
-// A program that begins anew in the folder of an earlier one goes on from its own states, and those are still there.
-TEST(ModuleFiles, WhatWasSavedLastIsLoadedWhateverTheFolderHeld) {
+// A program that starts anew in an earlier one's folder resumes from its own states, and the earlier ones are kept.
+TEST(ModuleFiles, TheLastSaveIsLoadedWhateverTheFolderHeld) {
   const Scratch scratch;
   const auto run = [&](int steps) {
     on_ranks(2, [&](const World& world) {
@@ -288,7 +288,7 @@ TEST(ModuleFiles, RandomNumbersGoOn) {
   });
 }
 
-// Some of the processes hold nothing of the tensor that is wrong.
+// Some processes hold no part of the tensor that is wrong.
 TEST(ModuleFiles, AFileOfOtherTypesChangesNothing) {
   const Scratch scratch;
   const std::string path = scratch.path + "/other.safetensors";

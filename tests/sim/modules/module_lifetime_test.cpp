@@ -1,5 +1,5 @@
-// Who holds a module's values when: before it is sharded, in one model alone, and after the model is gone. And what is open
-// at once, and which buffers a state holds.
+// The owner of a module's values before sharding, in one model, and after the model is destroyed. Also the units open
+// at once, and the buffers in a state.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -40,7 +40,7 @@ at::Tensor input() { return torch::ones({2, 3}); }
 
 class ModuleLifetime : public ::testing::TestWithParam<int> {};
 
-TEST_P(ModuleLifetime, AParameterOfAModelThatIsGoneIsToldOf) {
+TEST_P(ModuleLifetime, UsingAParameterOfADestroyedModelThrows) {
   on_ranks(2, [](const World& world) {
     Vectors net;
     { Model(net, world, {.stage = GetParam()}).optimizer(SgdOptions()); }
@@ -219,7 +219,7 @@ TEST(KeptBuffers, MayBeExpanded) {
     });
 }
 
-TEST(KeptBuffers, OfOtherShapesAndTypesAreRefused) {
+TEST(KeptBuffers, OtherShapesAndTypesAreRefused) {
   const Folder folder;
   const auto with = [](const at::Tensor& buffer) {
     Vectors net;
@@ -244,7 +244,7 @@ TEST(KeptBuffers, OfOtherShapesAndTypesAreRefused) {
         ::testing::ThrowsMessage<InputError>(::testing::HasSubstr("holds no buffer:seen, ")));
 }
 
-// Of three ranks the last one has padding alone, and one unit has no element.
+// Of three ranks, the last one holds padding only. One unit has no element.
 struct LittleImpl : torch::nn::Module {
   LittleImpl() {
     none = register_module("none", Vector(0));
@@ -306,7 +306,7 @@ TEST(OpenUnits, SparseGradientsAreRefused) {
   });
 }
 
-TEST(KeptBuffers, AFolderWithoutStatesIsToldOfInTheLibrarysWords) {
+TEST(KeptBuffers, TheErrorForAFolderWithoutStatesUsesTheLibrarysWords) {
   EXPECT_THAT(
       [&] {
         on_ranks(2, [&](const World& world) {

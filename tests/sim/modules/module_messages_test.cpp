@@ -1,4 +1,4 @@
-// What people are told, in the words of their program.
+// Messages use the words of the user's program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>

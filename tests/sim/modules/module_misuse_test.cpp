@@ -1,4 +1,4 @@
-// What users do wrong: one message with the remedy, on every rank, and no hang.
+// Misuse gives one message with the remedy on every rank, and no hang.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -30,7 +30,7 @@ std::string refusal(int stage, const std::function<void(Model&, ShardedOptimizer
   return "nothing was thrown";
 }
 
-/// Of whatever is thrown.
+/// Returns the message of any exception.
 std::string refusal_of_any(int stage, const std::function<void(Model&, ShardedOptimizer&)>& misuse) {
   try {
     return refusal(stage, misuse);
@@ -140,7 +140,7 @@ TEST_P(Misuse, WeightsForSomeMicroBatches) {
 
 INSTANTIATE_TEST_SUITE_P(Stages, Misuse, ::testing::Values(0, 2, 3));
 
-/// What a model with these options and settings on one rank is refused with.
+/// The error for a model with these options and settings on one rank.
 std::string refusal_of(const OptimizerSettings& settings, const ShardOptions& options = {}, bool frozen = false) {
   try {
     on_ranks(1, [&](const World& world) {
@@ -283,7 +283,7 @@ at::Tensor branch(TwoLayersImpl& net, int rank) {
   return rank == 0 ? net.second(hidden).sum() : hidden.sum();
 }
 
-// What one rank's branch leaves out is zeros there: the gradient is the mean of both.
+// Parameters that one rank's branch skips count as zeros there: the gradient is the mean of both.
 TEST(Misuse, RanksMayTakeOtherBranchesWhereWeightsAreWhole) {
   for (const int stage : {0, 1, 2}) {
     on_ranks(2, [&](const World& world) {
@@ -312,7 +312,7 @@ TEST(Misuse, RanksMayTakeOtherBranchesWhereWeightsAreWhole) {
   }
 }
 
-TEST(Misuse, RanksWithOtherBranchesAreToldWhereWeightsAreDivided) {
+TEST(Misuse, RanksWithOtherBranchesAreRefusedWhereWeightsAreSharded) {
   EXPECT_THAT(
       refusal_of_any(3, [](Model& model,
                            ShardedOptimizer&) { model.backward(branch(*model.operator->(), model.world().rank())); }),

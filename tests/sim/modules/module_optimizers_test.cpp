@@ -57,7 +57,8 @@ Parameters parameters_of(ShardedModel& model) {
   return found;
 }
 
-/// Seven steps, an odd number, so that steps of one length do not lead back; with a folder a second model goes on with the state of the first after the third.
+/// Seven steps, an odd number, so that equal steps do not cancel. With a folder, a second model continues from the
+/// state of the first after step 3.
 Parameters trained(const OptimizerSettings& settings, int stage, int ranks, const std::string& folder = "") {
   Parameters result;
   on_ranks(ranks, [&](const World& world) {
@@ -123,7 +124,7 @@ struct BufferedImpl : torch::nn::Module {
 };
 TORCH_MODULE(Buffered);
 
-// What a version keeps in other numbers, or a module in a buffer of another size, is no damage to the file.
+// Numbers that another version keeps, or a buffer of another size, do not count as damage to the file.
 TEST(ModuleStates, NumbersOfAnotherCountAreRefused) {
   const std::string folder = ::testing::TempDir() + "zero-module-buffers-" + std::to_string(::getpid());
   std::filesystem::remove_all(folder);

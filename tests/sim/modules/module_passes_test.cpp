@@ -1,5 +1,5 @@
-// What a loop does beside forward and backward in turn: evaluation between them, sections that are recomputed, several
-// forwards before one backward. And what a rank holds meanwhile.
+// Loops that are not forward and backward in turn: evaluation in between, recomputed sections, several forwards before
+// one backward. Also the memory that a rank holds meanwhile.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -208,7 +208,7 @@ struct NormedRun {
   at::Tensor trained, evaluated;
 };
 
-// LibTorch refuses weights of bf16 beside running statistics of fp32, which buffers stay.
+// LibTorch refuses bf16 weights with fp32 running statistics, which buffers keep.
 TEST(ModulePasses, OrdinaryNormsOfBf16KeepTheirStatisticsInFp32) {
   const at::Tensor data = torch::arange(40).to(torch::kFloat).sin().view({5, 8}).to(bf16);
   const auto distance = [](const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); };

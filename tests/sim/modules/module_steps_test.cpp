@@ -1,4 +1,4 @@
-// What ends a step in the middle, or mixes one with another, leaves a model whose next step is right.
+// If a step is aborted, or mixed with another one, the model's next step is right.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -32,7 +32,7 @@ using Model = Sharded<Pair>;
 at::Tensor input() { return torch::ones({3, 4}); }
 at::Tensor loss_of(Model& model) { return model(input()).sum(); }
 
-/// The gradients under way are those of LibTorch alone.
+/// The pending gradients are those of LibTorch alone.
 void expect_gradients(Model& model) {
   Pair alone;
   alone->forward(input()).sum().backward();
@@ -120,8 +120,8 @@ TEST_P(ModuleSteps, WeightsOfZeroEverywhereEndTheStep) {
   });
 }
 
-// Of small numbers, of all that processes step by, weights too, and the norm's sum.
-TEST_P(ModuleSteps, AStepHasTwoCollectivesBesideThoseOfStates) {
+// One exchanges the step terms, weights included; the other sums the norm.
+TEST_P(ModuleSteps, AStepHasTwoCollectivesInAdditionToThoseOfStates) {
   for (const bool weighted : {false, true}) {
     int calls = 0;
     on_ranks(2, [&](const World& world) {
@@ -136,13 +136,13 @@ TEST_P(ModuleSteps, AStepHasTwoCollectivesBesideThoseOfStates) {
   }
 }
 
-// Nothing is half done after the refusal: what was under way goes on.
+// A refusal leaves nothing half done: the pending step continues.
 TEST_P(ModuleSteps, WorkOfTheMainProcessMayNotUseTheModel) {
   run([](Model& model, ShardedOptimizer& optimizer) {
     at::Tensor loss;
     const auto expect_refused = [&](const std::function<void()>& use) {
       EXPECT_THAT(message_of<InputError>([&] { model.world().on_main(use); }),
-                  ::testing::HasSubstr("inside of what one rank does alone"));
+                  ::testing::HasSubstr("inside of work that one rank does"));
     };
     const auto expect_use_refused = [&] {
       expect_refused([&] { model(input()); });
@@ -164,7 +164,7 @@ TEST_P(ModuleSteps, WorkOfTheMainProcessMayNotUseTheModel) {
   });
 }
 
-/// What a step gives: the norm, gradients and new parameters.
+/// The results of a step: the norm, gradients and new parameters.
 std::map<std::string, at::Tensor> step_of(Model& model, ShardedOptimizer& optimizer,
                                           const std::vector<double>& inputs) {
   for (std::size_t micro = 0; micro < inputs.size(); ++micro) {
@@ -179,7 +179,7 @@ std::map<std::string, at::Tensor> step_of(Model& model, ShardedOptimizer& optimi
   return result;
 }
 
-// Each micro-batch counts alike, whoever has it. Where gradients travel with each, calls differ.
+// Each micro-batch counts equally on any process. If gradients are reduced per micro-batch, calls would differ.
 TEST_P(ModuleSteps, ProcessesMayHaveDifferentNumbersOfMicroBatches) {
   const std::vector<double> first{1, 2, 3}, second{4, 5}, all{1, 2, 3, 4, 5};
   const auto run_on = [](int ranks, int stage, const std::function<const std::vector<double>&(int rank)>& inputs_of) {

@@ -55,7 +55,7 @@ Values values_of(Model& model) {
   return values;
 }
 
-/// What the main process has after some steps.
+/// The main process's values after some steps.
 Values trained(int ranks, const ShardOptions& options, const OptimizerSettings& settings, int steps = 4) {
   Values values;
   on_ranks(ranks, [&](const World& world) {

@@ -96,7 +96,7 @@ std::optional<std::string> large_unit(const torch::nn::Module& module, const std
   return ModuleUnits(module, patterns).large_unit();
 }
 
-TEST(ModuleUnits, AUnitOfMostParametersIsTold) {
+TEST(ModuleUnits, AUnitOfMostParametersCausesAWarning) {
   using ::testing::HasSubstr;
   using ::testing::Optional;
   const Translator large(256, 3);
@@ -152,7 +152,7 @@ TEST(ModuleUnits, ABufferOverAParametersMemoryIsRefused) {
   EXPECT_EQ(refusal(*other), "nothing was thrown");
 }
 
-// There is no memory yet, and which storage is whose is known.
+// There is no memory yet, but the owner of each storage is known.
 TEST(ModuleUnits, MemoryThatADeferredModuleWouldShareIsRefused) {
   const auto first_weight = [](Stack& net) {
     return net->layers[0]->as<Pair>()->inner[0]->as<torch::nn::Linear>()->weight;

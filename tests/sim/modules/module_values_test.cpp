@@ -51,7 +51,7 @@ void train(Sharded<OddNet>& model, int begin, int end) {
   }
 }
 
-// As an average of the weights is swapped in for an evaluation: training goes on as if nothing had been.
+// As when averaged weights are swapped in for an evaluation: training continues unaffected.
 TEST(LoadTensors, GivesValuesAndLeavesTheOptimizer) {
   for (const auto& [stage, ranks, degree] :
        std::vector<std::array<int, 3>>{{0, 1, 0}, {0, 2, 0}, {1, 3, 0}, {3, 3, 0}, {2, 4, 2}})
@@ -103,7 +103,7 @@ TEST(LoadTensors, KeepsMastersOfBf16Weights) {
 }
 
 // Before the model is divided, a target net without an optimizer, and tensors of other floating types.
-TEST(LoadTensors, ReachesModelsThatNobodyTrains) {
+TEST(LoadTensors, ReachesModelsWithoutAnOptimizer) {
   on_ranks(2, [&](const World& world) {
     Sharded<torch::nn::Linear> net(filled(torch::nn::Linear(4, 4)), world), target(torch::nn::Linear(4, 4), world),
         early(torch::nn::Linear(4, 4), world);
@@ -139,7 +139,7 @@ TEST(LoadTensors, RefusesWhatIsNotTheModels) {
     });
 }
 
-TEST(LoadTensors, OfAModuleWithoutParametersIsRefused) {
+TEST(LoadTensors, RefusesAModuleWithoutParameters) {
   on_ranks(2, [](const World& world) {
     Sharded<torch::nn::Sequential> model(torch::nn::Sequential(torch::nn::ReLU()), world);
     EXPECT_THAT(message_of<InputError>([&] { model.load(NamedTensors()); }), HasSubstr("has no parameters to shard"));
@@ -202,7 +202,7 @@ void train(Sharded<torch::nn::Linear>& model, int steps) {
   }
 }
 
-// A program that had LibTorch's optimizer goes on here with its states.
+// A program that used LibTorch's optimizer continues here with its states.
 TEST(OptimizerStates, AreThoseOfLibTorchAndGoOnFromThem) {
   Alone alone;
   alone.train(3);
@@ -265,7 +265,7 @@ TEST(OptimizerStates, HaveTheNamesOfEveryOptimizer) {
     });
 }
 
-TEST(OptimizerStates, OfSharedAndFrozenParametersAndOfAllTogether) {
+TEST(OptimizerStates, CoverSharedAndFrozenParametersAndGlobalNumbers) {
   on_ranks(2, [&](const World& world) {
     Sharded<OddNet> model(filled(OddNet()), world, {.stage = 3, .state_dtype = fp32});
     auto optimizer = model.optimizer(ProdigyOptions{.weight_decay = 0});
@@ -308,7 +308,7 @@ TEST(OptimizerStates, ThatDifferBetweenProcessesAreRefused) {
   });
 }
 
-TEST(SkippedSteps, AreToldOnceForThoseInARow) {
+TEST(SkippedSteps, CauseOneWarningForThoseInARow) {
   ::testing::internal::CaptureStderr();
   on_ranks(2, [&](const World& world) {
     Sharded<torch::nn::Linear> model(filled(torch::nn::Linear(5, 3)), world);

@@ -72,7 +72,7 @@ inline OddBatch odd_batch(int step, int rows, int begin, int count) {
   return {ids.narrow(0, begin, count), classes.narrow(0, begin, count)};
 }
 
-/// The mean over rows: of the words' and the classes' squared scores and of the class's own score. Of no rows: no number.
+/// The mean over rows of the words' and the classes' squared scores and of the class's own score. NaN without rows.
 inline at::Tensor odd_loss(OddNetImpl& net, const OddBatch& batch, bool takes_branch) {
   const auto [scores, classes] = net.forward(batch.ids, takes_branch);
   return (scores.pow(2).mean({1, 2}) + torch::logsumexp(classes, 1) -

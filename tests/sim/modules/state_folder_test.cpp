@@ -1,4 +1,4 @@
-// What a folder of states holds, whatever happens to the program: its own models' states, whole, at every instant.
+// At every instant, whatever happens to the program, a folder of states holds its own models' whole states.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -119,7 +119,7 @@ TEST(StateFolder, KnowsTheTypeOfItsModel) {
   });
 }
 
-/// Writes a state whose processes' random numbers have so many bytes each.
+/// Writes a state with that many bytes of random state per process.
 void write_state(const World& world, const std::string& folder, std::int64_t bytes) {
   ShardedModel::Impl model(layer(1).ptr(), world, {});
   model.optimizer = optimizer_options_of(AdamWOptions());
@@ -137,7 +137,7 @@ void write_state(const World& world, const std::string& folder, std::int64_t byt
   save_checkpoint(held, run, RunPosition(), folders, files, *world.impl().control);
 }
 
-// Those of a GPU's process are longer than those of a CPU's.
+// A GPU process has a longer random state than a CPU process.
 TEST(StateFolder, LeavesRandomNumbersOfAnotherDeviceAlone) {
   const auto random_state = [] { return at::detail::getDefaultCPUGenerator().get_state(); };
   for (const std::int64_t bytes : {100, 6000}) {
@@ -172,7 +172,7 @@ TEST(StateFolder, IsUsedByOneProgramAtATime) {
         for (const std::function<void()>& use : std::initializer_list<std::function<void()>>{
                  [&] { other.save_state(folder / "states"); }, [&] { other.load_state(folder / "states"); },
                  [&] { (void)other.has_state(folder / "states"); }})
-          EXPECT_THAT(message_of<InputError>(use), HasSubstr("another program keeps its states there and goes on"));
+          EXPECT_THAT(message_of<InputError>(use), HasSubstr("another running program keeps its states there"));
       });
     world.barrier();
     EXPECT_EQ(model.load_state(folder / "states"), 1);
@@ -196,7 +196,7 @@ TEST(StateFolder, IsNamedAlikeByAllProcesses) {
               HasSubstr("process 1 names the folder "));
 }
 
-/// A program on two ranks over the disk, whose main process's calls are planned. It may end in the middle.
+/// A program on two ranks over the disk, with the main process's calls planned. It may end in the middle.
 void run_on(MemoryDisk& disk, const CallPlan& plan, const std::function<void(const World&)>& program) {
   CallPlan own = plan;
   const auto files = [&](int rank) { return std::shared_ptr<FileCalls>(disk.calls(rank == 0 ? &own : nullptr)); };
@@ -207,7 +207,7 @@ void run_on(MemoryDisk& disk, const CallPlan& plan, const std::function<void(con
   }
 }
 
-/// Loads what is there, and saves it again at the same step.
+/// Loads the state and saves it again at the same step.
 void save_again(const World& world) {
   Model model(layer(1), world);
   model.optimizer(SgdOptions());

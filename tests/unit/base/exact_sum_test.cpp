@@ -20,7 +20,7 @@ ExactSum sum_of(const std::vector<double>& numbers) {
   return sum;
 }
 
-/// Of all magnitudes and both signs.
+/// Numbers of all magnitudes and both signs.
 std::vector<double> wild_numbers(int count, unsigned seed) {
   std::mt19937_64 random(seed);
   std::vector<double> numbers;
@@ -48,7 +48,7 @@ TEST(ExactSum, KeepsWhatFloatingPointLoses) {
   EXPECT_EQ(sum_of(both).value(), -0.5);
 }
 
-TEST(ExactSum, KnowsNoOrderAndNoDivision) {
+TEST(ExactSum, DependsOnNeitherOrderNorGrouping) {
   std::vector<double> numbers = wild_numbers(3000, 3);
   const ExactSum all = sum_of(numbers);
   std::mt19937_64 random(4);
@@ -65,7 +65,7 @@ TEST(ExactSum, KnowsNoOrderAndNoDivision) {
   }
 }
 
-TEST(ExactSum, TellsWhatIsNoNumber) {
+TEST(ExactSum, PropagatesNanAndInfinity) {
   EXPECT_EQ(sum_of({1, infinity, -1e308}).value(), infinity);
   EXPECT_EQ(sum_of({1, -infinity}).value(), -infinity);
   EXPECT_TRUE(std::isnan(sum_of({infinity, -infinity}).value()));

@@ -12,7 +12,7 @@
 namespace zero {
 namespace {
 
-// What a group may read that this process is not of becomes a file of this process's group elsewhere.
+// A copy belongs to this process's group, even if another group may read the original.
 TEST(File, ItsPermissionsLeaveOutAnotherGroup) {
   const TemporaryFolder folder;
   write_text_file(folder / "a", "content");

@@ -21,12 +21,12 @@ std::string digest_text(const std::string& bytes) {
   return {digest.begin(), digest.end()};
 }
 
-TEST(Fingerprint, OfBytesIsSha256) {
+TEST(Fingerprint, IsSha256) {
   EXPECT_EQ(hex(fingerprint_of("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(hex(fingerprint_of(""), 12), "e3b0c44298fc");
 }
 
-TEST(Fingerprint, OfAFileIsThatOfItsPiecesInOrder) {
+TEST(Fingerprint, HashesPiecesLikeTheWholeFile) {
   const TemporaryFolder folder;
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, chunk - 1, chunk, chunk + 1, 7 * chunk + 5}) {
     std::string content(bytes, '\0'), chunks;

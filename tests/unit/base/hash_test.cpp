@@ -17,7 +17,7 @@ TEST(Checksum, IsFourInterleavedStreamsOfCrc32c) {
 }
 
 // Weights of ones, or moments of zeros, that a disk gives back as something else.
-TEST(Checksum, TellsBlocksOfOneValueApart) {
+TEST(Checksum, DiffersForBlocksOfOneValue) {
   const auto filled = [](int value, std::size_t bytes) { return checksum_of(std::string(bytes, char(value))); };
   std::set<std::uint64_t> sums;
   for (int value = 0; value < 256; ++value)

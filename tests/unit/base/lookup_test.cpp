@@ -67,7 +67,7 @@ TEST(Lookups, AnErrorThatPassesIsNotNoticed) {
     }
 }
 
-TEST(Lookups, WhatTheSystemKnowsToBeAbsentIsAskedForOnce) {
+TEST(Lookups, AnAbsentPathIsNotRetried) {
   MemoryDisk disk("/disk");
   CallPlan plan;
   int asked = 0;

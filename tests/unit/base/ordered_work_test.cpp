@@ -56,7 +56,7 @@ TEST(OrderedWork, TheFirstFailureInOrderIsThrown) {
   EXPECT_LE(next, 12);
 }
 
-TEST(OrderedWork, WhatAJobThrowsComesBeforeWhatTheNextOneCannotBe) {
+TEST(OrderedWork, AJobsErrorPrecedesAFailureToMakeTheNextJob) {
   int next = 0, taken = 0;
   const auto jobs = [&]() -> std::optional<int> {
     if (next == 3) throw std::runtime_error("there is no fourth");

@@ -63,7 +63,7 @@ TEST(SplitFp32, OverflowsAsRoundingDoes) {
   EXPECT_EQ(joined_fp32(infinity, split_remainder(0x7F800000u)), 0x7F800000u);
 }
 
-// Of all draws as many round up as the lower half says: the mean is the number.
+// The share of draws that round up is the lower half's value: the mean is the number.
 TEST(StochasticBf16, RoundsUpInProportionToTheDistance) {
   for (const std::uint32_t upper : {0x0000u, 0x0080u, 0x3F80u, 0x3FFFu, 0xBF80u, 0x7F7Eu})
     for (const std::uint32_t lower : {0u, 1u, 0x1234u, 0x7FFFu, 0x8000u, 0xFFFFu}) {

@@ -12,7 +12,7 @@ TEST(TimeSpan, IsReadAsSlurmWritesIt) {
   for (const auto& [text, seconds] : spans) EXPECT_EQ(time_span_of(text), std::chrono::seconds(seconds)) << text;
 }
 
-TEST(TimeSpan, NothingElseIsOne) {
+TEST(TimeSpan, OtherFormatsAreRefused) {
   for (const char* text : {"", "5", ":05", "5:", "1:60", "1:60:00", "1-24:00:00", "1-1:00:00", "1-00:00", "-1:00",
                            "1:00:00 ", "1:0:0", "2 h", "1234567:00", "1.5:00", "0x1:00"})
     EXPECT_FALSE(time_span_of(text)) << text;

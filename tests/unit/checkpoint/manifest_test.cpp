@@ -47,7 +47,7 @@ std::string refusal(const std::string& content) {
   return "";
 }
 
-TEST(Manifest, OfMoreThan64MiBIsNeitherWrittenNorRead) {
+TEST(Manifest, IsNeitherWrittenNorReadBeyond64MiB) {
   Manifest manifest = example();
   manifest.run.configuration.assign(std::size_t(Manifest::most_bytes), '#');
   EXPECT_THAT(message_of<Error>([&] { format_manifest(manifest); }), ::testing::HasSubstr("at most 67108864 are read"));
@@ -87,7 +87,7 @@ TEST(Manifest, NamesItsModelsWhereTheyHaveNamesOrTypes) {
   EXPECT_NE(refusal(format_manifest(manifest)), "");
 }
 
-TEST(Manifest, OfARunWithoutStepsThatWerePassedOverSaysNothingOfThem) {
+TEST(Manifest, OmitsSkippedStepsIfThereAreNone) {
   Manifest manifest = example();
   EXPECT_NE(format_manifest(manifest).find("\"passed\":{\"steps\":[4,11,15]"), std::string::npos);
   manifest.position.passed = {};

@@ -13,7 +13,7 @@
 namespace zero {
 namespace {
 
-// Where a tensor begins in its group is the manifest's to say: one that begins inside a block would be read beyond it.
+// The manifest decides where a tensor begins in its group. One that began inside a block would be read past its end.
 TEST(ShardReader, ReadsWholeBlocksAlone) {
   const TemporaryFolder folder;
   const std::string path = folder / "rank-00000.states";

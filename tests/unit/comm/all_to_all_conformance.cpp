@@ -1,4 +1,4 @@
-// What every backend must do in an all_to_all.
+// Requirements of an all_to_all for every backend.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 

@@ -15,7 +15,7 @@ struct ConformanceCase {
 
 const std::vector<ConformanceCase>& conformance_cases();
 
-/// Those of all_to_all, which are among them.
+/// The cases of all_to_all, which are part of them.
 const std::vector<ConformanceCase>& all_to_all_cases();
 
 /// Made-up values that every rank can compute for every other rank. Not exactly summable, so that the order of sums
@@ -25,7 +25,7 @@ at::Tensor sample(int rank, std::int64_t numel, at::ScalarType type);
 /// The tree sum in its plainest form, in fp64, fp32 or integers. sum_tree() must equal it to the last bit.
 at::Tensor reference_sum(const std::vector<at::Tensor>& inputs, at::ScalarType sum_type);
 
-/// Whether two tensors have the same type, length and bytes.
+/// True if two tensors have the same type, length and bytes.
 bool same_bits(const at::Tensor& a, const at::Tensor& b);
 #define EXPECT_SAME(a, b) EXPECT_TRUE(::zero::same_bits((a), (b)))
 

@@ -44,8 +44,8 @@ class MailedReports final : public FailureReports {
   int rank_;
 };
 
-/// Four ranks on nodes a and b, two each; all issue one call, and all but those in `missing` a second one; then all but
-/// those in `silent` ask. What rank 0 learns.
+/// Four ranks on nodes a and b, two each. All issue one call, and all but `missing` a second one; then all but `silent`
+/// ask. Returns what rank 0 learns.
 std::string learned(const std::vector<int>& missing, const std::vector<int>& silent) {
   Mailbox box;
   std::string answer;

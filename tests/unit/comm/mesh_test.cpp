@@ -59,7 +59,7 @@ TEST(MeshShape, PutsTensorNeighboursSideBySide) {
   EXPECT_EQ(shape.only(axes::model), (MeshShape{.pipeline = 2, .tensor = 2}));
 }
 
-// Every set of axes parts the ranks into groups that are alike for all their members.
+// Every set of axes splits the ranks into groups that all their members agree on.
 TEST(MeshShape, PartsTheRanksAlongAnyAxes) {
   for (const MeshShape& shape : {MeshShape{2, 2, 3, 1, 2}, MeshShape{1, 3, 2, 2, 1}, MeshShape{1, 1, 1, 1, 1}})
     for (const AxisSet along : all_sets()) {
@@ -76,7 +76,7 @@ TEST(MeshShape, PartsTheRanksAlongAnyAxes) {
     }
 }
 
-TEST(MeshShape, OfHybridShardingHasNeighboursShare) {
+TEST(MeshShape, PutsNeighboursIntoOneShardingGroup) {
   EXPECT_THAT(members_of(MeshShape::hybrid(8, 4), 5, axes::states), ElementsAre(4, 5, 6, 7));
   EXPECT_THAT(members_of(MeshShape::hybrid(8, 4), 5, axes::replicas), ElementsAre(1, 5));
   EXPECT_EQ(MeshShape::hybrid(8, 0), (MeshShape{.shard = 8}));
@@ -102,7 +102,7 @@ TEST(Mesh, TalksAlongAnyAxes) {
   });
 }
 
-TEST(Mesh, MakesNothingWhereNobodyElseIsOrEverybody) {
+TEST(Mesh, MakesNoGroupForOneRankOrForAll) {
   SimWorld world(2);
   world.run([](Communicator& ranks, int) {
     Mesh mesh(ranks);

@@ -7,7 +7,7 @@
 namespace zero {
 namespace {
 
-TEST(SameLines, TellTheFirstThatDiffersOnAllRanks) {
+TEST(SameLines, NameTheFirstDifferenceOnAllRanks) {
   SimWorld(3).run([](Communicator& group, int rank) {
     EXPECT_FALSE(difference_of_lines(group, "one\ntwo\n"));
     const auto other = difference_of_lines(group, rank == 2 ? "one\n2\nthree\n" : "one\ntwo\n");

@@ -29,7 +29,7 @@ TEST(SumTree, follows_the_tree_for_every_number_of_inputs) {
 }
 
 TEST(SumTree, pairs_neighbours_first) {
-  // Any other order loses or keeps other ones beside the large numbers.
+  // Any other order loses or keeps other ones next to the large numbers.
   const auto one = [](float value) { return at::full({1}, value); };
   EXPECT_EQ(tree_sum({one(1), one(1e8f), one(1), one(-1e8f)}, at::kFloat).item<float>(), (1 + 1e8f) + (1 + -1e8f));
   EXPECT_EQ(tree_sum({one(3), one(1e8f), one(-1e8f)}, at::kFloat).item<float>(), (3 + 1e8f) + -1e8f);

@@ -116,7 +116,7 @@ TEST(Config, ContradictionsNameBothPlaces) {
       refusal(least + "epochs = 2\n"),
       "c.toml:10: [training] epochs = 2: contradicts steps (c.toml:8: [training] steps = 10); give one of the two");
   EXPECT_THAT(refusal(least + "[model]\npreset=\"llama-tiny\"\n"), HasSubstr("c.toml:"));
-  EXPECT_THAT(refusal(least, {"model.hidden_size=8"}), HasSubstr("beside preset only"));
+  EXPECT_THAT(refusal(least, {"model.hidden_size=8"}), HasSubstr("set with preset only"));
   EXPECT_THAT(refusal(least, {"lr_scheduler.warmup_steps=11"}),
               HasSubstr("must not exceed the run's 10 steps ([training] steps)"));
   EXPECT_THAT(refusal(least, {"data.train=a.csv"}), HasSubstr("--set data.train=a.csv: must end in .txt, .jsonl, "));
@@ -198,7 +198,7 @@ TEST(Config, ASectionInTheOverridesIsNamedAsOne) {
   EXPECT_THAT(refusal(least, {"zero=2"}), HasSubstr("as in --set zero.stage=2"));
 }
 
-TEST(Config, GroupsThatDifferAreToldOnOneLine) {
+TEST(Config, DifferingGroupsAreReportedOnOneLine) {
   const auto with = [](const std::string& keys) { return "[[optimizer.group]]\nmatch = \"a\"\n" + keys + "\n"; };
   const std::vector<OptimizerGroup> then = parse_groups(with("lr = 0.1") + with("optimizer = \"lion\"")),
                                     now = parse_config(least + with("lr = 0.1") + with("lr = 0.3") + with(""), "c.toml")
@@ -209,7 +209,7 @@ TEST(Config, GroupsThatDifferAreToldOnOneLine) {
   EXPECT_EQ(groups_difference(now, now), "");
 }
 
-TEST(Config, WhatADivergingRunLowersIsItsOptimizers) {
+TEST(Config, RatesToLowerAreThoseOfTheOptimizer) {
   OptimizerConfig config;
   EXPECT_EQ(keys_of_rates(config), "optimizer.lr");
   config.name = "muon";
@@ -239,8 +239,8 @@ TEST(Config, AnOverrideDisplacesTheFilesOtherOfAPair) {
     EXPECT_THAT(refusal(preset, both), HasSubstr("give one of the two"));
   }
   EXPECT_THAT(refusal(preset, {"model.preset=llama-15m", "model.path=m"}), HasSubstr("give one of the two"));
-  EXPECT_THAT(refusal(preset, {"model.path=m", "model.hidden_size=8"}), HasSubstr("beside preset only"));
-  EXPECT_THAT(refusal(preset, {"model.hidden_size=8", "model.path=m"}), HasSubstr("beside preset only"));
+  EXPECT_THAT(refusal(preset, {"model.path=m", "model.hidden_size=8"}), HasSubstr("set with preset only"));
+  EXPECT_THAT(refusal(preset, {"model.hidden_size=8", "model.path=m"}), HasSubstr("set with preset only"));
 }
 
 TEST(Config, MissingKeysAreNamed) {
@@ -312,7 +312,7 @@ TEST(Config, FieldsOfAModelAreWrittenAsPlainKeys) {
   EXPECT_THAT(resolved_toml(config), HasSubstr("\nvocab_size = 32000\n"));
 }
 
-TEST(Config, SeveralMistakesAreToldTogether) {
+TEST(Config, SeveralMistakesAreReportedTogether) {
   const std::string said = refusal(least + "[zero]\nstage = 4\n[optimizer]\nlr = -1\n", {"training.seed=x"});
   EXPECT_THAT(said, HasSubstr("stage = 4: must be 0, 1, 2 or 3"));
   EXPECT_THAT(said, HasSubstr("\n  and: "));
@@ -348,7 +348,7 @@ TEST(Config, PlacesThatCannotBeWrittenToAreRefused) {
   EXPECT_THAT(said("metrics.dump_first_step=/tmp"), HasSubstr("is a directory; name a file"));
 }
 
-// What a key accepts is what is built: sums over ranks are held in fp32.
+// A key accepts only values that are implemented: sums over ranks are in fp32.
 TEST(Config, SumsOverRanksInLessThanFp32AreRefused) {
   EXPECT_NO_THROW(parse_config(least, "c.toml", {"zero.reduce_dtype=fp32"}));
   try {

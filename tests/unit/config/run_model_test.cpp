@@ -25,7 +25,7 @@ class StoredAdapter {
     write_text_file(folder_ / "adapter_config.json", config.dump());
   }
 
-  /// Whether target_modules (TOML) may stand beside it.
+  /// True if target_modules (TOML) may be given with it.
   bool agrees_with(const std::string& target_modules) const {
     const Config config = parse_config("[job]\noutput_dir = \"out\"\n[model]\npath = \"" ZERO_TEST_DATA
                                        "/tiny-lora/model\"\n[data]\ntrain = [\"tokens.bin\"]\n[training]\nsteps = 1\n"
@@ -45,7 +45,7 @@ class StoredAdapter {
 };
 
 // PEFT 0.21 writes "all-linear" down as the whole name of each module, in any order.
-TEST(LoraOptionsOf, TargetsBesideAnAdapterAgreeWhereTheyMeanTheSameProjections) {
+TEST(LoraOptionsOf, TargetsGivenWithAnAdapterMayNameItsProjectionsDifferently) {
   nlohmann::json queries, all;
   for (const char* layer : {"2", "0", "1"}) {
     const std::string prefix = std::string("model.layers.") + layer + ".";

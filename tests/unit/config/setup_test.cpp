@@ -26,7 +26,7 @@ at::ScalarType gradient_of(const std::vector<std::string>& overrides, int ranks)
   return precision_of(config, BatchArithmetic::of(config, ranks)).gradient;
 }
 
-// What each micro-batch rounds away would add up.
+// Rounding errors of each micro-batch would add up.
 TEST(PrecisionOf, GradientsOfSeveralMicroBatchesAreHeldInFp32) {
   for (const char* precision : {"training.precision=bf16", "training.precision=fp16"}) {
     const at::ScalarType compute = std::string(precision).ends_with("bf16") ? at::kBFloat16 : at::kHalf;

@@ -26,7 +26,7 @@ class Failing final : public ShardStore {
   int releases_ = 0;
 };
 
-TEST(ShardLease, WhatCannotBeGivenBackIsAnError) {
+TEST(ShardLease, AFailureToReleaseIsAnError) {
   Failing store;
   StoredShard home = store.home();
   EXPECT_THROW(const ShardLease held(home, true), Error);

@@ -28,8 +28,8 @@ TEST(ConversationEncoder, TrainsTheAnswerAndItsEndOrEverything) {
   EXPECT_EQ(all.trained[0], 0);
 }
 
-// Where the answers stand need not be known then.
-TEST(ConversationEncoder, TrainsEverythingOfTemplatesWhoseAnswersCannotBeTold) {
+// The positions of the answers need not be known then.
+TEST(ConversationEncoder, TrainsEverythingIfATemplatesAnswersCannotBeLocated) {
   const TemporaryFolder folder;
   const std::string counts =
       folder.write("c.jinja", "{% for m in messages %}{{ loop.length }}{{ m.content }}{{ eos_token }}{% endfor %}");
@@ -40,7 +40,7 @@ TEST(ConversationEncoder, TrainsEverythingOfTemplatesWhoseAnswersCannotBeTold) {
   EXPECT_EQ(std::accumulate(all.trained.begin(), all.trained.end(), 0), static_cast<int>(all.ids.size()) - 1);
 }
 
-TEST(ConversationEncoder, TellsAnswersThatNoSpecialTokenEnds) {
+TEST(ConversationEncoder, MarksAnswersWithoutASpecialTokenAtTheEnd) {
   const TemporaryFolder folder;
   const auto unended = [&](const std::string& assistant, TrainOn train_on = TrainOn::assistant) {
     const std::string jinja = folder.write(
@@ -157,8 +157,8 @@ TEST(ConversationEncoder, RefusesATemplateThatDoesNotFitTheTokenizer) {
               ::testing::StartsWith("x:9: message 1 is of the assistant where the template llama-2 wants user"));
 }
 
-// What is written without a template needs none that fits.
-TEST(ConversationEncoder, ATemplateThatDoesNotFitIsToldOfWhenAConversationNeedsIt) {
+// Texts without a template need none that fits.
+TEST(ConversationEncoder, AnUnusableTemplateIsReportedWhenAConversationNeedsIt) {
   const TemporaryFolder folder;
   folder.write("chat_template.jinja", ChatTemplate::named("chatml", "<s>", "</s>").jinja());
   const ConversationEncoder chatml(tokenizer(), {folder.path(""), ""});

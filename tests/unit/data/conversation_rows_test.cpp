@@ -86,7 +86,7 @@ TEST(ConversationRows, CutsOrDropsWhatIsTooLongAndCountsIt) {
   EXPECT_EQ(dropped.counts().dropped_untrained, 1);
 }
 
-TEST(ConversationRows, WhatHelpsWhereNothingIsLeftToTrainIsNamed) {
+TEST(ConversationRows, ARemedyIsNamedIfNothingIsLeftToTrain) {
   const Made overlong(chat(std::string(400, 'x'), "b")),
       untrained(
           R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b", "weight": 0}]})"
@@ -166,7 +166,7 @@ TEST(ConversationRows, PackingKeepsEveryDocumentWholeAndNumbered) {
 
 // A list of several chunks, written as people and programs write lists, gives the rows of the same examples a line
 // each.
-TEST(ConversationRows, OfAListAreThoseOfItsObjectsALineEach) {
+TEST(ConversationRows, AListGivesTheSameRowsAsLines) {
   const TemporaryFolder folder;
   std::string lines, list = "\xef\xbb\xbf [";
   for (int i = 0; lines.size() < 2500 << 10; ++i) {

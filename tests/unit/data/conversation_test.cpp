@@ -24,7 +24,7 @@ std::vector<Message> messages_of(std::string_view line) {
   return example.messages;
 }
 
-TEST(Conversation, TellsTheShapesApartByTheirKeys) {
+TEST(Conversation, RecognisesShapesByTheirKeys) {
   const std::vector<Message> turn = {{"user", "a"}, {"assistant", "b"}};
   EXPECT_EQ(messages_of(
                 R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}], "id": 7})"),
@@ -40,7 +40,7 @@ TEST(Conversation, TellsTheShapesApartByTheirKeys) {
   EXPECT_EQ(plain.text, "té");
 }
 
-/// As in a table that several data sets were joined into.
+/// As in a table that joins several data sets.
 TEST(Conversation, NullsAndEmptyListsDoNotTellTheShape) {
   const std::vector<Message> turn = {{"user", "a"}, {"assistant", "b"}};
   const std::string nulls =
@@ -179,7 +179,7 @@ TEST(ReadExamples, CapsALineAndStopsWhenAsked) {
   EXPECT_EQ(seen, 2);
 }
 
-// Whatever a line holds, it is an example or an InputError.
+// Any line is an example or an InputError.
 TEST(Conversation, A100000MutatedLinesNeverCrash) {
   const std::vector<std::string> seeds = {
       R"({"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "a \u00e9 \ud83d\ude00"}, {"role": "assistant", "content": "b"}]})",

@@ -47,8 +47,8 @@ TEST(ExampleKeys, FlagsOfMessagesAreRead) {
       false);
 }
 
-// What would change the text or the loss is never dropped.
-TEST(ExampleKeys, WhatIsNotHonouredIsRefusedByName) {
+// Keys that would change the text or the loss are never dropped.
+TEST(ExampleKeys, UnsupportedKeysAreRefusedByName) {
   for (const char* key : {"function_call", "images", "audio", "refusal", "train_detail"}) {
     const std::string name = text("\"", key, "\"");
     EXPECT_THAT(refused(with_answer(R"("content": "", )" + name + R"(: [{"id": "x"}])")),
@@ -73,7 +73,7 @@ TEST(ExampleKeys, WhatIsNotHonouredIsRefusedByName) {
                 StartsWith(text("f.jsonl:3: message 1: \"", key, "\": ")));
 }
 
-TEST(ExampleKeys, WhatSaysNothingIsPassedOver) {
+TEST(ExampleKeys, EmptyValuesAreIgnored) {
   std::set<std::string> ignored;
   const auto messages = [&](const std::string& keys) {
     return parse_example(R"({"messages": [{"role": "user", "content": "a"}], )" + keys + "}", "x:1", &ignored)
@@ -150,14 +150,14 @@ TEST(ExampleKeys, ToolsCallsAndVariablesOfAnotherFormAreRefused) {
   EXPECT_THAT(beside(many + "}]"), HasSubstr("an object of more than 10000 keys"));
 }
 
-TEST(ExampleKeys, SystemBesideMessagesIsTheFirstMessage) {
+TEST(ExampleKeys, SystemNextToMessagesIsTheFirstMessage) {
   EXPECT_EQ(parse_example(R"({"system": "s", "messages": [{"role": "user", "content": "a"}]})", "x:1").messages[0],
             (Message{"system", "s"}));
   EXPECT_THAT(refused(R"({"system": "s", "conversations": [{"from": "system", "value": "t"}]})"),
-              HasSubstr("a message of the system and \"system\" beside it"));
+              HasSubstr("a system message and \"system\" as well"));
 }
 
-TEST(ExampleKeys, OthersArePassedOverAndTold) {
+TEST(ExampleKeys, OthersAreIgnoredAndListed) {
   const TemporaryFolder folder;
   const std::string path = folder.write(
       "a.jsonl",

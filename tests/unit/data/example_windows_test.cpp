@@ -78,7 +78,7 @@ TEST(ExampleWindows, CountsConversationsWithoutAnEndedAnswer) {
   EXPECT_EQ(note_of(one, 8, 10), "the last trained answer ends with no special token");
 }
 
-TEST(ExampleWindows, WhatTrainsNothingIsLeftOut) {
+TEST(ExampleWindows, UntrainedPartsAreLeftOut) {
   ExampleCounts counts;
   EncodedExample text = example_of(25, Example::Kind::text);
   std::fill(text.trained.begin(), text.trained.begin() + 15, std::uint8_t{0});
@@ -89,7 +89,7 @@ TEST(ExampleWindows, WhatTrainsNothingIsLeftOut) {
   EXPECT_EQ(warning_of(counts, 10), "1 of 2 examples are lost: 1 have nothing to train");
 }
 
-TEST(ExampleWindows, WarnOfExamplesWhoseAnswersLieBeyondTheSequence) {
+TEST(ExampleWindows, WarnIfAnswersLieBeyondTheSequence) {
   ExampleCounts counts;
   EncodedExample chat = example_of(25, Example::Kind::chat);
   std::fill(chat.trained.begin(), chat.trained.begin() + 15, std::uint8_t{0});

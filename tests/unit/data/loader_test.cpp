@@ -58,7 +58,7 @@ TEST(MakeBatch, NumbersDocumentsOnceARowHasSeveral) {
   EXPECT_EQ(batch.documents.scalar_type(), at::kInt);
 }
 
-// A device that prefers few lengths gets filling, which changes neither what is trained nor what a token sees.
+// A device that prefers few lengths gets padding. It changes neither the trained tokens nor what a token sees.
 TEST(MakeBatch, RoundsItsLengthUpToTheMultipleButNotBeyondTheMost) {
   const Numbered rows(10);
   const Batch batch = make_batch({rows.row(4), rows.row(5)}, 1, {4, 8});

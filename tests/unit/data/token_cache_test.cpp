@@ -165,7 +165,7 @@ TEST(TokenCache, HoldsBosTextAndEosAndIsMadeOnce) {
   EXPECT_EQ(letters.calls, 1);
 }
 
-// Opens the cache of a text that is one chunk a line; tells whether it was made.
+// Opens the cache of a text with one chunk per line, and records if it was made.
 struct Opened {
   TemporaryFolder folder;
   std::string path = folder.write("t.txt", "one\ntwo\nthree\n");
@@ -222,7 +222,7 @@ TEST(TokenCache, IsMadeAnewWhereAByteOfItChangedOrIsMissing) {
   EXPECT_FALSE(opened.made("a"));
 }
 
-TEST(TokenCache, OfATextThatChangesMeanwhileIsNotKept) {
+TEST(TokenCache, IsDiscardedIfTheTextChangesMeanwhile) {
   Opened opened;
   CacheRecipe recipe = opened.recipe("a");
   recipe.encode = [&, encode = recipe.encode](const SourceChunk& chunk) {
@@ -252,11 +252,11 @@ TEST(TokenCache, AnotherRunsIsNotTakenForRankZeros) {
       });
     EXPECT_THAT(
         message_of<InputError>([&] { open_token_cache(opened.recipe("a"), opened.folder.path("c"), cores(1), comm); }),
-        HasSubstr("as rank 0 wrote it"));
+        HasSubstr("differs from what rank 0 wrote"));
   });
 }
 
-TEST(TokenCache, IsReadByNobodyWhoMayNotReadTheText) {
+TEST(TokenCache, IsUnreadableForThoseWhoMayNotReadTheText) {
   namespace fs = std::filesystem;
   Opened opened;
   fs::permissions(opened.path, fs::perms::owner_read | fs::perms::owner_write);
@@ -293,7 +293,7 @@ TEST(TokenCache, EveryRankThrowsTheSameError) {
   });
 }
 
-TEST(TokenCache, TellsHowFarItIs) {
+TEST(TokenCache, ReportsItsProgress) {
   const TemporaryFolder folder;
   Letters letters;
   CacheRecipe recipe = text_recipe(folder.write("text", lines(100)), letters.encoder());

@@ -21,7 +21,7 @@ std::vector<std::uint16_t> count_up(int n, int first = 0) {
   return ids;
 }
 
-TEST(TokenFile, ReadsBothWidthsAndKeepsWhatIsBehindTheHeader) {
+TEST(TokenFile, ReadsBothWidthsAndSkipsTheHeader) {
   const TemporaryFolder folder;
   const TokenFile narrow(folder.write_ids("a.bin", count_up(5)), TokenWidth::uint16);
   const TokenFile wide(folder.write_ids<std::uint32_t>("b.bin", {7, 70000, 4000000000U}), TokenWidth::uint32,
@@ -95,7 +95,7 @@ std::vector<TokenFile> two_files(const TemporaryFolder& folder) {
 
 TEST(TokenWindows, OverlapByOneTokenAndCrossFiles) {
   const TemporaryFolder folder;
-  const TokenWindows windows(two_files(folder), 5, ShortTail::drop);
+  const TokenWindows windows(two_files(folder), 5, PartialWindow::drop);
   ASSERT_EQ(windows.size(), 2);  // 12 targets, 5 a window
   EXPECT_THAT(windows.row(0).ids, ElementsAre(0, 1, 2, 3, 4));
   EXPECT_THAT(windows.row(0).targets, ElementsAre(1, 2, 3, 4, 5));
@@ -107,7 +107,7 @@ TEST(TokenWindows, OverlapByOneTokenAndCrossFiles) {
 
 TEST(TokenWindows, KeepTheShorterTailForValidation) {
   const TemporaryFolder folder;
-  const TokenWindows windows(two_files(folder), 5, ShortTail::keep);
+  const TokenWindows windows(two_files(folder), 5, PartialWindow::keep);
   ASSERT_EQ(windows.size(), 3);
   EXPECT_THAT(windows.row(2).ids, ElementsAre(10, 11));
   EXPECT_THAT(windows.row(2).targets, ElementsAre(11, 12));
@@ -116,15 +116,15 @@ TEST(TokenWindows, KeepTheShorterTailForValidation) {
 
 TEST(TokenWindows, AnExactFitHasNoTail) {
   const TemporaryFolder folder;
-  for (const ShortTail tail : {ShortTail::drop, ShortTail::keep})
+  for (const PartialWindow tail : {PartialWindow::drop, PartialWindow::keep})
     EXPECT_EQ(TokenWindows(two_files(folder), 6, tail).size(), 2);
 }
 
 TEST(TokenWindows, RefuseFilesTooShortForOneRow) {
   const TemporaryFolder folder;
-  EXPECT_THAT(message_of<InputError>([&] { TokenWindows(two_files(folder), 13, ShortTail::drop); }),
+  EXPECT_THAT(message_of<InputError>([&] { TokenWindows(two_files(folder), 13, PartialWindow::drop); }),
               HasSubstr("have 13 tokens, too few for one row: at least 14"));
-  EXPECT_EQ(TokenWindows(two_files(folder), 13, ShortTail::keep).size(), 1);
+  EXPECT_EQ(TokenWindows(two_files(folder), 13, PartialWindow::keep).size(), 1);
 }
 
 TEST(CheckTokenIds, NamesFileAndOffsetOnEveryRankWhicheverRankFindsIt) {

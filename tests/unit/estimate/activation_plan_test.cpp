@@ -1,4 +1,4 @@
-// What a micro-batch takes beside the states.
+// The memory of a micro-batch in addition to the states.
 #include "zero/estimate/activation_plan.h"
 #include "models/families/families.h"
 
@@ -9,7 +9,7 @@
 namespace zero {
 namespace {
 
-// What attention holds for documents: nothing that grows with the square of a row in bf16, one mask in fp32.
+// Memory of attention for documents: none that grows with the square of a row in bf16, one mask in fp32.
 TEST(ActivationPlan, CountsWhatPackedRowsTakeOnAGpu) {
   const Model model = make_model(preset_config("llama-110m"));
   const auto planned = [&](at::ScalarType compute, std::int64_t rows, std::int64_t seq_len, bool packed) {

@@ -81,7 +81,7 @@ TEST(MemoryEstimate, CountsTheDisk) {
   EXPECT_TRUE(judge(config, budget).fits);
 }
 
-// Of one of two ranks: a half of what a checkpoint takes on the disk, from before the first step on.
+// For one of two ranks: half of a checkpoint's bytes on disk, from before the first step on.
 TEST(MemoryEstimate, CountsTheCopyOfACheckpointWhereThereIsRoomForIt) {
   const std::string asked = "[checkpoint]\ninterval = 5\nasynchronous = true\n";
   const MemoryEstimate without = judge(config_of("[checkpoint]\ninterval = 5\n"), budget_of(64 * gib)),
@@ -107,7 +107,7 @@ TEST(MemoryEstimate, CountsTheCopyOfACheckpointWhereThereIsRoomForIt) {
   EXPECT_EQ(judge(config_of(asked), on_gpu).plan.peak(), judge(config_of(), on_gpu).plan.peak());
 }
 
-// Of 22 blocks: two norms' outputs and SwiGLU's, (2 x 2048 + 5632) numbers of 2 bytes a token.
+// In 22 blocks: outputs of two norms and of SwiGLU, (2 x 2048 + 5632) numbers of 2 bytes a token.
 TEST(MemoryEstimate, KeepsInputsOnAGpuWhereThereIsRoom) {
   const std::int64_t kept = 22 * 512 * (2 * 2048 + 5632) * 2;
   const MemoryEstimate without = judge(config_of(), budget_of(64 * gib)),
@@ -166,7 +166,7 @@ std::vector<std::string> pairs_of(const std::string& arguments) {
   return pairs;
 }
 
-TEST(MemoryEstimate, WhatItNamesIsAcceptedAndFits) {
+TEST(MemoryEstimate, ItsProposalIsAcceptedAndFits) {
   int named = 0;
   for (const bool on_device : {false, true})
     for (const double size : {0.7, 1.5, 3.0, 5.0, 9.0, 14.0, 20.0})

@@ -1,4 +1,4 @@
-// The plan of bytes beside the ZeRO paper's numbers and beside what the allocator hands out.
+// Compares the plan of bytes with the ZeRO paper's numbers and with the allocator's.
 #include "zero/estimate/memory_plan.h"
 #include "models/families/families.h"
 
@@ -105,7 +105,7 @@ TEST(MemoryPlan, CountsWhatLiesOnDisk) {
   EXPECT_LT(plan.disk, resident.parameters + resident.optimizer + std::int64_t(model.units.size()) * 16 * 4096);
 }
 
-// A model keeps tables from pass to pass; a plan leaves none behind for the next.
+// A model keeps tables from pass to pass; a plan leaves none to the next.
 TEST(MemoryPlan, IsTheSameForAModelThatWasPlannedBefore) {
   const Model model = make_model(preset_config("llama-15m"));
   MemoryWork work;

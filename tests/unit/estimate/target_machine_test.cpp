@@ -73,7 +73,7 @@ TEST(TargetMachine, MemoryOfANodeStaysWithin64Bits) {
   EXPECT_THROW(budget_of({64, 1024, "1025TiB", "cpu"}, at::kCPU), InputError);
 }
 
-TEST(TargetMachine, TellsEveryStageWhetherItFits) {
+TEST(TargetMachine, AnswersForEveryStage) {
   const MemoryEstimate estimate = judge(eight_billion("[zero]\nstage = 0\n"), 64, {64, 1, "80GiB", "cuda"});
   EXPECT_FALSE(estimate.fits);
   EXPECT_THAT(estimate.stages, ::testing::ContainsRegex("0\\*.* no\n"));

@@ -187,7 +187,7 @@ TEST(ShardedLoader, LoadersThatDifferAreRefusedOnEveryProcess) {
   });
 }
 
-TEST(ShardedLoader, AProcessThatCannotReadTellsTheOthers) {
+TEST(ShardedLoader, AReadErrorIsThrownOnAllProcesses) {
   on_worlds(2, [](const World& world) {
     std::vector<std::pair<at::Tensor, at::Tensor>> batches{{at::arange(4), at::arange(world.is_main() ? 4 : 3)}};
     auto sharded = shard(batches, world);

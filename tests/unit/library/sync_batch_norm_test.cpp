@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 using Split = std::vector<std::int64_t>;
 const std::vector<Split> splits{{7}, {4, 3}, {7, 0}, {0, 7}, {1, 6}, {3, 0, 4}, {2, 2, 3}, {0, 0, 7, 0}, {1, 2, 1, 3}};
 
-/// What a norm gives of some steps: outputs, gradients of all kinds, buffers at the end.
+/// A norm's results over some steps: outputs, gradients of all kinds, final buffers.
 struct Traces {
   std::vector<at::Tensor> outputs, input_grads;
   at::Tensor weight_grad, bias_grad, running_mean, running_var, evaluated;
@@ -82,7 +82,7 @@ struct Converted : Norm {
   }
 };
 
-/// The processes' norm beside torch's on one process with all rows.
+/// Compares the processes' norm with torch's on one process with all rows.
 template <typename Plain, typename Sync>
 void expect_equal(const torch::nn::BatchNormOptions& options, const std::vector<std::int64_t>& tail) {
   std::vector<std::int64_t> shape{7, 3};
@@ -184,8 +184,8 @@ TEST(SyncBatchNorm, IsOfTheTypeOfItsInput) {
   }
 }
 
-// What another rounding turns is a ReLU behind it, here and there.
-TEST(SyncBatchNorm, OfOneProcessHasTheBitsOfTorch) {
+// Another rounding would flip a ReLU after it here and there.
+TEST(SyncBatchNorm, OnOneProcessHasTheBitsOfTorch) {
   for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
     const std::vector<std::int64_t> shape{7, 3, 2, 5};
     const Traces expected = trace(torch::nn::BatchNorm2d(3), shape, {0, 7}, type);
@@ -202,7 +202,7 @@ TEST(SyncBatchNorm, OfOneProcessHasTheBitsOfTorch) {
   }
 }
 
-TEST(SyncBatchNorm, TakesInputsOf16BitsBesideStatisticsOf32) {
+TEST(SyncBatchNorm, Takes16BitInputsWith32BitStatistics) {
   on_worlds(1, [](const World& world) {
     SyncBatchNorm2d norm(3, world);
     norm->weight.set_data(norm->weight.to(at::kBFloat16));  // as a module sharded with bf16 has them

@@ -1,4 +1,4 @@
-// What processes tell each other through a World.
+// Communication between processes through a World.
 #include "zero/library/include/zero/world.h"
 
 #include <ATen/ATen.h>
@@ -37,8 +37,8 @@ TEST(World, IsOneInAProgram) {
 TEST(World, MainWorkThatCallsTheOthersIsRefused) {
   on_worlds(3, [](const World& world) {
     const auto refusal = ::testing::AllOf(::testing::HasSubstr("all_reduce of 2 float"),
-                                          ::testing::HasSubstr("inside of what one rank does alone"),
-                                          ::testing::HasSubstr("Do on all ranks, outside of it"));
+                                          ::testing::HasSubstr("inside of work that one rank does"),
+                                          ::testing::HasSubstr("outside of that work, on all ranks"));
     const auto sum = [&] { world.sum(at::ones({2})); };
     EXPECT_THAT(message_of<InputError>([&] { world.on_main(sum); }), refusal);
     EXPECT_THAT(message_of<InputError>([&] { world.main_first(sum); }), refusal);
@@ -74,7 +74,7 @@ TEST(World, LargeWholeNumbersAreSummedExactly) {
   });
 }
 
-// Of ranks, which are threads with one generator, each in its turn.
+// Ranks are threads with one generator, so each has its turn.
 TEST(World, SeedsEachProcessByItselfAndTheMainOneByTheSeed) {
   static std::mutex mutex;
   on_worlds(3, [](const World& world) {

@@ -1,4 +1,4 @@
-// Adapters whose file and adapter_config.json disagree, and whole tensors beside an adapter's pairs.
+// Adapters with a file and an adapter_config.json that disagree, and with whole tensors in addition to the pairs.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -176,8 +176,8 @@ TEST(AdapterContents, ShapesAndTypesAreThoseOfTheModel) {
   EXPECT_THAT(resized.refusal(), HasSubstr("[61, 32]"));
 }
 
-/// What PEFT writes with save_embedding_layers, and what was put beside the pairs by hand.
-TEST(AdapterContents, WholeTensorsBesideThePairsReplaceTheBases) {
+/// Tensors that PEFT writes with save_embedding_layers, and tensors added by hand.
+TEST(AdapterContents, WholeTensorsReplaceTheBases) {
   StoredAdapter adapter;
   const std::pair<const char*, std::vector<std::int64_t>> whole[] = {{"model.embed_tokens.weight", {61, 32}},
                                                                      {"lm_head.weight", {61, 32}},
@@ -203,7 +203,7 @@ TEST(AdapterContents, WholeTensorsBesideThePairsReplaceTheBases) {
             1e-6);
 }
 
-TEST(AdapterContents, WholeTensorsBesideThePairsAreWrittenAgain) {
+TEST(AdapterContents, WholeTensorsAreWrittenAgain) {
   StoredAdapter adapter;
   adapter.add("model.embed_tokens.weight", {61, 32}, at::kBFloat16);
   adapter.add("lm_head.weight", {61, 32});
@@ -271,7 +271,7 @@ TEST(AdapterContents, AnUntiedHeadMayBeATarget) {
   EXPECT_THAT(tied.refusal(), HasSubstr("no place for tensor"));
 }
 
-/// A module that is saved whole takes no adapters, nor does what is inside of it.
+/// A module that is saved whole takes no adapters, nor do modules inside it.
 TEST(AdapterContents, ModulesAroundOthersAreSavedWithAllOfThem) {
   StoredAdapter adapter([](LoraOptions& options) {
     options.target_modules = {"q_proj", "up_proj"};

@@ -10,7 +10,7 @@
 namespace zero::test {
 namespace {
 
-/// What operations zero::dropout_mask of this thread give, in their order.
+/// The results of this thread's zero::dropout_mask operations, in order.
 class DrawnMasks {
  public:
   DrawnMasks() : handle_(at::addThreadLocalCallback(at::RecordFunctionCallback(nullptr, note).needsOutputs(true))) {
@@ -58,7 +58,7 @@ struct Pass {
   std::vector<at::Tensor> forward, backward;
 };
 
-/// Of the numbers that two masks have both, the part in which they agree; -1 where they are of other sizes.
+/// The share of common numbers in which two masks agree; -1 if their sizes differ.
 double agreement(const at::Tensor& a, const at::Tensor& b) {
   return a.sizes() == b.sizes() ? a.eq(b).to(at::kDouble).mean().item<double>() : -1;
 }

@@ -21,7 +21,7 @@ using Ids = std::vector<std::int32_t>;
 
 const std::string folder = ZERO_TEST_DATA "/added-tokens";
 
-/// The small model with files beside it.
+/// The small model, with files added to its folder.
 struct Folder {
   TemporaryFolder own;
   explicit Folder(const nlohmann::json& files) {
@@ -72,7 +72,7 @@ std::string refusal(const nlohmann::json& files) {
   return "accepted";
 }
 
-TEST(AddedTokens, WhatDoesNotFitIsRefused) {
+TEST(AddedTokens, MismatchesAreRefused) {
   const auto listed = [](const nlohmann::json& tokens) {
     return refusal({{"tokenizer_config.json", {{"added_tokens_decoder", tokens}}}});
   };
@@ -98,7 +98,7 @@ TEST(AddedTokens, NullMeansNoMark) {
   EXPECT_EQ(tokenizer.eos(), 3);
 }
 
-/// As transformers' LlamaTokenizer; a folder that does not say has one, as its older releases.
+/// Like transformers' LlamaTokenizer: a folder that does not say has one, as in older releases.
 TEST(AddedTokens, AFolderMaySayThatNoBosStandsInFront) {
   const auto begins_with_bos = [](const nlohmann::json& settings) {
     const nlohmann::json files = {{"tokenizer_config.json", settings}};
@@ -123,7 +123,7 @@ TEST(AddedTokens, StripsBelongToNoPart) {
   EXPECT_THAT(finder.split(""), ElementsAre());
 }
 
-/// What Hugging Face's tokenizers give where tokens that strip stand beside tokens that are white space.
+/// The results of Hugging Face's tokenizers if tokens that strip are next to tokens that are white space.
 TEST(AddedTokens, WhiteSpaceThatIsTakenIsNotTakenAgain) {
   const AddedTokenFinder strips(
       {{.id = 7, .content = "<r>", .rstrip = true}, {.id = 8, .content = " ", .lstrip = true}});
@@ -135,7 +135,7 @@ TEST(AddedTokens, WhiteSpaceThatIsTakenIsNotTakenAgain) {
               ElementsAre(TextPart{7, {0, 3}, {0, 5}}, TextPart{8, {3, 4}}, TextPart{-1, {4, 6}}));
 }
 
-TEST(AddedTokens, AreAWordBesideWhatIsNoLetter) {
+TEST(AddedTokens, AreAWordNextToNonLetters) {
   const AddedTokenFinder finder({{.id = 9, .content = "w", .single_word = true}});
   for (const std::string word : {"A", "z", "_", "7", "\u00e9", "\u0301"}) {
     EXPECT_THAT(finder.split(word + "w"), ElementsAre(::testing::Field(&TextPart::id, -1))) << word;

@@ -48,7 +48,7 @@ std::vector<Message> random_talk(std::mt19937& random) {
   return messages;
 }
 
-/// An older spelling of alpaca's, whose prompt is no beginning of an answer.
+/// An older spelling of alpaca's: its prompt is no beginning of an answer.
 bool asks_for_an_instruction(const std::string& jinja) {
   return jinja.find("add_generation_prompt %}{{ '### Instruction:") != std::string::npos;
 }
@@ -85,13 +85,13 @@ TEST(AnswerSpans, ComeOfPrefixes) {
   EXPECT_THAT(answers(turns, one), ElementsAre("No<end>"));
 }
 
-/// As Phi-3's template does, which writes EOS behind the last message alone.
+/// Phi-3's template writes EOS after the last message only.
 TEST(AnswerSpans, AreFoundWhereTheTemplateEndsTheWholeWithEos) {
   const std::string ends = turns + "{% if not add_generation_prompt %}{{ eos_token }}{% endif %}";
   EXPECT_THAT(answers(ends, talk), ElementsAre("Yö <end>", "No<end>\n</s>"));
 }
 
-/// As Qwen 3's template does: the last answer has thoughts, if empty ones, those before it have none.
+/// Qwen 3's template: the last answer has thoughts, possibly empty, and earlier ones have none.
 TEST(AnswerSpans, AreFoundWordForWordWhereOnlyTheLastOneHasThoughts) {
   const std::string thinks =
       "{% for m in messages %}<{{ m.role }}>{% if loop.last and m.role == 'assistant' %}<think></think>{% endif %}{{ m.content }}<end>\n{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}";
@@ -131,7 +131,7 @@ TEST(AnswerSpans, AreRefusedWhereABlockIsCaptured) {
   EXPECT_THAT(answers(captured, none), ElementsAre());
 }
 
-TEST(AnswerSpans, AreRefusedWhereTheyCannotBeTold) {
+TEST(AnswerSpans, AreRefusedWhereTheyCannotBeLocated) {
   const auto why = [](const std::string& jinja, const std::vector<Message>& messages) {
     return message_of<InputError>([&] { answers(jinja, messages); });
   };

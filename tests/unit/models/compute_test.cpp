@@ -19,7 +19,7 @@ namespace {
 
 constexpr at::ScalarType all_types[] = {at::kFloat, at::kBFloat16};
 
-/// What rounding of inputs and result allows, relative to the largest entry.
+/// The error that rounding of inputs and result allows, relative to the largest entry.
 double allowed(at::ScalarType type) { return type == at::kFloat ? 2e-6 : 6e-3; }
 
 /// Values of `type`, and the same values in fp64.
@@ -263,7 +263,7 @@ TEST(Head, PiecesAndIgnoredTargetsAgreeWithAutograd) {
   }
 }
 
-// What is told of the loss's gradient in advance changes nothing but rounding, and nothing where it is true.
+// Advance information about the loss's gradient changes only rounding, and nothing if it is true.
 TEST(Head, TakesAnyGradientOfTheLoss) {
   for (const at::ScalarType type : {at::kDouble, at::kBFloat16})
     for (const std::int64_t bytes : {std::int64_t{1}, default_logits_bytes}) {

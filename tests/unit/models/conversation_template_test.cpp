@@ -21,7 +21,7 @@ const std::string data = ZERO_TEST_DATA;
 
 class ChatCases : public ::testing::TestWithParam<const char*> {};
 
-/// What transformers' apply_chat_template gave, from the reference cases.
+/// The output of transformers' apply_chat_template, from the reference cases.
 TEST_P(ChatCases, TextIdsSpansAndErrorsAreThoseOfTransformers) {
   const std::string folder = data + "/chat/" + GetParam();
   const Json file = parse_ordered_json(read_text_file(folder + "/cases.json"), folder);

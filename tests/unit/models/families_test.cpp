@@ -182,7 +182,7 @@ TEST(LongRope, TurnsEachRowByItsOwnLength) {
   }
 }
 
-/// Rows pass the old context at different steps, and one begins beyond it: whose length changes its rope is computed anew.
+/// Rows pass the old context at different steps, and one starts beyond it. A row that changes its rope is recomputed.
 TEST(LongRope, ABatchGoesOnAsEachPromptAlone) {
   Model model = random_model(golden_config("phi3-longrope"), at::kFloat);
   const std::vector<Generator::Ids> prompts{

@@ -44,7 +44,7 @@ ModelConfig config_of(const Case& which) {
   return parse_model_config(file.dump(), which.name);
 }
 
-/// Values that tell every place of every tensor from all others, and stay what they are in F16.
+/// Distinct values for every position of every tensor, exact in F16.
 class Numbered : public WeightSource {
  public:
   void check(const std::vector<TensorSpec>&) override {}
@@ -86,7 +86,7 @@ TEST_P(GgufFamily, HasTheArchitecturesNameAndKeys) {
   EXPECT_EQ(file.numbers.contains(prefix + "rope.freq_base"), !config.learned_positions);
 }
 
-/// The model's tensors in the file, by rules that are told here anew.
+/// The model's tensors in the file, by rules that this test states anew.
 TEST_P(GgufFamily, HoldsEveryTensorInLlamaCppsForm) {
   const ModelConfig config = config_of(GetParam());
   const Model model = make_model(config);

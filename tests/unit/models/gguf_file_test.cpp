@@ -1,5 +1,5 @@
-// GGUF files read: what was written comes back, blocks as they are; files that break a rule are refused, and none of
-// what is broken at random ends the program.
+// Reads GGUF files: written values come back, blocks unchanged. Files that break a rule are refused, and random damage
+// never ends the program.
 #include "models/formats/gguf/gguf_file.h"
 
 #include <ATen/ATen.h>
@@ -46,7 +46,7 @@ at::Tensor values_of(WeightSource& weights, const TensorSpec& tensor, std::int64
   return out;
 }
 
-/// What an InputError says; empty where there is none.
+/// The text of an InputError; empty if none.
 std::string refusal_by(const std::function<void()>& body) {
   try {
     body();
@@ -183,7 +183,7 @@ class BrokenGguf : public ::testing::Test {
     write_gguf(path_, model, weights, {.type = GgmlType::q8_0});
     content_ = read_text_file(path_, 1 << 30);
   }
-  /// What reading a file of these bytes says; empty where it is read.
+  /// The error from reading a file of these bytes; empty if it is read.
   std::string refusal_of(const std::string& content) {
     folder_.write("a.gguf", content);
     return refusal_by([&] { config_json_of(GgufFile(path_)); });
@@ -214,7 +214,7 @@ TEST_F(BrokenGguf, NamesTheTypeThatIsNotRead) {
   EXPECT_THAT(refusal_of(other), HasSubstr("big-endian"));
 }
 
-TEST_F(BrokenGguf, AtRandomIsReadOrRefused) {
+TEST_F(BrokenGguf, MutatedAtRandomIsReadOrRefused) {
   SplitMix64 random(1);
   for (int round = 0; round < 300; ++round) {
     std::string changed = content_;

@@ -1,4 +1,4 @@
-// The tokenizer of a GGUF file: what went in comes out, ids and chats alike.
+// The tokenizer of a GGUF file gives the same ids and chats as the one it was made from.
 #include "models/formats/gguf/tokenizer/gguf_tokenizer.h"
 
 #include <ATen/ATen.h>
@@ -56,7 +56,7 @@ constexpr const char* texts[] = {
     "In the beginning", " two  spaces\n\tand a tab",      "h\u00e9llo \u4e16\u754c \U0001F600", "",
     "12345 it's",       "<|im_start|>user\nHi<|im_end|>", "caf\u00e9 don't WON'T\r\n\r\n  x"};
 
-// Of byte-level merges there and back, by each rule whose files are here.
+// Byte-level merges there and back, for each rule with files here.
 TEST(GgufTokenizer, GivesTheIdsOfATokenizerJsonToo) {
   for (const std::string name : {"gpt2", "llama3", "qwen"}) {
     const std::string source = ZERO_TEST_DATA "/pipelines/" + name;
@@ -106,7 +106,7 @@ GgufMetadata byte_pairs(const std::string& pre, const std::vector<std::string>& 
   return metadata;
 }
 
-// BOS and EOS stand where the file says; where it does not, as llama.cpp has it of the rule.
+// BOS and EOS follow the file, or else llama.cpp's rule.
 TEST(GgufTokenizer, EdgesAreThoseOfTheFileOrOfItsRule) {
   const TemporaryFolder folder;
   const auto ids = [&](const std::string& pre, std::optional<bool> bos, std::optional<bool> eos) {
@@ -127,7 +127,7 @@ TEST(GgufTokenizer, EdgesAreThoseOfTheFileOrOfItsRule) {
   EXPECT_EQ(ids("qwen2", true, true), (Ids{3, 2, 4}));
 }
 
-TEST(GgufTokenizer, TellsOfOtherKindsAndOfListsThatDoNotFit) {
+TEST(GgufTokenizer, RefusesOtherKindsAndMismatchedLists) {
   const TemporaryFolder folder;
   GgufMetadata other;
   other.add("tokenizer.ggml.model", "bert");

@@ -71,7 +71,7 @@ TEST(HfDirectory, BothModelsHaveAllTheirTensors) {
   }
 }
 
-TEST(HfDirectory, WhatIsWrittenIsReadAgain) {
+TEST(HfDirectory, ReadsBackAWrittenModel) {
   const HfDirectory source(tiny);
   std::vector<TensorSpec> specs = tensors_of(make_model(source.config()));
   for (const std::int64_t limit : {std::int64_t{5'000'000'000}, std::int64_t{200'000}, std::int64_t{1}}) {
@@ -91,7 +91,7 @@ TEST(HfDirectory, WhatIsWrittenIsReadAgain) {
   }
 }
 
-// What a base brings beside weights goes along; what an option names has the last word.
+// Files of a base other than weights are copied; a named option overrides them.
 TEST(HfDirectory, TokenizerTemplateAndWayOfDrawingGoAlong) {
   const HfDirectory source(tiny);
   const std::vector<TensorSpec> specs = tensors_of(make_model(source.config()));
@@ -118,7 +118,7 @@ TEST(HfDirectory, TokenizerTemplateAndWayOfDrawingGoAlong) {
               ::testing::AllOf(HasSubstr("_from_model_config"), ::testing::Not(HasSubstr("17"))));
 }
 
-TEST(HfDirectory, WhatTheBasesConfigurationSaysBesideGoesAlong) {
+TEST(HfDirectory, KeepsOtherFieldsOfTheBasesConfiguration) {
   const HfDirectory source(tiny);
   const std::vector<TensorSpec> specs = tensors_of(make_model(source.config()));
   const TemporaryFolder base, folder;
@@ -297,7 +297,7 @@ TEST(HfWeights, TiedModelsAreReadWithOrWithoutAStoredHead) {
     }
 }
 
-/// What transformers leaves apart, although config.json says that it is one.
+/// Transformers does not tie such a head, although config.json says that it is tied.
 TEST(HfWeights, AHeadThatDiffersFromATiedEmbeddingIsRefused) {
   const HfDirectory source(sharded);
   const at::Tensor embedding = whole(source, "model.embed_tokens.weight");

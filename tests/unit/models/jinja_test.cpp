@@ -39,7 +39,7 @@ TEST(Jinja, GivesWhatJinja2Gives) {
   }
 }
 
-TEST(Jinja, TellsGenerationBlocksInCodePoints) {
+TEST(Jinja, ReportsGenerationBlocksInCodePoints) {
   const Rendered rendered =
       Template("é{% generation %}日本{% endgeneration %}x{% generation %}{% endgeneration %}").render(Json::object());
   EXPECT_EQ(rendered.text, "é日本x");
@@ -54,7 +54,7 @@ TEST(Jinja, TellsGenerationBlocksInCodePoints) {
   EXPECT_TRUE(rendered.generated_in_place && Template(own).render(Json::object()).generated_in_place);
 }
 
-TEST(Jinja, TellsARefusalFromAFailureWithTheLine) {
+TEST(Jinja, DistinguishesARefusalFromAFailureWithTheLine) {
   const TemplateError raised = error_of("a\n{% if true %}\n{{ raise_exception('no ' ~ 1) }}{% endif %}");
   EXPECT_EQ(raised.kind(), TemplateError::Kind::raised);
   EXPECT_EQ(raised.message(), "no 1");

@@ -1,5 +1,5 @@
-// Files whose JSON is valid and whose values are of any type in any place: read, or refused with the file's name.
-// Nothing that the JSON library throws gets out.
+// Files with valid JSON and values of any type in any place are read, or refused with the file's name. No exception of
+// the JSON library escapes.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -81,7 +81,7 @@ int try_all(const std::string& path, const json& document, const Read& read) {
   return refused;
 }
 
-TEST(JsonValues, OfAModelDirectory) {
+TEST(JsonValues, InAModelDirectory) {
   const TemporaryFolder folder;
   for (const auto& entry : fs::directory_iterator(ZERO_TEST_DATA "/tiny-tied-bf16-sharded/model"))
     fs::copy(entry.path(), fs::path(folder.path()) / entry.path().filename());
@@ -108,7 +108,7 @@ TEST(JsonValues, OfAModelDirectory) {
             100);
 }
 
-TEST(JsonValues, OfGenerationConfig) {
+TEST(JsonValues, InGenerationConfig) {
   const TemporaryFolder folder;
   const ModelConfig config = preset_config("llama-tiny");
   const auto use = [&] {
@@ -117,7 +117,7 @@ TEST(JsonValues, OfGenerationConfig) {
   EXPECT_GT(try_all(folder / "generation_config.json", {{"eos_token_id", {2, 17}}, {"temperature", 0.6}}, use), 10);
 }
 
-TEST(JsonValues, OfTokenizerFiles) {
+TEST(JsonValues, InTokenizerFiles) {
   const TemporaryFolder folder, out;
   write_text_file(folder / "tokenizer.model", small_tokenizer_model());
   const TokenizerSource source = find_tokenizer("", "", folder.path());
@@ -156,7 +156,7 @@ TEST(JsonValues, OfTokenizerFiles) {
             10);
 }
 
-TEST(JsonValues, OfAnAdapter) {
+TEST(JsonValues, InAnAdapter) {
   const TemporaryFolder folder;
   fs::copy(ZERO_TEST_DATA "/tiny-lora/adapter/adapter_model.safetensors", folder / "adapter_model.safetensors");
   const json config = json::parse(read_text_file(ZERO_TEST_DATA "/tiny-lora/adapter/adapter_config.json"));

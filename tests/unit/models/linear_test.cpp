@@ -1,4 +1,4 @@
-// linear() and what goes beside it: against autograd's own rules, and what may be kept.
+// linear() and its variants: compared with autograd's own rules, and what may be kept.
 #include "models/nn/linear.h"
 
 #include <ATen/OpMathType.h>
@@ -61,7 +61,7 @@ TEST(LinearBeside, OneOfBothMayBeLeftOut) {
             1e-12);
 }
 
-TEST(LinearBeside, OfWhatNeedsNoGradientIsTheInputItself) {
+TEST(LinearBeside, ReturnsAnInputWithoutGradientItself) {
   const Operands o(at::kDouble);
   LinearInput frozen = o.input();
   frozen.x = o.x.detach();
@@ -72,8 +72,8 @@ TEST(LinearBeside, OfWhatNeedsNoGradientIsTheInputItself) {
   EXPECT_TRUE(plain.x.is_same(o.x));
 }
 
-// Of a norm, of SwiGLU and of another activation: the same bits, also where only the input is trained.
-TEST(Linear, WhatIsKeptIsWhatWouldBeComputedAgain) {
+// For a norm, SwiGLU and another activation: the same bits, also if only the input is trained.
+TEST(Linear, KeptValuesEqualRecomputedOnes) {
   for (const at::ScalarType type : {at::kBFloat16, at::kFloat, at::kDouble})
     for (const bool frozen : {false, true}) {
       const Operands o(type);
@@ -111,7 +111,7 @@ std::vector<at::Tensor> leaves_with(std::vector<LowRank>& adapters, at::ScalarTy
   return leaves;
 }
 
-// What is there counts or is overwritten, the next product is added in any case; other gradients come as ever.
+// Existing contents count or are overwritten, and the next product is added in any case. Other gradients are as usual.
 TEST(Linear, WritesToThePlaceOfItsWeightsGradient) {
   for (const at::ScalarType type : {at::kBFloat16, at::kFloat, at::kDouble})
     for (const bool dora : {false, true}) {
@@ -143,7 +143,7 @@ TEST(Linear, WritesToThePlaceOfItsWeightsGradient) {
 }
 
 // A rank without rows.
-TEST(Linear, OfNoRowsOverwritesByZeros) {
+TEST(Linear, OverwritesByZerosForNoRows) {
   for (const at::ScalarType type : {at::kBFloat16, at::kFloat}) {
     const at::Tensor weight = random({6, 8}, 2, type).set_requires_grad(true), sum = at::full({6, 8}, NAN);
     const auto place = GradientPlace::put_on(weight);

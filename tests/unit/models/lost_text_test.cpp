@@ -112,7 +112,7 @@ TEST_F(LostText, ThoughtsOfTheLastAnswerAreWrittenOrRefused) {
   EXPECT_EQ(why(writing(cuts_earlier), {user, thinks, user, thinks}), "");
   EXPECT_EQ(why(writing(cuts_earlier), {user, thinks, user, answer}), "");
   EXPECT_EQ(why(writing(cuts), {user, {"assistant", "<think>\n\n</think>\n\nQuatre."}}), "") << "no thoughts in it";
-  // As Qwen 3's template takes it apart.
+  // As Qwen 3's template splits it.
   const std::string apart =
       "{% if '</think>' in c %}<think>{{ c.split('</think>')[0].split('<think>')[-1].strip() }}</think>{{ c.split('</think>')[-1].lstrip() }}{% else %}{{ c }}{% endif %}";
   EXPECT_EQ(why(writing(apart), {user, thinks}), "");
@@ -242,7 +242,7 @@ TEST_F(LostText, ToolsAndTheirDescriptionsAreWrittenOrRefused) {
   EXPECT_EQ(telling(name + description + cities), "") << "the parameters that it knows";
 }
 
-TEST_F(LostText, WhatAToolSaysIsWrittenOrRefused) {
+TEST_F(LostText, AToolsResultIsWrittenOrRefused) {
   const std::string no_tool = writing("{% if m.role != 'tool' %}{{ c }}{% endif %}");
   for (const char* content : {R"("22 degrees")", R"({"degrees": 22})"}) {
     const Message said = whole(R"({"role": "tool", "content": )" + std::string(content) + "}");
@@ -251,7 +251,7 @@ TEST_F(LostText, WhatAToolSaysIsWrittenOrRefused) {
   }
 }
 
-/// What the template refuses is told by rendering, in its own words.
+/// Rendering reports the template's own refusal, in its words.
 TEST_F(LostText, AConversationThatIsRefusedIsNotJudged) {
   EXPECT_THAT(why("{{ raise_exception('no system') if messages[0].role == 'system' }}" + writing("{{ c }}"),
                   {system, user, answer}),

@@ -1,4 +1,4 @@
-// Products of matrices on the CPU beside fp64: few rows and many, of any strides, in every type.
+// Products of matrices on the CPU, compared with fp64: few rows and many, of any strides, in every type.
 #include "models/ops/matrix_product.h"
 
 #include <ATen/ATen.h>
@@ -58,7 +58,7 @@ TEST_P(MatrixProduct, IsThatOfFp64RoundedOnce) {
   }
 }
 
-// Parts of larger matrices, as adapters of fused parameters write: what stands beside them stays.
+// Parts of larger matrices, as adapters of fused parameters write them. The neighbouring parts stay unchanged.
 TEST_P(MatrixProduct, WritesThePartItIsGivenAlone) {
   for (const std::int64_t rows : {2, 50}) {
     const at::Tensor a = random({rows, 80}, 1, GetParam()).narrow(1, 8, 40),
@@ -81,8 +81,8 @@ TEST_P(MatrixProduct, SumsAreNotRoundedOnTheirWay) {
   }
 }
 
-// A token's row is the same whatever rows are generated beside it.
-TEST_P(MatrixProduct, ARowDoesNotKnowTheFewBesideIt) {
+// A token's row is independent of the rows generated with it.
+TEST_P(MatrixProduct, ARowDoesNotDependOnItsFewNeighbours) {
   if (GetParam() == at::kHalf || GetParam() == at::kDouble) return;  // no kernel of few rows
   const at::Tensor a = random({8, 515}, 1, GetParam()), b = random({77, 515}, 2, GetParam()).t();
   const at::Tensor all = matrix_product(a, b);

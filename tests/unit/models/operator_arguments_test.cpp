@@ -126,8 +126,8 @@ std::vector<Change> changes_of(const c10::IValue& argument) {
   return changes;
 }
 
-/// What may be changed so without a refusal: a length that no other argument shares, the device of the only tensor, numbers of
-/// any value.
+/// Changes that need no refusal: a length that no other argument shares, the device of the only tensor, numbers of any
+/// value.
 bool is_free(const std::string& name, std::size_t argument, Kind kind) {
   if (kind == Kind::layout || kind == Kind::choice) return true;
   const auto among = [&](const std::set<std::string>& names) { return names.contains(name.substr(6)); };
@@ -166,7 +166,7 @@ TEST_P(OperatorArguments, AreTakenOrRefusedWithASentence) {
   }
 }
 
-// What records for autograd comes before the kernels.
+// Autograd's recording comes before the kernels.
 TEST_P(OperatorArguments, AreRefusedUnderAutogradToo) {
   for (const std::string& name : operators())
     for (std::size_t i = 0; i < valid(name, options()).size(); ++i)
@@ -231,7 +231,7 @@ TEST(OperatorArguments, TheSentenceSaysWhatIsWanted) {
             "zero::dropout_mask: dropout is 1.5, and must be at least 0, and below 1");
 }
 
-// What is refused was not written to, for autograd either.
+// A refused argument has not been written to, for autograd either.
 TEST(OperatorArguments, ARefusalWritesNothing) {
   Stack stack = valid("zero::cross_entropy_backward_", at::kFloat);
   const at::Tensor logits = stack[0].toTensor(), before = logits.clone();

@@ -22,7 +22,7 @@ namespace {
 
 constexpr at::ScalarType wide_types[] = {at::kFloat, at::kDouble};
 
-/// What the operation of a name gives for boxed arguments.
+/// The result of the named operation for boxed arguments.
 template <class... Arguments>
 std::vector<c10::IValue> call(const std::string& name, Arguments... arguments) {
   std::vector<c10::IValue> stack{c10::IValue(std::move(arguments))...};
@@ -208,7 +208,7 @@ TEST(Operators, MakeNoGraphWhereNothingRequiresAGradient) {
   without(x.clone().set_requires_grad(true), weight.clone().set_requires_grad(true));
 }
 
-/// What the call throws; empty: nothing.
+/// The exception of the call; empty: none.
 template <class F>
 std::string message_of(F&& f) {
   try {
@@ -244,7 +244,7 @@ TEST(Operators, ASecondDerivativeIsRefused) {
   EXPECT_THAT(twice(rms_norm(x, at::ones({16}), 1e-5).y.square().sum(), w), HasSubstr("not implemented"));
 }
 
-TEST(Operators, WhatIsWrittenInPlaceIsToldToAutograd) {
+TEST(Operators, AutogradSeesWritesInPlace) {
   at::Tensor logits = random({4, 16}, 1, at::kFloat);
   const auto before = logits._version();
   cross_entropy_backward_(logits, ids_below(16, {4}), at::zeros({4}), at::ones({}));

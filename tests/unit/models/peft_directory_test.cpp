@@ -1,4 +1,4 @@
-// Adapters on disk: what is refused, what is merged, and how a fresh one starts.
+// Adapters on disk: refusals, merging, and the start of a fresh one.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -167,8 +167,8 @@ TEST(Adapters, TrainModulesByTheEndsOfTheirNames) {
   EXPECT_THAT(refusal([&] { trained({"lm_head"}, true); }), HasSubstr("the head is the embedding"));
 }
 
-/// PEFT trains embedding and head apart unless it is told otherwise, although the model has them as one.
-TEST(Adapters, OfATiedEmbeddingSayThatTheHeadIsTrainedToo) {
+/// PEFT trains embedding and head separately unless asked otherwise, although the model ties them.
+TEST(Adapters, WithATiedEmbeddingAlsoListTheHead) {
   ModelConfig config = small_config();
   config.tie_word_embeddings = true;
   LoraOptions stored = small_lora();

@@ -1,5 +1,5 @@
-// A tokenizer.json in a GGUF file: which of llama.cpp's rules it is, what is refused, and the keys that come of it. That
-// llama.cpp finds the same ids with them is shown by benchmarks/compare_llama_cpp.
+// A tokenizer.json in a GGUF file: which of llama.cpp's rules it follows, what is refused, and the resulting keys.
+// benchmarks/compare_llama_cpp shows that llama.cpp finds the same ids with them.
 #include "models/formats/gguf/tokenizer/pipeline_form.h"
 
 #include <gmock/gmock.h>
@@ -199,7 +199,7 @@ test::GgufFile written(const TemporaryFolder& folder, const std::string& tokeniz
   return test::GgufFile(folder / "a.gguf");
 }
 
-TEST(GgufTokenizerKeys, TellOfBytesAndMerges) {
+TEST(GgufTokenizerKeys, DescribeBytesAndMerges) {
   const TemporaryFolder folder;
   const json source = file_of("llama3");
   const auto file = written(folder, pipeline("llama3"), 1900);
@@ -226,7 +226,7 @@ TEST(GgufTokenizerKeys, TellOfBytesAndMerges) {
   EXPECT_FALSE(file.number_lists.contains("tokenizer.ggml.scores"));
 }
 
-TEST(GgufTokenizerKeys, TellOfUserDefinedTokensAndNoBos) {
+TEST(GgufTokenizerKeys, DescribeUserDefinedTokensAndNoBos) {
   const TemporaryFolder folder;
   const auto file = written(folder, pipeline("qwen"), 1810, {7});
   const auto& tokens = file.text_lists.at("tokenizer.ggml.tokens");
@@ -241,7 +241,7 @@ TEST(GgufTokenizerKeys, TellOfUserDefinedTokensAndNoBos) {
   EXPECT_EQ(file.numbers.at("tokenizer.ggml.eos_token_id"), 7);
 }
 
-TEST(GgufTokenizerKeys, TellOfPiecesWithScores) {
+TEST(GgufTokenizerKeys, DescribePiecesWithScores) {
   const TemporaryFolder folder;
   const Changed mistral("mistral", [](json&) {});
   const auto file = written(folder, mistral.folder.path(), 1800);

@@ -80,7 +80,7 @@ TEST_P(PipelineTokenizer, IdsBecomeTextAsTheyCome) {
 
 INSTANTIATE_TEST_SUITE_P(Pipelines, PipelineTokenizer, ::testing::Values("gpt2", "llama3", "mistral", "qwen"));
 
-TEST(PipelineTokenizerMarks, AreThoseOfThePostProcessorAndEosBehindADocument) {
+TEST(PipelineTokenizerMarks, AreThoseOfThePostProcessorAndEosAfterADocument) {
   const Tokenizer llama = Tokenizer::load(folders + "llama3"), gpt = Tokenizer::load(folders + "gpt2/tokenizer.json"),
                   qwen = Tokenizer::load(folders + "qwen");
   EXPECT_THAT(llama.opening(), ElementsAre(*llama.bos()));
@@ -121,7 +121,7 @@ TEST(PipelineTokenizerFolder, FilesUnderOtherNamesAreRefused) {
   fs::remove_all(folder);
 }
 
-TEST(PipelineTokenizerFolder, HashTellsOtherIdsApart) {
+TEST(PipelineTokenizerFolder, HashDependsOnTheIds) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(::testing::TempDir()) / ("split-" + std::to_string(::getpid()));
   fs::create_directories(folder);
@@ -133,14 +133,14 @@ TEST(PipelineTokenizerFolder, HashTellsOtherIdsApart) {
   fs::remove_all(folder);
 }
 
-TEST(PipelineTokenizerCuts, StandBehindLettersOfEveryScript) {
+TEST(PipelineTokenizerCuts, FollowLettersOfEveryScript) {
   const Tokenizer tokenizer = Tokenizer::load(folders + "qwen");
   std::string text;
   for (int i = 0; i < 2000; ++i) text += "Привет, мир и люди ";
   EXPECT_LT(tokenizer.next_cut(text, 20000), 21000U);
 }
 
-/// A decoder may take back a space that was given: the text goes on behind it.
+/// A decoder may take back a space that it returned: the text continues after it.
 TEST(PipelineTokenizerStream, GoesOnWhereASpaceIsTakenBack) {
   const TemporaryFolder folder;
   folder.write("tokenizer.json", read_text_file(folders + "gpt2/tokenizer.json"));
@@ -158,7 +158,7 @@ TEST(PipelineTokenizerStream, GoesOnWhereASpaceIsTakenBack) {
   EXPECT_EQ(stream.finish(), "");
 }
 
-TEST(PipelineTokenizerFolder, AMarkThatTheTokenizerLacksIsToldOf) {
+TEST(PipelineTokenizerFolder, AMarkThatTheTokenizerLacksCausesAWarning) {
   const TemporaryFolder folder;
   folder.write("tokenizer.json", read_text_file(folders + "gpt2/tokenizer.json"));
   const auto refusal = [&](const std::string& settings) {

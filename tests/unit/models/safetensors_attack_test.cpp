@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// What the reader says of a header in front of so many bytes of data; "accepted" when it takes it.
+/// The reader's message for a header before that many bytes of data; "accepted" if there is none.
 std::string verdict(const std::string& header, std::int64_t data_bytes) {
   try {
     parse_safetensors_header(header, data_bytes, "a.safetensors");

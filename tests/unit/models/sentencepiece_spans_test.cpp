@@ -24,7 +24,8 @@ std::string unigram() { return read_text_file(data + "/normalisers/nfkc.model");
 std::string rules() { return read_text_file(data + "/normalisers/rules.model"); }
 std::string merges() { return read_text_file(data + "/added-tokens/tokenizer.model"); }
 
-/// A ModelProto that comes twice is merged: what is appended counts. normalizer_spec of `more`, trainer_spec of `more`.
+/// A ModelProto that occurs twice is merged, so appended fields count. normalizer_spec of `more`, trainer_spec of
+/// `more`.
 std::string with_normalizer(std::string model, const std::string& more) {
   return model.append("\x1A").append(1, static_cast<char>(more.size())).append(more);
 }

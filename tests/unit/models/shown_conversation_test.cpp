@@ -29,7 +29,7 @@ Message whole(const char* json) {
           std::make_shared<const Json>(message)};
 }
 
-/// A folder with a template, or with one for conversations with tools beside it.
+/// A folder with a template, optionally with another one for conversations with tools.
 class ShownConversation : public ::testing::Test {
  protected:
   ChatTemplate of(const std::string& jinja) const {
@@ -80,7 +80,7 @@ TEST_F(ShownConversation, RefusesWhatTheTemplateNeverReads) {
   EXPECT_THAT(refusal(no_tools_role, {{"user", "a"}, {"tool", "b"}}), HasSubstr("message 2: what the tool says"));
 }
 
-/// Where nothing is lost: the template writes whole objects, names a variable, or there is nothing to lose.
+/// Cases that lose nothing: the template writes whole objects or names a variable, or there is nothing to lose.
 TEST_F(ShownConversation, TakesWhatIsWrittenOrEmpty) {
   EXPECT_THAT(refusal(plain + "{% if tools %}{% endif %}", talk, tools), HasSubstr("\"tools\" would be lost"));
   EXPECT_EQ(text(plain + "{% if level %}{% endif %}", talk, {nullptr, held(R"({"level": 3})")}),

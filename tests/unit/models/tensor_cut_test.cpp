@@ -30,7 +30,7 @@ TEST(TensorCut, FindsTheElementsOfAnySlice) {
       }
 }
 
-TEST(TensorCut, OfAWholeTensorIsOneRun) {
+TEST(TensorCut, AWholeTensorIsOneRun) {
   int runs = 0;
   for_each_run({"t", {3, 4}}, 2, 7, [&](std::int64_t from, std::int64_t done, std::int64_t n) {
     ++runs;

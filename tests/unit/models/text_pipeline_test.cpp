@@ -54,7 +54,7 @@ TEST(TextPipelineSpans, AreTheOffsetsOfTokenizers) {
 }
 
 /// One space in front of a text may be the tokenizer's own; of two the text had at least one.
-TEST(TextPipelineSpans, OfAFirstTokenLoseMoreSpacesThanOne) {
+TEST(TextPipelineSpans, SkipAllSpacesBeforeAFirstToken) {
   const json file = json::parse(R"({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true})");
   const PostProcessor processor{Component(file, "tokenizer.json", "post_processor")};
   const auto trimmed = [&](std::string_view first) {
@@ -68,7 +68,7 @@ TEST(TextPipelineSpans, OfAFirstTokenLoseMoreSpacesThanOne) {
   EXPECT_EQ(trimmed("\u0120\u0120\u0120a"), (TextSpan{3, 4}));
 }
 
-/// A folder whose tokenizer.json is gpt2's, changed.
+/// A folder with a modified tokenizer.json of gpt2.
 class TextPipelineFile : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -96,7 +96,7 @@ class TextPipelineFile : public ::testing::Test {
   fs::path folder;
 };
 
-TEST_F(TextPipelineFile, WhatItDoesNotKnowIsRefusedByName) {
+TEST_F(TextPipelineFile, UnknownPartsAreRefusedByName) {
   const json whole = file;
   file["pre_tokenizer"]["type"] = "UnicodeScripts";
   expect_refusal("UnicodeScripts");

@@ -1,5 +1,5 @@
-// Where LibTorch is asked for deterministic algorithms, a pass through a model has the same bits on any number of threads:
-// job.reproducible = "ranks" promises it, and ranks of a node share its cores.
+// With deterministic algorithms, a pass through a model has the same bits for any number of threads. job.reproducible =
+// "ranks" promises it, and ranks of a node share its cores.
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <gmock/gmock.h>

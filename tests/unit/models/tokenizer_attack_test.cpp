@@ -192,7 +192,7 @@ std::string refusal(const std::string& content) {
   return "accepted";
 }
 
-TEST(TokenizerAttack, WhatSentencePieceWouldTrustIsLookedAt) {
+TEST(TokenizerAttack, FieldsThatSentencePieceTrustsAreChecked) {
   const std::string sound = model("normalisers/rules.model");
   const auto piece = [&](const std::string& fields) {
     return sound + "\x0A" + static_cast<char>(fields.size()) + fields;

@@ -1,4 +1,4 @@
-// What a model carries of its tokenizer: the same ids and the same chats must come out of the folder that was written.
+// The files of a tokenizer that a model carries: the written folder must give the same ids and the same chats.
 #include "models/formats/tokenizer_files.h"
 
 #include <gmock/gmock.h>
@@ -106,8 +106,8 @@ TEST(TokenizerFiles, TheTemplateThatWasUsedTakesTheOldOnesPlaceAndOtherFieldsSta
   EXPECT_FALSE(fs::exists(to / "chat_template.json"));
 }
 
-/// Every way in which a folder may tell of its set-up gives a folder that tells of the same one.
-TEST(TokenizerFiles, WhatIsWrittenEncodesChatsAlike) {
+/// Every way in which a folder may state its set-up gives a folder that states the same one.
+TEST(TokenizerFiles, WrittenFilesEncodeChatsAlike) {
   const json older{{"<|im_start|>", 301}, {"<|im_end|>", 302}};
   const std::map<std::string, std::map<std::string, json>> folders{
       {"none", {}},
@@ -145,7 +145,7 @@ TEST(TokenizerFiles, OlderAddedTokensAreSpecialWhereTheMapSaysSo) {
   EXPECT_FALSE(fs::exists(to / "added_tokens.json"));
 }
 
-TEST(TokenizerFiles, WhatLaysThereBeforeDoesNotShowThrough) {
+TEST(TokenizerFiles, OlderFilesDoNotShowThrough) {
   const TemporaryFolder from, to;
   fill(from);
   for (const char* name : {"chat_template.jinja", "tokenizer.json", "added_tokens.json", "note.txt"})

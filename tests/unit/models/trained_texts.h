@@ -1,5 +1,5 @@
 #pragma once
-// What of a rendered conversation is trained, as texts.
+// The trained parts of a rendered conversation, as texts.
 #include <string>
 #include <vector>
 

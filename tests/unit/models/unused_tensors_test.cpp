@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 const std::string tiny = ZERO_TEST_DATA "/tiny/model";
 
-TEST(UnusedTensors, OfModulesBelongToTheDecoder) {
+TEST(UnusedTensors, BelongToTheDecoderIfTheirModuleDoes) {
   const DecoderNames llama, gpt2 = family_of("gpt2").names;
   for (const char* name :
        {"model.layers.0.self_attn.q_proj.bias", "model.layers.0.self_attn.q_proj.weight_scale",
@@ -57,7 +57,7 @@ class LargerModel {
     writer.finish();
   }
   const std::string& path() const { return folder_.path(); }
-  /// What the log says when the model is checked twice.
+  /// The log's text if the model is checked twice.
   std::string noted(UnusedTensors rule) const {
     ::testing::internal::CaptureStderr();
     const auto weights = weights_of_model(path(), rule);

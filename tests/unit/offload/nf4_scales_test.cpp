@@ -43,7 +43,7 @@ TEST(Nf4Scales, TakeTheNearestEntry) {
   }
 }
 
-TEST(Nf4Scales, OfEqualValuesAreExact) {
+TEST(Nf4Scales, AreExactForEqualValues) {
   const std::vector<float> scales(100, 0.7f);
   const Nf4ScaleHeader header = scale_header(scales.data(), 100, mean_scale(scales.data(), 100));
   std::uint8_t codes[100];

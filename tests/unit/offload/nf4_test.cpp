@@ -1,4 +1,4 @@
-// NF4 blocks: nearest codes, packing as bitsandbytes has it, the same numbers in every type.
+// NF4 blocks: nearest codes, bitsandbytes' packing, the same numbers in every type.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 

@@ -24,7 +24,7 @@ class NodeMemoryFiles : public ::testing::Test {
   std::filesystem::path root_;
 };
 
-TEST_F(NodeMemoryFiles, WithoutALimitMemAvailableCounts) {
+TEST_F(NodeMemoryFiles, MemAvailableCountsWithoutALimit) {
   write("sys/fs/cgroup/memory.max", "max\n");
   write("sys/fs/cgroup/memory.current", "5000\n");
   const NodeMemory memory = node_memory(root_);

@@ -23,7 +23,7 @@ at::Tensor rounded(const at::Tensor& from, const RoundingDraws& draws, std::int6
 
 bool same_bits(const at::Tensor& a, const at::Tensor& b) { return at::equal(a.view(at::kShort), b.view(at::kShort)); }
 
-// Element by element as stored_fp32.h tells which draw is whose.
+// Element by element, with the draws as stored_fp32.h assigns them.
 TEST(StochasticRounding, DrawsByTheNumberOfTheElement) {
   const std::int64_t first = 100, n = 1000;
   const at::Tensor from = numbers(n);

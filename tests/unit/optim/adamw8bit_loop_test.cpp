@@ -124,7 +124,7 @@ TEST(AdamW8bitLoop, EveryKindOfProcessorGivesTheRulesBits) {
 }
 
 // The first moment is the gradient here, and the second its square: of blocks whose largest number is 1.
-TEST(AdamW8bitLoop, NumbersBesideMidpointsHaveTheirCodes) {
+TEST(AdamW8bitLoop, NumbersNextToMidpointsHaveTheirCodes) {
   std::vector<float> numbers;
   const auto add = [&](float x) {
     if (numbers.size() % block8 == 0) numbers.push_back(1);

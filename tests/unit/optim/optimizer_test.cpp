@@ -137,7 +137,7 @@ TEST(OptimizerSet, RefusesGroupsThatComeToNothing) {
             "c.toml:3, group 1 with match *; the first group that matches counts: put this one before");
 }
 
-TEST(OptimizerSet, AnUnmatchedPatternIsToldWithANameOfThisRun) {
+TEST(OptimizerSet, AnUnmatchedPatternIsReportedWithANameOfThisRun) {
   const std::string name = "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight";
   EXPECT_THAT(
       refusal_of("adamw", {{{"*.mlp.*"}, {}, {}, {}, {}, "c.toml:3"}}, {{"modules", head}, {name, matrix}}),

@@ -43,7 +43,7 @@ class OutputDir : public ::testing::Test {
       return error.what();
     }
   }
-  // What a run leaves.
+  // The files that a run leaves.
   void run() const {
     prepare_output_dir(path("out"), FormerRun::refused, {}, "resolved", "1", calls);
     for (const char* name :
@@ -165,9 +165,9 @@ TEST_F(OutputDir, IsNoModelsFolder) {
   }
 }
 
-TEST_F(OutputDir, OnlyARunWithACheckpointIsToBeResumed) {
+TEST_F(OutputDir, OnlyARunWithACheckpointCanBeResumed) {
   run();
-  fs::remove(path("out/checkpoints/step-00000004/manifest.json"));  // what is left is not complete
+  fs::remove(path("out/checkpoints/step-00000004/manifest.json"));  // the rest is not complete
   for (const char* left : {"out/checkpoints", "out/model"}) {
     EXPECT_THAT(refusal(FormerRun::refused),
                 ::testing::AllOf(HasSubstr("no checkpoint to go on from"), HasSubstr("pass --overwrite"),
@@ -287,7 +287,7 @@ TEST_F(OutputDir, AHardLinkIsTheSameFile) {
   EXPECT_FALSE(first_read_of({{"the model", path("model")}, {"", ""}}, path("third.gguf")));
 }
 
-TEST_F(OutputDir, LockIsHeldByOneAndLeavesNoEmptyFoldersBehind) {
+TEST_F(OutputDir, LockIsHeldByOneAndLeavesNoEmptyFolders) {
   const auto second = [&] {
     try {
       const RunLock lock(path("a/b/c"), calls);
@@ -298,7 +298,7 @@ TEST_F(OutputDir, LockIsHeldByOneAndLeavesNoEmptyFoldersBehind) {
   };
   {
     const RunLock lock(path("a/b/c/"), calls);
-    EXPECT_THAT(second(), HasSubstr("is in use by a run that goes on"));
+    EXPECT_THAT(second(), HasSubstr("is in use by another run"));
   }
   EXPECT_FALSE(fs::exists(path("a")));
   EXPECT_EQ(second(), "accepted");

@@ -17,7 +17,7 @@ struct QuickCalls final : FileCalls {
   void pause(std::chrono::milliseconds) override {}
 };
 
-/// Ranks that are shown these directories under one name. What they are told.
+/// Ranks see these directories under one name. Returns their message.
 std::string told(const std::vector<std::string>& directories) {
   std::vector<std::string> words(directories.size());
   SimWorld(int(directories.size())).run([&](Communicator& ranks, int rank) {

@@ -76,7 +76,7 @@ TEST(ForeignKeys, AreKnownAsSectionsAndAtTheTopToo) {
   EXPECT_THAT(refusal(least, {"optimizer.type=adam"}), HasSubstr("is `name` in [optimizer]"));
 }
 
-TEST(ForeignKeys, FilesOfOtherToolsAreToldApart) {
+TEST(ForeignKeys, FilesOfOtherToolsAreRecognised) {
   const std::string deepspeed =
       "{\n  \"train_batch_size\": 8,\n  \"bf16\": {\"enabled\": true},\n  \"zero_optimization\": {\"stage\": 3}\n}\n";
   EXPECT_THAT(refusal(deepspeed), AllOf(HasSubstr("c.toml:1: not valid TOML: this is JSON, DeepSpeed's by its keys"),

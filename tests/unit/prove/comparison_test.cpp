@@ -12,7 +12,7 @@ using testing::made_run;
 
 constexpr double bf16_noise = 1e-2;
 
-/// What lies between a run in bf16 and one in fp32.
+/// The distance between a run in bf16 and one in fp32.
 struct Measured {
   RunRecord bf16 = made_run({.noise = bf16_noise, .seed = 1});
   RunRecord fp32 = made_run({.noise = 1e-7, .seed = 2});
@@ -64,14 +64,14 @@ TEST(Rounding, ADriftToOneSideIsFound) {
 }
 
 // After updates all gradients may have a common error, of the weights.
-TEST(Rounding, ADriftBehindUpdatesIsNot) {
+TEST(Rounding, ADriftAfterUpdatesIsNot) {
   const Measured measured;
   RunRecord resumed = made_run({.noise = bf16_noise, .seed = 10, .gradient_scale = 1.005});
   resumed.steps.erase(0), resumed.steps.erase(1);
   EXPECT_FALSE(measured.of_bf16(resumed).parting);
 }
 
-TEST(OneSided, TellsBiasFromScatter) {
+TEST(OneSided, DistinguishesBiasFromScatter) {
   int biased = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     std::vector<double> residuals = testing::random_values(seed, 60);
@@ -120,7 +120,7 @@ TEST(Comparison, TheFirstThingOfAStepIsNamed) {
   EXPECT_FALSE(measured.of_bf16(measured.bf16).parting);
 }
 
-TEST(Comparison, WhatIsNoNumberIsDifferent) {
+TEST(Comparison, NanIsADifference) {
   const Measured measured;
   RunRecord run = measured.bf16;
   run.steps.at(3).kinds[1].tensors[4].sketch = testing::sketched(std::vector<double>(512, NAN));
@@ -129,7 +129,7 @@ TEST(Comparison, WhatIsNoNumberIsDifferent) {
 }
 
 // A step of fp16 that overflowed is skipped by both.
-TEST(Comparison, WhatOverflowsInBothAgrees) {
+TEST(Comparison, AnOverflowInBothAgrees) {
   const Measured measured;
   const auto overflowed = [](RunRecord run, double value) {
     run.steps.at(2).kinds[0].tensors[4].sketch = testing::sketched(std::vector<double>(512, value));

@@ -114,7 +114,7 @@ TEST(Layouts, StagesHaveTheSameBitsWhereTheyAddAlike) {
   EXPECT_EQ(same_as(several, "stage 3"), "stage 2");
 }
 
-// By which stage 0 and the others, and chunks of a disk, differ; what is divided alike owes the same bits.
+// Stage 0 and the others, and chunks of a disk, differ in their parts. Equal parts must give equal bits.
 TEST(Layouts, OptimizersThatSumOverTensorsDoSoByTheirParts) {
   for (const char* optimizer : {"adamw", "muon", "adafactor", "prodigy"}) {
     const bool sums = optimizer == std::string("adafactor") || optimizer == std::string("prodigy");
@@ -131,7 +131,7 @@ TEST(Layouts, OptimizersThatSumOverTensorsDoSoByTheirParts) {
   }
 }
 
-// Whatever the ranks, stages and micro-batches are; three ranks promise nothing.
+// For any ranks, stages and micro-batches. Three ranks promise nothing.
 TEST(Layouts, AllOweTheReferencesBitsWhereSumsAreInOrder) {
   for (const char* batch : {"training.global_batch_size=8", "training.global_batch_size=12"}) {
     const std::vector<Layout> all =

@@ -1,5 +1,5 @@
 #pragma once
-// Records of runs that never were, for tests of what is said about runs.
+// Records of imaginary runs, for tests of verdicts about runs.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -46,7 +46,7 @@ inline KindRecord made_kind(const std::string& kind, std::int64_t step, const Er
   return record;
 }
 
-/// Steps 1 to 3 behind a start without errors.
+/// Steps 1 to 3 after a start without errors.
 inline RunRecord made_run(const Errors& errors) {
   RunRecord run;
   const double none = std::numeric_limits<double>::quiet_NaN();

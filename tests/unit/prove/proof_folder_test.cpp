@@ -18,14 +18,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As a run would.
+// Writes as a run would.
 void write_into(const std::string& folder) {
   fs::create_directories(folder + "/disk");
   std::ofstream(folder + "/disk/states") << "states";
 }
 
-/// A process that makes a folder, tells its path to `told`, and waits to be killed. Another one that it started goes on
-/// until `ends` has an end of file.
+/// A process that makes a folder, writes its path to `told`, and waits to be killed. A child of it runs until `ends`
+/// has an end of file.
 pid_t start_proof(const std::string& place, int told, const int (&ends)[2]) {
   const pid_t proof = ::fork();
   if (proof != 0) return proof;
@@ -66,7 +66,7 @@ TEST(ProofFolder, TouchesNoOtherWhateverItsName) {
   EXPECT_TRUE(fs::exists(kept));
 }
 
-TEST(ProofFolder, OfAKilledProofGoesWhenItsRunsHaveEnded) {
+TEST(ProofFolder, IsRemovedAfterAKilledProofsRunsHaveEnded) {
   const TemporaryFolder place;
   int told[2], ends[2];
   ASSERT_EQ(::pipe(told), 0);

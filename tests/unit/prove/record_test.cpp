@@ -90,7 +90,7 @@ TEST(RunRecord, IsReadAsItWasWritten) {
     }
 }
 
-TEST(RunRecord, WhatIsTornIsRefused) {
+TEST(RunRecord, AnIncompleteFileIsRefused) {
   TemporaryFolder folder;
   const std::string path = folder / "record.jsonl";
   EXPECT_THROW(read_record(path), Error);

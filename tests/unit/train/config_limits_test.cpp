@@ -118,7 +118,7 @@ TEST(ConfigLimits, EveryFieldOfAPresetIsTakenOrRefusedByName) {
 }
 
 // The bounds themselves: a value beyond them may also be refused for another reason, or change its meaning in silence.
-TEST(ConfigLimits, WhatLiesBeyondABoundIsRefusedByItsRule) {
+TEST(ConfigLimits, ValuesBeyondABoundAreRefusedByItsRule) {
   for (const char* pair :
        {"training.seq_len=100000001", "training.local_batch_size=1000001", "training.global_batch_size=10000001",
         "training.steps=10000000001", "lr_scheduler.warmup_steps=10000000001",

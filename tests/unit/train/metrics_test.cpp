@@ -55,7 +55,7 @@ TEST(Metrics, NumbersReadBackExactly) {
   EXPECT_FALSE(object.contains("loss_scale"));
 }
 
-TEST(Metrics, WhatIsNotFiniteIsNull) {
+TEST(Metrics, NonFiniteNumbersAreNull) {
   StepMetrics metrics = step(1);
   metrics.loss = std::nan("");
   metrics.grad_norm = INFINITY;

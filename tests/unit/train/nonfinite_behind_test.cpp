@@ -50,7 +50,7 @@ TEST_P(NonfiniteBehind, AFailureGoesBackToTheCheckpointThatIsBeingWritten) {
   expect_equal(found.weights, train_without({7}, this->run()));
 }
 
-TEST_P(NonfiniteBehind, WhereThatOneFailsOnARankItGoesBackToTheOneBefore) {
+TEST_P(NonfiniteBehind, IfThatOneFailsOnARankItGoesBackToTheOneBefore) {
   BenchRun run = this->run();
   plant_nan(run, 7);
   CallPlan plan;

@@ -277,7 +277,7 @@ TEST_P(NonfiniteLimits, OverflowsThatALowerLossScaleMendsAreItsBusiness) {
 }
 
 // Row by row of the data, through a base that holds an infinity.
-TEST_P(NonfiniteLimits, ALossThatIsNotFiniteIsToldByRankAndRows) {
+TEST_P(NonfiniteLimits, ANonFiniteLossIsReportedWithRankAndRows) {
   for (const char* precision : {"fp32", "fp16"})
     for (const char* choice : {"stop", "skip", "rollback"}) {
       BenchRun run = this->run(choice);

@@ -68,7 +68,7 @@ TEST(Progress, AShortLineKeepsTheTimeLeft) {
   EXPECT_EQ(progress_line(metrics, 300, 83.2, 10), "step  20/3");
 }
 
-TEST(Progress, TheClosingLinesTellOfTheWholeRun) {
+TEST(Progress, TheClosingLinesCoverTheWholeRun) {
   StepMetrics metrics = step(300, 185);
   metrics.tokens = 614400;
   EXPECT_EQ(closing_lines(metrics, metrics, 521ll << 20),
@@ -80,7 +80,7 @@ TEST(Progress, TheClosingLinesTellOfTheWholeRun) {
               HasSubstr("loss 5.1234, validation 4.5000, 2 of the steps skipped\n"));
 }
 
-TEST(Progress, TheClosingLinesTellTheLastLossThatWasOne) {
+TEST(Progress, TheClosingLinesHaveTheLastFiniteLoss) {
   StepMetrics last = step(300, 185);
   last.loss = std::nan("");
   last.skipped = 2;

@@ -72,7 +72,7 @@ std::vector<std::string> changed(const Settings& then, const Settings& now) {
 
 using Keys = std::vector<std::string>;
 
-TEST(ResumeSettings, WhatShapesAnIdOrAMaskIsSeen) {
+TEST(ResumeSettings, ChangesToIdsOrMasksAreDetected) {
   const auto differ = [](const auto& change) {
     const ChangingRun run;
     const Settings then = run.look();
@@ -130,7 +130,7 @@ TEST(ResumeSettings, FieldsThatTheDecoderDoesNotReadMayChange) {
   EXPECT_EQ(changed(then, run.look()), Keys{});
 }
 
-TEST(ResumeSettings, WhatAnAdapterSaysIsSeen) {
+TEST(ResumeSettings, ChangesToAnAdapterAreDetected) {
   const TemporaryFolder adapter;
   for (const char* name : {"/adapter_config.json", "/adapter_model.safetensors"})
     fs::copy(std::string(ZERO_TEST_DATA "/tiny-lora/adapter") + name, adapter.path() + name);
@@ -192,7 +192,7 @@ std::string difference(const Config& config, const Settings& now, const Settings
 const std::string small =
     "[job]\noutput_dir='o'\n[model]\npath='m'\n[data]\ntrain=['a.bin']\n[training]\nsteps=1\nseq_len=8\n";
 
-TEST(ResumeSettings, AllThatDiffersIsToldAtOnce) {
+TEST(ResumeSettings, AllDifferencesAreReportedAtOnce) {
   const Settings then{{"optimizer.lr", "0.1"}, {"training.seed", "0"}, {"data.shuffle", "true"}},
       now{{"optimizer.lr", "0.2"}, {"training.seed", "3"}, {"data.shuffle", "true"}};
   const Config config = parse_config(small, "c.toml", {"optimizer.lr=0.2", "training.seed=3"});
@@ -206,7 +206,7 @@ TEST(ResumeSettings, AllThatDiffersIsToldAtOnce) {
 }
 
 // What follows from its name is not told, and nothing is offered that the states would refuse.
-TEST(ResumeSettings, AnotherOptimizerIsToldByItsName) {
+TEST(ResumeSettings, AnotherOptimizerIsReportedByName) {
   const Settings then{{"optimizer.betas", "[0.9, 0.95]"}, {"optimizer.eps", "1e-08"}, {"optimizer.name", "\"adamw\""}},
       now{{"optimizer.betas", "[0.9, 0.99]"}, {"optimizer.name", "\"lion\""}};
   const Config config = parse_config(small, "c.toml", {"optimizer.name=lion"});
@@ -234,7 +234,7 @@ TEST(ResumeSettings, TheTypeOfStatesMustAgree) {
             "optimizer.master_dtype \"fp32\" -> \"split\"");
 }
 
-TEST(ResumeSettings, GroupsAreToldByNumberAndKey) {
+TEST(ResumeSettings, GroupsAreReportedByNumberAndKey) {
   const std::string group = "[[optimizer.group]]\nmatch = '*norm*'\nlr = ";
   const Config config = parse_config(small + group + "0.25\n", "c.toml"),
                before = parse_config(small + group + "0.5\n", "b");
@@ -249,13 +249,13 @@ TEST(ResumeSettings, GroupsAreToldByNumberAndKey) {
   EXPECT_THAT(difference(config, now, {}), HasSubstr("there now, not then"));
 }
 
-TEST(ResumeSettings, WhatReproducesARunIsToldWhenItChanges) {
+TEST(ResumeSettings, ChangesToReproducibilityAreReported) {
   const Config now = parse_config(small, "c.toml", {"job.output_dir=elsewhere"});
   const Config then = parse_config(small, "c.toml", {"job.reproducible=ranks", "job.reproducible_rows=2"});
   EXPECT_EQ(other_changes(now, then), "job.reproducible \"ranks\" -> \"none\", job.reproducible_rows 2 -> 1");
 }
 
-TEST(ResumeSettings, WhatARunComputesOnIsToldWhenItChanges) {
+TEST(ResumeSettings, ChangesOfProcessorAndThreadsAreReported) {
   RunDescription then, now;
   now.ranks = 4;
   now.threads = 2;
@@ -271,7 +271,7 @@ TEST(ResumeSettings, WhatARunComputesOnIsToldWhenItChanges) {
   EXPECT_EQ(place_changes(now, then), "processor A -> one of no name");
 }
 
-TEST(ResumeSettings, AFileThatWasToldOfInAnotherWayMayBeAccepted) {
+TEST(ResumeSettings, AFileRecordedInAnOlderFormMayBeAccepted) {
   const Settings now{{"model.path", "7 bytes, SHA-256 by pieces 08d71c2c33e1"}};
   const auto differs = [&](const std::string& then, const std::vector<std::string>& accepted = {}) {
     return difference(Config(), now, {{"model.path", then}}, accepted);

@@ -19,7 +19,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(StartAgreement, TellsWhatDiffersAndOnWhichRanks) {
+TEST(StartAgreement, ReportsDifferencesAndTheirRanks) {
   SimWorld(4).run([](Communicator& ranks, int rank) {
     const std::vector<StartFact> same{{"a", "1"}, {"b", "2"}, {"c", "3"}};
     check_same_start(same, ranks);

@@ -130,7 +130,7 @@ TEST_F(ValidationRuns, ALastLossThatIsNotFiniteStaysSo) {
   EXPECT_THAT(train(asked("undisturbed"), other).error, ::testing::HasSubstr(why));
 }
 
-TEST_F(ValidationRuns, WhatIsDueIsSavedBefore) {
+TEST_F(ValidationRuns, DueCheckpointsAreSavedFirst) {
   MemoryDisk disk("/disk");
   BenchRun first = run("metrics", {"checkpoint.interval=3"});
   first.before_validation_row = [&, killed = killed_at_row(7)](std::int64_t row) {
@@ -148,7 +148,7 @@ TEST_F(ValidationRuns, WhatIsDueIsSavedBefore) {
   EXPECT_EQ(validated, 16);  // after steps 6 and 8
 }
 
-TEST_F(ValidationRuns, WhatIsWrittenBehindItIsCompleteWithinIt) {
+TEST_F(ValidationRuns, APendingSaveCompletesDuringIt) {
   MemoryDisk disk("/disk");
   BenchRun asked = run("metrics", {"checkpoint.interval=3", "checkpoint.asynchronous=true"});
   asked.steps = 4;
@@ -176,7 +176,7 @@ TEST_F(ValidationRuns, ShowsThatItLives) {
 }
 
 // The checkpoint owes it, the records have it.
-TEST_F(ValidationRuns, WhatWasPaidBeforeTheRunEndedIsNotPaidTwice) {
+TEST_F(ValidationRuns, AFinishedValidationIsNotRepeated) {
   MemoryDisk disk("/disk");
   BenchRun first = run("metrics", {"checkpoint.interval=3"});
   first.before_row = killed_at_row(5);  // of the second step after the validation

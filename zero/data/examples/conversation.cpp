@@ -68,10 +68,10 @@ class Reader {
     const auto found = object.find(key);
     return found != object.end() && !found->is_null();
   }
-  /// A null says nothing: tables that are joined have one in every column that a row lacks.
+  /// A null counts as absent: joined tables have one in every column that a row lacks.
   bool has(const char* key) const { return says(line_, key); }
   bool has_turns(const char* key) const { return has(key) && line_[key] != json::array(); }
-  /// "role" and "content" in the place of "from" and "value".
+  /// True for "role" and "content" instead of "from" and "value".
   static bool has_roles(const json& turns) {
     const auto any_says = [&](const char* key) {
       return std::any_of(turns.begin(), turns.end(),
@@ -106,7 +106,7 @@ class Reader {
                 renamed));
   }
 
-  // Of the whole example.
+  // Checks the keys of the whole example.
   void check(std::vector<std::string_view> known) const {
     known.insert(known.end(), {"weight", "train", "training"});
     check_keys(line_, known, place_, ignored_);
@@ -177,7 +177,7 @@ class Reader {
     return !calls->empty();
   }
 
-  // An object, or the JSON text of a value, as OpenAI has it; an empty text says nothing.
+  // The arguments are an object, or a value's JSON text as OpenAI writes it; an empty text counts as none.
   static void check_arguments(const json& call, const std::string& place) {
     const auto function = call.find("function");
     const json& holder = function != call.end() && function->is_object() ? *function : call;
@@ -191,7 +191,7 @@ class Reader {
     }
   }
 
-  // A text; parts of text; nothing beside calls; an object as the result of a tool.
+  // Content is a text, parts of text, absent with calls, or an object if it is a tool's result.
   std::string content_of(const json& turn, const std::string& role, bool calls, const std::string& place) const {
     const auto found = turn.find("content");
     const bool none = found == turn.end() || found->is_null();
@@ -223,7 +223,7 @@ class Reader {
     return false;
   }
 
-  // Null says nothing at any depth, but for the arguments of a call, which are data.
+  // Drops nulls at any depth, except in the arguments of a call, which are data.
   static Ordered without_nulls(const Ordered& value) {
     if (!value.is_structured()) return value;
     Ordered kept = value.is_array() ? Ordered::array() : Ordered::object();
@@ -236,8 +236,8 @@ class Reader {
     return kept;
   }
 
-  // With its keys in their order, without those that are null or say whether it is trained. A content that is an object
-  // is the result of a tool, and stays as it is.
+  // The message with its keys in order, without nulls and training flags. Content that is an object is the result of a
+  // tool and stays unchanged.
   ChatJson whole_message(const char* list, std::size_t index) {
     if (ordered_.is_null()) ordered_ = parse_ordered_json(source_, place_, limits);
     Ordered shown = Ordered::object();
@@ -247,7 +247,7 @@ class Reader {
     return std::make_shared<const Ordered>(std::move(shown));
   }
 
-  // A list of objects, or an object, itself or as JSON text; null or an empty text: none.
+  // A list of objects or one object, as JSON or as JSON text; null or an empty text: none.
   ChatJson held(const char* key, bool list) {
     if (!has(key) || line_[key] == "") return nullptr;
     if (ordered_.is_null()) ordered_ = parse_ordered_json(source_, place_, limits);
@@ -292,7 +292,7 @@ class Reader {
     if (!has("system")) return messages;
     const std::string system = string_of(line_, "system");
     if (system.empty()) return messages;
-    if (messages.front().role == "system") refuse("has a message of the system and \"system\" beside it");
+    if (messages.front().role == "system") refuse("has a system message and \"system\" as well");
     messages.insert(messages.begin(), {"system", system});
     return messages;
   }
@@ -325,7 +325,7 @@ class Reader {
 
   const json& line_;
   std::string_view source_;
-  Ordered ordered_;  // the line with its keys in their order, once that is needed
+  Ordered ordered_;  // the line with its keys in order, parsed on demand
   const std::string& place_;
   std::set<std::string>* ignored_;
 };

@@ -1,14 +1,14 @@
 #pragma once
-// Examples for fine-tuning: one line of a .jsonl file each, or one object of a .json file that is a list. Their shape
-// is told by their keys. No LibTorch.
+// Examples for fine-tuning: lines of a .jsonl file, or the objects of a .json list. Keys determine an example's shape.
+// No LibTorch.
 //   {"messages": [{"role", "content"}, ...]}                      a conversation; roles system, user, assistant, tool
 //   {"conversations": [{"from", "value"}, ...]}                   ShareGPT; human or user, gpt or assistant, system
 //   {"instruction", "input"?, "output", "system"?, "history"?}    Alpaca; input follows the instruction on a new line
 //   {"prompt", "completion"}                                      no template; the completion and EOS are trained
 //   {"text"}                                                      no template; all of it is trained
-// Beside "messages" may stand "tools" and "chat_template_kwargs", in them what else a chat template reads: tool_calls,
-// thoughts, parts of text. Conversations and Alpaca may have "system". Messages may say "weight", "train" or "training"
-// (zero/data/examples/example_keys.h); an example may say that it is trained like any other.
+// "messages" may come with "tools" and "chat_template_kwargs", and with what else a chat template reads: tool_calls,
+// thoughts, parts of text. Conversations and Alpaca may have "system". Messages may have "weight", "train" or
+// "training" (zero/data/examples/example_keys.h). An example may set only the default: that it is trained.
 #include <cstdint>
 #include <set>
 #include <string>
@@ -30,9 +30,9 @@ struct Example {
   bool operator==(const Example&) const = default;
 };
 
-/// One line. InputError that begins with `place`: broken JSON, no known shape, an unknown role, an empty conversation,
-/// content that is no text, a key that is not honoured, deeper than 64 levels. Names of keys that mean nothing here go
-/// into `ignored`, those of messages as "messages[].name".
+/// Parses one line. InputError begins with `place`: broken JSON, an unknown shape or role, an empty conversation,
+/// content that is no text, an unsupported key, or nesting deeper than 64 levels. Unknown keys go into `ignored`, those
+/// of messages as "messages[].name".
 Example parse_example(std::string_view line, const std::string& place, std::set<std::string>* ignored = nullptr);
 
 }  // namespace zero

@@ -11,7 +11,7 @@
 namespace zero {
 namespace {
 
-// 1 for every token that shares a byte with a trained span; spans and tokens ascend.
+// 1 for every token that shares a byte with a trained span. Spans and tokens ascend.
 std::vector<std::uint8_t> mask_of(const std::vector<TextSpan>& tokens, const std::vector<TextSpan>& trained) {
   std::vector<std::uint8_t> mask(tokens.size(), 0);
   std::size_t span = 0;
@@ -31,7 +31,7 @@ bool ends_with(const Ids& ids, const Ids& closing) {
   return ids.size() >= closing.size() && std::equal(closing.rbegin(), closing.rend(), ids.rbegin());
 }
 
-/// Whether the last token of a span is a special one, white space behind it aside.
+/// True if the last token of a span is special; white space after it does not count.
 bool ends_with_special(const ChatTokenizer& tokenizer, std::string_view text, const TokenizedText& tokens,
                        const TextSpan& span) {
   for (std::size_t i = tokens.spans.size(); i-- > 0;) {
@@ -44,7 +44,7 @@ bool ends_with_special(const ChatTokenizer& tokenizer, std::string_view text, co
   return false;
 }
 
-// What messages say about training must be what the run can do.
+// Checks that the run can honour the messages' training flags.
 void require_possible_flags(const Example& example, TrainOn train_on) {
   for (std::size_t i = 0; i < example.messages.size(); ++i) {
     const Message& message = example.messages[i];
@@ -86,7 +86,7 @@ ConversationEncoder::ConversationEncoder(const Tokenizer& tokenizer, EncoderOpti
       ", which is no special token of ", tokenizer.model_path(),
       ": template and tokenizer do not fit; set data.chat_template to one of those that do, or name the tokenizer that the template belongs to");
   if (!options_.chat_template.empty()) refuse_template(no_template_);
-  template_.reset();  // told when a conversation needs it
+  template_.reset();  // reported when a conversation needs it
 }
 
 void ConversationEncoder::refuse_template(const std::string& why) const {
@@ -111,7 +111,7 @@ EncodedExample ConversationEncoder::encode_chat(const Example& example) const {
   const ChatTemplate& chat = chat_template();
   require_possible_flags(example, options_.train_on);
   std::vector<Message> messages = example.messages;
-  if (options_.train_on == TrainOn::all)  // nobody asks where the answers stand
+  if (options_.train_on == TrainOn::all)  // the answers' positions are not needed
     for (Message& message : messages) message.trained = false;
   RenderedChat rendered;
   try {
@@ -124,7 +124,7 @@ EncodedExample ConversationEncoder::encode_chat(const Example& example) const {
   encoded.trained = mask_of(tokens.spans, rendered.trained);
   std::vector<TextSpan> answers = rendered.trained;
   if (options_.train_on == TrainOn::all && messages.back().role == "assistant")
-    answers = {{0, rendered.text.size()}};  // ends where the last answer does
+    answers = {{0, rendered.text.size()}};  // up to the end of the last answer
   std::erase_if(answers, [](const TextSpan& answer) { return answer.begin == answer.end; });
   encoded.unended = !answers.empty() && !ends_with_special(tokenizer_, rendered.text, tokens, answers.back());
   encoded.text = std::move(rendered.text);
@@ -132,7 +132,7 @@ EncodedExample ConversationEncoder::encode_chat(const Example& example) const {
   return encoded;
 }
 
-// BOS + text + EOS, as a tokenizer that adds its marks has it; marks that the text writes out itself come once.
+// BOS + text + EOS, like a tokenizer that adds its marks. Marks that the text already contains are not doubled.
 EncodedExample ConversationEncoder::encode_plain(const Example& example) const {
   EncodedExample encoded;
   encoded.text = example.prompt + example.text;

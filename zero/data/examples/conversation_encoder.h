@@ -13,7 +13,7 @@ namespace zero {
 
 class Tokenizer;
 
-/// What the loss of a conversation covers: the assistant's text and the token that ends it, or every token.
+/// The tokens in the loss of a conversation: the assistant's text and its end token, or all tokens.
 enum class TrainOn : std::uint8_t { assistant, all };
 
 /// "assistant" or "all"; InputError otherwise.
@@ -22,35 +22,35 @@ TrainOn train_on_of(const std::string& name);
 struct EncodedExample {
   std::string text;  // as rendered
   std::vector<std::int32_t> ids;
-  std::vector<std::uint8_t> trained;  // 1 where the id is a target; the first never is
+  std::vector<std::uint8_t> trained;  // 1 if the id is a target; the first never is
   std::string place;
   Example::Kind kind = Example::Kind::text;
-  bool unended = false;   // a conversation whose last trained answer ends with no special token
-  std::string note = {};  // of a preview: what is left out of it; empty: nothing
+  bool unended = false;   // true if the last trained answer of a conversation ends without a special token
+  std::string note = {};  // for previews: what is left out; empty: nothing
 };
 
 struct EncoderOptions {
-  std::string model_directory;  // of tokenizer_config.json and the chat template
+  std::string model_directory;  // has tokenizer_config.json and the chat template
   std::string chat_template;    // a known name, or a file; empty: the directory's own
   TrainOn train_on = TrainOn::assistant;
-  std::string template_place = {};  // where the template is named, for messages; empty: nowhere
+  std::string template_place = {};  // where the template is named, for messages; may be empty
 };
 
 class ConversationEncoder {
  public:
-  /// Keeps nothing of the tokenizer. A directory without a template is refused when the first conversation comes, since
-  /// prompts and texts need none. InputError when the template's end of turn is no special token of this tokenizer.
+  /// Keeps no reference to the tokenizer. A directory without a template fails at the first conversation only: prompts
+  /// and texts need none. InputError if the template's end of turn is no special token of this tokenizer.
   ConversationEncoder(const Tokenizer& tokenizer, EncoderOptions options);
 
-  /// Thread-safe. Texts, and prompts with completions, get BOS in front and EOS behind (Tokenizer::opening,
-  /// closing) unless they write them out themselves. InputError that begins with the example's place when its template does not allow its order of roles,
-  /// or when what its messages say about training cannot be done.
+  /// Thread-safe. Texts, and prompts with completions, get BOS before and EOS after (Tokenizer::opening, closing)
+  /// unless they already contain them. InputError begins with the example's place. It means that the template forbids
+  /// the order of roles, or that the messages' training flags cannot be honoured.
   EncodedExample encode(const Example& example) const;
 
-  /// InputError when conversations cannot be encoded.
+  /// InputError if conversations cannot be encoded.
   const ChatTemplate& chat_template() const;
 
-  /// Whether a key of messages reaches the example's text by the chat template.
+  /// True if the chat template renders this key of a message into the example's text.
   bool reads(const std::string& key, const Example& example) const {
     return template_ && template_->reads(key, example.messages, example.context);
   }
@@ -64,7 +64,7 @@ class ConversationEncoder {
   ChatTokenizer tokenizer_;
   std::vector<std::int32_t> opening_, closing_;
   std::optional<ChatTemplate> template_;
-  std::string no_template_;  // why there is none
+  std::string no_template_;  // reason for the missing template
 };
 
 }  // namespace zero

@@ -70,9 +70,9 @@ Row ConversationRows::row(std::int64_t index) const {
     read(example, tokens);
     for (std::int64_t t = 0; t < length_of(example); ++t) {
       const std::int64_t next = tokens[t + 1];
-      row.ids.push_back(tokens[t] & ~std::int64_t{KeptExamples::trained_bit});
-      row.targets.push_back(next & KeptExamples::trained_bit ? next & ~std::int64_t{KeptExamples::trained_bit}
-                                                             : ignored_target);
+      row.ids.push_back(tokens[t] & ~std::int64_t{EncodedExamples::trained_bit});
+      row.targets.push_back(next & EncodedExamples::trained_bit ? next & ~std::int64_t{EncodedExamples::trained_bit}
+                                                                : ignored_target);
       if (count == 1) continue;
       row.positions.push_back(t);
       row.documents.push_back(document);

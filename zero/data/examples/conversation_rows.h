@@ -1,20 +1,20 @@
 #pragma once
-// ConversationRows: fine-tuning examples as rows, one each or several packed into one.
+// ConversationRows: fine-tuning examples as rows, one example a row or several packed.
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "zero/data/examples/kept_examples.h"
+#include "zero/data/examples/encoded_examples.h"
 #include "zero/data/rows/row_source.h"
 
 namespace zero {
 
-/// Reads tokens when a row is asked for, and holds what rows are made of: 12 bytes an example, 28 packed. An example of
-/// n tokens is n - 1 inputs and targets. Packed ones restart their positions and are numbered, so that none attends to
-/// another: the loss is that of training them one by one.
+/// Reads tokens on demand; holds 12 bytes an example in memory, 28 if packed. An example of n tokens gives n - 1 inputs
+/// and targets. Packed examples restart their positions and carry document numbers, so none attends to another. The
+/// loss equals that of training them one by one.
 class ConversationRows : public RowSource {
  public:
-  /// `files`: of example_recipe(), in order. InputError when nothing is left to train.
+  /// `files`: made by example_recipe(), in order. InputError if no token is left to train.
   ConversationRows(std::vector<CachedTokens> files, ConversationRowsOptions options);
 
   std::int64_t size() const override;
@@ -32,18 +32,18 @@ class ConversationRows : public RowSource {
   std::int64_t examples() const { return static_cast<std::int64_t>(trained_.size()); }
   std::int64_t length_of(std::int64_t example) const { return starts_[example + 1] - starts_[example] - 1; }
   void read(std::int64_t example, std::vector<std::int64_t>& tokens) const;
-  /// Calls `take` with the examples of a row.
+  /// Calls `take` for each example of a row.
   template <class Take>
   void each_of(std::int64_t index, const Take& take) const;
 
   ConversationRowsOptions options_;
   std::vector<TokenFile> files_;
-  std::vector<std::int64_t> file_starts_ = {0};  // of each file in the tokens of all, and their end
+  std::vector<std::int64_t> file_starts_ = {0};  // start of each file in the concatenated tokens, and the end
   ExampleCounts counts_;
-  std::vector<std::int64_t> starts_ = {0};  // of each example in the tokens of all files, and their end
-  std::vector<std::uint32_t> trained_;      // tokens of each example
+  std::vector<std::int64_t> starts_ = {0};  // start of each example in the concatenated tokens, and the end
+  std::vector<std::uint32_t> trained_;      // number of trained tokens of each example
   std::vector<std::int64_t> packed_;        // examples, row by row; empty: each is a row
-  std::vector<std::int64_t> row_starts_;    // of each row in packed_, and their end
+  std::vector<std::int64_t> row_starts_;    // start of each row in packed_, and the end
 };
 
 }  // namespace zero

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t most_bytes = 16 << 20;  // of an example
 
-/// Behind the comma after the last whole object.
+/// The position after the comma that follows the last whole object.
 std::size_t last_comma(std::string_view held, const ChunkStart& start, const std::string& path) {
   JsonList list(
       path, [](std::string_view, std::int64_t) {}, most_bytes, start.number - 1);
@@ -40,9 +40,7 @@ std::int64_t rows_in(const SourceChunk& chunk, const std::string& path) {
 void cut_examples(CacheRecipe& recipe) {
   recipe.most_bytes = most_bytes;
   if (!is_example_list(recipe.source)) {
-    recipe.cut = [](std::string_view held, const ChunkStart&) {
-      return held.rfind('\n') + 1;
-    };  // 0 where there is none
+    recipe.cut = [](std::string_view held, const ChunkStart&) { return held.rfind('\n') + 1; };  // 0 if there is none
     recipe.too_long = text("the line is longer than ", most_bytes, " bytes; an example is one line");
     return;
   }

@@ -46,7 +46,7 @@ void read_examples(const std::string& path, const std::function<bool(const Examp
 }
 
 std::set<std::string> ignored_keys(const std::string& path, std::int64_t count, const ReadsKey& reads) {
-  static constexpr std::string_view of_messages = "[].";  // behind the name of their list
+  static constexpr std::string_view of_messages = "[].";  // follows the name of their list
   std::set<std::string> all;
   const Take take = [&](const Example& example, const std::set<std::string>& ignored) {
     for (const std::string& key : ignored) {

@@ -1,6 +1,6 @@
 #pragma once
-// Files of examples: .jsonl, one a line, and .json, one list of them. However large, one example is held at a time. No
-// LibTorch.
+// Files of examples: .jsonl with one a line, or .json with one list. Holds one example at a time, however large the
+// file. No LibTorch.
 #include <cstdint>
 #include <functional>
 #include <set>
@@ -10,15 +10,15 @@
 
 namespace zero {
 
-/// Calls `take` with the examples of a file (.jsonl or .json) in order until it says false; blank lines are passed
-/// over. InputError when the file cannot be read, holds none, or has an example longer than max_bytes.
+/// Calls `take` for each example of a file (.jsonl or .json), in order, until it returns false; skips blank lines.
+/// InputError if the file is unreadable or has no examples, or one is longer than max_bytes.
 void read_examples(const std::string& path, const std::function<bool(const Example&)>& take,
                    std::int64_t max_bytes = 16 << 20);
 
-/// Whether the text of an example hangs on a key of its messages.
+/// True if the text of an example depends on a key of its messages.
 using ReadsKey = std::function<bool(const std::string& key, const Example& example)>;
 
-/// The keys that are not read in some of the first `count` examples of a file: "id", "messages[].name".
+/// Keys that some of the first `count` examples of a file have but that are ignored: "id", "messages[].name".
 std::set<std::string> ignored_keys(const std::string& path, std::int64_t count, const ReadsKey& reads);
 
 }  // namespace zero

@@ -15,20 +15,20 @@ using nlohmann::json;
 struct Rule {
   std::vector<std::string_view> keys;
   const char* why;
-  bool lists = false;  // values are lists or objects, which some data hold as JSON text
+  bool lists = false;  // values are lists or objects, which some data sets store as JSON text
 };
 
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> all = {
       {{"tools", "functions", "tool_choice", "function_call", "tool_calls", "tool_call_id"},
-       "tools are read as \"tools\" beside \"messages\", and their calls as \"tool_calls\" in them: bring the example into "
+       "tools are read as \"tools\" next to \"messages\", and their calls as \"tool_calls\" in them: bring the example into "
        "that form, or leave it out",
        true},
       {{"image", "images", "video", "videos", "audio", "audios"}, "only text is trained; leave the example out", true},
       {{"reasoning", "reasoning_content", "thinking"},
        "thoughts are read in \"messages\" alone: bring the example into that form, or join them to the text"},
       {{"refusal"}, "is not read; join it to the content as it is to be trained"},
-      {{"chat_template_kwargs"}, "is read beside \"messages\" alone", true},
+      {{"chat_template_kwargs"}, "is read only next to \"messages\"", true},
       {{"documents"}, "is not shown to chat templates; write it out as text", true},
       {{"system_prompt", "system_message"}, "is not read; call it \"system\""},
       {{"train_detail", "training_detail"},
@@ -41,7 +41,7 @@ bool says_nothing(const json& value) {
   return value.is_null() || ((value.is_string() || value.is_structured()) && value.empty()) || value == "";
 }
 
-// "[]", " {} ", "null": a list or object without content, written as JSON text.
+// True for "[]", " {} ", "null": an empty list or object as JSON text.
 bool holds_nothing(const json& value) {
   if (!value.is_string()) return false;
   const json held = json::parse(value.get_ref<const std::string&>(), nullptr, /*allow_exceptions=*/false);

@@ -1,6 +1,6 @@
 #pragma once
-// The keys of examples and messages beside those that hold their text. What a key means for training is honoured or
-// refused by name; what means nothing for it (id, source, score) is passed over, and can be told. No LibTorch.
+// Keys of examples and messages other than those that hold their text. Keys that affect training are honoured or
+// refused by name. Others (id, source, score) are skipped and can be listed. No LibTorch.
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
@@ -10,14 +10,14 @@
 
 namespace zero {
 
-/// Refuses keys that would change the text or the loss of an example or message, unless their value says nothing: null,
-/// an empty text, list or object, and of keys that hold lists or objects the JSON text of an empty one. InputError
-/// begins with `place`. Names that are neither `known` nor refused go into `ignored`, if there is one, behind `prefix`.
+/// Refuses keys that would change the text or the loss, unless their value is empty: null, "", [], {}, or the JSON text
+/// of an empty list or object. InputError begins with `place`. Names neither in `known` nor refused go into `ignored`,
+/// if it is given, after `prefix`.
 void check_keys(const nlohmann::json& object, const std::vector<std::string_view>& known, const std::string& place,
                 std::set<std::string>* ignored, std::string_view prefix = "");
 
-/// Whether a message says that it is trained: "weight" (0 or 1, as OpenAI has it), "train" or "training" (true or
-/// false, as axolotl has it). Nothing when it does not say. InputError for other values, and for a message that says
+/// Reads a message's training flag: "weight" (0 or 1, as OpenAI), "train" or "training" (true or false,
+/// as axolotl). None if the message has no flag. InputError for other values and for a message with
 /// both.
 std::optional<bool> trained_flag(const nlohmann::json& message, const std::string& place);
 

@@ -1,5 +1,5 @@
 #pragma once
-// ExampleReader: the texts of a file's examples, from the file's bytes in chunks of any size. No LibTorch.
+// ExampleReader: extracts the text of each example from a file's bytes, in chunks of any size. No LibTorch.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -11,23 +11,23 @@
 
 namespace zero {
 
-/// Whether a file is one JSON list of examples (.json); else it has one a line (.jsonl).
+/// True if a file is one JSON list of examples (.json); otherwise it has one example a line (.jsonl).
 bool is_example_list(const std::string& path);
 
-/// The bytes behind the byte order mark that a file may begin with.
+/// Skips the byte order mark, if a file begins with one.
 std::string_view without_mark(std::string_view bytes);
 
 class ExampleReader {
  public:
-  /// `take` gets an example's text, which is not yet known to be JSON, and its place: "PATH:LINE" or "PATH: row ROW".
-  /// The bytes to come go on behind `before` lines or rows; without any they are the file's first.
+  /// `take` gets the text of each example, not parsed yet, and its place: "PATH:LINE" or "PATH: row ROW". The bytes
+  /// follow `before` lines or rows; 0 means the file's start.
   ExampleReader(const std::string& path, std::function<void(std::string_view json, const std::string& place)> take,
                 std::int64_t max_bytes, std::int64_t before = 0);
 
-  /// The file's next bytes. InputError for an example longer than max_bytes, and for what is no list where there must
-  /// be one.
+  /// Adds the file's next bytes. InputError if an example exceeds max_bytes or a required list is
+  /// missing.
   void add(std::string_view bytes);
-  /// The file is at its end. InputError when a list is not.
+  /// Call at the end of the file. InputError if a list is not closed.
   void finish();
 
  private:

@@ -16,13 +16,13 @@ std::int64_t trained_from(const EncodedExample& example, std::size_t begin) {
 
 constexpr const char* unended_answer = "the last trained answer ends with no special token";
 
-// Tokens [begin, end) as an example of their own.
+// Makes an example of tokens [begin, end).
 EncodedExample window_of(const EncodedExample& example, std::size_t begin, std::size_t end) {
   EncodedExample window{.text = "", .ids = {}, .trained = {}, .place = example.place, .kind = example.kind};
   const auto from = static_cast<std::ptrdiff_t>(begin), to = static_cast<std::ptrdiff_t>(end);
   window.ids.assign(example.ids.begin() + from, example.ids.begin() + to);
   window.trained.assign(example.trained.begin() + from, example.trained.begin() + to);
-  window.trained[0] = 0;  // nothing stands before it; it was the last target of the window before
+  window.trained[0] = 0;  // nothing precedes it; it was the last target of the previous window
   return window;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// JsonLines: the lines of a .jsonl file, one by one. Only one of them is held at a time. No LibTorch.
+// JsonLines: splits a .jsonl file into lines. Holds one line at a time. No LibTorch.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -9,14 +9,14 @@ namespace zero {
 
 class JsonLines {
  public:
-  /// `take` gets each line that is not blank, without its end, and its number from 1; it is not yet known to be JSON.
-  /// `path` begins messages. The bytes to come go on behind `lines_before` lines.
+  /// `take` gets each line that is not blank, and its number from 1. The line has no line end and is not parsed yet.
+  /// `path` begins messages. The bytes follow `lines_before` earlier lines.
   JsonLines(std::string path, std::function<void(std::string_view line, std::int64_t number)> take,
             std::int64_t max_line_bytes, std::int64_t lines_before = 0);
 
-  /// The file's next bytes. InputError for a line longer than max_line_bytes.
+  /// Adds the file's next bytes. InputError if a line exceeds max_line_bytes.
   void add(std::string_view bytes);
-  /// The file is at its end: a line without one is taken.
+  /// Call at the end of the file: takes a last line without a line end.
   void finish();
 
  private:
@@ -25,7 +25,7 @@ class JsonLines {
   std::string path_;
   std::function<void(std::string_view, std::int64_t)> take_;
   std::int64_t max_bytes_;
-  std::string held_;  // a line's beginning
+  std::string held_;  // start of an incomplete line
   std::int64_t number_;
 };
 

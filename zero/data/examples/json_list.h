@@ -1,5 +1,5 @@
 #pragma once
-// JsonList: the objects of a file that is one JSON list, one by one. Only one of them is held at a time. No LibTorch.
+// JsonList: splits a file that is one JSON list into its objects. Holds one object at a time. No LibTorch.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -9,19 +9,19 @@ namespace zero {
 
 class JsonList {
  public:
-  /// `take` gets each object's text and its number from 1. It is not yet known to be JSON, but that its brackets and
-  /// strings end. `path` begins messages. With `objects_before`, the bytes to come go on behind so many objects and a
+  /// `take` gets each object's text and its number from 1. Its brackets and strings are balanced; it is not
+  /// parsed yet. `path` begins messages. With `objects_before` > 0 the bytes follow that many objects and a
   /// comma.
   JsonList(std::string path, std::function<void(std::string_view object, std::int64_t number)> take,
            std::int64_t max_object_bytes, std::int64_t objects_before = 0);
 
-  /// The file's next bytes. InputError for what is no list of objects, or an object longer than max_object_bytes.
+  /// Adds the file's next bytes. InputError if this is no list of objects, or an object exceeds max_object_bytes.
   void add(std::string_view bytes);
 
-  /// Whether the last byte was the comma behind an object, or a blank after it.
+  /// True if the last byte was the comma after an object, or a blank after that comma.
   bool between() const { return place_ == Place::next; }
 
-  /// The file is at its end. InputError when the list is not.
+  /// Call at the end of the file. InputError if the list is not closed.
   void finish() const;
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t filling_id = 0;
 
-// [B, T] filled with `filling`, then each row's values. Rows without values get 0, 1, 2, ... x step instead.
+// Fills [B, T] with `filling`, then copies each row's values. Rows without values get 0, 1, 2, ... x step instead.
 template <class Value>
 at::Tensor stack(const std::vector<Row>& rows, std::int64_t longest, std::vector<Value> Row::*values, Value filling,
                  Value step) {

@@ -1,5 +1,5 @@
 #pragma once
-// Loaders: the rows of a source as the batches of one rank. They never communicate.
+// Loaders: turn the rows of a source into one rank's batches. They never communicate.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace zero {
 
-/// The lengths that batches may have: the longest row's, rounded up to a multiple, though not beyond `most` (where a
-/// row itself is longer, that row's). A device whose kernels are made anew for each length then sees few.
+/// The allowed lengths of a batch: the longest row's length, rounded up to a multiple but at most `most` (or the row's
+/// own length, if longer). This limits the number of lengths on a device that compiles kernels per length.
 struct BatchLength {
   std::int64_t multiple = 1;
   std::int64_t most = 0;
@@ -19,25 +19,25 @@ struct BatchLength {
   std::int64_t of(std::int64_t longest) const;
 };
 
-/// Rows as one batch [B, T], T the length for the longest of them. Shorter rows are filled up at their end with id 0,
-/// ignored_target, position 0, document -1. positions stay undefined where all rows are whole and of one document,
-/// documents where each row is one: causal attention never looks from a token at the filling behind it. Without rows:
-/// [0, empty_length].
+/// Makes one batch [B, T] from rows; T is the longest row's length, rounded by `BatchLength`. Shorter rows are padded
+/// at the end: id 0, ignored_target, position 0, document -1. `positions` is undefined if every row is unpadded and one
+/// document, `documents` if every row is one document: causal attention never sees padding that follows a token. No
+/// rows give [0, empty_length].
 Batch make_batch(const std::vector<Row>& rows, std::int64_t empty_length = 1, const BatchLength& length = {});
 
 struct LoaderOptions {
   int rank = 0;
   int ranks = 1;
-  std::int64_t local_batch_size = 1;   // rows in one micro-batch of one rank
-  std::int64_t global_batch_size = 1;  // rows of one step: a multiple of ranks x local_batch_size
+  std::int64_t local_batch_size = 1;   // rows of one rank's micro-batch
+  std::int64_t global_batch_size = 1;  // rows of one step, a multiple of ranks x local_batch_size
   BatchLength length = {};
 };
 
-/// The training batches. Micro-batch a of rank r (N ranks) takes the step's rows from (a*N + r) * local_batch_size on.
-/// For one thread.
+/// The training batches. Micro-batch a of rank r (of N) takes local_batch_size of the step's rows, starting at (a*N +
+/// r) * local_batch_size. Used by one thread.
 class Loader {
  public:
-  /// `order` must be over the rows of `source` and steps of global_batch_size. InputError when the sizes do not divide.
+  /// `order` must cover the rows of `source` and steps of global_batch_size. InputError if the sizes do not divide.
   Loader(std::shared_ptr<const RowSource> source, SampleOrder order, LoaderOptions options);
 
   /// Micro-batches per step on each rank.
@@ -46,17 +46,17 @@ class Loader {
   /// Steps count from 0.
   Batch batch(std::int64_t step, std::int64_t micro_batch);
 
-  /// The rows of the source in any rank's micro-batch.
+  /// The row numbers of any rank's micro-batch.
   std::vector<std::int64_t> rows(std::int64_t step, std::int64_t micro_batch, int rank);
 
-  /// Trained tokens of the step's whole global batch, all ranks and micro-batches.
+  /// Trained tokens of the step's global batch, over all ranks and micro-batches.
   std::int64_t trained_tokens(std::int64_t step);
 
-  /// Input tokens of it, without filling.
+  /// Input tokens of the step's global batch, without padding.
   std::int64_t input_tokens(std::int64_t step);
 
-  /// The number that the batch's first row has among all rows ever trained; the same row has the same number for every
-  /// number of ranks.
+  /// The index of the batch's first row among all rows ever trained. A row has the same index for every number of
+  /// ranks.
   std::int64_t first_sample(std::int64_t step, std::int64_t micro_batch) const;
 
   const RowSource& source() const { return *source_; }
@@ -68,22 +68,22 @@ class Loader {
   std::shared_ptr<const RowSource> source_;
   SampleOrder order_;
   LoaderOptions options_;
-  std::int64_t step_ = -1;  // the step that rows_ belongs to
+  std::int64_t step_ = -1;  // step of rows_
   std::vector<std::int64_t> rows_;
 };
 
-/// The validation batches: every row once, in order, spread evenly over the ranks. A rank without a row in the last
-/// micro-batch gets an empty one.
+/// The validation batches: every row once, in order, spread evenly over the ranks. In the last micro-batch, a rank
+/// without a row gets an empty batch.
 class ValidationLoader {
  public:
   ValidationLoader(std::shared_ptr<const RowSource> source, int rank, int ranks, std::int64_t local_batch_size,
                    BatchLength length = {});
 
-  /// The same on every rank.
+  /// Equal on all ranks.
   std::int64_t micro_batches() const;
   Batch batch(std::int64_t micro_batch) const;
 
-  /// Of all rows, over all ranks.
+  /// Over all rows and ranks.
   std::int64_t trained_tokens() const { return trained_tokens_; }
 
  private:

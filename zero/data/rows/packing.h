@@ -1,12 +1,12 @@
 #pragma once
-// Packing: documents of given lengths into rows of a given capacity, few rows and no document split. No LibTorch.
+// Packing: puts documents into few rows of a given capacity without splitting any. No LibTorch.
 #include <cstdint>
 #include <vector>
 
 namespace zero {
 
-/// Best-fit decreasing: the longest documents first, each into the fullest row that still has room (as TRL's "bfd").
-/// Equal lengths go by number. Rows come in the order of their first document, and so do the documents of a row.
+/// Best-fit decreasing, as TRL's "bfd": the longest documents first, each into the fullest row with room. Ties go by
+/// document number. Documents in a row are sorted by number, and rows by their first document.
 std::vector<std::vector<std::int64_t>> pack(const std::vector<std::int64_t>& lengths, std::int64_t capacity);
 
 }  // namespace zero

@@ -1,21 +1,21 @@
 #pragma once
-// RowSource: the rows (training sequences) that a run's input files amount to, by number. No LibTorch.
+// RowSource: the rows (training sequences) in a run's input files, by number. No LibTorch.
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace zero {
 
-/// One sequence of T tokens, not yet padded. targets[t] is what the model should say after ids[0..t], or
-/// ignored_target (models/unit.h) where nothing is trained.
+/// One sequence of T tokens, not padded. targets[t] is the token to predict after ids[0..t], or ignored_target
+/// (models/unit.h) if it is not trained.
 struct Row {
   std::vector<std::int64_t> ids;        // [T]
   std::vector<std::int64_t> targets;    // [T]
-  std::vector<std::int64_t> positions;  // [T] position in its document; empty when the row is one document
-  std::vector<std::int32_t> documents;  // [T] document number inside the row, from 0; empty likewise
+  std::vector<std::int64_t> positions;  // [T] position in its document; empty if the row is one document
+  std::vector<std::int32_t> documents;  // [T] document number in the row, from 0; empty if the row is one document
 };
 
-/// Rows 0 .. size()-1, the same on every rank. Reads are thread-safe and never communicate.
+/// Rows 0 .. size()-1, equal on all ranks. Reads are thread-safe and never communicate.
 class RowSource {
  public:
   virtual ~RowSource() = default;
@@ -23,16 +23,16 @@ class RowSource {
   virtual std::int64_t size() const = 0;
   virtual Row row(std::int64_t index) const = 0;
 
-  /// The number of targets of a row that are trained, without building the row.
+  /// The number of trained targets of a row, without building the row.
   virtual std::int64_t trained_tokens(std::int64_t index) const = 0;
 
-  /// The number of ids of a row, without building it.
+  /// The number of ids of a row, without building the row.
   virtual std::int64_t length(std::int64_t index) const = 0;
 
-  /// One line for people: what there is, and what was left out.
+  /// One line for people: the contents, and what was left out.
   virtual std::string describe() const = 0;
 
-  /// For people, what of the files is not trained though it could be; empty when there is nothing to say.
+  /// A message about data that could be trained but is not; empty if there is none.
   virtual std::string warning() const { return ""; }
 };
 

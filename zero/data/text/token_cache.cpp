@@ -19,10 +19,10 @@
 namespace zero {
 namespace {
 
-constexpr auto patience = std::chrono::seconds(5);  // file systems of a network may show a new file late
+constexpr auto patience = std::chrono::seconds(5);  // network file systems may show a new file late
 
-// Of a file's name, for people: what makes names differ comes behind it, and all of it must fit into a name of 255
-// bytes.
+// The start of a file's name, for readers. The unique part of the cache's name follows, and file names are limited to
+// 255 bytes.
 std::string beginning_of(std::string name) {
   constexpr std::size_t most = 150;
   if (name.size() <= most) return name;
@@ -31,7 +31,7 @@ std::string beginning_of(std::string name) {
   return name.substr(0, bytes > 0 ? bytes : most);
 }
 
-/// Lines for a reader who waits: the first after ten seconds, then one a minute.
+/// Progress lines for a waiting user: the first after ten seconds, then one a minute.
 class CacheLines {
  public:
   explicit CacheLines(const std::string& source) : source_(source) {}
@@ -53,7 +53,7 @@ class CacheLines {
   Clock::time_point next_ = start_ + std::chrono::seconds(10);
 };
 
-// Of a source that is refused nothing stays behind, the folder included.
+// If the source is refused, nothing is left behind, not even the folder.
 TokenCacheHeader write_into_folder(const std::string& path, const CacheRecipe& recipe, const CoreSet& cores) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   const bool there = is_there(folder);
@@ -77,7 +77,7 @@ std::int64_t made_or_found(const CacheRecipe& recipe, const std::string& path, c
   return static_cast<std::int64_t>(header.checksum);
 }
 
-// Rank 0's cache as this rank sees it, or nothing.
+// Rank 0's cache as this rank sees it; none if it does not see it.
 std::optional<TokenCacheHeader> seen(const std::string& path, std::int64_t checksum) {
   const auto end = std::chrono::steady_clock::now() + patience;
   for (;;) {
@@ -109,7 +109,7 @@ CachedTokens open_token_cache(const CacheRecipe& recipe, const std::string& fold
     const auto header = seen(path, checksum);
     if (!header)
       throw InputError(
-          text(path, " is not seen as rank 0 wrote it: job.output_dir must lie on a file system that all nodes share"));
+          text(path, " differs from what rank 0 wrote: job.output_dir must lie on a file system that all nodes share"));
     cached.emplace(
         CachedTokens{TokenFile(path, recipe.width, TokenSection{sizeof *header, static_cast<std::int64_t>(header->ids)},
                                recipe.source),

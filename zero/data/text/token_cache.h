@@ -1,11 +1,11 @@
 #pragma once
-// The token cache: what a file's text became as token ids, made once, by rank 0 on all cores of its node, and read by
-// all ranks, again in later runs as long as the file and the rule are the same.
+// The token cache: the token ids of a file's text. Rank 0 makes it once, on all cores of its node. All ranks read it,
+// and later runs reuse it while the file and the rule stay the same.
 //
-// A file is cut into chunks, at places that the rule chooses. Layout of a cache, little-endian: a header of 128 bytes;
-// the ids; 32-bit notes that a rule keeps beside them; a table with an entry for each chunk: how many bytes of the
-// source and how many ids and notes it is, a checksum of the ids, and SHA-256 of the source's bytes. A checksum in the
-// header covers it, the notes and the table.
+// A file is cut into chunks at positions that the rule chooses. Layout of a cache, little-endian: a header of 128
+// bytes; the ids; 32-bit notes that a rule keeps with them; a table with an entry per chunk: the bytes of the source,
+// the numbers of ids and notes, a checksum of the ids, and the SHA-256 of the source's bytes. A checksum in the header
+// covers the header, the notes and the table.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -20,10 +20,10 @@ namespace zero {
 
 class Communicator;
 
-/// Where a chunk of the source begins.
+/// The start of a chunk in the source.
 struct ChunkStart {
-  std::int64_t offset = 0;  // in the file, of its first byte
-  std::int64_t number = 1;  // of its first line, or of what the recipe counts
+  std::int64_t offset = 0;  // byte in the file
+  std::int64_t number = 1;  // of its first line, or whatever the recipe counts
   bool first = false;
 };
 
@@ -37,35 +37,35 @@ struct EncodedChunk {
   std::vector<std::uint32_t> notes;
 };
 
-/// What a cache is made of, and how.
+/// How a cache is made, and from what.
 struct CacheRecipe {
   std::string source;  // path of the file
-  Fingerprint rule{};  // of all that the ids depend on beside the source
+  Fingerprint rule{};  // of everything but the source that the ids depend on
   TokenWidth width = TokenWidth::uint32;
-  /// How many of the bytes held may be a chunk; 0: more must be read. All of them where a file ends.
+  /// Returns the length of the next chunk in the bytes held; 0 asks for more bytes. At the end of a file: all of them.
   std::function<std::size_t(std::string_view held, const ChunkStart& start)> cut;
-  /// What messages count of a chunk; empty: lines.
+  /// Counts the lines of a chunk, or what else messages number; empty: lines.
   std::function<std::int64_t(const SourceChunk&)> count = {};
-  /// Called by several threads.
+  /// Thread-safe.
   std::function<EncodedChunk(const SourceChunk&)> encode;
-  std::int64_t chunk_bytes = 1 << 20;  // about
-  std::int64_t most_bytes = 64 << 20;  // a chunk may grow to where no cut is found
-  std::string too_long;                // what is wrong then, and the remedy
+  std::int64_t chunk_bytes = 1 << 20;  // approximate
+  std::int64_t most_bytes = 64 << 20;  // a chunk grows up to this if there is nowhere to cut
+  std::string too_long;                // the error beyond it, with the remedy
 };
 
 struct CachedTokens {
   TokenFile ids;
-  std::vector<std::uint32_t> notes;  // of all chunks, one after the other
+  std::vector<std::uint32_t> notes;  // of all chunks, concatenated
 };
 
-/// The ids of a file, from its cache in `folder` (made if need be), which all ranks must see. Rank 0 checks the cache
-/// against source and rule, to the last byte, and makes it anew where it does not fit, on `cores`; the others wait. The
-/// cache may be read by those who may read the source. Collective; every error is thrown on all ranks: InputError for
-/// the source, Error where the folder cannot be written.
+/// The ids of a file, from its cache in `folder`, which all ranks must see. Rank 0 verifies every byte of the cache
+/// against source and rule, and makes it anew on `cores` if it differs; the others wait. Readers of the source may
+/// read the cache. Collective. Throws on all ranks: InputError for the source, Error if the folder cannot be
+/// written.
 CachedTokens open_token_cache(const CacheRecipe& recipe, const std::string& folder, const CoreSet& cores,
                               Communicator& comm);
 
-/// Where that cache lies: the source's file name, a hash of its whole path and one of the rule.
+/// The path of that cache: the source's file name, a hash of its path and a hash of the rule.
 std::string token_cache_path(const CacheRecipe& recipe, const std::string& folder);
 
 }  // namespace zero

@@ -34,7 +34,7 @@ void append_bytes(std::string& to, const std::vector<Item>& items) {
   to.append(reinterpret_cast<const char*>(items.data()), items.size() * sizeof(Item));
 }
 
-// Ids in the width that they are stored in. Little-endian: the low bytes come first.
+// The ids in their stored width. Little-endian: the low bytes come first.
 std::string narrowed(const std::vector<std::uint32_t>& ids, std::uint32_t width) {
   std::string bytes(ids.size() * width, '\0');
   for (std::size_t i = 0; i < ids.size(); ++i) std::memcpy(bytes.data() + i * width, &ids[i], width);
@@ -79,7 +79,7 @@ class ChunkReader {
 
   const CacheRecipe& recipe_;
   File file_;
-  std::string held_;  // read, and in no chunk yet
+  std::string held_;  // read, but in no chunk yet
   std::int64_t offset_ = 0;
   ChunkStart start_{.first = true};
   bool ended_ = false;
@@ -114,7 +114,7 @@ bool sizes_fit(const TokenCacheHeader& header, std::int64_t file_bytes) {
          static_cast<std::uint64_t>(file_bytes);
 }
 
-// A header and what stands behind the ids, where they belong together.
+// A header with the matching notes and table that follow the ids.
 struct Frame {
   TokenCacheHeader header;
   std::string tail;

@@ -1,5 +1,5 @@
 #pragma once
-// The file of a token cache: how it is written, and how it is found to fit. Its layout is told in token_cache.h.
+// The file of a token cache: writes and verifies it. token_cache.h describes the layout.
 #include <functional>
 #include <optional>
 #include <string>
@@ -17,23 +17,23 @@ struct TokenCacheHeader {
   std::uint64_t chunks = 0;
   std::uint64_t source_bytes = 0;
   Fingerprint rule{};
-  std::uint64_t checksum = 0;  // of the header with 0 here, the notes and the table
+  std::uint64_t checksum = 0;  // of the header with 0 in this field, the notes and the table
   std::uint64_t reserved[5] = {};
 };
 static_assert(sizeof(TokenCacheHeader) == 128);
 
-/// Of the source: how many bytes are done, and how many there are.
+/// Bytes of the source that are done, and all its bytes.
 using CacheProgress = std::function<void(std::int64_t done, std::int64_t all)>;
 
-/// Makes the cache, telling `progress` after each chunk. Returns its header.
+/// Makes the cache and calls `progress` after each chunk. Returns the header.
 TokenCacheHeader write_token_cache(const std::string& path, const CacheRecipe& recipe, const CoreSet& cores,
                                    const CacheProgress& progress = {});
 
-/// The header of a cache whose parts fit together; none where the file is missing, foreign or cut. Reads no ids.
+/// The header of a cache with consistent parts; none if the file is missing, foreign or cut short. Reads no ids.
 std::optional<TokenCacheHeader> read_token_cache_header(const std::string& path);
 
-/// The header if the cache was made of this source by this rule and every byte of it is as written. A cache that is
-/// damaged is told of by a warning.
+/// The header, if the cache was made from this source by this rule and every byte is as written. Warns if a cache is
+/// damaged.
 std::optional<TokenCacheHeader> verify_token_cache(const std::string& path, const CacheRecipe& recipe,
                                                    const CoreSet& cores);
 

@@ -14,7 +14,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "token files are little-endian");
 
-// In place: the stored ids are the last bytes of `out`, and an id is read before its place is written.
+// Widens ids in place: the stored ids are the last bytes of `out`, and each is read before it is overwritten.
 template <class Id>
 void widen(std::int64_t* out, std::int64_t count) {
   const unsigned char* from =
@@ -26,7 +26,7 @@ void widen(std::int64_t* out, std::int64_t count) {
   }
 }
 
-// The first that is not below `limit`, or -1. The common case (nothing found) is one maximum that vectorises.
+// The first id that is not below `limit`, or -1. The common case, none, is one vectorised maximum.
 template <class Id>
 std::int64_t find(const std::vector<unsigned char>& bytes, std::int64_t count, std::int64_t limit) {
   const auto* ids = reinterpret_cast<const Id*>(bytes.data());
@@ -61,8 +61,7 @@ void TokenFile::read_stored(std::int64_t first, std::int64_t count, void* bytes)
   const std::int64_t width = static_cast<int>(type_);
   file_.read_at(bytes, count * width, begin_ + first * width);
   if (!*told_ && file_.changed() && !told_->exchange(true))
-    log_warning(file_.path(),
-                ": was written to while the run reads it: if its ids are others now, they are trained unchecked");
+    log_warning(file_.path(), ": was written to while the run reads it: changed ids are trained unchecked");
 }
 
 void TokenFile::read(std::int64_t first, std::int64_t count, std::int64_t* out) const {

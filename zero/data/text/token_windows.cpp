@@ -34,13 +34,13 @@ std::string names_of(const std::vector<TokenFile>& files) {
 
 }  // namespace
 
-TokenWindows::TokenWindows(std::vector<TokenFile> files, std::int64_t seq_len, ShortTail tail)
+TokenWindows::TokenWindows(std::vector<TokenFile> files, std::int64_t seq_len, PartialWindow tail)
     : files_(std::move(files)), starts_(starts_of(files_)), seq_len_(seq_len) {
   ZERO_CHECK(!files_.empty() && seq_len_ > 0, "a stream has a file, a window has a token");
   const std::int64_t targets = starts_.back() - 1;  // the last token is a target only
-  rows_ = tail == ShortTail::keep ? (targets + seq_len_ - 1) / seq_len_ : targets / seq_len_;
+  rows_ = tail == PartialWindow::keep ? (targets + seq_len_ - 1) / seq_len_ : targets / seq_len_;
   if (rows_ > 0) return;
-  const std::int64_t least = tail == ShortTail::keep ? 2 : seq_len_ + 1;
+  const std::int64_t least = tail == PartialWindow::keep ? 2 : seq_len_ + 1;
   throw InputError(text(names_of(files_), starts_.size() == 2 ? " has " : " have ", starts_.back(),
                         " tokens, too few for one row: at least ", least,
                         " are needed (training.seq_len + 1 for training); "
@@ -82,7 +82,7 @@ void check_token_ids(const std::vector<TokenFile>& files, std::int64_t vocab_siz
   const std::vector<std::int64_t> starts = starts_of(files);
   const std::int64_t begin = starts.back() * comm.rank() / comm.size(),
                      end = starts.back() * (comm.rank() + 1) / comm.size();
-  // The file and the place in it of the first bad id of this rank's part, as all ranks are told.
+  // The file and offset of the first bad id in this rank's part, shared with all ranks.
   std::array<std::int64_t, 2> bad{-1, -1};
   all_or_none(comm, [&] {
     for (std::size_t i = 0; i < files.size() && bad[1] < 0; ++i) {
@@ -90,7 +90,7 @@ void check_token_ids(const std::vector<TokenFile>& files, std::int64_t vocab_siz
       if (from < to) bad = {static_cast<std::int64_t>(i), files[i].find_beyond(vocab_size, from, to)};
     }
   });
-  // Ranks hold ascending parts of the stream.
+  // Ascending ranks check ascending parts of the stream, so the first hit is the first bad id.
   const std::vector<std::int64_t> all = all_gather_numbers(comm, bad);
   for (std::size_t r = 0; r < all.size(); r += bad.size())
     if (all[r + 1] >= 0) refuse_id(files[static_cast<std::size_t>(all[r])], all[r + 1], vocab_size);

@@ -1,6 +1,6 @@
 #pragma once
-// TokenWindows: the rows of a stream of tokens. The stream is the files' tokens, joined in the order given. Window w is
-// tokens[w*seq_len .. w*seq_len + seq_len]: its first seq_len ids are the input, its last seq_len the targets.
+// TokenWindows: the rows of a token stream, the concatenated tokens of the files. Window w is tokens[w*seq_len ..
+// w*seq_len + seq_len]: the first seq_len ids are the input, the last seq_len the targets.
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,13 +12,13 @@ namespace zero {
 
 class Communicator;
 
-/// What becomes of the tokens after the last whole window: dropped in training, one shorter row in validation.
-enum class ShortTail : std::uint8_t { drop, keep };
+/// Treatment of tokens after the last whole window: training drops them, validation keeps them as a shorter row.
+enum class PartialWindow : std::uint8_t { drop, keep };
 
 class TokenWindows : public RowSource {
  public:
-  /// InputError when the files together are too short for one row.
-  TokenWindows(std::vector<TokenFile> files, std::int64_t seq_len, ShortTail tail);
+  /// InputError if the files together are too short for one row.
+  TokenWindows(std::vector<TokenFile> files, std::int64_t seq_len, PartialWindow tail);
 
   std::int64_t size() const override { return rows_; }
   Row row(std::int64_t index) const override;
@@ -30,13 +30,13 @@ class TokenWindows : public RowSource {
   void read(std::int64_t first, std::int64_t count, std::int64_t* out) const;
 
   std::vector<TokenFile> files_;
-  std::vector<std::int64_t> starts_;  // of each file in the stream, and the stream's end
+  std::vector<std::int64_t> starts_;  // start of each file in the stream, and the stream's end
   std::int64_t seq_len_;
   std::int64_t rows_;
 };
 
-/// Looks at every id once, ranks sharing the work. InputError on all ranks that names the first file and offset whose
-/// id is not below vocab_size. Collective.
+/// Checks every id once; ranks share the work. InputError on all ranks names the first file and offset with an id of at
+/// least vocab_size. Collective.
 void check_token_ids(const std::vector<TokenFile>& files, std::int64_t vocab_size, Communicator& comm);
 
 }  // namespace zero

@@ -8,7 +8,7 @@
 namespace zero::nn {
 namespace {
 
-/// Whether the module is such a norm; then it is converted.
+/// True if the module is such a norm, which is then converted.
 template <typename Norm>
 bool convert(torch::nn::Module& module, const std::string& name, const World& world) {
   auto* norm = module.as<Norm>();

@@ -11,13 +11,13 @@
 namespace zero::nn {
 namespace {
 
-/// Of all processes, fp64 [channels].
+/// Statistics over all processes, fp64 [channels].
 struct GlobalStatistics {
-  at::Tensor mean, variance;  // the biased one
-  double count = 0;           // values a channel
+  at::Tensor mean, variance;  // biased
+  double count = 0;           // values per channel
 };
 
-/// The process's own, fp64 [2 channels + 1]: means, sums of squared deviations, values a channel.
+/// This process's statistics, fp64 [2 channels + 1]: means, sums of squared deviations, values per channel.
 at::Tensor own_statistics(const at::Tensor& x) {
   const std::int64_t channels = x.size(1);
   const at::Tensor own = at::zeros({2 * channels + 1}, x.options().dtype(at::kDouble));
@@ -30,7 +30,7 @@ at::Tensor own_statistics(const at::Tensor& x) {
   return own;
 }
 
-/// Statistics of parts are put together as Chan, Golub and LeVeque (1979) do, by rank: no difference of large sums.
+/// Combines partial statistics by rank as Chan, Golub and LeVeque (1979), which avoids differences of large sums.
 GlobalStatistics global_statistics(const at::Tensor& x, const World& world) {
   const std::int64_t channels = x.size(1);
   const at::Tensor own = own_statistics(x);
@@ -49,14 +49,14 @@ at::Tensor as_type_of(const at::Tensor& value, const at::Tensor& x) {
   return value.defined() ? value.to(x.scalar_type()) : value;
 }
 
-/// (x - mean) / sqrt(variance + eps) * weight + bias, a channel.
+/// (x - mean) / sqrt(variance + eps) * weight + bias, per channel.
 at::Tensor normalized(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& mean,
                       const at::Tensor& variance, double eps) {
   if (x.numel() == 0) return at::empty_like(x);
   return std::get<0>(at::native_batch_norm(x, weight, bias, mean, variance, /*training=*/false, 0, eps));
 }
 
-/// Inputs of 16 bits are computed in fp32.
+/// 16-bit inputs are computed in fp32.
 at::Tensor computed(const at::Tensor& x) {
   return x.scalar_type() == at::kDouble ? x.contiguous() : x.to(at::kFloat).contiguous();
 }
@@ -112,7 +112,7 @@ class Normalization : public torch::autograd::Function<Normalization> {
     at::Tensor input, weight, bias;
   };
 
-  /// Of this process's rows, as if the statistics did not depend on them.
+  /// For this process's rows, as if the statistics were constants.
   static Gradients gradients_at_fixed_statistics(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& weight,
                                                  const at::Tensor& mean, const at::Tensor& variance, double eps,
                                                  bool wants_input) {
@@ -125,7 +125,7 @@ class Normalization : public torch::autograd::Function<Normalization> {
     return {dx, dweight, dbias};
   }
 
-  /// Adds what comes through mean and variance: -(sum(dy) + xhat sum(dy xhat)) / count * weight / std, with the sums of
+  /// Adds the terms through mean and variance: -(sum(dy) + xhat sum(dy xhat)) / count * weight / std, with sums over
   /// all processes. Collective.
   static at::Tensor through_statistics(const Gradients& own, const at::Tensor& x, const at::Tensor& weight,
                                        const at::Tensor& mean, const at::Tensor& variance, double eps, double count,
@@ -149,7 +149,7 @@ void check_count(double count) {
                      std::to_string(std::int64_t(count)) + ": a larger batch, or eval() mode");
 }
 
-/// Towards the statistics of this batch.
+/// Moves the running statistic towards this batch's.
 void move_running(const at::Tensor& running, const at::Tensor& now, double momentum) {
   if (running.defined()) running.copy_(running.to(at::kDouble).mul(1 - momentum).add(now, momentum));
 }
@@ -207,7 +207,7 @@ torch::Tensor SyncBatchNormImplBase<D, Derived>::forward(const torch::Tensor& in
   const bool moves = this->is_training() && tracks;
   if (moves) this->num_batches_tracked.add_(1);
   double momentum = this->options.momentum().value_or(0);
-  if (moves && !this->options.momentum().has_value())  // the mean of all batches
+  if (moves && !this->options.momentum().has_value())  // cumulative mean over batches
     momentum = 1.0 / this->num_batches_tracked.template item<double>();
   return sync_batch_norm(input, this->weight, this->bias, this->running_mean, this->running_var, momentum,
                          this->options.eps(), world_);

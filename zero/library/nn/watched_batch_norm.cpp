@@ -11,7 +11,7 @@
 namespace zero::nn {
 namespace {
 
-/// What a converted norm's running mean carries, and through it every call of aten::batch_norm that is given it.
+/// The mark on a converted norm's running mean; it reaches every aten::batch_norm call with that mean.
 struct SyncMark : c10::BackendMeta {
   explicit SyncMark(const World& world) : world(world) {}
   World world;
@@ -28,8 +28,8 @@ bool differ_in_type(const at::Tensor& weight, const at::Tensor& statistics) {
   return weight.defined() && statistics.defined() && weight.scalar_type() != statistics.scalar_type();
 }
 
-/// aten::batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled), where one of
-/// the tensors is watched.
+/// aten::batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled) with a
+/// watched tensor among the arguments.
 void batch_norm(const c10::OperatorHandle& operation, torch::jit::Stack* stack) {
   const auto arguments = torch::jit::last(*stack, 9);
   const at::Tensor input = arguments[0].toTensor(), weight = tensor_of(arguments[1]), bias = tensor_of(arguments[2]),

@@ -1,5 +1,5 @@
 #pragma once
-// What becomes of torch's batch_norm where a sharded model's parameters, or a converted norm's statistics, are its arguments.
+// Handles torch's batch_norm when its arguments are a sharded model's parameters or a converted norm's statistics.
 #include <ATen/core/Tensor.h>
 
 #include <initializer_list>
@@ -8,15 +8,15 @@
 
 namespace zero::nn {
 
-/// From now on every batch_norm in training mode that is given this running mean takes its statistics over the world.
+/// Makes every batch_norm in training mode with this running mean compute its statistics over the world.
 void synchronize(const at::Tensor& running_mean, const World& world);
 
-/// Whether all there is has one process, in the type of the input: LibTorch's batch norm takes it then, and rounds as its
-/// users know it to. `others`: weight, bias and running statistics, or undefined.
+/// True if there is one process and all tensors have the input's type: LibTorch's batch norm then runs, with its usual
+/// rounding. `others`: weight, bias and running statistics, or undefined.
 bool is_ordinary(const at::Tensor& input, std::initializer_list<at::Tensor> others, const World& world);
 
-/// Weights of another type than the running statistics, as those of a model that was sharded in bf16, are taken in the
-/// statistics' type: LibTorch has no such mixture. Whoever needs that calls this once, or a linker leaves it out.
+/// Converts weights to the type of the running statistics if they differ, as in a model sharded in bf16: LibTorch
+/// supports no such mixture. Callers that need this must call it once, or the linker drops it.
 void link_watched_batch_norm();
 
 }  // namespace zero::nn

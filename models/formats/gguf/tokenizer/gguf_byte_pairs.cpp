@@ -77,7 +77,7 @@ class TokenizerJson {
             {"merges", *merges}};
   }
 
-  /// BOS in front and EOS behind, where the file or its rule asks for them.
+  /// BOS before and EOS after a text, if the file or its rule asks for them.
   json edges() const {
     json single = json::array(), known = json::object();
     const auto put = [&](const char* name, bool otherwise) {

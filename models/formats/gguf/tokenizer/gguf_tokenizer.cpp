@@ -23,10 +23,10 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr int unknown_type = 2;       // of GGUF as of SentencePiece, whose numbers for types are the same
-constexpr double pad_score = -10000;  // of rows without a token (gguf_vocabulary)
+constexpr int unknown_type = 2;       // GGUF uses SentencePiece's numbers for types
+constexpr double pad_score = -10000;  // for rows without a token (gguf_vocabulary)
 
-/// Fields of a protobuf message.
+/// The fields of a protobuf message.
 class Message {
  public:
   void add(int field, std::string_view content) {
@@ -65,7 +65,7 @@ Vocabulary vocabulary_of(const GgufFile& file) {
   return {tokens.texts, *scores, tokens.types};
 }
 
-/// A ModelProto of byte-pair merges by scores, with the identity as normaliser.
+/// A ModelProto with byte-pair merges by score and an identity normaliser.
 std::string model_of(const GgufFile& file) {
   const Vocabulary vocabulary = vocabulary_of(file);
   Message model;
@@ -104,7 +104,7 @@ std::string model_of(const GgufFile& file) {
   return model.bytes();
 }
 
-/// tokenizer_config.json: these settings, the named tokens, the chat template.
+/// The contents of tokenizer_config.json: these settings, the named tokens, the chat template.
 std::string settings_of(const GgufFile& file, json settings) {
   settings["clean_up_tokenization_spaces"] = false;
   const auto* tokens = file.words("tokenizer.ggml.tokens");
@@ -132,7 +132,7 @@ bool holds(const fs::path& file, const std::string& content) {
          read_text_file(file.string(), facts.bytes) == content;
 }
 
-/// Makes a folder that nobody else may write to.
+/// Creates a folder that only this user can write to.
 void make_own_folder(const std::string& folder) {
   struct stat status {};
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
@@ -141,10 +141,10 @@ void make_own_folder(const std::string& folder) {
                           "to lie there: set TMPDIR to another place"));
   if (::lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != ::geteuid() ||
       (status.st_mode & 022) != 0)
-    throw InputError(text(folder, ": is no folder of yours that others cannot write to: move it away"));
+    throw InputError(text(folder, ": must be a folder that you own and that others cannot write to: move it away"));
 }
 
-/// Files of a tokenizer are of UTF-8, as the format wants its texts to be.
+/// Requires UTF-8 in a tokenizer's files, as the format does for its texts.
 void require_texts(const GgufFile& file) {
   for (const auto& [key, value] : file.metadata()) {
     if (!key.starts_with("tokenizer.")) continue;

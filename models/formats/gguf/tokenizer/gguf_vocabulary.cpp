@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::int32_t normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6;
-constexpr float score_of_added = -1000, score_of_padding = -10000;  // as convert_hf_to_gguf.py
+constexpr float score_of_added = -1000, score_of_padding = -10000;  // from convert_hf_to_gguf.py
 
 std::int32_t number_of(TokenType type) {
   switch (type) {
@@ -37,7 +37,7 @@ std::int32_t number_of(TokenType type) {
   throw InternalError("unknown type of token");
 }
 
-/// By the added tokens' ids, whether the folder calls them special. Their form was checked by Tokenizer::load.
+/// By id of an added token: true if the folder calls it special. Tokenizer::load has checked their form.
 std::map<std::int64_t, bool> added_tokens(const json& config) {
   std::map<std::int64_t, bool> special;
   const json decoder = config.value("added_tokens_decoder", json::object());
@@ -64,7 +64,7 @@ void add_padding(GgufVocabulary& vocabulary, std::int64_t id) {
   add(vocabulary, text("[PAD", id, "]"), score_of_padding, unused);
 }
 
-/// Tokens without a row of the model: only such as a text can do without.
+/// Removes tokens without a row in the model if texts can do without them.
 template <class CanGo>
 void leave_out(const std::string& path, const Tokenizer& tokenizer, std::int64_t vocab_size, const CanGo& can_go) {
   for (std::int64_t id = vocab_size; id < tokenizer.vocab_size(); ++id) {
@@ -85,7 +85,7 @@ const std::map<std::string, int>& byte_pieces() {
   return pieces;
 }
 
-/// The added token of each id.
+/// Added tokens by id.
 std::map<std::int64_t, AddedToken> by_id(const std::vector<AddedToken>& tokens) {
   std::map<std::int64_t, AddedToken> all;
   for (const AddedToken& token : tokens) all[token.id] = token;
@@ -96,7 +96,7 @@ std::map<std::int64_t, AddedToken> by_id(const std::vector<AddedToken>& tokens) 
 
 GgufVocabulary gguf_vocabulary(const std::string& path, std::int64_t vocab_size) {
   const Tokenizer tokenizer = Tokenizer::load_sentencepiece(path);
-  tokenizer.require_plain_merges("GGUF files");  // llama.cpp merges by scores
+  tokenizer.require_plain_merges("GGUF files");  // llama.cpp merges by score
   const auto added = added_tokens(json::parse(tokenizer_config_of({path, tokenizer_home(path)})));
   GgufVocabulary vocabulary;
   for (std::int64_t id = 0; id < std::min(vocab_size, tokenizer.vocab_size()); ++id) {
@@ -127,7 +127,7 @@ GgufVocabulary gguf_vocabulary(const Tokenizer& tokenizer, const PipelineForm& f
     }
     if (const auto extra = added.find(id); extra != added.end()) {
       const bool special = extra->second.special || looks_special(*piece);
-      // looked for in the normalised text, where spaces are marks
+      // searched in the normalised text, where spaces are marks
       const bool marked = form.model == "llama" && !special && extra->second.normalized;
       const std::int32_t type = !form.unknown.empty() && *piece == form.unknown ? unknown
                                 : special                                       ? control

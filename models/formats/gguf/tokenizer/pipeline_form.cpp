@@ -68,7 +68,7 @@ class FormReader {
     for (const auto& [left, right] : merges_) form_.merges.push_back(left + " " + right);
   }
 
-  /// Pieces of SentencePiece: spaces as marks, merges of characters, bytes for what is unknown.
+  /// SentencePiece: marks for spaces, merges of characters, bytes for unknown ones.
   void by_scores() {
     form_.model = "llama";
     form_.pre = "default";
@@ -102,7 +102,7 @@ class FormReader {
       if (replaced) return;
       refuse("no pre_tokenizer, and no normalizer that marks spaces", "llama.cpp marks them");
     }
-    // no space is left for it
+    // it finds no space any more
     if (replaced && pre.value("type", json()) == "Split" && pre.value("pattern", json()) == json{{"String", " "}})
       return;
     if (replaced || pre.value("type", json()) != "Metaspace")
@@ -131,8 +131,8 @@ class FormReader {
                "llama.cpp writes unknown characters by their bytes");
   }
 
-  /// A pair is merged by the score of what it gives, whatever the pair: so every way to put a piece together must be a
-  /// merge, and those of one piece must stand side by side.
+  /// llama.cpp scores a merge by its result, whatever the pair. So every way to form a piece must be a merge, and the
+  /// merges of one piece must be adjacent.
   void scores() {
     std::size_t ways = 0;
     for (const auto& [left, right] : merges_) {
@@ -159,7 +159,7 @@ class FormReader {
         refuse(text("piece ", json_quoted(piece)), "no merge gives it, and llama.cpp puts it together");
   }
 
-  /// llama.cpp begins with characters, whether they are pieces or not.
+  /// llama.cpp starts from characters, pieces or not.
   bool is_symbol(const std::string& part) const {
     return pieces_.contains(part) || first_character(part).size() == part.size();
   }

@@ -12,8 +12,8 @@ constexpr const char* digits = "digits";
 constexpr const char* bytes = "bytes";
 const std::string word_step = "words ";
 
-// Words of GPT-2; of cl100k, which Llama 3 has too; of Qwen 2, with each digit alone; of Tekken and of o200k, which cut
-// where small letters end and capitals begin.
+// The word patterns of GPT-2; of cl100k, which Llama 3 also uses; of Qwen 2, with single digits; of Tekken and o200k,
+// which also cut between lower and upper case.
 constexpr const char* gpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 constexpr const char* cl100k =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
@@ -24,10 +24,10 @@ constexpr const char* tekken =
 constexpr const char* o200k =
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-/// Other spellings of the same words.
+/// Other spellings of the same patterns.
 const std::map<std::string, std::string>& spellings() {
   static const std::map<std::string, std::string> same{
-      // possessive: what stands behind the marks cannot begin inside of what they take
+      // possessive: the part after the marks cannot start inside their match
       {R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+)",
        cl100k},
       {R"((?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
@@ -42,7 +42,7 @@ std::string words(const std::string& regex) {
   return word_step + (same == spellings().end() ? regex : same->second);
 }
 
-/// The words take every character, so that keeping the matches alone keeps all.
+/// The patterns match every character, so keeping only the matches keeps everything.
 bool keeps_all(const json& split) {
   const json behavior = split.value("behavior", json()), invert = split.value("invert", json(false));
   return (behavior == "Isolated" && invert == false) || (behavior == "Removed" && invert == true);

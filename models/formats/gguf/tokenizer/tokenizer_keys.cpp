@@ -91,7 +91,7 @@ void GgufTokenizerKeys::take_ids(const Tokenizer& tokenizer, const std::string& 
   take("padding", id_of(settings, "pad_token", tokenizer));
 }
 
-/// What stands around a text: BOS and EOS or nothing is what llama.cpp can put there.
+/// Tokens around a text: llama.cpp supports BOS, EOS or nothing.
 void GgufTokenizerKeys::take_edges(const Tokenizer& tokenizer) {
   const std::vector<std::int32_t>&opening = tokenizer.pipeline()->opening(), &closing = tokenizer.pipeline()->closing();
   if (opening.size() > 1 || closing.size() > 1)
@@ -129,7 +129,7 @@ std::string GgufTokenizerKeys::model_name(const std::string& wanted) const {
   return "";
 }
 
-/// One line for the first token whose flags llama.cpp does not have.
+/// A note about the first token with flags that llama.cpp lacks.
 void GgufTokenizerKeys::note_flags() const {
   const bool phi3 = has_phi3_tokens();
   for (const AddedToken& token : added_) {

@@ -1,7 +1,7 @@
 #pragma once
-// BatchRows: what a batch's rows are, so that a batch can be split over processes. Known are tensors, torch::data's
-// examples, pairs, tuples and maps of such, all of whose tensors have the rows as their first dimension, and
-// std::vector<T>, a list of samples. A type of one's own gets a specialization:
+// BatchRows: counts the rows of a batch and takes some of them, to split it over processes. Supports tensors,
+// torch::data's examples, and pairs, tuples and maps of them, if all tensors have the rows as first dimension; also
+// std::vector<T>, a list of samples. Specialize it for other types:
 //
 //   template <>
 //   struct zero::BatchRows<Pairs> {
@@ -29,8 +29,8 @@ struct RowRange {
   std::int64_t count = 0;
 };
 
-/// The rows of one of `size` processes: contiguous, by rank, as evenly as possible, the first processes having one more
-/// where the rows do not divide (torch.tensor_split).
+/// The rows of one of `size` processes: contiguous, by rank, as even as possible. If the rows do not divide, the first
+/// processes have one more (torch.tensor_split).
 RowRange rows_of_process(std::int64_t rows, int rank, int size);
 
 template <typename T>
@@ -39,20 +39,20 @@ struct BatchRows {
                 "the rows of this type of batch are not known: specialize zero::BatchRows for it");
 };
 
-/// The rows of a batch. InputError where its parts disagree or have none.
+/// The number of rows of a batch. InputError if its parts disagree or have no rows dimension.
 template <typename T>
 std::int64_t row_count(const T& batch) {
   return BatchRows<T>::count(batch);
 }
 
-/// These rows alone, tensors on the device; without rows the other dimensions stay as they are.
+/// Only these rows, with tensors on the device; without rows the other dimensions stay the same.
 template <typename T>
 T take_rows(const T& batch, RowRange rows, torch::Device device) {
   return BatchRows<T>::take(batch, rows, device);
 }
 
 namespace detail {
-/// The number of rows of both parts; throws InputError where they differ.
+/// The number of rows of both parts; throws InputError if they differ.
 std::int64_t same_rows(std::int64_t first, std::int64_t second);
 
 template <typename Map>
@@ -100,7 +100,7 @@ struct BatchRows<torch::data::Example<Data, void>> {
   }
 };
 
-/// A list of samples, which stay where they are.
+/// A list of samples, which stay on their devices.
 template <typename T>
 struct BatchRows<std::vector<T>> {
   static std::int64_t count(const std::vector<T>& batch) { return std::int64_t(batch.size()); }

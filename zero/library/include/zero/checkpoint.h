@@ -1,6 +1,6 @@
 #pragma once
-// Checkpoint: what a training program needs to go on, as one folder: models with their optimizers, positions of loaders and
-// values of the program's own. It is complete or not there.
+// Checkpoint: everything a training program needs to continue, in one folder: models with their optimizers, loader
+// positions and the program's own values. It is either complete or absent.
 //
 //   zero::Checkpoint checkpoint("states", world);
 //   checkpoint.add("generator", g).add("critic", c).add("batches", loader).add("best", best);
@@ -29,7 +29,7 @@
 
 namespace zero {
 
-/// A thing that keeps its state as tensors: loaders of zero::shard() and zero::make_data_loader(), or a class of yours.
+/// An object that keeps its state as tensors: a loader of zero::shard() or zero::make_data_loader(), or your own class.
 template <typename T>
 concept HasState = requires(T& thing, const T& same, const NamedTensors& state) {
   { same.state() } -> std::convertible_to<NamedTensors>;
@@ -38,14 +38,14 @@ concept HasState = requires(T& thing, const T& same, const NamedTensors& state) 
 
 class Checkpoint {
  public:
-  /// `folder`: of this checkpoint alone; the newest two states stay in it (ShardedModel::save_state()).
+  /// `folder`: holds this checkpoint only, with its newest two states (ShardedModel::save_state()).
   Checkpoint(const std::string& folder, const World& world);
 
-  /// A model, with its optimizer where it has one. The name stays the same from program to program. InputError for a name
-  /// that is taken, empty or has a slash, as in all that follows.
+  /// Adds a model, with its optimizer if it has one. Use the same name in every run. InputError for a name that is
+  /// taken, empty or has a slash; likewise in the other overloads.
   Checkpoint& add(const std::string& name, ShardedModel& model);
-  /// Values and things, each of which outlives the checkpoint. Saved is what the main process has, and every process loads
-  /// that. A tensor that is defined keeps its shape, its type and its memory; named tensors are replaced.
+  /// Adds values and objects, which must outlive the checkpoint. The main process's values are saved, and every process
+  /// loads them. A defined tensor keeps its shape, type and memory; named tensors are replaced.
   Checkpoint& add(const std::string& name, torch::Tensor& value);
   Checkpoint& add(const std::string& name, NamedTensors& values);
   Checkpoint& add(const std::string& name, std::string& value);
@@ -54,24 +54,24 @@ class Checkpoint {
   template <HasState T>
   Checkpoint& add(const std::string& name, T& thing);
 
-  /// Saves all of it, with the random numbers of each process, between two steps. InputError in the middle of a step of
-  /// one of the models, without a model, and where the folder holds the states of other models of this program, or another
-  /// program works in it. Collective.
+  /// Saves everything, with each process's random state, between two steps. InputError in the middle of a model's step
+  /// or without a model. InputError if the folder holds states of other models of this program, or another program uses
+  /// it. Collective.
   void save();
-  /// Loads the newest state, into any number of processes and any stage. InputError where there is none, or it holds other
-  /// names, models of other types or shapes, or values of other kinds; what a load_state() of yours throws. Models and
-  /// values are then as they were. Loaders and classes of yours may have the loaded state, and a step under way is given
-  /// up. Collective.
+  /// Loads the newest state, with any number of processes and any stage. InputError if there is none, or if its
+  /// names, model types, shapes or kinds of values differ; rethrows from your load_state(). Models and values are
+  /// then unchanged. Loaders and your own classes may have loaded already, and a step in progress is discarded.
+  /// Collective.
   void load();
-  /// Whether there is a state to load. Collective.
+  /// True if there is a state to load. Collective.
   bool exists() const;
 
  private:
   using Read = std::function<NamedTensors()>;
   using Write = std::function<void(const NamedTensors& state)>;
-  /// `check`: throws InputError where write() cannot take the state, which then throws nothing. Empty: write() itself may.
+  /// `check`: throws InputError if write() cannot take the state; write() then never throws. Empty: write() may throw.
   void add_part(const std::string& name, Read read, Write check, Write write);
-  /// One number, as int64 or fp64; throws InputError where the state is none of its kind, or out of these bounds.
+  /// Adds one number, as int64 or fp64. InputError if the state has another kind or is out of bounds.
   void add_integer(const std::string& name, std::function<std::int64_t()> read, std::function<void(std::int64_t)> write,
                    std::int64_t least, std::int64_t most);
   void add_number(const std::string& name, std::function<double()> read, std::function<void(double)> write);
@@ -86,7 +86,7 @@ requires std::is_arithmetic_v<T> Checkpoint& Checkpoint::add(const std::string& 
     add_number(
         name, [&value] { return double(value); }, [&value](double stored) { value = T(stored); });
   } else {
-    constexpr bool wide = sizeof(T) == sizeof(std::int64_t);  // of unsigned ones the bits
+    constexpr bool wide = sizeof(T) == sizeof(std::int64_t);  // unsigned numbers keep their bits
     add_integer(
         name, [&value] { return std::int64_t(value); }, [&value](std::int64_t stored) { value = T(stored); },
         wide ? std::numeric_limits<std::int64_t>::min() : std::int64_t(std::numeric_limits<T>::min()),

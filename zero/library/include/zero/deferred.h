@@ -5,8 +5,8 @@
 //   zero::Sharded<Net> model(net, world, {.stage = 3});
 //   auto optimizer = model.optimizer(...);      // computes each process's part, one parameter at a time
 //
-// The constructors run on LibTorch's Meta device, and what they do to tensors is written down. When the model is sharded,
-// each parameter gets the values that its constructor gives it; model.load(path) before takes them from a file instead.
+// The constructors run on LibTorch's Meta device, which records their operations on tensors. When the model is sharded,
+// each parameter gets the values its constructor defines. model.load(path) before that reads them from a file instead.
 #include <memory>
 #include <utility>
 
@@ -28,12 +28,12 @@ class DeferredBuild {
 
 }  // namespace detail
 
-/// What build() returns, a module: its tensors have no memory. Inside, modules are built, converted (to(type)) and
-/// initialised as ever; tensors that name a device are made there, with values. Outside, an operation on the module before it
-/// is sharded throws InputError. So does build() for what reads values (item()), and for what uses the tensors of another
-/// zero::deferred(): one builds a module and initialises it. Random numbers follow from the main process's generator when
-/// the model is sharded, and are the same for any number of processes and any stage; they are others than those of the
-/// same module built whole.
+/// Returns the module that build() makes, with tensors without memory. Inside, build, convert (to(type)) and
+/// initialise modules as usual; tensors that name a device get memory there. Outside, using the module before it
+/// is sharded throws InputError. Inside, reading values (item()) or using tensors of another zero::deferred()
+/// throws InputError: build and initialise a module in one call. Random numbers depend on the main process's
+/// generator at sharding, not on the number of processes or the stage. They differ from those of a module built
+/// whole.
 template <typename Build>
 auto deferred(Build&& build) {
   const detail::DeferredBuild on_meta;

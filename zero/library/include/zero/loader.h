@@ -1,16 +1,16 @@
 #pragma once
-// Batches over processes. Two ways to the same rows:
+// Splits batches over processes. Two ways to the same rows:
 //
 //   for (auto& batch : zero::shard(loader, world))    // any loader or range: every process reads the whole batch and keeps its rows
 //   auto batches = zero::make_data_loader(dataset, world, {.batch_size = 64, .shuffle = true});    // reads its rows alone
 //
-// A batch of the loader is the batch of all processes; each gets contiguous rows of it, as evenly as possible
-// (rows_of_process()), so that no sample is there twice and none is lost, and all have as many iterations: where rows are
-// few, batches of some have none. What a loop computes is thereby what one process computes with the same loader.
-// Both are collective: all processes go through their batches together.
+// A loader's batch is the batch of all processes. Each gets contiguous rows of it, as even as possible
+// (rows_of_process()): no sample is repeated or lost. All have the same number of iterations, so some get an empty
+// batch if rows are few. The result equals one process with the same loader. Both are collective: all processes go
+// through their batches together.
 //
-// A loader added to a zero::Checkpoint goes on where it stood: the next loop over the saved epoch has the batches that were
-// left. A batch counts as done once the loop has it, so save after the steps of the batch.
+// A loader added to a zero::Checkpoint continues where it stopped: the next loop over the saved epoch gets the
+// remaining batches. A batch counts as done once the loop gets it, so save after its steps.
 #include <torch/data/dataloader.h>
 
 #include <cstdint>
@@ -33,47 +33,47 @@ namespace zero {
 
 namespace detail {
 
-/// Whether there is one more batch. `read` brings this process's rows of it, and returns those of all processes; none: the
-/// end. Where it throws every process does, and so they do where its numbers differ. Collective.
+/// True if there is another batch. `read` fetches this process's rows and returns the number of rows of all; none: the
+/// end. If it throws on one process, or numbers differ, all throw. Collective.
 bool next_batch(const World& world, const std::function<std::optional<std::int64_t>()>& read);
-/// What a process takes of a batch of so many rows: its own, or with `never_empty` the first one where it has none.
+/// The rows of a batch for this process: its own, or the first row if it has none and `never_empty` is set.
 RowRange taken_rows(const World& world, std::int64_t rows, bool never_empty);
 /// Throws unless all processes have the same value of `what`. Collective.
 void agree_on_loader(const World& world, const char* what, std::int64_t value);
-/// Runs `draw`, which sees the main process's state of torch's default CPU generator. A process whose state was the same
-/// keeps what is left of it, another one its own. Collective.
+/// Runs `draw` with the main process's state of torch's default CPU generator. A process whose own state was equal
+/// keeps the advanced state; any other restores its own. Collective.
 void draw_as_main(const World& world, const std::function<void()>& draw);
 [[noreturn]] void throw_no_epochs();
-/// Of torch's default CPU generator, as bytes.
+/// The state of torch's default CPU generator, as bytes.
 torch::Tensor random_state();
-/// Runs `body` with the generator in this state, and leaves it as it was. Where it throws on one process, it does on all.
+/// Runs `body` with the generator in this state, then restores it. If it throws on one process, all throw.
 /// Collective.
 void with_random_state(const World& world, const torch::Tensor& state, const std::function<void()>& body);
-/// A tensor of a loader's saved state. InputError where it has none of this name.
+/// A tensor of a loader's saved state. InputError if the name is missing.
 const torch::Tensor& saved_tensor(const NamedTensors& state, const std::string& name);
-/// InputError where the number of this name is another one.
+/// InputError if the number of this name differs.
 void check_saved_number(const NamedTensors& state, const std::string& name, std::int64_t value);
 [[noreturn]] void throw_shorter_loader(std::int64_t batches);
 
-/// Where a loop over a loader's batches stands.
+/// The position of a loop over a loader's batches.
 class LoaderPosition {
  public:
   LoaderPosition() = default;
-  /// The epoch that the next begin() begins. The epoch of a position that was loaded goes on where it stood.
+  /// Sets the epoch for the next begin(). The epoch of a loaded position continues where it stopped.
   void set_epoch(std::int64_t epoch) {
     if (!loaded_ || epoch != epoch_) *this = LoaderPosition();
     epoch_ = epoch;
     named_ = true;
   }
-  /// The epoch under way; after its last batch the next one.
+  /// The current epoch; after its last batch, the next one.
   std::int64_t epoch() const { return epoch_ + (ended_ ? 1 : 0); }
-  /// Begins the epoch that set_epoch() has named since, or else epoch(). Of a loaded one done() is done.
+  /// Begins the epoch of the latest set_epoch(), or else epoch(). In a loaded epoch, done() batches are done already.
   void begin() {
     const bool goes_on = loaded_ && (named_ || !ended_);
     *this = LoaderPosition(named_ ? epoch_ : epoch(), goes_on ? done_ : 0);
   }
   std::int64_t done() const { return done_; }
-  /// As the last set_epoch(), begin() or load() has it.
+  /// The epoch of the last set_epoch(), begin() or load().
   std::int64_t epoch_told() const { return epoch_; }
   void advance(std::int64_t count) { done_ += count; }
   void end() { ended_ = true; }
@@ -85,9 +85,9 @@ class LoaderPosition {
   LoaderPosition(std::int64_t epoch, std::int64_t done) : epoch_(epoch), done_(done) {}
 
   std::int64_t epoch_ = 0, done_ = 0;
-  bool ended_ = false;   // the loop has seen the end
-  bool loaded_ = false;  // and not begun since
-  bool named_ = false;   // by set_epoch() since it was loaded
+  bool ended_ = false;   // the loop has reached the end
+  bool loaded_ = false;  // and no begin() since
+  bool named_ = false;   // set_epoch() was called since the load
 };
 
 template <typename T>
@@ -95,7 +95,7 @@ concept HasEpoch = requires(T& thing, std::int64_t epoch) {
   thing.set_epoch(epoch);
 };
 
-/// Sets the epoch of a dataset, or of what a MapDataset stands on. False: nobody listens.
+/// Sets the epoch of a dataset, or of the one below a MapDataset. False: neither has set_epoch().
 template <typename Dataset>
 bool set_dataset_epoch(Dataset& dataset, std::int64_t epoch) {
   if constexpr (HasEpoch<Dataset>) {
@@ -108,7 +108,7 @@ bool set_dataset_epoch(Dataset& dataset, std::int64_t epoch) {
   }
 }
 
-/// Iterates over what `advance()` brings.
+/// Iterates over the results of `advance()`.
 template <typename Owner>
 class BatchIterator {
  public:
@@ -133,7 +133,7 @@ class BatchIterator {
   Owner* owner_ = nullptr;
 };
 
-/// The range that a loader is or, as torch::data::make_data_loader gives it, points to.
+/// The range that a loader is, or points to, as torch::data::make_data_loader returns it.
 template <typename Loader>
 auto& range_of(Loader& loader) {
   if constexpr (requires { std::begin(loader); })
@@ -145,12 +145,12 @@ auto& range_of(Loader& loader) {
 }  // namespace detail
 
 struct BatchOptions {
-  /// A process without a row gets the batch's first one, which counts nothing: rows().count is 0 there. For modules that
-  /// refuse a batch of no rows, as MultiheadAttention does.
+  /// Gives a process without a row the batch's first one with rows().count 0, so that it counts nothing. For modules
+  /// that reject empty batches, such as MultiheadAttention.
   bool never_empty = false;
 };
 
-/// `Loader`: a range, or a pointer to one; a reference is kept to what was given as one.
+/// `Loader`: a range, or a pointer to one; an lvalue is kept by reference.
 template <typename Loader>
 class ShardedLoader {
   using Range = std::remove_reference_t<decltype(detail::range_of(std::declval<Loader&>()))>;
@@ -165,9 +165,9 @@ class ShardedLoader {
                 std::vector<std::function<void(std::int64_t)>> epochs)
       : loader_(std::forward<Loader>(loader)), world_(world), options_(options), epochs_(std::move(epochs)) {}
 
-  /// Begins the epoch that set_epoch() named, or else the next one; one that was left early begins again. Goes on with one
-  /// that was loaded, whose first batches are read and left out. What a sampler draws from torch's generator is drawn as
-  /// on the main process.
+  /// Begins the epoch of set_epoch(), or else the next one; an epoch left early begins again. Continues a
+  /// loaded epoch: its first batches are read and skipped. Samplers draw from torch's generator as on the main
+  /// process.
   Iterator begin() {
     const std::int64_t done = begin_epoch();
     const auto start = [&] {
@@ -190,15 +190,15 @@ class ShardedLoader {
   }
   std::default_sentinel_t end() const { return {}; }
 
-  /// The epoch that the next begin() begins, for the loader and for the samplers and datasets that shard() was given.
+  /// Sets the epoch of the next begin(), for the loader and for the samplers and datasets given to shard().
   void set_epoch(std::int64_t epoch) {
     position_.set_epoch(epoch);
     if (!tell_epoch(epoch)) detail::throw_no_epochs();
   }
-  /// The epoch under way; after its last batch the next one: where a loop over epochs goes on.
+  /// The current epoch; after its last batch, the next one. A loop over epochs continues here.
   std::int64_t epoch() const { return position_.epoch(); }
 
-  /// Where the loop stands, for zero::Checkpoint; a loop that is under way goes on as it is where another one is loaded.
+  /// The loop's position, for zero::Checkpoint. Loading another one does not affect a loop in progress.
   NamedTensors state() const {
     NamedTensors state = position_.state("batches");
     state["draws"] = draws_.defined() ? draws_ : detail::random_state();
@@ -210,7 +210,7 @@ class ShardedLoader {
     tell_epoch(position_.epoch_told());
   }
 
-  /// Of the batch under way: the rows of all processes together, and which of them are this one's.
+  /// For the current batch: the number of rows of all processes, and which are this one's.
   std::int64_t global_rows() const { return global_rows_; }
   RowRange rows() const { return rows_; }
 
@@ -220,7 +220,7 @@ class ShardedLoader {
   }
 
  private:
-  /// Returns the batches of it that are done.
+  /// Begins the epoch and returns the number of its batches that are already done.
   std::int64_t begin_epoch() {
     const std::int64_t before = position_.epoch_told();
     position_.begin();
@@ -230,7 +230,7 @@ class ShardedLoader {
     return position_.done();
   }
 
-  /// False: nobody listens.
+  /// False: none of them has set_epoch().
   bool tell_epoch(std::int64_t epoch) {
     for (const auto& set : epochs_) set(epoch);
     if constexpr (detail::HasEpoch<Range>) {
@@ -240,7 +240,7 @@ class ShardedLoader {
     return !epochs_.empty();
   }
 
-  /// Stands on the last of the epoch's first `batches`. The next one is read outside: what it draws is of the generator.
+  /// Reads the first `batches`. The caller reads the next one, so that its draws come from the real generator.
   void skip_to(std::int64_t batches) {
     for (;; ++*first_) {
       if (*first_ == *last_) detail::throw_shorter_loader(batches);
@@ -271,16 +271,16 @@ class ShardedLoader {
   std::optional<First> first_;
   std::optional<Last> last_;
   bool started_ = false;
-  detail::LoaderPosition position_;  // in batches
-  torch::Tensor draws_;              // the generator's state as the epoch began
+  detail::LoaderPosition position_;  // counts batches
+  torch::Tensor draws_;              // the generator's state at the start of the epoch
   std::optional<Batch> batch_;
   std::int64_t global_rows_ = 0;
   RowRange rows_;
 };
 
-/// The batches of a torch::data loader or of any range, split over the processes, tensors on the world's device. Every
-/// process has the same loader: the same samples in the same order (the sampler's draws are taken care of). Samplers and
-/// datasets that have a set_epoch() may be named: they outlive the result, whose set_epoch() tells them.
+/// Splits the batches of a torch::data loader or any range over the processes, with tensors on the world's device.
+/// Every process needs the same loader, with samples in the same order; a sampler's draws are kept equal. `epochs`:
+/// samplers and datasets with a set_epoch(), which the result's set_epoch() calls; they must outlive it.
 template <typename Loader, typename... Epochs>
 ShardedLoader<Loader> shard(Loader&& loader, const World& world, const BatchOptions& options, Epochs&... epochs) {
   return {
@@ -293,20 +293,20 @@ requires(detail::HasEpoch<Epochs>&&...) ShardedLoader<Loader> shard(Loader&& loa
 }
 
 struct LoaderOptions {
-  std::int64_t batch_size = 1;  // of all processes together
+  std::int64_t batch_size = 1;  // over all processes
   bool shuffle = false;         // ShuffledSampler's order
   std::uint64_t seed = 0;
-  bool drop_last = false;    // whether a last batch that is not whole is left out
-  int workers = 0;           // threads that read ahead, each with a copy of the dataset; 0: none
-  bool never_empty = false;  // as BatchOptions
+  bool drop_last = false;    // drops an incomplete last batch
+  int workers = 0;           // prefetching threads, each with a copy of the dataset; 0: none
+  bool never_empty = false;  // as in BatchOptions
 };
 
 namespace detail {
 
-/// The indices of one process, batch by batch; where it has no row the batch's first one stands in.
+/// The indices of one process, batch by batch. Without a row of its own, it gets the batch's first one.
 class RowSampler : public torch::data::samplers::Sampler<> {
  public:
-  /// An epoch in this order, from sample `first` on.
+  /// An epoch in this order, starting at sample `first`.
   RowSampler(std::vector<std::size_t> order, const LoaderOptions& options, int rank, int size, std::size_t first = 0);
 
   void reset(std::optional<std::size_t> new_size = std::nullopt) override;
@@ -322,13 +322,13 @@ class RowSampler : public torch::data::samplers::Sampler<> {
   std::size_t first_, next_;
 };
 
-/// The order of an epoch; throws InputError for options that make no sense.
+/// The order of an epoch; throws InputError for invalid options.
 std::vector<std::size_t> epoch_order(const LoaderOptions& options, std::optional<std::size_t> samples,
                                      std::int64_t epoch);
 
 }  // namespace detail
 
-/// A loader that reads the rows of its process alone.
+/// A loader that reads only the rows of its process.
 template <typename Dataset>
 class RowLoader {
   using Loader = torch::data::StatelessDataLoader<Dataset, detail::RowSampler>;
@@ -347,8 +347,8 @@ class RowLoader {
     detail::agree_on_loader(world_, "as its drop_last", options_.drop_last);
   }
 
-  /// Begins the epoch that set_epoch() named, or else the next one; one that was left early begins again. Goes on with one
-  /// that was loaded.
+  /// Begins the epoch of set_epoch(), or else the next one; an epoch left early begins again. Continues a loaded
+  /// epoch.
   Iterator begin() {
     position_.begin();
     const std::int64_t epoch = position_.epoch();
@@ -368,16 +368,16 @@ class RowLoader {
   }
   std::default_sentinel_t end() const { return {}; }
 
-  /// For the order and, where it has a set_epoch(), for the dataset (its augmentation).
+  /// Sets the epoch for the order and, if it has a set_epoch(), for the dataset (its augmentation).
   void set_epoch(std::int64_t epoch) {
     position_.set_epoch(epoch);
     detail::set_dataset_epoch(dataset_, epoch);
   }
-  /// The epoch under way; after its last batch the next one: where a loop over epochs goes on.
+  /// The current epoch; after its last batch, the next one. A loop over epochs continues here.
   std::int64_t epoch() const { return position_.epoch(); }
 
-  /// Where the loop stands, for zero::Checkpoint; a loop that is under way goes on as it is where another one is loaded. The
-  /// size of batches may differ where it is loaded, the samples and their order may not.
+  /// The loop's position, for zero::Checkpoint. Loading another one does not affect a loop in progress. The batch size
+  /// may differ when it is loaded; the samples and their order may not.
   NamedTensors state() const {
     NamedTensors state = position_.state("samples done");
     for (const auto& [name, number] : what_stays()) state[name] = torch::scalar_tensor(number, torch::kLong);
@@ -388,7 +388,7 @@ class RowLoader {
     position_.load(state, "samples done");
   }
 
-  /// Batches of an epoch, the same on every process.
+  /// Batches of an epoch, equal on all processes.
   std::int64_t size() const {
     return (samples_ + (options_.drop_last ? 0 : options_.batch_size - 1)) / options_.batch_size;
   }
@@ -426,7 +426,7 @@ class RowLoader {
   World world_;
   LoaderOptions options_;
   std::int64_t samples_ = 0, next_ = 0;
-  detail::LoaderPosition position_;  // in samples
+  detail::LoaderPosition position_;  // counts samples
   std::unique_ptr<Loader> loader_;
   std::optional<torch::data::Iterator<Batch>> first_;
   bool started_ = false;
@@ -435,8 +435,8 @@ class RowLoader {
   RowRange rows_;
 };
 
-/// A stateless dataset of torch::data, of known size, collated as it is (.map(torch::data::transforms::Stack<>())).
-/// Each process reads the samples of its rows and no others. Collective.
+/// Makes a loader for a stateless dataset of torch::data of known size, already collated
+/// (.map(torch::data::transforms::Stack<>())). Each process reads only its own rows. Collective.
 template <typename Dataset>
 RowLoader<Dataset> make_data_loader(Dataset dataset, const World& world, const LoaderOptions& options) {
   return {std::move(dataset), world, options};

@@ -17,10 +17,10 @@ class MeanMetric {
  public:
   explicit MeanMetric(const World& world);
 
-  /// One more value, a scalar, that counts as often as it has rows. With the weight 0 it is not looked at: the mean over no
-  /// rows is NaN. Waits for no process and no device.
+  /// Adds a scalar value that counts once per row. With weight 0 the value is ignored, since the mean over no rows is
+  /// NaN. Waits for no process and no device.
   void update(const torch::Tensor& value, double weight = 1);
-  /// Over all values since the last reset(), of all processes. InputError where all weights are 0. Collective.
+  /// The mean over all values of all processes since the last reset(). InputError if all weights are 0. Collective.
   double compute() const;
   void reset();
 

@@ -1,7 +1,7 @@
 #pragma once
-// The optimizers by their settings. Defaults are those of zero_train (docs/configuration.md), where each rule's source is
-// named, but for the learning rate, which a program should choose; the weight decay is of parameters of two or more
-// dimensions, and of vectors in groups that say so.
+// The optimizers and their settings. Defaults are those of zero_train (docs/configuration.md, which cites each rule's
+// source), except the learning rate. Weight decay applies to parameters of two or more dimensions, and to vectors in
+// groups that set it.
 #include <optional>
 #include <string>
 #include <variant>
@@ -9,20 +9,20 @@
 
 namespace zero {
 
-/// Parameters that are treated otherwise than the rest: those whose full name one of the patterns matches. With `lr` = 0
-/// in the optimizer's settings only groups with a rate of their own are trained.
+/// Settings for parameters whose full name matches a pattern. With `lr` = 0 in the optimizer's settings, only groups
+/// with their own rate are trained.
 struct ParameterGroupOptions {
-  std::vector<std::string> match;             // as fnmatch(3) has them: * ? [..]; the first group that matches counts
+  std::vector<std::string> match;             // fnmatch(3) patterns: * ? [..]; the first group that matches counts
   std::optional<std::string> optimizer = {};  // "adamw", "sgd", ...; none: that of the rest
-  std::optional<double> lr = {};              // none: that of the rest, or of another optimizer its default
-  std::optional<double> weight_decay = {};    // of all that match, vectors too
+  std::optional<double> lr = {};              // none: the optimizer's, or for another optimizer its default
+  std::optional<double> weight_decay = {};    // for all matches, vectors too
 };
 
 struct AdamWOptions {
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
   std::vector<ParameterGroupOptions> groups = {};
 };
-/// Moments in 8 bits, block-wise (bitsandbytes' codes).
+/// AdamW with block-wise 8-bit moments (bitsandbytes' codes).
 struct AdamW8bitOptions {
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
   std::vector<ParameterGroupOptions> groups = {};
@@ -46,7 +46,7 @@ struct ProdigyOptions {
   bool use_bias_correction = false, safeguard_warmup = false;
   std::vector<ParameterGroupOptions> groups = {};
 };
-/// Matrices of inner units; AdamW takes the rest, with lr_adamw.
+/// Muon for matrices of inner units; AdamW for the rest, with lr_adamw.
 struct MuonOptions {
   double lr = 1e-3, momentum = 0.95, weight_decay = 0.1;
   bool nesterov = true;

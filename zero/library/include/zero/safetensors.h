@@ -1,5 +1,5 @@
 #pragma once
-// Tensors by name as one .safetensors file, the format in which Hugging Face's libraries keep weights.
+// Reads and writes named tensors as a .safetensors file, the format of Hugging Face's libraries.
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
@@ -8,17 +8,17 @@
 
 namespace zero {
 
-/// In the order of their names.
+/// Sorted by name.
 using NamedTensors = std::map<std::string, torch::Tensor>;
 
-/// The file is whole or not there. Types that the format does not know are refused.
+/// The file appears whole or not at all. Refuses types that the format lacks.
 void write_safetensors(const std::string& path, const NamedTensors& tensors);
 
-/// All tensors, in host memory. InputError names the file, the tensor and the rule.
+/// Reads all tensors into host memory. InputError names the file, the tensor and the rule.
 NamedTensors read_safetensors(const std::string& path);
 
-/// Parameters and buffers of a module that is not sharded (yet), converted to their types. InputError names a tensor that
-/// one side lacks or whose shape differs; then nothing was changed.
+/// Loads parameters and buffers of a module that is not sharded, converted to their types. InputError names a tensor
+/// that one side lacks or whose shape differs; nothing has changed then.
 void load_safetensors(torch::nn::Module& module, const std::string& path);
 
 }  // namespace zero

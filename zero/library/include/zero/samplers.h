@@ -1,6 +1,6 @@
 #pragma once
-// ShuffledSampler: an order of samples that follows from a seed and the epoch alone, the same on every process and
-// machine. For torch::data::make_data_loader:
+// ShuffledSampler: an order of samples that depends only on the seed and the epoch, equal on every process and machine.
+// For torch::data::make_data_loader:
 //
 //   zero::ShuffledSampler order(dataset.size().value(), /*seed=*/7);
 //   auto loader = torch::data::make_data_loader(dataset, order, /*batch_size=*/64);
@@ -14,16 +14,16 @@
 
 namespace zero {
 
-/// The numbers 0 to size - 1 in the order of this seed and epoch (Fisher-Yates; Knuth, TAOCP 2, 3.4.2, algorithm P).
-/// At most 2^32 samples.
+/// The numbers 0 to size - 1 in the order of this seed and epoch (Fisher-Yates; Knuth, TAOCP 2, 3.4.2, algorithm P). At
+/// most 2^32 samples.
 std::vector<std::size_t> shuffled_order(std::size_t size, std::uint64_t seed, std::int64_t epoch);
 
-/// Copies share the epoch: the one that a loader holds follows the one that is kept.
+/// Copies share the epoch, so set_epoch() on yours also reaches the loader's copy.
 class ShuffledSampler : public torch::data::samplers::Sampler<> {
  public:
   explicit ShuffledSampler(std::size_t size, std::uint64_t seed = 0);
 
-  /// From the next begin() of the loader on.
+  /// Takes effect at the loader's next begin().
   void set_epoch(std::int64_t epoch);
   std::int64_t epoch() const;
 

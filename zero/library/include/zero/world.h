@@ -10,61 +10,61 @@
 namespace zero {
 
 struct WorldOptions {
-  std::string device = "auto";    // auto | cpu | cuda: where this process computes
-  double deadline_seconds = 300;  // the longest wait for other processes in one call, before the job fails
+  std::string device = "auto";    // auto | cpu | cuda: the device of this process
+  double deadline_seconds = 300;  // longest wait for other processes in one call; the job fails after it
 };
 
-/// A handle: copies mean the same processes. Not for several threads at once.
+/// A handle: copies refer to the same processes. Not thread-safe.
 class World {
  public:
-  /// Under mpirun or srun all their processes; without them this process alone. LibTorch's operators get this process's
-  /// share of the node's cores, unless OMP_NUM_THREADS says otherwise. Once in a program. What the program does not catch
-  /// ends all processes with one exit code (2 where something was refused, 1 else): what all throw is told once, by the main
-  /// one, what one throws by that one.
+  /// Returns all processes of mpirun or srun, or this process alone without them. LibTorch's operators get this
+  /// process's share of the node's cores, unless OMP_NUM_THREADS is set. Call once per program. An uncaught exception
+  /// ends all processes with one exit code: 2 for InputError, else 1. The main process reports an exception that all
+  /// throw; otherwise the process that throws reports it.
   static World from_environment(const WorldOptions& options = {});
-  /// The processes of a communicator of a program that has started MPI itself, as MPI_Comm_c2f(communicator) names it;
-  /// from_environment() takes all processes of such a program. MPI goes on when the World ends, and is ended by the
-  /// program. Unless MPI serves several threads (MPI_THREAD_SERIALIZED), this is called on MPI's main thread. Collective.
+  /// Returns the processes of a communicator, given as MPI_Comm_c2f(communicator), in a program that initialises and
+  /// finalises MPI itself. from_environment() takes all processes of such a program. Call on MPI's main thread unless
+  /// MPI allows several threads (MPI_THREAD_SERIALIZED). Collective.
   static World from_communicator(int communicator, const WorldOptions& options = {});
-  /// The same around a whole program, for main() to return, where destructors are to run when it ends so.
+  /// Runs a whole program and returns main()'s exit code. Here an uncaught exception also runs destructors.
   static int run(const std::function<int(World&)>& program, const WorldOptions& options = {});
 
   int rank() const;
   int size() const;
-  /// Among the processes of this node.
+  /// Rank among the processes of this node.
   int local_rank() const;
   bool is_main() const { return rank() == 0; }
-  /// Of this process: model and batches go there.
+  /// This process's device: put model and batches there.
   torch::Device device() const;
 
-  /// Seeds torch's generators: the main process's with the seed, those of others with numbers that follow from it, so that
-  /// each process has dropout and noise of its own. A model that is built afterwards has the main process's values on all.
+  /// Seeds torch's generators. The main process gets the seed and others get numbers derived from it, so each has its
+  /// own dropout and noise. A model built afterwards has the main process's values on all.
   void manual_seed(std::uint64_t seed) const;
 
-  // Each of the following is called by all processes, in the same order.
+  // All processes call each of the following in the same order.
 
   void barrier() const;
-  /// The main process alone does the work, on a thread of its own; the others wait for it, however long it takes: the
-  /// deadline is for coming here. What it throws is thrown everywhere. The work uses no
-  /// sharded model and calls nothing of World that reaches other processes: InputError, which leaves the model as it was. On
-  /// all processes, not inside of `if (world.is_main())`.
+  /// Runs the work on the main process, on a thread of its own. The others wait however long it takes; the deadline
+  /// only covers reaching this call. An exception is thrown on all processes. The work must not use a sharded model or
+  /// World calls that reach other processes: these throw InputError and leave the model unchanged. Call it on all
+  /// processes, not inside `if (world.is_main())`.
   void on_main(const std::function<void()>& work) const;
-  /// The main process does the work before the others do (downloads, caches), by the same rules; the main one waits an hour
-  /// for theirs at most.
+  /// Runs the work on the main process before the others (downloads, caches), with the same rules. The main process
+  /// then waits at most an hour for the others.
   void main_first(const std::function<void()>& work) const;
-  /// Elementwise over processes, the same on all of them. Shapes and types agree. A sum is of its values' type, where bools
-  /// are or-ed; so is a mean of floating ones, and that of others is fp32. Numbers for people: a backward through the result
-  /// of these and of the next two throws InputError.
+  /// Sums or averages elementwise over processes; all get the result. Shapes and types must agree. A sum has its
+  /// values' type; bools are or-ed. A mean has the type of floating values, else fp32. For reporting only: backward
+  /// through the result of these and of the next two calls throws InputError.
   torch::Tensor sum(const torch::Tensor& value) const;
   torch::Tensor mean(const torch::Tensor& value) const;
-  /// The rows of all processes one behind the other, by rank: each has any number of them, none too. What a batch of
-  /// shard() gives is thereby in the order of the data, nothing twice and nothing missing.
+  /// Concatenates the rows of all processes by rank; each may have any number, also none. For batches of shard() this
+  /// restores the order of the data, with nothing repeated or missing.
   torch::Tensor gather_for_metrics(const torch::Tensor& rows) const;
-  /// The same rows with a gradient, for losses over the rows of all processes (CLIP, SimCLR). The gradient of a process's
-  /// rows is that of all processes' losses, as model.backward() weighs them, in units of its own loss. Backward is
-  /// collective, and may be differentiated itself.
+  /// The same rows with a gradient, for losses over the rows of all processes (CLIP, SimCLR). The gradient of a
+  /// process's rows is that of all processes' losses, weighted as in model.backward() and in units of its own loss.
+  /// Backward is collective and differentiable.
   torch::Tensor gather(const torch::Tensor& rows) const;
-  /// The main process's values, on all of them.
+  /// The main process's values, on all processes.
   torch::Tensor broadcast(const torch::Tensor& value) const;
 
   struct Impl;

@@ -1,6 +1,6 @@
 #pragma once
-// AdaLN-Zero (Peebles and Xie 2023, DiT): layer norms without parameters, whose shift and scale follow from a condition,
-// and gates of the branches behind them that are 0 at first, so that a block begins as the identity.
+// AdaLN-Zero (Peebles and Xie 2023, DiT): layer norms without parameters. A condition sets their shift and scale, and
+// the gates of the branches after them. The gates start at 0, so a block starts as the identity.
 //
 //   auto branches = ada(condition);                          // of a block with two branches
 //   x = branches[0].gated(x, attention(branches[0].norm(x)));
@@ -15,7 +15,7 @@
 
 namespace zero::nn {
 
-/// Of one branch; each [rows, 1, size].
+/// The modulation of one branch; each tensor is [rows, 1, size].
 struct AdaptiveBranch {
   torch::Tensor shift, scale, gate;
   double eps = 1e-6;
@@ -28,14 +28,14 @@ struct AdaptiveBranch {
 
 class AdaptiveLayerNormZeroImpl : public torch::nn::Cloneable<AdaptiveLayerNormZeroImpl> {
  public:
-  /// For x of `size` features, conditions of `condition` features, and `branches` branches.
+  /// `size`: features of x; `condition`: features of the condition; `branches`: number of branches.
   AdaptiveLayerNormZeroImpl(std::int64_t size, std::int64_t condition, std::int64_t branches = 2, double eps = 1e-6);
 
   void reset() override;
   /// condition [rows, condition features]: shift, scale and gate are linear in silu(condition).
   std::vector<AdaptiveBranch> forward(const torch::Tensor& condition);
 
-  torch::nn::Linear linear{nullptr};  // [3 branches size, condition], zeros at first; by branch: shift, scale, gate
+  torch::nn::Linear linear{nullptr};  // [3 branches size, condition], initially zeros; by branch: shift, scale, gate
 
  private:
   std::int64_t size_, condition_, branches_;

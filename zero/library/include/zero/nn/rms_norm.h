@@ -1,6 +1,6 @@
 #pragma once
-// RMSNorm (Zhang and Sennrich 2019; torch.nn.RMSNorm of one dimension): y = weight * x / sqrt(mean(x^2) + eps) over the last
-// dimension, computed in fp32 (fp64 in fp64) and rounded once, by zero's fused operation.
+// RMSNorm (Zhang and Sennrich 2019; torch.nn.RMSNorm of one dimension): y = weight * x / sqrt(mean(x^2) + eps) over the
+// last dimension. zero's fused operation computes it in fp32 (fp64 in fp64) and rounds once.
 #include <torch/nn/cloneable.h>
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>
@@ -16,10 +16,10 @@ class RMSNormImpl : public torch::nn::Cloneable<RMSNormImpl> {
 
   void reset() override;
   void pretty_print(std::ostream& stream) const override;
-  /// x [..., size], of the weight's type.
+  /// x [..., size] has the weight's type.
   torch::Tensor forward(const torch::Tensor& x);
 
-  torch::Tensor weight;  // [size], 1 at first
+  torch::Tensor weight;  // [size], initially 1
 
  private:
   std::int64_t size_;

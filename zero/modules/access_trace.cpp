@@ -1,4 +1,4 @@
-#include "zero/modules/use_plan.h"
+#include "zero/modules/access_trace.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,12 +7,12 @@ namespace zero {
 
 namespace {
 
-constexpr std::size_t longest = 1 << 16;  // uses that are remembered: a program may run forward without end
+constexpr std::size_t longest = 1 << 16;  // uses remembered at most: a program may run forward without end
 
 }  // namespace
 
-// An operation after the other on the same group is one use.
-void UsePlan::add(int group) {
+// Consecutive operations on the same group count as one use.
+void AccessTrace::add(int group) {
   if (!pass_.empty() && pass_.back() == group) return;
   if (pass_.size() < longest) pass_.push_back(group);
   if (!followed_) return;
@@ -22,20 +22,20 @@ void UsePlan::add(int group) {
     followed_ = false;
 }
 
-void UsePlan::end_pass() {
+void AccessTrace::end_pass() {
   if (!plan_.empty() && pass_ != plan_) ++changes_;
   plan_ = std::exchange(pass_, {});
   at_ = 0;
   followed_ = !plan_.empty();
 }
 
-void UsePlan::drop_pass() {
+void AccessTrace::drop_pass() {
   pass_.clear();
   at_ = 0;
   followed_ = !plan_.empty();
 }
 
-std::int64_t UsePlan::next_use(int group) const {
+std::int64_t AccessTrace::next_use(int group) const {
   if (!followed_) return never;
   const auto from = plan_.begin() + std::ptrdiff_t(at_);
   const auto found = std::find(from, plan_.end(), group);

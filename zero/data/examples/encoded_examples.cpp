@@ -1,4 +1,4 @@
-#include "zero/data/examples/kept_examples.h"
+#include "zero/data/examples/encoded_examples.h"
 
 #include <algorithm>
 #include <cstring>
@@ -15,14 +15,14 @@
 namespace zero {
 namespace {
 
-/// Changes whenever ids or masks of the same examples would.
+/// Increase the version whenever the ids or masks of the same examples change.
 constexpr const char* example_rule = "kept examples, version 7";
 
 constexpr std::size_t count_words = sizeof(ExampleCounts) / sizeof(std::uint32_t);
 
 }  // namespace
 
-void KeptExamples::add(EncodedExample example) {
+void EncodedExamples::add(EncodedExample example) {
   for (const std::int32_t id : example.ids)
     if (id >= options_.vocab_size)
       throw InputError(text(example.place, ": id ", id, " is beyond the model's vocabulary of ", options_.vocab_size));
@@ -35,7 +35,7 @@ void KeptExamples::add(EncodedExample example) {
   }
 }
 
-EncodedChunk KeptExamples::take() {
+EncodedChunk EncodedExamples::take() {
   EncodedChunk chunk;
   chunk.ids = std::move(tokens_);
   chunk.notes.resize(count_words);
@@ -69,13 +69,13 @@ CacheRecipe example_recipe(const std::string& path, std::shared_ptr<const Conver
                            const Fingerprint& encoding, const ConversationRowsOptions& options) {
   CacheRecipe recipe;
   recipe.source = path;
-  // Packing arranges what is kept, and does not change it.
+  // Packing is not part of the rule: it only arranges the kept examples.
   recipe.rule = fingerprint_of(text(example_rule, "; ", hex(encoding), "; ", options.seq_len, " ",
                                     static_cast<int>(options.overlong), " ", options.vocab_size));
   recipe.width = TokenWidth::uint32;
   cut_examples(recipe);
   recipe.encode = [encoder = std::move(encoder), path, options](const SourceChunk& chunk) {
-    KeptExamples kept(options);
+    EncodedExamples kept(options);
     for_each_example(chunk, path, [&](const Example& example) { kept.add(encoder->encode(example)); });
     return kept.take();
   };

@@ -1,4 +1,4 @@
-// When weights come and go: what a pass gathers, what its plan brings ahead, and what is held at once.
+// When weights are unsharded and resharded: what a pass gathers, what its trace prefetches, what is held at once.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -6,7 +6,7 @@
 #include "zero/modules/sharded_module.h"
 
 namespace zero::testing {
-namespace open_groups_test {
+namespace unsharded_cache_test {
 
 struct StackImpl : torch::nn::Module {
   explicit StackImpl(int layers) {
@@ -30,7 +30,7 @@ StatesOptions options_for(bool overlap) {
   return options;
 }
 
-/// What a rank gathers and sums in each of some steps, as "forward2 backward1 reduce1 ...".
+/// A rank's gathers and reductions in each of some steps, as "forward2 backward1 reduce1 ...".
 std::vector<std::string> calls_of_steps(bool overlap, int steps, const std::function<at::Tensor(StackImpl&, int)>& loss,
                                         std::int64_t* changes = nullptr) {
   SimWorld world(2);
@@ -59,7 +59,7 @@ std::vector<std::string> calls_of_steps(bool overlap, int steps, const std::func
 at::Tensor whole(StackImpl& net, int) { return net.forward(torch::ones({2, 8})).sum(); }
 
 // The last two units are there when backward comes to them; the first one's input needs no gradient, and so no weights.
-TEST(OpenGroups, GathersWhatIsNotThere) {
+TEST(UnshardedCache, UnshardsMissingGroups) {
   const auto calls = calls_of_steps(false, 2, whole);
   ASSERT_EQ(calls.size(), 2u);
   for (const std::string& step : calls)
@@ -67,7 +67,7 @@ TEST(OpenGroups, GathersWhatIsNotThere) {
 }
 
 // From the second step on a unit is on its way while the one before it is at work: ahead of that one's sum.
-TEST(OpenGroups, BringsAheadWhatTheLastPassUsed) {
+TEST(UnshardedCache, PrefetchesTheGroupsOfTheLastPass) {
   const auto calls = calls_of_steps(true, 3, whole);
   ASSERT_EQ(calls.size(), 3u);
   EXPECT_EQ(calls[0], "forward0 forward1 forward2 forward3 reduce3 reduce2 backward1 reduce1 reduce0");
@@ -75,7 +75,7 @@ TEST(OpenGroups, BringsAheadWhatTheLastPassUsed) {
   EXPECT_EQ(calls[2], calls[1]);
 }
 
-TEST(OpenGroups, NoticesAnotherOrder) {
+TEST(UnshardedCache, NoticesAnotherOrder) {
   std::int64_t changes = 0;
   calls_of_steps(
       true, 4,
@@ -91,7 +91,7 @@ TEST(OpenGroups, NoticesAnotherOrder) {
 }
 
 // The same numbers, whatever is brought ahead.
-TEST(OpenGroups, OverlapChangesNoBit) {
+TEST(UnshardedCache, OverlapChangesNoBit) {
   std::vector<at::Tensor> weights[2];
   for (const bool overlap : {false, true})
     SimWorld(3).run([&](Communicator& communicator, int rank) {
@@ -115,5 +115,5 @@ TEST(OpenGroups, OverlapChangesNoBit) {
   for (std::size_t i = 0; i < weights[0].size(); ++i) EXPECT_TRUE(at::equal(weights[0][i], weights[1][i])) << i;
 }
 
-}  // namespace open_groups_test
+}  // namespace unsharded_cache_test
 }  // namespace zero::testing

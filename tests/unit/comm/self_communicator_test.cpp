@@ -1,5 +1,5 @@
 // A rank alone keeps the contract of every backend.
-#include "comm/lone_communicator.h"
+#include "comm/self_communicator.h"
 
 #include <gtest/gtest.h>
 
@@ -9,20 +9,20 @@
 namespace zero {
 namespace {
 
-class LoneConformance : public ::testing::TestWithParam<ConformanceCase> {};
+class SelfConformance : public ::testing::TestWithParam<ConformanceCase> {};
 
-TEST_P(LoneConformance, holds) {
-  LoneCommunicator alone;
+TEST_P(SelfConformance, holds) {
+  SelfCommunicator alone;
   GetParam().body(alone);
 }
 
-TEST_P(LoneConformance, holds_among_others) {
+TEST_P(SelfConformance, holds_among_others) {
   FakeCommunicator others(3, 8);
-  LoneCommunicator alone(others);
+  SelfCommunicator alone(others);
   GetParam().body(alone);
 }
 
-INSTANTIATE_TEST_SUITE_P(lone, LoneConformance, ::testing::ValuesIn(conformance_cases()),
+INSTANTIATE_TEST_SUITE_P(lone, SelfConformance, ::testing::ValuesIn(conformance_cases()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "comm/lone_communicator.h"
+#include "comm/self_communicator.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -6,17 +6,17 @@
 
 namespace zero {
 
-LoneCommunicator::LoneCommunicator(Communicator& others) : Communicator(0, 1) {
+SelfCommunicator::SelfCommunicator(Communicator& others) : Communicator(0, 1) {
   memory_.home = &others.memory();
   failures_ = &others.failures();
 }
 
-void LoneCommunicator::do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord&) {
+void SelfCommunicator::do_all_gather(const at::Tensor& full, const at::Tensor& shard, const CallRecord&) {
   if (full.const_data_ptr() != shard.const_data_ptr()) full.copy_(shard);
 }
 
-// Elsewhere than on the host LibTorch adds numbers of any two types in the wider one, and rounds once.
-void LoneCommunicator::do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options,
+// Off the host, LibTorch adds numbers of two types in the wider one and rounds once.
+void SelfCommunicator::do_reduce_scatter(const at::Tensor& shard, const at::Tensor& full, ReduceOptions options,
                                          const CallRecord&) {
   const void* input = full.const_data_ptr();
   if (options.accumulate && full.is_cpu())
@@ -28,13 +28,13 @@ void LoneCommunicator::do_reduce_scatter(const at::Tensor& shard, const at::Tens
     shard.copy_(full);
 }
 
-void LoneCommunicator::do_all_to_all(const at::Tensor& out, const std::vector<std::int64_t>&, const at::Tensor& in,
+void SelfCommunicator::do_all_to_all(const at::Tensor& out, const std::vector<std::int64_t>&, const at::Tensor& in,
                                      const std::vector<std::int64_t>&, const CallRecord&) {
   out.copy_(in);
 }
 
-std::unique_ptr<Communicator> LoneCommunicator::do_split(const std::vector<int>&, const CallRecord&) {
-  auto part = std::make_unique<LoneCommunicator>();
+std::unique_ptr<Communicator> SelfCommunicator::do_split(const std::vector<int>&, const CallRecord&) {
+  auto part = std::make_unique<SelfCommunicator>();
   part->memory_.home = memory_.home == &memory_.own ? &part->memory_.own : memory_.home;
   part->failures_ = failures_ == &own_failures_ ? &part->own_failures_ : failures_;
   return part;

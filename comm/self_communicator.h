@@ -1,15 +1,15 @@
 #pragma once
-// LoneCommunicator: a group of one, as MPI_COMM_SELF. Nothing travels.
+// SelfCommunicator: a group of one, as MPI_COMM_SELF. Nothing travels.
 #include "comm/communicator.h"
 
 namespace zero {
 
-class LoneCommunicator final : public Communicator {
+class SelfCommunicator final : public Communicator {
  public:
   /// For a job of one rank, with memory of the host.
-  LoneCommunicator() : Communicator(0, 1) {}
+  SelfCommunicator() : Communicator(0, 1) {}
   /// One rank of `others`, which outlives this. Memory is on their device, and their failures are reported.
-  explicit LoneCommunicator(Communicator& others);
+  explicit SelfCommunicator(Communicator& others);
 
   CollectiveMemory& memory() override { return memory_; }
   FailureHandling& failures() override { return *failures_; }

@@ -10,12 +10,12 @@
 
 namespace zero {
 
-class Messages {
+class PointToPoint {
  public:
   /// The Fortran handle (MPI_Comm_c2f) names the group, so that no header needs MPI's. Takes ownership of the group and
   /// frees it at the end.
-  Messages(int handle, const MpiOptions& options);
-  ~Messages();
+  PointToPoint(int handle, const MpiOptions& options);
+  ~PointToPoint();
 
   int rank() const;
   int size() const;

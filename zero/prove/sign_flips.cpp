@@ -1,4 +1,4 @@
-#include "zero/prove/turned_elements.h"
+#include "zero/prove/sign_flips.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,21 +7,21 @@
 namespace zero {
 namespace {
 
-// An update that follows the gradient errs by about its share: by no more than so many times, and no less than such a part.
+// The relative error of an update that follows the gradient is within this factor of the gradient's.
 constexpr double follows = 3;
-// Where so many times more are turned than the errors of gradients do, it is not they that turn them.
+// More flips than this factor times the prediction have another cause than gradient errors.
 constexpr double beyond_law = 4;
 
 const TensorSketch& sketch(const KindRecord& kind, std::size_t tensor) { return kind.tensors.at(tensor).sketch; }
 
-/// 0 for what overflowed.
+/// 0 for an overflow.
 double finite(double value) { return std::isfinite(value) ? value : 0; }
 
 double off(const KindRecord& a, const KindRecord& b, std::size_t tensor) {
   return finite(distance(sketch(a, tensor), sketch(b, tensor)));
 }
 
-/// Of each tensor's gradient the largest share, of this step or one before, by which the two runs differ.
+/// Updates the largest relative error of each tensor's gradient, over this step and those before.
 void raise(std::vector<double>& shares, const StepRecord& first, const StepRecord& second) {
   const KindRecord *a = first.find("gradient"), *b = second.find("gradient");
   if (!a || !b) return;
@@ -35,13 +35,13 @@ void raise(std::vector<double>& shares, const StepRecord& first, const StepRecor
 double poisson_most(double mean) {
   constexpr double probability = 1e-6;
   if (!(mean > 0)) return 0;
-  if (mean > 500) return mean + 5 * std::sqrt(mean);  // as good as normal
+  if (mean > 500) return mean + 5 * std::sqrt(mean);  // nearly normal
   double term = std::exp(-mean), beyond = 1 - term, number = 0;
   for (; beyond > probability; beyond -= term) term *= mean / ++number;
   return number;
 }
 
-TurnedElements::TurnedElements(const RunRecord& first, const RunRecord& second) : first_(first) {
+SignFlips::SignFlips(const RunRecord& first, const RunRecord& second) : first_(first) {
   std::vector<double> of_gradients;
   const Step* before = nullptr;
   for (const auto& [step, record] : first.steps) {
@@ -49,13 +49,13 @@ TurnedElements::TurnedElements(const RunRecord& first, const RunRecord& second) 
     raise(of_gradients, record, other);
     measure_ways(step, before);
     measure_shares(step, other);
-    count_turned(step, other, of_gradients);
+    count_flips(step, other, of_gradients);
     if (before) carry(*before, steps_.at(step));
     before = &steps_.at(step);
   }
 }
 
-void TurnedElements::measure_ways(std::int64_t step, const Step* before) {
+void SignFlips::measure_ways(std::int64_t step, const Step* before) {
   const StepRecord* former = before ? &std::prev(first_.steps.find(step))->second : nullptr;
   for (const KindRecord& kind : first_.steps.at(step).kinds) {
     if (!moves(kind.kind)) continue;
@@ -68,7 +68,7 @@ void TurnedElements::measure_ways(std::int64_t step, const Step* before) {
   }
 }
 
-void TurnedElements::measure_shares(std::int64_t step, const StepRecord& second) {
+void SignFlips::measure_shares(std::int64_t step, const StepRecord& second) {
   for (const KindRecord& kind : first_.steps.at(step).kinds) {
     const KindRecord* other = second.find(kind.kind);
     double squares = 0, count = 0;
@@ -82,8 +82,8 @@ void TurnedElements::measure_shares(std::int64_t step, const StepRecord& second)
   }
 }
 
-// They are still turned where they no longer show.
-void TurnedElements::carry(const Step& before, Step& step) {
+// Earlier flips persist even if they no longer show.
+void SignFlips::carry(const Step& before, Step& step) {
   step.count = std::max(step.count, before.count);
   step.expected += before.expected;
   step.elements = std::max(step.elements, before.elements);
@@ -92,9 +92,9 @@ void TurnedElements::carry(const Step& before, Step& step) {
     step.aimless[t] = std::max(step.aimless[t], before.aimless[t]);
 }
 
-// Of the optimizer's copies, where it has any: those of 16 bits are rounded besides. Of two numbers whose errors have a
-// share e of their size, both normal, the signs differ with a probability of e / pi.
-void TurnedElements::count_turned(std::int64_t step, const StepRecord& second, const std::vector<double>& shares) {
+// Uses the master weights, if any: 16-bit copies are rounded in addition. Two numbers with a normal relative error e
+// have different signs with probability e / pi.
+void SignFlips::count_flips(std::int64_t step, const StepRecord& second, const std::vector<double>& shares) {
   const KindRecord* kind = first_.steps.at(step).find("master");
   if (!kind) kind = first_.steps.at(step).find("weights");
   const KindRecord* other = kind ? second.find(kind->kind) : nullptr;
@@ -109,20 +109,20 @@ void TurnedElements::count_turned(std::int64_t step, const StepRecord& second, c
     if (share > followed) found.count += numel * (share * share - followed * followed) / 4;
     const double by_law = numel * shares[t] / std::numbers::pi;
     if (share > followed || share < shares[t] / follows) found.expected += by_law;
-    if (const double turned = numel * share * share / 4; turned > beyond_law * (by_law + 1))
-      found.aimless[t] = turned + 4 * std::sqrt(turned);
+    if (const double flips = numel * share * share / 4; flips > beyond_law * (by_law + 1))
+      found.aimless[t] = flips + 4 * std::sqrt(flips);
   }
 }
 
-// The count itself is one draw, and the expectation of a simple law.
-double TurnedElements::likely(std::int64_t step) const {
+// The count is a single draw, and the expectation comes from a simplified law.
+double SignFlips::likely(std::int64_t step) const {
   const Step& of = steps_.at(step);
   return std::max(of.count + 4 * std::sqrt(of.count), 2 * of.expected);
 }
 
-double TurnedElements::most(std::int64_t step, double rate) const { return poisson_most(rate * likely(step)); }
+double SignFlips::most(std::int64_t step, double rate) const { return poisson_most(rate * likely(step)); }
 
-double TurnedElements::most(std::int64_t step, double rate, const std::string& kind, std::size_t tensor) const {
+double SignFlips::most(std::int64_t step, double rate, const std::string& kind, std::size_t tensor) const {
   const Step& of = steps_.at(step);
   if (of.elements == 0) return 0;
   const double elements = double(sketch(*first_.steps.at(step).find(kind), tensor).numel);
@@ -130,24 +130,24 @@ double TurnedElements::most(std::int64_t step, double rate, const std::string& k
                   tensor < of.aimless.size() ? std::ceil(of.aimless[tensor]) : 0);
 }
 
-double TurnedElements::most_of_one(std::int64_t step, double rate) const {
+double SignFlips::most_of_one(std::int64_t step, double rate) const {
   const double all = steps_.at(step).tensors;
   return all > 0 ? poisson_most(rate * likely(step) / all) : 0;
 }
 
-double TurnedElements::effect(std::int64_t step, const std::string& kind) const {
+double SignFlips::effect(std::int64_t step, const std::string& kind) const {
   const auto now = steps_.find(step);
   const Step& before = std::prev(now)->second;
   if (before.tensors == 0) return 0;
-  if (before.count < 1) return 2 * std::sqrt(before.tensors / before.elements);  // of the way of a tensor of mean size
+  if (before.count < 1) return 2 * std::sqrt(before.tensors / before.elements);  // relative to a tensor of mean size
   return now->second.mean_shares.at(kind) * std::sqrt(before.tensors / before.count);
 }
 
-double TurnedElements::moved(std::int64_t step, const std::string& kind, std::size_t tensor) const {
+double SignFlips::moved(std::int64_t step, const std::string& kind, std::size_t tensor) const {
   return steps_.at(step).moved.at(kind).at(tensor);
 }
 
-double TurnedElements::scale(std::int64_t step, const std::string& kind, std::size_t tensor) const {
+double SignFlips::scale(std::int64_t step, const std::string& kind, std::size_t tensor) const {
   const TensorSketch& of = sketch(*first_.steps.at(step).find(kind), tensor);
   return moves(kind) ? moved(step, kind, tensor) * std::sqrt(double(of.numel)) : finite(of.norm());
 }

@@ -1,4 +1,4 @@
-#include "zero/modules/open_groups.h"
+#include "zero/modules/unsharded_cache.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@
 namespace zero {
 namespace {
 
-constexpr std::int64_t horizon = 64;  // uses that are looked ahead
+constexpr std::int64_t horizon = 64;  // number of uses to look ahead
 
 bool among(const std::vector<int>& groups, int group) {
   return std::find(groups.begin(), groups.end(), group) != groups.end();
@@ -17,17 +17,17 @@ bool among(const std::vector<int>& groups, int group) {
 
 }  // namespace
 
-OpenGroups::OpenGroups(UnitGroups& groups)
+UnshardedCache::UnshardedCache(UnitGroups& groups)
     : groups_(groups), open_(groups.groups.size(), false), last_use_(groups.groups.size(), 0) {}
 
-void OpenGroups::begin() {
+void UnshardedCache::begin() {
   if (std::exchange(under_way_, true)) return;
-  if (groups_.gathers) groups_.gather_stream.follow_current();  // the optimizer's new weights
+  if (groups_.gathers) groups_.gather_stream.follow_current();  // wait for the optimizer's new weights
   groups_.under_way.push_back(this);
 }
 
-// What fails here has failed before, of a device or a disk, and is told by whatever waits for it.
-void OpenGroups::end() noexcept {
+// A failure here (device or disk) was already raised elsewhere and is reported there.
+void UnshardedCache::end() noexcept {
   if (!std::exchange(under_way_, false)) return;
   std::erase(groups_.under_way, static_cast<WeightUser*>(this));
   try {
@@ -37,24 +37,24 @@ void OpenGroups::end() noexcept {
   }
 }
 
-void OpenGroups::close_all() {
+void UnshardedCache::close_all() {
   if (ahead_ >= 0) groups_.groups[std::size_t(std::exchange(ahead_, -1))]->weights().cancel_prefetch();
   for (std::size_t g = 0; g < open_.size(); ++g) close(int(g));
 }
 
-void OpenGroups::drop_pass() {
+void UnshardedCache::drop_pass() {
   end();
   plan_.drop_pass();
 }
 
-void OpenGroups::use(const std::vector<int>& groups, Phase phase, bool planned) {
+void UnshardedCache::use(const std::vector<int>& groups, Phase phase, bool planned) {
   begin();
   for (const int group : groups) {
     if (planned) plan_.add(group);
     last_use_[std::size_t(group)] = ++uses_;
   }
   if (!open_all(groups, phase)) {
-    // Small groups may lie in buffers that large ones need: all go, and come again in an order that finds room if any does.
+    // Small groups may occupy buffers that large ones need: reshard all, then unshard the largest first.
     close_all();
     std::vector<int> ordered = groups;
     const auto numel = [&](int group) { return groups_.groups[std::size_t(group)]->layout().numel(); };
@@ -67,8 +67,8 @@ void OpenGroups::use(const std::vector<int>& groups, Phase phase, bool planned) 
   if (planned && groups_.overlap) look_ahead(groups, phase);
 }
 
-// False: there is no room for one of them beside the others.
-bool OpenGroups::open_all(const std::vector<int>& groups, Phase phase) {
+// Returns false if one of them finds no room next to the others.
+bool UnshardedCache::open_all(const std::vector<int>& groups, Phase phase) {
   for (const int group : groups) {
     if (open_[std::size_t(group)]) continue;
     if (group == ahead_)
@@ -81,8 +81,8 @@ bool OpenGroups::open_all(const std::vector<int>& groups, Phase phase) {
   return true;
 }
 
-// Those go first whose next use is farthest away (Belady), as far as the plan tells, else whose last one is.
-bool OpenGroups::make_room(int group, const std::vector<int>& kept) {
+// Evicts the group whose next use is farthest away (Belady), by the plan; without a plan, the least recently used.
+bool UnshardedCache::make_room(int group, const std::vector<int>& kept) {
   WeightBuffer& weights = groups_.groups[std::size_t(group)]->weights();
   while (!weights.has_room()) {
     int farthest = -1;
@@ -102,14 +102,14 @@ bool OpenGroups::make_room(int group, const std::vector<int>& kept) {
   return true;
 }
 
-void OpenGroups::close(int group) {
+void UnshardedCache::close(int group) {
   if (!open_[std::size_t(group)]) return;
   open_[std::size_t(group)] = false;
   groups_.groups[std::size_t(group)]->weights().reshard();
 }
 
-// Only what is not needed before it makes room for what comes next.
-void OpenGroups::look_ahead(const std::vector<int>& kept, Phase phase) {
+// Evicts a group for the next use only if that use comes before the group's own.
+void UnshardedCache::look_ahead(const std::vector<int>& kept, Phase phase) {
   if (ahead_ >= 0) return;
   const int next = plan_.next(horizon, [&](int group) { return comes_and_goes(group) && !open_[std::size_t(group)]; });
   if (next < 0) return;

@@ -1,4 +1,4 @@
-#include "comm/mpi/messages.h"
+#include "comm/mpi/point_to_point.h"
 
 #include <mpi.h>
 #include <sched.h>
@@ -15,17 +15,17 @@
 namespace zero {
 namespace {
 
-constexpr std::size_t longest = std::size_t{1} << 30;  // bytes of one MPI message: its counts are ints
+constexpr std::size_t longest = std::size_t{1} << 30;  // bytes per MPI message: MPI counts with int
 
-/// What a message tells of its call in MPI's tag, for which 15 bits are sure: kind, phase and type of the data can be read
-/// from it; unit and group are what is left of it, one bit at least, and only compared.
+/// A message's MPI tag identifies its call in the 15 bits that MPI guarantees. Kind, phase and data type can be
+/// decoded. Unit and group are hashed into the rest, at least one bit, and only compared.
 class CallMark {
  public:
   CallMark(const CallRecord& call, int largest) {
-    // What one side sends the other one receives: one kind.
+    // Send and receive are one kind, so both ends match.
     const CollectiveKind kind = call.kind == CollectiveKind::recv ? CollectiveKind::send : call.kind;
     const int words = (int(kind) * phases + int(call.tag.phase)) * types + int(call.type);
-    // Turns of a circle, so that neighbours, and those who walk along with them, part by its first bit too.
+    // Multiplicative hashes, so that neighbouring numbers differ even in the first bit.
     constexpr std::uint32_t unit_turn = 0x9E3779B1, group_turn = 0xC13FA9A9;
     const std::uint32_t turned =
         std::uint32_t(call.tag.unit + 1) * unit_turn + std::uint32_t(call.tag.group + 1) * group_turn;
@@ -34,7 +34,7 @@ class CallMark {
   }
   int tag() const { return tag_; }
 
-  /// "all_gather of float (forward)"
+  /// For example "all_gather of float (forward)".
   static std::string describe(int tag) {
     const int words = tag % readable;
     CallRecord call;
@@ -77,7 +77,7 @@ void check_mpi(int code, const char* what) {
   throw Error(text(what, " failed: ", std::string(words, length)));
 }
 
-struct Messages::Impl {
+struct PointToPoint::Impl {
   MPI_Comm comm = MPI_COMM_NULL;
   std::chrono::duration<double> deadline{};
   int rank = 0;
@@ -87,7 +87,7 @@ struct Messages::Impl {
   CallRecord call;
   int tag = 0;  // of its messages
 
-  /// A rank of the group as people know it.
+  /// A rank of the group in the words of messages.
   struct Identity {
     int named_rank;
     std::array<char, 60> node;
@@ -113,7 +113,7 @@ struct Messages::Impl {
     return text("rank ", identity.named_rank, several_nodes ? " on node " + identity.node_name() : "");
   }
 
-  /// Gives up: receives are cancelled, so that MPI writes no more into memory that may go away.
+  /// Cancels pending receives, so that MPI stops writing into memory that may be freed.
   [[noreturn]] void give_up(Lane& lane) {
     std::vector<int> missing;
     for (std::size_t i = 0; i < lane.requests.size(); ++i) {
@@ -134,7 +134,7 @@ struct Messages::Impl {
                      size, " ranks: no answer from ", names));
   }
 
-  // Messages of one rank come in their order, whatever their tags: one of another call is in the place of this one's.
+  // A rank's messages arrive in order, whatever their tags. One with another tag shows that the rank made another call.
   void check_received(Lane& lane) {
     for (std::size_t i = 0; i < lane.pending.size(); ++i) {
       const Pending& p = lane.pending[i];
@@ -152,7 +152,7 @@ struct Messages::Impl {
   }
 };
 
-Messages::Messages(int handle, const MpiOptions& options) : impl_(std::make_unique<Impl>()) {
+PointToPoint::PointToPoint(int handle, const MpiOptions& options) : impl_(std::make_unique<Impl>()) {
   impl_->comm = MPI_Comm_f2c(handle);
   impl_->deadline = options.deadline;
   check_mpi(MPI_Comm_set_errhandler(impl_->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
@@ -160,28 +160,28 @@ Messages::Messages(int handle, const MpiOptions& options) : impl_(std::make_uniq
   check_mpi(MPI_Comm_size(impl_->comm, &impl_->size), "MPI_Comm_size");
   int* largest = nullptr;
   int known = 0;
-  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &largest, &known);  // the library's; a group that was split lacks it
+  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &largest, &known);  // set on the world only; a split group lacks it
   if (known) impl_->largest_tag = std::min(*largest, 1 << 30);
   impl_->learn_names(options.named_rank);
 }
 
-Messages::~Messages() {
+PointToPoint::~PointToPoint() {
   int over = 0;
-  MPI_Finalized(&over);  // a communicator may outlive the world; MPI has then freed its groups
+  MPI_Finalized(&over);  // a communicator may outlive MPI, which has freed its groups then
   if (!over) MPI_Comm_free(&impl_->comm);
 }
 
-int Messages::rank() const { return impl_->rank; }
-int Messages::size() const { return impl_->size; }
-std::string Messages::name(int r) const { return impl_->name(r); }
-int Messages::handle() const { return MPI_Comm_c2f(impl_->comm); }
+int PointToPoint::rank() const { return impl_->rank; }
+int PointToPoint::size() const { return impl_->size; }
+std::string PointToPoint::name(int r) const { return impl_->name(r); }
+int PointToPoint::handle() const { return MPI_Comm_c2f(impl_->comm); }
 
-void Messages::begin(const CallRecord& call) {
+void PointToPoint::begin(const CallRecord& call) {
   impl_->call = call;
   impl_->tag = CallMark(call, impl_->largest_tag).tag();
 }
 
-void Messages::send(int lane, const void* data, std::size_t bytes, int to) {
+void PointToPoint::send(int lane, const void* data, std::size_t bytes, int to) {
   Lane& l = impl_->lanes[lane];
   std::size_t at = 0;
   do {
@@ -195,7 +195,7 @@ void Messages::send(int lane, const void* data, std::size_t bytes, int to) {
   } while (at < bytes);
 }
 
-void Messages::recv(int lane, void* data, std::size_t bytes, int from) {
+void PointToPoint::recv(int lane, void* data, std::size_t bytes, int from) {
   Lane& l = impl_->lanes[lane];
   std::size_t at = 0;
   do {
@@ -209,7 +209,7 @@ void Messages::recv(int lane, void* data, std::size_t bytes, int from) {
   } while (at < bytes);
 }
 
-void Messages::finish(int lane) {
+void PointToPoint::finish(int lane) {
   Lane& l = impl_->lanes[lane];
   if (l.requests.empty()) return;
   l.statuses.assign(l.requests.size(), MPI_Status{});

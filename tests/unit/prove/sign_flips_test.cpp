@@ -1,4 +1,4 @@
-#include "zero/prove/turned_elements.h"
+#include "zero/prove/sign_flips.h"
 
 #include <gtest/gtest.h>
 
@@ -17,8 +17,8 @@ constexpr double step_size = 1e-3;
 constexpr std::size_t tensors = 40, elements = 128;
 
 /// Two steps by the signs of gradients, from weights of 0: of each tensor those elements go the other way in the first one that
-/// `turned` names, and all are off by `error` of the way.
-RunRecord sign_steps(const std::vector<std::set<std::size_t>>& turned, double error = 0, double gradient_noise = 1e-2) {
+/// `flips` names, and all are off by `error` of the way.
+RunRecord sign_steps(const std::vector<std::set<std::size_t>>& flips, double error = 0, double gradient_noise = 1e-2) {
   RunRecord run;
   for (std::int64_t step = 0; step <= 2; ++step) {
     KindRecord gradient{"gradient", {}}, master{"master", {}};
@@ -28,7 +28,7 @@ RunRecord sign_steps(const std::vector<std::set<std::size_t>>& turned, double er
       for (std::size_t i = 0; i < elements; ++i) {
         const double sign = of[i] < 0 ? -1 : 1;
         weights[i] = step_size * sign *
-                     (double(step) - (step > 0 && t < turned.size() && turned[t].contains(i) ? 2 : 0)) *
+                     (double(step) - (step > 0 && t < flips.size() && flips[t].contains(i) ? 2 : 0)) *
                      (1 + error * noise[i]);
         of[i] += gradient_noise * noise[i];
       }
@@ -53,12 +53,12 @@ RunRecord sign_steps(const std::vector<std::set<std::size_t>>& turned, double er
 
 /// An element in every other tensor.
 std::vector<std::set<std::size_t>> seldom() {
-  std::vector<std::set<std::size_t>> turned(tensors);
-  for (std::size_t t = 1; t < tensors; t += 2) turned[t] = {t};
-  return turned;
+  std::vector<std::set<std::size_t>> flips(tensors);
+  for (std::size_t t = 1; t < tensors; t += 2) flips[t] = {t};
+  return flips;
 }
 
-/// What lies between two runs.
+/// The distance between two runs.
 struct Signs {
   RunRecord bf16 = sign_steps({}), fp32 = sign_steps(seldom(), 0, 1e-7);
   RoundingBounds bounds{bf16, "bf16", fp32, "fp32", 64};
@@ -71,17 +71,17 @@ struct Signs {
   }
 };
 
-TEST(TurnedElements, AreCounted) {
+TEST(SignFlips, AreCounted) {
   const Signs signs;
-  const TurnedElements turned(signs.bf16, signs.fp32);
-  EXPECT_EQ(turned.count(0), 0);
-  EXPECT_NEAR(turned.count(1), tensors / 2, 1);
-  EXPECT_NEAR(turned.count(2), tensors / 2, 1);  // a part of the way by then, and as many as they were
-  EXPECT_NEAR(turned.moved(1, "master", 3), step_size, 1e-4);
-  EXPECT_NEAR(turned.moved(2, "master", 3), 2 * step_size, 2e-4);
+  const SignFlips flips(signs.bf16, signs.fp32);
+  EXPECT_EQ(flips.count(0), 0);
+  EXPECT_NEAR(flips.count(1), tensors / 2, 1);
+  EXPECT_NEAR(flips.count(2), tensors / 2, 1);  // a part of the way by then, and as many as they were
+  EXPECT_NEAR(flips.moved(1, "master", 3), step_size, 1e-4);
+  EXPECT_NEAR(flips.moved(2, "master", 3), 2 * step_size, 2e-4);
 }
 
-TEST(TurnedElements, AFewMoreThanTheMeasuredOnesAreRounding) {
+TEST(SignFlips, AFewMoreThanTheMeasuredOnesAreRounding) {
   const Signs signs;
   for (std::size_t count = 1; count <= 4; ++count) {
     std::set<std::size_t> some;
@@ -92,7 +92,7 @@ TEST(TurnedElements, AFewMoreThanTheMeasuredOnesAreRounding) {
       signs.in_fp32(sign_steps({{}, {1}, {5}, {3}}, 0, 1e-7)));  // besides those of the other run, one of tensor 2
 }
 
-TEST(TurnedElements, ManyAreNot) {
+TEST(SignFlips, ManyAreNot) {
   const Signs signs;
   std::set<std::size_t> many;
   for (std::size_t i = 0; i < 40; ++i) many.insert(3 * i);
@@ -103,8 +103,8 @@ TEST(TurnedElements, ManyAreNot) {
   EXPECT_NE(parting->why.find("elements that go the other way"), std::string::npos) << parting->why;
 }
 
-// As far from the reference as three turned elements are.
-TEST(TurnedElements, AnErrorInAllElementsIsNotTakenForThem) {
+// As far from the reference as three sign flips are.
+TEST(SignFlips, AnErrorInAllElementsIsNotTakenForThem) {
   const Signs signs;
   const std::optional<Parting> parting = signs.parting(sign_steps({}, 0.5));
   ASSERT_TRUE(parting);
@@ -113,7 +113,7 @@ TEST(TurnedElements, AnErrorInAllElementsIsNotTakenForThem) {
 }
 
 // The measured runs have none by chance; by the gradients' errors a few were to be expected.
-TEST(TurnedElements, AreRoundingWhereNoneWasMeasured) {
+TEST(SignFlips, AreRoundingWhereNoneWasMeasured) {
   const RunRecord bf16 = sign_steps({}), fp32 = sign_steps({}, 0, 1e-7);
   const RoundingBounds bounds{bf16, "bf16", fp32, "fp32", 64};
   const auto parting = [&](const RunRecord& run) { return within_rounding(run, bf16, bounds, "bf16").parting; };
@@ -123,8 +123,9 @@ TEST(TurnedElements, AreRoundingWhereNoneWasMeasured) {
   EXPECT_TRUE(parting(sign_steps({}, 0.1)));
 }
 
-// A third of a tensor goes by signs of nothing but rounding: in fp32 too, where a tensor whose gradient errs as the others' does not.
-TEST(TurnedElements, WithoutAGradientTurnInAnyPrecision) {
+// A third of a tensor follows signs of pure rounding, also in fp32, where a tensor with the usual gradient errors does
+// not flip.
+TEST(SignFlips, WithoutAGradientTurnInAnyPrecision) {
   const auto third = [](std::size_t from) {
     std::set<std::size_t> some;
     for (std::size_t i = from; i < elements / 3; i += 2) some.insert(i);
@@ -138,11 +139,11 @@ TEST(TurnedElements, WithoutAGradientTurnInAnyPrecision) {
 }
 
 // Steps that follow the gradient err as much as it does, in all elements.
-TEST(TurnedElements, AreNotCountedWhereUpdatesFollowTheGradient) {
+TEST(SignFlips, AreNotCountedWhereUpdatesFollowTheGradient) {
   const RunRecord bf16 = sign_steps({}, 1e-2), fp32 = sign_steps({}, 0, 1e-7);
-  const TurnedElements turned(bf16, fp32);
-  EXPECT_EQ(turned.count(2), 0);
-  EXPECT_EQ(turned.most(2, 1.0), 0);
+  const SignFlips flips(bf16, fp32);
+  EXPECT_EQ(flips.count(2), 0);
+  EXPECT_EQ(flips.most(2, 1.0), 0);
 }
 
 TEST(PoissonMost, IsExceededOnceInAMillion) {

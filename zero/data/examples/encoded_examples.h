@@ -1,0 +1,57 @@
+#pragma once
+// EncodedExamples: the token ids of a file's examples that a run trains, and counts of the rest.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "zero/data/examples/conversation_encoder.h"
+#include "zero/data/examples/example_windows.h"
+#include "zero/data/text/token_cache.h"
+
+namespace zero {
+
+struct ConversationRowsOptions {
+  std::int64_t seq_len = 0;  // most inputs of a row
+  Overlong overlong = Overlong::truncate;
+  bool packing = false;
+  std::int64_t vocab_size = 0;  // of the model; every id is below it
+};
+
+/// The kept examples of a chunk. A stored token is its id, with trained_bit set if it is a trained target.
+class EncodedExamples {
+ public:
+  static constexpr std::uint32_t trained_bit = 1u << 31;
+
+  explicit EncodedExamples(const ConversationRowsOptions& options) : options_(options) {}
+
+  /// Keeps the trained part of an example. InputError for an id outside the vocabulary.
+  void add(EncodedExample example);
+
+  /// Returns the concatenated tokens, and notes: the counts, each kept example's length and its trained tokens.
+  EncodedChunk take();
+
+ private:
+  ConversationRowsOptions options_;
+  ExampleCounts counts_;
+  std::vector<std::uint32_t> tokens_, lengths_, trained_;
+};
+
+/// The notes of all chunks, in order.
+struct ExampleNotes {
+  ExampleCounts counts;
+  std::vector<std::uint32_t> lengths, trained;  // per kept example
+
+  static ExampleNotes read(const std::vector<std::uint32_t>& notes);
+};
+
+/// The recipe for the tokens of the file of examples at `path` (.jsonl or .json). The threads that tokenise share
+/// `encoder`.
+CacheRecipe example_recipe(const std::string& path, std::shared_ptr<const ConversationEncoder> encoder,
+                           const Fingerprint& encoding, const ConversationRowsOptions& options);
+
+/// A fingerprint of everything the encoder's ids and masks depend on: the tokenizer, the conversation settings in
+/// `options.model_directory`, and the options.
+Fingerprint fingerprint_of(const Tokenizer& tokenizer, const EncoderOptions& options);
+
+}  // namespace zero

@@ -11,7 +11,6 @@
 #include "models/text/conversation/conversation_template.h"
 #include "models/text/conversation/lost_text.h"
 #include "models/text/conversation/shown_conversation.h"
-#include "models/text/jinja/values/characters.h"
 #include "models/text/known_chat_templates.h"
 #include "models/text/tokenizer.h"
 
@@ -20,126 +19,30 @@ namespace {
 
 constexpr std::string_view system_open = "<|im_start|>system\n", system_close = "<|im_end|>\n";
 
-std::string_view strip(std::string_view text) { return jinja::strip_back(jinja::strip_front(text)); }
-
 std::vector<Message> as_taken(const ConversationTemplate& engine, const std::vector<Message>& messages,
                               const ChatContext& context) {
   return with_arguments_as_taken(engine, with_parts_as_taken(engine, messages, context), context);
 }
 
-// Text under construction, with the spans that are trained.
-class Writer {
- public:
-  template <class... Pieces>
-  Writer& add(const Pieces&... pieces) {
-    (chat_.text.append(pieces), ...);
-    return *this;
-  }
-  template <class... Pieces>
-  Writer& answer(const Pieces&... pieces) {
-    const std::size_t begin = chat_.text.size();
-    add(pieces...);
-    chat_.trained.push_back({begin, chat_.text.size()});
-    return *this;
-  }
-  // What a message says: trained when the assistant wrote it and nobody said otherwise.
-  template <class... Pieces>
-  Writer& said(const Message& message, const Pieces&... pieces) {
-    return message.role == "assistant" && message.trained.value_or(true) ? answer(pieces...) : add(pieces...);
-  }
-  RenderedChat take() { return std::move(chat_); }
-
- private:
-  RenderedChat chat_;
-};
-
-bool starts_with_system(const std::vector<Message>& messages) {
-  return !messages.empty() && messages[0].role == "system";
-}
-
-// The messages after a leading system message, which must alternate user, assistant, user, ...
-std::vector<Message> alternating_turns(const std::vector<Message>& messages, const std::string& name) {
-  std::vector<Message> turns(messages.begin() + starts_with_system(messages), messages.end());
-  for (std::size_t i = 0; i < turns.size(); ++i) {
-    const char* expected = i % 2 == 0 ? "user" : "assistant";
-    if ((turns[i].role == "user") == (i % 2 == 0)) continue;
-    throw InputError(text("message ", i + 1 + (messages.size() - turns.size()), " is of the ", turns[i].role,
-                          " where the template ", name, " wants ", expected,
+/// Refuses a role out of turn in the words of this project, which name the message. The template would not.
+void require_turns(const std::vector<Message>& messages, const std::string& name) {
+  const std::size_t first = !messages.empty() && messages[0].role == "system" ? 1 : 0;
+  for (std::size_t i = first; i < messages.size(); ++i) {
+    const bool asks = (i - first) % 2 == 0;
+    if ((messages[i].role == "user") == asks) continue;
+    throw InputError(text("message ", i + 1, " is of the ", messages[i].role, " where the template ", name, " wants ",
+                          asks ? "user" : "assistant",
                           ": after an optional system message, user and assistant alternate"));
   }
-  return turns;
-}
-
-RenderedChat write_zephyr(const std::vector<Message>& messages, const ChatTemplateSettings& settings, bool add_prompt) {
-  Writer out;
-  for (const Message& message : messages) {
-    out.add("<|", message.role, "|>\n").said(message, message.content, settings.eos).add("\n");
-  }
-  if (add_prompt && !messages.empty()) out.add("<|assistant|>\n");
-  return out.take();
-}
-
-RenderedChat write_llama2(const std::vector<Message>& messages, const ChatTemplateSettings& settings) {
-  const std::vector<Message> turns = alternating_turns(messages, "llama-2");
-  Writer out;
-  for (std::size_t i = 0; i < turns.size(); ++i) {
-    std::string content = turns[i].content;
-    if (i == 0 && starts_with_system(messages))
-      content = text("<<SYS>>\n", messages[0].content, "\n<</SYS>>\n\n", content);
-    if (turns[i].role == "user")
-      out.add(settings.bos, "[INST] ", strip(content), " [/INST]");
-    else if (turns[i].role == "assistant")
-      out.add(" ").said(turns[i], strip(content), " ", settings.eos);
-  }
-  return out.take();
-}
-
-RenderedChat write_llama3(const std::vector<Message>& messages, const ChatTemplateSettings& settings, bool add_prompt) {
-  Writer out;
-  for (const Message& message : messages) {
-    if (&message == messages.data()) out.add(settings.bos);
-    out.add("<|start_header_id|>", message.role, "<|end_header_id|>\n\n")
-        .said(message, strip(message.content), "<|eot_id|>");
-  }
-  if (add_prompt) out.add("<|start_header_id|>assistant<|end_header_id|>\n\n");
-  return out.take();
-}
-
-RenderedChat write_chatml(const std::vector<Message>& messages, const ChatTemplateSettings& settings, bool add_prompt) {
-  Writer out;
-  if (settings.starts_with_bos) out.add(settings.bos);
-  if (settings.default_system && !messages.empty() && !starts_with_system(messages))
-    out.add(system_open, *settings.default_system, system_close);
-  for (const Message& message : messages) {
-    out.add("<|im_start|>", message.role, "\n").said(message, message.content, "<|im_end|>").add("\n");
-  }
-  if (add_prompt) out.add("<|im_start|>assistant\n");
-  return out.take();
-}
-
-RenderedChat write_alpaca(const std::vector<Message>& messages, const ChatTemplateSettings& settings, bool add_prompt) {
-  const std::vector<Message> turns = alternating_turns(messages, "alpaca");
-  Writer out;
-  out.add(settings.bos);
-  if (starts_with_system(messages)) out.add(strip(messages[0].content), "\n\n");
-  for (const Message& message : turns) {
-    if (message.role == "user")
-      out.add("### Instruction:\n", strip(message.content), "\n\n");
-    else if (message.role == "assistant")
-      out.add("### Response:\n").said(message, strip(message.content), settings.eos).add("\n\n");
-  }
-  if (add_prompt && !turns.empty() && turns.back().role == "user") out.add(settings.answer_prompt);
-  return out.take();
 }
 
 // A ChatML source with its default system message cut out, and that message: words, not an expression that makes them.
-std::pair<std::string, std::optional<std::string>> without_system(const std::string& canonical) {
+std::pair<std::string, std::string> without_system(const std::string& canonical) {
   const std::size_t open = canonical.find(system_open);
   const std::size_t close = open == std::string::npos ? open : canonical.find(system_close, open);
-  if (close == std::string::npos) return {canonical, std::nullopt};
+  if (close == std::string::npos) return {canonical, ""};
   const std::size_t begin = open + system_open.size();
-  if (canonical.substr(begin, close - begin).find(jinja_separator) != std::string::npos)
-    return {canonical, std::nullopt};
+  if (canonical.substr(begin, close - begin).find(jinja_separator) != std::string::npos) return {canonical, ""};
   return {canonical.substr(0, begin) + "SYSTEM" + canonical.substr(close), canonical.substr(begin, close - begin)};
 }
 
@@ -172,38 +75,32 @@ const std::vector<std::string>& ChatTemplate::names() {
 
 bool ChatTemplate::is_known(const std::string& name) { return known_chat_template(name) != nullptr; }
 
-ChatTemplate::ChatTemplate(std::string name, std::string jinja, ChatTemplateSettings settings)
-    : name_(std::move(name)), jinja_(std::move(jinja)), settings_(std::move(settings)) {
-  for (const auto& [token, content] : {std::pair{"bos_token", settings_.bos}, std::pair{"eos_token", settings_.eos}})
-    if (!content.empty()) tokens_.emplace_back(token, content);
-  end_of_turn_ = name_ == "chatml" ? "<|im_end|>" : name_ == "llama-3" ? "<|eot_id|>" : settings_.eos;
+ChatTemplate::ChatTemplate(const KnownChatTemplate& known, const std::string& default_system, std::string jinja,
+                           const ConversationTokens& tokens)
+    : name_(known.name),
+      jinja_(std::move(jinja)),
+      own_(std::make_shared<const ConversationTemplate>(
+          FolderTemplates::Source{with_generation_blocks(known, default_system), name_}, tokens)) {
+  end_of_turn_ = name_ == "chatml" ? "<|im_end|>" : name_ == "llama-3" ? "<|eot_id|>" : own_->token("eos_token");
   if (end_of_turn_.empty())
     throw InputError(
         text("the chat template ", name_,
              " ends answers with eos_token, but tokenizer_config.json names none: name it there, or another template"));
-  if (settings_.bos.empty() && (settings_.starts_with_bos || name_.starts_with("llama-") || name_ == "alpaca"))
+  if (own_->mentions("bos_token") && own_->token("bos_token").empty())
     throw InputError(text("the chat template ", name_,
                           " uses bos_token, but tokenizer_config.json names none: name it there, or another template"));
 }
 
-std::optional<ChatTemplate> ChatTemplate::known(const std::string& jinja, const std::string& bos,
-                                                const std::string& eos) {
+std::optional<ChatTemplate> ChatTemplate::known(const std::string& jinja, const ConversationTokens& tokens) {
   const auto [source, default_system] = without_system(canonical_jinja(jinja));
-  for (const KnownChatTemplate& known : known_chat_templates()) {
-    if (canonical_jinja(known.jinja) != source) continue;
-    ChatTemplateSettings settings{.bos = bos, .eos = eos, .default_system = default_system, .answer_prompt = {}};
-    settings.starts_with_bos = known.jinja.starts_with("{{ bos_token }}");
-    settings.answer_prompt = known.jinja.find("{{ '### Instruction:\n' }}") == std::string_view::npos
-                                 ? "### Response:\n"
-                                 : "### Instruction:\n";
-    return ChatTemplate(std::string(known.name), jinja, std::move(settings));
-  }
+  for (const KnownChatTemplate& known : known_chat_templates())
+    if (canonical_jinja(known.jinja) == source) return ChatTemplate(known, default_system, jinja, tokens);
   return std::nullopt;
 }
 
 ChatTemplate ChatTemplate::recognise(const std::string& jinja, const std::string& bos, const std::string& eos,
                                      const std::string& place, const std::string& setting) {
-  if (auto found = known(jinja, bos, eos)) return *std::move(found);
+  if (auto found = known(jinja, {{"bos_token", bos}, {"eos_token", eos}})) return *std::move(found);
   throw InputError(text(place, ": the chat template is none of those known (", list_of_names(),
                         "); name the one of these that the model was trained with by ", setting));
 }
@@ -235,7 +132,7 @@ ChatTemplate ChatTemplate::load(const std::string& directory, const std::string&
   const auto engine = [&](const FolderTemplates::Source& of) {
     return std::make_shared<const ConversationTemplate>(of, templates.tokens);
   };
-  ChatTemplate found = known(source->jinja, bos, eos).value_or(ChatTemplate());
+  ChatTemplate found = known(source->jinja, templates.tokens).value_or(ChatTemplate());
   if (found.name_.empty()) {
     found.name_ = "jinja";
     found.place_ = source->place;
@@ -248,7 +145,6 @@ ChatTemplate ChatTemplate::load(const std::string& directory, const std::string&
     } catch (const InputError& error) {  // told when a conversation needs it
       found.no_tools_ = error.what();
     }
-  found.tokens_ = std::move(templates.tokens);
   return found;
 }
 
@@ -258,46 +154,37 @@ std::optional<std::string> ChatTemplate::jinja_of(const std::string& directory) 
   return source ? std::optional(source->jinja) : std::nullopt;
 }
 
-RenderedChat ChatTemplate::write(const std::vector<Message>& messages, bool add_prompt) const {
-  for (const Message& message : messages)
-    ZERO_CHECK(message.role == "system" || message.role == "user" || message.role == "assistant",
-               "role " + message.role);
-  if (name_ == "zephyr") return write_zephyr(messages, settings_, add_prompt);
-  if (name_ == "llama-2") return write_llama2(messages, settings_);
-  if (name_ == "llama-3") return write_llama3(messages, settings_, add_prompt);
-  if (name_ == "chatml") return write_chatml(messages, settings_, add_prompt);
-  return write_alpaca(messages, settings_, add_prompt);
+const ConversationTemplate& ChatTemplate::engine_for(const ChatContext& context) const {
+  if (context.tools && !no_tools_.empty()) throw InputError(no_tools_);
+  return context.tools && for_tools_ ? *for_tools_ : *own_;
 }
 
-/// What runs a conversation; nullptr where a known template writes it by hand.
-std::shared_ptr<const ConversationTemplate> ChatTemplate::engine_for(const std::vector<Message>& messages,
-                                                                     const ChatContext& context) const {
-  if (context.tools && !no_tools_.empty()) throw InputError(no_tools_);
-  if (context.tools && for_tools_) return for_tools_;
-  if (own_ || !says_more_than_texts(messages, context)) return own_;
-  return std::make_shared<const ConversationTemplate>(FolderTemplates::Source{jinja_, name_}, tokens_);
+bool ChatTemplate::writes_all(const std::vector<Message>& messages, const ChatContext& context) const {
+  if (name_ == "jinja" || &engine_for(context) != own_.get() || says_more_than_texts(messages, context)) return false;
+  if (name_ == "llama-2" || name_ == "alpaca") require_turns(messages, name_);
+  return true;
 }
 
 RenderedChat ChatTemplate::render(const std::vector<Message>& messages, const ChatContext& context) const {
-  const auto engine = engine_for(messages, context);
-  if (!engine) return write(messages, false);
-  const std::vector<Message> taken = as_taken(*engine, messages, context);
-  require_written(*engine, taken, context);
-  return render_answers(*engine, taken, context);
+  const ConversationTemplate& engine = engine_for(context);
+  if (writes_all(messages, context)) return render_answers(engine, messages, context);
+  const std::vector<Message> taken = as_taken(engine, messages, context);
+  require_written(engine, taken, context);
+  return render_answers(engine, taken, context);
 }
 
 std::string ChatTemplate::prompt(const std::vector<Message>& messages, const ChatContext& context) const {
-  const auto engine = engine_for(messages, context);
-  if (!engine) return write(messages, true).text;
-  const std::vector<Message> taken = as_taken(*engine, messages, context);
-  require_written(*engine, taken, context, /*prompt=*/true);
-  return render_prompt(*engine, taken, context);
+  const ConversationTemplate& engine = engine_for(context);
+  if (writes_all(messages, context)) return render_prompt(engine, messages, context);
+  const std::vector<Message> taken = as_taken(engine, messages, context);
+  require_written(engine, taken, context, /*prompt=*/true);
+  return render_prompt(engine, taken, context);
 }
 
 bool ChatTemplate::reads(const std::string& key, const std::vector<Message>& messages,
                          const ChatContext& context) const {
-  const auto engine = context.tools && for_tools_ ? for_tools_ : own_;
-  return engine && engine->mentions(key) && reads_key(*engine, messages, context, key);
+  const ConversationTemplate& engine = context.tools && for_tools_ ? *for_tools_ : *own_;
+  return engine.mentions(key) && reads_key(engine, messages, context, key);
 }
 
 }  // namespace zero

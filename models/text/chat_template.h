@@ -1,8 +1,8 @@
 #pragma once
 // ChatTemplate: writes a conversation as one text. The template is the model directory's own Jinja string, rendered as
-// in transformers' apply_chat_template. A few common ones are recognised by their content (blanks and quotes do not
-// matter). Their assistant spans are known by construction. Any other runs as it is (models/text/jinja). Its spans come
-// from its generation blocks, else from rendered prefixes (models/text/conversation/answer_spans.h). No LibTorch.
+// in transformers' apply_chat_template (models/text/jinja). The assistant's spans come from generation blocks, else from
+// rendered prefixes (models/text/conversation/answer_spans.h). A few common templates are recognised by their content
+// (blanks and quotes do not matter). These run with generation blocks put into them. No LibTorch.
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,16 +13,8 @@
 
 namespace zero {
 
-/// The variable parts of a known template.
-struct ChatTemplateSettings {
-  std::string bos;  // text of the tokenizer's BOS, "" if none
-  std::string eos;
-  std::optional<std::string> default_system;  // ChatML: the system message of a conversation without one
-  bool starts_with_bos = false;               // ChatML
-  std::string answer_prompt;                  // Alpaca: what add_generation_prompt appends after a user's turn
-};
-
 class ConversationTemplate;
+struct KnownChatTemplate;
 using ConversationTokens = std::vector<std::pair<std::string, std::string>>;  // special tokens by name
 
 class ChatTemplate {
@@ -80,19 +72,19 @@ class ChatTemplate {
 
  private:
   ChatTemplate() = default;
-  ChatTemplate(std::string name, std::string jinja, ChatTemplateSettings settings);
-  static std::optional<ChatTemplate> known(const std::string& jinja, const std::string& bos, const std::string& eos);
-  RenderedChat write(const std::vector<Message>& messages, bool add_prompt) const;
-  std::shared_ptr<const ConversationTemplate> engine_for(const std::vector<Message>& messages,
-                                                         const ChatContext& context) const;
+  ChatTemplate(const KnownChatTemplate& known, const std::string& default_system, std::string jinja,
+               const ConversationTokens& tokens);
+  static std::optional<ChatTemplate> known(const std::string& jinja, const ConversationTokens& tokens);
+  const ConversationTemplate& engine_for(const ChatContext& context) const;
+  /// Whether a known template writes this conversation whole, so that no lost text is searched for. Throws InputError
+  /// for a role out of turn in a conversation of texts.
+  bool writes_all(const std::vector<Message>& messages, const ChatContext& context) const;
 
   std::string name_;
   std::string place_;  // of an unknown template
   std::string jinja_;
-  ChatTemplateSettings settings_;
   std::string end_of_turn_;
-  ConversationTokens tokens_;                              // that the template sees
-  std::shared_ptr<const ConversationTemplate> own_;        // of an unknown template
+  std::shared_ptr<const ConversationTemplate> own_;
   std::shared_ptr<const ConversationTemplate> for_tools_;  // the folder's tool_use, for conversations with tools
   std::string no_tools_;                                   // the reason why that one cannot be read
 };

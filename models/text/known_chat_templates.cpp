@@ -75,6 +75,44 @@ const KnownChatTemplate* known_chat_template(std::string_view name) {
 
 namespace {
 
+/// The expression that writes an answer in the templates of a name, and the same with a generation block.
+struct WrittenAnswer {
+  std::string_view name, plain, marked;
+};
+
+constexpr WrittenAnswer written_answers[] = {
+    {"zephyr", "{{ '<|assistant|>\n'  + message['content'] + eos_token }}\n",
+     "{{ '<|assistant|>\n' }}{% generation %}{{ message['content'] + eos_token }}{% endgeneration %}{{ '\n' }}"},
+    {"llama-2", "{{ ' '  + content.strip() + ' ' + eos_token }}",
+     "{{ ' ' }}{% generation %}{{ content.strip() + ' ' + eos_token }}{% endgeneration %}"},
+    {"llama-3", "{{ content }}",
+     "{% if message['role'] == 'assistant' %}{{ content.removesuffix(message['content'] | trim + '<|eot_id|>') }}"
+     "{% generation %}{{ message['content'] | trim + '<|eot_id|>' }}{% endgeneration %}{% else %}{{ content }}{% endif %}"},
+    {"chatml", "{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}",
+     "{{ '<|im_start|>' + message['role'] + '\n' }}{% if message['role'] == 'assistant' %}"
+     "{% generation %}{{ message['content'] + '<|im_end|>' }}{% endgeneration %}"
+     "{% else %}{{ message['content'] + '<|im_end|>' }}{% endif %}{{ '\n' }}"},
+    {"alpaca", "{{ '### Response:\n' + message['content'].strip() + eos_token + '\n\n' }}",
+     "{{ '### Response:\n' }}{% generation %}{{ message['content'].strip() + eos_token }}{% endgeneration %}{{ '\n\n' }}"},
+};
+
+void replace_first(std::string& text, std::string_view from, std::string_view to) {
+  if (const std::size_t at = text.find(from); at != std::string::npos) text.replace(at, from.size(), to);
+}
+
+/// As it stands between the quotes of a Jinja string.
+std::string escaped(std::string_view words) {
+  std::string result;
+  for (const char c : words) {
+    if (c == '\'' || c == '\\') result += '\\';
+    if (c == '\n' || c == '\r')
+      result += c == '\n' ? "\\n" : "\\r";
+    else
+      result += c;
+  }
+  return result;
+}
+
 constexpr char separator = jinja_separator;
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
@@ -173,6 +211,14 @@ class Expression {
 void trim_end(std::string& text, std::string_view blanks) { text.erase(text.find_last_not_of(blanks) + 1); }
 
 }  // namespace
+
+std::string with_generation_blocks(const KnownChatTemplate& known, std::string_view default_system) {
+  std::string jinja(known.jinja);
+  for (const auto& [name, plain, marked] : written_answers)
+    if (name == known.name) replace_first(jinja, plain, marked);
+  replace_first(jinja, "SYSTEM", escaped(default_system));
+  return jinja;
+}
 
 std::string canonical_jinja(std::string_view source) {
   if (source.ends_with('\n')) source.remove_suffix(1);

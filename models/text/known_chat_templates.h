@@ -1,5 +1,5 @@
 #pragma once
-// The Jinja strings that ChatTemplate knows, and a comparison that ignores their spelling.
+// The Jinja strings that ChatTemplate knows, their answers, and a comparison that ignores their spelling. No LibTorch.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +16,10 @@ const std::vector<KnownChatTemplate>& known_chat_templates();
 
 /// The template that a name selects, or nullptr. TinyLlama's chats are zephyr's.
 const KnownChatTemplate* known_chat_template(std::string_view name);
+
+/// The template with `default_system` for SYSTEM, and with a generation block around each answer and the mark that ends
+/// it. It writes what the template writes.
+std::string with_generation_blocks(const KnownChatTemplate& known, std::string_view default_system);
 
 /// Separates the parts of a canonical source, and occurs in none of them.
 inline constexpr char jinja_separator = '\x1f';

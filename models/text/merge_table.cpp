@@ -5,6 +5,15 @@
 
 namespace zero {
 
+void MergeTable::set(std::uint64_t pair, Merge merge) {
+  if (2 * count_ >= slots_.size())
+    for (const Slot& slot : std::exchange(slots_, std::vector<Slot>(2 * slots_.size())))
+      if (slot.pair != none) slots_[place_of(slot.pair)] = slot;
+  Slot& slot = slots_[place_of(pair)];
+  count_ += slot.pair == none;
+  slot = {pair, merge};
+}
+
 MergeTable MergeTable::of_pieces(const PieceIds& pieces) {
   MergeTable table;
   for (const auto& [piece, id] : pieces) {
@@ -15,7 +24,7 @@ MergeTable MergeTable::of_pieces(const PieceIds& pieces) {
       const auto left = pieces.find(std::string_view(piece).substr(0, cut));
       const auto right = pieces.find(std::string_view(piece).substr(cut));
       if (left == pieces.end() || right == pieces.end()) continue;
-      table.merges_[key(left->second, right->second)] = {static_cast<std::uint64_t>(id) << 32 | characters, id};
+      table.set(key(left->second, right->second), {static_cast<std::uint64_t>(id) << 32 | characters, id});
     }
   }
   return table;
@@ -30,7 +39,7 @@ MergeTable MergeTable::of_list(const std::vector<std::pair<std::string, std::str
     if (a == pieces.end() || b == pieces.end() || both == pieces.end())
       throw InputError(text(path, ": merge ", rank, " (\"", left, "\" and \"", right,
                             "\") speaks of pieces that tokenizer.model does not have"));
-    table.merges_[key(a->second, b->second)] = {rank, both->second};
+    table.set(key(a->second, b->second), {rank, both->second});
   }
   return table;
 }

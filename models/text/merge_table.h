@@ -33,15 +33,30 @@ class MergeTable {
                             const std::string& path);
 
   const Merge* find(std::int32_t left, std::int32_t right) const {
-    const auto found = merges_.find(key(left, right));
-    return found == merges_.end() ? nullptr : &found->second;
+    const Slot& slot = slots_[place_of(key(left, right))];
+    return slot.pair == none ? nullptr : &slot.merge;
   }
 
  private:
   static std::uint64_t key(std::int32_t left, std::int32_t right) {
     return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
   }
-  std::unordered_map<std::uint64_t, Merge> merges_;
+  /// Slots are a power of two, at most half of them full, and a pair stands at the first free one from its hash on.
+  struct Slot {
+    std::uint64_t pair = none;
+    Merge merge;
+  };
+  static constexpr std::uint64_t none = ~std::uint64_t{0};
+
+  std::size_t place_of(std::uint64_t pair) const {
+    std::size_t place = pair * 0x9E3779B97F4A7C15u >> 32 & (slots_.size() - 1);
+    while (slots_[place].pair != pair && slots_[place].pair != none) place = (place + 1) & (slots_.size() - 1);
+    return place;
+  }
+  void set(std::uint64_t pair, Merge merge);
+
+  std::vector<Slot> slots_ = std::vector<Slot>(16);
+  std::size_t count_ = 0;
 };
 
 }  // namespace zero

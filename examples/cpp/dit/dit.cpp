@@ -9,8 +9,8 @@
 
 #include <zero/loader.h>
 #include <zero/sharded.h>
-#include <zero/vision/cifar10.h>
 #include "net.h"
+#include "vision/cifar10.h"
 
 namespace {
 
@@ -44,7 +44,7 @@ void write_pixmap(const std::string& path, const torch::Tensor& pictures) {
 }
 
 void learn_to_draw(const zero::World& world, const std::string& directory, int epochs) {
-  zero::vision::Cifar10 digits({directory + "/data_batch_1.bin"}, {.mean = {0.5, 0.5, 0.5}, .std = {0.5, 0.5, 0.5}});
+  vision::Cifar10 digits({directory + "/data_batch_1.bin"}, {.mean = {0.5, 0.5, 0.5}, .std = {0.5, 0.5, 0.5}});
   const DiTOptions shape;
 
   torch::manual_seed(1);

@@ -5,12 +5,12 @@
 
 #include <cmath>
 
-#include <zero/nn/adaptive_layer_norm.h>
+#include "adaptive_layer_norm.h"
 
 struct BlockImpl : torch::nn::Module {
   BlockImpl(std::int64_t size, std::int64_t heads)
       : heads(heads),
-        ada(register_module("ada", zero::nn::AdaptiveLayerNormZero(size, size))),
+        ada(register_module("ada", AdaptiveLayerNormZero(size, size))),
         qkv(register_module("qkv", torch::nn::Linear(size, 3 * size))),
         out(register_module("out", torch::nn::Linear(size, size))),
         up(register_module("up", torch::nn::Linear(size, 4 * size))),
@@ -34,7 +34,7 @@ struct BlockImpl : torch::nn::Module {
   }
 
   std::int64_t heads;
-  zero::nn::AdaptiveLayerNormZero ada;
+  AdaptiveLayerNormZero ada;
   torch::nn::Linear qkv, out, up, down;
 };
 TORCH_MODULE(Block);
@@ -52,7 +52,7 @@ struct DiTImpl : torch::nn::Module {
                                                            torch::nn::Linear(o.size, o.size)))),
         label(register_module("label", torch::nn::Embedding(o.classes, o.size))),
         blocks(register_module("blocks", torch::nn::ModuleList())),
-        last(register_module("last", zero::nn::AdaptiveLayerNormZero(o.size, o.size, 1))),
+        last(register_module("last", AdaptiveLayerNormZero(o.size, o.size, 1))),
         out(register_module("out", torch::nn::Linear(o.size, o.channels * o.patch * o.patch))) {
     const std::int64_t side = o.picture / o.patch;
     places = register_parameter("places", 0.02 * torch::randn({1, side * side, o.size}));
@@ -88,7 +88,7 @@ struct DiTImpl : torch::nn::Module {
   torch::nn::Sequential time;
   torch::nn::Embedding label;
   torch::nn::ModuleList blocks;
-  zero::nn::AdaptiveLayerNormZero last;
+  AdaptiveLayerNormZero last;
   torch::nn::Linear out;
   torch::Tensor places;
 };

@@ -9,9 +9,9 @@
 #include <zero/loader.h>
 #include <zero/nn/convert_sync_batchnorm.h>
 #include <zero/sharded.h>
-#include <zero/vision/cifar10.h>
 
 #include "nets.h"
+#include "vision/cifar10.h"
 
 namespace {
 
@@ -28,14 +28,14 @@ Net on_device(Net net, const zero::World& world) {
 }
 
 void train(const zero::World& world, const std::string& directory, std::int64_t most) {
-  const zero::vision::Cifar10 digits({directory + "/data_batch_1.bin"},
-                                     {.mean = {0.5, 0.5, 0.5}, .std = {0.5, 0.5, 0.5}});  // from -1 to 1
+  const vision::Cifar10 digits({directory + "/data_batch_1.bin"},
+                               {.mean = {0.5, 0.5, 0.5}, .std = {0.5, 0.5, 0.5}});  // from -1 to 1
   torch::manual_seed(1);
   zero::Sharded<Generator> generator(on_device(Generator(), world), world, {.stage = 3});
   zero::Sharded<Critic> critic(on_device(Critic(), world), world, {.stage = 3});
   const zero::AdamWOptions settings{.lr = 1e-3, .beta1 = 0.5, .beta2 = 0.95, .weight_decay = 0};
   auto generator_adam = generator.optimizer(settings), critic_adam = critic.optimizer(settings);
-  auto batches = zero::make_data_loader(zero::vision::Cifar10(digits).map(torch::data::transforms::Stack<>()), world,
+  auto batches = zero::make_data_loader(vision::Cifar10(digits).map(torch::data::transforms::Stack<>()), world,
                                         {.batch_size = 30, .shuffle = true});
 
   std::int64_t done = 0;

@@ -9,11 +9,11 @@
 #include <zero/loader.h>
 #include <zero/safetensors.h>
 #include <zero/sharded.h>
-#include <zero/vision/cifar10.h>
+#include "vision/cifar10.h"
 
 namespace {
 
-using zero::vision::Cifar10;
+using vision::Cifar10;
 
 /// A linear layer; with rank > 0 it is frozen, and has adapters: y = W x + b + B A x.
 struct AdaptedLinearImpl : torch::nn::Module {

@@ -3,14 +3,14 @@
 #include <torch/torch.h>
 #include <zero/loader.h>
 #include <zero/sharded.h>
-#include <zero/vision/cifar10.h>
+#include "vision/cifar10.h"
 
 using namespace torch;
 
 int main(int argc, char** argv) {
   const auto world = zero::World::from_environment();
   const std::string folder = argc > 1 ? argv[1] : "examples/data/digits";
-  zero::vision::Cifar10 digits({folder + "/data_batch_1.bin"});
+  vision::Cifar10 digits({folder + "/data_batch_1.bin"});
   auto batches =
       zero::make_data_loader(digits.map(data::transforms::Stack<>()), world, {.batch_size = 32, .shuffle = true});
 

@@ -9,9 +9,9 @@
 #include <zero/safetensors.h>
 #include <zero/settings.h>
 #include <zero/sharded.h>
-#include <zero/vision/cifar10.h>
 #include "net.h"
 #include "norms.h"
+#include "vision/cifar10.h"
 
 namespace {
 
@@ -63,7 +63,7 @@ struct Case {
   std::int64_t width, classes, norm_groups = 0, train_records, test_records, batch, steps;
   std::string norm;
   double norm_eps = 1e-5, norm_momentum = 0.1;
-  zero::vision::Cifar10Options pictures;
+  vision::Cifar10Options pictures;
   zero::SgdOptions sgd;
 
  private:
@@ -84,7 +84,7 @@ struct Rows {
 void run_case(const std::string& directory, const CaseOptions& options, const zero::World& world) {
   const Case given(directory + "/case.json");
   const auto read = [&](const std::string& file, std::int64_t records) {
-    zero::vision::Cifar10 pictures({directory + "/" + file}, given.pictures);
+    vision::Cifar10 pictures({directory + "/" + file}, given.pictures);
     require(std::int64_t(*pictures.size()) == records, directory + "/" + file + " holds " +
                                                            std::to_string(*pictures.size()) +
                                                            " records, case.json says " + std::to_string(records));

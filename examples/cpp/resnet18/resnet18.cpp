@@ -20,15 +20,15 @@
 #include <zero/loader.h>
 #include <zero/metrics.h>
 #include <zero/sharded.h>
-#include <zero/vision/cifar10.h>
 #include "case.h"
 #include "net.h"
 #include "norms.h"
+#include "vision/cifar10.h"
 
 namespace {
 
-using zero::vision::Cifar10;
-using zero::vision::Cifar10Options;
+using vision::Cifar10;
+using vision::Cifar10Options;
 
 struct Options {
   std::string directory;
@@ -97,7 +97,7 @@ double accuracy(zero::Sharded<ResNet18>& model, Cifar10& pictures, std::int64_t 
 }
 
 void train(const Options& options, const zero::World& world) {
-  Cifar10 pictures(training_files(options.directory), Cifar10Options{.augmentation = zero::vision::CropAndFlip{}});
+  Cifar10 pictures(training_files(options.directory), Cifar10Options{.augmentation = vision::CropAndFlip{}});
   Cifar10 unseen(options.directory, Cifar10::Part::test);
   const auto batch_size = std::int64_t(options.number("--batch")), epochs = std::int64_t(options.number("--epochs"));
   auto batches = zero::make_data_loader(pictures.map(torch::data::transforms::Stack<>()), world,

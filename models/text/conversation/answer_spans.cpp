@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/utf8.h"
 #include "models/text/conversation/conversation_request.h"
 #include "models/text/jinja/error.h"
 #include "models/text/jinja/values/characters.h"
@@ -21,7 +20,11 @@ struct Talk {
 };
 
 ConversationText render(const Talk& talk, std::size_t count, bool prompt) {
+  const auto has_more = [](const Message& message) { return message.whole != nullptr; };
+  const bool texts = count > 0 && !talk.context.tools && !talk.context.variables &&
+                     std::none_of(talk.messages.begin(), talk.messages.end(), has_more);
   try {
+    if (texts) return talk.chat.render(talk.messages, count, prompt);
     return talk.chat.render(conversation_request(talk.messages, count, talk.context, prompt));
   } catch (const jinja::TemplateError& error) {
     throw InputError(described(error));
@@ -30,22 +33,10 @@ ConversationText render(const Talk& talk, std::size_t count, bool prompt) {
 
 bool is_trained(const Message& message) { return message.role == "assistant" && message.trained.value_or(true); }
 
-std::vector<TextSpan> in_bytes(const std::string& text, const std::vector<jinja::Rendered::Span>& spans) {
-  std::vector<std::size_t> begins;  // of each code point
-  for (std::size_t i = 0; i < text.size(); ++i)
-    if (!utf8_continues(text[i])) begins.push_back(i);
-  begins.push_back(text.size());
-  std::vector<TextSpan> result;
-  for (const auto& span : spans)
-    if (span.begin < span.end)
-      result.push_back(
-          {begins[std::min(span.begin, begins.size() - 1)], begins[std::min(span.end, begins.size() - 1)]});
-  return result;
-}
-
 /// Of generation blocks; those of messages that data exclude go by their order.
 std::vector<TextSpan> generated_spans(const ConversationText& whole, const std::vector<Message>& messages) {
-  std::vector<jinja::Rendered::Span> spans = *whole.generated;
+  std::vector<TextSpan> spans;
+  for (const auto& span : whole.generated_bytes) spans.push_back({span.begin, span.end});
   std::vector<bool> trained;
   for (const Message& message : messages)
     if (message.role == "assistant") trained.push_back(is_trained(message));
@@ -62,7 +53,8 @@ std::vector<TextSpan> generated_spans(const ConversationText& whole, const std::
       if (!trained[i]) spans[i].end = spans[i].begin;
   }
   std::sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
-  return in_bytes(whole.text, spans);
+  std::erase_if(spans, [](const TextSpan& span) { return span.begin == span.end; });
+  return spans;
 }
 
 [[noreturn]] void refuse_answer(std::size_t i, const std::string& why) {

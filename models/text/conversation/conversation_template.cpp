@@ -7,6 +7,7 @@
 #include "base/json_text.h"
 #include "base/log.h"
 #include "models/text/jinja/error.h"
+#include "models/text/jinja/values/value.h"
 
 namespace zero {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// A message as the template sees it.
-Json shown(const Json& message) {
+Json shown_message(const Json& message) {
   static constexpr std::array<const char*, 3> names{"reasoning_content", "thinking", "reasoning"};
   if (!message.is_object()) throw InputError("\"messages\": a message must be an object");
   const Json* thought = nullptr;
@@ -49,7 +50,7 @@ Json variables_of(const Json& request, const ConversationTemplate::Tokens& token
     if (more.contains(own))
       throw InputError(text("\"variables\": \"", own, "\" stands beside \"variables\", not in it"));
   variables["messages"] = Json::array();
-  for (const Json& message : messages) variables["messages"].push_back(shown(message));
+  for (const Json& message : messages) variables["messages"].push_back(shown_message(message));
   variables["tools"] = tools;
   if (!variables.contains("documents")) variables["documents"] = nullptr;
   variables["add_generation_prompt"] = prompt.is_boolean() && prompt.get<bool>();
@@ -70,9 +71,34 @@ ConversationTemplate::ConversationTemplate(const FolderTemplates::Source& source
     : template_(parsed(source)), tokens_(std::move(tokens)) {}
 
 ConversationText ConversationTemplate::render(const Json& request) const {
-  jinja::Rendered rendered = template_.render(variables_of(request, tokens_));
-  ConversationText result{std::move(rendered.text), std::nullopt, rendered.generated_in_place};
-  if (template_.has_generation()) result.generated = std::move(rendered.generated);
+  return shown(template_.render(variables_of(request, tokens_)));
+}
+
+ConversationText ConversationTemplate::render(const std::vector<Message>& messages, std::size_t count,
+                                              bool prompt) const {
+  return shown(template_.render_with([&](jinja::Budget& budget) {
+    const auto string = [&](const std::string& words) { return jinja::make_string(&budget, words); };
+    std::vector<jinja::Value> list;
+    for (std::size_t i = 0; i < count; ++i) {
+      jinja::DictBuilder message(&budget);
+      message.set(string("role"), string(messages[i].role));
+      message.set(string("content"), string(messages[i].content));
+      list.push_back(message.take());
+    }
+    jinja::DictBuilder variables(&budget);
+    for (const auto& [name, token] : tokens_) variables.set(string(name), string(token));
+    variables.set(string("messages"), jinja::make_list(&budget, std::move(list)));
+    for (const char* none : {"tools", "documents"}) variables.set(string(none), jinja::Value::none());
+    variables.set(string("add_generation_prompt"), jinja::Value::boolean(prompt));
+    return variables.take();
+  }));
+}
+
+ConversationText ConversationTemplate::shown(jinja::Rendered rendered) const {
+  ConversationText result{std::move(rendered.text), std::nullopt, {}, rendered.generated_in_place};
+  if (!template_.has_generation()) return result;
+  result.generated = std::move(rendered.generated);
+  result.generated_bytes = std::move(rendered.generated_bytes);
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/text/chat_message.h"
 #include "models/text/conversation/folder_templates.h"
 #include "models/text/jinja/template.h"
 
@@ -18,7 +19,8 @@ struct ConversationText {
   /// Code points [begin, end) that generation blocks wrote, including empty ones. Nothing if the template has no such
   /// block.
   std::optional<std::vector<jinja::Rendered::Span>> generated;
-  bool generated_in_place = true;  // as of jinja::Rendered
+  std::vector<jinja::Rendered::Span> generated_bytes;  // the same in bytes
+  bool generated_in_place = true;                      // as of jinja::Rendered
 };
 
 class ConversationTemplate {
@@ -36,6 +38,9 @@ class ConversationTemplate {
   /// Thread-safe.
   ConversationText render(const nlohmann::ordered_json& request) const;
 
+  /// The same for the first `count` messages, at least one, if they hold role and content alone.
+  ConversationText render(const std::vector<Message>& messages, std::size_t count, bool prompt) const;
+
   /// As of jinja::Template.
   bool mentions(std::string_view name) const { return template_.mentions(name); }
   bool has_string(std::string_view string) const { return template_.has_string(string); }
@@ -44,6 +49,8 @@ class ConversationTemplate {
   std::string_view token(std::string_view name) const;
 
  private:
+  ConversationText shown(jinja::Rendered rendered) const;
+
   jinja::Template template_;
   Tokens tokens_;
 };

@@ -70,14 +70,19 @@ bool Template::mentions(std::string_view name) const { return syntax_->names.con
 
 Rendered Template::render(const Json& variables, const RenderOptions& options) const {
   ZERO_CHECK(variables.is_object(), "variables must be an object");
+  return render_with([&](Budget& budget) { return value_of(budget, variables); }, options);
+}
+
+Rendered Template::render_with(const std::function<Value(Budget&)>& variables, const RenderOptions& options) const {
   Budget budget(options.limits);
   Runtime runtime{&budget, options.strftime_now ? options.strftime_now : local_time};
   Rendered rendered;
   std::vector<GeneratedSpan> spans;
-  rendered.text = Interpreter(*syntax_, runtime, value_of(budget, variables)).run(spans);
+  rendered.text = Interpreter(*syntax_, runtime, variables(budget)).run(spans);
   for (const GeneratedSpan& span : spans) {
     const std::string_view there = std::string_view(rendered.text).substr(std::min(span.byte, rendered.text.size()));
     rendered.generated.push_back({span.begin, span.end});
+    rendered.generated_bytes.push_back({span.byte, span.byte + span.written.utf8().size()});
     rendered.generated_in_place = rendered.generated_in_place && there.starts_with(span.written.utf8());
   }
   return rendered;

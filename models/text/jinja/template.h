@@ -16,6 +16,7 @@
 namespace zero::jinja {
 
 struct Syntax;
+class Value;
 
 struct Rendered {
   struct Span {
@@ -23,7 +24,8 @@ struct Rendered {
     bool operator==(const Span&) const = default;
   };
   std::string text;
-  std::vector<Span> generated;  // texts of generation blocks, code points [begin, end) of text, empty ones too
+  std::vector<Span> generated;        // texts of generation blocks, code points [begin, end) of text, empty ones too
+  std::vector<Span> generated_bytes;  // the same in bytes of text
   /// Whether each span holds its block's text. A block inside of a set or filter block, or after other text of a macro,
   /// gets the place that transformers gives it, which holds another text.
   bool generated_in_place = true;
@@ -43,6 +45,9 @@ class Template {
   /// `variables` is an object; each of its keys is a name that the template sees. Throws TemplateError with the line,
   /// and InputError for integers beyond 64 bits. Thread-safe.
   Rendered render(const nlohmann::ordered_json& variables, const RenderOptions& options = {}) const;
+
+  /// The same with variables that `variables` makes, a dict charged to the budget.
+  Rendered render_with(const std::function<Value(Budget&)>& variables, const RenderOptions& options = {}) const;
 
   bool has_generation() const;
 

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 
 #include "base/error.h"
+#include "examples/cpp/dit/adaptive_layer_norm.h"
 #include "tests/unit/message_of.h"
-#include "zero/library/include/zero/nn/adaptive_layer_norm.h"
 #include "zero/library/include/zero/nn/rms_norm.h"
 
 namespace zero::nn {

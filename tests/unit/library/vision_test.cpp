@@ -5,14 +5,16 @@
 #include <set>
 
 #include "base/error.h"
+#include "examples/cpp/vision/cifar10.h"
 #include "tests/unit/library/worlds.h"
 #include "tests/unit/message_of.h"
 #include "tests/unit/temporary_folder.h"
 #include "zero/library/include/zero/loader.h"
-#include "zero/library/include/zero/vision/cifar10.h"
 
-namespace zero::vision {
-namespace {
+namespace zero {
+namespace vision_test {
+
+using namespace vision;
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -126,5 +128,5 @@ TEST_F(CifarFiles, AreAugmentedAlikeWhateverTheProcessesAndThreads) {
   }
 }
 
-}  // namespace
-}  // namespace zero::vision
+}  // namespace vision_test
+}  // namespace zero

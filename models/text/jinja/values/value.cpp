@@ -1,6 +1,9 @@
 #include "models/text/jinja/values/value.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
 
 #include "base/log.h"
 #include "base/utf8.h"
@@ -47,7 +50,15 @@ const std::vector<Value>& Value::items() const { return as<Sequence>().items; }
 const Dict& Value::dict() const { return as<Dict>(); }
 
 std::size_t count_characters(std::string_view utf8) {
-  return static_cast<std::size_t>(std::count_if(utf8.begin(), utf8.end(), [](char c) { return !utf8_continues(c); }));
+  std::size_t count = 0;
+  for (; utf8.size() >= 8; utf8.remove_prefix(8)) {
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, utf8.data(), 8);
+    const std::uint64_t continuing = (bytes >> 7) & ~(bytes >> 6) & 0x0101010101010101u;  // 10xxxxxx
+    count += 8 - static_cast<std::size_t>(std::popcount(continuing));
+  }
+  for (const char c : utf8) count += !utf8_continues(c);
+  return count;
 }
 
 void nest(Object& holder, const Value& held) {

@@ -1,13 +1,13 @@
-#include "zero/library/include/zero/vision/augmentation.h"
+#include "augmentation.h"
 
 #include <ATen/ATen.h>
 
 #include "base/random.h"
 
-namespace zero::vision {
+namespace vision {
 
 torch::Tensor CropAndFlip::operator()(const torch::Tensor& picture, std::int64_t epoch, std::size_t sample) const {
-  SplitMix64 random(mix_seed(mix_seed(seed, std::uint64_t(epoch)), sample));
+  zero::SplitMix64 random(zero::mix_seed(zero::mix_seed(seed, std::uint64_t(epoch)), sample));
   const std::int64_t height = picture.size(1), width = picture.size(2);
   const std::int64_t top = random.below(std::uint64_t(2 * padding + 1)),
                      left = random.below(std::uint64_t(2 * padding + 1));
@@ -17,4 +17,4 @@ torch::Tensor CropAndFlip::operator()(const torch::Tensor& picture, std::int64_t
   return turns ? cut.flip(2) : cut.contiguous();
 }
 
-}  // namespace zero::vision
+}  // namespace vision

@@ -1,4 +1,4 @@
-#include "zero/library/include/zero/vision/cifar10.h"
+#include "cifar10.h"
 
 #include <ATen/ATen.h>
 
@@ -7,8 +7,10 @@
 #include "base/error.h"
 #include "base/files/file.h"
 
-namespace zero::vision {
+namespace vision {
 namespace {
+
+using zero::Error, zero::File, zero::InputError;
 
 constexpr std::int64_t record_bytes = 1 + 3 * 32 * 32;
 
@@ -80,4 +82,4 @@ std::optional<std::size_t> Cifar10::size() const { return std::size_t(labels_.si
 
 void Cifar10::set_epoch(std::int64_t epoch) const { *epoch_ = epoch; }
 
-}  // namespace zero::vision
+}  // namespace vision

@@ -10,6 +10,7 @@
 #include "models/text/added_token_finder.h"
 #include "models/text/chat_tokenizer.h"
 #include "models/text/tokenizer.h"
+#include "models/text/word_character.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace zero {
@@ -29,6 +30,20 @@ struct Folder {
     for (const auto& [name, content] : files.items()) write_text_file(own / name, content.dump());
   }
 };
+
+/// Over all code points, as \w of tokenizers 0.23 has them.
+TEST(AddedTokens, WordCharactersAreThoseOfTheRegularExpressionsOfTokenizers) {
+  std::uint64_t count = 0, sum = 0, squares = 0;
+  for (std::uint64_t code = 0; code < 0x110000; ++code) {
+    if (!is_word_character(static_cast<char32_t>(code))) continue;
+    ++count;
+    sum += code;
+    squares += code * code;
+  }
+  EXPECT_EQ(count, 144667U);
+  EXPECT_EQ(sum, 15621645388U);
+  EXPECT_EQ(squares, 2452845419041572U);
+}
 
 TEST(AddedTokens, IdsAndTextAreThoseOfTransformers) {
   const auto cases = parse_json(read_text_file(folder + "/cases.json"), "cases.json");

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "models/text/chat_template.h"
 #include "tests/unit/message_of.h"
-#include "tests/unit/models/trained_texts.h"
 #include "tests/unit/temporary_folder.h"
+#include "tests/unit/text/trained_texts.h"
 
 namespace zero {
 namespace shown_conversation_test {

@@ -2,8 +2,8 @@
 // Cifar10: CIFAR-10 (Krizhevsky 2009) from its binary files, and any other pictures in that format: records of one byte of
 // label, then 32 x 32 bytes of red, of green and of blue, row by row. A dataset of torch::data:
 //
-//   auto train = zero::vision::Cifar10("cifar-10-batches-bin", zero::vision::Cifar10::Part::train,
-//                                      {.augmentation = zero::vision::CropAndFlip{}});
+//   auto train = vision::Cifar10("cifar-10-batches-bin", vision::Cifar10::Part::train,
+//                                      {.augmentation = vision::CropAndFlip{}});
 //   auto loader = zero::make_data_loader(train.map(torch::data::transforms::Stack<>()), world, {.batch_size = 128});
 #include <torch/data/datasets/base.h>
 #include <torch/data/datasets/map.h>
@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include <zero/vision/augmentation.h>
+#include "augmentation.h"
 
-namespace zero::vision {
+namespace vision {
 
 struct Cifar10Options {
   std::array<double, 3> mean = {0.4914, 0.4822, 0.4465};  // of red, green and blue, white being 1; those of CIFAR-10
@@ -54,4 +54,4 @@ class Cifar10 : public torch::data::datasets::Dataset<Cifar10> {
   std::shared_ptr<std::atomic<std::int64_t>> epoch_;
 };
 
-}  // namespace zero::vision
+}  // namespace vision

@@ -5,15 +5,10 @@
 //   auto branches = ada(condition);                          // of a block with two branches
 //   x = branches[0].gated(x, attention(branches[0].norm(x)));
 //   x = branches[1].gated(x, mlp(branches[1].norm(x)));
-#include <torch/nn/cloneable.h>
-#include <torch/nn/modules/linear.h>
-#include <torch/nn/pimpl.h>
-#include <torch/types.h>
+#include <torch/torch.h>
 
 #include <cstdint>
 #include <vector>
-
-namespace zero::nn {
 
 /// The modulation of one branch; each tensor is [rows, 1, size].
 struct AdaptiveBranch {
@@ -21,19 +16,37 @@ struct AdaptiveBranch {
   double eps = 1e-6;
 
   /// LayerNorm(x) (1 + scale) + shift, over the last dimension of x [rows, tokens, size].
-  torch::Tensor norm(const torch::Tensor& x) const;
+  torch::Tensor norm(const torch::Tensor& x) const {
+    return torch::layer_norm(x, {x.size(-1)}, {}, {}, eps) * (1 + scale) + shift;
+  }
   /// x + gate * y.
-  torch::Tensor gated(const torch::Tensor& x, const torch::Tensor& y) const;
+  torch::Tensor gated(const torch::Tensor& x, const torch::Tensor& y) const { return x + gate * y; }
 };
 
 class AdaptiveLayerNormZeroImpl : public torch::nn::Cloneable<AdaptiveLayerNormZeroImpl> {
  public:
   /// `size`: features of x; `condition`: features of the condition; `branches`: number of branches.
-  AdaptiveLayerNormZeroImpl(std::int64_t size, std::int64_t condition, std::int64_t branches = 2, double eps = 1e-6);
+  AdaptiveLayerNormZeroImpl(std::int64_t size, std::int64_t condition, std::int64_t branches = 2, double eps = 1e-6)
+      : size_(size), condition_(condition), branches_(branches), eps_(eps) {
+    reset();
+  }
 
-  void reset() override;
+  void reset() override {
+    linear = register_module("linear", torch::nn::Linear(condition_, 3 * branches_ * size_));
+    const torch::NoGradGuard no_grad;
+    linear->weight.zero_();
+    linear->bias.zero_();
+  }
+
   /// condition [rows, condition features]: shift, scale and gate are linear in silu(condition).
-  std::vector<AdaptiveBranch> forward(const torch::Tensor& condition);
+  std::vector<AdaptiveBranch> forward(const torch::Tensor& condition) {
+    const std::vector<torch::Tensor> parts = linear(torch::silu(condition)).unsqueeze(1).chunk(3 * branches_, -1);
+    std::vector<AdaptiveBranch> branches;
+    for (std::int64_t b = 0; b < branches_; ++b)
+      branches.push_back(
+          {parts[std::size_t(3 * b)], parts[std::size_t(3 * b + 1)], parts[std::size_t(3 * b + 2)], eps_});
+    return branches;
+  }
 
   torch::nn::Linear linear{nullptr};  // [3 branches size, condition], initially zeros; by branch: shift, scale, gate
 
@@ -42,5 +55,3 @@ class AdaptiveLayerNormZeroImpl : public torch::nn::Cloneable<AdaptiveLayerNormZ
   double eps_;
 };
 TORCH_MODULE(AdaptiveLayerNormZero);
-
-}  // namespace zero::nn

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "models/text/known_chat_templates.h"
 #include "tests/unit/message_of.h"
-#include "tests/unit/models/trained_texts.h"
+#include "tests/unit/text/trained_texts.h"
 
 namespace zero {
 namespace chat_template_test {

@@ -8,7 +8,7 @@
 #include "models/text/chat_template.h"
 #include "models/text/known_chat_templates.h"
 #include "tests/unit/message_of.h"
-#include "tests/unit/models/trained_texts.h"
+#include "tests/unit/text/trained_texts.h"
 
 namespace zero {
 namespace {
@@ -53,14 +53,14 @@ bool asks_for_an_instruction(const std::string& jinja) {
   return jinja.find("add_generation_prompt %}{{ '### Instruction:") != std::string::npos;
 }
 
-/// The templates that are known are written twice: by hand, and by the engine from their Jinja strings.
+/// Generation blocks in the known templates mark the answers that prefixes of the plain Jinja strings give.
 TEST(AnswerSpans, AreThoseOfTheKnownTemplates) {
   std::mt19937 random(1);
   for (const KnownChatTemplate& known : known_chat_templates()) {
     const std::string jinja(known.jinja);
-    const ChatTemplate by_hand = ChatTemplate::recognise(jinja, "<s>", "</s>", "x");
+    const ChatTemplate marked = ChatTemplate::recognise(jinja, "<s>", "</s>", "x");
     const ConversationTemplate engine = chat_of(jinja);
-    EXPECT_EQ(end_of_answer(engine, "</s>"), by_hand.end_of_turn()) << jinja;
+    EXPECT_EQ(end_of_answer(engine, "</s>"), marked.end_of_turn()) << jinja;
     if (asks_for_an_instruction(jinja)) {
       EXPECT_THAT(message_of<InputError>([&] {
                     render_answers(engine, {{"user", "a"}, {"assistant", "b"}});
@@ -70,10 +70,10 @@ TEST(AnswerSpans, AreThoseOfTheKnownTemplates) {
     }
     for (int i = 0; i < 50; ++i) {
       const std::vector<Message> messages = random_talk(random);
-      const RenderedChat expected = by_hand.render(messages), made = render_answers(engine, messages);
+      const RenderedChat expected = marked.render(messages), made = render_answers(engine, messages);
       EXPECT_EQ(made.text, expected.text) << jinja;
       EXPECT_EQ(made.trained, expected.trained) << jinja << made.text;
-      EXPECT_EQ(render_prompt(engine, messages), by_hand.prompt(messages)) << jinja;
+      EXPECT_EQ(render_prompt(engine, messages), marked.prompt(messages)) << jinja;
     }
   }
 }

@@ -59,6 +59,26 @@ TEST_P(ChatCases, TextIdsSpansAndErrorsAreThoseOfTransformers) {
 
 INSTANTIATE_TEST_SUITE_P(Reference, ChatCases, ::testing::Values("brackets", "headers", "thoughts", "turns"));
 
+TEST(ConversationTemplate, TextsGiveWhatTheirRequestGives) {
+  const std::string shows =
+      "{{ bos }}{{ tools }}{{ documents }}{{ extra is defined }}{% for m in messages %}<{{ m | tojson }}>"
+      "{% generation %}é{{ m.content }}{% endgeneration %}{% endfor %}{{ add_generation_prompt }}";
+  const ConversationTemplate chat({shows, "the test"}, {{"bos", "<s>"}});
+  const std::vector<Message> messages{{"user", "\u00e4 b"}, {"assistant", ""}, {"user", "not shown"}};
+  for (const bool prompt : {false, true}) {
+    const Json request{
+        {"messages", {{{"role", "user"}, {"content", "\u00e4 b"}}, {{"role", "assistant"}, {"content", ""}}}},
+        {"add_generation_prompt", prompt}};
+    const ConversationText made = chat.render(messages, 2, prompt), expected = chat.render(request);
+    EXPECT_EQ(made.text, expected.text);
+    EXPECT_EQ(made.generated, expected.generated);
+    EXPECT_EQ(made.generated_bytes, expected.generated_bytes);
+    ASSERT_EQ(made.generated_bytes.size(), 2U);
+    const auto [begin, end] = made.generated_bytes[0];
+    EXPECT_EQ(made.text.substr(begin, end - begin), "\u00e9\u00e4 b");
+  }
+}
+
 class TemplateFolder : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace zero::vision {
+namespace vision {
 
 struct CropAndFlip {
   std::int64_t padding = 4;  // of zeros on each side, before a part of the picture's own size is cut out
@@ -16,4 +16,4 @@ struct CropAndFlip {
   torch::Tensor operator()(const torch::Tensor& picture, std::int64_t epoch, std::size_t sample) const;
 };
 
-}  // namespace zero::vision
+}  // namespace vision

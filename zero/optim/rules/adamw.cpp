@@ -84,7 +84,7 @@ OptimizerRow adamw_row() {
       "adamw",
       "AdamW as torch has it",
       {"betas", "eps"},
-      {.name = "adamw", .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8},
+      {{.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8}, "adamw"},
       [](const OptimizerOptions& options) -> std::unique_ptr<Optimizer> { return std::make_unique<AdamW>(options); }};
 }
 

@@ -83,7 +83,7 @@ OptimizerRow lion_row() {
       "lion",
       "Lion (Chen et al. 2023)",
       {"betas"},
-      {.name = "lion", .beta1 = 0.9, .beta2 = 0.99},
+      {{.beta1 = 0.9, .beta2 = 0.99}, "lion"},
       [](const OptimizerOptions& options) -> std::unique_ptr<Optimizer> { return std::make_unique<Lion>(options); }};
 }
 

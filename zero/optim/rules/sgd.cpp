@@ -112,7 +112,7 @@ OptimizerRow sgd_row() {
   return {"sgd",
           "stochastic gradient descent as torch has it",
           {"momentum", "nesterov"},
-          {.name = "sgd", .weight_decay = 0, .momentum = 0.9, .nesterov = true},
+          {{.weight_decay = 0, .momentum = 0.9, .nesterov = true}, "sgd"},
           [](const OptimizerOptions& options) -> std::unique_ptr<Optimizer> { return std::make_unique<Sgd>(options); }};
 }
 

@@ -9,7 +9,7 @@
 #include <bit>
 
 #include "base/error.h"
-#include "offload/kernels/device_step.h"
+#include "zero/optim/kernels/device_step.h"
 
 namespace zero {
 

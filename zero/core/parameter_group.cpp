@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory_tracker.h"
-#include "offload/kernels/reduce_kernels.h"
+#include "zero/core/kernels/reduce_kernels.h"
 
 namespace zero {
 namespace {

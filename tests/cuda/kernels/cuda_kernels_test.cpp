@@ -17,9 +17,9 @@
 #include "models/ops/rms_norm.h"
 #include "models/ops/rotary.h"
 #include "models/ops/swiglu.h"
-#include "offload/kernels/device_step.h"
 #include "zero/core/chain.h"
 #include "zero/core/engine.h"
+#include "zero/optim/kernels/device_step.h"
 #include "zero/optim/optimizer_table.h"
 
 namespace zero {

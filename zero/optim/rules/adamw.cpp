@@ -2,14 +2,14 @@
 #include <cmath>
 
 #include "base/simd/targets.h"
-#include "offload/kernels/device_step.h"
+#include "zero/optim/kernels/device_step.h"
 #include "zero/optim/rules/elementwise.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "zero/optim/rules/adamw.cpp"
 #include <hwy/foreach_target.h>
 
-#include "offload/kernels/update_lanes.inl"
+#include "zero/optim/kernels/update_lanes.inl"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::HWY_NAMESPACE {

@@ -8,7 +8,7 @@
 #define HWY_TARGET_INCLUDE "zero/optim/rules/lion.cpp"
 #include <hwy/foreach_target.h>
 
-#include "offload/kernels/update_lanes.inl"
+#include "zero/optim/kernels/update_lanes.inl"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::HWY_NAMESPACE {

@@ -9,18 +9,15 @@
 
 namespace zero {
 
-struct ActivationWork {
+struct ActivationWork : KeptOptions {
   std::int64_t batch = 1;  // sequences of a micro-batch
   std::int64_t seq_len = 1;
   at::ScalarType compute = at::kBFloat16;
-  int recompute_every = 0;           // as EngineOptions
-  std::int64_t logits_bytes = 0;     // of one chunk; 0: the default of the CPU
-  bool masked_targets = false;       // some targets are not trained
-  bool recompute_attention = false;  // as EngineOptions
-  bool keep_inputs = false;          // as EngineOptions
-  bool fuse_accumulation = false;    // as EngineOptions, and groups do (ParameterGroup::fuses_accumulation)
-  bool on_device = false;            // a GPU computes, by LibTorch's fused attention
-  bool packed = false;               // rows hold several documents
+  std::int64_t logits_bytes = 0;   // of one chunk; 0: the default of the CPU
+  bool masked_targets = false;     // some targets are not trained
+  bool fuse_accumulation = false;  // as EngineOptions, and groups do (ParameterGroup::fuses_accumulation)
+  bool on_device = false;          // a GPU computes, by LibTorch's fused attention
+  bool packed = false;             // rows hold several documents
 
   auto operator<=>(const ActivationWork&) const = default;
 };

@@ -11,8 +11,8 @@
 #include "benchmarks/benchmarks.h"
 #include "comm/mpi/non_temporal_copy.h"
 #include "offload/disk/disk_tier.h"
-#include "offload/kernels/reduce_kernels.h"
 #include "offload/memory/cpu_allocator.h"
+#include "zero/core/kernels/reduce_kernels.h"
 #include "zero/core/states/state_shard.h"
 #include "zero/optim/optimizer_table.h"
 #include "zero/optim/state_storage.h"
@@ -87,7 +87,7 @@ std::vector<Row> measure(const Options& options) {
   const at::Tensor gradient_16 = gradient.to(at::kBFloat16), weights_16 = master.to(at::kBFloat16);
   const auto adamw = optimizer_row("adamw").make({});
   UpdateContext context;
-  context.factors = {.lr = 1e-5, .step = 10};
+  context.factors = {{.lr = 1e-5, .weight_decay = 0.01, .beta2 = 0.999}, 1, 10};
   std::vector<Row> rows;
   const auto time = [&](const std::string& what, double bytes, const std::function<void()>& run) {
     rows.push_back({what, bytes, median_seconds(options.repeats, run)});

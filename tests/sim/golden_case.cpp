@@ -53,11 +53,11 @@ EngineOptions GoldenCase::engine_options(int stage) const {
   EngineOptions options;
   options.plan = ShardPlan::for_stage(stage);
   options.precision = {at::kFloat, at::kFloat, at::kFloat, at::kFloat};
-  options.optimizer = {.lr = settings["lr"],
-                       .weight_decay = settings["weight_decay"],
-                       .beta1 = settings["betas"][0],
-                       .beta2 = settings["betas"][1],
-                       .eps = settings["eps"]};
+  options.optimizer = {{.lr = settings["lr"],
+                        .weight_decay = settings["weight_decay"],
+                        .beta1 = settings["betas"][0],
+                        .beta2 = settings["betas"][1],
+                        .eps = settings["eps"]}};
   return options;
 }
 

@@ -133,6 +133,9 @@ template <class T>
 std::optional<Value> value_for(std::optional<T>*, const toml::node& node) {
   return value_for(static_cast<T*>(nullptr), node);
 }
+std::optional<Value> value_for(NumberPair, const toml::node& node) {
+  return value_for(static_cast<std::array<double, 2>*>(nullptr), node);
+}
 
 // A NUL would cut the path off.
 bool has_nul(const Value& value) {
@@ -320,7 +323,7 @@ class Reader {
   }
 
   static Value value_of(const Field& field, const Rule& rule, const Given& given, bool flag_word = false) {
-    std::optional<Value> value = std::visit([&](auto* target) { return value_for(target, given.node); }, field);
+    std::optional<Value> value = std::visit([&](auto target) { return value_for(target, given.node); }, field);
     if (!value && flag_word && given.node.is_boolean())
       value = Value(std::string(*given.node.value<bool>() ? "true" : "false"));
     if (!value) {

@@ -1,7 +1,6 @@
 #pragma once
 // Config: the settings of a run, from one TOML file and --set pairs. Fields are named as their keys, and initial values
 // are defaults. docs/configuration.md lists the rules, which come from the table in config_keys.cpp.
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -63,23 +62,11 @@ struct TrainingConfig {
   bool operator==(const TrainingConfig&) const = default;
 };
 
-struct OptimizerConfig {  // defaults are AdamW's; a row sets those of another optimizer
-  std::string name = "adamw";
-  double lr = 1e-3;
-  double weight_decay = 0.1;          // on tensors of two or more dimensions
+// name, the settings of zero/optim/rule_settings.inl, and [[optimizer.group]] as `groups`. Defaults are AdamW's; those of
+// other optimizers come from their row.
+struct OptimizerConfig : OptimizerOptions {
   std::string state_dtype = "fp32";   // fp32 | bf16
   std::string master_dtype = "fp32";  // fp32 | split, of bf16 weights
-  std::array<double, 2> betas = {0.9, 0.95};
-  double eps = 1e-8;
-  double momentum = 0.9;
-  bool nesterov = true;
-  double d0 = 1e-6;
-  double d_coef = 1.0;
-  bool use_bias_correction = false;
-  bool safeguard_warmup = false;
-  std::int64_t ns_steps = 5;
-  double lr_adamw = 3e-4;
-  std::vector<OptimizerGroup> groups;  // [[optimizer.group]]
   bool operator==(const OptimizerConfig&) const = default;
 };
 

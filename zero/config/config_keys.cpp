@@ -37,21 +37,15 @@ Rule number(const std::string& text, Accepts accepts) {
           }};
 }
 
+Rule rule_of(const Bound& bound) { return number(bound.text, bound.accepts); }
+
 Rule at_least(int low) {
   return number("at least " + std::to_string(low), [low](double x) { return x >= low; });
 }
-// Bounds keep integer products and casts exact: a run's sequences, steps x global_batch_size, stay below 2^63.
-Rule between(std::int64_t low, std::int64_t high) {
-  return number("between " + std::to_string(low) + " and " + std::to_string(high),
-                [low, high](double x) { return x >= double(low) && x <= double(high); });
-}
-// Range of fp32 values with an fp32 reciprocal, for settings that kernels take as fp32.
-Rule above_zero() {
-  return number("between 1e-30 and 1e30", [](double x) { return x >= 1e-30 && x <= 1e30; });
-}
-Rule zero_or_more() {
-  return number("between 0 and 1e30", [](double x) { return x >= 0 && x <= 1e30; });
-}
+// Bounds keep products and casts of whole numbers exact: a run's sequences, steps x global_batch_size, stay below 2^63.
+Rule between(std::int64_t low, std::int64_t high) { return rule_of(bounds::between(low, high)); }
+Rule above_zero() { return rule_of(bounds::above_zero()); }
+Rule zero_or_more() { return rule_of(bounds::not_negative()); }
 Rule up_to(double high, const std::string& text) {
   return number("greater than 0 and at most " + text, [high](double x) { return x > 0 && x <= high; });
 }
@@ -59,9 +53,7 @@ constexpr std::int64_t most_steps = 10'000'000'000, most_sequences = 10'000'000;
 Rule zero_to_one() {
   return number("between 0 and 1", [](double x) { return x >= 0 && x <= 1; });
 }
-Rule below_one(const std::string& what) {
-  return number(what + "at least 0 and below 1", [](double x) { return x >= 0 && x < 1; });
-}
+Rule below_one() { return rule_of(bounds::below_one()); }
 
 Rule not_empty() {
   return {"not empty", [](const Value& value) {
@@ -107,6 +99,73 @@ std::string optimizer_docs() {
   return text;
 }
 
+// A setting's fields in a configuration.
+Field field_of(const RuleSetting& setting, OptimizerConfig& config) {
+  if (setting.fields.size() == 2) {
+    const auto number = [&](std::size_t i) {
+      return &(config.*std::get<double RuleSettings::*>(setting.fields[i].at));
+    };
+    return NumberPair{number(0), number(1)};
+  }
+  return std::visit([&](auto at) -> Field { return &(config.*at); }, setting.fields.front().at);
+}
+
+// The default of a rule where it is not that of every rule; else empty.
+std::string own_default(const RuleSetting& setting, const OptimizerRow& row) {
+  OptimizerConfig own, common;
+  static_cast<RuleSettings&>(own) = row.defaults;
+  const std::string is = toml_text(*read_field(field_of(setting, own)));
+  return is == toml_text(*read_field(field_of(setting, common))) ? "" : is;
+}
+
+// "sgd, muon (0.95): of the gradients."; of a setting of every rule "On tensors of two or more dimensions. sgd: 0.0."
+std::string docs_of(const RuleSetting& setting) {
+  std::string before, after;
+  for (const OptimizerRow& row : optimizer_table()) {
+    if (!takes(row, setting)) continue;
+    const std::string own = own_default(setting, row);
+    before += (before.empty() ? "" : ", ") + row.name + (own.empty() ? "" : " (" + own + ")");
+    if (!own.empty()) after += (after.empty() ? " " : ", ") + row.name + ": " + own;
+  }
+  if (setting.takers == Takers::named_rules) return before + ": " + setting.meaning;
+  return setting.meaning + after + (after.empty() ? "" : ".");
+}
+
+ConfigKey key_of(const RuleSetting& setting) {
+  Rule rule = setting.bound.text.empty() ? anything() : rule_of(setting.bound);
+  if (setting.fields.size() == 2) rule.text = "two numbers, each " + rule.text;
+  return {.section = "optimizer",
+          .name = setting.key,
+          .field = [&setting](Config& config) { return field_of(setting, config.optimizer); },
+          .rule = rule,
+          .doc = docs_of(setting),
+          .may_change = setting.on_resume == OnResume::may_change};
+}
+
+// [optimizer]: what every rule takes stands before the types of states, what some take after them.
+std::vector<ConfigKey> optimizer_keys() {
+  using C = Config;
+  using Optim = OptimizerConfig;
+  std::vector<ConfigKey> keys{
+      {"optimizer", "name", at<&C::optimizer, &Optim::name>, one_of(optimizer_names()), optimizer_docs()}};
+  const auto add = [&](Takers takers) {
+    for (const RuleSetting& setting : rule_settings())
+      if (setting.takers == takers) keys.push_back(key_of(setting));
+  };
+  add(Takers::every_rule);
+  keys.push_back(
+      {"optimizer", "state_dtype", at<&C::optimizer, &Optim::state_dtype>, one_of({"fp32", "bf16"}),
+       "Numbers that the optimizer keeps of each element. bf16: rounded up or down at random after each update; draws follow from "
+       "training.seed, step and element, not from the layout. With adamw, sgd with momentum, lion, muon, or prodigy (all but p0)."});
+  keys.push_back(
+      {"optimizer", "master_dtype", at<&C::optimizer, &Optim::master_dtype>, one_of({"fp32", "split"}),
+       "precision = \"bf16\": master weights. split: a weight and the 16 bits that it lacks of its master, 2 bytes a parameter "
+       "less and exact. A weight is the nearest to its master, of two the one away from zero, where fp32 has the even one.",
+       false, false, true});
+  add(Takers::named_rules);
+  return keys;
+}
+
 std::string preset_docs() {
   std::string text = "A Llama with random weights: ";
   for (const std::string& name : preset_names()) {
@@ -118,16 +177,12 @@ std::string preset_docs() {
   return text + ". Preset or path, not both. Any field of config.json may be given next to a preset by its own name.";
 }
 
-std::vector<ConfigKey> make_keys() {
+std::vector<ConfigKey> keys_before_optimizer() {
   using C = Config;
   using Job = JobConfig;
   using Model = ModelSection;
   using Data = DataConfig;
   using Train = TrainingConfig;
-  using Optim = OptimizerConfig;
-  using Sched = SchedulerConfig;
-  using Check = CheckpointingConfig;
-  using Lora = LoraSection;
   return {
       {"job", "output_dir", at<&C::job, &Job::output_dir>, not_empty(),
        "Folder of everything the run writes: metrics.jsonl, config.toml (the resolved configuration), checkpoints/, "
@@ -204,37 +259,15 @@ std::vector<ConfigKey> make_keys() {
       {"training", "max_rollbacks", at<&C::training, &Train::max_rollbacks>, between(1, most_steps),
        "on_nonfinite = \"rollback\": times that the run goes back before it has written a checkpoint beyond the step that "
        "failed; once more ends it."},
+  };
+}
 
-      {"optimizer", "name", at<&C::optimizer, &Optim::name>, one_of(optimizer_names()), optimizer_docs()},
-      {"optimizer", "lr", at<&C::optimizer, &Optim::lr>, zero_or_more(), "Peak learning rate. prodigy: 1."},
-      {"optimizer", "weight_decay", at<&C::optimizer, &Optim::weight_decay>, zero_or_more(),
-       "On tensors of two or more dimensions. sgd: 0."},
-      {"optimizer", "state_dtype", at<&C::optimizer, &Optim::state_dtype>, one_of({"fp32", "bf16"}),
-       "Numbers that the optimizer keeps of each element. bf16: rounded up or down at random after each update; draws follow from "
-       "training.seed, step and element, not from the layout. With adamw, sgd with momentum, lion, muon, or prodigy (all but p0)."},
-      {"optimizer", "master_dtype", at<&C::optimizer, &Optim::master_dtype>, one_of({"fp32", "split"}),
-       "precision = \"bf16\": master weights. split: a weight and the 16 bits that it lacks of its master, 2 bytes a parameter "
-       "less and exact. A weight is the nearest to its master, of two the one away from zero, where fp32 has the even one."},
-      {"optimizer", "betas", at<&C::optimizer, &Optim::betas>, below_one("two numbers, each "),
-       "adamw, adamw8bit, muon, prodigy: decay of the two moments; lion: of the direction and of the moment. lion [0.9, 0.99], "
-       "prodigy [0.9, 0.999]."},
-      {"optimizer", "eps", at<&C::optimizer, &Optim::eps>, above_zero(),
-       "adamw, adamw8bit, muon, prodigy: added to the root of the second moment."},
-      {"optimizer", "momentum", at<&C::optimizer, &Optim::momentum>, below_one(""),
-       "sgd, muon (0.95): of the gradients."},
-      {"optimizer", "nesterov", at<&C::optimizer, &Optim::nesterov>, anything(), "sgd, muon: momentum looks ahead."},
-      {"optimizer", "d0", at<&C::optimizer, &Optim::d0>, above_zero(), "prodigy: the first estimate of the distance."},
-      {"optimizer", "d_coef", at<&C::optimizer, &Optim::d_coef>, above_zero(),
-       "prodigy: what later estimates are multiplied by."},
-      {"optimizer", "use_bias_correction", at<&C::optimizer, &Optim::use_bias_correction>, anything(),
-       "prodigy: Adam's."},
-      {"optimizer", "safeguard_warmup", at<&C::optimizer, &Optim::safeguard_warmup>, anything(),
-       "prodigy: a warm-up does not hold the estimate down."},
-      {"optimizer", "ns_steps", at<&C::optimizer, &Optim::ns_steps>, between(1, 100),
-       "muon: of the Newton-Schulz iteration."},
-      {"optimizer", "lr_adamw", at<&C::optimizer, &Optim::lr_adamw>, zero_or_more(),
-       "muon: peak learning rate of embeddings, head and vectors, which AdamW takes, with `betas` and `eps`."},
-
+std::vector<ConfigKey> keys_after_optimizer() {
+  using C = Config;
+  using Sched = SchedulerConfig;
+  using Check = CheckpointingConfig;
+  using Lora = LoraSection;
+  return {
       {"lr_scheduler", "type", at<&C::lr_scheduler, &Sched::type>, one_of({"constant", "linear", "cosine", "wsd"}),
        "Shape after the warm-up."},
       {"lr_scheduler", "warmup_steps", at<&C::lr_scheduler, &Sched::warmup_steps>, between(0, most_steps),
@@ -283,7 +316,7 @@ std::vector<ConfigKey> make_keys() {
        "Rank of the adapters. The section's presence switches LoRA on."},
       {"lora", "lora_alpha", at<&C::lora, &Lora::lora_alpha>, above_zero(),
        "The adapter's product is scaled by lora_alpha / r."},
-      {"lora", "lora_dropout", at<&C::lora, &Lora::lora_dropout>, below_one(""), "On the adapter's input."},
+      {"lora", "lora_dropout", at<&C::lora, &Lora::lora_dropout>, below_one(), "On the adapter's input."},
       {"lora", "target_modules", at<&C::lora, &Lora::target_modules>, not_empty(),
        "Linear layers of the blocks, by the ends of their names, or \"all-linear\"."},
       {"lora", "use_rslora", at<&C::lora, &Lora::use_rslora>, anything(), "Scales by lora_alpha / sqrt(r) instead."},
@@ -324,6 +357,12 @@ std::vector<ConfigKey> make_keys() {
        "A safetensors file to write step 1 to, in fp32: \"logits\" [global batch, longest row, vocab] in the order of rows, shorter "
        "rows filled up with zeros, \"loss\" [], and \"grad.NAME\" before clipping."},
   };
+}
+
+std::vector<ConfigKey> make_keys() {
+  std::vector<ConfigKey> keys = keys_before_optimizer();
+  for (const auto& more : {optimizer_keys(), keys_after_optimizer()}) keys.insert(keys.end(), more.begin(), more.end());
+  return keys;
 }
 
 }  // namespace

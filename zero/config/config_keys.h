@@ -1,6 +1,8 @@
 #pragma once
 // The table of all configuration keys. Parsing, checks, the resolved configuration and docs/configuration.md are loops
-// over it. A new key is a field in config.h and a row in config_keys.cpp.
+// over it. A new key is a field in config.h and a row in config_keys.cpp. Keys of [optimizer] that rules read come from
+// zero/optim/rule_settings.inl.
+#include <array>
 #include <functional>
 #include <string>
 #include <variant>
@@ -13,10 +15,14 @@ namespace zero {
 /// A given value in its key's type.
 using Value = std::variant<std::string, bool, std::int64_t, double, std::vector<std::string>, std::array<double, 2>>;
 
+/// Two fields that one key gives.
+struct NumberPair {
+  double *first, *second;
+};
+
 /// The destination of a value: a field of a Config. Optional fields may be empty.
-using Field =
-    std::variant<std::string*, bool*, std::int64_t*, double*, std::vector<std::string>*, std::array<double, 2>*,
-                 std::optional<std::string>*, std::optional<std::int64_t>*, std::optional<double>*>;
+using Field = std::variant<std::string*, bool*, std::int64_t*, double*, std::vector<std::string>*, NumberPair,
+                           std::optional<std::string>*, std::optional<std::int64_t>*, std::optional<double>*>;
 
 /// A constraint on a value beyond its type; `text` completes "must be ...", empty if there is none.
 struct Rule {
@@ -27,11 +33,12 @@ struct Rule {
 struct ConfigKey {
   std::string section;
   std::string name;
-  Field (*field)(Config&);  // creates [lora] if missing
+  std::function<Field(Config&)> field;  // creates [lora] if missing
   Rule rule;
   std::string doc;
   bool required = false;
-  bool flag_word = false;  // a string key that also accepts true and false without quotes, as in PEFT
+  bool flag_word = false;   // a string key that also accepts true and false without quotes, as in PEFT
+  bool may_change = false;  // a resumed run may have another value (resume_settings.h has whole sections of such keys)
 
   std::string full_name() const { return section + "." + name; }
 };

@@ -118,8 +118,10 @@ std::string type_name(const Field& field) {
 
 std::optional<Value> read_field(const Field& field) {
   return std::visit(
-      [](auto* target) -> std::optional<Value> {
-        if constexpr (requires { target->has_value(); }) {
+      [](auto target) -> std::optional<Value> {
+        if constexpr (std::is_same_v<decltype(target), NumberPair>) {
+          return Value(std::array{*target.first, *target.second});
+        } else if constexpr (requires { target->has_value(); }) {
           if (!target->has_value()) return std::nullopt;
           return Value(**target);
         } else {
@@ -131,7 +133,15 @@ std::optional<Value> read_field(const Field& field) {
 
 void write_field(const Field& field, const Value& value) {
   std::visit(
-      [&](auto* target) { *target = std::get<typename Plain<std::remove_pointer_t<decltype(target)>>::type>(value); },
+      [&](auto target) {
+        if constexpr (std::is_same_v<decltype(target), NumberPair>) {
+          const auto& pair = std::get<std::array<double, 2>>(value);
+          *target.first = pair[0];
+          *target.second = pair[1];
+        } else {
+          *target = std::get<typename Plain<std::remove_pointer_t<decltype(target)>>::type>(value);
+        }
+      },
       field);
 }
 

@@ -9,29 +9,16 @@
 namespace zero {
 namespace {
 
-OptimizerConfig config_of(const OptimizerOptions& options) {
-  OptimizerConfig config;
-  config.lr = options.lr;
-  config.weight_decay = options.weight_decay;
-  config.betas = {options.beta1, options.beta2};
-  config.eps = options.eps;
-  config.momentum = options.momentum;
-  config.nesterov = options.nesterov;
-  config.d0 = options.d0;
-  config.d_coef = options.d_coef;
-  config.use_bias_correction = options.use_bias_correction;
-  config.safeguard_warmup = options.safeguard_warmup;
-  config.ns_steps = options.ns_steps;
-  config.lr_adamw = options.lr_adamw;
-  return config;
+const RuleSetting* setting_of(const std::string& key) {
+  for (const RuleSetting& setting : rule_settings())
+    if (setting.key == key) return &setting;
+  return nullptr;
 }
 
-bool is_common(const std::string& key) {
-  return key == "name" || key == "lr" || key == "weight_decay" || key == "state_dtype" || key == "master_dtype";
-}
-
+/// Every optimizer knows what is no setting of a rule: its name, and the types of its states.
 bool knows(const OptimizerRow& row, const std::string& key) {
-  return is_common(key) || std::find(row.settings.begin(), row.settings.end(), key) != row.settings.end();
+  const RuleSetting* const setting = setting_of(key);
+  return !setting || takes(row, *setting);
 }
 
 std::string joined(const std::vector<std::string>& names) {
@@ -69,10 +56,14 @@ bool is_read(const Config& config, const ConfigKey& key) {
   return key.section != "optimizer" || knows(optimizer_row(config.optimizer.name), key.name);
 }
 
+Config with_optimizer_defaults(Config config) {
+  static_cast<RuleSettings&>(config.optimizer) = optimizer_row(config.optimizer.name).defaults;
+  return config;
+}
+
 void settle_optimizer(Config& config) {
   const OptimizerRow& row = optimizer_row(config.optimizer.name);
-  Config defaults;
-  defaults.optimizer = config_of(row.defaults);
+  Config defaults = with_optimizer_defaults(config);
   for (const ConfigKey& key : config_keys()) {
     if (key.section != "optimizer" || key.name == "name") continue;
     if (!config.is_given(key.full_name())) {
@@ -83,30 +74,12 @@ void settle_optimizer(Config& config) {
                        row.name + "\" knows lr and weight_decay" + (others.empty() ? "" : ", " + others));
     }
   }
-  const OptimizerOptions options = optimizer_options_of(config.optimizer);
+  const OptimizerOptions& options = config.optimizer;
   for (const OptimizerGroup& group : options.groups)
     if (const std::string name = group_settings(options, group).optimizer; group.lr_adamw && name != "muon")
       throw InputError(where(group) + " lr_adamw: is a setting of muon, and the group's optimizer is " + name);
   check_state_dtype(config, options);
   check_master_dtype(config);
-}
-
-OptimizerOptions optimizer_options_of(const OptimizerConfig& config) {
-  return {.name = config.name,
-          .lr = config.lr,
-          .weight_decay = config.weight_decay,
-          .beta1 = config.betas[0],
-          .beta2 = config.betas[1],
-          .eps = config.eps,
-          .momentum = config.momentum,
-          .nesterov = config.nesterov,
-          .d0 = config.d0,
-          .d_coef = config.d_coef,
-          .use_bias_correction = config.use_bias_correction,
-          .safeguard_warmup = config.safeguard_warmup,
-          .ns_steps = config.ns_steps,
-          .lr_adamw = config.lr_adamw,
-          .groups = config.groups};
 }
 
 StateStorage state_storage_of(const Config& config) {

@@ -12,12 +12,14 @@ namespace zero {
 /// Whether a run's optimizer looks at the key; true for keys of other sections.
 bool is_read(const Config& config, const ConfigKey& key);
 
+/// The same with the settings that its optimizer has by default.
+Config with_optimizer_defaults(Config config);
+
 /// Gives settings that were not given the values that the optimizer has for them. Throws InputError for a given one that it
 /// does not know, for learning rates that cannot be of one schedule, and for states that cannot be stored as they are to
 /// be.
 void settle_optimizer(Config& config);
 
-OptimizerOptions optimizer_options_of(const OptimizerConfig& config);
 StateStorage state_storage_of(const Config& config);
 
 /// [[optimizer.group]] tables as TOML; empty without groups.

@@ -73,7 +73,7 @@ EngineOptions engine_options_of(const Config& config, const BatchArithmetic& bat
   EngineOptions options;
   options.plan = ShardPlan::for_stage(int(config.zero.stage));
   options.precision = precision_of(config, batch);
-  options.optimizer = optimizer_options_of(config.optimizer);
+  options.optimizer = config.optimizer;
   options.storage = state_storage_of(config);
   options.keep_frozen = config.zero.frozen == "keep";
   options.frozen = frozen_format_of(config);

@@ -11,11 +11,16 @@
 
 namespace zero {
 
-struct EngineOptions : StatesOptions {
+/// What an engine keeps between a micro-batch's forward and its backward.
+struct KeptOptions {
   int recompute_every = 0;           // every k-th block is recomputed in backward; 0: none, 1: all
   bool recompute_attention = false;  // the attention half of every block is recomputed instead
   bool keep_inputs = false;          // what norms and activations give is kept for backward, not computed again
+
+  auto operator<=>(const KeptOptions&) const = default;
 };
+
+struct EngineOptions : StatesOptions, KeptOptions {};
 
 class Engine final : public ModelStates {
  public:

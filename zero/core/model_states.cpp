@@ -9,7 +9,7 @@
 #include <bit>
 
 #include "base/error.h"
-#include "offload/kernels/device_step.h"
+#include "zero/optim/kernels/device_step.h"
 
 namespace zero {
 
@@ -106,7 +106,7 @@ void ModelStates::make_store(const std::vector<GroupLayout>& layouts) {
 }
 
 GroupContext ModelStates::make_context() {
-  GroupContext context{.device = options_.device};
+  GroupContext context{.options = &options_};
   context.weights = {gather_buffers_.get(), &groups_.gather_stream};
   context.gradients = {reduce_buffers_.get(), &groups_.reduce_stream};
   context.sharing = &gathers();
@@ -114,14 +114,8 @@ GroupContext ModelStates::make_context() {
   context.replicas = &mesh_.along(replicas_);
   context.slices = &mesh_.along(MeshAxis::tensor);
   context.weight_store = weight_store_.get();
-  context.make_states = options_.offload.optimizer;
   context.optimizers = &optimizers_;
   context.optimizer_tensors = &optimizer_tensors_;
-  context.storage = options_.storage;
-  context.through_host = on_device() || options_.offload.through_host;
-  context.watched = options_.watched;
-  context.first_unit = options_.first_unit;
-  context.fuse_accumulation = options_.fuse_accumulation && !options_.sums_in_order;
   return context;
 }
 

@@ -11,45 +11,11 @@
 
 #include "comm/mesh/mesh.h"
 #include "models/weight_source.h"
+#include "zero/core/states_options.h"
 #include "zero/core/step_result.h"
 #include "zero/core/unit_groups.h"
-#include "zero/optim/state_storage.h"
 
 namespace zero {
-
-/// Where states live that are not in memory; an empty factory means memory.
-struct OffloadPolicy {
-  StateStoreFactory optimizer;
-  std::function<std::unique_ptr<ShardStore>(const std::vector<std::int64_t>& bytes)> weights;  // of stage 3's shards
-  bool through_host = false;  // what is held elsewhere passes through buffers of the host, as it always does on a GPU
-};
-
-struct StatesOptions {
-  ShardPlan plan;
-  Precision precision;
-  OptimizerOptions optimizer;
-  StateStorage storage;      // a split master is of weights in bf16 and masters in fp32
-  bool keep_frozen = false;  // frozen weights stay whole at stage 3
-  FrozenFormat frozen;       // of blocks
-  OffloadPolicy offload;
-  at::Device device = at::kCPU;  // of weights, states and batches; the mesh's ranks must take its tensors
-  bool overlap = false;  // gathers run ahead by one unit and sums beside the computation, each on a communicator of
-                         // its own, for a second gather buffer and a second reduce buffer. Changes no result.
-  UnitOrder order = UnitOrder::chain;
-  int open_groups = 2;   // units in any order: those whose weights are there at once, at most
-  bool watched = false;  // somebody will watch the parameters (zero/core/buffers/flat_storage.h)
-  /// Sums of gradients and their norm are the same to the last bit for all ranks that are a power of two, at every stage:
-  /// each micro-batch counts for itself, in the order of (micro-batch, rank). Optimizers are elementwise then, gradients
-  /// at rest in the type of sums.
-  bool sums_in_order = false;
-  std::int64_t micro_batches = 1;  // of each rank in a step, where sums are in order
-  /// Matrix products accumulate the gradients of an engine's weights where groups hold them whole (stages 0 and 1), instead
-  /// of handing a tensor of the compute type to autograd. Gradients at rest in a wider type are thereby rounded less
-  /// often than at other stages, to other bits. Not where sums are in order.
-  bool fuse_accumulation = false;
-  int first_unit = 0;        // its number in the tags of calls; the others follow
-  bool save_frozen = false;  // checkpoints hold frozen weights too, where these are plain numbers
-};
 
 /// The plan as it is carried out on the mesh: stage 0 where a rank holds everything, unless weights live elsewhere.
 ShardPlan plan_on(const MeshShape& mesh, const StatesOptions& options);

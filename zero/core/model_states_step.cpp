@@ -7,11 +7,11 @@
 
 #include "base/error.h"
 #include "base/memory_tracker.h"
-#include "offload/kernels/device_step.h"
-#include "offload/kernels/reduce_kernels.h"
+#include "zero/core/kernels/reduce_kernels.h"
 #include "zero/core/model_states.h"
 #include "zero/core/states/matrix_exchange.h"
 #include "zero/optim/clip.h"
+#include "zero/optim/kernels/device_step.h"
 
 namespace zero {
 namespace {

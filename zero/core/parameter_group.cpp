@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory_tracker.h"
-#include "offload/kernels/reduce_kernels.h"
+#include "zero/core/kernels/reduce_kernels.h"
 
 namespace zero {
 namespace {
@@ -39,12 +39,12 @@ ParameterGroup::ParameterGroup(int index, const GroupLayout& layout, const Units
   gradient_.emplace(make_gradient());
   CategoryScope scope(MemoryCategory::optimizer);
   for (StateLayout& states : state_layouts(units)) states_.push_back(make_states(std::move(states)));
-  const bool travels = context_.make_states && context_.through_host;
-  host_update_.emplace(travels ? host_update_shape() : HostUpdate::Shape(), context_.device);
+  const bool travels = options().offload.optimizer && options().passes_host();
+  host_update_.emplace(travels ? host_update_shape() : HostUpdate::Shape(), options().device);
 }
 
 CallTag ParameterGroup::tag(Phase phase) const {
-  return {phase, spec().spans_model() ? -1 : context_.first_unit + spec().unit, index_};
+  return {phase, spec().spans_model() ? -1 : options().first_unit + spec().unit, index_};
 }
 
 bool ParameterGroup::owns(ParameterRef parameter) const {
@@ -55,14 +55,14 @@ std::unique_ptr<ShardHome> ParameterGroup::home_of_weights() const {
   CategoryScope scope(MemoryCategory::parameters);
   const WireFormat& format = *layout_.format;
   if (!stores_weights()) return zeros(format.rest_numel(), format.type(), ranks());
-  return std::make_unique<StoredShard>(*context_.weight_store, index_, format.type(), context_.through_host);
+  return std::make_unique<StoredShard>(*context_.weight_store, index_, format.type(), options().passes_host());
 }
 
 WeightBuffer ParameterGroup::make_weights() const {
   ShardedBuffer rest(layout_.weights, own_, layout().numel(), ranks(), home_of_weights());
   return WeightBuffer(
       std::move(rest),
-      {layout().numel(), precision().compute, context_.device, layout_.format, tag(Phase::other), context_.watched},
+      {layout().numel(), precision().compute, options().device, layout_.format, tag(Phase::other), options().watched},
       context_.weights);
 }
 
@@ -80,19 +80,20 @@ GradientBuffer ParameterGroup::make_gradient() const {
 
 std::unique_ptr<StateShard> ParameterGroup::make_states(StateLayout layout) const {
   const Optimizer& optimizer = (*context_.optimizers)[layout.optimizer()];
-  std::vector<StateSpec> specs = stored_states(optimizer, precision().master, context_.storage);
-  if (context_.storage.split_master)
+  std::vector<StateSpec> specs = stored_states(optimizer, precision().master, options().storage);
+  if (options().storage.split_master)
     specs.insert(specs.begin(), {"remainder", at::kShort});
   else if (!precision().weights_are_master())
     specs.insert(specs.begin(), {"master", precision().master});
   const std::string name = text("group", index_, states_.empty() ? "" : "-" + optimizer.name());
-  const at::Device device = context_.make_states ? at::Device(at::kCPU) : context_.device;
+  const StateStoreFactory& elsewhere = options().offload.optimizer;  // on the host
+  const at::Device device = elsewhere ? at::Device(at::kCPU) : options().device;
   const auto make_store = [&](std::int64_t elements) -> std::unique_ptr<StateStore> {
-    if (context_.make_states) return context_.make_states(name, elements, specs);
+    if (elsewhere) return elsewhere(name, elements, specs);
     return std::make_unique<ResidentStateStore>(elements, specs, device);
   };
   return std::make_unique<StateShard>(optimizer, std::move(layout), own_, specs, make_store, device,
-                                      context_.storage.seed);
+                                      options().storage.seed);
 }
 
 // What is treated how is a matter of the original tensors.
@@ -126,8 +127,8 @@ HostUpdate::Shape ParameterGroup::host_update_shape() const {
 // backward.
 bool ParameterGroup::fuses_accumulation() const {
   const at::ScalarType compute = precision().compute, gradient = precision().gradient;
-  return context_.fuse_accumulation && spec().trainable && layout_.gradient == Placement::resident &&
-         (gradient == compute || gradient == at::toOpMathType(compute));
+  return options().fuse_accumulation && !options().sums_in_order && spec().trainable &&
+         layout_.gradient == Placement::resident && (gradient == compute || gradient == at::toOpMathType(compute));
 }
 
 void ParameterGroup::point_leaves(const Units& units, const at::Tensor& flat) {
@@ -179,7 +180,7 @@ void ParameterGroup::collect_gradients(int unit, MicroBatch micro) {
     if (sum.defined()) sum = sum.contiguous();
     if (!sum.defined()) {
       if (!add) part.zero_();
-    } else if (context_.device.is_cpu()) {
+    } else if (options().device.is_cpu()) {
       pack(part, sum, add);
     } else {
       add ? part.add_(sum.reshape({-1})) : part.copy_(sum.reshape({-1}));

@@ -16,13 +16,12 @@
 
 #include "models/gradient_place.h"
 #include "models/weight_source.h"
-#include "offload/state_store.h"
 #include "zero/core/buffers/gradient_buffer.h"
 #include "zero/core/buffers/weight_buffer.h"
 #include "zero/core/group_layout.h"
 #include "zero/core/host_update.h"
 #include "zero/core/states/state_shard.h"
-#include "zero/optim/state_storage.h"
+#include "zero/core/states_options.h"
 
 namespace zero {
 
@@ -31,22 +30,15 @@ using OptimizerTensors = std::vector<std::vector<TensorSpec>>;
 
 /// What all groups of an engine share.
 struct GroupContext {
-  at::Device device = at::kCPU;
+  const StatesOptions* options = nullptr;  // as they are carried out; outlive the groups
   Travel weights = {}, gradients = {};
   Communicator* sharing = nullptr;     // the ranks that share one copy of the states; at stage 0 all ranks
   Communicator* sums = nullptr;        // the same ranks, for sums of gradients; may be the same communicator
   Communicator* replicas = nullptr;    // the ranks that hold the same parts
   Communicator* slices = nullptr;      // the ranks that hold the other slices of the same tensors
   ShardStore* weight_store = nullptr;  // of divided weights, one shard per group; null: tensors of the device
-  StateStoreFactory make_states = {};  // stores of optimizer states, on the host; empty: tensors of the device
   OptimizerSet* optimizers = nullptr;
   OptimizerTensors* optimizer_tensors = nullptr;  // groups add theirs
-  StateStorage storage = {};
-  bool through_host =
-      false;             // what is held elsewhere is in other memory than the device's: it is copied there and back
-  bool watched = false;  // somebody will watch the weights
-  int first_unit = 0;    // its number in the tags of calls
-  bool fuse_accumulation = false;  // matrix products write to gradients that are held whole
 };
 
 class ParameterGroup {
@@ -143,6 +135,7 @@ class ParameterGroup {
     c10::intrusive_ptr<GradientPlace> place;  // null: its gradient comes through autograd alone
   };
 
+  const StatesOptions& options() const { return *context_.options; }
   Communicator& ranks() const { return *context_.sharing; }
   CallTag tag(Phase phase) const;
   const Precision& precision() const { return layout_.precision; }

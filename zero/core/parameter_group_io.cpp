@@ -78,7 +78,7 @@ void ParameterGroup::visit_states(StateShard& shard, StateAccess access, const S
   const ShardLease rest = weights_.at_rest(writes);
   const at::Tensor weights = weights_.own_of(rest.tensor());
   const bool as_it_is =
-      shard.has_master() && !shard.splits_master() && (context_.make_states || context_.device.is_cpu());
+      shard.has_master() && !shard.splits_master() && (options().offload.optimizer || options().device.is_cpu());
   shard.store().for_each_chunk(access, [&](const StateChunk& chunk) {
     const std::int64_t most = as_it_is ? chunk.end - chunk.begin : state_chunk;
     for (std::int64_t begin = chunk.begin; begin < chunk.end; begin += most) {
@@ -150,7 +150,7 @@ void ParameterGroup::read_into(WeightSource& source, std::int64_t begin, const a
 
 WeightReader ParameterGroup::reader_of(WeightSource& source) const {
   WeightReader reader{
-      weights_.is_sharded() ? ranks().rank() : 0, own_.numel, precision().master, context_.device, {}, {}, {}};
+      weights_.is_sharded() ? ranks().rank() : 0, own_.numel, precision().master, options().device, {}, {}, {}};
   reader.read = [&](std::int64_t begin, const at::Tensor& values) { read_range(source, begin, values); };
   reader.read_as = [&](std::int64_t begin, std::int64_t count, GgmlType type, const at::Tensor& blocks) {
     read_range_as(source, type, {begin, count}, blocks);
@@ -238,8 +238,8 @@ at::Tensor ParameterGroup::joined(const TensorSpec& spec, const at::Tensor& slic
 void ParameterGroup::export_flat(const at::Tensor& own, const TensorSink& sink) {
   at::Tensor full = own;
   if (own.numel() != layout().numel()) {
-    full = context_.device.is_cpu() ? at::empty({layout().numel()}, own.options())
-                                    : ranks().memory().allocate(layout().numel(), own.scalar_type());
+    full = options().device.is_cpu() ? at::empty({layout().numel()}, own.options())
+                                     : ranks().memory().allocate(layout().numel(), own.scalar_type());
     ranks().all_gather_into(full, own, tag(Phase::save));
   }
   for (const FlatTensor& tensor : layout().tensors()) {
@@ -257,9 +257,10 @@ void ParameterGroup::export_weights(const TensorSink& sink) {
   }
   if (!has_master()) {
     const ShardLease rest = weights_.at_rest(false);
-    return export_flat(weights_.own_of(rest.tensor()).to(context_.device), sink);
+    return export_flat(weights_.own_of(rest.tensor()).to(options().device), sink);
   }
-  const at::Tensor own = at::zeros({own_.numel}, at::TensorOptions().dtype(precision().master).device(context_.device));
+  const at::Tensor own =
+      at::zeros({own_.numel}, at::TensorOptions().dtype(precision().master).device(options().device));
   // `weights`: where masters are split.
   const auto copy_masters = [&](const at::Tensor& weights) {
     for (const auto& shard : states_)
@@ -274,7 +275,7 @@ void ParameterGroup::export_weights(const TensorSink& sink) {
         });
       });
   };
-  if (context_.storage.split_master) {
+  if (options().storage.split_master) {
     const ShardLease rest = weights_.at_rest(false);
     copy_masters(weights_.own_of(rest.tensor()));
   } else {

@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "offload/kernels/device_step.h"
+#include "zero/optim/kernels/device_step.h"
 
 namespace zero {
 

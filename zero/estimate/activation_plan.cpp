@@ -34,9 +34,7 @@ EngineOptions options_of(const ActivationWork& work) {
   EngineOptions options;
   options.plan = ShardPlan::for_stage(0);
   options.precision = {work.compute, at::kFloat, work.compute, at::kFloat};
-  options.recompute_every = work.recompute_every;
-  options.recompute_attention = work.recompute_attention;
-  options.keep_inputs = work.keep_inputs;
+  static_cast<KeptOptions&>(options) = work;
   options.fuse_accumulation = work.fuse_accumulation;
   return options;
 }

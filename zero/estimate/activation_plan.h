@@ -9,18 +9,15 @@
 
 namespace zero {
 
-struct ActivationWork {
+struct ActivationWork : KeptOptions {
   std::int64_t batch = 1;  // sequences in a micro-batch
   std::int64_t seq_len = 1;
   at::ScalarType compute = at::kBFloat16;
-  int recompute_every = 0;           // as in EngineOptions
-  std::int64_t logits_bytes = 0;     // of one chunk; 0: the CPU's default
-  bool masked_targets = false;       // true if some targets are not trained
-  bool recompute_attention = false;  // as in EngineOptions
-  bool keep_inputs = false;          // as in EngineOptions
-  bool fuse_accumulation = false;    // as in EngineOptions and ParameterGroup::fuses_accumulation
-  bool on_device = false;            // a GPU computes, with LibTorch's fused attention
-  bool packed = false;               // rows hold several documents
+  std::int64_t logits_bytes = 0;   // of one chunk; 0: the CPU's default
+  bool masked_targets = false;     // true if some targets are not trained
+  bool fuse_accumulation = false;  // as in EngineOptions and ParameterGroup::fuses_accumulation
+  bool on_device = false;          // a GPU computes, with LibTorch's fused attention
+  bool packed = false;             // rows hold several documents
 
   auto operator<=>(const ActivationWork&) const = default;
 };

@@ -46,9 +46,7 @@ const ActivationBytes& MemoryPlanner::activations(const MemoryWork& work, bool f
   ActivationWork own = work.activations;
   own.compute = work.engine.precision.compute;
   own.on_device = work.on_device;
-  own.recompute_every = work.engine.recompute_every;
-  own.recompute_attention = work.engine.recompute_attention;
-  own.keep_inputs = work.engine.keep_inputs;
+  static_cast<KeptOptions&>(own) = work.engine;
   own.fuse_accumulation = fuses_accumulation;
   const auto [place, is_new] = known_.try_emplace(own);
   if (is_new) place->second = plan_activations(model_, own);

@@ -5,15 +5,9 @@
 namespace zero {
 
 StepFactors step_factors(const OptimizerOptions& options, std::int64_t step, double lr, double gradient_scale) {
-  return {.lr = lr,
-          .weight_decay = options.weight_decay,
-          .gradient_scale = gradient_scale,
-          .step = step,
-          .beta1 = options.beta1,
-          .beta2 = options.beta2,
-          .eps = options.eps,
-          .momentum = options.momentum,
-          .nesterov = options.nesterov};
+  StepFactors factors{options, gradient_scale, step};
+  factors.lr = lr;
+  return factors;
 }
 
 at::Tensor scaled_gradient(const UpdateSpan& span, const StepFactors& factors) {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "offload/kernels/optimizer_kernel.h"
 #include "offload/state_store.h"
+#include "zero/optim/kernels/optimizer_kernel.h"
 #include "zero/optim/optimizer_options.h"
 #include "zero/optim/statistics.h"
 

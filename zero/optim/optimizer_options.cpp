@@ -30,25 +30,13 @@ void describe(std::ostream& lines, const OptimizerGroup& group) {
 }  // namespace
 
 std::string lines_of(const OptimizerOptions& options) {
-  const auto& [name, lr, weight_decay, beta1, beta2, eps, momentum, nesterov, d0, d_coef, use_bias_correction,
-               safeguard_warmup, ns_steps, lr_adamw, groups] = options;
   std::ostringstream lines;
   lines.precision(17);
-  line(lines, "optimizer", name);
-  line(lines, "lr", lr);
-  line(lines, "weight_decay", weight_decay);
-  line(lines, "beta1", beta1);
-  line(lines, "beta2", beta2);
-  line(lines, "eps", eps);
-  line(lines, "momentum", momentum);
-  line(lines, "nesterov", nesterov);
-  line(lines, "d0", d0);
-  line(lines, "d_coef", d_coef);
-  line(lines, "use_bias_correction", use_bias_correction);
-  line(lines, "safeguard_warmup", safeguard_warmup);
-  line(lines, "ns_steps", ns_steps);
-  line(lines, "lr_adamw", lr_adamw);
-  for (const OptimizerGroup& group : groups) describe(lines, group);
+  line(lines, "optimizer", options.name);
+  for (const RuleSetting& setting : rule_settings())
+    for (const SettingField& field : setting.fields)
+      std::visit([&](auto at) { line(lines, field.name.c_str(), options.*at); }, field.at);
+  for (const OptimizerGroup& group : options.groups) describe(lines, group);
   return lines.str();
 }
 

@@ -1,9 +1,10 @@
 #pragma once
-// OptimizerOptions: what a user says of the optimizer. Plain values; a rule reads those that it knows.
-#include <cstdint>
+// OptimizerOptions: what a user says of the optimizer.
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "zero/optim/rule_settings.h"
 
 namespace zero {
 
@@ -22,22 +23,11 @@ struct OptimizerGroup {
   }
 };
 
-struct OptimizerOptions {
+struct OptimizerOptions : RuleSettings {
   std::string name = "adamw";
-  double lr = 1e-3;
-  double weight_decay = 0.1;  // of tensors of two or more dimensions
-  double beta1 = 0.9;
-  double beta2 = 0.95;
-  double eps = 1e-8;
-  double momentum = 0.9;
-  bool nesterov = true;
-  double d0 = 1e-6;                         // Prodigy: the first estimate of the distance
-  double d_coef = 1.0;                      // and what the later ones are multiplied by
-  bool use_bias_correction = false;         // Prodigy: that of Adam's moments
-  bool safeguard_warmup = false;            // Prodigy: a warm-up does not slow the estimate down
-  std::int64_t ns_steps = 5;                // Muon: of the Newton-Schulz iteration
-  double lr_adamw = 3e-4;                   // Muon: of the tensors that AdamW takes
   std::vector<OptimizerGroup> groups = {};  // the first one that matches counts
+
+  bool operator==(const OptimizerOptions&) const = default;
 };
 
 /// A line for each setting, "lr 0.001", with all digits, and for those that groups have: what ranks must have alike.

@@ -76,9 +76,10 @@ OptimizerOptions OptimizerSet::options_of(const std::string& name) const {
   if (name == options_.name) return options_;
   OptimizerOptions options = optimizer_row(name).defaults;
   if (name == "adamw" && (options_.name == "muon" || options_.name == "adamw8bit")) {
-    options.beta1 = options_.beta1;
-    options.beta2 = options_.beta2;
-    options.eps = options_.eps;
+    const OptimizerRow &run = optimizer_row(options_.name), &adamw = optimizer_row(name);
+    for (const RuleSetting& setting : rule_settings())
+      if (setting.takers == Takers::named_rules && takes(run, setting) && takes(adamw, setting))
+        copy_setting(setting, options_, options);
   }
   return options;
 }

@@ -1,5 +1,7 @@
 #include "zero/optim/optimizer_table.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace zero {
@@ -8,9 +10,18 @@ namespace zero {
 OptimizerRow adamw_row(), sgd_row(), lion_row(), adafactor_row(), prodigy_row(), muon_row(), adamw8bit_row();
 
 const std::vector<OptimizerRow>& optimizer_table() {
-  static const std::vector<OptimizerRow> rows{adamw_row(),   sgd_row(),  lion_row(),     adafactor_row(),
-                                              prodigy_row(), muon_row(), adamw8bit_row()};
+  static const std::vector<OptimizerRow> rows = [] {
+    std::vector<OptimizerRow> all{adamw_row(),   sgd_row(),  lion_row(),     adafactor_row(),
+                                  prodigy_row(), muon_row(), adamw8bit_row()};
+    for (const OptimizerRow& row : all)
+      for (const std::string& key : row.settings) rule_setting(key);  // throws for one that has no line
+    return all;
+  }();
   return rows;
+}
+
+bool takes(const OptimizerRow& row, const RuleSetting& setting) {
+  return setting.takers == Takers::every_rule || std::ranges::find(row.settings, setting.key) != row.settings.end();
 }
 
 std::vector<std::string> optimizer_names() {

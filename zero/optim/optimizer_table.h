@@ -11,10 +11,13 @@ namespace zero {
 struct OptimizerRow {
   std::string name;                   // of optimizer.name
   std::string doc;                    // what the rule is, and whose
-  std::vector<std::string> settings;  // keys of [optimizer] that it knows beside name, lr and weight_decay
+  std::vector<std::string> settings;  // keys of rule_settings.inl that it takes beside those of every rule
   OptimizerOptions defaults;          // of these
   std::unique_ptr<Optimizer> (*make)(const OptimizerOptions& options);
 };
+
+/// Whether the rule takes the setting.
+bool takes(const OptimizerRow& row, const RuleSetting& setting);
 
 /// Every optimizer; the first is the default.
 const std::vector<OptimizerRow>& optimizer_table();

@@ -36,11 +36,15 @@ constexpr const char* scheme =
 // Sections and keys that change how a result is reached, or how long a run is, and not what a step does.
 const std::set<std::string> free_sections{"job",     "zero",       "comm",   "activation_checkpoint",
                                           "offload", "checkpoint", "metrics"};
-const std::set<std::string> free_keys{
-    "training.steps",         "training.epochs",        "training.local_batch_size",
-    "training.precision",     "training.device",        "training.validation_interval",
-    "data.validation",        "training.on_nonfinite",  "training.max_skipped_steps",
-    "training.max_rollbacks", "optimizer.master_dtype", "model.allow_unused"};
+const std::set<std::string> free_keys{"training.steps",         "training.epochs",       "training.local_batch_size",
+                                      "training.precision",     "training.device",       "training.validation_interval",
+                                      "data.validation",        "training.on_nonfinite", "training.max_skipped_steps",
+                                      "training.max_rollbacks", "model.allow_unused"};
+
+bool is_free(const ConfigKey& key) {
+  return key.may_change || free_sections.contains(key.section) || free_keys.contains(key.full_name());
+}
+
 // What all runs had before there was a key for it.
 const std::map<std::string, std::string> values_before{{"optimizer.state_dtype", "\"fp32\""}};
 // Of [job], of which nobody is told: they say where and how long, and not how.
@@ -155,9 +159,7 @@ Settings resume_settings(const Config& config, const BatchArithmetic& batch, con
     if (!start->beside().empty()) settings.emplace_back("lora.adapter", file_mark(start->file().path(), cores));
   }
   for (const ConfigKey& key : config_keys()) {
-    if (free_sections.contains(key.section) || free_keys.contains(key.full_name()) ||
-        marked_keys.contains(key.full_name()))
-      continue;
+    if (is_free(key) || marked_keys.contains(key.full_name())) continue;
     if ((key.section == "lora" && !config.lora) || !is_read(config, key)) continue;
     settings.emplace_back(key.full_name(), text_of(key, copy));
   }
@@ -196,9 +198,25 @@ std::string changed_groups(const Config& config, const std::string& was) {
   }
 }
 
+/// Adds settings of the optimizer that a checkpoint of the same optimizer lacks. They came to be after it, and their
+/// defaults are what the rule did without them.
+void add_optimizer_defaults(std::map<std::string, std::string>& then, const std::map<std::string, std::string>& now,
+                            const Config& config) {
+  const auto was = then.find("optimizer.name"), is = now.find("optimizer.name");
+  if (was == then.end() || is == now.end() || was->second != is->second) return;
+  Config defaults = with_optimizer_defaults(config);
+  for (const ConfigKey& key : config_keys()) {
+    const std::string name = key.full_name();
+    if (key.section == "optimizer" && now.contains(name) && !values_before.contains(name))
+      then.try_emplace(name, text_of(key, defaults));
+  }
+}
+
 /// The optimizer's name before all that follows from it.
 std::vector<Difference> differences(const Config& config, const Settings& now, const Settings& then) {
-  const std::map<std::string, std::string> before(then.begin(), then.end()), after(now.begin(), now.end());
+  std::map<std::string, std::string> before(then.begin(), then.end());
+  const std::map<std::string, std::string> after(now.begin(), now.end());
+  add_optimizer_defaults(before, after, config);
   std::set<std::string> keys;
   for (const auto& [key, value] : before) keys.insert(key);
   for (const auto& [key, value] : after) keys.insert(key);
@@ -282,9 +300,7 @@ std::string other_changes(const Config& now, const Config& then) {
   std::string changes;
   Config after = now, before = then;
   for (const ConfigKey& key : config_keys()) {
-    if (untold_keys.contains(key.full_name()) ||
-        (!free_sections.contains(key.section) && !free_keys.contains(key.full_name())))
-      continue;
+    if (untold_keys.contains(key.full_name()) || !is_free(key)) continue;
     const std::string was = text_of(key, before), is = text_of(key, after);
     if (was != is) changes += text(changes.empty() ? "" : ", ", key.full_name(), " ", was, " -> ", is);
   }

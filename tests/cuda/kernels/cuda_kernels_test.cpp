@@ -17,9 +17,9 @@
 #include "models/ops/rms_norm.h"
 #include "models/ops/rotary.h"
 #include "models/ops/swiglu.h"
-#include "offload/kernels/device_step.h"
 #include "zero/core/chain.h"
 #include "zero/core/engine.h"
+#include "zero/optim/kernels/device_step.h"
 #include "zero/optim/optimizer_table.h"
 
 namespace zero {
@@ -166,11 +166,7 @@ TEST_P(Kernels, AdamWAndWhetherAllIsFinite) {
     const double norm = on_cpu.to(at::kDouble).norm().item<double>();
     EXPECT_NEAR(numbers[StepNumbers::norm].item<double>() / norm, 1, 1e-12);
     UpdateContext context;
-    context.factors = {.lr = 1e-2,
-                       .weight_decay = 0.1,
-                       .gradient_scale = std::min(1.0, 1.0 / (norm + 1e-6)),
-                       .step = step,
-                       .beta2 = 0.95};
+    context.factors = {{.lr = 1e-2, .weight_decay = 0.1, .beta2 = 0.95}, std::min(1.0, 1.0 / (norm + 1e-6)), step};
     context.numbers = &numbers;
     adamw->update({p, {m, v}, on_cpu, w}, context);
     adamw->update({dp, {dm, dv}, gradient, dw}, context);
@@ -193,7 +189,7 @@ TEST_P(Kernels, AdamWHasTheSameBitsWhereverASpanBegins) {
   const std::int64_t n = 1027;
   const auto adamw = optimizer_row("adamw").make({});
   UpdateContext context;
-  context.factors = {.lr = 1e-2, .gradient_scale = 0.5, .step = 2, .beta2 = 0.95};
+  context.factors = {{.lr = 1e-2, .weight_decay = 0.01, .beta2 = 0.95}, 0.5, 2};
   const at::Tensor numbers = step_numbers(context.factors).to(gpu);
   context.numbers = &numbers;
   std::vector<at::Tensor> want;

@@ -4,7 +4,7 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <gtest/gtest.h>
 
-#include "offload/kernels/device_step.h"
+#include "zero/optim/kernels/device_step.h"
 #include "zero/optim/optimizer_table.h"
 
 namespace zero {

@@ -6,9 +6,9 @@
 
 #include <limits>
 
-#include "offload/kernels/device_step.h"
-#include "offload/kernels/stored_states.h"
 #include "zero/core/states/state_shard.h"
+#include "zero/optim/kernels/device_step.h"
+#include "zero/optim/kernels/stored_states.h"
 #include "zero/optim/optimizer_table.h"
 #include "zero/optim/state_storage.h"
 

@@ -111,9 +111,8 @@ void expect_same(const std::function<Case()>& make, const StepFactors& f, const 
   });
 }
 
-const StepFactors factors{
-    .lr = 3e-3, .weight_decay = 0.1, .gradient_scale = 0.37, .step = 5, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8};
-const StepFactors only_gradient{.lr = 1e-3, .weight_decay = 0, .step = 1, .beta1 = 0, .beta2 = 0};
+const StepFactors factors{{.lr = 3e-3, .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8}, 0.37, 5};
+const StepFactors only_gradient{{.lr = 1e-3, .weight_decay = 0, .beta1 = 0, .beta2 = 0}};
 
 TEST(AdamW8bitLoop, EveryKindOfProcessorGivesTheRulesBits) {
   for (const std::int64_t n : {1, 255, 256, 4096 + 31, 1000003})

@@ -31,8 +31,7 @@ Case make(std::int64_t n, at::ScalarType gradient, std::optional<at::ScalarType>
   return c;
 }
 
-const StepFactors factors{
-    .lr = 3e-3, .weight_decay = 0.1, .gradient_scale = 0.37, .step = 5, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8};
+const StepFactors factors{{.lr = 3e-3, .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8}, 0.37, 5};
 
 void adamw_update(const UpdateSpan& span, const StepFactors& f) {
   static const std::unique_ptr<Optimizer> adamw = optimizer_row("adamw").make({});

@@ -11,27 +11,18 @@ namespace {
 // Ranks that differ in one setting alone are told apart.
 TEST(OptimizerOptions, HaveALineForEachSetting) {
   using O = OptimizerOptions;
-  const std::vector<std::function<void(O&)>> changes{[](O&) {},
-                                                     [](O& o) { o.name = "sgd"; },
-                                                     [](O& o) { o.lr += 1e-12; },
-                                                     [](O& o) { o.weight_decay = 0; },
-                                                     [](O& o) { o.beta1 = 0; },
-                                                     [](O& o) { o.beta2 = 0; },
-                                                     [](O& o) { o.eps = 1; },
-                                                     [](O& o) { o.momentum = 0; },
-                                                     [](O& o) { o.nesterov = false; },
-                                                     [](O& o) { o.d0 = 1; },
-                                                     [](O& o) { o.d_coef = 2; },
-                                                     [](O& o) { o.use_bias_correction = true; },
-                                                     [](O& o) { o.safeguard_warmup = true; },
-                                                     [](O& o) { o.ns_steps = 6; },
-                                                     [](O& o) { o.lr_adamw = 0; },
-                                                     [](O& o) { o.groups[0].match = {"*"}; },
-                                                     [](O& o) { o.groups[0].optimizer = "lion"; },
-                                                     [](O& o) { o.groups[0].lr = 1; },
-                                                     [](O& o) { o.groups[0].weight_decay = 1; },
-                                                     [](O& o) { o.groups[0].lr_adamw = 1; },
-                                                     [](O& o) { o.groups.push_back(o.groups[0]); }};
+  std::vector<std::function<void(O&)>> changes{[](O&) {},
+                                               [](O& o) { o.name = "sgd"; },
+                                               [](O& o) { o.lr += 1e-12; },
+                                               [](O& o) { o.groups[0].match = {"*"}; },
+                                               [](O& o) { o.groups[0].optimizer = "lion"; },
+                                               [](O& o) { o.groups[0].lr = 1; },
+                                               [](O& o) { o.groups[0].weight_decay = 1; },
+                                               [](O& o) { o.groups[0].lr_adamw = 1; },
+                                               [](O& o) { o.groups.push_back(o.groups[0]); }};
+#define SETTING(type, field, ...) changes.push_back([](O& o) { o.field = o.field ? type(0) : type(1); });
+#include "zero/optim/rule_settings.inl"
+#undef SETTING
   std::set<std::string> lines;
   for (const auto& change : changes) {
     O options{.groups = {{.match = {"*.bias"}}}};

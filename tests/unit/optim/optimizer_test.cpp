@@ -21,7 +21,7 @@ TEST(Optimizer, DecaysMatricesOnly) {
 }
 
 TEST(OptimizerSet, TheFirstGroupThatMatchesCounts) {
-  OptimizerOptions options{.name = "muon", .lr = 0.02, .weight_decay = 0.1, .lr_adamw = 0.002};
+  OptimizerOptions options{{.lr = 0.02, .weight_decay = 0.1, .lr_adamw = 0.002}, "muon"};
   options.groups = {{{"*.q_proj.weight"}, "lion", 0.001, {}}, {{"*.weight", "nothing"}, {}, {}, 0.0}};
   OptimizerSet set(options);
   const TensorTraits matrix{{8, 8}, true, 0}, head{{8, 8}, false, 0};

@@ -24,31 +24,28 @@ struct Reference {
 };
 
 std::vector<Reference> references() {
-  return {{"adamw", {.name = "adamw", .lr = 1e-2, .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95}},
-          // A code flips where two are equally near, in fp64 where others are.
-          {"adamw8bit",
-           {.name = "adamw8bit", .lr = 1e-2, .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95},
-           1e-4,
-           {"large"},
-           10},
-          {"sgd", {.name = "sgd", .lr = 1e-2, .weight_decay = 0.01, .momentum = 0.9, .nesterov = true}},
-          {"lion", {.name = "lion", .lr = 1e-3, .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.99}},
-          {"adafactor", {.name = "adafactor", .lr = 1e-2, .weight_decay = 0.1}, 2e-6},
-          {"prodigy", {.name = "prodigy", .lr = 1, .weight_decay = 0.01, .beta1 = 0.9, .beta2 = 0.99}, 2e-6},
-          {"prodigy_safeguard",
-           {.name = "prodigy",
-            .lr = 1,
-            .weight_decay = 0.01,
-            .beta1 = 0.9,
-            .beta2 = 0.99,
-            .use_bias_correction = true,
-            .safeguard_warmup = true},
-           2e-6},
-          // The published one iterates in bf16, whose numbers have 8 bits.
-          {"muon",
-           {.name = "muon", .lr = 2e-2, .weight_decay = 0.1, .momentum = 0.95, .nesterov = true},
-           2e-2,
-           {"A", "C", "matrix"}}};
+  return {
+      {"adamw", {{.lr = 1e-2, .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95}, "adamw"}},
+      // A code flips where two are equally near, in fp64 where others are.
+      {"adamw8bit", {{.lr = 1e-2, .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95}, "adamw8bit"}, 1e-4, {"large"}, 10},
+      {"sgd", {{.lr = 1e-2, .weight_decay = 0.01, .momentum = 0.9, .nesterov = true}, "sgd"}},
+      {"lion", {{.lr = 1e-3, .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.99}, "lion"}},
+      {"adafactor", {{.lr = 1e-2, .weight_decay = 0.1}, "adafactor"}, 2e-6},
+      {"prodigy", {{.lr = 1, .weight_decay = 0.01, .beta1 = 0.9, .beta2 = 0.99}, "prodigy"}, 2e-6},
+      {"prodigy_safeguard",
+       {{.lr = 1,
+         .weight_decay = 0.01,
+         .beta1 = 0.9,
+         .beta2 = 0.99,
+         .use_bias_correction = true,
+         .safeguard_warmup = true},
+        "prodigy"},
+       2e-6},
+      // The published one iterates in bf16, whose numbers have 8 bits.
+      {"muon",
+       {{.lr = 2e-2, .weight_decay = 0.1, .momentum = 0.95, .nesterov = true}, "muon"},
+       2e-2,
+       {"A", "C", "matrix"}}};
 }
 
 /// Types of masters and of gradients.
@@ -181,7 +178,7 @@ TEST(PublishedOptimizer, IsThereForEachOfTheTable) {
 
 // The momentum of large gradients, beside a small one whose scale makes fp16 hold it.
 TEST(Muon, DirectionsThatFp16DoesNotHoldAreThoseOfFp32) {
-  const OptimizerOptions options{.name = "muon", .lr = 0.1, .weight_decay = 0, .momentum = 0.95};
+  const OptimizerOptions options{{.lr = 0.1, .weight_decay = 0, .momentum = 0.95}, "muon"};
   const auto optimizer = optimizer_row("muon").make(options);
   const at::Tensor large = at::tensor({2.0, -1.0, 0.5, 1.0, 3.0, -2.0}, at::kDouble), small = large.flip(0);
   const auto weights_by = [&](at::ScalarType type) {

@@ -219,6 +219,16 @@ TEST(ResumeSettings, AnotherOptimizerIsReportedByName) {
   EXPECT_THAT(difference(given, now, then), HasSubstr("\n  and: --set optimizer.betas"));
 }
 
+// Its default is what the rule did before there was the setting.
+TEST(ResumeSettings, ASettingThatACheckpointLacksHasTheOptimizersDefault) {
+  const Settings then{{"optimizer.name", "\"lion\""}}, same{{"optimizer.betas", "[0.9, 0.99]"}, then.front()},
+      other{{"optimizer.betas", "[0.9, 0.5]"}, then.front()};
+  EXPECT_EQ(difference(parse_config(small, "c.toml", {"optimizer.name=lion"}), same, then), "");
+  const Config given = parse_config(small, "c.toml", {"optimizer.name=lion", "optimizer.betas=[0.9, 0.5]"});
+  EXPECT_THAT(difference(given, other, then),
+              HasSubstr("betas=[0.9, 0.5]: is [0.9, 0.5] now, and [0.9, 0.99] in out/"));
+}
+
 // A checkpoint from before the key has states in fp32. How masters are stored is free.
 TEST(ResumeSettings, TheTypeOfStatesMustAgree) {
   const auto at = [](const std::vector<std::string>& overrides) { return parse_config(small, "c.toml", overrides); };

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "comm/agreement/agreement.h"
 #include "comm/object_collectives.h"
-#include "offload/kernels/reduce_kernels.h"
+#include "zero/core/kernels/reduce_kernels.h"
 
 namespace zero {
 namespace {

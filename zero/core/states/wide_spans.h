@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "offload/kernels/stored_states.h"
+#include "zero/optim/kernels/stored_states.h"
 #include "zero/optim/optimizer.h"
 
 namespace zero {

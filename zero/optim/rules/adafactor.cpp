@@ -200,7 +200,7 @@ OptimizerRow adafactor_row() {
   return {"adafactor",
           "Adafactor as torch has it",
           {},
-          {.name = "adafactor"},
+          {{}, "adafactor"},
           [](const OptimizerOptions& o) -> std::unique_ptr<Optimizer> { return std::make_unique<Adafactor>(o); }};
 }
 

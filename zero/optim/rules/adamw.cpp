@@ -2,14 +2,14 @@
 #include <cmath>
 
 #include "base/simd/targets.h"
-#include "offload/kernels/device_step.h"
+#include "zero/optim/kernels/device_step.h"
 #include "zero/optim/rules/elementwise.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "zero/optim/rules/adamw.cpp"
 #include <hwy/foreach_target.h>
 
-#include "offload/kernels/update_lanes.inl"
+#include "zero/optim/kernels/update_lanes.inl"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::HWY_NAMESPACE {
@@ -84,7 +84,7 @@ OptimizerRow adamw_row() {
       "adamw",
       "AdamW as torch has it",
       {"betas", "eps"},
-      {.name = "adamw", .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8},
+      {{.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8}, "adamw"},
       [](const OptimizerOptions& options) -> std::unique_ptr<Optimizer> { return std::make_unique<AdamW>(options); }};
 }
 

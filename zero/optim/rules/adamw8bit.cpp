@@ -162,7 +162,7 @@ OptimizerRow adamw8bit_row() {
   return {"adamw8bit",
           "AdamW with moments of 8 bits as bitsandbytes has them, in tensors of 4096 elements or more",
           {"betas", "eps"},
-          {.name = "adamw8bit", .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8},
+          {{.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8}, "adamw8bit"},
           [](const OptimizerOptions& o) -> std::unique_ptr<Optimizer> { return std::make_unique<AdamW8bit>(o); }};
 }
 

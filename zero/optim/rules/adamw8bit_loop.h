@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "offload/kernels/optimizer_kernel.h"
+#include "zero/optim/kernels/optimizer_kernel.h"
 
 namespace zero {
 

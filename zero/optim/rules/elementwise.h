@@ -1,7 +1,7 @@
 #pragma once
 // ElementwiseOptimizer: the base of rules that treat each element by itself and have a loop of vectors
-// (offload/kernels/update_lanes.inl) for the CPU.
-#include "offload/kernels/update_loop.h"
+// (zero/optim/kernels/update_lanes.inl) for the CPU.
+#include "zero/optim/kernels/update_loop.h"
 #include "zero/optim/optimizer_table.h"
 
 namespace zero {

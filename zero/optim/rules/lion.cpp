@@ -8,7 +8,7 @@
 #define HWY_TARGET_INCLUDE "zero/optim/rules/lion.cpp"
 #include <hwy/foreach_target.h>
 
-#include "offload/kernels/update_lanes.inl"
+#include "zero/optim/kernels/update_lanes.inl"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::HWY_NAMESPACE {
@@ -83,7 +83,7 @@ OptimizerRow lion_row() {
       "lion",
       "Lion (Chen et al. 2023)",
       {"betas"},
-      {.name = "lion", .beta1 = 0.9, .beta2 = 0.99},
+      {{.beta1 = 0.9, .beta2 = 0.99}, "lion"},
       [](const OptimizerOptions& options) -> std::unique_ptr<Optimizer> { return std::make_unique<Lion>(options); }};
 }
 

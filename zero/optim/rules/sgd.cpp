@@ -9,7 +9,7 @@
 #define HWY_TARGET_INCLUDE "zero/optim/rules/sgd.cpp"
 #include <hwy/foreach_target.h>
 
-#include "offload/kernels/update_lanes.inl"
+#include "zero/optim/kernels/update_lanes.inl"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::HWY_NAMESPACE {
@@ -112,7 +112,7 @@ OptimizerRow sgd_row() {
   return {"sgd",
           "stochastic gradient descent as torch has it",
           {"momentum", "nesterov"},
-          {.name = "sgd", .weight_decay = 0, .momentum = 0.9, .nesterov = true},
+          {{.weight_decay = 0, .momentum = 0.9, .nesterov = true}, "sgd"},
           [](const OptimizerOptions& options) -> std::unique_ptr<Optimizer> { return std::make_unique<Sgd>(options); }};
 }
 

@@ -1,4 +1,4 @@
-#include "offload/kernels/stored_states.h"
+#include "zero/optim/kernels/stored_states.h"
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
@@ -11,7 +11,7 @@
 #include "base/philox.h"
 
 namespace zero {
-namespace {
+namespace stored_states_test {
 
 at::Tensor numbers(std::int64_t n) { return at::randn({n}, at::make_generator<at::CPUGeneratorImpl>(3), at::kFloat); }
 
@@ -98,5 +98,5 @@ TEST(SplitMaster, ComesBackToTheLastBit) {
   }
 }
 
-}  // namespace
+}  // namespace stored_states_test
 }  // namespace zero

@@ -1,4 +1,4 @@
-#include "offload/kernels/reduce_kernels.h"
+#include "zero/core/kernels/reduce_kernels.h"
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "offload/kernels/reduce_kernels.h"
+#include "zero/core/kernels/reduce_kernels.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/numbers/number_types.h"
-#include "offload/kernels/reduce_lanes.h"
+#include "zero/core/kernels/reduce_lanes.h"
 
 namespace zero {
 namespace {

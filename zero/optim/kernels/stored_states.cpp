@@ -1,4 +1,4 @@
-#include "offload/kernels/stored_states.h"
+#include "zero/optim/kernels/stored_states.h"
 
 #include <ATen/Parallel.h>
 

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 
+#include "zero/optim/rule_settings.h"
+
 namespace zero {
 
 /// n elements. Each pointer is aligned to its own type. Pointers may be equal but must not overlap otherwise.
@@ -19,17 +21,10 @@ struct OptimizerSpan {
   std::int64_t n = 0;
 };
 
-/// The factors of one step. A rule reads those that it knows.
-struct StepFactors {
-  double lr = 1e-3;
-  double weight_decay = 0.01;
+/// The factors of one step: the rule's settings, with the step's own `lr` and `weight_decay`.
+struct StepFactors : RuleSettings {
   double gradient_scale = 1.0;  // clip factor / loss scale: gradients are multiplied by it
   std::int64_t step = 1;        // from 1
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-  double momentum = 0.9;
-  bool nesterov = false;
 };
 
 /// The part of a span from element `begin` to `end`.

@@ -1,4 +1,4 @@
-#include "offload/kernels/optimizer_kernel.h"
+#include "zero/optim/kernels/optimizer_kernel.h"
 
 #include <ATen/Parallel.h>
 
@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/numbers/number_types.h"
-#include "offload/kernels/update_loop.h"
+#include "zero/optim/kernels/update_loop.h"
 
 namespace zero {
 namespace {

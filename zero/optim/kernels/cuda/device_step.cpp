@@ -1,11 +1,11 @@
-#include "offload/kernels/device_step.h"
+#include "zero/optim/kernels/device_step.h"
 
 #include <ATen/ATen.h>
 #include <c10/cuda/CUDAStream.h>
 
 #include "base/error.h"
 #include "base/numbers/number_types.h"
-#include "offload/kernels/cuda/step_kernels.h"
+#include "zero/optim/kernels/cuda/step_kernels.h"
 
 namespace zero {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "base/numbers/half.h"
 #include "base/simd/lanes.inl"
-#include "offload/kernels/update_loop.h"
+#include "zero/optim/kernels/update_loop.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace zero::HWY_NAMESPACE {

@@ -2,9 +2,9 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include "base/error.h"
-#include "offload/kernels/cuda/stored_state_kernels.h"
-#include "offload/kernels/device_step.h"
-#include "offload/kernels/stored_states.h"
+#include "zero/optim/kernels/cuda/stored_state_kernels.h"
+#include "zero/optim/kernels/device_step.h"
+#include "zero/optim/kernels/stored_states.h"
 
 namespace zero {
 namespace {

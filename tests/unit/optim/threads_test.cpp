@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "offload/kernels/update_loop.h"
+#include "zero/optim/kernels/update_loop.h"
 
 namespace zero {
 namespace {

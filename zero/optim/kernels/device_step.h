@@ -3,7 +3,7 @@
 // memory, where AdamW reads them. In a build without CUDA the functions of a device throw (cuda/absent.cpp).
 #include <ATen/core/Tensor.h>
 
-#include "offload/kernels/optimizer_kernel.h"
+#include "zero/optim/kernels/optimizer_kernel.h"
 
 namespace zero {
 

@@ -1,4 +1,4 @@
-#include "offload/kernels/cuda/stored_state_kernels.h"
+#include "zero/optim/kernels/cuda/stored_state_kernels.h"
 
 #include <cuda_runtime_api.h>
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/numbers/number.h"
-#include "offload/kernels/optimizer_kernel.h"
+#include "zero/optim/kernels/optimizer_kernel.h"
 
 namespace zero {
 

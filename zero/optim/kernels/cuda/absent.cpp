@@ -1,6 +1,6 @@
 #include "base/error.h"
-#include "offload/kernels/device_step.h"
-#include "offload/kernels/stored_states.h"
+#include "zero/optim/kernels/device_step.h"
+#include "zero/optim/kernels/stored_states.h"
 
 namespace zero {
 namespace {

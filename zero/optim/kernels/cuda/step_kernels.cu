@@ -1,4 +1,4 @@
-#include "offload/kernels/cuda/step_kernels.h"
+#include "zero/optim/kernels/cuda/step_kernels.h"
 
 #include <stdexcept>
 #include <string>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int threads = 256;
 
-// The order of StepNumbers in offload/kernels/device_step.h.
+// The order of StepNumbers in zero/optim/kernels/device_step.h.
 enum { sum_of_squares, norm, factor, steps, finite, bias1, bias2_root };
 
 /// A product that is rounded before it meets a sum, as the CPU's loops round it.

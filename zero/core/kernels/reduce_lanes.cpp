@@ -1,4 +1,4 @@
-#include "offload/kernels/reduce_lanes.h"
+#include "zero/core/kernels/reduce_lanes.h"
 
 #include <algorithm>
 #include <type_traits>
@@ -7,7 +7,7 @@
 #include "base/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "offload/kernels/reduce_lanes.cpp"
+#define HWY_TARGET_INCLUDE "zero/core/kernels/reduce_lanes.cpp"
 #include <hwy/foreach_target.h>
 
 #include "base/simd/lanes.inl"

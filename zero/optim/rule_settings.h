@@ -1,0 +1,66 @@
+#pragma once
+// RuleSettings: the numbers that a user may give to the rules of optimizers. rule_settings.inl has a line for each; here
+// is what the lines are made into.
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace zero {
+
+/// Plain values. A rule reads those that it takes.
+struct RuleSettings {
+#define SETTING(type, field, initial, ...) type field = initial;
+#include "zero/optim/rule_settings.inl"
+#undef SETTING
+
+  bool operator==(const RuleSettings&) const = default;
+};
+
+/// The numbers that a setting may have: in a configuration, and in the library, whose users compute in fp64 too.
+struct Bound {
+  std::string text;  // completes "must be ..."; empty: anything goes
+  std::function<bool(double)> accepts;
+  std::string library_text;
+  std::function<bool(double)> library_accepts;
+};
+namespace bounds {
+Bound anything();
+/// Up to 1e30 in a configuration, and from 1e-30 on where above zero: what fp32 holds with a reciprocal.
+Bound not_negative();
+Bound above_zero();
+/// At least 0.
+Bound below_one();
+/// Both included.
+Bound between(std::int64_t low, std::int64_t high);
+}  // namespace bounds
+
+enum class Takers : std::uint8_t { every_rule, named_rules };
+enum class OnResume : std::uint8_t { must_agree, may_change };
+
+struct SettingField {
+  std::string name;
+  std::variant<double RuleSettings::*, bool RuleSettings::*, std::int64_t RuleSettings::*> at;
+};
+
+/// A key of [optimizer]; the columns of rule_settings.inl.
+struct RuleSetting {
+  std::string key;
+  std::vector<SettingField> fields;  // one, or two numbers
+  Takers takers = Takers::named_rules;
+  Bound bound;
+  OnResume on_resume = OnResume::must_agree;
+  std::string meaning;
+};
+
+/// In the order of the documentation.
+const std::vector<RuleSetting>& rule_settings();
+
+/// InternalError for a key that is not there.
+const RuleSetting& rule_setting(const std::string& key);
+
+/// to <- from, one setting.
+void copy_setting(const RuleSetting& setting, const RuleSettings& from, RuleSettings& to);
+
+}  // namespace zero

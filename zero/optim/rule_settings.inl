@@ -1,0 +1,31 @@
+// The settings of optimizers, one line each, in the order of the documentation. All that knows them is made of these lines: the
+// fields that rules read, configuration keys with their checks and documentation, what a resumed run must keep, and what the
+// library takes from its users (docs/extending/setting.md).
+//
+// SETTING(type, field, default, key, takers, bound, on_resume, meaning)
+//   type       double, bool or std::int64_t
+//   field      of RuleSettings, and of the library's structs that offer it
+//   default    of rules whose row names no other
+//   key        of [optimizer]. Two lines in a row with one key are its two numbers; bound and meaning are those of the first
+//   takers     every_rule, or named_rules: those whose row names the key
+//   bound      a function of zero::bounds (rule_settings.h)
+//   on_resume  must_agree, or may_change: a run that goes on may have another value
+//   meaning    for docs/configuration.md, which names the rules and their own defaults beside it
+SETTING(double, lr, 1e-3, "lr", every_rule, not_negative(), must_agree, "Peak learning rate.")
+SETTING(double, weight_decay, 0.1, "weight_decay", every_rule, not_negative(), must_agree,
+        "On tensors of two or more dimensions.")
+SETTING(double, beta1, 0.9, "betas", named_rules, below_one(), must_agree,
+        "decay of the two moments; lion: of the direction and of the moment.")
+SETTING(double, beta2, 0.95, "betas", named_rules, below_one(), must_agree, "")
+SETTING(double, eps, 1e-8, "eps", named_rules, above_zero(), must_agree, "added to the root of the second moment.")
+SETTING(double, momentum, 0.9, "momentum", named_rules, below_one(), must_agree, "of the gradients.")
+SETTING(bool, nesterov, true, "nesterov", named_rules, anything(), must_agree, "momentum looks ahead.")
+SETTING(double, d0, 1e-6, "d0", named_rules, above_zero(), must_agree, "the first estimate of the distance.")
+SETTING(double, d_coef, 1.0, "d_coef", named_rules, above_zero(), must_agree, "what later estimates are multiplied by.")
+SETTING(bool, use_bias_correction, false, "use_bias_correction", named_rules, anything(), must_agree, "Adam's.")
+SETTING(bool, safeguard_warmup, false, "safeguard_warmup", named_rules, anything(), must_agree,
+        "a warm-up does not hold the estimate down.")
+SETTING(std::int64_t, ns_steps, 5, "ns_steps", named_rules, between(1, 100), must_agree,
+        "of the Newton-Schulz iteration.")
+SETTING(double, lr_adamw, 3e-4, "lr_adamw", named_rules, not_negative(), must_agree,
+        "peak learning rate of embeddings, head and vectors, which AdamW takes, with `betas` and `eps`.")

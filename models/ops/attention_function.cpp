@@ -58,6 +58,7 @@ template <class T>
 void rotate_in_place(const at::Tensor& rows, const AttentionShape& shape, const Rotary::Table& table,
                      const at::Tensor& positions, float direction) {
   const std::int64_t length = rows.size(1), width = rows.size(2), half = shape.head_dim / 2;
+  if (rows.is_meta()) return;
   const std::int64_t* position = positions.defined() ? positions.const_data_ptr<std::int64_t>() : nullptr;
   by_rows(rows, rows.size(0) * length, width, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t t = begin; t < end; ++t) {

@@ -143,6 +143,8 @@ def check_adapter(place):
     jinja = place.read("out/lora/adapter/chat_template.jinja")
     assert "<|assistant|>" in jinja and os.path.exists(place.path("out/lora/adapter/tokenizer.model"))
     answers, _ = place.run("zero_generate", "out/base", "--adapter", "out/lora", "--chat", *CHAT, text="Who made fire?\n")
+    _, said = place.run("zero_generate", "out/base", "--adapter", "out/lora", "--prompt", "Who", "--max-new-tokens", "2")
+    assert "note: out/lora/adapter has a chat template" in said, said  # the base has none
     place.run("zero_export", "out/base", "merged", "--adapter", "out/lora")
     assert place.read("merged/chat_template.jinja") == jinja == place.json("merged/tokenizer_config.json")["chat_template"]
     assert place.run("zero_generate", "merged", "--chat", *CHAT, text="Who made fire?\n")[0] == answers

@@ -109,6 +109,14 @@ def check_chats(place):
     shown = [json.loads(line) for line in place.run("zero_generate", "out/run", "--prompts", "asks.jsonl", *CHAT)[0].splitlines()]
     assert [one["text"] + "\n" for one in shown] == answers, (shown, answers)
     assert shown[0]["messages"] == lines[0]["messages"] and "reference" not in shown[0] and shown[1]["reference"] == "Nobody." and len(shown[1]["messages"]) == 1, shown
+    # the conversation is shown as it was given, tools and their calls included
+    tool = {"type": "function", "function": {"name": "rain", "description": "Tells of rain.", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}}
+    calls = [{"type": "function", "function": {"name": "rain", "arguments": {"city": "Rome"}}}]
+    place.write("with_tools", "{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}{{ m.role }}: {{ m.content }}{% if m.tool_calls %}{{ m.tool_calls | tojson }}{% endif %}{{ eos_token }}\n{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}")
+    given = {"messages": [{"role": "user", "content": "Rain?"}, {"role": "assistant", "content": "", "tool_calls": calls}, {"role": "tool", "content": "no"}], "tools": [tool]}
+    place.write("calls.jsonl", json.dumps(given) + "\n")
+    shown = json.loads(place.run("zero_generate", "out/run", "--prompts", "calls.jsonl", "--chat-template", "with_tools", "--max-new-tokens", "2")[0])
+    assert {key: shown[key] for key in given} == given, shown
     place.write("texts.jsonl", json.dumps({"text": "Fire"}) + "\n")
     place.refused("zero_generate", "out/run", "--prompts", "texts.jsonl", pieces=["texts.jsonl:1: is no conversation"])
     place.refused("zero_generate", "out/run", "--prompt", "x", "--chat-template", "chatml", pieces=["--chat-template is for --chat"])

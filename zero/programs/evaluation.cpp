@@ -110,6 +110,7 @@ class Data {
     conversations.template_place = is_named                              ? "--chat-template"
                                    : conversations.chat_template.empty() ? ""
                                                                          : source.folder;
+    conversations.template_setting = "--chat-template";
     conversations.train_on = train_on_of(options.train_on);
     if (std::all_of(options.files.begin(), options.files.end(), is_ids)) return;
     if (!Tokenizer::lies_at(source.options.tokenizer.tokenizer))

@@ -71,7 +71,7 @@ ConversationEncoder::ConversationEncoder(const Tokenizer& tokenizer, EncoderOpti
       opening_(tokenizer.opening()),
       closing_(tokenizer.closing()) {
   try {
-    template_ = ChatTemplate::load(options_.model_directory, options_.chat_template);
+    template_ = ChatTemplate::load(options_.model_directory, options_.chat_template, options_.template_setting);
   } catch (const UnreadableError&) {
     throw;
   } catch (const InputError& error) {

@@ -34,6 +34,7 @@ struct EncoderOptions {
   std::string chat_template;    // a known name, or a file; empty: the directory's own
   TrainOn train_on = TrainOn::assistant;
   std::string template_place = {};  // where the template is named, for messages; may be empty
+  std::string template_setting = "data.chat_template";  // the setting that names a template, for messages
 };
 
 class ConversationEncoder {

@@ -187,4 +187,20 @@ bool ChatTemplate::reads(const std::string& key, const std::vector<Message>& mes
   return engine.mentions(key) && reads_key(engine, messages, context, key);
 }
 
+bool write_alike(const ChatTemplate& a, const ChatTemplate& b) {
+  const std::vector<Message> turn{{"user", "Who?"}, {"assistant", "Nobody."}},
+      two{{"user", "Who?"}, {"assistant", "Nobody."}, {"user", "Why?"}, {"assistant", "Well."}},
+      system{{"system", "Be brief."}, {"user", "Who?"}, {"assistant", "Nobody."}};
+  const auto written = [](const ChatTemplate& by, const std::vector<Message>& messages) -> std::optional<std::string> {
+    try {
+      return by.render(messages).text;
+    } catch (const InputError&) {
+      return std::nullopt;
+    }
+  };
+  for (const auto* messages : {&turn, &two, &system})
+    if (written(a, *messages) != written(b, *messages)) return false;
+  return true;
+}
+
 }  // namespace zero

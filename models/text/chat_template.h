@@ -89,4 +89,7 @@ class ChatTemplate {
   std::string no_tools_;                                   // the reason why that one cannot be read
 };
 
+/// True if both write short conversations of a user and an assistant alike, with a system message and without one.
+bool write_alike(const ChatTemplate& a, const ChatTemplate& b);
+
 }  // namespace zero

@@ -100,6 +100,18 @@ def check_keys(place):
     assert "talk.jsonl: keys that are not read: messages[].name" in said, said
 
 
+def check_replaced_template(place):
+    """A template of the configuration that writes otherwise than the model's own is warned of; one that writes alike is not."""
+    place.write("talk.jsonl", json.dumps({"messages": [USER, ANSWER]}) + "\n")
+    place.train("base", MODEL, template="zephyr", tokenizer=TOKENIZER)
+    place.write("alike.jinja", WRITES)
+    place.write("other.jinja", WRITES.replace("<|{{ m['role'] }}|>", "<{{ m['role'] }}>"))
+    for template, warned in (("", False), ("zephyr", False), ("alike.jinja", False), ("other.jinja", True)):
+        said = place.train("out", {"model.path": "base/model"}, "--overwrite", template=template)
+        warning = f'"{template}" replaces the chat template of base/model, which writes conversations otherwise; leave the key out'
+        assert (warning in said) == warned and ("replaces the chat template" in said) == warned, (template, said)
+
+
 def main():
     args = arguments(__doc__)
     run_checks(args, globals(), lambda check, folder: check(Place(folder, args.bin, args.data)))

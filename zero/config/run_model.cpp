@@ -11,7 +11,9 @@
 #include "models/initial_weights.h"
 #include "models/lora/adapted_weights.h"
 #include "models/lora/peft_directory.h"
+#include "models/text/chat_template.h"
 #include "zero/config/config_keys.h"
+#include "zero/config/data_files.h"
 #include "zero/config/setup.h"
 
 namespace zero {
@@ -138,6 +140,30 @@ RunModel make_run_model(const Config& config, const ModelConfig& model, bool wit
   return run;
 }
 
+namespace {
+
+/// A warning about a chat template of the configuration that replaces the model's own and writes conversations
+/// otherwise. Empty if there is none.
+std::string template_warning(const Config& config) {
+  const std::string& choice = config.data.chat_template;
+  const bool converses =
+      std::ranges::any_of(config.data.train, [](const std::string& path) { return data_kind(path) == "jsonl"; });
+  if (choice.empty() || !converses) return "";
+  try {
+    const std::string folder = tokenizer_source_of(config).settings;
+    if (!ChatTemplate::jinja_of(folder) || write_alike(ChatTemplate::load(folder), ChatTemplate::load(folder, choice)))
+      return "";
+    return text(
+        config.where("data.chat_template"), ": \"", choice, "\" replaces the chat template of ", folder,
+        ", which writes conversations otherwise; leave the key out (data.chat_template = \"\") to train with the "
+        "model's own");
+  } catch (const InputError&) {  // refused where the data are opened
+    return "";
+  }
+}
+
+}  // namespace
+
 std::vector<std::string> config_warnings(const Config& config, RunModel& run) {
   std::vector<std::string> doubts;
   for (const auto& [key, rule] :
@@ -148,6 +174,7 @@ std::vector<std::string> config_warnings(const Config& config, RunModel& run) {
   if (!config.data.validation.empty() && config.training.validation_interval == 0)
     doubts.push_back(text(config.where("training.validation_interval"), ": the run is never validated, and ",
                           toml_text(config.data.validation), " of data.validation is not read"));
+  if (std::string warning = template_warning(config); !warning.empty()) doubts.push_back(std::move(warning));
   if (!run.lora) return doubts;
   if (config.model.preset)
     doubts.push_back(

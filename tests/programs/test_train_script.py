@@ -133,7 +133,8 @@ def check_refused(place):
 
 def check_nodes_that_cannot_be_reached(place):
     """Told in one line of the script's, with exit code 2, and without a word of going on: nothing has started."""
-    for name, content in (("typo", "nosuchhost.invalid slots=2\n"), ("prose", "# nodes\nthis is no hostfile!\n"), ("blank", "# none\n\n"), ("here", "localhost slots=2 # this machine\n")):
+    for name, content in (("typo", "nosuchhost.invalid slots=2\n"), ("prose", "# nodes\nthis is no hostfile!\n"), ("blank", "# none\n\n"),
+                          ("word", "localhost slots=two\n"), ("none", "localhost slots = 0 # no rank\n"), ("more", "\nlocalhost slots=2 gpus=1\n"), ("here", "localhost slots=2 # this machine\n")):
         with open(place.path(name), "w") as file:
             file.write(content)
 
@@ -145,6 +146,9 @@ def check_nodes_that_cannot_be_reached(place):
                           (["-machinefile", "typo"], "typo:1: there is no host of the name nosuchhost.invalid; correct it, or add it to /etc/hosts"),
                           (["--hostfile", "prose"], "prose:2: this is no hostfile!: is no line of a hostfile, which is NAME slots=RANKS"),
                           (["--hostfile", "blank"], "--hostfile blank: names no node"),
+                          (["--hostfile", "word"], "word:1: slots=two: must be a whole number of at least 1, such as slots=2"),
+                          (["--hostfile", "none"], "none:1: slots=0: must be a whole number of at least 1"),
+                          (["--hostfile", "more"], "more:2: gpus=1: mpirun knows no such setting of a node; ranks are slots=RANKS"),
                           (["--host", "localhost,nosuchhost.invalid:2"], "--host localhost,nosuchhost.invalid:2: there is no host of the name nosuchhost.invalid"),
                           (["--master_port", "29500"], "--master_port is an option of torchrun: ranks find each other without an address; -np N starts N of them"),
                           (["--nproc_per_node=2"], "--nproc_per_node=2 is an option of torchrun"),

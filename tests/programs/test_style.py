@@ -43,8 +43,8 @@ ROOMS = {
     "zero/config": [*LOWER, "zero/optim", "zero/core", "zero/checkpoint"],
     "zero/output": [*LOWER, "zero/config", "zero/checkpoint"],
     "zero/estimate": [*LOWER, "comm/fake", "zero/core", "zero/checkpoint", "zero/config", "zero/output"],
-    "zero/prove": [*LOWER, "zero/core", "zero/optim", "zero/config"],
-    "zero/train": [*LOWER, "comm/world", "zero/core", "zero/optim", "zero/data", "zero/checkpoint", "zero/config", "zero/output", "zero/estimate", "zero/prove"],
+    "zero/prove": [*LOWER, "zero/core", "zero/optim", "zero/config", "zero/train"],
+    "zero/train": [*LOWER, "comm/world", "zero/core", "zero/optim", "zero/data", "zero/checkpoint", "zero/config", "zero/output", "zero/estimate"],
     "zero/programs": [*LOWER, "comm/world", "zero/*"],
 }
 # (pattern of an included header, pattern of the files that may include it, what the rule says)

@@ -16,6 +16,7 @@
 #include "zero/programs/command_line.h"
 #include "zero/programs/program.h"
 #include "zero/prove/proof.h"
+#include "zero/prove/step_recorder.h"
 #include "zero/train/train_run.h"
 
 namespace zero {
@@ -24,6 +25,7 @@ namespace {
 struct Arguments {
   ProofOptions proof;
   TrainArguments train;  // for a rank
+  RecordOptions record;  // for a rank; without a path this is no rank
   bool anew = false;
 };
 
@@ -46,8 +48,8 @@ void describe(CLI::App& app, Arguments& arguments) {
   app.add_option("--scratch", proof.scratch, "where the temporary folder is made; default: TMPDIR, or /tmp");
   app.add_flag("--keep", proof.keep, "keep that folder, with the record of each run, and print its name");
   // Internal: this program passes it to its ranks.
-  app.add_option("--record", arguments.train.record.path)->group("");
-  app.add_flag("--record-checkpoint", arguments.train.record.checkpoint)->group("");
+  app.add_option("--record", arguments.record.path)->group("");
+  app.add_flag("--record-checkpoint", arguments.record.checkpoint)->group("");
   app.add_flag("--record-resume", arguments.train.resume)->group("");
   app.add_flag("--record-anew", arguments.anew)->group("");
 }
@@ -55,7 +57,9 @@ void describe(CLI::App& app, Arguments& arguments) {
 int train_as_rank(Arguments arguments) {
   arguments.train.config = arguments.proof.config;
   arguments.train.overrides = arguments.proof.overrides;
-  arguments.train.record.steps = arguments.proof.steps;
+  arguments.record.steps = arguments.proof.steps;
+  arguments.train.observers.push_back(
+      [record = arguments.record](const ObservedRun& run) { return std::make_unique<StepRecorder>(record, run); });
   arguments.train.overwrite = !arguments.train.resume;
   return Job::run([&](Job& job) {
     start_log(job.rank(), job.size());
@@ -93,5 +97,5 @@ int main(int argc, char** argv) {
       "zero_prove");
   zero::describe(app, arguments);
   if (const auto code = zero::parse_or_refuse(app, argc, argv, zero::version_text("zero_prove"))) return *code;
-  return arguments.train.record.path.empty() ? zero::prove_all(arguments) : zero::train_as_rank(arguments);
+  return arguments.record.path.empty() ? zero::prove_all(arguments) : zero::train_as_rank(arguments);
 }

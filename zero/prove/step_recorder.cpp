@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -51,7 +52,8 @@ std::string take_text(const std::string& bytes, std::size_t& at) {
 
 }  // namespace
 
-StepRecorder::StepRecorder(RecordOptions options, ModelStates& model) : options_(std::move(options)), model_(model) {
+StepRecorder::StepRecorder(RecordOptions options, const ObservedRun& run)
+    : options_(std::move(options)), run_(run), model_(run.engine) {
   if (model_.mesh().host().rank() != 0) return;
   file_.open(options_.path, std::ios::trunc);
   if (!file_) throw Error(options_.path + ": cannot be written");
@@ -101,15 +103,39 @@ void StepRecorder::add_weights(ParameterGroup& group, std::vector<Part>& parts) 
                      divided});
 }
 
-void StepRecorder::gradients(std::int64_t step, double loss_scale) {
+void StepRecorder::run_begins() {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  const auto loss_scale = run_.loop.position().loss_scale;
+  write_line(
+      format_figures(run_.loop.steps_done(), {none, none, loss_scale ? loss_scale->scale : 1.0, model_.steps_done()}));
+  record_states();
+}
+
+void StepRecorder::gradients_ready(const Step& step) {
   const at::NoGradGuard no_grad;
   std::vector<Part> parts;
   for (const auto& group : model_.groups())
-    if (group->spec().trainable) add_gradients(*group, 1 / loss_scale, parts);
-  write(step, parts);
+    if (group->spec().trainable) add_gradients(*group, 1 / step.loss_scale, parts);
+  write(step.index + 1, parts);
+  updated_ = true;
 }
 
-void StepRecorder::states(std::int64_t step) {
+void StepRecorder::figures_known(Step& step) {
+  const StepMetrics& metrics = step.metrics;
+  write_line(format_figures(step.index + 1,
+                            {metrics.loss, metrics.grad_norm, metrics.loss_scale.value_or(1.0), model_.steps_done()}));
+}
+
+Then StepRecorder::at_boundary() {
+  if (std::exchange(updated_, false)) record_states();
+  if (run_.loop.failed() || run_.loop.steps_done() < options_.steps) return Then::go_on;
+  run_.saving.records().end_line();
+  if (options_.checkpoint && !run_.saving.save_to_the_end(std::chrono::steady_clock::now()))
+    throw Error("the checkpoint of a recorded run could not be written");
+  return Then::stop;
+}
+
+void StepRecorder::record_states() {
   const at::NoGradGuard no_grad;
   std::vector<Part> parts;
   for (const auto& group : model_.groups()) {
@@ -117,10 +143,8 @@ void StepRecorder::states(std::int64_t step) {
     add_states(*group, parts);
     add_weights(*group, parts);
   }
-  write(step, parts);
+  write(run_.loop.steps_done(), parts);
 }
-
-void StepRecorder::figures(std::int64_t step, const StepFigures& figures) { write_line(format_figures(step, figures)); }
 
 void StepRecorder::write(std::int64_t step, const std::vector<Part>& parts) {
   std::string mine;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "zero/core/model_states.h"
 #include "zero/prove/run_record.h"
+#include "zero/train/training.h"
 
 namespace zero {
 
@@ -16,22 +16,23 @@ struct RecordOptions {
   bool checkpoint = false;  // but a checkpoint
 };
 
-class StepRecorder {
+class StepRecorder final : public StepObserver {
  public:
-  /// The model outlives it. The file is made anew, by rank 0.
-  StepRecorder(RecordOptions options, ModelStates& model);
+  /// The file is made anew, by rank 0.
+  StepRecorder(RecordOptions options, const ObservedRun& run);
 
-  bool ends_after(std::int64_t step) const { return step >= options_.steps; }
-  bool saves() const { return options_.checkpoint; }
-
-  /// Between the last backward of a step and its update. Gradients are divided by the loss scale. Collective.
-  void gradients(std::int64_t step, double loss_scale);
-  /// After a step's update, or before the first one. Collective.
-  void states(std::int64_t step);
-  void figures(std::int64_t step, const StepFigures& figures);
+  /// Records the states that the run begins with.
+  void run_begins() override;
+  void before_step(Step& step) override { step.read_at_once = true; }
+  /// Records the gradients, divided by the loss scale.
+  void gradients_ready(const Step& step) override;
+  void figures_known(Step& step) override;
+  /// Records the states after a step's update, and ends the run after its last step.
+  Then at_boundary() override;
 
  private:
-  /// Of one rank: a tensor's part that it holds.
+  void record_states();
+  /// A tensor's part that one rank holds.
   struct Part {
     TensorRecord record;
     std::string kind;
@@ -46,8 +47,10 @@ class StepRecorder {
   void write_line(const std::string& line);
 
   RecordOptions options_;
+  ObservedRun run_;
   ModelStates& model_;
-  std::ofstream file_;  // rank 0's
+  bool updated_ = false;  // since the states were recorded
+  std::ofstream file_;    // rank 0's
 };
 
 }  // namespace zero

@@ -1,16 +1,23 @@
 #pragma once
-// From [data] to what the trainer takes its batches from.
+// From [data] to the loaders that a run takes its batches from.
 #include <memory>
 #include <optional>
 
 #include "base/core_share.h"
+#include "comm/communicator.h"
 #include "models/model_config.h"
 #include "models/text/tokenizer.h"
 #include "zero/config/batch_arithmetic.h"
 #include "zero/config/config.h"
-#include "zero/train/trainer.h"
+#include "zero/data/rows/loader.h"
 
 namespace zero {
+
+/// What a run learns from and is checked against.
+struct TrainingData {
+  std::unique_ptr<Loader> training;
+  std::unique_ptr<ValidationLoader> validation;  // null when there is none
+};
 
 /// The tokenizer of data.tokenizer, or of the model directory; none where only .bin files are read and none is there.
 /// InputError when a text needs one, or when it is to encode one and has more ids than the model.

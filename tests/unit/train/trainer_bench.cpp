@@ -23,7 +23,7 @@
 #include "zero/output/output_dir.h"
 #include "zero/output/result_folder.h"
 #include "zero/train/resume.h"
-#include "zero/train/trainer.h"
+#include "zero/train/training.h"
 
 namespace zero::testing {
 namespace {
@@ -189,7 +189,7 @@ BenchResult train(const BenchRun& run, MemoryDisk& disk) {
     CheckpointFolders folders(*calls, "/disk/run/checkpoints");
     Checkpoints checkpoints(config.checkpoint,
                             {self.engine, {}, folders.root(), *calls, communicator, {}, copies_checkpoints(config)});
-    Records records;
+    RunRecords records;
     std::optional<RunPosition> done;
     if (run.has_folder)
       records.metrics = begin_in_folder(run, config, self.engine, folders, calls, communicator, done);
@@ -200,19 +200,19 @@ BenchResult train(const BenchRun& run, MemoryDisk& disk) {
       records.metrics = std::make_unique<MetricsWriter>(run.resume ? MetricsWriter::resume(run.metrics, position.steps)
                                                                    : MetricsWriter(run.metrics));
     check_owed_validation(position, records.metrics.get(), communicator);
-    TrainerParts parts{self.data, records, tracker, &checkpoints};
-    std::optional<RunClock> clock;
-    if (run.now) parts.clock = &clock.emplace(clock_options_of(config), run.now(rank), [&] { return run.now(rank); });
-    parts.restore = [&] { return resume_states(self.engine, folders, *calls, communicator, "none"); };
-    Trainer trainer(config, run.steps, self.engine, parts);
-    if (done) trainer.resume(position);
+    RunClock clock = run.now ? RunClock(clock_options_of(config), run.now(rank), [&] { return run.now(rank); })
+                             : RunClock({}, RunClock::Clock::now());
+    const auto restore = [&] { return resume_states(self.engine, folders, *calls, communicator, "none"); };
+    Training training(config, run.steps, self.engine,
+                      {self.data, records, tracker, checkpoints, clock, nullptr, restore});
+    if (done) training.resume(position);
     if (done && run.has_folder) checkpoints.resumed(position.steps);
     const auto note = [&] {
       if (rank == 0) result.saved_steps = checkpoints.saved_steps();
     };
     try {
       past_refusal([&] {
-        trainer.run();
+        training.run();
         note();
         if (run.has_folder) end_in_folder(config, calls, communicator);
       });

@@ -1,5 +1,5 @@
 #pragma once
-// Whole trainings on simulated ranks, by the trainer, with faults planted in gradients of chosen rows of the data and
+// Whole trainings on simulated ranks, by zero/train/training.h, with faults planted in gradients of chosen rows of the data and
 // checkpoints on a disk in memory.
 #include <ATen/ATen.h>
 
@@ -57,10 +57,10 @@ struct BenchResult {
   std::optional<PassedSteps> passed;          // of the newest one's manifest
 };
 
-/// A run of the trainer, with checkpoints below /disk/run/checkpoints.
+/// A run of the training loop, with checkpoints below /disk/run/checkpoints.
 BenchResult train(const BenchRun& run, MemoryDisk& disk);
 
-/// The same training by a plain loop without any of the trainer's remedies, in which some steps (from 1) are not taken.
+/// The same training by a plain loop without any of the loop's remedies, in which some steps (from 1) are not taken.
 std::map<std::string, at::Tensor> train_without(const std::set<std::int64_t>& steps, const BenchRun& run);
 
 /// A row of a step, from 1, that `rank` has in its micro-batch.

@@ -1,4 +1,4 @@
-#include "zero/train/first_step_dump.h"
+#include "zero/train/observers/first_step_dump.h"
 
 #include <ATen/ATen.h>
 
@@ -33,6 +33,18 @@ void write(const std::string& path, const std::vector<std::pair<std::string, at:
 }
 
 }  // namespace
+
+void FirstStepDump::before_step(Step& step) {
+  if (path_.empty() || step.index != 0 || step.passed_over) return;
+  for (std::int64_t a = 0; a < batches_.loader().micro_batches(); ++a) {
+    const Batch batch = batches_.batch(step.index, a);
+    add_logits(batches_.context(step.index, a, batch));
+  }
+}
+
+void FirstStepDump::gradients_ready(const Step& step) {
+  if (!path_.empty() && step.index == 0) finish();
+}
 
 void FirstStepDump::add_logits(const ForwardContext& context) {
   Communicator& communicator = engine_.host();

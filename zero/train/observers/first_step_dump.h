@@ -6,25 +6,32 @@
 #include <utility>
 #include <vector>
 
-#include "zero/core/engine.h"
+#include "zero/train/step_observer.h"
+#include "zero/train/training_batches.h"
 
 namespace zero {
 
 /// The file holds, in fp32: "logits" [global batch, longest row, vocabulary] in the order of rows, zeros behind the end
 /// of shorter ones, "loss" [], and "grad.NAME" of every trained tensor, before clipping. Rank 0 holds all of it until
 /// it is written: meant for small models.
-class FirstStepDump {
+class FirstStepDump final : public StepObserver {
  public:
-  FirstStepDump(std::string path, Engine& engine) : path_(std::move(path)), engine_(engine) {}
+  /// `path` empty: nothing is written. The others outlive the observer.
+  FirstStepDump(std::string path, Engine& engine, TrainingBatches& batches)
+      : path_(std::move(path)), engine_(engine), batches_(batches) {}
 
-  /// Before each micro-batch of step 1: runs it once more, without gradients. Collective.
-  void add_logits(const ForwardContext& context);
-  /// After the last backward and before the update: gathers the gradients, writes the file on rank 0. Collective.
-  void finish();
+  /// Runs the micro-batches of step 1 once more, without gradients.
+  void before_step(Step& step) override;
+  /// Gathers the gradients of step 1 and writes the file on rank 0.
+  void gradients_ready(const Step& step) override;
 
  private:
+  void add_logits(const ForwardContext& context);
+  void finish();
+
   std::string path_;
   Engine& engine_;
+  TrainingBatches& batches_;
   std::vector<at::Tensor> logits_;  // rank 0
   double loss_sum_ = 0;
   std::int64_t trained_ = 0;

@@ -1,0 +1,35 @@
+#pragma once
+// MetricsRecords: the lines of metrics.jsonl, as the steps end.
+#include "base/memory_tracker.h"
+#include "zero/train/run_records.h"
+#include "zero/train/step_loop.h"
+
+namespace zero {
+
+/// On all ranks, since all tell of their memory.
+class MetricsRecords final : public StepObserver {
+ public:
+  /// All of them outlive the observer.
+  MetricsRecords(const Config& config, const StepLoop& loop, const Engine& engine, const MemoryTracker& tracker,
+                 RunRecords& records)
+      : config_(config), loop_(loop), engine_(engine), tracker_(tracker), records_(records) {}
+
+  void resumed(const RunPosition& position) override;
+  void ask(StepRequests& mine, Pause pause) override;
+  void figures_known(Step& step) override;
+  void step_finished(const Step& step) override;
+  void went_back(const RunPosition& position) override;
+  void add_to(RunPosition& position) const override;
+
+ private:
+  const Config& config_;
+  const StepLoop& loop_;
+  const Engine& engine_;
+  const MemoryTracker& tracker_;
+  RunRecords& records_;
+  // Rates begin where the last line was written.
+  double last_seconds_ = 0;
+  std::int64_t last_tokens_ = 0;
+};
+
+}  // namespace zero

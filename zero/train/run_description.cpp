@@ -1,0 +1,93 @@
+#include "zero/train/run_description.h"
+
+#include <ATen/Parallel.h>
+
+#include <filesystem>
+#include <iomanip>
+
+#include "base/log.h"
+#include "base/process/process_facts.h"
+#include "models/families/config_json.h"
+#include "zero/config/optimizer_settings.h"
+#include "zero/config/setup.h"
+#include "zero/config/source_files.h"
+#include "zero/output/run_mark.h"
+#include "zero/train/loss_curve.h"
+#include "zero/train/resume_settings.h"
+
+namespace zero {
+namespace {
+
+std::string counted(std::int64_t number, const std::string& noun) {
+  return text(number, " ", noun, number == 1 ? "" : "s");
+}
+
+}  // namespace
+
+RunDescription describe_run(const Job& job, const RunPlan& plan, FileCalls& calls) {
+  RunDescription run;
+  run.ranks = job.size();
+  run.stage = int(plan.config.zero.stage);
+  run.threads = at::get_num_threads();
+  run.processor = processor_name();
+  run.settings = resume_settings(plan.config, plan.batch, plan.model, job.node_cores());
+  run.configuration = resolved_toml(plan.config);
+  run.directory = std::filesystem::current_path().string();
+  run.model_config = format_model_config(plan.model, "float32");
+  run.sources = source_marks(source_files_of(plan.config));
+  run.id = plan.former == FormerRun::resumed ? run_id_of(plan.config.job.output_dir, calls) : new_run_id();
+  return run;
+}
+
+std::string written_by(const Job& job, const TrainArguments& arguments) {
+  return text("# zero_train ", arguments.version, ", ", counted(job.size(), "rank"), "\n");
+}
+
+void log_description(const Job& job, const RunPlan& plan, const Model& model, const SampleOrder& order,
+                     std::int64_t steps) {
+  log_info("model: ", counted(model.numel(), "parameter"), " in ", counted(std::int64_t(model.units.size()), "unit"),
+           ", ", plan.config.training.precision);
+  log_info("stage ", plan.config.zero.stage, ": ", ShardPlan::for_stage(int(plan.config.zero.stage)).describe());
+  log_info(counted(job.size(), "rank"), " on ", counted(job.nodes(), "node"), ", ",
+           counted(at::get_num_threads(), "thread"), " each; ", plan.batch.describe());
+  const std::int64_t rows = order.options().rows;
+  const double epochs = order.epochs_after(steps), passes = double(plan.batch.global_batch_size) / double(rows);
+  log_info(counted(steps, "step"), ", ", std::fixed, std::setprecision(epochs < 10 ? 2 : 0), epochs, " epochs of ",
+           counted(rows, "sequence"));
+  if (passes > 1)
+    log_warning("a step of ", plan.batch.global_batch_size, " sequences passes over the ", rows, " of the data ",
+                std::fixed, std::setprecision(1), passes, " times: lower the global batch, or give more data");
+}
+
+void log_what_is_missing(const RunPlan& plan, const TrainArguments& arguments) {
+  if (!plan.lacks_weights(arguments)) return;
+  const std::string where = plan.config.where("model.path");
+  if (!arguments.target.named())
+    log_warning(where, ": the model's weights are not there; its config.json is enough for this estimate");
+  if (!model_config_of(plan.config).dropout.empty())
+    log_warning(where,
+                ": the model asks for dropout; training refuses it until those fields of its config.json are 0.0");
+}
+
+void log_doubts(const RunPlan& plan, RunModel& run) {
+  for (const std::string& doubt : config_warnings(plan.config, run)) log_warning(doubt);
+}
+
+void log_what_is_left(const RunPosition& position, std::int64_t steps, bool can_validate) {
+  const bool owes = !position.owed_validation.empty();
+  if (owes && !can_validate)
+    log_warning("the run was stopped before the validation of step ", position.steps,
+                ", which is left out: training.validation_interval is 0 now");
+  if (position.steps == steps)
+    log_info(
+        steps == 1 ? "the one step was" : text("all ", steps, " steps were"), " done: ",
+        owes && can_validate ? "the last one's validation and the result follow" : "only the result is written anew");
+}
+
+void log_doubt_about_losses(const RunPlan& plan, const std::string& unwritten) {
+  const std::vector<double> losses = logged_losses(plan.config.job.output_dir + "/metrics.jsonl", unwritten);
+  const std::string doubt = doubt_about_losses(losses, plan.model.vocab_size, keys_of_rates(plan.config.optimizer));
+  if (!doubt.empty()) log_warning(doubt);
+}
+
+}  // namespace zero

@@ -1,0 +1,31 @@
+#pragma once
+// The description of a run: for people, in the lines of its log, and for its checkpoints.
+#include <string>
+
+#include "comm/world/job.h"
+#include "zero/checkpoint/manifest.h"
+#include "zero/data/rows/sample_order.h"
+#include "zero/train/run_plan.h"
+
+namespace zero {
+
+/// The description of the run that its checkpoints hold.
+RunDescription describe_run(const Job& job, const RunPlan& plan, FileCalls& calls);
+
+/// The first line of the run's config.toml.
+std::string written_by(const Job& job, const TrainArguments& arguments);
+
+/// Logs the model, the ranks and the length of a run of so many steps; `order` of the training rows.
+void log_description(const Job& job, const RunPlan& plan, const Model& model, const SampleOrder& order,
+                     std::int64_t steps);
+/// Warns of what the run itself would want of a model whose config.json alone is there.
+void log_what_is_missing(const RunPlan& plan, const TrainArguments& arguments);
+/// Warns of settings that are allowed and seldom meant.
+void log_doubts(const RunPlan& plan, RunModel& run);
+/// For a run that goes on: says what of `position` is left out, and where no step is left.
+void log_what_is_left(const RunPosition& position, std::int64_t steps, bool can_validate);
+/// For a run that is over: warns where its losses are none of a model that has learnt. `unwritten` lines of its metrics
+/// are included.
+void log_doubt_about_losses(const RunPlan& plan, const std::string& unwritten);
+
+}  // namespace zero

@@ -1,0 +1,75 @@
+#include "zero/train/run_plan.h"
+
+#include <utility>
+
+#include "base/files/lookup.h"
+#include "models/formats/base_model.h"
+#include "zero/config/mistakes.h"
+#include "zero/config/model_paths.h"
+#include "zero/config/setup.h"
+#include "zero/train/result/save_result.h"
+#include "zero/train/resume_settings.h"
+
+namespace zero {
+
+bool RunPlan::lacks_weights(const TrainArguments& arguments) const {
+  return arguments.dry_run && config.model.path && !holds_weights(*config.model.path);
+}
+
+std::vector<ReadPath> reads_of(const RunPlan& plan, const TrainArguments& arguments) {
+  std::vector<ReadPath> reads = read_paths_of(plan.config);
+  if (arguments.resume && is_same_place(plan.config.source, plan.config.job.output_dir + "/config.toml"))
+    std::erase_if(reads, [&](const ReadPath& read) { return read.name == "the configuration"; });
+  return reads;
+}
+
+std::vector<std::string> words_of(const TrainArguments& arguments) {
+  std::vector<std::string> words = arguments.accepted_changes;
+  for (const auto& [given, word] : {std::pair{arguments.overwrite, "--overwrite"},
+                                    {arguments.resume, "--resume"},
+                                    {arguments.checkpoint_first, "--checkpoint-first"},
+                                    {arguments.dry_run, "--dry-run"},
+                                    {arguments.preview.examples > 0, "--preview"}})
+    if (given) words.emplace_back(word);
+  return words;
+}
+
+RunPlan make_plan(const TrainArguments& arguments, int ranks) {
+  check_accepted(arguments.accepted_changes);
+  RunPlan plan;
+  plan.config = load_config(arguments.config, arguments.overrides);
+  if (plan.config.lora) plan.config.lora->adapter = adapter_of(plan.config.lora->adapter);
+  const bool here = !arguments.target.named();  // elsewhere other files may be there
+  plan.former = arguments.resume      ? FormerRun::resumed
+                : arguments.overwrite ? FormerRun::overwritten
+                                      : FormerRun::refused;
+  Mistakes mistakes;
+  mistakes.allow([&] { validate_for(plan.config, ranks); });
+  const FileNeed wanted = arguments.dry_run ? FileNeed::estimate : FileNeed::run;
+  if (here) mistakes.allow([&] { check_files(plan.config, wanted); });
+  // Without another mistake this is asked under the lock.
+  if (!mistakes.none() && !arguments.dry_run && arguments.preview.examples == 0)
+    mistakes.allow([&] {
+      FileCalls calls;
+      check_output_dir(plan.config.job.output_dir, plan.former, reads_of(plan, arguments), calls);
+    });
+  mistakes.tell();
+  plan.batch = BatchArithmetic::of(plan.config, ranks);
+  plan.config.training.global_batch_size = plan.batch.global_batch_size;  // what is used is what is written down
+  plan.model = model_config_of(plan.config);
+  plan.config.checkpoint.export_dtype = export_dtype_of(plan.config);
+  if (plan.lacks_weights(arguments)) plan.model.dropout.clear();  // told by log_what_is_missing()
+  validate_for_model(plan.config, plan.model);
+  return plan;
+}
+
+RunModel open_model(RunPlan& plan, const TrainArguments& arguments) {
+  RunModel run =
+      make_run_model(plan.config, plan.model, arguments.preview.examples == 0 && !plan.lacks_weights(arguments));
+  if (arguments.target.named() || plan.lacks_weights(arguments)) return run;
+  plan.tokenizer = tokenizer_of(plan.config, plan.model);
+  check_result(plan.config, plan.model);
+  return run;
+}
+
+}  // namespace zero

@@ -1,0 +1,21 @@
+#pragma once
+// RunRecords: where rank 0 writes and shows what happens in a run.
+#include <memory>
+
+#include "zero/train/metrics.h"
+#include "zero/train/progress.h"
+
+namespace zero {
+
+/// Both are null on the other ranks.
+struct RunRecords {
+  std::unique_ptr<MetricsWriter> metrics;
+  std::unique_ptr<Progress> progress;
+
+  /// Ends an open line of the progress, so that other output can follow.
+  void end_line() const {
+    if (progress) progress->finish();
+  }
+};
+
+}  // namespace zero

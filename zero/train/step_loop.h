@@ -1,0 +1,121 @@
+#pragma once
+// StepLoop: what a step of training is, and the order of what follows it. The rest of a run observes the steps.
+#include <chrono>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "zero/config/config.h"
+#include "zero/optim/schedule.h"
+#include "zero/train/nonfinite/nonfinite_rule.h"
+#include "zero/train/step_observer.h"
+#include "zero/train/training_batches.h"
+
+namespace zero {
+
+/// How a run came to its end.
+enum class RunEnd : std::uint8_t { finished, stopped };
+
+/// Why the run has to go back to a checkpoint.
+struct StepFailure {
+  NonfiniteStep at;
+  std::string why;  // without a full stop
+};
+
+/// The last step whose figures are known.
+struct LastStep {
+  double loss = 0;      // of the last step that was not passed over
+  bool passed = false;  // the last step was skipped or passed over
+};
+
+class StepLoop {
+ public:
+  /// `steps` is the length of the run. All of them outlive the loop.
+  StepLoop(const Config& config, std::int64_t steps, Engine& engine, TrainingBatches& batches);
+
+  /// One more observer, behind those before it. It outlives the loop.
+  void observe(StepObserver& observer) { observers_.push_back(&observer); }
+
+  /// Continues a run whose states the engine has. Before run().
+  void resume(const RunPosition& position);
+
+  /// Trains until the last step, or until an observer stops the run. Throws Error where an observer gives it up. On a GPU
+  /// a step's result is read when the next one is under way, unless its plan asks for it at once. Collective.
+  RunEnd run();
+
+  /// Where the run stands: steps that were begun, and what observers add for a checkpoint.
+  RunPosition position() const;
+  /// Where it stood after the last step that was taken.
+  RunPosition& taken() { return taken_; }
+  LastStep& last() { return last_; }
+  std::int64_t steps() const { return steps_; }
+  std::int64_t steps_done() const { return steps_done_; }
+  /// Since step 1 began, as if the run had never been interrupted.
+  double seconds() const;
+
+  /// The requests of all ranks that nobody has served yet. Who serves one clears it.
+  StepRequests& asked() { return asked_; }
+  /// True where the run ends where it stands, on request or ahead of its time limit.
+  bool stops() const { return (asked_.stop || asked_.end) && (steps_done_ < steps_ || held_); }
+  /// Gathers the requests of all ranks and the sum of their losses; `losses` are this rank's parts. Collective.
+  StepRequests gather(std::vector<double> losses, Pause pause);
+
+  /// The last step, whose figures wait for its validation; none: no step does.
+  const std::optional<Step>& held() const { return held_; }
+  /// It waits no longer; no loss where the validation is left out.
+  void release(std::optional<double> validation_loss);
+
+  /// Reads the results of all steps that are under way, up to a failure. Collective.
+  void read_all();
+  /// True where a step is under way behind the one that was read last: its gradients have replaced the others.
+  bool runs_ahead() const { return !issued_.empty(); }
+  /// Forgets the steps that are under way, but counts those that were taken in taken(), to which observers add nothing.
+  /// Returns true where one was. Collective.
+  bool drain();
+
+  /// The run has to go back, for what was found at a step (from 0).
+  void fail(std::int64_t step, bool states_are_finite, std::string why);
+  bool failed() const { return failed_.has_value(); }
+  StepFailure take_failure();
+  /// The run stands at a checkpoint again, whose states the engine has.
+  void go_back_to(const RunPosition& position);
+
+ private:
+  /// A step whose result has not been read.
+  struct Issued {
+    Step step;
+    PendingStepResult pending;
+  };
+  void take_step();
+  void pass_over(Step step);
+  void train(Step step);
+  at::Tensor forward_backward(Step& step);
+  void count(Step& step);
+  void read_oldest();
+  void finish(Step step);
+  void tell(const Step& step);
+  Then boundary();
+  void stand_at(const RunPosition& position);
+  /// One rank of those that have the same tokens counts them.
+  bool counts_tokens() const { return engine_.mesh().index(axes::tokens.others()) == 0; }
+
+  const Config& config_;
+  std::int64_t steps_;
+  Engine& engine_;
+  TrainingBatches& batches_;
+  ScheduleOptions schedule_;
+  std::vector<StepObserver*> observers_;
+
+  std::chrono::steady_clock::time_point begin_;  // of step 1, as if the run had never been interrupted
+  double former_seconds_ = 0;                    // of former starts of the program
+  std::int64_t steps_done_ = 0, tokens_ = 0, trained_tokens_ = 0;
+  RunPosition taken_;
+  LastStep last_;
+  StepRequests asked_;
+  std::deque<Issued> issued_;
+  std::optional<Step> held_;
+  std::optional<StepFailure> failed_;
+};
+
+}  // namespace zero

@@ -1,0 +1,27 @@
+#pragma once
+// TrainArguments: what the command line asks of a run.
+#include <string>
+#include <vector>
+
+#include "zero/estimate/target_machine.h"
+#include "zero/train/run_data.h"
+#include "zero/train/training.h"
+
+namespace zero {
+
+struct TrainArguments {
+  std::string config;                  // path
+  std::vector<std::string> overrides;  // "section.key=value"
+  std::string version;                 // of the program, for the run's config.toml
+  bool overwrite = false;
+  bool resume = false;
+  std::vector<std::string> accepted_changes;  // settings that may differ from the checkpoint's
+  bool checkpoint_first = false;              // before the first step, where there are regular ones
+  bool dry_run = false;
+  bool print_config = false;  // with dry_run: the resolved configuration too
+  TargetMachine target;       // with dry_run: where the run would be, if not here
+  PreviewOptions preview;
+  std::vector<MakeObserver> observers;  // outputs of the program's own
+};
+
+}  // namespace zero

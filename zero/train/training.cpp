@@ -1,0 +1,40 @@
+#include "zero/train/training.h"
+
+#include "zero/train/observers/first_step_dump.h"
+#include "zero/train/observers/metrics_records.h"
+#include "zero/train/observers/nonfinite_steps.h"
+#include "zero/train/observers/progress_lines.h"
+#include "zero/train/observers/stops_on_request.h"
+#include "zero/train/observers/validation.h"
+
+namespace zero {
+
+Training::Training(const Config& config, std::int64_t steps, Engine& engine, const TrainingParts& parts)
+    : batches_(config, engine, *parts.data.training),
+      loop_(config, steps, engine, batches_),
+      rule_(config.training),
+      states_(engine) {
+  const auto list = [&](auto observer) -> auto& {
+    auto& listed = *observer;
+    loop_.observe(listed);
+    observers_.push_back(std::move(observer));
+    return listed;
+  };
+  auto saving = std::make_unique<CheckpointSaving>(CheckpointSaving::Parts{
+      config, loop_, engine.host(), parts.checkpoints, parts.records, parts.clock, rule_, states_});
+  for (const MakeObserver& make : parts.observers) list(make({engine, loop_, *saving}));
+  list(std::make_unique<MetricsRecords>(config, loop_, engine, parts.tracker, parts.records));
+  list(std::make_unique<ProgressLines>(parts.records));
+  // At a boundary a run is saved, validated, sent back and stopped, in this order.
+  CheckpointSaving& saves = list(std::move(saving));
+  list(std::make_unique<Validation>(
+      Validation::Parts{config, loop_, engine, parts.data.validation.get(), saves, parts.clock}));
+  list(std::make_unique<NonfiniteSteps>(
+      NonfiniteSteps::Parts{config, loop_, engine, batches_, rule_, states_, saves, parts.restore}));
+  list(std::make_unique<StopsOnRequest>(
+      StopsOnRequest::Parts{config, loop_, saves, states_, parts.clock, parts.stop, engine.host().rank() == 0}));
+  // Here new outputs of a run are listed.
+  list(std::make_unique<FirstStepDump>(config.metrics.dump_first_step, engine, batches_));
+}
+
+}  // namespace zero

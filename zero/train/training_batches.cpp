@@ -1,0 +1,25 @@
+#include "zero/train/training_batches.h"
+
+#include "base/random.h"
+#include "models/nn/device_batch.h"
+
+namespace zero {
+
+Batch on_device(const Engine& engine, const Batch& batch) {
+  return to_device(batch, engine.device(), engine.options().precision.compute);
+}
+
+Batch TrainingBatches::batch(std::int64_t step, std::int64_t index) {
+  return on_device(engine_, loader_.batch(step, index));
+}
+
+ForwardContext TrainingBatches::context(std::int64_t step, std::int64_t index, const Batch& batch) const {
+  ForwardContext context;
+  context.batch = &batch;
+  context.training = true;
+  context.seed = mix_seed(std::uint64_t(config_.training.seed), std::uint64_t(step));
+  context.first_sample = loader_.first_sample(step, index);
+  return context;
+}
+
+}  // namespace zero

@@ -1,0 +1,32 @@
+#pragma once
+// TrainingBatches: this rank's micro-batches on the engine's device, and the context in which a step runs them.
+#include "zero/config/config.h"
+#include "zero/core/engine.h"
+#include "zero/data/rows/loader.h"
+
+namespace zero {
+
+/// The batch on the engine's device, with all that attention needs there.
+Batch on_device(const Engine& engine, const Batch& batch);
+
+class TrainingBatches {
+ public:
+  /// All of them outlive the object.
+  TrainingBatches(const Config& config, const Engine& engine, Loader& loader)
+      : config_(config), engine_(engine), loader_(loader) {}
+
+  Loader& loader() { return loader_; }
+
+  /// Micro-batch `index` of a step, on the device. Steps count from 0.
+  Batch batch(std::int64_t step, std::int64_t index);
+  /// How a step of training runs it: dropout follows from the seed, the step and the sample. The batch outlives the
+  /// context.
+  ForwardContext context(std::int64_t step, std::int64_t index, const Batch& batch) const;
+
+ private:
+  const Config& config_;
+  const Engine& engine_;
+  Loader& loader_;
+};
+
+}  // namespace zero

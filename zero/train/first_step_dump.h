@@ -19,15 +19,15 @@ class FirstStepDump {
 
   /// Before each micro-batch of step 1: runs it once more, without gradients. Collective.
   void add_logits(const ForwardContext& context);
-  /// After the last backward and before the update: gathers the gradients, writes the file on rank 0. Collective.
-  void finish();
+  /// After the last backward and before the update: gathers the gradients, writes the file on rank 0. `denominator`: of the
+  /// step's loss. Collective.
+  void finish(double denominator);
 
  private:
   std::string path_;
   Engine& engine_;
   std::vector<at::Tensor> logits_;  // rank 0
   double loss_sum_ = 0;
-  std::int64_t trained_ = 0;
 };
 
 }  // namespace zero

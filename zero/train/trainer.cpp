@@ -238,10 +238,12 @@ RunPosition Trainer::position() const {
 
 void Trainer::train_step(std::int64_t step) {
   const std::int64_t trained = data_.training->trained_tokens(step);
+  const double denominator = data_.training->denominator(step);
   const double loss_scale = loss_scale_ ? loss_scale_->scale() : 1.0;
   std::vector<at::Tensor> each;
-  const at::Tensor losses = forward_backward(step, loss_scale / double(trained), each);
-  if (dump_ && step == 0) dump_->finish();
+  LossFigures figures;
+  const at::Tensor losses = forward_backward(step, loss_scale / denominator, each, figures);
+  if (dump_ && step == 0) dump_->finish(denominator);
   if (recorder_) recorder_->gradients(step + 1, loss_scale);
   tokens_ += data_.training->input_tokens(step);
   trained_tokens_ += trained;
@@ -250,7 +252,8 @@ void Trainer::train_step(std::int64_t step) {
                                               .loss_scale = loss_scale,
                                               .schedule = schedule_part(schedule_, step)},
                                              losses);
-  issued_.push_back({step, std::move(pending), std::move(each), double(trained), tokens_, trained_tokens_});
+  issued_.push_back(
+      {step, std::move(pending), std::move(each), denominator, tokens_, trained_tokens_, std::move(figures)});
   const bool runs_ahead = !engine_.device().is_cpu() && !recorder_ && !validates(step) && !saves_after() &&
                           step + 1 < steps_ && !rule_.watches(step + 1);
   while (issued_.size() > (runs_ahead ? 1 : 0) && !failed_) settle();
@@ -265,20 +268,22 @@ Batch Trainer::on_device(const Batch& batch) const {
   return to_device(batch, engine_.device(), engine_.options().precision.compute);
 }
 
-at::Tensor Trainer::forward_backward(std::int64_t step, double scale, std::vector<at::Tensor>& losses) {
+at::Tensor Trainer::forward_backward(std::int64_t step, double scale, std::vector<at::Tensor>& losses,
+                                     LossFigures& figures) {
   Batch batch;
   const auto context_of = [&](std::int64_t a) {
     batch = {};  // two are never held
     batch = on_device(data_.training->batch(step, a));
     ForwardContext context;
     context.batch = &batch;
+    context.loss = &data_.training->loss();
     context.training = true;
     context.seed = mix_seed(std::uint64_t(config_.training.seed), std::uint64_t(step));
     context.first_sample = data_.training->first_sample(step, a);
     if (dump_ && step == 0) dump_->add_logits(context);
     return context;
   };
-  return accumulate_gradients(engine_, data_.training->micro_batches(), scale, context_of, &losses);
+  return accumulate_gradients(engine_, data_.training->micro_batches(), scale, context_of, &losses, &figures);
 }
 
 void Trainer::settle() {
@@ -320,9 +325,12 @@ void Trainer::record(const Issued& issued, const StepResult& result) {
   // What each rank wishes, its peak and its part of the loss: one small gather a step.
   if (clock_) clock_->stepped();
   std::vector<double> mine = wishes(validates(step) ? RunClock::Next::validation : RunClock::Next::step);
+  const std::size_t first_figure = mine.size();
+  for (const auto& [name, sum] : issued.figures)
+    mine.push_back(counts_tokens() ? sum.item<double>() / issued.denominator : 0.0);
   const std::size_t peak = mine.size();
   mine.push_back(double(engine_.device().is_cpu() ? tracker_.peak() : engine_.peak_device_bytes()));
-  for (double loss : result.losses) mine.push_back(counts_tokens() ? loss / issued.trained : 0.0);
+  for (double loss : result.losses) mine.push_back(counts_tokens() ? loss / issued.denominator : 0.0);
   const at::Tensor told = told_numbers(engine_.host(), mine, {Phase::other});
   agree(told);
   StepMetrics metrics;
@@ -338,6 +346,9 @@ void Trainer::record(const Issued& issued, const StepResult& result) {
   metrics.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   metrics.tokens_per_second = double(issued.tokens - last_tokens_) / std::max(1e-9, metrics.seconds - last_seconds_);
   metrics.optimizer = result.optimizer;
+  for (std::size_t i = 0; i < issued.figures.size(); ++i)
+    metrics.optimizer.emplace_back(issued.figures[i].first,
+                                   told.select(1, std::int64_t(first_figure + i)).sum().item<double>());
   if (loss_scale_) metrics.loss_scale = loss_scale_->scale();
   if (loss_scale_ || rule_.choice() != OnNonfinite::stop)
     metrics.skipped = rule_.count_until(step + 1) + (loss_scale_ ? loss_scale_->skipped_steps() : 0);

@@ -83,13 +83,14 @@ class Trainer {
     std::int64_t step = 0;
     PendingStepResult pending;
     std::vector<at::Tensor> losses;  // of the micro-batches of this rank
-    double trained = 0;              // tokens of the step
+    double denominator = 0;          // of the step's loss
     std::int64_t tokens = 0;         // of the run, this step included
     std::int64_t trained_tokens = 0;
+    LossFigures figures = {};  // of this rank
   };
   void train_step(std::int64_t step);
   Batch on_device(const Batch& batch) const;
-  at::Tensor forward_backward(std::int64_t step, double scale, std::vector<at::Tensor>& losses);
+  at::Tensor forward_backward(std::int64_t step, double scale, std::vector<at::Tensor>& losses, LossFigures& figures);
   void take_step();
   bool validates(std::int64_t step) const;
   /// Whether the run ends where it stands.

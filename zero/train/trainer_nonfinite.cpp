@@ -86,6 +86,7 @@ void Trainer::require_usable() {
   }
   ForwardContext context;
   context.batch = &batch;
+  context.loss = &data_.training->loss();
   const double loss = engine_.evaluate(context).item<double>();
   engine_.mesh().ranks().failures().check();
   const std::vector<std::int64_t> finite = all_gather_number(engine_.host(), std::isfinite(loss));
@@ -117,7 +118,7 @@ void Trainer::pass_over(std::int64_t step) {
   passed_ = true;
   const StepResult nothing{
       std::vector(engine_.options().sums_in_order ? data_.training->micro_batches() : 1, none), none, false, {}};
-  record({step, PendingStepResult(nothing), {}, double(trained), tokens_, trained_tokens_}, nothing);
+  record({step, PendingStepResult(nothing), {}, data_.training->denominator(step), tokens_, trained_tokens_}, nothing);
 }
 
 // The data of the steps follow from their numbers, so that only those that are blamed are not taken again.

@@ -32,6 +32,7 @@ std::optional<double> Trainer::validation_loss() {
     const Batch batch = on_device(data_.validation->batch(m));
     ForwardContext context;
     context.batch = &batch;
+    context.loss = &data_.validation->loss();
     losses[std::size_t(m) % losses.size()] += engine_.evaluate(context).item<double>();
   }
   engine_.mesh().ranks().failures().check();  // a collective that was aborted gave no loss
@@ -43,7 +44,7 @@ std::optional<double> Trainer::validation_loss() {
   const at::Tensor told = told_numbers(engine_.host(), mine, {Phase::validate});
   agree(told);
   tend_save();
-  return sum_of_turns(told, first) / double(data_.validation->trained_tokens());
+  return sum_of_turns(told, first) / data_.validation->denominator();
 }
 
 void Trainer::look_around() {

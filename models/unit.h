@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -42,10 +43,16 @@ struct Batch {
   std::int64_t longest_span = 0;
   at::Tensor bias = {};  // [B, 1, T, T]: 0 if a token attends, else -inf
   MetaBatch meta = {};
+  // For the loss alone; the units never see them.
+  at::Tensor token_weights = {};                 // [B, T] fp32, of the targets; undefined: all 1
+  at::Tensor row_weights = {};                   // [B] fp32; undefined: all 1
+  std::map<std::string, at::Tensor> named = {};  // fp32: [B, k], or [B, T] of what is said of tokens
 };
 inline constexpr std::int64_t ignored_target = -100;
 
 class KvCache;
+class Loss;
+class LossTerms;
 
 /// The inputs of one pass through the chain in addition to the activations.
 struct ForwardContext {
@@ -58,6 +65,8 @@ struct ForwardContext {
   bool keep_inputs = false;          // keep outputs of norms and activations for backward, instead of recomputing
   std::int64_t logits_bytes = 0;     // of one chunk of the head's tokens, at most; 0: the device's default
   double gradient_scale = 1;         // the expected gradient of the loss
+  const Loss* loss = nullptr;        // what the last unit's output becomes; null: the cross-entropy
+  LossTerms* terms = nullptr;        // takes what units add to the loss; null: nobody asks. A ChainPass has its own.
 };
 
 class Unit : public ParameterUnit {
@@ -66,8 +75,8 @@ class Unit : public ParameterUnit {
   const std::vector<Adapter>& adapters() const { return adapters_; }
 
   /// The first unit gets an undefined x and reads context.batch->ids. Blocks map [B, T, hidden] to the same shape. The
-  /// last unit returns the sum over trained tokens of the cross-entropy, a scalar in fp32 (fp64 when computing in
-  /// fp64).
+  /// last unit returns context.loss of the batch, summed and not averaged, a scalar in fp32 (fp64 when computing in
+  /// fp64). A unit may add terms to it on the way (models/loss_terms.h).
   virtual at::Tensor forward(const at::Tensor& x, const ForwardContext& context) = 0;
 
   /// True if the backward pass reads the unit's own weights. A lookup does not, so its weights stay resharded in

@@ -60,11 +60,13 @@ class DecoderHead : public Unit {
   }
 
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
-    return head_loss(normed(x), weights(), context.batch->targets,
-                     {context.logits_bytes, context.gradient_scale, context.batch->meta.ignores_targets});
+    return head_loss(normed(x), weights(), context);
   }
 
   at::Tensor logits(const at::Tensor& x) const { return head_logits(normed(x), weights()); }
+  at::Tensor token_losses(const at::Tensor& x, const ForwardContext& context) const {
+    return head_token_losses(normed(x), weights(), context);
+  }
 
  private:
   /// The loss contains an RMSNorm; another norm stands before it.
@@ -107,10 +109,20 @@ Model make_decoder(const ModelConfig& config, const DecoderNames& names) {
   return model;
 }
 
-at::Tensor logits_of(Unit& head, const at::Tensor& x) {
-  const auto* of_decoder = dynamic_cast<const DecoderHead*>(&head);
-  ZERO_CHECK(of_decoder, "logits_of() needs the last unit of the chain, not " + head.name());
-  return of_decoder->logits(x);
+namespace {
+
+const DecoderHead& decoder_head(const Unit& unit) {
+  const auto* head = dynamic_cast<const DecoderHead*>(&unit);
+  ZERO_CHECK(head, "logits and losses of tokens come from the last unit of the chain, not from " + unit.name());
+  return *head;
+}
+
+}  // namespace
+
+at::Tensor logits_of(Unit& head, const at::Tensor& x) { return decoder_head(head).logits(x); }
+
+at::Tensor token_losses_of(Unit& head, const at::Tensor& x, const ForwardContext& context) {
+  return decoder_head(head).token_losses(x, context);
 }
 
 }  // namespace zero

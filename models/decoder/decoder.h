@@ -13,4 +13,8 @@ Model make_decoder(const ModelConfig& config, const DecoderNames& names);
 /// fp64).
 at::Tensor logits_of(Unit& head, const at::Tensor& x);
 
+/// Another one: -log p(target) of each token, [B, T] in fp32 (fp64 in fp64), 0 where none is trained, without gradient.
+/// A reference model's log-probabilities come from here.
+at::Tensor token_losses_of(Unit& head, const at::Tensor& x, const ForwardContext& context);
+
 }  // namespace zero

@@ -50,6 +50,9 @@ Batch to_device(const Batch& batch, at::Device device, at::ScalarType compute) {
   there.targets = move(batch.targets);
   there.positions = move(batch.positions);
   there.documents = move(batch.documents);
+  there.token_weights = move(batch.token_weights);
+  there.row_weights = move(batch.row_weights);
+  for (const auto& [name, tensor] : batch.named) there.named[name] = move(tensor);
   if (!batch.documents.defined()) return there;
   const bool half = compute == at::kBFloat16 || compute == at::kHalf;
   if (const std::optional<Spans> spans = half ? spans_of(batch.documents) : std::nullopt) {

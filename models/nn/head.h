@@ -1,9 +1,10 @@
 #pragma once
-// The head's arithmetic: final norm, product with the output matrix, and cross-entropy. It processes tokens in chunks,
-// so the logits of all tokens never exist at once.
+// The head's arithmetic: final norm, product with the output matrix, and a loss. It processes tokens in chunks, so the
+// logits of all tokens never exist at once.
 #include <ATen/core/Tensor.h>
 
 #include "models/ops/head_rows.h"
+#include "models/unit.h"
 
 namespace zero {
 
@@ -13,23 +14,22 @@ struct HeadWeights {
   double eps = 1e-5;
 };
 
-struct HeadLossOptions {
-  std::int64_t logits_bytes = 0;         // of a chunk, at most; 0: the default of the device
-  double gradient_scale = 1;             // the expected gradient of the loss
-  bool ignores_targets_on_meta = false;  // whether targets on Meta, without data, count as partly ignored
-};
-
-/// Sum over the trained tokens of the cross-entropy, [] in fp32 (fp64 in fp64). x [B, T, hidden], targets [B, T] int64.
-/// Tokens with ignored_target are left out of the products.
+/// The loss of the pass (`context.loss`) for context.batch, [] in fp32 (fp64 in fp64), in chunks of logits of at most
+/// context.logits_bytes. x [B, T, hidden]. Tokens with ignored_target are left out of the products. The loss's figures
+/// go to context.terms.
 ///
 /// If gradients are wanted, the pass that computes the loss turns the logits into their gradient, for
-/// options.gradient_scale. If the backward pass brings another gradient of the loss, results are multiplied by the
+/// context.gradient_scale. If the backward pass brings another gradient of the loss, results are multiplied by the
 /// ratio of the two, and rounded once more. A GPU always multiplies, since nobody waits to read the ratio.
 ///
 /// If the trained tokens fit into one chunk, its logits' gradient is kept for the backward pass. Several chunks run
-/// backward at once, with the output matrix's gradient summed in fp32.
-at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const at::Tensor& targets,
-                     const HeadLossOptions& options = {});
+/// backward at once, with the output matrix's gradient summed in fp32. For a loss that looks twice the products of
+/// several chunks are computed twice.
+at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const ForwardContext& context);
+
+/// -log p(target) of every token, [B, T] in fp32 (fp64 in fp64), 0 where none is trained; without gradient. In chunks
+/// as above.
+at::Tensor head_token_losses(const at::Tensor& x, const HeadWeights& weights, const ForwardContext& context);
 
 /// logits [B, T, vocabulary] in fp32 (fp64 in fp64), without gradient.
 at::Tensor head_logits(const at::Tensor& x, const HeadWeights& weights);

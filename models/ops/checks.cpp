@@ -111,6 +111,13 @@ void gate_and_up(const Arguments& call, const at::Tensor& gate_up) {
   call.require(gate_up.size(1) % 2 == 0, "the length of gate_up's rows", gate_up.size(1), "even: half gate, half up");
 }
 
+/// One number for all rows, or one a row.
+void scale_of_rows(const Arguments& call, const at::Tensor& scale, const at::Tensor& rows) {
+  if (!scale.defined() || scale.dim() != 1) return call.tensor("scale", scale, floats, {}, rows);
+  call.tensor("scale", scale, floats, {rows.size(0)}, rows);
+  call.contiguous("scale", scale);
+}
+
 void logits_and_targets(const Arguments& call, const at::Tensor& logits, const at::Tensor& targets) {
   call.tensor("logits", logits, floats, {any, any});
   call.tensor("targets", targets, at::kLong, {logits.size(0)}, logits);
@@ -169,7 +176,7 @@ void cross_entropy_gradient_(const at::Tensor& logits, const at::Tensor& targets
   const Arguments call("cross_entropy_gradient_");
   logits_and_targets(call, logits, targets);
   call.writable("logits", logits);
-  call.tensor("scale", scale, floats, {}, logits);
+  scale_of_rows(call, scale, logits);
 }
 
 void cross_entropy_backward_(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse,
@@ -178,7 +185,7 @@ void cross_entropy_backward_(const at::Tensor& logits, const at::Tensor& targets
   logits_and_targets(call, logits, targets);
   call.writable("logits", logits);
   number_a_row(call, "lse", lse, logits);
-  call.tensor("scale", scale, floats, {}, logits);
+  scale_of_rows(call, scale, logits);
 }
 
 void dropout_mask(const at::Tensor& z, double dropout, std::int64_t, std::int64_t first_sample, std::int64_t sequence) {

@@ -16,12 +16,29 @@ kernels::CrossEntropyRow<T> row_of(const at::Tensor& logits, const at::Tensor& t
   return {data_of<T>(logits) + row * logits.size(1), logits.size(1), targets.const_data_ptr<std::int64_t>()[row]};
 }
 
+/// Factors of rows' gradients in fp32: one for all rows, or one for each.
+class RowScale {
+ public:
+  explicit RowScale(const at::Tensor& scale) {
+    if (scale.is_meta()) return;
+    if (scale.dim() == 0)
+      one_ = scale.item<float>();
+    else
+      each_ = scale.to(at::kFloat);
+  }
+  float of(std::int64_t row) const { return each_.defined() ? read_of<float>(each_)[row] : one_; }
+
+ private:
+  float one_ = 0;
+  at::Tensor each_;
+};
+
 /// Computes loss and lse with kernels; with a scale, then overwrites rows by gradients. False: not supported.
 bool by_kernels(const at::Tensor& logits, const at::Tensor& targets, const std::optional<at::Tensor>& scale,
                 TensorPair& found) {
   at::Tensor &loss = std::get<0>(found), &lse = std::get<1>(found);
   return with_row_kernels({&logits}, [&]<class T>(T) {
-    const float factor = scale && !logits.is_meta() ? scale->item<float>() : 0;
+    const std::optional<RowScale> factor = scale ? std::optional<RowScale>(*scale) : std::nullopt;
     lse = at::empty({logits.size(0)}, logits.options().dtype(at::kFloat));
     const at::Tensor losses = at::empty_like(lse);
     by_rows(logits, logits.size(0), logits.size(1), [&](std::int64_t begin, std::int64_t end) {
@@ -29,7 +46,7 @@ bool by_kernels(const at::Tensor& logits, const at::Tensor& targets, const std::
         const auto row = row_of<T>(logits, targets, i);
         data_of<float>(lse)[i] = kernels::row_kernels<T>().log_sum_exp(row);
         data_of<float>(losses)[i] = data_of<float>(lse)[i] - to_float(row.logits[row.target]);
-        if (scale) kernels::row_kernels<T>().cross_entropy_backward(row, data_of<float>(lse)[i], factor);
+        if (scale) kernels::row_kernels<T>().cross_entropy_backward(row, data_of<float>(lse)[i], factor->of(i));
       }
     });
     loss = at::empty({}, losses.options());
@@ -56,10 +73,11 @@ void cpu::cross_entropy_backward_(const at::Tensor& logits, const at::Tensor& ta
                                   const at::Tensor& scale) {
   const bool done = with_row_kernels({&logits}, [&]<class T>(T) {
     if (logits.is_meta()) return;
-    const float factor = scale.item<float>();
+    const RowScale factor(scale);
     by_rows(logits, logits.size(0), logits.size(1), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i)
-        kernels::row_kernels<T>().cross_entropy_backward(row_of<T>(logits, targets, i), read_of<float>(lse)[i], factor);
+        kernels::row_kernels<T>().cross_entropy_backward(row_of<T>(logits, targets, i), read_of<float>(lse)[i],
+                                                         factor.of(i));
     });
   });
   if (!done) composed::cross_entropy_backward_(logits, targets, lse, scale);
@@ -83,7 +101,7 @@ void composed::cross_entropy_backward_(const at::Tensor& logits, const at::Tenso
   const Undivided sums;
   at::Tensor d = logits.to(lse.scalar_type()).sub_(lse.unsqueeze(1)).exp_();
   d.scatter_add_(1, targets.unsqueeze(1), at::full({targets.size(0), 1}, -1.0, d.options()));
-  logits.copy_(d.mul_(scale));
+  logits.copy_(d.mul_(scale.dim() == 1 ? scale.unsqueeze(1) : scale));
 }
 
 }  // namespace zero

@@ -15,10 +15,11 @@ struct CrossEntropy {
 /// row with a negative one does not count.
 CrossEntropy cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
 
-/// The same, and turns logits into scale * d loss / d logits in the same pass. scale: [], as loss.
+/// The same, and turns logits into scale * d loss / d logits in the same pass. scale: [], as loss; or [rows], one for
+/// each row, which multiplies the row's gradient and not its loss.
 CrossEntropy cross_entropy_gradient_(at::Tensor& logits, const at::Tensor& targets, const at::Tensor& scale);
 
-/// Turns logits into scale * d loss / d logits. scale: [], as loss.
+/// Turns logits into scale * d loss / d logits. scale: [] or [rows], as above.
 void cross_entropy_backward_(at::Tensor& logits, const at::Tensor& targets, const at::Tensor& lse,
                              const at::Tensor& scale);
 

@@ -37,6 +37,7 @@ ChainPass::ChainPass(UnitGroups& groups, const ChainRun& run, const ForwardConte
       is_collected_(run.chain.size(), false) {
   context_.recompute_attention = run.recompute_attention;
   context_.keep_inputs = run.keep_inputs;
+  if (!context_.terms) context_.terms = &terms_;
   close_others();
   groups_.under_way.push_back(this);
   try {
@@ -75,6 +76,8 @@ void ChainPass::run(const Head& head) {
     x = exit_unit(x, *this, u);
     if (u < last) close(u);  // backward needs the last one first
   }
+  if (!head && at::GradMode::is_enabled() && context_.terms->sum().defined())
+    x = x + context_.terms->sum().to(x.scalar_type());
   result_ = x;
   if (!at::GradMode::is_enabled()) close_all();
 }
@@ -173,7 +176,9 @@ void ChainPass::run_backward(double scale) {
   close_others();
   for (ParameterGroup* group : groups_.trained()) group->expect_gradients(micro_);
   // The scale of a loss that is not finite is NaN: no gradient then is, on any rank that it is summed over.
-  result_.backward(result_.detach().mul(0).add_(scale));
+  const at::Tensor gradient = result_.detach().mul(0).add_(scale);
+  context_.terms->begin_backward(gradient);
+  result_.backward(gradient);
   // Units whose input carries no gradient are not told by autograd that they are done.
   for (int u = int(run_.chain.size()) - 1; u >= 0; --u) after_backward(u);
   for (ParameterGroup* group : groups_.spanning)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "comm/stream.h"
+#include "models/loss_terms.h"
 #include "zero/core/backward_hooks.h"
 #include "zero/core/chain.h"
 #include "zero/core/unit_groups.h"
@@ -34,8 +35,11 @@ class ChainPass final : private BackwardHooks, private WeightUser {
   ChainPass(const ChainPass&) = delete;
   ChainPass& operator=(const ChainPass&) = delete;
 
-  /// The loss summed over the batch's trained tokens (not averaged), a scalar that requires grad; or what the head made.
+  /// The loss summed over the batch (not averaged) with the terms that units added, a scalar that requires grad; or what
+  /// the head made. Without gradients the loss alone.
   const at::Tensor& result() const { return result_; }
+  /// What the loss and its terms report.
+  const LossFigures& figures() const { return context_.terms->figures(); }
   /// Gradients of scale x loss are added to those of the step and reduced as the stage wants it; of a loss that is not
   /// finite they are not either, so that the step's norm tells of it on all ranks. Once, before weights
   /// change, and within a step in the order of its micro-batches: first ... last. The result's graph is of no use to
@@ -62,6 +66,7 @@ class ChainPass final : private BackwardHooks, private WeightUser {
   UnitGroups& groups_;  // not looked at after the end
   const ChainRun& run_;
   bool ended_ = false;
+  LossTerms terms_;
   ForwardContext context_;
   MicroBatch micro_;
   at::Tensor result_;

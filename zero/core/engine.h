@@ -3,7 +3,7 @@
 // loop over the chain, so the order of use is known in advance and no hooks are needed.
 //
 // One training step, A micro-batches:
-//   for each micro-batch: pass = forward(context, ...); pass->backward(1 / trained tokens of the global batch)
+//   for each micro-batch: pass = forward(context, ...); pass->backward(1 / the denominator of the step)
 //   update(learning rate, clipping, loss scale)
 // All ranks make the same calls with batches of their own; a rank without work passes a batch of zero rows.
 #include "zero/core/chain_pass.h"

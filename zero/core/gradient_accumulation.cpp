@@ -6,7 +6,7 @@ namespace zero {
 
 at::Tensor accumulate_gradients(Engine& engine, std::int64_t micro_batches, double scale,
                                 const std::function<ForwardContext(std::int64_t index)>& context_of,
-                                std::vector<at::Tensor>* each) {
+                                std::vector<at::Tensor>* each, LossFigures* figures) {
   const bool in_order = engine.options().sums_in_order;
   const at::Tensor losses =
       at::zeros({in_order ? micro_batches : 1}, at::TensorOptions().dtype(at::kDouble).device(engine.device()));
@@ -17,6 +17,7 @@ at::Tensor accumulate_gradients(Engine& engine, std::int64_t micro_batches, doub
     pass->backward(scale);
     losses[in_order ? a : 0].add_(pass->result().detach());
     if (each) each->push_back(pass->result().detach());
+    if (figures) add_figures(*figures, pass->figures());
   }
   return losses;
 }

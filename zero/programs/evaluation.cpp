@@ -133,6 +133,7 @@ double summed_loss(Engine& engine, const ValidationLoader& loader) {
     const Batch batch = loader.batch(turn);
     ForwardContext context;
     context.batch = &batch;
+    context.loss = &loader.loss();
     losses.push_back(engine.evaluate(context).item<double>());
   }
   return sum_of_turns(told_numbers(engine.host(), losses, {Phase::validate}), 0);
@@ -169,7 +170,7 @@ std::vector<Evaluation> evaluate(Job& job, const EvaluationOptions& options) {
       throw InputError(text(file, ": holds no token that counts",
                             options.train_on == "assistant" ? ": --train-on all counts every message" : ""));
     const double sum = summed_loss(engine, loader);
-    found.push_back({file, sum / double(loader.trained_tokens()), loader.trained_tokens(), rows->size()});
+    found.push_back({file, sum / loader.denominator(), loader.trained_tokens(), rows->size()});
   }
   return found;
 }

@@ -40,8 +40,7 @@ Prompt chat_prompt(const std::string& line, const std::string& place, const Chat
   if (example.messages.empty()) throw InputError(text(place, ": holds an answer, and nothing that it answers"));
   for (const Message& message : example.messages)
     prompt.shown["messages"].push_back(
-        message.whole ? *message.whole
-                      : nlohmann::ordered_json{{"role", message.role}, {"content", message.content}});
+        message.whole ? *message.whole : nlohmann::ordered_json{{"role", message.role}, {"content", message.content}});
   if (example.context.tools) prompt.shown["tools"] = *example.context.tools;
   if (example.context.variables) prompt.shown["chat_template_kwargs"] = *example.context.variables;
   if (answered) prompt.shown["reference"] = reference;

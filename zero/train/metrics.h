@@ -24,9 +24,10 @@ struct StepMetrics {
   double tokens_per_second = 0;     // since the object before, of steps and not of its validation
   std::int64_t peak_bytes = 0;      // tracker, fullest rank
   std::optional<double> validation_loss;
-  std::optional<std::int64_t> skipped;                    // steps skipped so far, for whatever reason
-  std::optional<double> loss_scale;                       // fp16
-  std::vector<std::pair<std::string, double>> optimizer;  // what it tells of itself: "d", "d_lr", "muon_matrices"
+  std::optional<std::int64_t> skipped;  // steps skipped so far, for whatever reason
+  std::optional<double> loss_scale;     // fp16
+  // What optimizers report ("d", "d_lr", "muon_matrices"), and the figures of the loss and its terms.
+  std::vector<std::pair<std::string, double>> optimizer;
 };
 
 /// One line without its end: {"version": 1, "step": ...}. Numbers have as many digits as reading them back exactly

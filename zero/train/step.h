@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "models/loss_terms.h"
 #include "zero/checkpoint/manifest.h"
 #include "zero/core/step_result.h"
 #include "zero/train/metrics.h"
@@ -14,6 +15,7 @@ namespace zero {
 struct Step {
   std::int64_t index = 0;                             // from 0; messages and records count from 1
   std::int64_t input_tokens = 0, trained_tokens = 0;  // of this step, over all ranks
+  double denominator = 1;                             // of its loss, over all ranks
 
   // The plan, which observers may change before the step begins.
   double loss_scale = 1;      // gradients carry it
@@ -22,7 +24,8 @@ struct Step {
   bool validates = false;     // its figures wait for a validation
 
   // The result.
-  std::vector<at::Tensor> losses;  // of this rank's micro-batches, summed over tokens
+  std::vector<at::Tensor> losses;  // of this rank's micro-batches, not divided
+  LossFigures figures;             // of this rank's micro-batches, not divided
   StepResult result;
   RunPosition after;       // if the step was taken: where the run stands then, without what a checkpoint adds
   bool passed = false;     // training.on_nonfinite skipped it, or it was passed over

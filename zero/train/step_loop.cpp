@@ -85,13 +85,14 @@ at::Tensor StepLoop::forward_backward(Step& step) {
     batch = batches_.batch(step.index, a);
     return batches_.context(step.index, a, batch);
   };
-  const double scale = step.loss_scale / double(step.trained_tokens);
-  return accumulate_gradients(engine_, batches_.loader().micro_batches(), scale, context_of, &step.losses);
+  return accumulate_gradients(engine_, batches_.loader().micro_batches(), step.loss_scale / step.denominator,
+                              context_of, &step.losses, &step.figures);
 }
 
 void StepLoop::count(Step& step) {
   step.input_tokens = batches_.loader().input_tokens(step.index);
   step.trained_tokens = batches_.loader().trained_tokens(step.index);
+  step.denominator = batches_.loader().denominator(step.index);
   tokens_ += step.input_tokens;
   trained_tokens_ += step.trained_tokens;
   step.metrics.tokens = tokens_;
@@ -117,8 +118,11 @@ void StepLoop::finish(Step step) {
   last_.passed = step.passed;
   if (failed_) return;
   std::vector<double> losses = step.result.losses;
-  for (double& loss : losses) loss /= double(step.trained_tokens);
-  const StepRequests all = gather(std::move(losses), step.validates ? Pause::step_before_validation : Pause::step);
+  for (double& loss : losses) loss /= step.denominator;
+  std::vector<double> figures;
+  for (const auto& [name, sum] : step.figures) figures.push_back(sum.item<double>() / step.denominator);
+  const StepRequests all =
+      gather(std::move(losses), step.validates ? Pause::step_before_validation : Pause::step, std::move(figures));
   StepMetrics& metrics = step.metrics;
   metrics.loss = all.losses.front();
   metrics.peak_bytes = all.peak_bytes;
@@ -128,6 +132,8 @@ void StepLoop::finish(Step step) {
   metrics.lr = learning_rate(schedule_, step.index);
   metrics.seconds = seconds();
   metrics.optimizer = step.result.optimizer;
+  for (std::size_t f = 0; f < step.figures.size(); ++f)
+    metrics.optimizer.emplace_back(step.figures[f].first, all.figures[f]);
   for (StepObserver* observer : observers_) observer->figures_known(step);
   if (step.validates)
     held_ = std::move(step);
@@ -147,11 +153,13 @@ void StepLoop::release(std::optional<double> validation_loss) {
   tell(step);
 }
 
-StepRequests StepLoop::gather(std::vector<double> losses, Pause pause) {
+StepRequests StepLoop::gather(std::vector<double> losses, Pause pause, std::vector<double> figures) {
   StepRequests mine;
   for (StepObserver* observer : observers_) observer->ask(mine, pause);
   mine.losses = std::move(losses);
-  if (!counts_tokens()) std::fill(mine.losses.begin(), mine.losses.end(), 0.0);
+  mine.figures = std::move(figures);
+  if (!counts_tokens())
+    for (std::vector<double>* parts : {&mine.losses, &mine.figures}) std::fill(parts->begin(), parts->end(), 0.0);
   const bool validates = pause == Pause::part_of_validation || pause == Pause::validation;
   StepRequests all = gathered(engine_.host(), mine, {validates ? Phase::validate : Phase::other});
   asked_.add(all);

@@ -58,8 +58,8 @@ class StepLoop {
   StepRequests& asked() { return asked_; }
   /// True where the run ends where it stands, on request or ahead of its time limit.
   bool stops() const { return (asked_.stop || asked_.end) && (steps_done_ < steps_ || held_); }
-  /// Gathers the requests of all ranks and the sum of their losses; `losses` are this rank's parts. Collective.
-  StepRequests gather(std::vector<double> losses, Pause pause);
+  /// Gathers the requests of all ranks and the sums of their losses and figures; these are this rank's parts. Collective.
+  StepRequests gather(std::vector<double> losses, Pause pause, std::vector<double> figures = {});
 
   /// The last step, whose figures wait for its validation; none: no step does.
   const std::optional<Step>& held() const { return held_; }

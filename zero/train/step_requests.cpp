@@ -20,6 +20,8 @@ void StepRequests::add(const StepRequests& heard) {
 StepRequests gathered(Communicator& ranks, const StepRequests& mine, CallTag tag) {
   std::vector<double> numbers{double(mine.stop),     double(mine.save),      double(mine.end),
                               double(mine.progress), mine.save_time.count(), double(mine.peak_bytes)};
+  const auto first_figure = std::int64_t(numbers.size());
+  numbers.insert(numbers.end(), mine.figures.begin(), mine.figures.end());
   const auto first_loss = std::int64_t(numbers.size());
   numbers.insert(numbers.end(), mine.losses.begin(), mine.losses.end());
   const at::Tensor told = told_numbers(ranks, numbers, tag);
@@ -33,6 +35,8 @@ StepRequests gathered(Communicator& ranks, const StepRequests& mine, CallTag tag
   }
   all.save = number(0, 1) != 0;
   all.end = number(0, 2) != 0;
+  for (std::int64_t f = first_figure; f < first_loss; ++f)
+    all.figures.push_back(told.select(1, f).sum().item<double>());
   all.losses = {sum_of_turns(told, first_loss)};
   return all;
 }

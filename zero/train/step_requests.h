@@ -22,6 +22,7 @@ struct StepRequests {
   std::chrono::duration<double> save_time{};    // spent on it; of all: by the slowest rank
   std::int64_t peak_bytes = 0;                  // the most that tensors have taken; of all: on the fullest rank
   std::vector<double> losses = {};              // parts of a loss, as many on every rank; of all: their one sum
+  std::vector<double> figures = {};             // of the loss, as many on every rank; of all: the sum of each
 
   /// Adds what was heard later: requests stay until somebody serves and clears them. Progress is the newest.
   void add(const StepRequests& heard);

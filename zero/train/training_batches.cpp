@@ -16,6 +16,7 @@ Batch TrainingBatches::batch(std::int64_t step, std::int64_t index) {
 ForwardContext TrainingBatches::context(std::int64_t step, std::int64_t index, const Batch& batch) const {
   ForwardContext context;
   context.batch = &batch;
+  context.loss = &loader_.loss();
   context.training = true;
   context.seed = mix_seed(std::uint64_t(config_.training.seed), std::uint64_t(step));
   context.first_sample = loader_.first_sample(step, index);

@@ -103,12 +103,14 @@ at::Tensor swiglu_backward(const at::Tensor& dy, const at::Tensor& gate_up) {
   return d;
 }
 
+std::int64_t scale_step(const at::Tensor& scale) { return scale.defined() && scale.dim() == 1 ? 1 : 0; }
+
 /// For contiguous rows; with a scale, overwrites them by their gradients.
 TensorPair losses_of(const at::Tensor& rows, const at::Tensor& targets, const at::Tensor& scale) {
   const at::Tensor losses = at::empty({rows.size(0)}, precise(rows)), lse = at::empty_like(losses);
   cross_entropy(CrossEntropyJob{rows.data_ptr(), targets.const_data_ptr<std::int64_t>(), lse.data_ptr<float>(),
                                 losses.data_ptr<float>(), rows.size(0), int(rows.size(1)),
-                                scale.defined() ? scale.const_data_ptr<float>() : nullptr},
+                                scale.defined() ? scale.const_data_ptr<float>() : nullptr, scale_step(scale)},
                 stream_for(rows));
   return {losses.sum(), lse};
 }
@@ -133,9 +135,10 @@ void cross_entropy_backward_(const at::Tensor& logits, const at::Tensor& targets
   const c10::OptionalDeviceGuard guard(logits.device());
   if (!takes_type(logits)) return composed::cross_entropy_backward_(logits, targets, lse, scale);
   const at::Tensor rows = logits.contiguous(), factor = scale.to(at::kFloat);
-  cross_entropy_backward(CrossEntropyJob{rows.data_ptr(), targets.const_data_ptr<std::int64_t>(), lse.data_ptr<float>(),
-                                         nullptr, rows.size(0), int(rows.size(1)), factor.const_data_ptr<float>()},
-                         stream_for(rows));
+  cross_entropy_backward(
+      CrossEntropyJob{rows.data_ptr(), targets.const_data_ptr<std::int64_t>(), lse.data_ptr<float>(), nullptr,
+                      rows.size(0), int(rows.size(1)), factor.const_data_ptr<float>(), scale_step(factor)},
+      stream_for(rows));
   if (!rows.is_same(logits)) logits.copy_(rows);
 }
 

@@ -133,7 +133,7 @@ __device__ int whole_packs(const CrossEntropyJob& job) {
 /// Overwrites a row's logits by scale * (softmax - onehot).
 template <class T>
 __device__ void write_gradient(const CrossEntropyJob& job, T* logits, std::int64_t target, float lse) {
-  const float scale = target < 0 ? 0.0f : *job.scale;
+  const float scale = target < 0 ? 0.0f : job.scale[std::int64_t(blockIdx.x) * job.scale_step];
   const int packs = whole_packs<T>(job);
   for (int i = threadIdx.x; i < packs; i += threads) {
     Pack<T> d = reinterpret_cast<Pack<T>*>(logits)[i];

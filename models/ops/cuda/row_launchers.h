@@ -64,7 +64,8 @@ struct CrossEntropyJob {
   float* losses;
   std::int64_t rows;
   int vocabulary;
-  const float* scale;  // []: logits <- scale * (softmax - onehot); null: they stay
+  const float* scale;           // logits <- scale * (softmax - onehot); null: they stay
+  std::int64_t scale_step = 0;  // from a row's scale to the next one's; 0: one for all
 };
 void cross_entropy(const CrossEntropyJob& job, Stream stream);
 void cross_entropy_backward(const CrossEntropyJob& job, Stream stream);

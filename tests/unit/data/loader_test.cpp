@@ -136,6 +136,76 @@ TEST(ValidationLoader, TakesEveryRowOnceInOrderAndEmptyBatchesWhereThereIsNone) 
     }
 }
 
+// Row i has the weight i, weighs its token t by t, and carries two names.
+class Weighted final : public Numbered {
+ public:
+  using Numbered::Numbered;
+  Row row(std::int64_t index) const override {
+    Row row = Numbered::row(index);
+    row.weight = float(index);
+    if (index % 2 == 0)
+      for (std::size_t t = 0; t < row.ids.size(); ++t) row.weights.push_back(float(t) / 2);
+    row.named["pair"] = {float(index), -1};
+    row.named_of_tokens["teacher"].assign(row.ids.size(), float(index) / 4);
+    return row;
+  }
+  std::vector<std::string> named_tensors() const override { return {"pair", "teacher"}; }
+};
+
+/// Counts rows, and needs a name.
+class OfRows final : public Loss {
+ public:
+  explicit OfRows(std::string need) : need_(std::move(need)) {}
+  std::string name() const override { return "of_rows"; }
+  std::vector<std::string> needs() const override { return {need_}; }
+  double count(const RowCounts& row) const override { return 1 + 0.25 * double(row.tokens > row.trained_tokens); }
+  LossPart of_chunk(at::Tensor&, const LossChunk&, const at::Tensor*) const override { return {}; }
+
+ private:
+  std::string need_;
+};
+
+std::vector<float> floats(const at::Tensor& tensor) {
+  return {tensor.data_ptr<float>(), tensor.data_ptr<float>() + tensor.numel()};
+}
+
+TEST(MakeBatch, CarriesWeightsAndNamedTensorsToTheLoss) {
+  const Weighted rows(10);
+  const Batch batch = make_batch({rows.row(4), rows.row(5)});
+  EXPECT_THAT(floats(batch.token_weights), ElementsAre(0, 0.5, 0, 1, 1, 1)) << "rows without weights have 1, filling 0";
+  EXPECT_THAT(floats(batch.row_weights), ElementsAre(4, 5));
+  EXPECT_EQ(batch.named.at("pair").sizes(), at::IntArrayRef({2, 2}));
+  EXPECT_THAT(floats(batch.named.at("pair")), ElementsAre(4, -1, 5, -1));
+  EXPECT_THAT(floats(batch.named.at("teacher")), ElementsAre(1, 1, 0, 1.25, 1.25, 1.25));
+  const Batch plain = make_batch({Numbered(10).row(4), Numbered(10).row(5)});
+  EXPECT_FALSE(plain.token_weights.defined() || plain.row_weights.defined());
+  EXPECT_TRUE(plain.named.empty() && make_batch({}, 3).named.empty());
+  EXPECT_THROW(make_batch({rows.row(4), Numbered(10).row(5)}), InternalError) << "a name that a row lacks";
+}
+
+TEST(Loader, CountsTheDenominatorOfItsLoss) {
+  Loader tokens = loader_of(30, {1, 2, 1, 30});
+  EXPECT_EQ(tokens.denominator(0), double(tokens.trained_tokens(0)));
+  const OfRows loss("pair");
+  LoaderOptions options{1, 2, 1, 30};
+  options.loss = &loss;
+  Loader loader(std::make_shared<Weighted>(30), SampleOrder({.rows = 30, .global_batch_size = 30, .seed = 9}), options);
+  EXPECT_EQ(loader.denominator(0), 30 + 0.25 * 20);
+  EXPECT_EQ(&loader.loss(), &loss);
+  EXPECT_EQ(ValidationLoader(std::make_shared<Weighted>(6), 0, 4, 1, {}, loss).denominator(), 6 + 0.25 * 4);
+}
+
+TEST(Loader, RefusesDataThatLackWhatItsLossNeeds) {
+  const OfRows loss("reference");
+  LoaderOptions options;
+  options.loss = &loss;
+  const auto make = [&] {
+    Loader(std::make_shared<Weighted>(3), SampleOrder({.rows = 3, .global_batch_size = 1}), options);
+  };
+  EXPECT_THROW(make(), InputError);
+  EXPECT_THROW(ValidationLoader(std::make_shared<Weighted>(3), 0, 1, 1, {}, loss), InputError);
+}
+
 TEST(ValidationLoader, KnowsTheTokensOfAllRanks) {
   EXPECT_EQ(ValidationLoader(std::make_shared<Numbered>(6), 0, 4, 1).trained_tokens(), 2 * (1 + 1 + 2));
 }

@@ -236,11 +236,20 @@ struct HeadResult {
   at::Tensor loss;
   std::vector<at::Tensor> grads;
 };
+at::Tensor cross_entropy_of(const at::Tensor& x, const HeadWeights& weights, const at::Tensor& targets,
+                            std::int64_t bytes, double told = 1) {
+  const Batch batch{{}, targets, {}, {}};
+  ForwardContext context;
+  context.batch = &batch;
+  context.logits_bytes = bytes;
+  context.gradient_scale = told;
+  return head_loss(x, weights, context);
+}
 HeadResult run_head(const at::Tensor& x, const HeadWeights& weights, const at::Tensor& targets, std::int64_t bytes) {
   const at::Tensor leaf = x.detach().clone().set_requires_grad(true),
                    norm = weights.norm.detach().clone().set_requires_grad(true);
   const at::Tensor output = weights.output.detach().clone().set_requires_grad(true);
-  const at::Tensor loss = head_loss(leaf, {norm, output, weights.eps}, targets, {bytes});
+  const at::Tensor loss = cross_entropy_of(leaf, {norm, output, weights.eps}, targets, bytes);
   return {loss.detach(), torch::autograd::grad({loss * 0.125}, {leaf, norm, output})};
 }
 
@@ -271,7 +280,7 @@ TEST(Head, TakesAnyGradientOfTheLoss) {
                        output = random({33, 8}, 3, type).set_requires_grad(true);
       const at::Tensor targets = at::randint(33, {3, 20}, at::make_generator<at::CPUGeneratorImpl>(4), at::kLong);
       const auto run = [&](double told, double brought) {
-        const at::Tensor loss = head_loss(x, {norm, output, 1e-5}, targets, {bytes, told});
+        const at::Tensor loss = cross_entropy_of(x, {norm, output, 1e-5}, targets, bytes, told);
         return torch::autograd::grad({loss}, {x, output}, {at::full({}, brought, loss.options())});
       };
       const auto right = run(0.3, 0.3), other = run(1, 0.3), untrue = run(0.3, std::nan(""));
@@ -323,7 +332,7 @@ TEST(Head, FrozenOutputGivesTheSameInputGradient) {
   const HeadResult all = run_head(x, {norm, output, 1e-5}, targets, 1);
   for (const std::int64_t bytes : {std::int64_t{1}, default_logits_bytes}) {
     const at::Tensor grad =
-        torch::autograd::grad({head_loss(x, {norm, output, 1e-5}, targets, {bytes}) * 0.125}, {x})[0];
+        torch::autograd::grad({cross_entropy_of(x, {norm, output, 1e-5}, targets, bytes) * 0.125}, {x})[0];
     EXPECT_LT(deviation(grad, all.grads[0]), 1e-12);
   }
 }

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/error.h"
@@ -28,6 +29,66 @@ at::Tensor stack(const std::vector<Row>& rows, std::int64_t longest, std::vector
   return tensor_BT;
 }
 
+/// [B, k] of what rows have by a name.
+at::Tensor named_of_rows(const std::vector<Row>& rows, const std::string& name) {
+  const auto k = std::int64_t(rows.front().named.at(name).size());
+  const at::Tensor tensor = at::empty({std::int64_t(rows.size()), k}, at::kFloat);
+  auto* to = tensor.mutable_data_ptr<float>();
+  for (const Row& row : rows) {
+    const auto found = row.named.find(name);
+    ZERO_CHECK(found != row.named.end() && std::int64_t(found->second.size()) == k, "rows differ in " + name);
+    to = std::copy(found->second.begin(), found->second.end(), to);
+  }
+  return tensor;
+}
+
+/// [B, T], `missing` for rows that have nothing, 0 behind a row's end.
+at::Tensor numbers_of_tokens(const std::vector<Row>& rows, std::int64_t longest, float missing,
+                             const std::function<const std::vector<float>*(const Row&)>& numbers) {
+  const at::Tensor tensor_BT = at::zeros({std::int64_t(rows.size()), longest}, at::kFloat);
+  auto* to = tensor_BT.mutable_data_ptr<float>();
+  for (const Row& row : rows) {
+    const std::vector<float>* from = numbers(row);
+    ZERO_CHECK(!from || from->empty() || from->size() == row.ids.size(), "a row's numbers of tokens differ in length");
+    if (!from || from->empty())
+      std::fill_n(to, row.ids.size(), missing);
+    else
+      std::copy(from->begin(), from->end(), to);
+    to += longest;
+  }
+  return tensor_BT;
+}
+
+/// What is for the loss alone.
+void add_for_loss(Batch& batch, const std::vector<Row>& rows, std::int64_t longest) {
+  if (rows.empty()) return;
+  if (std::ranges::any_of(rows, [](const Row& row) { return !row.weights.empty(); }))
+    batch.token_weights = numbers_of_tokens(rows, longest, 1, [](const Row& row) { return &row.weights; });
+  if (std::ranges::any_of(rows, [](const Row& row) { return row.weight != 1; })) {
+    std::vector<float> each;
+    for (const Row& row : rows) each.push_back(row.weight);
+    batch.row_weights = at::tensor(each, at::kFloat);
+  }
+  for (const auto& [name, first] : rows.front().named) batch.named[name] = named_of_rows(rows, name);
+  for (const auto& entry : rows.front().named_of_tokens)
+    batch.named[entry.first] = numbers_of_tokens(rows, longest, 0, [&](const Row& row) {
+      const auto found = row.named_of_tokens.find(entry.first);
+      return found == row.named_of_tokens.end() ? nullptr : &found->second;
+    });
+}
+
+RowCounts counts_of(const RowSource& source, std::int64_t row) {
+  return {source.trained_tokens(row), source.length(row)};
+}
+
+void require_needs(const Loss& loss, const RowSource& source) {
+  const std::vector<std::string> names = source.named_tensors();
+  for (const std::string& need : loss.needs())
+    if (std::ranges::find(names, need) == names.end())
+      throw InputError(text("the loss ", loss.name(), " needs \"", need,
+                            "\" of every row, and the data have none: ", source.describe()));
+}
+
 }  // namespace
 
 std::int64_t BatchLength::of(std::int64_t longest) const {
@@ -50,6 +111,7 @@ Batch make_batch(const std::vector<Row>& rows, std::int64_t empty_length, const 
   batch.targets = stack<std::int64_t>(rows, longest, &Row::targets, ignored_target, 0);
   if (packed || ragged) batch.positions = stack<std::int64_t>(rows, longest, &Row::positions, 0, 1);
   if (packed) batch.documents = stack<std::int32_t>(rows, longest, &Row::documents, -1, 0);
+  add_for_loss(batch, rows, longest);
   return batch;
 }
 
@@ -63,6 +125,7 @@ Loader::Loader(std::shared_ptr<const RowSource> source, SampleOrder order, Loade
   ZERO_CHECK(
       order_.options().rows == source_->size() && order_.options().global_batch_size == options_.global_batch_size,
       "the order is over other rows or steps");
+  require_needs(*options_.loss, *source_);
 }
 
 std::int64_t Loader::micro_batches() const {
@@ -90,6 +153,12 @@ Batch Loader::batch(std::int64_t step, std::int64_t micro_batch) {
   return make_batch(rows, 1, options_.length);
 }
 
+double Loader::denominator(std::int64_t step) {
+  double sum = 0;
+  for (const std::int64_t row : rows_of(step)) sum += options_.loss->count(counts_of(*source_, row));
+  return sum;
+}
+
 std::int64_t Loader::trained_tokens(std::int64_t step) {
   std::int64_t sum = 0;
   for (const std::int64_t row : rows_of(step)) sum += source_->trained_tokens(row);
@@ -107,9 +176,19 @@ std::int64_t Loader::first_sample(std::int64_t step, std::int64_t micro_batch) c
 }
 
 ValidationLoader::ValidationLoader(std::shared_ptr<const RowSource> source, int rank, int ranks,
-                                   std::int64_t local_batch_size, BatchLength length)
-    : source_(std::move(source)), rank_(rank), ranks_(ranks), local_batch_size_(local_batch_size), length_(length) {
-  for (std::int64_t row = 0; row < source_->size(); ++row) trained_tokens_ += source_->trained_tokens(row);
+                                   std::int64_t local_batch_size, BatchLength length, const Loss& loss)
+    : source_(std::move(source)),
+      rank_(rank),
+      ranks_(ranks),
+      local_batch_size_(local_batch_size),
+      length_(length),
+      loss_(loss) {
+  require_needs(loss_, *source_);
+  for (std::int64_t row = 0; row < source_->size(); ++row) {
+    const RowCounts counts = counts_of(*source_, row);
+    trained_tokens_ += counts.trained_tokens;
+    denominator_ += loss_.count(counts);
+  }
 }
 
 std::int64_t ValidationLoader::micro_batches() const {

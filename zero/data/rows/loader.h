@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "models/loss/cross_entropy_loss.h"
 #include "models/unit.h"
 #include "zero/data/rows/row_source.h"
 #include "zero/data/rows/sample_order.h"
@@ -22,7 +23,8 @@ struct BatchLength {
 /// Makes one batch [B, T] from rows; T is the longest row's length, rounded by `BatchLength`. Shorter rows are padded
 /// at the end: id 0, ignored_target, position 0, document -1. `positions` is undefined if every row is unpadded and one
 /// document, `documents` if every row is one document: causal attention never sees padding that follows a token. No
-/// rows give [0, empty_length].
+/// rows give [0, empty_length]. Weights are
+/// undefined if all are 1. Padding has weight 0, and 0 in named tensors.
 Batch make_batch(const std::vector<Row>& rows, std::int64_t empty_length = 1, const BatchLength& length = {});
 
 struct LoaderOptions {
@@ -31,13 +33,15 @@ struct LoaderOptions {
   std::int64_t local_batch_size = 1;   // rows of one rank's micro-batch
   std::int64_t global_batch_size = 1;  // rows of one step, a multiple of ranks x local_batch_size
   BatchLength length = {};
+  const Loss* loss = &cross_entropy_loss();  // counts the denominator; outlives the loader
 };
 
 /// The training batches. Micro-batch a of rank r (of N) takes local_batch_size of the step's rows, starting at (a*N +
 /// r) * local_batch_size. Used by one thread.
 class Loader {
  public:
-  /// `order` must cover the rows of `source` and steps of global_batch_size. InputError if the sizes do not divide.
+  /// `order` must cover the rows of `source` and steps of global_batch_size. InputError if the sizes do not divide, or if
+  /// the rows lack a tensor that the loss needs.
   Loader(std::shared_ptr<const RowSource> source, SampleOrder order, LoaderOptions options);
 
   /// Micro-batches per step on each rank.
@@ -48,6 +52,9 @@ class Loader {
 
   /// The row numbers of any rank's micro-batch.
   std::vector<std::int64_t> rows(std::int64_t step, std::int64_t micro_batch, int rank);
+
+  /// The denominator of the step's loss, over all ranks and micro-batches.
+  double denominator(std::int64_t step);
 
   /// Trained tokens of the step's global batch, over all ranks and micro-batches.
   std::int64_t trained_tokens(std::int64_t step);
@@ -60,6 +67,7 @@ class Loader {
   std::int64_t first_sample(std::int64_t step, std::int64_t micro_batch) const;
 
   const RowSource& source() const { return *source_; }
+  const Loss& loss() const { return *options_.loss; }
   const SampleOrder& order() const { return order_; }
 
  private:
@@ -77,12 +85,15 @@ class Loader {
 class ValidationLoader {
  public:
   ValidationLoader(std::shared_ptr<const RowSource> source, int rank, int ranks, std::int64_t local_batch_size,
-                   BatchLength length = {});
+                   BatchLength length = {}, const Loss& loss = cross_entropy_loss());
 
   /// Equal on all ranks.
   std::int64_t micro_batches() const;
   Batch batch(std::int64_t micro_batch) const;
 
+  const Loss& loss() const { return loss_; }
+  /// The denominator of the loss over all rows and ranks.
+  double denominator() const { return denominator_; }
   /// Over all rows and ranks.
   std::int64_t trained_tokens() const { return trained_tokens_; }
 
@@ -92,6 +103,8 @@ class ValidationLoader {
   int ranks_;
   std::int64_t local_batch_size_;
   BatchLength length_;
+  const Loss& loss_;
+  double denominator_ = 0;
   std::int64_t trained_tokens_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 // RowSource: the rows (training sequences) in a run's input files, by number. No LibTorch.
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,11 @@ struct Row {
   std::vector<std::int64_t> targets;    // [T]
   std::vector<std::int64_t> positions;  // [T] position in its document; empty if the row is one document
   std::vector<std::int32_t> documents;  // [T] document number in the row, from 0; empty if the row is one document
+  // For the loss alone (models/loss):
+  std::vector<float> weights = {};                                 // [T] of the targets; empty: all 1
+  float weight = 1;                                                // of the row
+  std::map<std::string, std::vector<float>> named = {};            // [k], k the same in all rows
+  std::map<std::string, std::vector<float>> named_of_tokens = {};  // [T]
 };
 
 /// Rows 0 .. size()-1, equal on all ranks. Reads are thread-safe and never communicate.
@@ -28,6 +34,9 @@ class RowSource {
 
   /// The number of ids of a row, without building the row.
   virtual std::int64_t length(std::int64_t index) const = 0;
+
+  /// The names that all rows have in Row::named or Row::named_of_tokens.
+  virtual std::vector<std::string> named_tensors() const { return {}; }
 
   /// One line for people: the contents, and what was left out.
   virtual std::string describe() const = 0;

@@ -43,7 +43,7 @@ void FirstStepDump::before_step(Step& step) {
 }
 
 void FirstStepDump::gradients_ready(const Step& step) {
-  if (!path_.empty() && step.index == 0) finish();
+  if (!path_.empty() && step.index == 0) finish(step.denominator);
 }
 
 void FirstStepDump::add_logits(const ForwardContext& context) {
@@ -52,12 +52,9 @@ void FirstStepDump::add_logits(const ForwardContext& context) {
       engine_.evaluate(context, [](Unit& head, const at::Tensor& x) { return logits_of(head, x); })
           .to(at::kCPU, at::kFloat)
           .contiguous();
-  const at::Tensor sums = at::empty({2}, at::kDouble);
-  sums[0].fill_(engine_.evaluate(context).to(at::kCPU, at::kDouble));
-  sums[1].fill_((context.batch->targets != ignored_target).sum().to(at::kCPU, at::kDouble));
-  communicator.all_reduce(sums, {at::kDouble, false});
-  loss_sum_ += sums[0].item<double>();
-  trained_ += sums[1].item<std::int64_t>();
+  const at::Tensor sum = engine_.evaluate(context).to(at::kCPU, at::kDouble).view({1}).clone();
+  communicator.all_reduce(sum, {at::kDouble, false});
+  loss_sum_ += sum.item<double>();
   // Ranks hold neighbouring rows of the micro-batch, so the gathered order is the rows'.
   const at::Tensor even = lengthened(logits, longest_row(logits, communicator));
   const at::Tensor all = at::empty({communicator.size() * even.size(0), even.size(1), even.size(2)}, at::kFloat);
@@ -65,7 +62,7 @@ void FirstStepDump::add_logits(const ForwardContext& context) {
   if (communicator.rank() == 0) logits_.push_back(all);
 }
 
-void FirstStepDump::finish() {
+void FirstStepDump::finish(double denominator) {
   std::vector<std::pair<std::string, at::Tensor>> tensors;
   engine_.export_gradients([&](const TensorSpec& spec, const at::Tensor& value) {
     if (engine_.host().rank() == 0) tensors.emplace_back("grad." + spec.name, value.to(at::kFloat).clone());
@@ -75,7 +72,7 @@ void FirstStepDump::finish() {
     for (const at::Tensor& part : logits_) longest = std::max(longest, part.size(1));
     for (at::Tensor& part : logits_) part = lengthened(part, longest);
     tensors.emplace_back("logits", at::cat(logits_));
-    tensors.emplace_back("loss", at::full({}, loss_sum_ / double(trained_), at::kFloat));
+    tensors.emplace_back("loss", at::full({}, loss_sum_ / denominator, at::kFloat));
   }
   const auto failure = agreed_failure_of([&] { on_first(engine_.host(), [&] { write(path_, tensors); }); });
   if (failure && engine_.host().rank() == 0)  // no reason to lose the run

@@ -27,14 +27,13 @@ class FirstStepDump final : public StepObserver {
 
  private:
   void add_logits(const ForwardContext& context);
-  void finish();
+  void finish(double denominator);
 
   std::string path_;
   Engine& engine_;
   TrainingBatches& batches_;
   std::vector<at::Tensor> logits_;  // rank 0
   double loss_sum_ = 0;
-  std::int64_t trained_ = 0;
 };
 
 }  // namespace zero

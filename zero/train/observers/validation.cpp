@@ -41,12 +41,13 @@ std::optional<double> Validation::loss() {
     const Batch batch = on_device(engine, rows.batch(m));
     ForwardContext context;
     context.batch = &batch;
+    context.loss = &rows.loss();
     losses[std::size_t(m) % losses.size()] += engine.evaluate(context).item<double>();
   }
   engine.mesh().ranks().failures().check();  // a collective that was aborted gave no loss
   const StepRequests all = parts_.loop.gather(std::move(losses), Pause::validation);
   parts_.saving.tend();
-  return all.losses.front() / double(rows.trained_tokens());
+  return all.losses.front() / rows.denominator();
 }
 
 void Validation::look_around() {

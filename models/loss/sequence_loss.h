@@ -1,0 +1,45 @@
+#pragma once
+// SequenceLoss: a loss that is a function of whole sequences' log-probabilities, as preferences are learned by.
+#include "models/loss/loss.h"
+
+namespace zero {
+
+/// What a sequence-level loss makes of its sequences.
+struct SequenceOutcome {
+  at::Tensor value;         // []
+  at::Tensor gradient;      // [B, S]: d value / d log-probability
+  at::Tensor figures = {};  // [k] in the order of figures(); undefined if there are none
+};
+
+/// log p of a sequence is the sum over its trained tokens of log p(target), each multiplied by its weight in
+/// Batch::token_weights. S sequences in a row lie together there: S = 1 is the whole row, else sequence s is document s.
+/// A sequence without trained tokens, or a document that a row does not have, has log p = 0.
+///
+/// By itself it is the negative log-likelihood of sequences: the sum of -weight * log p, with the weights of
+/// Batch::row_weights. Another loss overrides outcome().
+class SequenceLoss : public Loss {
+ public:
+  explicit SequenceLoss(std::int64_t sequences_of_a_row = 1) : sequences_(sequences_of_a_row) {}
+
+  std::string name() const override { return "sequence_likelihood"; }
+  /// Counts sequences. One for pairs counts 1 a row.
+  double count(const RowCounts&) const override { return double(sequences_); }
+  LossPart of_chunk(at::Tensor& logits, const LossChunk& chunk, const at::Tensor* scale) const final;
+  bool looks_twice() const final { return true; }
+  LossVerdict judge(const at::Tensor& values, const Batch& batch) const final;
+
+  /// log p [B, S] of the sequences, from the losses [B, T] of their tokens (token_losses_of in models/decoder).
+  at::Tensor log_probabilities(const at::Tensor& values, const Batch& batch) const;
+
+ protected:
+  /// From log p [B, S] in fp32 (fp64 in fp64), B at least 1.
+  virtual SequenceOutcome outcome(const at::Tensor& log_probabilities, const Batch& batch) const;
+
+ private:
+  /// [B, T], 1 where a token belongs to sequence s.
+  at::Tensor belongs(const at::Tensor& values, const Batch& batch, std::int64_t s) const;
+
+  std::int64_t sequences_;
+};
+
+}  // namespace zero

@@ -1,0 +1,238 @@
+// Losses by chunks of logits against autograd of LibTorch on whole logits.
+#include "models/loss/loss.h"
+
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "models/loss/cross_entropy_loss.h"
+#include "models/loss/sequence_loss.h"
+#include "models/loss_terms.h"
+#include "models/nn/head.h"
+#include "tests/unit/models/small_model.h"
+
+namespace zero::test {
+namespace loss_test {
+
+constexpr std::int64_t rows = 4, length = 20, hidden = 8, vocabulary = 33;
+
+/// A head and a batch of ragged rows; the last one trains nothing.
+struct Bench {
+  at::Tensor x, norm, output;
+  Batch batch;
+
+  explicit Bench(at::ScalarType type = at::kDouble)
+      : x(random({rows, length, hidden}, 1, type)),
+        norm(random({hidden}, 2, type)),
+        output(random({vocabulary, hidden}, 3, type)) {
+    batch.targets = at::randint(vocabulary, {rows, length}, at::make_generator<at::CPUGeneratorImpl>(4), at::kLong);
+    batch.targets.select(0, 0).narrow(0, 0, 5).fill_(ignored_target);
+    batch.targets.select(0, 1).narrow(0, 13, 7).fill_(ignored_target);
+    batch.targets.select(0, 3).fill_(ignored_target);
+  }
+  void weigh() {
+    batch.token_weights = random({rows, length}, 5, at::kFloat).abs();
+    batch.row_weights = at::tensor({0.5f, 2.0f, 1.0f, 3.0f});
+  }
+  /// Two documents a row, the second from token 9 on.
+  void pair() {
+    batch.documents = (at::arange(length) >= 9).to(at::kInt).expand({rows, length}).contiguous();
+    batch.named["reference"] = random({rows, 2}, 6, at::kFloat);
+  }
+};
+
+struct Found {
+  at::Tensor loss;
+  std::vector<at::Tensor> grads;  // of x, norm, output
+  LossFigures figures;
+};
+
+constexpr double brought = 0.125;  // the gradient of the loss
+
+/// By the head, which is told `told` as the gradient of the loss.
+Found by_chunks(const Bench& bench, const Loss& loss, std::int64_t bytes, double told = brought) {
+  const at::Tensor x = bench.x.clone().set_requires_grad(true), norm = bench.norm.clone().set_requires_grad(true),
+                   output = bench.output.clone().set_requires_grad(true);
+  LossTerms terms;
+  ForwardContext context;
+  context.batch = &bench.batch;
+  context.loss = &loss;
+  context.terms = &terms;
+  context.logits_bytes = bytes;
+  context.gradient_scale = told;
+  const at::Tensor value = head_loss(x, {norm, output, 1e-5}, context);
+  return {value.detach(), torch::autograd::grad({value * brought}, {x, norm, output}), terms.figures()};
+}
+
+using Whole = std::function<at::Tensor(const at::Tensor& log_probabilities)>;
+
+/// By autograd: `whole` makes the loss of log p [rows, length] of the targets, 0 where none is trained.
+Found by_autograd(const Bench& bench, const Whole& whole) {
+  const at::Tensor x = bench.x.to(at::kDouble).set_requires_grad(true),
+                   norm = bench.norm.to(at::kDouble).set_requires_grad(true),
+                   output = bench.output.to(at::kDouble).set_requires_grad(true);
+  const at::Tensor normed = x * (x.square().mean(-1, true) + 1e-5).rsqrt() * norm;
+  const at::Tensor p = at::matmul(normed, output.t()).log_softmax(-1);
+  const at::Tensor& targets = bench.batch.targets;
+  const at::Tensor chosen = p.gather(2, targets.clamp_min(0).unsqueeze(2)).squeeze(2);
+  const at::Tensor value = whole(chosen.masked_fill(targets == ignored_target, 0));
+  return {value.detach(), torch::autograd::grad({value * brought}, {x, norm, output}), {}};
+}
+
+constexpr std::int64_t chunk_sizes[] = {1, 40 * vocabulary * 8, default_logits_bytes};  // bytes: 16 rows, 40, all
+
+void expect_equal(const Bench& bench, const Loss& loss, const Whole& whole, double allowed = 1e-12) {
+  const Found right = by_autograd(bench, whole);
+  for (const std::int64_t bytes : chunk_sizes)
+    for (const double told : {brought, 1.0}) {
+      const Found mine = by_chunks(bench, loss, bytes, told);
+      EXPECT_LT(deviation(mine.loss, right.loss), allowed) << bytes;
+      for (std::size_t i = 0; i < 3; ++i)
+        EXPECT_LT(deviation(mine.grads[i], right.grads[i]), allowed) << i << " " << bytes;
+      EXPECT_EQ(mine.grads[0].select(0, 3).abs().max().item<double>(), 0) << "of a row that trains nothing";
+    }
+}
+
+TEST(CrossEntropyLoss, WeighsTokensAndRows) {
+  Bench bench;
+  expect_equal(bench, cross_entropy_loss(), [](const at::Tensor& p) { return -p.sum(); });
+  bench.weigh();
+  const Batch& batch = bench.batch;
+  const auto whole = [&](const at::Tensor& p) {
+    return -(p * batch.token_weights * batch.row_weights.unsqueeze(1)).sum();
+  };
+  expect_equal(bench, cross_entropy_loss(), whole, 1e-7);  // weights are fp32 and so are their products
+  bench.batch.row_weights = at::Tensor();
+  expect_equal(bench, cross_entropy_loss(), [&](const at::Tensor& p) { return -(p * batch.token_weights).sum(); });
+  bench.batch.token_weights = at::Tensor();
+  bench.batch.row_weights = at::tensor({0.5f, 2.0f, 1.0f, 3.0f});
+  expect_equal(bench, cross_entropy_loss(),
+               [&](const at::Tensor& p) { return -(p * batch.row_weights.unsqueeze(1)).sum(); });
+}
+
+TEST(SequenceLoss, IsTheLikelihoodOfWholeSequences) {
+  const SequenceLoss loss;
+  Bench bench;
+  expect_equal(bench, loss, [](const at::Tensor& p) { return -p.sum(); });
+  bench.weigh();
+  expect_equal(bench, loss, [&](const at::Tensor& p) {
+    return -((p * bench.batch.token_weights).sum(1) * bench.batch.row_weights).sum();
+  });
+}
+
+/// -log sigmoid(beta (log p0 - r0 - log p1 + r1)): a row holds a chosen sequence and a rejected one.
+class Preference final : public SequenceLoss {
+ public:
+  Preference() : SequenceLoss(2) {}
+  std::string name() const override { return "preference"; }
+  std::vector<std::string> needs() const override { return {"reference"}; }
+  double count(const RowCounts&) const override { return 1; }
+  std::vector<std::string> figures() const override { return {"margin", "right"}; }
+  static constexpr double beta = 0.1;
+
+ protected:
+  SequenceOutcome outcome(const at::Tensor& p, const Batch& batch) const override {
+    const at::Tensor reward = (p - named_tensor(batch, "reference")) * beta;
+    const at::Tensor margin = reward.select(1, 0) - reward.select(1, 1);
+    const at::Tensor slope = at::sigmoid(-margin) * -beta;
+    return {-at::log_sigmoid(margin).sum(), at::stack({slope, -slope}, 1),
+            at::stack({margin.sum(), (margin > 0).to(margin.scalar_type()).sum()})};
+  }
+};
+
+at::Tensor preference_of(const Bench& bench, const at::Tensor& p) {
+  const at::Tensor sums = at::stack({p.narrow(1, 0, 9).sum(1), p.narrow(1, 9, length - 9).sum(1)}, 1);
+  const at::Tensor reward = (sums - bench.batch.named.at("reference")) * Preference::beta;
+  return -at::log_sigmoid(reward.select(1, 0) - reward.select(1, 1)).sum();
+}
+
+TEST(SequenceLoss, MayDependOnAllSequencesOfARow) {
+  Bench bench;
+  bench.pair();
+  expect_equal(bench, Preference(), [&](const at::Tensor& p) { return preference_of(bench, p); });
+  const LossFigures figures = by_chunks(bench, Preference(), 1).figures;
+  ASSERT_EQ(figures.size(), 2u);
+  EXPECT_EQ(figures[0].first, "margin");
+  EXPECT_NEAR(figures[1].second.item<double>(), 2, 2);
+  Bench without;
+  EXPECT_THROW(by_chunks(without, Preference(), 1), Error) << "the batch names no reference";
+}
+
+TEST(SequenceLoss, RoundsInBfloatAsItsTypeDoes) {
+  Bench bench(at::kBFloat16);
+  bench.batch.row_weights = at::tensor({0.5f, 2.0f, 1.0f, 3.0f});
+  expect_equal(
+      bench, SequenceLoss(), [&](const at::Tensor& p) { return -(p.sum(1) * bench.batch.row_weights).sum(); }, 3e-2);
+  bench.pair();
+  expect_equal(
+      bench, Preference(), [&](const at::Tensor& p) { return preference_of(bench, p); }, 3e-2);
+}
+
+// One look and two come to the same where the loss is the same.
+TEST(SequenceLoss, AgreesWithTheCrossEntropyOfRows) {
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    Bench bench(type);
+    bench.batch.row_weights = at::tensor({0.5f, 2.0f, 1.0f, 3.0f});
+    for (const std::int64_t bytes : chunk_sizes) {
+      const Found once = by_chunks(bench, cross_entropy_loss(), bytes), twice = by_chunks(bench, SequenceLoss(), bytes);
+      EXPECT_LT(deviation(twice.loss, once.loss), 2e-6);
+      for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(twice.grads[i].equal(once.grads[i])) << i << " " << bytes;
+    }
+  }
+}
+
+TEST(Losses, OfABatchWithoutRowsAreZeroAndHaveTheirFigures) {
+  Bench bench;
+  bench.x = bench.x.narrow(0, 0, 0);
+  bench.batch.targets = bench.batch.targets.narrow(0, 0, 0);
+  const Preference preference;
+  for (const Loss* loss : {&cross_entropy_loss(), static_cast<const Loss*>(&preference)}) {
+    const Found found = by_chunks(bench, *loss, 1);
+    EXPECT_EQ(found.loss.item<double>(), 0);
+    EXPECT_EQ(found.figures.size(), loss->figures().size());
+    EXPECT_EQ(found.grads[2].abs().max().item<double>(), 0);
+  }
+}
+
+TEST(Losses, HaveTheSameValueWithoutGradients) {
+  Bench bench;
+  bench.weigh();
+  bench.pair();
+  const Preference preference;
+  const SequenceLoss sequences;
+  for (const Loss* loss :
+       {&cross_entropy_loss(), static_cast<const Loss*>(&sequences), static_cast<const Loss*>(&preference)})
+    for (const std::int64_t bytes : chunk_sizes) {
+      const at::Tensor value = by_chunks(bench, *loss, bytes).loss;
+      const at::NoGradGuard no_grad;
+      ForwardContext context;
+      context.batch = &bench.batch;
+      context.loss = loss;
+      context.logits_bytes = bytes;
+      EXPECT_EQ(head_loss(bench.x, {bench.norm, bench.output, 1e-5}, context).item<double>(), value.item<double>());
+    }
+}
+
+TEST(Losses, OfTokensAreThoseThatSequencesAreMadeOf) {
+  Bench bench;
+  ForwardContext context;
+  context.batch = &bench.batch;
+  context.logits_bytes = 1;
+  const at::Tensor each = head_token_losses(bench.x, {bench.norm, bench.output, 1e-5}, context);
+  EXPECT_EQ(each.sizes(), bench.batch.targets.sizes());
+  EXPECT_LT(deviation(each.sum(), by_chunks(bench, cross_entropy_loss(), 1).loss), 1e-12);
+  EXPECT_EQ(each.masked_select(bench.batch.targets == ignored_target).abs().max().item<double>(), 0);
+  const at::Tensor p = SequenceLoss().log_probabilities(each, bench.batch);
+  EXPECT_LT(deviation(p, -each.sum(1, true)), 1e-12);
+}
+
+TEST(Losses, CountWhatTheyDivideBy) {
+  const RowCounts row{7, 9};
+  EXPECT_EQ(cross_entropy_loss().count(row), 7);
+  EXPECT_EQ(SequenceLoss().count(row), 1);
+  EXPECT_EQ(SequenceLoss(2).count(row), 2);
+  EXPECT_EQ(Preference().count(row), 1);
+}
+
+}  // namespace loss_test
+}  // namespace zero::test

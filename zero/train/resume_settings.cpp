@@ -202,7 +202,8 @@ std::string changed_groups(const Config& config, const std::string& was) {
 /// defaults are what the rule did without them.
 void add_optimizer_defaults(std::map<std::string, std::string>& then, const std::map<std::string, std::string>& now,
                             const Config& config) {
-  const auto was = then.find("optimizer.name"), is = now.find("optimizer.name");
+  const auto was = then.find("optimizer.name");
+  const auto is = now.find("optimizer.name");
   if (was == then.end() || is == now.end() || was->second != is->second) return;
   Config defaults = with_optimizer_defaults(config);
   for (const ConfigKey& key : config_keys()) {

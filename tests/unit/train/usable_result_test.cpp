@@ -33,6 +33,18 @@ TEST(UsableResult, WeightsThatTheLastUpdateMadeTooLargeAreNone) {
   }
 }
 
+// The loss of such weights is ln(vocabulary): the sums of norms overflow, and nothing of them is left.
+TEST(UsableResult, WeightsWithoutFiniteGradientsAreNone) {
+  for (const auto& [choice, steps] : {std::pair{"skip", 9}, {"stop", 1}})
+    for (const char* lr : {"1e20", "1e25", "1e30"}) {
+      MemoryDisk disk("/disk");
+      const BenchResult found = train(run_of(steps, choice, {std::string("optimizer.lr=") + lr}), disk);
+      EXPECT_THAT(found.error, HasSubstr("of the data of step 1 ")) << choice << lr;
+      EXPECT_EQ(found.code, ExitCode::failure);
+      EXPECT_TRUE(found.weights.empty());
+    }
+}
+
 TEST(UsableResult, ARunThatEndsInAsManySkippedStepsAsThereMayBeFails) {
   for (const int most : {2, 3}) {
     BenchRun run = run_of(6, "skip", {"training.max_skipped_steps=" + std::to_string(most)});

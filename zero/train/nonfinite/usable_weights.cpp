@@ -10,11 +10,12 @@
 #include "comm/agreement/agreement.h"
 #include "comm/object_collectives.h"
 #include "zero/config/optimizer_settings.h"
+#include "zero/core/states/nonfinite_search.h"
 
 namespace zero {
 
-void require_finite_loss(const Config& config, std::int64_t steps, const NonfiniteRule& rule, Engine& engine,
-                         TrainingBatches& batches) {
+void require_usable_weights(const Config& config, std::int64_t steps, const NonfiniteRule& rule, Engine& engine,
+                            TrainingBatches& batches) {
   std::int64_t step = steps;  // the last that was not passed over: its data are good
   while (step > 0 && rule.passes_over(step)) --step;
   if (step == 0) return;
@@ -26,13 +27,19 @@ void require_finite_loss(const Config& config, std::int64_t steps, const Nonfini
   }
   ForwardContext context;
   context.batch = &batch;
-  const double loss = engine.evaluate(context).item<double>();
+  context.loss = &batches.loader().loss();
+  const auto pass = engine.forward(context, MicroBatch{});
+  const double loss = pass->result().item<double>();
+  pass->backward(1 / batches.loader().denominator(step - 1));
   engine.mesh().ranks().failures().check();
   const std::vector<std::int64_t> finite = all_gather_number(engine.host(), std::isfinite(loss));
-  if (std::ranges::find(finite, 0) != finite.end())
-    throw Error(text("with the trained weights the loss of the data of step ", step,
-                     " is not finite: the last update has made them too large, and no model is written. Lower ",
+  const auto fail = [&](const char* what, const char* is) {
+    throw Error(text("with the trained weights the ", what, " of the data of step ", step, " ", is,
+                     " not finite: the last update has made them too large, and no model is written. Lower ",
                      keys_of_rates(config.optimizer)));
+  };
+  if (std::ranges::find(finite, 0) != finite.end()) fail("loss", "is");
+  if (const auto gradients = nonfinite_gradients(engine)) fail("gradients", "are");
 }
 
 }  // namespace zero

@@ -6,9 +6,11 @@
 
 namespace zero {
 
-/// Throws Error where the loss of data that the run of so many steps has trained on is not finite with the weights as
-/// they are. Data that cannot be read again cost a warning. Collective; the same on all ranks.
-void require_finite_loss(const Config& config, std::int64_t steps, const NonfiniteRule& rule, Engine& engine,
-                         TrainingBatches& batches);
+/// Throws Error if the weights give data that the run of so many steps has trained on a loss or gradients that are not
+/// finite. Weights that are far too large give a finite loss, since the norms' sums overflow, but no finite gradients.
+/// Replaces the gradients of the last step. Data that cannot be read again cost a warning. Collective; the same on all
+/// ranks.
+void require_usable_weights(const Config& config, std::int64_t steps, const NonfiniteRule& rule, Engine& engine,
+                            TrainingBatches& batches);
 
 }  // namespace zero

@@ -169,7 +169,7 @@ void NonfiniteSteps::require_usable() {
     throw Error(text("the last ", rule.in_a_row(),
                      " steps were skipped, as many as training.max_skipped_steps allows: ",
                      "no model is written. Lower ", keys_of_rates(parts_.config.optimizer), ", or look at the data"));
-  require_finite_loss(parts_.config, parts_.loop.steps(), rule, parts_.engine, parts_.batches);
+  require_usable_weights(parts_.config, parts_.loop.steps(), rule, parts_.engine, parts_.batches);
 }
 
 void NonfiniteSteps::add_to(RunPosition& position) const {

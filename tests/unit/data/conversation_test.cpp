@@ -66,6 +66,26 @@ TEST(Conversation, NullsAndEmptyListsDoNotTellTheShape) {
   EXPECT_THAT(message_of<InputError>([&] { parse_example("{" + nulls + "}", "x:1"); }), HasSubstr("no known kind"));
 }
 
+// Tables of text columns have an empty text where others have a null.
+TEST(Conversation, EmptyKeysDoNotDecideTheKind) {
+  for (const char* empty :
+       {R"("prompt": "", "completion": "")", R"("instruction": "", "output": "")", R"("messages": "")",
+        R"("messages": {})", R"("conversations": "", "prompt": "", "completion": "")"}) {
+    const Example example = parse_example(std::string("{") + empty + R"(, "text": "hi yo"})", "x:1");
+    EXPECT_EQ(example.kind, Example::Kind::text) << empty;
+    EXPECT_EQ(example.text, "hi yo") << empty;
+  }
+  const std::string turns = R"("messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}])";
+  for (const char* system : {"[]", "{}", "\"\"", "null"})
+    EXPECT_EQ(parse_example("{" + turns + R"(, "system": )" + system + "}", "x:1").messages.size(), 2u) << system;
+  EXPECT_EQ(
+      parse_example(R"({"instruction": "a", "input": [], "output": "b", "history": ""})", "x:1").messages[0].content,
+      "a");
+  EXPECT_EQ(parse_example(R"({"prompt": "", "completion": "c", "text": ""})", "x:1").kind, Example::Kind::completion);
+  EXPECT_THAT(message_of<InputError>([&] { parse_example(R"({"messages": ""})", "x:1"); }),
+              HasSubstr("is an empty conversation"));
+}
+
 TEST(Conversation, NullsInsideOfAMessageSayNothingUnlessTheyAreData) {
   const Example example = parse_example(
       R"({"messages": [{"role": "user", "content": [{"type": "text", "text": "a", "image_url": null, "cache": {"ttl": null}}]}, )"
@@ -110,7 +130,7 @@ TEST(Conversation, RefusesWithThePlaceAndTheRule) {
   EXPECT_THAT(refused(R"({"question": "x"})"),
               HasSubstr("no known kind of example: it has \"question\"; it must have messages"));
   EXPECT_THAT(refused(R"({"messages": []})"), HasSubstr("empty conversation"));
-  EXPECT_THAT(refused(R"({"messages": {}})"), HasSubstr("must be a list"));
+  EXPECT_THAT(refused(R"({"messages": {"role": "user"}})"), HasSubstr("must be a list"));
   EXPECT_THAT(refused(R"({"messages": [{"role": "ipython", "content": "x"}]})"), HasSubstr("unknown role \"ipython\""));
   EXPECT_THAT(refused(R"({"conversations": [{"from": "tool", "value": "x"}]})"), HasSubstr("unknown role \"tool\""));
   EXPECT_THAT(refused(R"({"messages": [{"role": "human", "content": "x"}]})"), HasSubstr("unknown role"));

@@ -27,34 +27,20 @@ class Reader {
       : line_(line), source_(source), place_(place), ignored_(ignored) {}
 
   Example example() {
-    if (has_turns("messages")) return chat_of("messages");
-    if (has_turns("conversations") && has_roles(line_["conversations"])) return chat_of("conversations");
-    if (has_turns("conversations")) {
+    if (has_content("messages")) return chat_of("messages");
+    if (has_content("conversations") && has_roles(line_["conversations"])) return chat_of("conversations");
+    if (has_content("conversations")) {
       check({"conversations", "system"});
       return chat(with_system(turns(
           "conversations", [this](const json& turn, std::size_t number) { return share_gpt_message(turn, number); })));
     }
-    if (has("prompt") && has("completion")) {
-      check({"prompt", "completion"});
-      if (has("label") && line_["label"].is_boolean())
-        refuse(
-            "\"label\": examples that were liked or not (KTO) are not trained; keep the liked ones, without the key");
-      Example example;
-      example.kind = Example::Kind::completion;
-      example.prompt = string_of(line_, "prompt");
-      example.text = string_of(line_, "completion");
-      return example;
-    }
-    if (has("instruction") && has("output")) {
-      check({"instruction", "input", "output", "system", "history"});
-      return chat(alpaca());
-    }
-    if (has("text")) {
-      check({"text"});
-      Example example;
-      example.kind = Example::Kind::text;
-      example.text = string_of(line_, "text");
-      return example;
+    for (const bool saying : {true, false}) {  // joined tables may have an empty text in a column that a row lacks
+      if (offers({"prompt", "completion"}, saying)) return completion();
+      if (offers({"instruction", "output"}, saying)) {
+        check({"instruction", "input", "output", "system", "history"});
+        return chat(alpaca());
+      }
+      if (offers({"text"}, saying)) return plain_text();
     }
     for (const char* key : {"messages", "conversations"})
       if (has(key)) refuse(text("\"", key, "\" is an empty conversation"));
@@ -64,13 +50,42 @@ class Reader {
  private:
   [[noreturn]] void refuse(const std::string& why) const { throw InputError(text(place_, ": ", why)); }
 
+  Example completion() const {
+    check({"prompt", "completion"});
+    if (has("label") && line_["label"].is_boolean())
+      refuse("\"label\": examples that were liked or not (KTO) are not trained; keep the liked ones, without the key");
+    Example example;
+    example.kind = Example::Kind::completion;
+    example.prompt = string_of(line_, "prompt");
+    example.text = string_of(line_, "completion");
+    return example;
+  }
+
+  Example plain_text() const {
+    check({"text"});
+    Example example;
+    example.kind = Example::Kind::text;
+    example.text = string_of(line_, "text");
+    return example;
+  }
+
+  /// Null, or an empty text, list or object.
+  static bool is_empty(const json& value) {
+    return value.is_null() || (value.is_string() ? value == "" : value.is_structured() && value.empty());
+  }
+  /// True if the line has all keys; with `saying`, one of them must say something.
+  bool offers(std::initializer_list<const char*> keys, bool saying) const {
+    const auto says_something = [&](const char* key) { return !is_empty(line_[key]); };
+    return std::ranges::all_of(keys, [&](const char* key) { return has(key); }) &&
+           (!saying || std::ranges::any_of(keys, says_something));
+  }
   static bool says(const json& object, const char* key) {
     const auto found = object.find(key);
     return found != object.end() && !found->is_null();
   }
   /// A null counts as absent: joined tables have one in every column that a row lacks.
   bool has(const char* key) const { return says(line_, key); }
-  bool has_turns(const char* key) const { return has(key) && line_[key] != json::array(); }
+  bool has_content(const char* key) const { return has(key) && !is_empty(line_[key]); }
   /// True for "role" and "content" instead of "from" and "value".
   static bool has_roles(const json& turns) {
     const auto any_says = [&](const char* key) {
@@ -289,9 +304,8 @@ class Reader {
   }
 
   std::vector<Message> with_system(std::vector<Message> messages) const {
-    if (!has("system")) return messages;
+    if (!has_content("system")) return messages;
     const std::string system = string_of(line_, "system");
-    if (system.empty()) return messages;
     if (messages.front().role == "system") refuse("has a system message and \"system\" as well");
     messages.insert(messages.begin(), {"system", system});
     return messages;
@@ -300,10 +314,7 @@ class Reader {
   std::vector<Message> alpaca() const {
     std::vector<Message> messages = history();
     std::string instruction = string_of(line_, "instruction");
-    if (has("input")) {
-      const std::string input = string_of(line_, "input");
-      if (!input.empty()) instruction += "\n" + input;
-    }
+    if (has_content("input")) instruction += "\n" + string_of(line_, "input");
     messages.push_back({"user", std::move(instruction)});
     messages.push_back({"assistant", string_of(line_, "output")});
     return with_system(std::move(messages));
@@ -312,7 +323,7 @@ class Reader {
   // Alpaca's earlier turns: a list of [question, answer].
   std::vector<Message> history() const {
     std::vector<Message> messages;
-    if (!has("history")) return messages;
+    if (!has_content("history")) return messages;
     if (!line_["history"].is_array()) refuse("\"history\" must be a list of pairs of texts");
     for (const json& pair : line_["history"]) {
       if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string())

@@ -1,5 +1,7 @@
 #include "base/files/lookup.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -86,6 +88,17 @@ std::vector<std::string> names_in(const std::string& folder, FileCalls& calls) {
 std::vector<std::string> names_in(const std::string& folder) {
   FileCalls calls;
   return names_in(folder, calls);
+}
+
+bool may_access(const std::string& path, int mode) {
+  FileCalls calls;
+  int reason = 0;
+  answer_of(calls, path, "looked at", [&] {
+    reason = ::access(path.c_str(), mode) == 0 ? 0 : errno;
+    return reason == 0 || reason == EACCES || reason == EPERM || reason == EROFS ? 0 : -1;
+  });
+  errno = reason;
+  return reason == 0;
 }
 
 int lock_folder(const std::string& folder, FileCalls& calls) {

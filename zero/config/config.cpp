@@ -358,8 +358,14 @@ void check_required(const Config& config, Mistakes& mistakes) {
 
 std::string read_text(const std::string& path) {
   if (is_folder(path)) refuse(path, "is a directory; the configuration is a TOML file");
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
+  std::ifstream file;
+  FileCalls calls;
+  const int opened = patiently(calls, [&] {
+    file.clear();
+    file.open(path, std::ios::binary);
+    return file ? 0 : -1;
+  });
+  if (opened < 0) {
     const bool absent = errno == ENOENT || errno == ENOTDIR;
     const std::string why = std::string("cannot be opened: ") + std::strerror(errno) +
                             "; the configuration is a TOML file, for example examples/pretrain.toml";

@@ -64,7 +64,7 @@ void need(const Config& config, const std::string& key, const std::string& path,
 void need_file(const Config& config, const std::string& key, const std::string& path) {
   need(config, key, path);
   if (!is_file(path)) refuse(config, key, path, "is not a file");
-  if (access(path.c_str(), R_OK) != 0) refuse(config, key, path, "is a file that you may not read");
+  if (!may_access(path, R_OK)) refuse(config, key, path, "is a file that you may not read");
 }
 
 void need_data(const Config& config, const std::string& key, const std::string& path) {
@@ -76,21 +76,22 @@ void need_data(const Config& config, const std::string& key, const std::string& 
 void need_directory(const Config& config, const std::string& key, const std::string& path) {
   need(config, key, path, hub_hint(path));
   if (!is_folder(path)) refuse(config, key, path, "is not a directory");
-  if (access(path.c_str(), R_OK | X_OK) != 0) refuse(config, key, path, "is a directory that you may not read");
+  if (!may_access(path, R_OK | X_OK)) refuse(config, key, path, "is a directory that you may not read");
 }
 
 // The output directory is created later. The nearest existing part of its path shows now if that will work.
 void need_place_for(const Config& config, const std::string& key, const std::string& path) {
   std::error_code ignored;
   fs::path part = fs::absolute(path, ignored);
+  if (part.lexically_normal() == part.root_path())
+    refuse(config, key, path, "is the root of the file system; name a folder of its own");
   for (const fs::path& name : part)
     if (name.native().size() > NAME_MAX)
       throw InputError(text(config.where(key), ": a name of ", name.native().size(),
                             " characters is longer than file systems allow"));
   while (!is_there(part) && part.has_relative_path()) part = part.parent_path();
   if (!is_folder(part)) refuse(config, key, part.filename().string(), "is not a directory");
-  if (access(part.c_str(), W_OK | X_OK) != 0)
-    refuse(config, key, part.string(), "is a directory that you may not write to");
+  if (!may_access(part, W_OK | X_OK)) refuse(config, key, part.string(), "is a directory that you may not write to");
   struct statfs system {};
   if (statfs(part.c_str(), &system) == 0 && (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC))
     refuse(config, key, part.string(), "belongs to the kernel and holds no files of users");
@@ -102,7 +103,7 @@ void need_place_of_file(const Config& config, const std::string& key, const std:
   std::error_code ignored;
   const fs::path folder = fs::absolute(path, ignored).parent_path();
   if (!is_folder(folder)) refuse(config, key, folder.string(), "is no directory; make it first");
-  if (access(folder.c_str(), W_OK | X_OK) != 0)
+  if (!may_access(folder, W_OK | X_OK))
     refuse(config, key, folder.string(), "is a directory that you may not write to");
 }
 

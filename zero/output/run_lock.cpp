@@ -33,7 +33,7 @@ RunLock::RunLock(const std::string& directory, FileCalls& calls) : calls_(calls)
     if (file_ < 0)
       log_warning("job.output_dir = \"", directory, "\": its file system has no locks (", std::strerror(errno),
                   "), so nothing keeps a second run from it");
-    if (::access(directory.c_str(), W_OK | X_OK) != 0)
+    if (!may_access(directory, W_OK | X_OK))
       refuse(directory,
              text("cannot be written to: ", std::strerror(errno), ": name a directory that you may write to"));
   } catch (...) {

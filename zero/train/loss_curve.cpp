@@ -18,14 +18,17 @@ namespace {
 
 constexpr std::int64_t part_bytes = 4 << 20;  // of a large file, at its beginning and at its end
 constexpr std::size_t most_averaged = 10, least_to_rise = 16, least_to_guess = 4, least_to_learn = 50;
-constexpr double rise = 0.05, standard_errors = 6, jump = 3, deviations = 4, guess = 0.98, knowledge = 0.9;
+constexpr double rise = 0.05, standard_errors = 6, jump = 3, deviations = 4, guess = 0.98, knowledge = 0.9,
+                 nonsense = 1.2;
 constexpr double least_loss = 1e-6;  // whose logarithm is taken
 
-void add_losses(std::istream& lines, std::vector<double>& losses) {
+void add_steps(std::istream& lines, LoggedCurve& curve) {
   for (std::string line; std::getline(lines, line);) {
     try {
       const StepMetrics metrics = parse_metrics(line);
-      if (metrics.step > 0 && std::isfinite(metrics.loss)) losses.push_back(metrics.loss);
+      if (metrics.step <= 0 || !std::isfinite(metrics.loss)) continue;
+      curve.losses.push_back(metrics.loss);
+      curve.norms.push_back(metrics.grad_norm);
     } catch (const Error&) {  // a torn or foreign line
     }
   }
@@ -90,13 +93,13 @@ std::string number(double loss) { return text(std::fixed, std::setprecision(4), 
 
 }  // namespace
 
-std::vector<double> logged_losses(const std::string& path, const std::string& unwritten) {
-  std::vector<double> losses;
+LoggedCurve logged_curve(const std::string& path, const std::string& unwritten) {
+  LoggedCurve curve;
   for (const std::string& part : {ends_of(path), unwritten}) {
     std::istringstream lines(part);
-    add_losses(lines, losses);
+    add_steps(lines, curve);
   }
-  return losses;
+  return curve;
 }
 
 std::string doubt_about_losses(const std::vector<double>& losses, std::int64_t vocabulary, const std::string& rates) {
@@ -113,11 +116,22 @@ std::string doubt_about_losses(const std::vector<double>& losses, std::int64_t v
   if (guesses && lowest < knowledge * uniform)
     return text(ends, last > uniform / guess ? "" : uniform_words, ", and was ", number(lowest),
                 " before; the run has lost what the model knew", remedy);
+  if (last > nonsense * uniform && last > (1 + rise) * losses.front())
+    return text(ends, ", above the ", number(losses.front()), " that it began with and above guessing (ln ", vocabulary,
+                " = ", number(uniform), "); the run has diverged", remedy);
   if (begun) return text(ends, ", above the ", number(*begun), " that it began with; the run has diverged", remedy);
   if (n >= least_to_learn && guesses)
     return text(ends, uniform_words, "; the run has learned nothing: look at ", rates,
                 ", and at the data by --preview");
   return "";
+}
+
+std::string doubt_about_norms(const std::vector<double>& norms, const std::string& rates) {
+  std::size_t still = 0;
+  while (still < norms.size() && norms[norms.size() - 1 - still] == 0) ++still;
+  if (still < 2) return "";
+  return text("the gradients' norm was 0 in the last ", still, " logged steps; nothing was learned in them: lower ",
+              rates, ", or look at the data by --preview");
 }
 
 }  // namespace zero

@@ -85,8 +85,10 @@ void log_what_is_left(const RunPosition& position, std::int64_t steps, bool can_
 }
 
 void log_doubt_about_losses(const RunPlan& plan, const std::string& unwritten) {
-  const std::vector<double> losses = logged_losses(plan.config.job.output_dir + "/metrics.jsonl", unwritten);
-  const std::string doubt = doubt_about_losses(losses, plan.model.vocab_size, keys_of_rates(plan.config.optimizer));
+  const LoggedCurve curve = logged_curve(plan.config.job.output_dir + "/metrics.jsonl", unwritten);
+  const std::string rates = keys_of_rates(plan.config.optimizer);
+  std::string doubt = doubt_about_losses(curve.losses, plan.model.vocab_size, rates);
+  if (doubt.empty()) doubt = doubt_about_norms(curve.norms, rates);
   if (!doubt.empty()) log_warning(doubt);
 }
 

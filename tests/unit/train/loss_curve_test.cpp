@@ -110,14 +110,29 @@ TEST(LossCurve, IsSilentAboutSoundRuns) {
   EXPECT_EQ(doubt({2.0, 5.0, 9.0}), "") << "three steps say nothing";
 }
 
+TEST(LossCurve, ALossFarAboveGuessingHasDivergedHoweverFewTheSteps) {
+  const double guessing = std::log(double(vocabulary));
+  for (const std::vector<double>& up :
+       {std::vector{guessing, 12.0, 20.0, 75.0}, {guessing, 30.0, 20.0, 10.0, 1.5 * guessing}})
+    EXPECT_THAT(doubt(up), HasSubstr("the run has diverged"));
+  EXPECT_EQ(doubt({75.0, 40.0, 20.0, 1.5 * guessing}), "") << "it falls";
+  EXPECT_EQ(doubt({guessing, guessing, guessing, 1.1 * guessing}), "") << "it may come back";
+}
+
+TEST(LossCurve, GradientsThatVanishedAreToldOf) {
+  EXPECT_THAT(doubt_about_norms({3, 0, 0}, "optimizer.lr"), HasSubstr("was 0 in the last 2 logged steps"));
+  EXPECT_EQ(doubt_about_norms({0, 0, 1, 0}, "optimizer.lr"), "");
+  EXPECT_EQ(doubt_about_norms({}, "optimizer.lr"), "");
+}
+
 TEST(LossCurve, ReadsTheLossesOfARunsMetrics) {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/metrics.jsonl";
   std::ofstream(path) << line(1, 3) << "\nno object\n"
                       << line(2, std::nan("")) << '\n'
                       << line(3, 2.5) << "\n{\"version\": 1, \"st";
-  EXPECT_THAT(logged_losses(path, line(4, 2) + "\n"), ElementsAre(3, 2.5, 2));
-  EXPECT_THAT(logged_losses(folder.path() + "/none.jsonl"), ElementsAre());
+  EXPECT_THAT(logged_curve(path, line(4, 2) + "\n").losses, ElementsAre(3, 2.5, 2));
+  EXPECT_THAT(logged_curve(folder.path() + "/none.jsonl").losses, ElementsAre());
 }
 
 TEST(LossCurve, ReadsBothEndsOfALargeFile) {
@@ -129,7 +144,7 @@ TEST(LossCurve, ReadsBothEndsOfALargeFile) {
   for (std::size_t bytes = 0; bytes < (9u << 20); bytes += seventh.size()) file << seventh;
   file << line(8, 2) << '\n';
   file.close();
-  const std::vector<double> losses = logged_losses(path);
+  const std::vector<double> losses = logged_curve(path).losses;
   EXPECT_EQ(losses.front(), 1);
   EXPECT_EQ(losses.back(), 2);
   EXPECT_LT(losses.size() * seventh.size(), 9u << 20);

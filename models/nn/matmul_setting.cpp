@@ -7,10 +7,15 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 
 namespace zero {
 
 namespace {
+
+// oneDNN compiles a product for each shape and keeps 1024 of them, with buffers of their own. Rows of many lengths fill
+// that: hundreds of MiB of a process. A step of one length needs about twenty.
+constexpr const char* compiled_products = "64";
 
 void set(at::Float32Precision precision) {
   at::globalContext().setFloat32Precision(at::Float32Backend::MKLDNN, at::Float32Op::MATMUL, precision);
@@ -35,6 +40,7 @@ double error_of(const at::Tensor& a, const at::Tensor& b) {
 
 std::string choose_fast_matmul() {
   const at::NoGradGuard no_grad;
+  setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", compiled_products, /*overwrite=*/0);
   if (made_by_intel()) return "fp32 matrix products: LibTorch's own library, which is made for this processor";
   const auto generator = at::make_generator<at::CPUGeneratorImpl>(std::uint64_t{1});
   const at::Tensor a = at::randn({256, 768}, generator, at::kFloat), b = at::randn({768, 768}, generator, at::kFloat);

@@ -7,8 +7,8 @@ namespace zero {
 
 /// On processors that are not Intel's, measures the error of the second path and selects it, for the CPU alone, if that
 /// is fp32's. The choice depends on the processor and never on a timing, so that a run repeats bit for bit. Returns one
-/// sentence for the log. It changes a setting of the whole process: call it once, at the start, before other threads
-/// compute.
+/// sentence for the log. It also lets oneDNN keep 64 compiled products, unless ONEDNN_PRIMITIVE_CACHE_CAPACITY says
+/// otherwise. It changes settings of the whole process: call it once, at the start, before the first product.
 std::string choose_fast_matmul();
 
 /// From now on matrix products have the same bits for any number of threads (models/ops/matrix_product.h), and

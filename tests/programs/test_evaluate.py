@@ -5,6 +5,8 @@ usage: test_evaluate.py BIN TESTS_DATA [-k NAME]        exits 1 when something i
 """
 import json
 import os
+import shutil
+import struct
 import subprocess
 
 from checks import arguments, environment, mpirun, run_checks
@@ -97,6 +99,23 @@ def check_refusals(place):
         _, err = evaluate(place, *options, ranks=2, code=2)
         errors = [line for line in err.splitlines() if line.startswith("error: ")]
         assert len(errors) == 1 and all(piece in errors[0] for piece in pieces), (options, err)
+
+
+def check_a_loss_that_is_not_finite(place):
+    """Told with exit code 1: each weight is finite, and the logits are not."""
+    trained(place)
+    shutil.copytree(place.path("out/run/model"), place.path("huge"))
+    with open(place.path("huge/model.safetensors"), "rb") as file:
+        data = bytearray(file.read())
+    size = struct.unpack("<Q", data[:8])[0]
+    begin, end = json.loads(data[8:8 + size])["lm_head.weight"]["data_offsets"]
+    data[8 + size + begin:8 + size + end] = struct.pack("<f", 3e38) * ((end - begin) // 4)
+    os.chmod(place.path("huge/model.safetensors"), 0o644)
+    with open(place.path("huge/model.safetensors"), "wb") as file:
+        file.write(data)
+    for ranks in (1, 2):
+        out, err = evaluate(place, "huge", "held_out.jsonl", ranks=ranks, code=1)
+        assert out.count("held_out.jsonl: loss ") == 1 and err.count("held_out.jsonl: the loss is not finite") == 1, (out, err)
 
 
 def check_chats(place):

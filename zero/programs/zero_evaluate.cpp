@@ -3,11 +3,13 @@
 
 #include <ATen/Parallel.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "cmake/version.h"
 #include "models/nn/matmul_setting.h"
@@ -87,9 +89,14 @@ int main(int argc, char** argv) {
     zero::choose_fast_matmul();
     zero::choose_deterministic_products();
     const std::vector<zero::Evaluation> found = zero::evaluate(job, options);
-    if (job.rank() != 0) return 0;
-    for (const zero::Evaluation& one : found) std::cout << zero::line_of(one, json) << std::endl;
-    zero::require_written_output();
+    if (job.rank() == 0) {
+      for (const zero::Evaluation& one : found) std::cout << zero::line_of(one, json) << std::endl;
+      zero::require_written_output();
+    }
+    for (const zero::Evaluation& one : found)
+      if (!std::isfinite(one.loss))
+        throw zero::Error(zero::text(one.file, ": the loss is not finite: the model's weights are, or become in ",
+                                     "this precision, infinite or NaN; try --precision fp32"));
     return 0;
   });
 }

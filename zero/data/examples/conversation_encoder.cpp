@@ -147,6 +147,9 @@ EncodedExample ConversationEncoder::encode_plain(const Example& example) const {
   for (std::size_t i = 0; i < mask.size(); ++i) add(tokens.ids[i], mask[i]);
   if (!ends_with(tokens.ids, closing_))
     for (const std::int32_t id : closing_) add(id, 1);
+  const TextSpan answer{example.prompt.size(), encoded.text.size()};
+  encoded.unended =
+      closing_.empty() && answer.begin < answer.end && !ends_with_special(tokenizer_, encoded.text, tokens, answer);
   return encoded;
 }
 

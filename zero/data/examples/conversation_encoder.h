@@ -25,7 +25,7 @@ struct EncodedExample {
   std::vector<std::uint8_t> trained;  // 1 if the id is a target; the first never is
   std::string place;
   Example::Kind kind = Example::Kind::text;
-  bool unended = false;   // true if the last trained answer of a conversation ends without a special token
+  bool unended = false;   // true if the last trained answer, completion or text ends without a special token
   std::string note = {};  // for previews: what is left out; empty: nothing
 };
 
@@ -33,7 +33,7 @@ struct EncoderOptions {
   std::string model_directory;  // has tokenizer_config.json and the chat template
   std::string chat_template;    // a known name, or a file; empty: the directory's own
   TrainOn train_on = TrainOn::assistant;
-  std::string template_place = {};  // where the template is named, for messages; may be empty
+  std::string template_place = {};                      // where the template is named, for messages; may be empty
   std::string template_setting = "data.chat_template";  // the setting that names a template, for messages
 };
 

@@ -92,7 +92,8 @@ std::string warning_of(const ExampleCounts& counts, std::int64_t seq_len) {
     warning += text(
         warning.empty() ? "" : ". ", "In ", counts.unended, " of ", counts.examples, " examples ", unended_answer,
         ", so the model does not learn to stop: the chat template writes none there, or its {% generation %} blocks end "
-        "before it; name a copy of the template that ends answers with {{ eos_token }} by data.chat_template");
+        "before it; name a copy of the template that ends answers with {{ eos_token }} by data.chat_template. "
+        "Completions and texts end with the tokenizer's eos_token: name one in tokenizer_config.json");
   return warning;
 }
 

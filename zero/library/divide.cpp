@@ -76,8 +76,9 @@ void ShardedModel::Impl::divide() {
   nn::link_watched_batch_norm();
   std::optional<ModuleUnits> units;
   std::unique_ptr<WeightSource> deferred;
-  // All processes draw, to advance their generators alike; rank 0's number counts.
-  const std::int64_t seed = broadcast_number(mesh.host(), seed_of_deferred(), 0);
+  // All processes draw, so that their generators go on alike. Rank 0 draws first: simulated ranks share a generator.
+  const std::int64_t seed = broadcast_number(mesh.host(), world.is_main() ? seed_of_deferred() : 0, 0);
+  if (!world.is_main()) (void)seed_of_deferred();
   all_or_none(mesh.host(), [&] {
     units = checked_units();
     if (units->device().is_meta()) deferred = values_of_deferred(*units, std::uint64_t(seed));

@@ -74,8 +74,9 @@ def check_type_of_the_result(place):
 
     assert trained("fp32") == {"F32"}
     as_bf16(place)
-    assert trained("bf16") == {"BF16"}
-    assert trained("fp32", "--set", "checkpoint.export_dtype=fp32") == {"F32"}
+    narrow = ("--set", "training.precision=bf16")
+    assert trained("bf16", *narrow) == {"BF16"}
+    assert trained("fp32", *narrow, "--set", "checkpoint.export_dtype=fp32") == {"F32"}
     assert trained("fp32", "--set", "training.precision=fp32") == {"F32"}  # nothing of what fp32 trained is rounded away
     assert trained("fp32", "--set", "model.preset=llama-tiny") == {"F32"}
 

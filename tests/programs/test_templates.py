@@ -105,7 +105,7 @@ def check_replaced_template(place):
     place.write("talk.jsonl", json.dumps({"messages": [USER, ANSWER]}) + "\n")
     place.train("base", MODEL, template="zephyr", tokenizer=TOKENIZER)
     place.write("alike.jinja", WRITES)
-    place.write("other.jinja", WRITES.replace("<|{{ m['role'] }}|>", "<{{ m['role'] }}>"))
+    place.write("other.jinja", WRITES.replace("<|{{ m['role'] }}|>", "<{{ m['role'] }}>").replace("<|assistant|>", "<assistant>"))
     for template, warned in (("", False), ("zephyr", False), ("alike.jinja", False), ("other.jinja", True)):
         said = place.train("out", {"model.path": "base/model"}, "--overwrite", template=template)
         warning = f'"{template}" replaces the chat template of base/model, which writes conversations otherwise; leave the key out'

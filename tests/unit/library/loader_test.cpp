@@ -451,7 +451,7 @@ TEST(RowLoader, RefusesTheStateOfOtherSamples) {
                                  {"draws", longer.state().at("draws")}};
     auto shorter = shard(batches, world);
     shorter.load_state(of_longer);
-    EXPECT_THAT(message_of<InputError>([&] { shorter.begin(); }), HasSubstr("stands 1 batches behind the end"));
+    EXPECT_THAT(message_of<InputError>([&] { shorter.begin(); }), HasSubstr("is 1 batches past the end"));
     EXPECT_THAT(message_of<InputError>([&] { shorter.load_state(state); }), HasSubstr("it has no batches"));
   });
 }

@@ -29,7 +29,7 @@ class LossTerms {
   void tell(const std::string& name, const at::Tensor& sum);
 
   const LossFigures& figures() const { return figures_; }
-  /// Of the terms, [] without gradient; undefined if there are none.
+  /// The sum of the terms, [] without gradient; undefined if there are none.
   const at::Tensor& sum() const { return sum_; }
 
   /// From here on units run for their backward: terms are in the sum already, and get this gradient, [].

@@ -16,7 +16,7 @@ class DecoderHalf {
   virtual at::Tensor forward(const at::Tensor& x, const ForwardContext& context) const = 0;
   /// Indices of the unit's parameters that it reads, adapters included. Recomputation hands gradients to these alone.
   virtual std::vector<int> parameters() const = 0;
-  /// Whether a pass with ForwardContext::recompute_attention runs it again in backward.
+  /// True if a pass with ForwardContext::recompute_attention runs it again in backward.
   virtual bool is_attention() const { return false; }
   /// As Unit::drop_tables().
   virtual void drop_tables() {}

@@ -13,7 +13,7 @@
 
 namespace zero {
 
-/// What is known of a row of the data without building it.
+/// The counts of a row of the data, known without building it.
 struct RowCounts {
   std::int64_t trained_tokens = 0;
   std::int64_t tokens = 0;  // without filling
@@ -32,13 +32,13 @@ struct LossChunk {
   at::Tensor select(const at::Tensor& of_tokens) const;
 };
 
-/// What a chunk, or a batch, adds.
+/// The part of the loss that a chunk, or a batch, adds.
 struct LossPart {
   at::Tensor value;    // []: its part of the loss; a loss that looks twice gives [n], a value of each token
   at::Tensor figures;  // [k] in the order of figures(); undefined if there are none
 };
 
-/// What a loss that looks twice makes of all tokens of a batch.
+/// The result of a loss that looks twice, for all tokens of a batch.
 struct LossVerdict {
   at::Tensor value;    // []: the loss
   at::Tensor weights;  // [B, T]: by which the gradients of the tokens' values are multiplied
@@ -54,7 +54,7 @@ class Loss {
   /// Names of Batch::named that it reads. A run whose data lack one is refused.
   virtual std::vector<std::string> needs() const { return {}; }
 
-  /// What a row adds to the denominator of a step: the number of its trained tokens, its sequences or its pairs. The sum
+  /// The row's part of the step's denominator: the number of its trained tokens, its sequences or its pairs. The sum
   /// over all rows of a step, on all ranks, is known before the first backward. Weights are no part of it.
   virtual double count(const RowCounts& row) const = 0;
 
@@ -68,11 +68,11 @@ class Loss {
   /// also runs on Meta, where nothing has a value.
   virtual LossPart of_chunk(at::Tensor& logits, const LossChunk& chunk, const at::Tensor* scale) const = 0;
 
-  /// Whether a token's gradient depends on other chunks. The head then shows every chunk without scale first, asks for
+  /// True if a token's gradient depends on other chunks. The head then shows every chunk without scale first, asks for
   /// a verdict, and computes and shows them again with scale, if gradients are wanted. The logits of a batch that fits
   /// into one chunk are kept.
   virtual bool looks_twice() const { return false; }
-  /// Of a batch with at least one row, from the values [B, T] of all tokens, 0 where none is trained. Only of a loss
+  /// For a batch with at least one row, from the values [B, T] of all tokens, 0 where none is trained. Only for a loss
   /// that looks twice.
   virtual LossVerdict judge(const at::Tensor& values, const Batch& batch) const;
 };

@@ -4,7 +4,7 @@
 
 namespace zero {
 
-/// What a sequence-level loss makes of its sequences.
+/// The result of a sequence-level loss.
 struct SequenceOutcome {
   at::Tensor value;         // []
   at::Tensor gradient;      // [B, S]: d value / d log-probability

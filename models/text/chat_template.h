@@ -40,10 +40,10 @@ class ChatTemplate {
 
   static const std::vector<std::string>& names();
 
-  /// Whether named() accepts it.
+  /// True if named() accepts it.
   static bool is_known(const std::string& name);
 
-  /// Whether load() finds it: a known template, or a file.
+  /// True if load() finds it: a known template, or a file.
   static bool is_choice(const std::string& choice);
 
   /// The conversation as training text. Throws InputError if the template rejects the conversation, if its answers
@@ -54,7 +54,7 @@ class ChatTemplate {
   /// rejects the conversation, or would lose anything but an answer.
   std::string prompt(const std::vector<Message>& messages, const ChatContext& context = {}) const;
 
-  /// Whether the rendered text depends on this key of the messages. Keys that every template knows do not count.
+  /// True if the rendered text depends on this key of the messages. Keys that every template knows do not count.
   bool reads(const std::string& key, const std::vector<Message>& messages, const ChatContext& context) const;
 
   /// The mark that ends an answer. It is one special token of a matching tokenizer ("</s>", "<|im_end|>",
@@ -76,7 +76,7 @@ class ChatTemplate {
                const ConversationTokens& tokens);
   static std::optional<ChatTemplate> known(const std::string& jinja, const ConversationTokens& tokens);
   const ConversationTemplate& engine_for(const ChatContext& context) const;
-  /// Whether a known template writes this conversation whole, so that no lost text is searched for. Throws InputError
+  /// True if a known template writes this conversation whole, so that no lost text is searched for. Throws InputError
   /// for a role out of turn in a conversation of texts.
   bool writes_all(const std::vector<Message>& messages, const ChatContext& context) const;
 

@@ -9,7 +9,7 @@
 
 namespace zero {
 
-/// Whether a run's optimizer looks at the key; true for keys of other sections.
+/// True if a run's optimizer looks at the key; true for keys of other sections.
 bool is_read(const Config& config, const ConfigKey& key);
 
 /// The same with the settings that its optimizer has by default.

@@ -38,7 +38,7 @@ class ChainPass final : private BackwardHooks, private WeightUser {
   /// The loss summed over the batch (not averaged) with the terms that units added, a scalar that requires grad; or what
   /// the head made. Without gradients the loss alone.
   const at::Tensor& result() const { return result_; }
-  /// What the loss and its terms report.
+  /// The figures that the loss and its terms report.
   const LossFigures& figures() const { return context_.terms->figures(); }
   /// Gradients of scale x loss are added to those of the step and reduced as the stage wants it; of a loss that is not
   /// finite they are not either, so that the step's norm tells of it on all ranks. Once, before weights

@@ -11,7 +11,7 @@
 
 namespace zero {
 
-/// What an engine keeps between a micro-batch's forward and its backward.
+/// The choice of what is kept between a micro-batch's forward and its backward.
 struct KeptOptions {
   int recompute_every = 0;           // every k-th block is recomputed in backward; 0: none, 1: all
   bool recompute_attention = false;  // the attention half of every block is recomputed instead

@@ -33,7 +33,7 @@ struct GroupSpec {
 /// once and reduced once a step.
 std::vector<GroupSpec> plan_groups(const Units& units, UnitOrder order = UnitOrder::chain);
 
-/// Whether a group's weights are quantised where frozen ones are: those of blocks are, embedding and head are not.
+/// True if a group's weights are quantised where frozen ones are: those of blocks are, embedding and head are not.
 bool quantizes(const GroupSpec& spec, int units);
 
 /// The tensors of each member, in order: what a FlatLayout is made of.

@@ -89,7 +89,7 @@ class ParameterGroup {
   /// What visit_states() hands out.
   std::vector<StateSpec> visited_states(const StateShard& shard) const;
 
-  /// Whether matrix products may write to the gradient: it is held whole, in their type or in fp32, and the context says so.
+  /// True if matrix products may write to the gradient: it is held whole, in their type or in fp32, and the context says so.
   bool fuses_accumulation() const;
   /// Before a backward pass of the micro-batch: where accumulation is fused, products write to the gradient from now on,
   /// until their unit's gradients are collected.

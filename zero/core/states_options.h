@@ -52,7 +52,7 @@ struct StatesOptions {
   int first_unit = 0;        // its number in the tags of calls; the others follow
   bool save_frozen = false;  // checkpoints hold frozen weights too, where these are plain numbers
 
-  /// Whether what is held elsewhere is in other memory than the device's: it is copied there and back.
+  /// True if what is held elsewhere is in other memory than the device's: it is copied there and back.
   bool passes_host() const { return offload.through_host || device.is_cuda(); }
 };
 

@@ -66,13 +66,13 @@ class Optimizer {
   /// Index of the state that starts as the weights are, and not as zeros; -1: none.
   virtual int starts_as_weights() const { return -1; }
 
-  /// Whether the rule can treat such a tensor. AdamW, with lr_adamw, treats what Muon cannot.
+  /// True if the rule can treat such a tensor. AdamW, with lr_adamw, treats what Muon cannot.
   virtual bool takes(const TensorTraits&) const { return true; }
-  /// Whether spans stay inside of tensors and update() is told which; else they run on over tensors alike.
+  /// True if spans stay inside of tensors and update() is told which; else they run on over tensors alike.
   virtual bool by_tensor() const { return false; }
   /// Elements of the longest span, where a step takes memory of its size.
   virtual std::int64_t longest_span(at::DeviceType device) const { return std::int64_t{1} << 40; }
-  /// Whether gradients of whole matrices are to be transform()ed between the first pass and the second.
+  /// True if gradients of whole matrices are to be transform()ed between the first pass and the second.
   virtual bool transforms_matrices() const { return false; }
   /// On a GPU: whether update() takes norm, clip factor and step count from device memory, so that no one waits for them.
   virtual bool reads_device_numbers() const { return false; }
@@ -88,7 +88,7 @@ class Optimizer {
 
   /// The last one, and no other, writes weights.
   virtual int passes() const { return 1; }
-  /// Whether a pass changes states, master weights among them; else it reads them only.
+  /// True if a pass changes states, master weights among them; else it reads them only.
   virtual bool writes_states(int pass) const { return true; }
   virtual void update(const UpdateSpan& span, const UpdateContext& context) const = 0;
   /// After a pass, once sums are those of all ranks: the same on all of them. `factors.lr` is the optimizer's own.

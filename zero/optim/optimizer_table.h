@@ -16,7 +16,7 @@ struct OptimizerRow {
   std::unique_ptr<Optimizer> (*make)(const OptimizerOptions& options);
 };
 
-/// Whether the rule takes the setting.
+/// True if the rule takes the setting.
 bool takes(const OptimizerRow& row, const RuleSetting& setting);
 
 /// Every optimizer; the first is the default.

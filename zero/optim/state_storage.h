@@ -18,7 +18,7 @@ struct StateStorage {
   bool operator==(const StateStorage&) const = default;
 };
 
-/// Whether a state may be in bf16: one fp32 number an element, that follows the gradients. What starts as the weights is
+/// True if a state may be in bf16: one fp32 number an element, that follows the gradients. What starts as the weights is
 /// compared with them, and stays exact.
 bool bf16_state(const Optimizer& optimizer, std::size_t state, at::ScalarType master);
 

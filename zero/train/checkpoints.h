@@ -32,13 +32,13 @@ class Checkpoints {
   /// none are asynchronous. Collective.
   Checkpoints(const CheckpointConfig& config, Parts parts);
 
-  /// Whether one is to be written after so many steps of a run of `total`.
+  /// True if one is to be written after so many steps of a run of `total`.
   bool due(std::int64_t steps, std::int64_t total) const;
 
   /// The run goes on from its checkpoint after so many steps.
   void resumed(std::int64_t steps) { saved_steps_ = steps; }
 
-  /// Whether it is there. Waits for the one before first. Collective; the same on all ranks.
+  /// True if it is there. Waits for the one before first. Collective; the same on all ranks.
   bool save(const RunPosition& position);
 
   /// Where they are asynchronous the run goes on when the copy is taken, else when it is saved. Waits for the one before
@@ -66,10 +66,10 @@ class Checkpoints {
 
   /// Of the newest one that this run has written, or goes on from; -1: there is none.
   std::int64_t saved_steps() const { return saved_steps_; }
-  /// Whether there is one after so many steps, or it is being written.
+  /// True if there is one after so many steps, or it is being written.
   bool has(std::int64_t steps) const { return saved_steps_ == steps || (under_way_ && position_.steps == steps); }
 
-  /// Whether the last one that was tried was given up.
+  /// True if the last one that was tried was given up.
   bool failed() const { return failed_; }
   CheckpointFolders& folders() { return folders_; }
 

@@ -34,13 +34,13 @@ class RunClock {
   void validated();
   /// A checkpoint of the run as it stands was written, or tried, or begun, for which the run waited for so long.
   void saved(std::chrono::duration<double> took);
-  /// Whether one that was begun is being written while the run goes on, and what it has taken so far or did take.
+  /// Notes if one that was begun is being written while the run goes on, and the time it has taken so far or did take.
   void saves_behind(bool under_way, std::chrono::duration<double> time = {});
   /// A checkpoint is there: the longest one so far is how long they take.
   void written() { measured_ = true; }
 
   bool save_is_due() const;
-  /// Whether what follows would come too near to the limit: what is next and a checkpoint, each as long as the longest so
+  /// True if what follows would come too near to the limit: what is next and a checkpoint, each as long as the longest so
   /// far, with a reserve of the longer one of a step and a checkpoint and a twentieth of the limit (a minute at most). One
   /// that is being written comes to its end first, and may take as long once more.
   bool end_is_due(Next next = Next::step) const;

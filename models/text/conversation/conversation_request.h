@@ -25,7 +25,7 @@ nlohmann::ordered_json conversation_request(const std::vector<Message>& messages
 /// The text of a request. Nothing if the template rejects it or fails.
 std::optional<std::string> text_of(const ConversationTemplate& chat, const nlohmann::ordered_json& request);
 
-/// Whether a value is not null, false or empty.
+/// True if a value is not null, false or empty.
 bool says_something(const nlohmann::ordered_json& value);
 
 /// The object with "name" and the rest of a call or a tool: its "function", or itself.

@@ -10,7 +10,7 @@
 
 namespace zero {
 
-/// Whether the text of a request for ConversationTemplate::render holds a part of every message's "content". False if
+/// True if the text of a request for ConversationTemplate::render holds a part of every message's "content". False if
 /// the template rejects it.
 bool writes_contents(const ConversationTemplate& chat, const nlohmann::ordered_json& request);
 
@@ -21,7 +21,7 @@ bool writes_contents(const ConversationTemplate& chat, const nlohmann::ordered_j
 void require_written(const ConversationTemplate& chat, const std::vector<Message>& messages, const ChatContext& context,
                      bool prompt = false);
 
-/// Whether the text of the conversation changes with a key of its messages. True if the template rejects it.
+/// True if the text of the conversation changes with a key of its messages. True if the template rejects it.
 bool reads_key(const ConversationTemplate& chat, const std::vector<Message>& messages, const ChatContext& context,
                const std::string& key);
 

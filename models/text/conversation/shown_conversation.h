@@ -7,7 +7,7 @@
 
 namespace zero {
 
-/// Whether a conversation holds more than texts of system, user and assistant: tools, variables, calls, thoughts,
+/// True if a conversation holds more than texts of system, user and assistant: tools, variables, calls, thoughts,
 /// parts.
 bool says_more_than_texts(const std::vector<Message>& messages, const ChatContext& context);
 

@@ -26,7 +26,7 @@ struct Rendered {
   std::string text;
   std::vector<Span> generated;        // texts of generation blocks, code points [begin, end) of text, empty ones too
   std::vector<Span> generated_bytes;  // the same in bytes of text
-  /// Whether each span holds its block's text. A block inside of a set or filter block, or after other text of a macro,
+  /// True if each span holds its block's text. A block inside of a set or filter block, or after other text of a macro,
   /// gets the place that transformers gives it, which holds another text.
   bool generated_in_place = true;
 };
@@ -51,10 +51,10 @@ class Template {
 
   bool has_generation() const;
 
-  /// Whether an expression has this string, or one with it as a part between dots.
+  /// True if an expression has this string, or one with it as a part between dots.
   bool has_string(std::string_view string) const;
 
-  /// Whether an expression has this name: as a variable, an attribute, or as has_string() says. A template that never
+  /// True if an expression has this name: as a variable, an attribute, or as has_string() says. A template that never
   /// names it can read it only by writing whole objects.
   bool mentions(std::string_view name) const;
 

@@ -17,7 +17,7 @@ struct FrozenFormat {
 
   /// The type of ggml of a tensor whose rows are whole blocks of it, unless that is the compute type.
   std::optional<GgmlType> type_of(const TensorSpec& tensor, at::ScalarType compute) const;
-  /// Whether any of a group's tensors is written so.
+  /// True if any of a group's tensors is written so.
   bool changes(const std::vector<std::vector<TensorSpec>>& tensors, at::ScalarType compute) const;
   /// What the flat vector is aligned to.
   std::int64_t alignment() const;

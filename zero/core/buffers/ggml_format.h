@@ -16,7 +16,7 @@ namespace zero {
 /// The type of ggml that a tensor is held in; none: the compute type.
 using GgmlTypeOf = std::function<std::optional<GgmlType>(const TensorSpec&)>;
 
-/// Whether the rows of a matrix, or of a slice of one, are whole blocks of the type.
+/// True if the rows of a matrix, or of a slice of one, are whole blocks of the type.
 bool has_whole_blocks(const TensorSpec& tensor, GgmlType type);
 
 class GgmlFormat final : public WireFormat {

@@ -37,7 +37,7 @@ class GradientBuffer {
   /// Where a micro-batch's gradients go. Where they pass a buffer, what no leaf will write of it (the gaps between
   /// `used` ranges, ascending) is zeroed.
   at::Tensor destination(const std::vector<FlatRange>& used);
-  /// Whether gradients are added to what the destination holds.
+  /// True if gradients are added to what the destination holds.
   bool adds(MicroBatch micro) const { return !rest_.is_sharded() && !ladder_ && !micro.first; }
   /// After all of a micro-batch's are there. `done`: what is issued behind the step's last sum, in its stream, with the
   /// part that this rank is in charge of. Collective.

@@ -39,7 +39,7 @@ class WeightBuffer {
   void watch(const void* owner) { full_.watch(owner); }
   /// Before the end, of what was watched and is not open: leaves that stay behind have no memory, and that owner.
   void abandon(const void* owner);
-  /// Whether unshard() finds a buffer, or needs none.
+  /// True if unshard() finds a buffer, or needs none.
   bool has_room() const;
 
   /// What this rank holds, and its own part of that. `changes` waits until what is on its way to others has been read.

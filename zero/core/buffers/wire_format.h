@@ -34,7 +34,7 @@ class WireFormat {
   std::int64_t rest_bytes() const { return rest_numel() * std::int64_t(c10::elementSize(type())); }
   std::int64_t all_bytes() const { return all_numel() * std::int64_t(c10::elementSize(type())); }
 
-  /// Whether the numbers are the weights themselves, so that they are gathered to where these are used.
+  /// True if the numbers are the weights themselves, so that they are gathered to where these are used.
   virtual bool is_plain() const = 0;
   /// The parts of all ranks to the flat vector of weights, which has padding. In the current stream.
   virtual void decode(const at::Tensor& all, const at::Tensor& full) const = 0;

@@ -34,7 +34,7 @@ class StateShard {
   /// Of the layout's elements, those of this shard.
   std::int64_t begin() const { return begin_; }
   std::int64_t numel() const { return store_->elements(); }
-  /// Whether the weights are not the master; and whether it is the weights and a remainder of them.
+  /// The first is true if the weights are not the master, the second if it is the weights and a remainder.
   bool has_master() const { return has_master_; }
   bool splits_master() const { return splits_master_; }
   StateStore& store() { return *store_; }

@@ -15,7 +15,7 @@ class WideSpans {
  public:
   explicit WideSpans(const std::vector<StateSpec>& stored);
 
-  /// Whether any state is stored in fewer bytes; else spans are wide as they are.
+  /// True if any state is stored in fewer bytes; else spans are wide as they are.
   bool needed() const { return narrow_ > 0; }
   /// Elements of the longest span that is widened, and whether threads of the host take one each. Where sums are taken
   /// between passes spans are the rule's own, one after the other, since the sums' order follows from them.

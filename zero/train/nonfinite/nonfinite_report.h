@@ -39,7 +39,7 @@ struct NonfiniteReport {
 NonfiniteReport find_nonfinite(Engine& engine, Loader& data, std::int64_t step, const StepResult& result,
                                const std::vector<at::Tensor>& losses, bool gradients_are_there);
 
-/// Whether the losses of all ranks are finite. Collective.
+/// True if the losses of all ranks are finite. Collective.
 bool losses_are_finite(Engine& engine, const StepResult& result);
 
 }  // namespace zero

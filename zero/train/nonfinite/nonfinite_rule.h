@@ -43,7 +43,7 @@ class NonfiniteRule {
   void saved(std::int64_t steps);
 
   bool passes_over(std::int64_t step) const;
-  /// Whether to look at the states when the step was taken: it is done again after a failure, whose cause may lie before
+  /// True if the states are checked when the step was taken: it is done again after a failure, whose cause may lie before
   /// the step that was blamed.
   bool watches(std::int64_t step) const { return choice_ == OnNonfinite::rollback && step <= passed_.failed_at; }
   /// Those passed over up to a step.

@@ -18,7 +18,7 @@ Expression* parse_tuple(TokenStream& tokens, const TupleRules& rules = {});
 /// Parses the filters after `subject`, which is nullptr for those of a block. `inside`: the first | has been read.
 Expression* parse_filters(TokenStream& tokens, Expression* subject, bool inside = false);
 
-/// Whether the current token ends a tuple without brackets.
+/// True if the current token ends a tuple without brackets.
 bool ends_tuple(const TokenStream& tokens, std::string_view stop);
 
 /// Parses the target of an assignment: names, tuples of them, and with `spaces` attributes of namespaces.

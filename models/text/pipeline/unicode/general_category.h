@@ -10,7 +10,7 @@ namespace zero {
 /// Two letters, "Lu"; "Cn" for unassigned code points.
 std::string_view general_category(char32_t code);
 
-/// Whether the category begins with this letter: 'L', 'M', 'N', 'P', 'S', 'Z' or 'C'.
+/// True if the category begins with this letter: 'L', 'M', 'N', 'P', 'S', 'Z' or 'C'.
 bool has_category(char32_t code, char major);
 
 /// First and last code points of all runs with a category, "Lu" or "L", ascending. Empty for an unknown name.

@@ -81,6 +81,10 @@ std::string data_kind(const std::string& path) {
   return "";
 }
 
+bool any_holds_examples(const std::vector<std::string>& files) {
+  return std::ranges::any_of(files, [](const std::string& path) { return data_kind(path) == "jsonl"; });
+}
+
 std::string why_no_data_name(const std::string& path) {
   if (is_folder(path))
     return "is not a file, and folders are not expanded; list the files" + list_of(data_files_of(files_in(path)));

@@ -146,9 +146,7 @@ namespace {
 /// otherwise. Empty if there is none.
 std::string template_warning(const Config& config) {
   const std::string& choice = config.data.chat_template;
-  const bool converses =
-      std::ranges::any_of(config.data.train, [](const std::string& path) { return data_kind(path) == "jsonl"; });
-  if (choice.empty() || !converses) return "";
+  if (choice.empty() || !any_holds_examples(config.data.train)) return "";
   try {
     const std::string folder = tokenizer_source_of(config).settings;
     if (!ChatTemplate::jinja_of(folder) || write_alike(ChatTemplate::load(folder), ChatTemplate::load(folder, choice)))

@@ -18,6 +18,7 @@
 #include "models/text/chat_template.h"
 #include "models/text/tokenizer.h"
 #include "zero/config/config_keys.h"
+#include "zero/config/data_files.h"
 #include "zero/config/mistakes.h"
 #include "zero/config/nearest_key.h"
 #include "zero/config/optimizer_settings.h"
@@ -96,11 +97,6 @@ std::string tokenizer_mark(const TokenizerSource& source, bool needed) {
   return mark + "; added tokens and rules " + mark_of(encoding_rules_of(source));
 }
 
-bool has_conversations(const Config& config) {
-  return std::any_of(config.data.train.begin(), config.data.train.end(),
-                     [](const std::string& path) { return path.ends_with(".jsonl") || path.ends_with(".json"); });
-}
-
 /// The template's name where it is known, and its text; of another one its text alone.
 std::string template_mark(const TokenizerSource& source) {
   const auto jinja = chat_template_of(source);
@@ -149,7 +145,7 @@ Settings resume_settings(const Config& config, const BatchArithmetic& batch, con
   settings.emplace_back("data.train", marks_of(config.data.train, cores));
   if (const std::string mark = tokenizer_mark(tokenizer, has_texts(config)); !mark.empty()) {
     settings.emplace_back("data.tokenizer", mark);
-    if (has_conversations(config)) settings.emplace_back("data.chat_template", template_mark(tokenizer));
+    if (any_holds_examples(config.data.train)) settings.emplace_back("data.chat_template", template_mark(tokenizer));
   }
   settings.emplace_back("training.global_batch_size", std::to_string(batch.global_batch_size));
   if (config.lora && config.model.path) settings.emplace_back("model.path", file_mark(*config.model.path, cores));

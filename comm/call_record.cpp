@@ -19,6 +19,8 @@ const char* name_of(Phase phase) {
       return "optimizer";
     case Phase::gather_updated:
       return "gather_updated";
+    case Phase::activations:
+      return "activations";
     case Phase::validate:
       return "validate";
     case Phase::save:

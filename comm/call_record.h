@@ -16,6 +16,7 @@ enum class Phase : std::uint8_t {
   reduce,
   optimizer,
   gather_updated,
+  activations,  // between the ranks of the tensor axis
   validate,
   save,
   load,

@@ -4,10 +4,20 @@
 
 namespace zero {
 
+namespace {
+
+std::int64_t full_numel(const Parameter& parameter) {
+  std::int64_t n = 0;
+  for (const TensorSpec& part : parameter.parts) n += part.full().numel();
+  return n;
+}
+
+}  // namespace
+
 std::int64_t Model::numel() const {
   std::int64_t n = 0;
   for (const auto& unit : units)
-    for (const Parameter& parameter : unit->parameters()) n += parameter.numel();
+    for (const Parameter& parameter : unit->parameters()) n += full_numel(parameter);
   return n;
 }
 
@@ -15,7 +25,7 @@ std::int64_t Model::trainable_numel() const {
   std::int64_t n = 0;
   for (const auto& unit : units)
     for (const Parameter& parameter : unit->parameters())
-      if (parameter.trainable) n += parameter.numel();
+      if (parameter.trainable) n += full_numel(parameter);
   return n;
 }
 

@@ -12,7 +12,8 @@ struct Model {
   ModelConfig config;
   std::vector<std::unique_ptr<Unit>> units;  // embedding, blocks, head
 
-  std::int64_t numel() const;  // of all parameters, each counted once
+  /// Elements of all parameters, each counted once, a slice as its full tensor.
+  std::int64_t numel() const;
   std::int64_t trainable_numel() const;
 };
 

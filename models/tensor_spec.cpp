@@ -1,13 +1,58 @@
 #include "models/tensor_spec.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 namespace zero {
+namespace {
+
+/// Elements of a tensor for each index of the dimension that is cut.
+std::int64_t row_of(const TensorSpec& slice) {
+  std::int64_t row = 1;
+  for (std::size_t d = std::size_t(slice.cut->dim) + 1; d < slice.shape.size(); ++d) row *= slice.shape[d];
+  return row;
+}
+
+}  // namespace
+
+std::vector<TensorCut::Window> TensorCut::windows(int rank) const {
+  std::vector<Window> found;
+  std::int64_t piece = 0;
+  for (const std::int64_t size : pieces) {
+    const std::int64_t begin = size * rank / place.ranks, end = size * (rank + 1) / place.ranks;
+    found.push_back({piece + begin, end - begin});
+    piece += size;
+  }
+  return found;
+}
+
+std::int64_t TensorCut::full() const { return std::accumulate(pieces.begin(), pieces.end(), std::int64_t(0)); }
+
+std::int64_t TensorCut::held(int rank) const {
+  std::int64_t held = 0;
+  for (const Window& window : windows(rank)) held += window.count;
+  return held;
+}
 
 TensorSpec TensorSpec::full() const {
   TensorSpec whole{name, shape};
-  if (cut) whole.shape[std::size_t(cut->dim)] = cut->full;
+  if (cut) whole.shape[std::size_t(cut->dim)] = cut->full();
   return whole;
+}
+
+TensorSpec TensorSpec::of_rank(int rank) const {
+  TensorSpec other = *this;
+  if (!cut) return other;
+  other.cut->place.rank = rank;
+  other.shape[std::size_t(cut->dim)] = cut->held(rank);
+  return other;
+}
+
+TensorSpec slice_of(TensorSpec full, int dim, std::vector<std::int64_t> pieces, SlicePlace place) {
+  if (place.ranks == 1) return full;
+  full.cut = TensorCut{dim, std::move(pieces), place};
+  return full.of_rank(place.rank);
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
@@ -19,12 +64,39 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 void for_each_run(const TensorSpec& slice, std::int64_t begin, std::int64_t count,
                   const std::function<void(std::int64_t full_begin, std::int64_t done, std::int64_t count)>& visit) {
   if (!slice.cut) return visit(begin, 0, count);
-  std::int64_t row = 1;  // elements per index of the dimension that is cut
-  for (std::size_t d = std::size_t(slice.cut->dim) + 1; d < slice.shape.size(); ++d) row *= slice.shape[d];
-  const std::int64_t held = slice.shape[std::size_t(slice.cut->dim)] * row, full = slice.cut->full * row;
+  const TensorCut& cut = *slice.cut;
+  const std::int64_t row = row_of(slice), held = cut.held(cut.place.rank) * row, full = cut.full() * row;
+  const std::vector<TensorCut::Window> windows = cut.windows(cut.place.rank);
   for (std::int64_t done = 0; done < count;) {
-    const std::int64_t at = begin + done, inside = at % held, run = std::min(held - inside, count - done);
-    visit(at / held * full + slice.cut->begin * row + inside, done, run);
+    const std::int64_t outer = (begin + done) / held;
+    std::int64_t inside = (begin + done) % held;
+    auto window = windows.begin();
+    for (; inside >= window->count * row; ++window) inside -= window->count * row;
+    const std::int64_t run = std::min(window->count * row - inside, count - done);
+    visit(outer * full + window->begin * row + inside, done, run);
+    done += run;
+  }
+}
+
+void for_each_slice_run(
+    const TensorSpec& slice, std::int64_t begin, std::int64_t count,
+    const std::function<void(int rank, std::int64_t slice_begin, std::int64_t done, std::int64_t count)>& visit) {
+  if (!slice.cut) return visit(0, begin, 0, count);
+  const TensorCut& cut = *slice.cut;
+  const std::int64_t row = row_of(slice), full = cut.full() * row;
+  for (std::int64_t done = 0; done < count;) {
+    const std::int64_t outer = (begin + done) / full, inside = (begin + done) % full;
+    std::int64_t index = inside / row;  // along the dimension, then in the piece
+    std::size_t piece = 0;
+    for (; index >= cut.pieces[piece]; ++piece) index -= cut.pieces[piece];
+    const std::int64_t size = cut.pieces[piece];
+    const int rank = int(((index + 1) * cut.place.ranks - 1) / size);  // the last one that begins at or before it
+    const std::vector<TensorCut::Window> windows = cut.windows(rank);
+    std::int64_t before = 0;  // elements along the dimension in the rank's former windows
+    for (std::size_t p = 0; p < piece; ++p) before += windows[p].count;
+    const std::int64_t first = size * rank / cut.place.ranks, end = first + windows[piece].count;
+    const std::int64_t run = std::min((end - index) * row - inside % row, count - done);
+    visit(rank, (outer * cut.held(rank) + before + index - first) * row + inside % row, done, run);
     done += run;
   }
 }

@@ -8,11 +8,30 @@
 
 namespace zero {
 
-/// A slice's part of its full tensor: [begin, begin + shape[dim]) of `full` along one dimension. Ranks along the tensor
-/// axis of a mesh hold slices of equal size, in their order.
+/// A rank's place along the tensor axis of a mesh.
+struct SlicePlace {
+  int ranks = 1, rank = 0;
+
+  bool operator==(const SlicePlace&) const = default;
+};
+
+/// How the ranks of the tensor axis cut a tensor along one dimension. The full tensor is made of pieces, one after
+/// another: queries, keys and values of a fused matrix, or a single one. Rank r of R holds elements
+/// [size r / R, size (r + 1) / R) of each piece, one after another. Sizes may differ by one.
 struct TensorCut {
   int dim = 0;
-  std::int64_t begin = 0, full = 0;
+  std::vector<std::int64_t> pieces;  // their sizes along `dim` in the full tensor
+  SlicePlace place = {};
+
+  /// Elements [begin, begin + count) of the full tensor along `dim`.
+  struct Window {
+    std::int64_t begin = 0, count = 0;
+  };
+  /// The windows of one rank, a window for each piece.
+  std::vector<Window> windows(int rank) const;
+  /// Sizes along `dim`: of the full tensor, and of one rank's slice.
+  std::int64_t full() const;
+  std::int64_t held(int rank) const;
 
   bool operator==(const TensorCut&) const = default;
 };
@@ -29,7 +48,13 @@ struct TensorSpec {
   }
   /// The full tensor of a slice. Itself if it is none.
   TensorSpec full() const;
+  /// The slice that another rank of the tensor axis holds. Itself if it is no slice.
+  TensorSpec of_rank(int rank) const;
 };
+
+/// The slice that a rank at this place holds of a full tensor, which has the pieces along `dim`. On an axis of one rank
+/// the full tensor itself, without a cut.
+TensorSpec slice_of(TensorSpec full, int dim, std::vector<std::int64_t> pieces, SlicePlace place);
 
 /// "[32, 64]", for messages.
 std::string shape_text(const std::vector<std::int64_t>& shape);
@@ -38,5 +63,12 @@ std::string shape_text(const std::vector<std::int64_t>& shape);
 /// tensor, ascending: visit(first element in the full tensor, the same counted from `begin`, elements).
 void for_each_run(const TensorSpec& slice, std::int64_t begin, std::int64_t count,
                   const std::function<void(std::int64_t full_begin, std::int64_t done, std::int64_t count)>& visit);
+
+/// The reverse: visits elements [begin, begin + count) of a flattened full tensor as runs that one rank's slice holds
+/// contiguously, ascending: visit(rank, first element in its slice, the same counted from `begin`, elements). `slice`:
+/// that of any rank; a full tensor counts as that of rank 0.
+void for_each_slice_run(
+    const TensorSpec& slice, std::int64_t begin, std::int64_t count,
+    const std::function<void(int rank, std::int64_t slice_begin, std::int64_t done, std::int64_t count)>& visit);
 
 }  // namespace zero

@@ -1,6 +1,6 @@
 #pragma once
-// Unit: one link of a model's chain (embedding, decoder blocks, head). LibTorch only: a unit knows nothing of ranks,
-// shards or stages, and the engine nothing of a unit's computation.
+// Unit: one link of a model's chain (embedding, decoder blocks, head). A unit knows nothing of shards or stages, and the
+// engine nothing of a unit's computation. Of ranks it knows only those that hold the other slices of its weights.
 //
 // At stage 3 the memory of its parameters exists only between the unit's unshard and reshard.
 #include <ATen/core/Tensor.h>
@@ -50,6 +50,7 @@ struct Batch {
 };
 inline constexpr std::int64_t ignored_target = -100;
 
+class Communicator;
 class KvCache;
 class Loss;
 class LossTerms;
@@ -67,6 +68,8 @@ struct ForwardContext {
   double gradient_scale = 1;         // the expected gradient of the loss
   const Loss* loss = nullptr;        // what the last unit's output becomes; null: the cross-entropy
   LossTerms* terms = nullptr;        // takes what units add to the loss; null: nobody asks. A ChainPass has its own.
+  Communicator* tensor_ranks = nullptr;  // hold the other slices of cut weights; null: weights are whole. A ChainPass
+                                         // has its own.
 };
 
 class Unit : public ParameterUnit {
@@ -74,8 +77,9 @@ class Unit : public ParameterUnit {
   std::vector<Adapter>& adapters() { return adapters_; }
   const std::vector<Adapter>& adapters() const { return adapters_; }
 
-  /// The first unit gets an undefined x and reads context.batch->ids. Blocks map [B, T, hidden] to the same shape. The
-  /// last unit returns context.loss of the batch, summed and not averaged, a scalar in fp32 (fp64 when computing in
+  /// The first unit gets an undefined x and reads context.batch->ids. Blocks map [B, T, hidden] to the same shape, or the
+  /// rank's own tokens [1, own, hidden] if context.tensor_ranks divides them (models/parallel/token_split.h). The last
+  /// unit returns context.loss of the batch, summed and not averaged, a scalar in fp32 (fp64 when computing in
   /// fp64). A unit may add terms to it on the way (models/loss_terms.h).
   virtual at::Tensor forward(const at::Tensor& x, const ForwardContext& context) = 0;
 

@@ -21,7 +21,7 @@ std::vector<TensorSpec> tensors_of(const Model& model) {
   std::vector<TensorSpec> all;
   for (const auto& unit : model.units)
     for (const auto& parameter : unit->parameters())
-      all.insert(all.end(), parameter.parts.begin(), parameter.parts.end());
+      for (const TensorSpec& part : parameter.parts) all.push_back(part.full());
   return all;
 }
 

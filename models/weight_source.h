@@ -34,7 +34,7 @@ class WeightSource {
   virtual void check_values() {}
 };
 
-/// All tensors of the model as files name them, in the order of its units. A tied one appears once.
+/// All full tensors of the model as files name them, in the order of its units. A tied one appears once.
 std::vector<TensorSpec> tensors_of(const Model& model);
 
 /// Fills parameters that are held whole (hold_parameters), after check(). For inference and tests.

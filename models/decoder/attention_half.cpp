@@ -2,15 +2,19 @@
 
 #include <ATen/ATen.h>
 
+#include "base/error.h"
 #include "models/nn/heads.h"
 #include "models/ops/kv_cache.h"
 
 namespace zero {
 namespace {
 
-AttentionShape attention_shape(const ModelConfig& c, std::int64_t layer) {
+AttentionShape attention_shape(const ModelConfig& c, std::int64_t layer, SlicePlace place) {
+  ZERO_CHECK(c.num_attention_heads % place.ranks == 0 && c.num_key_value_heads % place.ranks == 0,
+             "the ranks of the tensor axis do not divide the heads");
   const LayerAttention kind = c.layer(layer);
-  return {c.num_attention_heads, c.num_key_value_heads, c.head_dim, kind.window, kind.scale};
+  return {c.num_attention_heads / place.ranks, c.num_key_value_heads / place.ranks, c.head_dim, kind.window,
+          kind.scale};
 }
 
 std::int64_t turned_dimensions(const ModelConfig& c, std::int64_t layer) {
@@ -30,38 +34,47 @@ ProjectionModules output_modules(const ModelConfig& c, const DecoderNames& names
 }  // namespace
 
 AttentionHalf::AttentionHalf(Unit& unit, const ModelConfig& c, const DecoderNames& names, std::int64_t layer,
-                             std::shared_ptr<Rotary> rotary)
+                             std::shared_ptr<Rotary> rotary, SlicePlace place)
     : unit_(unit),
       layer_(layer),
       turned_(turned_dimensions(c, layer)),
-      shape_(attention_shape(c, layer)),
+      shape_(attention_shape(c, layer, place)),
       norm_(c.norm),
+      norms_all_heads_(c.head_norm == HeadNorm::all_heads),
       eps_(c.rms_norm_eps),
       rotary_(std::move(rotary)),
-      input_(unit, names.before_attention, qkv_modules(c, names), c, names),
-      q_norm_(add_head_norm(unit, names.q_norm, c.num_attention_heads, c)),
-      k_norm_(add_head_norm(unit, names.k_norm, c.num_key_value_heads, c)),
-      output_(unit, output_modules(c, names), names.after_attention, c, names) {}
+      input_(unit, names.before_attention, qkv_modules(c, names), c, names, place),
+      q_norm_(add_head_norm(unit, names.q_norm, c.num_attention_heads, c, place)),
+      k_norm_(add_head_norm(unit, names.k_norm, c.num_key_value_heads, c, place)),
+      output_(unit, output_modules(c, names), names.after_attention, c, names, place) {}
 
-int AttentionHalf::add_head_norm(Unit& unit, const std::string& module, std::int64_t heads, const ModelConfig& config) {
+// A norm over all heads is cut by heads. One of each head is whole.
+int AttentionHalf::add_head_norm(Unit& unit, const std::string& module, std::int64_t heads, const ModelConfig& config,
+                                 SlicePlace place) {
   if (config.head_norm == HeadNorm::none) return -1;
-  const std::int64_t width = config.head_norm == HeadNorm::all_heads ? heads * config.head_dim : config.head_dim;
+  TensorSpec weight{unit.name() + "." + module + ".weight", {config.head_dim}};
+  if (config.head_norm == HeadNorm::all_heads) {
+    weight.shape = {heads * config.head_dim};
+    weight = slice_of(std::move(weight), 0, {heads * config.head_dim}, place);
+  }
   const Init start = config.norm == NormKind::rms_plus_one ? Init::zeros : Init::ones;
-  unit.parameters().push_back({{{unit.name() + "." + module + ".weight", {width}}}, true, start, 0, {}});
+  unit.parameters().push_back({{std::move(weight)}, true, start, 0, {}});
   return int(unit.parameters().size()) - 1;
 }
 
-at::Tensor AttentionHalf::forward(const at::Tensor& x, const ForwardContext& context) const {
-  const LinearBeside qkv = input_.apply(x, context);
-  return output_.add(LinearInput::plain(attend(qkv.y, context)), qkv.x, context);
+TokenPart AttentionHalf::forward(const TokenPart& x, const ForwardContext& context) const {
+  const HalfInput::Result qkv = input_.apply(x, context);
+  return output_.add(attend(qkv.y, context), qkv.x, context);
 }
 
-at::Tensor AttentionHalf::attend(at::Tensor qkv, const ForwardContext& context) const {
+WidthPart AttentionHalf::attend(const WidthPart& projected, const ForwardContext& context) const {
+  at::Tensor qkv = projected.x;
   if (q_norm_ >= 0)
-    qkv = norm_heads(qkv, shape_, rms_weight(tensor(q_norm_), norm_), rms_weight(tensor(k_norm_), norm_), eps_);
+    qkv = norm_heads(qkv, shape_, rms_weight(tensor(q_norm_), norm_), rms_weight(tensor(k_norm_), norm_), eps_,
+                     norms_all_heads_ ? TokenSplit(context) : TokenSplit());
   if (turned_ < shape_.head_dim) qkv = heads_in_order(qkv, shape_, turned_);
-  return context.cache ? cached_attention(qkv, shape_, *rotary_, *context.batch, {*context.cache, layer_})
-                       : attention(qkv, shape_, *rotary_, *context.batch);
+  return {context.cache ? cached_attention(qkv, shape_, *rotary_, *context.batch, {*context.cache, layer_})
+                        : attention(qkv, shape_, *rotary_, *context.batch)};
 }
 
 std::vector<int> AttentionHalf::parameters() const {

@@ -12,24 +12,26 @@ namespace zero {
 class AttentionHalf final : public DecoderHalf {
  public:
   /// Declares its parameters in the unit, which outlives it. `rotary`: the table for the layer's rope kind, shared by
-  /// all blocks of that kind.
+  /// all blocks of that kind. `place`: whose heads it holds.
   AttentionHalf(Unit& unit, const ModelConfig& config, const DecoderNames& names, std::int64_t layer,
-                std::shared_ptr<Rotary> rotary);
+                std::shared_ptr<Rotary> rotary, SlicePlace place);
 
-  at::Tensor forward(const at::Tensor& x, const ForwardContext& context) const override;
+  TokenPart forward(const TokenPart& x, const ForwardContext& context) const override;
   std::vector<int> parameters() const override;
   bool is_attention() const override { return true; }
   void drop_tables() override { rotary_->drop(); }
 
  private:
-  static int add_head_norm(Unit& unit, const std::string& module, std::int64_t heads, const ModelConfig& config);
+  static int add_head_norm(Unit& unit, const std::string& module, std::int64_t heads, const ModelConfig& config,
+                           SlicePlace place);
   const at::Tensor& tensor(int index) const { return unit_.parameters()[std::size_t(index)].tensor; }
-  at::Tensor attend(at::Tensor qkv, const ForwardContext& context) const;
+  WidthPart attend(const WidthPart& qkv, const ForwardContext& context) const;
 
   const Unit& unit_;
   std::int64_t layer_, turned_;
-  AttentionShape shape_;
+  AttentionShape shape_;  // of the own heads
   NormKind norm_;
+  bool norms_all_heads_;
   double eps_;
   std::shared_ptr<Rotary> rotary_;
   // Their order is the order of parameters.

@@ -3,36 +3,59 @@
 #include <ATen/ATen.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "models/decoder/decoder_block.h"
 #include "models/nn/embedding.h"
 #include "models/nn/head.h"
 #include "models/ops/kv_cache.h"
+#include "models/parallel/activations.h"
 
 namespace zero {
 namespace {
 
+/// The embedding or the head, cut by tokens of the vocabulary.
+TensorSpec vocabulary_matrix(const std::string& module, const ModelConfig& config, SlicePlace place) {
+  return slice_of({module + ".weight", {config.vocab_size, config.hidden_size}}, 0, {config.vocab_size}, place);
+}
+
+/// The first token of this rank's slice of the vocabulary.
+std::int64_t first_token(const ModelConfig& config, SlicePlace place) {
+  return config.vocab_size * place.rank / place.ranks;
+}
+
 class DecoderEmbedding : public Unit {
  public:
-  DecoderEmbedding(const ModelConfig& config, const DecoderNames& names)
-      : Unit(names.embedding), scale_(config.embedding_scale) {
-    const auto table = [&](const std::string& module, std::int64_t rows) {
-      parameters_.push_back(matrix_parameter({{module + ".weight", {rows, config.hidden_size}}}, config));
-    };
-    table(names.embedding, config.vocab_size);
-    if (config.learned_positions) table(names.positions, config.max_position_embeddings);
+  DecoderEmbedding(const ModelConfig& config, const DecoderNames& names, SlicePlace place)
+      : Unit(names.embedding), scale_(config.embedding_scale), first_token_(first_token(config, place)) {
+    parameters_.push_back(matrix_parameter({vocabulary_matrix(names.embedding, config, place)}, config));
+    if (config.learned_positions)
+      parameters_.push_back(matrix_parameter(
+          {{names.positions + ".weight", {config.max_position_embeddings, config.hidden_size}}}, config));
   }
 
   at::Tensor forward(const at::Tensor&, const ForwardContext& context) override {
     if (context.cache) context.cache->begin_pass(*context.batch);
-    at::Tensor x = embed(context.batch->ids, parameters_[0].tensor);
+    const TokenSplit split(context);
+    at::Tensor x = looked_up(context, split).x;
     // as transformers: the factor is of the weights' type
     if (scale_ != 1) x = x * at::scalar_tensor(scale_, x.options().device(at::kCPU)).to(x.device());
-    return parameters_.size() > 1 ? x + embed(positions(context), parameters_[1].tensor) : x;
+    return parameters_.size() > 1 ? x + embed(own(positions(context), split), parameters_[1].tensor) : x;
   }
 
   bool backward_reads_weights() const override { return false; }
 
  private:
+  TokenPart looked_up(const ForwardContext& context, const TokenSplit& split) const {
+    const at::Tensor &ids = context.batch->ids, &table = parameters_[0].tensor;
+    if (!split.divides()) return {embed(ids, table)};
+    return scatter_tokens(PartialSum{embed_slice(ids, table, first_token_)}, split);
+  }
+
+  /// Those of this rank's tokens, [1, own].
+  static at::Tensor own(const at::Tensor& of_tokens, const TokenSplit& split) {
+    return split.divides() ? split.own_rows(of_tokens.reshape({-1})).unsqueeze(0) : of_tokens;
+  }
+
   static at::Tensor positions(const ForwardContext& context) {
     const Batch& batch = *context.batch;
     if (batch.positions.defined()) return batch.positions;
@@ -41,21 +64,23 @@ class DecoderEmbedding : public Unit {
   }
 
   double scale_;
+  std::int64_t first_token_;
 };
 
 class DecoderHead : public Unit {
  public:
-  DecoderHead(const ModelConfig& config, const DecoderNames& names)
+  DecoderHead(const ModelConfig& config, const DecoderNames& names, SlicePlace place)
       : Unit(names.head),
         norm_(parameters_, names.final_norm, config),
         contained_(config.norm != NormKind::layer),
-        eps_(config.rms_norm_eps) {
+        eps_(config.rms_norm_eps),
+        first_token_(first_token(config, place)),
+        vocabulary_(config.vocab_size) {
     if (config.tie_word_embeddings) {
       borrowed_ = {BorrowedParameter{0, 0, {}}};
     } else {
       output_ = int(parameters_.size());
-      parameters_.push_back(
-          matrix_parameter({{names.head + ".weight", {config.vocab_size, config.hidden_size}}}, config));
+      parameters_.push_back(matrix_parameter({vocabulary_matrix(names.head, config, place)}, config));
     }
   }
 
@@ -63,23 +88,26 @@ class DecoderHead : public Unit {
     return head_loss(normed(x), weights(), context);
   }
 
-  at::Tensor logits(const at::Tensor& x) const { return head_logits(normed(x), weights()); }
+  at::Tensor logits(const at::Tensor& x, const ForwardContext& context) const {
+    return head_logits(normed(x), weights(), context);
+  }
   at::Tensor token_losses(const at::Tensor& x, const ForwardContext& context) const {
     return head_token_losses(normed(x), weights(), context);
   }
 
  private:
   /// The loss contains an RMSNorm; another norm stands before it.
-  at::Tensor normed(const at::Tensor& x) const { return contained_ ? x : norm_.apply(parameters_, x); }
+  at::Tensor normed(const at::Tensor& x) const { return contained_ ? x : norm_.apply(parameters_, {x}).x; }
 
   HeadWeights weights() const {
     return {contained_ ? norm_.weight(parameters_) : at::Tensor(),
-            output_ < 0 ? borrowed_[0].tensor : parameters_[output_].tensor, eps_};
+            output_ < 0 ? borrowed_[0].tensor : parameters_[output_].tensor, eps_, first_token_, vocabulary_};
   }
 
   DecoderNorm norm_;
   bool contained_;
   double eps_;
+  std::int64_t first_token_, vocabulary_;
   int output_ = -1;
 };
 
@@ -99,14 +127,28 @@ struct Tables {
 
 }  // namespace
 
-Model make_decoder(const ModelConfig& config, const DecoderNames& names) {
+Model make_decoder(const ModelConfig& config, const DecoderNames& names, SlicePlace place) {
   Model model{config, {}};
-  model.units.push_back(std::make_unique<DecoderEmbedding>(config, names));
+  model.units.push_back(std::make_unique<DecoderEmbedding>(config, names, place));
   const Tables tables(config);
   for (std::int64_t layer = 0; layer < config.num_hidden_layers; ++layer)
-    model.units.push_back(std::make_unique<DecoderBlock>(config, names, layer, tables.of(config.layer(layer).rope)));
-  model.units.push_back(std::make_unique<DecoderHead>(config, names));
+    model.units.push_back(
+        std::make_unique<DecoderBlock>(config, names, layer, tables.of(config.layer(layer).rope), place));
+  model.units.push_back(std::make_unique<DecoderHead>(config, names, place));
   return model;
+}
+
+std::string why_not_cut(const ModelConfig& config, int ranks) {
+  const auto cuts = [&](int count) {
+    return config.num_attention_heads % count == 0 && config.num_key_value_heads % count == 0 &&
+           config.intermediate_size >= count && config.vocab_size >= count;
+  };
+  if (cuts(ranks)) return "";
+  std::string legal;
+  for (int count = 1; count <= config.num_key_value_heads; ++count)
+    if (cuts(count)) legal += (legal.empty() ? "" : ", ") + std::to_string(count);
+  return text("must divide the model's ", config.num_attention_heads, " attention heads and ",
+              config.num_key_value_heads, " key-value heads: ", legal);
 }
 
 namespace {
@@ -119,7 +161,9 @@ const DecoderHead& decoder_head(const Unit& unit) {
 
 }  // namespace
 
-at::Tensor logits_of(Unit& head, const at::Tensor& x) { return decoder_head(head).logits(x); }
+at::Tensor logits_of(Unit& head, const at::Tensor& x, const ForwardContext& context) {
+  return decoder_head(head).logits(x, context);
+}
 
 at::Tensor token_losses_of(Unit& head, const at::Tensor& x, const ForwardContext& context) {
   return decoder_head(head).token_losses(x, context);

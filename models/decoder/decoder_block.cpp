@@ -9,10 +9,10 @@
 namespace zero {
 
 DecoderBlock::DecoderBlock(const ModelConfig& config, const DecoderNames& names, std::int64_t layer,
-                           std::shared_ptr<Rotary> rotary)
+                           std::shared_ptr<Rotary> rotary, SlicePlace place)
     : Unit(names.layers + "." + std::to_string(layer)) {
-  halves_.push_back(std::make_unique<AttentionHalf>(*this, config, names, layer, std::move(rotary)));
-  halves_.push_back(std::make_unique<MlpHalf>(*this, config, names));
+  halves_.push_back(std::make_unique<AttentionHalf>(*this, config, names, layer, std::move(rotary), place));
+  halves_.push_back(std::make_unique<MlpHalf>(*this, config, names, place));
 }
 
 void DecoderBlock::drop_tables() {
@@ -21,18 +21,19 @@ void DecoderBlock::drop_tables() {
 
 at::Tensor DecoderBlock::forward(const at::Tensor& x, const ForwardContext& context) {
   const bool recomputes = context.recompute_attention && at::GradMode::is_enabled();
-  at::Tensor y = x;
+  TokenPart y{x};
   for (const auto& half : halves_)
     y = recomputes && half->is_attention() ? again_in_backward(*half, y, context) : half->forward(y, context);
-  return y;
+  return y.x;
 }
 
-at::Tensor DecoderBlock::again_in_backward(const DecoderHalf& half, const at::Tensor& x,
-                                           const ForwardContext& context) const {
+TokenPart DecoderBlock::again_in_backward(const DecoderHalf& half, const TokenPart& x,
+                                          const ForwardContext& context) const {
   std::vector<at::Tensor> trained;
   for (const int index : half.parameters())
     if (parameters_[std::size_t(index)].trainable) trained.push_back(parameters_[std::size_t(index)].tensor);
-  return recompute([&half, context](const at::Tensor& in) { return half.forward(in, context); }, x, trained);
+  const auto body = [&half, context](const at::Tensor& in) { return half.forward(TokenPart{in}, context).x; };
+  return {recompute(body, x.x, trained)};
 }
 
 }  // namespace zero

@@ -12,15 +12,15 @@ namespace zero {
 
 class DecoderBlock : public Unit {
  public:
-  /// `rotary`: the table for the layer's rope kind, shared by all blocks of that kind.
-  DecoderBlock(const ModelConfig& config, const DecoderNames& names, std::int64_t layer,
-               std::shared_ptr<Rotary> rotary);
+  /// `rotary`: the table for the layer's rope kind, shared by all blocks of that kind. `place`: whose slices it holds.
+  DecoderBlock(const ModelConfig& config, const DecoderNames& names, std::int64_t layer, std::shared_ptr<Rotary> rotary,
+               SlicePlace place = {});
 
   void drop_tables() override;
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override;
 
  private:
-  at::Tensor again_in_backward(const DecoderHalf& half, const at::Tensor& x, const ForwardContext& context) const;
+  TokenPart again_in_backward(const DecoderHalf& half, const TokenPart& x, const ForwardContext& context) const;
 
   std::vector<std::unique_ptr<DecoderHalf>> halves_;
 };

@@ -1,9 +1,8 @@
 #pragma once
 // DecoderHalf: one half of a decoder block, which adds its output to the residual stream. A kind of block is a new half.
-#include <ATen/core/Tensor.h>
-
 #include <vector>
 
+#include "models/parallel/activations.h"
 #include "models/unit.h"
 
 namespace zero {
@@ -12,8 +11,9 @@ class DecoderHalf {
  public:
   virtual ~DecoderHalf() = default;
 
-  /// x [B, T, hidden], and what the half adds to it. Parameters have their tensors.
-  virtual at::Tensor forward(const at::Tensor& x, const ForwardContext& context) const = 0;
+  /// The residual stream of this rank's tokens, and the same with the half's output added. Parameters have their
+  /// tensors.
+  virtual TokenPart forward(const TokenPart& x, const ForwardContext& context) const = 0;
   /// Indices of the unit's parameters that it reads, adapters included. Recomputation hands gradients to these alone.
   virtual std::vector<int> parameters() const = 0;
   /// True if a pass with ForwardContext::recompute_attention runs it again in backward.

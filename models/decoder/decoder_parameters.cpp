@@ -34,15 +34,16 @@ at::Tensor DecoderNorm::weight(const std::vector<Parameter>& parameters) const {
   return rms_weight(parameters[weight_].tensor, kind_);
 }
 
-at::Tensor DecoderNorm::apply(const std::vector<Parameter>& parameters, const at::Tensor& x) const {
+TokenPart DecoderNorm::apply(const std::vector<Parameter>& parameters, const TokenPart& x) const {
   if (!exists()) return x;
-  if (kind_ == NormKind::layer) return layer_norm(x, parameters[weight_].tensor, parameters[bias_].tensor, eps_);
-  return norm_groups(x, weight(parameters), eps_);
+  if (kind_ == NormKind::layer)
+    return {layer_norm(x.x, parameters[weight_].tensor, parameters[bias_].tensor, eps_)};
+  return {norm_groups(x.x, weight(parameters), eps_)};
 }
 
-LinearInput DecoderNorm::input(const std::vector<Parameter>& parameters, const at::Tensor& x) const {
-  if (!exists() || kind_ == NormKind::layer) return LinearInput::plain(apply(parameters, x));
-  return LinearInput::rms_norm(x, weight(parameters), eps_);
+LinearInput DecoderNorm::input(const std::vector<Parameter>& parameters, const TokenPart& x) const {
+  if (!exists() || kind_ == NormKind::layer) return LinearInput::plain(apply(parameters, x).x);
+  return LinearInput::rms_norm(x.x, weight(parameters), eps_);
 }
 
 void DecoderNorm::list(std::vector<int>& indices) const {

@@ -5,6 +5,7 @@
 #include "models/decoder/decoder_names.h"
 #include "models/model_config.h"
 #include "models/nn/linear.h"
+#include "models/parallel/activations.h"
 #include "models/unit.h"
 
 namespace zero {
@@ -24,9 +25,9 @@ class DecoderNorm {
   /// The norm's weight as the multiplier.
   at::Tensor weight(const std::vector<Parameter>& parameters) const;
   /// The norm of x, or x itself without a norm.
-  at::Tensor apply(const std::vector<Parameter>& parameters, const at::Tensor& x) const;
+  TokenPart apply(const std::vector<Parameter>& parameters, const TokenPart& x) const;
   /// The same as the input of a product, which contains an RMSNorm.
-  LinearInput input(const std::vector<Parameter>& parameters, const at::Tensor& x) const;
+  LinearInput input(const std::vector<Parameter>& parameters, const TokenPart& x) const;
   /// Appends the indices of its parameters.
   void list(std::vector<int>& indices) const;
 

@@ -12,11 +12,14 @@ DecoderNorm norm_in(Unit& unit, const std::string& module, const ModelConfig& co
 }  // namespace
 
 HalfInput::HalfInput(Unit& unit, const std::string& norm, const ProjectionModules& modules, const ModelConfig& config,
-                     const DecoderNames& names)
-    : unit_(unit), norm_(norm_in(unit, norm, config)), product_(unit, modules, config, names) {}
+                     const DecoderNames& names, SlicePlace place)
+    : unit_(unit),
+      norm_(norm_in(unit, norm, config)),
+      product_(unit, modules, config, names, ProductCut::outputs, place) {}
 
-LinearBeside HalfInput::apply(const at::Tensor& x, const ForwardContext& context) const {
-  return product_.apply_beside(norm_.input(unit_.parameters(), x), x, context);
+HalfInput::Result HalfInput::apply(const TokenPart& x, const ForwardContext& context) const {
+  const LinearBeside result = product_.apply_beside(norm_.input(unit_.parameters(), x), x.x, context);
+  return {{result.y}, {result.x}};
 }
 
 void HalfInput::list(std::vector<int>& indices) const {
@@ -25,12 +28,24 @@ void HalfInput::list(std::vector<int>& indices) const {
 }
 
 HalfOutput::HalfOutput(Unit& unit, const ProjectionModules& modules, const std::string& norm, const ModelConfig& config,
-                       const DecoderNames& names)
-    : unit_(unit), product_(unit, modules, config, names), norm_(norm_in(unit, norm, config)) {}
+                       const DecoderNames& names, SlicePlace place)
+    : unit_(unit),
+      product_(unit, modules, config, names, ProductCut::inputs, place),
+      norm_(norm_in(unit, norm, config)) {}
 
-at::Tensor HalfOutput::add(const LinearInput& input, const at::Tensor& x, const ForwardContext& context) const {
-  if (!norm_.exists()) return product_.apply(input, x, context);
-  return x + norm_.apply(unit_.parameters(), product_.apply(input, {}, context));
+TokenPart HalfOutput::add(const WidthPart& y, const TokenPart& x, const ForwardContext& context) const {
+  return add_product(LinearInput::plain(y.x), x, context);
+}
+
+TokenPart HalfOutput::add_activated(const WidthPart& y, const ActivationKind& how, const TokenPart& x,
+                                    const ForwardContext& context) const {
+  return add_product(LinearInput::activated(y.x, how), x, context);
+}
+
+TokenPart HalfOutput::add_product(const LinearInput& input, const TokenPart& x, const ForwardContext& context) const {
+  if (!norm_.exists()) return {product_.apply(input, x.x, context)};
+  const TokenPart product{product_.apply(input, {}, context)};
+  return {x.x + norm_.apply(unit_.parameters(), product).x};
 }
 
 void HalfOutput::list(std::vector<int>& indices) const {

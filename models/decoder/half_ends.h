@@ -5,18 +5,23 @@
 
 #include "models/decoder/decoder_parameters.h"
 #include "models/decoder/projection.h"
+#include "models/parallel/activations.h"
 
 namespace zero {
 
 /// A norm of the residual stream and the product that reads it.
 class HalfInput {
  public:
-  /// `norm`: its module's name in the unit; empty: there is none.
-  HalfInput(Unit& unit, const std::string& norm, const ProjectionModules& modules, const ModelConfig& config,
-            const DecoderNames& names);
+  struct Result {
+    WidthPart y;  // the product
+    TokenPart x;  // for HalfOutput::add()
+  };
 
-  /// The product of x [B, T, hidden], and x for HalfOutput::add().
-  LinearBeside apply(const at::Tensor& x, const ForwardContext& context) const;
+  /// `norm`: its module's name in the unit; empty: there is none. `place`: whose slices of the product it holds.
+  HalfInput(Unit& unit, const std::string& norm, const ProjectionModules& modules, const ModelConfig& config,
+            const DecoderNames& names, SlicePlace place);
+
+  Result apply(const TokenPart& x, const ForwardContext& context) const;
   /// Appends the indices of its parameters.
   void list(std::vector<int>& indices) const;
 
@@ -30,14 +35,19 @@ class HalfInput {
 class HalfOutput {
  public:
   HalfOutput(Unit& unit, const ProjectionModules& modules, const std::string& norm, const ModelConfig& config,
-             const DecoderNames& names);
+             const DecoderNames& names, SlicePlace place);
 
-  /// x plus the product, or plus its norm.
-  at::Tensor add(const LinearInput& input, const at::Tensor& x, const ForwardContext& context) const;
+  /// x plus the product of y, or plus its norm.
+  TokenPart add(const WidthPart& y, const TokenPart& x, const ForwardContext& context) const;
+  /// The same of the activation of y.
+  TokenPart add_activated(const WidthPart& y, const ActivationKind& how, const TokenPart& x,
+                          const ForwardContext& context) const;
   /// Appends the indices of its parameters.
   void list(std::vector<int>& indices) const;
 
  private:
+  TokenPart add_product(const LinearInput& input, const TokenPart& x, const ForwardContext& context) const;
+
   const Unit& unit_;
   Projection product_;
   DecoderNorm norm_;

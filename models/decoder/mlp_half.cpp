@@ -10,15 +10,15 @@ ProjectionModules input_modules(const ModelConfig& c, const DecoderNames& names)
 
 }  // namespace
 
-MlpHalf::MlpHalf(Unit& unit, const ModelConfig& c, const DecoderNames& names)
+MlpHalf::MlpHalf(Unit& unit, const ModelConfig& c, const DecoderNames& names, SlicePlace place)
     : activation_{c.activation, c.gated},
-      input_(unit, names.before_mlp, input_modules(c, names), c, names),
-      output_(unit, {{names.mlp_output}, {c.hidden_size}, c.intermediate_size, c.mlp_bias}, names.after_mlp, c, names) {
-}
+      input_(unit, names.before_mlp, input_modules(c, names), c, names, place),
+      output_(unit, {{names.mlp_output}, {c.hidden_size}, c.intermediate_size, c.mlp_bias}, names.after_mlp, c, names,
+              place) {}
 
-at::Tensor MlpHalf::forward(const at::Tensor& x, const ForwardContext& context) const {
-  const LinearBeside inner = input_.apply(x, context);
-  return output_.add(LinearInput::activated(inner.y, activation_), inner.x, context);
+TokenPart MlpHalf::forward(const TokenPart& x, const ForwardContext& context) const {
+  const HalfInput::Result inner = input_.apply(x, context);
+  return output_.add_activated(inner.y, activation_, inner.x, context);
 }
 
 std::vector<int> MlpHalf::parameters() const {

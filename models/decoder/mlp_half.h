@@ -7,10 +7,10 @@ namespace zero {
 
 class MlpHalf final : public DecoderHalf {
  public:
-  /// Declares its parameters in the unit, which outlives it.
-  MlpHalf(Unit& unit, const ModelConfig& config, const DecoderNames& names);
+  /// Declares its parameters in the unit, which outlives it. `place`: whose slices it holds.
+  MlpHalf(Unit& unit, const ModelConfig& config, const DecoderNames& names, SlicePlace place);
 
-  at::Tensor forward(const at::Tensor& x, const ForwardContext& context) const override;
+  TokenPart forward(const TokenPart& x, const ForwardContext& context) const override;
   std::vector<int> parameters() const override;
 
  private:

@@ -9,16 +9,23 @@
 namespace zero {
 
 Projection::Projection(Unit& unit, const ProjectionModules& modules, const ModelConfig& config,
-                       const DecoderNames& names)
-    : unit_(unit), input_first_(names.input_first) {
-  std::vector<std::int64_t> rows = modules.rows;
-  if (modules.names.size() == 1) rows = {std::accumulate(rows.begin(), rows.end(), std::int64_t(0))};
+                       const DecoderNames& names, ProductCut cut, SlicePlace place)
+    : unit_(unit),
+      input_first_(names.input_first),
+      cut_(cut),
+      first_input_(cut == ProductCut::inputs ? modules.inputs * place.rank / place.ranks : 0) {
+  const bool outputs = cut == ProductCut::outputs;
   std::vector<TensorSpec> weights, biases;
   for (std::size_t i = 0; i < modules.names.size(); ++i) {
     const std::string module = unit.name() + "." + modules.names[i];
-    weights.push_back({module + ".weight", {rows[i], modules.inputs}});
-    if (input_first_) weights.back().shape = {modules.inputs, rows[i]};
-    biases.push_back({module + ".bias", {rows[i]}});
+    // A single module has all parts, and each of them is cut.
+    const std::vector<std::int64_t> parts = modules.names.size() == 1 ? modules.rows : std::vector{modules.rows[i]};
+    const std::int64_t rows = std::accumulate(parts.begin(), parts.end(), std::int64_t(0));
+    TensorSpec weight{module + ".weight", {rows, modules.inputs}}, bias{module + ".bias", {rows}};
+    if (input_first_) weight.shape = {modules.inputs, rows};
+    weights.push_back(slice_of(std::move(weight), int(outputs == input_first_),
+                               outputs ? parts : std::vector{modules.inputs}, place));
+    biases.push_back(outputs ? slice_of(std::move(bias), 0, parts, place) : std::move(bias));
   }
   std::vector<Parameter>& parameters = unit.parameters();
   weight_ = int(parameters.size());
@@ -30,15 +37,20 @@ Projection::Projection(Unit& unit, const ProjectionModules& modules, const Model
 }
 
 at::Tensor Projection::apply(LinearInput input, const at::Tensor& residual, const ForwardContext& context) const {
-  input.keep = context.keep_inputs;
-  const std::int64_t sequence = input.x.size(1);
-  return linear(input, weight(), residual, adapters(context, sequence), bias());
+  set_flow(input, context);
+  return linear(input, weight(), residual, adapters(input, context), bias());
 }
 
 LinearBeside Projection::apply_beside(LinearInput input, const at::Tensor& x, const ForwardContext& context) const {
   if (input.kind != LinearInput::Kind::rms_norm) return {apply(std::move(input), {}, context), x};
+  set_flow(input, context);
+  return linear_beside(input, weight(), adapters(input, context), bias());
+}
+
+void Projection::set_flow(LinearInput& input, const ForwardContext& context) const {
   input.keep = context.keep_inputs;
-  return linear_beside(input, weight(), adapters(context, x.size(1)), bias());
+  input.tokens = TokenSplit(context);
+  if (input.tokens.divides()) input.flow = cut_ == ProductCut::outputs ? TokenFlow::gathers : TokenFlow::scatters;
 }
 
 void Projection::list(std::vector<int>& indices) const {
@@ -55,14 +67,14 @@ at::Tensor Projection::weight() const { return input_first_ ? tensor(weight_).t(
 
 at::Tensor Projection::bias() const { return bias_ < 0 ? at::Tensor() : tensor(bias_); }
 
-std::vector<LowRank> Projection::adapters(const ForwardContext& context, std::int64_t sequence) const {
+std::vector<LowRank> Projection::adapters(const LinearInput& input, const ForwardContext& context) const {
   std::vector<LowRank> found;
   for (const Adapter& adapter : unit_.adapters())
-    if (adapter.parameter == weight_) found.push_back(low_rank(adapter, context, sequence));
+    if (adapter.parameter == weight_) found.push_back(low_rank(adapter, input, context));
   return found;
 }
 
-LowRank Projection::low_rank(const Adapter& adapter, const ForwardContext& context, std::int64_t sequence) const {
+LowRank Projection::low_rank(const Adapter& adapter, const LinearInput& input, const ForwardContext& context) const {
   LowRank tensors{tensor(adapter.a), tensor(adapter.b),
                   adapter.magnitude < 0 ? at::Tensor() : tensor(adapter.magnitude)};
   tensors.begin = adapter.begin;
@@ -70,7 +82,10 @@ LowRank Projection::low_rank(const Adapter& adapter, const ForwardContext& conte
   tensors.dropout = context.training ? adapter.dropout : 0.0;
   tensors.seed = context.seed ^ adapter.seed;
   tensors.first_sample = context.first_sample;
-  tensors.sequence = sequence;
+  tensors.sequence = input.tokens.divides() ? input.tokens.length() : input.x.size(1);
+  if (input.flow != TokenFlow::scatters) return tensors;
+  tensors.first_column = first_input_;
+  tensors.sum_over_columns = [split = input.tokens](const at::Tensor& sums) { sum_over(split.ranks(), sums); };
   return tensors;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 // Projection: one matrix product of a decoder block. Modules that share an input (q, k, v) are one product.
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "models/decoder/decoder_names.h"
@@ -18,12 +20,19 @@ struct ProjectionModules {
   bool bias = false;
 };
 
+/// How the ranks of the tensor axis divide a product: each has some outputs of every module and multiplies all tokens,
+/// or each has some inputs and the products are summed (Shoeybi et al. 2019). The bias of a divided input is whole.
+enum class ProductCut : std::uint8_t { outputs, inputs };
+
 class Projection {
  public:
-  /// Declares the weight, and the bias if there is one, as parameters of the unit. The unit outlives it.
-  Projection(Unit& unit, const ProjectionModules& modules, const ModelConfig& config, const DecoderNames& names);
+  /// Declares the weight, and the bias if there is one, as parameters of the unit. The unit outlives it. `place`: whose
+  /// slice of the cut it holds.
+  Projection(Unit& unit, const ProjectionModules& modules, const ModelConfig& config, const DecoderNames& names,
+             ProductCut cut, SlicePlace place);
 
-  /// input W^T + bias + the adapters' part (+ residual): [B, T, rows].
+  /// input W^T + bias + the adapters' part (+ residual). Divided outputs: tokens [1, own, in] to all tokens
+  /// [B, T, rows / ranks]. Divided inputs: all tokens [B, T, in / ranks] to own ones [1, own, rows].
   at::Tensor apply(LinearInput input, const at::Tensor& residual, const ForwardContext& context) const;
   /// The same without a residual, and x for the end of the half. An RMSNorm's input joins both gradients in one pass.
   LinearBeside apply_beside(LinearInput input, const at::Tensor& x, const ForwardContext& context) const;
@@ -34,12 +43,15 @@ class Projection {
   const at::Tensor& tensor(int index) const { return unit_.parameters()[std::size_t(index)].tensor; }
   at::Tensor weight() const;
   at::Tensor bias() const;
-  std::vector<LowRank> adapters(const ForwardContext& context, std::int64_t sequence) const;
-  LowRank low_rank(const Adapter& adapter, const ForwardContext& context, std::int64_t sequence) const;
+  void set_flow(LinearInput& input, const ForwardContext& context) const;
+  std::vector<LowRank> adapters(const LinearInput& input, const ForwardContext& context) const;
+  LowRank low_rank(const Adapter& adapter, const LinearInput& input, const ForwardContext& context) const;
 
   const Unit& unit_;
   int weight_ = -1, bias_ = -1;
   bool input_first_;
+  ProductCut cut_;
+  std::int64_t first_input_ = 0;  // of the own ones
 };
 
 }  // namespace zero

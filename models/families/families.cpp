@@ -33,6 +33,8 @@ const Family& family_of(const std::string& model_type) {
                         ": take a model of one of them, or add the family (docs/extending/model.md)"));
 }
 
-Model make_model(const ModelConfig& config) { return make_decoder(config, family_of(config.model_type).names); }
+Model make_model(const ModelConfig& config, SlicePlace place) {
+  return make_decoder(config, family_of(config.model_type).names, place);
+}
 
 }  // namespace zero

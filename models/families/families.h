@@ -14,6 +14,6 @@ const std::vector<const Family*>& model_families();
 const Family& family_of(const std::string& model_type);
 
 /// The chain of the configuration's family. Allocates no weights.
-Model make_model(const ModelConfig& config);
+Model make_model(const ModelConfig& config, SlicePlace place = {});
 
 }  // namespace zero

@@ -78,7 +78,8 @@ at::Tensor Generator::last_logits(const Batch& batch) {
   const ForwardContext context{.batch = &batch, .cache = cache_.get()};
   at::Tensor x_BTD;
   for (std::size_t i = 0; i + 1 < model_.units.size(); ++i) x_BTD = model_.units[i]->forward(x_BTD, context);
-  return logits_of(*model_.units.back(), x_BTD.narrow(1, x_BTD.size(1) - 1, 1)).select(1, 0).to(at::kCPU, at::kFloat);
+  const at::Tensor last_B1D = x_BTD.narrow(1, x_BTD.size(1) - 1, 1);
+  return logits_of(*model_.units.back(), last_B1D, context).select(1, 0).to(at::kCPU, at::kFloat);
 }
 
 /// Runs all prompts at once, padded on the left, so that all rows append to the same column.
@@ -140,7 +141,7 @@ at::Tensor Generator::logits(const Ids& ids) {
   const ForwardContext context{.batch = &batch};
   at::Tensor x_BTD;
   for (std::size_t i = 0; i + 1 < model_.units.size(); ++i) x_BTD = model_.units[i]->forward(x_BTD, context);
-  return logits_of(*model_.units.back(), x_BTD);
+  return logits_of(*model_.units.back(), x_BTD, context);
 }
 
 }  // namespace zero

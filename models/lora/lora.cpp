@@ -59,17 +59,23 @@ std::string with_commas(std::int64_t number) {
 /// Adds one part's adapter as parameters of its unit.
 void add_adapter(Unit& unit, int parameter, const TensorSpec& part, std::int64_t begin, const LoraOptions& options) {
   const bool input_first = unit.parameters()[parameter].input_first;
-  const std::int64_t out = part.shape[input_first ? 1 : 0], in = part.shape[input_first ? 0 : 1];
+  const TensorSpec full = part.full();
+  const std::int64_t out = full.shape[input_first ? 1 : 0], in = full.shape[input_first ? 0 : 1];
+  // A is cut as the weight's inputs are, B and the magnitude as its outputs.
+  const auto cut_along = [&](TensorSpec spec, int dim, bool inputs) {
+    const bool cut = part.cut && (part.cut->dim == (input_first ? 0 : 1)) == inputs;
+    return cut ? slice_of(std::move(spec), dim, part.cut->pieces, part.cut->place) : spec;
+  };
   const std::string module = peft_prefix + module_of(part.name);
   std::vector<Parameter>& parameters = unit.parameters();
   Adapter adapter{parameter, begin};
   adapter.scale = options.scale();
   adapter.dropout = options.dropout;
   adapter.seed = options.seed * golden_gamma ^ fnv1a(module);
-  Parameter a{{{module + ".lora_A.weight", {options.r, in}}}};
+  Parameter a{{cut_along({module + ".lora_A.weight", {options.r, in}}, 1, true)}};
   a.init = options.init == LoraInit::gaussian ? Init::normal : Init::kaiming_uniform;
   a.init_scale = options.init == LoraInit::gaussian ? 1.0 / double(options.r) : 1.0 / std::sqrt(double(in));
-  Parameter b{{{module + ".lora_B.weight", {out, options.r}}}};
+  Parameter b{{cut_along({module + ".lora_B.weight", {out, options.r}}, 0, false)}};
   b.init = Init::zeros;
   b.lr_scale = options.loraplus_lr_ratio;
   adapter.a = int(parameters.size());
@@ -77,7 +83,7 @@ void add_adapter(Unit& unit, int parameter, const TensorSpec& part, std::int64_t
   adapter.b = int(parameters.size());
   parameters.push_back(std::move(b));
   if (options.use_dora) {
-    Parameter magnitude{{{module + ".lora_magnitude_vector", {out}}}};
+    Parameter magnitude{{cut_along({module + ".lora_magnitude_vector", {out}}, 0, false)}};
     magnitude.init = Init::ones;  // row lengths of the weight, filled in once it is known
     magnitude.lr_scale = options.loraplus_lr_ratio;
     adapter.magnitude = int(parameters.size());

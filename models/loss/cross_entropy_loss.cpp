@@ -13,13 +13,14 @@ class CrossEntropyLoss final : public Loss {
  public:
   std::string name() const override { return "cross_entropy"; }
   double count(const RowCounts& row) const override { return double(row.trained_tokens); }
+  bool takes_slices() const override { return true; }
 
   LossPart of_chunk(at::Tensor& logits, const LossChunk& chunk, const at::Tensor* scale) const override {
     const at::Tensor weights = weights_of(chunk);
-    if (weights.defined()) {
-      const at::Tensor each = token_losses(logits, chunk.targets, scale, weights);
+    if (weights.defined() || chunk.vocabulary.divides()) {
+      const at::Tensor each = token_losses(logits, chunk.targets, scale, weights, chunk.vocabulary);
       const Undivided sums;
-      return {each.mul(weights).sum(), {}};
+      return {(weights.defined() ? each.mul(weights) : each).sum(), {}};
     }
     return {
         (scale ? cross_entropy_gradient_(logits, chunk.targets, *scale) : cross_entropy(logits, chunk.targets)).loss,

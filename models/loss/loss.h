@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "models/parallel/vocabulary_slice.h"
 #include "models/unit.h"
 
 namespace zero {
@@ -27,6 +28,7 @@ struct LossChunk {
   at::Tensor places;        // places of the trained tokens among the B T of the batch; undefined: all tokens are there
   std::int64_t begin = 0;   // the first of the n among these
   at::Tensor weights = {};  // [B, T], of a verdict; undefined in the first look
+  VocabularySlice vocabulary = {};  // if it divides, the logits are those of a part of the vocabulary
 
   /// The entries [n] of a tensor [B, T], or [n, k] of [B, T, k], that belong to these tokens.
   at::Tensor select(const at::Tensor& of_tokens) const;
@@ -62,9 +64,13 @@ class Loss {
   /// ranks, and divides by the denominator.
   virtual std::vector<std::string> figures() const { return {}; }
 
-  /// The part of a chunk, from logits [n, vocabulary] in the type of computation. With `scale`, [] in fp32 (fp64 in
-  /// fp64), it leaves in their place scale * d value / d logits, each row multiplied by the token's entry in
-  /// chunk.weights if that is defined. Sums of rows must not depend on the number of threads (models/undivided.h). It
+  /// True if of_chunk() also takes logits of a part of the vocabulary. The token losses do (token_losses.h), so a loss
+  /// that is made of them does.
+  virtual bool takes_slices() const { return false; }
+
+  /// The part of a chunk, from logits [n, vocabulary] in the type of computation. Its value is that of the whole
+  /// vocabulary, alike on all ranks of the tensor axis. With `scale`, [] in fp32 (fp64 in fp64), it leaves in their
+  /// place scale * d value / d logits, each row multiplied by the token's entry in chunk.weights if that is defined. Sums of rows must not depend on the number of threads (models/undivided.h). It
   /// also runs on Meta, where nothing has a value.
   virtual LossPart of_chunk(at::Tensor& logits, const LossChunk& chunk, const at::Tensor* scale) const = 0;
 

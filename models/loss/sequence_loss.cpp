@@ -10,7 +10,7 @@ namespace zero {
 
 LossPart SequenceLoss::of_chunk(at::Tensor& logits, const LossChunk& chunk, const at::Tensor* scale) const {
   const at::Tensor weights = chunk.weights.defined() ? chunk.select(chunk.weights) : at::Tensor();
-  return {token_losses(logits, chunk.targets, scale, weights), {}};
+  return {token_losses(logits, chunk.targets, scale, weights, chunk.vocabulary), {}};
 }
 
 at::Tensor SequenceLoss::belongs(const at::Tensor& values, const Batch& batch, std::int64_t s) const {

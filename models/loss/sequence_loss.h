@@ -25,6 +25,7 @@ class SequenceLoss : public Loss {
   /// Counts sequences. One for pairs counts 1 a row.
   double count(const RowCounts&) const override { return double(sequences_); }
   LossPart of_chunk(at::Tensor& logits, const LossChunk& chunk, const at::Tensor* scale) const final;
+  bool takes_slices() const final { return true; }
   bool looks_twice() const final { return true; }
   LossVerdict judge(const at::Tensor& values, const Batch& batch) const final;
 

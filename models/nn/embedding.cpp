@@ -31,4 +31,9 @@ class EmbeddingFunction : public torch::autograd::Function<EmbeddingFunction> {
 
 at::Tensor embed(const at::Tensor& ids, const at::Tensor& weight) { return EmbeddingFunction::apply(weight, ids); }
 
+at::Tensor embed_slice(const at::Tensor& ids, const at::Tensor& weight, std::int64_t first) {
+  const at::Tensor rows = ids - first, elsewhere = (rows < 0).bitwise_or_(rows >= weight.size(0));
+  return embed(rows.masked_fill(elsewhere, 0), weight).masked_fill(elsewhere.unsqueeze(2), 0);
+}
+
 }  // namespace zero

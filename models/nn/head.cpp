@@ -5,11 +5,13 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "base/error.h"
 #include "models/loss/loss.h"
 #include "models/loss/sequence_loss.h"
 #include "models/loss_terms.h"
 #include "models/ops/matrix_product.h"
 #include "models/ops/rms_norm.h"
+#include "models/parallel/saved_split.h"
 
 namespace zero {
 
@@ -18,10 +20,29 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+VocabularySlice slice_of(const HeadWeights& weights, const ForwardContext& context) {
+  const TokenSplit split(context);
+  if (!split.divides()) return {};
+  return {&split.ranks(), weights.first_token, weights.vocabulary};
+}
+
+/// [n, vocabulary] of all ranks' logits [n, own vocabulary].
+at::Tensor gather_columns(const at::Tensor& own, const VocabularySlice& slice) {
+  const std::int64_t ranks = slice.ranks->size(), rows = own.size(0), most = (slice.full - 1) / ranks + 1;
+  const at::Tensor padded = at::constant_pad_nd(own, {0, most - own.size(1)}, 0).contiguous(),
+                   all = at::empty({ranks, rows, most}, own.options());
+  if (all.numel() > 0) slice.ranks->all_gather_into(all.view({-1}), padded.view({-1}), {Phase::activations});
+  std::vector<at::Tensor> parts;
+  for (std::int64_t r = 0; r < ranks; ++r)
+    parts.push_back(all.select(0, r).narrow(1, 0, slice.full * (r + 1) / ranks - slice.full * r / ranks));
+  return at::cat(parts, 1);
+}
+
 struct Options {
   double eps = 0;
   const ForwardContext* pass = nullptr;
   bool want_x = false, want_output = false;  // gradients
+  VocabularySlice vocabulary = {};
 };
 
 /// Gradients of everything up to the normed rows and of the output matrix, summed chunk by chunk.
@@ -54,39 +75,76 @@ RmsNormed normed_rows(const at::Tensor& rows, const at::Tensor& norm, double eps
                         : RmsNormed{rows, at::empty({0}, rows.options().dtype(at::toOpMathType(rows.scalar_type())))};
 }
 
+/// How the trained tokens of a batch come from the rows that this rank has. One rank takes them out and norms them. If
+/// ranks share the tokens, each norms its own, all are gathered, and then the trained ones are taken out.
+struct TrainedRows {
+  TokenSplit split;
+  at::Tensor kept;  // [n], their places in the batch; undefined: all
+
+  /// Rows [m, hidden] for the norm, of x [..., hidden].
+  at::Tensor to_norm(const at::Tensor& x) const {
+    const at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
+    return kept.defined() && !split.divides() ? rows.index_select(0, kept) : rows;
+  }
+  /// The trained tokens [n, hidden], of normed rows.
+  at::Tensor to_multiply(const at::Tensor& normed) const {
+    if (!split.divides()) return normed;
+    const at::Tensor all = split.gather(normed);
+    return kept.defined() ? all.index_select(0, kept) : all;
+  }
+  /// The gradient of the normed rows, of that of the trained tokens.
+  at::Tensor back_to_norm(const at::Tensor& dz) const {
+    return split.divides() ? split.sum(spread(dz, split.batch() * split.length())) : dz;
+  }
+  /// The gradient of x, of that of the rows for the norm.
+  at::Tensor back_to_x(const at::Tensor& drows, const at::Tensor& x) const {
+    return (split.divides() ? drows : spread(drows, x.numel() / x.size(-1))).view(x.sizes());
+  }
+  /// Rows of `tokens` tokens: those of the trained ones, zeros for the others.
+  at::Tensor spread(const at::Tensor& rows, std::int64_t tokens) const {
+    if (!kept.defined()) return rows;
+    std::vector<std::int64_t> shape = rows.sizes().vec();
+    shape[0] = tokens;
+    return at::zeros(shape, rows.options()).index_copy_(0, kept, rows);
+  }
+};
+
 /// The trained tokens of a batch under the norm, and the chunks of their logits.
 struct HeadTokens {
-  at::Tensor rows;     // [n, hidden]
+  TrainedRows trained;
   at::Tensor targets;  // [n]
-  at::Tensor kept;     // [n], their places in the batch; undefined: all
-  RmsNormed normed;
+  at::Tensor rstd;
+  at::Tensor z;                      // [n, hidden]
   std::vector<std::int64_t> chunks;  // as logits_chunks()
+  VocabularySlice vocabulary;
 
   HeadTokens(const at::Tensor& x, const at::Tensor& output, const at::Tensor& of_batch, const at::Tensor& norm,
-             double eps, const ForwardContext& pass) {
-    rows = x.reshape({-1, x.size(-1)}).contiguous();
+             double eps, const ForwardContext& pass, const VocabularySlice& slice)
+      : vocabulary(slice) {
+    trained.split = TokenSplit(pass);
     targets = of_batch.reshape({-1}).contiguous();
-    kept = trained_rows(rows, targets, pass.batch->meta.ignores_targets);
-    if (kept.defined()) {
-      rows = rows.index_select(0, kept);
-      targets = targets.index_select(0, kept);
-    }
-    normed = normed_rows(rows, norm, eps);
-    chunks = logits_chunks(rows, output.size(0) * std::int64_t(output.element_size()), pass.logits_bytes);
+    const at::Tensor all = trained.split.divides() ? x.new_empty({targets.size(0), 1}) : x.reshape({-1, x.size(-1)});
+    trained.kept = trained_rows(all, targets, pass.batch->meta.ignores_targets);
+    if (trained.kept.defined()) targets = targets.index_select(0, trained.kept);
+    const RmsNormed normed = normed_rows(trained.to_norm(x), norm, eps);
+    rstd = normed.rstd;
+    z = trained.to_multiply(normed.y);
+    // Alike on all ranks, whose slices may differ by one.
+    const std::int64_t width = slice.divides() ? (slice.full - 1) / slice.ranks->size() + 1 : output.size(0);
+    chunks = logits_chunks(z, width * std::int64_t(output.element_size()), pass.logits_bytes);
   }
 
   bool one_chunk() const { return chunks.size() <= 2; }
   std::int64_t length(std::size_t p) const { return chunks[p + 1] - chunks[p]; }
   LossChunk chunk(std::size_t p, const Batch& batch) const {
-    return {batch, targets.narrow(0, chunks[p], length(p)), kept, chunks[p]};
+    return {batch, targets.narrow(0, chunks[p], length(p)), trained.kept, chunks[p], {}, vocabulary};
   }
   at::Tensor logits(std::size_t p, const at::Tensor& output) const {
-    return matrix_product(normed.y.narrow(0, chunks[p], length(p)), output.t());
+    return matrix_product(z.narrow(0, chunks[p], length(p)), output.t());
   }
   /// [B, T] of a value of each of the tokens, 0 for the others.
   at::Tensor spread(const at::Tensor& values, at::IntArrayRef batch) const {
-    if (!kept.defined()) return values.view(batch);
-    return at::zeros({c10::multiply_integers(batch)}, values.options()).index_copy_(0, kept, values).view(batch);
+    return trained.spread(values, c10::multiply_integers(batch)).view(batch);
   }
 };
 
@@ -97,7 +155,7 @@ void add_part(at::Tensor& sum, const at::Tensor& part) {
 /// The first look of a loss that looks twice: its value of each token, [n].
 at::Tensor values_of_tokens(const Loss& loss, const HeadTokens& tokens, const at::Tensor& output, const Batch& batch,
                             at::Tensor& logits) {
-  const at::Tensor values = at::zeros({tokens.rows.size(0)}, tokens.normed.rstd.options());
+  const at::Tensor values = at::zeros({tokens.z.size(0)}, tokens.rstd.options());
   for (std::size_t p = 0; p < tokens.chunks.size(); p += 2) {
     logits = tokens.logits(p, output);
     values.narrow(0, tokens.chunks[p], tokens.length(p))
@@ -116,13 +174,13 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
     const at::Tensor norm = weight.value_or(at::Tensor());
     const ForwardContext& pass = *options.pass;
     const Loss& loss = loss_of(pass);
-    const HeadTokens tokens(x, output, targets, norm, options.eps, pass);
+    const HeadTokens tokens(x, output, targets, norm, options.eps, pass, options.vocabulary);
     const bool want = options.want_x || options.want_output, one_chunk = tokens.one_chunk();
 
-    at::Tensor value = at::zeros({}, tokens.normed.rstd.options()), logits, weights, figures;
-    const at::Tensor scale = at::full({}, pass.gradient_scale, tokens.normed.rstd.options());
+    at::Tensor value = at::zeros({}, tokens.rstd.options()), logits, weights, figures;
+    const at::Tensor scale = at::full({}, pass.gradient_scale, tokens.rstd.options());
     const bool twice = loss.looks_twice();
-    if (twice && x.size(0) > 0) {
+    if (twice && targets.size(0) > 0) {
       const at::Tensor values = values_of_tokens(loss, tokens, output, *pass.batch, logits);
       const LossVerdict verdict = loss.judge(tokens.spread(values, targets.sizes()), *pass.batch);
       value.add_(verdict.value);
@@ -130,7 +188,7 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
       figures = verdict.figures;
     }
     ChunkSums sums;
-    if (want && !one_chunk && options.want_x) sums.dz = at::empty_like(tokens.rows);
+    if (want && !one_chunk && options.want_x) sums.dz = at::empty_like(tokens.z);
     for (std::size_t p = 0; p < tokens.chunks.size() && (want || !twice); p += 2) {
       if (!twice || !one_chunk) logits = tokens.logits(p, output);
       LossChunk chunk = tokens.chunk(p, *pass.batch);
@@ -140,13 +198,15 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
         value.add_(part.value);
         add_part(figures, part.figures);
       }
-      if (want && !one_chunk) sums.add(logits, tokens.normed.y, output, tokens.chunks[p], options);
+      if (want && !one_chunk) sums.add(logits, tokens.z, output, tokens.chunks[p], options);
     }
     report(loss, figures, value, pass);
     if (!want) return value;
     if (!one_chunk) logits = at::Tensor();
     context->save_for_backward(
-        {x, norm, output, tokens.normed.rstd, scale, tokens.kept, logits, sums.dz, sums.doutput});
+        {x, norm, output, tokens.rstd, scale, tokens.trained.kept, logits, sums.dz, sums.doutput});
+    context->saved_data["split"] = SavedSplit::of(tokens.trained.split);
+    context->saved_data["tokens"] = tokens.z.size(0);
     return value;
   }
 
@@ -160,36 +220,35 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &x = saved[0], &norm = saved[1], &output = saved[2], &rstd = saved[3], &kept = saved[5],
-                     &dlogits = saved[6], factor = grads[0] / saved[4];
+    const at::Tensor &x = saved[0], &norm = saved[1], &output = saved[2], &rstd = saved[3], &dlogits = saved[6],
+                     factor = grads[0] / saved[4];
     at::Tensor dz = saved[7], doutput = saved[8];
     const bool want_x = context->needs_input_grad(x_), want_norm = norm.defined() && context->needs_input_grad(norm_);
     const bool want_output = context->needs_input_grad(output_);
-    at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
-    if (kept.defined()) rows = rows.index_select(0, kept);
-
-    if (rows.size(0) == 0) {
+    if (context->saved_data["tokens"].toInt() == 0) {
       return {want_x ? at::zeros_like(x) : at::Tensor(),
               want_output ? at::zeros_like(output) : at::Tensor(),
               {},
               want_norm ? at::zeros_like(norm) : at::Tensor(),
               {}};
     }
+    const TrainedRows trained{SavedSplit::from(context->saved_data["split"]), saved[5]};
+    const at::Tensor rows = trained.to_norm(x);
     if (dlogits.defined()) {
-      if (want_output) doutput = matrix_product(dlogits.t(), norm.defined() ? rms_norm_again(rows, norm, rstd) : rows);
+      if (want_output)
+        doutput = matrix_product(
+            dlogits.t(), trained.to_multiply(norm.defined() ? rms_norm_again(rows, norm, rstd) : rows));
       if (want_x || want_norm) dz = matrix_product(dlogits, output);
     }
     if (want_output) {
       multiply(doutput, factor);
       doutput = doutput.to(output.scalar_type());
     }
-    if (want_x || want_norm) multiply(dz, factor);
     if (!want_x && !want_norm) return {{}, doutput, {}, {}, {}};
-    RmsNormGradients gradients{dz, {}};
-    if (norm.defined()) gradients = rms_norm_backward(dz, rows, norm, rstd, want_norm);
-    at::Tensor dx = gradients.x;
-    if (kept.defined()) dx = at::zeros({x.numel() / x.size(-1), x.size(-1)}, x.options()).index_copy_(0, kept, dx);
-    return {dx.view(x.sizes()), doutput, {}, gradients.weight, {}};
+    multiply(dz, factor);
+    RmsNormGradients gradients{trained.back_to_norm(dz), {}};
+    if (norm.defined()) gradients = rms_norm_backward(gradients.x, rows, norm, rstd, want_norm);
+    return {trained.back_to_x(gradients.x, x), doutput, {}, gradients.weight, {}};
   }
 };
 
@@ -199,7 +258,11 @@ at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const Forw
   const bool graph = at::GradMode::is_enabled();
   const bool norm_learns = weights.norm.defined() && weights.norm.requires_grad();
   const Options own{weights.eps, &context, graph && (x.requires_grad() || norm_learns),
-                    graph && weights.output.requires_grad()};
+                    graph && weights.output.requires_grad(), slice_of(weights, context)};
+  const Loss& loss = loss_of(context);
+  if (own.vocabulary.divides() && !loss.takes_slices())
+    throw InputError("the loss " + loss.name() + " reads whole rows of logits, and [parallel] tensor = " +
+                     std::to_string(own.vocabulary.ranks->size()) + " divides them: leave parallel.tensor out");
   const auto norm = weights.norm.defined() ? std::optional(weights.norm) : std::nullopt;
   return HeadLossFunction::apply(x, weights.output, context.batch->targets, norm, own);
 }
@@ -207,17 +270,23 @@ at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const Forw
 at::Tensor head_token_losses(const at::Tensor& x, const HeadWeights& weights, const ForwardContext& context) {
   const at::NoGradGuard no_grad;
   const at::Tensor& targets = context.batch->targets;
-  const HeadTokens tokens(x, weights.output, targets, weights.norm, weights.eps, context);
+  const HeadTokens tokens(x, weights.output, targets, weights.norm, weights.eps, context, slice_of(weights, context));
   at::Tensor logits;
   return tokens.spread(values_of_tokens(SequenceLoss(), tokens, weights.output, *context.batch, logits),
                        targets.sizes());
 }
 
-at::Tensor head_logits(const at::Tensor& x, const HeadWeights& weights) {
+at::Tensor head_logits(const at::Tensor& x, const HeadWeights& weights, const ForwardContext& context) {
   const at::NoGradGuard no_grad;
-  const at::Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
-  const at::Tensor logits = matrix_product(normed_rows(rows, weights.norm, weights.eps).y, weights.output.t());
-  return logits.view({x.size(0), x.size(1), weights.output.size(0)}).to(at::toOpMathType(logits.scalar_type()));
+  const TrainedRows all{TokenSplit(context), {}};
+  const at::Tensor z = all.to_multiply(normed_rows(all.to_norm(x), weights.norm, weights.eps).y);
+  at::Tensor logits = matrix_product(z, weights.output.t());
+  std::int64_t batch = x.size(0), length = x.size(1);
+  if (all.split.divides()) {
+    logits = gather_columns(logits, slice_of(weights, context));
+    batch = all.split.batch(), length = all.split.length();
+  }
+  return logits.view({batch, length, logits.size(1)}).to(at::toOpMathType(logits.scalar_type()));
 }
 
 }  // namespace zero

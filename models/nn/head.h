@@ -10,12 +10,14 @@ namespace zero {
 
 struct HeadWeights {
   at::Tensor norm;    // [hidden], of an RMSNorm; undefined: x is normed already
-  at::Tensor output;  // [vocabulary, hidden]
+  at::Tensor output;  // [vocabulary, hidden]; the own slice of it if context.tensor_ranks divide the vocabulary
   double eps = 1e-5;
+  std::int64_t first_token = 0, vocabulary = 0;  // of such a slice, and the full size
 };
 
 /// The loss of the pass (`context.loss`) for context.batch, [] in fp32 (fp64 in fp64), in chunks of logits of at most
-/// context.logits_bytes. x [B, T, hidden]. Tokens with ignored_target are left out of the products. The loss's figures
+/// context.logits_bytes. x [B, T, hidden]; the rank's own tokens [1, own, hidden] if the vocabulary is divided. Nobody
+/// then holds all logits of a token: ranks exchange two numbers (Loss::of_chunk), and the result is alike on all. Tokens with ignored_target are left out of the products. The loss's figures
 /// go to context.terms.
 ///
 /// If gradients are wanted, the pass that computes the loss turns the logits into their gradient, for
@@ -31,7 +33,7 @@ at::Tensor head_loss(const at::Tensor& x, const HeadWeights& weights, const Forw
 /// as above.
 at::Tensor head_token_losses(const at::Tensor& x, const HeadWeights& weights, const ForwardContext& context);
 
-/// logits [B, T, vocabulary] in fp32 (fp64 in fp64), without gradient.
-at::Tensor head_logits(const at::Tensor& x, const HeadWeights& weights);
+/// logits [B, T, vocabulary] in fp32 (fp64 in fp64), without gradient. Those of a divided vocabulary are gathered.
+at::Tensor head_logits(const at::Tensor& x, const HeadWeights& weights, const ForwardContext& context);
 
 }  // namespace zero

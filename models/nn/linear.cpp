@@ -36,7 +36,22 @@ at::Tensor multiplied(const LinearInput& input, at::Tensor& rstd) {
   return normed.y;
 }
 
-/// What a product is made of beside the tensors of autograd.
+/// The rows before the product, of all tokens.
+at::Tensor left_factor(const LinearInput& input, at::Tensor& rstd) {
+  const at::Tensor z = multiplied(input, rstd);
+  return input.flow == TokenFlow::gathers ? input.tokens.gather(z) : z;
+}
+
+/// The shape of the result for x of the input's shape.
+std::vector<std::int64_t> result_shape(const LinearInput& input, const at::Tensor& x, std::int64_t width) {
+  if (input.flow == TokenFlow::gathers) return {input.tokens.batch(), input.tokens.length(), width};
+  if (input.flow == TokenFlow::scatters) return {1, input.tokens.own(), width};
+  std::vector<std::int64_t> shape = x.sizes().vec();
+  shape.back() = width;
+  return shape;
+}
+
+/// The product's terms beside the tensors of autograd.
 struct LinearTerms {
   const LinearInput& input;
   const std::vector<LowRank>& adapters;
@@ -57,24 +72,31 @@ variable_list tensors_of(const std::vector<LowRank>& adapters) {
   return tensors;
 }
 
-struct AdapterSettings : torch::CustomClassHolder {
-  std::vector<LowRank> adapters;  // without tensors
+/// The terms without tensors, for the backward pass.
+struct SavedTerms : torch::CustomClassHolder {
+  LinearInput input;
+  std::vector<LowRank> adapters;
 
-  static c10::IValue of(const std::vector<LowRank>& adapters) {
-    auto settings = c10::make_intrusive<AdapterSettings>();
-    settings->adapters = adapters;
-    for (LowRank& adapter : settings->adapters) adapter.a = adapter.b = adapter.magnitude = at::Tensor();
-    return c10::IValue::make_capsule(std::move(settings));
+  static c10::IValue of(const LinearTerms& terms) {
+    auto saved = c10::make_intrusive<SavedTerms>();
+    saved->input = terms.input;
+    saved->input.x = saved->input.norm_weight = at::Tensor();
+    saved->adapters = terms.adapters;
+    for (LowRank& adapter : saved->adapters) adapter.a = adapter.b = adapter.magnitude = at::Tensor();
+    return c10::IValue::make_capsule(std::move(saved));
   }
-  static std::vector<LowRank> with(const c10::IValue& settings, const at::Tensor* tensors) {
-    std::vector<LowRank> adapters = c10::static_intrusive_pointer_cast<AdapterSettings>(settings.toCapsule())->adapters;
-    for (LowRank& adapter : adapters) {
+  static c10::intrusive_ptr<SavedTerms> from(const c10::IValue& value) {
+    return c10::static_intrusive_pointer_cast<SavedTerms>(value.toCapsule());
+  }
+  std::vector<LowRank> adapters_with(const at::Tensor* tensors) const {
+    std::vector<LowRank> all = adapters;
+    for (LowRank& adapter : all) {
       adapter.a = *tensors++;
       adapter.b = *tensors++;
       const at::Tensor& magnitude = *tensors++;
       if (magnitude.numel() > 0) adapter.magnitude = magnitude;
     }
-    return adapters;
+    return all;
   }
 };
 
@@ -92,29 +114,28 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
                                at::TensorList adapter_tensors, const std::optional<at::Tensor>& norm_weight,
                                const std::optional<at::Tensor>& residual, const std::optional<at::Tensor>& bias,
                                const LinearTerms& terms) {
-    const LinearInput& input = terms.input;
+    LinearInput input = terms.input;
+    input.x = as_rows(x);
     const std::vector<LowRank>& adapters = terms.adapters;
     at::Tensor rstd;
-    const at::Tensor z = multiplied({input.kind, as_rows(x), input.norm_weight, input.eps, input.activation}, rstd);
-    const bool alone = adapters.empty(), needs_z = weight.requires_grad() || !alone;
+    const at::Tensor z = left_factor(input, rstd);
+    const bool scatters = input.flow == TokenFlow::scatters, needs_z = weight.requires_grad() || !adapters.empty();
+    const bool joined = adapters.empty() && !scatters;  // the product adds bias and residual itself
     const at::Tensor added = residual ? as_rows(*residual) : at::Tensor(), none;
-    at::Tensor y = matrix_product(z, weight.t(), alone ? added : none, alone && bias ? *bias : none);
+    at::Tensor y = matrix_product(z, weight.t(), joined ? added : none, joined && bias ? *bias : none);
     for (const LowRank& adapter : adapters) add_low_rank(adapter, z, weight, y);
-    if (bias && !alone) y.add_(*bias);
-    if (residual && !alone) y.add_(added);
-    const bool keep = input.keep && needs_z && input.kind != Kind::plain;
+    if (scatters) y = input.tokens.sum(y);
+    if (bias && !joined) y.add_(*bias);
+    if (residual && !joined) y.add_(added);
+    const bool keep = input.keep && needs_z && (input.kind != Kind::plain || input.flow == TokenFlow::gathers);
     variable_list saved{x, weight, norm_weight.value_or(at::Tensor()), rstd, keep ? z : at::Tensor()};
     saved.insert(saved.end(), adapter_tensors.begin(), adapter_tensors.end());
     context->save_for_backward(std::move(saved));
-    context->saved_data["kind"] = static_cast<std::int64_t>(input.kind);
-    context->saved_data["function"] = static_cast<std::int64_t>(input.activation.function);
-    context->saved_data["gated"] = input.activation.gated;
+    context->saved_data["terms"] = SavedTerms::of(terms);
     context->saved_data["residual"] = residual.has_value();
     context->saved_data["bias"] = bias.has_value();
-    context->saved_data["adapters"] = AdapterSettings::of(adapters);
-    std::vector<std::int64_t> shape = x.sizes().vec();
-    shape.back() = weight.size(0);
-    variable_list results{at::_unsafe_view(y, shape)};  // no view: attention writes to it
+    // no view: attention writes to it
+    variable_list results{at::_unsafe_view(y, result_shape(input, x, weight.size(0)))};
     if (terms.beside) results.push_back(x.detach());
     return results;
   }
@@ -123,13 +144,11 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1], &norm_weight = saved[2];
     at::Tensor rstd = saved[3];
-    const std::vector<LowRank> adapters = AdapterSettings::with(context->saved_data["adapters"], saved.data() + 5);
-    const LinearInput input{
-        static_cast<Kind>(context->saved_data["kind"].toInt()),
-        as_rows(x),
-        norm_weight,
-        0,
-        {static_cast<Activation>(context->saved_data["function"].toInt()), context->saved_data["gated"].toBool()}};
+    const auto terms = SavedTerms::from(context->saved_data["terms"]);
+    const std::vector<LowRank> adapters = terms->adapters_with(saved.data() + 5);
+    LinearInput input = terms->input;
+    input.x = as_rows(x);
+    input.norm_weight = norm_weight;
     const bool normed = input.kind == Kind::rms_norm, has_residual = context->saved_data["residual"].toBool(),
                has_bias = context->saved_data["bias"].toBool();
     // Arguments that are absent have no edge, so later ones move up.
@@ -142,7 +161,8 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
 
     at::Tensor dy = as_rows(grads[0]), z, dz, dnorm_weight, dbias;
     if (has_bias && context->needs_input_grad(at_bias)) dbias = sum_of_rows(dy);
-    if (want_weight || !adapters.empty()) z = saved[4].defined() ? saved[4] : multiplied(input, rstd);
+    if (input.flow == TokenFlow::scatters) dy = input.tokens.gather(dy);
+    if (want_weight || !adapters.empty()) z = saved[4].defined() ? saved[4] : left_factor(input, rstd);
     variable_list found{{}, {}};
     if (!adapters.empty()) {
       for (const LowRank& adapter : adapters)
@@ -161,6 +181,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
         matrix_product_into(dz, dy, weight, true);
       else
         dz = matrix_product(dy, weight);
+      if (input.flow == TokenFlow::gathers) dz = input.tokens.sum(dz);
       if (input.kind == Kind::swiglu) dz = swiglu_backward(dz, input.x);
       if (input.kind == Kind::activated) dz = activate_backward(dz, input.x, input.activation);
       if (normed) {

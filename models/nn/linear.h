@@ -9,8 +9,15 @@
 
 #include "models/nn/activation.h"
 #include "models/ops/low_rank.h"
+#include "models/parallel/token_split.h"
 
 namespace zero {
+
+/// What a product does with tokens that the ranks of the tensor axis share. `gathers`: x is this rank's tokens, and the
+/// rows under the norm are gathered before the product with this rank's rows of a matrix. `scatters`: x is all tokens in
+/// this rank's columns, and the products with these columns are summed to this rank's tokens; bias and residual are
+/// added to the sum. What a gather brings is gathered again in backward, unless LinearInput::keep.
+enum class TokenFlow : std::uint8_t { local, gathers, scatters };
 
 /// The left factor: x itself, its RMSNorm, SwiGLU of x = [gate, up], or another activation of x.
 struct LinearInput {
@@ -32,10 +39,12 @@ struct LinearInput {
   double eps = 0;
   ActivationKind activation = {};  // for activated
   bool keep = false;               // keep the left factor for the backward pass, if that will need it
+  TokenFlow flow = TokenFlow::local;
+  TokenSplit tokens = {};  // of a flow that is not local
 };
 
-/// input W^T (+ the adapters' part) (+ bias) (+ residual): [B, T, out] for weight [out, in], bias [out]. Only tensors
-/// that require gradients get them: a frozen weight costs none. The weight's gradient is written to its GradientPlace
+/// input W^T (+ the adapters' part) (+ bias) (+ residual): [B, T, out] for weight [out, in], bias [out]; if tokens are
+/// scattered [1, own, out]. Only tensors that require gradients get them: a frozen weight costs none. The weight's gradient is written to its GradientPlace
 /// if one is open.
 at::Tensor linear(const LinearInput& input, const at::Tensor& weight, const at::Tensor& residual = {},
                   const std::vector<LowRank>& adapters = {}, const at::Tensor& bias = {});

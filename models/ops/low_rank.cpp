@@ -26,7 +26,9 @@ at::Tensor row_lengths(const LowRank& adapter, const at::Tensor& weight) {
   const at::Tensor wa = matrix_product(w, a.t()), baa = matrix_product(b, matrix_product(a, a.t()));
   const Undivided sums;
   const at::Tensor cross = wa.mul(b).sum(1), own = baa.mul(b).sum(1);
-  return w.square().sum(1).add(cross, 2 * adapter.scale).add(own, adapter.scale * adapter.scale).sqrt();
+  const at::Tensor squares = w.square().sum(1).add(cross, 2 * adapter.scale).add(own, adapter.scale * adapter.scale);
+  if (adapter.sum_over_columns) adapter.sum_over_columns(squares);
+  return squares.sqrt();
 }
 
 void add_low_rank(const LowRank& adapter, const at::Tensor& z, const at::Tensor& weight, at::Tensor& y) {

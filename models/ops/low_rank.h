@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace zero {
@@ -23,6 +24,10 @@ struct LowRank {
   // depend on the division of sequences into batches.
   std::int64_t first_sample = 0;
   std::int64_t sequence = 1;
+  // If the weight is cut along its columns: z's first column in the full width, and the sum over the ranks that hold
+  // the other columns, in place.
+  std::int64_t first_column = 0;
+  std::function<void(const at::Tensor&)> sum_over_columns = {};
 
   std::int64_t rows() const { return b.size(0); }
 };
@@ -43,7 +48,8 @@ struct LowRankGradients {
 LowRankGradients low_rank_backward(const LowRank& adapter, const at::Tensor& z, const at::Tensor& weight,
                                    at::Tensor& dy, at::Tensor& dz);
 
-/// |W + scale B A| of each adapted row, fp32 (fp64 in fp64). With B = 0 it is DoRA's start magnitude.
+/// |W + scale B A| of each adapted row, over all its columns, fp32 (fp64 in fp64). With B = 0 it is DoRA's start
+/// magnitude.
 at::Tensor row_lengths(const LowRank& adapter, const at::Tensor& weight);
 
 }  // namespace zero

@@ -59,7 +59,7 @@ void expect_merged_logits(const GoldenCase& golden, const std::string& adapter) 
   at::Tensor x;
   for (std::size_t u = 0; u + 1 < model.units.size(); ++u) x = model.units[u]->forward(x, context);
   const at::Tensor want = golden.expected.read("merged.logits");
-  EXPECT_LT((logits_of(*model.units.back(), x) - want).abs().max().item<double>(), 1e-4);
+  EXPECT_LT((logits_of(*model.units.back(), x, context) - want).abs().max().item<double>(), 1e-4);
 }
 
 class GoldenLora : public ::testing::TestWithParam<std::tuple<const char*, int, int>> {};

@@ -51,6 +51,7 @@ int length_of(std::int64_t sample, const RunOptions& run) {
 }
 
 double trained_tokens(std::int64_t first, const RunOptions& run) {
+  if (run.only_last_token) return run.global_batch;
   double tokens = 0;
   for (int i = 0; i < run.global_batch; ++i) tokens += length_of(first + i, run);
   return tokens;
@@ -77,6 +78,7 @@ Batch batch_of(std::int64_t first, int rows, const RunOptions& run) {
     std::copy(tokens.begin() + 1, tokens.end(), batch.targets.data_ptr<std::int64_t>() + b * seq_len);
   }
   if (run.ragged) pad(batch, first, run);
+  if (run.only_last_token) batch.targets.narrow(1, 0, seq_len - 1).fill_(ignored_target);
   return batch;
 }
 
@@ -135,8 +137,8 @@ double sum_in_order(Communicator& ranks, const std::vector<double>& mine) {
   return std::accumulate(turns.const_data_ptr<double>(), turns.const_data_ptr<double>() + turns.numel(), 0.0);
 }
 
-Model model_of(const RunOptions& run) {
-  Model model = make_model(run.config);
+Model model_of(const RunOptions& run, SlicePlace place = {}) {
+  Model model = make_model(run.config, place);
   if (!run.lora) return model;
   add_lora(model, *run.lora);
   for (auto& unit : model.units)
@@ -177,7 +179,10 @@ void choose_code() {
 RunResult run_training(const RunOptions& given, const AfterStep& after_step, const TrackerOf& tracker_of) {
   choose_code();
   RunOptions run = given;
-  if (run.rows_in_order > 0) run.micro_batches = run.global_batch / (run.ranks * run.rows_in_order);
+  MeshShape shape = MeshShape::hybrid(run.ranks / run.tensor, run.shard_degree);
+  shape.tensor = run.tensor;
+  const int row_ranks = shape.size(axes::rows);
+  if (run.rows_in_order > 0) run.micro_batches = run.global_batch / (row_ranks * run.rows_in_order);
   RunResult result;
   result.losses.resize(run.steps);
   result.norms.resize(run.steps);
@@ -185,34 +190,40 @@ RunResult run_training(const RunOptions& given, const AfterStep& after_step, con
   world.run([&](Communicator& communicator, int rank) {
     std::optional<TrackerScope> booked;
     if (tracker_of) booked.emplace(tracker_of(rank));
-    Model model = model_of(run);
+    Model model = model_of(run, {shape.tensor, shape.index(rank, MeshAxis::tensor)});
     EngineOptions options = engine_options(run);
     if (run.policy_of) options.offload = run.policy_of(rank);
-    Mesh mesh(communicator, MeshShape::hybrid(run.ranks, run.shard_degree));
+    Mesh mesh(communicator, shape);
     Engine engine(chain_of(model), mesh, options);
-    engine.load(*weights_of(run, model));
+    engine.load(*weights_of(run, model_of(run)));
     if (after_step) after_step(engine, rank, run.first_step);
-    const int rows = run.global_batch / (run.ranks * run.micro_batches);
+    const int rows = run.global_batch / (row_ranks * run.micro_batches), row_place = mesh.index(axes::rows);
     for (int step = run.first_step; step < run.steps; ++step) {
       const double tokens = trained_tokens(std::int64_t(step) * run.global_batch, run);
       std::vector<Batch> batches(std::size_t(run.micro_batches));
       const auto context_of = [&](std::int64_t micro_batch) {
-        const std::int64_t first = std::int64_t(step) * run.global_batch + (micro_batch * run.ranks + rank) * rows;
+        const std::int64_t first =
+            std::int64_t(step) * run.global_batch + (micro_batch * row_ranks + row_place) * rows;
         batches[std::size_t(micro_batch)] = batch_of(first, rows, run);
         ForwardContext context;
         context.batch = &batches[std::size_t(micro_batch)];
         context.training = true;
         context.seed = std::uint64_t(step) + 1;
         context.first_sample = first;
+        context.logits_bytes = run.logits_bytes;
         return context;
       };
       const at::Tensor loss_sum = run.under_way > 1
                                       ? pipelined_gradients(engine, run, 1.0 / tokens, context_of)
                                       : accumulate_gradients(engine, run.micro_batches, 1.0 / tokens, context_of);
+      if (run.keep_gradients && step == run.first_step)
+        engine.export_gradients([&](const TensorSpec& spec, const at::Tensor& value) {
+          if (rank == 0) result.gradients[spec.name] = value.clone();
+        });
       const StepResult found = engine.update({.lr = run.lr, .max_norm = run.max_norm}, loss_sum).wait();
       if (run.after_update) run.after_update(rank, found);
       const double loss = run.rows_in_order > 0 ? sum_in_order(communicator, found.losses)
-                                                : sum_over_ranks(communicator, found.loss_sum());
+                                                : sum_over_ranks(mesh.along(axes::rows), found.loss_sum());
       if (rank == 0) {
         result.losses[step] = loss / tokens;
         result.norms[step] = found.norm;
@@ -236,6 +247,10 @@ double largest_difference(const RunResult& a, const RunResult& b) {
   EXPECT_EQ(a.weights.size(), b.weights.size());
   for (const auto& [name, weight] : a.weights)
     worst = std::max(worst, (weight.to(at::kDouble) - b.weights.at(name).to(at::kDouble)).abs().max().item<double>());
+  EXPECT_EQ(a.gradients.size(), b.gradients.size());
+  for (const auto& [name, gradient] : a.gradients)
+    worst = std::max(
+        worst, (gradient.to(at::kDouble) - b.gradients.at(name).to(at::kDouble)).abs().max().item<double>());
   return worst;
 }
 

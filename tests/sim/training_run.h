@@ -23,6 +23,7 @@ struct RunOptions {
   int micro_batches = 1;  // of each rank in a step
   int under_way = 1;      // micro-batches whose forward has run and whose backward has not, at most
   int shard_degree = 0;
+  int tensor = 1;         // ranks of the tensor axis; the others share the batch
   int steps = 8;
   int global_batch = 24;
   int seq_len = 6;
@@ -47,6 +48,9 @@ struct RunOptions {
   bool fuse_accumulation = false;
   std::optional<at::ScalarType> gradient = {};  // at rest; else master's where micro-batches accumulate or are in order
   std::function<void(int rank, const StepResult&)> after_update;
+  bool keep_gradients = false;  // of the first step
+  bool only_last_token = false;  // of the batch is trained
+  std::int64_t logits_bytes = 0;
   int rows_in_order = 0;  // sums in order, over micro-batches of so many rows (whatever micro_batches says)
   int first_step = 0;     // of a run that resumes: `after_step` brings the states at its first call, with this step
 };
@@ -54,6 +58,7 @@ struct RunOptions {
 struct RunResult {
   std::vector<double> losses, norms;
   std::map<std::string, at::Tensor> weights;  // after the last step, in master type
+  std::map<std::string, at::Tensor> gradients;  // of the first step, if it was asked for them
   std::vector<std::vector<SimCall>> calls;    // by rank
 };
 
@@ -69,7 +74,7 @@ using AfterStep = std::function<void(Engine& engine, int rank, int step)>;
 using TrackerOf = std::function<MemoryTracker&(int rank)>;
 RunResult run_training(const RunOptions& options, const AfterStep& after_step = {}, const TrackerOf& tracker_of = {});
 
-/// The largest difference of the losses, norms and weights of two runs.
+/// The largest difference of the losses, norms, weights and kept gradients of two runs.
 double largest_difference(const RunResult& a, const RunResult& b);
 
 }  // namespace zero::testing

@@ -177,10 +177,29 @@ at::ScalarType state_type_of(const std::string& name) {
   throw std::runtime_error("states of type " + name);
 }
 
+ordered_json json_of(const TensorCut& cut) {
+  return {{"dim", cut.dim}, {"pieces", cut.pieces}, {"ranks", cut.place.ranks}, {"rank", cut.place.rank}};
+}
+
+/// A cut of a tensor of that many dimensions. Its numbers stay below 64 bits in products.
+TensorCut cut_of(const ordered_json& json, std::size_t dimensions) {
+  constexpr int most_ranks = 1 << 10;
+  TensorCut cut{whole<int>(json.at("dim")), {}, {whole<int>(json.at("ranks")), whole<int>(json.at("rank"))}};
+  for (const auto& size : json.at("pieces")) cut.pieces.push_back(whole(size));
+  const bool sound = cut.dim >= 0 && std::size_t(cut.dim) < dimensions && cut.place.ranks >= 1 &&
+                     cut.place.ranks <= most_ranks && cut.place.rank >= 0 && cut.place.rank < cut.place.ranks &&
+                     !cut.pieces.empty() && cut.pieces.size() <= 64 &&
+                     std::ranges::all_of(cut.pieces, [](std::int64_t n) { return n >= 0 && n <= most_elements / 64; });
+  if (!sound) throw std::runtime_error("a slice out of its tensor");
+  return cut;
+}
+
 ordered_json json_of(const SavedGroup& group) {
   ordered_json tensors = ordered_json::array(), states = ordered_json::array();
-  for (const FlatTensor& tensor : group.tensors)
+  for (const FlatTensor& tensor : group.tensors) {
     tensors.push_back({{"name", tensor.spec.name}, {"shape", tensor.spec.shape}, {"offset", tensor.offset}});
+    if (tensor.spec.cut) tensors.back()["cut"] = json_of(*tensor.spec.cut);
+  }
   for (const StateSpec& state : group.states)
     states.push_back({{"name", state.name}, {"type", name_of(state.type)}, {"grain", state.grain}});
   ordered_json json = {{"numel", group.numel}, {"states", states}, {"tensors", tensors}};
@@ -195,7 +214,9 @@ SavedGroup group_of(const ordered_json& json) {
   for (const auto& tensor : json.at("tensors")) {
     std::vector<std::int64_t> shape;
     for (const auto& size : tensor.at("shape")) shape.push_back(whole(size));
-    group.tensors.push_back({{tensor.at("name"), std::move(shape)}, whole(tensor.at("offset")), 0});
+    TensorSpec spec{tensor.at("name"), std::move(shape)};
+    if (const auto cut = tensor.find("cut"); cut != tensor.end()) spec.cut = cut_of(*cut, spec.shape.size());
+    group.tensors.push_back({std::move(spec), whole(tensor.at("offset")), 0});
   }
   if (const auto states = json.find("states"); states != json.end())
     for (const auto& state : *states)
@@ -252,6 +273,12 @@ void check(const Manifest& manifest, const std::string& path) {
         require(size >= 0 && !__builtin_mul_overflow(count, size, &count), "a tensor of a negative size");
       require(tensor.offset >= 0 && tensor.offset <= group.numel && count <= group.numel - tensor.offset,
               "a tensor outside of its group");
+      const auto& cut = tensor.spec.cut;
+      require(!cut || tensor.spec.shape[std::size_t(cut->dim)] == cut->held(cut->place.rank),
+              "a slice of another size than its cut");
+      count = 1;
+      for (const std::int64_t size : tensor.spec.full().shape)
+        require(!__builtin_mul_overflow(count, size, &count) && count <= most_elements, "a slice of too large a tensor");
     }
   }
   std::int64_t all_bytes = 0;
@@ -295,7 +322,10 @@ bool is_state_type(at::ScalarType type) {
 }
 
 std::string format_manifest(const Manifest& manifest) {
-  ordered_json json = {{"checksum", std::string(digits, '0')}, {"version", Manifest::current_version}};
+  const bool slices = std::ranges::any_of(manifest.groups, [](const SavedGroup& group) {
+    return std::ranges::any_of(group.tensors, [](const FlatTensor& tensor) { return tensor.spec.cut.has_value(); });
+  });
+  ordered_json json = {{"checksum", std::string(digits, '0')}, {"version", slices ? 3 : 2}};
   json["position"] = json_of(manifest.position);
   for (const SavedModel& model : manifest.models) json["models"].push_back(json_of(model));
   json["chunk_elements"] = manifest.chunk_elements;

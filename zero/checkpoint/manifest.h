@@ -78,9 +78,11 @@ struct SavedFile {
 };
 
 struct Manifest {
-  static constexpr int current_version = 2;             // version 1 knew AdamW's states only, and another checksum
+  /// Version 1 knew AdamW's states only, and another checksum. Version 3 alone knows slices of tensors; a checkpoint
+  /// without slices is still written as version 2.
+  static constexpr int current_version = 3;
   static constexpr std::int64_t most_bytes = 64 << 20;  // of the file
-  int version = current_version;
+  int version = current_version;  // as it was read
 
   RunDescription run;
   RunPosition position;

@@ -20,8 +20,13 @@ namespace zero {
 SavedStates::SavedStates(FileCalls& calls, const std::string& folder)
     : calls_(calls), folder_(folder), manifest_(read_manifest(calls, folder)), extents_(manifest_.groups.size()) {
   for (int g = 0; g < int(manifest_.groups.size()); ++g)
-    for (const FlatTensor& tensor : manifest_.groups[g].tensors)
-      places_[tensor.spec.name] = {g, tensor.offset, tensor.spec.shape};
+    for (const FlatTensor& tensor : manifest_.groups[g].tensors) add_place(g, tensor);
+  for (const auto& [name, places] : places_)
+    for (int r = 0; r < int(places.size()); ++r) {
+      const TensorSpec &spec = places[std::size_t(r)].spec, expected = places.front().spec.of_rank(r);
+      if (places[std::size_t(r)].group < 0 || spec.shape != expected.shape || spec.cut != expected.cut)
+        throw DamagedCheckpoint(text(folder, ": lacks a slice of ", name));
+    }
   for (int f = 0; f < int(manifest_.files.size()); ++f)
     for (int s = 0; s < int(manifest_.files[f].sections.size()); ++s) {
       const ShardSection& section = manifest_.files[f].sections[s];
@@ -31,11 +36,19 @@ SavedStates::SavedStates(FileCalls& calls, const std::string& folder)
     std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
 }
 
+void SavedStates::add_place(int group, const FlatTensor& tensor) {
+  std::vector<Place>& places = places_[tensor.spec.name];
+  const auto& cut = tensor.spec.cut;
+  places.resize(std::size_t(cut ? cut->place.ranks : 1));
+  places[std::size_t(cut ? cut->place.rank : 0)] = {group, tensor.offset, tensor.spec};
+}
+
 std::vector<TensorSpec> SavedStates::tensors_with(const std::string& weights) const {
   std::vector<TensorSpec> all;
   for (const SavedGroup& group : manifest_.groups) {
     if (group.states.front().name != weights) continue;
-    for (const FlatTensor& tensor : group.tensors) all.push_back(tensor.spec);
+    for (const FlatTensor& tensor : group.tensors)
+      if (!tensor.spec.cut || tensor.spec.cut->place.rank == 0) all.push_back(tensor.spec.full());
   }
   return all;
 }
@@ -48,7 +61,7 @@ std::vector<SavedModel> SavedStates::models() const {
 std::vector<std::string> SavedStates::value_names() const {
   const std::string prefix = value_prefix;
   std::vector<std::string> names;
-  for (const auto& [name, place] : places_)
+  for (const auto& [name, places] : places_)
     if (name.starts_with(prefix)) names.push_back(name.substr(prefix.size()));
   return names;
 }
@@ -93,18 +106,53 @@ const SavedStates::Extent& SavedStates::extent_of(int group, std::int64_t elemen
   return *(behind - 1);
 }
 
+namespace {
+
+/// The destinations of elements from `done` on.
+std::vector<SavedStates::Wanted> moved(const std::vector<SavedStates::Wanted>& wanted, std::int64_t done) {
+  std::vector<SavedStates::Wanted> behind = wanted;
+  for (SavedStates::Wanted& one : behind) one.to = static_cast<std::byte*>(one.to) + one.state.bytes(done);
+  return behind;
+}
+
+}  // namespace
+
 void SavedStates::read(const std::string& name, std::int64_t begin, std::int64_t count,
                        const std::vector<Wanted>& wanted) {
   const auto found = places_.find(name);
   if (found == places_.end()) throw Error(folder_ + ": holds no " + name);
-  const Place& place = found->second;
+  const std::vector<Place>& places = found->second;
+  // One slice after the other, whose files are then read in one go each.
+  for (int r = 0; r < int(places.size()); ++r)
+    for_each_slice_run(places.front().spec, begin, count,
+                       [&](int rank, std::int64_t slice_begin, std::int64_t done, std::int64_t n) {
+                         if (rank == r) read_place(places[std::size_t(r)], slice_begin, n, moved(wanted, done));
+                       });
+}
+
+void SavedStates::read_slice(const std::string& name, const TensorSpec& slice, std::int64_t begin, std::int64_t count,
+                             const std::vector<Wanted>& wanted) {
+  if (!slice.cut) return read(name, begin, count, wanted);
+  const auto found = places_.find(name);
+  if (found != places_.end() && found->second.size() > 1) {
+    const auto rank = std::size_t(slice.cut->place.rank);
+    if (rank < found->second.size() && found->second[rank].spec.cut == slice.cut)
+      return read_place(found->second[rank], begin, count, wanted);
+  }
+  for_each_run(slice, begin, count, [&](std::int64_t full_begin, std::int64_t done, std::int64_t n) {
+    read(name, full_begin, n, moved(wanted, done));
+  });
+}
+
+void SavedStates::read_place(const Place& place, std::int64_t begin, std::int64_t count,
+                             const std::vector<Wanted>& wanted) {
   const std::vector<StateSpec>& states = manifest_.groups[std::size_t(place.group)].states;
   std::vector<std::byte*> to(states.size());
   for (const Wanted& one : wanted) {
     const auto state = std::find(states.begin(), states.end(), one.state);
     if (state == states.end())
-      throw Error(text(folder_, ": holds no ", one.state.name, " of ", name, " as this run keeps it: the optimizer of ",
-                       "that tensor was another one"));
+      throw Error(text(folder_, ": holds no ", one.state.name, " of ", place.spec.name,
+                       " as this run keeps it: the optimizer of that tensor was another one"));
     to[std::size_t(state - states.begin())] = static_cast<std::byte*>(one.to);
   }
   const std::int64_t first = place.offset + begin;
@@ -144,7 +192,7 @@ void check_tensors(const std::string& folder, const std::vector<TensorSpec>& hel
       const auto found = stored.find(name);
       if (found == stored.end())
         throw InputError(folder + ": does not hold " + name + ", which is " + kind + " here" + remedy);
-      if (found->second != tensor.spec.shape)
+      if (found->second != tensor.spec.full().shape)
         throw InputError(folder + ": " + name + " has another shape there" + remedy);
       stored.erase(found);
     }
@@ -271,7 +319,8 @@ void restore_chunk(SavedStates& saved, const CheckpointModel& model, const State
     std::vector<SavedStates::Wanted> wanted;
     for (std::size_t s = 0; s < specs.size(); ++s)
       wanted.push_back({specs[s], static_cast<std::byte*>(chunk.states[s]) + specs[s].bytes(slice.range_begin)});
-    saved.read(model.full(shard.layout().spec(slice.tensor).name), slice.tensor_begin, slice.count, wanted);
+    const TensorSpec& spec = shard.layout().spec(slice.tensor);
+    saved.read_slice(model.full(spec.name), spec, slice.tensor_begin, slice.count, wanted);
   }
 }
 

@@ -1,8 +1,6 @@
 #pragma once
 // SavedStates: reads the states in a checkpoint by tensor and range, independently of the number of ranks and the
 // layout that wrote them.
-#include <c10/util/accumulate.h>
-
 #include <map>
 #include <memory>
 #include <string>
@@ -33,14 +31,14 @@ class SavedStates {
   CheckpointValues values();
   bool holds(const std::string& name) const { return places_.contains(name); }
   /// Number of elements of a tensor in the checkpoint.
-  std::int64_t numel_of(const std::string& name) const { return c10::multiply_integers(places_.at(name).shape); }
+  std::int64_t numel_of(const std::string& name) const { return places_.at(name).front().spec.full().numel(); }
   /// States of a tensor in the checkpoint.
   const std::vector<StateSpec>& states_of(const std::string& name) const {
-    return manifest_.groups[std::size_t(places_.at(name).group)].states;
+    return manifest_.groups[std::size_t(places_.at(name).front().group)].states;
   }
   /// The optimizer that wrote the states of a tensor in the checkpoint; empty: unknown.
   const std::string& optimizer_of(const std::string& name) const {
-    return manifest_.groups[std::size_t(places_.at(name).group)].optimizer;
+    return manifest_.groups[std::size_t(places_.at(name).front().group)].optimizer;
   }
 
   /// One state of a tensor and its destination: elements of the state's type, or block numbers.
@@ -48,9 +46,13 @@ class SavedStates {
     StateSpec state;
     void* to = nullptr;
   };
-  /// Reads and verifies elements [begin, begin + count) of the flattened tensor; both ends are block boundaries. In
-  /// ascending order, each chunk of a file is read once. Throws Error if the tensor has no such state.
+  /// Reads and verifies elements [begin, begin + count) of a flattened full tensor, whichever slices hold them; both
+  /// ends are block boundaries. In ascending order, each chunk of a file is read once. Throws Error if the tensor has no
+  /// such state.
   void read(const std::string& name, std::int64_t begin, std::int64_t count, const std::vector<Wanted>& wanted);
+  /// The same of a slice, or of a full tensor, whose spec has another name in this model.
+  void read_slice(const std::string& name, const TensorSpec& slice, std::int64_t begin, std::int64_t count,
+                  const std::vector<Wanted>& wanted);
   /// Reads and verifies every file.
   void verify();
   /// Throws DamagedCheckpoint if the folder lacks a file. A rank on another node may see a file later than this one.
@@ -58,22 +60,24 @@ class SavedStates {
 
  private:
   struct Place {
-    int group;
-    std::int64_t offset;
-    std::vector<std::int64_t> shape;
+    int group = -1;
+    std::int64_t offset = 0;
+    TensorSpec spec = {};
   };
   struct Extent {
     std::int64_t begin, end;  // elements of the group
     int file, section;
   };
   std::vector<TensorSpec> tensors_with(const std::string& weights) const;
+  void add_place(int group, const FlatTensor& tensor);
+  void read_place(const Place& place, std::int64_t begin, std::int64_t count, const std::vector<Wanted>& wanted);
   ShardReader& reader(int file);
   const Extent& extent_of(int group, std::int64_t element) const;
 
   FileCalls& calls_;
   std::string folder_;
   Manifest manifest_;
-  std::map<std::string, Place> places_;
+  std::map<std::string, std::vector<Place>> places_;  // by rank of the tensor axis that wrote the slice; one of a full one
   std::vector<std::vector<Extent>> extents_;  // by group, sorted by begin
   std::unique_ptr<ShardReader> reader_;       // one file at a time
   int open_file_ = -1;

@@ -63,15 +63,15 @@ void pack_states(const CheckpointModels& of, const ShardFormat& format, ShardPac
     packer.append({values.const_data_ptr()}, values.numel());
   };
   for (const CheckpointModel& model : of.models) {
-    for (const auto& group : model.states.groups())
-      for (const auto& shard : group->states()) {
-        if (section->count > 0) pack_section(*group, *shard, *section, packer);
-        ++section;
-      }
-    for (const ParameterGroup* group : saved_frozen(model.states)) {
-      group->visit_weights({section->begin, section->count},
-                           [&](const at::Tensor& values) { packer.append({values.const_data_ptr()}, values.numel()); });
-      ++section;
+    for (const SavedPart& part : saved_parts(model.states)) {
+      const ShardSection own = *section++;
+      if (own.count == 0) continue;
+      if (part.shard)
+        pack_section(*part.group, *part.shard, own, packer);
+      else
+        part.group->visit_weights({own.begin, own.count}, [&](const at::Tensor& values) {
+          packer.append({values.const_data_ptr()}, values.numel());
+        });
     }
     for (const SavedStatistic& statistic : saved_statistics(model.states)) pack_whole(statistic.values);
   }

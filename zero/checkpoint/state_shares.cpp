@@ -20,18 +20,12 @@ ShardSection share_of(std::int64_t begin, std::int64_t end, std::int64_t grain, 
   return {group, count ? cut(place.replica) : 0, count};
 }
 
-/// The section of one optimizer's part of a group that the rank at this place writes.
-ShardSection section_of(const StateShard& shard, const FlatLayout& flat, int group, const Place& place) {
-  const StateLayout& layout = shard.layout();
-  return share_of(layout.position_of(flat.shard_begin(place.holder)),
-                  layout.position_of(flat.shard_begin(place.holder) + flat.shard_numel()),
-                  largest_grain(shard.store().states()), group, place);
-}
-
-/// The same for a frozen group.
-ShardSection section_of(const FlatLayout& flat, int group, const Place& place) {
-  const std::int64_t begin = flat.shard_begin(place.holder);
-  return share_of(begin, begin + flat.shard_numel(), 1, group, place);
+/// The section of a part that the rank at this place writes.
+ShardSection section_of(const SavedPart& part, int group, const Place& place) {
+  const std::int64_t begin = part.flat.shard_begin(place.holder), end = begin + part.flat.shard_numel();
+  if (!part.shard) return share_of(begin, end, 1, group, place);
+  return share_of(part.layout->position_of(begin), part.layout->position_of(end),
+                  largest_grain(part.shard->store().states()), group, place);
 }
 
 void add_statistics(const std::vector<StatisticSpec>& specs, const std::string& tensor, const at::Tensor& kept,
@@ -68,6 +62,22 @@ std::vector<ParameterGroup*> saved_frozen(ModelStates& model) {
   return frozen;
 }
 
+std::vector<SavedPart> saved_parts(ModelStates& model) {
+  std::vector<SavedPart> parts;
+  const auto add = [&](ParameterGroup& group, StateShard* shard) {
+    const int slices = group.spec().cut ? model.mesh().size(MeshAxis::tensor) : 1;
+    for (int slice = 0; slice < slices; ++slice) {
+      SavedPart part{&group, shard, slice, group.spec().cut ? group.layout().of_rank(slice) : group.layout()};
+      if (shard) part.layout = shard->layout().of_rank(part.flat);
+      parts.push_back(std::move(part));
+    }
+  };
+  for (const auto& group : model.groups())
+    for (const auto& shard : group->states()) add(*group, shard.get());
+  for (ParameterGroup* group : saved_frozen(model)) add(*group, nullptr);
+  return parts;
+}
+
 StateSpec frozen_state(const ParameterGroup& group) { return {"frozen", group.weights().format().type()}; }
 
 namespace {
@@ -77,12 +87,13 @@ void add_groups(const CheckpointModel& model, std::vector<SavedGroup>& groups) {
     for (FlatTensor& tensor : group.tensors) tensor.spec.name = model.full(tensor.spec.name);
     groups.push_back(std::move(group));
   };
-  for (const auto& group : model.states.groups())
-    for (const auto& shard : group->states())
-      add({shard->layout().saved_tensors(), shard->layout().numel(), group->visited_states(*shard),
-           shard->optimizer().name()});
-  for (const ParameterGroup* group : saved_frozen(model.states))
-    add({group->layout().tensors(), group->layout().numel(), {frozen_state(*group)}});
+  for (const SavedPart& part : saved_parts(model.states)) {
+    if (part.shard)
+      add({part.layout->saved_tensors(), part.layout->numel(), part.group->visited_states(*part.shard),
+           part.shard->optimizer().name()});
+    else
+      add({part.flat.tensors(), part.flat.numel(), {frozen_state(*part.group)}});
+  }
 }
 
 void add_group(const std::string& name, const std::vector<std::int64_t>& shape, const StateSpec& state,
@@ -94,13 +105,12 @@ void add_group(const std::string& name, const std::vector<std::int64_t>& shape, 
 void add_sections(const CheckpointModel& model, int rank, std::vector<ShardSection>& sections) {
   ModelStates& states = model.states;
   const MeshShape& mesh = states.mesh().shape();
-  const Place place{mesh.index(rank, states.sharing_axes()), mesh.index(rank, states.replica_axes()),
-                    mesh.size(states.replica_axes())};
-  for (const auto& group : states.groups())
-    for (const auto& shard : group->states())
-      sections.push_back(section_of(*shard, group->layout(), int(sections.size()), place));
-  for (const ParameterGroup* group : saved_frozen(states))
-    sections.push_back(section_of(group->layout(), int(sections.size()), place));
+  for (const SavedPart& part : saved_parts(states)) {
+    const Place place{mesh.index(rank, states.sharing_axes(part.group->spec())),
+                      mesh.index(rank, states.replica_axes()), mesh.size(states.replica_axes())};
+    const int group = int(sections.size());
+    sections.push_back(part.is_held_by(rank, mesh) ? section_of(part, group, place) : ShardSection{group, 0, 0});
+  }
 }
 
 }  // namespace

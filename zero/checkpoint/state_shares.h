@@ -1,6 +1,7 @@
 #pragma once
 // StateShares: decides which rank writes which states. Ranks that hold the same states (stage 0, replicas of hybrid
 // sharding) each write an equal part, so a save takes 1/N of the time at every stage.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,25 @@ std::vector<SavedStatistic> shared_arrays(const CheckpointModels& of);
 /// Prefix of an owner's value in the manifest, and the name of its single array.
 inline constexpr const char *value_prefix = "value:", *value_state = "value";
 
+/// Arrays of a checkpoint: the states of one optimizer's tensors in a group, or the weights of a frozen group. A group
+/// of slices has a part for each rank of the tensor axis.
+struct SavedPart {
+  ParameterGroup* group = nullptr;
+  StateShard* shard = nullptr;  // null: of a frozen group
+  int slice = 0;                // the rank of the tensor axis whose slices they are; 0 for whole parameters
+  FlatLayout flat;              // of that rank
+  std::optional<StateLayout> layout = {};
+
+  /// True if a rank at this place of the mesh holds a share of it.
+  bool is_held_by(int rank, const MeshShape& mesh) const {
+    return !group->spec().cut || mesh.index(rank, MeshAxis::tensor) == slice;
+  }
+};
+/// In the order of a manifest's groups.
+std::vector<SavedPart> saved_parts(ModelStates& model);
+
 /// The groups of a manifest. Per model: one for each optimizer of each trained group, in order, one for each saved
-/// frozen group, one for each statistic. Then one for each shared array and each value.
+/// frozen group (each as saved_parts() has them), one for each statistic. Then one for each shared array and each value.
 std::vector<SavedGroup> saved_groups(const CheckpointModels& of);
 
 /// The sections that each rank writes, one per saved group. Rank 0 writes statistics, shared arrays and values.

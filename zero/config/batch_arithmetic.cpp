@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/log.h"
 
 namespace zero {
 namespace {
@@ -25,6 +26,13 @@ std::string remedy(std::int64_t global, std::int64_t pass, int ranks, const std:
   return text;
 }
 
+std::string divisors_of(int number) {
+  std::string divisors;
+  for (int d = 1; d <= number; ++d)
+    if (number % d == 0) divisors += (divisors.empty() ? "" : ", ") + std::to_string(d);
+  return divisors;
+}
+
 /// The micro-batches of one round (one a rank) are a subtree of all only if their number is a power of two.
 void check_reproducible(const Config& config, int ranks) {
   if (!config.job.over_ranks()) return;
@@ -39,13 +47,22 @@ void check_reproducible(const Config& config, int ranks) {
 }  // namespace
 
 MeshShape mesh_of(const Config& config, int ranks) {
+  const int tensor = int(config.parallel.tensor);
+  if (ranks % tensor != 0) {
+    const int below = ranks / tensor * tensor;
+    throw InputError(text(config.where("parallel.tensor"), ": must divide the number of ranks, ", ranks, ": ",
+                          divisors_of(ranks), "; or start ", below ? text(below, " or ") : "", below + tensor,
+                          " ranks"));
+  }
+  const int copies = ranks / tensor;  // of the whole model's computation
   const std::int64_t degree = config.zero.shard_degree;
-  if (degree == 0 || ranks % degree == 0) return MeshShape::hybrid(ranks, int(degree));
-  std::string divisors;
-  for (int d = 1; d <= ranks; ++d)
-    if (ranks % d == 0) divisors += (divisors.empty() ? "" : ", ") + std::to_string(d);
-  throw InputError(config.where("zero.shard_degree") + ": must divide the number of ranks, " + std::to_string(ranks) +
-                   ": 0 (all), " + divisors);
+  if (degree > 0 && copies % degree != 0)
+    throw InputError(text(config.where("zero.shard_degree"), ": must divide the number of ranks",
+                          tensor > 1 ? text(" / parallel.tensor") : "", ", ", copies, ": 0 (all), ",
+                          divisors_of(copies)));
+  MeshShape shape = MeshShape::hybrid(copies, int(degree));
+  shape.tensor = tensor;
+  return shape;
 }
 
 BatchArithmetic BatchArithmetic::of(const Config& config, int job_ranks) {
@@ -68,8 +85,11 @@ BatchArithmetic BatchArithmetic::of(const Config& config, int job_ranks) {
 }
 
 std::string BatchArithmetic::describe() const {
-  return "global batch " + std::to_string(global_batch_size) + " = " + std::to_string(ranks) +
-         (ranks == 1 ? " rank x " : " ranks x ") + std::to_string(accumulation) +
+  const int together = mesh.size(axes::rows.others());
+  const std::string who = together == 1 ? (ranks == 1 ? " rank x " : " ranks x ")
+                                        : text(ranks == 1 ? " group" : " groups", " of ", together, " ranks x ");
+  return "global batch " + std::to_string(global_batch_size) + " = " + std::to_string(ranks) + who +
+         std::to_string(accumulation) +
          (accumulation == 1 ? " micro-batch x " : " micro-batches x ") + std::to_string(local_batch_size) +
          (local_batch_size == 1 ? " sequence" : " sequences");
 }

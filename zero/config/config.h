@@ -87,6 +87,11 @@ struct ZeroConfig {
   bool operator==(const ZeroConfig&) const = default;
 };
 
+struct ParallelConfig {
+  std::int64_t tensor = 1;  // ranks that share each matrix and the tokens of a micro-batch
+  bool operator==(const ParallelConfig&) const = default;
+};
+
 struct CommConfig {
   double deadline_seconds = 300;
   std::string shared_memory = "auto";  // auto | on | off
@@ -149,6 +154,7 @@ struct Config {
   OptimizerConfig optimizer;
   SchedulerConfig lr_scheduler;
   ZeroConfig zero;
+  ParallelConfig parallel;
   CommConfig comm;
   CheckpointingConfig activation_checkpoint;
   OffloadConfig offload;

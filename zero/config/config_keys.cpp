@@ -290,6 +290,10 @@ std::vector<ConfigKey> keys_after_optimizer() {
       {"zero", "frozen", at<&C::zero, &ZeroConfig::frozen>, one_of({"shard", "keep"}),
        "Frozen weights at stage 3: gathered like all, or kept whole."},
 
+      {"parallel", "tensor", at<&C::parallel, &ParallelConfig::tensor>, between(1, 1024),
+       "Ranks that share each matrix and the tokens of a micro-batch (tensor and sequence parallelism, docs/parallel.md). It "
+       "divides the number of ranks and the model's heads. The other ranks share the data."},
+
       {"comm", "deadline_seconds", at<&C::comm, &CommConfig::deadline_seconds>, up_to(1e8, "100000000"),
        "A collective that takes longer ends the job."},
       {"comm", "shared_memory", at<&C::comm, &CommConfig::shared_memory>, one_of({"auto", "on", "off"}),

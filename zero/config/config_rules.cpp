@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/files/lookup.h"
 #include "base/log.h"
+#include "models/decoder/decoder.h"
 #include "models/families/config_json.h"
 #include "models/model_config.h"
 #include "models/text/chat_template.h"
@@ -36,6 +37,10 @@ void check_reproducible(const Config& config) {
   if (config.job.over_ranks() && config.zero.gradient_dtype == "bf16")
     refuse(config, "zero.gradient_dtype",
            "rounds sums that job.reproducible = \"ranks\" keeps in fp32: leave it out, or give \"fp32\"");
+  if (config.job.over_ranks() && config.parallel.tensor > 1)
+    refuse(config, "parallel.tensor",
+           "adds partial products in an order that depends on the ranks, which job.reproducible = \"ranks\" does not take: "
+           "leave one of the two out");
 }
 
 // Tries presets and their fields here, so that the error names the line.
@@ -157,6 +162,8 @@ void validate_for_model(const Config& config, const ModelConfig& model) {
   if (config.training.seq_len > model.max_position_embeddings)
     refuse(config, "training.seq_len",
            text("must be at most the model's context, max_position_embeddings = ", model.max_position_embeddings));
+  if (const std::string why = why_not_cut(model, int(config.parallel.tensor)); !why.empty())
+    refuse(config, "parallel.tensor", why);
   const double tokens = double(config.micro_batch_rows()) * double(config.training.seq_len);
   const double widths = layers * (4 * hidden + 2 * heads + 4 * double(model.intermediate_size)) + 4 * vocabulary;
   if (4 * tokens * widths > most_bytes)
@@ -192,7 +199,7 @@ std::string Config::where(const std::string& key) const {
 
 bool Config::operator==(const Config& o) const {
   return job == o.job && model == o.model && data == o.data && training == o.training && optimizer == o.optimizer &&
-         lr_scheduler == o.lr_scheduler && zero == o.zero && comm == o.comm &&
+         lr_scheduler == o.lr_scheduler && zero == o.zero && parallel == o.parallel && comm == o.comm &&
          activation_checkpoint == o.activation_checkpoint && offload == o.offload && lora == o.lora &&
          checkpoint == o.checkpoint && metrics == o.metrics;
 }

@@ -126,11 +126,13 @@ std::shared_ptr<const AdapterContents> start_of(const Config& config, const Mode
   return start;
 }
 
-RunModel make_run_model(const Config& config, const ModelConfig& model, bool with_weights) {
+RunModel make_run_model(const Config& config, const ModelConfig& model, bool with_weights, SlicePlace place) {
   RunModel run;
   run.model = make_model(model);
+  run.own = make_model(model, place);
   run.lora = lora_options_of(config);
   run.start = start_of(config, run.model);
+  if (run.lora) add_adapters(run.own, *run.lora, config);
   if (run.lora) run.lora = add_adapters(run.model, *run.lora, config);
   if (!with_weights) return run;
   run.weights = weights_of(config, run);

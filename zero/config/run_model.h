@@ -14,7 +14,8 @@
 namespace zero {
 
 struct RunModel {
-  Model model;
+  Model model;  // whole, as files hold it
+  Model own;    // the slices of this rank of the tensor axis; on an axis of one rank the same
   std::shared_ptr<WeightSource> weights;  // null if not requested
   std::optional<LoraOptions> lora;
   std::shared_ptr<PissaWeights> pissa;           // a second source of the weights if adapters start by PiSSA
@@ -29,8 +30,9 @@ std::optional<LoraOptions> lora_options_of(const Config& config);
 /// trained further.
 std::shared_ptr<const AdapterContents> start_of(const Config& config, const Model& model);
 
-/// Builds the model, adds adapters, and checks the name and shape of every weight. Reads no weights yet.
-RunModel make_run_model(const Config& config, const ModelConfig& model, bool with_weights);
+/// Builds the model, adds adapters, and checks the name and shape of every weight. Reads no weights yet. `place`: of this
+/// rank along the tensor axis.
+RunModel make_run_model(const Config& config, const ModelConfig& model, bool with_weights, SlicePlace place = {});
 
 /// Settings that may not be what the user meant, one sentence each.
 std::vector<std::string> config_warnings(const Config& config, RunModel& run);

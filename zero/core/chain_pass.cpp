@@ -38,6 +38,7 @@ ChainPass::ChainPass(UnitGroups& groups, const ChainRun& run, const ForwardConte
   context_.recompute_attention = run.recompute_attention;
   context_.keep_inputs = run.keep_inputs;
   if (!context_.terms) context_.terms = &terms_;
+  context_.tensor_ranks = groups.tensor_ranks;
   close_others();
   groups_.under_way.push_back(this);
   try {
@@ -72,7 +73,7 @@ void ChainPass::run(const Head& head) {
     open(u, Phase::forward);
     prefetch(u + 1, Phase::forward);
     x = enter_unit(x, *this, u);
-    x = u == last && head ? head(*run_.chain[u], x) : run_unit(u, x);
+    x = u == last && head ? head(*run_.chain[u], x, context_) : run_unit(u, x);
     x = exit_unit(x, *this, u);
     if (u < last) close(u);  // backward needs the last one first
   }

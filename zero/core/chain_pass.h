@@ -23,8 +23,8 @@ struct ChainRun {
 
 class ChainPass final : private BackwardHooks, private WeightUser {
  public:
-  /// What is made of the last unit's input.
-  using Head = std::function<at::Tensor(Unit& head, const at::Tensor& x)>;
+  /// Makes something else of the last unit's input; `context` is the pass's own.
+  using Head = std::function<at::Tensor(Unit& head, const at::Tensor& x, const ForwardContext& context)>;
 
   /// Runs forward; weights of passes that are under way are let go, and come back for their backward. The batch of the
   /// context outlives the pass. Without `head` the last unit's forward.

@@ -12,15 +12,19 @@ namespace {
 constexpr std::int64_t alignment = 32;  // elements: whole cache lines of any type
 
 GroupLayout lay_out_group(const Units& units, const GroupSpec& spec, const LayoutOptions& options) {
+  const int shards = spec.cut ? options.shards_of_cut : options.shards;
+  // What one rank has alone lies whole.
+  const ShardPlan plan = shards == 1 && !options.stores_weights ? ShardPlan::for_stage(0) : options.plan;
   const auto tensors = specs_of(units, spec);
   const bool coded = quantizes(spec, int(units.size())) && options.frozen.changes(tensors, options.precision.compute);
   const bool kept = !spec.trainable && options.keep_frozen;
+  if (coded) options.frozen.check_cuts(tensors);
   const std::int64_t grain =
       coded ? options.frozen.alignment() : std::max(alignment, spec.trainable ? options.grain : 1);
-  GroupLayout group{spec, FlatLayout(tensors, options.shards, grain), nullptr, options.precision};
-  group.weights = kept ? Placement::resident : options.plan.parameters;
-  group.gradient = options.plan.gradients;
-  group.states = options.plan.optimizer;
+  GroupLayout group{spec, FlatLayout(tensors, shards, grain), nullptr, options.precision};
+  group.weights = kept ? Placement::resident : plan.parameters;
+  group.gradient = plan.gradients;
+  group.states = plan.optimizer;
   // One is summed over ranks where it lies, which is no other tree.
   if (spec.trainable && options.summed_in_order > 1)
     group.rungs = SumLadder::rungs(options.summed_in_order) - int(group.gradient == Placement::sharded);
@@ -29,7 +33,7 @@ GroupLayout lay_out_group(const Units& units, const GroupSpec& spec, const Layou
     // Whole codes are read by everybody, and nobody updates them.
     if (!sharded) group.states = Placement::resident;
     group.format =
-        options.frozen.make(group.flat, sharded ? options.shards : 1, options.precision.compute, options.device);
+        options.frozen.make(group.flat, sharded ? shards : 1, options.precision.compute, options.device);
   } else {
     group.format = std::make_shared<PlainFormat>(
         options.precision.compute, sharded ? group.flat.shard_numel() : group.flat.numel(), group.flat.numel());

@@ -38,7 +38,9 @@ struct GroupLayout {
 struct LayoutOptions {
   ShardPlan plan;
   Precision precision;
-  int shards = 1;
+  int shards = 1;              // that whole parameters are divided into
+  int shards_of_cut = 1;       // the same of slices
+  bool stores_weights = false;  // elsewhere than in memory
   bool keep_frozen = false;
   FrozenFormat frozen = {};
   std::int64_t grain = 1;            // elements of a trained tensor that may not be parted

@@ -1,24 +1,47 @@
 #include "zero/core/group_plan.h"
 
+#include <utility>
+
 namespace zero {
+
+namespace {
+
+/// Parameters of one trainability: whole ones and slices.
+struct Members {
+  GroupSpec whole, cut;
+
+  Members(bool trainable, int unit) : whole{{}, trainable, unit}, cut{{}, trainable, unit, true} {}
+  bool none() const { return whole.members.empty() && cut.members.empty(); }
+  void add(ParameterRef ref, const Parameter& parameter) {
+    (parameter.parts.front().cut ? cut : whole).members.push_back(ref);
+  }
+  void add(const Members& others) {
+    for (const auto& [to, from] : {std::pair(&whole, &others.whole), std::pair(&cut, &others.cut)})
+      to->members.insert(to->members.end(), from->members.begin(), from->members.end());
+  }
+  void append_to(std::vector<GroupSpec>& groups) const {
+    for (const GroupSpec* spec : {&whole, &cut})
+      if (!spec->members.empty()) groups.push_back(*spec);
+  }
+};
+
+}  // namespace
 
 std::vector<GroupSpec> plan_groups(const Units& units, UnitOrder order) {
   std::vector<GroupSpec> groups;
-  GroupSpec adapters;
+  Members adapters(true, -1);
   for (int u = 0; u < int(units.size()); ++u) {
-    GroupSpec frozen{{}, false, u}, trainable{{}, true, u};
+    Members frozen(false, u), trainable(true, u);
     const auto& parameters = units[u]->parameters();
     for (int p = 0; p < int(parameters.size()); ++p)
-      (parameters[p].trainable ? trainable : frozen).members.push_back({u, p});
-    const bool partly_frozen = !frozen.members.empty();
-    if (partly_frozen) groups.push_back(std::move(frozen));
-    if (partly_frozen && order == UnitOrder::chain) {
-      adapters.members.insert(adapters.members.end(), trainable.members.begin(), trainable.members.end());
-    } else if (!trainable.members.empty()) {
-      groups.push_back(std::move(trainable));
-    }
+      (parameters[p].trainable ? trainable : frozen).add({u, p}, parameters[p]);
+    frozen.append_to(groups);
+    if (!frozen.none() && order == UnitOrder::chain)
+      adapters.add(trainable);
+    else
+      trainable.append_to(groups);
   }
-  if (!adapters.members.empty()) groups.push_back(std::move(adapters));
+  adapters.append_to(groups);
   return groups;
 }
 

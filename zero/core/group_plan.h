@@ -23,14 +23,15 @@ struct ParameterRef {
 struct GroupSpec {
   std::vector<ParameterRef> members;
   bool trainable = true;
-  int unit = -1;  // the unit that it belongs to; -1: it spans the model
+  int unit = -1;     // the unit that it belongs to; -1: it spans the model
+  bool cut = false;  // its tensors are slices of the tensor axis, so fewer ranks share them than whole ones
 
   bool spans_model() const { return unit < 0; }
 };
 
-/// A unit's frozen parameters are one group, and so are its trainable ones. In a chain, trainable parameters of partly
-/// frozen units (adapters) are tiny: those of all units make one group that spans the model, so that they are gathered
-/// once and reduced once a step.
+/// A unit's frozen parameters are one group, and so are its trainable ones; slices are groups of their own. In a chain,
+/// trainable parameters of partly frozen units (adapters) are tiny. Those of all units make one group that spans the
+/// model, so that they are gathered once and reduced once a step.
 std::vector<GroupSpec> plan_groups(const Units& units, UnitOrder order = UnitOrder::chain);
 
 /// True if a group's weights are quantised where frozen ones are: those of blocks are, embedding and head are not.

@@ -15,7 +15,8 @@ namespace zero {
 
 ShardPlan plan_on(const MeshShape& mesh, const StatesOptions& options) {
   options.plan.stage();  // or none
-  return mesh.size(axes::states) == 1 && !options.offload.weights ? ShardPlan::for_stage(0) : options.plan;
+  const bool alone = mesh.size(axes::states | MeshAxis::tensor) == 1;
+  return alone && !options.offload.weights ? ShardPlan::for_stage(0) : options.plan;
 }
 
 ModelStates::ModelStates(const Units& units, Mesh& mesh, const StatesOptions& options)
@@ -35,11 +36,13 @@ ModelStates::ModelStates(const Units& units, Mesh& mesh, const StatesOptions& op
   ZERO_CHECK(!options.storage.split_master ||
                  (options.precision.compute == at::kBFloat16 && options.precision.master == at::kFloat),
              "fp32 masters are split over bf16 weights");
-  const bool divided = options_.plan.optimizer == Placement::sharded;
-  sharing_ = divided ? axes::states : axes::tokens;
+  const bool divided = options_.plan.optimizer == Placement::sharded, sliced = mesh.size(MeshAxis::tensor) > 1;
+  const AxisSet sharing = divided ? axes::states : axes::tokens;
   replicas_ = divided ? axes::replicas : AxisSet();
+  whole_ = make_sharing(sliced ? sharing | MeshAxis::tensor : sharing);
+  if (sliced) slices_ = make_sharing(sharing);
+  if (sliced) groups_.tensor_ranks = &mesh.along(MeshAxis::tensor);
   norm_ranks();  // made here, on all ranks
-  if (options_.overlap) reductions_ = mesh_.another(sharing_);
   make_groups();
   start_optimizers();
   if (!on_device()) return;
@@ -58,7 +61,9 @@ void ModelStates::check_order() const {
 }
 
 std::vector<GroupLayout> ModelStates::lay_out_groups() const {
-  LayoutOptions layout{options_.plan, options_.precision, mesh_.size(sharing_)};
+  LayoutOptions layout{options_.plan, options_.precision, mesh_.size(whole_.axes)};
+  if (slices_) layout.shards_of_cut = mesh_.size(slices_->axes);
+  layout.stores_weights = bool(options_.offload.weights);
   layout.keep_frozen = options_.keep_frozen;
   layout.frozen = options_.frozen;
   layout.grain = optimizers_.grain(options_.precision.master);
@@ -68,17 +73,23 @@ std::vector<GroupLayout> ModelStates::lay_out_groups() const {
   return lay_out(groups_.units, layout);
 }
 
-void ModelStates::make_buffers(const std::vector<GroupLayout>& layouts) {
+ModelStates::Sharing ModelStates::make_sharing(AxisSet axes) {
+  Sharing sharing{axes, &mesh_.along(axes)};
+  if (options_.overlap) sharing.reductions = mesh_.another(axes);
+  return sharing;
+}
+
+void ModelStates::make_buffers(const std::vector<GroupLayout>& layouts, Sharing& sharing) {
   const BufferSizes sizes = options_.order == UnitOrder::chain
                                 ? buffer_sizes(groups_.units, layouts, options_.overlap)
                                 : buffer_sizes_of_any(layouts, options_.open_groups, options_.overlap);
-  reserve(layouts, sizes);
-  if (!sizes.gather.empty()) gather_buffers_ = std::make_unique<BufferPool>(gathers(), sizes.gather);
-  if (!sizes.reduce.empty()) reduce_buffers_ = std::make_unique<BufferPool>(sums(), sizes.reduce);
+  reserve(layouts, sizes, sharing);
+  if (!sizes.gather.empty()) sharing.gather_buffers = std::make_unique<BufferPool>(*sharing.ranks, sizes.gather);
+  if (!sizes.reduce.empty()) sharing.reduce_buffers = std::make_unique<BufferPool>(sharing.sums(), sizes.reduce);
 }
 
-// All that collectives read and write beside passing values: buffers, and what groups keep at rest.
-void ModelStates::reserve(const std::vector<GroupLayout>& layouts, const BufferSizes& buffers) {
+// All memory that collectives read and write: buffers, and what groups keep at rest.
+void ModelStates::reserve(const std::vector<GroupLayout>& layouts, const BufferSizes& buffers, Sharing& sharing) {
   std::vector<std::int64_t> gathered = buffers.gather, summed = buffers.reduce;
   std::int64_t largest_sum = 0;
   for (const GroupLayout& group : layouts) {
@@ -88,12 +99,12 @@ void ModelStates::reserve(const std::vector<GroupLayout>& layouts, const BufferS
     summed.insert(summed.end(), std::size_t(group.rungs), group.rung_bytes());
     largest_sum = std::max(largest_sum, group.summed_bytes());
   }
-  if (reductions_) {
-    gathers().memory().reserve(gathered, 0);
-    sums().memory().reserve(summed, largest_sum);
+  if (sharing.reductions) {
+    sharing.ranks->memory().reserve(gathered, 0);
+    sharing.sums().memory().reserve(summed, largest_sum);
   } else {
     gathered.insert(gathered.end(), summed.begin(), summed.end());
-    gathers().memory().reserve(gathered, largest_sum);
+    sharing.ranks->memory().reserve(gathered, largest_sum);
   }
 }
 
@@ -105,12 +116,12 @@ void ModelStates::make_store(const std::vector<GroupLayout>& layouts) {
   weight_store_ = options_.offload.weights(bytes);
 }
 
-GroupContext ModelStates::make_context() {
+GroupContext ModelStates::make_context(Sharing& sharing) {
   GroupContext context{.options = &options_};
-  context.weights = {gather_buffers_.get(), &groups_.gather_stream};
-  context.gradients = {reduce_buffers_.get(), &groups_.reduce_stream};
-  context.sharing = &gathers();
-  context.sums = &sums();
+  context.weights = {sharing.gather_buffers.get(), &groups_.gather_stream};
+  context.gradients = {sharing.reduce_buffers.get(), &groups_.reduce_stream};
+  context.sharing = sharing.ranks;
+  context.sums = &sharing.sums();
   context.replicas = &mesh_.along(replicas_);
   context.slices = &mesh_.along(MeshAxis::tensor);
   context.weight_store = weight_store_.get();
@@ -121,11 +132,19 @@ GroupContext ModelStates::make_context() {
 
 void ModelStates::make_groups() {
   const std::vector<GroupLayout> layouts = lay_out_groups();
-  make_buffers(layouts);
+  const auto of = [&](bool cut) {
+    std::vector<GroupLayout> found;
+    for (const GroupLayout& layout : layouts)
+      if (layout.spec.cut == cut) found.push_back(layout);
+    return found;
+  };
+  make_buffers(of(false), whole_);
+  if (slices_) make_buffers(of(true), *slices_);
   make_store(layouts);
-  const GroupContext context = make_context();
+  const GroupContext whole = make_context(whole_), slices = slices_ ? make_context(*slices_) : whole;
   for (std::size_t g = 0; g < layouts.size(); ++g)
-    groups_.groups.push_back(std::make_unique<ParameterGroup>(int(g), layouts[g], groups_.units, context));
+    groups_.groups.push_back(std::make_unique<ParameterGroup>(int(g), layouts[g], groups_.units,
+                                                              layouts[g].spec.cut ? slices : whole));
   find_users();
 }
 
@@ -145,7 +164,22 @@ std::int64_t ModelStates::peak_device_bytes() const {
   if (!on_device()) return 0;
   const auto allocated =
       at::getDeviceAllocator(options_.device.type())->getDeviceStats(options_.device.index()).allocated_bytes[0].peak;
-  return allocated + mesh_.own_device_bytes() + (reductions_ ? reductions_->memory().own_device_bytes() : 0);
+  std::int64_t own = mesh_.own_device_bytes();
+  if (whole_.reductions) own += whole_.reductions->memory().own_device_bytes();
+  if (slices_ && slices_->reductions) own += slices_->reductions->memory().own_device_bytes();
+  return allocated + own;
+}
+
+std::int64_t ModelStates::gather_buffer_bytes() const {
+  std::int64_t bytes = whole_.gather_buffers ? whole_.gather_buffers->bytes() : 0;
+  if (slices_ && slices_->gather_buffers) bytes += slices_->gather_buffers->bytes();
+  return bytes;
+}
+
+std::int64_t ModelStates::reduce_buffer_bytes() const {
+  std::int64_t bytes = whole_.reduce_buffers ? whole_.reduce_buffers->bytes() : 0;
+  if (slices_ && slices_->reduce_buffers) bytes += slices_->reduce_buffers->bytes();
+  return bytes;
 }
 
 void ModelStates::load(WeightSource& source, bool frozen_only) {
@@ -154,15 +188,85 @@ void ModelStates::load(WeightSource& source, bool frozen_only) {
     if (!frozen_only || !group->spec().trainable) group->load(source);
 }
 
-void ModelStates::export_weights(const ParameterGroup::TensorSink& sink, bool trainable_only) {
-  mesh_.ranks().failures().check();
+namespace {
+
+struct ExportedTensor {
+  ParameterGroup* group = nullptr;
+  int unit = 0, parameter = 0;
+  TensorSpec spec;
+  at::Tensor value = {};
+};
+
+/// Groups of one unit, or of the whole model, one after the other.
+std::vector<std::vector<ParameterGroup*>> by_unit(const std::vector<ParameterGroup*>& groups) {
+  std::vector<std::vector<ParameterGroup*>> units;
+  for (ParameterGroup* group : groups) {
+    if (units.empty() || units.back().front()->spec().unit != group->spec().unit) units.emplace_back();
+    units.back().push_back(group);
+  }
+  return units;
+}
+
+std::vector<ExportedTensor> tensors_of(const std::vector<ParameterGroup*>& groups) {
+  std::vector<ExportedTensor> tensors;
+  for (ParameterGroup* group : groups)
+    for (const FlatTensor& tensor : group->layout().tensors()) {
+      const ParameterRef member = group->spec().members[std::size_t(tensor.parameter)];
+      tensors.push_back({group, member.unit, member.parameter, tensor.spec.full()});
+    }
+  return tensors;
+}
+
+/// Whole parameters and slices are groups of their own. Files have the order of the unit's parameters.
+void sort_by_parameter(std::vector<ExportedTensor>& tensors) {
+  std::stable_sort(tensors.begin(), tensors.end(), [](const ExportedTensor& a, const ExportedTensor& b) {
+    return std::pair(a.unit, a.parameter) < std::pair(b.unit, b.parameter);
+  });
+}
+
+}  // namespace
+
+std::vector<ParameterGroup*> ModelStates::exported_groups(bool trainable_only) const {
+  std::vector<ParameterGroup*> exported;
   for (const auto& group : groups_.groups)
-    if (group->spec().trainable || !trainable_only) group->export_weights(sink);
+    if (group->spec().trainable || !trainable_only) exported.push_back(group.get());
+  return exported;
+}
+
+std::vector<TensorSpec> ModelStates::exported_tensors(bool trainable_only) const {
+  std::vector<TensorSpec> specs;
+  for (const auto& groups : by_unit(exported_groups(trainable_only))) {
+    std::vector<ExportedTensor> tensors = tensors_of(groups);
+    if (slices_) sort_by_parameter(tensors);
+    for (ExportedTensor& tensor : tensors) specs.push_back(std::move(tensor.spec));
+  }
+  return specs;
+}
+
+void ModelStates::export_in_order(const std::vector<ParameterGroup*>& exported, const Export& of_group,
+                                  const ParameterGroup::TensorSink& sink) {
+  mesh_.ranks().failures().check();
+  for (const auto& groups : by_unit(exported)) {
+    if (!slices_ || groups.size() == 1) {
+      for (ParameterGroup* group : groups) of_group(*group, sink);
+      continue;
+    }
+    std::vector<ExportedTensor> tensors = tensors_of(groups);
+    auto next = tensors.begin();
+    for (ParameterGroup* group : groups)
+      of_group(*group, [&](const TensorSpec&, const at::Tensor& value) { next++->value = value.clone(); });
+    sort_by_parameter(tensors);
+    for (const ExportedTensor& tensor : tensors) sink(tensor.spec, tensor.value);
+  }
+}
+
+void ModelStates::export_weights(const ParameterGroup::TensorSink& sink, bool trainable_only) {
+  export_in_order(
+      exported_groups(trainable_only), [](ParameterGroup& group, const auto& to) { group.export_weights(to); }, sink);
 }
 
 void ModelStates::export_gradients(const ParameterGroup::TensorSink& sink) {
-  mesh_.ranks().failures().check();
-  for (ParameterGroup* group : groups_.trained()) group->export_gradients(sink);
+  export_in_order(groups_.trained(), [](ParameterGroup& group, const auto& to) { group.export_gradients(to); }, sink);
 }
 
 }  // namespace zero

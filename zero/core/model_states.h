@@ -6,6 +6,7 @@
 // All ranks make the same calls in the same order.
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@
 
 namespace zero {
 
-/// The plan as it is carried out on the mesh: stage 0 where a rank holds everything, unless weights live elsewhere.
+/// The plan as it is carried out on the mesh: stage 0 where no two ranks share a parameter, unless weights live
+/// elsewhere.
 ShardPlan plan_on(const MeshShape& mesh, const StatesOptions& options);
 
 /// Numbers beside the states that checkpoints hold, alike on all ranks.
@@ -63,6 +65,8 @@ class ModelStates {
   /// step, unclipped, until its update, which may leave others.
   void export_weights(const ParameterGroup::TensorSink& sink, bool trainable_only = false);
   void export_gradients(const ParameterGroup::TensorSink& sink);
+  /// The full tensors that export_weights() hands on, in its order.
+  std::vector<TensorSpec> exported_tensors(bool trainable_only) const;
 
   const std::vector<std::unique_ptr<ParameterGroup>>& groups() const { return groups_.groups; }
   /// For those who run the units.
@@ -82,12 +86,13 @@ class ModelStates {
   /// As they came, but for the plan, which is stage 0 where a rank holds everything.
   const StatesOptions& options() const { return options_; }
   /// Of the buffers for weights that come and go, and for gradients on their way to a shard.
-  std::int64_t gather_buffer_bytes() const { return gather_buffers_ ? gather_buffers_->bytes() : 0; }
-  std::int64_t reduce_buffer_bytes() const { return reduce_buffers_ ? reduce_buffers_->bytes() : 0; }
+  std::int64_t gather_buffer_bytes() const;
+  std::int64_t reduce_buffer_bytes() const;
   Mesh& mesh() { return mesh_; }
-  /// The axes that states are divided over (at stage 0, where they are not, those of all ranks), and along which ranks
-  /// hold the same ones.
-  AxisSet sharing_axes() const { return sharing_; }
+  /// The axes that a group's states are divided over (at stage 0, where they are not, those of all ranks that hold
+  /// them), and along which ranks hold the same ones. Whole parameters are divided over the tensor axis too: every
+  /// element has one owner.
+  AxisSet sharing_axes(const GroupSpec& spec) const { return sharing_of(spec).axes; }
   AxisSet replica_axes() const { return replicas_; }
   const Mesh& mesh() const { return mesh_; }
   Communicator& host() { return mesh_.host(); }
@@ -96,17 +101,32 @@ class ModelStates {
   std::int64_t peak_device_bytes() const;
 
  private:
-  GroupContext make_context();
+  /// The ranks that share parameters, and the buffers through which their vectors pass.
+  struct Sharing {
+    AxisSet axes;
+    Communicator* ranks = nullptr;
+    std::unique_ptr<Communicator> reductions = nullptr;  // the same ranks once more, to overlap; null: `ranks`
+    std::unique_ptr<BufferPool> gather_buffers = nullptr, reduce_buffers = nullptr;
+
+    Communicator& sums() { return reductions ? *reductions : *ranks; }
+  };
+
+  Sharing make_sharing(AxisSet axes);
+  const Sharing& sharing_of(const GroupSpec& spec) const { return spec.cut ? *slices_ : whole_; }
+  GroupContext make_context(Sharing& sharing);
   std::vector<GroupLayout> lay_out_groups() const;
-  void make_buffers(const std::vector<GroupLayout>& layouts);
+  void make_buffers(const std::vector<GroupLayout>& layouts, Sharing& sharing);
   void check_order() const;
-  void reserve(const std::vector<GroupLayout>& layouts, const BufferSizes& buffers);
+  void reserve(const std::vector<GroupLayout>& layouts, const BufferSizes& buffers, Sharing& sharing);
   void make_store(const std::vector<GroupLayout>& layouts);
   void make_groups();
   void find_users();
-  Communicator& gathers() { return mesh_.along(sharing_); }
-  Communicator& norm_ranks() { return mesh_.along(sharing_ | axes::model); }
-  Communicator& sums() { return reductions_ ? *reductions_ : gathers(); }
+  using Export = std::function<void(ParameterGroup& group, const ParameterGroup::TensorSink& sink)>;
+  std::vector<ParameterGroup*> exported_groups(bool trainable_only) const;
+  void export_in_order(const std::vector<ParameterGroup*>& exported, const Export& of_group,
+                       const ParameterGroup::TensorSink& sink);
+  Communicator& gathers() { return *whole_.ranks; }
+  Communicator& norm_ranks() { return mesh_.along(whole_.axes | axes::model); }
 
   bool on_device() const { return options_.device.is_cuda(); }
   void start_optimizers();
@@ -123,10 +143,10 @@ class ModelStates {
 
   Mesh& mesh_;
   StatesOptions options_;
-  AxisSet sharing_, replicas_;  // ranks that one copy of the states is divided over, or all; those of the same parts
-  std::unique_ptr<Communicator> reductions_;  // the sharing ranks once more, to overlap; null: the same communicator
+  AxisSet replicas_;               // along which ranks hold the same parts
+  Sharing whole_;                  // of whole parameters
+  std::optional<Sharing> slices_;  // of slices, where the mesh has a tensor axis
   std::unique_ptr<ShardStore> weight_store_;
-  std::unique_ptr<BufferPool> gather_buffers_, reduce_buffers_;
   OptimizerSet optimizers_{options_.optimizer};
   OptimizerTensors optimizer_tensors_;
   std::vector<Statistics> statistics_;  // by optimizer

@@ -95,7 +95,7 @@ void ModelStates::sum_squares_on_device() {
   const at::Tensor sum = numbers_.narrow(0, StepNumbers::sum_of_squares, 1);
   sum.zero_();
   for (const ParameterGroup* group : groups_.trained())
-    for (const at::Tensor& part : group->norm_parts()) device_add_sum_of_squares(part, norm_scratch_, numbers_);
+    device_add_sum_of_squares(group->gradient().part(), norm_scratch_, numbers_);
   norm_ranks().all_reduce(sum, {at::kDouble, false}, {Phase::optimizer});
 }
 
@@ -103,7 +103,7 @@ void ModelStates::sum_squares_on_device() {
 double ModelStates::exact_norm() {
   ExactSum sum;
   for (const ParameterGroup* group : groups_.trained())
-    for (const at::Tensor& part : group->norm_parts()) add_squares(sum, part.to(at::kCPU));
+    add_squares(sum, group->gradient().part().to(at::kCPU));
   ExactSum::Parts parts = sum.parts();
   const at::Tensor mine = at::from_blob(parts.data(), {std::int64_t(parts.size())}, at::kLong);
   const at::Tensor all = mine.to(options_.device);
@@ -120,7 +120,7 @@ double ModelStates::gradient_norm() {
   }
   double sum = 0;
   for (const ParameterGroup* group : groups_.trained())
-    for (const at::Tensor& part : group->norm_parts()) sum += sum_of_squares(part).sum_of_squares;
+    sum += sum_of_squares(group->gradient().part()).sum_of_squares;
   at::Tensor total = at::full({1}, sum, at::kDouble);
   norm_ranks().all_reduce(total, {at::kDouble, false}, {Phase::optimizer});
   return std::sqrt(total.item<double>());

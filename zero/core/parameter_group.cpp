@@ -205,16 +205,6 @@ void ParameterGroup::drop_gradients() {
   }
 }
 
-std::vector<at::Tensor> ParameterGroup::norm_parts() const {
-  const at::Tensor part = gradient_->part();
-  if (context_.slices->rank() == 0) return {part};
-  std::vector<at::Tensor> parts;
-  for (const FlatSlice& slice : layout().slices(layout().shard_begin(ranks().rank()), layout().shard_numel()))
-    if (layout().tensors()[std::size_t(slice.tensor)].spec.cut)
-      parts.push_back(part.narrow(0, slice.range_begin, slice.count));
-  return parts;
-}
-
 void ParameterGroup::prefetch_update(int pass) {
   for (const auto& shard : states_)
     if (pass < shard->optimizer().passes()) {

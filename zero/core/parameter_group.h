@@ -106,9 +106,9 @@ class ParameterGroup {
   /// Drops what was collected and not reduced, of this rank's leaves too.
   void drop_gradients();
 
-  /// What this rank counts of the gradient's norm: its 1/N of the gradient, the same part at every stage, so that norms
-  /// agree to the bit. What ranks along the tensor axis hold alike the first one counts.
-  std::vector<at::Tensor> norm_parts() const;
+  /// The flat elements whose gradient this rank counts in the norm: its 1/N, the same at every stage, so that norms
+  /// agree to the bit. gradient().part() holds them.
+  FlatRange counted() const { return {layout().shard_begin(ranks().rank()), layout().shard_numel()}; }
 
   /// A pass of the optimizers over the own part; the last one writes the weights in compute type. `passes`: by
   /// optimizer.

@@ -226,13 +226,26 @@ std::int64_t ParameterGroup::export_bytes() const {
 
 // The full tensor of a flattened slice, out of those of all ranks that hold one.
 at::Tensor ParameterGroup::joined(const TensorSpec& spec, const at::Tensor& slice) const {
+  if (!spec.cut) return slice.view(spec.shape);
   Communicator& slices = *context_.slices;
-  if (!spec.cut || slices.size() == 1) return slice.view(spec.shape);
-  const at::Tensor all = slices.memory().allocate(slices.size() * slice.numel(), slice.scalar_type());
-  slices.all_gather_into(all, slice.contiguous(), tag(Phase::save));
-  std::vector<std::int64_t> shape = spec.shape;
-  shape.insert(shape.begin(), slices.size());
-  return at::cat(all.view(shape).unbind(0), spec.cut->dim);
+  std::int64_t most = 0;  // elements of a slice
+  for (int r = 0; r < slices.size(); ++r) most = std::max(most, spec.of_rank(r).numel());
+  const at::Tensor all = slices.memory().allocate(slices.size() * most, slice.scalar_type());
+  const at::Tensor own = all.narrow(0, slices.rank() * most, most);
+  own.narrow(0, 0, slice.numel()).copy_(slice);
+  slices.all_gather_into(all, own, tag(Phase::save));
+  const at::Tensor full = at::empty(spec.full().shape, slice.options());
+  for (int r = 0; r < slices.size(); ++r) {
+    const TensorSpec other = spec.of_rank(r);
+    const at::Tensor values = all.narrow(0, r * most, other.numel()).view(other.shape);
+    std::int64_t done = 0;
+    for (const TensorCut::Window& window : spec.cut->windows(r)) {
+      full.narrow(spec.cut->dim, window.begin, window.count)
+          .copy_(values.narrow(spec.cut->dim, done, window.count));
+      done += window.count;
+    }
+  }
+  return full;
 }
 
 void ParameterGroup::export_flat(const at::Tensor& own, const TensorSink& sink) {

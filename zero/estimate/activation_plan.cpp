@@ -41,6 +41,9 @@ EngineOptions options_of(const ActivationWork& work) {
 
 std::int64_t rounded_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
+/// The rows of the embedding, and so of the head, that this rank holds.
+std::int64_t own_rows(const Model& model) { return model.units.front()->parameters().front().shape().front(); }
+
 /// The head's tensors that are recognised by size: chunks of logits, and the fp32 gradient sum of the output
 /// matrix.
 struct HeadSizes {
@@ -48,8 +51,8 @@ struct HeadSizes {
   std::int64_t sum;
 
   HeadSizes(const Model& model, const ActivationWork& work)
-      : sum(rounded_up(4 * model.config.vocab_size * model.config.hidden_size)) {
-    const std::int64_t row = model.config.vocab_size * std::int64_t(c10::elementSize(work.compute));
+      : sum(rounded_up(4 * own_rows(model) * model.config.hidden_size)) {
+    const std::int64_t row = own_rows(model) * std::int64_t(c10::elementSize(work.compute));
     const std::int64_t tokens = work.batch * work.seq_len;
     const std::int64_t rows =
         logits_chunk_rows(tokens, row, work.logits_bytes > 0 ? work.logits_bytes : default_logits_bytes);
@@ -65,7 +68,9 @@ ActivationBytes plan_activations(const Model& model, const ActivationWork& asked
   ActivationWork work = asked;
   if (work.on_device && work.compute == at::kHalf) work.compute = at::kBFloat16;
   const Chain chain = chain_of(model);
-  MetaRank rank(chain, options_of(work), {});
+  RankSetting setting;
+  setting.mesh.tensor = work.tensor_ranks;
+  MetaRank rank(chain, options_of(work), setting);
   std::set<int> gradients;
   const auto watch = [&](const at::Tensor& leaf) {
     if (leaf.requires_grad())

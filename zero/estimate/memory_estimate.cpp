@@ -116,8 +116,8 @@ MemoryEstimate estimate_memory(const Config& config, const BatchArithmetic& batc
   if (!estimate.fits) {
     const auto fits = [&](const Config& other, const BatchArithmetic& its) {
       if (other.lora.has_value() == config.lora.has_value()) return estimate_one(other, its, planner, budget).fits;
-      const RunModel run = make_run_model(other, model.config, false);
-      MemoryPlanner its_planner(run.model);
+      const RunModel run = make_run_model(other, model.config, false, {its.mesh.tensor, 0});
+      MemoryPlanner its_planner(run.own);
       return estimate_one(other, its, its_planner, budget).fits;
     };
     estimate.nearest = nearest_fit(config, batch, budget.device_free.has_value(), fits);

@@ -53,6 +53,7 @@ class Layouts {
       resumed();
       strict();
     }
+    if (limits_.ranks >= 2) slices();
     if (all_.size() < 3 || (few_ == 0 && limits_.ranks > 1))
       throw InputError(text(
           config_.where("training.global_batch_size"), ": ", global_, global_ == 1 ? " sequence" : " sequences",
@@ -150,6 +151,21 @@ class Layouts {
     replicas.shard_degree = hybrid.shard_degree;
   }
 
+  // The ranks of the tensor axis read the same rows.
+  void slices() {
+    if (config_.job.over_ranks() || !why_not_cut(model_config_of(config_), 2).empty()) return;
+    const auto add_sliced = [&](const std::string& name, int rows, std::int64_t stage) -> Layout& {
+      Layout& layout = add(name, rows, stage, at_once(rows));
+      layout.ranks = 2 * rows;
+      layout.tensor = 2;
+      return layout;
+    };
+    add_sliced("tensor 2", 1, 1);
+    if (few_ == 2 && limits_.ranks >= 4) add_sliced("tensor 2 of 4 ranks", 2, 3);
+    if (config_.training.precision != "fp32") add_sliced("fp32, tensor 2", 1, 1).precision = "fp32";
+    if (few_ > 0) add_sliced("resumed with tensor 2", 1, 1).begins_as = "stage 3";
+  }
+
   void resumed() {
     Layout& same = like_stage_3("resumed", {});
     same.begins_as = "stage 3";
@@ -195,7 +211,8 @@ class Layouts {
 std::string Layout::describe(std::int64_t global_batch_size) const {
   std::string words = text(ranks, ranks == 1 ? " rank" : " ranks", ", stage ", stage);
   if (shard_degree > 0) words += text(", shards over ", shard_degree);
-  words += text(", ", global_batch_size / (ranks * micro_batch_rows), " x ", micro_batch_rows, " rows, ", precision);
+  if (tensor > 1) words += text(", tensor ", tensor);
+  words += text(", ", global_batch_size / (ranks / tensor * micro_batch_rows), " x ", micro_batch_rows, " rows, ", precision);
   for (const std::string& other : others) words += ", " + other;
   if (more_threads) words += ", one thread more a rank";
   if (!begins_as.empty()) words += ", from a checkpoint of `" + begins_as + "`";
@@ -208,6 +225,7 @@ std::vector<std::string> Layout::overrides(std::int64_t global_batch_size) const
                                   "training.precision=" + precision,
                                   text("zero.stage=", stage),
                                   text("zero.shard_degree=", shard_degree),
+                                  text("parallel.tensor=", tensor),
                                   "activation_checkpoint.mode=none",
                                   "offload.optimizer=none",
                                   "offload.parameters=none",

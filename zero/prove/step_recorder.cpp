@@ -27,6 +27,15 @@ TensorSketch sketch_of(const at::Tensor& flat, std::int64_t tensor_begin, double
   return sketch;
 }
 
+/// Elements [begin, begin + flat.numel()) of a tensor, or of a slice of one.
+TensorSketch sketch_of(const at::Tensor& flat, const TensorSpec& tensor, std::int64_t begin, double factor = 1) {
+  TensorSketch sketch;
+  for_each_run(tensor, begin, flat.numel(), [&](std::int64_t full_begin, std::int64_t done, std::int64_t count) {
+    sketch.add(sketch_of(flat.narrow(0, done, count), full_begin, factor));
+  });
+  return sketch;
+}
+
 // Bytes from rank to rank, of the same program on the same kind of machine.
 template <class T>
 void put(std::string& bytes, const T& value) {
@@ -62,11 +71,18 @@ StepRecorder::StepRecorder(RecordOptions options, const ObservedRun& run)
 void StepRecorder::add_gradients(ParameterGroup& group, double factor, std::vector<Part>& parts) const {
   const at::Tensor own = group.gradient().own();
   const bool divided = own.numel() < group.layout().numel();
-  for (const FlatSlice& slice : group.layout().slices(group.own().begin, group.own().numel))
-    parts.push_back({{group.layout().tensors()[std::size_t(slice.tensor)].spec.name,
-                      sketch_of(own.narrow(0, slice.range_begin, slice.count), slice.tensor_begin, factor)},
-                     "gradient",
-                     divided});
+  for (const FlatSlice& slice : group.layout().slices(group.own().begin, group.own().numel)) {
+    const TensorSpec& spec = group.layout().tensors()[std::size_t(slice.tensor)].spec;
+    parts.push_back(
+        {{spec.name, sketch_of(own.narrow(0, slice.range_begin, slice.count), spec, slice.tensor_begin, factor)},
+         "gradient",
+         parts_over(group, divided)});
+  }
+}
+
+AxisSet StepRecorder::parts_over(const ParameterGroup& group, bool divided) const {
+  const AxisSet slices = group.spec().cut ? AxisSet(MeshAxis::tensor) : AxisSet();
+  return divided ? slices | model_.sharing_axes(group.spec()) : slices;
 }
 
 void StepRecorder::add_states(ParameterGroup& group, std::vector<Part>& parts) const {
@@ -81,11 +97,14 @@ void StepRecorder::add_states(ParameterGroup& group, std::vector<Part>& parts) c
           // Of numbers that a block shares those that begin in the slice.
           const std::int64_t from = spec.numel(slice.range_begin), to = spec.numel(slice.range_begin + slice.count);
           const at::Tensor all = at::from_blob(visited.states[s], {spec.numel(visited.end - visited.begin)}, spec.type);
-          parts.push_back({{shard->layout().spec(slice.tensor).name,
-                            sketch_of(all.narrow(0, from, to - from), spec.numel(slice.tensor_begin)),
+          const TensorSpec& tensor = shard->layout().spec(slice.tensor);
+          const at::Tensor own = all.narrow(0, from, to - from);
+          parts.push_back({{tensor.name,
+                            tensor.cut ? sketch_of(own, tensor, slice.tensor_begin)
+                                       : sketch_of(own, spec.numel(slice.tensor_begin)),
                             at::isFloatingType(spec.type) && spec.grain == 1},
                            spec.name,
-                           divided});
+                           parts_over(group, divided)});
         }
     });
   }
@@ -96,11 +115,12 @@ void StepRecorder::add_weights(ParameterGroup& group, std::vector<Part>& parts) 
   const at::Tensor held = rest.tensor();
   const bool divided = group.weights().is_sharded();
   const std::int64_t begin = divided ? group.own().begin : 0;
-  for (const FlatSlice& slice : group.layout().slices(begin, held.numel()))
-    parts.push_back({{group.layout().tensors()[std::size_t(slice.tensor)].spec.name,
-                      sketch_of(held.narrow(0, slice.range_begin, slice.count), slice.tensor_begin)},
+  for (const FlatSlice& slice : group.layout().slices(begin, held.numel())) {
+    const TensorSpec& spec = group.layout().tensors()[std::size_t(slice.tensor)].spec;
+    parts.push_back({{spec.name, sketch_of(held.narrow(0, slice.range_begin, slice.count), spec, slice.tensor_begin)},
                      "weights",
-                     divided});
+                     parts_over(group, divided)});
+  }
 }
 
 void StepRecorder::run_begins() {
@@ -153,7 +173,7 @@ void StepRecorder::write(std::int64_t step, const std::vector<Part>& parts) {
     put(mine, part.record.tensor);
     put(mine, part.record.sketch);
     put(mine, part.record.numbers);
-    put(mine, part.divided);
+    put(mine, part.over);
   }
   Communicator& host = model_.mesh().host();
   const std::vector<std::string> all = all_gather_texts(host, mine, {Phase::other});
@@ -170,8 +190,8 @@ std::vector<KindRecord> StepRecorder::joined(const std::vector<std::string>& of_
     for (std::size_t at = 0; at < bytes.size();) {
       const std::string kind = take_text(bytes, at), tensor = take_text(bytes, at);
       const auto sketch = take<TensorSketch>(bytes, at);
-      const auto numbers = take<bool>(bytes, at), divided = take<bool>(bytes, at);
-      const int copy = divided ? model_.mesh().shape().index(rank, axes::states.others()) : rank;
+      const auto numbers = take<bool>(bytes, at);
+      const int copy = model_.mesh().shape().index(rank, take<AxisSet>(bytes, at).others());
       if (!found.contains(kind)) kinds.push_back(kind);
       const auto [place, is_new] = found[kind][tensor].try_emplace(copy, TensorRecord{tensor, {}, numbers, rank});
       place->second.sketch.add(sketch);

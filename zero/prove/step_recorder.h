@@ -36,8 +36,9 @@ class StepRecorder final : public StepObserver {
   struct Part {
     TensorRecord record;
     std::string kind;
-    bool divided = false;  // over the ranks that share one copy of the states
+    AxisSet over = {};  // the axes along which ranks hold the tensor's other parts
   };
+  AxisSet parts_over(const ParameterGroup& group, bool divided) const;
   void add_gradients(ParameterGroup& group, double factor, std::vector<Part>& parts) const;
   void add_states(ParameterGroup& group, std::vector<Part>& parts) const;
   void add_weights(ParameterGroup& group, std::vector<Part>& parts) const;

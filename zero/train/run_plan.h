@@ -32,7 +32,7 @@ RunPlan make_plan(const TrainArguments& arguments, int ranks);
 
 /// The model of the plan, and the plan's tokenizer. InputError where the user has got something wrong about the weights,
 /// then about the adapter, then about the tokenizer.
-RunModel open_model(RunPlan& plan, const TrainArguments& arguments);
+RunModel open_model(RunPlan& plan, const TrainArguments& arguments, int rank);
 
 /// The files that must not be lost to the run. The file that a run wrote of its own configuration is in memory when that
 /// run is resumed.

@@ -45,7 +45,7 @@ void open_plan(Job& job, const TrainArguments& arguments, RunPlan& plan, RunMode
     const TargetMachine& target = arguments.target;
     plan = make_plan(arguments, target.ranks > 0 ? target.ranks : job.size());
     plan.device = target.named() ? device_of(target, plan.config) : device_of(plan.config, job);
-    run = open_model(plan, arguments);
+    run = open_model(plan, arguments, job.rank() % plan.batch.mesh.ranks());
     if (run.weights && !arguments.dry_run && job.rank() == 0) run.weights->check_values();
     if (arguments.preview.examples > 0 && job.rank() == 0)
       print_preview(plan.config, plan.model, plan.tokenizer, arguments.preview);
@@ -146,7 +146,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
   if (!arguments.dry_run) lock = lock_output(job, arguments, plan, *calls);
   set_threads(job, plan.device);
   const auto asked = [&] {
-    return EstimateRequest{plan.config, plan.batch, run.model, plan.device, plan.former, arguments.target};
+    return EstimateRequest{plan.config, plan.batch, run.own, plan.device, plan.former, arguments.target};
   };
   if (arguments.dry_run) {
     if (job.rank() == 0) log_what_is_missing(plan, arguments);
@@ -190,7 +190,7 @@ int train_run(Job& job, const TrainArguments& arguments) {
   const EngineOptions options = engine_options_for(job, plan, estimate, device_ranks.get());
   const ComputeStream compute(plan.device);
   Mesh mesh(device_ranks ? *device_ranks : communicator, plan.batch.mesh, &communicator);
-  Engine engine(chain_of(run.model), mesh, options);
+  Engine engine(chain_of(run.own), mesh, options);
   for (const std::string& line : engine.optimizers().describe()) log_info(line);
   all_or_none(job.control(), [&] { engine.load(*run.weights, /*frozen_only=*/done.has_value()); });
   RunPosition position;

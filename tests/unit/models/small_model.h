@@ -77,7 +77,7 @@ inline at::Tensor run_logits(Model& model, const Batch& batch, KvCache* cache = 
   ForwardContext context;
   context.batch = &batch;
   context.cache = cache;
-  return logits_of(*model.units.back(), run_to_head(model, context));
+  return logits_of(*model.units.back(), run_to_head(model, context), context);
 }
 
 /// Gradient of scale * loss by name of the outside world's tensors; a borrower's is added to its owner's.

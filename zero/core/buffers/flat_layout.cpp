@@ -14,7 +14,7 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
 }  // namespace
 
 FlatLayout::FlatLayout(const std::vector<std::vector<TensorSpec>>& parameters, int shards, std::int64_t alignment)
-    : shards_(shards) {
+    : shards_(shards), alignment_(alignment) {
   ZERO_CHECK(shards >= 1 && alignment >= 1, "a layout needs at least one shard");
   std::int64_t offset = 0;
   for (std::size_t p = 0; p < parameters.size(); ++p) {
@@ -27,6 +27,13 @@ FlatLayout::FlatLayout(const std::vector<std::vector<TensorSpec>>& parameters, i
     }
   }
   numel_ = round_up(offset, alignment * shards);
+}
+
+FlatLayout FlatLayout::of_rank(int rank) const {
+  std::vector<std::vector<TensorSpec>> parameters(parameter_offsets_.size());
+  for (const FlatTensor& tensor : tensors_)
+    parameters[std::size_t(tensor.parameter)].push_back(tensor.spec.of_rank(rank));
+  return FlatLayout(parameters, shards_, alignment_);
 }
 
 std::vector<FlatSlice> FlatLayout::slices(std::int64_t begin, std::int64_t count) const {

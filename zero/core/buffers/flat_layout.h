@@ -45,6 +45,9 @@ class FlatLayout {
   std::int64_t shard_numel() const { return numel_ / shards_; }
   std::int64_t shard_begin(int shard) const { return shard * shard_numel(); }
 
+  /// The layout of the group that another rank of the tensor axis holds.
+  FlatLayout of_rank(int rank) const;
+
   /// The slices of tensors inside [begin, begin + count), in order of offset; padding is in none.
   std::vector<FlatSlice> slices(std::int64_t begin, std::int64_t count) const;
 
@@ -52,6 +55,7 @@ class FlatLayout {
   std::vector<FlatTensor> tensors_;
   std::vector<std::int64_t> parameter_offsets_;
   int shards_;
+  std::int64_t alignment_;
   std::int64_t numel_ = 0;
   std::int64_t used_ = 0;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+#include "base/log.h"
 #include "offload/quantized/nf4.h"
 #include "zero/core/buffers/nf4_format.h"
 
@@ -11,6 +13,12 @@ namespace {
 bool is_compute_type(GgmlType type, at::ScalarType compute) {
   return (type == GgmlType::f32 && compute == at::kFloat) || (type == GgmlType::f16 && compute == at::kHalf) ||
          (type == GgmlType::bf16 && compute == at::kBFloat16);
+}
+
+[[noreturn]] void refuse_cut(const TensorSpec& tensor, std::int64_t block) {
+  throw InputError(text(tensor.name, " ", shape_text(tensor.full().shape), ": [parallel] tensor = ",
+                        tensor.cut->place.ranks, " cuts it inside of a quantised block of ", block,
+                        " numbers: use fewer ranks along the tensor axis, or a base that is not quantised"));
 }
 
 }  // namespace
@@ -23,8 +31,25 @@ FrozenFormat FrozenFormat::in_8_bits() {
 
 std::optional<GgmlType> FrozenFormat::type_of(const TensorSpec& tensor, at::ScalarType compute) const {
   const auto type = ggml_type ? ggml_type(tensor) : std::nullopt;
-  if (!type || is_compute_type(*type, compute) || !has_whole_blocks(tensor, *type)) return std::nullopt;
+  if (!type || is_compute_type(*type, compute)) return std::nullopt;
+  if (!has_whole_blocks(tensor, *type)) {
+    if (has_whole_blocks(tensor.full(), *type)) refuse_cut(tensor, ggml_block(*type));
+    return std::nullopt;
+  }
   return type;
+}
+
+void FrozenFormat::check_cuts(const std::vector<std::vector<TensorSpec>>& tensors) const {
+  if (!nf4) return;
+  for (const auto& parts : tensors)
+    for (const TensorSpec& tensor : parts) {
+      if (!tensor.cut || tensor.shape.size() < 2) continue;
+      if (!is_cut_between(tensor, nf4_block)) refuse_cut(tensor, nf4_block);
+      if (quantized_scales)
+        throw InputError(text("lora.double_quantization: the scales of ", tensor.name,
+                              " are quantised in groups over the whole tensor, and [parallel] tensor = ",
+                              tensor.cut->place.ranks, " gives each rank a slice: leave one of the two out"));
+    }
 }
 
 bool FrozenFormat::changes(const std::vector<std::vector<TensorSpec>>& tensors, at::ScalarType compute) const {

@@ -15,11 +15,14 @@ struct FrozenFormat {
   /// Q8_0: blocks of 32 signed bytes with a scale.
   static FrozenFormat in_8_bits();
 
-  /// The type of ggml of a tensor whose rows are whole blocks of it, unless that is the compute type.
+  /// The type of ggml of a tensor whose rows are whole blocks of it, unless that is the compute type. InputError for a
+  /// slice that ends inside of a block.
   std::optional<GgmlType> type_of(const TensorSpec& tensor, at::ScalarType compute) const;
   /// True if any of a group's tensors is written so.
   bool changes(const std::vector<std::vector<TensorSpec>>& tensors, at::ScalarType compute) const;
-  /// What the flat vector is aligned to.
+  /// InputError for slices whose numbers would not be those of their full tensors.
+  void check_cuts(const std::vector<std::vector<TensorSpec>>& tensors) const;
+  /// The flat vector is aligned to it.
   std::int64_t alignment() const;
   std::shared_ptr<const WireFormat> make(const FlatLayout& layout, int shards, at::ScalarType compute,
                                          at::Device device) const;

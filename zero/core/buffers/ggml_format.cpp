@@ -21,11 +21,18 @@ std::optional<GgmlType> type_of(int kind) {
 
 }  // namespace
 
+bool is_cut_between(const TensorSpec& tensor, std::int64_t block) {
+  if (!tensor.cut) return true;
+  std::int64_t row = 1;
+  for (std::size_t d = std::size_t(tensor.cut->dim) + 1; d < tensor.shape.size(); ++d) row *= tensor.shape[d];
+  for (const TensorCut::Window& window : tensor.cut->windows(tensor.cut->place.rank))
+    if (window.begin * row % block != 0 || window.count * row % block != 0) return false;
+  return tensor.cut->full() * row % block == 0;
+}
+
 bool has_whole_blocks(const TensorSpec& tensor, GgmlType type) {
-  if (tensor.shape.size() < 2) return false;
   const std::int64_t block = ggml_block(type);
-  const bool rows_are_cut = tensor.cut && tensor.cut->dim + 1 == int(tensor.shape.size());
-  return tensor.shape.back() % block == 0 && (!rows_are_cut || tensor.cut->begin % block == 0);
+  return tensor.shape.size() >= 2 && tensor.shape.back() % block == 0 && is_cut_between(tensor, block);
 }
 
 GgmlFormat::GgmlFormat(const FlatLayout& layout, int shards, const GgmlTypeOf& held_in, at::ScalarType compute,

@@ -133,10 +133,9 @@ std::string NonfiniteTensors::describe() const {
 }
 
 std::optional<NonfiniteTensors> nonfinite_gradients(ModelStates& model) {
-  const int rank = model.mesh().along(model.sharing_axes()).rank();
   return search(model, [&](Findings& findings) {
     for (ParameterGroup* group : model.units().trained())
-      look_at(group->gradient().part(), group->layout().shard_begin(rank), group->layout(), findings);
+      look_at(group->gradient().part(), group->counted().begin, group->layout(), findings);
   });
 }
 

@@ -7,7 +7,7 @@
 namespace zero {
 
 StateLayout::StateLayout(const FlatLayout& flat, std::vector<StateTensor> tensors, std::int64_t grain)
-    : flat_(flat.tensors()), tensors_(std::move(tensors)) {
+    : flat_(flat.tensors()), tensors_(std::move(tensors)), grain_(grain) {
   ZERO_CHECK(!tensors_.empty(), "states of no tensor");
   for (StateTensor& tensor : tensors_) {
     tensor.offset = (numel_ + grain - 1) / grain * grain;

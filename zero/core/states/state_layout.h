@@ -38,6 +38,9 @@ class StateLayout {
   /// `tensors`: with tensor, rule and number set. Each one begins at a multiple of `grain` elements.
   StateLayout(const FlatLayout& flat, std::vector<StateTensor> tensors, std::int64_t grain);
 
+  /// The layout of the states that another rank of the tensor axis holds. `flat`: its FlatLayout.
+  StateLayout of_rank(const FlatLayout& flat) const { return StateLayout(flat, tensors_, grain_); }
+
   int optimizer() const { return tensors_.front().rule.optimizer; }
   const std::vector<StateTensor>& tensors() const { return tensors_; }
   std::int64_t numel() const { return numel_; }
@@ -56,6 +59,7 @@ class StateLayout {
 
   std::vector<FlatTensor> flat_;
   std::vector<StateTensor> tensors_;
+  std::int64_t grain_;
   std::int64_t numel_ = 0;
 };
 

@@ -49,17 +49,20 @@ void FirstStepDump::gradients_ready(const Step& step) {
 void FirstStepDump::add_logits(const ForwardContext& context) {
   Communicator& communicator = engine_.host();
   const at::Tensor logits =
-      engine_.evaluate(context, [](Unit& head, const at::Tensor& x) { return logits_of(head, x); })
+      engine_.evaluate(context, logits_of)
           .to(at::kCPU, at::kFloat)
           .contiguous();
   const at::Tensor sum = engine_.evaluate(context).to(at::kCPU, at::kDouble).view({1}).clone();
+  if (engine_.mesh().index(axes::tokens.others()) > 0) sum.zero_();  // others have the same tokens
   communicator.all_reduce(sum, {at::kDouble, false});
   loss_sum_ += sum.item<double>();
   // Ranks hold neighbouring rows of the micro-batch, so the gathered order is the rows'.
   const at::Tensor even = lengthened(logits, longest_row(logits, communicator));
-  const at::Tensor all = at::empty({communicator.size() * even.size(0), even.size(1), even.size(2)}, at::kFloat);
+  const at::Tensor all = at::empty({communicator.size(), even.size(0), even.size(1), even.size(2)}, at::kFloat);
   communicator.all_gather_into(all.view({-1}), even.view({-1}));
-  if (communicator.rank() == 0) logits_.push_back(all);
+  if (communicator.rank() > 0) return;
+  for (int rank = 0; rank < communicator.size(); ++rank)
+    if (engine_.mesh().shape().index(rank, axes::rows.others()) == 0) logits_.push_back(all[rank].clone());
 }
 
 void FirstStepDump::finish(double denominator) {

@@ -7,25 +7,12 @@
 #include "models/lora/adapter_writer.h"
 
 namespace zero {
-namespace {
-
-std::vector<TensorSpec> trained_tensors(Engine& engine) {
-  std::vector<TensorSpec> tensors;
-  for (const auto& group : engine.groups()) {
-    if (!group->spec().trainable) continue;
-    for (const FlatTensor& tensor : group->layout().tensors()) tensors.push_back(tensor.spec);
-  }
-  return tensors;
-}
-
-}  // namespace
-
 void save_adapter(Engine& engine, const RunModel& run, const std::string& folder, const std::string& base,
                   const TokenizerSource& tokenizer) {
   Communicator& ranks = engine.host();
   std::unique_ptr<AdapterWriter> writer;  // rank 0's
   on_first(ranks, [&] {
-    writer = std::make_unique<AdapterWriter>(folder, trained_tensors(engine), family_of(run.model.config.model_type),
+    writer = std::make_unique<AdapterWriter>(folder, engine.exported_tensors(true), family_of(run.model.config.model_type),
                                              *run.lora, run.pissa.get(), run.start.get());
   });
   engine.export_weights(

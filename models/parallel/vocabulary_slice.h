@@ -1,0 +1,17 @@
+#pragma once
+// VocabularySlice: the tokens of the vocabulary whose logits this rank of the tensor axis computes.
+#include <cstdint>
+
+namespace zero {
+
+class Communicator;
+
+struct VocabularySlice {
+  Communicator* ranks = nullptr;  // hold the other slices; null: one rank has all logits
+  std::int64_t begin = 0;         // the first token of this rank's
+  std::int64_t full = 0;          // size of the vocabulary
+
+  bool divides() const { return ranks != nullptr; }
+};
+
+}  // namespace zero

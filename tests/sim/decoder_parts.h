@@ -1,0 +1,71 @@
+#pragma once
+// Small decoders that together have all features that families have.
+#include <cmath>
+#include <ostream>
+
+#include "tests/sim/training_run.h"
+
+namespace zero::testing {
+
+struct Parts {
+  const char* name;
+  ModelConfig config;
+};
+inline std::ostream& operator<<(std::ostream& out, const Parts& parts) { return out << parts.name; }
+
+inline ModelConfig with_biases(ModelConfig config) {
+  config.qkv_bias = config.output_bias = config.mlp_bias = true;
+  return config;
+}
+
+/// Four norms a block around 1, norms of each query and key head, biases, a tied head, scaled embeddings; of its three
+/// layers one slides and turns by a rope of its own, one does not turn, one sees all.
+inline Parts gemma_like() {
+  ModelConfig config = with_biases(small_config(true));
+  config.model_type = "gemma3_text";
+  config.num_hidden_layers = 3;
+  config.norm = NormKind::rms_plus_one;
+  config.head_norm = HeadNorm::each_head;
+  config.activation = Activation::gelu_tanh;
+  config.embedding_scale = std::sqrt(24.0);
+  config.local_rope_theta = 100;
+  config.rope_scaling = LinearScaling{4};
+  using Rope = LayerAttention::Rope;
+  config.layers = {{Rope::local, 3, 0.4}, {Rope::none, 2, 0}, {Rope::global, 0, 0.6}};
+  return {"gemma_like", config};
+}
+
+/// Norms only after attention and MLP, and over all heads together. Heads rotate in part, and long documents use other
+/// factors than short ones.
+inline Parts olmo_like() {
+  ModelConfig config = small_config(false);
+  config.model_type = "olmo2";
+  config.head_norm = HeadNorm::all_heads;
+  config.rotary_share = 0.5;
+  config.rope_scaling = LongRopeScaling{{1.5}, {4}, 1.2, 4};
+  config.layers = {{LayerAttention::Rope::global, 4, 0}, {}};
+  return {"olmo_like", config};
+}
+
+/// Layer norms, learned positions, no gate, one matrix for q, k and v, weights stored [in, out].
+inline Parts gpt2_like() {
+  ModelConfig config = with_biases(small_config(true));
+  config.model_type = "gpt2";
+  config.num_key_value_heads = config.num_attention_heads;
+  config.norm = NormKind::layer;
+  config.activation = Activation::gelu;
+  config.gated = false;
+  config.learned_positions = true;
+  config.layers = {{LayerAttention::Rope::none, 0, 0.5}, {LayerAttention::Rope::none, 4, 0.25}};
+  return {"gpt2_like", config};
+}
+
+/// q, k and v, and gate and up, fused.
+inline Parts phi3_like() {
+  ModelConfig config = small_config(false);
+  config.model_type = "phi3";
+  config.layers = {{LayerAttention::Rope::global, 3, 0}, {}};
+  return {"phi3_like", config};
+}
+
+}  // namespace zero::testing

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "models/decoder/decoder.h"
+#include "zero/config/setup.h"
 #include "zero/optim/optimizer_table.h"
 
 namespace zero {

@@ -11,11 +11,17 @@ namespace {
 
 constexpr std::int64_t elements_at_a_time = 8 << 20;  // on their way to one owner
 
+/// The elements of a matrix that one rank holds: [begin, begin + count) of the flattened tensor or slice.
+struct Share {
+  TensorSpec slice;
+  std::int64_t begin = 0, count = 0;
+};
+
 /// A matrix, and which of its elements each rank holds.
 struct Matrix {
   std::vector<std::int64_t> shape;
-  at::Tensor own;                    // flat, this rank's part, where the update finds it
-  std::vector<std::int64_t> counts;  // by rank, side by side in the order of ranks
+  at::Tensor own;             // flat, this rank's part, where the update finds it
+  std::vector<Share> shares;  // by rank
   int owner = 0;
 
   std::int64_t numel() const { return shape[0] * shape[1]; }
@@ -26,22 +32,31 @@ std::int64_t overlap(std::int64_t a, std::int64_t a_end, std::int64_t b, std::in
   return std::max<std::int64_t>(0, std::min(a_end, b_end) - std::max(a, b));
 }
 
+/// The share of the rank at place `rank` of `ranks.sharing`. `layout`: that rank's; `cut`: of slices.
+Share share_of(const FlatLayout& layout, bool cut, const StateTensor& state, const ExchangeRanks& ranks, int rank) {
+  const FlatTensor& tensor = layout.tensors()[std::size_t(state.tensor)];
+  if (ranks.gradients == Placement::resident) return {tensor.spec, 0, tensor.spec.numel()};
+  const int shard = cut ? rank / ranks.slices : rank;
+  const std::int64_t begin = tensor.offset, first = layout.shard_begin(shard);
+  const std::int64_t count = overlap(begin, begin + tensor.spec.numel(), first, first + layout.shard_numel());
+  return {tensor.spec, std::max<std::int64_t>(0, first - begin), count};
+}
+
 void add_matrices(const Optimizer& optimizer, ParameterGroup& group, const ExchangeRanks& ranks,
                   std::vector<Matrix>& matrices) {
-  const FlatLayout& layout = group.layout();
+  const bool cut = group.spec().cut;
+  std::vector<FlatLayout> layouts;  // by rank of the tensor axis
+  for (int slice = 0; slice < ranks.slices; ++slice)
+    layouts.push_back(cut ? group.layout().of_rank(slice) : group.layout());
   for (const auto& shard : group.states()) {
     if (&shard->optimizer() != &optimizer) continue;
     for (const StateTensor& state : shard->layout().tensors()) {
-      const FlatTensor& tensor = layout.tensors()[std::size_t(state.tensor)];
-      const std::int64_t begin = tensor.offset, end = begin + tensor.spec.numel();
-      Matrix matrix{tensor.spec.shape, {}, {}, 0};
+      const FlatTensor& tensor = group.layout().tensors()[std::size_t(state.tensor)];
+      Matrix matrix{tensor.spec.full().shape, {}, {}, 0};
       for (int r = 0; r < ranks.sharing.size(); ++r)
-        matrix.counts.push_back(
-            ranks.gradients == Placement::resident
-                ? tensor.spec.numel()
-                : overlap(begin, end, layout.shard_begin(r), layout.shard_begin(r) + layout.shard_numel()));
-      const std::int64_t own = matrix.counts[std::size_t(ranks.sharing.rank())];
-      const std::int64_t first = own ? std::max(begin, group.own().begin) - group.own().begin : 0;
+        matrix.shares.push_back(share_of(layouts[std::size_t(r % ranks.slices)], cut, state, ranks, r));
+      const std::int64_t own = matrix.shares[std::size_t(ranks.sharing.rank())].count;
+      const std::int64_t first = own ? std::max(tensor.offset, group.own().begin) - group.own().begin : 0;
       matrix.own = group.update_gradient().narrow(0, first, own);
       matrices.push_back(std::move(matrix));
     }
@@ -86,9 +101,9 @@ class Window {
         from_sender_(std::size_t(ranks.sharing.size())) {
     const auto self = std::size_t(ranks_.sharing.rank());
     for (const Matrix& matrix : matrices_) {
-      to_owner_[std::size_t(matrix.owner)] += matrix.counts[self];
+      to_owner_[std::size_t(matrix.owner)] += matrix.shares[self].count;
       if (matrix.owner == ranks_.sharing.rank())
-        for (std::size_t r = 0; r < from_sender_.size(); ++r) from_sender_[r] += matrix.counts[r];
+        for (std::size_t r = 0; r < from_sender_.size(); ++r) from_sender_[r] += matrix.shares[r].count;
     }
     const at::TensorOptions options = matrices_.front().own.options().device(ranks_.device);
     out_ = at::empty({std::accumulate(to_owner_.begin(), to_owner_.end(), std::int64_t{0})}, options);
@@ -123,16 +138,29 @@ class Window {
       if (matrix.owner != ranks_.sharing.rank()) continue;
       std::vector<at::Tensor> parts;
       for (std::size_t r = 0; r < next.size(); ++r) {
-        parts.push_back(in_.narrow(0, next[r], matrix.counts[r]));
-        next[r] += matrix.counts[r];
+        parts.push_back(in_.narrow(0, next[r], matrix.shares[r].count));
+        next[r] += matrix.shares[r].count;
       }
-      const at::Tensor values = at::cat(parts).view(matrix.shape);
-      optimizer.transform(values);
-      std::int64_t done = 0;
-      for (const at::Tensor& part : parts) {
-        part.copy_(values.view({-1}).narrow(0, done, part.numel()));
-        done += part.numel();
-      }
+      const at::Tensor whole = at::empty({matrix.numel()}, in_.options());
+      for_each_run_of(matrix, parts, [&](std::int64_t begin, const at::Tensor& run) {
+        whole.narrow(0, begin, run.numel()).copy_(run);
+      });
+      optimizer.transform(whole.view(matrix.shape));
+      for_each_run_of(matrix, parts, [&](std::int64_t begin, const at::Tensor& run) {
+        run.copy_(whole.narrow(0, begin, run.numel()));
+      });
+    }
+  }
+
+  /// visit(first element in the matrix, elements of a sender's part that lie together there).
+  template <class Visit>
+  static void for_each_run_of(const Matrix& matrix, const std::vector<at::Tensor>& parts, const Visit& visit) {
+    for (std::size_t r = 0; r < parts.size(); ++r) {
+      const Share& share = matrix.shares[r];
+      for_each_run(share.slice, share.begin, share.count,
+                   [&](std::int64_t full_begin, std::int64_t done, std::int64_t count) {
+                     visit(full_begin, parts[r].narrow(0, done, count));
+                   });
     }
   }
 
@@ -174,7 +202,7 @@ std::vector<Matrix> matrices_of(const Optimizer& optimizer, const std::vector<Pa
 }
 
 bool holds_whole(const ExchangeRanks& ranks) {
-  return ranks.gradients == Placement::resident || ranks.sharing.size() == 1;
+  return ranks.slices == 1 && (ranks.gradients == Placement::resident || ranks.sharing.size() == 1);
 }
 
 }  // namespace
@@ -193,7 +221,7 @@ std::int64_t transform_bytes(const Optimizer& optimizer, const std::vector<Param
     for (int rank = 0; rank < ranks.sharing.size(); ++rank) {
       std::int64_t moving = 0, largest = 0;  // what goes out and comes in, and a matrix put together
       for (const Matrix& matrix : window) {
-        moving += matrix.counts[std::size_t(rank)] * bytes;
+        moving += matrix.shares[std::size_t(rank)].count * bytes;
         if (matrix.owner != rank) continue;
         moving += matrix.numel() * bytes;
         largest = std::max(largest, matrix.numel() * bytes + bytes_of(matrix.shape));

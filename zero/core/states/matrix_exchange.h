@@ -10,10 +10,13 @@
 namespace zero {
 
 struct ExchangeRanks {
-  Communicator& sharing;                      // the ranks among which gradients are divided, or who all hold them whole
+  /// The ranks among which gradients are divided, or which all hold them whole. With slices those that hold one copy of
+  /// the matrices between them: the ranks of the tensor axis are neighbours in it.
+  Communicator& sharing;
   Communicator& replicas;                     // the ranks that hold the same parts
   Placement gradients = Placement::resident;  // which of the two, as an optimizer sees them
   at::Device device = at::kCPU;               // that both take tensors on
+  int slices = 1;                             // ranks of the tensor axis
 };
 
 /// Transforms, in place, the gradient of every matrix that the optimizer treats. Of matrices on their way an owner holds a

@@ -59,7 +59,7 @@ struct ModelConfig {
   std::vector<LayerAttention> layers;             // empty: all as LayerAttention is at first
   // Dropout probabilities above 0, by their fields. They concern only training, which has no dropout of these kinds.
   std::map<std::string, double> dropout;
-  // The fields of config.json that decide the result, as a JSON object. Empty: those of a Llama with these numbers.
+  // The fields of config.json that decide the result, as a JSON object. Empty: those of a Llama with the numbers above.
   std::string fields;
 
   LayerAttention layer(std::int64_t index) const {

@@ -53,8 +53,8 @@ class Undivided {
 };
 
 /// If LibTorch is asked for deterministic algorithms, runs f() entirely on the caller's thread, including products of
-/// libraries: the caller's team has nothing else to do. Else runs f(). Not for decompositions, which in MKL would wait
-/// forever for the rest of a team.
+/// libraries. The caller's team has nothing else to do. Otherwise runs f(). Not for decompositions, which in MKL would
+/// wait forever for the rest of a team.
 template <class F>
 void undivided(F&& f) {
   if (!at::globalContext().deterministicAlgorithms()) return f();

@@ -58,8 +58,8 @@ std::vector<std::string> names_in(const std::string& folder, FileCalls& calls);
 std::vector<std::string> names_in(const std::string& folder);
 
 /// Locks a folder against every other holder (FileCalls::lock_directory) and returns its descriptor. Returns -1, with
-/// errno, for an answer: another one holds it (EWOULDBLOCK), the folder is absent (ENOENT), or the file system has no locks
-/// (ENOLCK, ENOSYS, ENOTSUP). Throws UnreadableError if there is no answer.
+/// errno, for an answer. The answers: another one holds it (EWOULDBLOCK), the folder is absent (ENOENT), or the file
+/// system has no locks (ENOLCK, ENOSYS, ENOTSUP). Throws UnreadableError if there is no answer.
 int lock_folder(const std::string& folder, FileCalls& calls);
 
 /// True if both paths lead to the same existing file or folder.

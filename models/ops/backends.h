@@ -1,6 +1,6 @@
 #pragma once
-// The backends' implementations of the operations, by their names in operators.cpp, where they are registered. The
-// functions that users call define each computation. Those of a GPU are in cuda/.
+// The backends' implementations of the operations, by their names in operators.cpp, which registers them. The functions
+// that users call define each computation. The implementations of a GPU are in cuda/.
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 

@@ -17,8 +17,8 @@ struct TokenizerModelInfo {
   bool escape_whitespaces = true;
   std::vector<std::int32_t> user_defined;  // ids of the pieces that are always taken whole
 
-  /// The kind of a model that does more than byte-pair merges over characters: "is a unigram model" and the like.
-  /// nullptr for one that only merges.
+  /// The kind of a model that does more than byte-pair merges over characters, such as "is a unigram model". nullptr if
+  /// it only merges.
   const char* beside_merges() const;
 };
 

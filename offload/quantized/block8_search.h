@@ -19,8 +19,8 @@ struct Block8Search {
   // By bin; infinity means no border.
   alignas(64) std::array<float, 16> border{};
   alignas(64) std::array<std::int32_t, 16> power{};  // of numbers at or below the border; above it is the next
-  // By power, twice. The whole number nearest to min(highest, slope * x + offset) is the number of midpoints below x,
-  // unless that number lies more than 1/2 - 2 slack below.
+  // By power, twice. The number of midpoints below x is the whole number nearest to min(highest, slope * x + offset).
+  // It is not reliable if that number lies more than 1/2 - 2 slack below.
   alignas(64) std::array<float, 16> slope{}, offset{}, highest{};
 
   Block8Search() = default;

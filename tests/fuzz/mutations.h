@@ -16,8 +16,8 @@ class Mutations {
   std::string of_bytes(std::string text, const std::vector<std::string>& sources,
                        const std::vector<std::string>& words);
 
-  /// A JSON document with values that are replaced (by wild ones, by `parts`, by those of other documents), taken out,
-  /// doubled or wrapped. What lists and objects hold by the thousand is not preferred.
+  /// Changes a JSON document: replaces values (by wild ones, by `parts`, by those of other documents), takes them out,
+  /// doubles or wraps them. Members of lists and objects with thousands of them are not preferred.
   nlohmann::ordered_json of_json(nlohmann::ordered_json document, const std::vector<nlohmann::ordered_json>& sources,
                                  const std::vector<nlohmann::ordered_json>& parts);
 

@@ -63,7 +63,7 @@ class MemoryDisk {
     std::int64_t offset;
     std::vector<std::byte> data;
   };
-  struct Change {  // of a directory: a rename is both, and an exchange puts `other` in the place of what it removes
+  struct Change {  // of a directory; a rename has both names, and an exchange puts `other` in the place of `name`
     std::string removed, added;
     int node = -1, other = -1;
   };

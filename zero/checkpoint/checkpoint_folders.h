@@ -1,10 +1,12 @@
 #pragma once
 // CheckpointFolders: the checkpoints of a run, by folder name. step-NNNNNNNN is complete: it gets this name once all
-// its files are durable. A suffix marks any other folder. .tmp: being written or removed, or left so by a killed run.
-// .damaged: failed verification at a resume; kept for the owner to inspect. .later: from an earlier run that got
-// further than the present one. .replaced: about to be replaced by a new save of the same step, on file systems that
-// cannot swap two names; take_back() restores its name after a kill. .kept: files no run wrote, left when their
-// checkpoint was removed.
+// its files are durable. A suffix marks any other folder:
+// - .tmp: being written or removed, or left so by a killed run.
+// - .damaged: failed verification at a resume; kept for the owner to inspect.
+// - .later: from an earlier run that got further than the present one.
+// - .replaced: about to be replaced by a new save of the same step, on file systems that cannot swap two names.
+//   take_back() restores its name after a kill.
+// - .kept: files no run wrote, left when their checkpoint was removed.
 #include <cstdint>
 #include <string>
 #include <vector>

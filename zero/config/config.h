@@ -174,9 +174,9 @@ struct Config {
 };
 
 /// Reads a configuration file of at most 1 MiB and applies `overrides` ("section.key=value", TOML values, else
-/// strings). InputError lists all independent mistakes with place, key, rule and remedy: TOML syntax, unknown key (with
-/// the nearest known one, or the name here of another tool's key), wrong type, invalid value, missing key,
-/// contradiction. Reads no other file.
+/// strings). Throws InputError that lists all independent mistakes with place, key, rule and remedy. Mistakes are TOML
+/// syntax, an unknown key, a wrong type, an invalid value, a missing key, and a contradiction. For an unknown key the
+/// message names the nearest known one, or the name here of another tool's key. Reads no other file.
 Config load_config(const std::string& path, const std::vector<std::string>& overrides = {});
 
 /// The same from text; messages call it `source`.

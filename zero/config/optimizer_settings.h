@@ -15,9 +15,9 @@ bool is_read(const Config& config, const ConfigKey& key);
 /// The same with the settings that its optimizer has by default.
 Config with_optimizer_defaults(Config config);
 
-/// Gives settings that were not given the values that the optimizer has for them. Throws InputError for a given one that it
-/// does not know, for learning rates that cannot be of one schedule, and for states that cannot be stored as they are to
-/// be.
+/// Fills in settings that were not given, by the optimizer's own defaults. Throws InputError for a given one that the
+/// optimizer does not know, and for states that cannot be stored as the settings say. Also throws for learning rates
+/// that cannot follow one schedule.
 void settle_optimizer(Config& config);
 
 StateStorage state_storage_of(const Config& config);

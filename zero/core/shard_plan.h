@@ -1,6 +1,7 @@
 #pragma once
-// ShardPlan: a ZeRO stage as data. Parameters, gradients and optimizer state at rest are whole on every rank, or one
-// part of 1/N on each (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models").
+// ShardPlan: a ZeRO stage as data. At rest, parameters, gradients and optimizer state are each whole on every
+// rank, or one part of 1/N on each. Source: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training
+// Trillion Parameter Models".
 #include <cstdint>
 #include <string>
 

@@ -20,9 +20,9 @@ struct TargetMachine {
 
 c10::Device device_of(const TargetMachine& target, const Config& config);
 
-/// The budget of a rank on the machine. Reserves 1 GiB of a GPU for CUDA's context and NCCL. InputError if `memory` is
-/// missing, is no number with a byte unit, exceeds 1024 TiB, or is no more than a rank's process holds now (on a GPU:
-/// than the reserve).
+/// The budget of a rank on the machine. Reserves 1 GiB of a GPU for CUDA's context and NCCL. Throws InputError if
+/// `memory` is missing, is no number with a byte unit, or exceeds 1024 TiB. Also throws if it is no more than a rank's
+/// process holds now (on a GPU: than the reserve).
 NodeBudget budget_of(const TargetMachine& target, c10::Device device);
 
 }  // namespace zero

@@ -28,9 +28,9 @@ struct Evaluation {
 };
 
 /// Evaluates each file. Weights are sharded over the ranks as at stage 3, and ranks share the sequences. Each sequence
-/// is computed alone and summed in order, so the bits are equal for any number of ranks and threads. Collective.
-/// InputError on all ranks for an unreadable model, adapter or file, for a file without a counted token, and for texts
-/// on several nodes without `cache`.
+/// is computed alone and summed in order, so the bits are equal for any number of ranks and threads. Collective. Throws
+/// InputError on all ranks for an unreadable model, adapter or file, and for a file without a counted token. Also
+/// throws for texts on several nodes without `cache`.
 std::vector<Evaluation> evaluate(Job& job, const EvaluationOptions& options);
 
 }  // namespace zero

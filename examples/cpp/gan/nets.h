@@ -40,7 +40,7 @@ struct CriticImpl : torch::nn::Module {
 };
 TORCH_MODULE(Critic);
 
-/// As the paper initialises convolutions.
+/// Initialises convolutions as the paper does.
 inline void initialise(torch::nn::Module& net) {
   const torch::NoGradGuard no_grad;
   for (torch::Tensor& parameter : net.parameters())

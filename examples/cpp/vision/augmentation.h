@@ -1,6 +1,6 @@
 #pragma once
-// CropAndFlip: the usual augmentation of small pictures (He et al. 2016, CIFAR-10), drawn from the seed, the epoch and the
-// number of the sample alone: the same picture whatever process or thread asks for it, and in whatever order.
+// CropAndFlip: the usual augmentation of small pictures (He et al. 2016, CIFAR-10). It depends on the seed, the epoch
+// and the number of the sample alone. The picture is therefore the same on every process and thread, in every order.
 #include <torch/types.h>
 
 #include <cstdint>

@@ -41,10 +41,10 @@ class Cifar10 : public torch::data::datasets::Dataset<Cifar10> {
   torch::data::Example<> get(std::size_t index) override;
   std::optional<std::size_t> size() const override;
 
-  /// Of the augmentation. Copies of a dataset share it, those of a loader's threads too.
+  /// Sets the epoch of the augmentation. Copies of a dataset share it, also those of a loader's threads.
   void set_epoch(std::int64_t epoch) const;
 
-  /// As they are in the files: uint8 [records, 3, 32, 32], int64 [records].
+  /// Values as in the files: uint8 [records, 3, 32, 32], int64 [records].
   const torch::Tensor& pictures() const { return pictures_; }
   const torch::Tensor& labels() const { return labels_; }
 

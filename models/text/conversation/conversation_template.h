@@ -31,11 +31,11 @@ class ConversationTemplate {
   /// read.
   ConversationTemplate(const FolderTemplates::Source& source, Tokens tokens);
 
-  /// `request` is an object with "messages" (a non-empty list of objects), "tools" (a list, or null), "variables" (an
-  /// object of further names, with precedence over the special tokens) and "add_generation_prompt". Null keys of a
-  /// message are dropped. The first two names serve all of reasoning_content, thinking and reasoning. Throws
-  /// jinja::TemplateError if the template rejects the conversation or fails, and InputError for a malformed request.
-  /// Thread-safe.
+  /// `request` is an object with "messages" (a non-empty list of objects), "tools" (a list, or null),
+  /// "variables" and "add_generation_prompt". "variables" is an object of further names, with precedence over
+  /// the special tokens. Null keys of a message are dropped. The first two names serve all of
+  /// reasoning_content, thinking and reasoning. Throws jinja::TemplateError if the template rejects the
+  /// conversation or fails, and InputError for a malformed request. Thread-safe.
   ConversationText render(const nlohmann::ordered_json& request) const;
 
   /// The same for the first `count` messages, at least one, if they hold role and content alone.

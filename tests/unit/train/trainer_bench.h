@@ -18,11 +18,11 @@
 
 namespace zero::testing {
 
-/// What the gradient of a parameter becomes in the micro-batch with a row; local_batch_size is 1.
+/// A change of a parameter's gradient in the micro-batch with a row; local_batch_size is 1.
 struct Plant {
   std::int64_t row = 0;
   int unit = 0;
-  int parameter = 0;  // among those of the unit that are trained
+  int parameter = 0;  // index among the trained ones of the unit
   std::function<at::Tensor(const at::Tensor& gradient)> change;
 };
 
@@ -40,8 +40,8 @@ struct BenchRun {
   std::int64_t validation_rows = 0;                                  // 0: there are no validation data
   std::function<void(std::int64_t row)> before_validation_row = {};  // like before_row
   std::string metrics = {};                                          // path; empty: none
-  CallPlan* first_ranks_disk = nullptr;                              // what happens to the calls of the first rank
-  CallPlan* last_ranks_disk = nullptr;                               // and of the last one
+  CallPlan* first_ranks_disk = nullptr;                              // plan for the calls of the first rank
+  CallPlan* last_ranks_disk = nullptr;                               // plan for the calls of the last rank
   // The run begins and ends in its folder /disk/run as zero_train does: checks, mark, configuration, records, result.
   bool has_folder = false;
   // The clock of a rank, called by that rank; empty: no clock saves or ends the run.

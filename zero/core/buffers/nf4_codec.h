@@ -3,7 +3,7 @@
 // into the layout's shards. A shard holds matrices as NF4 blocks and all else in the compute type. Shards are equally
 // long in bytes, so they are gathered like others, at about a quarter of the size.
 //
-// Quantised scales (double quantisation) follow bitsandbytes: groups of 256 blocks count from the start of each tensor,
+// Quantised scales (double quantisation) follow bitsandbytes. Groups of 256 blocks count from the start of each tensor,
 // and the mean is that of the whole tensor. The numbers therefore do not depend on the ranks. Every shard with a part
 // of a group holds the group's header next to its codes.
 #include <ATen/core/Tensor.h>

@@ -37,8 +37,8 @@ class WeightBuffer {
   at::Tensor whole() const;
   /// owner_of() will find `owner` in every view (zero/core/buffers/flat_storage.h). Only for Options::watched.
   void watch(const void* owner) { full_.watch(owner); }
-  /// Call it at the end of a watched buffer, when no group uses it any more: leaves that outlive it then have no
-  /// memory, and this owner.
+  /// Call it at the end of a watched buffer, when no group uses it any more. Leaves that outlive the buffer then have
+  /// no memory, and this owner.
   void abandon(const void* owner);
   /// True if unshard() finds a buffer or needs none.
   bool has_room() const;

@@ -49,8 +49,8 @@ inline bool is_there(const std::string& path) { return facts_of(path).kind != Fi
 inline bool is_file(const std::string& path) { return facts_of(path).kind == FileFacts::Kind::file; }
 inline bool is_folder(const std::string& path) { return facts_of(path).kind == FileFacts::Kind::directory; }
 
-/// True if this process may use the path in the way of `mode` (R_OK, W_OK, X_OK of access(2)). False, with errno, if the
-/// system says that it may not. Throws UnreadableError if there is no answer.
+/// True if this process may use the path in the way of `mode` (R_OK, W_OK, X_OK of access(2)). False, with errno, if
+/// the system says that it may not. Throws UnreadableError if there is no answer.
 bool may_access(const std::string& path, int mode);
 
 /// The names in a folder, sorted. Empty if the folder does not exist.

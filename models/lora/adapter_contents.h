@@ -21,7 +21,8 @@ class AdapterContents {
   };
 
   /// `model` may hold adapters already. Reads no values. Throws InputError that names the first tensor that is missing,
-  /// that has another shape or type, or that adapter_config.json does not promise, or a promise that no tensor can keep.
+  /// that has another shape or type, or that adapter_config.json does not promise, or a promise that no tensor can
+  /// keep.
   ///
   /// Whole tensors of the model that modules_to_save does not name (embeddings, heads, norms) are accepted. PEFT writes
   /// them with save_embedding_layers, and loads them instead of the base's. See beside().

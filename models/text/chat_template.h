@@ -1,8 +1,8 @@
 #pragma once
 // ChatTemplate: writes a conversation as one text. The template is the model directory's own Jinja string, rendered as
-// in transformers' apply_chat_template (models/text/jinja). The assistant's spans come from generation blocks, else from
-// rendered prefixes (models/text/conversation/answer_spans.h). A few common templates are recognised by their content
-// (blanks and quotes do not matter). These run with generation blocks put into them. No LibTorch.
+// in transformers' apply_chat_template (models/text/jinja). The assistant's spans come from generation blocks, else
+// from rendered prefixes (models/text/conversation/answer_spans.h). A few common templates are recognised by their
+// content (blanks and quotes do not matter). These run with generation blocks put into them. No LibTorch.
 #include <memory>
 #include <optional>
 #include <string>

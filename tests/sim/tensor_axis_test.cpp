@@ -36,7 +36,7 @@ struct Enter : public torch::autograd::Function<Enter> {
   }
 };
 
-/// The sum of what their ranks found.
+/// The sum of the ranks' results.
 struct Leave : public torch::autograd::Function<Leave> {
   static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& x, Communicator* ranks) {
     return summed(x, *ranks);

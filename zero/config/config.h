@@ -62,8 +62,8 @@ struct TrainingConfig {
   bool operator==(const TrainingConfig&) const = default;
 };
 
-// name, the settings of zero/optim/rule_settings.inl, and [[optimizer.group]] as `groups`. Defaults are AdamW's; those of
-// other optimizers come from their row.
+// name, the settings of zero/optim/rule_settings.inl, and [[optimizer.group]] as `groups`. Defaults are AdamW's; those
+// of other optimizers come from their row.
 struct OptimizerConfig : OptimizerOptions {
   std::string state_dtype = "fp32";   // fp32 | bf16
   std::string master_dtype = "fp32";  // fp32 | split, of bf16 weights

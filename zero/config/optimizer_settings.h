@@ -1,6 +1,6 @@
 #pragma once
-// OptimizerSettings: which keys of [optimizer] an optimizer knows, what they are where nobody gave them, and what all of
-// them come to.
+// OptimizerSettings: which keys of [optimizer] an optimizer knows, what they are where nobody gave them, and what all
+// of them come to.
 #include <string>
 
 #include "zero/config/config.h"

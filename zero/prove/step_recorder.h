@@ -1,6 +1,6 @@
 #pragma once
-// StepRecorder: writes the record of a run while it trains. Every rank sketches what it holds, rank 0 adds and writes; no
-// tensor is held or gathered.
+// StepRecorder: writes the record of a run while it trains. Every rank sketches what it holds, rank 0 adds and writes;
+// no tensor is held or gathered.
 #include <fstream>
 #include <string>
 #include <vector>

@@ -1,5 +1,6 @@
 #pragma once
-// ResNet18 for pictures of 32 x 32 (He et al. 2016): conv1 of 3 x 3 and no max-pool; parameters have torchvision's names.
+// ResNet18 for pictures of 32 x 32 (He et al. 2016): conv1 of 3 x 3 and no max-pool; parameters have torchvision's
+// names.
 #include <torch/torch.h>
 
 #include <algorithm>

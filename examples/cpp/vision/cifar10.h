@@ -1,6 +1,6 @@
 #pragma once
-// Cifar10: CIFAR-10 (Krizhevsky 2009) from its binary files, and any other pictures in that format: records of one byte of
-// label, then 32 x 32 bytes of red, of green and of blue, row by row. A dataset of torch::data:
+// Cifar10: CIFAR-10 (Krizhevsky 2009) from its binary files, and any other pictures in that format: records of one byte
+// of label, then 32 x 32 bytes of red, of green and of blue, row by row. A dataset of torch::data:
 //
 //   auto train = vision::Cifar10("cifar-10-batches-bin", vision::Cifar10::Part::train,
 //                                      {.augmentation = vision::CropAndFlip{}});
@@ -31,8 +31,8 @@ class Cifar10 : public torch::data::datasets::Dataset<Cifar10> {
  public:
   enum class Part : std::uint8_t { train, test };
 
-  /// data_batch_1.bin to data_batch_5.bin of the folder, or test_batch.bin. InputError names the file that is not there,
-  /// is cut off or is of another kind.
+  /// data_batch_1.bin to data_batch_5.bin of the folder, or test_batch.bin. InputError names the file that is not
+  /// there, is cut off or is of another kind.
   Cifar10(const std::string& folder, Part part, const Cifar10Options& options = {});
   /// The records of these files, one after the other.
   explicit Cifar10(const std::vector<std::string>& files, const Cifar10Options& options = {});

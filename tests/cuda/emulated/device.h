@@ -91,7 +91,7 @@ class Scheduler {
   double clock_ = 0;  // seconds
 };
 
-/// Finds the kind of memory by the ranges that the device made or registered.
+/// The kind of a range of memory that the device made or registered.
 enum class Place { pageable, pinned, device };
 
 class MemoryMap {

@@ -1,5 +1,6 @@
 #pragma once
-// The requests to the emulated cuBLASLt and its refusals, for tests. The program may lack it, which is known at run time.
+// The requests to the emulated cuBLASLt and its refusals, for tests. The program may lack it, which is known at run
+// time.
 
 extern "C" {
 

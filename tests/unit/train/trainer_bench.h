@@ -1,6 +1,6 @@
 #pragma once
-// Whole trainings on simulated ranks, by zero/train/training.h, with faults planted in gradients of chosen rows of the data and
-// checkpoints on a disk in memory.
+// Whole trainings on simulated ranks, by zero/train/training.h, with faults planted in gradients of chosen rows of the
+// data and checkpoints on a disk in memory.
 #include <ATen/ATen.h>
 
 #include <cstdint>

@@ -41,8 +41,8 @@ struct LoaderOptions {
 /// r) * local_batch_size. Used by one thread.
 class Loader {
  public:
-  /// `order` must cover the rows of `source` and steps of global_batch_size. InputError if the sizes do not divide, or if
-  /// the rows lack a tensor that the loss needs.
+  /// `order` must cover the rows of `source` and steps of global_batch_size. InputError if the sizes do not divide, or
+  /// if the rows lack a tensor that the loss needs.
   Loader(std::shared_ptr<const RowSource> source, SampleOrder order, LoaderOptions options);
 
   /// Micro-batches per step on each rank.

@@ -7,7 +7,7 @@
 
 namespace zero {
 
-/// Both are null on the other ranks.
+/// Both members are null on the other ranks.
 struct RunRecords {
   std::unique_ptr<MetricsWriter> metrics;
   std::unique_ptr<Progress> progress;

@@ -45,7 +45,8 @@ inline void pack_interleaved(const RowsOf<Bf16>& a, Bf16* dst) {
     }
 }
 
-/// Two rows of 16 values as the words of a second factor: two rows in fp32 (`stride` apart), one of pairs in bf16.
+/// Stores two rows of 16 values for the second factor of a product: as two fp32 rows, `stride` apart, or as one row of
+/// bf16 pairs.
 HWY_INLINE void store_interleaved(float* dst, std::int64_t stride, V first, V second) {
   store(dst, first, width);
   store(dst + stride, second, width);

@@ -1,8 +1,10 @@
 #pragma once
 // Splits batches over processes. Two ways to the same rows:
 //
-//   for (auto& batch : zero::shard(loader, world))    // any loader or range: every process reads the whole batch and keeps its rows
-//   auto batches = zero::make_data_loader(dataset, world, {.batch_size = 64, .shuffle = true});    // reads its rows alone
+//   // Any loader or range: every process reads the whole batch and keeps its rows.
+//   for (auto& batch : zero::shard(loader, world))
+//   // Every process reads its rows alone.
+//   auto batches = zero::make_data_loader(dataset, world, {.batch_size = 64, .shuffle = true});
 //
 // A loader's batch is the batch of all processes. Each gets contiguous rows of it, as even as possible
 // (rows_of_process()): no sample is repeated or lost. All have the same number of iterations, so some get an empty

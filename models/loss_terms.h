@@ -32,7 +32,8 @@ class LossTerms {
   /// The sum of the terms, [] without gradient; undefined if there are none.
   const at::Tensor& sum() const { return sum_; }
 
-  /// From here on units run for their backward: terms are in the sum already, and get this gradient, [].
+  /// Begins the backward. Terms of units that are recomputed from now on are in the sum already, and get this
+  /// gradient, [].
   void begin_backward(at::Tensor gradient) { gradient_ = std::move(gradient); }
   const at::Tensor& gradient() const { return gradient_; }
 

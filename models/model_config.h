@@ -43,7 +43,7 @@ struct ModelConfig {
   double initializer_range = 0.02;
   std::optional<std::int64_t> bos_token_id;
   std::vector<std::int64_t> eos_token_ids;
-  // else head_dim is hidden_size / num_attention_heads and follows them in set_model_field
+  // False: head_dim is hidden_size / num_attention_heads, and set_model_field() keeps it so.
   bool head_dim_given = false;
 
   NormKind norm = NormKind::rms;

@@ -52,8 +52,8 @@ class Job {
   int local_size() const;
   int node() const;  // nodes are numbered by their lowest rank
   int nodes() const;
-  int cores() const;                  // of the node that this rank may count as its own (base/core_share.h)
-  const CoreSet& node_cores() const;  // that any rank of this node may run on
+  int cores() const;                  // this rank's share of its node's cores (base/core_share.h)
+  const CoreSet& node_cores() const;  // cores that any rank of this node may run on
   std::string node_name() const;
 
   /// Sets other options for communicator(), before its first use: the configuration is read after the start.

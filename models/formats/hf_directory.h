@@ -39,7 +39,7 @@ class HfDirectory {
   std::vector<std::string> names() const;  // of all stored tensors, sorted
   /// Null if no tensor has this name.
   const StoredTensor* find(const std::string& name) const;
-  /// As SafetensorsFile::read.
+  /// Reads like SafetensorsFile::read().
   void read(const std::string& name, std::int64_t begin, std::int64_t count, const at::Tensor& out) const;
 
  private:

@@ -41,7 +41,7 @@ class Tokenizer {
   static Tokenizer load_sentencepiece(const std::string& path);
   /// The SentencePiece model of a folder: tokenizer.model, else spiece.model, the name in T5 and ALBERT. Empty: none.
   static std::string sentencepiece_in(const std::string& folder);
-  /// The first is true if load() finds a tokenizer there, the second if that is a tokenizer.json.
+  /// lies_at() is true if load() finds a tokenizer there. is_json() is true if that is a tokenizer.json.
   static bool lies_at(const std::string& path);
   static bool is_json(const std::string& path);
   Tokenizer(Tokenizer&&) noexcept;

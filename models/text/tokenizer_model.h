@@ -23,8 +23,8 @@ struct TokenizerModelInfo {
 };
 
 /// Throws InputError with `path` if the bytes are not such a message, or hold values that SentencePiece would trust
-/// blindly. Examples are scores that are not numbers, pieces that are empty, endless or not UTF-8, and a normaliser
-/// that leaves its own table. The view in the result points into `content`.
+/// blindly. Examples are scores that are NaN, pieces that are empty, endless or not UTF-8, and a normaliser that leaves
+/// its own table. The view in the result points into `content`.
 TokenizerModelInfo parse_tokenizer_model(std::string_view content, const std::string& path);
 
 /// The same model, except that encoding puts no space in front of the text.

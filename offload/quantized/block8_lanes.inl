@@ -21,7 +21,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Block8Values = std::array<float, block8>;
 
-/// The i-th of 16 or, for vectors of eight, of 8 numbers.
+/// Looks up entry i of a table of 16 numbers, or of 8 for vectors of eight.
 template <std::size_t numbers, class T, class I>
 HWY_INLINE auto look_up(const std::array<T, 16>& table, I i) {
   const hn::ScalableTag<T> d;
@@ -59,7 +59,7 @@ class Block8Lanes {
 #endif
   }
 
-  /// `largest`, of the sizes, is the scale; NaN has the lowest code.
+  /// The scale is `largest`, the largest absolute value. NaN gets the lowest code.
   HWY_INLINE void encode(const Block8Values& values, float largest, std::uint8_t* codes) const {
     const D d;
     const float inverse = largest > 0 ? 1 / largest : 0;
@@ -103,7 +103,7 @@ class Block8Lanes {
     f(0), f(1), f(2), f(3);
   }
 
-  /// True if all was decided.
+  /// True if all codes are decided.
   HWY_INLINE bool nearest(Vec (&x)[4], std::uint8_t* codes) const {
     const D d;
     const I whole;
@@ -111,7 +111,8 @@ class Block8Lanes {
     hn::Vec<I> bin[4], low[4], power[4];
     each([&](int q) { size[q] = x[q]; });
     if constexpr (is_signed) {
-      each([&](int q) { x[q] = hn::Max(x[q], hn::Set(d, map_.codes().front())); });  // the other one than a NaN
+      each([&](int q) { x[q] = hn::Max(x[q], hn::Set(d, map_.codes().front())); });  // Max returns its other argument
+                                                                                     // for a NaN
       // A value midway between two codes takes the code that its sign calls for: a negative one counts as a bit longer.
       each([&](int q) {
         size[q] =

@@ -12,7 +12,7 @@ class Mutations {
  public:
   explicit Mutations(std::uint64_t seed) : random_(seed) {}
 
-  /// Bytes that are changed, taken out, doubled, or put in from `words` and from the other sources.
+  /// Changes bytes, takes them out, doubles them, or inserts some from `words` and from the other sources.
   std::string of_bytes(std::string text, const std::vector<std::string>& sources,
                        const std::vector<std::string>& words);
 

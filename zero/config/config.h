@@ -62,8 +62,8 @@ struct TrainingConfig {
   bool operator==(const TrainingConfig&) const = default;
 };
 
-// name, the settings of zero/optim/rule_settings.inl, and [[optimizer.group]] as `groups`. Defaults are AdamW's; those
-// of other optimizers come from their row.
+// The name, the settings of zero/optim/rule_settings.inl, and [[optimizer.group]] as `groups`. Defaults are AdamW's.
+// Those of other optimizers come from their row.
 struct OptimizerConfig : OptimizerOptions {
   std::string state_dtype = "fp32";   // fp32 | bf16
   std::string master_dtype = "fp32";  // fp32 | split, of bf16 weights
@@ -166,7 +166,8 @@ struct Config {
   /// True if the user set this key ("lora.r"), false if it has its default.
   bool is_given(const std::string& key) const { return origin.count(key) > 0; }
 
-  /// The start of a message about a key: place, key and value as given; for a default, the file's name and the key.
+  /// The start of a message about a key: place, key and value as given. For a default it is the file's name and
+  /// the key.
   std::string where(const std::string& key) const;
 
   /// Compares values; their places do not count.
@@ -191,7 +192,8 @@ std::string resolved_toml(const Config& config);
 /// Checks the keys that depend on the number of ranks: global batch, shard_degree.
 void validate_for(const Config& config, int ranks);
 
-/// Refuses a sequence longer than the model's context, and sizes that overflow 64 bits or exceed any machine.
+/// Refuses a sequence longer than the model's context. Refuses sizes that overflow 64 bits, or that no machine
+/// can hold.
 void validate_for_model(const Config& config, const ModelConfig& model);
 
 /// Refuses a warm-up longer than the run's `steps`; `why` says where that number comes from.

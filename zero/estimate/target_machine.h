@@ -11,8 +11,8 @@ namespace zero {
 struct TargetMachine {
   int ranks = 0;  // of the run; 0: as many as here
   int ranks_per_node = 1;
-  std::string memory;  // "80GiB": of one GPU with device "cuda", else of host memory for one rank; required
-  std::string device;  // cpu | cuda; empty: training.device, the CPU where that is "auto"
+  std::string memory;  // "80GiB"; required. With device "cuda" of one GPU, otherwise of the host per rank
+  std::string device;  // cpu | cuda; empty: training.device, or the CPU if that is "auto"
 
   /// True if the user described one.
   bool named() const { return ranks > 0 || ranks_per_node > 1 || !memory.empty() || !device.empty(); }

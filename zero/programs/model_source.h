@@ -11,7 +11,7 @@
 namespace zero {
 
 struct ModelSource {
-  std::string name;    // for people: of the folder or the run, without "model" and the like
+  std::string name;    // name of the folder or the run for people, without "model" and the like
   std::string folder;  // the opened folder
   ModelConfig config;
   std::shared_ptr<WeightSource> weights;  // with the adapter merged

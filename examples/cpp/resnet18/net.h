@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-/// A norm of so many channels.
+/// Makes a norm for that number of channels.
 using MakeNorm = std::function<torch::nn::AnyModule(std::int64_t channels)>;
 
 inline torch::nn::Conv2d convolution(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t stride) {

@@ -8,7 +8,7 @@
 namespace vision {
 
 struct CropAndFlip {
-  std::int64_t padding = 4;  // of zeros on each side, before a part of the picture's own size is cut out
+  std::int64_t padding = 4;  // zeros on each side; then a part of the picture's own size is cut out
   bool flip = true;          // left and right change places in half of the cases
   std::uint64_t seed = 0;
 

@@ -21,7 +21,7 @@
 namespace vision {
 
 struct Cifar10Options {
-  std::array<double, 3> mean = {0.4914, 0.4822, 0.4465};  // of red, green and blue, white being 1; those of CIFAR-10
+  std::array<double, 3> mean = {0.4914, 0.4822, 0.4465};  // red, green, blue; white is 1; CIFAR-10's values
   std::array<double, 3> std = {0.2470, 0.2435, 0.2616};
   std::optional<CropAndFlip> augmentation = {};
   int classes = 10;

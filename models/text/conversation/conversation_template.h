@@ -20,7 +20,7 @@ struct ConversationText {
   /// block.
   std::optional<std::vector<jinja::Rendered::Span>> generated;
   std::vector<jinja::Rendered::Span> generated_bytes;  // the same in bytes
-  bool generated_in_place = true;                      // as of jinja::Rendered
+  bool generated_in_place = true;                      // see jinja::Rendered
 };
 
 class ConversationTemplate {
@@ -41,7 +41,7 @@ class ConversationTemplate {
   /// The same for the first `count` messages, at least one, if they hold role and content alone.
   ConversationText render(const std::vector<Message>& messages, std::size_t count, bool prompt) const;
 
-  /// As of jinja::Template.
+  /// See jinja::Template::mentions().
   bool mentions(std::string_view name) const { return template_.mentions(name); }
   bool has_string(std::string_view string) const { return template_.has_string(string); }
 

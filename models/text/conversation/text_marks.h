@@ -16,7 +16,7 @@ struct Mark {
   MarkedPart part;
   std::size_t number;       // of the message, or of the tool
   std::size_t call = 0;     // of the message's "tool_calls"
-  const char* key = "";     // of function_of() the call or the tool; "": the call itself
+  const char* key = "";     // key in function_of() the call or the tool; "": the call itself
   std::string word = {};    // in small letters
   std::string beside = {};  // the beginning of the text after it
 };

@@ -25,19 +25,19 @@
 
 namespace zero::emulated {
 
-/// One chunk of work. It is begun when it is first in its stream and `ready` (none: always).
+/// One chunk of work. It begins when it is first in its stream and `ready` returns true (empty: always).
 struct Task {
   std::function<void()> run;
   std::function<bool()> ready;
 };
 
-/// A point in a stream: the latest of `recorded` marks is passed when `passed` has reached its number.
+/// A point in a stream, recorded any number of times. Its latest record is passed when `passed` has reached `recorded`.
 struct Mark {
   std::uint64_t recorded = 0, passed = 0;
   double seconds = 0;  // when it was passed, on the device's clock
 };
 
-/// While one lives, the device's memory is open: its work is being done. By whoever holds the scheduler's lock.
+/// Opens the device's memory while it lives, for work on the device. Only the holder of the scheduler's lock makes one.
 class DeviceAccess {
  public:
   DeviceAccess();
@@ -53,17 +53,17 @@ class Scheduler {
 
   void enqueue(cudaStream_t stream, Task task);
   void record(const std::shared_ptr<Mark>& mark, cudaStream_t stream);
-  /// False where CUDA refuses: a captured stream may not wait for what is not captured.
+  /// False if CUDA refuses: a captured stream may not wait for work that is not captured.
   bool wait(cudaStream_t stream, const std::shared_ptr<Mark>& mark);
-  /// Runs other work, too, until the stream is empty or the mark passed.
+  /// Runs work, also of other streams, until the stream is empty or the mark is passed.
   void synchronize(cudaStream_t stream);
   void synchronize(const Mark& mark);
   void synchronize();
-  /// After some work, if there is any: whether it is done.
+  /// Runs some work, if there is any. Returns whether the stream is empty.
   bool query(cudaStream_t stream);
   bool query(const Mark& mark);
 
-  /// From now on the stream's tasks go to `into` instead, and those of streams that wait for its marks.
+  /// From now on, records the tasks of the stream, and of streams that wait for its marks, instead of running them.
   void begin_capture(cudaStream_t stream);
   std::vector<Task> end_capture(cudaStream_t stream);
   bool captures(cudaStream_t stream);
@@ -71,7 +71,7 @@ class Scheduler {
   /// Sets the duration of the running task, on the device's own clock, which repeats. Other tasks take a microsecond.
   void take(double seconds);
 
-  /// Work that the host does on the device's memory itself, in place of a task, once the stream is empty.
+  /// Waits until the stream is empty. Then the host itself does `work` on the device's memory.
   void run_now(cudaStream_t stream, const std::function<void()>& work);
 
  private:
@@ -127,7 +127,7 @@ class MemoryMap {
   bool open_ = false;
 };
 
-/// Says what is not emulated, and where it was called, and ends the process.
+/// Ends the process with a message: the missing function and its caller.
 [[noreturn]] void not_emulated(const char* what);
 
 std::int64_t environment(const char* name, std::int64_t otherwise);

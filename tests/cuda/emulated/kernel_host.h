@@ -4,8 +4,8 @@
 // includes this file first.
 //
 // A block's threads run one after the other. A warp runs from one __syncthreads() to the next before another warp, in
-// an order that changes from launch to launch. Some kernels read what another thread has not written yet, or write what
-// another warp has still to read. Their results show it.
+// an order that changes from launch to launch. A kernel may wrongly read what another thread has not written yet, or
+// overwrite what another warp still has to read. Its result then differs.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime_api.h>

@@ -60,13 +60,13 @@ struct BenchResult {
 /// A run of the training loop, with checkpoints below /disk/run/checkpoints.
 BenchResult train(const BenchRun& run, MemoryDisk& disk);
 
-/// The same training by a plain loop without any of the loop's remedies, in which some steps (from 1) are not taken.
+/// Trains the same by a plain loop without the training loop's remedies. It leaves out `steps` (from 1).
 std::map<std::string, at::Tensor> train_without(const std::set<std::int64_t>& steps, const BenchRun& run);
 
-/// A row of a step, from 1, that `rank` has in its micro-batch.
+/// A row of step `step` (from 1) in a micro-batch of `rank`.
 std::int64_t row_of(const BenchRun& run, std::int64_t step, int rank, int micro_batch);
 
-/// The last number of the gradient is another one.
+/// Sets the last number of a gradient to `value`.
 std::function<at::Tensor(const at::Tensor&)> with_last(double value);
 
 void expect_equal(const std::map<std::string, at::Tensor>& a, const std::map<std::string, at::Tensor>& b);

@@ -1,8 +1,8 @@
 #pragma once
 // StepRun: trains a model at one stage for a few steps of synthetic tokens, and says where time and memory went.
 //
-// The work is that of benchmarks/peers/bench_peer.py: token t of global sample g is splitmix64(g * seq + t) modulo
-// min(vocabulary, 512), targets are the inputs shifted by one, AdamW with constant settings. Like zero_train, and
+// The work is that of benchmarks/peers/bench_peer.py, by AdamW with constant settings. Token t of global sample g is
+// splitmix64(g * seq + t) modulo min(vocabulary, 512), and targets are the inputs shifted by one. Like zero_train, and
 // unlike the peers, a step also takes the gradients' norm; weights of one dimension do not decay.
 #include <array>
 #include <functional>

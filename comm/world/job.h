@@ -25,8 +25,8 @@ struct JobOptions {
 class Job {
  public:
   /// Starts MPI, unless the program has; the program then also ends it. Without mpirun the job is one rank. One world
-  /// per process. Throws InputError in three cases: a launcher started several tasks but MPI sees only this one, MPI
-  /// has ended, or the calling thread may not call MPI.
+  /// per process. Throws InputError if MPI has ended, or if the calling thread may not call MPI. Also throws if a
+  /// launcher started several tasks but MPI sees only this one.
   static Job start(JobOptions options = {});
   Job(Job&&) noexcept;
   Job& operator=(Job&&) noexcept;

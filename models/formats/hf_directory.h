@@ -26,9 +26,9 @@ ModelConfig read_model_config(const std::string& path);
 
 class HfDirectory {
  public:
-  /// Reads config.json and every safetensors header. Throws InputError if a file is missing or breaks a rule, if a
-  /// shard's name has more than one path component, or if index and shards disagree. Also throws as require_own_files()
-  /// does.
+  /// Reads config.json and every safetensors header. Throws InputError if a file is missing or breaks a rule, or if
+  /// index and shards disagree. Also throws if a shard's name has more than one path component, and as
+  /// require_own_files() does.
   explicit HfDirectory(const std::string& folder);
 
   /// True if the folder has a safetensors file or an index of several.

@@ -11,7 +11,7 @@ struct CrossEntropy {
 };
 
 /// logits [rows, vocabulary] contiguous, targets [rows] int64, all of them trained. Throws Error if a target is not
-/// below the vocabulary's size. On a GPU nothing waits for the device: such a target makes the loss NaN there, and a
+/// below the vocabulary's size. On a GPU nothing waits for the device. There such a target makes the loss NaN, and a
 /// row with a negative one does not count.
 CrossEntropy cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
 

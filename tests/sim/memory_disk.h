@@ -22,7 +22,7 @@ struct Killed : std::runtime_error {
   Killed() : std::runtime_error("killed") {}
 };
 
-/// Which calls fail after the first one that does: none, those that change something, or all.
+/// The calls that fail after the first failure: none, those that change something, or all.
 enum class Fails { once, changes, for_good };
 
 /// The plan for one rank's calls, counted from 0. Every call counts, including lookups.

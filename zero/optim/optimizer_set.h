@@ -48,8 +48,8 @@ class OptimizerSet {
   /// Returns the rule of the first group whose pattern matches the name, or of the run's own settings. AdamW takes a
   /// tensor that the group's optimizer does not take. Adds an optimizer that the set lacks.
   TensorRule rule_of(const std::string& name, const TensorTraits& tensor);
-  /// Call it after the last rule_of(). Throws InputError for a pattern that no tensor matched, for a rate that no
-  /// tensor of its group has, and for a group whose tensors are all in earlier groups.
+  /// Call it after the last rule_of(). Throws InputError for a pattern that no tensor matched, and for a group whose
+  /// tensors are all in earlier groups. Also throws for a rate that no tensor of its group has.
   void check_groups() const;
   /// Call it after the last rule_of(). Returns lines for people, one for each group and one for the rest: optimizers,
   /// rates and the tensors that they treat.

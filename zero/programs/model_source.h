@@ -31,14 +31,16 @@ struct ModelPlace {
   std::string base = {};  // base model's directory of a checkpoint; empty: the one it names
 };
 
-/// Replaces run folders by their contents: RUN by RUN/model, or by the newest of RUN/checkpoints if there is no model
-/// yet; RUN/checkpoints by its newest; an adapter's RUN by RUN/adapter.
+/// Replaces run folders by their contents:
+/// - RUN by RUN/model, or by the newest of RUN/checkpoints if there is no model yet;
+/// - RUN/checkpoints by its newest;
+/// - an adapter's RUN by RUN/adapter.
 ///
 /// The model may be a run that made an adapter. If no other adapter is given, it stands for its base model plus that
 /// adapter, and the log names both. The caller must own that run, since its config.toml names the base.
 ///
-/// Throws InputError, with the command that helps: if the base is missing; if somebody else owns the run; for a
-/// checkpoint of adapters given as an adapter; for an adapter given as a model.
+/// Throws InputError, with the command that helps, if the base is missing or somebody else owns the run. Also throws
+/// for an adapter given as a model, and for a checkpoint of adapters given as an adapter.
 ModelPlace resolve(const ModelPlace& place);
 
 inline constexpr const char* base_help =

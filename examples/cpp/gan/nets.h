@@ -1,5 +1,5 @@
 #pragma once
-// The two nets, as DCGAN has them (Radford et al. 2015), narrow, for pictures of 32 x 32 in three colours.
+// The two nets of DCGAN (Radford et al. 2015), made narrow, for pictures of 32 x 32 in three colours.
 #include <torch/torch.h>
 
 constexpr std::int64_t noise_width = 16;

@@ -1,6 +1,6 @@
 #pragma once
-// Cifar10: CIFAR-10 (Krizhevsky 2009) from its binary files, and any other pictures in that format: records of one byte
-// of label, then 32 x 32 bytes of red, of green and of blue, row by row. A dataset of torch::data:
+// Cifar10: a dataset of torch::data for CIFAR-10 (Krizhevsky 2009) and other pictures in its binary format. A record
+// has one byte of label, then 32 x 32 bytes of red, of green and of blue, row by row.
 //
 //   auto train = vision::Cifar10("cifar-10-batches-bin", vision::Cifar10::Part::train,
 //                                      {.augmentation = vision::CropAndFlip{}});

@@ -36,8 +36,8 @@ class GgufWeights : public WeightSource {
   void read_stored(const GgufEntry& stored, std::int64_t begin, std::int64_t count, const at::Tensor& out) const;
   void read_transposed(const GgufEntry& stored, const TensorSpec& tensor, std::int64_t begin, std::int64_t count,
                        const at::Tensor& out) const;
-  /// Visits elements [begin, begin + count) as runs that are also contiguous in the file: visit(first element there,
-  /// the same counted from `begin`, elements).
+  /// Visits elements [begin, begin + count) as runs that are also contiguous in the file. visit() gets the run's first
+  /// element in the file, the same counted from `begin`, and its length.
   void for_each_stored_run(const TensorSpec& tensor, std::int64_t begin, std::int64_t count,
                            const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& visit) const;
 

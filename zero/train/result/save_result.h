@@ -14,8 +14,8 @@ namespace zero {
 std::string save_result(Engine& engine, const RunModel& run, const Config& config, Checkpoints& checkpoints,
                         const RunPosition& position);
 
-/// Call it before the run begins. Throws InputError if small files of the result could not be made at the end: the
-/// base's tokenizer and generation settings, or the named chat template.
+/// Call it before the run begins. Throws InputError if small files of the result could not be made at the end: those of
+/// the base's tokenizer, its generation settings, or the named chat template.
 void check_result(const Config& config, const ModelConfig& model);
 
 }  // namespace zero
